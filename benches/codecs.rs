@@ -3,16 +3,16 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use protocol::coap::assembly::{Assembly, Gathered};
+use protocol::coap::assembly::{Assembly, AssemblyOutcome};
 use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::exchange::Transmission;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::option;
 use protocol::coap::serving;
 use protocol::coap::token::Token;
-use protocol::coap::transfer::{Fresh, Receipt, Transfer, TransferRules};
+use protocol::coap::transfer::{FreshIds, Transfer, TransferReception, TransferRules};
 use protocol::lwm2m::links::ObjectLinks;
 use protocol::lwm2m::model;
 use protocol::lwm2m::path::Path;
@@ -36,7 +36,7 @@ criterion_main!(codecs);
 
 fn update(criterion: &mut Criterion) {
     let message = Message::request(
-        Kind::Confirmable,
+        MessageKind::Confirmable,
         Code::POST,
         MessageId(7),
         Token::from_u64(7),
@@ -126,8 +126,8 @@ fn blocks(criterion: &mut Criterion) {
             let mut assembly = Assembly::default();
             carry(Code::PUT, black_box(&body), |request| {
                 let gathered = assembly.take(0, request, MEBIBYTE);
-                let is_whole = matches!(gathered, Gathered::Whole(_));
-                assert!(is_whole || gathered == Gathered::Continue);
+                let is_whole = matches!(gathered, AssemblyOutcome::Whole(_));
+                assert!(is_whole || gathered == AssemblyOutcome::Continue);
                 let code = if is_whole {
                     Code::CHANGED
                 } else {
@@ -149,26 +149,31 @@ fn blocks(criterion: &mut Criterion) {
 }
 
 /// Carries a request and its answer between bytes and meaning, on both sides, to the end.
-fn carry(code: Code, body: &[u8], mut peer: impl FnMut(&Message) -> Message) -> Receipt {
+fn carry(code: Code, body: &[u8], mut peer: impl FnMut(&Message) -> Message) -> TransferReception {
     let rules = TransferRules {
         transmission: &Transmission::STANDARD,
         block: BlockSize::MAX,
         answer_bytes_max: MEBIBYTE,
         idle_ms: 247_000,
     };
-    let request = Message::request(Kind::Confirmable, code, MessageId(0), Token::from_u64(0))
-        .with_uri_path(["5", "0", "0"])
-        .with_payload(body);
+    let request = Message::request(
+        MessageKind::Confirmable,
+        code,
+        MessageId(0),
+        Token::from_u64(0),
+    )
+    .with_uri_path(["5", "0", "0"])
+    .with_payload(body);
     let mut transfer = Transfer::begin(0, &rules, request, 0);
     for message_id in 1.. {
         let request = Message::decode(transfer.datagram()).expect("it was just written");
         let response = Message::decode(&peer(&request).encode()).expect("it was just written");
         let receipt = transfer.handle(0, &rules, &response);
-        if !matches!(receipt, Receipt::Proceeds { .. }) {
-            assert!(matches!(receipt, Receipt::Answered { .. }));
+        if !matches!(receipt, TransferReception::Proceeds { .. }) {
+            assert!(matches!(receipt, TransferReception::Answered { .. }));
             return receipt;
         }
-        let fresh = Fresh {
+        let fresh = FreshIds {
             message_id: MessageId(message_id),
             token: Token::from_u64(message_id.into()),
             jitter: 0,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use engine::change::{Add, Batch, Change, Counter};
+use engine::change::{Batch, Change, Counter, CounterDelta};
 
 use crate::fleet;
 
@@ -28,7 +28,7 @@ fn batch(numbers: Range<u32>) -> Batch {
     let counter = Counter::Devices(fleet::customer());
     Batch {
         changes: numbers.map(put).collect(),
-        adds: vec![Add { counter, delta }],
+        adds: vec![CounterDelta { counter, delta }],
         ..Batch::default()
     }
 }

@@ -10,14 +10,14 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use engine::datagram::Datagram;
 use engine::device::Device;
-use engine::device::record::{DeviceRecord, Restored};
-use engine::effect::{Effect, Effects, Speech};
+use engine::device::record::{DeviceRecord, RestoredDevice};
+use engine::effect::{Effect, Effects, Outbound};
 use engine::ids::TraceId;
 use engine::limits::Limits;
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
-use engine::rules::{NameTrust, Rules};
-use engine::terms::Terms;
+use engine::policy::CustomerPolicy;
+use engine::rules::{EndpointTrust, Rules};
 use protocol::coap::code::Code;
 use protocol::coap::exchange::Transmission;
 use protocol::coap::message::{Message, MessageId};
@@ -81,16 +81,20 @@ fn registered() -> Registered {
     let rules = Rules {
         limits: Limits::default(),
         transmission: Transmission::STANDARD,
-        names: NameTrust::AddressRequired,
+        names: EndpointTrust::AddressRequired,
         own: Box::default(),
     };
-    let restored = Restored {
+    let restored = RestoredDevice {
         profile: fleet::profile(1),
         record: DeviceRecord::default(),
         pending: Vec::new(),
     };
     let mut m = moment();
-    let mut machine = Device::restore(&mut m, Arc::new(Terms::of_rules(Arc::new(rules))), restored);
+    let mut machine = Device::restore(
+        &mut m,
+        Arc::new(CustomerPolicy::of_rules(Arc::new(rules))),
+        restored,
+    );
     let mut out = Effects::new();
     let register = talk::register(1, MessageId(0));
     machine.handle_datagram(&mut m, &heard(register), &mut out);
@@ -117,21 +121,21 @@ fn sent(out: &Effects) -> Option<Message> {
 /// The codes of all a step wants done, if it does nothing but answer; where the device is costs
 /// nothing to say again.
 fn answers(out: &Effects) -> Vec<Code> {
-    let said = |effect: &&Effect| !matches!(effect, Effect::Say(Speech::Rebind { .. }));
+    let said = |effect: &&Effect| !matches!(effect, Effect::Send(Outbound::Rebind { .. }));
     let code = |effect| message_of(effect).map_or(Code::EMPTY, |message| message.code);
     out.as_slice().iter().filter(said).map(code).collect()
 }
 
 fn message_of(effect: &Effect) -> Option<Message> {
     match effect {
-        Effect::Say(Speech::Send { datagram, .. }) => {
+        Effect::Send(Outbound::Send { datagram, .. }) => {
             Some(Message::decode(datagram).expect("we send well-formed messages"))
         }
         Effect::Save(_)
         | Effect::Expect(_)
         | Effect::Count(_)
         | Effect::Log(_)
-        | Effect::Say(Speech::SendBare { .. } | Speech::Rebind { .. }) => None,
+        | Effect::Send(Outbound::SendUdp { .. } | Outbound::Rebind { .. }) => None,
     }
 }
 
@@ -146,7 +150,7 @@ fn read() -> NewAction {
         attempts_permitted: 1,
         expires_in_s: None,
         trace: TraceId::from_bytes([9; 16]),
-        once: None,
+        idempotent_call: None,
     }
 }
 

@@ -11,13 +11,13 @@ use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput};
 use criterion::{criterion_group, criterion_main};
 use engine::action::timeline::Timeline;
 use engine::action::{Action, Addressee, Lwm2mRequest, Mode, Operation, Protocol, Request, Status};
-use engine::change::{Add, Batch, Change, Counter, Name};
-use engine::device::record::{DeviceRecord, HeardOver, Registration};
+use engine::change::{Batch, Change, Counter, CounterDelta, UniqueName};
+use engine::device::record::{DeviceRecord, ProtocolsSeen, Registration};
+use engine::dispatch::DevicesAtAddress;
 use engine::ids::{ActionId, DeviceKey, TraceId};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
-use engine::query::{ActionFilter, PageWanted};
-use engine::registry::Behind;
+use engine::query::{ActionFilter, PageRequest};
 use store::{Commit as _, DeviceReads as _, DirectoryReads as _, Options, SledStore};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
@@ -50,7 +50,7 @@ fn commit(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("durable commit of one row");
     group.throughput(Throughput::Elements(1));
     for records in RECORDS {
-        let shelf = Shelf::with_devices(records);
+        let shelf = TempStore::with_devices(records);
         for writers in WRITERS {
             commit_with(&mut group, &shelf, writers, records);
         }
@@ -59,7 +59,7 @@ fn commit(criterion: &mut Criterion) {
 
 fn commit_with(
     group: &mut BenchmarkGroup<'_, WallTime>,
-    shelf: &Shelf,
+    shelf: &TempStore,
     writers: u64,
     records: u32,
 ) {
@@ -76,14 +76,16 @@ fn commit_with(
 }
 
 fn found(criterion: &mut Criterion) {
-    let shelf = Shelf::with_devices(100_000);
+    let shelf = TempStore::with_devices(100_000);
     let mut group = criterion.benchmark_group("whose a datagram is, of 100,000 devices");
     let mut number = 0;
     group.bench_function("by endpoint name", |bench| {
         bench.iter(|| {
             number = (number + 7_919) % 100_000;
             let profile = fleet::profile(number);
-            let bearer = shelf.store.bearer(Name::Endpoint(profile.endpoint));
+            let bearer = shelf
+                .store
+                .device_by_name(UniqueName::Endpoint(profile.endpoint));
             let bearer = shelf.runtime.block_on(bearer).expect("the store answers");
             bearer.expect("a device bears it")
         });
@@ -91,15 +93,20 @@ fn found(criterion: &mut Criterion) {
     group.bench_function("by address", |bench| {
         bench.iter(|| {
             number = (number + 7_919) % 100_000;
-            let behind = shelf.store.at_address(fleet::address(number).into());
+            let behind = shelf
+                .store
+                .devices_at_address(fleet::address(number).into());
             let behind = shelf.runtime.block_on(behind).expect("the store answers");
-            assert!(matches!(behind, Behind::One(_)), "each has its own");
+            assert!(
+                matches!(behind, DevicesAtAddress::One(_)),
+                "each has its own"
+            );
         });
     });
 }
 
 fn restored(criterion: &mut Criterion) {
-    let shelf = Shelf::with_devices(100_000);
+    let shelf = TempStore::with_devices(100_000);
     let mut number = 0;
     criterion.bench_function("restored, of 100,000 devices", |bench| {
         bench.iter(|| {
@@ -115,7 +122,7 @@ fn restored(criterion: &mut Criterion) {
 }
 
 fn restored_pages(criterion: &mut Criterion) {
-    let shelf = Shelf::with_devices(FLEET);
+    let shelf = TempStore::with_devices(FLEET);
     shelf.register(FLEET);
     let mut group = criterion.benchmark_group("all registered devices in pages");
     group.throughput(Throughput::Elements(FLEET.into()));
@@ -125,12 +132,12 @@ fn restored_pages(criterion: &mut Criterion) {
 }
 
 fn page(criterion: &mut Criterion) {
-    let shelf = Shelf::with_devices(100);
+    let shelf = TempStore::with_devices(100);
     shelf.add_actions();
     let filter = ActionFilter::all_of(fleet::customer());
     criterion.bench_function("page 1 of 10,000 action requests, 25 on it", |bench| {
         bench.iter(|| {
-            let wanted = PageWanted {
+            let wanted = PageRequest {
                 number: 1,
                 size: 25,
             };
@@ -143,13 +150,13 @@ fn page(criterion: &mut Criterion) {
 }
 
 /// A store in a directory of its own, and a runtime to wait on.
-struct Shelf {
+struct TempStore {
     store: Arc<SledStore>,
     runtime: Runtime,
     _directory: tempfile::TempDir,
 }
 
-impl Shelf {
+impl TempStore {
     fn with_devices(devices: u32) -> Self {
         // On the disk of the build, because the system's own place may be in memory.
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"));
@@ -210,7 +217,7 @@ impl Shelf {
             };
             self.commit(Batch {
                 changes: actions.map(put).collect(),
-                adds: vec![Add {
+                adds: vec![CounterDelta {
                     counter,
                     delta: 100,
                 }],
@@ -261,7 +268,7 @@ fn record(number: u64) -> Batch {
     let record = DeviceRecord {
         first_heard_at: Some(NOW),
         last_seen_at: Some(NOW),
-        heard_over: HeardOver::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
+        protocols_seen: ProtocolsSeen::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
         ..DeviceRecord::default()
     };
     Batch {
@@ -288,7 +295,7 @@ fn registered() -> DeviceRecord {
     DeviceRecord {
         first_heard_at: Some(NOW),
         last_seen_at: Some(NOW),
-        heard_over: HeardOver::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
+        protocols_seen: ProtocolsSeen::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
         peer: Some(Peer::plain(([127, 1, 0, 1], 5_683).into())),
         registration: Some(registration),
         ..DeviceRecord::default()

@@ -2,7 +2,7 @@
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::option;
 use protocol::coap::token::Token;
 
@@ -22,7 +22,7 @@ pub(crate) const OBJECTS: &str = "</1/0>,</3/0>,</4/0>,</5/0>,</6/0>,</7/0>,\
 pub(crate) fn register(number: u32, id: MessageId) -> Message {
     let endpoint = format!("ep={}", fleet::profile(number).endpoint);
     Message::request(
-        Kind::Confirmable,
+        MessageKind::Confirmable,
         Code::POST,
         id,
         Token::from_u64(number.into()),
@@ -37,7 +37,7 @@ pub(crate) fn register(number: u32, id: MessageId) -> Message {
 /// A device says that nothing changed.
 pub(crate) fn update<'a>(location: impl IntoIterator<Item = &'a str>, id: MessageId) -> Message {
     Message::request(
-        Kind::Confirmable,
+        MessageKind::Confirmable,
         Code::POST,
         id,
         Token::from_u64(id.0.into()),

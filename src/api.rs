@@ -9,7 +9,6 @@ mod actions;
 mod body;
 mod call;
 mod clients;
-mod clouds;
 mod customers;
 mod definitions;
 mod device;
@@ -18,16 +17,17 @@ mod docs;
 mod error;
 mod fields;
 mod health;
+mod idempotency;
 mod import;
+mod integrations;
 mod logs;
 mod messages;
 mod meters;
 mod metrics;
-mod once;
 mod openapi;
 mod page;
 mod psk;
-mod rate;
+mod rate_limit;
 mod records;
 mod routes;
 mod secret;
@@ -44,9 +44,9 @@ use actix_web::middleware::from_fn;
 use actix_web::{HttpResponse, web};
 
 use actors::clock::Clock;
+use actors::delivery::Deliveries;
 use actors::devices::Devices;
-use actors::post::Post;
-use engine::delivery::address::policy::Policy;
+use engine::delivery::address::policy::AddressPolicy;
 use store::sealed::MasterKey;
 use store::{Commit, Reads};
 
@@ -54,18 +54,18 @@ use crate::config::Config;
 use crate::operator::OperatorToken;
 
 use access::Access;
-use call::Door;
-use error::Failure;
-use health::{Phase, Readiness};
-use rate::RateLimit;
+use call::RouteGuard;
+use error::ApiError;
+use health::{Readiness, ServicePhase};
+use rate_limit::RateLimit;
 use routes::{ROUTES, Route};
 
 /// The state of the API; clones share it.
 #[derive(Clone)]
-pub struct State(web::Data<Api>);
+pub struct ApiState(web::Data<Api>);
 
 /// The parts of the API that do not come from the configuration.
-pub struct Parts {
+pub struct ApiParts {
     /// Commits the changes of callers.
     pub commits: Arc<dyn Commit>,
     /// Reads what is stored.
@@ -73,7 +73,7 @@ pub struct Parts {
     /// Sends calls to the actors of devices.
     pub devices: Devices,
     /// Sends calls to the forwarders of webhooks.
-    pub post: Post,
+    pub deliveries: Deliveries,
     /// The time, and the randomness for ids.
     pub clock: Clock,
     /// Encrypts the secrets of devices and webhooks.
@@ -91,9 +91,9 @@ struct Api {
     /// Sends calls to the actors of devices.
     devices: Devices,
     /// Sends calls to the forwarders of webhooks.
-    post: Post,
+    deliveries: Deliveries,
     /// Which addresses webhooks may have.
-    policy: Policy,
+    policy: AddressPolicy,
     /// Held while a webhook is made or changed.
     changing_webhooks: tokio::sync::Mutex<()>,
     /// Definitions of objects are put one after the other.
@@ -113,13 +113,13 @@ struct Api {
     /// The maximum size of a JSON body.
     json_body_bytes_max: usize,
     /// The idempotency keys of the calls in progress.
-    turns: once::Turns,
+    idempotency_locks: idempotency::IdempotencyLocks,
     /// The maximum number of devices in a bulk call.
     bulk_devices_max: u32,
     /// The maximum payload of a UDP request.
     udp_payload_bytes_max: usize,
     /// The imports in progress.
-    imports: import::Imports,
+    imports: import::RunningImports,
     /// The maximum number of lines of an import.
     import_lines_max: u32,
     /// The OpenAPI document.
@@ -128,16 +128,16 @@ struct Api {
     docs: web::Bytes,
 }
 
-impl State {
+impl ApiState {
     /// The state of a service that is starting.
-    pub fn new(config: &Config, parts: Parts) -> Self {
+    pub fn new(config: &Config, parts: ApiParts) -> Self {
         meters::describe();
         let document = openapi::document(ROUTES, &config.platform);
         Self(web::Data::new(Api {
             commits: parts.commits,
             store: parts.store,
             devices: parts.devices,
-            post: parts.post,
+            deliveries: parts.deliveries,
             policy: config.policy(),
             changing_webhooks: tokio::sync::Mutex::default(),
             changing_definitions: tokio::sync::Mutex::default(),
@@ -148,10 +148,10 @@ impl State {
             readiness: Readiness::starting(),
             rate: RateLimit::new(config.rate_limit),
             json_body_bytes_max: config.json_body_bytes_max,
-            turns: once::Turns::default(),
+            idempotency_locks: idempotency::IdempotencyLocks::default(),
             bulk_devices_max: config.bulk_devices_max,
             udp_payload_bytes_max: config.udp_payload_bytes_max,
-            imports: import::Imports::default(),
+            imports: import::RunningImports::default(),
             import_lines_max: config.import_lines_max,
             openapi: document.to_json(),
             docs: docs::page_of(&document),
@@ -160,17 +160,17 @@ impl State {
 
     /// From now on the service accepts calls.
     pub fn set_ready(&self) {
-        self.0.readiness.enter(Phase::Ready);
+        self.0.readiness.enter(ServicePhase::Ready);
     }
 
     /// From now on the service only completes accepted calls, and `/readyz` answers 503.
     pub fn set_draining(&self) {
-        self.0.readiness.enter(Phase::Draining);
+        self.0.readiness.enter(ServicePhase::Draining);
     }
 }
 
 /// Mounts every route.
-pub fn configure(app: &mut web::ServiceConfig, state: State) {
+pub fn configure(app: &mut web::ServiceConfig, state: ApiState) {
     app.app_data(web::PayloadConfig::new(state.0.json_body_bytes_max));
     app.app_data(state.0);
     for path in paths() {
@@ -206,7 +206,7 @@ fn methods(route: &Route) -> Vec<Method> {
 }
 
 fn mounted(route: &'static Route, method: Method) -> actix_web::Route {
-    let door = Door {
+    let door = RouteGuard {
         access: route.access,
         route: route.path,
     };
@@ -222,11 +222,11 @@ fn other_method(path: &'static str) -> actix_web::Route {
     let known: Vec<_> = known.iter().map(Method::as_str).collect();
     let allowed = known.join(", ");
     let refuse = move || {
-        let failure = Failure::method_not_allowed(&allowed);
+        let failure = ApiError::method_not_allowed(&allowed);
         async move { Err::<HttpResponse, _>(failure) }
     };
     let refused = web::route().to(refuse);
-    let door = Door {
+    let door = RouteGuard {
         access: Access::Open,
         route: path,
     };
@@ -236,8 +236,8 @@ fn other_method(path: &'static str) -> actix_web::Route {
 }
 
 fn other_path() -> actix_web::Route {
-    let refused = web::route().to(async || Err::<HttpResponse, _>(Failure::path_unknown()));
-    let door = Door {
+    let refused = web::route().to(async || Err::<HttpResponse, _>(ApiError::path_unknown()));
+    let door = RouteGuard {
         access: Access::Open,
         route: "other",
     };

@@ -7,12 +7,12 @@ use clap::builder::PathBufValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command};
 
-use crate::config::{self, Kind, Row};
-use crate::load::options::Options;
+use crate::config::{self, SettingKind, SettingRow};
+use crate::load::options::LoadOptions;
 
 /// The task to run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Task {
+pub enum CliCommand {
     /// Serve devices and callers.
     Serve,
     /// Run the service with simulated devices on a temporary store.
@@ -20,7 +20,7 @@ pub enum Task {
     /// Print the effective configuration.
     Config,
     /// Run a load test against a server.
-    Load(Box<Options>),
+    Load(Box<LoadOptions>),
 }
 
 const LOAD: &str = "load";
@@ -39,7 +39,7 @@ const DEMO_PRESET: &[(&str, &str)] = &[
 #[derive(Clone, Debug, PartialEq)]
 pub struct Invocation {
     /// What to do.
-    pub task: Task,
+    pub task: CliCommand,
     /// The configuration file, where one is named.
     pub file: Option<PathBuf>,
     /// Settings by name.
@@ -55,21 +55,21 @@ impl Invocation {
             && rest.first().is_some_and(|word| word == LOAD)
         {
             return Ok(Self {
-                task: Task::Load(Box::new(Options::parse(rest.iter().cloned())?)),
+                task: CliCommand::Load(Box::new(LoadOptions::parse(rest.iter().cloned())?)),
                 file: None,
                 flags: Vec::new(),
             });
         }
         let matches = command().try_get_matches_from(arguments)?;
         let (task, matches) = match matches.subcommand() {
-            Some(("demo", matches)) => (Task::Demo, matches),
-            Some(("config", matches)) => (Task::Config, matches),
+            Some(("demo", matches)) => (CliCommand::Demo, matches),
+            Some(("config", matches)) => (CliCommand::Config, matches),
             Some((LOAD, _)) => {
                 let message = "load has its own options and must be the first argument";
                 return Err(command().error(ErrorKind::ArgumentConflict, message));
             }
-            Some((_, matches)) => (Task::Serve, matches),
-            None => (Task::Serve, &matches),
+            Some((_, matches)) => (CliCommand::Serve, matches),
+            None => (CliCommand::Serve, &matches),
         };
         let file = matches.get_one::<PathBuf>("config").cloned();
         let flags = config::rows()
@@ -81,13 +81,13 @@ impl Invocation {
     /// What the task sets before any other layer.
     pub fn preset(&self) -> &'static [(&'static str, &'static str)] {
         match self.task {
-            Task::Serve | Task::Config | Task::Load(_) => &[],
-            Task::Demo => DEMO_PRESET,
+            CliCommand::Serve | CliCommand::Config | CliCommand::Load(_) => &[],
+            CliCommand::Demo => DEMO_PRESET,
         }
     }
 }
 
-fn flag(row: &Row, matches: &ArgMatches) -> Option<(&'static str, String)> {
+fn flag(row: &SettingRow, matches: &ArgMatches) -> Option<(&'static str, String)> {
     matches
         .get_one::<String>(row.name)
         .map(|text| (row.name, text.clone()))
@@ -111,7 +111,7 @@ fn command() -> Command {
         .args(config::rows().map(argument))
 }
 
-fn argument(row: &'static Row) -> Arg {
+fn argument(row: &'static SettingRow) -> Arg {
     let default = match row.default {
         "" => String::new(),
         default => format!("[default: {default}] "),
@@ -119,15 +119,15 @@ fn argument(row: &'static Row) -> Arg {
     let help = format!("{} {default}[env: {}]", row.about.trim(), row.variable());
     let argument = Arg::new(row.name).long(row.flag()).help(help).global(true);
     match row.kind {
-        Kind::Switch => argument
+        SettingKind::Switch => argument
             .value_name("true|false")
             .num_args(0..=1)
             .require_equals(true)
             .default_missing_value("true"),
-        Kind::Text => argument.value_name("TEXT"),
-        Kind::Secret => argument.value_name("SECRET"),
-        Kind::Number => argument.value_name("NUMBER"),
-        Kind::List => argument.value_name("NUMBERS"),
+        SettingKind::Text => argument.value_name("TEXT"),
+        SettingKind::Secret => argument.value_name("SECRET"),
+        SettingKind::Number => argument.value_name("NUMBER"),
+        SettingKind::List => argument.value_name("NUMBERS"),
     }
 }
 
@@ -137,10 +137,10 @@ mod tests {
 
     #[test]
     fn without_a_task_the_service_serves() {
-        assert_eq!(parse(&[]).task, Task::Serve);
-        assert_eq!(parse(&["serve"]).task, Task::Serve);
-        assert_eq!(parse(&["config"]).task, Task::Config);
-        assert_eq!(parse(&["demo"]).task, Task::Demo);
+        assert_eq!(parse(&[]).task, CliCommand::Serve);
+        assert_eq!(parse(&["serve"]).task, CliCommand::Serve);
+        assert_eq!(parse(&["config"]).task, CliCommand::Config);
+        assert_eq!(parse(&["demo"]).task, CliCommand::Demo);
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
     fn a_load_has_options_of_its_own() {
         let words = ["load", "--target", "coap://127.0.0.1", "--devices", "7"];
         let words = [&words[..], &["--scenario", "update"]].concat();
-        let Task::Load(options) = parse(&words).task else {
+        let CliCommand::Load(options) = parse(&words).task else {
             panic!("it is a load");
         };
         assert_eq!(options.devices, 7);

@@ -14,20 +14,20 @@ use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
 use engine::BlockSize;
-use engine::delivery::address::policy::Policy;
+use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::forwarding::DeliveryRules;
 use engine::limits::Limits;
 
-use crate::telemetry::{Filter, LogFormat};
+use crate::telemetry::{LogFilter, LogFormat};
 
-pub use layers::{Fault, Faults, Layers, Source};
-pub use parse::Secret;
+pub use layers::{ConfigFault, ConfigFaults, Layers, Source};
+pub use parse::SecretText;
 
-use layers::Reading;
+use layers::ConfigReader;
 
 /// One setting as every layer knows it.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct SettingRow {
     /// Its name: the key in the file, from which variable and flag are made.
     pub name: &'static str,
     /// The description in `--help`.
@@ -35,14 +35,14 @@ pub struct Row {
     /// The default value; empty if there is none.
     pub default: &'static str,
     /// The type of its value.
-    pub kind: Kind,
+    pub kind: SettingKind,
     /// Whether this build uses it.
-    pub force: Force,
+    pub force: SettingEffect,
 }
 
 /// The type of a setting's value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Kind {
+pub enum SettingKind {
     /// A text.
     Text,
     /// A text never shown.
@@ -57,14 +57,14 @@ pub enum Kind {
 
 /// Whether this build uses a setting.
 #[derive(Clone, Copy, Debug)]
-pub enum Force {
+pub enum SettingEffect {
     /// It is used.
     InForce,
     /// It is parsed, but the feature does not exist in this build.
     NotUsedYet(fn(&str) -> Result<(), String>),
 }
 
-impl Row {
+impl SettingRow {
     /// The environment variable that gives the setting.
     pub fn variable(&self) -> String {
         format!("SIGNALBOX_{}", self.name.to_ascii_uppercase())
@@ -78,7 +78,7 @@ impl Row {
     const fn later(
         name: &'static str,
         default: &'static str,
-        kind: Kind,
+        kind: SettingKind,
         about: &'static str,
         check: fn(&str) -> Result<(), String>,
     ) -> Self {
@@ -87,7 +87,7 @@ impl Row {
             about,
             default,
             kind,
-            force: Force::NotUsedYet(check),
+            force: SettingEffect::NotUsedYet(check),
         }
     }
 }
@@ -103,18 +103,18 @@ macro_rules! settings {
             $( $(#[doc = $about])+ pub $name: $type, )+
         }
 
-        const IN_FORCE: &[Row] = &[$(
-            Row {
+        const IN_FORCE: &[SettingRow] = &[$(
+            SettingRow {
                 name: stringify!($name),
                 about: concat!($($about),+),
                 default: $default,
-                kind: Kind::$kind,
-                force: Force::InForce,
+                kind: SettingKind::$kind,
+                force: SettingEffect::InForce,
             },
         )+];
 
         impl Config {
-            fn read(reading: &mut Reading<'_>) -> Option<Self> {
+            fn read(reading: &mut ConfigReader<'_>) -> Option<Self> {
                 $( let $name: Option<$type> = reading.value(stringify!($name), $parse); )+
                 Some(Self { $( $name: $name?, )+ })
             }
@@ -140,10 +140,10 @@ settings! {
     /// Storage engine: `embedded`, in the data directory, is the only one in this build.
     store: StoreChoice = "embedded", Text, parse::store;
     /// Token of the operator API; by default generated and stored in the data directory.
-    operator_token: Option<Secret> = "", Secret, parse::optional(parse::token);
+    operator_token: Option<SecretText> = "", Secret, parse::optional(parse::token);
     /// Key that encrypts secrets at rest, 64 hexadecimal digits; by default generated and stored in
     /// the data directory.
-    master_key: Option<Secret> = "", Secret, parse::optional(parse::master_key);
+    master_key: Option<SecretText> = "", Secret, parse::optional(parse::master_key);
     /// The `{platform}` path segment of the settings API.
     platform: String = "signalbox", Text, parse::segment;
     /// Accept registrations without DTLS by endpoint name alone from devices without an `ip`.
@@ -209,23 +209,23 @@ settings! {
     /// Minimum free disk space, in MiB; with less, the service accepts no new data.
     disk_reserve_mib: u32 = "256", Number, parse::number(0..=1_048_576);
     /// Log level, or a filter such as `info,actors=debug`.
-    log: Filter = "info", Text, Filter::parse;
+    log: LogFilter = "info", Text, LogFilter::parse;
     /// Log format: `text` or `json`.
     log_format: LogFormat = "text", Text, LogFormat::parse;
 }
 
-const NOT_YET: &[Row] = &[
-    Row::later(
+const NOT_YET: &[SettingRow] = &[
+    SettingRow::later(
         "coaps",
         "0.0.0.0:5684",
-        Kind::Text,
+        SettingKind::Text,
         "UDP address and port for CoAP over DTLS.",
         |text| parse::address(text).map(drop),
     ),
-    Row::later(
+    SettingRow::later(
         "sms_retry_ms",
         "300000,900000,1800000,3600000,7200000,14400000",
-        Kind::List,
+        SettingKind::List,
         "Delays between delivery attempts of an SMS event, in milliseconds.",
         |text| parse::waits(text).map(drop),
     ),
@@ -239,7 +239,7 @@ pub enum StoreChoice {
 }
 
 /// Every setting, in display order.
-pub fn rows() -> impl Iterator<Item = &'static Row> {
+pub fn rows() -> impl Iterator<Item = &'static SettingRow> {
     IN_FORCE.iter().chain(NOT_YET)
 }
 
@@ -248,7 +248,7 @@ pub fn load(
     preset: &'static [(&'static str, &'static str)],
     file: Option<&Path>,
     flags: Vec<(&'static str, String)>,
-) -> Result<(Config, Layers), Faults> {
+) -> Result<(Config, Layers), ConfigFaults> {
     let mut layers = Layers::of_defaults();
     layers.add_preset(preset);
     if let Some(file) = file {
@@ -270,11 +270,11 @@ pub fn no_color() -> Option<OsString> {
 }
 
 impl Config {
-    fn of(layers: &Layers) -> Result<Self, Faults> {
+    fn of(layers: &Layers) -> Result<Self, ConfigFaults> {
         let mut reading = layers.reading();
         let config = Self::read(&mut reading);
         for row in NOT_YET {
-            if let Force::NotUsedYet(check) = row.force {
+            if let SettingEffect::NotUsedYet(check) = row.force {
                 reading.value(row.name, check);
             }
         }
@@ -299,17 +299,17 @@ impl Config {
     }
 
     /// Where events may be delivered to.
-    pub fn policy(&self) -> Policy {
+    pub fn policy(&self) -> AddressPolicy {
         match self.allow_private_destinations {
-            true => Policy::PrivateAllowed,
-            false => Policy::PublicOnly,
+            true => AddressPolicy::PrivateAllowed,
+            false => AddressPolicy::PublicOnly,
         }
     }
 
     /// How events are delivered.
     pub fn delivery_rules(&self) -> DeliveryRules {
         DeliveryRules {
-            waits_ms: self
+            retry_delays_ms: self
                 .delivery_retry_ms
                 .iter()
                 .copied()
@@ -339,7 +339,7 @@ impl Config {
         Self::of(&Layers::of_defaults()).expect("every default is a value")
     }
 
-    fn check_together(&self, reading: &mut Reading<'_>) {
+    fn check_together(&self, reading: &mut ConfigReader<'_>) {
         if self.tls_cert.is_some() != self.tls_key.is_some() {
             let (given, missing) = match self.tls_cert {
                 Some(_) => ("tls_cert", "tls_key"),

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use actors::http::{Http, HttpError, Outbound};
+use actors::http::{HttpClient, HttpError, HttpOptions};
 
 use crate::config::Config;
 
@@ -26,20 +26,20 @@ pub enum DeliveryError {
 }
 
 /// What calls the endpoints of destinations.
-pub fn http(config: &Config) -> Result<Http, DeliveryError> {
-    Ok(Http::new(outbound(config)?)?)
+pub fn http(config: &Config) -> Result<HttpClient, DeliveryError> {
+    Ok(HttpClient::new(outbound(config)?)?)
 }
 
-fn outbound(config: &Config) -> Result<Outbound, DeliveryError> {
+fn outbound(config: &Config) -> Result<HttpOptions, DeliveryError> {
     let authorities = config.delivery_ca_file.as_ref().map(|path| {
         std::fs::read(path).map_err(|source| DeliveryError::CaFile {
             path: path.clone(),
             source,
         })
     });
-    let usual = Outbound::under(config.policy());
+    let usual = HttpOptions::under(config.policy());
     let timeout = Duration::from_millis(u64::from(config.delivery_timeout_ms));
-    Ok(Outbound {
+    Ok(HttpOptions {
         timeout,
         connect_timeout: usual.connect_timeout.min(timeout),
         idle_per_host_max: config.delivery_parallel_max as usize,
@@ -50,14 +50,14 @@ fn outbound(config: &Config) -> Result<Outbound, DeliveryError> {
 
 #[cfg(test)]
 mod tests {
-    use engine::delivery::address::policy::Policy;
+    use engine::delivery::address::policy::AddressPolicy;
 
     use super::*;
 
     #[test]
     fn private_addresses_are_called_only_where_the_operator_allows_it() {
         let usual = outbound(&Config::of_defaults()).unwrap();
-        assert_eq!(usual.policy, Policy::PublicOnly);
+        assert_eq!(usual.policy, AddressPolicy::PublicOnly);
         assert_eq!(usual.timeout, Duration::from_secs(20));
         assert_eq!(usual.idle_per_host_max, 64);
         assert!(usual.authorities.is_none());
@@ -68,7 +68,7 @@ mod tests {
             ..Config::of_defaults()
         };
         let allowed = outbound(&allowed).unwrap();
-        assert_eq!(allowed.policy, Policy::PrivateAllowed);
+        assert_eq!(allowed.policy, AddressPolicy::PrivateAllowed);
         let timeouts = (allowed.timeout, allowed.connect_timeout);
         assert_eq!(
             timeouts,

@@ -4,14 +4,14 @@
 //! Everything it prints comes from the API over HTTP or from the simulated devices; the demo has no
 //! other access to the service.
 
-mod by_hand;
-mod caller;
-mod cast;
+mod api;
+mod devices;
 mod endpoint;
-mod narrator;
+mod handout;
+mod output;
 mod role;
-mod stage;
-mod story;
+mod setup;
+mod walkthrough;
 
 use std::convert::Infallible;
 use std::fs;
@@ -21,15 +21,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use actix_rt::System;
 use tokio::task::{JoinHandle, yield_now};
 
-use self::by_hand::Handout;
-use self::caller::Caller;
-use self::cast::{Cast, Part, Servers};
-use self::endpoint::Endpoint;
-use self::narrator::{Ink, Narrator, Voice};
-use self::stage::{Stage, StageError};
-use self::story::{Story, Why, create_devices};
-use crate::api_client::{ApiClient, Credentials};
+use self::api::DemoCaller;
+use self::devices::{DemoDevices, DeviceSpec, ServerAddresses};
+use self::endpoint::WebhookEndpoint;
+use self::handout::Handout;
+use self::output::{Colour, DemoOutput, LineSource};
+use self::setup::{DemoSetup, DemoSetupError};
+use self::walkthrough::{StepError, Walkthrough, create_devices};
 use crate::config::{self, Config, Layers};
+use crate::rest_client::{ClientCredentials, RestClient};
 use crate::service::{Service, StartError, wait_for_signal};
 
 const CUSTOMER: &str = "demo";
@@ -40,7 +40,7 @@ const CUSTOMER_NAME: &str = "Harbour Town Works";
 pub enum DemoError {
     /// There is no place for it.
     #[error(transparent)]
-    Stage(#[from] StageError),
+    Setup(#[from] DemoSetupError),
     /// The service did not start.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -56,40 +56,40 @@ pub enum DemoError {
 
 /// Shows the service at work until the process is asked to stop.
 pub fn run(config: &Config, layers: &Layers) -> Result<(), DemoError> {
-    let ink = Ink::for_stdout(config::no_color().as_deref());
-    let mut narrator = Narrator::new(Box::new(io::stdout()), ink);
+    let ink = Colour::for_stdout(config::no_color().as_deref());
+    let mut output = DemoOutput::new(Box::new(io::stdout()), ink);
     let system = System::new();
-    let (stage, outcome) = system.block_on(async {
+    let (setup, outcome) = system.block_on(async {
         // From here on a signal ends the demo in order, whatever was made until then.
         let stop = actix_rt::spawn(wait_for_signal());
         yield_now().await;
-        let stage = Stage::set(config, layers)?;
-        let outcome = play(&stage, &mut narrator, stop).await;
-        Ok::<_, StageError>((stage, outcome))
+        let setup = DemoSetup::set(config, layers)?;
+        let outcome = play(&setup, &mut output, stop).await;
+        Ok::<_, DemoSetupError>((setup, outcome))
     })?;
     // The store is closed before the directory it is in goes.
     drop(system);
-    let left = stage.strike();
+    let left = setup.strike();
     outcome.and(left.map_err(DemoError::from))
 }
 
 async fn play(
-    stage: &Stage,
-    narrator: &mut Narrator,
+    setup: &DemoSetup,
+    output: &mut DemoOutput,
     stop: JoinHandle<()>,
 ) -> Result<(), DemoError> {
     // The endpoint is there before anything is posted to it, and goes last.
-    let opened = async { Endpoint::open().map_err(Why::Socket) };
+    let opened = async { WebhookEndpoint::open().map_err(StepError::Socket) };
     let mut endpoint = step("opening the customer's endpoint", opened).await?;
-    let service = Service::start(&stage.config).await?;
+    let service = Service::start(&setup.config).await?;
     let outcome = tokio::select! {
-        ended = perform(stage, &service, &mut endpoint, narrator) => {
+        ended = perform(setup, &service, &mut endpoint, output) => {
             ended.map(|never| match never {})
         }
         _ = stop => Ok(()),
     };
     if outcome.is_ok() {
-        let goodbye = async { Ok(narrator.tell(Voice::Service, "stopping")?) };
+        let goodbye = async { Ok(output.tell(LineSource::Service, "stopping")?) };
         step("stopping", goodbye).await?;
     }
     service.stop().await;
@@ -99,85 +99,85 @@ async fn play(
 
 /// The story in its order; it has no end of its own.
 async fn perform(
-    stage: &Stage,
+    setup: &DemoSetup,
     service: &Service,
-    endpoint: &mut Endpoint,
-    narrator: &mut Narrator,
+    endpoint: &mut WebhookEndpoint,
+    output: &mut DemoOutput,
 ) -> Result<Infallible, DemoError> {
     let base = format!("http://{}", reachable(service.http));
-    let servers = Servers {
+    let servers = ServerAddresses {
         coap: reachable(service.coap),
         udp: reachable(service.udp),
     };
-    step("starting", async { open(stage, &base, servers, narrator) }).await?;
-    let admission = admit(stage, service, &base, narrator);
+    step("starting", async { open(setup, &base, servers, output) }).await?;
+    let admission = admit(setup, service, &base, output);
     let caller = step("creating a customer and an API client", admission).await?;
-    let chosen = choose(&caller, &stage.config.platform, endpoint, narrator);
+    let chosen = choose(&caller, &setup.config.platform, endpoint, output);
     let webhook = step("creating the webhook", chosen).await?;
-    let parts = cast::parts(servers);
-    let created = create_devices(narrator, &caller, &parts);
+    let parts = devices::parts(servers);
+    let created = create_devices(output, &caller, &parts);
     step("creating the devices", created).await?;
-    let cast = step("starting the devices", switch_on(parts, servers)).await?;
+    let devices = step("starting the devices", switch_on(parts, servers)).await?;
 
-    let mut story = Story::new(narrator, caller, cast, endpoint);
-    let queued = tell(&mut story).await?;
+    let mut walkthrough = Walkthrough::new(output, caller, devices, endpoint);
+    let queued = tell(&mut walkthrough).await?;
 
-    let handout = async |story: &mut Story<'_>| {
-        let (narrator, caller, sensor) = story.for_handout();
+    let handout = async |walkthrough: &mut Walkthrough<'_>| {
+        let (output, caller, sensor) = walkthrough.for_handout();
         let handout = Handout {
             base: &base,
             servers,
             sensor,
             operator_token: service.operator_token_path.as_deref(),
-            temporary: stage.temporary(),
+            temporary: setup.temporary(),
             caller,
             request: &queued,
             webhook: &webhook,
         };
-        Ok(handout.tell(narrator)?)
+        Ok(handout.tell(output)?)
     };
-    step("printing the commands", handout(&mut story)).await?;
-    step("running", story.live_on()).await
+    step("printing the commands", handout(&mut walkthrough)).await?;
+    step("running", walkthrough.live_on()).await
 }
 
 /// What happens, chapter by chapter; returns the request that waited for the meter.
-async fn tell(story: &mut Story<'_>) -> Result<String, DemoError> {
+async fn tell(walkthrough: &mut Walkthrough<'_>) -> Result<String, DemoError> {
     step(
         "waiting for the devices to register",
-        story.meet_the_devices(),
+        walkthrough.meet_the_devices(),
     )
     .await?;
-    step("reading the lamp's brightness", story.read_the_lamp()).await?;
-    step("observing the lamp", story.observe_the_lamp()).await?;
+    step("reading the lamp's brightness", walkthrough.read_the_lamp()).await?;
+    step("observing the lamp", walkthrough.observe_the_lamp()).await?;
     step(
         "waiting for the tracker to send values",
-        story.see_the_tracker_send(),
+        walkthrough.see_the_tracker_send(),
     )
     .await?;
     let queued = step(
         "queueing a request for the meter",
-        story.queue_for_the_meter(),
+        walkthrough.queue_for_the_meter(),
     )
     .await?;
     step(
         "writing a value of the wrong type",
-        story.write_what_does_not_fit(),
+        walkthrough.write_what_does_not_fit(),
     )
     .await?;
-    step("cancelling a request", story.take_a_request_back()).await?;
+    step("cancelling a request", walkthrough.take_a_request_back()).await?;
     step(
         "waiting for the meter to wake and answer",
-        story.see_the_meter_wake(&queued),
+        walkthrough.see_the_meter_wake(&queued),
     )
     .await?;
     step(
         "waiting for the sensor to send a datagram",
-        story.hear_the_sensor(),
+        walkthrough.hear_the_sensor(),
     )
     .await?;
     step(
         "waiting for the sensor to send data over CoAP",
-        story.see_the_sensor_post(),
+        walkthrough.see_the_sensor_post(),
     )
     .await?;
     Ok(queued)
@@ -185,7 +185,7 @@ async fn tell(story: &mut Story<'_>) -> Result<String, DemoError> {
 
 async fn step<T>(
     step: &'static str,
-    work: impl Future<Output = Result<T, Why>>,
+    work: impl Future<Output = Result<T, StepError>>,
 ) -> Result<T, DemoError> {
     work.await.map_err(|why| DemoError::Step {
         step,
@@ -193,80 +193,90 @@ async fn step<T>(
     })
 }
 
-fn open(stage: &Stage, base: &str, servers: Servers, narrator: &mut Narrator) -> Result<(), Why> {
-    let place = match stage.temporary() {
+fn open(
+    setup: &DemoSetup,
+    base: &str,
+    servers: ServerAddresses,
+    output: &mut DemoOutput,
+) -> Result<(), StepError> {
+    let place = match setup.temporary() {
         Some(_) => "a temporary store".to_owned(),
-        None => stage.config.data_dir.display().to_string(),
+        None => setup.config.data_dir.display().to_string(),
     };
-    narrator.head(format!(
+    output.head(format!(
         "signalbox demo on {place}, with simulated devices on real sockets"
     ))?;
-    narrator.pause()?;
-    for change in &stage.changes {
-        narrator.tell(Voice::Service, change)?;
+    output.pause()?;
+    for change in &setup.changes {
+        output.tell(LineSource::Service, change)?;
     }
-    let Servers { coap, udp } = servers;
+    let ServerAddresses { coap, udp } = servers;
     let listens = format!("listening: API {base}, devices coap://{coap} and udp://{udp}");
-    Ok(narrator.tell(Voice::Service, listens)?)
+    Ok(output.tell(LineSource::Service, listens)?)
 }
 
 async fn admit(
-    stage: &Stage,
+    setup: &DemoSetup,
     service: &Service,
     base: &str,
-    narrator: &mut Narrator,
-) -> Result<Caller, Why> {
-    let token = operator_token(&stage.config, service)?;
-    let operator = ApiClient::new(base, Credentials::Bearer(token))?;
+    output: &mut DemoOutput,
+) -> Result<DemoCaller, StepError> {
+    let token = operator_token(&setup.config, service)?;
+    let operator = RestClient::new(base, ClientCredentials::Bearer(token))?;
     operator.ensure_customer(CUSTOMER, CUSTOMER_NAME).await?;
-    narrator.tell(
-        Voice::Operator,
+    output.tell(
+        LineSource::Operator,
         format!("uses the customer {CUSTOMER} ({CUSTOMER_NAME})"),
     )?;
     let key = operator.create_key(CUSTOMER, "demo").await?;
-    narrator.tell(
-        Voice::Operator,
+    output.tell(
+        LineSource::Operator,
         format!("creates the API client {}", key.id),
     )?;
-    let caller = Caller::with_key(base, key).await?;
+    let caller = DemoCaller::with_key(base, key).await?;
     let lasts = format!(
         "gets an access token, valid for {} s",
         caller.token().lifetime_s
     );
-    narrator.tell(Voice::Caller, lasts)?;
+    output.tell(LineSource::Caller, lasts)?;
     Ok(caller)
 }
 
 /// What the customer wants to be told, and where; returns the id of its webhook.
 async fn choose(
-    caller: &Caller,
+    caller: &DemoCaller,
     platform: &str,
-    endpoint: &Endpoint,
-    narrator: &mut Narrator,
-) -> Result<String, Why> {
+    endpoint: &WebhookEndpoint,
+    output: &mut DemoOutput,
+) -> Result<String, StepError> {
     caller.enable_passive_reporting(platform).await?;
     let read = "enables LWM2M_PASSIVE_REPORTING: devices are read when they register or update";
-    narrator.tell(Voice::Caller, read)?;
+    output.tell(LineSource::Caller, read)?;
     let webhook = caller
         .make_webhook(&endpoint.url(), endpoint.secret())
         .await?;
     let posted = format!("creates a signed webhook to {}", endpoint.url());
-    narrator.tell(Voice::Caller, posted)?;
+    output.tell(LineSource::Caller, posted)?;
     Ok(webhook)
 }
 
-fn operator_token(config: &Config, service: &Service) -> Result<String, Why> {
+fn operator_token(config: &Config, service: &Service) -> Result<String, StepError> {
     if let Some(token) = &config.operator_token {
         return Ok(token.expose().to_owned());
     }
     let path = service.operator_token_path.clone().unwrap_or_default();
     let read = fs::read_to_string(&path);
-    let token = read.map_err(|source| Why::File { path, source })?;
+    let token = read.map_err(|source| StepError::File { path, source })?;
     Ok(token.trim().to_owned())
 }
 
-async fn switch_on(parts: Vec<Part>, servers: Servers) -> Result<Cast, Why> {
-    Cast::enter(parts, servers).await.map_err(Why::Socket)
+async fn switch_on(
+    parts: Vec<DeviceSpec>,
+    servers: ServerAddresses,
+) -> Result<DemoDevices, StepError> {
+    DemoDevices::enter(parts, servers)
+        .await
+        .map_err(StepError::Socket)
 }
 
 /// Where somebody on this machine reaches what listens there.

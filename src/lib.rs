@@ -1,13 +1,13 @@
 //! The service: its configuration, its HTTP face, and everything wired together.
 
 pub mod api;
-pub mod api_client;
 pub mod cli;
 pub mod config;
 pub mod deliveries;
 pub mod demo;
 pub mod load;
 pub mod operator;
+pub mod rest_client;
 pub mod service;
 pub mod telemetry;
 pub mod tls;

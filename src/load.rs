@@ -15,16 +15,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use harness::clock::Clock;
-use harness::load::pace::Pace;
+use harness::load::arrivals::ArrivalPattern;
 use harness::load::pool::DevicePool;
-use harness::load::worker::{Field, Job, Watch};
-use harness::load::{Conduct, Transmission};
+use harness::load::worker::{LoadJob, LoadProgress, LoadTarget};
+use harness::load::{DeviceBehaviour, Transmission};
 use serde_json::Value;
 
-use self::api::Api;
+use self::api::LoadApi;
 use self::display::Display;
-use self::options::{Options, Scenario};
-use self::report::{Phase, Report};
+use self::options::{LoadOptions, Scenario};
+use self::report::{LoadReport, PhaseReport};
 
 pub use self::api::import_lines;
 
@@ -35,7 +35,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const REGISTERING: u32 = 256;
 
 /// Applies the load, prints and keeps the report; fails where a bound is missed.
-pub fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
+pub fn run(options: &LoadOptions) -> Result<ExitCode, Box<dyn Error>> {
     let mut load = Load::begin(options)?;
     let mut reports = Vec::new();
     for _ in 0..options.rounds {
@@ -47,7 +47,7 @@ pub fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         let text = format!("{:#}\n", json(&reports));
         fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    let missed: Vec<_> = reports.iter().flat_map(Report::missed).collect();
+    let missed: Vec<_> = reports.iter().flat_map(LoadReport::missed).collect();
     for missed in &missed {
         eprintln!("signalbox: {missed}");
     }
@@ -58,24 +58,24 @@ pub fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// The report of the only round, or a list of those of each.
-fn json(reports: &[Report]) -> Value {
+fn json(reports: &[LoadReport]) -> Value {
     match reports {
         [report] => report.json(),
-        reports => reports.iter().map(Report::json).collect(),
+        reports => reports.iter().map(LoadReport::json).collect(),
     }
 }
 
 /// Registered devices, and the API of their server.
 pub struct Load {
-    options: Options,
+    options: LoadOptions,
     pool: DevicePool,
-    api: Option<Api>,
-    prepared: Report,
+    api: Option<LoadApi>,
+    prepared: LoadReport,
 }
 
 impl Load {
     /// Imports the devices, if that is asked for, and registers them.
-    pub fn begin(options: &Options) -> Result<Self, Box<dyn Error>> {
+    pub fn begin(options: &LoadOptions) -> Result<Self, Box<dyn Error>> {
         let mut options = options.clone();
         let seed = match options.seed {
             Some(seed) => seed,
@@ -85,26 +85,26 @@ impl Load {
         let started_at_ms = Clock::start().now_ms();
         let mut pool = DevicePool::open(&field(&options, seed), options.workers)?;
         let api = options.api.as_ref().zip(options.token.as_ref());
-        let api = api.map(|(base, token)| Api::at(base, token, options.request_mode));
+        let api = api.map(|(base, token)| LoadApi::at(base, token, options.request_mode));
         let api = api.transpose()?;
         let imported = match &api {
             Some(api) if options.import => Some(api.import_devices(&options)?),
             Some(_) | None => None,
         };
         // As fast as asked if registering is what is measured, else with a window.
-        let pace = match options.scenario {
-            Scenario::Register => pace(&options),
-            Scenario::Update | Scenario::Send => Pace::Window(options.requests()),
-            Scenario::Actions => Pace::Window(options.requests().max(REGISTERING)),
+        let arrivals = match options.scenario {
+            Scenario::Register => arrivals(&options),
+            Scenario::Update | Scenario::Send => ArrivalPattern::Window(options.requests()),
+            Scenario::Actions => ArrivalPattern::Window(options.requests().max(REGISTERING)),
         };
-        let (tally, seconds) = pool.register(pace, shown("registering"))?;
-        let registration = Phase { seconds, tally };
+        let (tally, seconds) = pool.register(arrivals, shown("registering"))?;
+        let registration = PhaseReport { seconds, tally };
         let registered = pool.registered();
         if registered == 0 {
             let reasons = registration.reasons();
             return Err(format!("the server registered none of the devices: {reasons}").into());
         }
-        let prepared = Report {
+        let prepared = LoadReport {
             options: options.clone(),
             started_at_ms,
             imported,
@@ -127,17 +127,17 @@ impl Load {
     }
 
     /// Measures the registered devices once; a registration has been measured already.
-    pub fn measure(&mut self) -> Result<Report, Box<dyn Error>> {
+    pub fn measure(&mut self) -> Result<LoadReport, Box<dyn Error>> {
         let mut report = self.prepared.clone();
-        let (pace, for_ns) = (pace(&self.options), nanoseconds(self.options.time()));
+        let (arrivals, for_ns) = (arrivals(&self.options), nanoseconds(self.options.time()));
         let (tally, actions) = match (self.options.scenario, &self.api) {
             (Scenario::Register, _) => return Ok(report),
             (Scenario::Update, _) => {
-                let job = |_| Job::Update { pace, for_ns };
+                let job = |_| LoadJob::Update { arrivals, for_ns };
                 (self.pool.perform(job, shown("updating"))?, None)
             }
             (Scenario::Send, _) => {
-                let job = |_| Job::Send { pace, for_ns };
+                let job = |_| LoadJob::Send { arrivals, for_ns };
                 (self.pool.perform(job, shown("sending"))?, None)
             }
             (Scenario::Actions, Some(api)) => {
@@ -147,14 +147,14 @@ impl Load {
             (Scenario::Actions, None) => return Err("the actions scenario needs --api".into()),
         };
         let seconds = self.options.time().as_secs_f64();
-        report.measurement = Phase { seconds, tally };
+        report.measurement = PhaseReport { seconds, tally };
         report.actions = actions;
         Ok(report)
     }
 }
 
 /// Shows how far the workers are until they have ended.
-fn shown(name: &'static str) -> impl FnOnce(&Watch, &dyn Fn(Duration) -> bool) {
+fn shown(name: &'static str) -> impl FnOnce(&LoadProgress, &dyn Fn(Duration) -> bool) {
     move |watch, done| {
         let mut display = Display::open(name);
         while !done(LOOK) {
@@ -165,10 +165,10 @@ fn shown(name: &'static str) -> impl FnOnce(&Watch, &dyn Fn(Duration) -> bool) {
 }
 
 /// How requests of devices follow each other.
-fn pace(options: &Options) -> Pace {
+fn arrivals(options: &LoadOptions) -> ArrivalPattern {
     match options.rate {
-        Some(rate) => Pace::Rate(rate),
-        None => Pace::Window(options.requests()),
+        Some(rate) => ArrivalPattern::Rate(rate),
+        None => ArrivalPattern::Window(options.requests()),
     }
 }
 
@@ -177,17 +177,17 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn field(options: &Options, seed: u64) -> Field {
+fn field(options: &LoadOptions, seed: u64) -> LoadTarget {
     let transmission = Transmission {
         ack_timeout_ms: options.ack_timeout_ms,
         max_retransmit: options.max_retransmit,
         ..Transmission::STANDARD
     };
-    Field {
+    LoadTarget {
         server: options.target,
         network: options.bind,
         devices: options.devices,
-        conduct: Conduct {
+        behaviour: DeviceBehaviour {
             pattern: options.endpoint_pattern.clone(),
             lifetime_s: options.lifetime,
             transmission,

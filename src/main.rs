@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use signalbox::cli::{Invocation, Task};
+use signalbox::cli::{CliCommand, Invocation};
 use signalbox::config::{self, Config, Layers};
 use signalbox::{demo, load, service, telemetry};
 
@@ -19,10 +19,10 @@ fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     match &invocation.task {
-        Task::Serve => configured(invocation, serve),
-        Task::Demo => configured(invocation, show),
-        Task::Config => configured(invocation, print),
-        Task::Load(options) => exit(load::run(options)),
+        CliCommand::Serve => configured(invocation, serve),
+        CliCommand::Demo => configured(invocation, show),
+        CliCommand::Config => configured(invocation, print),
+        CliCommand::Load(options) => exit(load::run(options)),
     }
 }
 

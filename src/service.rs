@@ -13,19 +13,19 @@ use actix::{Actor as _, Addr};
 use actix_rt::System;
 use actors::arbiters::Arbiters;
 use actors::clock::Clock;
-use actors::logging::{KeptFor, Logging};
-use actors::post::{Post, PostParts};
-use actors::registry::home::HomeParts;
+use actors::delivery::{Deliveries, DeliveryParts};
+use actors::logging::{Logging, RetentionPeriods};
+use actors::policy::PolicyCache;
+use actors::registry::context::ArbiterParts;
 use actors::socket::{self, Open};
-use actors::terms::Book;
 use actors::web::{self, Drain, Listening, Web};
-use engine::rules::{NameTrust, Patience, Rules};
+use engine::rules::{EndpointTrust, Rules, TransmissionRules};
 use store::sealed::{KeyError, MasterKey};
 use store::{OpenError, Options, SledStore, Store, Unavailable};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
-use crate::api::{self, State};
+use crate::api::{self, ApiState};
 use crate::config::{Config, cores};
 use crate::deliveries::{self, DeliveryError};
 use crate::operator::OperatorToken;
@@ -82,7 +82,7 @@ pub struct Service {
     pub udp: SocketAddr,
     /// Where the operator's token is, unless the configuration gave it.
     pub operator_token_path: Option<PathBuf>,
-    state: State,
+    state: ApiState,
     web: Addr<Web>,
     arbiters: Arbiters,
 }
@@ -98,7 +98,7 @@ impl Service {
         let master_key = Arc::new(master_key(config)?);
         let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
         let clock = Clock::new();
-        let delivering = PostParts {
+        let delivering = DeliveryParts {
             clock: clock.clone(),
             commits: store.clone(),
             store: store.clone(),
@@ -108,31 +108,31 @@ impl Service {
             rules: Arc::new(config.delivery_rules()),
         };
         let epoch = store.take_over().await?;
-        let doors = Doors::open(config)?;
+        let doors = Listeners::open(config)?;
         let (commits, kept) = (store.clone(), store.clone());
         let logging = Logging::new(clock.clone(), commits, kept, kept_for(config)).start();
-        let chosen = store.all_chosen().await?;
-        let parts = HomeParts {
+        let chosen = store.all_customer_settings().await?;
+        let parts = ArbiterParts {
             clock: clock.clone(),
             commits: store.clone(),
             store: store.clone(),
-            terms: Book::of(&Arc::new(rules(config, doors.to_devices()?)), &chosen),
+            policies: PolicyCache::of(&Arc::new(rules(config, doors.to_devices()?)), &chosen),
             epoch,
         };
         let arbiters = Arbiters::start(parts, doors.sockets, &logging);
         let destinations = chosen.into_iter().flat_map(|it| it.destinations);
-        let post = Post::start(delivering, destinations.collect(), &logging);
+        let post = Deliveries::start(delivering, destinations.collect(), &logging);
         let operator_token_path = operator.path.clone();
-        let parts = api::Parts {
+        let parts = api::ApiParts {
             commits: store.clone(),
             store,
             devices: arbiters.devices(),
-            post,
+            deliveries: post,
             clock,
             master_key,
             operator,
         };
-        let state = State::new(config, parts);
+        let state = ApiState::new(config, parts);
         let web = start_web(doors.listening, &state).map_err(refused("HTTP", doors.http))?;
         state.set_ready();
         Ok(Self {
@@ -212,7 +212,7 @@ impl Signals {
 
 /// What the system may refuse: had before any actor starts, for nobody stops one that was started
 /// for nothing.
-struct Doors {
+struct Listeners {
     http: SocketAddr,
     listening: Listening,
     coap: SocketAddr,
@@ -221,11 +221,11 @@ struct Doors {
     sockets: Vec<Open>,
 }
 
-impl Doors {
+impl Listeners {
     fn open(config: &Config) -> Result<Self, StartError> {
         let arbiters = config.arbiters();
-        let coap = SharedDoor::open("CoAP", config.coap, arbiters)?;
-        let udp = SharedDoor::open("UDP", config.udp, arbiters)?;
+        let coap = SharedListener::open("CoAP", config.coap, arbiters)?;
+        let udp = SharedListener::open("UDP", config.udp, arbiters)?;
         let both = coap.sockets.into_iter().zip(udp.sockets);
         let refused = refused("HTTP", config.http);
         let listener = web::open(config.http).map_err(refused)?;
@@ -247,7 +247,7 @@ impl Doors {
     }
 }
 
-impl Doors {
+impl Listeners {
     /// Every address at which devices reach the service.
     fn to_devices(&self) -> Result<Vec<SocketAddr>, StartError> {
         let (coap, udp) = (self.coap, self.udp);
@@ -258,12 +258,12 @@ impl Doors {
 }
 
 /// A socket of each arbiter on one address.
-struct SharedDoor {
+struct SharedListener {
     address: SocketAddr,
     sockets: Vec<UdpSocket>,
 }
 
-impl SharedDoor {
+impl SharedListener {
     fn open(what: &'static str, address: SocketAddr, arbiters: usize) -> Result<Self, StartError> {
         let refused = refused(what, address);
         let sockets = socket::open_shared(address, arbiters).map_err(refused)?;
@@ -281,7 +281,7 @@ fn refused(what: &'static str, address: SocketAddr) -> impl Fn(io::Error) -> Sta
     }
 }
 
-fn start_web(listening: Listening, state: &State) -> io::Result<Addr<Web>> {
+fn start_web(listening: Listening, state: &ApiState) -> io::Result<Addr<Web>> {
     let state = state.clone();
     let routes = Arc::new(move |app: &mut actix_web::web::ServiceConfig| {
         api::configure(app, state.clone());
@@ -305,27 +305,27 @@ fn master_key(config: &Config) -> Result<MasterKey, KeyError> {
     }
 }
 
-pub(crate) fn kept_for(config: &Config) -> KeptFor {
+pub(crate) fn kept_for(config: &Config) -> RetentionPeriods {
     let days = |days: u32| i64::from(days) * 86_400_000;
-    KeptFor {
+    RetentionPeriods {
         actions_ms: days(config.action_retention_days),
         entries_ms: days(config.log_retention_days),
         events_ms: days(config.history_retention_days),
-        letters_ms: days(config.dead_letter_retention_days),
+        dead_letters_ms: days(config.dead_letter_retention_days),
     }
 }
 
 /// What holds for every device, as it is configured.
 pub(crate) fn rules(config: &Config, own: Vec<SocketAddr>) -> Rules {
-    let patience = Patience {
+    let patience = TransmissionRules {
         ack_timeout_ms: config.coap_ack_timeout_ms,
         max_retransmit: config.coap_max_retransmit,
         response_timeout_ms: config.coap_response_timeout_ms,
     };
     let names = if config.trust_endpoint_names {
-        NameTrust::NameSuffices
+        EndpointTrust::NameSuffices
     } else {
-        NameTrust::AddressRequired
+        EndpointTrust::AddressRequired
     };
     Rules {
         own: own.into(),

@@ -34,9 +34,9 @@ static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
 
 /// Which events are logged.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Filter(String);
+pub struct LogFilter(String);
 
-impl Filter {
+impl LogFilter {
     /// Reads a filter like `info` or `info,actors=debug`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let parsed: Result<EnvFilter, ParseError> = EnvFilter::builder().parse(text);
@@ -74,7 +74,7 @@ impl LogFormat {
 
 /// Why the operator cannot be told anything.
 #[derive(Debug, thiserror::Error)]
-pub enum Untold {
+pub enum TelemetryError {
     /// The process has a log or metrics already.
     #[error("the log or the metrics of the process are already set up")]
     AlreadyStarted,
@@ -84,7 +84,7 @@ pub enum Untold {
 }
 
 /// Begins to write the operator's log and to measure.
-pub fn start(filter: &Filter, format: LogFormat) -> Result<(), Untold> {
+pub fn start(filter: &LogFilter, format: LogFormat) -> Result<(), TelemetryError> {
     start_log(filter, format)?;
     start_metrics()
 }
@@ -97,17 +97,17 @@ pub fn metrics() -> String {
         .unwrap_or_default()
 }
 
-fn start_log(filter: &Filter, format: LogFormat) -> Result<(), Untold> {
+fn start_log(filter: &LogFilter, format: LogFormat) -> Result<(), TelemetryError> {
     let log = tracing_subscriber::fmt().with_env_filter(filter.to_filter());
     let log = log.with_writer(io::stderr);
     let started = match format {
         LogFormat::Text => log.try_init(),
         LogFormat::Json => log.json().flatten_event(true).try_init(),
     };
-    started.map_err(|_| Untold::AlreadyStarted)
+    started.map_err(|_| TelemetryError::AlreadyStarted)
 }
 
-fn start_metrics() -> Result<(), Untold> {
+fn start_metrics() -> Result<(), TelemetryError> {
     let durations = Matcher::Suffix("_seconds".to_owned());
     let batches = Matcher::Suffix("_batches".to_owned());
     let builder = PrometheusBuilder::new()
@@ -115,10 +115,10 @@ fn start_metrics() -> Result<(), Untold> {
         .and_then(|builder| builder.set_buckets_for_metric(batches, &BATCHES));
     let recorder = builder.expect("there are buckets").build_recorder();
     let handle = recorder.handle();
-    metrics::set_global_recorder(recorder).map_err(|_| Untold::AlreadyStarted)?;
+    metrics::set_global_recorder(recorder).map_err(|_| TelemetryError::AlreadyStarted)?;
     METRICS
         .set(handle.clone())
-        .map_err(|_| Untold::AlreadyStarted)?;
+        .map_err(|_| TelemetryError::AlreadyStarted)?;
     describe_process();
     thread::Builder::new()
         .name("metrics".to_owned())
@@ -151,8 +151,8 @@ mod tests {
 
     #[test]
     fn a_filter_is_a_level_or_names_rooms() {
-        assert!(Filter::parse("info").is_ok());
-        assert!(Filter::parse("warn,actors=debug").is_ok());
-        assert!(Filter::parse("actors=loud").is_err());
+        assert!(LogFilter::parse("info").is_ok());
+        assert!(LogFilter::parse("warn,actors=debug").is_ok());
+        assert!(LogFilter::parse("actors=loud").is_err());
     }
 }

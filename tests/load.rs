@@ -34,15 +34,15 @@ const LOSSY: [&str; 6] = [
 
 #[test]
 fn devices_are_imported_registered_updated_heard_and_asked() {
-    let stage = Stage::open();
-    let registered = stage.load(&["--scenario", "register", "--import"]).passed();
+    let setup = TestService::open();
+    let registered = setup.load(&["--scenario", "register", "--import"]).passed();
     assert_eq!(registered["import"]["known"], DEVICES);
     assert_eq!(registered["registered"], DEVICES);
     assert_eq!(registered["registration"], Value::Null);
     check(&registered, DEVICES);
 
     let window = ["--scenario", "update", "--window", "64", "--duration", "1s"];
-    let updated = stage.load(&window).passed();
+    let updated = setup.load(&window).passed();
     assert_eq!(updated["registered"], DEVICES);
     assert_eq!(updated["registration"]["answered"], DEVICES);
     let sent = updated["measurement"]["sent"].as_u64().unwrap();
@@ -50,7 +50,7 @@ fn devices_are_imported_registered_updated_heard_and_asked() {
     check(&updated, sent);
 
     let rounds = ["--duration", "200ms", "--rounds", "2"];
-    let rounds = stage.load(&[&["--scenario", "update"], &rounds[..]].concat());
+    let rounds = setup.load(&[&["--scenario", "update"], &rounds[..]].concat());
     let rounds = rounds.passed();
     assert_eq!(rounds.as_array().map(Vec::len), Some(2));
     for round in rounds.as_array().unwrap() {
@@ -59,7 +59,7 @@ fn devices_are_imported_registered_updated_heard_and_asked() {
 
     let rate = ["--scenario", "update", "--rate", "400", "--duration", "1s"];
     let rate = [&rate[..], &["--workers", "2"], &LOSSY].concat();
-    let updated = stage.load(&rate).passed();
+    let updated = setup.load(&rate).passed();
     check(&updated, 400);
     for count in ["retransmissions", "dropped"] {
         let found = updated["measurement"][count].as_u64().unwrap();
@@ -67,12 +67,12 @@ fn devices_are_imported_registered_updated_heard_and_asked() {
     }
 
     let rate = ["--scenario", "send", "--rate", "400", "--duration", "1s"];
-    let sent = stage.load(&rate).passed();
+    let sent = setup.load(&rate).passed();
     check(&sent, 400);
 
     for mode in ["now", "when-active"] {
         let rate = ["--rate", "100", "--duration", "1s", "--request-mode", mode];
-        let asked = stage.load(&[&["--scenario", "actions"], &rate[..]].concat());
+        let asked = setup.load(&[&["--scenario", "actions"], &rate[..]].concat());
         let asked = asked.passed();
         check(&asked, 100);
         assert_eq!(asked["actions"]["accepted"], 100);
@@ -85,9 +85,9 @@ fn devices_are_imported_registered_updated_heard_and_asked() {
 
 #[test]
 fn a_missed_bound_is_told_and_ends_with_status_1() {
-    let stage = Stage::open();
+    let setup = TestService::open();
     // Nobody made the second half of the devices known.
-    let half = stage.load(&["--scenario", "register", "--import", "--devices", "1000"]);
+    let half = setup.load(&["--scenario", "register", "--import", "--devices", "1000"]);
     assert_eq!(half.passed()["registered"], 1_000);
     let bounds = [
         "--max-errors",
@@ -98,7 +98,7 @@ fn a_missed_bound_is_told_and_ends_with_status_1() {
         "0",
     ];
     let scenario = ["--scenario", "register", "--window", "500"];
-    let missed = stage.load(&[&scenario[..], &bounds].concat());
+    let missed = setup.load(&[&scenario[..], &bounds].concat());
     assert_eq!(missed.output.status.code(), Some(1));
     let report = missed.report();
     assert_eq!(report["registered"], 1_000);
@@ -119,7 +119,7 @@ fn a_missed_bound_is_told_and_ends_with_status_1() {
         assert!(listed.starts_with(&words), "{report}");
     }
     let kept = ["--max-errors", "1000", "--min-rate", "1"];
-    stage.load(&[&scenario[..], &kept].concat()).passed();
+    setup.load(&[&scenario[..], &kept].concat()).passed();
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_command_line_that_makes_no_sense_ends_with_status_2() {
 }
 
 /// A service, and whoever may call its API.
-struct Stage {
+struct TestService {
     service: Service,
     caller: Caller,
     reports: TempDir,
@@ -190,7 +190,7 @@ struct Load {
     report: std::path::PathBuf,
 }
 
-impl Stage {
+impl TestService {
     fn open() -> Self {
         let service = Service::start_with(&SETTINGS);
         let caller = Caller::of_new_customer(&service, "Acme");

@@ -6,56 +6,56 @@ use std::sync::Arc;
 use actix::{Addr, MailboxError};
 use actix_rt::Arbiter;
 use engine::change::Batch;
-use engine::registry::homes::Homes;
+use engine::dispatch::shard_map::ShardMap;
 use tracing::warn;
 
 use crate::devices::Devices;
 use crate::logging::Logging;
-use crate::registry::home::{HomeParts, Muster, Place};
-use crate::registry::{Deafen, Finish, Leave, Meet, Registry};
+use crate::registry::context::{ArbiterParts, ArbiterPlacement, StartupBarrier};
+use crate::registry::{ConnectArbiters, FlushOutbound, Quiesce, Registry, StopArbiter};
 use crate::socket::Open;
 
 /// The arbiters of a process.
 pub struct Arbiters {
-    parts: HomeParts,
-    homes: Homes,
+    parts: ArbiterParts,
+    shard_map: ShardMap,
     arbiters: Vec<Arbiter>,
-    registries: Arc<[Addr<Registry>]>,
+    actors: Arc<[Addr<Registry>]>,
 }
 
 impl Arbiters {
     /// Starts an arbiter for each pair of sockets; from then on devices are served and come back.
-    pub fn start(parts: HomeParts, sockets: Vec<Open>, logging: &Addr<Logging>) -> Self {
-        let homes = Homes::among(sockets.len());
+    pub fn start(parts: ArbiterParts, sockets: Vec<Open>, logging: &Addr<Logging>) -> Self {
+        let shard_map = ShardMap::among(sockets.len());
         let arbiters: Vec<Arbiter> = sockets.iter().map(|_| Arbiter::new()).collect();
-        let muster = Arc::new(Muster::of(sockets.len()));
-        let registries: Arc<[Addr<Registry>]> = homes
+        let startup_barrier = Arc::new(StartupBarrier::of(sockets.len()));
+        let registries: Arc<[Addr<Registry>]> = shard_map
             .arbiters()
             .zip(sockets.into_iter().zip(&arbiters))
             .map(|(here, (open, arbiter))| {
-                let muster = Arc::clone(&muster);
-                let place = Place {
-                    here,
-                    homes,
-                    muster,
+                let startup_barrier = Arc::clone(&startup_barrier);
+                let place = ArbiterPlacement {
+                    arbiter_id: here,
+                    shard_map,
+                    startup_barrier,
                 };
                 Registry::start_on(arbiter, place, parts.clone(), open, logging.clone())
             })
             .collect();
         for registry in &*registries {
-            registry.do_send(Meet(Arc::clone(&registries)));
+            registry.do_send(ConnectArbiters(Arc::clone(&registries)));
         }
         Self {
             parts,
-            homes,
+            shard_map,
             arbiters,
-            registries,
+            actors: registries,
         }
     }
 
     /// The door to all devices.
     pub fn devices(&self) -> Devices {
-        Devices::new(self.homes, Arc::clone(&self.registries), &self.parts)
+        Devices::new(self.shard_map, Arc::clone(&self.actors), &self.parts)
     }
 
     /// The threads that serve devices.
@@ -70,23 +70,23 @@ impl Arbiters {
     /// back, and the end of the process frees them at once.
     pub async fn rest(&self) {
         // All are deaf before the first finishes: what one heard may be another's.
-        for registry in &*self.registries {
-            told_or_gone(registry.send(Deafen).await);
+        for registry in &*self.actors {
+            told_or_gone(registry.send(Quiesce).await);
         }
         // The store is asked in turn: what was committed before has its receipt now.
         if let Err(error) = self.parts.commits.commit(Batch::default()).await {
             warn!(%error, "the last changes may not be durable");
         }
-        for registry in &*self.registries {
-            told_or_gone(registry.send(Finish).await);
+        for registry in &*self.actors {
+            told_or_gone(registry.send(FlushOutbound).await);
         }
     }
 
     /// Rests, frees the devices and ends the threads, for a process that goes on.
     pub async fn stop(self) {
         self.rest().await;
-        for (registry, arbiter) in self.registries.iter().zip(self.arbiters) {
-            told_or_gone(registry.send(Leave).await);
+        for (registry, arbiter) in self.actors.iter().zip(self.arbiters) {
+            told_or_gone(registry.send(StopArbiter).await);
             arbiter.stop();
             if arbiter.join().is_err() {
                 warn!("an arbiter did not stop cleanly");

@@ -91,14 +91,14 @@ fn wall_clock() -> Timestamp {
     Timestamp::from_ms(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
 }
 
-struct Pool {
+struct EntropyPool {
     bytes: Box<[u8; POOL_BYTES]>,
     used: usize,
 }
 
 thread_local! {
-    static POOL: RefCell<Pool> =
-        RefCell::new(Pool { bytes: Box::new([0; POOL_BYTES]), used: POOL_BYTES });
+    static POOL: RefCell<EntropyPool> =
+        RefCell::new(EntropyPool { bytes: Box::new([0; POOL_BYTES]), used: POOL_BYTES });
 }
 
 /// Sixteen bytes of the system's entropy, each handed out once.

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use actix::Addr;
 use engine::action::NewAction;
-use engine::arbiter::input::{Answer, Asked, Question};
+use engine::arbiter::input::{DeviceCommand, DeviceReply, PendingCommand};
 use engine::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
 use engine::device::snapshot::Snapshot;
+use engine::dispatch::shard_map::ShardMap;
 use engine::ids::{ActionId, CustomerId, DeviceKey};
-use engine::registry::homes::Homes;
 use engine::rules::Rules;
 use engine::supervision::Unserved;
 use metrics::Gauge;
@@ -18,11 +18,11 @@ use store::{Commit, DeviceReads, Pressure, Unavailable};
 use tokio::sync::{Mutex, oneshot};
 use tracing::{Span, error};
 
-use crate::meters::waiting::{Waiting, questions_for};
-use crate::registry::home::HomeParts;
-use crate::registry::{Ask, Registry};
+use crate::meters::pending::{PendingQuestion, questions_for};
+use crate::policy::{PolicyChanged, policy_of};
+use crate::registry::context::ArbiterParts;
+use crate::registry::{AskDevice, Registry};
 use crate::reply::ReplyTo;
-use crate::terms::{NewTerms, terms_of};
 
 /// How often a busy device is told who it is by now: what is durable has to reach it, so that it
 /// takes some seconds of a full mailbox before the caller is asked to say it again.
@@ -34,7 +34,7 @@ const TELLING_PAUSE: Duration = Duration::from_millis(100);
 /// The door to all devices.
 #[derive(Clone)]
 pub struct Devices {
-    homes: Homes,
+    shard_map: ShardMap,
     /// One registry per arbiter.
     registries: Arc<[Addr<Registry>]>,
     /// How many questions wait for each.
@@ -48,15 +48,19 @@ pub struct Devices {
 
 impl Devices {
     /// The door to the devices of these registries.
-    pub fn new(homes: Homes, registries: Arc<[Addr<Registry>]>, parts: &HomeParts) -> Self {
-        let waiting = homes.arbiters().map(questions_for).collect();
+    pub fn new(
+        shard_map: ShardMap,
+        registries: Arc<[Addr<Registry>]>,
+        parts: &ArbiterParts,
+    ) -> Self {
+        let waiting = shard_map.arbiters().map(questions_for).collect();
         Self {
-            homes,
+            shard_map,
             registries,
             waiting,
             commits: Arc::clone(&parts.commits),
             store: Arc::clone(&parts.store),
-            rules: Arc::clone(parts.terms.rules()),
+            rules: Arc::clone(parts.policies.rules()),
             telling: Arc::default(),
         }
     }
@@ -70,11 +74,11 @@ impl Devices {
     ) -> impl Future<Output = Result<Result<Accepted, SubmitRefusal>, Unserved>> + use<> {
         let asked = match self.commits.pressure() {
             Pressure::Full => Err(Unserved::Busy),
-            Pressure::Open => self.put(device, Question::Submit(action)),
+            Pressure::Open => self.put(device, DeviceCommand::Submit(action)),
         };
         async move {
             let answer = asked?.await.unwrap_or(Err(Unserved::Failed))?;
-            let Answer::Submitted(submitted) = answer else {
+            let DeviceReply::Submitted(submitted) = answer else {
                 return Err(misfit(&answer));
             };
             Ok(submitted)
@@ -87,8 +91,8 @@ impl Devices {
         device: DeviceKey,
         action: ActionId,
     ) -> Result<Result<Cancelled, CancelRefusal>, Unserved> {
-        let answer = self.ask(device, Question::Cancel(action)).await?;
-        let Answer::Cancelled(cancelled) = answer else {
+        let answer = self.ask(device, DeviceCommand::Cancel(action)).await?;
+        let DeviceReply::Cancelled(cancelled) = answer else {
             return Err(misfit(&answer));
         };
         Ok(cancelled)
@@ -96,8 +100,8 @@ impl Devices {
 
     /// Takes back every request of a device that was not sent.
     pub async fn cancel_all(&self, device: DeviceKey) -> Result<Vec<Cancelled>, Unserved> {
-        let answer = self.ask(device, Question::CancelAll).await?;
-        let Answer::CancelledAll(cancelled) = answer else {
+        let answer = self.ask(device, DeviceCommand::CancelAll).await?;
+        let DeviceReply::CancelledAll(cancelled) = answer else {
             return Err(misfit(&answer));
         };
         Ok(cancelled)
@@ -105,13 +109,13 @@ impl Devices {
 
     /// Forgets a device with all that belongs to it.
     pub async fn retire(&self, device: DeviceKey) -> Result<(), Unserved> {
-        self.ask(device, Question::Retire).await.map(|_| ())
+        self.ask(device, DeviceCommand::Retire).await.map(|_| ())
     }
 
     /// What a device is doing right now.
     pub async fn inspect(&self, device: DeviceKey) -> Result<Snapshot, Unserved> {
-        let answer = self.ask(device, Question::Inspect).await?;
-        let Answer::Inspected(snapshot) = answer else {
+        let answer = self.ask(device, DeviceCommand::Inspect).await?;
+        let DeviceReply::Inspected(snapshot) = answer else {
             return Err(misfit(&answer));
         };
         Ok(*snapshot)
@@ -120,10 +124,10 @@ impl Devices {
     /// Has a device go by what its customer made of it, once that is durable.
     ///
     /// A device whose actor ends meanwhile is brought back as what it is by then.
-    pub async fn take_new_names(&self, device: DeviceKey) -> Result<(), Unserved> {
+    pub async fn take_identity(&self, device: DeviceKey) -> Result<(), Unserved> {
         let mut tries_left = TELLING_TRIES;
         loop {
-            match self.ask(device, Question::ReadProfile).await {
+            match self.ask(device, DeviceCommand::ReadProfile).await {
                 Ok(_) | Err(Unserved::Failed) => return Ok(()),
                 Err(Unserved::Busy) if tries_left > 0 => {
                     tries_left -= 1;
@@ -135,20 +139,25 @@ impl Devices {
     }
 
     /// Has the devices of a customer go by what it chose, once that is durable.
-    pub async fn take_terms(&self, customer: CustomerId) -> Result<(), Unserved> {
+    pub async fn take_policy(&self, customer: CustomerId) -> Result<(), Unserved> {
         let _turn = self.telling.lock().await;
-        let chosen = self.store.chosen_by(customer.clone()).await;
+        let chosen = self.store.customer_settings(customer.clone()).await;
         let chosen = chosen.map_err(|Unavailable| Unserved::Failed)?;
-        let terms = terms_of(&self.rules, &chosen);
+        let terms = policy_of(&self.rules, &chosen);
         for registry in &*self.registries {
             let (customer, terms) = (customer.clone(), Arc::clone(&terms));
-            let told = registry.send(NewTerms { customer, terms }).await;
+            let told = registry
+                .send(PolicyChanged {
+                    customer,
+                    policy: terms,
+                })
+                .await;
             told.map_err(|_| Unserved::Failed)?;
         }
         Ok(())
     }
 
-    async fn ask(&self, key: DeviceKey, question: Question) -> Result<Answer, Unserved> {
+    async fn ask(&self, key: DeviceKey, question: DeviceCommand) -> Result<DeviceReply, Unserved> {
         let answer = self.put(key, question)?;
         answer.await.unwrap_or(Err(Unserved::Failed))
     }
@@ -156,15 +165,18 @@ impl Devices {
     fn put(
         &self,
         key: DeviceKey,
-        question: Question,
-    ) -> Result<oneshot::Receiver<Result<Answer, Unserved>>, Unserved> {
+        question: DeviceCommand,
+    ) -> Result<oneshot::Receiver<Result<DeviceReply, Unserved>>, Unserved> {
         let (sender, answer) = oneshot::channel();
         let span = Span::current();
         let reply = ReplyTo { sender, span };
-        let ask = Ask {
+        let ask = AskDevice {
             key,
-            asked: Box::new(Asked { question, reply }),
-            waiting: Waiting::new(self.waiting_at(key)),
+            asked: Box::new(PendingCommand {
+                command: question,
+                reply,
+            }),
+            waiting: PendingQuestion::new(self.waiting_at(key)),
         };
         let asked = self.registry_of(key).try_send(ask);
         asked.map_err(|_| Unserved::Busy)?;
@@ -173,19 +185,19 @@ impl Devices {
 
     fn waiting_at(&self, key: DeviceKey) -> &Gauge {
         self.waiting
-            .get(self.homes.of(key.shard()).index())
+            .get(self.shard_map.arbiter_of(key.shard()).index())
             .expect("every arbiter has a registry")
     }
 
     fn registry_of(&self, key: DeviceKey) -> &Addr<Registry> {
         self.registries
-            .get(self.homes.of(key.shard()).index())
+            .get(self.shard_map.arbiter_of(key.shard()).index())
             .expect("every arbiter has a registry")
     }
 }
 
 /// An answer to another question: the device is not understood.
-fn misfit(answer: &Answer) -> Unserved {
+fn misfit(answer: &DeviceReply) -> Unserved {
     error!(?answer, "a device actor sent an unexpected answer");
     Unserved::Failed
 }

@@ -13,13 +13,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::delivery::address::policy::Policy;
+use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::address::{UrlFault, admit};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, redirect};
 use tokio::time::timeout;
 
-use self::resolver::{Guarded, Lookup, System};
+use self::resolver::{GuardedResolver, HostLookup, SystemResolver};
 
 /// How long a connection is kept open unused. Node and Apache close theirs after five seconds, and
 /// a call that is on its way then is not answered.
@@ -34,9 +34,9 @@ const ANSWER_FOR: Duration = Duration::from_secs(1);
 
 /// How calls are made.
 #[derive(Clone, Debug)]
-pub struct Outbound {
+pub struct HttpOptions {
     /// Which addresses may be called.
-    pub policy: Policy,
+    pub policy: AddressPolicy,
     /// How long a call may take until its status is known.
     pub timeout: Duration,
     /// How long its connection may take of that.
@@ -51,17 +51,17 @@ pub struct Outbound {
 /// Calls customers' systems. All calls are made on the arbiter of the first: connections live
 /// there.
 #[derive(Clone)]
-pub struct Http {
+pub struct HttpClient {
     client: Client,
-    policy: Policy,
+    policy: AddressPolicy,
     timeout: Duration,
 }
 
 /// One call.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Letter {
+pub struct HttpRequest {
     /// Its method.
-    pub method: Method,
+    pub method: HttpMethod,
     /// Where it goes.
     pub url: String,
     /// Its headers; of two of one name the later counts.
@@ -72,7 +72,7 @@ pub struct Letter {
 
 /// The methods by which customers are told something.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Method {
+pub enum HttpMethod {
     /// Tells something new.
     Post,
     /// Changes something told.
@@ -84,18 +84,18 @@ pub enum Method {
 /// What became of a call. As text, it is for the customer, and says nothing of the network that the
 /// service stands in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Posted {
+pub enum HttpOutcome {
     /// It was answered with this status, which is one of success.
     Accepted(u16),
     /// It was answered with this status, which is none of success.
     Refused(u16),
     /// It was not answered.
-    Unreachable(Unreachable),
+    Unreachable(UnreachableReason),
 }
 
 /// Why a call was not answered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum Unreachable {
+pub enum UnreachableReason {
     /// Its address may not be called.
     #[error("the address is private, and private addresses may not be called")]
     Forbidden,
@@ -142,9 +142,9 @@ pub enum HttpError {
     Client(#[from] reqwest::Error),
 }
 
-impl Outbound {
+impl HttpOptions {
     /// Calls that take no longer than contracts with customers say.
-    pub fn under(policy: Policy) -> Self {
+    pub fn under(policy: AddressPolicy) -> Self {
         Self {
             policy,
             timeout: Duration::from_secs(20),
@@ -155,14 +155,14 @@ impl Outbound {
     }
 }
 
-impl Http {
+impl HttpClient {
     /// Makes calls so, to hosts that the system knows.
-    pub fn new(outbound: Outbound) -> Result<Self, HttpError> {
-        Self::by(outbound, Arc::new(System))
+    pub fn new(outbound: HttpOptions) -> Result<Self, HttpError> {
+        Self::by(outbound, Arc::new(SystemResolver))
     }
 
-    fn by(outbound: Outbound, lookup: Arc<dyn Lookup>) -> Result<Self, HttpError> {
-        let Outbound {
+    fn by(outbound: HttpOptions, lookup: Arc<dyn HostLookup>) -> Result<Self, HttpError> {
+        let HttpOptions {
             policy,
             timeout,
             connect_timeout,
@@ -171,7 +171,7 @@ impl Http {
         } = outbound;
         let client = Client::builder()
             .tls_backend_preconfigured(trust::tls(authorities.as_deref())?)
-            .dns_resolver(Guarded::new(policy, lookup))
+            .dns_resolver(GuardedResolver::new(policy, lookup))
             .no_proxy()
             .redirect(redirect::Policy::none())
             .referer(false)
@@ -190,24 +190,24 @@ impl Http {
     }
 
     /// Makes the call.
-    pub async fn send(&self, letter: Letter) -> Posted {
+    pub async fn send(&self, letter: HttpRequest) -> HttpOutcome {
         match self.status_of(letter).await {
-            Ok(status @ 200..=299) => Posted::Accepted(status),
-            Ok(status) => Posted::Refused(status),
-            Err(why) => Posted::Unreachable(why),
+            Ok(status @ 200..=299) => HttpOutcome::Accepted(status),
+            Ok(status) => HttpOutcome::Refused(status),
+            Err(why) => HttpOutcome::Unreachable(why),
         }
     }
 
-    async fn status_of(&self, letter: Letter) -> Result<u16, Unreachable> {
+    async fn status_of(&self, letter: HttpRequest) -> Result<u16, UnreachableReason> {
         // Names are judged when they are resolved; an address in the URL never is.
-        let url = admit(&letter.url, self.policy).map_err(Unreachable::from)?;
+        let url = admit(&letter.url, self.policy).map_err(UnreachableReason::from)?;
         let request = self
             .client
             .request(letter.method.into(), url)
             .headers(header_map(&letter.headers)?)
             .body(letter.body);
         let sent = timeout(self.timeout, request.send()).await;
-        let answer = sent.map_err(|_elapsed| Unreachable::Timeout)?;
+        let answer = sent.map_err(|_elapsed| UnreachableReason::Timeout)?;
         let answer = answer.map_err(|error| fault::of(&error))?;
         let status = answer.status().as_u16();
         // Whoever answers slower than that has its connection closed, and answered nevertheless.
@@ -226,30 +226,30 @@ async fn read_away(mut answer: Response) {
     }
 }
 
-fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, Unreachable> {
+fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, UnreachableReason> {
     let mut map = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
         let name = HeaderName::from_bytes(name.as_bytes());
         let value = HeaderValue::from_str(value);
         let (Ok(name), Ok(value)) = (name, value) else {
-            return Err(Unreachable::NotSendable);
+            return Err(UnreachableReason::NotSendable);
         };
         map.insert(name, value);
     }
     Ok(map)
 }
 
-impl From<Method> for reqwest::Method {
-    fn from(method: Method) -> Self {
+impl From<HttpMethod> for reqwest::Method {
+    fn from(method: HttpMethod) -> Self {
         match method {
-            Method::Post => Self::POST,
-            Method::Patch => Self::PATCH,
-            Method::Put => Self::PUT,
+            HttpMethod::Post => Self::POST,
+            HttpMethod::Patch => Self::PATCH,
+            HttpMethod::Put => Self::PUT,
         }
     }
 }
 
-impl From<UrlFault> for Unreachable {
+impl From<UrlFault> for UnreachableReason {
     fn from(fault: UrlFault) -> Self {
         match fault {
             UrlFault::Private(_) => Self::Forbidden,
@@ -263,7 +263,7 @@ impl From<UrlFault> for Unreachable {
     }
 }
 
-impl fmt::Display for Posted {
+impl fmt::Display for HttpOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(status @ 300..=399) => {

@@ -6,15 +6,15 @@
 
 pub mod arbiters;
 pub mod clock;
+pub mod delivery;
 pub mod devices;
+mod drop_tally;
 pub mod http;
 pub mod logging;
 mod meters;
-pub mod post;
+pub mod policy;
 pub mod registry;
 mod reply;
 pub mod socket;
-mod tally;
-pub mod terms;
-mod told;
+mod step_events;
 pub mod web;

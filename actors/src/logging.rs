@@ -18,7 +18,7 @@ use store::{Commit, Maintenance, Retention, Unavailable};
 use tracing::{debug, warn};
 
 use crate::clock::Clock;
-use crate::told::span_of;
+use crate::step_events::span_of;
 
 /// How often what is too old is looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
@@ -42,7 +42,7 @@ const LOST: &str = "signalbox_log_entries_lost_total";
 
 /// How long things are kept.
 #[derive(Clone, Copy, Debug)]
-pub struct KeptFor {
+pub struct RetentionPeriods {
     /// Final action requests, from their creation, in milliseconds.
     pub actions_ms: i64,
     /// Administration log entries, in milliseconds.
@@ -50,7 +50,7 @@ pub struct KeptFor {
     /// What devices said, in milliseconds.
     pub events_ms: i64,
     /// What destinations did not take, in milliseconds.
-    pub letters_ms: i64,
+    pub dead_letters_ms: i64,
 }
 
 /// The keeper of the log.
@@ -58,11 +58,11 @@ pub struct Logging {
     clock: Clock,
     commits: Arc<dyn Commit>,
     store: Arc<dyn Maintenance>,
-    kept_for: KeptFor,
-    waiting: VecDeque<Record>,
+    kept_for: RetentionPeriods,
+    waiting: VecDeque<WriteEntry>,
     /// Whether a sweep is under way: one that takes long is not joined by another.
     sweeping: bool,
-    meters: Meters,
+    meters: LogMeters,
 }
 
 impl Logging {
@@ -71,7 +71,7 @@ impl Logging {
         clock: Clock,
         commits: Arc<dyn Commit>,
         store: Arc<dyn Maintenance>,
-        kept_for: KeptFor,
+        kept_for: RetentionPeriods,
     ) -> Self {
         Self {
             clock,
@@ -80,12 +80,12 @@ impl Logging {
             kept_for,
             waiting: VecDeque::new(),
             sweeping: false,
-            meters: Meters::new(),
+            meters: LogMeters::new(),
         }
     }
 
     fn write(&mut self, ctx: &mut Context<Self>) {
-        let Some(Record { entry, told }) = self.waiting.front().cloned() else {
+        let Some(WriteEntry { entry, told }) = self.waiting.front().cloned() else {
             return;
         };
         let entry = Change::AppendEntry(entry);
@@ -114,7 +114,7 @@ impl Logging {
 
     /// Warns of what befell the oldest entry that waits.
     fn warn(&self, what: &str, why: &dyn std::fmt::Display) {
-        if let Some(Record { entry, .. }) = self.waiting.front() {
+        if let Some(WriteEntry { entry, .. }) = self.waiting.front() {
             span_of(entry.trace).in_scope(|| warn!(%why, "{what}"));
         }
     }
@@ -148,12 +148,12 @@ impl Logging {
 }
 
 /// What is told of the keeper to whoever measures the service.
-struct Meters {
+struct LogMeters {
     waiting: Gauge,
     lost: Counter,
 }
 
-impl Meters {
+impl LogMeters {
     fn new() -> Self {
         describe_gauge!(
             WAITING,
@@ -172,7 +172,7 @@ impl Meters {
         meters
     }
 
-    fn show(&self, waiting: &VecDeque<Record>) {
+    fn show(&self, waiting: &VecDeque<WriteEntry>) {
         self.waiting.set(waiting.len() as f64);
     }
 }
@@ -188,17 +188,17 @@ impl Actor for Logging {
 /// An entry to be written.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
-pub struct Record {
+pub struct WriteEntry {
     /// The entry.
     pub entry: Box<Entry>,
     /// What is told of it.
     pub told: Option<Box<Event>>,
 }
 
-impl Handler<Record> for Logging {
+impl Handler<WriteEntry> for Logging {
     type Result = ();
 
-    fn handle(&mut self, record: Record, ctx: &mut Context<Self>) {
+    fn handle(&mut self, record: WriteEntry, ctx: &mut Context<Self>) {
         if self.waiting.len() >= WAITING_MAX {
             self.warn(
                 "a log entry was dropped",
@@ -224,14 +224,14 @@ fn pause_behind(sweep: Duration) -> Duration {
 }
 
 /// What is too old at an instant.
-fn retention(kept_for: &KeptFor, now: Timestamp) -> Retention {
+fn retention(kept_for: &RetentionPeriods, now: Timestamp) -> Retention {
     Retention {
         actions_before: now.plus_ms(-kept_for.actions_ms),
         entries_before: now.plus_ms(-kept_for.entries_ms),
         events_before: now.plus_ms(-kept_for.events_ms),
         tokens_before: now,
-        promises_before: now.plus_ms(-PROMISE_RETENTION_MS),
-        letters_before: now.plus_ms(-kept_for.letters_ms),
+        idempotency_before: now.plus_ms(-PROMISE_RETENTION_MS),
+        dead_letters_before: now.plus_ms(-kept_for.dead_letters_ms),
     }
 }
 
@@ -249,11 +249,11 @@ mod tests {
 
     #[test]
     fn each_kind_of_thing_is_due_once_it_was_kept_for_its_time() {
-        let kept_for = KeptFor {
+        let kept_for = RetentionPeriods {
             actions_ms: 1,
             entries_ms: 20,
             events_ms: 300,
-            letters_ms: 4_000,
+            dead_letters_ms: 4_000,
         };
         let day_ms = 86_400_000;
         let now = Timestamp::from_ms(100 * day_ms);
@@ -261,9 +261,9 @@ mod tests {
         assert_eq!(retention.actions_before, now.plus_ms(-1));
         assert_eq!(retention.entries_before, now.plus_ms(-20));
         assert_eq!(retention.events_before, now.plus_ms(-300));
-        assert_eq!(retention.letters_before, now.plus_ms(-4_000));
+        assert_eq!(retention.dead_letters_before, now.plus_ms(-4_000));
         assert_eq!(retention.tokens_before, now);
         let a_day_ago = Timestamp::from_ms(99 * day_ms);
-        assert_eq!(retention.promises_before, a_day_ago);
+        assert_eq!(retention.idempotency_before, a_day_ago);
     }
 }

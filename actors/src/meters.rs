@@ -5,49 +5,49 @@
 
 pub(crate) mod census;
 pub(crate) mod family;
-pub(crate) mod waiting;
+pub(crate) mod pending;
 pub(crate) mod words;
 
 use std::time::Duration;
 
+use engine::dispatch::DropReason;
+use engine::dispatch::datagram_form::DatagramForm;
+use engine::dispatch::shard_map::ArbiterId;
 use engine::moment::Timestamp;
-use engine::occurrence::{Heard, Occurrence, What};
-use engine::registry::Fate;
-use engine::registry::form::Form;
-use engine::registry::homes::ArbiterId;
+use engine::step_event::{StepEvent, StepEventKind, UplinkKind};
 use metrics::{Counter, Gauge, counter, gauge};
 
-use crate::tally::Tally;
+use crate::drop_tally::DropTally;
 
-use census::{Census, Totals};
-use family::{Count, Family, Forms};
+use census::{Census, DeviceTotals};
+use family::{Count, DatagramCounts, Family};
 
 /// How often an arbiter publishes: well within the interval anybody scrapes at.
 pub(crate) const PUBLISH_EVERY: Duration = Duration::from_secs(1);
 
 /// What an arbiter knows of itself when it publishes.
-pub(crate) struct Reading<'a> {
+pub(crate) struct ArbiterReading<'a> {
     /// When that is.
     pub(crate) now: Timestamp,
     /// Datagrams that reached no device.
-    pub(crate) turned_away: &'a Tally,
+    pub(crate) dropped: &'a DropTally,
     /// Lookups of devices in the store that are under way.
     pub(crate) lookups: usize,
 }
 
 /// The meters of an arbiter.
-pub(crate) struct Meters {
+pub(crate) struct ArbiterMeters {
     /// Datagrams taken from the sockets.
-    pub(crate) received: Forms,
+    pub(crate) received: DatagramCounts,
     /// Datagrams the kernel took.
-    pub(crate) sent: Forms,
+    pub(crate) sent: DatagramCounts,
     /// Datagrams it did not take.
     pub(crate) unsent: Count,
     /// Datagrams handed to another arbiter.
     pub(crate) forwarded: Count,
     /// How the devices in memory stand.
     pub(crate) census: Census,
-    turned_away: Family<{ words::FATES.len() }>,
+    dropped: Family<{ words::FATES.len() }>,
     heard: Family<{ words::MEANINGS.len() }>,
     begun: Family<{ words::PURPOSES.len() }>,
     repeated: Count,
@@ -75,7 +75,7 @@ struct Levels {
     lookups: Gauge,
 }
 
-impl Meters {
+impl ArbiterMeters {
     /// The meters of an arbiter, all at nothing.
     pub(crate) fn of(arbiter: ArbiterId) -> Self {
         words::describe();
@@ -84,12 +84,16 @@ impl Meters {
         let total = |name| counter!(name, "arbiter" => arbiter.clone());
         let count = |name| Count::new(total(name));
         Self {
-            received: Forms::new(words::RECEIVED, here, Form::all()),
-            sent: Forms::new(words::SENT, here, Form::all().filter(|it| it.can_be_ours())),
+            received: DatagramCounts::new(words::RECEIVED, here, DatagramForm::all()),
+            sent: DatagramCounts::new(
+                words::SENT,
+                here,
+                DatagramForm::all().filter(|it| it.can_be_ours()),
+            ),
             unsent: count(words::UNSENT),
             forwarded: count(words::FORWARDED),
             census: Census::default(),
-            turned_away: Family::new(words::TURNED_AWAY, here, "fate", words::FATES),
+            dropped: Family::new(words::TURNED_AWAY, here, "fate", words::FATES),
             heard: Family::new(words::HEARD, here, "meaning", words::MEANINGS),
             begun: Family::new(words::BEGUN, here, "purpose", words::PURPOSES),
             repeated: count(words::REPEATED),
@@ -108,36 +112,38 @@ impl Meters {
     }
 
     /// Counts a message of a device for what it was taken for.
-    pub(crate) fn heard(&self, heard: Heard) {
+    pub(crate) fn heard(&self, heard: UplinkKind) {
         self.heard.one(heard as usize);
     }
 
     /// Counts what happened in a step.
-    pub(crate) fn occurred(&self, occurred: &[Occurrence]) {
-        for occurrence in occurred {
-            match occurrence.what {
-                What::Created(asked) => self.created.one(words::place_of(asked)),
-                What::Concluded(asked, status) => {
+    pub(crate) fn events(&self, events: &[StepEvent]) {
+        for step_event in events {
+            match step_event.kind {
+                StepEventKind::Created(asked) => self.created.one(words::place_of(asked)),
+                StepEventKind::Concluded(asked, status) => {
                     self.concluded.one(words::place_of_concluded(asked, status));
                 }
-                What::Removed(asked) => self.concluded.one(words::place_of_removed(asked)),
-                What::Begun(purpose) => self.begun.one(purpose as usize),
-                What::Repeated => self.repeated.one(),
-                What::Acknowledged => self.acknowledged.one(),
-                What::Ended(ending) => self.ended.one(ending as usize),
-                What::Notified(news) => self.notified.one(news as usize),
-                What::Sent(news) => self.sends.one(news as usize),
-                What::DataSent(over, news) => self.data.one(words::place_of_data(over, news)),
-                What::ObservationLost => self.observations_lost.one(),
+                StepEventKind::Removed(asked) => self.concluded.one(words::place_of_removed(asked)),
+                StepEventKind::Begun(purpose) => self.begun.one(purpose as usize),
+                StepEventKind::Repeated => self.repeated.one(),
+                StepEventKind::Acknowledged => self.acknowledged.one(),
+                StepEventKind::Ended(ending) => self.ended.one(ending as usize),
+                StepEventKind::Notified(news) => self.notified.one(news as usize),
+                StepEventKind::Sent(news) => self.sends.one(news as usize),
+                StepEventKind::DataSent(over, news) => {
+                    self.data.one(words::place_of_data(over, news))
+                }
+                StepEventKind::ObservationLost => self.observations_lost.one(),
             }
         }
     }
 
     /// Publishes what the arbiter counted and what else it knows.
-    pub(crate) fn publish(&self, reading: &Reading<'_>) {
+    pub(crate) fn publish(&self, reading: &ArbiterReading<'_>) {
         self.received.publish();
         self.sent.publish();
-        self.publish_turned_away(reading.turned_away);
+        self.publish_dropped(reading.dropped);
         self.heard.publish();
         self.begun.publish();
         self.ended.publish();
@@ -165,15 +171,15 @@ impl Meters {
         self.restore_progress.set(part);
     }
 
-    fn publish_turned_away(&self, tally: &Tally) {
+    fn publish_dropped(&self, tally: &DropTally) {
         let mut counts = [0; words::FATES.len()];
-        for (fate, count) in tally.counts() {
-            counts[place_of(fate)] += count;
+        for (reason, count) in tally.counts() {
+            counts[place_of(reason)] += count;
         }
         for (place, count) in counts.into_iter().enumerate() {
-            self.turned_away.reach(place, count);
+            self.dropped.reach(place, count);
         }
-        self.turned_away.publish();
+        self.dropped.publish();
     }
 }
 
@@ -195,7 +201,7 @@ impl Levels {
         }
     }
 
-    fn publish(&self, totals: &Totals, lookups: usize) {
+    fn publish(&self, totals: &DeviceTotals, lookups: usize) {
         let levels = [
             (&self.unregistered, totals.unregistered),
             (&self.awake, totals.awake),
@@ -213,18 +219,18 @@ impl Levels {
 }
 
 /// Where a fate stands among [`words::FATES`].
-fn place_of(fate: Fate) -> usize {
-    match fate {
-        Fate::Malformed(_) => 0,
-        Fate::UnknownOption => 1,
-        Fate::UnknownEndpoint => 2,
-        Fate::UnknownLocation => 3,
-        Fate::UnknownPeer => 4,
-        Fate::UnknownAddress => 5,
-        Fate::Proxied => 6,
-        Fate::Unanswerable => 7,
-        Fate::Overloaded => 8,
-        Fate::Crowded => 9,
-        Fate::NoPlace => 10,
+fn place_of(reason: DropReason) -> usize {
+    match reason {
+        DropReason::Malformed(_) => 0,
+        DropReason::UnknownOption => 1,
+        DropReason::UnknownEndpoint => 2,
+        DropReason::UnknownLocation => 3,
+        DropReason::UnknownPeer => 4,
+        DropReason::UnknownAddress => 5,
+        DropReason::Proxied => 6,
+        DropReason::Unanswerable => 7,
+        DropReason::Overloaded => 8,
+        DropReason::ArbiterBusy => 9,
+        DropReason::MailboxFull => 10,
     }
 }

@@ -2,9 +2,9 @@
 //! and starts the actors of devices.
 
 mod alarm;
+pub mod context;
 mod device;
-pub mod home;
-mod neighbours;
+mod peer_arbiters;
 
 use std::future::ready;
 use std::rc::Rc;
@@ -15,34 +15,36 @@ use actix::{
     Actor, ActorContext as _, ActorFutureExt as _, Addr, Arbiter as Thread, AsyncContext as _,
     Context, Handler, Message, MessageResult, StreamHandler, WrapFuture as _,
 };
-use engine::arbiter::effect::{ArbiterEffect, LookUp, Progress};
-use engine::arbiter::input::{Asked, Conditions, Ending, Input, Page, Received, StoreUnavailable};
+use engine::arbiter::effect::{ArbiterEffect, StartupProgress, StoreLookup};
+use engine::arbiter::input::{
+    ActorExit, Conditions, DeviceInput, PendingCommand, Received, StartupPage, StoreUnavailable,
+};
 use engine::arbiter::{Arbiter, ArbiterEffects};
-use engine::change::Name;
+use engine::change::UniqueName;
 use engine::device::Device;
-use engine::device::record::Restored;
+use engine::device::record::RestoredDevice;
+use engine::dispatch::datagram_form::DatagramForm;
+use engine::dispatch::{Classified, DevicesAtAddress, DropReason};
 use engine::ids::DeviceKey;
 use engine::limits::INPUTS_MAX;
 use engine::moment::Timestamp;
 use engine::peer::{PeerIdentity, Transport};
-use engine::registry::form::Form;
-use engine::registry::{Behind, Fate, Sorted};
-use engine::supervision::{Failure, Generation, Verdict};
-use store::{Answer, Pressure, RestoredPage, Unavailable};
+use engine::supervision::{ActorFailure, Generation, Verdict};
+use store::{Pressure, ReadAnswer, RestoredPage, Unavailable};
 use tracing::{Span, debug, error, info, trace, warn};
 
-use crate::logging::{Logging, Record};
-use crate::meters::waiting::Waiting;
-use crate::meters::{Meters, PUBLISH_EVERY, Reading};
+use crate::drop_tally::DropTally;
+use crate::logging::{Logging, WriteEntry};
+use crate::meters::pending::PendingQuestion;
+use crate::meters::{ArbiterMeters, ArbiterReading, PUBLISH_EVERY};
+use crate::policy::PolicyChanged;
 use crate::reply::ReplyTo;
-use crate::socket::{self, Arrived, Inbox, Open, Socket};
-use crate::tally::Tally;
-use crate::terms::NewTerms;
+use crate::socket::{self, Inbox, Open, Socket, SocketReadable};
 
-use alarm::{Alarm, Rang};
-use device::{DeviceActor, Handle};
-use home::{Home, HomeParts, Place};
-use neighbours::{Neighbours, Post};
+use alarm::{Alarm, AlarmFired};
+use context::{ArbiterContext, ArbiterParts, ArbiterPlacement};
+use device::{DeviceActor, HandleInput};
+use peer_arbiters::{ForwardBatch, PeerArbiters};
 
 /// Questions that may wait for the registry; more are refused as too busy.
 const QUESTIONS_MAX: usize = 4_096;
@@ -63,10 +65,10 @@ type Found<T> = Result<T, StoreUnavailable>;
 
 /// The registry of an arbiter.
 pub struct Registry {
-    home: Rc<Home>,
-    neighbours: Neighbours,
+    context: Rc<ArbiterContext>,
+    peer_arbiters: PeerArbiters,
     logging: Addr<Logging>,
-    tally: Tally,
+    dropped: DropTally,
     inbox: Inbox,
     /// How many datagrams were received.
     received: u64,
@@ -74,36 +76,36 @@ pub struct Registry {
     batch: Vec<Received>,
     out: Out,
     /// Its sockets, which a stop closes its ears to.
-    heeded: Vec<actix::SpawnHandle>,
+    readable: Vec<actix::SpawnHandle>,
     /// When the operator was told last how far the start has come.
-    told_at: Timestamp,
+    published_at: Timestamp,
 }
 
 impl Registry {
     /// Starts a registry on an arbiter, with the sockets its devices send to.
     pub(crate) fn start_on(
         thread: &Thread,
-        place: Place,
-        parts: HomeParts,
+        place: ArbiterPlacement,
+        parts: ArbiterParts,
         open: Open,
         logging: Addr<Logging>,
     ) -> Addr<Self> {
         Self::start_in_arbiter(&thread.handle(), move |ctx| {
             ctx.set_mailbox_capacity(QUESTIONS_MAX);
-            let meters = Rc::new(Meters::of(place.here));
+            let meters = Rc::new(ArbiterMeters::of(place.arbiter_id));
             let sockets = socket::adopt(open, &meters);
             let sockets = sockets.expect("the arbiter's runtime takes open sockets");
             Self {
-                home: Home::new(parts, place, (sockets, meters), ctx.address()),
-                neighbours: Neighbours::default(),
+                context: ArbiterContext::new(parts, place, (sockets, meters), ctx.address()),
+                peer_arbiters: PeerArbiters::default(),
                 logging,
-                tally: Tally::default(),
+                dropped: DropTally::default(),
                 inbox: Inbox::new(),
                 received: 0,
                 batch: Vec::new(),
                 out: Out::new(),
-                heeded: Vec::new(),
-                told_at: Timestamp::default(),
+                readable: Vec::new(),
+                published_at: Timestamp::default(),
             }
         })
     }
@@ -113,28 +115,28 @@ impl Registry {
     fn receive(&mut self, transport: Transport, ctx: &mut Context<Self>) {
         let mut batch = std::mem::take(&mut self.batch);
         let Self {
-            home,
+            context,
             inbox,
             received,
             ..
         } = self;
-        let taken = home.sockets.of(transport).receive(inbox, |peer, bytes| {
+        let taken = context.sockets.of(transport).receive(inbox, |peer, bytes| {
             *received += 1;
             let number = *received;
             trace!(%peer, number, length = bytes.len(), "datagram");
             let received = Received::decode(number, peer, bytes);
             let form = match transport {
-                Transport::Coap => Form::heard(bytes, &received.sorted),
-                Transport::Udp => Form::BARE,
+                Transport::Coap => DatagramForm::received(bytes, &received.classified),
+                Transport::Udp => DatagramForm::BARE,
             };
-            home.meters.received.one(form);
+            context.meters.received.one(form);
             batch.push(received);
         });
         if let Err(error) = taken {
             // An ICMP error of an earlier send comes up here; it concerns one peer.
             debug!(%error, "the socket reported an error");
         }
-        self.bring_near(&batch);
+        self.prefetch(&batch);
         let at = self.conditions();
         for received in batch.drain(..) {
             self.decide_at(&at, ctx, |arbiter, out| {
@@ -146,17 +148,19 @@ impl Registry {
 
     /// Fetches what delivering to these devices will look at. In a large fleet none of it is in the
     /// processor's cache, and fetches that do not wait for each other overlap.
-    fn bring_near(&self, batch: &[Received]) {
-        let arbiter = self.home.arbiter.borrow();
+    fn prefetch(&self, batch: &[Received]) {
+        let arbiter = self.context.arbiter.borrow();
         let actors = || {
-            batch.iter().filter_map(|received| match &received.sorted {
-                Sorted::ToLocation(location, _) => arbiter.handle_at(location.device),
-                Sorted::ToEndpoint(..)
-                | Sorted::ToPeer(_)
-                | Sorted::ToIdentity(_)
-                | Sorted::Answered { .. }
-                | Sorted::Ignored(_) => None,
-            })
+            batch
+                .iter()
+                .filter_map(|received| match &received.classified {
+                    Classified::ToLocation(location, _) => arbiter.handle_at(location.device),
+                    Classified::ToEndpoint(..)
+                    | Classified::ToPeer(_)
+                    | Classified::ToIdentity(_)
+                    | Classified::Answered { .. }
+                    | Classified::Ignored(_) => None,
+                })
         };
         let found = actors().count();
         let connected = actors().filter(|actor| actor.connected()).count();
@@ -181,7 +185,7 @@ impl Registry {
         input: impl FnOnce(&mut Machine, &mut Out),
     ) {
         let mut out = std::mem::take(&mut self.out);
-        input(&mut self.home.arbiter.borrow_mut(), &mut out);
+        input(&mut self.context.arbiter.borrow_mut(), &mut out);
         while let Some(effect) = out.pop_front() {
             self.perform(effect, at.now, &mut out, ctx);
         }
@@ -190,9 +194,9 @@ impl Registry {
 
     fn conditions(&self) -> Conditions {
         Conditions {
-            now: self.home.clock.now(),
-            is_store_full: self.home.commits.pressure() == Pressure::Full,
-            restoration: self.home.muster.of_devices(),
+            now: self.context.clock.now(),
+            is_store_full: self.context.commits.pressure() == Pressure::Full,
+            restoration: self.context.startup_barrier.of_devices(),
         }
     }
 
@@ -206,23 +210,23 @@ impl Registry {
         match effect {
             ArbiterEffect::Deliver(key, input) => self.deliver(key, input, now, out),
             ArbiterEffect::Forward(to, parcel) => {
-                self.home.meters.forwarded.one();
-                self.neighbours.forward(to, parcel);
+                self.context.meters.forwarded.one();
+                self.peer_arbiters.forward(to, parcel);
             }
-            ArbiterEffect::Teach(hint) => self.neighbours.tell(hint),
-            ArbiterEffect::Send(to, datagram) => self.home.send(to, datagram),
-            ArbiterEffect::Drop(number, fate) => {
-                trace!(number, ?fate, "a datagram was dropped");
-                self.tally.note(fate);
+            ArbiterEffect::SendRouteHint(hint) => self.peer_arbiters.send_hint(hint),
+            ArbiterEffect::Send(to, datagram) => self.context.send(to, datagram),
+            ArbiterEffect::Drop(number, reason) => {
+                trace!(number, ?reason, "a datagram was dropped");
+                self.dropped.note(reason);
             }
-            ArbiterEffect::LookUp(look_up) => self.look_up(look_up, ctx),
+            ArbiterEffect::Lookup(look_up) => self.lookup(look_up, ctx),
             ArbiterEffect::Spawn {
                 key,
                 generation,
                 restored,
             } => {
                 let actor = self.spawn(*restored, generation);
-                let mut arbiter = self.home.arbiter.borrow_mut();
+                let mut arbiter = self.context.arbiter.borrow_mut();
                 arbiter.handle_spawned(key, generation, actor, out);
             }
             // Its actor ends when nobody can reach it any more.
@@ -230,7 +234,7 @@ impl Registry {
             ArbiterEffect::Reply(reply, answer) => reply.give(answer),
             ArbiterEffect::Failed(key, failure, verdict) => tell_failure(key, failure, verdict),
             ArbiterEffect::Log(entry, told) => {
-                if self.logging.try_send(Record { entry, told }).is_err() {
+                if self.logging.try_send(WriteEntry { entry, told }).is_err() {
                     warn!("the logging actor is busy; a log entry was dropped");
                 }
             }
@@ -238,11 +242,11 @@ impl Registry {
         }
     }
 
-    fn deliver(&self, key: DeviceKey, input: Input<ReplyTo>, now: Timestamp, out: &mut Out) {
-        let mut arbiter = self.home.arbiter.borrow_mut();
+    fn deliver(&self, key: DeviceKey, input: DeviceInput<ReplyTo>, now: Timestamp, out: &mut Out) {
+        let mut arbiter = self.context.arbiter.borrow_mut();
         let undelivered = match arbiter.handle_of(key) {
             Some(actor) => actor
-                .try_send(Handle(input))
+                .try_send(HandleInput(input))
                 .map_err(|full| full.into_inner().0)
                 .err(),
             None => Some(input),
@@ -252,23 +256,23 @@ impl Registry {
         }
     }
 
-    fn spawn(&self, restored: Restored, generation: Generation) -> Addr<DeviceActor> {
-        let contract = self.home.contracts.of(restored.profile.customer.clone());
-        let mut m = self.home.clock.moment();
-        let device = Device::restore(&mut m, contract.terms(), restored);
-        let home = Rc::clone(&self.home);
+    fn spawn(&self, restored: RestoredDevice, generation: Generation) -> Addr<DeviceActor> {
+        let contract = self.context.policies.of(restored.profile.customer.clone());
+        let mut m = self.context.clock.moment();
+        let device = Device::restore(&mut m, contract.policy(), restored);
+        let context = Rc::clone(&self.context);
         DeviceActor::create(|ctx| {
             // Before it has its first turn: what waited for it is delivered at once.
             ctx.set_mailbox_capacity(INPUTS_MAX);
-            DeviceActor::new(device, generation, contract, home)
+            DeviceActor::new(device, generation, contract, context)
         })
     }
 
-    fn look_up(&self, look_up: LookUp, ctx: &mut Context<Self>) {
-        let store = &self.home.store;
+    fn lookup(&self, look_up: StoreLookup, ctx: &mut Context<Self>) {
+        let store = &self.context.store;
         match look_up {
-            LookUp::Endpoint(id, endpoint) => {
-                let bearer = store.bearer(Name::Endpoint(endpoint.clone()));
+            StoreLookup::Endpoint(id, endpoint) => {
+                let bearer = store.device_by_name(UniqueName::Endpoint(endpoint.clone()));
                 self.ask_store(bearer, ctx, move |arbiter, at, found, out| {
                     if let Ok(None) = found {
                         debug!(%endpoint, "registration with an unknown endpoint name");
@@ -276,23 +280,23 @@ impl Registry {
                     arbiter.handle_found(at, id, found, out);
                 });
             }
-            LookUp::Location(id, prefix) => {
+            StoreLookup::Location(id, prefix) => {
                 let device = store.device_at(prefix);
                 self.ask_store(device, ctx, move |arbiter, at, found, out| {
                     arbiter.handle_found(at, id, found, out);
                 });
             }
-            LookUp::Identity(identity) => {
+            StoreLookup::Identity(identity) => {
                 let behind = match identity {
-                    PeerIdentity::Address(address) => store.at_address(address),
+                    PeerIdentity::Address(address) => store.devices_at_address(address),
                     // No record layer here makes associations.
-                    PeerIdentity::Association(_) => Box::pin(ready(Ok(Behind::Nobody))),
+                    PeerIdentity::Association(_) => Box::pin(ready(Ok(DevicesAtAddress::Nobody))),
                 };
                 self.ask_store(behind, ctx, move |arbiter, at, behind, out| {
                     arbiter.handle_identity(at, identity, behind, out);
                 });
             }
-            LookUp::Device(key) => {
+            StoreLookup::Device(key) => {
                 let restored = store.restored(key);
                 self.ask_store(restored, ctx, move |arbiter, at, found, out| {
                     if let Err(StoreUnavailable) = found {
@@ -301,16 +305,17 @@ impl Registry {
                     arbiter.handle_restored(at.now, key, found, out);
                 });
             }
-            LookUp::Page(keys, max) => {
+            StoreLookup::Page(keys, max) => {
                 let first = *keys.start();
                 let page = store.restored_page(keys, max);
                 self.ask_store(page, ctx, move |arbiter, at, page, out| {
-                    let page = page.map(|RestoredPage { devices, next }| Page { devices, next });
+                    let page =
+                        page.map(|RestoredPage { devices, next }| StartupPage { devices, next });
                     arbiter.handle_page(at.now, first, page, out);
                 });
             }
-            LookUp::Parked(key) => {
-                let mut m = self.home.clock.moment();
+            StoreLookup::Parked(key) => {
+                let mut m = self.context.clock.moment();
                 let profile = store.profile(key);
                 self.ask_store(profile, ctx, move |arbiter, _, profile, out| {
                     if let Ok(Some(profile)) = profile {
@@ -323,7 +328,7 @@ impl Registry {
 
     fn ask_store<T: 'static>(
         &self,
-        answer: Answer<T>,
+        answer: ReadAnswer<T>,
         ctx: &mut Context<Self>,
         input: impl FnOnce(&mut Machine, &Conditions, Found<T>, &mut Out) + 'static,
     ) {
@@ -336,54 +341,54 @@ impl Registry {
 
     /// Ends a turn: what was heard for neighbours leaves, and the alarm is set.
     fn end_turn(&mut self) {
-        if let Some(next) = self.home.arbiter.borrow().next_timeout() {
-            self.home.bell.note(next);
+        if let Some(next) = self.context.arbiter.borrow().next_timeout() {
+            self.context.alarm_waker.note(next);
         }
-        for _ in 0..self.neighbours.flush() {
-            self.tally.note(Fate::Crowded);
+        for _ in 0..self.peer_arbiters.flush() {
+            self.dropped.note(DropReason::ArbiterBusy);
         }
     }
 
     /// Says how much there was to do.
     fn publish(&self) {
-        self.home.meters.publish(&Reading {
-            now: self.home.clock.now(),
-            turned_away: &self.tally,
-            lookups: self.home.arbiter.borrow().looked_up(),
+        self.context.meters.publish(&ArbiterReading {
+            now: self.context.clock.now(),
+            dropped: &self.dropped,
+            lookups: self.context.arbiter.borrow().looked_up(),
         });
     }
 
     /// Tells the operator how far the start has come, the steps of it now and then.
-    fn tell_progress(&mut self, progress: Progress, now: Timestamp) {
-        let arbiter = self.home.here.index();
+    fn tell_progress(&mut self, progress: StartupProgress, now: Timestamp) {
+        let arbiter = self.context.arbiter_id.index();
         match progress {
-            Progress::Underway { restored, part } => {
-                self.home.meters.publish_progress(restored, part);
-                if now.since_ms(self.told_at) >= PROGRESS_EVERY_MS {
-                    self.told_at = now;
+            StartupProgress::Underway { restored, part } => {
+                self.context.meters.publish_progress(restored, part);
+                if now.since_ms(self.published_at) >= PROGRESS_EVERY_MS {
+                    self.published_at = now;
                     let percent = (100.0 * part) as u64;
                     info!(arbiter, restored, percent, "devices are being restored");
                 }
             }
-            Progress::Restored { restored, took_ms } => {
-                self.home.meters.publish_progress(restored, 1.0);
+            StartupProgress::Restored { restored, took_ms } => {
+                self.context.meters.publish_progress(restored, 1.0);
                 info!(arbiter, restored, took_ms, "all devices are restored");
             }
-            Progress::Settled => self.home.muster.note_complete(),
+            StartupProgress::Settled => self.context.startup_barrier.note_complete(),
         }
     }
 }
 
-fn tell_failure(device: DeviceKey, failure: Failure, verdict: Verdict) {
+fn tell_failure(device: DeviceKey, failure: ActorFailure, verdict: Verdict) {
     match (failure, verdict) {
-        (Failure::Panicked, Verdict::Restore) => {
+        (ActorFailure::Panicked, Verdict::Restore) => {
             error!(%device, "the actor of a device panicked and is restored");
         }
-        (Failure::Panicked, Verdict::Park) => {
+        (ActorFailure::Panicked, Verdict::Park) => {
             error!(%device, "the actor of a device keeps panicking and is parked");
         }
         // It was told when it happened.
-        (Failure::Unsaved, Verdict::Restore | Verdict::Park) => {}
+        (ActorFailure::Unsaved, Verdict::Restore | Verdict::Park) => {}
     }
 }
 
@@ -394,32 +399,32 @@ impl Actor for Registry {
 /// All registries of the process exist: each may hear datagrams that are another's.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Meet(pub(crate) Arc<[Addr<Registry>]>);
+pub(crate) struct ConnectArbiters(pub(crate) Arc<[Addr<Registry>]>);
 
-impl Handler<Meet> for Registry {
+impl Handler<ConnectArbiters> for Registry {
     type Result = ();
 
-    fn handle(&mut self, Meet(registries): Meet, ctx: &mut Context<Self>) {
-        self.neighbours = Neighbours::new(registries);
-        let sockets = self.home.sockets.iter();
-        self.heeded = sockets.map(|it| ctx.add_stream(it.arrivals())).collect();
-        ctx.add_stream(Alarm::new(Rc::clone(&self.home)));
-        ctx.run_interval(TELL_EVERY, |registry, _| registry.tally.tell());
+    fn handle(&mut self, ConnectArbiters(registries): ConnectArbiters, ctx: &mut Context<Self>) {
+        self.peer_arbiters = PeerArbiters::new(registries);
+        let sockets = self.context.sockets.iter();
+        self.readable = sockets.map(|it| ctx.add_stream(it.arrivals())).collect();
+        ctx.add_stream(Alarm::new(Rc::clone(&self.context)));
+        ctx.run_interval(TELL_EVERY, |registry, _| registry.dropped.tell());
         ctx.run_interval(PUBLISH_EVERY, |registry, _| registry.publish());
-        self.told_at = self.home.clock.now();
+        self.published_at = self.context.clock.now();
         self.decide(ctx, |arbiter, at, out| arbiter.start(at.now, out));
         self.end_turn();
     }
 }
 
-impl Handler<Post> for Registry {
+impl Handler<ForwardBatch> for Registry {
     type Result = ();
 
-    fn handle(&mut self, post: Post, ctx: &mut Context<Self>) {
-        for hint in post.hints {
-            self.home.arbiter.borrow_mut().learn(hint);
+    fn handle(&mut self, post: ForwardBatch, ctx: &mut Context<Self>) {
+        for hint in post.route_hints {
+            self.context.arbiter.borrow_mut().learn(hint);
         }
-        for parcel in post.parcels {
+        for parcel in post.datagrams {
             self.decide(ctx, |arbiter, at, out| {
                 arbiter.handle_forwarded(at, parcel, out);
             });
@@ -428,8 +433,8 @@ impl Handler<Post> for Registry {
     }
 }
 
-impl StreamHandler<Arrived> for Registry {
-    fn handle(&mut self, Arrived(transport): Arrived, ctx: &mut Context<Self>) {
+impl StreamHandler<SocketReadable> for Registry {
+    fn handle(&mut self, SocketReadable(transport): SocketReadable, ctx: &mut Context<Self>) {
         self.receive(transport, ctx);
         self.end_turn();
     }
@@ -439,8 +444,8 @@ impl StreamHandler<Arrived> for Registry {
     }
 }
 
-impl StreamHandler<Rang> for Registry {
-    fn handle(&mut self, _: Rang, ctx: &mut Context<Self>) {
+impl StreamHandler<AlarmFired> for Registry {
+    fn handle(&mut self, _: AlarmFired, ctx: &mut Context<Self>) {
         self.decide(ctx, |arbiter, at, out| arbiter.handle_timeout(at.now, out));
         self.end_turn();
     }
@@ -449,18 +454,18 @@ impl StreamHandler<Rang> for Registry {
 /// A question for a device of this arbiter.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Ask {
+pub(crate) struct AskDevice {
     pub(crate) key: DeviceKey,
-    pub(crate) asked: Box<Asked<ReplyTo>>,
+    pub(crate) asked: Box<PendingCommand<ReplyTo>>,
     /// Until the registry has its turn.
-    pub(crate) waiting: Waiting,
+    pub(crate) waiting: PendingQuestion,
 }
 
-impl Handler<Ask> for Registry {
+impl Handler<AskDevice> for Registry {
     type Result = ();
 
-    fn handle(&mut self, ask: Ask, ctx: &mut Context<Self>) {
-        let Ask {
+    fn handle(&mut self, ask: AskDevice, ctx: &mut Context<Self>) {
+        let AskDevice {
             key,
             asked,
             waiting,
@@ -473,30 +478,30 @@ impl Handler<Ask> for Registry {
     }
 }
 
-impl Handler<NewTerms> for Registry {
+impl Handler<PolicyChanged> for Registry {
     type Result = ();
 
-    fn handle(&mut self, new: NewTerms, _: &mut Context<Self>) {
-        self.home.contracts.of(new.customer).replace(new.terms);
+    fn handle(&mut self, new: PolicyChanged, _: &mut Context<Self>) {
+        self.context.policies.of(new.customer).replace(new.policy);
     }
 }
 
 /// A device's actor ended, or could.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Ended {
+pub(crate) struct DeviceEnded {
     pub(crate) key: DeviceKey,
     pub(crate) generation: Generation,
-    pub(crate) ending: Ending,
+    pub(crate) ending: ActorExit,
     /// The span of what it was at, where that matters.
     pub(crate) span: Span,
 }
 
-impl Handler<Ended> for Registry {
+impl Handler<DeviceEnded> for Registry {
     type Result = ();
 
-    fn handle(&mut self, ended: Ended, ctx: &mut Context<Self>) {
-        let Ended {
+    fn handle(&mut self, ended: DeviceEnded, ctx: &mut Context<Self>) {
+        let DeviceEnded {
             key,
             generation,
             ending,
@@ -515,17 +520,17 @@ impl Handler<Ended> for Registry {
 /// answered.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Deafen;
+pub(crate) struct Quiesce;
 
-impl Handler<Deafen> for Registry {
-    type Result = MessageResult<Deafen>;
+impl Handler<Quiesce> for Registry {
+    type Result = MessageResult<Quiesce>;
 
-    fn handle(&mut self, _: Deafen, ctx: &mut Context<Self>) -> MessageResult<Deafen> {
-        for stream in self.heeded.drain(..) {
+    fn handle(&mut self, _: Quiesce, ctx: &mut Context<Self>) -> MessageResult<Quiesce> {
+        for stream in self.readable.drain(..) {
             ctx.cancel_future(stream);
         }
-        self.home.arbiter.borrow_mut().quiesce();
-        self.tally.tell();
+        self.context.arbiter.borrow_mut().quiesce();
+        self.dropped.tell();
         MessageResult(())
     }
 }
@@ -533,13 +538,13 @@ impl Handler<Deafen> for Registry {
 /// Lets everything leave that devices have said.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Finish;
+pub(crate) struct FlushOutbound;
 
-impl Handler<Finish> for Registry {
-    type Result = MessageResult<Finish>;
+impl Handler<FlushOutbound> for Registry {
+    type Result = MessageResult<FlushOutbound>;
 
-    fn handle(&mut self, _: Finish, _: &mut Context<Self>) -> MessageResult<Finish> {
-        self.home.sockets.iter().for_each(Socket::flush);
+    fn handle(&mut self, _: FlushOutbound, _: &mut Context<Self>) -> MessageResult<FlushOutbound> {
+        self.context.sockets.iter().for_each(Socket::flush);
         MessageResult(())
     }
 }
@@ -547,12 +552,12 @@ impl Handler<Finish> for Registry {
 /// Ends the registry and its devices.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Leave;
+pub(crate) struct StopArbiter;
 
-impl Handler<Leave> for Registry {
-    type Result = MessageResult<Leave>;
+impl Handler<StopArbiter> for Registry {
+    type Result = MessageResult<StopArbiter>;
 
-    fn handle(&mut self, _: Leave, ctx: &mut Context<Self>) -> MessageResult<Leave> {
+    fn handle(&mut self, _: StopArbiter, ctx: &mut Context<Self>) -> MessageResult<StopArbiter> {
         ctx.stop();
         MessageResult(())
     }

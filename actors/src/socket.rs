@@ -3,9 +3,9 @@
 //! Datagrams are taken and given in batches (`recvmmsg`, `sendmmsg`): a call of the kernel costs
 //! as much as half of what an update costs here.
 
+mod addresses;
 mod inbox;
 mod outbox;
-mod places;
 mod record_layer;
 
 use std::io;
@@ -14,18 +14,18 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use engine::effect::Departure;
+use engine::dispatch::datagram_form::DatagramForm;
+use engine::effect::SendOutcome;
 use engine::peer::{ByTransport, Peer, Transport};
-use engine::registry::form::Form;
 use futures_core::Stream;
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 use tokio::net::UdpSocket;
 use tracing::debug;
 
-use crate::meters::Meters;
+use crate::meters::ArbiterMeters;
 
+pub use addresses::heard_at;
 pub(crate) use inbox::Inbox;
-pub use places::heard_at;
 
 use outbox::Outbox;
 use record_layer::RecordLayer;
@@ -80,16 +80,20 @@ pub(crate) struct Socket {
     transport: Transport,
     layer: RecordLayer,
     outbox: Outbox,
-    meters: Rc<Meters>,
+    meters: Rc<ArbiterMeters>,
 }
 
 /// Takes over open sockets; to be called on the arbiter that shall own them.
-pub(crate) fn adopt(open: Open, meters: &Rc<Meters>) -> io::Result<Sockets> {
+pub(crate) fn adopt(open: Open, meters: &Rc<ArbiterMeters>) -> io::Result<Sockets> {
     open.try_map(|transport, socket| Socket::adopt(socket, transport, meters))
 }
 
 impl Socket {
-    fn adopt(socket: StdSocket, transport: Transport, meters: &Rc<Meters>) -> io::Result<Self> {
+    fn adopt(
+        socket: StdSocket,
+        transport: Transport,
+        meters: &Rc<ArbiterMeters>,
+    ) -> io::Result<Self> {
         let socket = Rc::new(UdpSocket::from_std(socket)?);
         Ok(Self {
             outbox: Outbox::new(Rc::clone(&socket), Rc::clone(meters)),
@@ -101,8 +105,8 @@ impl Socket {
     }
 
     /// Says whenever there may be a datagram.
-    pub(crate) fn arrivals(&self) -> Arrivals {
-        Arrivals {
+    pub(crate) fn arrivals(&self) -> ReadableEvents {
+        ReadableEvents {
             socket: Rc::clone(&self.socket),
             transport: self.transport,
             said: false,
@@ -133,21 +137,21 @@ impl Socket {
 
     /// Lets a message leave now, and says whether the kernel took it: it is an attempt of somebody
     /// who is told.
-    pub(crate) fn send_now(&self, to: Peer, message: Vec<u8>) -> Departure {
+    pub(crate) fn send_now(&self, to: Peer, message: Vec<u8>) -> SendOutcome {
         let form = self.form_of(&message);
         let sealed = self.layer.seal(to, message);
         let sent = sealed.map(|(to, datagram)| outbox::send_now(&self.socket, to, &datagram));
         match sent {
             Some(Ok(())) => {
                 self.meters.sent.one(form);
-                Departure::Taken
+                SendOutcome::Sent
             }
             Some(Err(error)) => {
                 self.meters.unsent.one();
                 debug!(%error, "a datagram did not leave");
-                Departure::Refused
+                SendOutcome::Refused
             }
-            None => Departure::Refused,
+            None => SendOutcome::Refused,
         }
     }
 
@@ -156,30 +160,30 @@ impl Socket {
         self.outbox.empty();
     }
 
-    fn form_of(&self, message: &[u8]) -> Form {
+    fn form_of(&self, message: &[u8]) -> DatagramForm {
         match self.transport {
-            Transport::Coap => Form::of(message),
-            Transport::Udp => Form::BARE,
+            Transport::Coap => DatagramForm::of(message),
+            Transport::Udp => DatagramForm::BARE,
         }
     }
 }
 
 /// There may be a datagram at the socket of what comes so.
-pub(crate) struct Arrived(pub(crate) Transport);
+pub(crate) struct SocketReadable(pub(crate) Transport);
 
 /// Says whenever a socket may have a datagram, and after each time lets others have their turn:
 /// devices answer what was heard while it is still in the processor's cache, and while the
 /// allocator has its memory at hand.
-pub(crate) struct Arrivals {
+pub(crate) struct ReadableEvents {
     socket: Rc<UdpSocket>,
     transport: Transport,
     said: bool,
 }
 
-impl Stream for Arrivals {
-    type Item = Arrived;
+impl Stream for ReadableEvents {
+    type Item = SocketReadable;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Arrived>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<SocketReadable>> {
         if std::mem::take(&mut self.said) {
             cx.waker().wake_by_ref();
             return Poll::Pending;
@@ -187,7 +191,7 @@ impl Stream for Arrivals {
         match ready!(self.socket.poll_recv_ready(cx)) {
             Ok(()) => {
                 self.said = true;
-                Poll::Ready(Some(Arrived(self.transport)))
+                Poll::Ready(Some(SocketReadable(self.transport)))
             }
             Err(_) => Poll::Ready(None),
         }

@@ -8,13 +8,13 @@ use actix::Actor as _;
 use actix_rt::time;
 use actors::arbiters::Arbiters;
 use actors::clock::Clock;
-use actors::logging::{KeptFor, Logging};
-use actors::registry::home::HomeParts;
+use actors::logging::{Logging, RetentionPeriods};
+use actors::policy::PolicyCache;
+use actors::registry::context::ArbiterParts;
 use actors::socket::{self, Open};
-use actors::terms::Book;
 use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS};
 
-use crate::made::Made;
+use crate::made::SyntheticStore;
 use crate::{kept, resident, show};
 
 /// The fleet is back when the process stopped growing for so long.
@@ -26,19 +26,19 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Measures and prints.
 pub(crate) async fn run(devices: u32) {
     let clock = Clock::new();
-    let made = Arc::new(Made::new(devices, clock.now()));
-    let kept = KeptFor {
+    let made = Arc::new(SyntheticStore::new(devices, clock.now()));
+    let kept = RetentionPeriods {
         actions_ms: ACTION_RETENTION_MS,
         entries_ms: LOG_RETENTION_MS,
         events_ms: ACTION_RETENTION_MS,
-        letters_ms: ACTION_RETENTION_MS,
+        dead_letters_ms: ACTION_RETENTION_MS,
     };
     let logging = Logging::new(clock.clone(), made.clone(), made.clone(), kept).start();
-    let parts = HomeParts {
+    let parts = ArbiterParts {
         clock,
         commits: made.clone(),
         store: made.clone(),
-        terms: Book::of(&Arc::new(kept::rules()), &[]),
+        policies: PolicyCache::of(&Arc::new(kept::rules()), &[]),
         epoch: 1,
     };
     let open = || socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
@@ -51,7 +51,7 @@ pub(crate) async fn run(devices: u32) {
 }
 
 /// Waits until all devices are back and nothing more comes.
-async fn settle(made: &Made) {
+async fn settle(made: &SyntheticStore) {
     let mut looks = time::interval(LOOK_EVERY);
     let (mut most, mut since) = (0, Instant::now());
     while !made.is_told() || since.elapsed() < STILL_FOR {

@@ -4,28 +4,28 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use engine::action::Protocol;
-use engine::device::record::{DeviceRecord, HeardOver, Registration, Restored};
+use engine::device::record::{DeviceRecord, ProtocolsSeen, Registration, RestoredDevice};
 use engine::limits::Limits;
 use engine::moment::Timestamp;
 use engine::peer::Peer;
-use engine::rules::{NameTrust, Patience, Rules};
+use engine::rules::{EndpointTrust, Rules, TransmissionRules};
 use protocol::lwm2m::links::ObjectLinks;
 
 use crate::{fleet, talk};
 
 /// What holds for every device alike: the defaults.
 pub(crate) fn rules() -> Rules {
-    let patience = Patience {
+    let patience = TransmissionRules {
         ack_timeout_ms: 2_000,
         max_retransmit: 4,
         response_timeout_ms: 93_000,
     };
-    Rules::new(Limits::default(), patience, NameTrust::AddressRequired)
+    Rules::new(Limits::default(), patience, EndpointTrust::AddressRequired)
 }
 
 /// What is kept of a device with half a day of its lifetime left; its list of objects is a copy of
 /// its own, as a store reads it.
-pub(crate) fn restored(number: u32, now: Timestamp) -> Restored {
+pub(crate) fn restored(number: u32, now: Timestamp) -> RestoredDevice {
     let address = SocketAddr::new(IpAddr::V4(fleet::address(number)), 5_683);
     let registration = Registration {
         salt: number,
@@ -37,12 +37,12 @@ pub(crate) fn restored(number: u32, now: Timestamp) -> Restored {
         sms: None,
         links: links(),
     };
-    Restored {
+    RestoredDevice {
         profile: fleet::profile(number),
         record: DeviceRecord {
             first_heard_at: Some(now),
             last_seen_at: Some(now),
-            heard_over: HeardOver::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
+            protocols_seen: ProtocolsSeen::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
             peer: Some(Peer::plain(address)),
             registration: Some(registration),
             ..DeviceRecord::default()

@@ -14,9 +14,9 @@ use engine::ids::TraceId;
 use engine::location::Location;
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
-use engine::terms::Terms;
+use engine::policy::CustomerPolicy;
+use protocol::coap::dedup::DedupWindow;
 use protocol::coap::message::{Message, MessageId};
-use protocol::coap::recent::Recent;
 
 use crate::{fleet, kept, resident, show, talk};
 
@@ -31,7 +31,7 @@ pub(crate) fn run(devices: u32) {
             "- its record with the registration",
             size_of::<DeviceRecord>(),
         ),
-        ("- what its peer sent lately", size_of::<Recent>()),
+        ("- what its peer sent lately", size_of::<DedupWindow>()),
         ("`Identity`, boxed, without its text", size_of::<Identity>()),
     ];
     for (what, bytes) in sizes {
@@ -46,12 +46,12 @@ pub(crate) fn run(devices: u32) {
 }
 
 fn fleet(m: &mut Moment, devices: u32) {
-    let terms = Arc::new(Terms::of_rules(Arc::new(kept::rules())));
+    let policy = Arc::new(CustomerPolicy::of_rules(Arc::new(kept::rules())));
     let mut lists = ObjectLists::default();
     let mut fleet = Vec::with_capacity(devices as usize);
     let before = resident();
     for number in 0..devices {
-        let mut device = Device::restore(m, Arc::clone(&terms), kept::restored(number, NOW));
+        let mut device = Device::restore(m, Arc::clone(&policy), kept::restored(number, NOW));
         device.share_objects(&mut lists);
         fleet.push(device);
     }
@@ -108,6 +108,6 @@ fn read_when_active() -> NewAction {
         attempts_permitted: 1,
         expires_in_s: None,
         trace: TraceId::from_bytes([9; 16]),
-        once: None,
+        idempotent_call: None,
     }
 }

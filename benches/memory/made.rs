@@ -4,23 +4,23 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::change::{Batch, Name};
-use engine::device::record::Restored;
+use engine::change::{Batch, UniqueName};
+use engine::device::record::RestoredDevice;
+use engine::dispatch::DevicesAtAddress;
 use engine::ids::{CustomerId, DeviceKey};
 use engine::moment::Timestamp;
+use engine::policy::CustomerSettings;
 use engine::profile::Profile;
-use engine::registry::Behind;
-use engine::terms::Chosen;
 use store::{
-    Answer, Commit, DeviceReads, Maintenance, Pressure, Receipt, RestoredPage, Retention, Swept,
-    Unavailable,
+    Commit, DeviceReads, Maintenance, Pressure, ReadAnswer, Receipt, RestoredPage, Retention,
+    SweepReport, Unavailable,
 };
 
 use crate::{fleet, kept};
 
 /// A store that knows the fleet, writes nothing and knows nothing else, so that no cache of it is
 /// measured along.
-pub(crate) struct Made {
+pub(crate) struct SyntheticStore {
     /// The devices by key.
     numbers: Vec<(DeviceKey, u32)>,
     now: Timestamp,
@@ -28,7 +28,7 @@ pub(crate) struct Made {
     is_told: AtomicBool,
 }
 
-impl Made {
+impl SyntheticStore {
     /// A fleet of so many.
     pub(crate) fn new(devices: u32, now: Timestamp) -> Self {
         let key = |number| (fleet::profile(number).key(), number);
@@ -52,7 +52,7 @@ impl Made {
     }
 }
 
-impl Commit for Made {
+impl Commit for SyntheticStore {
     fn commit(&self, _: Batch) -> Receipt {
         Box::pin(std::future::ready(Ok(())))
     }
@@ -62,41 +62,41 @@ impl Commit for Made {
     }
 }
 
-impl Maintenance for Made {
-    fn take_over(&self) -> Answer<u64> {
+impl Maintenance for SyntheticStore {
+    fn take_over(&self) -> ReadAnswer<u64> {
         tell(1)
     }
 
-    fn sweep(&self, _: Retention, _: u32) -> Answer<Swept> {
-        tell(Swept::default())
+    fn sweep(&self, _: Retention, _: u32) -> ReadAnswer<SweepReport> {
+        tell(SweepReport::default())
     }
 }
 
-impl DeviceReads for Made {
-    fn profile(&self, _: DeviceKey) -> Answer<Option<Profile>> {
+impl DeviceReads for SyntheticStore {
+    fn profile(&self, _: DeviceKey) -> ReadAnswer<Option<Profile>> {
         unknown()
     }
 
-    fn bearer(&self, _: Name) -> Answer<Option<DeviceKey>> {
+    fn device_by_name(&self, _: UniqueName) -> ReadAnswer<Option<DeviceKey>> {
         unknown()
     }
 
-    fn device_at(&self, _: [u8; 8]) -> Answer<Option<DeviceKey>> {
+    fn device_at(&self, _: [u8; 8]) -> ReadAnswer<Option<DeviceKey>> {
         unknown()
     }
 
-    fn at_address(&self, _: IpAddr) -> Answer<Behind> {
+    fn devices_at_address(&self, _: IpAddr) -> ReadAnswer<DevicesAtAddress> {
         unknown()
     }
 
-    fn restored(&self, device: DeviceKey) -> Answer<Option<Restored>> {
+    fn restored(&self, device: DeviceKey) -> ReadAnswer<Option<RestoredDevice>> {
         tell(
             self.find(device)
                 .map(|number| kept::restored(number, self.now)),
         )
     }
 
-    fn restored_page(&self, keys: RangeInclusive<DeviceKey>, max: u32) -> Answer<RestoredPage> {
+    fn restored_page(&self, keys: RangeInclusive<DeviceKey>, max: u32) -> ReadAnswer<RestoredPage> {
         let first = self.numbers.partition_point(|(key, _)| key < keys.start());
         let mut rest = self.numbers[first..]
             .iter()
@@ -110,23 +110,23 @@ impl DeviceReads for Made {
         tell(RestoredPage { devices, next })
     }
 
-    fn all_chosen(&self) -> Answer<Vec<Chosen>> {
+    fn all_customer_settings(&self) -> ReadAnswer<Vec<CustomerSettings>> {
         unknown()
     }
 
-    fn chosen_by(&self, _: CustomerId) -> Answer<Chosen> {
+    fn customer_settings(&self, _: CustomerId) -> ReadAnswer<CustomerSettings> {
         unknown()
     }
 }
 
 /// Answers when others had their turn, as a store does that has to read.
-fn tell<T: Send + 'static>(answer: T) -> Answer<T> {
+fn tell<T: Send + 'static>(answer: T) -> ReadAnswer<T> {
     Box::pin(async {
         tokio::task::yield_now().await;
         Ok(answer)
     })
 }
 
-fn unknown<T: Send + 'static>() -> Answer<T> {
+fn unknown<T: Send + 'static>() -> ReadAnswer<T> {
     Box::pin(std::future::ready(Err(Unavailable)))
 }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actors::http::{Http, Letter, Method, Outbound, Posted};
-use engine::delivery::address::policy::Policy;
+use actors::http::{HttpClient, HttpMethod, HttpOptions, HttpOutcome, HttpRequest};
+use engine::delivery::address::policy::AddressPolicy;
 use tokio::task::JoinSet;
 
 use crate::endpoint::Endpoint;
@@ -24,7 +24,8 @@ pub(crate) struct Bare {
 /// Has the client post for so long what the endpoint was posted last.
 pub(crate) async fn post(endpoint: &Endpoint, time: Duration) -> Bare {
     let (before, connections) = (endpoint.posts(), endpoint.connections());
-    let http = Http::new(Outbound::under(Policy::PrivateAllowed)).expect("HTTP can be set up");
+    let http = HttpClient::new(HttpOptions::under(AddressPolicy::PrivateAllowed))
+        .expect("HTTP can be set up");
     let letter = Arc::new(letter(endpoint));
     let begun_at = Instant::now();
     let mut all = JoinSet::new();
@@ -32,8 +33,8 @@ pub(crate) async fn post(endpoint: &Endpoint, time: Duration) -> Bare {
         let (http, letter) = (http.clone(), Arc::clone(&letter));
         all.spawn(async move {
             while begun_at.elapsed() < time {
-                let posted = http.send(Letter::clone(&letter)).await;
-                assert_eq!(posted, Posted::Accepted(200));
+                let posted = http.send(HttpRequest::clone(&letter)).await;
+                assert_eq!(posted, HttpOutcome::Accepted(200));
             }
         });
     }
@@ -47,15 +48,15 @@ pub(crate) async fn post(endpoint: &Endpoint, time: Duration) -> Bare {
 }
 
 /// What the service posted last, as the client alone posts it.
-fn letter(endpoint: &Endpoint) -> Letter {
+fn letter(endpoint: &Endpoint) -> HttpRequest {
     let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     let headers = [
         ("content-type", "application/json"),
         ("webhook-id", "019aa0d8-1f4e-7b7e-8000-000000000000"),
         ("webhook-timestamp", "1795219200"),
     ];
-    Letter {
-        method: Method::Post,
+    HttpRequest {
+        method: HttpMethod::Post,
         url: format!("http://{}/hook", endpoint.address),
         headers: headers.map(owned).to_vec(),
         body: endpoint.last_body(),

@@ -8,17 +8,17 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use actix_web::web::ServiceConfig;
-use actors::post::{Post, PostParts};
+use actors::delivery::{Deliveries, DeliveryParts};
 use actors::web::{self, Listening, Web};
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use engine::change::{Batch, Change, Owner};
-use engine::customer::{AccessToken, Client, Customer, Scopes, SecretDigest};
+use engine::customer::{AccessToken, ApiClient, Customer, Scopes, SecretDigest};
 use engine::device::Device;
-use engine::device::record::{DeviceRecord, Restored};
+use engine::device::record::{DeviceRecord, RestoredDevice};
 use engine::effect::Effects;
 use engine::ids::{ClientId, TraceId};
-use engine::terms::Terms;
-use signalbox::api::{self, Parts, State};
+use engine::policy::CustomerPolicy;
+use signalbox::api::{self, ApiParts, ApiState};
 use signalbox::config::{self, Config};
 use signalbox::deliveries;
 use signalbox::operator::OperatorToken;
@@ -27,9 +27,9 @@ use store::Commit;
 use store::sealed::MasterKey;
 
 use crate::callers::{Api, CALLERS, Called, Shown, create};
-use crate::line::{self, Line};
-use crate::shelf::Shelf;
-use crate::unwritten::Unwritten;
+use crate::line::{self, ApiLessService};
+use crate::shelf::TempStore;
+use crate::unwritten::NullStore;
 
 /// Devices the requests are spread over.
 pub(crate) const DEVICES: u32 = 20_000;
@@ -47,11 +47,11 @@ pub(crate) async fn run() {
     let config = config();
     // The log costs what it costs in the service.
     telemetry::start(&config.log, config.log_format).expect("the process has no log yet");
-    let shelf = Shelf::with_devices(DEVICES).await;
+    let shelf = TempStore::with_devices(DEVICES).await;
     shelf.commit(credentials(&shelf)).await;
-    let kept = Line::start(&shelf, shelf.store.clone());
-    let unwritten = Arc::new(Unwritten);
-    let unkept = Line::start(&shelf, unwritten.clone());
+    let kept = ApiLessService::start(&shelf, shelf.store.clone());
+    let unwritten = Arc::new(NullStore);
+    let unkept = ApiLessService::start(&shelf, unwritten.clone());
     let endpoint = serve(&config, &shelf, shelf.store.clone(), &kept);
     let without = serve(&config, &shelf, unwritten, &unkept);
     for api in [&endpoint, &without] {
@@ -107,13 +107,18 @@ pub(crate) fn config() -> Config {
 }
 
 /// Serves the API over a line's devices; returns where.
-pub(crate) fn serve(config: &Config, shelf: &Shelf, commits: Arc<dyn Commit>, line: &Line) -> Api {
+pub(crate) fn serve(
+    config: &Config,
+    shelf: &TempStore,
+    commits: Arc<dyn Commit>,
+    line: &ApiLessService,
+) -> Api {
     let operator = OperatorToken {
         digest: SecretDigest::of(TOKEN),
         path: None,
     };
     let master_key = Arc::new(MasterKey::from_bytes(&[7; 32]));
-    let delivering = PostParts {
+    let delivering = DeliveryParts {
         clock: shelf.clock.clone(),
         commits: Arc::clone(&commits),
         store: shelf.store.clone(),
@@ -122,16 +127,16 @@ pub(crate) fn serve(config: &Config, shelf: &Shelf, commits: Arc<dyn Commit>, li
         master_key: Arc::clone(&master_key),
         rules: Arc::new(config.delivery_rules()),
     };
-    let parts = Parts {
+    let parts = ApiParts {
         commits,
         store: shelf.store.clone(),
         devices: line.devices.clone(),
-        post: Post::start(delivering, Vec::new(), &line.logging),
+        deliveries: Deliveries::start(delivering, Vec::new(), &line.logging),
         clock: shelf.clock.clone(),
         master_key,
         operator,
     };
-    let state = State::new(config, parts);
+    let state = ApiState::new(config, parts);
     state.set_ready();
     let listener = web::open(config.http).expect("a port is free");
     let address = listener.local_addr().expect("a listener has an address");
@@ -150,7 +155,7 @@ pub(crate) fn serve(config: &Config, shelf: &Shelf, commits: Arc<dyn Commit>, li
 }
 
 /// Commits with as many writers as there are callers, each waiting for its receipt.
-async fn write(shelf: &Shelf) -> Called {
+async fn write(shelf: &TempStore) -> Called {
     let batches: Vec<Batch> = (0..REQUESTS).map(|number| batch(shelf, number)).collect();
     let begun_at = Instant::now();
     let waits = shelf.commit_all(batches, CALLERS).await;
@@ -161,15 +166,15 @@ async fn write(shelf: &Shelf) -> Called {
 }
 
 /// What the machine of a device wants saved when a request is made.
-pub(crate) fn batch(shelf: &Shelf, number: usize) -> Batch {
+pub(crate) fn batch(shelf: &TempStore, number: usize) -> Batch {
     let number = u32::try_from(number).expect("a round is small") % DEVICES;
-    let restored = Restored {
+    let restored = RestoredDevice {
         profile: crate::fleet::profile(number),
         record: DeviceRecord::default(),
         pending: Vec::new(),
     };
     let mut m = shelf.clock.moment();
-    let terms = Arc::new(Terms::of_rules(Arc::new(line::rules())));
+    let terms = Arc::new(CustomerPolicy::of_rules(Arc::new(line::rules())));
     let mut device = Device::restore(&mut m, terms, restored);
     let mut out = Effects::new();
     let trace = TraceId::new(m.uuid());
@@ -195,16 +200,16 @@ fn read_when_active(trace: TraceId) -> NewAction {
         attempts_permitted: 1,
         expires_in_s: None,
         trace,
-        once: None,
+        idempotent_call: None,
     }
 }
 
 /// A customer, a client of it, and a token for the client.
-pub(crate) fn credentials(shelf: &Shelf) -> Batch {
+pub(crate) fn credentials(shelf: &TempStore) -> Batch {
     let now = shelf.clock.now();
     let customer = crate::fleet::customer();
     let id = ClientId::parse("bench").expect("letters are an id");
-    let client = Client {
+    let client = ApiClient {
         id: id.clone(),
         customer: customer.clone(),
         name: "bench".into(),

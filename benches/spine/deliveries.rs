@@ -14,7 +14,7 @@ use crate::endpoint::Endpoint;
 use crate::load::Senders;
 use crate::outage::start;
 use crate::service::CACHE_MIB;
-use crate::shelf::Shelf;
+use crate::shelf::TempStore;
 use crate::webhook::destination;
 
 /// Registered devices, where nothing else is asked for.
@@ -75,7 +75,7 @@ struct Round {
 
 async fn measure(devices: u32) -> (Vec<Round>, Vec<Bare>) {
     let endpoint = Endpoint::start();
-    let shelf = Shelf::with_devices(devices).await;
+    let shelf = TempStore::with_devices(devices).await;
     shelf.commit(destination(&shelf, endpoint.address)).await;
     let directory = shelf.close();
     let mut service = start(directory.path(), CACHE_MIB);

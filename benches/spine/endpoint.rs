@@ -17,11 +17,11 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 pub(crate) struct Endpoint {
     /// Where it listens.
     pub(crate) address: SocketAddr,
-    heard: Arc<Heard>,
+    heard: Arc<ReceivedPosts>,
 }
 
 #[derive(Default)]
-struct Heard {
+struct ReceivedPosts {
     is_away: AtomicBool,
     posts: AtomicU64,
     connections: AtomicU64,
@@ -43,7 +43,7 @@ impl Endpoint {
             .set_nonblocking(true)
             .expect("a socket need not block");
         let address = listener.local_addr().expect("a listener has an address");
-        let heard: Arc<Heard> = Arc::default();
+        let heard: Arc<ReceivedPosts> = Arc::default();
         let hearing = Arc::clone(&heard);
         std::thread::spawn(move || {
             let runtime = Builder::new_current_thread().enable_io().build();
@@ -88,7 +88,7 @@ impl Endpoint {
     }
 }
 
-impl Heard {
+impl ReceivedPosts {
     fn take(&self, head: &[u8], body: &[u8]) {
         let mut rest = self.rest.lock().expect("nobody panics with it");
         if let Some(id) = header(head, b"webhook-id") {
@@ -100,7 +100,7 @@ impl Heard {
     }
 }
 
-async fn listen(listener: std::net::TcpListener, heard: Arc<Heard>) {
+async fn listen(listener: std::net::TcpListener, heard: Arc<ReceivedPosts>) {
     let listener = TcpListener::from_std(listener).expect("the runtime takes a listener");
     loop {
         let (stream, _) = listener.accept().await.expect("the endpoint listens");
@@ -109,7 +109,7 @@ async fn listen(listener: std::net::TcpListener, heard: Arc<Heard>) {
     }
 }
 
-async fn serve(mut stream: TcpStream, heard: Arc<Heard>) {
+async fn serve(mut stream: TcpStream, heard: Arc<ReceivedPosts>) {
     // Who closes it has said all there is to say.
     let _ = stream.set_nodelay(true);
     let mut bytes = Vec::with_capacity(4_096);

@@ -7,22 +7,22 @@ use actix::{Actor as _, Addr};
 use actix_rt::Arbiter;
 use actors::arbiters::Arbiters;
 use actors::devices::Devices;
-use actors::logging::{KeptFor, Logging};
-use actors::registry::home::HomeParts;
+use actors::logging::{Logging, RetentionPeriods};
+use actors::policy::PolicyCache;
+use actors::registry::context::ArbiterParts;
 use actors::socket::{self, Open};
-use actors::terms::Book;
 use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS, Limits};
-use engine::rules::{NameTrust, Patience, Rules};
+use engine::rules::{EndpointTrust, Rules, TransmissionRules};
 use store::Commit;
 
-use crate::shelf::Shelf;
+use crate::shelf::TempStore;
 use crate::thread::Thread;
 
 /// SCHEDULED requests a device may have: as many as the setting allows, so that none is refused.
 const SCHEDULED_MAX: u32 = 10_000;
 
 /// The service without its HTTP face.
-pub(crate) struct Line {
+pub(crate) struct ApiLessService {
     /// Where devices reach it.
     pub(crate) coap: SocketAddr,
     /// The door to the devices.
@@ -34,22 +34,22 @@ pub(crate) struct Line {
     arbiters: Arbiters,
 }
 
-impl Line {
+impl ApiLessService {
     /// Starts an arbiter whose devices are those of a store, which commits in this way.
-    pub(crate) fn start(shelf: &Shelf, commits: Arc<dyn Commit>) -> Self {
-        let kept = KeptFor {
+    pub(crate) fn start(shelf: &TempStore, commits: Arc<dyn Commit>) -> Self {
+        let kept = RetentionPeriods {
             actions_ms: ACTION_RETENTION_MS,
             entries_ms: LOG_RETENTION_MS,
             events_ms: ACTION_RETENTION_MS,
-            letters_ms: ACTION_RETENTION_MS,
+            dead_letters_ms: ACTION_RETENTION_MS,
         };
         let (clock, store) = (shelf.clock.clone(), shelf.store.clone());
         let logging = Logging::new(clock, Arc::clone(&commits), store, kept).start();
-        let parts = HomeParts {
+        let parts = ArbiterParts {
             clock: shelf.clock.clone(),
             commits,
             store: shelf.store.clone(),
-            terms: Book::of(&Arc::new(rules()), &[]),
+            policies: PolicyCache::of(&Arc::new(rules()), &[]),
             epoch: shelf.epoch,
         };
         let open = || socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
@@ -78,12 +78,12 @@ pub(crate) fn rules() -> Rules {
         scheduled_max: SCHEDULED_MAX,
         ..Limits::default()
     };
-    let patience = Patience {
+    let patience = TransmissionRules {
         ack_timeout_ms: 2_000,
         max_retransmit: 4,
         response_timeout_ms: 93_000,
     };
-    Rules::new(limits, patience, NameTrust::AddressRequired)
+    Rules::new(limits, patience, EndpointTrust::AddressRequired)
 }
 
 fn thread_of(arbiter: &Arbiter) -> Thread {

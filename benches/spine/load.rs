@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use harness::load::tally::Tally;
+use harness::load::tally::TaskTally;
 use signalbox::load::Load;
-use signalbox::load::options::Options;
+use signalbox::load::options::LoadOptions;
 use tokio::task::spawn_blocking;
 
 /// Sends under way: enough that every group of commits is full, and few enough that no buffer on
@@ -25,7 +25,7 @@ pub(crate) fn begin(server: SocketAddr, devices: u32, scenario: &str, words: &[&
     let (target, count) = (format!("coap://{server}"), devices.to_string());
     let fleet = ["load", "--target", &target, "--devices", &count];
     let all = [&fleet[..], &["--scenario", scenario], words].concat();
-    let options = Options::parse(all.iter().map(OsString::from));
+    let options = LoadOptions::parse(all.iter().map(OsString::from));
     let options = options.expect("the command line makes sense");
     let load = Load::begin(&options).expect("the load can be applied");
     assert_eq!(load.registered(), devices, "every device is registered");
@@ -44,8 +44,8 @@ impl Senders {
             let time = format!("{}ms", each.as_millis());
             let window = WINDOW.to_string();
             let fleet = ["--endpoint-pattern", "urn:dev:{:09}", "--seed", "1"];
-            let pace = ["--duration", &time, "--window", &window];
-            begin(server, devices, "send", &[fleet, pace].concat())
+            let arrivals = ["--duration", &time, "--window", &window];
+            begin(server, devices, "send", &[fleet, arrivals].concat())
         });
         Self {
             load: Some(load.await),
@@ -53,7 +53,7 @@ impl Senders {
     }
 
     /// Sends for that long; says what came of it.
-    pub(crate) async fn send(&mut self) -> Tally {
+    pub(crate) async fn send(&mut self) -> TaskTally {
         let mut load = self.load.take().expect("one thing is done at a time");
         let (load, tally) = aside(move || {
             let report = load.measure().expect("the socket works");

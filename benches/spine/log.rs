@@ -13,8 +13,8 @@ use signalbox::telemetry;
 use crate::callers::{self, Api, Called, Shown};
 use crate::creates::{config, credentials, serve};
 use crate::fleet;
-use crate::line::Line;
-use crate::shelf::{BATCHES_OPEN, Shelf};
+use crate::line::ApiLessService;
+use crate::shelf::{BATCHES_OPEN, TempStore};
 
 /// How many entries there are, where nothing is said.
 pub(crate) const ENTRIES: [u32; 2] = [10_000, 5_000_000];
@@ -92,16 +92,16 @@ fn show(name: &str, entries: &[u32], rounds: &[Vec<Called>]) {
 /// A store with entries, and the API over it.
 struct Log {
     api: Api,
-    _line: Line,
-    _shelf: Shelf,
+    _line: ApiLessService,
+    _shelf: TempStore,
 }
 
 impl Log {
     async fn with(entries: u32, config: &Config) -> Self {
-        let shelf = Shelf::with_devices(0).await;
+        let shelf = TempStore::with_devices(0).await;
         shelf.commit(credentials(&shelf)).await;
         fill(&shelf, entries).await;
-        let line = Line::start(&shelf, shelf.store.clone());
+        let line = ApiLessService::start(&shelf, shelf.store.clone());
         let api = serve(config, &shelf, shelf.store.clone(), &line);
         Self {
             api,
@@ -116,7 +116,7 @@ async fn ask(api: &Api, query: &str) -> Called {
 }
 
 /// Writes so many entries, spread over the last days.
-async fn fill(shelf: &Shelf, entries: u32) {
+async fn fill(shelf: &TempStore, entries: u32) {
     let now = shelf.clock.now();
     let append = move |number| {
         let ago_ms = AGE_MS - AGE_MS * i64::from(number) / i64::from(entries);

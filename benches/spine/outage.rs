@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use crate::bare;
 use crate::endpoint::Endpoint;
-use crate::said::Said;
+use crate::said::EventBatches;
 use crate::service::{self, CACHE_MIB, CACHE_MIB_MIN, Service};
-use crate::shelf::Shelf;
+use crate::shelf::TempStore;
 use crate::webhook::destination;
 
 /// Waits between tries: an endpoint that is away for half a minute is in no failure, and one that
@@ -51,8 +51,8 @@ pub(crate) async fn run(events: &[u32]) {
 
 async fn measure(events: u32) {
     let endpoint = Endpoint::start();
-    let shelf = Shelf::with_devices(DEVICES).await;
-    let said = Said::at(shelf.clock.now());
+    let shelf = TempStore::with_devices(DEVICES).await;
+    let said = EventBatches::at(shelf.clock.now());
     shelf.commit(destination(&shelf, endpoint.address)).await;
     let filling_at = Instant::now();
     fill(&shelf, said, events).await;
@@ -122,7 +122,7 @@ pub(crate) fn start(data: &Path, cache_mib: u32) -> Service {
 }
 
 /// Has each device send in turn, as far as the store sees it: one batch for each Send.
-async fn fill(shelf: &Shelf, said: Said, events: u32) {
+async fn fill(shelf: &TempStore, said: EventBatches, events: u32) {
     const AT_ONCE: u32 = 20_000;
     for first in (0..events).step_by(AT_ONCE as usize) {
         let numbers = first..events.min(first + AT_ONCE);

@@ -12,8 +12,8 @@ use signalbox::telemetry;
 
 use crate::callers::{CALLERS, Called, Shown, create, list};
 use crate::creates::{DEVICES, batch, config, credentials, serve};
-use crate::line::Line;
-use crate::shelf::{BATCHES_OPEN, Shelf};
+use crate::line::ApiLessService;
+use crate::shelf::{BATCHES_OPEN, TempStore};
 
 /// How many requests there are before it begins, where nothing is said.
 pub(crate) const EXISTING: [u32; 1] = [100_000];
@@ -56,10 +56,10 @@ pub(crate) async fn run(existing: &[u32]) {
     // The log costs what it costs in the service.
     telemetry::start(&config.log, config.log_format).expect("the process has no log yet");
     for existing in existing {
-        let shelf = Shelf::with_devices(DEVICES).await;
+        let shelf = TempStore::with_devices(DEVICES).await;
         shelf.commit(credentials(&shelf)).await;
         fill(&shelf, *existing).await;
-        let line = Line::start(&shelf, shelf.store.clone());
+        let line = ApiLessService::start(&shelf, shelf.store.clone());
         let api = serve(&config, &shelf, shelf.store.clone(), &line);
         create(&api, DEVICES as usize, DEVICES).await;
         let mut created = Vec::new();
@@ -86,7 +86,7 @@ fn show(existing: u32, created: &[Called], listed: &[Vec<Called>]) {
 }
 
 /// Makes so many requests durable, as if devices had answered most of them over the last days.
-async fn fill(shelf: &Shelf, existing: u32) {
+async fn fill(shelf: &TempStore, existing: u32) {
     let numbers: Vec<u32> = (0..existing).collect();
     let batch = |numbers: &[u32]| {
         let mut out = Effects::new();
@@ -102,7 +102,7 @@ async fn fill(shelf: &Shelf, existing: u32) {
 }
 
 /// A request of the last days, eight of ten done.
-fn past(shelf: &Shelf, number: u32, existing: u32) -> Action {
+fn past(shelf: &TempStore, number: u32, existing: u32) -> Action {
     let made = created_by(batch(shelf, number as usize));
     let ago_ms = AGE_MS - AGE_MS * i64::from(number) / i64::from(existing);
     let created_at = shelf.clock.now().plus_ms(-ago_ms);

@@ -7,26 +7,26 @@ use engine::action::Protocol;
 use engine::change::{Batch, Change, Owner};
 use engine::datagram::Datagram;
 use engine::device::Device;
-use engine::device::record::{DeviceRecord, HeardOver, Registration, Restored};
+use engine::device::record::{DeviceRecord, ProtocolsSeen, Registration, RestoredDevice};
 use engine::effect::Effects;
 use engine::moment::Timestamp;
 use engine::peer::Peer;
-use engine::terms::Terms;
+use engine::policy::CustomerPolicy;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
-use crate::shelf::Shelf;
+use crate::shelf::TempStore;
 use crate::{fleet, line};
 
 /// Registered devices, each of which sends when it is asked to.
-pub(crate) struct Said {
-    terms: Arc<Terms>,
+pub(crate) struct EventBatches {
+    policy: Arc<CustomerPolicy>,
     record: DeviceRecord,
 }
 
-impl Said {
+impl EventBatches {
     /// By devices that registered a moment ago.
     pub(crate) fn at(now: Timestamp) -> Self {
         let registration = Registration {
@@ -40,11 +40,11 @@ impl Said {
             links: Registration::parse_links("</1/0>,</3/0>,</4/0>,</3303/0>").expect("links"),
         };
         Self {
-            terms: Arc::new(Terms::of_rules(Arc::new(line::rules()))),
+            policy: Arc::new(CustomerPolicy::of_rules(Arc::new(line::rules()))),
             record: DeviceRecord {
                 first_heard_at: Some(now),
                 last_seen_at: Some(now),
-                heard_over: HeardOver::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
+                protocols_seen: ProtocolsSeen::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
                 registration: Some(registration),
                 ..DeviceRecord::default()
             },
@@ -52,9 +52,9 @@ impl Said {
     }
 
     /// What is to be saved when a device sends a value.
-    pub(crate) fn batch(&self, shelf: &Shelf, device: u32, value: f32) -> Batch {
+    pub(crate) fn batch(&self, shelf: &TempStore, device: u32, value: f32) -> Batch {
         let peer = Peer::plain((fleet::address(device), 5_683).into());
-        let restored = Restored {
+        let restored = RestoredDevice {
             profile: fleet::profile(device),
             record: DeviceRecord {
                 peer: Some(peer),
@@ -63,7 +63,7 @@ impl Said {
             pending: Vec::new(),
         };
         let mut m = shelf.clock.moment();
-        let mut device = Device::restore(&mut m, Arc::clone(&self.terms), restored);
+        let mut device = Device::restore(&mut m, Arc::clone(&self.policy), restored);
         let datagram = Datagram {
             number: 0,
             peer,
@@ -87,7 +87,7 @@ impl Said {
 fn message(value: f32, id: MessageId) -> Message {
     let name = b"\x81\xa2\x00\x6c/3303/0/5700\x02\xfa".as_slice();
     Message::request(
-        Kind::Confirmable,
+        MessageKind::Confirmable,
         Code::POST,
         id,
         Token::from_u64(id.0.into()),

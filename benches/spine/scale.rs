@@ -14,9 +14,9 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Parser, value_parser};
 use serde_json::{Value, json};
 
-use self::place::Place;
+use self::place::MachineInfo;
 use self::report::{Fleet, Report};
-use self::rounds::Rounds;
+use self::rounds::ScaleRounds;
 use crate::service::PROGRAM;
 use crate::updates::{self, Compared};
 
@@ -70,14 +70,14 @@ impl Options {
 pub(crate) fn run(words: &[&str]) {
     let name = "cargo xtask bench scale";
     let options = Options::parse_from([&[name], words].concat());
-    let mut place = Place::here();
+    let mut place = MachineInfo::here();
     if options.program.as_os_str() != PROGRAM {
         place.words.push_str(", a program built elsewhere");
     }
     let begun_at = Instant::now();
     let fleets = options.devices.iter();
     let fleets: Vec<Fleet> = fleets
-        .map(|devices| Rounds::of(*devices, &options, begun_at))
+        .map(|devices| ScaleRounds::of(*devices, &options, begun_at))
         .collect();
     let report = Report {
         date: place.date,

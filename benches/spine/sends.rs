@@ -10,10 +10,10 @@ use engine::change::Batch;
 use harness::load::figures::Figures;
 
 use crate::callers::percentile_ms;
-use crate::line::Line;
+use crate::line::ApiLessService;
 use crate::load::{Senders, WINDOW};
-use crate::said::Said;
-use crate::shelf::Shelf;
+use crate::said::EventBatches;
+use crate::shelf::TempStore;
 
 /// Registered devices, where nothing else is asked for.
 pub(crate) const FLEETS: [u32; 3] = [1_000, 10_000, 100_000];
@@ -47,10 +47,10 @@ struct Round {
 }
 
 async fn measure(devices: u32) -> (Vec<Round>, Vec<Round>) {
-    let shelf = Shelf::with_devices(devices).await;
-    let line = Line::start(&shelf, shelf.store.clone());
+    let shelf = TempStore::with_devices(devices).await;
+    let line = ApiLessService::start(&shelf, shelf.store.clone());
     let mut senders = Senders::register(devices, line.coap, ROUND).await;
-    let said = Said::at(shelf.clock.now());
+    let said = EventBatches::at(shelf.clock.now());
     sending(&mut senders).await;
     let (mut service, mut store) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -75,7 +75,7 @@ async fn sending(senders: &mut Senders) -> Round {
     }
 }
 
-async fn writing(shelf: &Shelf, batches: Vec<Batch>) -> Round {
+async fn writing(shelf: &TempStore, batches: Vec<Batch>) -> Round {
     let begun_at = Instant::now();
     let waits = shelf.commit_all(batches, WINDOW as usize).await;
     let took = begun_at.elapsed();

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use signalbox::api_client::{ApiClient, Credentials};
+use signalbox::rest_client::{ClientCredentials, RestClient};
 use tokio::time::interval;
 
 use crate::kernel;
@@ -76,14 +76,14 @@ impl Service {
     }
 
     /// A client of its API.
-    pub(crate) fn api(&self, credentials: Credentials) -> ApiClient {
+    pub(crate) fn api(&self, credentials: ClientCredentials) -> RestClient {
         let base = format!("http://{}", self.http);
-        ApiClient::new(&base, credentials).expect("HTTP can be set up")
+        RestClient::new(&base, credentials).expect("HTTP can be set up")
     }
 
     /// Waits until its API is ready; returns how many seconds that took from its start.
     pub(crate) async fn ready(&self) -> f64 {
-        let api = self.api(Credentials::None);
+        let api = self.api(ClientCredentials::None);
         let mut looks = interval(PAUSE);
         while api.read("/readyz").await.is_err() {
             assert!(self.started_at.elapsed() < PATIENCE, "it is never ready");

@@ -14,7 +14,7 @@ use crate::known;
 pub(crate) const BATCHES_OPEN: usize = 64;
 
 /// A store in a directory that goes with it.
-pub(crate) struct Shelf {
+pub(crate) struct TempStore {
     /// The store.
     pub(crate) store: Arc<SledStore>,
     /// In which epoch this process owns its shards.
@@ -24,7 +24,7 @@ pub(crate) struct Shelf {
     directory: tempfile::TempDir,
 }
 
-impl Shelf {
+impl TempStore {
     /// A new store that knows the first so many devices of the fleet.
     pub(crate) async fn with_devices(devices: u32) -> Self {
         // The system's own place for such things may be in memory, where nothing is durable.

@@ -4,9 +4,9 @@ use engine::change::Batch;
 use store::{Commit, Pressure, Receipt};
 
 /// Keeps nothing.
-pub(crate) struct Unwritten;
+pub(crate) struct NullStore;
 
-impl Commit for Unwritten {
+impl Commit for NullStore {
     fn commit(&self, _: Batch) -> Receipt {
         Box::pin(std::future::ready(Ok(())))
     }

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use harness::load::figures::Figures;
 
-use crate::crowd::Crowd;
+use crate::device_group::DeviceGroup;
 use crate::echo::Echo;
-use crate::line::Line;
+use crate::line::ApiLessService;
 use crate::load::aside;
-use crate::shelf::Shelf;
+use crate::shelf::TempStore;
 use crate::thread::Thread;
 
 /// Registered devices, where nothing else is asked for.
@@ -115,8 +115,8 @@ struct Server {
 }
 
 async fn measure(devices: u32) -> (Rounds, Rounds) {
-    let shelf = Shelf::with_devices(devices).await;
-    let line = Line::start(&shelf, shelf.store.clone());
+    let shelf = TempStore::with_devices(devices).await;
+    let line = ApiLessService::start(&shelf, shelf.store.clone());
     let echo = Echo::start();
     let service = Server {
         address: line.coap,
@@ -134,25 +134,25 @@ async fn measure(devices: u32) -> (Rounds, Rounds) {
 }
 
 fn alternate(devices: u32, service: Server, echo: Server) -> (Rounds, Rounds) {
-    let mut crowd = Crowd::gather(devices);
-    crowd.register(service.address);
+    let mut group = DeviceGroup::gather(devices);
+    group.register(service.address);
     service.thread.keep_to(SERVER_CORE);
     echo.thread.keep_to(SERVER_CORE);
     Thread::current().keep_to(CLIENT_CORE);
     let mut heard = 0;
     while heard < WARM_UPS * u64::from(devices) {
-        heard += crowd.update(service.address, service.code, WARM_UP);
+        heard += group.update(service.address, service.code, WARM_UP);
     }
-    crowd.update(echo.address, echo.code, WARM_UP);
-    let pairs = (0..ROUNDS).map(|_| (round(&mut crowd, service), round(&mut crowd, echo)));
+    group.update(echo.address, echo.code, WARM_UP);
+    let pairs = (0..ROUNDS).map(|_| (round(&mut group, service), round(&mut group, echo)));
     let (service, echo) = pairs.unzip();
     (Rounds(service), Rounds(echo))
 }
 
-fn round(crowd: &mut Crowd, server: Server) -> Round {
+fn round(group: &mut DeviceGroup, server: Server) -> Round {
     let processor = server.thread.processor_time();
     let begun_at = Instant::now();
-    let answered = crowd.update(server.address, server.code, ROUND);
+    let answered = group.update(server.address, server.code, ROUND);
     Round {
         answered,
         took: begun_at.elapsed(),

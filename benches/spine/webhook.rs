@@ -9,10 +9,10 @@ use engine::delivery::destination::{
 use engine::ids::DestinationId;
 
 use crate::fleet;
-use crate::shelf::Shelf;
+use crate::shelf::TempStore;
 
 /// Makes the customer of the fleet, with a destination at this address.
-pub(crate) fn destination(shelf: &Shelf, at: SocketAddr) -> Batch {
+pub(crate) fn destination(shelf: &TempStore, at: SocketAddr) -> Batch {
     let now = shelf.clock.now();
     let destination = Destination {
         id: DestinationId::from_bytes([7; 16]),
@@ -24,7 +24,7 @@ pub(crate) fn destination(shelf: &Shelf, at: SocketAddr) -> Batch {
             secret: None,
             json: JsonPayload::AsText,
         }),
-        wants: EventTypes::usual(),
+        event_types: EventTypes::usual(),
         state: DestinationState::RolledOut,
         replay: Replay::None,
         created_at: now,

@@ -22,9 +22,9 @@ use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 
 use crate::action::timeline::Timeline;
+use crate::idempotency::IdempotentCall;
 use crate::ids::{ActionId, CustomerId, DeviceId, DeviceKey, Iccid, Imsi, TraceId};
 use crate::moment::Timestamp;
-use crate::promise::Once;
 
 /// An action request as it is kept and shown.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,8 +70,8 @@ impl Action {
     }
 
     /// Where it stands in lists.
-    pub fn standing(&self) -> Standing {
-        Standing {
+    pub fn state(&self) -> ActionState {
+        ActionState {
             status: self.status,
             updated_at: self.updated_at,
         }
@@ -85,7 +85,7 @@ impl Action {
 
 /// Where an action request stands in lists, apart from what never changes of it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Standing {
+pub struct ActionState {
     /// What became of it.
     pub status: Status,
     /// When its record last changed.
@@ -203,18 +203,18 @@ impl Request {
     }
 
     /// What is to be done, by itself.
-    pub fn task(&self) -> Task {
+    pub fn task(&self) -> RequestKind {
         match self {
-            Self::Udp(_) => Task::Datagram,
-            Self::Coap(request) => Task::Request(request.method),
-            Self::Lwm2m(request) => Task::Operation(request.operation),
+            Self::Udp(_) => RequestKind::Datagram,
+            Self::Coap(request) => RequestKind::Request(request.method),
+            Self::Lwm2m(request) => RequestKind::Operation(request.operation),
         }
     }
 }
 
 /// What a request has done, apart from where and with what.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Task {
+pub enum RequestKind {
     /// A datagram is sent.
     Datagram,
     /// A CoAP request is made.
@@ -268,13 +268,13 @@ impl Method {
 /// Bytes for a device, as a caller wrote them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Content {
-    form: ContentForm,
+    form: ContentEncoding,
     text: Box<str>,
 }
 
 /// How bytes are written in a request (seed 4.2, `payloadType`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ContentForm {
+pub enum ContentEncoding {
     /// As text, which is sent in UTF-8.
     String,
     /// In base64 (RFC 4648 section 4).
@@ -288,7 +288,7 @@ pub struct NotBase64;
 
 impl Content {
     /// What a caller wrote in a form.
-    pub fn parse(form: ContentForm, text: &str) -> Result<Self, NotBase64> {
+    pub fn parse(form: ContentEncoding, text: &str) -> Result<Self, NotBase64> {
         let content = Self {
             form,
             text: text.into(),
@@ -297,7 +297,7 @@ impl Content {
     }
 
     /// The form it is written in.
-    pub fn form(&self) -> ContentForm {
+    pub fn form(&self) -> ContentEncoding {
         self.form
     }
 
@@ -313,8 +313,8 @@ impl Content {
 
     fn decode(&self) -> Result<Vec<u8>, NotBase64> {
         match self.form {
-            ContentForm::String => Ok(self.text.as_bytes().to_vec()),
-            ContentForm::Base64 => STANDARD.decode(&*self.text).map_err(|_| NotBase64),
+            ContentEncoding::String => Ok(self.text.as_bytes().to_vec()),
+            ContentEncoding::Base64 => STANDARD.decode(&*self.text).map_err(|_| NotBase64),
         }
     }
 }
@@ -351,7 +351,7 @@ pub struct Outcome {
     /// The digits of the response code, `205` for 2.05.
     pub code: Option<Box<str>>,
     /// The data of the device.
-    pub payload: Option<Payload>,
+    pub payload: Option<ResultPayload>,
     /// How the payload is written, where the protocol leaves it open.
     pub payload_type: Option<PayloadType>,
     /// What went wrong.
@@ -360,14 +360,14 @@ pub struct Outcome {
 
 /// The data of a device in an outcome.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Payload {
+pub enum ResultPayload {
     /// The value of one resource as callers write it, or data whose form is not the service's.
     Text(Box<str>),
     /// The values of an object or an instance of one, by path.
     Values(Box<[(Path, Value)]>),
 }
 
-impl Payload {
+impl ResultPayload {
     /// The text, where it is one.
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -377,7 +377,7 @@ impl Payload {
     }
 }
 
-impl<T: Into<Box<str>>> From<T> for Payload {
+impl<T: Into<Box<str>>> From<T> for ResultPayload {
     fn from(text: T) -> Self {
         Self::Text(text.into())
     }
@@ -406,5 +406,5 @@ pub struct NewAction {
     /// Ties the request to the call that made it.
     pub trace: TraceId,
     /// Names the call, where its caller wants it to happen only once.
-    pub once: Option<Once>,
+    pub idempotent_call: Option<IdempotentCall>,
 }

@@ -20,36 +20,37 @@ pub mod cell;
 mod deadlines;
 pub mod effect;
 pub mod input;
-mod look_ups;
+mod pending_lookups;
 mod startup;
 mod table;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 
-use crate::admin_log::entry::{Entry, Seen};
-use crate::datagram::Arrival;
+use crate::admin_log::entry::{DeviceSighting, Entry};
+use crate::datagram::Inbound;
 use crate::device::identity::Identity;
-use crate::device::record::Restored;
+use crate::device::record::RestoredDevice;
+use crate::dispatch::address_queues::{self, Enqueued, together};
+use crate::dispatch::peer_table::PeerBinding;
+use crate::dispatch::router::{ForwardedDatagram, RouteDecision, RouteHint, Router};
+use crate::dispatch::shard_map::{ArbiterId, ShardMap};
+use crate::dispatch::{self, Classified, DevicesAtAddress, DropReason};
 use crate::event::Event;
 use crate::ids::DeviceKey;
 use crate::limits::{INPUTS_MAX, LOOKUPS_MAX, STORE_RETRY_MS};
 use crate::moment::{Moment, Timestamp};
 use crate::peer::{Peer, PeerIdentity};
 use crate::profile::Profile;
-use crate::registry::homes::{ArbiterId, Homes};
-use crate::registry::lanes::{self, Joined, together};
-use crate::registry::peers::Said;
-use crate::registry::router::{Hint, Parcel, Route, Router};
-use crate::registry::{self, Behind, Fate, Sorted};
-use crate::supervision::{Child, Failure, Generation, Supervisor, Unserved, Verdict};
+use crate::supervision::{ActorFailure, Child, Generation, Supervisor, Unserved, Verdict};
 
 use deadlines::Deadlines;
-use effect::{ArbiterEffect, LookUp, LookUpId, Progress};
+use effect::{ArbiterEffect, LookupId, StartupProgress, StoreLookup};
 use input::{
-    Answer, Asked, Conditions, Ending, Input, Origin, Page, Question, Received, StoreUnavailable,
+    ActorExit, Conditions, DeviceCommand, DeviceInput, DeviceReply, Origin, PendingCommand,
+    Received, StartupPage, StoreUnavailable,
 };
-use look_ups::LookUps;
+use pending_lookups::PendingLookups;
 use startup::Startup;
 use table::{DeviceTable, Mailbox};
 
@@ -72,11 +73,11 @@ const SETTLED_AFTER_MS: i64 = 1_000;
 #[derive(Debug)]
 pub struct Arbiter<H, R> {
     keys: RangeInclusive<DeviceKey>,
-    bounds: Bounds,
+    limits: ArbiterLimits,
     router: Router,
     devices: DeviceTable<H, R>,
     supervisor: Supervisor<DeviceKey>,
-    look_ups: LookUps,
+    pending_lookups: PendingLookups,
     deadlines: Deadlines,
     timers: BTreeSet<(Timestamp, Timer)>,
     /// Until every device is restored.
@@ -87,21 +88,21 @@ pub struct Arbiter<H, R> {
 
 /// How much an arbiter holds for others.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub struct ArbiterLimits {
     /// Datagrams whose device is being looked up; more are answered 5.03.
-    pub look_ups_max: usize,
+    pub lookups_max: usize,
     /// Inputs that wait for a device that is restored; more are refused.
     pub inputs_max: usize,
     /// What waits for an identity.
-    pub lanes: lanes::Bounds,
+    pub address_queues: address_queues::AddressQueueLimits,
 }
 
-impl Default for Bounds {
+impl Default for ArbiterLimits {
     fn default() -> Self {
         Self {
-            look_ups_max: LOOKUPS_MAX,
+            lookups_max: LOOKUPS_MAX,
             inputs_max: INPUTS_MAX,
-            lanes: lanes::Bounds::default(),
+            address_queues: address_queues::AddressQueueLimits::default(),
         }
     }
 }
@@ -124,14 +125,14 @@ pub type ArbiterEffects<H, R> = VecDeque<ArbiterEffect<H, R>>;
 
 impl<H, R> Arbiter<H, R> {
     /// The arbiter with this number, without devices.
-    pub fn new(here: ArbiterId, homes: Homes, bounds: Bounds) -> Self {
+    pub fn new(here: ArbiterId, shard_map: ShardMap, bounds: ArbiterLimits) -> Self {
         Self {
-            keys: homes.keys(here),
-            bounds,
-            router: Router::new(here, homes),
+            keys: shard_map.keys(here),
+            limits: bounds,
+            router: Router::new(here, shard_map),
             devices: DeviceTable::default(),
             supervisor: Supervisor::default(),
-            look_ups: LookUps::within(bounds.lanes),
+            pending_lookups: PendingLookups::within(bounds.address_queues),
             deadlines: Deadlines::default(),
             timers: BTreeSet::new(),
             startup: None,
@@ -159,25 +160,25 @@ impl<H, R> Arbiter<H, R> {
         received: Received,
         out: &mut ArbiterEffects<H, R>,
     ) {
-        let Received { origin, sorted } = received;
-        self.dispatch(at, origin, sorted, out);
+        let Received { origin, classified } = received;
+        self.dispatch(at, origin, classified, out);
     }
 
     /// Takes a datagram that another arbiter heard.
     pub fn handle_forwarded(
         &mut self,
         at: &Conditions,
-        parcel: Parcel,
+        forwarded: ForwardedDatagram,
         out: &mut ArbiterEffects<H, R>,
     ) {
-        let (route, hint) = self.router.take_in(parcel);
+        let (route, hint) = self.router.route_forwarded(forwarded);
         self.follow(at, route, out);
-        out.extend(hint.map(ArbiterEffect::Teach));
+        out.extend(hint.map(ArbiterEffect::SendRouteHint));
     }
 
     /// Learns where the device behind a peer belongs.
-    pub fn learn(&mut self, hint: Hint) {
-        self.router.take_hint(hint);
+    pub fn learn(&mut self, hint: RouteHint) {
+        self.router.note_hint(hint);
     }
 
     /// Puts a question to a device.
@@ -185,28 +186,28 @@ impl<H, R> Arbiter<H, R> {
         &mut self,
         now: Timestamp,
         key: DeviceKey,
-        asked: Box<Asked<R>>,
+        asked: Box<PendingCommand<R>>,
         out: &mut ArbiterEffects<H, R>,
     ) {
-        self.hand(now, key, Input::Asked(asked), out);
+        self.hand(now, key, DeviceInput::Command(asked), out);
     }
 
     /// Takes which device has an endpoint name, or a key that begins as a location says.
     pub fn handle_found(
         &mut self,
         at: &Conditions,
-        look_up: LookUpId,
+        look_up: LookupId,
         found: Result<Option<DeviceKey>, StoreUnavailable>,
         out: &mut ArbiterEffects<H, R>,
     ) {
-        let Some((datagram, unknown)) = self.look_ups.take(look_up) else {
+        let Some((datagram, unknown)) = self.pending_lookups.take(look_up) else {
             return;
         };
         match found {
-            Ok(Some(key)) => self.route_to(at, key, Arrival::Message(datagram), out),
+            Ok(Some(key)) => self.route_to(at, key, Inbound::Message(datagram), out),
             Ok(None) => self.dispatch(at, Origin::of_datagram(&datagram), unknown(&datagram), out),
             Err(StoreUnavailable) => {
-                let put_off = registry::overloaded(&datagram);
+                let put_off = dispatch::overloaded(&datagram);
                 self.dispatch(at, Origin::of_datagram(&datagram), put_off, out);
             }
         }
@@ -217,39 +218,39 @@ impl<H, R> Arbiter<H, R> {
         &mut self,
         at: &Conditions,
         identity: PeerIdentity,
-        behind: Result<Behind, StoreUnavailable>,
+        behind: Result<DevicesAtAddress, StoreUnavailable>,
         out: &mut ArbiterEffects<H, R>,
     ) {
-        let taken = self.look_ups.lanes.take_asked(identity);
+        let taken = self.pending_lookups.address_queues.take_asked(identity);
         match behind {
-            Ok(Behind::One(key)) => {
+            Ok(DevicesAtAddress::One(key)) => {
                 for arrival in together(taken) {
                     self.route_to(at, key, arrival, out);
                 }
             }
-            Ok(Behind::Several(key)) => {
+            Ok(DevicesAtAddress::Several(key)) => {
                 for arrival in taken {
                     let origin = Origin::of(&arrival);
-                    match registry::ambiguous(arrival) {
+                    match dispatch::ambiguous(arrival) {
                         Ok(arrival) => self.route_to(at, key, arrival, out),
-                        Err(fate) => self.dispatch(at, origin, Sorted::Ignored(fate), out),
+                        Err(reason) => self.dispatch(at, origin, Classified::Ignored(reason), out),
                     }
                 }
             }
-            Ok(Behind::Nobody) => {
+            Ok(DevicesAtAddress::Nobody) => {
                 for arrival in taken {
-                    let unknown = registry::unknown_address(&arrival);
+                    let unknown = dispatch::unknown_address(&arrival);
                     self.dispatch(at, Origin::of(&arrival), unknown, out);
                 }
             }
             Err(StoreUnavailable) => {
                 for arrival in taken {
                     let origin = Origin::of(&arrival);
-                    self.dispatch(at, origin, Sorted::ToIdentity(arrival).put_off(), out);
+                    self.dispatch(at, origin, Classified::ToIdentity(arrival).defer(), out);
                 }
             }
         }
-        if self.look_ups.lanes.has(identity) {
+        if self.pending_lookups.address_queues.has(identity) {
             self.set_timer(at.now, IDENTITY_PAUSE_MS, Timer::Identity(identity));
         }
     }
@@ -259,7 +260,7 @@ impl<H, R> Arbiter<H, R> {
         &mut self,
         now: Timestamp,
         key: DeviceKey,
-        found: Result<Option<Restored>, StoreUnavailable>,
+        found: Result<Option<RestoredDevice>, StoreUnavailable>,
         out: &mut ArbiterEffects<H, R>,
     ) {
         let Some(Child::Restoring(waiting)) = self.devices.slot(key) else {
@@ -285,7 +286,7 @@ impl<H, R> Arbiter<H, R> {
         &mut self,
         now: Timestamp,
         first: DeviceKey,
-        page: Result<Page, StoreUnavailable>,
+        page: Result<StartupPage, StoreUnavailable>,
         out: &mut ArbiterEffects<H, R>,
     ) {
         let Ok(page) = page else {
@@ -329,7 +330,7 @@ impl<H, R> Arbiter<H, R> {
         &mut self,
         now: Timestamp,
         key: DeviceKey,
-        input: Input<R>,
+        input: DeviceInput<R>,
         out: &mut ArbiterEffects<H, R>,
     ) {
         if let Some(Child::Running { handle, .. }) = self.devices.slot(key) {
@@ -343,7 +344,7 @@ impl<H, R> Arbiter<H, R> {
         &mut self,
         now: Timestamp,
         key: DeviceKey,
-        (generation, ending): (Generation, Ending),
+        (generation, ending): (Generation, ActorExit),
         out: &mut ArbiterEffects<H, R>,
     ) {
         let Some(loaded) = self
@@ -355,15 +356,15 @@ impl<H, R> Arbiter<H, R> {
         };
         match (ending, loaded) {
             // With an input on its way, it is not idle.
-            (Ending::Idle { handled }, Child::Running { handle, .. })
+            (ActorExit::Idle { handled }, Child::Running { handle, .. })
                 if handle.delivered != handled => {}
-            (Ending::Idle { .. } | Ending::Retired, _) => self.unload(key, out),
-            (Ending::Failed(failure), _) => {
+            (ActorExit::Idle { .. } | ActorExit::Retired, _) => self.unload(key, out),
+            (ActorExit::Failed(failure), _) => {
                 let verdict = self.supervisor.judge(now, key, failure);
                 out.push_back(ArbiterEffect::Failed(key, failure, verdict));
                 match (verdict, failure) {
-                    (Verdict::Restore, Failure::Panicked) => self.restore(key, out),
-                    (Verdict::Restore, Failure::Unsaved) => self.restore_later(now, key, out),
+                    (Verdict::Restore, ActorFailure::Panicked) => self.restore(key, out),
+                    (Verdict::Restore, ActorFailure::Unsaved) => self.restore_later(now, key, out),
                     (Verdict::Park, _) => self.park(key, out),
                 }
             }
@@ -378,7 +379,7 @@ impl<H, R> Arbiter<H, R> {
         out: &mut ArbiterEffects<H, R>,
     ) {
         let (key, identity) = (profile.key(), &Identity::of(profile));
-        let seen = Seen {
+        let seen = DeviceSighting {
             key,
             identity,
             at: None,
@@ -399,12 +400,12 @@ impl<H, R> Arbiter<H, R> {
                 Timer::Device(key) if self.devices.get(key).is_none() => self.restore(key, out),
                 Timer::Device(_) => {}
                 Timer::Page(first) => self.read_page(first, out),
-                Timer::Settled => out.push_back(ArbiterEffect::Progress(Progress::Settled)),
+                Timer::Settled => out.push_back(ArbiterEffect::Progress(StartupProgress::Settled)),
             }
         }
         for _ in 0..WAKES_PER_TURN {
             match self.deadlines.take_due(now) {
-                Some(key) => self.deliver(key, Input::Timeout, out),
+                Some(key) => self.deliver(key, DeviceInput::Timeout, out),
                 None => return,
             }
         }
@@ -440,14 +441,14 @@ impl<H, R> Arbiter<H, R> {
         &mut self,
         key: DeviceKey,
         (from, to): (Option<Peer>, Option<Peer>),
-        said: &mut Said,
+        binding: &mut PeerBinding,
     ) {
-        self.router.rebind(key, from, to, said);
+        self.router.rebind(key, from, to, binding);
     }
 
     /// Forgets the exchange of a device whose actor ends in the middle of it.
-    pub fn abandon(&mut self, key: DeviceKey, said: &mut Said) {
-        self.router.abandon(key, said);
+    pub fn abandon(&mut self, key: DeviceKey, binding: &mut PeerBinding) {
+        self.router.abandon(key, binding);
     }
 
     /// Notes when a device is due.
@@ -468,14 +469,14 @@ impl<H, R> Arbiter<H, R> {
     }
 
     /// Whether a device is in memory, or will be without anybody's doing.
-    pub fn looks_after(&self, key: DeviceKey) -> bool {
+    pub fn owns(&self, key: DeviceKey) -> bool {
         let mut timers = self.timers.iter();
         self.devices.get(key).is_some() || timers.any(|(_, timer)| *timer == Timer::Device(key))
     }
 
     /// Datagrams that wait for an answer of the store.
     pub fn looked_up(&self) -> usize {
-        self.look_ups.waiting()
+        self.pending_lookups.waiting()
     }
 
     /// Datagrams that wait here for anything.
@@ -485,8 +486,8 @@ impl<H, R> Arbiter<H, R> {
             Child::Running { .. } | Child::Parked => None,
         });
         let datagrams = waiting.flatten().map(|input| match input {
-            Input::Datagram(arrival) => arrival.datagrams(),
-            Input::Timeout | Input::Asked(_) => 0,
+            DeviceInput::Datagram(arrival) => arrival.datagrams(),
+            DeviceInput::Timeout | DeviceInput::Command(_) => 0,
         });
         self.looked_up() + datagrams.sum::<usize>()
     }
@@ -497,58 +498,62 @@ impl<H, R> Arbiter<H, R> {
         &mut self,
         at: &Conditions,
         origin: Origin,
-        sorted: Sorted,
+        classified: Classified,
         out: &mut ArbiterEffects<H, R>,
     ) {
-        let sorted = match self.is_overloaded(at) {
-            true => sorted.put_off(),
-            false => sorted,
+        let classified = match self.is_overloaded(at) {
+            true => classified.defer(),
+            false => classified,
         };
-        match sorted {
-            Sorted::ToEndpoint(endpoint, datagram) => {
-                let look_up = self.look_ups.endpoint(endpoint, datagram);
-                out.push_back(ArbiterEffect::LookUp(look_up));
+        match classified {
+            Classified::ToEndpoint(endpoint, datagram) => {
+                let look_up = self.pending_lookups.endpoint(endpoint, datagram);
+                out.push_back(ArbiterEffect::Lookup(look_up));
             }
-            Sorted::ToLocation(location, datagram) => {
+            Classified::ToLocation(location, datagram) => {
                 let route = self.router.to_location(location, datagram);
                 self.follow(at, route, out);
             }
-            Sorted::ToPeer(datagram) => {
+            Classified::ToPeer(datagram) => {
                 let route = self.router.to_peer(datagram);
                 self.follow(at, route, out);
             }
-            Sorted::ToIdentity(arrival) => self.look_up_identity(at, arrival, out),
-            Sorted::Answered { datagram, fate } => {
-                out.push_back(ArbiterEffect::Drop(origin.number, fate));
+            Classified::ToIdentity(arrival) => self.look_up_identity(at, arrival, out),
+            Classified::Answered { datagram, reason } => {
+                out.push_back(ArbiterEffect::Drop(origin.number, reason));
                 out.push_back(ArbiterEffect::Send(origin.peer, datagram));
             }
-            Sorted::Ignored(fate) => out.push_back(ArbiterEffect::Drop(origin.number, fate)),
+            Classified::Ignored(reason) => {
+                out.push_back(ArbiterEffect::Drop(origin.number, reason))
+            }
         }
     }
 
     fn is_overloaded(&self, at: &Conditions) -> bool {
-        at.is_store_full || self.looked_up() >= self.bounds.look_ups_max
+        at.is_store_full || self.looked_up() >= self.limits.lookups_max
     }
 
-    fn follow(&mut self, at: &Conditions, route: Route, out: &mut ArbiterEffects<H, R>) {
+    fn follow(&mut self, at: &Conditions, route: RouteDecision, out: &mut ArbiterEffects<H, R>) {
         match route {
-            Route::Device(key, arrival) => {
-                self.hand(at.now, key, Input::Datagram(Box::new(arrival)), out);
+            RouteDecision::Device(key, arrival) => {
+                self.hand(at.now, key, DeviceInput::Datagram(Box::new(arrival)), out);
             }
-            Route::At(location, datagram) => match self.devices.at(location.device) {
+            RouteDecision::Location(location, datagram) => match self.devices.at(location.device) {
                 Some((key, _)) => {
-                    let arrival = Box::new(Arrival::Message(datagram));
-                    self.hand(at.now, *key, Input::Datagram(arrival), out);
+                    let arrival = Box::new(Inbound::Message(datagram));
+                    self.hand(at.now, *key, DeviceInput::Datagram(arrival), out);
                 }
                 None => {
-                    let look_up = self.look_ups.location(location, datagram);
-                    out.push_back(ArbiterEffect::LookUp(look_up));
+                    let look_up = self.pending_lookups.location(location, datagram);
+                    out.push_back(ArbiterEffect::Lookup(look_up));
                 }
             },
-            Route::Elsewhere(to, parcel) => out.push_back(ArbiterEffect::Forward(to, parcel)),
-            Route::Nobody(datagram) => {
+            RouteDecision::Forward(to, forwarded) => {
+                out.push_back(ArbiterEffect::Forward(to, forwarded))
+            }
+            RouteDecision::Unknown(datagram) => {
                 let origin = Origin::of_datagram(&datagram);
-                let unknown = registry::unknown_peer(datagram, at.restoration);
+                let unknown = dispatch::unknown_peer(datagram, at.restoration);
                 self.dispatch(at, origin, unknown, out);
             }
         }
@@ -558,7 +563,7 @@ impl<H, R> Arbiter<H, R> {
         &mut self,
         at: &Conditions,
         key: DeviceKey,
-        arrival: Arrival,
+        arrival: Inbound,
         out: &mut ArbiterEffects<H, R>,
     ) {
         let route = self.router.to_device(key, arrival);
@@ -568,22 +573,22 @@ impl<H, R> Arbiter<H, R> {
     fn look_up_identity(
         &mut self,
         at: &Conditions,
-        arrival: Arrival,
+        arrival: Inbound,
         out: &mut ArbiterEffects<H, R>,
     ) {
         let origin = Origin::of(&arrival);
-        match self.look_ups.lanes.join(arrival) {
-            Joined::First => self.ask_identity(origin.peer.identity(), out),
-            Joined::Behind => {}
-            Joined::Crowded(arrival) => {
-                self.dispatch(at, origin, Sorted::ToIdentity(arrival).put_off(), out);
+        match self.pending_lookups.address_queues.enqueue(arrival) {
+            Enqueued::First => self.ask_identity(origin.peer.identity(), out),
+            Enqueued::Queued => {}
+            Enqueued::Full(arrival) => {
+                self.dispatch(at, origin, Classified::ToIdentity(arrival).defer(), out);
             }
         }
     }
 
     fn ask_identity(&mut self, identity: PeerIdentity, out: &mut ArbiterEffects<H, R>) {
-        self.look_ups.lanes.ask(identity);
-        out.push_back(ArbiterEffect::LookUp(LookUp::Identity(identity)));
+        self.pending_lookups.address_queues.ask(identity);
+        out.push_back(ArbiterEffect::Lookup(StoreLookup::Identity(identity)));
     }
 
     /// Gives an input to a device, restoring it first if need be.
@@ -591,14 +596,14 @@ impl<H, R> Arbiter<H, R> {
         &mut self,
         now: Timestamp,
         key: DeviceKey,
-        input: Input<R>,
+        input: DeviceInput<R>,
         out: &mut ArbiterEffects<H, R>,
     ) {
         if self.devices.get(key).is_none() {
             self.restore(key, out);
         }
         match self.devices.slot(key) {
-            Some(Child::Restoring(waiting)) if waiting.len() < self.bounds.inputs_max => {
+            Some(Child::Restoring(waiting)) if waiting.len() < self.limits.inputs_max => {
                 waiting.push(input);
             }
             Some(Child::Running { .. }) => self.deliver(key, input, out),
@@ -607,7 +612,7 @@ impl<H, R> Arbiter<H, R> {
     }
 
     /// Gives an input to a device that is there; a device that is not has no deadlines.
-    fn deliver(&mut self, key: DeviceKey, input: Input<R>, out: &mut ArbiterEffects<H, R>) {
+    fn deliver(&mut self, key: DeviceKey, input: DeviceInput<R>, out: &mut ArbiterEffects<H, R>) {
         if let Some(Child::Running { handle, .. }) = self.devices.slot(key) {
             handle.delivered += 1;
             out.push_back(ArbiterEffect::Deliver(key, input));
@@ -620,28 +625,33 @@ impl<H, R> Arbiter<H, R> {
         &mut self,
         now: Timestamp,
         key: DeviceKey,
-        input: Input<R>,
+        input: DeviceInput<R>,
         out: &mut ArbiterEffects<H, R>,
     ) {
         match input {
-            Input::Timeout => self.arm(now.plus_ms(CROWDED_RETRY_MS), key),
-            Input::Asked(asked) if self.is_answered_while_parked(key, &asked.question) => {
-                out.push_back(ArbiterEffect::Reply(asked.reply, Ok(Answer::ProfileRead)));
+            DeviceInput::Timeout => self.arm(now.plus_ms(CROWDED_RETRY_MS), key),
+            DeviceInput::Command(asked) if self.is_answered_while_parked(key, &asked.command) => {
+                out.push_back(ArbiterEffect::Reply(
+                    asked.reply,
+                    Ok(DeviceReply::ProfileRead),
+                ));
             }
-            Input::Datagram(_) | Input::Asked(_) => refuse_all(vec![input], Unserved::Busy, out),
+            DeviceInput::Datagram(_) | DeviceInput::Command(_) => {
+                refuse_all(vec![input], Unserved::Busy, out)
+            }
         }
     }
 
     /// Who a parked device is by then is read when it is restored.
-    fn is_answered_while_parked(&self, key: DeviceKey, question: &Question) -> bool {
+    fn is_answered_while_parked(&self, key: DeviceKey, question: &DeviceCommand) -> bool {
         let is_parked = matches!(self.devices.get(key), Some(Child::Parked));
-        is_parked && matches!(question, Question::ReadProfile)
+        is_parked && matches!(question, DeviceCommand::ReadProfile)
     }
 
     /// Restores a device from the store; its inputs wait meanwhile.
     fn restore(&mut self, key: DeviceKey, out: &mut ArbiterEffects<H, R>) {
         if self.load(key, out) {
-            out.push_back(ArbiterEffect::LookUp(LookUp::Device(key)));
+            out.push_back(ArbiterEffect::Lookup(StoreLookup::Device(key)));
         }
     }
 
@@ -653,7 +663,7 @@ impl<H, R> Arbiter<H, R> {
         is_loaded
     }
 
-    fn spawn(&mut self, key: DeviceKey, restored: Restored, out: &mut ArbiterEffects<H, R>) {
+    fn spawn(&mut self, key: DeviceKey, restored: RestoredDevice, out: &mut ArbiterEffects<H, R>) {
         out.push_back(ArbiterEffect::Spawn {
             key,
             generation: self.supervisor.next_generation(),
@@ -679,13 +689,13 @@ impl<H, R> Arbiter<H, R> {
     fn park(&mut self, key: DeviceKey, out: &mut ArbiterEffects<H, R>) {
         let before = self.devices.put(key, Child::Parked);
         release(key, before, out);
-        out.push_back(ArbiterEffect::LookUp(LookUp::Parked(key)));
+        out.push_back(ArbiterEffect::Lookup(StoreLookup::Parked(key)));
     }
 
     fn read_page(&mut self, first: DeviceKey, out: &mut ArbiterEffects<H, R>) {
         if let Some(startup) = &mut self.startup {
             let keys = first..=*self.keys.end();
-            out.push_back(ArbiterEffect::LookUp(startup.ask_page(keys)));
+            out.push_back(ArbiterEffect::Lookup(startup.ask_page(keys)));
         }
     }
 
@@ -705,7 +715,7 @@ impl<H, R> Arbiter<H, R> {
         }
         out.push_back(ArbiterEffect::Progress(startup.restored_all(now)));
         match startup.restored() {
-            0 => out.push_back(ArbiterEffect::Progress(Progress::Settled)),
+            0 => out.push_back(ArbiterEffect::Progress(StartupProgress::Settled)),
             // The last of them have yet to say where they are.
             1.. => self.set_timer(now, SETTLED_AFTER_MS, Timer::Settled),
         }
@@ -730,19 +740,21 @@ fn release<H, R>(
     }
 }
 
-fn refuse_all<H, R>(inputs: Vec<Input<R>>, why: Unserved, out: &mut ArbiterEffects<H, R>) {
-    let fate = match why {
-        Unserved::Unknown => Fate::UnknownLocation,
-        Unserved::Busy | Unserved::Failed => Fate::NoPlace,
+fn refuse_all<H, R>(inputs: Vec<DeviceInput<R>>, why: Unserved, out: &mut ArbiterEffects<H, R>) {
+    let reason = match why {
+        Unserved::Unknown => DropReason::UnknownLocation,
+        Unserved::Busy | Unserved::Failed => DropReason::MailboxFull,
     };
     for input in inputs {
         match input {
-            Input::Asked(asked) => out.push_back(ArbiterEffect::Reply(asked.reply, Err(why))),
-            Input::Datagram(arrival) => {
-                let dropped = |number| ArbiterEffect::Drop(number, fate);
+            DeviceInput::Command(asked) => {
+                out.push_back(ArbiterEffect::Reply(asked.reply, Err(why)))
+            }
+            DeviceInput::Datagram(arrival) => {
+                let dropped = |number| ArbiterEffect::Drop(number, reason);
                 out.extend(arrival.numbers().map(dropped));
             }
-            Input::Timeout => {}
+            DeviceInput::Timeout => {}
         }
     }
 }

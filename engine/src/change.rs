@@ -4,19 +4,19 @@
 //! A batch is atomic: all of it is durable or nothing of it is. `expects` are compare-and-set;
 //! `adds` commute, so that two owners never overwrite a count.
 
-use crate::action::{Action, Protocol, Standing, Status};
+use crate::action::{Action, ActionState, Protocol, Status};
 use crate::admin_log::entry::Entry;
-use crate::customer::{AccessToken, Client, Customer};
+use crate::customer::{AccessToken, ApiClient, Customer};
 use crate::definition::{Definition, DefinitionId};
+use crate::delivery::backlog::ProgressUpdate;
 use crate::delivery::destination::Destination;
-use crate::delivery::letter::Progress;
 use crate::device::record::DeviceRecord;
 use crate::event::Event;
+use crate::idempotency::{IdempotencyKey, IdempotencyRecord};
 use crate::ids::{
     ActionId, ClientId, CustomerId, DestinationId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn, Shard,
 };
 use crate::profile::Profile;
-use crate::promise::{OnceKey, Promise};
 use crate::setting::Setting;
 
 /// All that one step changes.
@@ -29,7 +29,7 @@ pub struct Batch {
     /// What is put and removed, in this order.
     pub changes: Vec<Change>,
     /// What is counted.
-    pub adds: Vec<Add>,
+    pub adds: Vec<CounterDelta>,
 }
 
 impl Batch {
@@ -58,9 +58,9 @@ pub enum Owner {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Expect {
     /// Nobody bears the name.
-    Free(Name),
+    Free(UniqueName),
     /// Somebody bears the name.
-    Taken(Name),
+    Taken(UniqueName),
     /// The device is just as this profile says.
     Profile(Box<Profile>),
     /// The action request has the status.
@@ -71,9 +71,9 @@ pub enum Expect {
         is: Status,
     },
     /// Nothing was promised for the device under the key.
-    Unpromised {
+    IdempotencyKeyUnused {
         /// What a call is named by.
-        key: OnceKey,
+        key: IdempotencyKey,
         /// The device.
         device: DeviceKey,
         /// The number of the device.
@@ -83,7 +83,7 @@ pub enum Expect {
 
 /// A name that only one thing may bear.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub enum Name {
+pub enum UniqueName {
     /// A customer's id.
     Customer(CustomerId),
     /// An API client's id.
@@ -102,7 +102,7 @@ pub enum Name {
     PskIdentity(Box<str>),
 }
 
-impl Name {
+impl UniqueName {
     /// Every name a device bears.
     pub fn all_of(profile: &Profile) -> Vec<Self> {
         let identity = match &profile.psk {
@@ -129,7 +129,7 @@ pub enum Change {
     /// Removes a customer with its clients, tokens, settings and log. Its devices must be gone.
     RemoveCustomer(CustomerId),
     /// Puts an API client and its name.
-    PutClient(Client),
+    PutClient(ApiClient),
     /// Removes an API client with its tokens.
     RemoveClient(ClientId),
     /// Puts an access token.
@@ -156,12 +156,12 @@ pub enum Change {
     /// Puts an action request; `was` is where it stood in lists, if it was there.
     PutAction {
         /// Where it stood before.
-        was: Option<Standing>,
+        was: Option<ActionState>,
         /// The request from now on.
         action: Box<Action>,
     },
     /// Keeps what a call was promised for a device.
-    KeepPromise(Promise),
+    PutIdempotencyRecord(IdempotencyRecord),
     /// Adds an entry to the administration log.
     AppendEntry(Box<Entry>),
     /// Adds an event to the history of its device. Values it tells become the last known ones.
@@ -179,7 +179,7 @@ pub enum Change {
         destination: DestinationId,
     },
     /// Puts how far a destination has come.
-    PutProgress(Box<Progress>),
+    PutProgress(Box<ProgressUpdate>),
     /// Puts the customer's definitions of objects, as the OMA XML they came in.
     PutDefinition(Box<Definition>),
     /// Removes a customer's definition of a version of an object.
@@ -188,7 +188,7 @@ pub enum Change {
 
 /// A count that changes by so much.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Add {
+pub struct CounterDelta {
     /// Which count.
     pub counter: Counter,
     /// By how much.

@@ -26,7 +26,7 @@ pub struct Customer {
 
 /// A program that acts for a customer.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Client {
+pub struct ApiClient {
     /// The `client_id` of OAuth 2.0 (RFC 6749 section 2.2), service-wide.
     pub id: ClientId,
     /// For whom it acts.

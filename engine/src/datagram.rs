@@ -24,7 +24,7 @@ impl Datagram {
 
 /// Bytes of no protocol, and where they came from.
 #[derive(Clone, Debug)]
-pub struct Bare {
+pub struct UdpDatagram {
     /// The number of the datagram within the process, for traces.
     pub number: u64,
     /// Where they came from.
@@ -35,23 +35,23 @@ pub struct Bare {
 
 /// What is handed to a device as its own.
 #[derive(Clone, Debug)]
-pub enum Arrival {
+pub enum Inbound {
     /// A CoAP message.
     Message(Datagram),
     /// A CoAP message from an address that is not this device's alone.
     Ambiguous(Datagram),
     /// Bytes of no protocol.
-    Bare(Bare),
+    Udp(UdpDatagram),
     /// Several such, one behind the other: they are taken in one step.
-    Burst(Bare, Vec<Bare>),
+    UdpBurst(UdpDatagram, Vec<UdpDatagram>),
 }
 
-impl Arrival {
+impl Inbound {
     /// How many datagrams it came in.
     pub fn datagrams(&self) -> usize {
         match self {
-            Self::Message(_) | Self::Ambiguous(_) | Self::Bare(_) => 1,
-            Self::Burst(_, more) => more.len().saturating_add(1),
+            Self::Message(_) | Self::Ambiguous(_) | Self::Udp(_) => 1,
+            Self::UdpBurst(_, more) => more.len().saturating_add(1),
         }
     }
 
@@ -64,8 +64,8 @@ impl Arrival {
                 let payload = datagram.message.payload.len();
                 values.sum::<usize>().saturating_add(payload)
             }
-            Self::Bare(bare) => bare.bytes.len(),
-            Self::Burst(first, more) => {
+            Self::Udp(bare) => bare.bytes.len(),
+            Self::UdpBurst(first, more) => {
                 let all = std::iter::once(first).chain(more);
                 all.map(|bare| bare.bytes.len()).sum()
             }
@@ -76,15 +76,15 @@ impl Arrival {
     pub fn number(&self) -> u64 {
         match self {
             Self::Message(datagram) | Self::Ambiguous(datagram) => datagram.number,
-            Self::Bare(bare) | Self::Burst(bare, _) => bare.number,
+            Self::Udp(bare) | Self::UdpBurst(bare, _) => bare.number,
         }
     }
 
     /// The numbers of all datagrams it came in.
     pub fn numbers(&self) -> impl Iterator<Item = u64> {
         let more = match self {
-            Self::Message(_) | Self::Ambiguous(_) | Self::Bare(_) => &[],
-            Self::Burst(_, more) => more.as_slice(),
+            Self::Message(_) | Self::Ambiguous(_) | Self::Udp(_) => &[],
+            Self::UdpBurst(_, more) => more.as_slice(),
         };
         std::iter::once(self.number()).chain(more.iter().map(|bare| bare.number))
     }
@@ -93,7 +93,7 @@ impl Arrival {
     pub fn peer(&self) -> Peer {
         match self {
             Self::Message(datagram) | Self::Ambiguous(datagram) => datagram.peer,
-            Self::Bare(bare) | Self::Burst(bare, _) => bare.peer,
+            Self::Udp(bare) | Self::UdpBurst(bare, _) => bare.peer,
         }
     }
 }

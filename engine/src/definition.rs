@@ -2,7 +2,7 @@
 
 use protocol::lwm2m::model::Object;
 use protocol::lwm2m::model::catalog::Catalog;
-use protocol::lwm2m::model::definition::{self, Fault};
+use protocol::lwm2m::model::definition::{self, DefinitionFault};
 use protocol::lwm2m::version::Version;
 
 use crate::ids::CustomerId;
@@ -32,7 +32,7 @@ pub struct Definition {
 
 /// OMA XML that was read without a fault, and what it says.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Read {
+pub struct ParsedDefinition {
     xml: Box<str>,
     says: definition::Definition,
 }
@@ -50,14 +50,14 @@ impl DefinitionId {
 
 impl Definition {
     /// Reads the XML again; an error if it cannot be read by the rules of today.
-    pub fn read(&self) -> Result<Read, Vec<Fault>> {
-        Read::of(self.xml.as_bytes())
+    pub fn read(&self) -> Result<ParsedDefinition, Vec<DefinitionFault>> {
+        ParsedDefinition::of(self.xml.as_bytes())
     }
 }
 
-impl Read {
+impl ParsedDefinition {
     /// Reads OMA XML; an error with all that is wrong with it.
-    pub fn of(xml: &[u8]) -> Result<Self, Vec<Fault>> {
+    pub fn of(xml: &[u8]) -> Result<Self, Vec<DefinitionFault>> {
         let says = definition::parse(xml)?;
         let xml = String::from_utf8_lossy(xml).into();
         Ok(Self { xml, says })

@@ -2,11 +2,11 @@
 //! is tried, and what becomes of what they do not take.
 
 pub mod address;
+pub mod backlog;
 pub mod body;
+pub mod command;
 pub mod destination;
 pub mod forwarder;
 pub mod forwarders;
 pub mod forwarding;
-pub mod letter;
-pub mod question;
 pub mod signature;

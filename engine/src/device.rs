@@ -25,6 +25,7 @@
 //!
 //! What only a device has that is at something lies in one box, `Busy`.
 
+pub mod activity;
 mod busy;
 mod codec;
 mod context;
@@ -37,13 +38,12 @@ pub mod objects;
 mod observations;
 mod passive;
 pub mod queue;
-mod reach;
+mod reachability;
 pub mod record;
 mod registration;
 mod request;
 mod samples;
 pub mod snapshot;
-pub mod standing;
 mod step;
 
 #[cfg(test)]
@@ -51,31 +51,31 @@ mod tests;
 
 use std::sync::Arc;
 
-use protocol::coap::recent::Recent;
+use protocol::coap::dedup::DedupWindow;
 
 use crate::action::{NewAction, Status};
-use crate::change::{Add, Change, Counter, Expect, Name};
-use crate::datagram::{Bare, Datagram};
-use crate::effect::{Departure, Effect, Effects};
+use crate::change::{Change, Counter, CounterDelta, Expect, UniqueName};
+use crate::datagram::{Datagram, UdpDatagram};
+use crate::effect::{Effect, Effects, SendOutcome};
 use crate::ids::{ActionId, DeviceKey, TraceId};
 use crate::moment::{Moment, Timestamp};
-use crate::occurrence::{Asked, Ending, Heard, What};
 use crate::peer::Peer;
+use crate::policy::CustomerPolicy;
 use crate::profile::Profile;
 use crate::setting::SettingState;
-use crate::terms::Terms;
+use crate::step_event::{ActionRef, ExchangeOutcome, StepEventKind, UplinkKind};
 
+use activity::{DeviceActivity, InFlight};
 use busy::{Busy, Idle};
 use identity::Identity;
-use ingest::Pace;
+use ingest::RateWindow;
 use objects::ObjectLists;
-use passive::Learned;
-use queue::{Accepted, CancelRefusal, Cancelled, Queue, SubmitRefusal};
-use reach::Reach;
-use record::Restored;
+use passive::LearnedCapabilities;
+use queue::{Accepted, ActionQueue, CancelRefusal, Cancelled, SubmitRefusal};
+use reachability::Reachability;
+use record::RestoredDevice;
 use registration::RegistrationState;
 use snapshot::{Presence, Snapshot};
-use standing::{InFlight, Standing};
 use step::Step;
 
 /// One device.
@@ -83,7 +83,7 @@ use step::Step;
 /// There are a million of them: what an update needs lies here, what is rare or asked for rarely
 /// is boxed.
 pub struct Device {
-    terms: Arc<Terms>,
+    policy: Arc<CustomerPolicy>,
     idle: Idle,
     /// What it is at; an idle device is at nothing.
     busy: Option<Box<Busy>>,
@@ -91,24 +91,24 @@ pub struct Device {
 
 impl Device {
     /// Brings a device back from what was kept of it. An attempt that was in flight counts as made.
-    pub fn restore(m: &mut Moment, terms: Arc<Terms>, restored: Restored) -> Self {
+    pub fn restore(m: &mut Moment, policy: Arc<CustomerPolicy>, restored: RestoredDevice) -> Self {
         let pending = restored.pending;
         let busy = (!pending.is_empty()).then(|| Busy {
-            queue: Queue::restored(pending),
+            queue: ActionQueue::restored(pending),
             ..Busy::default()
         });
         let (registration, observed) =
             RegistrationState::restored(&restored.profile, restored.record, m.now());
         let idle = Idle {
             registration,
-            recent: Recent::default(),
+            recent: DedupWindow::default(),
             observed,
-            learned: Learned::default(),
+            capabilities: LearnedCapabilities::default(),
             next_message_id: u16::try_from(m.next_u32() >> 16).expect("shifted to 16 bits"),
-            pace: Pace::default(),
+            rate: RateWindow::default(),
         };
         let busy = busy.map(Box::new);
-        Self { terms, idle, busy }
+        Self { policy, idle, busy }
     }
 
     /// Takes in a message of this device, or of somebody who claims to be it, and says for what it
@@ -118,34 +118,39 @@ impl Device {
         m: &mut Moment,
         datagram: &Datagram,
         out: &mut Effects,
-    ) -> Heard {
+    ) -> UplinkKind {
         self.step(m, out, |step| {
             if step.messages.repeat(&mut step.cx, datagram) {
-                return Heard::Repeated;
+                return UplinkKind::Repeated;
             }
-            let heard = step.hear(datagram);
+            let heard = step.handle_inbound(datagram);
             step.begin_next();
             heard
         })
     }
 
     /// Takes in bytes of no protocol that came from the address of this device.
-    pub fn handle_bare(&mut self, m: &mut Moment, bare: &Bare, out: &mut Effects) -> Heard {
-        self.handle_burst(m, [bare], out)
+    pub fn handle_udp(
+        &mut self,
+        m: &mut Moment,
+        bare: &UdpDatagram,
+        out: &mut Effects,
+    ) -> UplinkKind {
+        self.handle_udp_burst(m, [bare], out)
     }
 
     /// Takes in bytes of no protocol of several datagrams that came one behind the other.
-    pub fn handle_burst<'b>(
+    pub fn handle_udp_burst<'b>(
         &mut self,
         m: &mut Moment,
-        burst: impl IntoIterator<Item = &'b Bare>,
+        burst: impl IntoIterator<Item = &'b UdpDatagram>,
         out: &mut Effects,
-    ) -> Heard {
+    ) -> UplinkKind {
         self.step(m, out, |step| {
-            let mut heard = Heard::Unasked;
+            let mut heard = UplinkKind::Unsolicited;
             for bare in burst {
-                if step.hear_bare(bare) {
-                    heard = Heard::UdpData;
+                if step.handle_udp(bare) {
+                    heard = UplinkKind::UdpData;
                 }
             }
             step.begin_next();
@@ -160,22 +165,22 @@ impl Device {
         m: &mut Moment,
         datagram: &Datagram,
         out: &mut Effects,
-    ) -> Heard {
+    ) -> UplinkKind {
         let why = "several devices have the address it came from";
         self.step(m, out, |step| step.refuse_stranger(datagram, why));
-        Heard::Unsupported
+        UplinkKind::Unsupported
     }
 
     /// Takes note of what became of the bare datagram of a request; other inputs may have come
     /// since it was to leave.
-    pub fn handle_departure(
+    pub fn handle_send_outcome(
         &mut self,
         m: &mut Moment,
-        (action, departure): (ActionId, Departure),
+        (action, departure): (ActionId, SendOutcome),
         out: &mut Effects,
     ) {
         self.step(m, out, |step| {
-            step.take_departure(action, departure);
+            step.take_send_outcome(action, departure);
             step.begin_next();
         });
     }
@@ -222,17 +227,20 @@ impl Device {
 
     /// Forgets the device with all that belongs to it.
     pub fn retire(&mut self, out: &mut Effects) {
-        let there = Expect::Taken(Name::Device(self.key()));
+        let there = Expect::Taken(UniqueName::Device(self.key()));
         out.push(Effect::Expect(there));
         out.push(Effect::Save(Change::RemoveDevice(self.key())));
         let counter = Counter::Devices(self.identity().customer());
-        out.push(Effect::Count(Add { counter, delta: -1 }));
+        out.push(Effect::Count(CounterDelta { counter, delta: -1 }));
         let from = self.bound_peer();
         if let Some(mut busy) = self.busy.take() {
-            busy.exchange.note_ending(Ending::DeviceGone, out);
+            busy.exchange.note_ending(ExchangeOutcome::DeviceGone, out);
             busy.exchange.end(from, out);
             for action in busy.queue.actions() {
-                out.note(Some(action.trace), What::Removed(Asked::by(action)));
+                out.note(
+                    Some(action.trace),
+                    StepEventKind::Removed(ActionRef::by(action)),
+                );
             }
         }
         self.idle.registration.end();
@@ -248,8 +256,8 @@ impl Device {
     }
 
     /// Goes by these terms from now on, because its customer chose anew.
-    pub fn take_terms(&mut self, terms: Arc<Terms>) {
-        match terms.passive_reporting {
+    pub fn take_policy(&mut self, policy: Arc<CustomerPolicy>) {
+        match policy.passive_reporting {
             SettingState::Enabled => {}
             // What is in flight is not told on.
             SettingState::Disabled => {
@@ -258,7 +266,7 @@ impl Device {
                 }
             }
         }
-        self.terms = terms;
+        self.policy = policy;
     }
 
     /// Takes the list of objects that others offer, too, instead of a copy of its own; to be
@@ -268,8 +276,8 @@ impl Device {
     }
 
     /// The terms it goes by.
-    pub fn terms(&self) -> &Arc<Terms> {
-        &self.terms
+    pub fn policy(&self) -> &Arc<CustomerPolicy> {
+        &self.policy
     }
 
     /// Who it goes by.
@@ -301,7 +309,7 @@ impl Device {
     /// Where requests of this device come from: where it is registered, unless its customer gave it
     /// another address since. Somebody else may have the old one by now.
     pub fn found_at(&self) -> Option<Peer> {
-        self.reach().found_at()
+        self.reachability().found_at()
     }
 
     /// Whether nothing would be lost if the device were brought back from the store instead.
@@ -311,7 +319,7 @@ impl Device {
 
     /// Whether the device listens now.
     pub fn presence(&self, now: Timestamp) -> Presence {
-        self.reach().presence(now)
+        self.reachability().presence(now)
     }
 
     /// The call behind what is in flight, if one is.
@@ -320,23 +328,23 @@ impl Device {
     }
 
     /// How the device stands. Cheap enough to be asked after every step.
-    pub fn standing(&self) -> Standing {
-        let mut standing = Standing {
-            listens: self.reach().listens(),
+    pub fn activity(&self) -> DeviceActivity {
+        let mut activity = DeviceActivity {
+            listens: self.reachability().listens(),
             scheduled: 0,
             in_progress: 0,
             exchange: InFlight::No,
         };
         if let Some(busy) = &self.busy {
-            standing.exchange = busy.exchange.in_flight();
+            activity.exchange = busy.exchange.in_flight();
             for action in busy.queue.actions() {
                 match action.status == Status::Scheduled {
-                    true => standing.scheduled += 1,
-                    false => standing.in_progress += 1,
+                    true => activity.scheduled += 1,
+                    false => activity.in_progress += 1,
                 }
             }
         }
-        standing
+        activity
     }
 
     /// What the device is doing right now.
@@ -347,7 +355,7 @@ impl Device {
             first_heard_at: record.first_heard_at,
             last_seen_at: record.last_seen_at,
             peer: record.peer,
-            heard_over: record.heard_over.last(),
+            protocols_seen: record.protocols_seen.last(),
             presence: self.presence(now),
             registration: record.registration,
             pending: busy.map_or(Vec::new(), |busy| busy.queue.actions().cloned().collect()),
@@ -355,8 +363,8 @@ impl Device {
         }
     }
 
-    fn reach(&self) -> Reach<'_> {
-        Reach::of(&self.idle.registration, &self.terms.rules)
+    fn reachability(&self) -> Reachability<'_> {
+        Reachability::of(&self.idle.registration, &self.policy.rules)
     }
 
     /// Takes a step with all parts, and keeps nothing of what is over. Those that an idle device
@@ -370,9 +378,9 @@ impl Device {
         let mut unneeded = Busy::default();
         let was_busy = self.busy.is_some();
         let busy = self.busy.as_deref_mut().unwrap_or(&mut unneeded);
-        let mut step = Step::new((m, out), &self.terms, &mut self.idle, busy);
+        let mut step = Step::new((m, out), &self.policy, &mut self.idle, busy);
         if was_busy {
-            step.messages.keep_visitors();
+            step.messages.keep_other_peers();
         }
         let acted = act(&mut step);
         self.busy.take_if(|busy| busy.is_over());

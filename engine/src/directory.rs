@@ -12,12 +12,12 @@ pub mod import;
 pub mod psk;
 pub mod setting;
 
-use crate::change::{Batch, Change, Expect, Name};
+use crate::change::{Batch, Change, Expect, UniqueName};
 use crate::moment::Moment;
 
 /// A decision: what changes, and what the caller is told once it is durable.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decided<T> {
+pub struct Decision<T> {
     /// What changes.
     pub batch: Batch,
     /// What the caller is told.
@@ -26,7 +26,7 @@ pub struct Decided<T> {
 
 /// A well-formed wish that cannot be granted.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum Refusal {
+pub enum DirectoryRefusal {
     /// There is no such customer.
     #[error("there is no such customer")]
     CustomerUnknown,
@@ -44,7 +44,7 @@ pub enum Refusal {
     CustomerExists,
     /// Other devices bear these names.
     #[error("another device has this identifier")]
-    DeviceExists(Vec<Name>),
+    DeviceExists(Vec<UniqueName>),
     /// The customer has as many API clients as one may have.
     #[error("a customer can have at most {max} API clients")]
     TooManyClients {
@@ -80,9 +80,9 @@ pub enum Refusal {
     },
 }
 
-fn decided<T>(expects: Vec<Expect>, change: Change, answer: T) -> Decided<T> {
+fn decided<T>(expects: Vec<Expect>, change: Change, answer: T) -> Decision<T> {
     let batch = guarded(expects, change);
-    Decided { batch, answer }
+    Decision { batch, answer }
 }
 
 fn guarded(expects: Vec<Expect>, change: Change) -> Batch {

@@ -3,13 +3,13 @@
 //! The law of order is the shell's to keep: everything that changes something for good is one
 //! batch, committed first; the rest is done in order once the receipt is Ok.
 
-use crate::action::{Action, Standing, Status};
+use crate::action::{Action, ActionState, Status};
 use crate::admin_log::entry::Entry;
-use crate::change::{Add, Batch, Change, Counter, Expect, Owner};
+use crate::change::{Batch, Change, Counter, CounterDelta, Expect, Owner};
+use crate::idempotency::IdempotencyRecord;
 use crate::ids::{ActionId, TraceId};
-use crate::occurrence::{Asked, Occurrence, What};
 use crate::peer::Peer;
-use crate::promise::Promise;
+use crate::step_event::{ActionRef, StepEvent, StepEventKind};
 
 /// One thing a step wants done.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,23 +19,23 @@ pub enum Effect {
     /// Let none of the step's changes happen unless this holds.
     Expect(Expect),
     /// Count.
-    Count(Add),
+    Count(CounterDelta),
     /// Tell the customer, in the same batch as the fact.
     Log(Box<Entry>),
     /// Say something once all of that is durable.
-    Say(Speech),
+    Send(Outbound),
 }
 
 /// The effects of one step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effects {
     wanted: Vec<Effect>,
-    occurred: Vec<Occurrence>,
+    events: Vec<StepEvent>,
 }
 
 /// What is not part of the batch, to be done after the receipt.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Speech {
+pub enum Outbound {
     /// Let datagrams of `to` reach this device from now on, and those of `from` no longer. Without
     /// `from` the device is only asked at `to`: what answers from there reaches it.
     Rebind {
@@ -52,7 +52,7 @@ pub enum Speech {
         datagram: Vec<u8>,
     },
     /// Send bare bytes to the device and, at any time later, tell it whether the socket took them.
-    SendBare {
+    SendUdp {
         /// To where.
         to: Peer,
         /// The bytes.
@@ -64,9 +64,9 @@ pub enum Speech {
 
 /// What became of bare bytes that were to be sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Departure {
+pub enum SendOutcome {
     /// The socket took them.
-    Taken,
+    Sent,
     /// It did not: nothing left.
     Refused,
 }
@@ -83,41 +83,41 @@ impl Effects {
     }
 
     /// Remarks that something happened, and what set it off.
-    pub fn note(&mut self, trace: Option<TraceId>, what: What) {
-        self.occurred.push(Occurrence { what, trace });
+    pub fn note(&mut self, trace: Option<TraceId>, what: StepEventKind) {
+        self.events.push(StepEvent { kind: what, trace });
     }
 
     /// Adds a datagram to be sent.
     pub fn send(&mut self, to: Peer, datagram: Vec<u8>) {
-        self.push(Effect::Say(Speech::Send { to, datagram }));
+        self.push(Effect::Send(Outbound::Send { to, datagram }));
     }
 
     /// Adds that a device is behind another peer, or is to be looked for there anew, or is asked
     /// there.
     pub fn rebind(&mut self, from: Option<Peer>, to: Option<Peer>) {
-        self.push(Effect::Say(Speech::Rebind { from, to }));
+        self.push(Effect::Send(Outbound::Rebind { from, to }));
     }
 
     /// Keeps what a call was promised, unless it was promised something before.
-    pub fn keep_promise(&mut self, promise: Promise) {
-        let Promise {
-            once,
+    pub fn save_idempotency_record(&mut self, record: IdempotencyRecord) {
+        let IdempotencyRecord {
+            call: once,
             device,
             number,
             ..
-        } = promise;
-        self.push(Effect::Expect(Expect::Unpromised {
+        } = record;
+        self.push(Effect::Expect(Expect::IdempotencyKeyUnused {
             key: once.key,
             device,
             number,
         }));
-        self.push(Effect::Save(Change::KeepPromise(promise)));
+        self.push(Effect::Save(Change::PutIdempotencyRecord(record)));
     }
 
     /// Saves an action request with its counts; `was` is where it stood in lists, if it was there.
     ///
     /// What the step itself makes it cannot expect: a batch is checked before any of it happens.
-    pub fn save_action(&mut self, was: Option<Standing>, action: &Action) {
+    pub fn save_action(&mut self, was: Option<ActionState>, action: &Action) {
         let was_in = was.map(|was| was.status);
         if was_in != Some(action.status) {
             if let Some(was) = was_in {
@@ -144,27 +144,27 @@ impl Effects {
     }
 
     /// What happened in the step, in order; it is remarked on once.
-    pub fn take_occurred(&mut self) -> Vec<Occurrence> {
-        std::mem::take(&mut self.occurred)
+    pub fn take_events(&mut self) -> Vec<StepEvent> {
+        std::mem::take(&mut self.events)
     }
 
     /// Parts what must be durable first from what is said afterwards.
-    pub fn settle(self, owner: Owner) -> (Batch, Vec<Speech>) {
+    pub fn settle(self, owner: Owner) -> (Batch, Vec<Outbound>) {
         let mut batch = Batch {
             owner,
             ..Batch::default()
         };
-        let mut speeches = Vec::new();
+        let mut outbound = Vec::new();
         for effect in self.wanted {
             match effect {
                 Effect::Save(change) => batch.changes.push(change),
                 Effect::Expect(expect) => batch.expects.push(expect),
                 Effect::Count(add) => batch.adds.push(add),
                 Effect::Log(entry) => batch.changes.push(Change::AppendEntry(entry)),
-                Effect::Say(speech) => speeches.push(speech),
+                Effect::Send(speech) => outbound.push(speech),
             }
         }
-        (batch, speeches)
+        (batch, outbound)
     }
 
     /// Whether the step makes this request.
@@ -175,17 +175,17 @@ impl Effects {
             | Effect::Expect(_)
             | Effect::Count(_)
             | Effect::Log(_)
-            | Effect::Say(_) => false,
+            | Effect::Send(_) => false,
         })
     }
 
     fn note_action(&mut self, was: Option<Status>, action: &Action) {
-        let (asked, trace) = (Asked::by(action), Some(action.trace));
+        let (asked, trace) = (ActionRef::by(action), Some(action.trace));
         if was.is_none() {
-            self.note(trace, What::Created(asked));
+            self.note(trace, StepEventKind::Created(asked));
         }
         if !action.status.is_pending() {
-            self.note(trace, What::Concluded(asked, action.status));
+            self.note(trace, StepEventKind::Concluded(asked, action.status));
         }
     }
 
@@ -203,7 +203,7 @@ impl Effects {
             status,
         };
         for counter in [of_customer, of_device] {
-            self.push(Effect::Count(Add { counter, delta }));
+            self.push(Effect::Count(CounterDelta { counter, delta }));
         }
     }
 }

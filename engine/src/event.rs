@@ -22,25 +22,25 @@ pub struct Event {
     /// The device.
     pub device: DeviceKey,
     /// Who the device was then, for those it is told to.
-    pub speaker: Speaker,
+    pub device_info: DeviceInfo,
     /// When it was heard.
     pub at: Timestamp,
     /// What it was.
-    pub happening: Happening,
+    pub content: EventContent,
 }
 
 impl Event {
     /// What is told of an entry about a device: nothing, unless something failed.
     pub fn of_entry(m: &mut Moment, entry: &Entry, device: &Identity) -> Option<Self> {
-        let failure = Failure::of(entry)?;
+        let failure = ErrorReport::of(entry)?;
         let about = entry.about.as_ref()?;
         Some(Self {
             id: EventId::new(m.uuid()),
             customer: entry.customer.clone(),
             device: about.key,
-            speaker: Speaker::of(device, about.ip),
+            device_info: DeviceInfo::of(device, about.ip),
             at: entry.at,
-            happening: Happening::Failure(Box::new(failure)),
+            content: EventContent::Error(Box::new(failure)),
         })
     }
 }
@@ -48,7 +48,7 @@ impl Event {
 /// A device as it was known when it said something: what is told of it stays true when the device
 /// is renamed or removed.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Speaker {
+pub struct DeviceInfo {
     /// What its customer calls it.
     pub device: DeviceId,
     /// The SIM in it.
@@ -59,7 +59,7 @@ pub struct Speaker {
     pub ip: Option<IpAddr>,
 }
 
-impl Speaker {
+impl DeviceInfo {
     /// The device as it is known now, at an address.
     pub fn of(device: &Identity, ip: Option<IpAddr>) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl Speaker {
 
 /// What a device can say or do.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Happening {
+pub enum EventContent {
     /// It told values.
     Telemetry(Telemetry),
     /// It sent data whose form is its own.
@@ -81,19 +81,19 @@ pub enum Happening {
     /// It came or went.
     Lifecycle(Lifecycle),
     /// Something failed: an entry of category error is in the log.
-    Failure(Box<Failure>),
+    Error(Box<ErrorReport>),
     /// A request of a caller is final.
-    Concluded(Box<Conclusion>),
+    ActionResult(Box<ActionResult>),
 }
 
-impl Happening {
+impl EventContent {
     /// Of which type it is.
     pub fn event_type(&self) -> EventType {
         match self {
             Self::Telemetry(_) | Self::Data(_) => EventType::TelemetryData,
             Self::Lifecycle(_) => EventType::Lifecycle,
-            Self::Failure(_) => EventType::Error,
-            Self::Concluded(_) => EventType::ActionResult,
+            Self::Error(_) => EventType::Error,
+            Self::ActionResult(_) => EventType::ActionResult,
         }
     }
 
@@ -101,7 +101,7 @@ impl Happening {
     pub fn measured_at(&self) -> Option<Timestamp> {
         match self {
             Self::Telemetry(told) => told.measured_at,
-            Self::Data(_) | Self::Lifecycle(_) | Self::Failure(_) | Self::Concluded(_) => None,
+            Self::Data(_) | Self::Lifecycle(_) | Self::Error(_) | Self::ActionResult(_) => None,
         }
     }
 }
@@ -131,7 +131,7 @@ impl EventType {
 
 /// An entry of category error, as it is told to others.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Failure {
+pub struct ErrorReport {
     /// The entry.
     pub entry: EntryId,
     /// Its `Component[Kind]`.
@@ -151,7 +151,7 @@ pub enum PayloadKept {
     Yes,
 }
 
-impl Failure {
+impl ErrorReport {
     /// What is told of an entry: nothing, unless something failed.
     pub fn of(entry: &Entry) -> Option<Self> {
         let payload = match &entry.payload {
@@ -172,7 +172,7 @@ impl Failure {
 
 /// How a request of a caller ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Conclusion {
+pub struct ActionResult {
     /// The request.
     pub action: ActionId,
     /// The protocol it was sent by.

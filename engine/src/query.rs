@@ -8,7 +8,7 @@ use protocol::lwm2m::value::Value;
 
 use crate::action::{Protocol, Status};
 use crate::admin_log::entry::{Category, Subject};
-use crate::admin_log::window::Window;
+use crate::admin_log::window::TimeWindow;
 use crate::ids::{CustomerId, DeviceKey, Iccid};
 use crate::moment::Timestamp;
 
@@ -23,14 +23,14 @@ pub struct Page<T> {
 
 /// Which page of a list is wanted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct PageWanted {
+pub struct PageRequest {
     /// Its number, from 1.
     pub number: u32,
     /// How many things stand on one.
     pub size: u32,
 }
 
-impl PageWanted {
+impl PageRequest {
     /// How many things stand before the page.
     pub fn skip(&self) -> u64 {
         u64::from(self.number.saturating_sub(1)) * u64::from(self.size)
@@ -135,7 +135,7 @@ pub struct LogFilter {
     /// Whose log.
     pub customer: CustomerId,
     /// From when to when.
-    pub window: Window,
+    pub window: TimeWindow,
     /// Only those about one SIM.
     pub iccid: Option<Iccid>,
     /// Only those of one category.

@@ -17,7 +17,7 @@ use crate::location::Location;
 
 /// What a request of a device means.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Route {
+pub enum CoapRoute {
     /// It registers.
     Register,
     /// It updates the registration at the location.
@@ -31,7 +31,7 @@ pub enum Route {
     /// It asks for its bootstrap.
     Bootstrap,
     /// The resource has no such method.
-    NotAllowed(Resource),
+    NotAllowed(CoapResource),
     /// It names a registration as the service never does.
     UnknownLocation,
     /// There is no such resource.
@@ -40,7 +40,7 @@ pub enum Route {
 
 /// What the service offers to devices.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Resource {
+pub enum CoapResource {
     /// Where devices register.
     Registrations,
     /// One registration; none of the service's where its name is no location.
@@ -53,26 +53,30 @@ pub enum Resource {
     Bootstrap,
 }
 
-impl Route {
+impl CoapRoute {
     /// What a request means.
     pub fn of(request: &Message) -> Self {
         let mut path = request.uri_path();
         let resource = match [path.next(), path.next(), path.next()] {
-            [None, ..] => Resource::Data,
-            [Some("rd"), None, None] => Resource::Registrations,
-            [Some("rd"), Some(segment), None] => Resource::Registration(Location::parse(segment)),
-            [Some("dp"), None, None] => Resource::Send,
-            [Some("bs"), None, None] => Resource::Bootstrap,
+            [None, ..] => CoapResource::Data,
+            [Some("rd"), None, None] => CoapResource::Registrations,
+            [Some("rd"), Some(segment), None] => {
+                CoapResource::Registration(Location::parse(segment))
+            }
+            [Some("dp"), None, None] => CoapResource::Send,
+            [Some("bs"), None, None] => CoapResource::Bootstrap,
             _ => return Self::Unknown,
         };
         match (request.code, resource) {
-            (Code::POST, Resource::Data) => Self::Data,
-            (Code::POST, Resource::Registrations) => Self::Register,
-            (Code::POST, Resource::Registration(Some(location))) => Self::Update(location),
-            (Code::DELETE, Resource::Registration(Some(location))) => Self::Deregister(location),
-            (Code::POST | Code::DELETE, Resource::Registration(None)) => Self::UnknownLocation,
-            (Code::POST, Resource::Send) => Self::Send,
-            (Code::POST, Resource::Bootstrap) => Self::Bootstrap,
+            (Code::POST, CoapResource::Data) => Self::Data,
+            (Code::POST, CoapResource::Registrations) => Self::Register,
+            (Code::POST, CoapResource::Registration(Some(location))) => Self::Update(location),
+            (Code::DELETE, CoapResource::Registration(Some(location))) => {
+                Self::Deregister(location)
+            }
+            (Code::POST | Code::DELETE, CoapResource::Registration(None)) => Self::UnknownLocation,
+            (Code::POST, CoapResource::Send) => Self::Send,
+            (Code::POST, CoapResource::Bootstrap) => Self::Bootstrap,
             (_, resource) => Self::NotAllowed(resource),
         }
     }

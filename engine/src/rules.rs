@@ -15,14 +15,14 @@ pub struct Rules {
     /// The transmission parameters of requests to devices (RFC 7252 section 4.8).
     pub transmission: Transmission,
     /// Whether an endpoint name alone proves who registers.
-    pub names: NameTrust,
+    pub names: EndpointTrust,
     /// Where the service itself is heard; nothing is sent there.
     pub own: Box<[SocketAddr]>,
 }
 
 impl Rules {
     /// The rules with these bounds, this patience, and this trust.
-    pub fn new(limits: Limits, patience: Patience, names: NameTrust) -> Self {
+    pub fn new(limits: Limits, patience: TransmissionRules, names: EndpointTrust) -> Self {
         let transmission = Transmission {
             ack_timeout_ms: patience.ack_timeout_ms,
             max_retransmit: patience.max_retransmit,
@@ -59,7 +59,7 @@ impl Rules {
 
 /// How long and how often the service tries to get a message across.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct TransmissionRules {
     /// The shortest first wait for an acknowledgement: ACK_TIMEOUT.
     pub ack_timeout_ms: u32,
     /// How often an unacknowledged message is repeated: MAX_RETRANSMIT.
@@ -70,7 +70,7 @@ pub struct Patience {
 
 /// Whether the name a device registers with proves anything without DTLS.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum NameTrust {
+pub enum EndpointTrust {
     /// A name alone proves nothing: the device must come from its own address.
     #[default]
     AddressRequired,

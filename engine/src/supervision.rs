@@ -58,7 +58,7 @@ pub enum Unserved {
 
 /// Why an actor ended that is still needed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Failure {
+pub enum ActorFailure {
     /// It panicked.
     Panicked,
     /// It could not save what it decided, or could not read what it needs.
@@ -83,10 +83,10 @@ pub struct Supervisor<K> {
 
 impl<K: Eq + Hash> Supervisor<K> {
     /// Judges the failure of an actor.
-    pub fn judge(&mut self, now: Timestamp, key: K, failure: Failure) -> Verdict {
+    pub fn judge(&mut self, now: Timestamp, key: K, failure: ActorFailure) -> Verdict {
         match failure {
-            Failure::Unsaved => Verdict::Restore,
-            Failure::Panicked => self.panics.entry(key).or_default().count(now),
+            ActorFailure::Unsaved => Verdict::Restore,
+            ActorFailure::Panicked => self.panics.entry(key).or_default().count(now),
         }
     }
 
@@ -164,7 +164,7 @@ mod tests {
     fn a_step_that_was_not_saved_never_parks() {
         let mut supervisor = Supervisor::default();
         for _ in 0..100 {
-            let verdict = supervisor.judge(Timestamp::default(), "meter", Failure::Unsaved);
+            let verdict = supervisor.judge(Timestamp::default(), "meter", ActorFailure::Unsaved);
             assert_eq!(verdict, Verdict::Restore);
         }
     }
@@ -183,6 +183,6 @@ mod tests {
 
     fn panics(supervisor: &mut Supervisor<&'static str>, ms: i64, key: &'static str) -> Verdict {
         let now = Timestamp::from_ms(1_700_000_000_000 + ms);
-        supervisor.judge(now, key, Failure::Panicked)
+        supervisor.judge(now, key, ActorFailure::Panicked)
     }
 }

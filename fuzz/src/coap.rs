@@ -4,13 +4,13 @@ use protocol::coap::message::Message;
 use protocol::lwm2m::links::ObjectLinks;
 use protocol::lwm2m::registration::{Register, Update};
 
-use crate::Fate;
+use crate::FuzzOutcome;
 
 /// A datagram that is read has one spelling, without the options that were used against their
 /// definition.
-pub(crate) fn message(bytes: &[u8]) -> Fate {
+pub(crate) fn message(bytes: &[u8]) -> FuzzOutcome {
     let Ok(message) = Message::decode(bytes) else {
-        return Fate::Refused;
+        return FuzzOutcome::Refused;
     };
     let written = message.encode();
     let again = Message::decode(&written).expect("what was written can be read");
@@ -22,15 +22,15 @@ pub(crate) fn message(bytes: &[u8]) -> Fate {
     let _ = (message.block1(), message.block2(), message.content_format());
     let _ = Register::decode(message.uri_query(), &message.payload);
     let _ = Update::decode(message.uri_query(), &message.payload);
-    Fate::Read
+    FuzzOutcome::Read
 }
 
 /// A list of links that is read has one spelling that means the same.
-pub(crate) fn links(bytes: &[u8]) -> Fate {
+pub(crate) fn links(bytes: &[u8]) -> FuzzOutcome {
     let decoded = ObjectLinks::decode(bytes);
     if let Ok(links) = &decoded {
         let written = links.encode();
         assert_eq!(ObjectLinks::decode(written.as_bytes()).as_ref(), Ok(links));
     }
-    Fate::of(&decoded)
+    FuzzOutcome::of(&decoded)
 }

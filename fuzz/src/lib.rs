@@ -14,7 +14,7 @@ mod types;
 
 /// What became of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum FuzzOutcome {
     /// They had a meaning.
     Read,
     /// They were refused.
@@ -27,7 +27,7 @@ pub struct Target {
     /// The name of its libFuzzer program and of its corpus.
     pub name: &'static str,
     /// Decodes, and panics where a law is broken.
-    pub run: fn(&[u8]) -> Fate,
+    pub run: fn(&[u8]) -> FuzzOutcome,
 }
 
 /// Every target.
@@ -87,12 +87,12 @@ pub const TARGETS: [Target; 12] = [
 /// # Panics
 ///
 /// If there is no such target, or a law is broken.
-pub fn run(name: &str, bytes: &[u8]) -> Fate {
+pub fn run(name: &str, bytes: &[u8]) -> FuzzOutcome {
     let target = TARGETS.iter().find(|target| target.name == name);
     (target.expect("a target of that name").run)(bytes)
 }
 
-impl Fate {
+impl FuzzOutcome {
     /// The fate of bytes by what their decoder returned.
     fn of<T, E>(decoded: &Result<T, E>) -> Self {
         if decoded.is_ok() {

@@ -2,10 +2,10 @@
 
 use protocol::lwm2m::model::definition;
 
-use crate::Fate;
+use crate::FuzzOutcome;
 
 /// A definition is read, or every fault is told with its place.
-pub(crate) fn definition(bytes: &[u8]) -> Fate {
+pub(crate) fn definition(bytes: &[u8]) -> FuzzOutcome {
     let read = definition::parse(bytes);
     match &read {
         Ok(definition) => {
@@ -21,5 +21,5 @@ pub(crate) fn definition(bytes: &[u8]) -> Fate {
             }
         }
     }
-    Fate::of(&read)
+    FuzzOutcome::of(&read)
 }

@@ -11,7 +11,7 @@ use protocol::lwm2m::payload::{
 };
 use protocol::lwm2m::value::{DataType, Value};
 
-use crate::Fate;
+use crate::FuzzOutcome;
 use crate::types::Types;
 
 const RESOURCE: Path = Path::resource(3, 0, 9);
@@ -23,8 +23,8 @@ const ASKED: [Path; 5] = [
     Path::resource_instance(3, 0, 7, 0),
 ];
 
-pub(crate) fn text_and_opaque(bytes: &[u8]) -> Fate {
-    let mut fate = Fate::Refused;
+pub(crate) fn text_and_opaque(bytes: &[u8]) -> FuzzOutcome {
+    let mut fate = FuzzOutcome::Refused;
     for data_type in DataType::ALL {
         let from_text = text::decode(bytes, data_type);
         if let Ok(value) = &from_text {
@@ -40,44 +40,44 @@ pub(crate) fn text_and_opaque(bytes: &[u8]) -> Fate {
             let written = opaque::encode(value);
             assert_eq!(opaque::decode(&written, data_type).as_ref(), Ok(value));
         }
-        fate = fate.or(Fate::of(&from_text));
+        fate = fate.or(FuzzOutcome::of(&from_text));
     }
     fate
 }
 
-pub(crate) fn tlv(bytes: &[u8]) -> Fate {
+pub(crate) fn tlv(bytes: &[u8]) -> FuzzOutcome {
     one_scope_at_a_time(ContentFormat::LWM2M_TLV, bytes)
 }
 
-pub(crate) fn cbor(bytes: &[u8]) -> Fate {
+pub(crate) fn cbor(bytes: &[u8]) -> FuzzOutcome {
     one_scope_at_a_time(ContentFormat::CBOR, bytes)
 }
 
-pub(crate) fn lwm2m_json(bytes: &[u8]) -> Fate {
+pub(crate) fn lwm2m_json(bytes: &[u8]) -> FuzzOutcome {
     named(ContentFormat::LWM2M_JSON, bytes)
 }
 
-pub(crate) fn senml_json(bytes: &[u8]) -> Fate {
+pub(crate) fn senml_json(bytes: &[u8]) -> FuzzOutcome {
     named(ContentFormat::SENML_JSON, bytes).or(paths(ContentFormat::SENML_JSON, bytes))
 }
 
-pub(crate) fn senml_cbor(bytes: &[u8]) -> Fate {
+pub(crate) fn senml_cbor(bytes: &[u8]) -> FuzzOutcome {
     named(ContentFormat::SENML_CBOR, bytes).or(paths(ContentFormat::SENML_CBOR, bytes))
 }
 
-pub(crate) fn lwm2m_cbor(bytes: &[u8]) -> Fate {
+pub(crate) fn lwm2m_cbor(bytes: &[u8]) -> FuzzOutcome {
     named(ContentFormat::LWM2M_CBOR, bytes).or(paths(ContentFormat::LWM2M_CBOR, bytes))
 }
 
 /// A format whose payload depends on what was asked for.
-fn one_scope_at_a_time(format: ContentFormat, bytes: &[u8]) -> Fate {
-    let mut fate = Fate::Refused;
+fn one_scope_at_a_time(format: ContentFormat, bytes: &[u8]) -> FuzzOutcome {
+    let mut fate = FuzzOutcome::Refused;
     for (asked, types) in ASKED.into_iter().flat_map(|path| with_types(path, bytes)) {
         let type_of = |path: Path| types.of(path);
         let Ok(samples) = read(format, Scope::Within(asked), bytes, types) else {
             continue;
         };
-        fate = Fate::Read;
+        fate = FuzzOutcome::Read;
         let values = newest(&samples);
         let written = encode(format, asked, &values).expect("what was read can be written");
         let again = payload::decode(Some(format), asked, &written, type_of);
@@ -89,8 +89,8 @@ fn one_scope_at_a_time(format: ContentFormat, bytes: &[u8]) -> Fate {
 }
 
 /// A format whose payload names what it is about.
-fn named(format: ContentFormat, bytes: &[u8]) -> Fate {
-    let mut fate = Fate::Refused;
+fn named(format: ContentFormat, bytes: &[u8]) -> FuzzOutcome {
+    let mut fate = FuzzOutcome::Refused;
     for types in Types::for_input(bytes) {
         for asked in ASKED {
             let _ = read(format, Scope::Within(asked), bytes, types);
@@ -98,7 +98,7 @@ fn named(format: ContentFormat, bytes: &[u8]) -> Fate {
         let Ok(samples) = read(format, Scope::All, bytes, types) else {
             continue;
         };
-        fate = Fate::Read;
+        fate = FuzzOutcome::Read;
         let values = newest(&samples);
         let written = encode_all(format, &values).expect("what was read can be written");
         let again = read(format, Scope::All, &written, types);
@@ -110,13 +110,13 @@ fn named(format: ContentFormat, bytes: &[u8]) -> Fate {
 }
 
 /// A list of paths is written as it was read.
-fn paths(format: ContentFormat, bytes: &[u8]) -> Fate {
+fn paths(format: ContentFormat, bytes: &[u8]) -> FuzzOutcome {
     let read = decode_paths(format, bytes);
     if let Ok(paths) = &read {
         let written = encode_paths(format, paths).expect("what was read can be written");
         assert_eq!(decode_paths(format, &written).as_ref(), Ok(paths));
     }
-    Fate::of(&read)
+    FuzzOutcome::of(&read)
 }
 
 fn read(

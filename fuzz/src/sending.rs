@@ -3,11 +3,13 @@
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
 use protocol::coap::exchange::Transmission;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
-use protocol::coap::transfer::{Expiry, Fresh, Receipt, Transfer, TransferRules};
+use protocol::coap::transfer::{
+    FreshIds, Transfer, TransferReception, TransferRules, TransferTimeout,
+};
 
-use crate::Fate;
+use crate::FuzzOutcome;
 use crate::script::Script;
 
 const ANSWER_BYTES_MAX: usize = 512;
@@ -17,18 +19,22 @@ const SILENCE_MS_MAX: i64 = IDLE_MS + 2 * 93_000;
 
 /// Whatever a device answers and when, each datagram is a block of the request or asks for one of
 /// the answer, the answer stays within its limit, and silence ends everything.
-pub(crate) fn blocks_sent(bytes: &[u8]) -> Fate {
+pub(crate) fn blocks_sent(bytes: &[u8]) -> FuzzOutcome {
     let mut script = Script::new(bytes);
-    let mut talk = Talk::begin(&mut script);
+    let mut talk = Conversation::begin(&mut script);
     while !script.is_over() && talk.is_on {
         talk.step(&mut script);
     }
     let is_far = talk.transfer.is_under_way();
     talk.fall_silent();
-    if is_far { Fate::Read } else { Fate::Refused }
+    if is_far {
+        FuzzOutcome::Read
+    } else {
+        FuzzOutcome::Refused
+    }
 }
 
-struct Talk {
+struct Conversation {
     transfer: Transfer,
     rules: TransferRules<'static>,
     body: Vec<u8>,
@@ -37,8 +43,8 @@ struct Talk {
     is_on: bool,
 }
 
-impl Talk {
-    fn begin(script: &mut Script<'_>) -> Talk {
+impl Conversation {
+    fn begin(script: &mut Script<'_>) -> Conversation {
         let block = match script.byte() & 3 {
             0 => BlockSize::MIN,
             1 => BlockSize::of_bytes(64).expect("a size of blocks"),
@@ -55,8 +61,8 @@ impl Talk {
         let length = usize::from(script.byte()) * usize::from(script.byte() & 7);
         let body: Vec<u8> = (0..=u8::MAX).cycle().take(length).collect();
         let kind = match script.byte() & 3 {
-            0 => Kind::NonConfirmable,
-            _ => Kind::Confirmable,
+            0 => MessageKind::NonConfirmable,
+            _ => MessageKind::Confirmable,
         };
         let request = Message::request(kind, code, MessageId(1), Token::from_u64(1))
             .with_uri_path(["3", "0"])
@@ -66,7 +72,7 @@ impl Talk {
             1 => request.with_block2(Block::from_value(script.number())),
             _ => request,
         };
-        Talk {
+        Conversation {
             transfer: Transfer::begin(0, &rules, request, 0),
             rules,
             body,
@@ -91,7 +97,7 @@ impl Talk {
             2 => self.hear(&Message::acknowledgement(self.transfer.message_id())),
             3 => {
                 let mut response = self.response(script);
-                response.kind = Kind::Confirmable;
+                response.kind = MessageKind::Confirmable;
                 response.message_id = MessageId(script.byte().into());
                 self.hear(&response);
             }
@@ -142,29 +148,31 @@ impl Talk {
 
     fn hear(&mut self, message: &Message) {
         match self.transfer.handle(self.now_ms, &self.rules, message) {
-            Receipt::NotMine | Receipt::Acknowledged => {}
-            Receipt::Proceeds { .. } => self.proceed(),
-            Receipt::Answered { whole, .. } => {
+            TransferReception::NotMine | TransferReception::Acknowledged => {}
+            TransferReception::Proceeds { .. } => self.proceed(),
+            TransferReception::Answered { whole, .. } => {
                 let length = whole.map_or(0, |whole| whole.payload.len());
                 assert!(length <= ANSWER_BYTES_MAX);
                 self.end();
             }
-            Receipt::Reset | Receipt::Unusable { .. } | Receipt::Broken { .. } => self.end(),
+            TransferReception::Reset
+            | TransferReception::Unusable { .. }
+            | TransferReception::Broken { .. } => self.end(),
         }
     }
 
     fn wake_up(&mut self) {
         match self.transfer.handle_timeout(self.now_ms) {
-            Expiry::NotYet | Expiry::Retransmit => {}
-            Expiry::Again => self.proceed(),
-            Expiry::GaveUp(_) => self.end(),
+            TransferTimeout::NotYet | TransferTimeout::Retransmit => {}
+            TransferTimeout::Again => self.proceed(),
+            TransferTimeout::GaveUp(_) => self.end(),
         }
     }
 
     fn proceed(&mut self) {
         assert!(self.transfer.is_under_way());
         self.messages = self.messages.wrapping_add(1);
-        let fresh = Fresh {
+        let fresh = FreshIds {
             message_id: MessageId(self.messages),
             token: Token::from_u64(self.messages.into()),
             jitter: u32::from(self.messages) << 16,
@@ -175,7 +183,7 @@ impl Talk {
         self.check_sent(fresh);
     }
 
-    fn check_sent(&self, fresh: Fresh) {
+    fn check_sent(&self, fresh: FreshIds) {
         let sent = self.sent();
         assert_eq!(sent.token, fresh.token);
         if let Some(block) = sent.block1() {
@@ -198,7 +206,10 @@ impl Talk {
     fn end(&mut self) {
         self.is_on = false;
         assert_eq!(self.transfer.next_timeout(), i64::MAX);
-        assert_eq!(self.transfer.handle_timeout(i64::MAX), Expiry::NotYet);
+        assert_eq!(
+            self.transfer.handle_timeout(i64::MAX),
+            TransferTimeout::NotYet
+        );
     }
 
     fn fall_silent(&mut self) {

@@ -1,13 +1,13 @@
 //! Which laws hold of bodies that come and go in blocks on the server's side? (RFC 7959)
 
-use protocol::coap::assembly::{Assembly, Gathered};
+use protocol::coap::assembly::{Assembly, AssemblyOutcome};
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::serving;
 use protocol::coap::token::Token;
 
-use crate::Fate;
+use crate::FuzzOutcome;
 use crate::script::Script;
 
 const BYTES_MAX: usize = 1_024;
@@ -16,10 +16,10 @@ const SIZES: [u16; 4] = [16, 32, 128, 1_024];
 
 /// Whatever requests come, what is gathered stays within its limit, is whole once, and is what the
 /// blocks said; and a block that is given is a part of the body.
-pub(crate) fn blocks_taken(bytes: &[u8]) -> Fate {
+pub(crate) fn blocks_taken(bytes: &[u8]) -> FuzzOutcome {
     let mut script = Script::new(bytes);
     let mut assembly = Assembly::default();
-    let mut fate = Fate::Refused;
+    let mut fate = FuzzOutcome::Refused;
     let mut now_ms = 0;
     while !script.is_over() {
         now_ms += i64::from(script.byte() >> 4);
@@ -27,7 +27,7 @@ pub(crate) fn blocks_taken(bytes: &[u8]) -> Fate {
             continue;
         };
         if take(&mut assembly, now_ms, &request) == Took::More {
-            fate = Fate::Read;
+            fate = FuzzOutcome::Read;
         }
         give(usize::from(script.byte()) * 16, &request);
     }
@@ -71,7 +71,7 @@ fn next_request(script: &mut Script<'_>, gathered: usize) -> Option<Message> {
 fn take(assembly: &mut Assembly, now_ms: i64, request: &Message) -> Took {
     let before = assembly.bytes();
     match assembly.take(now_ms, request, BYTES_MAX) {
-        Gathered::Whole(whole) => {
+        AssemblyOutcome::Whole(whole) => {
             check_whole(&whole, request);
             let left = if request.block1().is_some() {
                 0
@@ -81,18 +81,20 @@ fn take(assembly: &mut Assembly, now_ms: i64, request: &Message) -> Took {
             assert_eq!(assembly.bytes(), left);
             Took::Nothing
         }
-        Gathered::Continue => {
+        AssemblyOutcome::Continue => {
             assert!(!assembly.is_empty());
             assert!((1..=BYTES_MAX).contains(&assembly.bytes()));
             assert_eq!(assembly.expires_at(IDLE_MS), now_ms + IDLE_MS);
             Took::More
         }
-        Gathered::Incomplete | Gathered::TooLarge { max: BYTES_MAX } | Gathered::Malformed => {
+        AssemblyOutcome::Incomplete
+        | AssemblyOutcome::TooLarge { max: BYTES_MAX }
+        | AssemblyOutcome::Malformed => {
             assert!(assembly.is_empty());
             assert_eq!(assembly.expires_at(IDLE_MS), i64::MAX);
             Took::Nothing
         }
-        Gathered::TooLarge { max } => panic!("{max} is another limit"),
+        AssemblyOutcome::TooLarge { max } => panic!("{max} is another limit"),
     }
 }
 
@@ -133,7 +135,12 @@ fn give(length: usize, request: &Message) {
 }
 
 fn post() -> Message {
-    Message::request(Kind::Confirmable, Code::POST, MessageId(1), Token::EMPTY)
+    Message::request(
+        MessageKind::Confirmable,
+        Code::POST,
+        MessageId(1),
+        Token::EMPTY,
+    )
 }
 
 fn size_of(choice: u8) -> BlockSize {

@@ -16,35 +16,35 @@ mod answers;
 mod blocks;
 mod composing;
 pub mod configuration;
+mod dedup;
 mod downlink;
 pub mod event;
-mod heard;
-mod observing;
+mod observations;
+pub mod operation_log;
 mod outcome;
-pub mod performed;
+mod payload_formats;
 pub mod plain;
+mod plain_uplink;
 mod registration;
 pub mod resource;
 mod resources;
 pub mod sending;
 mod session;
-mod speech;
-mod telling;
 mod uplink;
 
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 
 use self::configuration::{Configuration, Reachability};
-use self::event::{Event, Location, Output};
-use self::performed::{Log, Obeyed, Performed};
-use self::plain::Paths;
-use self::resource::{Answer, Consequence, LIFETIME};
+use self::event::{DeviceEvent, DeviceOutput, RegistrationLocation};
+use self::operation_log::{PerformedLog, PerformedOperation, PerformedRequest};
+use self::payload_formats::PayloadFormats;
+use self::plain::PlainPaths;
+use self::resource::{AnswerMode, Consequence, LIFETIME};
 use self::resources::Resources;
-use self::session::{Purpose, Radio, Registration, Session};
-use self::speech::Speech;
-use crate::chance::Chance;
+use self::session::{Radio, RegistrationPhase, RequestPurpose, Session};
+use crate::rng::Rng;
 
 /// How long after its answer a device reboots or goes away, when asked to: long enough for a lost
 /// answer to be asked for again.
@@ -58,47 +58,47 @@ const DISABLED_FOR_MS: i64 = 86_400_000;
 pub struct SimulatedDevice {
     configuration: Configuration,
     resources: Resources,
-    paths: Paths,
-    performed: Log<Performed>,
-    obeyed: Log<Obeyed>,
-    chance: Chance,
+    paths: PlainPaths,
+    performed: PerformedLog<PerformedOperation>,
+    plain_performed: PerformedLog<PerformedRequest>,
+    rng: Rng,
     session: Session,
 }
 
 impl SimulatedDevice {
     /// Makes a device that is switched off.
     pub fn new(mut configuration: Configuration, seed: u64) -> Self {
-        let speech = Speech::new(&configuration.formats);
+        let speech = PayloadFormats::new(&configuration.formats);
         let mut resources = Resources::new(std::mem::take(&mut configuration.resources), speech);
         resources.replace(LIFETIME, Value::Integer(configuration.lifetime_s.into()));
-        let paths = Paths::new(std::mem::take(&mut configuration.paths));
-        let mut chance = Chance::from_seed(seed);
-        let session = Session::new(chance.number_u16());
+        let paths = PlainPaths::new(std::mem::take(&mut configuration.paths));
+        let mut rng = Rng::from_seed(seed);
+        let session = Session::new(rng.number_u16());
         Self {
             configuration,
             resources,
             paths,
-            performed: Log::default(),
-            obeyed: Log::default(),
-            chance,
+            performed: PerformedLog::default(),
+            plain_performed: PerformedLog::default(),
+            rng,
             session,
         }
     }
 
     /// Switches the device on, or has one that is deregistered register again.
-    pub fn handle_start(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+    pub fn handle_start(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         match (self.session.radio, &self.session.registration) {
-            (Radio::Off, _) | (Radio::Awake, Registration::Resting { .. }) => {
+            (Radio::Off, _) | (Radio::Awake, RegistrationPhase::Resting { .. }) => {
                 self.session.radio = Radio::Awake;
                 self.begin_register(now_ms, out);
             }
-            (Radio::Asleep, Registration::Resting { .. }) => self.wake(now_ms, out),
+            (Radio::Asleep, RegistrationPhase::Resting { .. }) => self.wake(now_ms, out),
             (Radio::Asleep | Radio::Awake, _) => {}
         }
     }
 
     /// Takes a datagram of the server, which is lost if the radio is off.
-    pub fn handle_datagram(&mut self, now_ms: i64, bytes: &[u8], out: &mut Vec<Output>) {
+    pub fn handle_datagram(&mut self, now_ms: i64, bytes: &[u8], out: &mut Vec<DeviceOutput>) {
         if self.session.radio != Radio::Awake {
             return;
         }
@@ -107,14 +107,14 @@ impl SimulatedDevice {
             Ok(message) => self.handle_message(now_ms, bytes, &message, out),
             Err(malformed) => {
                 let reset = malformed.reset.map(Message::reset);
-                out.extend(reset.map(|reset| Output::Send(reset.encode())));
+                out.extend(reset.map(|reset| DeviceOutput::Send(reset.encode())));
             }
         }
         self.notify(now_ms, out);
     }
 
     /// Does what is due.
-    pub fn handle_timeout(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+    pub fn handle_timeout(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         if self.next_timeout().is_none_or(|next_ms| now_ms < next_ms) {
             return;
         }
@@ -128,7 +128,7 @@ impl SimulatedDevice {
         let transmission = &self.configuration.transmission;
         self.session
             .answers
-            .handle_timeout(now_ms, transmission, &mut self.chance, out);
+            .handle_timeout(now_ms, transmission, &mut self.rng, out);
         self.session.observations.handle_timeout(now_ms, out);
         self.take_consequence(now_ms, out);
         self.keep_contact(now_ms, out);
@@ -136,7 +136,7 @@ impl SimulatedDevice {
         if out
             .iter()
             .skip(told_before)
-            .any(|output| matches!(output, Output::Send(_)))
+            .any(|output| matches!(output, DeviceOutput::Send(_)))
         {
             self.session.quiet_since_ms = now_ms;
         }
@@ -150,7 +150,7 @@ impl SimulatedDevice {
 
     /// Has the device tell the server that it is there: an update, or a registration if it has
     /// none. Wakes it if need be.
-    pub fn update(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+    pub fn update(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         if self.session.radio == Radio::Asleep {
             self.awaken(now_ms, out);
         }
@@ -160,7 +160,7 @@ impl SimulatedDevice {
     }
 
     /// Wakes a device that sleeps, which then tells the server.
-    pub fn wake(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+    pub fn wake(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         if self.session.radio == Radio::Asleep {
             self.update(now_ms, out);
         }
@@ -168,36 +168,36 @@ impl SimulatedDevice {
 
     /// Switches the radio off until the next update is due. What the device was saying is left
     /// unsaid; nothing is forgotten.
-    pub fn sleep(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+    pub fn sleep(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         if self.session.radio != Radio::Awake {
             return;
         }
         if let Some(request) = self.session.request.take() {
             match request.purpose {
-                Purpose::Deregister { again_at_ms } => self.rest_until(again_at_ms),
-                Purpose::Register { .. } => self.rest_after_failure(now_ms),
-                Purpose::Data | Purpose::Send | Purpose::Update { .. } => {}
+                RequestPurpose::Deregister { again_at_ms } => self.rest_until(again_at_ms),
+                RequestPurpose::Register { .. } => self.rest_after_failure(now_ms),
+                RequestPurpose::Data | RequestPurpose::Send | RequestPurpose::Update { .. } => {}
             }
         }
-        self.session.answers = answers::Answers::default();
+        self.session.answers = answers::PendingAnswers::default();
         self.session.observations.hush();
         self.fall_asleep(now_ms, out);
     }
 
     /// Cuts the power: the device forgets all but its resources, and says nothing.
     pub fn power_off(&mut self) {
-        self.session = Session::new(self.chance.number_u16());
+        self.session = Session::new(self.rng.number_u16());
     }
 
     /// Cuts the power and switches the device on again, which then registers anew.
-    pub fn reboot(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+    pub fn reboot(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         self.power_off();
-        out.push(Output::Told(Event::Rebooted));
+        out.push(DeviceOutput::Report(DeviceEvent::Rebooted));
         self.handle_start(now_ms, out);
     }
 
     /// Has the device take its leave. It stays on, and silent until told to start or update.
-    pub fn deregister(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+    pub fn deregister(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         match self.session.radio {
             Radio::Off => return,
             Radio::Asleep => self.awaken(now_ms, out),
@@ -230,13 +230,13 @@ impl SimulatedDevice {
     }
 
     /// Has the device answer for a resource in another way, and returns how it did before.
-    pub fn answer_with(&mut self, path: Path, answer: Answer) -> Option<Answer> {
+    pub fn answer_with(&mut self, path: Path, answer: AnswerMode) -> Option<AnswerMode> {
         let resource = self.resources.find_mut(path)?;
         Some(std::mem::replace(&mut resource.answer, answer))
     }
 
     /// Has the device answer for a plain path in another way, and returns how it did before.
-    pub fn answer_plain_with(&mut self, path: &str, answer: Answer) -> Option<Answer> {
+    pub fn answer_plain_with(&mut self, path: &str, answer: AnswerMode) -> Option<AnswerMode> {
         let there = self.paths.find_mut(path)?;
         Some(std::mem::replace(&mut there.answer, answer))
     }
@@ -278,10 +278,10 @@ impl SimulatedDevice {
     }
 
     /// Returns where the server keeps the device's registration, as far as the device knows.
-    pub fn location(&self) -> Option<&Location> {
+    pub fn location(&self) -> Option<&RegistrationLocation> {
         match &self.session.registration {
-            Registration::Registered { location, .. } => Some(location),
-            Registration::Resting { .. } | Registration::Registering => None,
+            RegistrationPhase::Registered { location, .. } => Some(location),
+            RegistrationPhase::Resting { .. } | RegistrationPhase::Registering => None,
         }
     }
 
@@ -313,19 +313,19 @@ impl SimulatedDevice {
 
     /// Goes through the operations the device has carried out, the oldest first, as far as it
     /// remembers them.
-    pub fn performed(&self) -> impl DoubleEndedIterator<Item = &Performed> {
+    pub fn performed(&self) -> impl DoubleEndedIterator<Item = &PerformedOperation> {
         self.performed.iter()
     }
 
     /// Goes through the plain requests the device has carried out, the oldest first, as far as it
     /// remembers them.
-    pub fn obeyed(&self) -> impl DoubleEndedIterator<Item = &Obeyed> {
-        self.obeyed.iter()
+    pub fn plain_performed(&self) -> impl DoubleEndedIterator<Item = &PerformedRequest> {
+        self.plain_performed.iter()
     }
 
     /// Tells how many plain requests the device has carried out.
-    pub fn obeyed_count(&self) -> u64 {
-        self.obeyed.count()
+    pub fn plain_performed_count(&self) -> u64 {
+        self.plain_performed.count()
     }
 
     /// Tells how many operations the device has carried out.
@@ -338,7 +338,7 @@ impl SimulatedDevice {
         now_ms: i64,
         bytes: &[u8],
         message: &Message,
-        out: &mut Vec<Output>,
+        out: &mut Vec<DeviceOutput>,
     ) {
         if message.code.is_request() {
             self.handle_request(now_ms, bytes, message, out);
@@ -352,18 +352,18 @@ impl SimulatedDevice {
 
     /// Meets a Confirmable message that is no request: one that came before as it was met then, and
     /// one that means nothing to the device, such as a ping, with a Reset.
-    fn reject(&self, now_ms: i64, bytes: &[u8], message: &Message, out: &mut Vec<Output>) {
-        if message.kind != Kind::Confirmable {
+    fn reject(&self, now_ms: i64, bytes: &[u8], message: &Message, out: &mut Vec<DeviceOutput>) {
+        if message.kind != MessageKind::Confirmable {
             return;
         }
         let datagram = match self.session.heard.find(now_ms, message, bytes) {
             Some(reply) => reply.to_vec(),
             None => Message::reset(message.message_id).encode(),
         };
-        out.push(Output::Send(datagram));
+        out.push(DeviceOutput::Send(datagram));
     }
 
-    fn take_consequence(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+    fn take_consequence(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         let is_due = |&mut (due_at_ms, _): &mut (i64, Consequence)| due_at_ms <= now_ms;
         match self.session.consequence.take_if(is_due) {
             None | Some((_, Consequence::Nothing)) => {}
@@ -376,17 +376,17 @@ impl SimulatedDevice {
         }
     }
 
-    fn awaken(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+    fn awaken(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         self.session.radio = Radio::Awake;
         self.session.quiet_since_ms = now_ms;
-        out.push(Output::Told(Event::Awake));
+        out.push(DeviceOutput::Report(DeviceEvent::Awake));
     }
 
-    fn fall_asleep(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+    fn fall_asleep(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         self.session.radio = Radio::Asleep;
         let wakes_at_ms = self.next_timeout();
         let wakes_in_ms = wakes_at_ms.map(|wakes_at_ms| wakes_at_ms.saturating_sub(now_ms).max(0));
-        out.push(Output::Told(Event::Asleep { wakes_in_ms }));
+        out.push(DeviceOutput::Report(DeviceEvent::Asleep { wakes_in_ms }));
     }
 
     // News are due at once, and have been since before now.

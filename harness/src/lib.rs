@@ -5,16 +5,16 @@
 //! them simpler. Imports `protocol` alone: what a device knows
 //! about the service is what travels on the wire.
 
-pub mod chance;
 pub mod clock;
 pub mod device;
 pub mod load;
+pub mod rng;
 pub mod socket;
 
 /// Names a format of what a device sends.
 pub use protocol::coap::content::ContentFormat;
 /// Says whether a device wants to know that what it posts was taken.
-pub use protocol::coap::message::Kind;
+pub use protocol::coap::message::MessageKind;
 /// Names a resource of a device; whoever configures devices needs no door to `protocol`.
 pub use protocol::lwm2m::path::Path;
 /// What a device sends by itself, and when it measured that.

@@ -11,24 +11,24 @@
 //! A worker has its devices for good: a server knows a device by where it sends from. Drives any
 //! LwM2M server; what a device has said to this one is what it would say to every other.
 
-mod crowd;
+pub mod addressing;
+pub mod arrivals;
 mod datagram;
 mod deadlines;
+mod device_group;
 mod exchange;
 pub mod figures;
-pub mod identity;
-#[cfg(target_os = "linux")]
-mod line;
 #[cfg(not(target_os = "linux"))]
 #[path = "load/no_line.rs"]
 mod line;
+#[cfg(target_os = "linux")]
+mod load_socket;
 mod locations;
 mod outbox;
-pub mod pace;
 pub mod pool;
 pub mod tally;
 pub mod worker;
 
-pub use crowd::Conduct;
+pub use device_group::DeviceBehaviour;
 /// How patient devices are; whoever plans a load needs no door to `protocol`.
 pub use protocol::coap::exchange::Transmission;

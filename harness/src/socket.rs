@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::Kind;
+use protocol::coap::message::MessageKind;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::Sample;
 use protocol::lwm2m::value::Value;
@@ -16,10 +16,10 @@ use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use self::shell::{Order, Shell};
+use self::shell::{ShellCommand, SocketShell};
 use crate::device::SimulatedDevice;
 use crate::device::configuration::Configuration;
-use crate::device::event::{Event, Output};
+use crate::device::event::{DeviceEvent, DeviceOutput};
 use crate::device::sending::Unsent;
 
 /// How many events wait for a reader. At the bound the device goes on and the news is dropped:
@@ -31,7 +31,7 @@ const ORDERS_MAX: usize = 16;
 
 /// Says where a device is and how well it is heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct DeviceLink {
     /// The address the device sends from, such as 127.0.1.7:0.
     pub local: SocketAddr,
     /// The address of its server; what others send is not heard.
@@ -39,14 +39,14 @@ pub struct Link {
     /// Where its server takes bare bytes, if it does.
     pub bare: Option<SocketAddr>,
     /// What gets lost on the way.
-    pub loss: Loss,
+    pub loss: PacketLoss,
     /// Settles what the device leaves to chance, and what gets lost.
     pub seed: u64,
 }
 
 /// How many of a hundred datagrams get lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Loss {
+pub struct PacketLoss {
     /// Of those to the server.
     pub to_server_percent: u8,
     /// Of those to the device.
@@ -57,25 +57,25 @@ pub struct Loss {
 #[derive(Debug)]
 pub struct RunningDevice {
     address: SocketAddr,
-    orders: mpsc::Sender<Order>,
+    orders: mpsc::Sender<ShellCommand>,
     task: JoinHandle<SimulatedDevice>,
 }
 
 /// Tells that a device does not run any more: its socket broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the device has stopped")]
-pub struct Stopped;
+pub struct DeviceStopped;
 
 /// Binds a socket, switches a device on, and returns it with its news.
 pub async fn run(
     configuration: Configuration,
-    link: Link,
-) -> io::Result<(RunningDevice, mpsc::Receiver<Event>)> {
+    link: DeviceLink,
+) -> io::Result<(RunningDevice, mpsc::Receiver<DeviceEvent>)> {
     let socket = UdpSocket::bind(link.local).await?;
     let address = socket.local_addr()?;
     let (order_sender, orders) = mpsc::channel(ORDERS_MAX);
     let (events, event_receiver) = mpsc::channel(EVENTS_MAX);
-    let shell = Shell::new(configuration, link, socket, orders, events);
+    let shell = SocketShell::new(configuration, link, socket, orders, events);
     let task = tokio::spawn(shell.run());
     Ok((
         RunningDevice {
@@ -89,54 +89,54 @@ pub async fn run(
 
 impl RunningDevice {
     /// See [`SimulatedDevice::update`].
-    pub async fn update(&self) -> Result<(), Stopped> {
+    pub async fn update(&self) -> Result<(), DeviceStopped> {
         self.order(SimulatedDevice::update).await
     }
 
     /// See [`SimulatedDevice::wake`].
-    pub async fn wake(&self) -> Result<(), Stopped> {
+    pub async fn wake(&self) -> Result<(), DeviceStopped> {
         self.order(SimulatedDevice::wake).await
     }
 
     /// See [`SimulatedDevice::sleep`].
-    pub async fn sleep(&self) -> Result<(), Stopped> {
+    pub async fn sleep(&self) -> Result<(), DeviceStopped> {
         self.order(SimulatedDevice::sleep).await
     }
 
     /// See [`SimulatedDevice::reboot`].
-    pub async fn reboot(&self) -> Result<(), Stopped> {
+    pub async fn reboot(&self) -> Result<(), DeviceStopped> {
         self.order(SimulatedDevice::reboot).await
     }
 
     /// See [`SimulatedDevice::deregister`].
-    pub async fn deregister(&self) -> Result<(), Stopped> {
+    pub async fn deregister(&self) -> Result<(), DeviceStopped> {
         self.order(SimulatedDevice::deregister).await
     }
 
     /// See [`SimulatedDevice::press`].
-    pub async fn press(&self, path: Path) -> Result<Option<Value>, Stopped> {
+    pub async fn press(&self, path: Path) -> Result<Option<Value>, DeviceStopped> {
         self.with(move |device| device.press(path)).await
     }
 
     /// See [`SimulatedDevice::set`].
-    pub async fn set(&self, path: Path, value: Value) -> Result<Option<Value>, Stopped> {
+    pub async fn set(&self, path: Path, value: Value) -> Result<Option<Value>, DeviceStopped> {
         self.with(move |device| device.set(path, value)).await
     }
 
     /// See [`SimulatedDevice::tell`].
     pub async fn tell(
         &self,
-        kind: Kind,
+        kind: MessageKind,
         topic: &str,
         data: Vec<u8>,
-    ) -> Result<Result<(), Unsent>, Stopped> {
+    ) -> Result<Result<(), Unsent>, DeviceStopped> {
         let topic = topic.to_owned();
         self.order(move |device, now_ms, out| device.tell(now_ms, kind, (&topic, &data), out))
             .await
     }
 
     /// See [`SimulatedDevice::throw`].
-    pub async fn throw(&self, bytes: Vec<u8>) -> Result<Result<(), Unsent>, Stopped> {
+    pub async fn throw(&self, bytes: Vec<u8>) -> Result<Result<(), Unsent>, DeviceStopped> {
         self.order(move |device, now_ms, out| device.throw(now_ms, &bytes, out))
             .await
     }
@@ -146,7 +146,7 @@ impl RunningDevice {
         &self,
         format: ContentFormat,
         samples: Vec<Sample>,
-    ) -> Result<Result<(), Unsent>, Stopped> {
+    ) -> Result<Result<(), Unsent>, DeviceStopped> {
         self.order(move |device, now_ms, out| device.send(now_ms, format, &samples, out))
             .await
     }
@@ -155,7 +155,7 @@ impl RunningDevice {
     pub async fn with<T: Send + 'static>(
         &self,
         look: impl FnOnce(&mut SimulatedDevice) -> T + Send + 'static,
-    ) -> Result<T, Stopped> {
+    ) -> Result<T, DeviceStopped> {
         self.order(move |device, _, _| look(device)).await
     }
 
@@ -163,19 +163,19 @@ impl RunningDevice {
     /// does not notice.
     pub async fn move_to(&mut self, local: SocketAddr) -> io::Result<()> {
         let (moved, answer) = oneshot::channel();
-        let order = Order::MoveTo { local, moved };
+        let order = ShellCommand::MoveTo { local, moved };
         self.orders
             .send(order)
             .await
-            .map_err(|_| io::Error::other(Stopped))?;
+            .map_err(|_| io::Error::other(DeviceStopped))?;
         self.address = answer.await.map_err(io::Error::other)??;
         Ok(())
     }
 
     /// Cuts the device off where it stands, closes its socket, and returns it.
-    pub async fn stop(self) -> Result<SimulatedDevice, Stopped> {
+    pub async fn stop(self) -> Result<SimulatedDevice, DeviceStopped> {
         drop(self.orders);
-        self.task.await.map_err(|_| Stopped)
+        self.task.await.map_err(|_| DeviceStopped)
     }
 
     /// Returns the address the device sends from.
@@ -185,17 +185,17 @@ impl RunningDevice {
 
     async fn order<T: Send + 'static>(
         &self,
-        deed: impl FnOnce(&mut SimulatedDevice, i64, &mut Vec<Output>) -> T + Send + 'static,
-    ) -> Result<T, Stopped> {
+        deed: impl FnOnce(&mut SimulatedDevice, i64, &mut Vec<DeviceOutput>) -> T + Send + 'static,
+    ) -> Result<T, DeviceStopped> {
         let (sender, done) = oneshot::channel();
-        let deed = move |device: &mut SimulatedDevice, now_ms, out: &mut Vec<Output>| {
+        let deed = move |device: &mut SimulatedDevice, now_ms, out: &mut Vec<DeviceOutput>| {
             // Whoever gave the order may have left in the meantime.
             let _ = sender.send(deed(device, now_ms, out));
         };
         self.orders
-            .send(Order::Do(Box::new(deed)))
+            .send(ShellCommand::Do(Box::new(deed)))
             .await
-            .map_err(|_| Stopped)?;
-        done.await.map_err(|_| Stopped)
+            .map_err(|_| DeviceStopped)?;
+        done.await.map_err(|_| DeviceStopped)
     }
 }

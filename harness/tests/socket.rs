@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use harness::device::configuration::Configuration;
-use harness::device::event::{Event, Operation, Uplink};
-use harness::socket::{EVENTS_MAX, Link, Loss, RunningDevice, Stopped, run};
+use harness::device::event::{DeviceEvent, Operation, Uplink};
+use harness::socket::{DeviceLink, DeviceStopped, EVENTS_MAX, PacketLoss, RunningDevice, run};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::{Measured, Sample};
@@ -25,20 +25,20 @@ const TEMPERATURE: Path = Path::resource(3303, 0, 5700);
 #[tokio::test]
 async fn a_device_registers_from_its_own_address_and_answers_a_read() {
     let server = Server::start().await;
-    let (device, mut events) = server.device("127.0.1.7:0", Loss::default()).await;
+    let (device, mut events) = server.device("127.0.1.7:0", PacketLoss::default()).await;
     let (register, from) = server.hear().await;
     assert_eq!(from, device.address());
     assert_eq!(from.ip().to_string(), "127.0.1.7");
     server.say(&created(&register), from).await;
     let registered = next(&mut events).await;
-    let Event::Registered { location } = registered else {
+    let DeviceEvent::Registered { location } = registered else {
         panic!("{registered}");
     };
     assert_eq!(location.to_string(), "/rd/7");
 
     server.say(&read(1), from).await;
     let (response, _) = server.hear().await;
-    assert_eq!(response.kind, Kind::Acknowledgement);
+    assert_eq!(response.kind, MessageKind::Acknowledgement);
     assert_eq!(
         (response.code, response.token),
         (Code::CONTENT, read(1).token)
@@ -47,7 +47,7 @@ async fn a_device_registers_from_its_own_address_and_answers_a_read() {
     let (path, operation, code) = (TEMPERATURE, Operation::Read, Code::CONTENT);
     assert_eq!(
         next(&mut events).await,
-        Event::Answered {
+        DeviceEvent::Answered {
             path,
             operation,
             code
@@ -76,27 +76,33 @@ async fn orders_reach_a_running_device() {
     let (update, from) = server.hear().await;
     assert_eq!(update.uri_path().collect::<Vec<_>>(), ["rd", "7"]);
     server.say(&answer(&update, Code::CHANGED), from).await;
-    assert_eq!(next(&mut events).await, Event::Updated);
+    assert_eq!(next(&mut events).await, DeviceEvent::Updated);
 
     device.sleep().await.unwrap();
-    assert!(matches!(next(&mut events).await, Event::Asleep { .. }));
+    assert!(matches!(
+        next(&mut events).await,
+        DeviceEvent::Asleep { .. }
+    ));
     device.wake().await.unwrap();
-    assert_eq!(next(&mut events).await, Event::Awake);
+    assert_eq!(next(&mut events).await, DeviceEvent::Awake);
     let (update, from) = server.hear().await;
     server.say(&answer(&update, Code::CHANGED), from).await;
-    assert_eq!(next(&mut events).await, Event::Updated);
+    assert_eq!(next(&mut events).await, DeviceEvent::Updated);
 
     device.reboot().await.unwrap();
-    assert_eq!(next(&mut events).await, Event::Rebooted);
+    assert_eq!(next(&mut events).await, DeviceEvent::Rebooted);
     let (register, from) = server.hear().await;
     server.say(&created(&register), from).await;
-    assert!(matches!(next(&mut events).await, Event::Registered { .. }));
+    assert!(matches!(
+        next(&mut events).await,
+        DeviceEvent::Registered { .. }
+    ));
 
     device.deregister().await.unwrap();
     let (leave, from) = server.hear().await;
     assert_eq!(leave.code, Code::DELETE);
     server.say(&answer(&leave, Code::DELETED), from).await;
-    assert_eq!(next(&mut events).await, Event::Deregistered);
+    assert_eq!(next(&mut events).await, DeviceEvent::Deregistered);
 }
 
 #[tokio::test]
@@ -116,7 +122,7 @@ async fn a_running_device_sends_what_it_is_given() {
         br#"[{"n":"/3303/0/5700","t":-2.000,"v":30.5}]"#
     );
     server.say(&answer(&message, Code::CHANGED), from).await;
-    assert_eq!(next(&mut events).await, Event::Sent);
+    assert_eq!(next(&mut events).await, DeviceEvent::Sent);
 }
 
 #[tokio::test]
@@ -127,7 +133,10 @@ async fn a_value_that_is_set_is_told_to_whoever_observes_it() {
     server.say(&observe, device.address()).await;
     let (begun, _) = server.hear().await;
     assert_eq!(begun.observe(), Some(1));
-    assert!(matches!(next(&mut events).await, Event::Answered { .. }));
+    assert!(matches!(
+        next(&mut events).await,
+        DeviceEvent::Answered { .. }
+    ));
 
     let before = device.set(TEMPERATURE, Value::Float(22.25)).await;
     assert_eq!(before, Ok(Some(Value::Float(21.5))));
@@ -136,11 +145,14 @@ async fn a_value_that_is_set_is_told_to_whoever_observes_it() {
     assert_eq!(notification.token, observe.token);
     assert_eq!(notification.payload, b"22.25");
     let path = TEMPERATURE;
-    assert_eq!(next(&mut events).await, Event::Notified { path });
+    assert_eq!(next(&mut events).await, DeviceEvent::Notified { path });
 
     let reset = Message::reset(notification.message_id);
     server.say(&reset, from).await;
-    assert_eq!(next(&mut events).await, Event::ObservationEnded { path });
+    assert_eq!(
+        next(&mut events).await,
+        DeviceEvent::ObservationEnded { path }
+    );
 }
 
 #[tokio::test]
@@ -167,7 +179,7 @@ async fn a_device_that_moves_is_heard_from_its_new_address() {
 #[tokio::test]
 async fn a_lossy_network_delays_a_registration_and_does_not_prevent_it() {
     let server = Server::start().await;
-    let loss = Loss {
+    let loss = PacketLoss {
         to_server_percent: 50,
         to_device_percent: 50,
     };
@@ -176,10 +188,10 @@ async fn a_lossy_network_delays_a_registration_and_does_not_prevent_it() {
         tokio::select! {
             (register, from) = server.hear() => server.say(&created(&register), from).await,
             event = next(&mut events) => {
-                if matches!(event, Event::Registered { .. }) {
+                if matches!(event, DeviceEvent::Registered { .. }) {
                     break;
                 }
-                assert_eq!(event, Event::GaveUp(Uplink::Register));
+                assert_eq!(event, DeviceEvent::GaveUp(Uplink::Register));
             }
         }
     }
@@ -188,7 +200,7 @@ async fn a_lossy_network_delays_a_registration_and_does_not_prevent_it() {
 #[tokio::test]
 async fn what_gets_lost_on_the_way_to_the_device_is_asked_for_again() {
     let server = Server::start().await;
-    let loss = Loss {
+    let loss = PacketLoss {
         to_server_percent: 0,
         to_device_percent: 100,
     };
@@ -198,18 +210,24 @@ async fn what_gets_lost_on_the_way_to_the_device_is_asked_for_again() {
         server.say(&created(&first), device.address()).await;
         assert_eq!(server.hear().await.0, first);
     }
-    assert_eq!(next(&mut events).await, Event::GaveUp(Uplink::Register));
+    assert_eq!(
+        next(&mut events).await,
+        DeviceEvent::GaveUp(Uplink::Register)
+    );
 }
 
 #[tokio::test]
 async fn what_gets_lost_on_the_way_to_the_server_never_arrives() {
     let server = Server::start().await;
-    let loss = Loss {
+    let loss = PacketLoss {
         to_server_percent: 100,
         to_device_percent: 0,
     };
     let (_device, mut events) = server.run(hasty(), "127.0.1.17:0", loss).await;
-    assert_eq!(next(&mut events).await, Event::GaveUp(Uplink::Register));
+    assert_eq!(
+        next(&mut events).await,
+        DeviceEvent::GaveUp(Uplink::Register)
+    );
     server
         .socket
         .try_recv(&mut [0])
@@ -257,8 +275,8 @@ async fn a_device_that_failed_says_that_it_has_stopped() {
     let server = Server::start().await;
     let (device, _events) = server.registered("127.0.1.15:0").await;
     let looked = device.with(|_| panic!("a look that fails")).await;
-    assert_eq!(looked, Err::<(), _>(Stopped));
-    assert_eq!(device.update().await, Err(Stopped));
+    assert_eq!(looked, Err::<(), _>(DeviceStopped));
+    assert_eq!(device.update().await, Err(DeviceStopped));
     assert!(device.stop().await.is_err());
 }
 
@@ -273,15 +291,22 @@ impl Server {
         Self { socket }
     }
 
-    async fn device(&self, local: &str, loss: Loss) -> (RunningDevice, Receiver<Event>) {
+    async fn device(
+        &self,
+        local: &str,
+        loss: PacketLoss,
+    ) -> (RunningDevice, Receiver<DeviceEvent>) {
         self.run(Configuration::new("lamp"), local, loss).await
     }
 
-    async fn registered(&self, local: &str) -> (RunningDevice, Receiver<Event>) {
-        let (device, mut events) = self.device(local, Loss::default()).await;
+    async fn registered(&self, local: &str) -> (RunningDevice, Receiver<DeviceEvent>) {
+        let (device, mut events) = self.device(local, PacketLoss::default()).await;
         let (register, from) = self.hear().await;
         self.say(&created(&register), from).await;
-        assert!(matches!(next(&mut events).await, Event::Registered { .. }));
+        assert!(matches!(
+            next(&mut events).await,
+            DeviceEvent::Registered { .. }
+        ));
         (device, events)
     }
 
@@ -289,12 +314,12 @@ impl Server {
         &self,
         configuration: Configuration,
         local: &str,
-        loss: Loss,
-    ) -> (RunningDevice, Receiver<Event>) {
+        loss: PacketLoss,
+    ) -> (RunningDevice, Receiver<DeviceEvent>) {
         let (local, server) = (local.parse().unwrap(), self.socket.local_addr().unwrap());
         run(
             configuration,
-            Link {
+            DeviceLink {
                 local,
                 server,
                 bare: None,
@@ -326,7 +351,7 @@ fn hasty() -> Configuration {
     configuration
 }
 
-async fn next(events: &mut Receiver<Event>) -> Event {
+async fn next(events: &mut Receiver<DeviceEvent>) -> DeviceEvent {
     timeout(DEADLINE, events.recv())
         .await
         .expect("no news")
@@ -343,6 +368,6 @@ fn answer(request: &Message, code: Code) -> Message {
 
 fn read(id: u16) -> Message {
     let token = Token::new(&id.to_be_bytes()).unwrap();
-    Message::request(Kind::Confirmable, Code::GET, MessageId(id), token)
+    Message::request(MessageKind::Confirmable, Code::GET, MessageId(id), token)
         .with_uri_path(TEMPERATURE.segments().map(|segment| segment.to_string()))
 }

@@ -1,25 +1,28 @@
 //! Is a body taken from its blocks whole, once, and within its limit?
 
-use protocol::coap::assembly::{Assembly, Gathered};
+use protocol::coap::assembly::{Assembly, AssemblyOutcome};
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::option;
 use protocol::coap::token::Token;
 
 const BYTES_MAX: usize = 200;
-const TOO_LARGE: Gathered = Gathered::TooLarge { max: BYTES_MAX };
+const TOO_LARGE: AssemblyOutcome = AssemblyOutcome::TooLarge { max: BYTES_MAX };
 
 #[test]
 fn a_request_without_blocks_is_whole_and_leaves_what_was_gathered() {
     let mut assembly = gathering();
     let alone = post().with_payload(body(1_000));
-    assert_eq!(take(&mut assembly, &alone), Gathered::Whole(alone.clone()));
+    assert_eq!(
+        take(&mut assembly, &alone),
+        AssemblyOutcome::Whole(alone.clone())
+    );
     assert_eq!(assembly.bytes(), 64);
     assert_eq!(
         take(&mut assembly, &block(2, More::Yes)),
-        Gathered::Continue
+        AssemblyOutcome::Continue
     );
 }
 
@@ -27,10 +30,16 @@ fn a_request_without_blocks_is_whole_and_leaves_what_was_gathered() {
 fn a_body_of_one_block_is_whole_at_once() {
     let mut assembly = gathering();
     let only = block(0, More::No);
-    assert_eq!(take(&mut assembly, &only), Gathered::Whole(only.clone()));
+    assert_eq!(
+        take(&mut assembly, &only),
+        AssemblyOutcome::Whole(only.clone())
+    );
     assert!(assembly.is_empty());
     let empty = only.with_payload([]);
-    assert_eq!(take(&mut assembly, &empty), Gathered::Whole(empty.clone()));
+    assert_eq!(
+        take(&mut assembly, &empty),
+        AssemblyOutcome::Whole(empty.clone())
+    );
 }
 
 #[test]
@@ -38,13 +47,13 @@ fn blocks_in_sequence_make_the_body_under_the_last_ones_options() {
     let mut assembly = Assembly::default();
     for number in 0..3 {
         let block = block(number, More::Yes).with_size1(100);
-        assert_eq!(take(&mut assembly, &block), Gathered::Continue);
+        assert_eq!(take(&mut assembly, &block), AssemblyOutcome::Continue);
     }
     assert_eq!(assembly.bytes(), 96);
     let mut last = block(3, More::No).with_payload(&body(100)[96..]);
     last.message_id = MessageId(77);
     last.token = Token::from_u64(77);
-    let Gathered::Whole(whole) = take(&mut assembly, &last) else {
+    let AssemblyOutcome::Whole(whole) = take(&mut assembly, &last) else {
         panic!("the body is whole");
     };
     assert_eq!(whole, last.with_payload(body(100)));
@@ -56,17 +65,17 @@ fn an_empty_last_block_ends_a_body_of_whole_blocks() {
     let mut assembly = gathering();
     let last = block(2, More::No).with_payload([]);
     let whole = last.clone().with_payload(body(64));
-    assert_eq!(take(&mut assembly, &last), Gathered::Whole(whole));
+    assert_eq!(take(&mut assembly, &last), AssemblyOutcome::Whole(whole));
 }
 
 #[test]
 fn sizes_may_change_as_long_as_the_bytes_follow_each_other() {
     let mut assembly = gathering();
     let wide = sized(1, More::Yes, 64).with_payload(&body(128)[64..]);
-    assert_eq!(take(&mut assembly, &wide), Gathered::Continue);
+    assert_eq!(take(&mut assembly, &wide), AssemblyOutcome::Continue);
     let narrow = sized(8, More::No, 16).with_payload(&body(144)[128..]);
     let whole = narrow.clone().with_payload(body(144));
-    assert_eq!(take(&mut assembly, &narrow), Gathered::Whole(whole));
+    assert_eq!(take(&mut assembly, &narrow), AssemblyOutcome::Whole(whole));
 }
 
 #[test]
@@ -75,12 +84,12 @@ fn a_block_heard_again_is_taken_once() {
     let latest = block(1, More::Yes);
     let same_bytes_in_larger_blocks = sized(1, More::Yes, 16).with_payload(&body(32)[16..]);
     for again in [&latest, &latest, &same_bytes_in_larger_blocks] {
-        assert_eq!(take(&mut assembly, again), Gathered::Continue);
+        assert_eq!(take(&mut assembly, again), AssemblyOutcome::Continue);
         assert_eq!(assembly.bytes(), 64);
     }
     let last = block(2, More::No);
     let whole = last.clone().with_payload(body(96));
-    assert_eq!(take(&mut assembly, &last), Gathered::Whole(whole));
+    assert_eq!(take(&mut assembly, &last), AssemblyOutcome::Whole(whole));
 }
 
 #[test]
@@ -89,7 +98,7 @@ fn a_block_that_contradicts_the_one_before_is_incomplete() {
     let ended = block(1, More::No);
     for block in [other, ended] {
         let mut assembly = gathering();
-        assert_eq!(take(&mut assembly, &block), Gathered::Incomplete);
+        assert_eq!(take(&mut assembly, &block), AssemblyOutcome::Incomplete);
         assert!(assembly.is_empty());
     }
 }
@@ -98,13 +107,13 @@ fn a_block_that_contradicts_the_one_before_is_incomplete() {
 fn the_first_block_begins_anew() {
     let mut assembly = gathering();
     let first = block(0, More::Yes).with_payload(vec![9; 32]);
-    assert_eq!(take(&mut assembly, &first), Gathered::Continue);
+    assert_eq!(take(&mut assembly, &first), AssemblyOutcome::Continue);
     assert_eq!(assembly.bytes(), 32);
     let other = first.with_option(option::URI_QUERY, b"t=other");
-    assert_eq!(take(&mut assembly, &other), Gathered::Continue);
+    assert_eq!(take(&mut assembly, &other), AssemblyOutcome::Continue);
     assert_eq!(
         take(&mut assembly, &block(1, More::No)),
-        Gathered::Incomplete
+        AssemblyOutcome::Incomplete
     );
 }
 
@@ -113,12 +122,12 @@ fn a_first_block_that_comes_late_changes_nothing() {
     let mut assembly = gathering();
     assert_eq!(
         take(&mut assembly, &block(0, More::Yes)),
-        Gathered::Continue
+        AssemblyOutcome::Continue
     );
     assert_eq!(assembly.bytes(), 64);
     let last = block(2, More::No);
     let whole = last.clone().with_payload(body(96));
-    assert_eq!(take(&mut assembly, &last), Gathered::Whole(whole));
+    assert_eq!(take(&mut assembly, &last), AssemblyOutcome::Whole(whole));
 }
 
 #[test]
@@ -129,11 +138,11 @@ fn a_peer_that_begins_again_may_say_something_else_behind_the_same_beginning() {
         let mut assembly = gathering();
         assert_eq!(
             take(&mut assembly, &block(2, More::Yes)),
-            Gathered::Continue
+            AssemblyOutcome::Continue
         );
         assert_eq!(
             take(&mut assembly, &block(0, More::Yes)),
-            Gathered::Continue
+            AssemblyOutcome::Continue
         );
         assembly
     };
@@ -141,30 +150,33 @@ fn a_peer_that_begins_again_may_say_something_else_behind_the_same_beginning() {
     let whole = other(More::No).with_payload(replaced);
     assert_eq!(
         take(&mut assembly, &other(More::No)),
-        Gathered::Whole(whole)
+        AssemblyOutcome::Whole(whole)
     );
 
     let mut assembly = begun_again();
-    assert_eq!(take(&mut assembly, &other(More::Yes)), Gathered::Continue);
+    assert_eq!(
+        take(&mut assembly, &other(More::Yes)),
+        AssemblyOutcome::Continue
+    );
     assert_eq!(assembly.bytes(), 64);
     assert_eq!(
         take(&mut assembly, &block(3, More::No)),
-        Gathered::Incomplete
+        AssemblyOutcome::Incomplete
     );
 
     let mut assembly = begun_again();
     let shorter = block(1, More::No);
     let whole = shorter.clone().with_payload(body(64));
-    assert_eq!(take(&mut assembly, &shorter), Gathered::Whole(whole));
+    assert_eq!(take(&mut assembly, &shorter), AssemblyOutcome::Whole(whole));
 
     let mut assembly = begun_again();
     assert_eq!(
         take(&mut assembly, &block(1, More::Yes)),
-        Gathered::Continue
+        AssemblyOutcome::Continue
     );
     let other = block(2, More::No).with_payload(vec![9; 32]);
     let whole = other.clone().with_payload([body(64), vec![9; 32]].concat());
-    assert_eq!(take(&mut assembly, &other), Gathered::Whole(whole));
+    assert_eq!(take(&mut assembly, &other), AssemblyOutcome::Whole(whole));
 }
 
 #[test]
@@ -172,14 +184,14 @@ fn a_late_block_does_not_let_others_replace_what_is_known() {
     let mut assembly = gathering();
     assert_eq!(
         take(&mut assembly, &block(2, More::Yes)),
-        Gathered::Continue
+        AssemblyOutcome::Continue
     );
     assert_eq!(
         take(&mut assembly, &block(1, More::Yes)),
-        Gathered::Continue
+        AssemblyOutcome::Continue
     );
     let other = block(2, More::Yes).with_payload(vec![9; 32]);
-    assert_eq!(take(&mut assembly, &other), Gathered::Incomplete);
+    assert_eq!(take(&mut assembly, &other), AssemblyOutcome::Incomplete);
 }
 
 #[test]
@@ -188,14 +200,14 @@ fn a_missing_block_drops_what_was_gathered() {
         let mut assembly = gathering();
         assert_eq!(
             take(&mut assembly, &block(number, More::Yes)),
-            Gathered::Incomplete
+            AssemblyOutcome::Incomplete
         );
         assert!(assembly.is_empty());
     }
     let mut assembly = Assembly::default();
     assert_eq!(
         take(&mut assembly, &block(1, More::No)),
-        Gathered::Incomplete
+        AssemblyOutcome::Incomplete
     );
 }
 
@@ -216,7 +228,7 @@ fn blocks_of_another_request_do_not_join() {
         let mut assembly = gathering();
         assert_eq!(
             take(&mut assembly, &other),
-            Gathered::Incomplete,
+            AssemblyOutcome::Incomplete,
             "{other:?}"
         );
         assert!(assembly.is_empty());
@@ -235,7 +247,7 @@ fn options_that_are_not_about_the_body_may_differ() {
     for other in others {
         assert_eq!(
             take(&mut gathering(), &other),
-            Gathered::Continue,
+            AssemblyOutcome::Continue,
             "{other:?}"
         );
     }
@@ -247,7 +259,7 @@ fn a_body_over_the_limit_is_refused_as_soon_as_that_is_known() {
     let announced = block(0, More::Yes).with_size1(201);
     assert_eq!(take(&mut assembly, &announced), TOO_LARGE);
     let honest = block(0, More::Yes).with_size1(200);
-    assert_eq!(take(&mut assembly, &honest), Gathered::Continue);
+    assert_eq!(take(&mut assembly, &honest), AssemblyOutcome::Continue);
     let grown = block(1, More::Yes).with_size1(201);
     assert_eq!(take(&mut assembly, &grown), TOO_LARGE);
     assert!(assembly.is_empty());
@@ -256,7 +268,7 @@ fn a_body_over_the_limit_is_refused_as_soon_as_that_is_known() {
     for number in 0..6 {
         assert_eq!(
             take(&mut assembly, &block(number, More::Yes)),
-            Gathered::Continue
+            AssemblyOutcome::Continue
         );
     }
     let full = block(6, More::No).with_payload(&body(200)[192..]);
@@ -264,7 +276,7 @@ fn a_body_over_the_limit_is_refused_as_soon_as_that_is_known() {
     assert_eq!(take(&mut assembly, &block(6, More::Yes)), TOO_LARGE);
     assert!(assembly.is_empty());
     let whole = full.clone().with_payload(body(200));
-    assert_eq!(take(&mut second, &full), Gathered::Whole(whole));
+    assert_eq!(take(&mut second, &full), AssemblyOutcome::Whole(whole));
     let only = sized(0, More::No, 1_024).with_payload(body(201));
     assert_eq!(take(&mut second, &only), TOO_LARGE);
 }
@@ -284,7 +296,7 @@ fn a_block_that_contradicts_itself_drops_what_was_gathered() {
         let mut assembly = gathering();
         assert_eq!(
             take(&mut assembly, &block),
-            Gathered::Malformed,
+            AssemblyOutcome::Malformed,
             "{block:?}"
         );
         assert!(assembly.is_empty());
@@ -309,13 +321,13 @@ fn gathering() -> Assembly {
     for number in 0..2 {
         assert_eq!(
             take(&mut assembly, &block(number, More::Yes)),
-            Gathered::Continue
+            AssemblyOutcome::Continue
         );
     }
     assembly
 }
 
-fn take(assembly: &mut Assembly, request: &Message) -> Gathered {
+fn take(assembly: &mut Assembly, request: &Message) -> AssemblyOutcome {
     assembly.take(0, request, BYTES_MAX)
 }
 
@@ -331,9 +343,14 @@ fn sized(number: u32, more: More, bytes: u16) -> Message {
 }
 
 fn post() -> Message {
-    Message::request(Kind::Confirmable, Code::POST, MessageId(1), Token::EMPTY)
-        .with_uri_query(["t=topic"])
-        .with_option(option::REQUEST_TAG, b"1")
+    Message::request(
+        MessageKind::Confirmable,
+        Code::POST,
+        MessageId(1),
+        Token::EMPTY,
+    )
+    .with_uri_query(["t=topic"])
+    .with_option(option::REQUEST_TAG, b"1")
 }
 
 fn body(length: usize) -> Vec<u8> {

@@ -4,7 +4,7 @@ use proptest::prelude::{any, proptest};
 use proptest::prop_assert_eq;
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::option;
 use protocol::coap::token::Token;
 
@@ -98,5 +98,10 @@ proptest! {
 }
 
 fn message() -> Message {
-    Message::request(Kind::Confirmable, Code::PUT, MessageId(1), Token::EMPTY)
+    Message::request(
+        MessageKind::Confirmable,
+        Code::PUT,
+        MessageId(1),
+        Token::EMPTY,
+    )
 }

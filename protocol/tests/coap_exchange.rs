@@ -4,17 +4,19 @@ use proptest::prelude::{any, proptest};
 use proptest::prop_assert;
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;
-use protocol::coap::exchange::{Exchange, Expiry, GiveUp, Reception, Transmission};
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::exchange::{
+    Exchange, ExchangeReception, ExchangeTimeout, GiveUp, Transmission,
+};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::option;
 use protocol::coap::token::Token;
 
-const ANSWERED: Reception = Reception::Answered { acknowledge: None };
-const ANSWERED_APART: Reception = Reception::Answered {
+const ANSWERED: ExchangeReception = ExchangeReception::Answered { acknowledge: None };
+const ANSWERED_APART: ExchangeReception = ExchangeReception::Answered {
     acknowledge: Some(MessageId(900)),
 };
-const NOT_ACKNOWLEDGED: Expiry = Expiry::GaveUp(GiveUp::NotAcknowledged);
-const NOT_ANSWERED: Expiry = Expiry::GaveUp(GiveUp::NotAnswered);
+const NOT_ACKNOWLEDGED: ExchangeTimeout = ExchangeTimeout::GaveUp(GiveUp::NotAcknowledged);
+const NOT_ANSWERED: ExchangeTimeout = ExchangeTimeout::GaveUp(GiveUp::NotAnswered);
 
 #[test]
 fn an_unacknowledged_request_is_repeated_four_times_at_doubling_intervals() {
@@ -22,10 +24,10 @@ fn an_unacknowledged_request_is_repeated_four_times_at_doubling_intervals() {
     assert_eq!(
         schedule(&mut exchange),
         [
-            (2_000, Expiry::Retransmit),
-            (6_000, Expiry::Retransmit),
-            (14_000, Expiry::Retransmit),
-            (30_000, Expiry::Retransmit),
+            (2_000, ExchangeTimeout::Retransmit),
+            (6_000, ExchangeTimeout::Retransmit),
+            (14_000, ExchangeTimeout::Retransmit),
+            (30_000, ExchangeTimeout::Retransmit),
             (62_000, NOT_ACKNOWLEDGED),
         ]
     );
@@ -37,10 +39,10 @@ fn the_longest_jitter_stretches_every_interval_by_half() {
     assert_eq!(
         schedule(&mut exchange),
         [
-            (3_000, Expiry::Retransmit),
-            (9_000, Expiry::Retransmit),
-            (21_000, Expiry::Retransmit),
-            (45_000, Expiry::Retransmit),
+            (3_000, ExchangeTimeout::Retransmit),
+            (9_000, ExchangeTimeout::Retransmit),
+            (21_000, ExchangeTimeout::Retransmit),
+            (45_000, ExchangeTimeout::Retransmit),
             (93_000, NOT_ACKNOWLEDGED),
         ]
     );
@@ -71,9 +73,12 @@ fn an_acknowledged_request_waits_for_its_response_and_is_not_repeated() {
     let mut exchange = begin(0);
     assert_eq!(
         exchange.handle(1_500, &empty_ack()),
-        Reception::Acknowledged
+        ExchangeReception::Acknowledged
     );
-    assert_eq!(exchange.handle(9_000, &empty_ack()), Reception::NotMine);
+    assert_eq!(
+        exchange.handle(9_000, &empty_ack()),
+        ExchangeReception::NotMine
+    );
     assert_eq!(schedule(&mut exchange), [(94_500, NOT_ANSWERED)]);
 }
 
@@ -86,33 +91,36 @@ fn a_non_confirmable_request_is_sent_once() {
 #[test]
 fn an_early_wake_up_changes_nothing() {
     let mut exchange = begin(0);
-    assert_eq!(exchange.handle_timeout(1_999), Expiry::NotYet);
-    assert_eq!(exchange.handle_timeout(-1), Expiry::NotYet);
+    assert_eq!(exchange.handle_timeout(1_999), ExchangeTimeout::NotYet);
+    assert_eq!(exchange.handle_timeout(-1), ExchangeTimeout::NotYet);
     assert_eq!(exchange.next_timeout(), 2_000);
 }
 
 #[test]
 fn a_late_wake_up_repeats_the_request_once() {
     let mut exchange = begin(0);
-    assert_eq!(exchange.handle_timeout(20_000), Expiry::Retransmit);
-    assert_eq!(exchange.handle_timeout(20_000), Expiry::NotYet);
+    assert_eq!(exchange.handle_timeout(20_000), ExchangeTimeout::Retransmit);
+    assert_eq!(exchange.handle_timeout(20_000), ExchangeTimeout::NotYet);
     assert_eq!(exchange.next_timeout(), 24_000);
 }
 
 #[test]
 fn a_request_is_never_repeated_after_the_device_may_have_forgotten_it() {
     let mut exchange = begin(0);
-    assert_eq!(exchange.handle_timeout(2_000), Expiry::Retransmit);
-    assert_eq!(exchange.handle_timeout(300_000), Expiry::NotYet);
+    assert_eq!(exchange.handle_timeout(2_000), ExchangeTimeout::Retransmit);
+    assert_eq!(exchange.handle_timeout(300_000), ExchangeTimeout::NotYet);
     assert_eq!(schedule(&mut exchange), [(308_000, NOT_ACKNOWLEDGED)]);
 }
 
 #[test]
 fn the_last_repetition_may_come_late_by_one_timeout() {
-    for (wake_up_ms, expected) in [(46_999, Expiry::Retransmit), (47_001, Expiry::NotYet)] {
+    for (wake_up_ms, expected) in [
+        (46_999, ExchangeTimeout::Retransmit),
+        (47_001, ExchangeTimeout::NotYet),
+    ] {
         let mut exchange = begin(u32::MAX);
         for now_ms in [3_000, 9_000, 21_000] {
-            assert_eq!(exchange.handle_timeout(now_ms), Expiry::Retransmit);
+            assert_eq!(exchange.handle_timeout(now_ms), ExchangeTimeout::Retransmit);
         }
         assert_eq!(exchange.handle_timeout(wake_up_ms), expected);
         assert_eq!(exchange.next_timeout(), wake_up_ms + 48_000);
@@ -123,29 +131,32 @@ fn the_last_repetition_may_come_late_by_one_timeout() {
 fn an_exchange_that_is_over_hears_and_sends_nothing() {
     let endings = [
         piggybacked(),
-        separate(Kind::Confirmable),
+        separate(MessageKind::Confirmable),
         Message::reset(MessageId(1)),
     ];
     for ending in endings {
         let mut exchange = begin(0);
-        assert_ne!(exchange.handle(100, &ending), Reception::NotMine);
-        assert_eq!(exchange.handle(101, &ending), Reception::NotMine);
+        assert_ne!(exchange.handle(100, &ending), ExchangeReception::NotMine);
+        assert_eq!(exchange.handle(101, &ending), ExchangeReception::NotMine);
         assert_eq!(exchange.next_timeout(), i64::MAX);
-        assert_eq!(exchange.handle_timeout(1_000_000), Expiry::NotYet);
-        assert_eq!(exchange.handle_timeout(i64::MAX), Expiry::NotYet);
+        assert_eq!(exchange.handle_timeout(1_000_000), ExchangeTimeout::NotYet);
+        assert_eq!(exchange.handle_timeout(i64::MAX), ExchangeTimeout::NotYet);
     }
     let mut given_up = begin(0);
     schedule(&mut given_up);
-    assert_eq!(given_up.handle(93_001, &piggybacked()), Reception::NotMine);
+    assert_eq!(
+        given_up.handle(93_001, &piggybacked()),
+        ExchangeReception::NotMine
+    );
 }
 
 #[test]
 fn responses_find_their_request() {
-    use Reception::{Acknowledged, NotMine};
+    use ExchangeReception::{Acknowledged, NotMine};
     let ack = empty_ack;
     let (con, non) = (
-        || separate(Kind::Confirmable),
-        || separate(Kind::NonConfirmable),
+        || separate(MessageKind::Confirmable),
+        || separate(MessageKind::NonConfirmable),
     );
 
     check("piggybacked", get(), &[(piggybacked(), ANSWERED)]);
@@ -177,14 +188,14 @@ fn responses_find_their_request() {
     check(
         "refused",
         get(),
-        &[(Message::reset(MessageId(1)), Reception::Reset)],
+        &[(Message::reset(MessageId(1)), ExchangeReception::Reset)],
     );
     check(
         "refused late",
         get(),
         &[
             (ack(), Acknowledged),
-            (Message::reset(MessageId(1)), Reception::Reset),
+            (Message::reset(MessageId(1)), ExchangeReception::Reset),
         ],
     );
     check("to a non", get_non(), &[(non(), ANSWERED)]);
@@ -192,7 +203,7 @@ fn responses_find_their_request() {
     check(
         "refused non",
         get_non(),
-        &[(Message::reset(MessageId(1)), Reception::Reset)],
+        &[(Message::reset(MessageId(1)), ExchangeReception::Reset)],
     );
     check(
         "error",
@@ -207,9 +218,9 @@ fn responses_find_their_request() {
 #[test]
 fn an_acknowledgement_counts_once() {
     let messages = [
-        (empty_ack(), Reception::Acknowledged),
-        (empty_ack(), Reception::NotMine),
-        (separate(Kind::Confirmable), ANSWERED_APART),
+        (empty_ack(), ExchangeReception::Acknowledged),
+        (empty_ack(), ExchangeReception::NotMine),
+        (separate(MessageKind::Confirmable), ANSWERED_APART),
     ];
     check("acknowledged twice", get(), &messages);
 }
@@ -221,26 +232,38 @@ fn messages_of_others_are_left_alone() {
         changed(piggybacked(), |it| it.token = other_token),
         changed(piggybacked(), |it| it.token = Token::EMPTY),
         changed(piggybacked(), |it| it.message_id = MessageId(2)),
-        changed(separate(Kind::Confirmable), |it| it.token = other_token),
-        changed(separate(Kind::NonConfirmable), |it| it.token = Token::EMPTY),
+        changed(separate(MessageKind::Confirmable), |it| {
+            it.token = other_token
+        }),
+        changed(separate(MessageKind::NonConfirmable), |it| {
+            it.token = Token::EMPTY
+        }),
         Message::acknowledgement(MessageId(2)),
         Message::reset(MessageId(2)),
         Message::ping(MessageId(1)),
         // The device's own request, under an id and token that happen to be ours.
-        Message::request(Kind::Confirmable, Code::POST, MessageId(1), token()),
-        Message::request(Kind::NonConfirmable, Code::POST, MessageId(1), token()),
+        Message::request(MessageKind::Confirmable, Code::POST, MessageId(1), token()),
+        Message::request(
+            MessageKind::NonConfirmable,
+            Code::POST,
+            MessageId(1),
+            token(),
+        ),
     ];
     for other in others {
         check(
             "not mine",
             get(),
-            &[(other, Reception::NotMine), (piggybacked(), ANSWERED)],
+            &[
+                (other, ExchangeReception::NotMine),
+                (piggybacked(), ANSWERED),
+            ],
         );
     }
-    let non = separate(Kind::NonConfirmable);
+    let non = separate(MessageKind::NonConfirmable);
     for acknowledgement in [empty_ack(), piggybacked()] {
         let heard = [
-            (acknowledgement, Reception::NotMine),
+            (acknowledgement, ExchangeReception::NotMine),
             (non.clone(), ANSWERED),
         ];
         check(
@@ -262,19 +285,22 @@ fn a_request_without_token_finds_its_response() {
     check(
         "separate",
         bare(get()),
-        &[(bare(separate(Kind::Confirmable)), ANSWERED_APART)],
+        &[(bare(separate(MessageKind::Confirmable)), ANSWERED_APART)],
     );
     check(
         "other",
         bare(get()),
-        &[(separate(Kind::Confirmable), Reception::NotMine)],
+        &[(
+            separate(MessageKind::Confirmable),
+            ExchangeReception::NotMine,
+        )],
     );
 }
 
 #[test]
 fn a_response_with_an_unknown_critical_option_is_unusable() {
     let strange = |message: Message| message.with_option(option::OSCORE, b"x");
-    let unusable = |reset| Reception::Unusable {
+    let unusable = |reset| ExchangeReception::Unusable {
         option: option::OSCORE,
         reset,
     };
@@ -287,12 +313,18 @@ fn a_response_with_an_unknown_critical_option_is_unusable() {
     check(
         "separate",
         get(),
-        &[(strange(separate(Kind::Confirmable)), unusable(Some(id)))],
+        &[(
+            strange(separate(MessageKind::Confirmable)),
+            unusable(Some(id)),
+        )],
     );
     check(
         "non",
         get(),
-        &[(strange(separate(Kind::NonConfirmable)), unusable(None))],
+        &[(
+            strange(separate(MessageKind::NonConfirmable)),
+            unusable(None),
+        )],
     );
     let elective = piggybacked()
         .with_option(option::ETAG, b"x")
@@ -308,14 +340,20 @@ fn a_response_with_an_unknown_critical_option_is_unusable() {
 fn only_a_response_without_observe_answers_the_end_of_an_observation() {
     let cancel = || get().with_observe(1);
     let notification = |kind| separate(kind).with_observe(12);
-    let non = (notification(Kind::NonConfirmable), Reception::NotMine);
-    let con = (notification(Kind::Confirmable), Reception::NotMine);
+    let non = (
+        notification(MessageKind::NonConfirmable),
+        ExchangeReception::NotMine,
+    );
+    let con = (
+        notification(MessageKind::Confirmable),
+        ExchangeReception::NotMine,
+    );
     check(
         "piggybacked",
         cancel(),
         &[non.clone(), con.clone(), (piggybacked(), ANSWERED)],
     );
-    let ack = (empty_ack(), Reception::Acknowledged);
+    let ack = (empty_ack(), ExchangeReception::Acknowledged);
     check(
         "separate",
         cancel(),
@@ -323,7 +361,7 @@ fn only_a_response_without_observe_answers_the_end_of_an_observation() {
             non.clone(),
             ack,
             con,
-            (separate(Kind::Confirmable), ANSWERED_APART),
+            (separate(MessageKind::Confirmable), ANSWERED_APART),
         ],
     );
     check("begin", get().with_observe(0), &[(non.0, ANSWERED)]);
@@ -361,7 +399,7 @@ proptest! {
 }
 
 /// Wakes the exchange exactly when it asks for it, until it is over.
-fn schedule(exchange: &mut Exchange) -> Vec<(i64, Expiry)> {
+fn schedule(exchange: &mut Exchange) -> Vec<(i64, ExchangeTimeout)> {
     let mut expiries = Vec::new();
     while exchange.next_timeout() < i64::MAX {
         let now_ms = exchange.next_timeout();
@@ -370,7 +408,7 @@ fn schedule(exchange: &mut Exchange) -> Vec<(i64, Expiry)> {
     expiries
 }
 
-fn check(case: &str, request: Message, heard: &[(Message, Reception)]) {
+fn check(case: &str, request: Message, heard: &[(Message, ExchangeReception)]) {
     let mut exchange = Exchange::begin(0, &Transmission::STANDARD, &request, 0);
     for (message, expected) in heard {
         assert_eq!(
@@ -390,12 +428,12 @@ fn token() -> Token {
 }
 
 fn get() -> Message {
-    let request = Message::request(Kind::Confirmable, Code::GET, MessageId(1), token());
+    let request = Message::request(MessageKind::Confirmable, Code::GET, MessageId(1), token());
     request.with_uri_path(["3", "0", "9"])
 }
 
 fn get_non() -> Message {
-    changed(get(), |it| it.kind = Kind::NonConfirmable)
+    changed(get(), |it| it.kind = MessageKind::NonConfirmable)
 }
 
 fn empty_ack() -> Message {
@@ -406,7 +444,7 @@ fn piggybacked() -> Message {
     Message::response_to(&get(), Code::CONTENT, MessageId(901)).with_payload("85")
 }
 
-fn separate(kind: Kind) -> Message {
+fn separate(kind: MessageKind) -> Message {
     Message::separate(kind, Code::CONTENT, MessageId(900), token()).with_payload("85")
 }
 

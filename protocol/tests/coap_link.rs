@@ -13,9 +13,9 @@ use proptest::prelude::{Strategy, any, proptest};
 use proptest::prop_assert_eq;
 use protocol::coap::code::Code;
 
-use crate::link::Weather;
-use crate::peer::{Manner, body};
-use crate::talk::{Outcome, Task, talk};
+use crate::link::LinkConditions;
+use crate::peer::{ResponseMode, body};
+use crate::talk::{TransferOutcome, TransferSpec, conversation};
 
 const SIZES: [u16; 7] = [16, 32, 64, 128, 256, 512, 1_024];
 const MEBIBYTE: usize = 1_048_576;
@@ -28,61 +28,61 @@ const USUAL_MS: i64 = 247_000;
 #[test]
 fn a_mebibyte_arrives_intact_in_blocks_of_every_size() {
     for (seed, block_bytes) in (1..).zip(SIZES) {
-        let task = Task {
+        let task = TransferSpec {
             block_bytes,
             to_peer: MEBIBYTE,
             from_peer: 0,
             idle_ms: PATIENT_MS,
-            manner: Manner::InAcknowledgements,
+            manner: ResponseMode::InAcknowledgements,
         };
-        check(&task, &weather(20), seed);
+        check(&task, &conditions(20), seed);
     }
 }
 
 #[test]
 fn a_mebibyte_is_fetched_intact_in_blocks_of_every_size() {
     for (seed, block_bytes) in (1..).zip(SIZES) {
-        let task = Task {
+        let task = TransferSpec {
             block_bytes,
             to_peer: 0,
             from_peer: MEBIBYTE,
             idle_ms: PATIENT_MS,
-            manner: Manner::InAcknowledgements,
+            manner: ResponseMode::InAcknowledgements,
         };
-        check(&task, &weather(20), seed);
+        check(&task, &conditions(20), seed);
     }
 }
 
 #[test]
 fn a_tenth_of_losses_does_not_outlast_the_usual_patience() {
     for (seed, (to_peer, from_peer)) in (1..).zip([(MEBIBYTE, 0), (0, MEBIBYTE)]) {
-        let task = Task {
+        let task = TransferSpec {
             block_bytes: 1_024,
             to_peer,
             from_peer,
             idle_ms: USUAL_MS,
-            manner: Manner::InAcknowledgements,
+            manner: ResponseMode::InAcknowledgements,
         };
-        check(&task, &weather(10), seed);
+        check(&task, &conditions(10), seed);
     }
 }
 
 #[test]
 fn a_link_that_is_cut_ends_the_transfer_when_it_is_idle() {
-    let task = Task {
+    let task = TransferSpec {
         block_bytes: 1_024,
         to_peer: MEBIBYTE,
         from_peer: 0,
         idle_ms: USUAL_MS,
-        manner: Manner::InAcknowledgements,
+        manner: ResponseMode::InAcknowledgements,
     };
     let cut_at_ms = 10_000;
-    let weather = Weather {
+    let conditions = LinkConditions {
         cut_at_ms,
-        ..weather(10)
+        ..conditions(10)
     };
-    let (outcome, peer) = talk(&task, &weather, 1);
-    let Outcome::GaveUp { at_ms, .. } = outcome else {
+    let (outcome, peer) = conversation(&task, &conditions, 1);
+    let TransferOutcome::GaveUp { at_ms, .. } = outcome else {
         panic!("nothing arrives after the cut: {outcome:?}");
     };
     assert!(
@@ -99,12 +99,12 @@ proptest! {
         loss_percent in 10..=30_u64,
         seed in any::<u64>(),
     ) {
-        let (outcome, peer) = talk(&task, &weather(loss_percent), seed);
+        let (outcome, peer) = conversation(&task, &conditions(loss_percent), seed);
         // A first message may be lost as often as it is sent: then nothing is under way.
-        if matches!(outcome, Outcome::GaveUp { is_under_way: false, .. }) {
+        if matches!(outcome, TransferOutcome::GaveUp { is_under_way: false, .. }) {
             return Ok(());
         }
-        let Outcome::Answered(answer) = outcome else {
+        let TransferOutcome::Answered(answer) = outcome else {
             panic!("the link is slow, not cut: {outcome:?}");
         };
         prop_assert_eq!(peer.received, expected(task.to_peer));
@@ -116,11 +116,12 @@ proptest! {
     }
 }
 
-fn tasks() -> impl Strategy<Value = Task> {
-    let manners = proptest::sample::select(&[Manner::InAcknowledgements, Manner::Apart][..]);
+fn tasks() -> impl Strategy<Value = TransferSpec> {
+    let manners =
+        proptest::sample::select(&[ResponseMode::InAcknowledgements, ResponseMode::Apart][..]);
     let sizes = proptest::sample::select(&SIZES[..]);
     (sizes, 0..5_000_usize, 0..5_000_usize, manners).prop_map(
-        |(block_bytes, to_peer, from_peer, manner)| Task {
+        |(block_bytes, to_peer, from_peer, manner)| TransferSpec {
             block_bytes,
             to_peer,
             from_peer,
@@ -130,11 +131,11 @@ fn tasks() -> impl Strategy<Value = Task> {
     )
 }
 
-fn check(task: &Task, weather: &Weather, seed: u64) {
-    let (outcome, peer) = talk(task, weather, seed);
+fn check(task: &TransferSpec, conditions: &LinkConditions, seed: u64) {
+    let (outcome, peer) = conversation(task, conditions, seed);
     let answer = match outcome {
-        Outcome::Answered(answer) => Some(answer),
-        Outcome::Failed | Outcome::GaveUp { .. } => None,
+        TransferOutcome::Answered(answer) => Some(answer),
+        TransferOutcome::Failed | TransferOutcome::GaveUp { .. } => None,
     };
     let answer = answer.expect("the link is slow, not cut");
     assert!(peer.received == expected(task.to_peer), "{task:?} {seed}");
@@ -154,8 +155,8 @@ fn expected(length: usize) -> Vec<Vec<u8>> {
     }
 }
 
-fn weather(percent: u64) -> Weather {
-    Weather {
+fn conditions(percent: u64) -> LinkConditions {
+    LinkConditions {
         loss_percent: percent,
         repeat_percent: percent,
         delay_percent: percent,

@@ -3,88 +3,97 @@
 use protocol::coap::block::{Block, BlockSize};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::malformed::{Fault, Malformed};
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::malformed::{MalformedMessage, MessageFault};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::option;
 use protocol::coap::token::Token;
 
 #[test]
 fn a_malformed_header_is_reset_only_when_confirmable() {
-    silence(b"", Fault::TooShort);
-    silence(b"\x40", Fault::TooShort);
-    silence(b"\x40\x01\x12", Fault::TooShort);
-    silence(b"\x00\x01\x12\x34", Fault::UnknownVersion(0));
-    silence(b"\x80\x01\x12\x34", Fault::UnknownVersion(2));
-    silence(b"\xC0\x01\x12\x34", Fault::UnknownVersion(3));
+    silence(b"", MessageFault::TooShort);
+    silence(b"\x40", MessageFault::TooShort);
+    silence(b"\x40\x01\x12", MessageFault::TooShort);
+    silence(b"\x00\x01\x12\x34", MessageFault::UnknownVersion(0));
+    silence(b"\x80\x01\x12\x34", MessageFault::UnknownVersion(2));
+    silence(b"\xC0\x01\x12\x34", MessageFault::UnknownVersion(3));
     // DTLS 1.2 handshake, which comes to a plain port when a device is set up wrongly.
     silence(
         b"\x16\xFE\xFD\x00\x00\x00\x00\x00\x00",
-        Fault::UnknownVersion(0),
+        MessageFault::UnknownVersion(0),
     );
 
-    reset(b"\x49\x01\x12\x34123456789", Fault::ReservedTokenLength(9));
+    reset(
+        b"\x49\x01\x12\x34123456789",
+        MessageFault::ReservedTokenLength(9),
+    );
     reset(
         b"\x4F\x01\x12\x34123456789abcdef",
-        Fault::ReservedTokenLength(15),
+        MessageFault::ReservedTokenLength(15),
     );
-    silence(b"\x59\x01\x12\x34123456789", Fault::ReservedTokenLength(9));
-    silence(b"\x69\x45\x12\x34123456789", Fault::ReservedTokenLength(9));
-    reset(b"\x42\x01\x12\x34a", Fault::TokenCutOff);
-    reset(b"\x48\x02\x12\x34", Fault::TokenCutOff);
-    silence(b"\x52\x01\x12\x34a", Fault::TokenCutOff);
+    silence(
+        b"\x59\x01\x12\x34123456789",
+        MessageFault::ReservedTokenLength(9),
+    );
+    silence(
+        b"\x69\x45\x12\x34123456789",
+        MessageFault::ReservedTokenLength(9),
+    );
+    reset(b"\x42\x01\x12\x34a", MessageFault::TokenCutOff);
+    reset(b"\x48\x02\x12\x34", MessageFault::TokenCutOff);
+    silence(b"\x52\x01\x12\x34a", MessageFault::TokenCutOff);
 
-    reset(b"\x40\x20\x12\x34", Fault::ReservedClass(1));
-    reset(b"\x40\xC1\x12\x34", Fault::ReservedClass(6));
-    reset(b"\x40\xFF\x12\x34", Fault::ReservedClass(7));
-    silence(b"\x50\xE0\x12\x34", Fault::ReservedClass(7));
-    silence(b"\x60\x3F\x12\x34", Fault::ReservedClass(1));
-    silence(b"\x70\xC0\x12\x34", Fault::ReservedClass(6));
+    reset(b"\x40\x20\x12\x34", MessageFault::ReservedClass(1));
+    reset(b"\x40\xC1\x12\x34", MessageFault::ReservedClass(6));
+    reset(b"\x40\xFF\x12\x34", MessageFault::ReservedClass(7));
+    silence(b"\x50\xE0\x12\x34", MessageFault::ReservedClass(7));
+    silence(b"\x60\x3F\x12\x34", MessageFault::ReservedClass(1));
+    silence(b"\x70\xC0\x12\x34", MessageFault::ReservedClass(6));
 }
 
 #[test]
 fn an_empty_message_with_content_is_reset_only_when_confirmable() {
-    reset(b"\x41\x00\x12\x34a", Fault::EmptyWithContent);
-    reset(b"\x41\x00\x12\x34", Fault::EmptyWithContent);
-    reset(b"\x40\x00\x12\x34\xB1a", Fault::EmptyWithContent);
-    reset(b"\x40\x00\x12\x34\xFFa", Fault::EmptyWithContent);
-    silence(b"\x60\x00\x12\x34\xFF", Fault::EmptyWithContent);
-    silence(b"\x71\x00\x12\x34a", Fault::EmptyWithContent);
-    silence(b"\x50\x00\x12\x34", Fault::EmptyNonConfirmable);
-    silence(b"\x60\x01\x12\x34", Fault::RequestInAcknowledgement);
-    silence(b"\x61\x1F\x12\x34a", Fault::RequestInAcknowledgement);
-    silence(b"\x70\x01\x12\x34", Fault::ResetNotEmpty);
-    silence(b"\x70\x45\x12\x34", Fault::ResetNotEmpty);
+    reset(b"\x41\x00\x12\x34a", MessageFault::EmptyWithContent);
+    reset(b"\x41\x00\x12\x34", MessageFault::EmptyWithContent);
+    reset(b"\x40\x00\x12\x34\xB1a", MessageFault::EmptyWithContent);
+    reset(b"\x40\x00\x12\x34\xFFa", MessageFault::EmptyWithContent);
+    silence(b"\x60\x00\x12\x34\xFF", MessageFault::EmptyWithContent);
+    silence(b"\x71\x00\x12\x34a", MessageFault::EmptyWithContent);
+    silence(b"\x50\x00\x12\x34", MessageFault::EmptyNonConfirmable);
+    silence(b"\x60\x01\x12\x34", MessageFault::RequestInAcknowledgement);
+    silence(b"\x61\x1F\x12\x34a", MessageFault::RequestInAcknowledgement);
+    silence(b"\x70\x01\x12\x34", MessageFault::ResetNotEmpty);
+    silence(b"\x70\x45\x12\x34", MessageFault::ResetNotEmpty);
 }
 
 #[test]
 fn malformed_options_are_reset_only_when_confirmable() {
-    reset(b"\x40\x01\x12\x34\xF0", Fault::OptionDelta);
-    reset(b"\x40\x01\x12\x34\xE0\xFF\xFF", Fault::OptionDelta);
+    reset(b"\x40\x01\x12\x34\xF0", MessageFault::OptionDelta);
+    reset(b"\x40\x01\x12\x34\xE0\xFF\xFF", MessageFault::OptionDelta);
     reset(
         b"\x40\x01\x12\x34\xE0\xFE\xF2\xE0\x00\x00",
-        Fault::OptionDelta,
+        MessageFault::OptionDelta,
     );
-    reset(b"\x40\x01\x12\x34\xBF", Fault::OptionLength);
-    reset(b"\x40\x01\x12\x34\xB2a", Fault::OptionLength);
-    reset(b"\x40\x01\x12\x34\xD0", Fault::OptionLength);
-    reset(b"\x40\x01\x12\x34\xE0\x00", Fault::OptionLength);
-    reset(b"\x40\x01\x12\x34\xBD", Fault::OptionLength);
-    reset(b"\x40\x01\x12\x34\xBD\x00a", Fault::OptionLength);
-    reset(b"\x40\x01\x12\x34\xBE\x00", Fault::OptionLength);
-    reset(b"\x40\x01\x12\x34\xBE\xFF\xFF", Fault::OptionLength);
-    silence(b"\x50\x01\x12\x34\xB2a", Fault::OptionLength);
-    silence(b"\x60\x45\x12\x34\xF0", Fault::OptionDelta);
+    reset(b"\x40\x01\x12\x34\xBF", MessageFault::OptionLength);
+    reset(b"\x40\x01\x12\x34\xB2a", MessageFault::OptionLength);
+    reset(b"\x40\x01\x12\x34\xD0", MessageFault::OptionLength);
+    reset(b"\x40\x01\x12\x34\xE0\x00", MessageFault::OptionLength);
+    reset(b"\x40\x01\x12\x34\xBD", MessageFault::OptionLength);
+    reset(b"\x40\x01\x12\x34\xBD\x00a", MessageFault::OptionLength);
+    reset(b"\x40\x01\x12\x34\xBE\x00", MessageFault::OptionLength);
+    reset(b"\x40\x01\x12\x34\xBE\xFF\xFF", MessageFault::OptionLength);
+    silence(b"\x50\x01\x12\x34\xB2a", MessageFault::OptionLength);
+    silence(b"\x60\x45\x12\x34\xF0", MessageFault::OptionDelta);
 }
 
 #[test]
 fn a_payload_marker_without_payload_is_reset_only_when_confirmable() {
-    reset(b"\x40\x02\x12\x34\xFF", Fault::PayloadMissing);
-    reset(b"\x40\x02\x12\x34\xB2rd\xFF", Fault::PayloadMissing);
+    reset(b"\x40\x02\x12\x34\xFF", MessageFault::PayloadMissing);
+    reset(b"\x40\x02\x12\x34\xB2rd\xFF", MessageFault::PayloadMissing);
     reset(
         b"\x42\x02\x12\x34ab\xD2\x00xy\xBD\x01aaaaaaaaaaaaaa\xFF",
-        Fault::PayloadMissing,
+        MessageFault::PayloadMissing,
     );
-    silence(b"\x60\x45\x12\x34\xC0\xFF", Fault::PayloadMissing);
+    silence(b"\x60\x45\x12\x34\xC0\xFF", MessageFault::PayloadMissing);
 }
 
 #[test]
@@ -232,7 +241,7 @@ fn a_supernumerary_option_is_treated_like_an_unrecognized_one() {
 #[test]
 fn what_is_built_is_what_is_read() {
     let built = Message::request(
-        Kind::Confirmable,
+        MessageKind::Confirmable,
         Code::FETCH,
         MessageId(7),
         Token::from_u64(9),
@@ -306,13 +315,20 @@ fn an_option_that_is_set_again_has_its_last_value() {
 #[test]
 fn a_response_travels_the_way_its_request_did() {
     let request = |kind| Message::request(kind, Code::GET, MessageId(5), Token::from_u64(1));
-    let piggybacked =
-        Message::response_to(&request(Kind::Confirmable), Code::CONTENT, MessageId(8));
-    assert_eq!(piggybacked.kind, Kind::Acknowledgement);
+    let piggybacked = Message::response_to(
+        &request(MessageKind::Confirmable),
+        Code::CONTENT,
+        MessageId(8),
+    );
+    assert_eq!(piggybacked.kind, MessageKind::Acknowledgement);
     assert_eq!(piggybacked.message_id, MessageId(5));
     assert_eq!(piggybacked.token, Token::from_u64(1));
-    let alone = Message::response_to(&request(Kind::NonConfirmable), Code::CONTENT, MessageId(8));
-    assert_eq!(alone.kind, Kind::NonConfirmable);
+    let alone = Message::response_to(
+        &request(MessageKind::NonConfirmable),
+        Code::CONTENT,
+        MessageId(8),
+    );
+    assert_eq!(alone.kind, MessageKind::NonConfirmable);
     assert_eq!(alone.message_id, MessageId(8));
     assert_eq!(alone.token, Token::from_u64(1));
 }
@@ -360,16 +376,16 @@ fn tokens_hold_up_to_eight_bytes() {
     assert_eq!(Token::from_u64(1).as_bytes(), [0, 0, 0, 0, 0, 0, 0, 1]);
 }
 
-fn reset(bytes: &[u8], reason: Fault) {
-    let expected = Malformed {
+fn reset(bytes: &[u8], reason: MessageFault) {
+    let expected = MalformedMessage {
         reason,
         reset: Some(MessageId(0x1234)),
     };
     assert_eq!(Message::decode(bytes), Err(expected), "{bytes:02x?}");
 }
 
-fn silence(bytes: &[u8], reason: Fault) {
-    let expected = Malformed {
+fn silence(bytes: &[u8], reason: MessageFault) {
+    let expected = MalformedMessage {
         reason,
         reset: None,
     };
@@ -377,7 +393,12 @@ fn silence(bytes: &[u8], reason: Fault) {
 }
 
 fn post() -> Message {
-    Message::request(Kind::Confirmable, Code::POST, MessageId(1), Token::EMPTY)
+    Message::request(
+        MessageKind::Confirmable,
+        Code::POST,
+        MessageId(1),
+        Token::EMPTY,
+    )
 }
 
 fn read_back(message: Message) -> Message {

@@ -9,7 +9,7 @@ mod reference;
 use proptest::prelude::proptest;
 use proptest::{prop_assert, prop_assert_eq};
 use protocol::coap::message::Message;
-use protocol::coap::message::malformed::Malformed;
+use protocol::coap::message::malformed::MalformedMessage;
 
 use given::{datagrams, messages};
 
@@ -29,7 +29,7 @@ proptest! {
                 let again = Message::decode(&written).expect("what we write is well-formed");
                 prop_assert_eq!(again.encode(), written);
             }
-            Err(Malformed { reason, reset }) => {
+            Err(MalformedMessage { reason, reset }) => {
                 let is_confirmable = bytes.len() >= 4 && bytes[0] >> 4 == 0b0100;
                 prop_assert_eq!(reset.is_some(), is_confirmable, "{}", reason);
             }

@@ -3,16 +3,16 @@
 use std::ops::Range;
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
-use protocol::coap::recent::{RECENT_MAX, Recent, Remembered};
+use protocol::coap::dedup::{DedupWindow, Duplicate, RECENT_MAX};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
-const CREATED: Remembered = Remembered::Answered(Code::CREATED);
+const CREATED: Duplicate = Duplicate::Answered(Code::CREATED);
 
 #[test]
 fn a_repeated_message_is_known_by_what_it_was_met_with() {
-    for what in [CREATED, Remembered::Acknowledged, Remembered::Rejected] {
-        let mut recent = Recent::default();
+    for what in [CREATED, Duplicate::Acknowledged, Duplicate::Rejected] {
+        let mut recent = DedupWindow::default();
         assert_eq!(recent.find(0, &register(1)), None);
         recent.remember(0, &register(1), what);
         assert_eq!(recent.find(0, &register(1)), Some(what));
@@ -23,11 +23,11 @@ fn a_repeated_message_is_known_by_what_it_was_met_with() {
 
 #[test]
 fn a_message_id_used_again_for_something_else_is_not_a_repetition() {
-    let mut recent = Recent::default();
+    let mut recent = DedupWindow::default();
     recent.remember(0, &register(1), CREATED);
     let others = [
         register(2),
-        changed(register(1), |it| it.kind = Kind::NonConfirmable),
+        changed(register(1), |it| it.kind = MessageKind::NonConfirmable),
         changed(register(1), |it| it.code = Code::PUT),
         changed(register(1), |it| it.token = Token::EMPTY),
         changed(register(1), |it| it.token = Token::from_u64(8)),
@@ -48,7 +48,7 @@ fn options_and_payload_are_told_apart() {
             .with_uri_query(options.iter().copied())
             .with_payload(payload)
     };
-    let mut recent = Recent::default();
+    let mut recent = DedupWindow::default();
     recent.remember(0, &split(&["ab", "c"], "d"), CREATED);
     for (options, payload) in [(&["a", "bc"][..], "d"), (&["abc"], "d"), (&["ab"], "cd")] {
         assert_eq!(
@@ -61,7 +61,7 @@ fn options_and_payload_are_told_apart() {
 
 #[test]
 fn a_confirmable_message_is_remembered_for_the_exchanges_lifetime() {
-    let mut recent = Recent::default();
+    let mut recent = DedupWindow::default();
     recent.remember(1_000, &register(1), CREATED);
     assert_eq!(recent.find(247_999, &register(1)), Some(CREATED));
     assert_eq!(recent.find(248_000, &register(1)), None);
@@ -69,19 +69,19 @@ fn a_confirmable_message_is_remembered_for_the_exchanges_lifetime() {
 
 #[test]
 fn a_non_confirmable_message_is_remembered_for_a_shorter_time() {
-    let send = changed(register(1), |it| it.kind = Kind::NonConfirmable);
-    let mut recent = Recent::default();
-    recent.remember(1_000, &send, Remembered::Answered(Code::CHANGED));
+    let send = changed(register(1), |it| it.kind = MessageKind::NonConfirmable);
+    let mut recent = DedupWindow::default();
+    recent.remember(1_000, &send, Duplicate::Answered(Code::CHANGED));
     assert_eq!(
         recent.find(145_999, &send),
-        Some(Remembered::Answered(Code::CHANGED))
+        Some(Duplicate::Answered(Code::CHANGED))
     );
     assert_eq!(recent.find(146_000, &send), None);
 }
 
 #[test]
 fn the_oldest_message_makes_room() {
-    let mut recent = Recent::default();
+    let mut recent = DedupWindow::default();
     remember_all(&mut recent, 0, 0..8);
     assert_eq!(known(&recent, 0, 0..8), [0, 1, 2, 3, 4, 5, 6, 7]);
     remember_all(&mut recent, 0, 8..10);
@@ -91,11 +91,11 @@ fn the_oldest_message_makes_room() {
 
 #[test]
 fn messages_past_their_time_make_room_first() {
-    let mut recent = Recent::default();
+    let mut recent = DedupWindow::default();
     remember_all(&mut recent, 200_000, 0..1);
-    let send = |id| changed(register(id), |it| it.kind = Kind::NonConfirmable);
+    let send = |id| changed(register(id), |it| it.kind = MessageKind::NonConfirmable);
     for id in 1..8 {
-        recent.remember(200_000, &send(id), Remembered::Acknowledged);
+        recent.remember(200_000, &send(id), Duplicate::Acknowledged);
     }
     remember_all(&mut recent, 400_000, 8..15);
     assert_eq!(
@@ -106,16 +106,16 @@ fn messages_past_their_time_make_room_first() {
 
 #[test]
 fn what_a_message_was_met_with_last_counts_and_takes_no_more_room() {
-    let mut recent = Recent::default();
+    let mut recent = DedupWindow::default();
     remember_all(&mut recent, 0, 0..8);
-    recent.remember(5, &register(3), Remembered::Rejected);
-    assert_eq!(recent.find(6, &register(3)), Some(Remembered::Rejected));
+    recent.remember(5, &register(3), Duplicate::Rejected);
+    assert_eq!(recent.find(6, &register(3)), Some(Duplicate::Rejected));
     assert_eq!(known(&recent, 6, 0..8).len(), 8);
 }
 
 #[test]
 fn a_peer_that_begins_anew_is_unknown() {
-    let mut recent = Recent::default();
+    let mut recent = DedupWindow::default();
     remember_all(&mut recent, 0, 0..8);
     recent.forget_all();
     assert!(known(&recent, 0, 0..8).is_empty());
@@ -123,7 +123,7 @@ fn a_peer_that_begins_anew_is_unknown() {
 
 #[test]
 fn a_message_is_remembered_no_longer_and_no_shorter_for_those_that_follow() {
-    let mut recent = Recent::default();
+    let mut recent = DedupWindow::default();
     recent.remember(1_000, &register(1), CREATED);
     recent.remember(1_001, &register(2), CREATED);
     recent.remember(200_000, &register(3), CREATED);
@@ -138,27 +138,32 @@ fn a_message_is_remembered_no_longer_and_no_shorter_for_those_that_follow() {
 
 #[test]
 fn a_peer_costs_thirteen_words_and_no_heap() {
-    assert_eq!(size_of::<Recent>(), 104);
-    assert!(!std::mem::needs_drop::<Recent>());
+    assert_eq!(size_of::<DedupWindow>(), 104);
+    assert!(!std::mem::needs_drop::<DedupWindow>());
 }
 
-fn remember_all(recent: &mut Recent, now_ms: i64, ids: Range<u16>) {
+fn remember_all(recent: &mut DedupWindow, now_ms: i64, ids: Range<u16>) {
     for id in ids {
         recent.remember(now_ms, &register(id), CREATED);
     }
 }
 
-fn known(recent: &Recent, now_ms: i64, ids: Range<u16>) -> Vec<u16> {
+fn known(recent: &DedupWindow, now_ms: i64, ids: Range<u16>) -> Vec<u16> {
     ids.filter(|id| recent.find(now_ms, &register(*id)).is_some())
         .collect()
 }
 
 fn register(message_id: u16) -> Message {
     let token = Token::from_u64(7);
-    Message::request(Kind::Confirmable, Code::POST, MessageId(message_id), token)
-        .with_uri_path(["rd"])
-        .with_uri_query(["ep=meter-1", "lt=300"])
-        .with_payload("</1>")
+    Message::request(
+        MessageKind::Confirmable,
+        Code::POST,
+        MessageId(message_id),
+        token,
+    )
+    .with_uri_path(["rd"])
+    .with_uri_query(["ep=meter-1", "lt=300"])
+    .with_payload("</1>")
 }
 
 fn changed(mut message: Message, change: impl FnOnce(&mut Message)) -> Message {

@@ -4,13 +4,13 @@
 #[path = "given/hex.rs"]
 mod hex;
 
-use protocol::coap::assembly::{Assembly, Gathered};
+use protocol::coap::assembly::{Assembly, AssemblyOutcome};
 use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
 use protocol::coap::exchange::Transmission;
 use protocol::coap::message::Message;
 use protocol::coap::option;
-use protocol::coap::transfer::{Fresh, Receipt, Transfer, TransferRules};
+use protocol::coap::transfer::{FreshIds, Transfer, TransferReception, TransferRules};
 
 use crate::hex::bytes_of;
 
@@ -28,11 +28,11 @@ fn a_recorded_write_is_sent_as_the_recorded_server_sent_it() {
             let receipt = transfer.handle(0, &rules, response);
             if let Some((next, _)) = write.get(place + 1) {
                 let acknowledge = None;
-                assert_eq!(receipt, Receipt::Proceeds { acknowledge });
+                assert_eq!(receipt, TransferReception::Proceeds { acknowledge });
                 transfer.proceed(0, &rules, fresh(next));
             } else {
                 let (acknowledge, whole) = (None, None);
-                assert_eq!(receipt, Receipt::Answered { acknowledge, whole });
+                assert_eq!(receipt, TransferReception::Answered { acknowledge, whole });
             }
         }
     }
@@ -45,14 +45,14 @@ fn a_recorded_write_is_taken_as_the_recorded_device_took_it() {
         for (request, response) in &write {
             let taken = assembly.take(0, request, 2_608);
             let code = match &taken {
-                Gathered::Continue => Code::CONTINUE,
-                Gathered::Whole(whole) => {
+                AssemblyOutcome::Continue => Code::CONTINUE,
+                AssemblyOutcome::Whole(whole) => {
                     assert_eq!(whole.payload, body_of(&write));
                     Code::CHANGED
                 }
-                Gathered::Incomplete | Gathered::TooLarge { .. } | Gathered::Malformed => {
-                    Code::BAD_REQUEST
-                }
+                AssemblyOutcome::Incomplete
+                | AssemblyOutcome::TooLarge { .. }
+                | AssemblyOutcome::Malformed => Code::BAD_REQUEST,
             };
             let block = request.block1().expect("all of a write is blocks");
             let ours = Message::response_to(request, code, request.message_id).with_block1(block);
@@ -111,8 +111,8 @@ fn whole_request(write: &Write) -> Message {
         .with_payload(body_of(write))
 }
 
-fn fresh(recorded: &Message) -> Fresh {
-    Fresh {
+fn fresh(recorded: &Message) -> FreshIds {
+    FreshIds {
         message_id: recorded.message_id,
         token: recorded.token,
         jitter: 0,

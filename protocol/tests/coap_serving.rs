@@ -2,7 +2,7 @@
 
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::serving::cut;
 use protocol::coap::token::Token;
 
@@ -113,7 +113,12 @@ fn cut_64(response: Message, request: &Message) -> Message {
 }
 
 fn get() -> Message {
-    Message::request(Kind::Confirmable, Code::GET, MessageId(1), Token::EMPTY)
+    Message::request(
+        MessageKind::Confirmable,
+        Code::GET,
+        MessageId(1),
+        Token::EMPTY,
+    )
 }
 
 fn content(length: usize) -> Message {

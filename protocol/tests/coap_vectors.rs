@@ -11,10 +11,10 @@ use std::path::Path;
 use protocol::coap::block::{Block, BlockSize};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::exchange::{Exchange, Reception, Transmission};
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::dedup::{DedupWindow, Duplicate};
+use protocol::coap::exchange::{Exchange, ExchangeReception, Transmission};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::option;
-use protocol::coap::recent::{Recent, Remembered};
 
 use crate::hex::bytes_of;
 
@@ -64,10 +64,10 @@ fn every_recorded_request_finds_its_answer() {
         }
         let mut exchange = Exchange::begin(0, &Transmission::STANDARD, &line.message, 0);
         let later = recorded().into_iter().skip(place + 1);
-        let heard: Vec<Reception> = later
+        let heard: Vec<ExchangeReception> = later
             .filter(|other| other.file == line.file && other.speaker != line.speaker)
             .map(|other| exchange.handle(1, &other.message))
-            .filter(|reception| *reception != Reception::NotMine)
+            .filter(|reception| *reception != ExchangeReception::NotMine)
             .collect();
         assert!(
             is_answer(&heard),
@@ -91,7 +91,7 @@ fn a_notification_does_not_answer_the_request_that_ends_it() {
         .expect("the conversation has a cancel");
     let notifications: Vec<&Line> = lines
         .iter()
-        .filter(|line| line.message.kind == Kind::NonConfirmable)
+        .filter(|line| line.message.kind == MessageKind::NonConfirmable)
         .filter(|line| line.message.token == cancel.message.token)
         .collect();
     assert_eq!(notifications.len(), 3);
@@ -100,7 +100,7 @@ fn a_notification_does_not_answer_the_request_that_ends_it() {
     for notification in notifications {
         assert_eq!(
             exchange.handle(1, &notification.message),
-            Reception::NotMine
+            ExchangeReception::NotMine
         );
     }
 }
@@ -108,7 +108,7 @@ fn a_notification_does_not_answer_the_request_that_ends_it() {
 #[test]
 fn no_recorded_message_is_taken_for_an_earlier_one() {
     for speaker in ["C", "S"] {
-        let mut recent = Recent::default();
+        let mut recent = DedupWindow::default();
         for line in recorded().iter().filter(|line| line.speaker == speaker) {
             assert_eq!(
                 recent.find(0, &line.message),
@@ -117,9 +117,9 @@ fn no_recorded_message_is_taken_for_an_earlier_one() {
                 line.summary,
                 line.file
             );
-            recent.remember(0, &line.message, Remembered::Acknowledged);
+            recent.remember(0, &line.message, Duplicate::Acknowledged);
             let repeated = Message::decode(&line.bytes).expect("it was read once");
-            assert_eq!(recent.find(1, &repeated), Some(Remembered::Acknowledged));
+            assert_eq!(recent.find(1, &repeated), Some(Duplicate::Acknowledged));
         }
     }
 }
@@ -203,13 +203,13 @@ impl Line {
     }
 }
 
-fn is_answer(heard: &[Reception]) -> bool {
+fn is_answer(heard: &[ExchangeReception]) -> bool {
     matches!(
         heard,
-        [Reception::Answered { acknowledge: None }]
+        [ExchangeReception::Answered { acknowledge: None }]
             | [
-                Reception::Acknowledged,
-                Reception::Answered {
+                ExchangeReception::Acknowledged,
+                ExchangeReception::Answered {
                     acknowledge: Some(_)
                 }
             ]
@@ -219,10 +219,10 @@ fn is_answer(heard: &[Reception]) -> bool {
 /// Says a message in the words of the summaries.
 fn describe(message: &Message) -> String {
     let kind = match message.kind {
-        Kind::Confirmable => "CON",
-        Kind::NonConfirmable => "NON",
-        Kind::Acknowledgement => "ACK",
-        Kind::Reset => "RST",
+        MessageKind::Confirmable => "CON",
+        MessageKind::NonConfirmable => "NON",
+        MessageKind::Acknowledgement => "ACK",
+        MessageKind::Reset => "RST",
     };
     let code = match message.code {
         Code::EMPTY => "empty".to_owned(),

@@ -5,7 +5,7 @@ use proptest::prelude::{any, prop_assert, proptest};
 use proptest::sample::Index;
 
 use protocol::lwm2m::model::definition::{
-    BYTES_MAX, Definition, Fault, Kind, RESOURCES_MAX, parse,
+    BYTES_MAX, Definition, DefinitionFault, DefinitionFaultKind, RESOURCES_MAX, parse,
 };
 use protocol::lwm2m::model::{self, Instances, Operations};
 use protocol::lwm2m::value::DataType;
@@ -20,7 +20,7 @@ const DOOR_LOCK: &str = include_str!("definitions/door_lock.xml");
 type Faulty = (
     &'static str,
     &'static str,
-    Kind,
+    DefinitionFaultKind,
     &'static str,
     (u32, u32),
     &'static str,
@@ -30,7 +30,7 @@ const FAULTY: &[Faulty] = &[
     (
         "<ObjectID>32770</ObjectID>",
         "",
-        Kind::Missing,
+        DefinitionFaultKind::Missing,
         "Object",
         (2, 3),
         "the element ObjectID is missing",
@@ -38,7 +38,7 @@ const FAULTY: &[Faulty] = &[
     (
         "<ObjectID>32770",
         "<ObjectID>65536",
-        Kind::Invalid,
+        DefinitionFaultKind::Invalid,
         "Object/ObjectID",
         (5, 5),
         "ObjectID is \"65536\", not a whole number from 0 to 65535",
@@ -46,7 +46,7 @@ const FAULTY: &[Faulty] = &[
     (
         "<ObjectID>32770",
         "<ObjectID>+7",
-        Kind::Invalid,
+        DefinitionFaultKind::Invalid,
         "Object/ObjectID",
         (5, 5),
         "not a whole number",
@@ -54,7 +54,7 @@ const FAULTY: &[Faulty] = &[
     (
         "<ObjectVersion>2.3",
         "<ObjectVersion>2",
-        Kind::Invalid,
+        DefinitionFaultKind::Invalid,
         "Object/ObjectVersion",
         (8, 5),
         "ObjectVersion is \"2\", not a version, such as 1.0",
@@ -62,7 +62,7 @@ const FAULTY: &[Faulty] = &[
     (
         "<Name>Türschloß",
         "<Name>   ",
-        Kind::Invalid,
+        DefinitionFaultKind::Invalid,
         "Object/Name",
         (3, 5),
         "Name is \"\", not a name",
@@ -70,7 +70,7 @@ const FAULTY: &[Faulty] = &[
     (
         "<MultipleInstances>Multiple</MultipleInstances>\n    <Mandatory>",
         "<MultipleInstances>many</MultipleInstances>\n    <Mandatory>",
-        Kind::Invalid,
+        DefinitionFaultKind::Invalid,
         "Object/MultipleInstances",
         (9, 5),
         "not Single or Multiple",
@@ -78,7 +78,7 @@ const FAULTY: &[Faulty] = &[
     (
         "<Description2/>",
         "<Colour>red</Colour>",
-        Kind::Unknown,
+        DefinitionFaultKind::Unknown,
         "Object",
         (133, 5),
         "there is no element \"Colour\" here",
@@ -86,7 +86,7 @@ const FAULTY: &[Faulty] = &[
     (
         "<Description2/>",
         "<Name>Again</Name>",
-        Kind::Repeated,
+        DefinitionFaultKind::Repeated,
         "Object/Name",
         (133, 5),
         "there twice",
@@ -94,7 +94,7 @@ const FAULTY: &[Faulty] = &[
     (
         "<Item ID=\"10\">",
         "<Item>",
-        Kind::Missing,
+        DefinitionFaultKind::Missing,
         "Item",
         (22, 7),
         "the attribute ID is missing",
@@ -102,7 +102,7 @@ const FAULTY: &[Faulty] = &[
     (
         "<Item ID=\"10\">",
         "<Item ID=\"ten\">",
-        Kind::Invalid,
+        DefinitionFaultKind::Invalid,
         "Item",
         (22, 7),
         "the attribute ID is \"ten\", not a whole number",
@@ -110,7 +110,7 @@ const FAULTY: &[Faulty] = &[
     (
         "<Item ID=\"10\">",
         "<Item ID=\"0\">",
-        Kind::Repeated,
+        DefinitionFaultKind::Repeated,
         "Item",
         (22, 7),
         "another resource has the ID 0",
@@ -118,7 +118,7 @@ const FAULTY: &[Faulty] = &[
     (
         "<Operations>W</Operations>",
         "<Operations>RWE</Operations>",
-        Kind::Invalid,
+        DefinitionFaultKind::Invalid,
         "Item[40]/Operations",
         (54, 9),
         "Operations is \"RWE\", not R, W, RW, E or nothing",
@@ -126,7 +126,7 @@ const FAULTY: &[Faulty] = &[
     (
         "<Type>Time</Type>",
         "<Type>Date</Type>",
-        Kind::Invalid,
+        DefinitionFaultKind::Invalid,
         "Item[60]/Type",
         (77, 9),
         "Type is \"Date\"",
@@ -134,7 +134,7 @@ const FAULTY: &[Faulty] = &[
     (
         "<Type>Time</Type>",
         "",
-        Kind::Missing,
+        DefinitionFaultKind::Missing,
         "Item[60]",
         (72, 7),
         "the element Type is missing",
@@ -142,7 +142,7 @@ const FAULTY: &[Faulty] = &[
     (
         "<Type>Time</Type>",
         "<Type><b>Time</b></Type>",
-        Kind::Invalid,
+        DefinitionFaultKind::Invalid,
         "Item[60]/Type",
         (77, 9),
         "holds elements",
@@ -150,7 +150,7 @@ const FAULTY: &[Faulty] = &[
     (
         "    </Resources>",
         "    <Thing/></Resources>",
-        Kind::Unknown,
+        DefinitionFaultKind::Unknown,
         "Resources",
         (132, 5),
         "only an Item stands here",
@@ -323,7 +323,7 @@ fn what_is_no_xml_is_told_where_it_ceases_to_be() {
         let [fault] = faults.as_slice() else {
             panic!("{xml}: {faults:?}");
         };
-        assert_eq!(fault.kind, Kind::NotXml, "{xml}: {fault}");
+        assert_eq!(fault.kind, DefinitionFaultKind::NotXml, "{xml}: {fault}");
         assert!(fault.why.contains(why), "{xml}: {fault}");
         assert_eq!(
             (fault.line, fault.column),
@@ -336,12 +336,18 @@ fn what_is_no_xml_is_told_where_it_ceases_to_be() {
 #[test]
 fn bytes_that_are_no_text_are_told_where_they_begin() {
     let fault = &parse(b"<LWM2M>\n <\xff").unwrap_err()[0];
-    assert_eq!((fault.kind, fault.line, fault.column), (Kind::NotXml, 2, 3));
+    assert_eq!(
+        (fault.kind, fault.line, fault.column),
+        (DefinitionFaultKind::NotXml, 2, 3)
+    );
     let wide: Vec<u8> = HEAT_METER
         .encode_utf16()
         .flat_map(u16::to_le_bytes)
         .collect();
-    assert_eq!(parse(&wide).unwrap_err()[0].kind, Kind::NotXml);
+    assert_eq!(
+        parse(&wide).unwrap_err()[0].kind,
+        DefinitionFaultKind::NotXml
+    );
 }
 
 #[test]
@@ -361,25 +367,37 @@ fn an_object_without_resources_is_refused() {
     let (_, after) = rest.split_once("</Resources>").unwrap();
     let empty = format!("{before}<Resources></Resources>{after}");
     let faults = refused(&empty);
-    assert_eq!((faults.len(), faults[0].kind), (1, Kind::Missing));
+    assert_eq!(
+        (faults.len(), faults[0].kind),
+        (1, DefinitionFaultKind::Missing)
+    );
 }
 
 #[test]
 fn what_a_definition_may_hold_has_bounds() {
     let named = |name: &str| xml_of(1, |_| name.to_owned());
     assert!(parse(named(&"n".repeat(255)).as_bytes()).is_ok());
-    assert_eq!(refused(&named(&"n".repeat(256)))[0].kind, Kind::Invalid);
+    assert_eq!(
+        refused(&named(&"n".repeat(256)))[0].kind,
+        DefinitionFaultKind::Invalid
+    );
 
     let many = |count| xml_of(count, |id| id.to_string());
     let most = read(&many(RESOURCES_MAX));
     assert_eq!(most.object().resources().len(), RESOURCES_MAX);
     assert_eq!(most.object().name_of(999), Some("999"));
     let faults = refused(&many(RESOURCES_MAX + 1));
-    assert_eq!((faults.len(), faults[0].kind), (1, Kind::TooMuch));
+    assert_eq!(
+        (faults.len(), faults[0].kind),
+        (1, DefinitionFaultKind::TooMuch)
+    );
 
     let long = xml_of(300, |id| format!("{id:0>255}"));
     let faults = refused(&long);
-    assert_eq!((faults.len(), faults[0].kind), (1, Kind::TooMuch));
+    assert_eq!(
+        (faults.len(), faults[0].kind),
+        (1, DefinitionFaultKind::TooMuch)
+    );
     assert!(faults[0].why.contains("all names and units together"));
 }
 
@@ -395,14 +413,18 @@ fn what_would_be_slow_to_read_is_refused_before() {
         "<".repeat(100_000),
         format!("<LWM2M>{}</LWM2M>", "<a/>".repeat(65_536)),
     ] {
-        assert_eq!(refused(&xml)[0].kind, Kind::TooMuch);
+        assert_eq!(refused(&xml)[0].kind, DefinitionFaultKind::TooMuch);
     }
     let deep = format!(
         "<LWM2M>{}{}</LWM2M>",
         "<a>".repeat(30_000),
         "</a>".repeat(30_000)
     );
-    assert!(refused(&deep).iter().any(|it| it.kind == Kind::Unknown));
+    assert!(
+        refused(&deep)
+            .iter()
+            .any(|it| it.kind == DefinitionFaultKind::Unknown)
+    );
 }
 
 #[test]
@@ -437,7 +459,9 @@ proptest! {
 }
 
 /// What was read holds together; what was not has at least one fault, each at a place.
-fn check(read: Result<Definition, Vec<Fault>>) -> Result<(), proptest::test_runner::TestCaseError> {
+fn check(
+    read: Result<Definition, Vec<DefinitionFault>>,
+) -> Result<(), proptest::test_runner::TestCaseError> {
     match read {
         Ok(definition) => {
             let object = definition.object();
@@ -477,6 +501,6 @@ fn read(xml: &str) -> Definition {
     parse(xml.as_bytes()).expect("it is a definition")
 }
 
-fn refused(xml: &str) -> Vec<Fault> {
+fn refused(xml: &str) -> Vec<DefinitionFault> {
     parse(xml.as_bytes()).expect_err("it is no definition")
 }

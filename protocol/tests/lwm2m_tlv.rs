@@ -86,7 +86,7 @@ fn no_vector_is_read_when_it_is_cut_off_inside_a_value() {
         let (_, cut) = bytes.split_last().expect("a vector has bytes");
         let type_of = |at: Path| values.get(&at).map(Value::data_type);
         let read = tlv::decode(path, cut, &type_of);
-        assert_eq!(read, Err(tlv::Malformed::CutOff), "{name}");
+        assert_eq!(read, Err(tlv::MalformedTlv::CutOff), "{name}");
     }
 }
 

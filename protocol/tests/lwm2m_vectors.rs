@@ -14,7 +14,7 @@ use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
 use protocol::lwm2m::links::ObjectLinks;
 use protocol::lwm2m::model;
-use protocol::lwm2m::operation::{self, Label};
+use protocol::lwm2m::operation::{self, ExchangeLabel};
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::{self, Reading, Undecodable};
 use protocol::lwm2m::registration::{Register, Update};
@@ -241,7 +241,7 @@ fn our_requests_are_byte_for_byte_those_of_a_real_server() {
         let Some(path) = path_of(&message) else {
             continue;
         };
-        let label = Label {
+        let label = ExchangeLabel {
             message_id: message.message_id,
             token: message.token,
         };
@@ -275,7 +275,7 @@ fn our_observations_are_byte_for_byte_those_of_a_real_server() {
         else {
             continue;
         };
-        let label = Label {
+        let label = ExchangeLabel {
             message_id: message.message_id,
             token: message.token,
         };

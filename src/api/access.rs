@@ -10,7 +10,7 @@ use engine::customer::{Scope, SecretDigest};
 use engine::ids::{ClientId, CustomerId};
 
 use super::Api;
-use super::error::Failure;
+use super::error::ApiError;
 use super::secret::same;
 use super::words::Word;
 
@@ -27,7 +27,7 @@ pub(super) enum Access {
 
 /// The API client of an authorised call.
 #[derive(Clone, Debug)]
-pub(super) struct Caller {
+pub(super) struct AuthenticatedCaller {
     /// The customer whose data the call uses.
     pub(super) customer: CustomerId,
     /// The API client.
@@ -39,7 +39,7 @@ pub(super) async fn authorise(
     api: &Api,
     access: Access,
     headers: &HeaderMap,
-) -> Result<Option<Caller>, Failure> {
+) -> Result<Option<AuthenticatedCaller>, ApiError> {
     match access {
         Access::Open => Ok(None),
         Access::Operator => {
@@ -48,7 +48,7 @@ pub(super) async fn authorise(
             if known {
                 Ok(None)
             } else {
-                Err(Failure::token_invalid())
+                Err(ApiError::token_invalid())
             }
         }
         Access::Customer(scope) => {
@@ -56,11 +56,11 @@ pub(super) async fn authorise(
             let found = api.store.token(digest).await?;
             let now = api.clock.now();
             let found = found.filter(|(token, _)| now < token.expires_at);
-            let (_, client) = found.ok_or_else(Failure::token_invalid)?;
+            let (_, client) = found.ok_or_else(ApiError::token_invalid)?;
             if !client.scopes.has(scope) {
-                return Err(Failure::scope_missing(scope.word()));
+                return Err(ApiError::scope_missing(scope.word()));
             }
-            Ok(Some(Caller {
+            Ok(Some(AuthenticatedCaller {
                 customer: client.customer,
                 client: client.id,
             }))
@@ -68,13 +68,13 @@ pub(super) async fn authorise(
     }
 }
 
-impl FromRequest for Caller {
-    type Error = Failure;
-    type Future = Ready<Result<Self, Failure>>;
+impl FromRequest for AuthenticatedCaller {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let caller = request.extensions().get::<Self>().cloned();
-        ready(caller.ok_or_else(|| Failure::internal("a route without a customer asked for one")))
+        ready(caller.ok_or_else(|| ApiError::internal("a route without a customer asked for one")))
     }
 }
 
@@ -87,9 +87,9 @@ pub(super) fn credentials<'a>(headers: &'a HeaderMap, scheme: &str) -> Option<&'
         .then(|| credentials.trim())
 }
 
-fn bearer(headers: &HeaderMap) -> Result<&str, Failure> {
+fn bearer(headers: &HeaderMap) -> Result<&str, ApiError> {
     let token = credentials(headers, "Bearer").filter(|token| !token.is_empty());
-    token.ok_or_else(Failure::token_missing)
+    token.ok_or_else(ApiError::token_missing)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ pub(super) mod described;
 
 use serde::Serialize;
 
-use engine::action::timeline::{Happened, Stage};
+use engine::action::timeline::{TimelineEntry, TimelineEvent};
 use engine::action::{Action, CoapRequest, Lwm2mRequest, Request, UdpRequest};
 use engine::delivery::body::ResultData;
 use engine::query::listed::{ListedAction, Omitted};
@@ -36,15 +36,15 @@ pub(super) struct ActionBody {
 
 /// An action request with its timeline.
 #[derive(Serialize)]
-pub(super) struct FollowedBody {
+pub(super) struct ActionWithTimelineBody {
     #[serde(flatten)]
     action: ActionBody,
-    timeline: Vec<HappenedBody>,
+    timeline: Vec<TimelineEntryBody>,
 }
 
 /// An event of the timeline.
 #[derive(Serialize)]
-struct HappenedBody {
+struct TimelineEntryBody {
     time: String,
     event: &'static str,
     /// The number of the attempt that started.
@@ -164,7 +164,7 @@ fn omitted_word(omitted: Omitted, action: &Action) -> &'static str {
     }
 }
 
-impl FollowedBody {
+impl ActionWithTimelineBody {
     /// The request with its timeline.
     pub(super) fn of(action: &Action) -> Self {
         Self {
@@ -173,22 +173,22 @@ impl FollowedBody {
                 .timeline
                 .as_slice()
                 .iter()
-                .map(HappenedBody::of)
+                .map(TimelineEntryBody::of)
                 .collect(),
         }
     }
 }
 
-impl HappenedBody {
-    fn of(happened: &Happened) -> Self {
+impl TimelineEntryBody {
+    fn of(happened: &TimelineEntry) -> Self {
         let (attempt, code) = match happened.what {
-            Stage::AttemptBegun(number) => (Some(number), None),
-            Stage::Answered(code) => (None, Some(code.digits())),
-            Stage::DatagramSent
-            | Stage::DatagramRepeated
-            | Stage::Acknowledged
-            | Stage::Rejected
-            | Stage::GaveUp => (None, None),
+            TimelineEvent::AttemptBegun(number) => (Some(number), None),
+            TimelineEvent::Answered(code) => (None, Some(code.digits())),
+            TimelineEvent::DatagramSent
+            | TimelineEvent::DatagramRepeated
+            | TimelineEvent::Acknowledged
+            | TimelineEvent::Rejected
+            | TimelineEvent::GaveUp => (None, None),
         };
         Self {
             time: happened.at.spaced().to_string(),
@@ -210,7 +210,7 @@ pub(super) const EVENT_WORDS: [&str; 7] = [
     "GAVE_UP",
 ];
 
-fn event_word(what: Stage) -> &'static str {
+fn event_word(what: TimelineEvent) -> &'static str {
     let [
         begun,
         sent,
@@ -221,13 +221,13 @@ fn event_word(what: Stage) -> &'static str {
         gave_up,
     ] = EVENT_WORDS;
     match what {
-        Stage::AttemptBegun(_) => begun,
-        Stage::DatagramSent => sent,
-        Stage::DatagramRepeated => repeated,
-        Stage::Acknowledged => acknowledged,
-        Stage::Answered(_) => answered,
-        Stage::Rejected => rejected,
-        Stage::GaveUp => gave_up,
+        TimelineEvent::AttemptBegun(_) => begun,
+        TimelineEvent::DatagramSent => sent,
+        TimelineEvent::DatagramRepeated => repeated,
+        TimelineEvent::Acknowledged => acknowledged,
+        TimelineEvent::Answered(_) => answered,
+        TimelineEvent::Rejected => rejected,
+        TimelineEvent::GaveUp => gave_up,
     }
 }
 

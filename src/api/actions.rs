@@ -1,8 +1,8 @@
 //! Which handlers get, list and cancel action requests (seed 4.4 to 4.7)? `creating` creates them.
 
-mod asked;
 pub(super) mod creating;
 pub(super) mod described;
+mod request_body;
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
@@ -13,13 +13,13 @@ use engine::ids::{ActionId, DeviceId, DeviceKey};
 use engine::query::{ActionFilter, ActionOrder, Statuses};
 
 use super::Api;
-use super::access::Caller;
-use super::action::{ActionBody, FollowedBody};
+use super::access::AuthenticatedCaller;
+use super::action::{ActionBody, ActionWithTimelineBody};
 use super::body::Query;
-use super::error::Failure;
+use super::error::ApiError;
 use super::fields::Fields;
 use super::page::{PageBody, wanted};
-use super::segment::At;
+use super::segment::PathSegment;
 use super::words::Word;
 
 /// A cancelled request.
@@ -31,47 +31,47 @@ struct CancelledBody {
 
 /// GET one.
 pub(super) async fn show(
-    caller: Caller,
-    At(request): At<ActionId>,
+    caller: AuthenticatedCaller,
+    PathSegment(request): PathSegment<ActionId>,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let action = owned(&api, &caller, request).await?;
-    Ok(HttpResponse::Ok().json(FollowedBody::of(&action)))
+    Ok(HttpResponse::Ok().json(ActionWithTimelineBody::of(&action)))
 }
 
 /// GET: lists the requests of the caller.
 pub(super) async fn list(
-    caller: Caller,
+    caller: AuthenticatedCaller,
     query: Query,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     listed(Statuses::all(), caller, query, &api).await
 }
 
 /// GET: lists the requests of the caller that are not final.
 pub(super) async fn active(
-    caller: Caller,
+    caller: AuthenticatedCaller,
     query: Query,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     listed(Statuses::pending(), caller, query, &api).await
 }
 
 /// GET: lists the requests of the caller that are final.
 pub(super) async fn archived(
-    caller: Caller,
+    caller: AuthenticatedCaller,
     query: Query,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     listed(Statuses::done(), caller, query, &api).await
 }
 
 /// DELETE one: cancels a scheduled request.
 pub(super) async fn cancel(
-    caller: Caller,
-    At(request): At<ActionId>,
+    caller: AuthenticatedCaller,
+    PathSegment(request): PathSegment<ActionId>,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let action = owned(&api, &caller, request).await?;
     let cancelled = api.devices.cancel(action.device, action.id).await??;
     Ok(HttpResponse::Ok().json(CancelledBody::of(cancelled)))
@@ -79,10 +79,10 @@ pub(super) async fn cancel(
 
 /// DELETE by device: cancels every scheduled request of a device.
 pub(super) async fn cancel_all(
-    caller: Caller,
-    At(device): At<DeviceId>,
+    caller: AuthenticatedCaller,
+    PathSegment(device): PathSegment<DeviceId>,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let device = DeviceKey::of(&caller.customer, &device);
     let cancelled = api.devices.cancel_all(device).await?;
     let body: Vec<_> = cancelled.into_iter().map(CancelledBody::of).collect();
@@ -90,18 +90,22 @@ pub(super) async fn cancel_all(
 }
 
 /// A request of the caller; for the requests of other customers the answer is 404.
-async fn owned(api: &Api, caller: &Caller, request: ActionId) -> Result<Action, Failure> {
+async fn owned(
+    api: &Api,
+    caller: &AuthenticatedCaller,
+    request: ActionId,
+) -> Result<Action, ApiError> {
     let action = api.store.action(request).await?;
     let action = action.filter(|action| action.customer == caller.customer);
-    action.ok_or_else(|| Failure::unknown("request"))
+    action.ok_or_else(|| ApiError::unknown("request"))
 }
 
 async fn listed(
     statuses: Statuses,
-    caller: Caller,
+    caller: AuthenticatedCaller,
     Query(mut fields): Query,
     api: &Api,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let wanted = wanted(&mut fields);
     let filter = filter(statuses, caller, fields)?;
     let page = api.store.actions(filter, wanted).await?;
@@ -112,7 +116,11 @@ async fn listed(
     )
 }
 
-fn filter(statuses: Statuses, caller: Caller, mut fields: Fields) -> Result<ActionFilter, Failure> {
+fn filter(
+    statuses: Statuses,
+    caller: AuthenticatedCaller,
+    mut fields: Fields,
+) -> Result<ActionFilter, ApiError> {
     let device = fields.optional("deviceId", DeviceId::parse);
     let protocol = fields.optional("protocol", Protocol::read);
     let status = fields.optional("status", Status::read);

@@ -9,7 +9,7 @@ use actix_web::error::PayloadError;
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use actix_web::{FromRequest, HttpRequest, web};
 
-use super::error::Failure;
+use super::error::ApiError;
 use super::fields::Fields;
 
 /// The longest time for a body to arrive: connections are not kept open for longer.
@@ -30,8 +30,8 @@ pub(super) struct Raw {
 }
 
 impl FromRequest for Raw {
-    type Error = Failure;
-    type Future = Pin<Box<dyn Future<Output = Result<Self, Failure>>>>;
+    type Error = ApiError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let media_type = media_type(request.headers());
@@ -48,15 +48,15 @@ impl FromRequest for Raw {
 }
 
 impl FromRequest for Json {
-    type Error = Failure;
-    type Future = Pin<Box<dyn Future<Output = Result<Self, Failure>>>>;
+    type Error = ApiError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let raw = Raw::from_request(request, payload);
         Box::pin(async move {
             let raw = raw.await?;
             if raw.media_type != "application/json" {
-                return Err(Failure::unsupported_media("application/json"));
+                return Err(ApiError::unsupported_media("application/json"));
             }
             Fields::of_json(&raw.bytes).map(Self)
         })
@@ -64,13 +64,13 @@ impl FromRequest for Json {
 }
 
 impl FromRequest for Query {
-    type Error = Failure;
-    type Future = Ready<Result<Self, Failure>>;
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let pairs = web::Query::<Vec<(String, String)>>::from_query(request.query_string());
         let fields = pairs.map(|pairs| Self(Fields::of_query(pairs.into_inner())));
-        ready(fields.map_err(|_| Failure::malformed("the query is not URL-encoded")))
+        ready(fields.map_err(|_| ApiError::malformed("the query is not URL-encoded")))
     }
 }
 
@@ -90,22 +90,22 @@ pub(super) fn essence(media_type: &str) -> String {
 }
 
 /// Refuses a body with a `Content-Encoding`.
-pub(super) fn expect_plain(headers: &HeaderMap) -> Result<(), Failure> {
+pub(super) fn expect_plain(headers: &HeaderMap) -> Result<(), ApiError> {
     if headers.contains_key(CONTENT_ENCODING) {
-        return Err(Failure::unsupported_encoding());
+        return Err(ApiError::unsupported_encoding());
     }
     Ok(())
 }
 
 /// The body did not arrive in time.
-pub(super) fn late() -> Failure {
-    Failure::malformed("the body was not received in time")
+pub(super) fn late() -> ApiError {
+    ApiError::malformed("the body was not received in time")
 }
 
 /// The body is incomplete or too large.
-pub(super) fn unread(error: &actix_web::Error) -> Failure {
+pub(super) fn unread(error: &actix_web::Error) -> ApiError {
     match error.as_error::<PayloadError>() {
-        Some(PayloadError::Overflow) => Failure::body_too_large(),
-        _ => Failure::malformed("the body is incomplete"),
+        Some(PayloadError::Overflow) => ApiError::body_too_large(),
+        _ => ApiError::malformed("the body is incomplete"),
     }
 }

@@ -13,7 +13,7 @@ use engine::ids::TraceId;
 
 use super::Api;
 use super::access::{Access, authorise};
-use super::error::Failure;
+use super::error::ApiError;
 use super::meters::UnderWay;
 
 /// The trace id of the call, by which the operator finds it in the log.
@@ -28,7 +28,7 @@ pub(super) struct Call {
 
 /// The access check of a route.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Door {
+pub(super) struct RouteGuard {
     /// Who may call the route.
     pub(super) access: Access,
     /// The path pattern of the route, for the metrics.
@@ -37,7 +37,7 @@ pub(super) struct Door {
 
 /// Serves a call.
 pub(super) async fn serve(
-    door: Door,
+    door: RouteGuard,
     request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
@@ -79,7 +79,7 @@ async fn answer(
     Ok(response)
 }
 
-async fn admit(api: &Api, access: Access, request: &ServiceRequest) -> Result<(), Failure> {
+async fn admit(api: &Api, access: Access, request: &ServiceRequest) -> Result<(), ApiError> {
     let Some(caller) = authorise(api, access, request.headers()).await? else {
         return Ok(());
     };
@@ -87,7 +87,7 @@ async fn admit(api: &Api, access: Access, request: &ServiceRequest) -> Result<()
         .take(&caller.customer, api.clock.now())
         .map_err(|wait| {
             tracing::debug!(customer = %caller.customer, "call refused by the rate limit");
-            Failure::too_many_calls(wait.s)
+            ApiError::too_many_calls(wait.s)
         })?;
     request.extensions_mut().insert(caller);
     Ok(())
@@ -98,9 +98,9 @@ fn in_one_shape(response: ServiceResponse<BoxBody>, trace: TraceId) -> ServiceRe
     let Some(error) = response.response().error() else {
         return response;
     };
-    let failure = match error.as_error::<Failure>() {
+    let failure = match error.as_error::<ApiError>() {
         Some(failure) => failure.clone(),
-        None => Failure::internal(error),
+        None => ApiError::internal(error),
     };
     if let Some(inner) = failure.inner() {
         tracing::error!(inner, "call failed");
@@ -110,11 +110,11 @@ fn in_one_shape(response: ServiceResponse<BoxBody>, trace: TraceId) -> ServiceRe
 }
 
 impl FromRequest for Call {
-    type Error = Failure;
-    type Future = Ready<Result<Self, Failure>>;
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let call = request.extensions().get::<Self>().copied();
-        ready(call.ok_or_else(|| Failure::internal("a handler was reached past the door")))
+        ready(call.ok_or_else(|| ApiError::internal("a handler was reached past the door")))
     }
 }

@@ -5,19 +5,19 @@ pub(super) mod described;
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
-use engine::customer::{Client, Scopes, SecretDigest};
-use engine::directory::Refusal;
-use engine::directory::customer::{NewClient, create_client, remove_client};
+use engine::customer::{ApiClient, Scopes, SecretDigest};
+use engine::directory::DirectoryRefusal;
+use engine::directory::customer::{NewApiClient, create_client, remove_client};
 use engine::ids::{ClientId, CustomerId};
 
 use super::Api;
 use super::body::Json;
-use super::error::Failure;
+use super::error::ApiError;
 use super::fields::label;
 use super::page::PageBody;
 use super::records::settle;
 use super::secret::draw;
-use super::segment::At;
+use super::segment::PathSegment;
 use super::words::{read_scopes, scope_words};
 
 /// The response to a creation: the only one with the secret.
@@ -40,15 +40,15 @@ struct ClientBody {
 
 /// POST: creates an API client with a new secret.
 pub(super) async fn create(
-    At(customer): At<CustomerId>,
+    PathSegment(customer): PathSegment<CustomerId>,
     Json(mut fields): Json,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let name = fields.required("name", label);
     let scopes = fields.texts("scopes", read_scopes).unwrap_or(Scopes::ALL);
     let name = fields.finish(name)?;
-    let client_secret = draw().map_err(Failure::internal)?;
-    let new = NewClient {
+    let client_secret = draw().map_err(ApiError::internal)?;
+    let new = NewApiClient {
         name,
         scopes,
         secret: SecretDigest::of(&client_secret),
@@ -73,11 +73,11 @@ pub(super) async fn create(
 
 /// GET: lists the clients of a customer by id.
 pub(super) async fn list(
-    At(customer): At<CustomerId>,
+    PathSegment(customer): PathSegment<CustomerId>,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let found = api.store.customer(customer.clone()).await?;
-    found.ok_or_else(|| Failure::from(Refusal::CustomerUnknown))?;
+    found.ok_or_else(|| ApiError::from(DirectoryRefusal::CustomerUnknown))?;
     let clients = api.store.clients_of(customer).await?;
     let items = clients.into_iter().map(shown).collect();
     Ok(HttpResponse::Ok().json(PageBody::whole(items)))
@@ -85,10 +85,10 @@ pub(super) async fn list(
 
 /// DELETE: revokes an API client; its tokens become invalid immediately.
 pub(super) async fn delete(
-    At(customer): At<CustomerId>,
-    At(client): At<ClientId>,
+    PathSegment(customer): PathSegment<CustomerId>,
+    PathSegment(client): PathSegment<ClientId>,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     settle(&*api.commits, async || {
         Ok(remove_client(
             &customer,
@@ -99,7 +99,7 @@ pub(super) async fn delete(
     Ok(HttpResponse::NoContent().finish())
 }
 
-fn shown(client: Client) -> ClientBody {
+fn shown(client: ApiClient) -> ClientBody {
     ClientBody {
         client_id: client.id.to_string(),
         name: client.name.into_string(),

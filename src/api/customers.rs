@@ -9,22 +9,22 @@ use tracing::Instrument as _;
 
 use actors::devices::Devices;
 use engine::customer::Customer;
-use engine::directory::Refusal;
+use engine::directory::DirectoryRefusal;
 use engine::directory::customer::{
     NewCustomer, create_customer, draft_customer, remove_client, remove_customer,
 };
 use engine::ids::{CustomerId, DeviceKey};
-use engine::query::PageWanted;
+use engine::query::PageRequest;
 use engine::query::devices::DeviceFilter;
 use engine::supervision::Unserved;
 
 use super::Api;
 use super::body::{Json, Query};
-use super::error::Failure;
+use super::error::ApiError;
 use super::fields::label;
 use super::page::{PageBody, wanted};
 use super::records::settle;
-use super::segment::At;
+use super::segment::PathSegment;
 
 /// Devices deleted at a time: they commit together, and few enough that other commits do not wait.
 const RETIRED_AT_ONCE: u32 = 100;
@@ -49,7 +49,7 @@ struct CustomerBody {
 pub(super) async fn create(
     Json(mut fields): Json,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let id = fields.optional("id", CustomerId::parse);
     let name = fields.required("name", label);
     let new = fields.finish(name.map(|name| NewCustomer { id, name }))?;
@@ -71,7 +71,7 @@ pub(super) async fn create(
 pub(super) async fn list(
     Query(mut fields): Query,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let wanted = wanted(&mut fields);
     fields.finish(Some(()))?;
     let page = api.store.customers(wanted).await?;
@@ -80,18 +80,18 @@ pub(super) async fn list(
 
 /// DELETE: deletes a customer and all its data; an interrupted call can be repeated.
 pub(super) async fn delete(
-    At(customer): At<CustomerId>,
+    PathSegment(customer): PathSegment<CustomerId>,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let found = api.store.customer(customer.clone()).await?;
-    found.ok_or_else(|| Failure::from(Refusal::CustomerUnknown))?;
+    found.ok_or_else(|| ApiError::from(DirectoryRefusal::CustomerUnknown))?;
     // Without API clients, no devices are created while they are deleted.
     for client in api.store.clients_of(customer.clone()).await? {
         let decided = remove_client(&customer, Some(client))?;
         settle(&*api.commits, async || Ok(decided.clone())).await?;
     }
     retire_devices(&api, &customer).await?;
-    api.post.forget(customer.clone()).await?;
+    api.deliveries.forget(customer.clone()).await?;
     settle(&*api.commits, async || {
         Ok(remove_customer(
             api.store.customer(customer.clone()).await?,
@@ -101,12 +101,12 @@ pub(super) async fn delete(
     // A device in creation was committed before the customer was deleted, or not at all.
     retire_devices(&api, &customer).await?;
     // A new customer with the same id must not inherit the settings of this one.
-    api.devices.take_terms(customer).await?;
+    api.devices.take_policy(customer).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
-async fn retire_devices(api: &Api, customer: &CustomerId) -> Result<(), Failure> {
-    let first = PageWanted {
+async fn retire_devices(api: &Api, customer: &CustomerId) -> Result<(), ApiError> {
+    let first = PageRequest {
         number: 1,
         size: RETIRED_AT_ONCE,
     };
@@ -119,7 +119,7 @@ async fn retire_devices(api: &Api, customer: &CustomerId) -> Result<(), Failure>
             return Ok(());
         }
         if keys == before {
-            return Err(Failure::internal(
+            return Err(ApiError::internal(
                 "devices that were retired are still listed",
             ));
         }
@@ -128,7 +128,7 @@ async fn retire_devices(api: &Api, customer: &CustomerId) -> Result<(), Failure>
     }
 }
 
-async fn retire_all(devices: &Devices, keys: &[DeviceKey]) -> Result<(), Failure> {
+async fn retire_all(devices: &Devices, keys: &[DeviceKey]) -> Result<(), ApiError> {
     let retire = |key: &DeviceKey| {
         let (devices, key) = (devices.clone(), *key);
         let retiring = async move { devices.retire(key).await };
@@ -136,9 +136,9 @@ async fn retire_all(devices: &Devices, keys: &[DeviceKey]) -> Result<(), Failure
     };
     let retiring: Vec<_> = keys.iter().map(retire).collect();
     for retired in retiring {
-        match retired.await.map_err(Failure::internal)? {
+        match retired.await.map_err(ApiError::internal)? {
             Ok(()) | Err(Unserved::Unknown) => {}
-            Err(unserved) => return Err(Failure::from(unserved)),
+            Err(unserved) => return Err(ApiError::from(unserved)),
         }
     }
     Ok(())

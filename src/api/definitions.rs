@@ -7,20 +7,20 @@ use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use serde::Serialize;
 
 use engine::Version;
-use engine::definition::{Definition, DefinitionId, Read};
-use engine::directory::Refusal;
-use engine::directory::definition::{Put, put_definition, remove_definition};
+use engine::definition::{Definition, DefinitionId, ParsedDefinition};
+use engine::directory::DirectoryRefusal;
+use engine::directory::definition::{PutOutcome, put_definition, remove_definition};
 use engine::ids::CustomerId;
-use engine::model::definition::{BYTES_MAX, Fault as XmlFault, Kind};
+use engine::model::definition::{BYTES_MAX, DefinitionFault as XmlFault, DefinitionFaultKind};
 use engine::model::{Instances, Object, Operations, Resource};
 
 use super::Api;
-use super::access::Caller;
+use super::access::AuthenticatedCaller;
 use super::body::{Raw, essence};
-use super::error::{Failure, Fault};
+use super::error::{ApiError, ErrorDetail};
 use super::page::PageBody;
 use super::records::{settle, to_its_end};
-use super::segment::{At, ObjectNumber};
+use super::segment::{ObjectNumber, PathSegment};
 
 /// The media type of a definition.
 const XML: &str = "application/xml";
@@ -70,22 +70,22 @@ struct ResourceBody {
 
 /// PUT: stores a definition of one version of an object.
 pub(super) async fn put(
-    caller: Caller,
+    caller: AuthenticatedCaller,
     raw: Raw,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     if ![XML, XML_TOO].contains(&raw.media_type.as_str()) {
-        return Err(Failure::unsupported_media(XML));
+        return Err(ApiError::unsupported_media(XML));
     }
     if raw.bytes.len() > BYTES_MAX {
-        return Err(Failure::body_too_large());
+        return Err(ApiError::body_too_large());
     }
-    let read = Read::of(&raw.bytes);
-    let read = read.map_err(|faults| Failure::invalid(faults.into_iter().map(told).collect()))?;
+    let read = ParsedDefinition::of(&raw.bytes);
+    let read = read.map_err(|faults| ApiError::invalid(faults.into_iter().map(told).collect()))?;
     let (body, id, put) = to_its_end(kept(api, caller.customer, read)).await?;
     let mut answer = match put {
-        Put::Made => HttpResponse::Created(),
-        Put::Replaced | Put::Unchanged => HttpResponse::Ok(),
+        PutOutcome::Made => HttpResponse::Created(),
+        PutOutcome::Replaced | PutOutcome::Unchanged => HttpResponse::Ok(),
     };
     let DefinitionId {
         object, version, ..
@@ -97,29 +97,40 @@ pub(super) async fn put(
 async fn kept(
     api: web::Data<Api>,
     customer: CustomerId,
-    read: Read,
-) -> Result<(DefinitionBody, DefinitionId, Put), Failure> {
+    read: ParsedDefinition,
+) -> Result<(DefinitionBody, DefinitionId, PutOutcome), ApiError> {
     // One at a time, so that the maximum holds.
     let turn = api.changing_definitions.lock().await;
     let (definition, put) = settle(&*api.commits, async || {
-        let others = api.store.chosen_by(customer.clone()).await?.definitions;
+        let others = api
+            .store
+            .customer_settings(customer.clone())
+            .await?
+            .definitions;
         let moment = api.clock.moment();
         Ok(put_definition(&moment, customer.clone(), &others, &read)?)
     })
     .await?;
     drop(turn);
-    api.devices.take_terms(customer).await?;
+    api.devices.take_policy(customer).await?;
     let body = DefinitionBody::of(&definition, Some(read.object()));
     Ok((body, definition.id, put))
 }
 
 /// GET: lists the definitions of the caller by object and version.
-pub(super) async fn list(caller: Caller, api: web::Data<Api>) -> Result<HttpResponse, Failure> {
-    let mut definitions = api.store.chosen_by(caller.customer).await?.definitions;
+pub(super) async fn list(
+    caller: AuthenticatedCaller,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, ApiError> {
+    let mut definitions = api
+        .store
+        .customer_settings(caller.customer)
+        .await?
+        .definitions;
     definitions.sort_by_key(|it| (it.id.object, it.id.version));
     let shown = |definition: &Definition| {
         let read = definition.read().ok();
-        DefinitionBody::of(definition, read.as_ref().map(Read::object))
+        DefinitionBody::of(definition, read.as_ref().map(ParsedDefinition::object))
     };
     let items = definitions.iter().map(shown).collect();
     Ok(HttpResponse::Ok().json(PageBody::whole(items)))
@@ -127,14 +138,14 @@ pub(super) async fn list(caller: Caller, api: web::Data<Api>) -> Result<HttpResp
 
 /// GET one: as JSON, or the XML unchanged.
 pub(super) async fn show(
-    caller: Caller,
-    At(object): At<ObjectNumber>,
-    At(version): At<Version>,
+    caller: AuthenticatedCaller,
+    PathSegment(object): PathSegment<ObjectNumber>,
+    PathSegment(version): PathSegment<Version>,
     request: HttpRequest,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let found = api.store.definition(id(caller, object, version)).await?;
-    let definition = found.ok_or(Refusal::DefinitionUnknown)?;
+    let definition = found.ok_or(DirectoryRefusal::DefinitionUnknown)?;
     if wants_xml(request.headers()) {
         let text = String::from(definition.xml);
         return Ok(varying().content_type(XML).body(text));
@@ -144,25 +155,29 @@ pub(super) async fn show(
 
 /// DELETE: deletes a definition.
 pub(super) async fn delete(
-    caller: Caller,
-    At(object): At<ObjectNumber>,
-    At(version): At<Version>,
+    caller: AuthenticatedCaller,
+    PathSegment(object): PathSegment<ObjectNumber>,
+    PathSegment(version): PathSegment<Version>,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     to_its_end(removed(api, id(caller, object, version))).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
-async fn removed(api: web::Data<Api>, id: DefinitionId) -> Result<(), Failure> {
+async fn removed(api: web::Data<Api>, id: DefinitionId) -> Result<(), ApiError> {
     settle(&*api.commits, async || {
         let found = api.store.definition(id.clone()).await?;
         Ok(remove_definition(found)?)
     })
     .await?;
-    Ok(api.devices.take_terms(id.customer).await?)
+    Ok(api.devices.take_policy(id.customer).await?)
 }
 
-fn id(caller: Caller, ObjectNumber(object): ObjectNumber, version: Version) -> DefinitionId {
+fn id(
+    caller: AuthenticatedCaller,
+    ObjectNumber(object): ObjectNumber,
+    version: Version,
+) -> DefinitionId {
     DefinitionId {
         customer: caller.customer,
         object,
@@ -189,18 +204,18 @@ fn wants_xml(headers: &HeaderMap) -> bool {
     (names(XML) || names(XML_TOO)) && !names("application/json")
 }
 
-fn told(fault: XmlFault) -> Fault {
+fn told(fault: XmlFault) -> ErrorDetail {
     let code = match fault.kind {
-        Kind::NotXml => "MALFORMED_BODY",
-        Kind::Missing => "REQUIRED",
-        Kind::Repeated => "REPEATED",
-        Kind::Unknown => "UNKNOWN_PROPERTY",
-        Kind::Invalid => "INVALID_VALUE",
-        Kind::TooMuch => "OUT_OF_RANGE",
+        DefinitionFaultKind::NotXml => "MALFORMED_BODY",
+        DefinitionFaultKind::Missing => "REQUIRED",
+        DefinitionFaultKind::Repeated => "REPEATED",
+        DefinitionFaultKind::Unknown => "UNKNOWN_PROPERTY",
+        DefinitionFaultKind::Invalid => "INVALID_VALUE",
+        DefinitionFaultKind::TooMuch => "OUT_OF_RANGE",
     };
     match fault.element.as_str() {
-        "" => Fault::new(code, &fault),
-        element => Fault::of(code, element, &fault),
+        "" => ErrorDetail::new(code, &fault),
+        element => ErrorDetail::of(code, element, &fault),
     }
 }
 
@@ -221,7 +236,7 @@ impl WholeDefinitionBody {
     /// The definition with its resources.
     pub(super) fn of(definition: &Definition) -> Self {
         let read = definition.read().ok();
-        let object = read.as_ref().map(Read::object);
+        let object = read.as_ref().map(ParsedDefinition::object);
         let resources = object.iter().flat_map(|object| {
             let resources = object.resources().iter();
             resources.map(|resource| ResourceBody::of(object, resource))

@@ -153,7 +153,7 @@ impl InspectorBody {
                 state: snapshot.presence.word(),
                 first_registered: snapshot.first_heard_at.map(|at| at.iso().to_string()),
                 last_seen: snapshot.last_seen_at.map(|at| at.iso().to_string()),
-                protocol: snapshot.heard_over.map(Word::word),
+                protocol: snapshot.protocols_seen.map(Word::word),
                 address: snapshot.peer.map(|peer| peer.to_string()),
             },
             registration: snapshot.registration.as_ref().map(RegistrationBody::of),

@@ -9,22 +9,22 @@ use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
 
 use engine::action::Protocol;
-use engine::change::Name;
+use engine::change::UniqueName;
 use engine::directory::device::{NewDevice, create_device, draft_device};
+use engine::dispatch::is_of_one_host;
 use engine::ids::{DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
 use engine::profile::Profile;
 use engine::query::devices::DeviceFilter;
-use engine::registry::is_of_one_host;
 
 use super::Api;
-use super::access::Caller;
+use super::access::AuthenticatedCaller;
 use super::body::{Json, Query};
 use super::device::{DeviceBody, InspectorBody};
-use super::error::Failure;
+use super::error::ApiError;
 use super::fields::{Fields, label};
 use super::page::{PageBody, wanted};
 use super::records::settle;
-use super::segment::At;
+use super::segment::PathSegment;
 use super::words::Word;
 
 /// Recent messages in the device inspector.
@@ -35,14 +35,14 @@ const BEGINNING_CHARACTERS_MAX: usize = Endpoint::LENGTH_MAX;
 
 /// POST: creates a device.
 pub(super) async fn create(
-    caller: Caller,
+    caller: AuthenticatedCaller,
     Json(fields): Json,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let new = new_device(fields)?;
     let profile = settle(&*api.commits, async || {
         let profile = draft_device(&mut api.clock.moment(), &caller.customer, new.clone())?;
-        let taken = borne(&api, Name::all_of(&profile)).await?;
+        let taken = borne(&api, UniqueName::all_of(&profile)).await?;
         Ok(create_device(profile, taken)?)
     })
     .await?;
@@ -55,16 +55,16 @@ pub(super) async fn create(
 
 /// GET: lists the devices of the caller by device id.
 pub(super) async fn list(
-    caller: Caller,
+    caller: AuthenticatedCaller,
     Query(mut fields): Query,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let wanted = wanted(&mut fields);
     let named = fields.optional("q", beginning);
     let filter = DeviceFilter {
         customer: caller.customer,
         registered: fields.optional("registered", truth),
-        heard_over: fields.optional("protocol", Protocol::read),
+        protocols_seen: fields.optional("protocol", Protocol::read),
     };
     fields.finish(Some(()))?;
     let page = match named {
@@ -83,10 +83,10 @@ pub(super) async fn list(
 
 /// GET one: the device inspector.
 pub(super) async fn inspect(
-    caller: Caller,
-    At(device): At<DeviceId>,
+    caller: AuthenticatedCaller,
+    PathSegment(device): PathSegment<DeviceId>,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let device = DeviceKey::of(&caller.customer, &device);
     let snapshot = api.devices.inspect(device).await?;
     // The actor of the device knows neither the whole profile nor a new key.
@@ -99,22 +99,22 @@ pub(super) async fn inspect(
 
 /// DELETE: deletes a device with all its data.
 pub(super) async fn delete(
-    caller: Caller,
-    At(device): At<DeviceId>,
+    caller: AuthenticatedCaller,
+    PathSegment(device): PathSegment<DeviceId>,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     api.devices
         .retire(DeviceKey::of(&caller.customer, &device))
         .await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
-fn found(profile: Option<Profile>) -> Result<Profile, Failure> {
-    profile.ok_or_else(|| Failure::unknown("device"))
+fn found(profile: Option<Profile>) -> Result<Profile, ApiError> {
+    profile.ok_or_else(|| ApiError::unknown("device"))
 }
 
 /// The new device in the fields of a body or a line of an import.
-pub(super) fn new_device(mut fields: Fields) -> Result<NewDevice, Failure> {
+pub(super) fn new_device(mut fields: Fields) -> Result<NewDevice, ApiError> {
     let new = NewDevice {
         device: fields.optional("deviceId", DeviceId::parse),
         iccid: fields.optional("iccid", Iccid::parse),
@@ -139,10 +139,10 @@ fn host(text: &str) -> Result<IpAddr, &'static str> {
 }
 
 /// The identifiers that another device already has.
-async fn borne(api: &Api, names: Vec<Name>) -> Result<Vec<Name>, Failure> {
+async fn borne(api: &Api, names: Vec<UniqueName>) -> Result<Vec<UniqueName>, ApiError> {
     let mut borne = Vec::new();
     for name in names {
-        if api.store.bearer(name.clone()).await?.is_some() {
+        if api.store.device_by_name(name.clone()).await?.is_some() {
             borne.push(name);
         }
     }

@@ -12,13 +12,13 @@ use actix_web::http::header::{ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use serde::Serialize;
 
-use engine::change::Name;
+use engine::change::UniqueName;
 use engine::delivery::forwarding::{NotActive, ReplayUnderWay};
 use engine::device::queue::{CancelRefusal, SubmitRefusal};
-use engine::directory::Refusal;
-use engine::directory::device::Nameless;
+use engine::directory::DirectoryRefusal;
+use engine::directory::device::MissingIdentifier;
 use engine::ids::TraceId;
-use engine::query::devices::TooBroad;
+use engine::query::devices::SearchTooBroad;
 use engine::supervision::Unserved;
 use store::{CommitError, Unavailable};
 
@@ -34,9 +34,9 @@ const FAULTS_MAX: usize = 100;
 
 /// Why a call fails.
 #[derive(Clone, Debug)]
-pub(super) struct Failure {
+pub(super) struct ApiError {
     status: StatusCode,
-    faults: Vec<Fault>,
+    faults: Vec<ErrorDetail>,
     /// A header the status requires.
     header: Option<(HeaderName, String)>,
     /// The message for the operator's log.
@@ -45,7 +45,7 @@ pub(super) struct Failure {
 
 /// One fault of a call.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub(super) struct Fault {
+pub(super) struct ErrorDetail {
     /// For programs.
     pub(super) code: &'static str,
     /// For people.
@@ -55,7 +55,7 @@ pub(super) struct Fault {
     pub(super) field: Option<String>,
 }
 
-impl Fault {
+impl ErrorDetail {
     /// A fault of the whole call.
     pub(super) fn new(code: &'static str, message: impl fmt::Display) -> Self {
         Self {
@@ -75,26 +75,26 @@ impl Fault {
     }
 }
 
-impl Failure {
+impl ApiError {
     /// 400: the request is invalid. Lists every fault, up to the maximum.
-    pub(super) fn invalid(mut faults: Vec<Fault>) -> Self {
+    pub(super) fn invalid(mut faults: Vec<ErrorDetail>) -> Self {
         let more = faults.len().saturating_sub(FAULTS_MAX);
         if more > 0 {
             faults.truncate(FAULTS_MAX);
             let message = format!("{more} more faults are not listed");
-            faults.push(Fault::new("MORE_FAULTS", message));
+            faults.push(ErrorDetail::new("MORE_FAULTS", message));
         }
         Self::new(StatusCode::BAD_REQUEST, faults)
     }
 
     /// 400: the body or the query cannot be parsed.
     pub(super) fn malformed(message: impl fmt::Display) -> Self {
-        Self::invalid(vec![Fault::new("MALFORMED_BODY", message)])
+        Self::invalid(vec![ErrorDetail::new("MALFORMED_BODY", message)])
     }
 
     /// 401: there is no token.
     pub(super) fn token_missing() -> Self {
-        let fault = Fault::new(
+        let fault = ErrorDetail::new(
             "UNAUTHORIZED",
             "a token is required: send the header Authorization: Bearer <token>",
         );
@@ -104,7 +104,7 @@ impl Failure {
 
     /// 401: the token is not valid.
     pub(super) fn token_invalid() -> Self {
-        let fault = Fault::new("UNAUTHORIZED", "the token is unknown, revoked or expired");
+        let fault = ErrorDetail::new("UNAUTHORIZED", "the token is unknown, revoked or expired");
         Self::new(StatusCode::UNAUTHORIZED, vec![fault]).with(
             WWW_AUTHENTICATE,
             "Bearer realm=\"signalbox\", error=\"invalid_token\"",
@@ -118,62 +118,70 @@ impl Failure {
             format!("Bearer realm=\"signalbox\", error=\"insufficient_scope\", scope=\"{scope}\"");
         Self::new(
             StatusCode::FORBIDDEN,
-            vec![Fault::new("FORBIDDEN", message)],
+            vec![ErrorDetail::new("FORBIDDEN", message)],
         )
         .with(WWW_AUTHENTICATE, &challenge)
     }
 
     /// 404: the object does not exist, or belongs to another customer.
     pub(super) fn unknown(what: &str) -> Self {
-        let fault = Fault::new("NOT_FOUND", format!("there is no such {what}"));
+        let fault = ErrorDetail::new("NOT_FOUND", format!("there is no such {what}"));
         Self::new(StatusCode::NOT_FOUND, vec![fault])
     }
 
     /// 404: no route has this path.
     pub(super) fn path_unknown() -> Self {
-        let fault = Fault::new("NOT_FOUND", "this path does not exist");
+        let fault = ErrorDetail::new("NOT_FOUND", "this path does not exist");
         Self::new(StatusCode::NOT_FOUND, vec![fault])
     }
 
     /// 405: the path does not support the method.
     pub(super) fn method_not_allowed(allowed: &str) -> Self {
         let message = format!("the methods of this path are {allowed}");
-        let fault = Fault::new("METHOD_NOT_ALLOWED", message);
+        let fault = ErrorDetail::new("METHOD_NOT_ALLOWED", message);
         Self::new(StatusCode::METHOD_NOT_ALLOWED, vec![fault]).with(ALLOW, allowed)
     }
 
     /// 409: the current state does not allow the call.
-    pub(super) fn conflict(faults: Vec<Fault>) -> Self {
+    pub(super) fn conflict(faults: Vec<ErrorDetail>) -> Self {
         Self::new(StatusCode::CONFLICT, faults)
     }
 
     /// 409 with one fault.
     fn clash(code: &'static str, why: impl fmt::Display) -> Self {
-        Self::conflict(vec![Fault::new(code, why)])
+        Self::conflict(vec![ErrorDetail::new(code, why)])
     }
 
     /// 409: a call with the same idempotency key is in progress.
     pub(super) fn key_in_use(header: &str) -> Self {
         let message = "a call with this key is in progress; repeat the call to get its result";
-        Self::conflict(vec![Fault::of("IDEMPOTENCY_KEY_IN_USE", header, message)])
-            .with(RETRY_AFTER, &BUSY_RETRY_S.to_string())
+        Self::conflict(vec![ErrorDetail::of(
+            "IDEMPOTENCY_KEY_IN_USE",
+            header,
+            message,
+        )])
+        .with(RETRY_AFTER, &BUSY_RETRY_S.to_string())
     }
 
     /// 409: the idempotency key was used for a different call.
     pub(super) fn key_reused(header: &str) -> Self {
         let message = "this key was used for a different call within the last 24 hours";
-        Self::conflict(vec![Fault::of("IDEMPOTENCY_KEY_REUSED", header, message)])
+        Self::conflict(vec![ErrorDetail::of(
+            "IDEMPOTENCY_KEY_REUSED",
+            header,
+            message,
+        )])
     }
 
     /// 413: the body has too many bytes.
     pub(super) fn body_too_large() -> Self {
-        let fault = Fault::new("BODY_TOO_LARGE", "the body is too large");
+        let fault = ErrorDetail::new("BODY_TOO_LARGE", "the body is too large");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, vec![fault])
     }
 
     /// 413: the body has too many lines.
     pub(super) fn too_many_lines(message: impl fmt::Display) -> Self {
-        let fault = Fault::new("TOO_MANY_LINES", message);
+        let fault = ErrorDetail::new("TOO_MANY_LINES", message);
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, vec![fault])
     }
 
@@ -188,14 +196,14 @@ impl Failure {
     }
 
     fn unsupported(message: impl fmt::Display) -> Self {
-        let fault = Fault::new("UNSUPPORTED_MEDIA_TYPE", message);
+        let fault = ErrorDetail::new("UNSUPPORTED_MEDIA_TYPE", message);
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, vec![fault])
     }
 
     /// 429: the customer exceeds its rate limit.
     pub(super) fn too_many_calls(retry_after_s: u32) -> Self {
         let message = "the rate limit of the customer is exceeded; try again later";
-        let fault = Fault::new("TOO_MANY_REQUESTS", message);
+        let fault = ErrorDetail::new("TOO_MANY_REQUESTS", message);
         Self::new(StatusCode::TOO_MANY_REQUESTS, vec![fault])
             .with(RETRY_AFTER, &retry_after_s.to_string())
     }
@@ -212,7 +220,7 @@ impl Failure {
 
     /// 500: an internal error. The inner message goes to the log only.
     pub(super) fn internal(inner: impl fmt::Display) -> Self {
-        let fault = Fault::new("INTERNAL", "internal error");
+        let fault = ErrorDetail::new("INTERNAL", "internal error");
         let failure = Self::new(StatusCode::INTERNAL_SERVER_ERROR, vec![fault]);
         Self {
             inner: Some(inner.to_string()),
@@ -249,13 +257,13 @@ impl Failure {
     }
 
     /// The faults, for another response body.
-    pub(super) fn into_faults(self) -> Vec<Fault> {
+    pub(super) fn into_faults(self) -> Vec<ErrorDetail> {
         self.faults
     }
 
     /// The faults.
     #[cfg(test)]
-    pub(super) fn faults(&self) -> &[Fault] {
+    pub(super) fn faults(&self) -> &[ErrorDetail] {
         &self.faults
     }
 
@@ -273,12 +281,12 @@ impl Failure {
     }
 
     fn try_later(retry_after_s: u32, message: &str) -> Self {
-        let fault = Fault::new("UNAVAILABLE", message);
+        let fault = ErrorDetail::new("UNAVAILABLE", message);
         Self::new(StatusCode::SERVICE_UNAVAILABLE, vec![fault])
             .with(RETRY_AFTER, &retry_after_s.to_string())
     }
 
-    fn new(status: StatusCode, faults: Vec<Fault>) -> Self {
+    fn new(status: StatusCode, faults: Vec<ErrorDetail>) -> Self {
         Self {
             status,
             faults,
@@ -301,7 +309,7 @@ impl Failure {
 pub(super) struct ErrorBody<'a> {
     status_code: u16,
     status_text: &'a str,
-    errors: &'a [Fault],
+    errors: &'a [ErrorDetail],
     trace_id: String,
 }
 
@@ -335,20 +343,20 @@ pub(super) fn bad_credentials() -> HttpResponse {
     response.json(body)
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.status)
     }
 }
 
 /// Gives only the status: `call` adds the body with the trace id.
-impl ResponseError for Failure {
+impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         self.status
     }
 }
 
-impl From<Unserved> for Failure {
+impl From<Unserved> for ApiError {
     fn from(unserved: Unserved) -> Self {
         match unserved {
             Unserved::Unknown => Self::unknown("device"),
@@ -358,7 +366,7 @@ impl From<Unserved> for Failure {
     }
 }
 
-impl From<Unavailable> for Failure {
+impl From<Unavailable> for ApiError {
     fn from(_: Unavailable) -> Self {
         let failure = Self::try_later(STORE_RETRY_S, "the store is unavailable; try again later");
         Self {
@@ -368,7 +376,7 @@ impl From<Unavailable> for Failure {
     }
 }
 
-impl From<CommitError> for Failure {
+impl From<CommitError> for ApiError {
     fn from(error: CommitError) -> Self {
         match error {
             CommitError::Conflict => Self::busy(),
@@ -381,7 +389,7 @@ impl From<CommitError> for Failure {
     }
 }
 
-impl From<SubmitRefusal> for Failure {
+impl From<SubmitRefusal> for ApiError {
     fn from(refusal: SubmitRefusal) -> Self {
         let code = match refusal {
             SubmitRefusal::NotRegistered => "DEVICE_NOT_REGISTERED",
@@ -392,7 +400,7 @@ impl From<SubmitRefusal> for Failure {
     }
 }
 
-impl From<CancelRefusal> for Failure {
+impl From<CancelRefusal> for ApiError {
     fn from(refusal: CancelRefusal) -> Self {
         let code = match refusal {
             CancelRefusal::NotPending | CancelRefusal::NotScheduled => "REQUEST_NOT_SCHEDULED",
@@ -401,67 +409,73 @@ impl From<CancelRefusal> for Failure {
     }
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
+impl From<DirectoryRefusal> for ApiError {
+    fn from(refusal: DirectoryRefusal) -> Self {
         match refusal {
-            Refusal::CustomerUnknown => Self::unknown("customer"),
-            Refusal::ClientUnknown => Self::unknown("client"),
-            Refusal::DeviceUnknown => Self::unknown("device"),
-            Refusal::DestinationUnknown => Self::unknown("webhook"),
-            Refusal::DefinitionUnknown => Self::unknown("object definition"),
-            Refusal::ObjectReserved { .. } => {
+            DirectoryRefusal::CustomerUnknown => Self::unknown("customer"),
+            DirectoryRefusal::ClientUnknown => Self::unknown("client"),
+            DirectoryRefusal::DeviceUnknown => Self::unknown("device"),
+            DirectoryRefusal::DestinationUnknown => Self::unknown("webhook"),
+            DirectoryRefusal::DefinitionUnknown => Self::unknown("object definition"),
+            DirectoryRefusal::ObjectReserved { .. } => {
                 let element = "Object/ObjectID";
-                Self::invalid(vec![Fault::of("OBJECT_RESERVED", element, refusal)])
+                Self::invalid(vec![ErrorDetail::of("OBJECT_RESERVED", element, refusal)])
             }
-            Refusal::TooManyDefinitions { .. } => Self::clash("TOO_MANY_DEFINITIONS", refusal),
-            Refusal::DefinitionsTooLong { .. } => Self::clash("DEFINITIONS_TOO_LONG", refusal),
-            Refusal::CustomerExists => {
-                Self::conflict(vec![Fault::of("CUSTOMER_EXISTS", "id", refusal)])
+            DirectoryRefusal::TooManyDefinitions { .. } => {
+                Self::clash("TOO_MANY_DEFINITIONS", refusal)
             }
-            Refusal::TooManyClients { .. } => Self::clash("TOO_MANY_CLIENTS", refusal),
-            Refusal::TooManyDestinations { .. } => Self::clash("TOO_MANY_DESTINATIONS", refusal),
-            Refusal::DeviceExists(names) => {
+            DirectoryRefusal::DefinitionsTooLong { .. } => {
+                Self::clash("DEFINITIONS_TOO_LONG", refusal)
+            }
+            DirectoryRefusal::CustomerExists => {
+                Self::conflict(vec![ErrorDetail::of("CUSTOMER_EXISTS", "id", refusal)])
+            }
+            DirectoryRefusal::TooManyClients { .. } => Self::clash("TOO_MANY_CLIENTS", refusal),
+            DirectoryRefusal::TooManyDestinations { .. } => {
+                Self::clash("TOO_MANY_DESTINATIONS", refusal)
+            }
+            DirectoryRefusal::DeviceExists(names) => {
                 Self::conflict(names.iter().filter_map(name_taken).collect())
             }
         }
     }
 }
 
-impl From<NotActive> for Failure {
+impl From<NotActive> for ApiError {
     fn from(refusal: NotActive) -> Self {
         Self::clash("INTEGRATION_FAILED", refusal)
     }
 }
 
-impl From<ReplayUnderWay> for Failure {
+impl From<ReplayUnderWay> for ApiError {
     fn from(refusal: ReplayUnderWay) -> Self {
         Self::clash("REPLAY_UNDER_WAY", refusal)
     }
 }
 
-impl From<TooBroad> for Failure {
-    fn from(broad: TooBroad) -> Self {
-        Self::invalid(vec![Fault::of("TOO_BROAD", "q", broad)])
+impl From<SearchTooBroad> for ApiError {
+    fn from(broad: SearchTooBroad) -> Self {
+        Self::invalid(vec![ErrorDetail::of("TOO_BROAD", "q", broad)])
     }
 }
 
-impl From<Nameless> for Failure {
-    fn from(nameless: Nameless) -> Self {
-        Self::invalid(vec![Fault::of("REQUIRED", "deviceId", nameless)])
+impl From<MissingIdentifier> for ApiError {
+    fn from(nameless: MissingIdentifier) -> Self {
+        Self::invalid(vec![ErrorDetail::of("REQUIRED", "deviceId", nameless)])
     }
 }
 
-fn name_taken(name: &Name) -> Option<Fault> {
+fn name_taken(name: &UniqueName) -> Option<ErrorDetail> {
     let field = match name {
-        Name::Device(_) => "deviceId",
-        Name::Iccid(_) => "iccid",
-        Name::Imsi(_) => "imsi",
-        Name::Msisdn(_) => "msisdn",
-        Name::Endpoint(_) => "endpoint",
-        Name::PskIdentity(_) => "identity",
-        Name::Customer(_) | Name::Client(_) => return None,
+        UniqueName::Device(_) => "deviceId",
+        UniqueName::Iccid(_) => "iccid",
+        UniqueName::Imsi(_) => "imsi",
+        UniqueName::Msisdn(_) => "msisdn",
+        UniqueName::Endpoint(_) => "endpoint",
+        UniqueName::PskIdentity(_) => "identity",
+        UniqueName::Customer(_) | UniqueName::Client(_) => return None,
     };
-    Some(Fault::of(
+    Some(ErrorDetail::of(
         "DEVICE_EXISTS",
         field,
         format!("another device has this {field}"),

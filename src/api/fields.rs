@@ -14,7 +14,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Number, Value};
 
-use super::error::{Failure, Fault};
+use super::error::{ApiError, ErrorDetail};
 use properties::{Properties, unread};
 
 /// The longest display name, in characters: it fits on a line.
@@ -27,7 +27,7 @@ pub(super) struct Fields {
     /// The names of fields with the value `null`.
     nulls: BTreeSet<String>,
     origin: Origin,
-    faults: Vec<Fault>,
+    faults: Vec<ErrorDetail>,
 }
 
 /// Where fields come from.
@@ -41,12 +41,12 @@ enum Origin {
 
 /// Why a value is refused.
 #[derive(Debug)]
-pub(super) struct Wrong {
+pub(super) struct FieldFault {
     code: &'static str,
     message: String,
 }
 
-impl Wrong {
+impl FieldFault {
     /// The value is out of range.
     pub(super) fn out_of_range(message: impl fmt::Display) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl Wrong {
     }
 }
 
-impl<E: fmt::Display> From<E> for Wrong {
+impl<E: fmt::Display> From<E> for FieldFault {
     fn from(error: E) -> Self {
         Self {
             code: "INVALID_VALUE",
@@ -88,7 +88,7 @@ impl<E: fmt::Display> From<E> for Wrong {
 
 impl Fields {
     /// The properties of a JSON object.
-    pub(super) fn of_json(bytes: &[u8]) -> Result<Self, Failure> {
+    pub(super) fn of_json(bytes: &[u8]) -> Result<Self, ApiError> {
         let Properties(properties) = serde_json::from_slice(bytes).map_err(unread)?;
         let mut fields = Self::of(Origin::Body);
         for (name, value) in properties {
@@ -145,12 +145,13 @@ impl Fields {
         if self.has(name) {
             return self.texts(name, |texts| Ok::<_, String>(texts.to_vec()));
         }
-        self.faults.push(Fault::of("REQUIRED", name, "is required"));
+        self.faults
+            .push(ErrorDetail::of("REQUIRED", name, "is required"));
         None
     }
 
     /// A required string.
-    pub(super) fn required<T, W: Into<Wrong>>(
+    pub(super) fn required<T, W: Into<FieldFault>>(
         &mut self,
         name: &str,
         read: impl FnOnce(&str) -> Result<T, W>,
@@ -158,12 +159,13 @@ impl Fields {
         if self.given.contains_key(name) {
             return self.optional(name, read);
         }
-        self.faults.push(Fault::of("REQUIRED", name, "is required"));
+        self.faults
+            .push(ErrorDetail::of("REQUIRED", name, "is required"));
         None
     }
 
     /// An optional string.
-    pub(super) fn optional<T, W: Into<Wrong>>(
+    pub(super) fn optional<T, W: Into<FieldFault>>(
         &mut self,
         name: &str,
         read: impl FnOnce(&str) -> Result<T, W>,
@@ -172,8 +174,8 @@ impl Fields {
             Value::String(text) => match read(&text) {
                 Ok(value) => Some(value),
                 Err(wrong) => {
-                    let Wrong { code, message } = wrong.into();
-                    self.faults.push(Fault::of(code, name, message));
+                    let FieldFault { code, message } = wrong.into();
+                    self.faults.push(ErrorDetail::of(code, name, message));
                     None
                 }
             },
@@ -189,7 +191,7 @@ impl Fields {
     }
 
     /// An optional list of strings.
-    pub(super) fn texts<T, W: Into<Wrong>>(
+    pub(super) fn texts<T, W: Into<FieldFault>>(
         &mut self,
         name: &str,
         read: impl FnOnce(&[String]) -> Result<T, W>,
@@ -211,8 +213,8 @@ impl Fields {
                 None
             }
             Some(Ok(value)) => Some(value),
-            Some(Err(Wrong { code, message })) => {
-                self.faults.push(Fault::of(code, name, message));
+            Some(Err(FieldFault { code, message })) => {
+                self.faults.push(ErrorDetail::of(code, name, message));
                 None
             }
         }
@@ -240,7 +242,8 @@ impl Fields {
         };
         if found.is_none() {
             let message = format!("must be from {} to {}", range.start(), range.end());
-            self.faults.push(Fault::of("OUT_OF_RANGE", name, message));
+            self.faults
+                .push(ErrorDetail::of("OUT_OF_RANGE", name, message));
         }
         found
     }
@@ -254,35 +257,37 @@ impl Fields {
         if self.has(name) {
             return self.number(name, range);
         }
-        self.faults.push(Fault::of("REQUIRED", name, "is required"));
+        self.faults
+            .push(ErrorDetail::of("REQUIRED", name, "is required"));
         None
     }
 
     /// Refuses a property that only other operations have.
     pub(super) fn refuse(&mut self, name: &str, why: &str) {
         if self.given.remove(name).is_some() {
-            self.faults.push(Fault::of("UNKNOWN_PROPERTY", name, why));
+            self.faults
+                .push(ErrorDetail::of("UNKNOWN_PROPERTY", name, why));
         }
     }
 
     /// Adds a fault.
-    pub(super) fn fault(&mut self, name: &str, wrong: impl Into<Wrong>) {
-        let Wrong { code, message } = wrong.into();
-        self.faults.push(Fault::of(code, name, message));
+    pub(super) fn fault(&mut self, name: &str, wrong: impl Into<FieldFault>) {
+        let FieldFault { code, message } = wrong.into();
+        self.faults.push(ErrorDetail::of(code, name, message));
     }
 
     /// Returns what was read, or all faults. `read` is `Some` if there is no fault.
-    pub(super) fn finish<T>(mut self, read: Option<T>) -> Result<T, Failure> {
+    pub(super) fn finish<T>(mut self, read: Option<T>) -> Result<T, ApiError> {
         for name in self.given.keys() {
             let (code, message) = match self.origin {
                 Origin::Body => ("UNKNOWN_PROPERTY", "is not a known property"),
                 Origin::Query => ("UNKNOWN_PARAMETER", "is not a known parameter"),
             };
-            self.faults.push(Fault::of(code, name, message));
+            self.faults.push(ErrorDetail::of(code, name, message));
         }
         match read {
             Some(read) if self.faults.is_empty() => Ok(read),
-            _ => Err(Failure::invalid(self.faults)),
+            _ => Err(ApiError::invalid(self.faults)),
         }
     }
 
@@ -296,13 +301,16 @@ impl Fields {
     }
 
     fn repeated(&mut self, name: &str) {
-        let Wrong { code, message } = Wrong::repeated();
-        self.faults.push(Fault::of(code, name, message));
+        let FieldFault { code, message } = FieldFault::repeated();
+        self.faults.push(ErrorDetail::of(code, name, message));
     }
 
     fn wrong_type(&mut self, name: &str, wanted: &str) {
-        self.faults
-            .push(Fault::of("WRONG_TYPE", name, format!("must be {wanted}")));
+        self.faults.push(ErrorDetail::of(
+            "WRONG_TYPE",
+            name,
+            format!("must be {wanted}"),
+        ));
     }
 }
 

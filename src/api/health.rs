@@ -8,10 +8,10 @@ use std::time::Duration;
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
-use engine::query::PageWanted;
+use engine::query::PageRequest;
 
 use super::Api;
-use super::error::Failure;
+use super::error::ApiError;
 
 /// A store that takes longer to respond is not ready.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
@@ -23,7 +23,7 @@ pub(super) struct Readiness(AtomicU8);
 /// The phase of the service.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u8)]
-pub(super) enum Phase {
+pub(super) enum ServicePhase {
     /// It is starting.
     Starting,
     /// It accepts calls.
@@ -35,20 +35,20 @@ pub(super) enum Phase {
 impl Readiness {
     /// A service that is starting.
     pub(super) fn starting() -> Self {
-        Self(AtomicU8::new(Phase::Starting as u8))
+        Self(AtomicU8::new(ServicePhase::Starting as u8))
     }
 
     /// Enters a phase.
-    pub(super) fn enter(&self, phase: Phase) {
+    pub(super) fn enter(&self, phase: ServicePhase) {
         self.0.store(phase as u8, Ordering::Release);
     }
 
     /// Whether the service accepts no new calls.
     pub(super) fn is_draining(&self) -> bool {
-        self.is(Phase::Draining)
+        self.is(ServicePhase::Draining)
     }
 
-    fn is(&self, phase: Phase) -> bool {
+    fn is(&self, phase: ServicePhase) -> bool {
         self.0.load(Ordering::Acquire) == phase as u8
     }
 }
@@ -64,12 +64,12 @@ pub(super) async fn livez() -> HttpResponse {
 }
 
 /// Answers 200 while the service accepts calls and its store responds.
-pub(super) async fn readyz(api: web::Data<Api>) -> Result<HttpResponse, Failure> {
-    if !api.readiness.is(Phase::Ready) {
-        return Err(Failure::not_ready());
+pub(super) async fn readyz(api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
+    if !api.readiness.is(ServicePhase::Ready) {
+        return Err(ApiError::not_ready());
     }
-    let question = api.store.customers(PageWanted { number: 1, size: 1 });
+    let question = api.store.customers(PageRequest { number: 1, size: 1 });
     let answered = tokio::time::timeout(STORE_PATIENCE, question).await;
-    answered.map_err(|_| Failure::from(store::Unavailable))??;
+    answered.map_err(|_| ApiError::from(store::Unavailable))??;
     Ok(HttpResponse::Ok().json(HealthBody { status: "ok" }))
 }

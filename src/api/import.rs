@@ -21,38 +21,38 @@ use actix_web::http::header::{ACCEPT, HeaderMap};
 use actix_web::{HttpRequest, HttpResponse, web};
 use tracing::{Instrument, debug, error, info};
 
-use engine::change::Name;
+use engine::change::UniqueName;
 use engine::directory::device::draft_device;
 use engine::ids::{CustomerId, TraceId};
 use engine::moment::Moment;
 use engine::profile::Profile;
 
 use super::Api;
-use super::access::Caller;
+use super::access::AuthenticatedCaller;
 use super::body::{essence, expect_plain, media_type};
 use super::call::Call;
 use super::devices::new_device;
-use super::error::Failure;
+use super::error::ApiError;
 use super::fields::Fields;
-use batches::{BATCH_LINES, Batches, Entry, Settled};
+use batches::{BATCH_LINES, Batches, DraftLine, SettledLine};
 use records::{Format, Record};
-use report::{Report, Tally};
-use running::Place;
+use report::{LineCounts, ReportMode};
+use running::ImportSlot;
 use upload::Upload;
 
-pub(super) use running::Imports;
+pub(super) use running::RunningImports;
 
 /// The operator's log says after so many lines how far an import is.
 const LOGGED_LINES: u64 = 100_000;
 
 /// POST: makes devices known, one a line.
 pub(super) async fn create(
-    caller: Caller,
+    caller: AuthenticatedCaller,
     call: Call,
     request: HttpRequest,
     payload: web::Payload,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let admitted = admit(&api, &caller.customer, request.headers());
     let mut upload = Upload::new(api.clone(), payload);
     let opened = match &admitted {
@@ -74,9 +74,9 @@ pub(super) async fn create(
         upload,
         batches,
         entries: Vec::with_capacity(BATCH_LINES),
-        tally: Tally::default(),
+        tally: LineCounts::default(),
         has_gap: false,
-        report: Report::at_the_end(),
+        report: ReportMode::at_the_end(),
         _place: place,
     };
     if wants_lines(request.headers()) {
@@ -89,28 +89,28 @@ pub(super) async fn create(
 /// One import.
 struct Import {
     api: web::Data<Api>,
-    caller: Caller,
+    caller: AuthenticatedCaller,
     upload: Upload,
     batches: Batches,
     /// Lines that are not sent on their way yet.
-    entries: Vec<Entry>,
+    entries: Vec<DraftLine>,
     lines_left: u64,
-    tally: Tally,
+    tally: LineCounts,
     /// A batch was not settled, so what lies behind it is not all that came before.
     has_gap: bool,
-    report: Report,
-    _place: Place,
+    report: ReportMode,
+    _place: ImportSlot,
 }
 
 impl Import {
     /// Imports to the end of the body, or to what stops it.
-    async fn run(&mut self) -> Result<(), Failure> {
+    async fn run(&mut self) -> Result<(), ApiError> {
         info!(customer = %self.caller.customer, "import started");
         let outcome = self.take_all().await;
         if outcome.is_err() {
             self.wind_up().await;
         }
-        let Tally {
+        let LineCounts {
             lines,
             created,
             unchanged,
@@ -126,7 +126,7 @@ impl Import {
         outcome
     }
 
-    async fn take_all(&mut self) -> Result<(), Failure> {
+    async fn take_all(&mut self) -> Result<(), ApiError> {
         loop {
             while let Some(record) = self.upload.next_record()? {
                 if self.lines_left == 0 {
@@ -152,7 +152,7 @@ impl Import {
         }
     }
 
-    async fn send_all(&mut self) -> Result<(), Failure> {
+    async fn send_all(&mut self) -> Result<(), ApiError> {
         self.send().await?;
         while !self.batches.is_empty() {
             self.land().await?;
@@ -167,23 +167,23 @@ impl Import {
             &self.caller.customer,
             record.fields,
         );
-        self.entries.push(Entry {
+        self.entries.push(DraftLine {
             line: record.line,
-            draft: draft.map_err(Failure::into_faults),
+            draft: draft.map_err(ApiError::into_faults),
         });
     }
 
     /// Sends the lines that were taken on their way.
-    async fn send(&mut self) -> Result<(), Failure> {
+    async fn send(&mut self) -> Result<(), ApiError> {
         if self.entries.is_empty() {
             return Ok(());
         }
         if self.api.readiness.is_draining() {
-            return Err(Failure::not_ready());
+            return Err(ApiError::not_ready());
         }
         let entries = std::mem::replace(&mut self.entries, Vec::with_capacity(BATCH_LINES));
-        let profiles = entries.iter().filter_map(Entry::profile);
-        let names: HashSet<Name> = profiles.flat_map(Name::all_of).collect();
+        let profiles = entries.iter().filter_map(DraftLine::profile);
+        let names: HashSet<UniqueName> = profiles.flat_map(UniqueName::all_of).collect();
         while self.batches.must_wait(&names) {
             self.land().await?;
         }
@@ -192,12 +192,12 @@ impl Import {
     }
 
     /// Whoever is revoked makes no more devices, however long ago its token was looked at.
-    async fn expect_client(&self) -> Result<(), Failure> {
+    async fn expect_client(&self) -> Result<(), ApiError> {
         let client = self.api.store.client(self.caller.client.clone()).await?;
-        client.map(drop).ok_or_else(Failure::token_invalid)
+        client.map(drop).ok_or_else(ApiError::token_invalid)
     }
 
-    async fn land(&mut self) -> Result<(), Failure> {
+    async fn land(&mut self) -> Result<(), ApiError> {
         let landed = self.batches.land().await;
         self.has_gap |= landed.is_err();
         self.tell(landed?).await
@@ -215,22 +215,22 @@ impl Import {
         self.upload.discard().await;
     }
 
-    async fn tell(&mut self, settled: Vec<Settled>) -> Result<(), Failure> {
+    async fn tell(&mut self, settled: Vec<SettledLine>) -> Result<(), ApiError> {
         let before = self.tally.lines / LOGGED_LINES;
         self.tally.count(&settled);
         if let Some(last) = settled.last().filter(|_| !self.has_gap) {
             self.tally.through = last.line;
         }
         if self.tally.lines / LOGGED_LINES > before {
-            let Tally { lines, created, .. } = self.tally;
+            let LineCounts { lines, created, .. } = self.tally;
             info!(customer = %self.caller.customer, lines, created, "import in progress");
         }
         self.report.tell(settled, self.tally).await
     }
 
-    fn too_many_lines(&self, line: u64) -> Failure {
+    fn too_many_lines(&self, line: u64) -> ApiError {
         let max = self.api.import_lines_max;
-        Failure::too_many_lines(format!(
+        ApiError::too_many_lines(format!(
             "an import has at most {max} lines; line {line} and all later lines are not imported"
         ))
     }
@@ -241,11 +241,11 @@ fn admit(
     api: &Api,
     customer: &CustomerId,
     headers: &HeaderMap,
-) -> Result<(Format, Place), Failure> {
+) -> Result<(Format, ImportSlot), ApiError> {
     expect_plain(headers)?;
     let format = Format::of(&media_type(headers));
     let wanted = "application/x-ndjson or text/csv";
-    let format = format.ok_or_else(|| Failure::unsupported_media(wanted))?;
+    let format = format.ok_or_else(|| ApiError::unsupported_media(wanted))?;
     Ok((format, api.imports.enter(customer)?))
 }
 
@@ -261,8 +261,8 @@ fn wants_lines(headers: &HeaderMap) -> bool {
 fn drafted(
     m: &mut Moment,
     customer: &CustomerId,
-    fields: Result<Fields, Failure>,
-) -> Result<Profile, Failure> {
+    fields: Result<Fields, ApiError>,
+) -> Result<Profile, ApiError> {
     let new = new_device(fields?)?;
     Ok(draft_device(m, customer, new)?)
 }
@@ -282,7 +282,7 @@ async fn answered_at_the_end(mut import: Import, trace: TraceId) -> HttpResponse
 
 /// Answers at once, and tells line by line what the import does.
 fn answered_as_it_goes(mut import: Import, trace: TraceId) -> HttpResponse {
-    let (report, told) = Report::as_it_goes();
+    let (report, told) = ReportMode::as_it_goes();
     import.report = report;
     let importing = async move {
         let failure = import.run().await.err();
@@ -300,7 +300,7 @@ fn answered_as_it_goes(mut import: Import, trace: TraceId) -> HttpResponse {
         .streaming(told)
 }
 
-fn tell_operator(failure: &Failure) {
+fn tell_operator(failure: &ApiError) {
     if let Some(inner) = failure.inner() {
         error!(inner, "import stopped");
     }

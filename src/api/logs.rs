@@ -7,18 +7,18 @@ use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
 use engine::admin_log::entry::{Category, Entry, Subject};
-use engine::admin_log::window::Window;
+use engine::admin_log::window::TimeWindow;
 use engine::ids::{CustomerId, EntryId, Iccid};
 use engine::moment::Timestamp;
 use engine::query::LogFilter;
 
 use super::Api;
-use super::access::Caller;
+use super::access::AuthenticatedCaller;
 use super::body::Query;
-use super::error::Failure;
+use super::error::ApiError;
 use super::fields::Fields;
 use super::page::{PageBody, wanted_of};
-use super::segment::{At, Segment};
+use super::segment::{PathSegment, Segment};
 use super::words::Word;
 
 /// The most entries on a page (seed 8).
@@ -50,10 +50,10 @@ pub(super) struct EntryBody {
 
 /// GET: lists the entries of the caller's log, newest first.
 pub(super) async fn list(
-    caller: Caller,
+    caller: AuthenticatedCaller,
     Query(mut fields): Query,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let wanted = wanted_of(&mut fields, PAGE_SIZE_MAX);
     let filter = filter(caller.customer, api.clock.now(), fields)?;
     let page = api.store.entries(filter, wanted).await?;
@@ -62,18 +62,18 @@ pub(super) async fn list(
 
 /// GET: the payload of an entry, as the device sent it.
 pub(super) async fn payload(
-    caller: Caller,
-    At(entry): At<EntryId>,
+    caller: AuthenticatedCaller,
+    PathSegment(entry): PathSegment<EntryId>,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let payload = api.store.entry_payload(caller.customer, entry).await?;
-    let bytes = payload.ok_or_else(|| Failure::unknown(EntryId::NAME))?;
+    let bytes = payload.ok_or_else(|| ApiError::unknown(EntryId::NAME))?;
     Ok(HttpResponse::Ok()
         .content_type("application/octet-stream")
         .body(Vec::from(bytes)))
 }
 
-fn filter(customer: CustomerId, now: Timestamp, mut fields: Fields) -> Result<LogFilter, Failure> {
+fn filter(customer: CustomerId, now: Timestamp, mut fields: Fields) -> Result<LogFilter, ApiError> {
     let iccid = fields.optional("iccid", Iccid::parse);
     let category = fields.optional("category", Category::read);
     let subject = fields.optional("type", Subject::read);
@@ -87,7 +87,7 @@ fn filter(customer: CustomerId, now: Timestamp, mut fields: Fields) -> Result<Lo
     }))
 }
 
-fn window(now: Timestamp, fields: &mut Fields) -> Option<Window> {
+fn window(now: Timestamp, fields: &mut Fields) -> Option<TimeWindow> {
     let mut are_read = true;
     let mut bound =
         |name| fields.optional(name, |text| instant(text).inspect_err(|_| are_read = false));
@@ -95,7 +95,7 @@ fn window(now: Timestamp, fields: &mut Fields) -> Option<Window> {
     if !are_read {
         return None;
     }
-    match Window::of(now, start, end) {
+    match TimeWindow::of(now, start, end) {
         Ok(window) => Some(window),
         Err(reversed) => {
             fields.fault("startDateTime", reversed);

@@ -5,18 +5,18 @@ pub(super) mod described;
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
-use engine::delivery::body::HappeningBody;
+use engine::delivery::body::EventContentBody;
 use engine::delivery::destination::JsonPayload;
-use engine::event::{Cause, Event, Happening};
+use engine::event::{Cause, Event, EventContent};
 use engine::ids::{DeviceId, DeviceKey, EventId};
-use engine::query::listed::Stretch;
+use engine::query::listed::HistoryPage;
 
 use super::Api;
-use super::access::Caller;
+use super::access::AuthenticatedCaller;
 use super::body::Query;
-use super::error::Failure;
+use super::error::ApiError;
 use super::page::wanted_size;
-use super::segment::At;
+use super::segment::PathSegment;
 use super::words::Word;
 
 /// A page of messages.
@@ -45,7 +45,7 @@ pub(super) struct MessageBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<CauseBody>,
     #[serde(flatten)]
-    happening: HappeningBody,
+    happening: EventContentBody,
 }
 
 /// Why a device sent values.
@@ -62,18 +62,18 @@ struct CauseBody {
 
 /// GET: lists the messages of a device, newest first, starting at a cursor.
 pub(super) async fn list(
-    caller: Caller,
-    At(device): At<DeviceId>,
+    caller: AuthenticatedCaller,
+    PathSegment(device): PathSegment<DeviceId>,
     Query(mut fields): Query,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let size = wanted_size(&mut fields);
     let before = fields.optional("cursor", EventId::parse);
     fields.finish(Some(()))?;
     let device = DeviceKey::of(&caller.customer, &device);
     let known = api.store.profile(device).await?;
-    known.ok_or_else(|| Failure::unknown("device"))?;
-    let Stretch { events, more } = api.store.events_of(device, before, size).await?;
+    known.ok_or_else(|| ApiError::unknown("device"))?;
+    let HistoryPage { events, more } = api.store.events_of(device, before, size).await?;
     let last = events.last().filter(|_| more).map(|event| event.id);
     let items = events.iter().map(MessageBody::of).collect();
     Ok(HttpResponse::Ok().json(MessagesBody::of(items, last)))
@@ -92,28 +92,28 @@ impl MessagesBody {
 impl MessageBody {
     /// The message of an event.
     pub(super) fn of(event: &Event) -> Self {
-        let measured_at = event.happening.measured_at();
+        let measured_at = event.content.measured_at();
         Self {
             id: event.id.to_string(),
-            kind: event.happening.event_type().word(),
+            kind: event.content.event_type().word(),
             received: event.at.as_ms().to_string(),
             time: event.at.iso().to_string(),
             measured: measured_at.map(|at| at.as_ms().to_string()),
-            cause: CauseBody::of(&event.happening),
-            happening: HappeningBody::of(&event.happening, JsonPayload::AsText),
+            cause: CauseBody::of(&event.content),
+            happening: EventContentBody::of(&event.content, JsonPayload::AsText),
         }
     }
 }
 
 impl CauseBody {
     /// None for everything but LwM2M values.
-    fn of(happening: &Happening) -> Option<Self> {
+    fn of(happening: &EventContent) -> Option<Self> {
         match happening {
-            Happening::Telemetry(told) => Some(Self::of_values(told.cause)),
-            Happening::Data(_)
-            | Happening::Lifecycle(_)
-            | Happening::Failure(_)
-            | Happening::Concluded(_) => None,
+            EventContent::Telemetry(told) => Some(Self::of_values(told.cause)),
+            EventContent::Data(_)
+            | EventContent::Lifecycle(_)
+            | EventContent::Error(_)
+            | EventContent::ActionResult(_) => None,
         }
     }
 

@@ -15,7 +15,7 @@ use super::Api;
 
 pub(super) use document::document;
 pub(super) use node::Node;
-pub(super) use operation::{JSON, Operation, Tag};
+pub(super) use operation::{ApiOperation, JSON, Tag};
 pub(super) use schema::Schema;
 
 /// GET: the document.

@@ -4,7 +4,7 @@ pub(super) mod described;
 
 use serde::Serialize;
 
-use engine::query::{Page, PageWanted};
+use engine::query::{Page, PageRequest};
 
 use super::fields::Fields;
 
@@ -25,7 +25,7 @@ pub(super) struct PageBody<T> {
 
 impl<T> PageBody<T> {
     /// A page; a list has at least one page, and a page beyond the last is empty.
-    pub(super) fn of<S>(wanted: PageWanted, page: Page<S>, show: impl FnMut(S) -> T) -> Self {
+    pub(super) fn of<S>(wanted: PageRequest, page: Page<S>, show: impl FnMut(S) -> T) -> Self {
         let page_amount = page.total.div_ceil(u64::from(wanted.size.max(1))).max(1);
         let items = page.items.into_iter().map(show).collect();
         Self {
@@ -46,15 +46,15 @@ impl<T> PageBody<T> {
 }
 
 /// The requested page of a list with the usual maximum page size.
-pub(super) fn wanted(fields: &mut Fields) -> PageWanted {
+pub(super) fn wanted(fields: &mut Fields) -> PageRequest {
     wanted_of(fields, SIZE_MAX)
 }
 
 /// The requested page of a list with this maximum page size.
-pub(super) fn wanted_of(fields: &mut Fields, size_max: u32) -> PageWanted {
+pub(super) fn wanted_of(fields: &mut Fields, size_max: u32) -> PageRequest {
     let number = fields.number("page", 1..=u32::MAX).unwrap_or(1);
     let size = size_wanted(fields, size_max);
-    PageWanted { number, size }
+    PageRequest { number, size }
 }
 
 /// The requested page size of a list that is read by cursor.
@@ -79,7 +79,7 @@ mod tests {
                 total,
             };
             let body = PageBody::of(
-                PageWanted {
+                PageRequest {
                     number: 1,
                     size: 10,
                 },
@@ -95,7 +95,7 @@ mod tests {
         let mut fields = Fields::of_query(vec![]);
         assert_eq!(
             wanted(&mut fields),
-            PageWanted {
+            PageRequest {
                 number: 1,
                 size: 10
             }

@@ -5,25 +5,25 @@ pub(super) mod described;
 use actix_web::{HttpResponse, web};
 
 use engine::directory::device::{PskIdentity, give_psk};
-use engine::directory::psk::{KeyFormat, parse_key};
+use engine::directory::psk::{PskFormat, parse_key};
 use engine::ids::{DeviceId, DeviceKey};
 
 use super::Api;
-use super::access::Caller;
+use super::access::AuthenticatedCaller;
 use super::body::Json;
-use super::error::Failure;
+use super::error::ApiError;
 use super::fields::Fields;
 use super::records::settle;
-use super::segment::At;
+use super::segment::PathSegment;
 use super::words::Word;
 
 /// POST: sets the key of a device.
 pub(super) async fn give(
-    caller: Caller,
-    At(device): At<DeviceId>,
+    caller: AuthenticatedCaller,
+    PathSegment(device): PathSegment<DeviceId>,
     Json(fields): Json,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let (identity, key) = new_key(fields)?;
     let device = DeviceKey::of(&caller.customer, &device);
     // Bound to the device: with another record, the key cannot be decrypted.
@@ -31,7 +31,7 @@ pub(super) async fn give(
     settle(&*api.commits, async || {
         let profile = api.store.profile(device).await?;
         let holder = match &identity {
-            Some(identity) => api.store.bearer(identity.as_name()).await?,
+            Some(identity) => api.store.device_by_name(identity.as_name()).await?,
             None => None,
         };
         Ok(give_psk(profile, identity.clone(), sealed.clone(), holder)?)
@@ -40,9 +40,9 @@ pub(super) async fn give(
     Ok(HttpResponse::NoContent().finish())
 }
 
-fn new_key(mut fields: Fields) -> Result<(Option<PskIdentity>, Vec<u8>), Failure> {
+fn new_key(mut fields: Fields) -> Result<(Option<PskIdentity>, Vec<u8>), ApiError> {
     let identity = fields.optional("identity", PskIdentity::parse);
-    let format = fields.required("format", KeyFormat::read);
+    let format = fields.required("format", PskFormat::read);
     let text = fields.required("secretKey", |text| Ok::<_, String>(text.to_owned()));
     let key = match (format, text) {
         (Some(format), Some(text)) => match parse_key(format, &text) {

@@ -10,7 +10,7 @@ use super::access::Access;
 use super::actions::creating::{self, Coap, Lwm2m, Udp};
 use super::actions::described::{coap, lwm2m, udp};
 use super::{
-    actions, clients, clouds, customers, definitions, devices, docs, health, import, logs,
+    actions, clients, customers, definitions, devices, docs, health, import, integrations, logs,
     messages, metrics, openapi, psk, settings, tokens,
 };
 
@@ -120,27 +120,27 @@ routes! {
         Customer(ActionsWrite) => creating::create_many::<Lwm2m>, lwm2m::create_many;
     // Cloud integrations.
     POST "/management-api/v1/integrate/clouds/webhooks"
-        Customer(IntegrationsWrite) => clouds::create, clouds::described::create;
+        Customer(IntegrationsWrite) => integrations::create, integrations::described::create;
     GET "/management-api/v1/integrate/clouds/webhooks"
-        Customer(IntegrationsRead) => clouds::list, clouds::described::list;
+        Customer(IntegrationsRead) => integrations::list, integrations::described::list;
     GET "/management-api/v1/integrate/clouds/webhooks/{webhook}"
-        Customer(IntegrationsRead) => clouds::show, clouds::described::show;
+        Customer(IntegrationsRead) => integrations::show, integrations::described::show;
     PATCH "/management-api/v1/integrate/clouds/webhooks/{webhook}"
-        Customer(IntegrationsWrite) => clouds::amend, clouds::described::amend;
+        Customer(IntegrationsWrite) => integrations::amend, integrations::described::amend;
     DELETE "/management-api/v1/integrate/clouds/webhooks/{webhook}"
-        Customer(IntegrationsWrite) => clouds::delete, clouds::described::delete;
+        Customer(IntegrationsWrite) => integrations::delete, integrations::described::delete;
     POST "/management-api/v1/integrate/clouds/webhooks/{webhook}/test"
-        Customer(IntegrationsWrite) => clouds::test, clouds::described::test;
+        Customer(IntegrationsWrite) => integrations::test, integrations::described::test;
     POST "/management-api/v1/integrate/clouds/webhooks/{webhook}/restart"
-        Customer(IntegrationsWrite) => clouds::restart, clouds::described::restart;
+        Customer(IntegrationsWrite) => integrations::restart, integrations::described::restart;
     GET "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters"
-        Customer(IntegrationsRead) => clouds::letters::list, clouds::described::letters;
+        Customer(IntegrationsRead) => integrations::dead_letters::list, integrations::described::letters;
     DELETE "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters"
-        Customer(IntegrationsWrite) => clouds::letters::discard_all, clouds::described::discard_all;
+        Customer(IntegrationsWrite) => integrations::dead_letters::discard_all, integrations::described::discard_all;
     POST "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters/replay"
-        Customer(IntegrationsWrite) => clouds::letters::replay, clouds::described::replay;
+        Customer(IntegrationsWrite) => integrations::dead_letters::replay, integrations::described::replay;
     DELETE "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters/{event}"
-        Customer(IntegrationsWrite) => clouds::letters::discard, clouds::described::discard;
+        Customer(IntegrationsWrite) => integrations::dead_letters::discard, integrations::described::discard;
     // Settings (seed 4.1).
     GET "/management-api/v1/settings/{platform}"
         Customer(SettingsRead) => settings::list, settings::described::list;
@@ -165,7 +165,7 @@ routes! {
 }
 
 /// The OpenAPI description of a route.
-type Describe = fn() -> openapi::Operation;
+type Describe = fn() -> openapi::ApiOperation;
 
 /// Sets the handler of a route.
 type Answer = fn(actix_web::Route) -> actix_web::Route;

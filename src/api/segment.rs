@@ -10,11 +10,11 @@ use engine::Version;
 use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId, EventId};
 use engine::setting::SettingName;
 
-use super::error::Failure;
+use super::error::ApiError;
 use super::words::Word;
 
 /// A parsed path parameter.
-pub(super) struct At<T>(pub(super) T);
+pub(super) struct PathSegment<T>(pub(super) T);
 
 /// A type of path parameters.
 pub(super) trait Segment: Sized {
@@ -25,9 +25,9 @@ pub(super) trait Segment: Sized {
     fn read(text: &str) -> Option<Self>;
 }
 
-impl<T: Segment> FromRequest for At<T> {
-    type Error = Failure;
-    type Future = Ready<Result<Self, Failure>>;
+impl<T: Segment> FromRequest for PathSegment<T> {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         // Names as in the pattern, values in the same order with their escapes undone.
@@ -37,7 +37,7 @@ impl<T: Segment> FromRequest for At<T> {
         let mut segments = names.zip(values);
         let segment = segments.find(|(name, _)| *name == T::NAME);
         let named = segment.and_then(|(_, text)| T::read(&text)).map(Self);
-        ready(named.ok_or_else(|| Failure::unknown(T::NAME)))
+        ready(named.ok_or_else(|| ApiError::unknown(T::NAME)))
     }
 }
 
@@ -115,7 +115,8 @@ mod tests {
     }
 
     async fn device(segment: &str) -> Option<String> {
-        let named = web::get().to(async |At(device): At<DeviceId>| device.to_string());
+        let named =
+            web::get().to(async |PathSegment(device): PathSegment<DeviceId>| device.to_string());
         let app = init_service(App::new().route("/devices/{device}", named)).await;
         let uri = format!("/devices/{segment}");
         let answer = call_service(&app, TestRequest::with_uri(&uri).to_request()).await;

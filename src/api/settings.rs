@@ -5,17 +5,17 @@ pub(super) mod described;
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
-use engine::directory::Decided;
+use engine::directory::Decision;
 use engine::directory::setting::{change_setting, state_of};
 use engine::setting::{Setting, SettingName, SettingState};
 
 use super::Api;
-use super::access::Caller;
+use super::access::AuthenticatedCaller;
 use super::body::Json;
-use super::error::Failure;
+use super::error::ApiError;
 use super::page::PageBody;
 use super::records::{settle, to_its_end};
-use super::segment::{At, Platform};
+use super::segment::{PathSegment, Platform};
 use super::words::Word;
 
 /// A setting with its state.
@@ -29,10 +29,10 @@ struct SettingBody {
 
 /// GET: lists every setting of the caller.
 pub(super) async fn list(
-    caller: Caller,
-    At(platform): At<Platform>,
+    caller: AuthenticatedCaller,
+    PathSegment(platform): PathSegment<Platform>,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     known(&api, &platform)?;
     let customer = caller.customer;
     let changed = api.store.settings_of(customer.clone()).await?;
@@ -51,12 +51,12 @@ pub(super) async fn list(
 
 /// PATCH: enables or disables a setting.
 pub(super) async fn change(
-    caller: Caller,
-    At(platform): At<Platform>,
-    At(name): At<SettingName>,
+    caller: AuthenticatedCaller,
+    PathSegment(platform): PathSegment<Platform>,
+    PathSegment(name): PathSegment<SettingName>,
     Json(mut fields): Json,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     known(&api, &platform)?;
     let state = fields.required("state", SettingState::read);
     let state = fields.finish(state)?;
@@ -69,20 +69,20 @@ pub(super) async fn change(
     Ok(HttpResponse::Ok().json(SettingBody::of(&setting)))
 }
 
-async fn changed(api: web::Data<Api>, setting: Setting) -> Result<(), Failure> {
-    let decided = Decided {
+async fn changed(api: web::Data<Api>, setting: Setting) -> Result<(), ApiError> {
+    let decided = Decision {
         batch: change_setting(setting.clone()),
         answer: (),
     };
     settle(&*api.commits, async || Ok(decided.clone())).await?;
-    Ok(api.devices.take_terms(setting.customer).await?)
+    Ok(api.devices.take_policy(setting.customer).await?)
 }
 
-fn known(api: &Api, platform: &Platform) -> Result<(), Failure> {
+fn known(api: &Api, platform: &Platform) -> Result<(), ApiError> {
     if platform.0 == *api.platform {
         Ok(())
     } else {
-        Err(Failure::unknown("platform"))
+        Err(ApiError::unknown("platform"))
     }
 }
 

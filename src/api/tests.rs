@@ -12,4 +12,4 @@ mod integrations;
 mod records;
 mod scripted;
 mod table;
-mod world;
+mod test_service;

@@ -11,7 +11,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Serialize;
 use serde_json::Value;
 
-use engine::customer::{Client, SecretDigest, TOKEN_LIFETIME_S};
+use engine::customer::{ApiClient, SecretDigest, TOKEN_LIFETIME_S};
 use engine::directory::customer::issue_token;
 use engine::ids::ClientId;
 use store::CommitError;
@@ -19,7 +19,7 @@ use store::CommitError;
 use super::Api;
 use super::access::credentials;
 use super::body::Raw;
-use super::error::{Failure, Fault, bad_credentials};
+use super::error::{ApiError, ErrorDetail, bad_credentials};
 use super::fields::properties::{Properties, unread};
 use super::secret::{draw, same};
 use super::words::scope_words;
@@ -40,18 +40,18 @@ pub(super) async fn issue(
     request: HttpRequest,
     raw: Raw,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let asked = Asked::read(request.headers(), &raw)?;
     let Some(client) = known_client(&api, asked).await? else {
         return Ok(bad_credentials());
     };
-    let token = draw().map_err(Failure::internal)?;
+    let token = draw().map_err(ApiError::internal)?;
     let batch = issue_token(&api.clock.moment(), &client, SecretDigest::of(&token));
     match api.commits.commit(batch).await {
         Ok(()) => Ok(issued(token, &client)),
         // The client was removed since it was read.
         Err(CommitError::Conflict) => Ok(bad_credentials()),
-        Err(error) => Err(Failure::from(error)),
+        Err(error) => Err(ApiError::from(error)),
     }
 }
 
@@ -66,7 +66,7 @@ struct Asked {
 impl Asked {
     /// Reads the Authorization header and the body; parameters it does not know are ignored (RFC
     /// 6749 section 3.2), and those it knows come once.
-    fn read(headers: &HeaderMap, raw: &Raw) -> Result<Self, Failure> {
+    fn read(headers: &HeaderMap, raw: &Raw) -> Result<Self, ApiError> {
         let mut asked = Self::default();
         let mut faults = Vec::new();
         for (name, value) in pairs(raw)? {
@@ -77,11 +77,15 @@ impl Asked {
                 _ => continue,
             };
             if known.replace(value).is_some() {
-                faults.push(Fault::of("REPEATED", &name, "must be given only once"));
+                faults.push(ErrorDetail::of(
+                    "REPEATED",
+                    &name,
+                    "must be given only once",
+                ));
             }
         }
         if !faults.is_empty() {
-            return Err(Failure::invalid(faults));
+            return Err(ApiError::invalid(faults));
         }
         if let Some(basic) = credentials(headers, "Basic") {
             let (id, secret) = basic_pair(basic).unzip();
@@ -93,12 +97,12 @@ impl Asked {
         }
         match asked.grant.as_deref() {
             Some(GRANT) => Ok(asked),
-            Some(_) => Err(Failure::invalid(vec![Fault::of(
+            Some(_) => Err(ApiError::invalid(vec![ErrorDetail::of(
                 "UNSUPPORTED_GRANT_TYPE",
                 "grant_type",
                 format!("must be {GRANT}"),
             )])),
-            None => Err(Failure::invalid(vec![Fault::of(
+            None => Err(ApiError::invalid(vec![ErrorDetail::of(
                 "REQUIRED",
                 "grant_type",
                 "is required",
@@ -107,28 +111,28 @@ impl Asked {
     }
 }
 
-fn pairs(raw: &Raw) -> Result<Vec<(String, String)>, Failure> {
+fn pairs(raw: &Raw) -> Result<Vec<(String, String)>, ApiError> {
     match raw.media_type.as_str() {
         "application/x-www-form-urlencoded" => {
             let text = std::str::from_utf8(&raw.bytes).ok();
             let pairs = text.and_then(|text| web::Query::from_query(text).ok());
             pairs
                 .map(web::Query::into_inner)
-                .ok_or_else(|| Failure::malformed("the body is not form-encoded"))
+                .ok_or_else(|| ApiError::malformed("the body is not form-encoded"))
         }
         "application/json" => {
             let Properties(properties) = serde_json::from_slice(&raw.bytes).map_err(unread)?;
             texts(properties)
         }
         _ if raw.bytes.is_empty() => Ok(Vec::new()),
-        _ => Err(Failure::unsupported_media(
+        _ => Err(ApiError::unsupported_media(
             "application/json or application/x-www-form-urlencoded",
         )),
     }
 }
 
 /// The string properties; a known parameter of another type is a fault.
-fn texts(properties: Vec<(String, Value)>) -> Result<Vec<(String, String)>, Failure> {
+fn texts(properties: Vec<(String, Value)>) -> Result<Vec<(String, String)>, ApiError> {
     let (mut texts, mut faults) = (Vec::new(), Vec::new());
     for (name, value) in properties {
         match value {
@@ -136,14 +140,14 @@ fn texts(properties: Vec<(String, Value)>) -> Result<Vec<(String, String)>, Fail
             Value::Null => {}
             Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
                 if PARAMETERS.contains(&name.as_str()) {
-                    faults.push(Fault::of("WRONG_TYPE", &name, "must be a string"));
+                    faults.push(ErrorDetail::of("WRONG_TYPE", &name, "must be a string"));
                 }
             }
         }
     }
     match faults.is_empty() {
         true => Ok(texts),
-        false => Err(Failure::invalid(faults)),
+        false => Err(ApiError::invalid(faults)),
     }
 }
 
@@ -153,7 +157,7 @@ fn basic_pair(basic: &str) -> Option<(String, String)> {
         .map(|(id, secret)| (id.to_owned(), secret.to_owned()))
 }
 
-async fn known_client(api: &Api, asked: Asked) -> Result<Option<Client>, Failure> {
+async fn known_client(api: &Api, asked: Asked) -> Result<Option<ApiClient>, ApiError> {
     let (Some(id), Some(secret)) = (asked.id, asked.secret) else {
         return Ok(None);
     };
@@ -177,7 +181,7 @@ struct TokenBody {
     scope: String,
 }
 
-fn issued(token: String, client: &Client) -> HttpResponse {
+fn issued(token: String, client: &ApiClient) -> HttpResponse {
     let body = TokenBody {
         status_code: StatusCode::OK.as_u16(),
         access_token: token,

@@ -1,14 +1,14 @@
 //! How does the API spell things? Every word of it, and nowhere else, but for those that events
 //! are told with too.
 
-use engine::action::{ContentForm, Method, Mode, Operation, PayloadType, Protocol, Status};
+use engine::action::{ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
 use engine::customer::{Scope, Scopes};
 use engine::delivery::body::words as spelled;
 use engine::delivery::destination::DestinationState;
 use engine::device::record::ObservationState;
 use engine::device::snapshot::Presence;
-use engine::directory::psk::KeyFormat;
+use engine::directory::psk::PskFormat;
 use engine::event::{EventType, Lifecycle};
 use engine::query::ActionOrder;
 use engine::setting::{SettingName, SettingState};
@@ -74,8 +74,8 @@ words!(Operation {
     ObserveEnd = "observe-end",
 });
 words!(Method { Get = "GET", Post = "POST", Put = "PUT", Delete = "DELETE", Patch = "PATCH" });
-words!(ContentForm { String = "STRING", Base64 = "BASE64" });
-words!(ObservationState { Held = "HELD", Owed = "OWED" });
+words!(ContentEncoding { String = "STRING", Base64 = "BASE64" });
+words!(ObservationState { Established = "HELD", Pending = "OWED" });
 words!(Lifecycle {
     Registered,
     Deregistered,
@@ -107,7 +107,7 @@ words!(Subject {
     General = "GENERAL",
 });
 words!(Presence { Unregistered = "UNREGISTERED", Awake = "AWAKE", Asleep = "ASLEEP" });
-words!(KeyFormat { Text = "STRING", Hex = "HEX" });
+words!(PskFormat { Text = "STRING", Hex = "HEX" });
 words!(SettingName { Lwm2mPassiveReporting = "LWM2M_PASSIVE_REPORTING" });
 words!(SettingState { Enabled = "ENABLED", Disabled = "DISABLED" });
 words!(Scope {
@@ -177,13 +177,13 @@ mod tests {
         check::<Mode>();
         check::<Operation>();
         check::<Method>();
-        check::<ContentForm>();
+        check::<ContentEncoding>();
         check::<ObservationState>();
         check::<Lifecycle>();
         check::<EventType>();
         check::<DestinationState>();
         check::<PayloadType>();
-        check::<KeyFormat>();
+        check::<PskFormat>();
         check::<Presence>();
         check::<Subject>();
         check::<Category>();

@@ -10,23 +10,23 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use super::{Kind, Row, rows};
+use super::{SettingKind, SettingRow, rows};
 
 const PREFIX: &str = "SIGNALBOX_";
 
 /// The value of every setting as text, each with its source.
 #[derive(Clone, Debug)]
 pub struct Layers {
-    given: BTreeMap<&'static str, Given>,
+    given: BTreeMap<&'static str, GivenText>,
     /// Variables with our prefix that are no settings: typing errors, or what an orchestrator
     /// makes of a service's name.
     strangers: Vec<String>,
-    faults: Vec<Fault>,
+    faults: Vec<ConfigFault>,
 }
 
 /// One setting's text and where it comes from.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct GivenText {
     /// The text.
     pub text: String,
     /// Where it comes from.
@@ -50,7 +50,7 @@ pub enum Source {
 
 /// Something wrong with one value.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Fault {
+pub struct ConfigFault {
     /// Where the value came from and how it is called there.
     pub at: String,
     /// What is wrong.
@@ -59,9 +59,9 @@ pub struct Fault {
 
 /// Everything wrong with a configuration.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub struct Faults(pub(super) Vec<Fault>);
+pub struct ConfigFaults(pub(super) Vec<ConfigFault>);
 
-impl fmt::Display for Faults {
+impl fmt::Display for ConfigFaults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("invalid configuration")?;
         self.0
@@ -73,7 +73,7 @@ impl fmt::Display for Faults {
 impl Layers {
     /// The built-in values.
     pub fn of_defaults() -> Self {
-        let given = |row: &Row| Given {
+        let given = |row: &SettingRow| GivenText {
             text: row.default.to_owned(),
             source: Source::Default,
         };
@@ -155,7 +155,7 @@ impl Layers {
     }
 
     /// A setting's text and source.
-    pub fn of(&self, name: &str) -> &Given {
+    pub fn of(&self, name: &str) -> &GivenText {
         self.given.get(name).expect("every setting has a default")
     }
 
@@ -165,20 +165,20 @@ impl Layers {
     }
 
     /// Begins to read the values, with what is known to be wrong already.
-    pub(super) fn reading(&self) -> Reading<'_> {
-        Reading {
+    pub(super) fn reading(&self) -> ConfigReader<'_> {
+        ConfigReader {
             layers: self,
             faults: self.faults.clone(),
         }
     }
 
     fn give(&mut self, name: &'static str, text: String, source: Source) {
-        self.given.insert(name, Given { text, source });
+        self.given.insert(name, GivenText { text, source });
     }
 
     fn fault(&mut self, at: String, why: impl ToString) {
         let why = why.to_string();
-        self.faults.push(Fault { at, why });
+        self.faults.push(ConfigFault { at, why });
     }
 }
 
@@ -210,12 +210,12 @@ impl fmt::Display for Source {
 }
 
 /// Reads typed values and collects every fault on the way.
-pub(super) struct Reading<'a> {
+pub(super) struct ConfigReader<'a> {
     layers: &'a Layers,
-    faults: Vec<Fault>,
+    faults: Vec<ConfigFault>,
 }
 
-impl Reading<'_> {
+impl ConfigReader<'_> {
     /// A setting's value, unless a fault was noted.
     pub(super) fn value<T>(
         &mut self,
@@ -234,7 +234,7 @@ impl Reading<'_> {
     /// Notes a fault of a setting's value.
     pub(super) fn fault(&mut self, name: &str, why: String) {
         let given = self.layers.of(name);
-        let secret = rows().any(|row| row.name == name && row.kind == Kind::Secret);
+        let secret = rows().any(|row| row.name == name && row.kind == SettingKind::Secret);
         // A URL may carry a password.
         let quotable = !secret && !given.text.contains('@');
         let why = if quotable {
@@ -243,14 +243,14 @@ impl Reading<'_> {
             why
         };
         let at = given.source.place(name);
-        self.faults.push(Fault { at, why });
+        self.faults.push(ConfigFault { at, why });
     }
 
     /// What was read, if nothing is wrong.
-    pub(super) fn finish<T>(self, read: Option<T>) -> Result<T, Faults> {
+    pub(super) fn finish<T>(self, read: Option<T>) -> Result<T, ConfigFaults> {
         match read {
             Some(read) if self.faults.is_empty() => Ok(read),
-            _ => Err(Faults(self.faults)),
+            _ => Err(ConfigFaults(self.faults)),
         }
     }
 }

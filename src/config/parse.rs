@@ -12,16 +12,16 @@ use super::StoreChoice;
 
 /// A text that is neither printed nor logged.
 #[derive(Clone, Eq, PartialEq)]
-pub struct Secret(String);
+pub struct SecretText(String);
 
-impl Secret {
+impl SecretText {
     /// The text itself.
     pub fn expose(&self) -> &str {
         &self.0
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")
     }
@@ -117,19 +117,19 @@ pub(super) fn store(text: &str) -> Result<StoreChoice, String> {
 }
 
 /// A secret that fits an Authorization header (RFC 6750 section 2.1).
-pub(super) fn token(text: &str) -> Result<Secret, String> {
+pub(super) fn token(text: &str) -> Result<SecretText, String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
     if text.chars().all(allowed) {
-        Ok(Secret(text.to_owned()))
+        Ok(SecretText(text.to_owned()))
     } else {
         Err("must consist of letters, digits and -._~+/=".to_owned())
     }
 }
 
 /// 32 bytes in hexadecimal.
-pub(super) fn master_key(text: &str) -> Result<Secret, String> {
+pub(super) fn master_key(text: &str) -> Result<SecretText, String> {
     if text.len() == 64 && text.chars().all(|c| c.is_ascii_hexdigit()) {
-        Ok(Secret(text.to_owned()))
+        Ok(SecretText(text.to_owned()))
     } else {
         Err("must be 64 hexadecimal digits".to_owned())
     }

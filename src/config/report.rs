@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::layers::{Given, Layers, Source};
-use super::{Force, Kind, Row, rows};
+use super::layers::{GivenText, Layers, Source};
+use super::{SettingEffect, SettingKind, SettingRow, rows};
 
 impl fmt::Display for Layers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -20,18 +20,18 @@ impl fmt::Display for Layers {
 impl Layers {
     /// The settings with a given value that this build does not use.
     pub fn unheeded(&self) -> impl Iterator<Item = String> {
-        let given = |row: &&Row| match self.of(row.name).source {
+        let given = |row: &&SettingRow| match self.of(row.name).source {
             Source::Default | Source::Preset => false,
             Source::File(_) | Source::Environment | Source::Flag => true,
         };
-        let unused = rows().filter(|row| matches!(row.force, Force::NotUsedYet(_)));
+        let unused = rows().filter(|row| matches!(row.force, SettingEffect::NotUsedYet(_)));
         unused
             .filter(given)
             .map(|row| self.of(row.name).source.place(row.name))
     }
 }
 
-fn line(row: &Row, given: &Given) -> String {
+fn line(row: &SettingRow, given: &GivenText) -> String {
     let setting = format!("{} = {}", row.name, shown(row.kind, &given.text));
     let mut source = match given.source {
         Source::Environment => given.source.place(row.name),
@@ -39,19 +39,19 @@ fn line(row: &Row, given: &Given) -> String {
         Source::Default | Source::Preset | Source::File(_) => given.source.to_string(),
     };
     match row.force {
-        Force::InForce => {}
-        Force::NotUsedYet(_) => source.push_str(", not used yet"),
+        SettingEffect::InForce => {}
+        SettingEffect::NotUsedYet(_) => source.push_str(", not used yet"),
     }
     format!("{setting}  # {source}")
 }
 
-fn shown(kind: Kind, text: &str) -> String {
+fn shown(kind: SettingKind, text: &str) -> String {
     match kind {
-        Kind::Number | Kind::Switch => text.to_owned(),
-        Kind::List => format!("[{}]", text.split(',').collect::<Vec<_>>().join(", ")),
-        Kind::Secret if text.is_empty() => "\"\"".to_owned(),
-        Kind::Secret => "\"********\"".to_owned(),
-        Kind::Text => quoted(text),
+        SettingKind::Number | SettingKind::Switch => text.to_owned(),
+        SettingKind::List => format!("[{}]", text.split(',').collect::<Vec<_>>().join(", ")),
+        SettingKind::Secret if text.is_empty() => "\"\"".to_owned(),
+        SettingKind::Secret => "\"********\"".to_owned(),
+        SettingKind::Text => quoted(text),
     }
 }
 

@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::{Config, Faults, Layers, Row, Source, rows};
+use super::{Config, ConfigFaults, Layers, SettingRow, Source, rows};
 
 const FILE: &str = "signalbox.toml";
 
 #[test]
 fn the_documented_names_are_settings() {
-    let known: Vec<String> = rows().map(Row::variable).collect();
+    let known: Vec<String> = rows().map(SettingRow::variable).collect();
     let names = [
         "HTTP",
         "COAP",
@@ -112,7 +112,7 @@ fn every_fault_names_its_source_and_its_key() {
 fn a_file_that_is_not_toml_is_a_fault_with_its_line() {
     let mut layers = Layers::of_defaults();
     layers.add_file_text(Path::new(FILE), "http = \n");
-    let Faults(faults) = Config::of(&layers).unwrap_err();
+    let ConfigFaults(faults) = Config::of(&layers).unwrap_err();
     assert_eq!(faults.len(), 1);
     assert_eq!(faults[0].at, "file signalbox.toml");
     assert!(faults[0].why.contains("line 1"), "{}", faults[0].why);

@@ -9,7 +9,7 @@ use actix_web::http::header::HeaderMap;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use engine::delivery::signature::Secret;
+use engine::delivery::signature::SigningSecret;
 use engine::ids::EventId;
 use engine::moment::Timestamp;
 use serde_json::Value;
@@ -26,16 +26,16 @@ const UNTOLD_MAX: usize = 256;
 const SECRET_BYTES: usize = 32;
 
 /// An endpoint at work.
-pub(super) struct Endpoint {
+pub(super) struct WebhookEndpoint {
     address: SocketAddr,
     secret: String,
     server: ServerHandle,
-    delivered: Receiver<Delivered>,
+    delivered: Receiver<DeliveredEvent>,
 }
 
 /// An event that arrived, whose signature is right.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Delivered {
+pub(super) struct DeliveredEvent {
     /// Its id, the same at each try.
     pub(super) id: String,
     /// What it is about.
@@ -43,20 +43,20 @@ pub(super) struct Delivered {
 }
 
 /// What the endpoint knows while it is asked.
-struct Door {
-    secret: Secret,
-    delivered: Sender<Delivered>,
+struct EndpointState {
+    secret: SigningSecret,
+    delivered: Sender<DeliveredEvent>,
 }
 
-impl Endpoint {
+impl WebhookEndpoint {
     /// Opens it on an address of its own.
     pub(super) fn open() -> io::Result<Self> {
         let mut key = [0; SECRET_BYTES];
         getrandom::fill(&mut key).map_err(io::Error::other)?;
         let secret = format!("whsec_{}", STANDARD.encode(key));
         let (sender, delivered) = mpsc::channel(UNTOLD_MAX);
-        let parsed = Secret::parse(&secret).map_err(io::Error::other)?;
-        let door = web::Data::new(Door {
+        let parsed = SigningSecret::parse(&secret).map_err(io::Error::other)?;
+        let door = web::Data::new(EndpointState {
             secret: parsed,
             delivered: sender,
         });
@@ -90,7 +90,7 @@ impl Endpoint {
     }
 
     /// Takes what has arrived already, if anything has.
-    pub(super) fn arrived(&mut self) -> Option<Delivered> {
+    pub(super) fn arrived(&mut self) -> Option<DeliveredEvent> {
         self.delivered.try_recv().ok()
     }
 
@@ -100,7 +100,11 @@ impl Endpoint {
     }
 }
 
-async fn take(request: HttpRequest, body: web::Bytes, door: web::Data<Door>) -> HttpResponse {
+async fn take(
+    request: HttpRequest,
+    body: web::Bytes,
+    door: web::Data<EndpointState>,
+) -> HttpResponse {
     let Some(delivered) = read(request.headers(), &body, &door.secret) else {
         return HttpResponse::Unauthorized().finish();
     };
@@ -111,7 +115,7 @@ async fn take(request: HttpRequest, body: web::Bytes, door: web::Data<Door>) -> 
 }
 
 /// The event, if whoever posts it knows the secret.
-fn read(headers: &HeaderMap, body: &[u8], secret: &Secret) -> Option<Delivered> {
+fn read(headers: &HeaderMap, body: &[u8], secret: &SigningSecret) -> Option<DeliveredEvent> {
     let header = |name: &str| headers.get(name)?.to_str().ok();
     let id = EventId::parse(header("webhook-id")?).ok()?;
     let at_s: i64 = header("webhook-timestamp")?.parse().ok()?;
@@ -120,7 +124,7 @@ fn read(headers: &HeaderMap, body: &[u8], secret: &Secret) -> Option<Delivered> 
     if header("webhook-signature")? != expected {
         return None;
     }
-    Some(Delivered {
+    Some(DeliveredEvent {
         id: id.to_string(),
         body: serde_json::from_slice(body).ok()?,
     })
@@ -136,10 +140,10 @@ mod tests {
 
     #[test]
     fn what_is_signed_with_the_secret_is_taken_and_nothing_else() {
-        let secret = Secret::parse(&STANDARD.encode([1; SECRET_BYTES])).unwrap();
-        let other = Secret::parse(&STANDARD.encode([2; SECRET_BYTES])).unwrap();
+        let secret = SigningSecret::parse(&STANDARD.encode([1; SECRET_BYTES])).unwrap();
+        let other = SigningSecret::parse(&STANDARD.encode([2; SECRET_BYTES])).unwrap();
         let id = EventId::parse("0198c0de-0000-7000-8000-000000000001").unwrap();
-        let signed = |by: &Secret| -> HeaderMap {
+        let signed = |by: &SigningSecret| -> HeaderMap {
             let headers = by.sign(&id, Timestamp::from_ms(1_763_726_400_999), BODY);
             let headers = headers.into_iter().map(|(name, value)| {
                 let value = HeaderValue::from_str(&value).unwrap();

@@ -3,7 +3,7 @@
 use harness::device::SimulatedDevice;
 use harness::device::configuration::{Configuration, Reachability};
 use harness::device::plain::PlainPath;
-use harness::device::resource::{self, Answer, Resource};
+use harness::device::resource::{self, AnswerMode, Resource};
 use harness::{ContentFormat, Path, Value};
 
 /// How bright the lamp is, in percent: Light Control, Dimmer.
@@ -47,7 +47,7 @@ const MEASURING_MS: u32 = 400;
 
 /// One device of the demo.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Role {
+pub(super) enum DeviceRole {
     /// Listens always.
     Lamp,
     /// Sleeps half a minute at a time.
@@ -58,7 +58,7 @@ pub(super) enum Role {
     Sensor,
 }
 
-impl Role {
+impl DeviceRole {
     /// Everyone.
     pub(super) const ALL: [Self; 4] = [Self::Lamp, Self::Meter, Self::Tracker, Self::Sensor];
 
@@ -120,7 +120,7 @@ impl Role {
                 Resource::holding(TEMPERATURE, Value::Float(warmth(0))),
             ],
             Self::Meter => {
-                let measuring = Answer::SeparateConfirmable {
+                let measuring = AnswerMode::SeparateConfirmable {
                     after_ms: MEASURING_MS,
                 };
                 vec![Resource::holding(VOLUME, Value::Float(1834.207)).answering(measuring)]
@@ -172,18 +172,18 @@ mod tests {
 
     #[test]
     fn what_is_measured_grows_without_noise() {
-        let mut meter = SimulatedDevice::new(Role::Meter.configuration(), 1);
+        let mut meter = SimulatedDevice::new(DeviceRole::Meter.configuration(), 1);
         for _ in 0..3 {
-            Role::Meter.live(&mut meter, 0);
+            DeviceRole::Meter.live(&mut meter, 0);
         }
         assert_eq!(meter.value(VOLUME), Some(&Value::Float(1834.216)));
     }
 
     #[test]
     fn the_lamp_gets_warmer_and_cooler_by_turns() {
-        let mut lamp = SimulatedDevice::new(Role::Lamp.configuration(), 1);
+        let mut lamp = SimulatedDevice::new(DeviceRole::Lamp.configuration(), 1);
         let mut warmth_after = |second| {
-            Role::Lamp.live(&mut lamp, second);
+            DeviceRole::Lamp.live(&mut lamp, second);
             lamp.value(TEMPERATURE).cloned()
         };
         let expected = [41.5, 41.5, 42.0, 41.8, 41.5].map(|degrees| Some(Value::Float(degrees)));
@@ -193,15 +193,15 @@ mod tests {
     #[test]
     fn every_device_offers_what_the_story_asks_of_it() {
         for (role, path) in [
-            (Role::Lamp, BRIGHTNESS),
-            (Role::Lamp, TEMPERATURE),
-            (Role::Meter, VOLUME),
-            (Role::Tracker, LATITUDE),
+            (DeviceRole::Lamp, BRIGHTNESS),
+            (DeviceRole::Lamp, TEMPERATURE),
+            (DeviceRole::Meter, VOLUME),
+            (DeviceRole::Tracker, LATITUDE),
         ] {
             let device = SimulatedDevice::new(role.configuration(), 1);
             assert!(device.value(path).is_some(), "{path}");
         }
-        let sensor = SimulatedDevice::new(Role::Sensor.configuration(), 1);
+        let sensor = SimulatedDevice::new(DeviceRole::Sensor.configuration(), 1);
         assert_eq!(sensor.content(ALARM), Some(b"5".as_slice()));
     }
 }

@@ -17,21 +17,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use harness::clock::Stopwatch;
-use harness::load::identity::EndpointPattern;
-use harness::load::pace::{ArrivalSchedule, Pace, Share};
+use harness::load::addressing::EndpointPattern;
+use harness::load::arrivals::{ArrivalPattern, ArrivalSchedule, ArrivalShare};
 use harness::load::pool::DevicePool;
-use harness::load::tally::{Failure, Latencies, Tally};
-use harness::load::worker::{Devices, Job, Progress};
+use harness::load::tally::{Latencies, LoadFailure, TaskTally};
+use harness::load::worker::{DeviceRange, LoadJob, ProgressCounts};
 use tokio::sync::oneshot;
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{interval, sleep, timeout};
 
-use super::api::{Api, Caller, failure};
+use super::api::{LoadApi, LoadCaller, failure};
 use super::display::Display;
 use super::nanoseconds;
-use super::options::{Options, RequestMode};
-use super::report::Ends;
-use crate::api_client::CallError;
+use super::options::{LoadOptions, RequestMode};
+use super::report::ActionOutcomes;
+use crate::rest_client::CallError;
 
 /// How long a device may take to be asked: longer than all repetitions of a datagram.
 const PATIENCE: Duration = Duration::from_secs(93);
@@ -55,37 +55,40 @@ const GRACE_NS: u64 = 100_000_000;
 /// Measures reads of registered devices.
 pub(super) fn measure(
     pool: &mut DevicePool,
-    api: &Api,
-    options: &Options,
-) -> Result<(Tally, Ends), Box<dyn Error>> {
+    api: &LoadApi,
+    options: &LoadOptions,
+) -> Result<(TaskTally, ActionOutcomes), Box<dyn Error>> {
     let waiting = Arc::new(Waiting::default());
     let (wakes, mut woken) = doors(options);
     let before = api.runtime.block_on(api.caller.succeeded())?;
     let answered = |device, at_ns| waiting.answer(device, at_ns);
-    let listen = |_| Job::Listen {
+    let listen = |_| LoadJob::Listen {
         wakes: woken.next().expect("each worker has a door"),
         answered: &answered,
     };
     let clock = pool.clock();
-    let mut calls = Calls::default();
+    let mut calls = CallResults::default();
     let devices = pool.perform(listen, |watch, _| {
         let waiting = Arc::clone(&waiting);
         let caller = api.caller.clone();
-        let round = Rc::new(Round::new(options, clock, caller, wakes, waiting));
+        let round = Rc::new(CallRound::new(options, clock, caller, wakes, waiting));
         let all = call_all(&round, options.callers());
         api.runtime.block_on(LocalSet::new().run_until(all));
         watch.stop();
         calls = round.calls.take();
     })?;
-    let Calls {
+    let CallResults {
         mut tally,
         accepted,
         seen,
     } = calls;
     let succeeded = succeeded(&api.caller, before, accepted);
     let succeeded = api.runtime.block_on(succeeded)?;
-    tally.fail_times(Failure::NotSucceeded, accepted.saturating_sub(succeeded));
-    let ends = Ends {
+    tally.fail_times(
+        LoadFailure::NotSucceeded,
+        accepted.saturating_sub(succeeded),
+    );
+    let ends = ActionOutcomes {
         accepted,
         succeeded,
         seen,
@@ -94,11 +97,11 @@ pub(super) fn measure(
 }
 
 /// The calls, with the datagrams of the devices they are for.
-fn beside(devices: Tally, mut calls: Tally) -> Tally {
+fn beside(devices: TaskTally, mut calls: TaskTally) -> TaskTally {
     for (failure, count) in &devices.failures {
         calls.fail_times(*failure, *count);
     }
-    Tally {
+    TaskTally {
         retransmissions: devices.retransmissions,
         dropped: devices.dropped,
         stray: devices.stray,
@@ -108,13 +111,13 @@ fn beside(devices: Tally, mut calls: Tally) -> Tally {
 }
 
 /// The devices of a worker, and the way to have one of them wake.
-type Door = (Devices, SyncSender<u32>);
+type WorkerDoor = (DeviceRange, SyncSender<u32>);
 
 /// A door to each worker, with room for a device of each caller.
-fn doors(options: &Options) -> (Vec<Door>, impl Iterator<Item = Receiver<u32>>) {
+fn doors(options: &LoadOptions) -> (Vec<WorkerDoor>, impl Iterator<Item = Receiver<u32>>) {
     let of = options.workers;
     let door = |index| {
-        let devices = Devices::of_share(options.devices, Share { index, of });
+        let devices = DeviceRange::of_share(options.devices, ArrivalShare { index, of });
         let (wakes, woken) = sync_channel(options.callers() as usize);
         ((devices, wakes), woken)
     };
@@ -123,25 +126,25 @@ fn doors(options: &Options) -> (Vec<Door>, impl Iterator<Item = Receiver<u32>>) 
 }
 
 /// A round of calls, shared by all callers of one thread.
-struct Round {
-    caller: Caller,
+struct CallRound {
+    caller: LoadCaller,
     clock: Stopwatch,
     pattern: EndpointPattern,
     devices: u32,
     mode: RequestMode,
-    pace: Pace,
+    arrivals: ArrivalPattern,
     schedule: RefCell<ArrivalSchedule>,
     until_ns: u64,
-    wakes: Vec<Door>,
+    wakes: Vec<WorkerDoor>,
     waiting: Arc<Waiting>,
     next_device: Cell<u32>,
-    calls: RefCell<Calls>,
+    calls: RefCell<CallResults>,
 }
 
 /// What came of the calls.
 #[derive(Default)]
-struct Calls {
-    tally: Tally,
+struct CallResults {
+    tally: TaskTally,
     accepted: u64,
     seen: Latencies,
 }
@@ -178,27 +181,29 @@ impl Waiting {
     }
 }
 
-impl Round {
+impl CallRound {
     fn new(
-        options: &Options,
+        options: &LoadOptions,
         clock: Stopwatch,
-        caller: Caller,
-        wakes: Vec<Door>,
+        caller: LoadCaller,
+        wakes: Vec<WorkerDoor>,
         waiting: Arc<Waiting>,
     ) -> Self {
         let begun_at_ns = clock.now_ns();
         let until_ns = begun_at_ns.saturating_add(nanoseconds(options.time()));
         // In a window each caller has one call under way.
-        let pace = options.rate.map_or(Pace::Window(1), Pace::Rate);
-        let whole = Share { index: 0, of: 1 };
-        let schedule = ArrivalSchedule::begin(pace, whole, begun_at_ns, until_ns);
+        let arrivals = options
+            .rate
+            .map_or(ArrivalPattern::Window(1), ArrivalPattern::Rate);
+        let whole = ArrivalShare { index: 0, of: 1 };
+        let schedule = ArrivalSchedule::begin(arrivals, whole, begun_at_ns, until_ns);
         Self {
             caller,
             clock,
             pattern: options.endpoint_pattern.clone(),
             devices: options.devices,
             mode: options.request_mode,
-            pace,
+            arrivals,
             schedule: RefCell::new(schedule),
             until_ns,
             wakes,
@@ -211,12 +216,12 @@ impl Round {
     /// Waits until a call is due and says when that was; None when there are no more.
     async fn next_due(&self) -> Option<u64> {
         let now_ns = self.clock.now_ns();
-        if let Pace::Window(_) = self.pace {
+        if let ArrivalPattern::Window(_) = self.arrivals {
             return self.schedule.borrow().due(now_ns, 0);
         }
         if now_ns > self.until_ns.saturating_add(GRACE_NS) {
             let unsent = self.schedule.borrow_mut().abandon();
-            self.fail_times(Failure::Unsent, unsent);
+            self.fail_times(LoadFailure::Unsent, unsent);
         }
         let due_at_ns = self.schedule.borrow().next_at()?;
         self.schedule.borrow_mut().advance();
@@ -259,17 +264,17 @@ impl Round {
         tally.answer(due_at_ns, at_ns, self.until_ns);
     }
 
-    fn fail(&self, failure: Failure) {
+    fn fail(&self, failure: LoadFailure) {
         self.fail_times(failure, 1);
     }
 
-    fn fail_times(&self, failure: Failure, times: u64) {
+    fn fail_times(&self, failure: LoadFailure, times: u64) {
         self.calls.borrow_mut().tally.fail_times(failure, times);
     }
 }
 
 /// Calls until the time is over and everything is answered.
-async fn call_all(round: &Rc<Round>, callers: u32) {
+async fn call_all(round: &Rc<CallRound>, callers: u32) {
     let mut calls = JoinSet::new();
     for _ in 0..callers {
         calls.spawn_local(call(Rc::clone(round)));
@@ -279,22 +284,22 @@ async fn call_all(round: &Rc<Round>, callers: u32) {
     loop {
         tokio::select! {
             ended = calls.join_next() => if ended.is_none() { break },
-            _ = looks.tick() => display.show(Progress::of(&round.calls.borrow().tally)),
+            _ = looks.tick() => display.show(ProgressCounts::of(&round.calls.borrow().tally)),
         }
     }
     display.close();
 }
 
-async fn call(round: Rc<Round>) {
+async fn call(round: Rc<CallRound>) {
     while let Some(due_at_ns) = round.next_due().await {
         let Some((device, answered)) = round.next_device() else {
-            round.fail(Failure::Unsent);
+            round.fail(LoadFailure::Unsent);
             continue;
         };
-        let now_ns = match round.pace {
-            Pace::Rate(_) => round.clock.now_ns(),
+        let now_ns = match round.arrivals {
+            ArrivalPattern::Rate(_) => round.clock.now_ns(),
             // In a window a call is due when it leaves.
-            Pace::Window(_) => due_at_ns,
+            ArrivalPattern::Window(_) => due_at_ns,
         };
         let number = round.begin(due_at_ns, now_ns);
         let name = round.pattern.name(device);
@@ -313,7 +318,7 @@ async fn call(round: Rc<Round>) {
         }
         let Ok(Ok(at_ns)) = timeout(PATIENCE, answered).await else {
             round.waiting.give_up(device);
-            round.fail(Failure::Timeout);
+            round.fail(LoadFailure::Timeout);
             continue;
         };
         round.answer(due_at_ns, at_ns);
@@ -324,7 +329,7 @@ async fn call(round: Rc<Round>) {
 }
 
 /// Looks at a request until it has ended.
-async fn follow(round: &Round, id: &str, due_at_ns: u64) {
+async fn follow(round: &CallRound, id: &str, due_at_ns: u64) {
     let end = async {
         loop {
             match round.caller.status(id).await?.as_str() {
@@ -339,12 +344,12 @@ async fn follow(round: &Round, id: &str, due_at_ns: u64) {
             round.calls.borrow_mut().seen.record(latency_ns);
         }
         Ok(Err(error)) => round.fail(failure(&error)),
-        Err(_) => round.fail(Failure::NeverFinal),
+        Err(_) => round.fail(LoadFailure::NeverFinal),
     }
 }
 
 /// How many requests became SUCCEEDED; waits a while for the last of those accepted.
-async fn succeeded(caller: &Caller, before: u64, accepted: u64) -> Result<u64, CallError> {
+async fn succeeded(caller: &LoadCaller, before: u64, accepted: u64) -> Result<u64, CallError> {
     let mut found = 0;
     let all = async {
         loop {

@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use harness::load::identity::{EndpointPattern, Network};
-use harness::load::tally::Failure;
-use harness::load::worker::Progress;
+use harness::load::addressing::{EndpointPattern, Network};
+use harness::load::tally::LoadFailure;
+use harness::load::worker::ProgressCounts;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 
 use super::display::Display;
-use super::options::{Options, RequestMode, Token};
-use super::report::Imported;
-use crate::api_client::{ACTIONS, ApiClient, CallError, Credentials, REQUESTS};
+use super::options::{ApiToken, LoadOptions, RequestMode};
+use super::report::ImportReport;
+use crate::rest_client::{ACTIONS, CallError, ClientCredentials, REQUESTS, RestClient};
 
 /// What every device has; a read of it is answered by each.
 const READ: &str = "/3/0/0";
@@ -23,35 +23,35 @@ const IMPORT_TIMEOUT: Duration = Duration::from_secs(300);
 const IMPORT_LINES: u32 = 10_000;
 
 /// The API of a server, and a thread of calls to it.
-pub(super) struct Api {
+pub(super) struct LoadApi {
     pub(super) runtime: Runtime,
-    pub(super) caller: Caller,
+    pub(super) caller: LoadCaller,
 }
 
 /// A program that calls the API.
 #[derive(Clone)]
-pub(super) struct Caller {
-    client: ApiClient,
+pub(super) struct LoadCaller {
+    client: RestClient,
     mode: &'static str,
 }
 
-impl Api {
+impl LoadApi {
     /// The API at an address, asked for reads of a mode.
-    pub(super) fn at(base: &str, token: &Token, mode: RequestMode) -> Result<Self, CallError> {
-        let client = ApiClient::new(base, Credentials::Bearer(token.0.clone()))?;
+    pub(super) fn at(base: &str, token: &ApiToken, mode: RequestMode) -> Result<Self, CallError> {
+        let client = RestClient::new(base, ClientCredentials::Bearer(token.0.clone()))?;
         let runtime = Builder::new_current_thread().enable_all().build();
         let mode = mode.word();
         Ok(Self {
             runtime: runtime.expect("the system has room for one more thread's events"),
-            caller: Caller { client, mode },
+            caller: LoadCaller { client, mode },
         })
     }
 
     /// Creates every device, many at a time.
-    pub(super) fn import_devices(&self, options: &Options) -> Result<Imported, CallError> {
+    pub(super) fn import_devices(&self, options: &LoadOptions) -> Result<ImportReport, CallError> {
         let begun_at = Instant::now();
         let mut display = Display::open("importing");
-        let mut imported = Imported::default();
+        let mut imported = ImportReport::default();
         let mut first = 0;
         while first < options.devices {
             let count = IMPORT_LINES.min(options.devices - first);
@@ -66,7 +66,7 @@ impl Api {
             }
             imported.refused += answer.number("/refused")?;
             first += count;
-            display.show(Progress {
+            display.show(ProgressCounts {
                 begun: first.into(),
                 answered: imported.known,
                 failed: imported.refused,
@@ -78,7 +78,7 @@ impl Api {
     }
 }
 
-impl Caller {
+impl LoadCaller {
     /// Asks a device for a value; returns the request's id.
     pub(super) async fn read(&self, device: &str) -> Result<String, CallError> {
         let path = format!("{ACTIONS}/{device}/actions/LWM2M");
@@ -122,12 +122,12 @@ pub fn import_lines(
 }
 
 /// The kind of error, for counting.
-pub(super) fn failure(error: &CallError) -> Failure {
+pub(super) fn failure(error: &CallError) -> LoadFailure {
     match error {
-        CallError::NoAnswer { source, .. } if source.is_timeout() => Failure::CallTimeout,
-        CallError::NoAnswer { .. } => Failure::Connection,
-        CallError::Refused { status, .. } => Failure::Status(*status),
-        CallError::Incomplete { .. } => Failure::BadAnswer,
+        CallError::NoAnswer { source, .. } if source.is_timeout() => LoadFailure::CallTimeout,
+        CallError::NoAnswer { .. } => LoadFailure::Connection,
+        CallError::Refused { status, .. } => LoadFailure::Status(*status),
+        CallError::Incomplete { .. } => LoadFailure::BadAnswer,
     }
 }
 

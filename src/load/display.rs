@@ -4,7 +4,7 @@
 use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
-use harness::load::worker::Progress;
+use harness::load::worker::ProgressCounts;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
 /// How often a line is written where no terminal is.
@@ -16,7 +16,7 @@ pub(super) struct Display {
     bar: Option<ProgressBar>,
     begun_at: Instant,
     // What was told last, and when.
-    told: Progress,
+    told: ProgressCounts,
     told_at: Instant,
 }
 
@@ -33,13 +33,13 @@ impl Display {
             name,
             bar,
             begun_at: now,
-            told: Progress::default(),
+            told: ProgressCounts::default(),
             told_at: now,
         }
     }
 
     /// Tells how far it is, if it is time to.
-    pub(super) fn show(&mut self, now: Progress) {
+    pub(super) fn show(&mut self, now: ProgressCounts) {
         let since = self.told_at.elapsed();
         let is_time = match self.bar {
             Some(_) => since >= Duration::from_millis(500),
@@ -71,12 +71,12 @@ impl Display {
 fn line(
     name: &str,
     elapsed: Duration,
-    (before, now): (Progress, Progress),
+    (before, now): (ProgressCounts, ProgressCounts),
     since: Duration,
 ) -> String {
     let answered = now.answered.saturating_sub(before.answered);
     let rate = answered as f64 / since.as_secs_f64();
-    let Progress {
+    let ProgressCounts {
         begun,
         answered,
         failed,
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_line_tells_the_rate_since_the_last_one() {
-        let at = |begun, answered, failed| Progress {
+        let at = |begun, answered, failed| ProgressCounts {
             begun,
             answered,
             failed,

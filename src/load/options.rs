@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as _, FromArgMatches as _, Parser, ValueEnum};
-use harness::load::identity::{EndpointPattern, Network};
+use harness::load::addressing::{EndpointPattern, Network};
 
 /// The port of CoAP (RFC 7252 section 12.6).
 const COAP_PORT: u16 = 5_683;
@@ -51,7 +51,7 @@ pub enum RequestMode {
 /// meaning of the results.
 #[derive(Clone, Debug, PartialEq, Parser)]
 #[command(name = "signalbox load")]
-pub struct Options {
+pub struct LoadOptions {
     /// CoAP address of the server
     #[arg(long, value_name = "coap://HOST[:PORT]", value_parser = target)]
     pub target: SocketAddrV4,
@@ -115,7 +115,7 @@ pub struct Options {
         requires = "api",
         allow_hyphen_values = true
     )]
-    pub token: Option<Token>,
+    pub token: Option<ApiToken>,
     /// Import the devices through the API first
     #[arg(long, requires = "api")]
     pub import: bool,
@@ -148,9 +148,9 @@ impl RequestMode {
 
 /// A token that is not printed.
 #[derive(Clone, Eq, PartialEq)]
-pub struct Token(pub(super) String);
+pub struct ApiToken(pub(super) String);
 
-impl Options {
+impl LoadOptions {
     /// Reads what stands behind the program's name, `load` first; the error prints itself.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let command = command();
@@ -200,10 +200,10 @@ impl Options {
 
 /// The command, for the program's help.
 pub(crate) fn command() -> clap::Command {
-    Options::augment_args(clap::Command::new("load")).bin_name("signalbox load")
+    LoadOptions::augment_args(clap::Command::new("load")).bin_name("signalbox load")
 }
 
-impl std::str::FromStr for Token {
+impl std::str::FromStr for ApiToken {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -213,7 +213,7 @@ impl std::str::FromStr for Token {
     }
 }
 
-impl std::fmt::Debug for Token {
+impl std::fmt::Debug for ApiToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Token(..)")
     }
@@ -280,9 +280,9 @@ mod tests {
         "update",
     ];
 
-    fn parse(more: &[&str]) -> Result<Options, clap::Error> {
+    fn parse(more: &[&str]) -> Result<LoadOptions, clap::Error> {
         let words = ["load"].iter().chain(&LEAST).chain(more);
-        Options::parse(words.map(OsString::from))
+        LoadOptions::parse(words.map(OsString::from))
     }
 
     #[test]
@@ -335,12 +335,12 @@ mod tests {
                 "--scenario",
                 scenario,
             ];
-            let error = Options::parse(words.map(OsString::from)).expect_err(scenario);
+            let error = LoadOptions::parse(words.map(OsString::from)).expect_err(scenario);
             assert_eq!(error.exit_code(), 2, "{error}");
         }
         let words = ["--scenario", "register", "--duration", "1s"];
         let words = ["load"].iter().chain(&LEAST[..4]).chain(&words);
-        assert!(Options::parse(words.map(OsString::from)).is_err());
+        assert!(LoadOptions::parse(words.map(OsString::from)).is_err());
     }
 
     #[test]
@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn a_token_may_begin_with_a_hyphen() {
         let options = parse(&["--api", "http://127.0.0.1:1", "--token", "-Hello"]).unwrap();
-        assert_eq!(options.token, Some(Token("-Hello".to_owned())));
+        assert_eq!(options.token, Some(ApiToken("-Hello".to_owned())));
     }
 
     #[test]

@@ -5,29 +5,29 @@ use std::fmt;
 
 use clap::ValueEnum as _;
 use engine::moment::Timestamp;
-use harness::load::tally::{Latencies, Tally};
+use harness::load::tally::{Latencies, TaskTally};
 use serde_json::{Value, json};
 
-use super::options::{Options, Scenario};
+use super::options::{LoadOptions, Scenario};
 
 /// The outcome of a load.
 #[derive(Clone)]
-pub struct Report {
-    pub(super) options: Options,
+pub struct LoadReport {
+    pub(super) options: LoadOptions,
     pub(super) started_at_ms: i64,
-    pub(super) imported: Option<Imported>,
+    pub(super) imported: Option<ImportReport>,
     /// How many devices were registered before the measurement, or by it.
     pub registered: u32,
     /// The registrations, where they are not what is measured.
-    pub(super) preparation: Option<Phase>,
+    pub(super) preparation: Option<PhaseReport>,
     /// What is measured.
-    pub measurement: Phase,
-    pub(super) actions: Option<Ends>,
+    pub measurement: PhaseReport,
+    pub(super) actions: Option<ActionOutcomes>,
 }
 
 /// What became of an import.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Imported {
+pub(super) struct ImportReport {
     pub(super) seconds: f64,
     /// Devices that are known now.
     pub(super) known: u64,
@@ -37,16 +37,16 @@ pub(super) struct Imported {
 
 /// What became of many requests.
 #[derive(Clone, Debug, Default)]
-pub struct Phase {
+pub struct PhaseReport {
     /// The time that is measured.
     pub seconds: f64,
     /// What was counted.
-    pub tally: Tally,
+    pub tally: TaskTally,
 }
 
 /// What became of the actions, as the API tells.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ends {
+pub(super) struct ActionOutcomes {
     /// Requests answered with 202.
     pub(super) accepted: u64,
     /// Those that are SUCCEEDED.
@@ -57,13 +57,13 @@ pub(super) struct Ends {
 
 /// A bound that was missed.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Missed {
+pub(super) struct MissedBound {
     bound: &'static str,
     limit: f64,
     found: f64,
 }
 
-impl Phase {
+impl PhaseReport {
     /// How many were answered in time, per second.
     pub fn rate(&self) -> f64 {
         match self.seconds > 0.0 {
@@ -106,10 +106,10 @@ impl Phase {
     }
 }
 
-impl Report {
+impl LoadReport {
     /// The bounds that were missed.
-    pub(super) fn missed(&self) -> Vec<Missed> {
-        let Options {
+    pub(super) fn missed(&self) -> Vec<MissedBound> {
+        let LoadOptions {
             max_p99_ms,
             min_rate,
             max_errors,
@@ -124,14 +124,14 @@ impl Report {
         let errors = self.errors() as f64;
         let above = |bound, limit: Option<f64>, found: f64| {
             let limit = limit.filter(|limit| found > *limit)?;
-            Some(Missed {
+            Some(MissedBound {
                 bound,
                 limit,
                 found,
             })
         };
         let slow = min_rate.filter(|limit| rate < *limit);
-        let slow = slow.map(|limit| Missed {
+        let slow = slow.map(|limit| MissedBound {
             bound: "--min-rate",
             limit,
             found: rate,
@@ -147,7 +147,7 @@ impl Report {
     /// The report for programs.
     pub fn json(&self) -> Value {
         let missed = self.missed();
-        let missed = missed.iter().map(Missed::to_string);
+        let missed = missed.iter().map(MissedBound::to_string);
         let ends = self.actions.as_ref().map(|ends| {
             json!({
                 "accepted": ends.accepted,
@@ -168,7 +168,7 @@ impl Report {
             "options": self.options_json(),
             "import": imported,
             "registered": self.registered,
-            "registration": self.preparation.as_ref().map(Phase::json),
+            "registration": self.preparation.as_ref().map(PhaseReport::json),
             "measurement": self.measurement.json(),
             "actions": ends,
             "errorCount": self.errors(),
@@ -213,12 +213,12 @@ impl Report {
     }
 
     fn errors(&self) -> u64 {
-        let failed = |phase: &Phase| phase.tally.failed();
+        let failed = |phase: &PhaseReport| phase.tally.failed();
         self.preparation.as_ref().map_or(0, failed) + failed(&self.measurement)
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for LoadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scenario = word(self.options.scenario);
         let devices = self.options.devices;
@@ -227,7 +227,7 @@ impl fmt::Display for Report {
             f,
             "{scenario}: {devices} devices, {registered} registered, coap://{target}"
         )?;
-        if let Some(Imported {
+        if let Some(ImportReport {
             seconds,
             known,
             refused,
@@ -245,7 +245,7 @@ impl fmt::Display for Report {
         }
         measurement(f, &self.measurement)?;
         if let Some(ends) = &self.actions {
-            let Ends {
+            let ActionOutcomes {
                 accepted,
                 succeeded,
                 seen,
@@ -260,7 +260,7 @@ impl fmt::Display for Report {
     }
 }
 
-impl fmt::Display for Missed {
+impl fmt::Display for MissedBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             bound,
@@ -271,9 +271,9 @@ impl fmt::Display for Missed {
     }
 }
 
-fn measurement(f: &mut fmt::Formatter<'_>, phase: &Phase) -> fmt::Result {
+fn measurement(f: &mut fmt::Formatter<'_>, phase: &PhaseReport) -> fmt::Result {
     let (rate, seconds) = (phase.rate(), phase.seconds);
-    let Tally {
+    let TaskTally {
         begun,
         answered,
         retransmissions,
@@ -299,7 +299,7 @@ fn measurement(f: &mut fmt::Formatter<'_>, phase: &Phase) -> fmt::Result {
     errors(f, phase)
 }
 
-fn errors(f: &mut fmt::Formatter<'_>, phase: &Phase) -> fmt::Result {
+fn errors(f: &mut fmt::Formatter<'_>, phase: &PhaseReport) -> fmt::Result {
     match phase.tally.failed() {
         0 => Ok(()),
         failed => writeln!(f, "errors        {failed}: {}", phase.reasons()),

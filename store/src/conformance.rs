@@ -5,8 +5,6 @@
 //! random data prints the seed, which the environment variable `STORE_SEED` brings back.
 
 mod addresses;
-mod bearing;
-pub mod chance;
 mod commits;
 mod counting;
 mod customers;
@@ -16,18 +14,20 @@ mod destinations;
 mod devices;
 mod events;
 mod fleet;
-pub mod given;
-mod letters;
+mod idempotency;
 mod lists;
 mod model;
+mod outbox;
 mod owners;
+mod paging;
 mod passing;
 mod payloads;
 mod plain;
-mod promises;
 mod restoring;
+pub mod rng;
+pub mod samples;
 mod sweeping;
-mod turning;
+mod unique_names;
 mod waiting;
 
 use std::fs;
@@ -46,13 +46,13 @@ use crate::{CommitError, Store};
 pub type Open<'a> = &'a dyn Fn(&Path) -> Box<dyn Store>;
 
 /// Where a law is tried.
-pub struct Ground<'a> {
+pub struct TestBed<'a> {
     directory: PathBuf,
     open: Open<'a>,
 }
 
 /// Something that must hold.
-type Law = fn(&Ground<'_>);
+type Law = fn(&TestBed<'_>);
 
 const LAWS: [(&str, Law); 71] = [
     (
@@ -99,7 +99,7 @@ const LAWS: [(&str, Law); 71] = [
     ),
     (
         "many names are told at once as one by one",
-        bearing::many_names_at_once,
+        unique_names::many_names_at_once,
     ),
     (
         "a replaced profile frees the names it gave up",
@@ -152,7 +152,7 @@ const LAWS: [(&str, Law); 71] = [
     ("lists agree with a naive model", lists::agree_with_model),
     (
         "no list shows a request twice while requests change",
-        turning::nothing_twice,
+        paging::nothing_twice,
     ),
     (
         "devices are found as a naive model finds them",
@@ -184,15 +184,15 @@ const LAWS: [(&str, Law); 71] = [
     ),
     (
         "what calls were promised is told by their keys",
-        promises::come_back,
+        idempotency::come_back,
     ),
     (
         "a call is promised one request for each device",
-        promises::once_for_each_device,
+        idempotency::once_for_each_device,
     ),
     (
         "what calls were promised goes when it is old",
-        promises::go_when_they_are_old,
+        idempotency::go_when_they_are_old,
     ),
     (
         "events are read newest first from any point",
@@ -332,11 +332,11 @@ pub fn run_all(directory: &Path, open: Open<'_>) {
         eprintln!("law {number}: {name}");
         let directory = directory.join(format!("law-{number}"));
         fs::create_dir_all(&directory).expect("a directory for the law");
-        law(&Ground { directory, open });
+        law(&TestBed { directory, open });
     }
 }
 
-impl Ground<'_> {
+impl TestBed<'_> {
     /// The store of this law, with all that was put into it before.
     pub fn open(&self) -> Box<dyn Store> {
         (self.open)(&self.directory)

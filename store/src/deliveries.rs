@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
+use engine::delivery::backlog::{Backlog, DeadLetter, DestinationProgress, QueuedEvent, Sequence};
 use engine::delivery::destination::Destination;
-use engine::delivery::letter::{Backlog, DeadLetter, Sequence, Standing, Waiting};
 use engine::event::Event;
 use engine::ids::{CustomerId, DestinationId, DeviceKey, EventId, Shard};
 
-use crate::{Answer, Board};
+use crate::{ReadAnswer, ShardNotifier};
 
 /// What is asked where events are delivered.
 pub trait DeliveryReads: Send + Sync {
     /// A destination.
-    fn destination(&self, id: DestinationId) -> Answer<Option<Destination>>;
+    fn destination(&self, id: DestinationId) -> ReadAnswer<Option<Destination>>;
 
     /// How far a destination has come; nothing for one that is not there.
-    fn standing_of(&self, destination: DestinationId) -> Answer<Standing>;
+    fn progress_of(&self, destination: DestinationId) -> ReadAnswer<DestinationProgress>;
 
     /// The shards in which something waits for a destination, exceptions apart.
-    fn shards_waiting(&self, destination: DestinationId) -> Answer<Vec<Shard>>;
+    fn shards_waiting(&self, destination: DestinationId) -> ReadAnswer<Vec<Shard>>;
 
     /// What waits in a shard for the destinations of a customer behind a number, in order, at most
     /// so much.
@@ -28,10 +28,10 @@ pub trait DeliveryReads: Send + Sync {
         shard: Shard,
         after: Sequence,
         max: u32,
-    ) -> Answer<Vec<Waiting>>;
+    ) -> ReadAnswer<Vec<QueuedEvent>>;
 
     /// How much waits for a destination, and how many dead letters it has.
-    fn backlog(&self, destination: DestinationId) -> Answer<Backlog>;
+    fn backlog(&self, destination: DestinationId) -> ReadAnswer<Backlog>;
 
     /// The dead letters of a destination behind a number, in order, at most so many.
     fn dead_letters(
@@ -39,15 +39,15 @@ pub trait DeliveryReads: Send + Sync {
         destination: DestinationId,
         after: Option<Sequence>,
         max: u32,
-    ) -> Answer<Vec<DeadLetter>>;
+    ) -> ReadAnswer<Vec<DeadLetter>>;
 
     /// An event, also one of a removed device while it is still there. It may be removed for its
     /// age while it waits to be delivered: then there is nothing left to deliver. Whoever knows of
     /// it has been told what waits or is set aside, so it is durable, and this waits for nothing.
-    fn event(&self, device: DeviceKey, event: EventId) -> Answer<Option<Event>>;
+    fn event(&self, device: DeviceKey, event: EventId) -> ReadAnswer<Option<Event>>;
 
     /// Has the board told of every shard in which something begins to wait for the destinations of
     /// a customer, once that is durable, as long as the board is held. What waited before is not
     /// told: whoever attends asks for that afterwards.
-    fn attend(&self, customer: CustomerId) -> Arc<Board>;
+    fn subscribe(&self, customer: CustomerId) -> Arc<ShardNotifier>;
 }

@@ -6,7 +6,6 @@
 //! and bytes exist only inside an engine's folder. An engine decides nothing about the domain;
 //! every engine passes the suite in `conformance`.
 
-mod board;
 mod commit;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
@@ -15,22 +14,23 @@ mod devices;
 mod directory;
 mod maintenance;
 pub mod sealed;
+mod shard_notifier;
 mod shards;
 mod sled;
 
-pub use crate::board::Board;
 pub use crate::commit::{Commit, CommitError, Pressure, Receipt};
 pub use crate::deliveries::DeliveryReads;
 pub use crate::devices::{DeviceReads, RestoredPage};
 pub use crate::directory::DirectoryReads;
-pub use crate::maintenance::{Maintenance, Retention, Swept};
+pub use crate::maintenance::{Maintenance, Retention, SweepReport};
+pub use crate::shard_notifier::ShardNotifier;
 pub use crate::sled::{OpenError, Options, SledStore};
 
 use std::future::Future;
 use std::pin::Pin;
 
 /// What comes of a question.
-pub type Answer<T> = Pin<Box<dyn Future<Output = Result<T, Unavailable>> + Send>>;
+pub type ReadAnswer<T> = Pin<Box<dyn Future<Output = Result<T, Unavailable>> + Send>>;
 
 /// The store cannot answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]

@@ -3,22 +3,22 @@
 
 use engine::moment::Timestamp;
 
-use crate::Answer;
+use crate::ReadAnswer;
 
 /// Keeps a store in order.
 pub trait Maintenance: Send + Sync {
     /// Begins a new epoch for the shards of this process and returns it, durable. From then on a
     /// batch of an owner of an earlier epoch is fenced off.
-    fn take_over(&self) -> Answer<u64>;
+    fn take_over(&self) -> ReadAnswer<u64>;
 
     /// Removes what is too old, and what is left of removed customers and devices: at most `max`
     /// things, and at most as many as an engine can remove without holding up commits.
-    fn sweep(&self, retention: Retention, max: u32) -> Answer<Swept>;
+    fn sweep(&self, retention: Retention, max: u32) -> ReadAnswer<SweepReport>;
 }
 
 /// How much a sweep removed and whether it stopped at its bound.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Swept {
+pub struct SweepReport {
     /// Requests, entries, events, tokens, promises, what waited and dead letters removed.
     pub removed: u64,
     /// Whether there is more to remove.
@@ -37,9 +37,9 @@ pub struct Retention {
     /// Access tokens that expired before this go.
     pub tokens_before: Timestamp,
     /// What calls were promised before this goes.
-    pub promises_before: Timestamp,
+    pub idempotency_before: Timestamp,
     /// Dead letters set aside before this go.
-    pub letters_before: Timestamp,
+    pub dead_letters_before: Timestamp,
 }
 
 impl Retention {
@@ -49,8 +49,8 @@ impl Retention {
         entries_before: BEGINNING,
         events_before: BEGINNING,
         tokens_before: BEGINNING,
-        promises_before: BEGINNING,
-        letters_before: BEGINNING,
+        idempotency_before: BEGINNING,
+        dead_letters_before: BEGINNING,
     };
 }
 

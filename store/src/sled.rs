@@ -17,17 +17,16 @@
 mod answers;
 mod apply;
 mod ask;
-mod boards;
+mod commit_state;
 mod committer;
 mod counting;
+mod customers_having;
 mod definitions;
 mod destinations;
+mod device_counts;
 mod disk;
 mod epochs;
 mod fault;
-mod gauge;
-mod having;
-mod headcount;
 mod key;
 mod kv;
 mod listing;
@@ -38,7 +37,8 @@ mod overlay;
 mod plan;
 mod readers;
 mod record;
-mod stale;
+mod shard_notifiers;
+mod stale_shards;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -54,17 +54,18 @@ use std::time::Instant;
 use engine::change::Batch;
 use tokio::sync::oneshot;
 
-use self::committer::{Caller, Committer, Job, Reply, Waiting};
+use self::commit_state::CommitState;
+use self::committer::{BatchTicket, Committer, Job, QueuedBatch, Reply};
+use self::device_counts::DeviceCounts;
 use self::disk::{Disk, FreeBytes};
-use self::gauge::Gauge;
-use self::headcount::Headcount;
-use self::meters::Contents;
+use self::meters::BatchContents;
 use self::open::Opened;
 use self::plan::Plan;
 use self::readers::Readers;
-use self::sweep::SweepWanted;
+use self::sweep::SweepRequest;
 use crate::{
-    Answer, Commit, CommitError, Maintenance, Pressure, Receipt, Retention, Swept, Unavailable,
+    Commit, CommitError, Maintenance, Pressure, ReadAnswer, Receipt, Retention, SweepReport,
+    Unavailable,
 };
 
 /// The embedded store.
@@ -74,7 +75,7 @@ pub struct SledStore {
     queue: Option<SyncSender<Job>>,
     committer: Option<JoinHandle<()>>,
     readers: Readers,
-    gauge: Arc<Gauge>,
+    state: Arc<CommitState>,
     /// Held until everything else is closed.
     _lock: File,
 }
@@ -98,48 +99,48 @@ impl SledStore {
             epochs,
             outbox,
         } = opened;
-        let gauge = Arc::new(Gauge::new(options.queue_max));
-        match Headcount::load(&db) {
-            Ok(known) => gauge.meters.known(known),
+        let state = Arc::new(CommitState::new(options.queue_max));
+        match DeviceCounts::load(&db) {
+            Ok(known) => state.meters.known(known),
             Err(fault) => tracing::error!(%fault, "the number of devices cannot be read"),
         }
         let disk = Disk::new(&options.path, options.disk_reserve_bytes, free);
         let (queue, jobs) = sync_channel(options.queue_max.max(1));
         let known = (epochs, outbox);
-        let committer = Committer::new(db.clone(), file, disk, Arc::clone(&gauge), jobs, known);
+        let committer = Committer::new(db.clone(), file, disk, Arc::clone(&state), jobs, known);
         let committer = Builder::new()
             .name("store-committer".to_owned())
             .spawn(move || committer.run())
             .map_err(refused)?;
-        let readers = Readers::start(&db, &gauge).map_err(refused)?;
+        let readers = Readers::start(&db, &state).map_err(refused)?;
         Ok(Self {
             queue: Some(queue),
             committer: Some(committer),
             readers,
-            gauge,
+            state,
             _lock: lock,
         })
     }
 
     /// Hands a batch to the committer, or says at once why not.
     fn enqueue(&self, batch: &Batch, reply: Reply) -> Result<(), CommitError> {
-        if self.gauge.failed() {
+        if self.state.failed() {
             return Err(CommitError::Unavailable);
         }
         let plan = Plan::of(batch);
         let bytes = plan.bytes();
-        if !self.gauge.enter(bytes) {
+        if !self.state.enter(bytes) {
             return Err(CommitError::Full);
         }
-        let caller = Caller {
+        let caller = BatchTicket {
             bytes,
-            contents: Contents::of(batch),
+            contents: BatchContents::of(batch),
             handed_over_at: Instant::now(),
             reply,
         };
-        let waiting = Waiting { plan, caller };
+        let waiting = QueuedBatch { plan, caller };
         self.send(Job::Commit(Box::new(waiting)))
-            .inspect_err(|_| self.gauge.leave(bytes))
+            .inspect_err(|_| self.state.leave(bytes))
     }
 
     /// Hands a job to the committer and waits for its answer.
@@ -147,8 +148,8 @@ impl SledStore {
         &self,
         job: Job,
         answer: oneshot::Receiver<Result<T, Unavailable>>,
-    ) -> Answer<T> {
-        if self.gauge.failed() || self.send(job).is_err() {
+    ) -> ReadAnswer<T> {
+        if self.state.failed() || self.send(job).is_err() {
             return Box::pin(std::future::ready(Err(Unavailable)));
         }
         Box::pin(async move { answer.await.unwrap_or(Err(Unavailable)) })
@@ -178,27 +179,27 @@ impl Commit for SledStore {
     fn commit(&self, batch: Batch) -> Receipt {
         let (reply, verdict) = oneshot::channel();
         if let Err(refused) = self.enqueue(&batch, reply) {
-            self.gauge.meters.refused(refused);
+            self.state.meters.refused(refused);
             return Box::pin(std::future::ready(Err(refused)));
         }
         Box::pin(async move { verdict.await.unwrap_or(Err(CommitError::Unavailable)) })
     }
 
     fn pressure(&self) -> Pressure {
-        self.gauge.pressure()
+        self.state.pressure()
     }
 }
 
 impl Maintenance for SledStore {
-    fn take_over(&self) -> Answer<u64> {
+    fn take_over(&self) -> ReadAnswer<u64> {
         let (reply, begun) = oneshot::channel();
         self.answer_of(Job::TakeOver(reply), begun)
     }
 
-    fn sweep(&self, retention: Retention, max: u32) -> Answer<Swept> {
+    fn sweep(&self, retention: Retention, max: u32) -> ReadAnswer<SweepReport> {
         let (reply, swept) = oneshot::channel();
         self.answer_of(
-            Job::Sweep(SweepWanted {
+            Job::Sweep(SweepRequest {
                 retention,
                 max,
                 reply,

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use engine::action::Action;
-use store::conformance::given::{acme, action, created, device};
+use store::conformance::samples::{acme, action, created, device};
 use store::conformance::wait;
 use store::{
     Commit, CommitError, DirectoryReads, Maintenance, Options, Pressure, SledStore, Unavailable,
@@ -47,6 +47,6 @@ fn open_with_reserve(path: &Path, disk_reserve_bytes: u64) -> SledStore {
     .unwrap()
 }
 
-fn request(chance: u64) -> Action {
-    action(&device(&acme(), 1), 10, chance)
+fn request(rng: u64) -> Action {
+    action(&device(&acme(), 1), 10, rng)
 }

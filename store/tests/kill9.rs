@@ -15,16 +15,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::action::Action;
-use engine::admin_log::window::Window;
+use engine::admin_log::window::TimeWindow;
 use engine::change::{Batch, Change};
+use engine::delivery::backlog::{ProgressUpdate, QueuedEvent, Sequence};
 use engine::delivery::destination::Destination;
-use engine::delivery::letter::{Progress, Sequence, Waiting};
 use engine::device::record::DeviceRecord;
 use engine::ids::{ActionId, CustomerId, TraceId};
 use engine::profile::Profile;
-use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
-use store::conformance::chance::Chance;
-use store::conformance::given::{
+use engine::query::{ActionFilter, LogFilter, Page, PageRequest};
+use store::conformance::rng::Rng;
+use store::conformance::samples::{
     action, at, created, customer, destination, device, entry, event, links, record,
 };
 use store::conformance::wait;
@@ -49,11 +49,11 @@ fn what_was_acknowledged_survives_kill_9() {
     if let (Ok(directory), Ok(round)) = (env::var(DIRECTORY), env::var(ROUND)) {
         return commit_until_killed(Path::new(&directory), round.parse().unwrap());
     }
-    let mut chance = Chance::from_seed_asked_for();
+    let mut rng = Rng::from_seed_asked_for();
     let directory = tempfile::tempdir().unwrap();
     let mut kept = Vec::new();
     for round in 0..ROUNDS {
-        let acknowledged = run_and_kill(directory.path(), round, &mut chance);
+        let acknowledged = run_and_kill(directory.path(), round, &mut rng);
         let store = SledStore::open(Options::at(directory.path())).unwrap();
         kept.push(check(&store, round, &acknowledged));
         for (round, count) in (0..).zip(&kept) {
@@ -70,7 +70,7 @@ fn what_was_acknowledged_survives_kill_9() {
 }
 
 /// Lets a child commit for a random time and gives back what was acknowledged.
-fn run_and_kill(directory: &Path, round: u64, chance: &mut Chance) -> Vec<ActionId> {
+fn run_and_kill(directory: &Path, round: u64, rng: &mut Rng) -> Vec<ActionId> {
     let mut child = Command::new(env::current_exe().unwrap())
         .args(["--exact", TEST, "--nocapture"])
         .env(DIRECTORY, directory)
@@ -83,18 +83,10 @@ fn run_and_kill(directory: &Path, round: u64, chance: &mut Chance) -> Vec<Action
     // One in four dies young, perhaps while it opens the store; the others get to work first.
     let mut acknowledged = Vec::new();
     if round % 4 == 3 {
-        collect_until(
-            after_ms(chance.below(YOUNG_MS_MAX)),
-            &heard,
-            &mut acknowledged,
-        );
+        collect_until(after_ms(rng.below(YOUNG_MS_MAX)), &heard, &mut acknowledged);
     } else {
         acknowledged.push(heard.recv_timeout(START_MAX).expect("a child gets to work"));
-        collect_until(
-            after_ms(chance.below(LIFE_MS_MAX)),
-            &heard,
-            &mut acknowledged,
-        );
+        collect_until(after_ms(rng.below(LIFE_MS_MAX)), &heard, &mut acknowledged);
     }
     assert!(is_running(&mut child), "a child stopped by itself");
     child.kill().unwrap();
@@ -163,7 +155,7 @@ fn check(store: &SledStore, round: u64, acknowledged: &[ActionId]) -> u64 {
     traced.sort_unstable();
     logged.sort_unstable();
     assert_eq!(traced, logged, "each request has its entry");
-    let waiting: Vec<Waiting> = (0..WRITERS)
+    let waiting: Vec<QueuedEvent> = (0..WRITERS)
         .flat_map(|writer| check_device(store, &device(&owner, writer), &page.items))
         .collect();
     for writer in 0..WRITERS {
@@ -175,7 +167,7 @@ fn check(store: &SledStore, round: u64, acknowledged: &[ActionId]) -> u64 {
 }
 
 /// Fails unless a device has what belongs to its requests; gives back what of it waits.
-fn check_device(store: &SledStore, meter: &Profile, all: &[Action]) -> Vec<Waiting> {
+fn check_device(store: &SledStore, meter: &Profile, all: &[Action]) -> Vec<QueuedEvent> {
     let mut requests: Vec<&Action> = all
         .iter()
         .filter(|request| request.device == meter.key())
@@ -213,7 +205,7 @@ fn check_device(store: &SledStore, meter: &Profile, all: &[Action]) -> Vec<Waiti
 }
 
 /// Fails unless a destination is past as many events as it took steps.
-fn check_destination(store: &SledStore, to: &Destination, all: &[Waiting], steps: usize) {
+fn check_destination(store: &SledStore, to: &Destination, all: &[QueuedEvent], steps: usize) {
     assert_eq!(
         wait(store.destination(to.id)).unwrap().is_some(),
         steps > 0,
@@ -222,7 +214,7 @@ fn check_destination(store: &SledStore, to: &Destination, all: &[Waiting], steps
     if steps == 0 {
         return;
     }
-    let since = wait(store.standing_of(to.id)).unwrap().since;
+    let since = wait(store.progress_of(to.id)).unwrap().since;
     let told = all.iter().filter(|one| one.sequence > since).count();
     let backlog = wait(store.backlog(to.id)).unwrap();
     let waiting = u64::try_from(told - steps).unwrap();
@@ -268,9 +260,9 @@ fn whole(meter: &Profile, request: &Action, number: i64, to: &Destination) -> Ba
     }
     let said = event(meter, number, meter.number);
     batch.changes.push(Change::AppendEvent(Box::new(said)));
-    let step = Progress {
+    let step = ProgressUpdate {
         passed: 1,
-        ..Progress::none(to.customer.clone(), to.id)
+        ..ProgressUpdate::none(to.customer.clone(), to.id)
     };
     batch.changes.push(Change::PutProgress(Box::new(step)));
     batch
@@ -296,7 +288,7 @@ fn owner(round: u64) -> CustomerId {
 
 fn listed(store: &SledStore, owner: &CustomerId, size: u32) -> Page<Action> {
     let filter = ActionFilter::all_of(owner.clone());
-    let page = wait(store.actions(filter, PageWanted { number: 1, size })).unwrap();
+    let page = wait(store.actions(filter, PageRequest { number: 1, size })).unwrap();
     let items = page.items.into_iter().map(|listed| listed.action);
     Page {
         items: items.collect(),
@@ -308,7 +300,7 @@ fn listed(store: &SledStore, owner: &CustomerId, size: u32) -> Page<Action> {
 fn log_of(store: &SledStore, owner: &CustomerId) -> Vec<TraceId> {
     let filter = LogFilter {
         customer: owner.clone(),
-        window: Window {
+        window: TimeWindow {
             from: at(0),
             until: at(1_000_000),
         },
@@ -318,7 +310,7 @@ fn log_of(store: &SledStore, owner: &CustomerId) -> Vec<TraceId> {
     };
     let page = wait(store.entries(
         filter,
-        PageWanted {
+        PageRequest {
             number: 1,
             size: u32::MAX,
         },

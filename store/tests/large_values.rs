@@ -8,14 +8,14 @@ use std::fs;
 
 use engine::PathAndQuery;
 use engine::action::{
-    Action, CoapRequest, Content, ContentForm, Method, Outcome, Protocol, Request, Status,
+    Action, CoapRequest, Content, ContentEncoding, Method, Outcome, Protocol, Request, Status,
 };
 use engine::change::Change;
-use engine::event::{Data, Event, Happening};
+use engine::event::{Data, Event, EventContent};
 use engine::limits::{ACTION_DATA_BYTES_MAX, Limits, STRETCH_BYTES_MAX};
 use engine::query::listed::Omitted;
-use engine::query::{ActionFilter, PageWanted};
-use store::conformance::given::{
+use engine::query::{ActionFilter, PageRequest};
+use store::conformance::samples::{
     PORT, acme, action, batch, created, definition, device, event, moved, saved,
 };
 use store::conformance::wait;
@@ -30,7 +30,7 @@ fn answers_of_100_kib_leave_the_blobs_folder_empty() {
     let store = SledStore::open(Options::at(home.path())).unwrap();
     let meter = device(&acme(), 1);
     let answered: Vec<Action> = (0..40)
-        .map(|chance| answered(&action(&meter, 1, chance), ANSWER_BYTES))
+        .map(|rng| answered(&action(&meter, 1, rng), ANSWER_BYTES))
         .collect();
     for done in &answered {
         let request = moved(done, Status::Scheduled);
@@ -84,10 +84,10 @@ fn the_longest_requests_and_answers_leave_the_blobs_folder_empty() {
     let meter = device(&acme(), 1);
     let answer_bytes = Limits::default().answer_bytes_max;
     let mut done = Vec::new();
-    for chance in 0..3 {
+    for rng in 0..3 {
         let asked = Action {
-            request: update(chance),
-            ..action(&meter, 1, chance)
+            request: update(rng),
+            ..action(&meter, 1, rng)
         };
         let begun = moved(&asked, Status::InProgress);
         let answered = answered(&begun, answer_bytes);
@@ -101,7 +101,7 @@ fn the_longest_requests_and_answers_leave_the_blobs_folder_empty() {
     assert_eq!(blobs().count(), 0);
     drop(store);
     let store = SledStore::open(Options::at(home.path())).unwrap();
-    let page = PageWanted { number: 1, size: 3 };
+    let page = PageRequest { number: 1, size: 3 };
     let listed = wait(store.actions(ActionFilter::all_of(acme()), page)).unwrap();
     for listed in listed.items {
         let omitted = [Omitted::RequestData, Omitted::ResultPayload];
@@ -123,7 +123,7 @@ fn a_stretch_of_history_ends_where_it_would_be_too_long() {
     let meter = device(&acme(), 1);
     for second in 1..=EVENTS {
         let said = Event {
-            happening: data(DATA_BYTES),
+            content: data(DATA_BYTES),
             ..event(&meter, second, 1)
         };
         let append = Change::AppendEvent(Box::new(said));
@@ -152,7 +152,7 @@ fn data_of_64_kib_and_of_a_mebibyte_leaves_the_blobs_folder_empty() {
         .into_iter()
         .zip(1..)
         .map(|(bytes, second)| Event {
-            happening: data(bytes),
+            content: data(bytes),
             ..event(&meter, second, 1)
         })
         .collect();
@@ -171,9 +171,9 @@ fn data_of_64_kib_and_of_a_mebibyte_leaves_the_blobs_folder_empty() {
 }
 
 /// A request that carries as much as one can.
-fn update(chance: u64) -> Request {
-    let text = format!("{chance:08}").repeat(ACTION_DATA_BYTES_MAX / 8);
-    let content = Content::parse(ContentForm::String, &text).unwrap();
+fn update(rng: u64) -> Request {
+    let text = format!("{rng:08}").repeat(ACTION_DATA_BYTES_MAX / 8);
+    let content = Content::parse(ContentEncoding::String, &text).unwrap();
     Request::Coap(CoapRequest {
         method: Method::Put,
         port: PORT,
@@ -182,9 +182,9 @@ fn update(chance: u64) -> Request {
     })
 }
 
-fn data(bytes: usize) -> Happening {
+fn data(bytes: usize) -> EventContent {
     let bytes = (0..=u8::MAX).cycle().take(bytes).collect();
-    Happening::Data(Box::new(Data {
+    EventContent::Data(Box::new(Data {
         source: Protocol::Coap,
         topic: None,
         bytes,

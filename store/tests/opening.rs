@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use engine::change::Change;
-use store::conformance::given::{acme, batch, customer};
+use store::conformance::samples::{acme, batch, customer};
 use store::conformance::wait;
 use store::{Commit, DirectoryReads, OpenError, Options, SledStore};
 

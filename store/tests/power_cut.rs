@@ -11,14 +11,14 @@ use std::path::Path;
 
 use engine::action::{Action, Outcome, Status};
 use engine::change::{Batch, Change};
-use engine::delivery::letter::{Progress, Sequence};
+use engine::delivery::backlog::{ProgressUpdate, Sequence};
 use engine::device::record::DeviceRecord;
 use engine::ids::EventId;
 use engine::profile::Profile;
 use engine::query::listed::ListedAction;
-use engine::query::{ActionFilter, PageWanted};
-use store::conformance::chance::Chance;
-use store::conformance::given::{
+use engine::query::{ActionFilter, PageRequest};
+use store::conformance::rng::Rng;
+use store::conformance::samples::{
     acme, action, batch, created, destination, device, event, known, links, moved, record, saved,
 };
 use store::conformance::wait;
@@ -34,28 +34,28 @@ const ANSWER_BYTES_MAX: u64 = 20_000;
 
 #[test]
 fn a_power_cut_loses_nothing_acknowledged_and_leaves_nothing_half() {
-    let mut chance = Chance::from_seed_asked_for();
+    let mut rng = Rng::from_seed_asked_for();
     let home = tempfile::tempdir().unwrap();
     let store = SledStore::open(Options::at(home.path())).unwrap();
     let rows = home.path().join("rows");
-    let mut story = Story::new();
+    let mut story = ExpectedState::new();
     for number in 0..COMMITS {
         let cut = number % CUT_EVERY == CUT_EVERY - 1;
         let before = cut.then(|| (story.clone(), fs::read(rows.join("db")).unwrap()));
-        let batch = story.go_on(number, &mut chance);
+        let batch = story.go_on(number, &mut rng);
         assert_eq!(wait(store.commit(batch)), Ok(()));
         if let Some((was, old)) = before {
             let new = fs::read(rows.join("db")).unwrap();
             for _ in 0..MIXTURES {
-                let mixed = mix(&old, &new, &mut chance);
-                cut_twice(&rows, &mixed, [&was, &story], &mut chance);
+                let mixed = mix(&old, &new, &mut rng);
+                cut_twice(&rows, &mixed, [&was, &story], &mut rng);
             }
         }
     }
 }
 
 /// Opens a store after a power cut, and again after another one that came while it was opened.
-fn cut_twice(others: &Path, mixed: &[u8], either: [&Story; 2], chance: &mut Chance) {
+fn cut_twice(others: &Path, mixed: &[u8], either: [&ExpectedState; 2], rng: &mut Rng) {
     let first = tempfile::tempdir().unwrap();
     let rows = first.path().join("rows");
     lay_out(others, mixed, &rows);
@@ -64,10 +64,10 @@ fn cut_twice(others: &Path, mixed: &[u8], either: [&Story; 2], chance: &mut Chan
 
     let second = tempfile::tempdir().unwrap();
     // What sled notes when it opens may have reached the disk or not.
-    let others = if chance.below(2) == 0 { others } else { &rows };
+    let others = if rng.below(2) == 0 { others } else { &rows };
     lay_out(
         others,
-        &mix(mixed, &opened, chance),
+        &mix(mixed, &opened, rng),
         &second.path().join("rows"),
     );
     let told = check(&store, either);
@@ -78,7 +78,7 @@ fn cut_twice(others: &Path, mixed: &[u8], either: [&Story; 2], chance: &mut Chan
 
 /// What the store should hold.
 #[derive(Clone, Debug, PartialEq)]
-struct Story {
+struct ExpectedState {
     meter: Profile,
     record: Option<DeviceRecord>,
     requests: Vec<Action>,
@@ -87,7 +87,7 @@ struct Story {
     backlog: u64,
 }
 
-impl Story {
+impl ExpectedState {
     fn new() -> Self {
         Self {
             meter: device(&acme(), 1),
@@ -100,7 +100,7 @@ impl Story {
 
     /// One commit: a new request, an answer to an old one, a record of some size, and an event that
     /// waits.
-    fn go_on(&mut self, number: u64, chance: &mut Chance) -> Batch {
+    fn go_on(&mut self, number: u64, rng: &mut Rng) -> Batch {
         let second = i64::try_from(number).unwrap();
         let new = action(&self.meter, second, number);
         let mut batch = created(&new);
@@ -114,7 +114,7 @@ impl Story {
         if let Some(old) = pending.last() {
             let done = Action {
                 outcome: Some(Outcome {
-                    payload: Some(text(chance).into()),
+                    payload: Some(text(rng).into()),
                     ..Outcome::default()
                 }),
                 ..moved(old, Status::Succeeded)
@@ -125,7 +125,7 @@ impl Story {
             *old = done;
         }
         self.requests.push(new);
-        let record = record(second, &links(chance.below(1_000)));
+        let record = record(second, &links(rng.below(1_000)));
         self.record = Some(record.clone());
         let device = self.meter.key();
         batch.changes.push(Change::PutRecord {
@@ -146,9 +146,9 @@ impl Story {
         }
         batch.changes.push(Change::AppendEvent(Box::new(said)));
         let passed = i64::from(number % 3 == 2);
-        let step = Progress {
+        let step = ProgressUpdate {
             passed,
-            ..Progress::none(to.customer, to.id)
+            ..ProgressUpdate::none(to.customer, to.id)
         };
         batch.changes.push(Change::PutProgress(Box::new(step)));
         self.backlog += u64::from(passed == 0);
@@ -160,7 +160,7 @@ impl Story {
         let restored = wait(store.restored(told.meter.key())).unwrap();
         told.record = restored.map(|restored| restored.record);
         let filter = ActionFilter::all_of(acme());
-        let page = PageWanted {
+        let page = PageRequest {
             number: 1,
             size: u32::MAX,
         };
@@ -181,8 +181,8 @@ impl Story {
 }
 
 /// Fails unless a store holds one of two things and can go on; says which it holds.
-fn check(store: &SledStore, either: [&Story; 2]) -> Story {
-    let told = Story::told_by(store);
+fn check(store: &SledStore, either: [&ExpectedState; 2]) -> ExpectedState {
+    let told = ExpectedState::told_by(store);
     assert!(
         either.contains(&&told),
         "half a commit, or less than was acknowledged"
@@ -193,13 +193,13 @@ fn check(store: &SledStore, either: [&Story; 2]) -> Story {
     let said = event(&told.meter, 1_000_000, 1);
     let append = Change::AppendEvent(Box::new(said.clone()));
     assert_eq!(wait(store.commit(batch(vec![append]))), Ok(()));
-    let waiting = Story::told_by(store).waiting;
+    let waiting = ExpectedState::told_by(store).waiting;
     assert_eq!(waiting.split_last(), Some((&said.id, &*told.waiting)));
     told
 }
 
 /// Every page from either of two images, and the length of either.
-fn mix(old: &[u8], new: &[u8], chance: &mut Chance) -> Vec<u8> {
+fn mix(old: &[u8], new: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut mixed = Vec::with_capacity(new.len());
     for start in (0..new.len()).step_by(PAGE_BYTES) {
         let page = |image: &[u8]| {
@@ -209,9 +209,9 @@ fn mix(old: &[u8], new: &[u8], chance: &mut Chance) -> Vec<u8> {
             page[..there.len()].copy_from_slice(there);
             page
         };
-        mixed.extend_from_slice(&page(if chance.below(2) == 0 { old } else { new }));
+        mixed.extend_from_slice(&page(if rng.below(2) == 0 { old } else { new }));
     }
-    let length = if chance.below(2) == 0 {
+    let length = if rng.below(2) == 0 {
         old.len()
     } else {
         new.len()
@@ -232,10 +232,10 @@ fn lay_out(others: &Path, db: &[u8], to: &Path) {
     fs::write(to.join("db"), db).unwrap();
 }
 
-fn text(chance: &mut Chance) -> String {
+fn text(rng: &mut Rng) -> String {
     let letters = b"abcdefghijklmnopqrstuvwxyz012345";
-    let length = chance.below(ANSWER_BYTES_MAX);
+    let length = rng.below(ANSWER_BYTES_MAX);
     (0..length)
-        .map(|_| char::from(chance.one_of(letters)))
+        .map(|_| char::from(rng.one_of(letters)))
         .collect()
 }

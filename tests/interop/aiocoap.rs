@@ -14,63 +14,63 @@ use crate::vocabulary::service::Service;
 
 #[test]
 fn values_are_read_in_the_type_of_their_resource() {
-    let world = World::new("127.0.9.1");
-    let _device = world.registered();
+    let setup = TestService::new("127.0.9.1");
+    let _device = setup.registered();
     for (address, payload) in [
         ("/3/0/0", "Lamp Works"),
         ("/3303/0/5700", "21.5"),
         ("/3/0/15", "Europe/Berlin"),
     ] {
-        let action = world.caller.perform(ID, &read(address));
+        let action = setup.caller.perform(ID, &read(address));
         assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
         assert_eq!(action["resultData"]["payload"], payload, "{action}");
     }
-    let time = world.caller.perform(ID, &read("/3/0/13"));
+    let time = setup.caller.perform(ID, &read("/3/0/13"));
     let payload = text(&time["resultData"]["payload"]);
     assert!(payload.starts_with("2013-05-02T10:40:15"), "{time}");
 }
 
 #[test]
 fn a_written_value_reaches_the_device_and_is_read_back() {
-    let world = World::new("127.0.9.2");
-    let mut device = world.registered();
-    let action = world.caller.perform(ID, &write("/3/0/15", "Asia/Tokyo"));
+    let setup = TestService::new("127.0.9.2");
+    let mut device = setup.registered();
+    let action = setup.caller.perform(ID, &write("/3/0/15", "Asia/Tokyo"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
     let received = device.hear("received");
     assert_eq!(received["method"], "PUT");
     assert_eq!(received["path"], "/3/0/15");
     assert_eq!(received["payload"], "Asia/Tokyo");
     assert_eq!(received["contentFormat"], 0, "text/plain");
-    let action = world.caller.perform(ID, &read("/3/0/15"));
+    let action = setup.caller.perform(ID, &read("/3/0/15"));
     assert_eq!(action["resultData"]["payload"], "Asia/Tokyo");
 }
 
 #[test]
 fn an_executed_resource_runs_once() {
-    let world = World::new("127.0.9.3");
-    let mut device = world.registered();
-    let action = world.caller.perform(ID, &execute("/3/0/4"));
+    let setup = TestService::new("127.0.9.3");
+    let mut device = setup.registered();
+    let action = setup.caller.perform(ID, &execute("/3/0/4"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
     assert_eq!(device.hear("executed")["times"], 1);
 }
 
 #[test]
 fn an_answer_apart_from_its_acknowledgement_is_the_answer() {
-    let world = World::new("127.0.9.4");
-    let _device = world.registered();
-    let action = world.caller.perform(ID, &read("/3303/0/5701"));
+    let setup = TestService::new("127.0.9.4");
+    let _device = setup.registered();
+    let action = setup.caller.perform(ID, &read("/3303/0/5701"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
     assert_eq!(action["resultData"]["payload"], "Cel");
 }
 
 #[test]
 fn what_the_device_refuses_fails_with_its_code() {
-    let world = World::new("127.0.9.5");
-    let _device = world.registered();
-    let action = world.caller.perform(ID, &write("/3/0/0", "Other Works"));
+    let setup = TestService::new("127.0.9.5");
+    let _device = setup.registered();
+    let action = setup.caller.perform(ID, &write("/3/0/0", "Other Works"));
     assert_eq!(outcome(&action), ("FAILED", "405"), "{action}");
     assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
-    let messages = world.caller.log_messages();
+    let messages = setup.caller.log_messages();
     let failed = "DeviceController[ActionRequestFailed]";
     assert!(
         messages.iter().any(|message| message == failed),
@@ -80,15 +80,15 @@ fn what_the_device_refuses_fails_with_its_code() {
 
 #[test]
 fn scheduled_requests_wait_for_the_device_and_leave_oldest_first() {
-    let world = World::new("127.0.9.6");
-    let mut device = world.registered();
+    let setup = TestService::new("127.0.9.6");
+    let mut device = setup.registered();
     let zones = ["Asia/Tokyo", "Asia/Seoul", "Asia/Dhaka"];
     let ids = zones.map(|zone| {
         let body = when_active(write("/3/0/15", zone));
-        world.caller.create_action(ID, &body)
+        setup.caller.create_action(ID, &body)
     });
     for id in &ids {
-        assert_eq!(world.caller.action(id)["status"], "SCHEDULED");
+        assert_eq!(setup.caller.action(id)["status"], "SCHEDULED");
     }
     assert_eq!(
         device.received("PUT"),
@@ -97,7 +97,7 @@ fn scheduled_requests_wait_for_the_device_and_leave_oldest_first() {
     );
     device.say("update");
     for (id, zone) in ids.iter().zip(zones) {
-        let action = world.caller.final_action(id);
+        let action = setup.caller.final_action(id);
         assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
         assert_eq!(device.hear("received")["payload"], zone);
     }
@@ -105,11 +105,11 @@ fn scheduled_requests_wait_for_the_device_and_leave_oldest_first() {
 
 #[test]
 fn what_is_sent_unasked_is_known_by_the_full_name_of_each_value() {
-    let world = World::new("127.0.9.9");
-    let mut device = world.registered();
+    let setup = TestService::new("127.0.9.9");
+    let mut device = setup.registered();
     device.say("send 22.25");
     assert_eq!(device.hear("sent")["code"], "2.04");
-    let shown = world.caller.inspect(ID);
+    let shown = setup.caller.inspect(ID);
     for (path, known) in [
         ("/3303/0/5700", json!(22.25)),
         ("/3303/0/5701", json!("Cel")),
@@ -127,12 +127,12 @@ fn every_version_registers_and_a_sleeper_says_that_it_sleeps() {
         ("127.0.9.11", &["--version", "1.1", "--queue-mode"]),
         ("127.0.9.12", &["--version", "1.2", "--queue-mode"]),
     ] {
-        let world = World::new(address);
-        let mut device = world.device(ID, address, arguments);
+        let setup = TestService::new(address);
+        let mut device = setup.device(ID, address, arguments);
         let registered = device.hear("registered");
         assert_eq!(registered["code"], "2.01", "{arguments:?} {registered}");
         assert_eq!(registered["location"][0], "rd");
-        let action = world.caller.perform(ID, &read("/3/0/0"));
+        let action = setup.caller.perform(ID, &read("/3/0/0"));
         assert_eq!(
             outcome(&action),
             ("SUCCEEDED", "205"),
@@ -144,13 +144,13 @@ fn every_version_registers_and_a_sleeper_says_that_it_sleeps() {
 pub(crate) const ID: &str = "8944000000000000001";
 
 /// A service, a caller of its API and one device it knows.
-pub(crate) struct World {
+pub(crate) struct TestService {
     service: Service,
     pub(crate) caller: Caller,
     address: String,
 }
 
-impl World {
+impl TestService {
     fn new(address: &str) -> Self {
         Self::of(Service::start(), address)
     }

@@ -12,7 +12,7 @@ use crate::libcoap::libcoap;
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::device::Device;
 use crate::vocabulary::http::Request;
-use crate::vocabulary::plain::Told;
+use crate::vocabulary::plain::ReportedData;
 use crate::vocabulary::program::Program;
 use crate::vocabulary::service::Service;
 
@@ -78,8 +78,8 @@ fn the_page_about_plain_devices_leads_to_data_and_to_what_the_device_is_asked() 
     shell.hear("\"deviceId\":\"sensor-1\"");
     shell.run(&says);
     let told = [
-        Told::over_coap("meters/temperature", *b"{\"t\":21.50}"),
-        Told::over_udp(*b"hello"),
+        ReportedData::over_coap("meters/temperature", *b"{\"t\":21.50}"),
+        ReportedData::over_udp(*b"hello"),
     ];
     assert_eq!(caller.once_told(SENSOR, told.len()), told);
     let (listen, ask) = is_asked.split_once("LISTENER=$!\n").unwrap();

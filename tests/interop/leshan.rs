@@ -19,11 +19,11 @@ use crate::vocabulary::service::Service;
 
 #[test]
 fn a_registration_is_shown_with_all_it_says() {
-    let world = World::new("127.0.9.40");
-    let mut device = world.device(ID, &["--lifetime", "600"]);
+    let setup = TestService::new("127.0.9.40");
+    let mut device = setup.device(ID, &["--lifetime", "600"]);
     let location = device.hear("registered");
     assert!(location.starts_with("/rd/"), "{location}");
-    let shown = world.caller.inspect(ID);
+    let shown = setup.caller.inspect(ID);
     assert_eq!(shown["presence"]["state"], "AWAKE", "{shown}");
     let registration = &shown["registration"];
     assert_eq!(registration["version"], "1.1", "{shown}");
@@ -43,27 +43,27 @@ fn a_registration_is_shown_with_all_it_says() {
 #[test]
 fn a_sleeper_is_asked_when_it_wakes() {
     let service = Service::start_with(&[("SIGNALBOX_AWAKE_WINDOW_MS", "100")]);
-    let world = World::of(service, "127.0.9.41");
-    let mut device = world.device(ID, &["--queue-mode", "yes"]);
+    let setup = TestService::of(service, "127.0.9.41");
+    let mut device = setup.device(ID, &["--queue-mode", "yes"]);
     device.hear("registered");
     let shown = until("a sleeping device", || {
-        let shown = world.caller.inspect(ID);
+        let shown = setup.caller.inspect(ID);
         (shown["presence"]["state"] == "ASLEEP").then_some(shown)
     });
     assert_eq!(shown["registration"]["queueMode"], true, "{shown}");
-    let id = world.caller.create_action(ID, &read("/3/0/0"));
-    let waiting = world.caller.action(&id);
+    let id = setup.caller.create_action(ID, &read("/3/0/0"));
+    let waiting = setup.caller.action(&id);
     assert_eq!(waiting["status"], "IN_PROGRESS", "{waiting}");
     assert_eq!(waiting["sendAttemptsLeft"], 1, "{waiting}");
     device.say("update");
-    let action = world.caller.final_action(&id);
+    let action = setup.caller.final_action(&id);
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
 }
 
 #[test]
 fn values_are_read_as_the_device_has_them() {
-    let world = World::new("127.0.9.43");
-    let mut device = world.registered();
+    let setup = TestService::new("127.0.9.43");
+    let mut device = setup.registered();
     for (address, payload) in [
         ("/3/0/0", "Lamp Works"),
         ("/3/0/9", "80"),
@@ -71,17 +71,17 @@ fn values_are_read_as_the_device_has_them() {
         ("/3311/0/5850", "false"),
         ("/3311/0/5851", "40"),
     ] {
-        assert_eq!(world.value_of(address), payload, "{address}");
+        assert_eq!(setup.value_of(address), payload, "{address}");
     }
     device.say("set /3303/0/5700 -3.25");
     assert_eq!(device.hear("set"), "/3303/0/5700");
-    assert_eq!(world.value_of("/3303/0/5700"), "-3.25");
+    assert_eq!(setup.value_of("/3303/0/5700"), "-3.25");
 }
 
 #[test]
 fn a_value_of_every_type_is_read_written_and_read_back() {
-    let world = World::new("127.0.9.55");
-    let _device = world.registered();
+    let setup = TestService::new("127.0.9.55");
+    let _device = setup.registered();
     for (resource, first, data) in [
         (110, "initial value", "späte Änderung"),
         (120, "1024", "-9000000000"),
@@ -94,18 +94,18 @@ fn a_value_of_every_type_is_read_written_and_read_back() {
         (180, "</3442>", "</3>,</3303/0>"),
     ] {
         let address = format!("/3442/0/{resource}");
-        assert_eq!(world.value_of(&address), first, "{address}");
-        let action = world.caller.perform(ID, &write(&address, data));
+        assert_eq!(setup.value_of(&address), first, "{address}");
+        let action = setup.caller.perform(ID, &write(&address, data));
         assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-        assert_eq!(world.value_of(&address), data, "{address}");
+        assert_eq!(setup.value_of(&address), data, "{address}");
     }
 }
 
 #[test]
 fn an_empty_value_is_a_value() {
-    let world = World::new("127.0.9.56");
-    let _device = world.registered();
-    let clear = world.caller.perform(ID, &execute("/3442/0/2"));
+    let setup = TestService::new("127.0.9.56");
+    let _device = setup.registered();
+    let clear = setup.caller.perform(ID, &execute("/3442/0/2"));
     assert_eq!(outcome(&clear), ("SUCCEEDED", "204"), "{clear}");
     for (resource, empty) in [
         (110, ""),
@@ -119,43 +119,43 @@ fn an_empty_value_is_a_value() {
         (180, ""),
     ] {
         let address = format!("/3442/0/{resource}");
-        assert_eq!(world.value_of(&address), empty, "{address}");
+        assert_eq!(setup.value_of(&address), empty, "{address}");
     }
 }
 
 #[test]
 fn a_written_value_reaches_the_device_and_is_read_back() {
-    let world = World::new("127.0.9.44");
-    let mut device = world.registered();
+    let setup = TestService::new("127.0.9.44");
+    let mut device = setup.registered();
     for (address, data) in [
         ("/3311/0/5850", "true"),
         ("/3311/0/5851", "75"),
         ("/3/0/15", "Asia/Tokyo"),
     ] {
-        let action = world.caller.perform(ID, &write(address, data));
+        let action = setup.caller.perform(ID, &write(address, data));
         assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
         assert_eq!(device.hear("wrote"), format!("{address} {data}"));
-        assert_eq!(world.value_of(address), data);
+        assert_eq!(setup.value_of(address), data);
     }
 }
 
 #[test]
 fn an_executed_resource_runs_once_with_its_arguments() {
-    let world = World::new("127.0.9.45");
-    let mut device = world.registered();
+    let setup = TestService::new("127.0.9.45");
+    let mut device = setup.registered();
     let mut reboot = execute("/3/0/4");
     reboot["data"] = json!("0='soon',7");
-    let action = world.caller.perform(ID, &reboot);
+    let action = setup.caller.perform(ID, &reboot);
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
     assert_eq!(device.hear("executed"), "/3/0/4 0='soon',7");
-    assert_eq!(world.value_of("/3/0/0"), "Lamp Works");
+    assert_eq!(setup.value_of("/3/0/0"), "Lamp Works");
     assert_eq!(device.told("executed"), 1);
 }
 
 #[test]
 fn what_the_device_has_not_or_forbids_fails_with_its_code() {
-    let world = World::new("127.0.9.46");
-    let mut device = world.registered();
+    let setup = TestService::new("127.0.9.46");
+    let mut device = setup.registered();
     for (body, code) in [
         (read("/3/0/10"), "404"),
         (read("/3303/7/5700"), "404"),
@@ -163,7 +163,7 @@ fn what_the_device_has_not_or_forbids_fails_with_its_code() {
         (write("/3303/0/5700", "1.5"), "405"),
         (execute("/3311/0/5850"), "405"),
     ] {
-        let action = world.caller.perform(ID, &body);
+        let action = setup.caller.perform(ID, &body);
         assert_eq!(outcome(&action), ("FAILED", code), "{action}");
         assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
     }
@@ -173,86 +173,86 @@ fn what_the_device_has_not_or_forbids_fails_with_its_code() {
 
 #[test]
 fn an_update_the_service_asks_for_wakes_what_waits() {
-    let world = World::new("127.0.9.48");
-    let mut device = world.registered();
+    let setup = TestService::new("127.0.9.48");
+    let mut device = setup.registered();
     let waiting = when_active(write("/3311/0/5850", "true"));
-    let waiting = world.caller.create_action(ID, &waiting);
-    let trigger = world.caller.perform(ID, &execute("/1/0/8"));
+    let waiting = setup.caller.create_action(ID, &waiting);
+    let trigger = setup.caller.perform(ID, &execute("/1/0/8"));
     assert_eq!(outcome(&trigger), ("SUCCEEDED", "204"), "{trigger}");
     device.hear("updated");
-    let action = world.caller.final_action(&waiting);
+    let action = setup.caller.final_action(&waiting);
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
 }
 
 #[test]
 fn what_an_update_changes_is_shown() {
-    let world = World::new("127.0.9.49");
-    let mut device = world.registered();
-    let action = world.caller.perform(ID, &write("/1/0/1", "1200"));
+    let setup = TestService::new("127.0.9.49");
+    let mut device = setup.registered();
+    let action = setup.caller.perform(ID, &write("/1/0/1", "1200"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
     device.hear("updated");
-    assert_eq!(world.caller.inspect(ID)["registration"]["lifetime"], 1200);
+    assert_eq!(setup.caller.inspect(ID)["registration"]["lifetime"], 1200);
     device.say("create /3303/1");
     device.hear("updated");
-    let shown = world.caller.inspect(ID);
+    let shown = setup.caller.inspect(ID);
     let thermometers = json!({ "id": 3303, "version": "1.1", "instances": [0, 1] });
     assert_eq!(shown["registration"]["objects"][2], thermometers, "{shown}");
-    assert_eq!(world.value_of("/3303/1/5701"), "Cel");
+    assert_eq!(setup.value_of("/3303/1/5701"), "Cel");
 }
 
 #[test]
 fn a_device_leaves_and_returns_as_often_as_it_likes() {
-    let world = World::new("127.0.9.51");
-    let mut device = world.registered();
+    let setup = TestService::new("127.0.9.51");
+    let mut device = setup.registered();
     for _ in 0..3 {
         device.say("deregister");
         device.hear("deregistered");
-        let shown = world.caller.inspect(ID);
+        let shown = setup.caller.inspect(ID);
         assert_eq!(shown["presence"]["state"], "UNREGISTERED", "{shown}");
         assert_eq!(shown["registration"], Value::Null, "{shown}");
-        let refused = world.caller.try_action(ID, &read("/3/0/0")).expect(409);
+        let refused = setup.caller.try_action(ID, &read("/3/0/0")).expect(409);
         assert_eq!(
             refused["errors"][0]["code"], "DEVICE_NOT_REGISTERED",
             "{refused}"
         );
         device.say("reboot");
         device.hear("registered");
-        assert_eq!(world.value_of("/3/0/0"), "Lamp Works");
+        assert_eq!(setup.value_of("/3/0/0"), "Lamp Works");
     }
     let first = |message: &String| message == "Lifecycle[DeviceFirstTimeRegistered]";
-    let messages = world.caller.log_messages();
+    let messages = setup.caller.log_messages();
     assert_eq!(messages.into_iter().filter(first).count(), 1);
 }
 
 #[test]
 fn a_device_whose_registration_is_forgotten_registers_anew() {
-    let world = World::new("127.0.9.53");
-    let mut device = world.registered();
+    let setup = TestService::new("127.0.9.53");
+    let mut device = setup.registered();
     let path = format!("{API}/devices/{ID}");
-    assert_eq!(world.caller.request("DELETE", &path).status, 204);
-    world.caller.create_device(ID, &world.address);
+    assert_eq!(setup.caller.request("DELETE", &path).status, 204);
+    setup.caller.create_device(ID, &setup.address);
     device.say("update");
     assert_eq!(device.hear("update-failed"), "404");
     device.hear("registered");
-    assert_eq!(world.value_of("/3/0/0"), "Lamp Works");
+    assert_eq!(setup.value_of("/3/0/0"), "Lamp Works");
 }
 
 #[test]
 fn a_registration_survives_that_the_service_is_killed() {
-    let mut world = World::new("127.0.9.54");
-    let mut device = world.registered();
+    let mut setup = TestService::new("127.0.9.54");
+    let mut device = setup.registered();
     let waiting = when_active(execute("/3/0/4"));
-    let waiting = world.caller.create_action(ID, &waiting);
-    world.service.kill();
-    world.service.start_again();
-    world.caller.follow(&world.service);
+    let waiting = setup.caller.create_action(ID, &waiting);
+    setup.service.kill();
+    setup.service.start_again();
+    setup.caller.follow(&setup.service);
     device.say("update");
     device.hear("updated");
-    let action = world.caller.final_action(&waiting);
+    let action = setup.caller.final_action(&waiting);
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
     device.say("update");
     device.hear("updated");
-    assert_eq!(world.value_of("/3/0/0"), "Lamp Works");
+    assert_eq!(setup.value_of("/3/0/0"), "Lamp Works");
     assert_eq!(device.told("executed"), 1, "sent once");
     assert_eq!(device.told("registered"), 1, "once, before the kill");
 }
@@ -260,13 +260,13 @@ fn a_registration_survives_that_the_service_is_killed() {
 const ID: &str = "8944000000000000002";
 
 /// A service, a caller of its API and one device it knows.
-struct World {
+struct TestService {
     service: Service,
     caller: Caller,
     address: String,
 }
 
-impl World {
+impl TestService {
     fn new(address: &str) -> Self {
         Self::of(Service::start(), address)
     }

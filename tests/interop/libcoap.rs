@@ -15,8 +15,8 @@ use crate::vocabulary::service::Service;
 
 #[test]
 fn libcoap_registers_updates_and_leaves() {
-    let world = World::new("127.0.9.30");
-    let device = world.port();
+    let setup = TestService::new("127.0.9.30");
+    let device = setup.port();
     let answer = device.register();
     assert_eq!(answer.code, "2.01", "{answer:?}");
     let location = answer.location();
@@ -30,7 +30,7 @@ fn libcoap_registers_updates_and_leaves() {
         "4.04",
         "it has left"
     );
-    let refused = world.caller.try_action(ID, &read("/3/0/15")).expect(409);
+    let refused = setup.caller.try_action(ID, &read("/3/0/15")).expect(409);
     assert_eq!(
         refused["errors"][0]["code"], "DEVICE_NOT_REGISTERED",
         "{refused}"
@@ -39,14 +39,14 @@ fn libcoap_registers_updates_and_leaves() {
 
 #[test]
 fn libcoap_registers_in_blocks() {
-    let world = World::new("127.0.9.33");
-    let device = world.port();
+    let setup = TestService::new("127.0.9.33");
+    let device = setup.port();
     let path = format!("/rd?lwm2m=1.1&ep={ID}&lt=300&b=U");
     let links = "</>;rt=\"oma.lwm2m\";ct=110,</1/0>,</3/0>,</3303/0>;ver=1.1";
     let answer = device.ask("post", &path, &["-t", "40", "-b", "16", "-e", links]);
     assert_eq!(answer.code, "2.01", "{answer:?}");
     assert_eq!(device.ask("post", &answer.location(), &[]).code, "2.04");
-    let shown = world.caller.inspect(ID);
+    let shown = setup.caller.inspect(ID);
     let objects = json!([
         { "id": 1, "instances": [0] },
         { "id": 3, "instances": [0] },
@@ -57,29 +57,29 @@ fn libcoap_registers_in_blocks() {
 
 #[test]
 fn libcoap_is_written_read_and_says_what_it_has_not() {
-    let world = World::new("127.0.9.31");
-    let device = world.port();
+    let setup = TestService::new("127.0.9.31");
+    let device = setup.port();
     assert_eq!(device.register().code, "2.01");
     let _server = device.serve(&[]);
     // It creates what is written to it, then changes it, and answers without a content format.
     for (data, code) in [("Europe/Oslo", "201"), ("Europe/Rome", "204")] {
-        let action = world.caller.perform(ID, &write("/3/0/15", data));
+        let action = setup.caller.perform(ID, &write("/3/0/15", data));
         assert_eq!(outcome(&action), ("SUCCEEDED", code), "{action}");
-        let action = world.caller.perform(ID, &read("/3/0/15"));
+        let action = setup.caller.perform(ID, &read("/3/0/15"));
         assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
         assert_eq!(action["resultData"]["payload"], data);
     }
-    let action = world.caller.perform(ID, &read("/3/0/0"));
+    let action = setup.caller.perform(ID, &read("/3/0/0"));
     assert_eq!(outcome(&action), ("FAILED", "404"), "{action}");
 }
 
 #[test]
 fn a_lost_answer_of_libcoap_is_asked_for_again() {
-    let world = World::new("127.0.9.32");
-    let device = world.port();
+    let setup = TestService::new("127.0.9.32");
+    let device = setup.port();
     assert_eq!(device.register().code, "2.01");
     let mut server = device.serve(&["-l", "1"]);
-    let action = world.caller.perform(ID, &write("/3/0/15", "Europe/Oslo"));
+    let action = setup.caller.perform(ID, &write("/3/0/15", "Europe/Oslo"));
     assert_eq!(action["status"], "SUCCEEDED", "{action}");
     assert_eq!(
         action["sendAttempts"], 1,
@@ -96,13 +96,13 @@ fn a_lost_answer_of_libcoap_is_asked_for_again() {
 const ID: &str = "8944000000000000002";
 
 /// A service, a caller of its API and one device it knows.
-struct World {
+struct TestService {
     service: Service,
     caller: Caller,
     address: String,
 }
 
-impl World {
+impl TestService {
     fn new(address: &str) -> Self {
         let service = Service::start_with(&[("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "500")]);
         let caller = Caller::of_new_customer(&service, "Lamp Works");

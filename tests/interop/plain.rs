@@ -14,11 +14,11 @@ use serde_json::Value;
 
 use crate::vocabulary::caller::{Caller, text};
 use crate::vocabulary::lwm2m::{outcome, when_active};
-use crate::vocabulary::plain::{Told, UdpDevice, carrying, coap, datagram};
+use crate::vocabulary::plain::{ReportedData, UdpDevice, carrying, coap, datagram};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::service::Service;
 
-use self::libcoap::Server;
+use self::libcoap::LibcoapServer;
 
 const ID: &str = "8944000000000000003";
 
@@ -27,35 +27,35 @@ const LARGE_BYTES: usize = 20_000;
 
 #[test]
 fn bytes_of_a_udp_device_let_out_what_waits_over_either_protocol() {
-    let world = World::new("127.0.10.1");
-    let device = UdpDevice::from(&world.ip, &world.service);
-    let server = Server::start(&world, &[]);
+    let setup = TestService::new("127.0.10.1");
+    let device = UdpDevice::from(&setup.ip, &setup.service);
+    let server = LibcoapServer::start(&setup, &[]);
     let put = carrying(coap("PUT", "/mode", server.port), "eco");
-    let over_coap = world.create("COAP", &when_active(put));
-    let over_udp = world.create("UDP", &when_active(datagram("wake up", device.port())));
+    let over_coap = setup.create("COAP", &when_active(put));
+    let over_udp = setup.create("UDP", &when_active(datagram("wake up", device.port())));
     for id in [&over_coap, &over_udp] {
-        assert_eq!(world.caller.action(id)["status"], "SCHEDULED");
+        assert_eq!(setup.caller.action(id)["status"], "SCHEDULED");
     }
     device.say(b"\x00\x01 I am here");
     assert_eq!(device.hear(), b"wake up");
-    let action = world.caller.final_action(&over_coap);
+    let action = setup.caller.final_action(&over_coap);
     assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
-    let action = world.caller.final_action(&over_udp);
+    let action = setup.caller.final_action(&over_udp);
     assert_eq!(action["status"], "SUCCEEDED", "{action}");
-    let told = world.caller.once_told(ID, 1);
-    assert_eq!(told, [Told::over_udp(*b"\x00\x01 I am here")]);
-    let action = world.perform(&coap("GET", "/mode", server.port));
+    let told = setup.caller.once_told(ID, 1);
+    assert_eq!(told, [ReportedData::over_udp(*b"\x00\x01 I am here")]);
+    let action = setup.perform(&coap("GET", "/mode", server.port));
     assert_eq!(bytes_of(&action), b"eco", "{action}");
 }
 
 #[test]
 fn a_udp_device_gets_a_datagram_now() {
-    let world = World::new("127.0.10.2");
-    let device = UdpDevice::from(&world.ip, &world.service);
+    let setup = TestService::new("127.0.10.2");
+    let device = UdpDevice::from(&setup.ip, &setup.service);
     for payload in ["on", "grün"] {
-        let id = world.create("UDP", &datagram(payload, device.port()));
+        let id = setup.create("UDP", &datagram(payload, device.port()));
         assert_eq!(device.hear(), payload.as_bytes());
-        let action = world.caller.final_action(&id);
+        let action = setup.caller.final_action(&id);
         assert_eq!(action["status"], "SUCCEEDED", "{action}");
         assert_eq!(
             action["resultData"],
@@ -66,13 +66,13 @@ fn a_udp_device_gets_a_datagram_now() {
 }
 
 /// A service, a caller of its API and one device, which is known by its address.
-struct World {
+struct TestService {
     service: Service,
     caller: Caller,
     ip: String,
 }
 
-impl World {
+impl TestService {
     fn new(ip: &str) -> Self {
         Self::with(ip, &[])
     }
@@ -104,7 +104,7 @@ impl World {
     }
 
     /// Waits for what the device said by itself.
-    fn expect_told(&self, expected: &[Told]) {
+    fn expect_told(&self, expected: &[ReportedData]) {
         let told = until("what the device said", || {
             let told = self.caller.told(ID);
             (told.len() >= expected.len()).then_some(told)

@@ -15,7 +15,7 @@ use std::process::Command;
 use crate::leshan::QUICK_START;
 use crate::vocabulary::program::Program;
 
-use self::server::Server;
+use self::server::PlugtestServer;
 
 /// All test descriptions, in the order in which they are gone through.
 const DESCRIPTIONS: [(&str, &[u8]); 4] = [
@@ -40,7 +40,7 @@ const BEYOND: [&str; 4] = [
 
 #[test]
 fn californium_passes_every_test_description() {
-    let server = Server::start("127.0.9.60");
+    let server = PlugtestServer::start("127.0.9.60");
     let mut checks = checks(&format!("coap://{}", server.address));
     let verdicts = verdicts(&mut checks);
     let passed: Vec<&str> = verdicts

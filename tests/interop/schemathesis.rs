@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use harness::device::configuration::Configuration;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use serde_json::{Value, json};
 
 use crate::vocabulary::caller::{Caller, text};
@@ -19,7 +19,7 @@ use crate::vocabulary::http::Request;
 use crate::vocabulary::lwm2m::{observe_start, read, when_active, write};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::service::Service;
-use crate::vocabulary::wire::Wire;
+use crate::vocabulary::wire::DeviceSocket;
 
 const TEXT: ContentFormat = ContentFormat::TEXT;
 
@@ -31,18 +31,18 @@ const OPERATOR_API: &str = "^/operator-api/";
 
 #[test]
 fn whatever_a_customer_sends_is_answered_as_documented() {
-    let world = World::new();
-    world.hold(&["--exclude-path-regex", OPERATOR_API]);
+    let setup = TestService::new();
+    setup.hold(&["--exclude-path-regex", OPERATOR_API]);
 }
 
 #[test]
 fn whatever_the_operator_sends_is_answered_as_documented() {
-    let world = World::new();
-    world.hold(&["--include-path-regex", OPERATOR_API]);
+    let setup = TestService::new();
+    setup.hold(&["--include-path-regex", OPERATOR_API]);
 }
 
 /// A service with a customer whose devices are in several states.
-struct World {
+struct TestService {
     service: Service,
     client: ApiClient,
     caller: Caller,
@@ -51,7 +51,7 @@ struct World {
     _device: Device,
 }
 
-impl World {
+impl TestService {
     fn new() -> Self {
         let service = Service::start();
         let client = ApiClient::of_new_customer(&service, "Lived-in");
@@ -144,7 +144,7 @@ impl World {
 fn unreadable(service: &Service, caller: &Caller) -> String {
     let (id, ip) = ("garbled", "127.0.0.73");
     caller.create_device(id, ip);
-    let wire = Wire::from(ip, service);
+    let wire = DeviceSocket::from(ip, service);
     wire.register(id, 1);
     let begin = caller.create_action(id, &observe_start("/3303/0/5700"));
     let request = wire.hear_request();
@@ -152,7 +152,7 @@ fn unreadable(service: &Service, caller: &Caller) -> String {
     let answer = answer.with_observe(1).with_content_format(TEXT);
     wire.say(&answer.with_payload("21.5").encode());
     caller.final_action(&begin);
-    let kind = Kind::Confirmable;
+    let kind = MessageKind::Confirmable;
     let warm = Message::separate(kind, Code::CONTENT, MessageId(50), request.token);
     let warm = warm.with_observe(2).with_content_format(TEXT);
     wire.say(&warm.with_payload("warm").encode());

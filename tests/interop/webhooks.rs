@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::aiocoap::{ID, World};
+use crate::aiocoap::{ID, TestService};
 use crate::vocabulary::caller::{API, text};
 use crate::vocabulary::lwm2m::{outcome, read, write};
 use crate::vocabulary::poll::until;
@@ -26,11 +26,11 @@ const QUICK: (&str, &str) = ("SIGNALBOX_DELIVERY_RETRY_MS", "50,50,50,50");
 
 #[test]
 fn events_of_every_type_arrive_verified() {
-    let world = world("127.0.9.110");
+    let setup = setup("127.0.9.110");
     let mut endpoint = Endpoint::start();
     let types = ["TELEMETRY_DATA", "LIFECYCLE", "ERROR", "ACTION_RESULT"];
-    let webhook = webhook_to(&world, &endpoint, &types);
-    let mut device = world.registered();
+    let webhook = webhook_to(&setup, &endpoint, &types);
+    let mut device = setup.registered();
     let registered = endpoint.verified("LIFECYCLE");
     assert_eq!(registered["lifecycle"]["type"], "REGISTERED");
     assert_eq!(registered["device"]["iccid"], ID);
@@ -41,7 +41,7 @@ fn events_of_every_type_arrive_verified() {
     let values = json!({ "/3303/0/5700": 22.25, "/3303/0/5701": "Cel" });
     assert_eq!(told["payload"]["value"], values);
 
-    let action = world.caller.perform(ID, &write("/3/0/0", "Other Works"));
+    let action = setup.caller.perform(ID, &write("/3/0/0", "Other Works"));
     assert_eq!(outcome(&action), ("FAILED", "405"), "{action}");
     let error = endpoint.verified("ERROR");
     let failed = "DeviceController[ActionRequestFailed]";
@@ -51,7 +51,7 @@ fn events_of_every_type_arrive_verified() {
     assert_eq!(result["action"]["status"], "FAILED");
 
     let path = format!("{webhook}/test");
-    let tested = world.caller.request("POST", &path).expect(200);
+    let tested = setup.caller.request("POST", &path).expect(200);
     assert_eq!(tested["statusCode"], 204, "{tested}");
     endpoint.verified("TEST_MESSAGE");
     assert_eq!(endpoint.refused(), 0);
@@ -59,27 +59,27 @@ fn events_of_every_type_arrive_verified() {
 
 #[test]
 fn a_tampered_secret_is_refused_until_the_webhook_fails_and_the_right_one_makes_up_for_it() {
-    let world = world("127.0.9.111");
+    let setup = setup("127.0.9.111");
     let mut endpoint = Endpoint::start();
-    let webhook = webhook_to(&world, &endpoint, &["ACTION_RESULT"]);
-    let _device = world.registered();
-    world.caller.perform(ID, &read("/3303/0/5700"));
+    let webhook = webhook_to(&setup, &endpoint, &["ACTION_RESULT"]);
+    let _device = setup.registered();
+    setup.caller.perform(ID, &read("/3303/0/5700"));
     endpoint.verified("ACTION_RESULT");
 
-    sign_with(&world, &webhook, TAMPERED);
-    let lost = world.caller.perform(ID, &read("/3303/0/5701"));
-    once_in(&world, &webhook, "INTEGRATION_FAILED");
+    sign_with(&setup, &webhook, TAMPERED);
+    let lost = setup.caller.perform(ID, &read("/3303/0/5701"));
+    once_in(&setup, &webhook, "INTEGRATION_FAILED");
     assert_eq!(endpoint.refused(), 5, "each try is refused");
-    let entries = world.caller.log_entries();
+    let entries = setup.caller.log_entries();
     let disabled = "CloudIntegrator[IntegrationDisabled]";
     let entry = entries.iter().find(|entry| entry["message"] == disabled);
     let why = text(&entry.unwrap()["description"]);
     assert!(why.contains("400"), "{why}");
 
-    sign_with(&world, &webhook, SECRET);
+    sign_with(&setup, &webhook, SECRET);
     for call in ["restart", "deadletters/replay"] {
         let path = format!("{webhook}/{call}");
-        let answer = world.caller.request("POST", &path);
+        let answer = setup.caller.request("POST", &path);
         assert!(
             (200..300).contains(&answer.status),
             "{call}: {}",
@@ -92,30 +92,30 @@ fn a_tampered_secret_is_refused_until_the_webhook_fails_and_the_right_one_makes_
 }
 
 /// A service that reaches endpoints of tests, and one device it knows.
-fn world(address: &str) -> World {
+fn setup(address: &str) -> TestService {
     let private = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
-    World::of(Service::start_with(&[private, QUICK]), address)
+    TestService::of(Service::start_with(&[private, QUICK]), address)
 }
 
 /// Makes a webhook that is told of these types, signed, and gives its path.
-fn webhook_to(world: &World, endpoint: &Endpoint, types: &[&str]) -> String {
+fn webhook_to(setup: &TestService, endpoint: &Endpoint, types: &[&str]) -> String {
     let types: Vec<Value> = types.iter().map(|it| json!({ "type": it })).collect();
     let url = format!("http://127.0.0.1:{}/in", endpoint.port);
     let body = json!({ "name": "Ours", "url": url, "eventTypes": types, "secret": SECRET });
     let all = format!("{API}/integrate/clouds/webhooks");
-    let made = world.caller.post(&all, &body).expect(201);
+    let made = setup.caller.post(&all, &body).expect(201);
     format!("{all}/{}", text(&made["id"]))
 }
 
-fn sign_with(world: &World, webhook: &str, secret: &str) {
+fn sign_with(setup: &TestService, webhook: &str, secret: &str) {
     let body = json!({ "secret": secret });
-    let answer = world.caller.try_send("PATCH", webhook, &body).unwrap();
+    let answer = setup.caller.try_send("PATCH", webhook, &body).unwrap();
     answer.expect(200);
 }
 
-fn once_in(world: &World, webhook: &str, state: &str) {
+fn once_in(setup: &TestService, webhook: &str, state: &str) {
     until(state, || {
-        let shown = world.caller.request("GET", webhook).expect(200);
+        let shown = setup.caller.request("GET", webhook).expect(200);
         (shown["state"] == state).then_some(())
     });
 }

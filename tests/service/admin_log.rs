@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use harness::device::configuration::Configuration;
 use serde_json::{Value, json};
 
-use crate::scene::{ID, keys, page, silent_device, start};
+use crate::test_service::{ID, keys, page, silent_device, start};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::lwm2m::{when_active, write};

@@ -3,12 +3,12 @@
 use protocol::coap::code::Code;
 use serde_json::{Value, json};
 
-use crate::scene::{ID, Scene, error_codes, start};
+use crate::test_service::{ID, TestService, error_codes, start};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::http::Response;
 use crate::vocabulary::lwm2m::{outcome, read, when_active};
-use crate::vocabulary::wire::{Wire, location_of, register, update};
+use crate::vocabulary::wire::{DeviceSocket, location_of, register, update};
 
 const ELSEWHERE: &str = "127.0.0.2";
 
@@ -49,7 +49,10 @@ fn what_is_named_changes_and_nothing_else() {
 fn a_device_is_admitted_from_its_new_address_at_once_and_from_the_old_one_no_more() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
-    let (old, new) = (Wire::to(&service), Wire::from(ELSEWHERE, &service));
+    let (old, new) = (
+        DeviceSocket::to(&service),
+        DeviceSocket::from(ELSEWHERE, &service),
+    );
     let location = old.register(ID, 1);
     assert_eq!(new.ask(&register(ID, 1)).code, Code::FORBIDDEN);
     amend(&caller, &json!({ "ip": ELSEWHERE })).expect(200);
@@ -70,19 +73,19 @@ fn a_device_that_is_not_registered_goes_by_its_new_address_as_well() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     amend(&caller, &json!({ "ip": ELSEWHERE })).expect(200);
-    let old = Wire::to(&service);
+    let old = DeviceSocket::to(&service);
     assert_eq!(old.ask(&register(ID, 1)).code, Code::FORBIDDEN);
-    Wire::from(ELSEWHERE, &service).register(ID, 1);
+    DeviceSocket::from(ELSEWHERE, &service).register(ID, 1);
 }
 
 #[test]
 fn a_registration_goes_on_at_its_location_under_a_new_endpoint_name() {
-    let mut scene = Scene::new();
-    amend(&scene.caller, &json!({ "endpoint": "attic" })).expect(200);
-    scene.device.update();
-    let action = scene.caller.perform(ID, &read("/3/0/0"));
+    let mut setup = TestService::new();
+    amend(&setup.caller, &json!({ "endpoint": "attic" })).expect(200);
+    setup.device.update();
+    let action = setup.caller.perform(ID, &read("/3/0/0"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
-    let wire = Wire::to(&scene.service);
+    let wire = DeviceSocket::to(&setup.service);
     assert_eq!(wire.ask(&register(ID, 1)).code, Code::FORBIDDEN);
     let answer = wire.ask(&register("attic", 2));
     assert_eq!(answer.code, Code::CREATED);
@@ -91,11 +94,11 @@ fn a_registration_goes_on_at_its_location_under_a_new_endpoint_name() {
         Code::CHANGED
     );
     let heir = json!({ "deviceId": "heir", "endpoint": ID, "ip": DEVICE_IP });
-    let made = scene.caller.post(&format!("{API}/devices"), &heir);
+    let made = setup.caller.post(&format!("{API}/devices"), &heir);
     made.expect(201);
-    let wire = Wire::to(&scene.service);
+    let wire = DeviceSocket::to(&setup.service);
     wire.register(ID, 4);
-    let heir = scene.caller.inspect("heir");
+    let heir = setup.caller.inspect("heir");
     assert_eq!(heir["presence"]["state"], "AWAKE", "{heir}");
 }
 
@@ -103,11 +106,11 @@ fn a_registration_goes_on_at_its_location_under_a_new_endpoint_name() {
 fn new_entries_and_requests_name_the_sim_the_device_has_by_then() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
-    Wire::to(&service).register(ID, 1);
+    DeviceSocket::to(&service).register(ID, 1);
     let before = caller.create_action(ID, &when_active(read("/3/0/0")));
     amend(&caller, &json!({ "iccid": "8902", "imsi": "9012" })).expect(200);
     let after = caller.create_action(ID, &when_active(read("/3/0/0")));
-    let stranger = Wire::from(ELSEWHERE, &service);
+    let stranger = DeviceSocket::from(ELSEWHERE, &service);
     assert_eq!(stranger.ask(&register(ID, 1)).code, Code::FORBIDDEN);
     let entries = caller.log_entries();
     let named: Vec<_> = entries.iter().map(|it| text(&it["iccid"])).collect();
@@ -125,7 +128,7 @@ fn a_change_survives_a_crash_and_so_does_what_was_freed() {
     let (mut service, mut caller) = start(&[]);
     let body = json!({ "deviceId": ID, "imsi": "9011", "ip": DEVICE_IP });
     caller.post(&format!("{API}/devices"), &body).expect(201);
-    Wire::to(&service).register(ID, 1);
+    DeviceSocket::to(&service).register(ID, 1);
     let change = json!({ "imsi": null, "ip": ELSEWHERE, "name": "Attic" });
     let changed = amend(&caller, &change).expect(200);
     service.kill();
@@ -136,9 +139,9 @@ fn a_change_survives_a_crash_and_so_does_what_was_freed() {
     let stranger = Caller::of_new_customer(&service, "Umbrella");
     let heir = json!({ "deviceId": "heir", "imsi": "9011" });
     stranger.post(&format!("{API}/devices"), &heir).expect(201);
-    let old = Wire::to(&service);
+    let old = DeviceSocket::to(&service);
     assert_eq!(old.ask(&register(ID, 1)).code, Code::FORBIDDEN);
-    Wire::from(ELSEWHERE, &service).register(ID, 1);
+    DeviceSocket::from(ELSEWHERE, &service).register(ID, 1);
 }
 
 #[test]
@@ -172,7 +175,7 @@ fn changes_of_different_things_at_the_same_time_are_all_kept() {
 fn the_last_of_many_changes_is_the_one_the_device_goes_by() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
-    Wire::to(&service).register(ID, 1);
+    DeviceSocket::to(&service).register(ID, 1);
     let calls = (0..6).map(|number| {
         let caller = caller.clone();
         let ip = if number % 2 == 0 {
@@ -186,7 +189,10 @@ fn the_last_of_many_changes_is_the_one_the_device_goes_by() {
         // Whoever loses against others again and again is told to come again.
         assert!([200, 503].contains(&call.join().unwrap()));
     }
-    let (home, elsewhere) = (Wire::to(&service), Wire::from(ELSEWHERE, &service));
+    let (home, elsewhere) = (
+        DeviceSocket::to(&service),
+        DeviceSocket::from(ELSEWHERE, &service),
+    );
     let (admitted, refused) = match text(&caller.inspect(ID)["ip"]).as_str() {
         DEVICE_IP => (home, elsewhere),
         _ => (elsewhere, home),

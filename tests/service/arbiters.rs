@@ -5,16 +5,16 @@
 use harness::device::configuration::Configuration;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::scene::{PATIENT, Scene, start};
+use crate::test_service::{PATIENT, TestService, start};
 use crate::vocabulary::caller::Caller;
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::lwm2m::{outcome, read, when_active};
 use crate::vocabulary::service::{Service, signalbox};
-use crate::vocabulary::wire::{Wire, update};
+use crate::vocabulary::wire::{DeviceSocket, update};
 
 const FOUR: (&str, &str) = ("SIGNALBOX_ARBITERS", "4");
 
@@ -24,32 +24,32 @@ const PORTS: usize = 11;
 
 #[test]
 fn a_device_that_changes_its_port_is_one_device_at_every_socket() {
-    let mut scene = Scene::with(&[FOUR], Configuration::new("roamer"));
+    let mut setup = TestService::with(&[FOUR], Configuration::new("roamer"));
     for _ in 0..PORTS {
-        scene.device.move_to_another_port();
-        scene.device.update();
-        let action = scene.caller.perform("roamer", &read("/3/0/15"));
+        setup.device.move_to_another_port();
+        setup.device.update();
+        let action = setup.caller.perform("roamer", &read("/3/0/15"));
         assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
         assert_eq!(attempts_made(&action), 1, "{action}");
     }
-    assert_eq!(scene.device.performed().len(), PORTS);
-    assert_eq!(first_contacts(&scene.caller), 1);
+    assert_eq!(setup.device.performed().len(), PORTS);
+    assert_eq!(first_contacts(&setup.caller), 1);
 }
 
 #[test]
 fn a_device_that_registers_anew_from_every_port_is_one_device() {
-    let mut scene = Scene::with(&[FOUR], Configuration::new("rebooter"));
+    let mut setup = TestService::with(&[FOUR], Configuration::new("rebooter"));
     for number in 0..PORTS {
-        let waiting = scene
+        let waiting = setup
             .caller
             .create_action("rebooter", &when_active(read("/3/0/15")));
-        scene.device.move_to_another_port();
-        scene.device.reboot();
-        let action = scene.caller.final_action(&waiting);
+        setup.device.move_to_another_port();
+        setup.device.reboot();
+        let action = setup.caller.final_action(&waiting);
         assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
-        assert_eq!(scene.device.performed().len(), number + 1);
+        assert_eq!(setup.device.performed().len(), number + 1);
     }
-    assert_eq!(first_contacts(&scene.caller), 1);
+    assert_eq!(first_contacts(&setup.caller), 1);
 }
 
 #[test]
@@ -58,14 +58,14 @@ fn an_exchange_goes_on_at_the_new_port_of_its_device() {
     let often = ("SIGNALBOX_COAP_MAX_RETRANSMIT", "9");
     let (service, caller) = start(&[FOUR, quick, often]);
     caller.create_device("roamer", DEVICE_IP);
-    let mut wire = Wire::to(&service);
+    let mut wire = DeviceSocket::to(&service);
     let location = wire.register("roamer", 0);
     let mut met = Vec::new();
     for number in 1..=u16::try_from(PORTS).unwrap() {
         let id = caller.create_action("roamer", &read("/3/0/15"));
         let asked = wire.hear_new_request(&mut met);
         // What it was asked at its old port got lost.
-        let moved = Wire::to(&service);
+        let moved = DeviceSocket::to(&service);
         let answer = moved.ask_among_others(&update(&location, number));
         assert_eq!(answer.code, Code::CHANGED);
         let repeated = moved.hear_request();
@@ -85,17 +85,17 @@ fn an_exchange_goes_on_at_the_new_port_of_its_device() {
 fn an_answer_that_comes_later_is_heard_at_the_new_port_of_its_device() {
     let (service, caller) = start(&[FOUR, PATIENT]);
     caller.create_device("roamer", DEVICE_IP);
-    let mut wire = Wire::to(&service);
+    let mut wire = DeviceSocket::to(&service);
     let location = wire.register("roamer", 0);
     for number in 1..=u16::try_from(PORTS).unwrap() {
         let id = caller.create_action("roamer", &read("/3/0/15"));
         let asked = wire.hear_request();
         wire.say(&Message::acknowledgement(asked.message_id).encode());
-        let moved = Wire::to(&service);
+        let moved = DeviceSocket::to(&service);
         let updated = moved.ask(&update(&location, number));
         assert_eq!(updated.code, Code::CHANGED);
         let late = MessageId(1_000 + number);
-        let zone = Message::separate(Kind::Confirmable, Code::CONTENT, late, asked.token);
+        let zone = Message::separate(MessageKind::Confirmable, Code::CONTENT, late, asked.token);
         let zone = zone.with_content_format(ContentFormat::TEXT);
         moved.say(&zone.with_payload("Etc/UTC").encode());
         assert_eq!(moved.hear(), Message::acknowledgement(late));

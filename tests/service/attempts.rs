@@ -2,24 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use harness::device::resource::Answer;
+use harness::device::resource::AnswerMode;
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 use protocol::lwm2m::path::Path;
 use serde_json::Value;
 
-use crate::scene::{ID, IMPATIENT, Scene, error_codes, start, with};
+use crate::test_service::{ID, IMPATIENT, TestService, error_codes, start, with};
 use crate::vocabulary::caller::Caller;
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::lwm2m::{outcome, read, when_active};
 use crate::vocabulary::poll::until;
-use crate::vocabulary::wire::{Wire, update};
+use crate::vocabulary::wire::{DeviceSocket, update};
 
 const ZONE: Path = Path::resource(3, 0, 15);
 
 /// A device that never answers, and remembers what it was asked.
 struct Deaf {
-    wire: Wire,
+    wire: DeviceSocket,
     location: Vec<String>,
     asked: Vec<Message>,
     said: u16,
@@ -29,7 +29,7 @@ struct Deaf {
 fn a_request_for_an_active_device_leaves_as_often_as_permitted_and_then_fails_for_ever() {
     let (service, caller) = start(&IMPATIENT);
     caller.create_device(ID, DEVICE_IP);
-    let mut device = Deaf::registered(Wire::to(&service));
+    let mut device = Deaf::registered(DeviceSocket::to(&service));
     for permitted in [None, Some(1), Some(2), Some(5)] {
         let mut body = when_active(read("/3/0/15"));
         if let Some(permitted) = permitted {
@@ -59,26 +59,26 @@ fn a_request_for_an_active_device_leaves_as_often_as_permitted_and_then_fails_fo
 
 #[test]
 fn an_answer_to_another_request_is_not_the_activity_a_next_attempt_waits_for() {
-    let mut scene = Scene::new();
-    let later = Answer::Code(Code::SERVICE_UNAVAILABLE);
-    scene.device.answer_with(ZONE, later);
+    let mut setup = TestService::new();
+    let later = AnswerMode::Code(Code::SERVICE_UNAVAILABLE);
+    setup.device.answer_with(ZONE, later);
     let body = with(read("/3/0/15"), "sendAttempts", 2);
-    let put_off = scene.caller.create_action(ID, &body);
-    scene.device.hear_asked(ZONE);
+    let put_off = setup.caller.create_action(ID, &body);
+    setup.device.hear_asked(ZONE);
     for _ in 0..3 {
-        let other = scene.caller.perform(ID, &read("/3/0/0"));
+        let other = setup.caller.perform(ID, &read("/3/0/0"));
         assert_eq!(outcome(&other), ("SUCCEEDED", "205"), "{other}");
-        let waiting = scene.caller.action(&put_off);
+        let waiting = setup.caller.action(&put_off);
         assert_eq!(attempts(&waiting), ("IN_PROGRESS", 2, 1));
     }
-    scene.device.answer_with(ZONE, Answer::Piggybacked);
-    scene.device.update();
-    let done = scene.caller.final_action(&put_off);
+    setup.device.answer_with(ZONE, AnswerMode::Piggybacked);
+    setup.device.update();
+    let done = setup.caller.final_action(&put_off);
     assert_eq!(attempts(&done), ("SUCCEEDED", 2, 0), "{done}");
 }
 
 impl Deaf {
-    fn registered(wire: Wire) -> Self {
+    fn registered(wire: DeviceSocket) -> Self {
         let location = wire.register(ID, 1);
         Self {
             wire,

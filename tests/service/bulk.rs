@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::errors::check;
-use crate::scene::{ID, Scene, keys, page, silent_device, start, with};
+use crate::test_service::{ID, TestService, keys, page, silent_device, start, with};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::http::Response;
 use crate::vocabulary::lwm2m::{outcome, read, when_active, write};
@@ -16,12 +16,12 @@ type Faults = &'static [(&'static str, &'static str)];
 
 #[test]
 fn each_device_of_a_call_is_asked_or_it_is_said_why_not() {
-    let scene = Scene::new();
-    silent_device(&scene.caller, "silent");
-    let stranger = Caller::of_new_customer(&scene.service, "Umbrella");
+    let setup = TestService::new();
+    silent_device(&setup.caller, "silent");
+    let stranger = Caller::of_new_customer(&setup.service, "Umbrella");
     silent_device(&stranger, "theirs");
     let devices = ["nobody", ID, "silent", "theirs"];
-    let answer = ask(&scene.caller, read("/3/0/0"), &devices).expect(202);
+    let answer = ask(&setup.caller, read("/3/0/0"), &devices).expect(202);
     let shape = [
         "acceptedRequests",
         "message",
@@ -31,7 +31,7 @@ fn each_device_of_a_call_is_asked_or_it_is_said_why_not() {
     assert_eq!(keys(&answer), shape);
     let id = &accepted(&answer, &[ID])[0];
     assert_eq!(
-        outcome(&scene.caller.final_action(id)),
+        outcome(&setup.caller.final_action(id)),
         ("SUCCEEDED", "205")
     );
     let refused = [

@@ -3,11 +3,11 @@
 use std::thread;
 
 use harness::device::configuration::Configuration;
-use harness::device::resource::Answer;
+use harness::device::resource::AnswerMode;
 use protocol::lwm2m::path::Path;
 use serde_json::{Value, json};
 
-use crate::scene::{ID, Scene, error_codes, silent_device, start};
+use crate::test_service::{ID, TestService, error_codes, silent_device, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::http::Response;
@@ -19,19 +19,19 @@ const UNKNOWN: &str = "019a0000-0000-7000-8000-000000000000";
 
 #[test]
 fn a_cancelled_request_is_never_sent() {
-    let mut scene = Scene::new();
+    let mut setup = TestService::new();
     let zones = ["first", "cancelled", "last"];
     let ids = zones.map(|zone| {
-        scene
+        setup
             .caller
             .create_action(ID, &when_active(write("/3/0/15", zone)))
     });
-    let answer = scene.caller.cancel_action(&ids[1]).expect(200);
+    let answer = setup.caller.cancel_action(&ids[1]).expect(200);
     assert_eq!(answer, json!({ "id": ids[1], "status": "CANCELLED" }));
-    scene.device.update();
-    assert_eq!(outcome(&scene.caller.final_action(&ids[2])).0, "SUCCEEDED");
-    assert_eq!(scene.device.payloads(ZONE), ["first", "last"]);
-    let cancelled = scene.caller.action(&ids[1]);
+    setup.device.update();
+    assert_eq!(outcome(&setup.caller.final_action(&ids[2])).0, "SUCCEEDED");
+    assert_eq!(setup.device.payloads(ZONE), ["first", "last"]);
+    let cancelled = setup.caller.action(&ids[1]);
     assert_eq!(cancelled["status"], "CANCELLED");
     assert_eq!(
         cancelled["sendAttemptsLeft"], cancelled["sendAttempts"],
@@ -41,19 +41,19 @@ fn a_cancelled_request_is_never_sent() {
 
 #[test]
 fn only_a_scheduled_request_can_be_cancelled() {
-    let mut scene = Scene::new();
-    let scheduled = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
-    scene.caller.cancel_action(&scheduled).expect(200);
-    let done = scene.caller.create_action(ID, &read("/3/0/0"));
-    scene.caller.final_action(&done);
-    scene.device.answer_with(ZONE, Answer::Silent);
-    let in_flight = scene.caller.create_action(ID, &read("/3/0/15"));
-    scene.device.hear_unanswered(ZONE);
+    let mut setup = TestService::new();
+    let scheduled = setup.caller.create_action(ID, &when_active(read("/3/0/0")));
+    setup.caller.cancel_action(&scheduled).expect(200);
+    let done = setup.caller.create_action(ID, &read("/3/0/0"));
+    setup.caller.final_action(&done);
+    setup.device.answer_with(ZONE, AnswerMode::Silent);
+    let in_flight = setup.caller.create_action(ID, &read("/3/0/15"));
+    setup.device.hear_unanswered(ZONE);
     for id in [&scheduled, &done, &in_flight] {
-        let before = scene.caller.action(id);
-        let refused = scene.caller.cancel_action(id).expect(409);
+        let before = setup.caller.action(id);
+        let refused = setup.caller.cancel_action(id).expect(409);
         assert_eq!(error_codes(&refused), ["REQUEST_NOT_SCHEDULED"], "{before}");
-        assert_eq!(scene.caller.action(id), before);
+        assert_eq!(setup.caller.action(id), before);
     }
 }
 
@@ -89,19 +89,19 @@ fn a_request_nobody_made_or_somebody_else_made_is_not_found() {
 
 #[test]
 fn all_scheduled_requests_of_a_device_are_cancelled_at_once() {
-    let mut scene = Scene::new();
-    silent_device(&scene.caller, "other");
-    let of_other = scene
+    let mut setup = TestService::new();
+    silent_device(&setup.caller, "other");
+    let of_other = setup
         .caller
         .create_action("other", &when_active(read("/3/0/0")));
-    assert_eq!(cancel_all(&scene.caller, ID).expect(200), json!([]));
-    scene.device.answer_with(ZONE, Answer::Silent);
-    let in_flight = scene.caller.create_action(ID, &read("/3/0/15"));
-    scene.device.hear_unanswered(ZONE);
+    assert_eq!(cancel_all(&setup.caller, ID).expect(200), json!([]));
+    setup.device.answer_with(ZONE, AnswerMode::Silent);
+    let in_flight = setup.caller.create_action(ID, &read("/3/0/15"));
+    setup.device.hear_unanswered(ZONE);
     let mut ids: Vec<String> = (0..3)
-        .map(|_| scene.caller.create_action(ID, &when_active(read("/3/0/0"))))
+        .map(|_| setup.caller.create_action(ID, &when_active(read("/3/0/0"))))
         .collect();
-    let answer = cancel_all(&scene.caller, ID).expect(200);
+    let answer = cancel_all(&setup.caller, ID).expect(200);
     let mut expected: Vec<Value> = ids
         .iter()
         .map(|id| json!({ "id": id, "status": "CANCELLED" }))
@@ -114,31 +114,31 @@ fn all_scheduled_requests_of_a_device_are_cancelled_at_once() {
     ids.push(in_flight);
     let statuses = ids
         .iter()
-        .map(|id| scene.caller.action(id)["status"].clone());
+        .map(|id| setup.caller.action(id)["status"].clone());
     let statuses: Vec<Value> = statuses.collect();
     assert_eq!(
         statuses,
         ["CANCELLED", "CANCELLED", "CANCELLED", "IN_PROGRESS"]
     );
-    assert_eq!(scene.caller.action(&of_other)["status"], "SCHEDULED");
-    assert_eq!(cancel_all(&scene.caller, ID).expect(200), json!([]));
+    assert_eq!(setup.caller.action(&of_other)["status"], "SCHEDULED");
+    assert_eq!(cancel_all(&setup.caller, ID).expect(200), json!([]));
 }
 
 #[test]
 fn a_request_cancelled_while_its_device_wakes_is_either_cancelled_or_sent() {
-    let scene = Scene::new();
+    let setup = TestService::new();
     for round in 0..40 {
         let payload = format!("round {round}");
-        let id = scene
+        let id = setup
             .caller
             .create_action(ID, &when_active(write("/3/0/15", &payload)));
-        let caller = scene.caller.clone();
+        let caller = setup.caller.clone();
         let cancelled = id.clone();
         let cancelling = thread::spawn(move || caller.cancel_action(&cancelled).status);
-        scene.device.begin_update();
+        setup.device.begin_update();
         let status = cancelling.join().unwrap();
-        let action = scene.caller.final_action(&id);
-        let sent = scene.device.payloads(ZONE).contains(&payload);
+        let action = setup.caller.final_action(&id);
+        let sent = setup.device.payloads(ZONE).contains(&payload);
         let expected = match status {
             200 => ("CANCELLED", false),
             409 => ("SUCCEEDED", true),

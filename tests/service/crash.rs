@@ -1,130 +1,130 @@
 //! Is everything that was promised still there after the service was killed?
 
-use harness::device::resource::Answer;
+use harness::device::resource::AnswerMode;
 use protocol::coap::code::Code;
 use protocol::lwm2m::path::Path;
 use serde_json::{Value, json};
 
-use crate::scene::{ID, Scene, silent_device, start};
+use crate::test_service::{ID, TestService, silent_device, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::client::ApiClient;
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::lwm2m::{outcome, read, when_active, write};
-use crate::vocabulary::wire::{Wire, register, update};
+use crate::vocabulary::wire::{DeviceSocket, register, update};
 
 const ZONE: Path = Path::resource(3, 0, 15);
 const FIRST_CONTACT: &str = "Lifecycle[DeviceFirstTimeRegistered]";
 
 #[test]
 fn a_scheduled_request_goes_out_exactly_once_after_a_crash() {
-    let mut scene = Scene::new();
-    let id = scene
+    let mut setup = TestService::new();
+    let id = setup
         .caller
         .create_action(ID, &when_active(write("/3/0/15", "once")));
-    scene.crash();
-    assert_eq!(scene.caller.action(&id)["status"], "SCHEDULED");
-    assert!(scene.device.performed().is_empty());
-    scene.device.update();
-    let action = scene.caller.final_action(&id);
+    setup.crash();
+    assert_eq!(setup.caller.action(&id)["status"], "SCHEDULED");
+    assert!(setup.device.performed().is_empty());
+    setup.device.update();
+    let action = setup.caller.final_action(&id);
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
     assert_eq!(action["sendAttemptsLeft"], 0);
-    scene.crash();
-    scene.device.update();
+    setup.crash();
+    setup.device.update();
     // Requests go out oldest first: when this one is done, no older one is left.
     assert_eq!(
-        outcome(&scene.caller.perform(ID, &read("/3/0/0"))).0,
+        outcome(&setup.caller.perform(ID, &read("/3/0/0"))).0,
         "SUCCEEDED"
     );
-    assert_eq!(scene.device.payloads(ZONE), ["once"]);
-    assert_eq!(scene.caller.action(&id), action);
+    assert_eq!(setup.device.payloads(ZONE), ["once"]);
+    assert_eq!(setup.caller.action(&id), action);
 }
 
 #[test]
 fn requests_made_in_a_moment_keep_their_order_across_a_crash() {
-    let mut scene = Scene::new();
+    let mut setup = TestService::new();
     let payloads: Vec<String> = (0..10).map(|number| format!("number {number}")).collect();
     for payload in &payloads {
-        scene
+        setup
             .caller
             .create_action(ID, &when_active(write("/3/0/15", payload)));
     }
-    scene.crash();
-    scene.device.update();
+    setup.crash();
+    setup.device.update();
     assert_eq!(
-        outcome(&scene.caller.perform(ID, &read("/3/0/0"))).0,
+        outcome(&setup.caller.perform(ID, &read("/3/0/0"))).0,
         "SUCCEEDED"
     );
-    assert_eq!(scene.device.payloads(ZONE), payloads);
+    assert_eq!(setup.device.payloads(ZONE), payloads);
 }
 
 #[test]
 fn an_attempt_in_flight_at_a_crash_counts_as_made() {
-    let mut scene = Scene::new();
-    scene.device.answer_with(ZONE, Answer::Silent);
-    let id = scene
+    let mut setup = TestService::new();
+    setup.device.answer_with(ZONE, AnswerMode::Silent);
+    let id = setup
         .caller
         .create_action(ID, &write("/3/0/15", "at most once"));
-    scene.device.hear_unanswered(ZONE);
-    scene.service.kill();
-    scene.device.answer_with(ZONE, Answer::Piggybacked);
-    scene.crash();
-    let action = scene.caller.final_action(&id);
+    setup.device.hear_unanswered(ZONE);
+    setup.service.kill();
+    setup.device.answer_with(ZONE, AnswerMode::Piggybacked);
+    setup.crash();
+    let action = setup.caller.final_action(&id);
     assert_eq!(outcome(&action), ("FAILED", ""), "{action}");
     assert_eq!(action["sendAttemptsLeft"], 0);
     assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
     let failed = "DeviceController[ActionRequestFailed]";
-    assert_eq!(scene.caller.log_messages()[0], failed);
-    scene.device.update();
+    assert_eq!(setup.caller.log_messages()[0], failed);
+    setup.device.update();
     assert_eq!(
-        outcome(&scene.caller.perform(ID, &read("/3/0/0"))).0,
+        outcome(&setup.caller.perform(ID, &read("/3/0/0"))).0,
         "SUCCEEDED"
     );
     assert!(
-        scene.device.payloads(ZONE).is_empty(),
+        setup.device.payloads(ZONE).is_empty(),
         "it was not sent again"
     );
 }
 
 #[test]
 fn a_cancelled_request_stays_cancelled() {
-    let mut scene = Scene::new();
-    let id = scene
+    let mut setup = TestService::new();
+    let id = setup
         .caller
         .create_action(ID, &when_active(write("/3/0/15", "never")));
-    scene.caller.cancel_action(&id).expect(200);
-    scene.crash();
-    assert_eq!(scene.caller.action(&id)["status"], "CANCELLED");
-    assert_eq!(scene.caller.cancel_action(&id).status, 409);
-    scene.device.update();
+    setup.caller.cancel_action(&id).expect(200);
+    setup.crash();
+    assert_eq!(setup.caller.action(&id)["status"], "CANCELLED");
+    assert_eq!(setup.caller.cancel_action(&id).status, 409);
+    setup.device.update();
     assert_eq!(
-        outcome(&scene.caller.perform(ID, &read("/3/0/0"))).0,
+        outcome(&setup.caller.perform(ID, &read("/3/0/0"))).0,
         "SUCCEEDED"
     );
-    assert!(scene.device.payloads(ZONE).is_empty());
+    assert!(setup.device.payloads(ZONE).is_empty());
 }
 
 #[test]
 fn what_was_shown_is_still_so_after_a_crash() {
-    let mut scene = Scene::new();
+    let mut setup = TestService::new();
     for round in 0..12 {
-        let id = scene
+        let id = setup
             .caller
             .create_action(ID, &write("/3/0/15", &format!("round {round}")));
         // Without a pause, so that the end is seen as soon as it is shown.
-        let shown = std::iter::repeat_with(|| scene.caller.action(&id))
+        let shown = std::iter::repeat_with(|| setup.caller.action(&id))
             .find(|action| action["status"] != "IN_PROGRESS")
             .expect("it ends");
-        scene.crash();
-        assert_eq!(scene.caller.action(&id), shown);
+        setup.crash();
+        assert_eq!(setup.caller.action(&id), shown);
     }
 }
 
 #[test]
 fn records_and_the_log_are_the_same_after_a_crash() {
-    let mut scene = Scene::new();
-    scene.caller.perform(ID, &read("/3/0/0"));
-    scene.caller.perform(ID, &write("/3/0/0", "x"));
-    scene.caller.perform(ID, &write("/3303/0/5700", "warm"));
+    let mut setup = TestService::new();
+    setup.caller.perform(ID, &read("/3/0/0"));
+    setup.caller.perform(ID, &write("/3/0/0", "x"));
+    setup.caller.perform(ID, &write("/3303/0/5700", "warm"));
     let told = |caller: &Caller| {
         let pages = [
             "integrate/devices/actions/requests",
@@ -133,18 +133,18 @@ fn records_and_the_log_are_the_same_after_a_crash() {
         ];
         pages.map(|path| caller.request("GET", &format!("{API}/{path}")).expect(200))
     };
-    let before = told(&scene.caller);
-    scene.crash();
-    assert_eq!(told(&scene.caller), before);
-    scene.crash();
-    assert_eq!(told(&scene.caller), before);
+    let before = told(&setup.caller);
+    setup.crash();
+    assert_eq!(told(&setup.caller), before);
+    setup.crash();
+    assert_eq!(told(&setup.caller), before);
 }
 
 #[test]
 fn a_registration_survives_a_crash() {
     let (mut service, mut caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     let location = wire.register(ID, 1);
     let before = registration(&caller);
     for id in 2..5 {
@@ -166,15 +166,15 @@ fn a_registration_survives_a_crash() {
 
 #[test]
 fn first_contact_is_logged_exactly_once() {
-    let mut scene = Scene::new();
+    let mut setup = TestService::new();
     for _ in 0..3 {
-        scene.device.reboot();
-        scene.crash();
-        scene.device.update();
-        scene.device.deregister();
-        scene.device.reboot();
+        setup.device.reboot();
+        setup.crash();
+        setup.device.update();
+        setup.device.deregister();
+        setup.device.reboot();
     }
-    assert_eq!(scene.caller.log_messages(), [FIRST_CONTACT]);
+    assert_eq!(setup.caller.log_messages(), [FIRST_CONTACT]);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn first_contact_at_the_moment_of_a_crash_is_logged_exactly_once() {
     for round in 0..8 {
         let name = format!("device-{round}");
         caller.create_device(&name, DEVICE_IP);
-        let wire = Wire::to(&service);
+        let wire = DeviceSocket::to(&service);
         wire.say(&register(&name, 1).encode());
         if round % 2 == 0 {
             // It is killed while the answer is on its way, or just before or after.

@@ -3,17 +3,17 @@
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId};
 
-use crate::scene::{ID, start};
+use crate::test_service::{ID, start};
 use crate::vocabulary::caller::Caller;
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::http::Request;
 use crate::vocabulary::service::Service;
-use crate::vocabulary::wire::{Wire, hex, register, request, update};
+use crate::vocabulary::wire::{DeviceSocket, hex, register, request, update};
 
 #[test]
 fn a_ping_is_met_with_a_reset() {
     let (service, wire, _) = registered();
-    for wire in [&wire, &Wire::to(&service)] {
+    for wire in [&wire, &DeviceSocket::to(&service)] {
         for id in [0, 1, 65_000] {
             wire.say(&Message::ping(MessageId(id)).encode());
             assert_eq!(wire.hear(), Message::reset(MessageId(id)));
@@ -38,7 +38,7 @@ fn a_malformed_confirmable_message_is_rejected() {
         "400212341f",   // a reserved option length
         "40021234d0",   // an option delta cut off
     ];
-    for wire in [&wire, &Wire::to(&service)] {
+    for wire in [&wire, &DeviceSocket::to(&service)] {
         for bytes in malformed {
             wire.say(&hex(bytes));
             assert_eq!(wire.hear(), Message::reset(MessageId(0x1234)), "{bytes}");
@@ -65,7 +65,7 @@ fn what_needs_no_answer_gets_none() {
         "70451234",   // a reset that says something
         "6900123400", // a malformed acknowledgement
     ];
-    for wire in [&wire, &Wire::to(&service)] {
+    for wire in [&wire, &DeviceSocket::to(&service)] {
         for bytes in noise {
             wire.say(&hex(bytes));
             assert_eq!(wire.heard_before_ping(), [], "{bytes}");
@@ -76,7 +76,7 @@ fn what_needs_no_answer_gets_none() {
 #[test]
 fn a_critical_option_nobody_knows_is_a_bad_option() {
     let (service, wire, location) = registered();
-    let other = Wire::to(&service);
+    let other = DeviceSocket::to(&service);
     let odd = 2_049;
     let messages = [
         register(ID, 10).with_option(odd, b"x"),
@@ -143,10 +143,10 @@ fn a_datagram_of_the_largest_size_does_no_harm() {
 }
 
 /// A service, a wire behind which a device is registered, and where.
-fn registered() -> (Service, Wire, Vec<String>) {
+fn registered() -> (Service, DeviceSocket, Vec<String>) {
     let (service, caller): (Service, Caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     let location = wire.register(ID, 0xEEEE);
     (service, wire, location)
 }

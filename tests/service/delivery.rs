@@ -14,13 +14,13 @@ use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
 use serde_json::{Value, json};
 
-use crate::scene::start;
+use crate::test_service::start;
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::device::DEVICE_IP;
-use crate::vocabulary::endpoint::{Endpoint, Posted, taken};
+use crate::vocabulary::endpoint::{Endpoint, ReceivedPost, taken};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::service::Service;
-use crate::vocabulary::wire::{Wire, register_with, request};
+use crate::vocabulary::wire::{DeviceSocket, register_with, request};
 
 /// Where a meter measures.
 const PATH: &str = "/3303/0/5700";
@@ -41,7 +41,7 @@ const STEADY: (&str, &str) = (
 );
 
 /// A customer with a service that may reach the endpoints of tests.
-struct Scene {
+struct DeliveryService {
     service: Service,
     caller: Caller,
 }
@@ -49,11 +49,11 @@ struct Scene {
 /// A device by hand that sends what it measures.
 struct Meter {
     name: String,
-    wire: Wire,
+    wire: DeviceSocket,
     next_id: u16,
 }
 
-impl Scene {
+impl DeliveryService {
     fn with(settings: &[(&str, &str)]) -> Self {
         let settings = [&[PRIVATE], settings].concat();
         let (service, caller) = start(&settings);
@@ -123,7 +123,7 @@ impl Scene {
     /// A meter that is registered.
     fn meter(&self, name: &str) -> Meter {
         self.caller.create_device(name, DEVICE_IP);
-        let wire = Wire::to(&self.service);
+        let wire = DeviceSocket::to(&self.service);
         let endpoint = format!("ep={name}");
         let queries = [endpoint.as_str(), "lt=3600", "lwm2m=1.1", "b=U"];
         let answer = wire.ask(&register_with(&queries, "</1/0>,</3/0>,</3303/0>", 1));
@@ -193,12 +193,12 @@ impl Meter {
 }
 
 /// A service and the endpoint that is told of the values of a meter, by the id of its webhook.
-fn metered(settings: &[(&str, &str)]) -> (Scene, Endpoint, String, Meter) {
-    let scene = Scene::with(settings);
+fn metered(settings: &[(&str, &str)]) -> (DeliveryService, Endpoint, String, Meter) {
+    let setup = DeliveryService::with(settings);
     let endpoint = Endpoint::new();
-    let id = scene.values_to(&endpoint);
-    let meter = scene.meter("meter-1");
-    (scene, endpoint, id, meter)
+    let id = setup.values_to(&endpoint);
+    let meter = setup.meter("meter-1");
+    (setup, endpoint, id, meter)
 }
 
 fn payload_of(value: f64) -> String {
@@ -215,21 +215,21 @@ fn path(id: &str) -> String {
 }
 
 /// The value that was told.
-fn value(posted: &Posted) -> f64 {
+fn value(posted: &ReceivedPost) -> f64 {
     let body = posted.json();
     let value = &body["payload"]["value"][PATH];
     value.as_f64().unwrap_or_else(|| panic!("no value: {body}"))
 }
 
 /// Everything that was posted, once so many values of the first meter were taken.
-fn once_told(endpoint: &Endpoint, amount: usize) -> Vec<Posted> {
+fn once_told(endpoint: &Endpoint, amount: usize) -> Vec<ReceivedPost> {
     endpoint.once_so("every value", |posted| {
         values_of(&taken(posted), "meter-1").len() == amount
     })
 }
 
 /// The values that were told of a device, in the order in which each was told first.
-fn values_of(posted: &[Posted], device: &str) -> Vec<f64> {
+fn values_of(posted: &[ReceivedPost], device: &str) -> Vec<f64> {
     let mut seen = Vec::new();
     let mut values = Vec::new();
     for posted in posted {

@@ -4,12 +4,12 @@ use harness::device::configuration::{Configuration, Reachability};
 use protocol::coap::code::Code;
 use serde_json::{Value, json};
 
-use crate::scene::{ID, Scene, error_codes, page, silent_device, start};
+use crate::test_service::{ID, TestService, error_codes, page, silent_device, start};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::http::Response;
 use crate::vocabulary::lwm2m::{read, when_active};
-use crate::vocabulary::wire::{Wire, deregister, register, update};
+use crate::vocabulary::wire::{DeviceSocket, deregister, register, update};
 
 #[test]
 fn names_that_are_not_given_are_taken_from_each_other() {
@@ -95,9 +95,9 @@ fn the_inspector_shows_what_a_device_is_doing() {
         },
         ..Configuration::new(ID)
     };
-    let mut scene = Scene::with(&[], configuration);
-    let id = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
-    let seen = inspect(&scene.caller, ID).expect(200);
+    let mut setup = TestService::with(&[], configuration);
+    let id = setup.caller.create_action(ID, &when_active(read("/3/0/0")));
+    let seen = inspect(&setup.caller, ID).expect(200);
     assert_names(&seen, [ID; 3]);
     assert_eq!(seen["presence"]["state"], "AWAKE");
     assert_eq!(seen["presence"]["protocol"], "LWM2M");
@@ -120,8 +120,8 @@ fn the_inspector_shows_what_a_device_is_doing() {
         .collect();
     assert_eq!(offered, [1, 3, 6, 3303]);
     assert_eq!(seen["pendingActions"][0]["id"], id);
-    scene.device.deregister();
-    let seen = inspect(&scene.caller, ID).expect(200);
+    setup.device.deregister();
+    let seen = inspect(&setup.caller, ID).expect(200);
     assert_eq!(seen["presence"]["state"], "UNREGISTERED");
     assert!(seen["registration"].is_null(), "{seen}");
 }
@@ -174,7 +174,7 @@ fn devices_are_listed_page_by_page_for_their_customer_alone() {
 fn a_deleted_device_is_gone_everywhere() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     let location = wire.register(ID, 1);
     caller.create_action(ID, &when_active(read("/3/0/0")));
     let path = format!("{API}/devices/{ID}");
@@ -232,8 +232,8 @@ fn a_device_deleted_while_it_is_asked_is_there_or_not() {
 
 #[test]
 fn a_customer_s_device_does_not_exist_for_another() {
-    let scene = Scene::new();
-    let stranger = Caller::of_new_customer(&scene.service, "Umbrella");
+    let setup = TestService::new();
+    let stranger = Caller::of_new_customer(&setup.service, "Umbrella");
     let key = json!({ "secretKey": "0123456789", "format": "STRING" });
     let path = format!("{API}/devices/{ID}");
     let answers = [
@@ -247,7 +247,7 @@ fn a_customer_s_device_does_not_exist_for_another() {
     }
     assert_eq!(stranger.log_messages(), Vec::<String>::new());
     assert_eq!(
-        inspect(&scene.caller, ID).expect(200)["psk"]["configured"],
+        inspect(&setup.caller, ID).expect(200)["psk"]["configured"],
         false
     );
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::scene::{ID, error_codes, keys, silent_device, start};
+use crate::test_service::{ID, error_codes, keys, silent_device, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::http::{Request, Response};
 use crate::vocabulary::lwm2m::{read, when_active};

@@ -1,11 +1,11 @@
 //! What does a caller learn when the device refuses, is silent or is not there?
 
 use harness::device::configuration::Configuration;
-use harness::device::resource::Answer;
+use harness::device::resource::AnswerMode;
 use protocol::lwm2m::path::Path;
 use serde_json::{Value, json};
 
-use crate::scene::{ID, IMPATIENT, Scene, error_codes, silent_device, start, with};
+use crate::test_service::{ID, IMPATIENT, TestService, error_codes, silent_device, start, with};
 use crate::vocabulary::caller::API;
 use crate::vocabulary::lwm2m::{execute, outcome, read, when_active, write};
 use crate::vocabulary::poll::until;
@@ -14,7 +14,7 @@ const ZONE: Path = Path::resource(3, 0, 15);
 
 #[test]
 fn what_the_device_refuses_fails_with_its_code_and_is_logged() {
-    let scene = Scene::new();
+    let setup = TestService::new();
     let cases = [
         (write("/3/0/0", "Other Works"), "405"),
         (execute("/3/0/0"), "405"),
@@ -23,12 +23,12 @@ fn what_the_device_refuses_fails_with_its_code_and_is_logged() {
         (read("/9/9/9"), "404"),
     ];
     for (body, code) in cases {
-        let id = scene.caller.create_action(ID, &body);
-        let action = scene.caller.final_action(&id);
+        let id = setup.caller.create_action(ID, &body);
+        let action = setup.caller.final_action(&id);
         assert_eq!(outcome(&action), ("FAILED", code), "{action}");
         assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
         assert!(action["resultData"].get("payload").is_none(), "{action}");
-        let entry = scene.caller.log_entries().remove(0);
+        let entry = setup.caller.log_entries().remove(0);
         assert_eq!(
             entry["message"], "DeviceController[ActionRequestFailed]",
             "{entry}"
@@ -42,22 +42,22 @@ fn what_the_device_refuses_fails_with_its_code_and_is_logged() {
             "{entry}"
         );
     }
-    assert!(scene.device.performed().is_empty());
+    assert!(setup.device.performed().is_empty());
 }
 
 #[test]
 fn a_silent_device_fails_the_request_after_its_attempts() {
-    let mut scene = impatient();
-    scene.device.answer_with(ZONE, Answer::Silent);
+    let mut setup = impatient();
+    setup.device.answer_with(ZONE, AnswerMode::Silent);
     let body = with(read("/3/0/15"), "sendAttempts", 3);
-    let id = scene.caller.create_action(ID, &body);
+    let id = setup.caller.create_action(ID, &body);
     for left in [2, 1] {
-        scene.device.hear_unanswered(ZONE);
-        let waiting = attempts_left(&scene, &id, left);
+        setup.device.hear_unanswered(ZONE);
+        let waiting = attempts_left(&setup, &id, left);
         assert_eq!(waiting["status"], "IN_PROGRESS", "{waiting}");
-        next_attempt(&mut scene, &id, left);
+        next_attempt(&mut setup, &id, left);
     }
-    let action = scene.caller.final_action(&id);
+    let action = setup.caller.final_action(&id);
     assert_eq!(action["status"], "FAILED", "{action}");
     assert_eq!(action["sendAttemptsLeft"], 0);
     assert!(
@@ -67,25 +67,25 @@ fn a_silent_device_fails_the_request_after_its_attempts() {
     assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
     let failed = "DeviceController[ActionRequestFailed]";
     assert_eq!(
-        scene.caller.log_messages().first().map(String::as_str),
+        setup.caller.log_messages().first().map(String::as_str),
         Some(failed)
     );
 }
 
 #[test]
 fn a_request_of_a_device_that_leaves_fails_or_waits_for_its_return() {
-    let mut scene = Scene::new();
-    scene.device.answer_with(ZONE, Answer::Silent);
-    let in_flight = scene.caller.create_action(ID, &read("/3/0/15"));
-    scene.device.hear_unanswered(ZONE);
-    let scheduled = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
-    scene.device.deregister();
-    let action = scene.caller.final_action(&in_flight);
+    let mut setup = TestService::new();
+    setup.device.answer_with(ZONE, AnswerMode::Silent);
+    let in_flight = setup.caller.create_action(ID, &read("/3/0/15"));
+    setup.device.hear_unanswered(ZONE);
+    let scheduled = setup.caller.create_action(ID, &when_active(read("/3/0/0")));
+    setup.device.deregister();
+    let action = setup.caller.final_action(&in_flight);
     assert_eq!(action["status"], "FAILED", "{action}");
-    assert_eq!(scene.caller.action(&scheduled)["status"], "SCHEDULED");
-    scene.device.reboot();
+    assert_eq!(setup.caller.action(&scheduled)["status"], "SCHEDULED");
+    setup.device.reboot();
     assert_eq!(
-        outcome(&scene.caller.final_action(&scheduled)),
+        outcome(&setup.caller.final_action(&scheduled)),
         ("SUCCEEDED", "205")
     );
 }
@@ -139,8 +139,8 @@ fn a_request_that_is_not_done_in_time_fails() {
     }
 }
 
-fn impatient() -> Scene {
-    Scene::with(&IMPATIENT, configuration())
+fn impatient() -> TestService {
+    TestService::with(&IMPATIENT, configuration())
 }
 
 fn configuration() -> Configuration {
@@ -148,18 +148,18 @@ fn configuration() -> Configuration {
 }
 
 /// The request once so many attempts are left and none is in flight.
-fn attempts_left(scene: &Scene, id: &str, left: u8) -> Value {
+fn attempts_left(setup: &TestService, id: &str, left: u8) -> Value {
     until("a recorded attempt", || {
-        let action = scene.caller.action(id);
+        let action = setup.caller.action(id);
         (action["sendAttemptsLeft"] == left).then_some(action)
     })
 }
 
 /// Updates until the attempt before has ended and another one begins: an update during an attempt
 /// is not the next activity.
-fn next_attempt(scene: &mut Scene, id: &str, left: u8) {
+fn next_attempt(setup: &mut TestService, id: &str, left: u8) {
     until("another attempt", || {
-        scene.device.update();
-        (scene.caller.action(id)["sendAttemptsLeft"] != left).then_some(())
+        setup.device.update();
+        (setup.caller.action(id)["sendAttemptsLeft"] != left).then_some(())
     });
 }

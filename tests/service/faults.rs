@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::errors::check;
-use crate::scene::{ID, silent_device, start};
+use crate::test_service::{ID, silent_device, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::lwm2m::{read, when_active, write};
 

@@ -5,11 +5,11 @@ use std::ops::Range;
 use protocol::coap::code::Code;
 use serde_json::{Value, json};
 
-use crate::scene::{error_codes, silent_device, start};
+use crate::test_service::{error_codes, silent_device, start};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::poll::until;
-use crate::vocabulary::wire::{Wire, deregister, register_with};
+use crate::vocabulary::wire::{DeviceSocket, deregister, register_with};
 
 #[test]
 fn devices_are_found_by_whether_they_are_registered() {
@@ -18,7 +18,7 @@ fn devices_are_found_by_whether_they_are_registered() {
         caller.create_device(id, DEVICE_IP);
     }
     assert_eq!(registered(&caller, true), [""; 0]);
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     wire.register("b", 1);
     let location = wire.register("c", 2);
     wire.register("d", 3);
@@ -37,7 +37,7 @@ fn devices_are_found_by_whether_they_are_registered() {
 fn a_registration_that_expired_is_not_found_any_more() {
     let (service, caller) = start(&[]);
     caller.create_device("brief", DEVICE_IP);
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     let brief = register_with(&["ep=brief", "lt=1", "lwm2m=1.1", "b=U"], "</3/0>", 1);
     assert_eq!(wire.ask(&brief).code, Code::CREATED);
     until("the end of a registration", || {
@@ -53,7 +53,7 @@ fn what_is_found_is_the_same_after_a_crash() {
     for id in ["a", "b", "c"] {
         caller.create_device(id, DEVICE_IP);
     }
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     wire.register("a", 1);
     let location = wire.register("b", 2);
     wire.ask(&deregister(&location, 3));
@@ -65,7 +65,7 @@ fn what_is_found_is_the_same_after_a_crash() {
     assert_eq!(found(&caller, "protocol=LWM2M"), ["a", "b"]);
     assert_eq!(found(&caller, "protocol=LWM2M&registered=false"), ["b"]);
     assert_eq!(found(&caller, "protocol=UDP"), [""; 0]);
-    Wire::to(&service).register("b", 4);
+    DeviceSocket::to(&service).register("b", 4);
     assert_eq!(registered(&caller, true), ["a", "b"]);
 }
 
@@ -98,7 +98,7 @@ fn devices_are_found_by_the_beginning_of_a_name_they_have_by_then() {
 #[test]
 fn a_filtered_list_is_turned_page_by_page() {
     let (service, caller) = start(&[]);
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     for number in 0..25_u16 {
         let id = format!("meter-{number:02}");
         caller.create_device(&id, DEVICE_IP);

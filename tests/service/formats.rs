@@ -6,7 +6,7 @@ use protocol::lwm2m::value::DataType;
 use protocol::lwm2m::version::EnablerVersion;
 use serde_json::json;
 
-use crate::scene::{ID, Scene, start};
+use crate::test_service::{ID, TestService, start};
 use crate::values::{Case, OBJECT, cases, every_type};
 use crate::vocabulary::caller::Caller;
 use crate::vocabulary::device::{DEVICE_IP, Device};
@@ -93,15 +93,15 @@ fn an_instance_is_read_typed_in_every_format_that_holds_one() {
 #[test]
 fn a_format_that_is_refused_is_seen_in_the_timeline_with_the_next() {
     let only = speaking(ID, ContentFormat::SENML_CBOR, EnablerVersion::V1_1);
-    let scene = Scene::with(
+    let setup = TestService::with(
         &[],
         Configuration {
             announced: Vec::new(),
             ..only
         },
     );
-    let action = scene.caller.perform(ID, &read(&format!("/{OBJECT}/0")));
-    let action = scene.caller.action(action["id"].as_str().unwrap());
+    let action = setup.caller.perform(ID, &read(&format!("/{OBJECT}/0")));
+    let action = setup.caller.action(action["id"].as_str().unwrap());
     let happened = action["timeline"].as_array().unwrap().iter();
     let happened: Vec<_> = happened
         .map(|it| (it["event"].as_str().unwrap(), it["code"].as_str()))

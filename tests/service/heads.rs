@@ -1,7 +1,7 @@
 //! Is whatever can be read told without its body to who asks for the head alone (RFC 9110 section
 //! 9.3.2)?
 
-use crate::scene::{ID, silent_device, start};
+use crate::test_service::{ID, silent_device, start};
 use crate::vocabulary::caller::API;
 
 #[test]

@@ -7,13 +7,13 @@ use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value as DeviceValue;
 use serde_json::{Value, json};
 
-use crate::scene::{ID, Scene, error_codes, silent_device, start};
+use crate::test_service::{ID, TestService, error_codes, silent_device, start};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::lwm2m::{observe_start, read};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::service::signalbox;
-use crate::vocabulary::wire::{Wire, deregister};
+use crate::vocabulary::wire::{DeviceSocket, deregister};
 
 const TEMPERATURE: Path = Path::resource(3303, 0, 5700);
 const ADDRESS: &str = "/3303/0/5700";
@@ -22,7 +22,7 @@ const ADDRESS: &str = "/3303/0/5700";
 fn what_a_device_did_is_told_newest_first() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     let location = wire.register(ID, 1);
     wire.ask(&deregister(&location, 2));
     let told = caller.messages(ID);
@@ -43,9 +43,9 @@ fn what_a_device_did_is_told_newest_first() {
 
 #[test]
 fn a_value_that_was_asked_for_is_told_with_its_request() {
-    let scene = Scene::new();
-    let action = scene.caller.perform(ID, &read(ADDRESS));
-    let told = &scene.caller.messages(ID)[0];
+    let setup = TestService::new();
+    let action = setup.caller.perform(ID, &read(ADDRESS));
+    let told = &setup.caller.messages(ID)[0];
     assert_eq!(told["type"], "TELEMETRY_DATA", "{told}");
     assert_eq!(
         told["cause"],
@@ -55,27 +55,27 @@ fn a_value_that_was_asked_for_is_told_with_its_request() {
         told["payload"],
         json!({ "type": "JSON", "value": { ADDRESS: 21.5 } })
     );
-    let known = scene.caller.known_value(ID, ADDRESS).unwrap();
+    let known = setup.caller.known_value(ID, ADDRESS).unwrap();
     assert_eq!(known["value"], 21.5, "{known}");
     assert_eq!(known["time"], told["time"]);
 }
 
 #[test]
 fn what_was_acknowledged_survives_a_crash() {
-    let mut scene = Scene::with(&[], Configuration::new(ID));
-    let begun = scene.caller.perform(ID, &observe_start(ADDRESS));
+    let mut setup = TestService::with(&[], Configuration::new(ID));
+    let begun = setup.caller.perform(ID, &observe_start(ADDRESS));
     assert_eq!(begun["status"], "SUCCEEDED", "{begun}");
     for (degrees, times) in [(22.0, 1), (23.5, 2)] {
-        scene.device.set(TEMPERATURE, DeviceValue::Float(degrees));
-        scene.caller.once_notified(ID, ADDRESS, times);
+        setup.device.set(TEMPERATURE, DeviceValue::Float(degrees));
+        setup.caller.once_notified(ID, ADDRESS, times);
     }
-    let before = (scene.caller.messages(ID), shown_values(&scene.caller));
-    scene.crash();
+    let before = (setup.caller.messages(ID), shown_values(&setup.caller));
+    setup.crash();
     assert_eq!(
-        (scene.caller.messages(ID), shown_values(&scene.caller)),
+        (setup.caller.messages(ID), shown_values(&setup.caller)),
         before
     );
-    let known = scene.caller.known_value(ID, ADDRESS).unwrap();
+    let known = setup.caller.known_value(ID, ADDRESS).unwrap();
     assert_eq!(known["value"], 23.5, "{known}");
 }
 
@@ -83,7 +83,7 @@ fn what_was_acknowledged_survives_a_crash() {
 fn paging_skips_and_repeats_nothing_while_messages_come() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     for id in 1..=25 {
         wire.register(ID, id);
     }
@@ -112,7 +112,7 @@ fn paging_skips_and_repeats_nothing_while_messages_come() {
 fn a_stretch_that_takes_all_there_is_has_no_next() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     for id in 1..=3 {
         wire.register(ID, id);
     }
@@ -150,7 +150,7 @@ fn a_history_is_its_customer_s_alone_and_goes_with_the_device() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let stranger = Caller::of_new_customer(&service, "Umbrella");
-    Wire::to(&service).register(ID, 1);
+    DeviceSocket::to(&service).register(ID, 1);
     let path = format!("{API}/devices/{ID}/messages");
     assert_eq!(caller.messages(ID).len(), 1);
     let refused = stranger.request("GET", &path).expect(404);
@@ -166,7 +166,7 @@ fn a_history_is_its_customer_s_alone_and_goes_with_the_device() {
 fn a_registration_that_expires_is_told() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     let registration = crate::vocabulary::wire::register_with(
         &[&format!("ep={ID}"), "lt=1", "lwm2m=1.1", "b=U"],
         "</1/0>,</3/0>",

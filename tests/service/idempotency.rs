@@ -7,7 +7,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::errors::check;
-use crate::scene::{ID, page, silent_device, start, with};
+use crate::test_service::{ID, page, silent_device, start, with};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::http::Response;

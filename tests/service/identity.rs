@@ -4,11 +4,11 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 use serde_json::json;
 
-use crate::scene::{ID, start};
+use crate::test_service::{ID, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::poll::until;
-use crate::vocabulary::wire::{Wire, deregister, register, request, update};
+use crate::vocabulary::wire::{DeviceSocket, deregister, register, request, update};
 
 const TRUST: (&str, &str) = ("SIGNALBOX_TRUST_ENDPOINT_NAMES", "true");
 const ELSEWHERE: &str = "127.0.0.2";
@@ -19,7 +19,7 @@ fn a_name_alone_proves_nothing() {
     caller
         .post(&format!("{API}/devices"), &json!({ "deviceId": ID }))
         .expect(201);
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     assert_eq!(wire.ask(&register(ID, 1)).code, Code::FORBIDDEN);
     let entry = caller.log_entries().remove(0);
     assert_eq!(entry["message"], "LwM2M[RegistrationRejected]");
@@ -39,9 +39,9 @@ fn a_name_alone_is_believed_where_the_operator_says_so() {
     caller
         .post(&format!("{API}/devices"), &json!({ "deviceId": ID }))
         .expect(201);
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     let location = wire.register(ID, 1);
-    let moved = Wire::from(ELSEWHERE, &service);
+    let moved = DeviceSocket::from(ELSEWHERE, &service);
     assert_eq!(moved.ask(&update(&location, 2)).code, Code::CHANGED);
 }
 
@@ -50,14 +50,17 @@ fn a_device_with_an_address_registers_from_there_alone() {
     for settings in [&[][..], &[TRUST]] {
         let (service, caller) = start(settings);
         caller.create_device(ID, DEVICE_IP);
-        let stranger = Wire::from(ELSEWHERE, &service);
+        let stranger = DeviceSocket::from(ELSEWHERE, &service);
         assert_eq!(
             stranger.ask(&register(ID, 1)).code,
             Code::FORBIDDEN,
             "{settings:?}"
         );
         assert_eq!(caller.log_messages(), ["LwM2M[RegistrationRejected]"]);
-        assert_eq!(Wire::to(&service).ask(&register(ID, 1)).code, Code::CREATED);
+        assert_eq!(
+            DeviceSocket::to(&service).ask(&register(ID, 1)).code,
+            Code::CREATED
+        );
         assert_eq!(
             stranger.ask(&register(ID, 2)).code,
             Code::FORBIDDEN,
@@ -70,7 +73,7 @@ fn a_device_with_an_address_registers_from_there_alone() {
 fn a_name_nobody_bears_is_forbidden_and_nobody_s_log_says_so() {
     let (service, caller) = start(&[TRUST]);
     caller.create_device(ID, DEVICE_IP);
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     for (id, name) in (1..).zip(["nobody", "METER-1", "meter-1 ", "meter-11"]) {
         assert_eq!(
             wire.ask(&register(name, id)).code,
@@ -85,7 +88,7 @@ fn a_name_nobody_bears_is_forbidden_and_nobody_s_log_says_so() {
 fn strangers_do_not_fill_the_log() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
-    let stranger = Wire::from(ELSEWHERE, &service);
+    let stranger = DeviceSocket::from(ELSEWHERE, &service);
     for id in 1..=50 {
         assert_eq!(stranger.ask(&register(ID, id)).code, Code::FORBIDDEN);
     }
@@ -96,10 +99,10 @@ fn strangers_do_not_fill_the_log() {
 fn a_location_in_a_stranger_s_hands_moves_nothing() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     let location = wire.register(ID, 1);
     let before = address(&caller);
-    let stranger = Wire::from(ELSEWHERE, &service);
+    let stranger = DeviceSocket::from(ELSEWHERE, &service);
     assert_eq!(stranger.ask(&update(&location, 2)).code, Code::NOT_FOUND);
     assert_eq!(
         stranger.ask(&deregister(&location, 3)).code,
@@ -113,9 +116,9 @@ fn a_location_in_a_stranger_s_hands_moves_nothing() {
 fn a_device_behind_a_new_port_is_still_the_device() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
-    let location = Wire::to(&service).register(ID, 1);
+    let location = DeviceSocket::to(&service).register(ID, 1);
     let before = address(&caller);
-    let moved = Wire::to(&service);
+    let moved = DeviceSocket::to(&service);
     assert_eq!(moved.ask(&update(&location, 1)).code, Code::CHANGED);
     assert_ne!(address(&caller), before);
 }
@@ -126,7 +129,7 @@ fn devices_that_share_an_address_are_told_apart_by_their_ports() {
     let names = ["left", "right"];
     let wires = names.map(|name| {
         caller.create_device(name, DEVICE_IP);
-        let wire = Wire::to(&service);
+        let wire = DeviceSocket::to(&service);
         wire.register(name, 1);
         wire
     });
@@ -146,7 +149,7 @@ fn devices_that_share_an_address_are_told_apart_by_their_ports() {
 fn an_answer_from_another_address_is_no_answer() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     wire.register(ID, 1);
     let id = caller.create_action(
         ID,
@@ -158,7 +161,7 @@ fn an_answer_from_another_address_is_no_answer() {
         let answer = Message::response_to(&asked, code, asked.message_id);
         answer.with_payload(payload).encode()
     };
-    let stranger = Wire::from(ELSEWHERE, &service);
+    let stranger = DeviceSocket::from(ELSEWHERE, &service);
     stranger.say(&answer("forged"));
     assert!(stranger.heard_before_ping().is_empty());
     wire.say(&answer("true"));
@@ -172,7 +175,7 @@ fn an_answer_from_another_address_is_no_answer() {
 #[test]
 fn data_from_a_peer_that_is_no_device_is_not_taken() {
     let (service, _caller) = start(&[]);
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     let send = request(Code::POST, 1)
         .with_uri_path(["dp"])
         .with_payload("[]");

@@ -5,13 +5,13 @@ mod ending;
 use protocol::coap::code::Code;
 use serde_json::{Value, json};
 
-use crate::scene::{error_codes, silent_device, start};
+use crate::test_service::{error_codes, silent_device, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::client::ApiClient;
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::http::Response;
 use crate::vocabulary::upload::Upload;
-use crate::vocabulary::wire::{Wire, register};
+use crate::vocabulary::wire::{DeviceSocket, register};
 
 const NDJSON: &str = "application/x-ndjson";
 const CSV: &str = "text/csv";
@@ -269,7 +269,7 @@ fn imported_devices_can_register_at_once() {
     let (service, caller) = start(&[]);
     let text = format!("deviceId,ip\nmeter-1,{DEVICE_IP}\nmeter-2,10.9.9.9\n");
     import(&caller, CSV, &text).expect(200);
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     wire.register("meter-1", 1);
     assert_eq!(wire.ask(&register("meter-2", 2)).code, Code::FORBIDDEN);
     assert_eq!(device(&caller, "meter-1")["presence"]["state"], "AWAKE");

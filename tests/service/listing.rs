@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::errors::check;
-use crate::scene::{ID, Scene, page, silent_device, start};
+use crate::test_service::{ID, TestService, page, silent_device, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::lwm2m::{read, when_active, write};
 use crate::vocabulary::poll::another_millisecond;
@@ -11,7 +11,7 @@ use crate::vocabulary::poll::another_millisecond;
 const REQUESTS: &str = "/integrate/devices/actions/requests";
 
 /// The requests of a story, oldest first.
-struct Story {
+struct RequestHistory {
     /// Created first, done last.
     late: String,
     /// Failed at once.
@@ -24,9 +24,9 @@ struct Story {
 
 #[test]
 fn requests_are_listed_in_the_order_asked_for() {
-    let mut scene = Scene::new();
-    let story = told(&mut scene);
-    let Story {
+    let mut setup = TestService::new();
+    let story = told(&mut setup);
+    let RequestHistory {
         late,
         failed,
         cancelled,
@@ -47,19 +47,19 @@ fn requests_are_listed_in_the_order_asked_for() {
         ("", reversed(by_creation)),
     ];
     for (query, expected) in cases {
-        check_list(&scene.caller, query, &expected);
+        check_list(&setup.caller, query, &expected);
     }
-    scene.crash();
+    setup.crash();
     for (query, expected) in cases {
-        check_list(&scene.caller, query, &expected);
+        check_list(&setup.caller, query, &expected);
     }
 }
 
 #[test]
 fn an_order_goes_with_every_filter_and_page() {
-    let mut scene = Scene::new();
-    let story = told(&mut scene);
-    let Story {
+    let mut setup = TestService::new();
+    let story = told(&mut setup);
+    let RequestHistory {
         late,
         failed,
         cancelled,
@@ -83,15 +83,15 @@ fn an_order_goes_with_every_filter_and_page() {
         ("?sort=updated&deviceId=nobody", vec![]),
     ];
     for (query, expected) in cases {
-        check_list(&scene.caller, query, &expected);
+        check_list(&setup.caller, query, &expected);
     }
 }
 
 #[test]
 fn what_is_final_is_archived_and_the_rest_is_active() {
-    let mut scene = Scene::new();
-    let story = told(&mut scene);
-    let Story {
+    let mut setup = TestService::new();
+    let story = told(&mut setup);
+    let RequestHistory {
         late,
         failed,
         cancelled,
@@ -111,12 +111,12 @@ fn what_is_final_is_archived_and_the_rest_is_active() {
         ("/active?protocol=COAP", vec![]),
     ];
     for (query, expected) in cases {
-        check_list(&scene.caller, query, &expected);
+        check_list(&setup.caller, query, &expected);
     }
-    let (_, archived) = page(&scene.caller, &format!("{REQUESTS}/archived?pageSize=2"));
+    let (_, archived) = page(&setup.caller, &format!("{REQUESTS}/archived?pageSize=2"));
     assert_eq!(archived, json!({ "page": 1, "pageAmount": 2 }));
     let (_, active) = page(
-        &scene.caller,
+        &setup.caller,
         &format!("{REQUESTS}/active?pageSize=2&page=7"),
     );
     assert_eq!(active, json!({ "page": 7, "pageAmount": 1 }));
@@ -154,19 +154,19 @@ fn every_list_refuses_what_it_does_not_know() {
 }
 
 /// Makes four requests that are changed in another order than they were made in.
-fn told(scene: &mut Scene) -> Story {
-    silent_device(&scene.caller, "other");
-    let late = create(&scene.caller, ID);
-    let refused = scene.caller.create_action(ID, &write("/3/0/0", "x"));
-    scene.caller.final_action(&refused);
+fn told(setup: &mut TestService) -> RequestHistory {
+    silent_device(&setup.caller, "other");
+    let late = create(&setup.caller, ID);
+    let refused = setup.caller.create_action(ID, &write("/3/0/0", "x"));
+    setup.caller.final_action(&refused);
     another_millisecond();
-    let cancelled = create(&scene.caller, ID);
-    let waiting = create(&scene.caller, "other");
-    scene.caller.cancel_action(&cancelled).expect(200);
+    let cancelled = create(&setup.caller, ID);
+    let waiting = create(&setup.caller, "other");
+    setup.caller.cancel_action(&cancelled).expect(200);
     another_millisecond();
-    scene.device.update();
-    scene.caller.final_action(&late);
-    Story {
+    setup.device.update();
+    setup.caller.final_action(&late);
+    RequestHistory {
         late,
         failed: refused,
         cancelled,

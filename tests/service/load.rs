@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use harness::device::configuration::Configuration;
 
-use crate::scene::{ID, Scene, silent_device, start};
+use crate::test_service::{ID, TestService, silent_device, start};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::lwm2m::{outcome, read, when_active, write};
 use crate::vocabulary::poll::until;
@@ -29,7 +29,7 @@ const ROUNDS: usize = 10;
 
 /// What a caller was told before the service died.
 #[derive(Default)]
-struct Told {
+struct ReportedData {
     accepted: Vec<String>,
     cancelled: Vec<String>,
 }
@@ -63,10 +63,10 @@ fn a_202_survives_a_crash() {
 
 #[test]
 fn what_is_asked_of_a_live_device_under_crashes_is_done_at_most_once() {
-    let mut scene = Scene::with(&ROOMY, Configuration::new(ID));
+    let mut setup = TestService::with(&ROOMY, Configuration::new(ID));
     let mut payload_by_id = BTreeMap::new();
     for round in 0..ROUNDS {
-        let caller = scene.caller.clone();
+        let caller = setup.caller.clone();
         let count = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&count);
         let calling = thread::spawn(move || {
@@ -85,15 +85,15 @@ fn what_is_asked_of_a_live_device_under_crashes_is_done_at_most_once() {
         until("some requests", || {
             (count.load(Ordering::Relaxed) > round * 3).then_some(())
         });
-        scene.service.kill();
+        setup.service.kill();
         payload_by_id.extend(calling.join().unwrap());
-        scene.crash();
-        scene.device.update();
+        setup.crash();
+        setup.device.update();
     }
     let mut succeeded = 0;
     for (id, payload) in &payload_by_id {
-        let action = scene.caller.final_action(id);
-        let done = scene
+        let action = setup.caller.final_action(id);
+        let done = setup
             .device
             .payloads(ZONE)
             .iter()
@@ -149,16 +149,16 @@ fn a_service_killed_while_it_starts_starts_again() {
             child.wait().unwrap();
         }
     }
-    let mut scene = Scene::new();
+    let mut setup = TestService::new();
     for _ in 0..4 {
-        scene.service.kill();
-        let mut child = command(scene.service.data_dir()).spawn().unwrap();
+        setup.service.kill();
+        let mut child = command(setup.service.data_dir()).spawn().unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
-        scene.crash();
-        scene.device.update();
+        setup.crash();
+        setup.device.update();
         assert_eq!(
-            outcome(&scene.caller.perform(ID, &read("/3/0/0"))).0,
+            outcome(&setup.caller.perform(ID, &read("/3/0/0"))).0,
             "SUCCEEDED"
         );
     }
@@ -168,7 +168,7 @@ fn a_service_killed_while_it_starts_starts_again() {
 struct Load {
     accepted: Arc<AtomicUsize>,
     ended: Arc<AtomicBool>,
-    callers: Vec<JoinHandle<Told>>,
+    callers: Vec<JoinHandle<ReportedData>>,
 }
 
 impl Load {
@@ -193,7 +193,7 @@ impl Load {
         });
     }
 
-    fn end(self) -> Vec<Told> {
+    fn end(self) -> Vec<ReportedData> {
         self.ended.store(true, Ordering::Relaxed);
         self.callers
             .into_iter()
@@ -203,8 +203,8 @@ impl Load {
 }
 
 /// Asks, and takes back every fourth request.
-fn call(caller: &Caller, device: &str, count: &AtomicUsize, ended: &AtomicBool) -> Told {
-    let mut told = Told::default();
+fn call(caller: &Caller, device: &str, count: &AtomicUsize, ended: &AtomicBool) -> ReportedData {
+    let mut told = ReportedData::default();
     while !ended.load(Ordering::Relaxed) {
         let Some(id) = accepted(caller, device, &when_active(read("/3/0/0"))) else {
             break;

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::admin_log::fail;
-use crate::scene::{Scene, error_codes, silent_device, start};
+use crate::test_service::{TestService, error_codes, silent_device, start};
 use crate::vocabulary::caller::{API, Caller, text};
 
 /// Time zones as the IANA database names them, in a URL, and as `date` is told their rules.
@@ -43,12 +43,12 @@ fn entries_are_counted_on_the_day_it_is_in_the_zone() {
 
 #[test]
 fn statistics_are_told_of_one_category() {
-    let scene = Scene::new();
-    silent_device(&scene.caller, "silent");
-    fail(&scene.caller, "silent");
-    fail(&scene.caller, "silent");
+    let setup = TestService::new();
+    silent_device(&setup.caller, "silent");
+    fail(&setup.caller, "silent");
+    fail(&setup.caller, "silent");
     let count = |query: &str| {
-        let told = statistics(&scene.caller, &format!("timezone=UTC{query}"));
+        let told = statistics(&setup.caller, &format!("timezone=UTC{query}"));
         let days = told["administrationLogs"].as_array().unwrap();
         let amounts = days.iter().map(|day| day["amount"].as_u64().unwrap());
         (
@@ -72,8 +72,8 @@ fn statistics_are_told_of_the_callers_own_devices() {
 
 #[test]
 fn statistics_survive_a_stop_and_a_crash() {
-    let mut scene = Scene::new();
-    silent_device(&scene.caller, "silent");
+    let mut setup = TestService::new();
+    silent_device(&setup.caller, "silent");
     let count = |caller: &Caller| {
         let told = statistics(caller, "timezone=Etc/GMT%2B12");
         let days = told["administrationLogs"].as_array().unwrap();
@@ -81,19 +81,19 @@ fn statistics_survive_a_stop_and_a_crash() {
         (amounts.sum::<u64>(), told["totalUniqueDevices"].clone())
     };
     for failures in 1..=4_u64 {
-        fail(&scene.caller, "silent");
+        fail(&setup.caller, "silent");
         let expected = (1 + failures, json!(2));
-        assert_eq!(count(&scene.caller), expected);
+        assert_eq!(count(&setup.caller), expected);
         if failures % 2 == 0 {
-            scene.crash();
+            setup.crash();
         } else {
-            scene.service.stop();
-            scene.service.start_again();
-            scene.caller.follow(&scene.service);
+            setup.service.stop();
+            setup.service.start_again();
+            setup.caller.follow(&setup.service);
         }
-        assert_eq!(count(&scene.caller), expected);
+        assert_eq!(count(&setup.caller), expected);
         let page = format!("{API}/administrationLogs?pageSize=1");
-        let page = scene.caller.request("GET", &page).expect(200);
+        let page = setup.caller.request("GET", &page).expect(200);
         assert_eq!(page["pageAmount"], 1 + failures);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::scene::{ID, Scene};
+use crate::test_service::{ID, TestService};
 use crate::vocabulary::caller::{API, text};
 use crate::vocabulary::http::Request;
 use crate::vocabulary::lwm2m::{read, write};
@@ -16,29 +16,29 @@ const FOR_MACHINES: [(&str, &str); 2] =
 
 #[test]
 fn a_call_that_failed_is_found_by_the_trace_its_caller_was_told() {
-    let mut scene = scene();
-    let answer = Request::new("GET", "/nothing").send(scene.service.http);
+    let mut setup = setup();
+    let answer = Request::new("GET", "/nothing").send(setup.service.http);
     let trace = text(&answer.expect(404)["traceId"]);
     assert_eq!(answer.header("x-trace-id"), Some(trace.as_str()));
-    let line = line_of(&mut scene.service, &trace, "call answered");
+    let line = line_of(&mut setup.service, &trace, "call answered");
     assert_eq!(line["status"], 404, "{line}");
     assert_eq!(line["span"]["path"], "/nothing", "{line}");
 }
 
 #[test]
 fn an_answer_that_is_no_failure_tells_its_trace_too() {
-    let mut scene = scene();
+    let mut setup = setup();
     let path = format!("{API}/devices/{ID}");
-    let answer = scene.caller.request("GET", &path);
+    let answer = setup.caller.request("GET", &path);
     answer.expect(200);
     let trace = answer.header("x-trace-id").unwrap().to_owned();
-    line_of(&mut scene.service, &trace, "call answered");
+    line_of(&mut setup.service, &trace, "call answered");
 }
 
 #[test]
 fn what_becomes_of_a_request_is_found_by_the_trace_of_the_call_that_made_it() {
-    let mut scene = scene();
-    let action = scene.caller.perform(ID, &read("/3/0/0"));
+    let mut setup = setup();
+    let action = setup.caller.perform(ID, &read("/3/0/0"));
     let trace = text(&action["requestData"]["traceId"]);
     let lines = [
         "a request was created",
@@ -48,18 +48,18 @@ fn what_becomes_of_a_request_is_found_by_the_trace_of_the_call_that_made_it() {
         "call answered",
     ];
     for line in lines {
-        line_of(&mut scene.service, &trace, line);
+        line_of(&mut setup.service, &trace, line);
     }
-    let last = line_of(&mut scene.service, &trace, "a request is final");
+    let last = line_of(&mut setup.service, &trace, "a request is final");
     assert_eq!(last["action"], action["id"], "{last}");
     assert_eq!(last["status"], "succeeded", "{last}");
 }
 
 #[test]
 fn an_entry_of_the_administration_log_is_found_by_its_trace() {
-    let mut scene = scene();
-    scene.caller.create_action(ID, &write("/3/0/13", "noon"));
-    let entries = scene.caller.log_entries();
+    let mut setup = setup();
+    setup.caller.create_action(ID, &write("/3/0/13", "noon"));
+    let entries = setup.caller.log_entries();
     let messages: Vec<_> = entries.iter().map(|entry| &entry["message"]).collect();
     let expected = [
         "DeviceController[InvalidDataType]",
@@ -69,29 +69,29 @@ fn an_entry_of_the_administration_log_is_found_by_its_trace() {
     for entry in &entries {
         let trace = text(&entry["traceId"]);
         let line = "the administration log has an entry";
-        let line = line_of(&mut scene.service, &trace, line);
+        let line = line_of(&mut setup.service, &trace, line);
         assert_eq!(line["entry"], entry["message"], "{line}");
     }
 }
 
 #[test]
 fn what_is_asked_and_answered_is_not_logged() {
-    let mut scene = scene();
-    scene.caller.perform(ID, &write("/3/0/15", "Europe/Lisbon"));
-    let action = scene.caller.perform(ID, &read("/3/0/15"));
+    let mut setup = setup();
+    setup.caller.perform(ID, &write("/3/0/15", "Europe/Lisbon"));
+    let action = setup.caller.perform(ID, &read("/3/0/15"));
     assert_eq!(action["resultData"]["payload"], "Europe/Lisbon", "{action}");
     let trace = text(&action["requestData"]["traceId"]);
-    line_of(&mut scene.service, &trace, "a request is final");
-    let token = scene.caller.token().to_owned();
-    for secret in ["Lisbon", &token, &scene.service.operator_token()] {
-        let told = scene.service.printed().iter();
+    line_of(&mut setup.service, &trace, "a request is final");
+    let token = setup.caller.token().to_owned();
+    for secret in ["Lisbon", &token, &setup.service.operator_token()] {
+        let told = setup.service.printed().iter();
         let told = told.filter(|line| line.contains(secret)).count();
         assert_eq!(told, 0, "{secret}");
     }
 }
 
-fn scene() -> Scene {
-    Scene::with(&FOR_MACHINES, Configuration::new(ID))
+fn setup() -> TestService {
+    TestService::with(&FOR_MACHINES, Configuration::new(ID))
 }
 
 /// The line with this message in the span of this trace.

@@ -12,9 +12,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use exposition::Exposition;
 use harness::device::configuration::Configuration;
-use table::{Promised, promised};
+use table::{DocumentedFigure, promised};
 
-use crate::scene::{ID, Scene, start};
+use crate::test_service::{ID, TestService, start};
 use crate::vocabulary::http::Request;
 use crate::vocabulary::lwm2m::read;
 use crate::vocabulary::poll::until;
@@ -22,15 +22,15 @@ use crate::vocabulary::service::Service;
 
 #[test]
 fn what_is_documented_is_what_is_told() {
-    let mut scene = Scene::with(&[("SIGNALBOX_ARBITERS", "3")], Configuration::new(ID));
-    scene.device.update();
-    scene.caller.perform(ID, &read("/3/0/0"));
+    let mut setup = TestService::with(&[("SIGNALBOX_ARBITERS", "3")], Configuration::new(ID));
+    setup.device.update();
+    setup.caller.perform(ID, &read("/3/0/0"));
     // The scrape is a call, too, and is told by the next.
-    scrape(&scene.service);
-    let told = scrape(&scene.service);
+    scrape(&setup.service);
+    let told = scrape(&setup.service);
     let promised = promised();
     for (name, family) in told.families() {
-        let found = Promised {
+        let found = DocumentedFigure {
             kind: family.kind.clone(),
             labels: family.labels().into_iter().map(str::to_owned).collect(),
         };
@@ -70,28 +70,28 @@ fn a_figure_is_there_before_it_counts() {
 
 #[test]
 fn figures_need_no_token_and_no_sign_of_who_is_served() {
-    let scene = Scene::new();
-    let answer = Request::new("GET", "/metrics").send(scene.service.http);
+    let setup = TestService::new();
+    let answer = Request::new("GET", "/metrics").send(setup.service.http);
     assert_eq!(answer.status, 200);
     let kind = answer.header("content-type");
     assert_eq!(kind, Some("text/plain; version=0.0.4; charset=utf-8"));
-    for secret in [ID, "Acme", scene.service.operator_token().as_str()] {
+    for secret in [ID, "Acme", setup.service.operator_token().as_str()] {
         assert!(!answer.text().contains(secret), "{secret}");
     }
 }
 
 #[test]
 fn what_devices_do_is_counted() {
-    let mut scene = Scene::new();
-    scene.device.update();
+    let mut setup = TestService::new();
+    setup.device.update();
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger
-        .send_to(b"\xffnot CoAP", scene.service.coap)
+        .send_to(b"\xffnot CoAP", setup.service.coap)
         .unwrap();
 
     // The socket and each arbiter publish apart from each other.
     let told = until("the figures of five datagrams and a device", || {
-        let told = scrape(&scene.service);
+        let told = scrape(&setup.service);
         let malformed = [("fate", "malformed")];
         let turned_away = told.sum("signalbox_datagrams_turned_away_total", &malformed);
         let sent = told.sum("signalbox_datagrams_sent_total", &[]);
@@ -106,14 +106,14 @@ fn what_devices_do_is_counted() {
 
 #[test]
 fn what_the_store_does_is_counted() {
-    let scene = Scene::new();
+    let setup = TestService::new();
     // All that was answered by now is counted.
-    let before = scrape(&scene.service);
-    scene.caller.perform(ID, &read("/3/0/0"));
+    let before = scrape(&setup.service);
+    setup.caller.perform(ID, &read("/3/0/0"));
     let durable = [("outcome", "durable")];
     // The request with its attempt, and its outcome; each figure of a batch has its own moment.
     until("all batches to be counted for what they are", || {
-        let after = scrape(&scene.service);
+        let after = scrape(&setup.service);
         let grown =
             |name, labels: &[(&str, &str)]| after.sum(name, labels) - before.sum(name, labels);
         let commits = grown("signalbox_store_commits_total", &durable);
@@ -129,22 +129,22 @@ fn what_the_store_does_is_counted() {
         is_counted.then_some(())
     });
     until("an empty queue", || {
-        let told = scrape(&scene.service);
+        let told = scrape(&setup.service);
         (told.sum("signalbox_store_queue_batches", &[]) == 0.0).then_some(())
     });
 }
 
 #[test]
 fn a_start_tells_how_far_it_has_come() {
-    let mut scene = Scene::new();
-    scene.crash();
+    let mut setup = TestService::new();
+    setup.crash();
     let told = until("the end of the start", || {
-        let told = scrape(&scene.service);
+        let told = scrape(&setup.service);
         let parts = told.family("signalbox_restore_progress_ratio").samples;
         parts.iter().all(|part| part.value == 1.0).then_some(told)
     });
     assert_eq!(told.sum("signalbox_devices_restored_total", &[]), 1.0);
-    let resident = || scrape(&scene.service).sum("signalbox_devices_resident", &[]);
+    let resident = || scrape(&setup.service).sum("signalbox_devices_resident", &[]);
     until("the device", || (resident() == 1.0).then_some(()));
 }
 

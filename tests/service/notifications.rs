@@ -2,16 +2,16 @@
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 use serde_json::Value;
 
-use crate::scene::{ID, start};
+use crate::test_service::{ID, start};
 use crate::vocabulary::caller::Caller;
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::lwm2m::observe_start;
 use crate::vocabulary::service::Service;
-use crate::vocabulary::wire::Wire;
+use crate::vocabulary::wire::DeviceSocket;
 
 const ADDRESS: &str = "/3303/0/5700";
 
@@ -19,7 +19,7 @@ const ADDRESS: &str = "/3303/0/5700";
 struct Observed {
     _service: Service,
     caller: Caller,
-    wire: Wire,
+    wire: DeviceSocket,
     /// What its notifications are known by.
     token: Token,
 }
@@ -27,7 +27,7 @@ struct Observed {
 #[test]
 fn a_notification_nobody_can_read_is_taken_and_logged() {
     let observed = Observed::from(1);
-    let warm = observed.notification(Kind::Confirmable, 50, 2, "warm");
+    let warm = observed.notification(MessageKind::Confirmable, 50, 2, "warm");
     observed.wire.say(&warm.encode());
     assert_eq!(
         observed.wire.hear(),
@@ -44,7 +44,7 @@ fn a_notification_nobody_can_read_is_taken_and_logged() {
     assert_eq!((payload.status, payload.text()), (200, "warm"));
     let media_type = payload.header("content-type");
     assert_eq!(media_type, Some("application/octet-stream"));
-    let next = observed.notification(Kind::Confirmable, 51, 3, "22");
+    let next = observed.notification(MessageKind::Confirmable, 51, 3, "22");
     observed.wire.say(&next.encode());
     assert_eq!(
         observed.wire.hear(),
@@ -58,7 +58,7 @@ impl Observed {
     fn from(sequence: u32) -> Self {
         let (service, caller) = start(&[]);
         caller.create_device(ID, DEVICE_IP);
-        let wire = Wire::to(&service);
+        let wire = DeviceSocket::to(&service);
         wire.register(ID, 1);
         let begin = caller.create_action(ID, &observe_start(ADDRESS));
         let request = wire.hear_request();
@@ -79,7 +79,7 @@ impl Observed {
         }
     }
 
-    fn notification(&self, kind: Kind, id: u16, sequence: u32, text: &str) -> Message {
+    fn notification(&self, kind: MessageKind, id: u16, sequence: u32, text: &str) -> Message {
         notification(kind, id, self.token, text).with_observe(sequence)
     }
 
@@ -90,7 +90,7 @@ impl Observed {
     }
 }
 
-fn notification(kind: Kind, id: u16, token: Token, text: &str) -> Message {
+fn notification(kind: MessageKind, id: u16, token: Token, text: &str) -> Message {
     Message::separate(kind, Code::CONTENT, MessageId(id), token)
         .with_content_format(ContentFormat::TEXT)
         .with_payload(text)

@@ -6,7 +6,7 @@ use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 use serde_json::json;
 
-use crate::scene::{ID, Scene, start};
+use crate::test_service::{ID, TestService, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::client::ApiClient;
 use crate::vocabulary::device::{DEVICE_IP, Device};
@@ -24,39 +24,39 @@ const RAW: Path = Path::resource(33_000, 0, 2);
 
 #[test]
 fn values_of_an_object_a_customer_defines_are_checked_before_they_are_sent() {
-    let scene = Scene::with(&[], heat_meter(ID));
-    assert!(is_left_to_the_device(&scene.caller, ID));
-    assert_eq!(define(&scene.caller).status, 201);
+    let setup = TestService::with(&[], heat_meter(ID));
+    assert!(is_left_to_the_device(&setup.caller, ID));
+    assert_eq!(define(&setup.caller).status, 201);
     for (path, unfit) in [(FLOW, "warm"), (ENERGY, "12.5"), (ENERGY, "much")] {
-        assert!(is_refused(&scene.caller, ID, path, unfit), "{path} {unfit}");
+        assert!(is_refused(&setup.caller, ID, path, unfit), "{path} {unfit}");
     }
     for (path, text, held) in [
         (FLOW, "22.5", Value::Float(22.5)),
         (ENERGY, "-7", Value::Integer(-7)),
     ] {
-        let action = scene.caller.perform(ID, &write(&path.to_string(), text));
+        let action = setup.caller.perform(ID, &write(&path.to_string(), text));
         assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-        assert_eq!(scene.device.value(path), held);
+        assert_eq!(setup.device.value(path), held);
     }
 }
 
 #[test]
 fn values_of_an_object_a_customer_defines_are_told_in_their_types() {
-    let scene = Scene::with(&[], heat_meter(ID));
-    assert_eq!(define(&scene.caller).status, 201);
+    let setup = TestService::with(&[], heat_meter(ID));
+    assert_eq!(define(&setup.caller).status, 201);
     for (path, text, data_type) in [
         (FLOW, "21.5", "FLOAT"),
         (ENERGY, "42", "INTEGER"),
         (RAW, "AQL/", "OPAQUE"),
     ] {
         let path = path.to_string();
-        let action = scene.caller.perform(ID, &read(&path));
+        let action = setup.caller.perform(ID, &read(&path));
         assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
         assert_eq!(action["resultData"]["payload"], text, "{action}");
-        let known = scene.caller.known_value(ID, &path).expect("it was told");
+        let known = setup.caller.known_value(ID, &path).expect("it was told");
         assert_eq!(known["type"], data_type, "{known}");
     }
-    let action = scene.caller.perform(ID, &read("/33000/0"));
+    let action = setup.caller.perform(ID, &read("/33000/0"));
     let expected = json!({ "/33000/0/0": 21.5, "/33000/0/1": 42, "/33000/0/2": "AQL/" });
     let told = action["resultData"]["payload"].as_str().unwrap_or_default();
     let told: serde_json::Value = serde_json::from_str(told).unwrap();
@@ -65,37 +65,37 @@ fn values_of_an_object_a_customer_defines_are_told_in_their_types() {
 
 #[test]
 fn a_definition_holds_after_a_crash_and_until_it_is_removed() {
-    let mut scene = Scene::with(&[], heat_meter(ID));
-    assert_eq!(define(&scene.caller).status, 201);
-    scene.crash();
-    scene.device.update();
-    assert!(is_refused(&scene.caller, ID, FLOW, "warm"));
+    let mut setup = TestService::with(&[], heat_meter(ID));
+    assert_eq!(define(&setup.caller).status, 201);
+    setup.crash();
+    setup.device.update();
+    assert!(is_refused(&setup.caller, ID, FLOW, "warm"));
     let path = format!("{API}/lwm2m/objects/33000/1.0");
-    let shown = scene.caller.request("GET", &path).expect(200);
+    let shown = setup.caller.request("GET", &path).expect(200);
     assert_eq!(shown["name"], "Heat Meter");
-    let xml = scene.caller.authorized("GET", &path);
+    let xml = setup.caller.authorized("GET", &path);
     let xml = xml
         .header("accept", "application/xml")
-        .send(scene.service.http);
+        .send(setup.service.http);
     assert_eq!(xml.text(), HEAT_METER);
 
-    assert_eq!(define(&scene.caller).status, 200);
-    assert_eq!(scene.caller.request("DELETE", &path).status, 204);
-    assert!(is_left_to_the_device(&scene.caller, ID));
-    scene.crash();
-    scene.device.update();
-    assert!(is_left_to_the_device(&scene.caller, ID));
-    assert_eq!(scene.caller.request("GET", &path).status, 404);
+    assert_eq!(define(&setup.caller).status, 200);
+    assert_eq!(setup.caller.request("DELETE", &path).status, 204);
+    assert!(is_left_to_the_device(&setup.caller, ID));
+    setup.crash();
+    setup.device.update();
+    assert!(is_left_to_the_device(&setup.caller, ID));
+    assert_eq!(setup.caller.request("GET", &path).status, 404);
 }
 
 #[test]
 fn what_one_customer_defines_does_not_hold_for_the_devices_of_another() {
-    let scene = Scene::with(&[], heat_meter(ID));
-    let stranger = Caller::of_new_customer(&scene.service, "Umbrella");
+    let setup = TestService::with(&[], heat_meter(ID));
+    let stranger = Caller::of_new_customer(&setup.service, "Umbrella");
     stranger.create_device("meter-2", DEVICE_IP);
-    let _theirs = Device::registered(&scene.service, heat_meter("meter-2"));
-    assert_eq!(define(&scene.caller).status, 201);
-    assert!(is_refused(&scene.caller, ID, FLOW, "warm"));
+    let _theirs = Device::registered(&setup.service, heat_meter("meter-2"));
+    assert_eq!(define(&setup.caller).status, 201);
+    assert!(is_refused(&setup.caller, ID, FLOW, "warm"));
     assert!(is_left_to_the_device(&stranger, "meter-2"));
 }
 
@@ -125,18 +125,18 @@ fn a_customer_made_anew_has_defined_nothing() {
 
 #[test]
 fn a_vendor_s_version_of_a_registered_object_holds_for_devices_of_that_version() {
-    let scene = Scene::new();
+    let setup = TestService::new();
     let sensor = Path::resource(3303, 0, 5700).to_string();
     // The device offers object 3303 without a version: it is 1.0.
     let other = HEAT_METER.replace("<ObjectID>33000", "<ObjectID>3303");
     let other = other.replace("<Item ID=\"1\">", "<Item ID=\"5700\">");
-    assert_eq!(put(&scene.caller, &other).status, 201);
-    let action = scene.caller.perform(ID, &read(&sensor));
+    assert_eq!(put(&setup.caller, &other).status, 201);
+    let action = setup.caller.perform(ID, &read(&sensor));
     // It is an integer there, and the device tells a fraction.
     assert_eq!(action["status"], "FAILED", "{action}");
     let path = format!("{API}/lwm2m/objects/3303/1.0");
-    assert_eq!(scene.caller.request("DELETE", &path).status, 204);
-    let action = scene.caller.perform(ID, &read(&sensor));
+    assert_eq!(setup.caller.request("DELETE", &path).status, 204);
+    let action = setup.caller.perform(ID, &read(&sensor));
     assert_eq!(action["resultData"]["payload"], "21.5", "{action}");
 }
 

@@ -6,7 +6,7 @@ use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 use serde_json::json;
 
-use crate::scene::{ID, NEVER_AWAKE, Scene};
+use crate::test_service::{ID, NEVER_AWAKE, TestService};
 use crate::vocabulary::caller::API;
 use crate::vocabulary::lwm2m::{observe_end, observe_start, outcome, read, when_active};
 use crate::vocabulary::poll::until;
@@ -16,11 +16,11 @@ const ADDRESS: &str = "/3303/0/5700";
 
 #[test]
 fn an_observation_begins_with_the_value_there_is() {
-    let scene = Scene::new();
-    let action = scene.caller.perform(ID, &observe_start(ADDRESS));
+    let setup = TestService::new();
+    let action = setup.caller.perform(ID, &observe_start(ADDRESS));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
     assert_eq!(action["resultData"]["payload"], "21.5", "{action}");
-    let inspector = scene.caller.inspect(ID);
+    let inspector = setup.caller.inspect(ID);
     let observation = &inspector["observations"][0];
     assert_eq!(observation["path"], ADDRESS, "{inspector}");
     assert_eq!(observation["state"], "HELD", "{inspector}");
@@ -31,105 +31,105 @@ fn an_observation_begins_with_the_value_there_is() {
 
 #[test]
 fn each_change_is_told_in_the_messages_and_known_from_then_on() {
-    let scene = observed(Configuration::new(ID));
+    let setup = observed(Configuration::new(ID));
     for (times, degrees) in [(1, 22.0), (2, 22.5), (3, -3.25)] {
-        scene.device.set(TEMPERATURE, Value::Float(degrees));
-        let told = scene.caller.once_notified(ID, ADDRESS, times);
+        setup.device.set(TEMPERATURE, Value::Float(degrees));
+        let told = setup.caller.once_notified(ID, ADDRESS, times);
         assert_eq!(told.last(), Some(&json!({ ADDRESS: degrees })), "{told:?}");
-        let known = scene.caller.known_value(ID, ADDRESS).unwrap();
+        let known = setup.caller.known_value(ID, ADDRESS).unwrap();
         assert_eq!(
             (&known["value"], &known["type"]),
             (&json!(degrees), &json!("FLOAT"))
         );
     }
-    let newest = scene.caller.messages(ID).remove(0);
+    let newest = setup.caller.messages(ID).remove(0);
     assert_eq!(newest["type"], "TELEMETRY_DATA", "{newest}");
     assert_eq!(newest["source"], "LWM2M", "{newest}");
-    let recent = &scene.caller.inspect(ID)["recentMessages"][0];
+    let recent = &setup.caller.inspect(ID)["recentMessages"][0];
     assert_eq!(*recent, newest);
 }
 
 #[test]
 fn what_the_service_writes_itself_is_told_as_well() {
-    let scene = Scene::new();
-    let begun = scene.caller.perform(ID, &observe_start("/3/0/14"));
+    let setup = TestService::new();
+    let begun = setup.caller.perform(ID, &observe_start("/3/0/14"));
     assert_eq!(begun["status"], "SUCCEEDED", "{begun}");
     let write = json!({ "action": "write", "resourceAddress": "/3/0/14", "data": "+02:00" });
-    let written = scene.caller.perform(ID, &write);
+    let written = setup.caller.perform(ID, &write);
     assert_eq!(outcome(&written), ("SUCCEEDED", "204"), "{written}");
-    let told = scene.caller.once_notified(ID, "/3/0/14", 1);
+    let told = setup.caller.once_notified(ID, "/3/0/14", 1);
     assert_eq!(told, [json!({ "/3/0/14": "+02:00" })]);
 }
 
 #[test]
 fn an_observation_that_was_ended_is_told_of_no_more() {
-    let mut scene = observed(Configuration::new(ID));
-    let action = scene.caller.perform(ID, &observe_end(ADDRESS));
+    let mut setup = observed(Configuration::new(ID));
+    let action = setup.caller.perform(ID, &observe_end(ADDRESS));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
-    assert_eq!(scene.caller.observation(ID, ADDRESS), None);
-    scene.device.set(TEMPERATURE, Value::Float(30.0));
+    assert_eq!(setup.caller.observation(ID, ADDRESS), None);
+    setup.device.set(TEMPERATURE, Value::Float(30.0));
     // The device would have said so before it updates.
-    scene.device.update();
-    assert!(scene.caller.notified(ID, ADDRESS).is_empty());
-    let again = scene.caller.perform(ID, &observe_end(ADDRESS));
+    setup.device.update();
+    assert!(setup.caller.notified(ID, ADDRESS).is_empty());
+    let again = setup.caller.perform(ID, &observe_end(ADDRESS));
     assert_eq!(again["status"], "FAILED", "{again}");
 }
 
 #[test]
 fn a_device_that_registers_anew_is_asked_again() {
-    let mut scene = observed(Configuration::new(ID));
+    let mut setup = observed(Configuration::new(ID));
     for round in 1..=2 {
-        scene.device.reboot();
-        scene.device.hear_observed(Operation::Observe, TEMPERATURE);
+        setup.device.reboot();
+        setup.device.hear_observed(Operation::Observe, TEMPERATURE);
         until("the observation", || {
-            let state = scene.caller.observation(ID, ADDRESS);
+            let state = setup.caller.observation(ID, ADDRESS);
             (state.as_deref() == Some("HELD")).then_some(())
         });
-        let before = scene.caller.notified(ID, ADDRESS).len();
+        let before = setup.caller.notified(ID, ADDRESS).len();
         let degrees = 22.0 + f64::from(round);
-        scene.device.set(TEMPERATURE, Value::Float(degrees));
-        let told = scene.caller.once_notified(ID, ADDRESS, before + 1);
+        setup.device.set(TEMPERATURE, Value::Float(degrees));
+        let told = setup.caller.once_notified(ID, ADDRESS, before + 1);
         assert_eq!(told.last(), Some(&json!({ ADDRESS: degrees })), "{told:?}");
     }
 }
 
 #[test]
 fn an_observation_survives_a_crash_and_the_device_is_not_asked_again() {
-    let mut scene = observed(Configuration::new(ID));
-    scene.crash();
-    scene.device.set(TEMPERATURE, Value::Float(30.0));
-    let told = scene.caller.once_notified(ID, ADDRESS, 1);
+    let mut setup = observed(Configuration::new(ID));
+    setup.crash();
+    setup.device.set(TEMPERATURE, Value::Float(30.0));
+    let told = setup.caller.once_notified(ID, ADDRESS, 1);
     assert_eq!(told, [json!({ ADDRESS: 30.0 })]);
-    assert_eq!(scene.device.times_observed(TEMPERATURE), 1);
-    let ended = scene.caller.perform(ID, &observe_end(ADDRESS));
+    assert_eq!(setup.device.times_observed(TEMPERATURE), 1);
+    let ended = setup.caller.perform(ID, &observe_end(ADDRESS));
     assert_eq!(outcome(&ended), ("SUCCEEDED", "205"), "{ended}");
 }
 
 #[test]
 fn a_device_that_registers_anew_while_the_service_is_down_is_asked_again() {
-    let mut scene = observed(Configuration::new(ID));
-    scene.service.kill();
-    scene.device.with(|device| device.power_off());
-    scene.service.start_again();
-    scene.caller.follow(&scene.service);
-    scene.device.reboot();
-    scene.device.hear_observed(Operation::Observe, TEMPERATURE);
+    let mut setup = observed(Configuration::new(ID));
+    setup.service.kill();
+    setup.device.with(|device| device.power_off());
+    setup.service.start_again();
+    setup.caller.follow(&setup.service);
+    setup.device.reboot();
+    setup.device.hear_observed(Operation::Observe, TEMPERATURE);
     let before = until("the first value", || {
-        let held = scene.caller.observation(ID, ADDRESS).as_deref() == Some("HELD");
-        held.then(|| scene.caller.notified(ID, ADDRESS).len())
+        let held = setup.caller.observation(ID, ADDRESS).as_deref() == Some("HELD");
+        held.then(|| setup.caller.notified(ID, ADDRESS).len())
     });
-    scene.device.set(TEMPERATURE, Value::Float(30.0));
-    let told = scene.caller.once_notified(ID, ADDRESS, before + 1);
+    setup.device.set(TEMPERATURE, Value::Float(30.0));
+    let told = setup.caller.once_notified(ID, ADDRESS, before + 1);
     assert_eq!(told.last(), Some(&json!({ ADDRESS: 30.0 })));
 }
 
 #[test]
 fn a_device_nobody_knows_any_more_is_told_to_stop() {
-    let mut scene = observed(Configuration::new(ID));
+    let mut setup = observed(Configuration::new(ID));
     let path = format!("{API}/devices/{ID}");
-    assert_eq!(scene.caller.request("DELETE", &path).status, 204);
-    scene.device.set(TEMPERATURE, Value::Float(30.0));
-    scene.device.hear_unwanted(TEMPERATURE);
+    assert_eq!(setup.caller.request("DELETE", &path).status, 204);
+    setup.device.set(TEMPERATURE, Value::Float(30.0));
+    setup.device.hear_unwanted(TEMPERATURE);
 }
 
 #[test]
@@ -141,28 +141,28 @@ fn a_notification_of_a_sleeping_device_lets_go_what_waits_for_it() {
         reachability,
         ..Configuration::new(ID)
     };
-    let mut scene = Scene::with(&[NEVER_AWAKE], configuration);
-    let observed = scene
+    let mut setup = TestService::with(&[NEVER_AWAKE], configuration);
+    let observed = setup
         .caller
         .create_action(ID, &when_active(observe_start(ADDRESS)));
-    scene.device.update();
-    assert_eq!(scene.caller.final_action(&observed)["status"], "SUCCEEDED");
-    let waiting = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
-    assert_eq!(scene.caller.action(&waiting)["status"], "SCHEDULED");
-    scene.device.sleep();
-    scene.device.set(TEMPERATURE, Value::Float(30.0));
-    let action = scene.caller.final_action(&waiting);
+    setup.device.update();
+    assert_eq!(setup.caller.final_action(&observed)["status"], "SUCCEEDED");
+    let waiting = setup.caller.create_action(ID, &when_active(read("/3/0/0")));
+    assert_eq!(setup.caller.action(&waiting)["status"], "SCHEDULED");
+    setup.device.sleep();
+    setup.device.set(TEMPERATURE, Value::Float(30.0));
+    let action = setup.caller.final_action(&waiting);
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
     assert_eq!(
-        scene.caller.once_notified(ID, ADDRESS, 1),
+        setup.caller.once_notified(ID, ADDRESS, 1),
         [json!({ ADDRESS: 30.0 })]
     );
 }
 
 /// A device whose temperature is observed.
-fn observed(configuration: Configuration) -> Scene {
-    let scene = Scene::with(&[], configuration);
-    let begun = scene.caller.perform(ID, &observe_start(ADDRESS));
+fn observed(configuration: Configuration) -> TestService {
+    let setup = TestService::with(&[], configuration);
+    let begun = setup.caller.perform(ID, &observe_start(ADDRESS));
     assert_eq!(begun["status"], "SUCCEEDED", "{begun}");
-    scene
+    setup
 }

@@ -13,7 +13,7 @@ use std::time::Instant;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::scene::{ID, Scene, silent_device, start};
+use crate::test_service::{ID, TestService, silent_device, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::http::Request;
 use crate::vocabulary::lwm2m::{outcome, read, when_active};
@@ -50,18 +50,18 @@ fn health_is_told_without_a_token() {
 
 #[test]
 fn a_service_asked_to_end_ends_well_although_a_connection_idles() {
-    let mut scene = Scene::new();
-    let idle = TcpStream::connect(scene.service.http).unwrap();
-    let id = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
+    let mut setup = TestService::new();
+    let idle = TcpStream::connect(setup.service.http).unwrap();
+    let id = setup.caller.create_action(ID, &when_active(read("/3/0/0")));
     // It has ended while the idle connection is still held.
-    let status = scene.service.stop();
+    let status = setup.service.stop();
     assert_eq!(status.code(), Some(0), "{status}");
     drop(idle);
-    scene.service.start_again();
-    scene.caller.follow(&scene.service);
-    scene.device.update();
+    setup.service.start_again();
+    setup.caller.follow(&setup.service);
+    setup.device.update();
     assert_eq!(
-        outcome(&scene.caller.final_action(&id)),
+        outcome(&setup.caller.final_action(&id)),
         ("SUCCEEDED", "205")
     );
 }

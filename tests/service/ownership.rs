@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scene::{ID, Scene};
+use crate::test_service::{ID, TestService};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::http::Request;
 use crate::vocabulary::lwm2m::{read, when_active};
@@ -11,14 +11,14 @@ use crate::vocabulary::service::Service;
 
 #[test]
 fn what_is_anothers_is_not_found_whatever_is_asked_of_it() {
-    let scene = Scene::new();
-    let request = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
-    let entry = text(&scene.caller.log_entries()[0]["id"]);
+    let setup = TestService::new();
+    let request = setup.caller.create_action(ID, &when_active(read("/3/0/0")));
+    let entry = text(&setup.caller.log_entries()[0]["id"]);
     let webhooks = format!("{API}/integrate/clouds/webhooks");
     let body = json!({ "name": "Mine", "url": "https://signalbox.invalid/" });
-    let webhook = scene.caller.post(&webhooks, &body).expect(201);
+    let webhook = setup.caller.post(&webhooks, &body).expect(201);
     let webhook = text(&webhook["id"]);
-    let stranger = Caller::of_new_customer(&scene.service, "Umbrella");
+    let stranger = Caller::of_new_customer(&setup.service, "Umbrella");
     let named = |path: &str| {
         path.replace("{device}", ID)
             .replace("{request}", &request)
@@ -26,22 +26,22 @@ fn what_is_anothers_is_not_found_whatever_is_asked_of_it() {
             .replace("{webhook}", &webhook)
     };
     let mut asked = 0;
-    for (method, path, operation) in operations(&scene.service) {
+    for (method, path, operation) in operations(&setup.service) {
         let names_something = ["{device}", "{request}", "{entry}", "{webhook}"];
         if !names_something.iter().any(|name| path.contains(name)) {
             continue;
         }
         let call = stranger.authorized(&method, &named(&path));
         let answer = match body_of(&operation) {
-            Some(body) => call.json(&body).send(scene.service.http),
-            None => call.send(scene.service.http),
+            Some(body) => call.json(&body).send(setup.service.http),
+            None => call.send(setup.service.http),
         };
         assert_eq!(answer.status, 404, "{method} {path}: {}", answer.text());
         asked += 1;
     }
     assert!(asked >= 18, "only {asked} operations name something");
-    assert_eq!(scene.caller.action(&request)["status"], "SCHEDULED");
-    let kept = scene
+    assert_eq!(setup.caller.action(&request)["status"], "SCHEDULED");
+    let kept = setup
         .caller
         .request("GET", &format!("{webhooks}/{webhook}"));
     assert_eq!(kept.expect(200)["name"], "Mine");
@@ -49,12 +49,12 @@ fn what_is_anothers_is_not_found_whatever_is_asked_of_it() {
 
 #[test]
 fn the_lists_of_a_new_customer_are_empty() {
-    let scene = Scene::new();
-    scene.caller.create_action(ID, &when_active(read("/3/0/0")));
+    let setup = TestService::new();
+    setup.caller.create_action(ID, &when_active(read("/3/0/0")));
     let webhook = json!({ "name": "Mine", "url": "https://signalbox.invalid/" });
     let webhooks = format!("{API}/integrate/clouds/webhooks");
-    scene.caller.post(&webhooks, &webhook).expect(201);
-    let stranger = Caller::of_new_customer(&scene.service, "Umbrella");
+    setup.caller.post(&webhooks, &webhook).expect(201);
+    let stranger = Caller::of_new_customer(&setup.service, "Umbrella");
     for path in [
         "/devices",
         "/integrate/devices/actions/requests",

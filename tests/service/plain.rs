@@ -20,12 +20,12 @@ use protocol::coap::message::Message;
 use protocol::coap::token::Token;
 use serde_json::Value;
 
-use crate::scene::{PATIENT, start};
+use crate::test_service::{PATIENT, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::lwm2m::observe_start;
 use crate::vocabulary::plain::{UdpDevice, answer, data};
 use crate::vocabulary::service::Service;
-use crate::vocabulary::wire::Wire;
+use crate::vocabulary::wire::DeviceSocket;
 
 /// What the customer calls the device.
 const ID: &str = "sensor-1";
@@ -40,8 +40,8 @@ const ELSEWHERE: &str = "127.0.0.12";
 const FIRST_CONTACT: &str = "Lifecycle[DeviceFirstTimeRegistered]";
 
 /// A service, a caller, and a device of plain CoAP and of UDP that was never heard.
-struct Scene {
-    coap: Wire,
+struct PlainService {
+    coap: DeviceSocket,
     udp: UdpDevice,
     caller: Caller,
     service: Service,
@@ -49,7 +49,7 @@ struct Scene {
     next_id: u16,
 }
 
-impl Scene {
+impl PlainService {
     fn new() -> Self {
         Self::with(&[])
     }
@@ -58,7 +58,7 @@ impl Scene {
         let (service, caller) = start(&[&[PATIENT], settings].concat());
         caller.create_device(ID, IP);
         Self {
-            coap: Wire::from(IP, &service),
+            coap: DeviceSocket::from(IP, &service),
             udp: UdpDevice::from(IP, &service),
             caller,
             service,
@@ -99,7 +99,7 @@ impl Scene {
 
     /// Has a value of the device observed, which speaks LwM2M behind a wire, and gives the token
     /// it is told under.
-    fn observe(&self, lwm2m: &Wire) -> Token {
+    fn observe(&self, lwm2m: &DeviceSocket) -> Token {
         let id = self.caller.create_action(ID, &observe_start("/3/0/9"));
         let asked = lwm2m.hear_request();
         let first = answer(&asked, Code::CONTENT).with_observe(1);

@@ -7,10 +7,10 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 use serde_json::json;
 
-use crate::scene::start;
+use crate::test_service::start;
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::device::DEVICE_IP;
-use crate::vocabulary::wire::{Wire, hex, location_of, update};
+use crate::vocabulary::wire::{DeviceSocket, hex, location_of, update};
 
 /// One datagram a client sent.
 struct Sent {
@@ -29,7 +29,7 @@ fn every_recorded_registration_is_accepted() {
     {
         let endpoint = sent.endpoint();
         know(&caller, &mut endpoints, &endpoint);
-        let wire = Wire::to(&service);
+        let wire = DeviceSocket::to(&service);
         wire.say(&sent.bytes);
         let answer = wire.hear();
         assert_eq!(answer.code, Code::CREATED, "{endpoint} in {}", sent.file);
@@ -52,7 +52,7 @@ fn a_recorded_life_of_a_registration_is_lived_again() {
     ] {
         let (service, caller) = start(&[]);
         let mut endpoints = Vec::new();
-        let wire = Wire::to(&service);
+        let wire = DeviceSocket::to(&service);
         let mut location = Vec::new();
         let conversation = sent_by_clients()
             .into_iter()

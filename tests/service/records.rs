@@ -2,16 +2,16 @@
 
 use std::slice;
 
-use harness::device::resource::Answer;
+use harness::device::resource::AnswerMode;
 use protocol::lwm2m::path::Path;
 use serde_json::{Value, json};
 
-use crate::scene::{ID, Scene, keys, page, silent_device, start, with};
+use crate::test_service::{ID, TestService, keys, page, silent_device, start, with};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::lwm2m::{execute, read, when_active, write};
 use crate::vocabulary::poll::another_millisecond;
-use crate::vocabulary::wire::{Wire, update};
+use crate::vocabulary::wire::{DeviceSocket, update};
 
 const REQUESTS: &str = "/integrate/devices/actions/requests";
 
@@ -67,8 +67,8 @@ fn a_record_has_the_fields_of_an_action_request_and_no_other() {
 
 #[test]
 fn times_are_utc_with_three_digits_of_a_second() {
-    let scene = Scene::new();
-    let action = scene.caller.perform(ID, &read("/3/0/0"));
+    let setup = TestService::new();
+    let action = setup.caller.perform(ID, &read("/3/0/0"));
     let (created, updated) = (text(&action["created"]), text(&action["updated"]));
     for time in [&created, &updated] {
         let form: String = time
@@ -78,7 +78,7 @@ fn times_are_utc_with_three_digits_of_a_second() {
         assert_eq!(form, "9999-99-99 99:99:99.999", "{action}");
     }
     assert!(created <= updated, "{action}");
-    let log = scene.caller.log_entries();
+    let log = setup.caller.log_entries();
     let first_contact = text(&log.last().unwrap()["timestamp"]);
     let same_clock = first_contact.replace('T', " ").replace('Z', "");
     assert!(
@@ -93,10 +93,10 @@ fn a_record_keeps_the_address_its_device_had_when_it_was_made() {
     silent_device(&caller, ID);
     let create = || caller.create_action(ID, &when_active(read("/3/0/0")));
     let before = create();
-    let wire = Wire::from("127.0.0.2", &service);
+    let wire = DeviceSocket::from("127.0.0.2", &service);
     let location = wire.register(ID, 1);
     let first = create();
-    let moved = Wire::from("127.0.0.3", &service);
+    let moved = DeviceSocket::from("127.0.0.3", &service);
     moved.ask_among_others(&update(&location, 2));
     let second = create();
     let expected = [
@@ -113,8 +113,8 @@ fn a_record_keeps_the_address_its_device_had_when_it_was_made() {
 
 #[test]
 fn a_final_record_has_its_result() {
-    let scene = Scene::new();
-    let action = without_timeline(scene.caller.perform(ID, &execute("/1/0/8")));
+    let setup = TestService::new();
+    let action = without_timeline(setup.caller.perform(ID, &execute("/1/0/8")));
     let expected = [
         "created",
         "deviceId",
@@ -136,44 +136,44 @@ fn a_final_record_has_its_result() {
 
 #[test]
 fn the_list_shows_the_same_records_newest_first() {
-    let scene = Scene::new();
-    let done = scene.caller.create_action(ID, &read("/3/0/0"));
-    scene.caller.final_action(&done);
+    let setup = TestService::new();
+    let done = setup.caller.create_action(ID, &read("/3/0/0"));
+    setup.caller.final_action(&done);
     another_millisecond();
-    let refused = scene.caller.create_action(ID, &write("/3/0/0", "x"));
-    scene.caller.final_action(&refused);
+    let refused = setup.caller.create_action(ID, &write("/3/0/0", "x"));
+    setup.caller.final_action(&refused);
     another_millisecond();
-    let scheduled = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
-    let list = scene
+    let scheduled = setup.caller.create_action(ID, &when_active(read("/3/0/0")));
+    let list = setup
         .caller
         .request("GET", &format!("{API}{REQUESTS}"))
         .expect(200);
     assert_eq!(keys(&list), ["items", "page", "pageAmount"]);
     let expected: Vec<Value> = [&scheduled, &refused, &done]
-        .map(|id| without_timeline(scene.caller.action(id)))
+        .map(|id| without_timeline(setup.caller.action(id)))
         .to_vec();
     assert_eq!(list["items"], json!(expected));
 }
 
 #[test]
 fn the_list_is_filtered_by_protocol_device_and_status() {
-    let mut scene = Scene::new();
-    silent_device(&scene.caller, "other");
-    let stranger = Caller::of_new_customer(&scene.service, "Umbrella");
+    let mut setup = TestService::new();
+    silent_device(&setup.caller, "other");
+    let stranger = Caller::of_new_customer(&setup.service, "Umbrella");
     silent_device(&stranger, "theirs");
     stranger.create_action("theirs", &when_active(read("/3/0/0")));
-    let done = scene.caller.create_action(ID, &read("/3/0/0"));
-    scene.caller.final_action(&done);
+    let done = setup.caller.create_action(ID, &read("/3/0/0"));
+    setup.caller.final_action(&done);
     another_millisecond();
-    let failed = scene.caller.create_action(ID, &write("/3/0/0", "x"));
-    scene.caller.final_action(&failed);
+    let failed = setup.caller.create_action(ID, &write("/3/0/0", "x"));
+    setup.caller.final_action(&failed);
     another_millisecond();
-    let cancelled = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
-    scene.caller.cancel_action(&cancelled).expect(200);
+    let cancelled = setup.caller.create_action(ID, &when_active(read("/3/0/0")));
+    setup.caller.cancel_action(&cancelled).expect(200);
     another_millisecond();
-    let waiting = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
+    let waiting = setup.caller.create_action(ID, &when_active(read("/3/0/0")));
     another_millisecond();
-    let of_other = scene
+    let of_other = setup
         .caller
         .create_action("other", &when_active(read("/3/0/0")));
     let all = vec![
@@ -204,35 +204,35 @@ fn the_list_is_filtered_by_protocol_device_and_status() {
     ];
     for (query, expected) in cases {
         let pages = u64::try_from(expected.len().max(1).div_ceil(10)).unwrap();
-        let found = page(&scene.caller, &format!("{REQUESTS}{query}"));
+        let found = page(&setup.caller, &format!("{REQUESTS}{query}"));
         assert_eq!(
             found,
             (expected, json!({ "page": 1, "pageAmount": pages })),
             "{query}"
         );
     }
-    scene.device.update();
-    scene.caller.final_action(&waiting);
-    let (scheduled, _) = page(&scene.caller, &format!("{REQUESTS}?status=SCHEDULED"));
+    setup.device.update();
+    setup.caller.final_action(&waiting);
+    let (scheduled, _) = page(&setup.caller, &format!("{REQUESTS}?status=SCHEDULED"));
     assert_eq!(scheduled, [of_other], "a list shows what is, not what was");
-    let (succeeded, _) = page(&scene.caller, &format!("{REQUESTS}?status=SUCCEEDED"));
+    let (succeeded, _) = page(&setup.caller, &format!("{REQUESTS}?status=SUCCEEDED"));
     assert_eq!(succeeded, [waiting, done]);
 }
 
 #[test]
 fn a_request_under_way_is_listed_as_in_progress_until_it_is_done() {
-    let mut scene = Scene::new();
+    let mut setup = TestService::new();
     let zone = Path::resource(3, 0, 15);
-    scene.device.answer_with(zone, Answer::Silent);
-    let under_way = scene.caller.create_action(ID, &read("/3/0/15"));
-    let waiting = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
-    let caller = scene.caller.clone();
+    setup.device.answer_with(zone, AnswerMode::Silent);
+    let under_way = setup.caller.create_action(ID, &read("/3/0/15"));
+    let waiting = setup.caller.create_action(ID, &when_active(read("/3/0/0")));
+    let caller = setup.caller.clone();
     let listed = |query: &str| page(&caller, &format!("{REQUESTS}{query}")).0;
     assert_eq!(listed("?status=IN_PROGRESS"), slice::from_ref(&under_way));
     assert_eq!(listed("/active"), [waiting.clone(), under_way.clone()]);
     // What a device leaves unanswered behind itself has failed.
-    scene.device.deregister();
-    scene.caller.final_action(&under_way);
+    setup.device.deregister();
+    setup.caller.final_action(&under_way);
     assert_eq!(listed("?status=IN_PROGRESS"), Vec::<String>::new());
     assert_eq!(listed("/active"), [waiting]);
     assert_eq!(listed("/archived"), [under_way]);

@@ -4,18 +4,18 @@ use protocol::coap::code::Code;
 use protocol::coap::option;
 use serde_json::json;
 
-use crate::scene::{ID, start};
+use crate::test_service::{ID, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::service::Service;
 use crate::vocabulary::wire::{
-    Wire, deregister, location_of, register, register_with, request, update,
+    DeviceSocket, deregister, location_of, register, register_with, request, update,
 };
 
 #[test]
 fn a_device_registers_updates_and_deregisters() {
     let (service, caller) = known_device();
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     let created = wire.ask(&register(ID, 1));
     assert_eq!(created.code, Code::CREATED);
     let location = location_of(&created);
@@ -36,7 +36,7 @@ fn a_device_registers_updates_and_deregisters() {
 #[test]
 fn releases_1_0_to_1_2_are_accepted_and_others_refused() {
     let (service, caller) = known_device();
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     let endpoint = format!("ep={ID}");
     let cases = [
         ("lwm2m=1.0", Some("1.0")),
@@ -63,7 +63,7 @@ fn releases_1_0_to_1_2_are_accepted_and_others_refused() {
 #[test]
 fn a_registration_that_cannot_be_read_is_a_bad_request() {
     let (service, caller) = known_device();
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     let endpoint = format!("ep={ID}");
     let long = format!("sms={}", "1".repeat(65));
     let cases: [(&[&str], &str); 10] = [
@@ -89,7 +89,7 @@ fn a_registration_that_cannot_be_read_is_a_bad_request() {
 #[test]
 fn what_real_devices_do_differently_is_no_error() {
     let (service, caller) = known_device();
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     let endpoint = format!("ep={ID}");
     let cases: [(&[&str], &str, &str, bool); 7] = [
         (&[&endpoint], "</3/0>", "U", false),
@@ -148,7 +148,7 @@ fn what_real_devices_do_differently_is_no_error() {
 #[test]
 fn a_lifetime_is_at_most_a_day_and_an_update_may_change_it() {
     let (service, caller) = known_device();
-    let wire = Wire::to(&service);
+    let wire = DeviceSocket::to(&service);
     let endpoint = format!("ep={ID}");
     let cases = [
         ("lt=60", 60, json!(60)),

@@ -11,7 +11,7 @@ use protocol::lwm2m::value::Value;
 use serde_json::{Value as Json, json};
 use socket2::SockRef;
 
-use crate::scene::{ID, Scene, start};
+use crate::test_service::{ID, TestService, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::endpoint::Endpoint;
@@ -68,20 +68,20 @@ fn what_is_read_is_told_to_the_customer_s_endpoint() {
 
 #[test]
 fn a_device_is_not_read_unless_its_customer_wants_it() {
-    let mut scene = Scene::with(&[], tracker());
-    scene.device.update();
-    let action = scene.caller.perform(ID, &read("/7/0/2"));
+    let mut setup = TestService::with(&[], tracker());
+    setup.device.update();
+    let action = setup.caller.perform(ID, &read("/7/0/2"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
-    assert_eq!(asked(&scene.device), ["/7/0/2"]);
-    switch(&scene.caller, "ENABLED");
-    scene.device.update();
-    assert_eq!(once_reported(&scene.caller, 2).len(), 2);
-    switch(&scene.caller, "DISABLED");
-    scene.device.update();
-    let action = scene.caller.perform(ID, &read("/7/0/3"));
+    assert_eq!(asked(&setup.device), ["/7/0/2"]);
+    switch(&setup.caller, "ENABLED");
+    setup.device.update();
+    assert_eq!(once_reported(&setup.caller, 2).len(), 2);
+    switch(&setup.caller, "DISABLED");
+    setup.device.update();
+    let action = setup.caller.perform(ID, &read("/7/0/3"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
-    assert_eq!(asked(&scene.device), ["/7/0/2", "/6", "/7", "/7/0/3"]);
-    assert_eq!(reported(&scene.caller).len(), 2);
+    assert_eq!(asked(&setup.device), ["/7/0/2", "/6", "/7", "/7/0/3"]);
+    assert_eq!(reported(&setup.caller).len(), 2);
 }
 
 #[test]
@@ -98,25 +98,25 @@ fn what_a_customer_wants_is_nothing_to_another() {
 
 #[test]
 fn a_crash_does_not_end_it() {
-    let mut scene = Scene::with(&[], tracker());
-    switch(&scene.caller, "ENABLED");
-    scene.crash();
-    scene.device.update();
-    let told = once_reported(&scene.caller, 2);
+    let mut setup = TestService::with(&[], tracker());
+    switch(&setup.caller, "ENABLED");
+    setup.crash();
+    setup.device.update();
+    let told = once_reported(&setup.caller, 2);
     assert_eq!(told[1], json!({ "/7/0/2": 5, "/7/0/3": 7 }));
 }
 
 #[test]
 fn what_a_caller_wants_holds_also_if_it_does_not_wait_for_the_answer() {
-    let mut scene = Scene::with(&[], tracker());
+    let mut setup = TestService::with(&[], tracker());
     for left_after_us in (200..4_000).step_by(200) {
-        switch(&scene.caller, "DISABLED");
-        let before = reported(&scene.caller).len();
-        switch_and_leave(&scene.caller, Duration::from_micros(left_after_us));
-        if setting(&scene.caller) == "ENABLED" {
+        switch(&setup.caller, "DISABLED");
+        let before = reported(&setup.caller).len();
+        switch_and_leave(&setup.caller, Duration::from_micros(left_after_us));
+        if setting(&setup.caller) == "ENABLED" {
             until("a report", || {
-                scene.device.update();
-                (reported(&scene.caller).len() > before).then_some(())
+                setup.device.update();
+                (reported(&setup.caller).len() > before).then_some(())
             });
         }
     }

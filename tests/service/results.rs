@@ -1,13 +1,13 @@
 //! What does the result of a request hold, whatever became of it, and is each failure told once?
 
 use harness::device::configuration::Configuration;
-use harness::device::resource::{Answer, Resource};
+use harness::device::resource::{AnswerMode, Resource};
 use protocol::coap::code::Code;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value as Lwm2mValue;
 use serde_json::{Value, json};
 
-use crate::scene::{ID, Scene, keys, silent_device, start, with};
+use crate::test_service::{ID, TestService, keys, silent_device, start, with};
 use crate::vocabulary::caller::{Caller, text};
 use crate::vocabulary::lwm2m::{execute, observe_end, observe_start, read, when_active, write};
 
@@ -27,7 +27,7 @@ const EXPIRED: &str = "DeviceController[ActionRequestExpired]";
 
 #[test]
 fn the_result_of_each_action_is_its_code_and_the_value_where_there_is_one() {
-    let scene = Scene::new();
+    let setup = TestService::new();
     let value = json!({ "code": "205", "payload": "21.5" });
     let nothing_to_tell = json!({ "code": "204" });
     let cases = [
@@ -38,7 +38,7 @@ fn the_result_of_each_action_is_its_code_and_the_value_where_there_is_one() {
         (observe_end("/3303/0/5700"), value),
     ];
     for (body, expected) in cases {
-        let action = scene.caller.perform(ID, &body);
+        let action = setup.caller.perform(ID, &body);
         assert_eq!(action["status"], "SUCCEEDED", "{action}");
         assert_eq!(action["resultData"], expected, "{action}");
     }
@@ -50,11 +50,11 @@ fn a_boolean_is_read_as_its_word() {
     let switch = Path::resource(3306, 0, 5850);
     let off = Lwm2mValue::Boolean(false);
     configuration.resources.push(Resource::holding(switch, off));
-    let scene = Scene::with(&[], configuration);
+    let setup = TestService::with(&[], configuration);
     for (data, word) in [("true", "true"), ("0", "false")] {
-        let written = scene.caller.perform(ID, &write("/3306/0/5850", data));
+        let written = setup.caller.perform(ID, &write("/3306/0/5850", data));
         assert_eq!(written["status"], "SUCCEEDED", "{written}");
-        let action = scene.caller.perform(ID, &read("/3306/0/5850"));
+        let action = setup.caller.perform(ID, &read("/3306/0/5850"));
         let expected = json!({ "code": "205", "payload": word });
         assert_eq!(action["resultData"], expected, "{action}");
     }
@@ -62,33 +62,33 @@ fn a_boolean_is_read_as_its_word() {
 
 #[test]
 fn there_is_no_result_before_the_end_nor_of_what_was_taken_back() {
-    let scene = Scene::new();
-    scene.device.answer_with(ZONE, Answer::Silent);
-    let in_flight = scene.caller.create_action(ID, &read("/3/0/15"));
+    let setup = TestService::new();
+    setup.device.answer_with(ZONE, AnswerMode::Silent);
+    let in_flight = setup.caller.create_action(ID, &read("/3/0/15"));
     let bodies = [read("/3/0/0"), read("/3/0/0")];
     let [scheduled, cancelled] =
-        bodies.map(|body| scene.caller.create_action(ID, &when_active(body)));
-    scene.caller.cancel_action(&cancelled).expect(200);
+        bodies.map(|body| setup.caller.create_action(ID, &when_active(body)));
+    setup.caller.cancel_action(&cancelled).expect(200);
     let states = [
         (in_flight, "IN_PROGRESS"),
         (scheduled, "SCHEDULED"),
         (cancelled, "CANCELLED"),
     ];
     for (id, status) in states {
-        let action = scene.caller.action(&id);
+        let action = setup.caller.action(&id);
         assert_eq!(action["status"], status);
         assert_eq!(action.get("resultData"), None, "{action}");
     }
-    let messages = scene.caller.log_messages();
+    let messages = setup.caller.log_messages();
     let first_contact = "Lifecycle[DeviceFirstTimeRegistered]";
     assert_eq!(messages, [first_contact], "what is no failure is not told");
 }
 
 #[test]
 fn a_failure_the_device_answered_has_its_code_and_is_told_once() {
-    let scene = Scene::with(&[], confused());
-    let unavailable = Answer::Code(Code::SERVICE_UNAVAILABLE);
-    scene.device.answer_with(ZONE, unavailable);
+    let setup = TestService::with(&[], confused());
+    let unavailable = AnswerMode::Code(Code::SERVICE_UNAVAILABLE);
+    setup.device.answer_with(ZONE, unavailable);
     let cases = [
         (write("/3/0/0", "x"), "405"),
         (read("/3/0/99"), "404"),
@@ -100,24 +100,28 @@ fn a_failure_the_device_answered_has_its_code_and_is_told_once() {
         (read("/3303/0/5700"), "205"),
     ];
     for (body, code) in cases {
-        let failed = scene.caller.perform(ID, &body);
-        check(&scene.caller, &failed, FAILED, Some(code));
+        let failed = setup.caller.perform(ID, &body);
+        check(&setup.caller, &failed, FAILED, Some(code));
     }
 }
 
 #[test]
 fn a_failure_no_device_answered_has_no_code_and_is_told_once() {
-    let scene = Scene::with(&HASTY, Configuration::new(ID));
-    for way in [Answer::Silent, Answer::Reset, Answer::AcknowledgeOnly] {
-        scene.device.answer_with(ZONE, way);
-        let failed = scene.caller.perform(ID, &read("/3/0/15"));
-        check(&scene.caller, &failed, FAILED, None);
+    let setup = TestService::with(&HASTY, Configuration::new(ID));
+    for way in [
+        AnswerMode::Silent,
+        AnswerMode::Reset,
+        AnswerMode::AcknowledgeOnly,
+    ] {
+        setup.device.answer_with(ZONE, way);
+        let failed = setup.caller.perform(ID, &read("/3/0/15"));
+        check(&setup.caller, &failed, FAILED, None);
     }
     let unfit = write("/3303/0/5700", "warm");
-    let failed = scene.caller.perform(ID, &unfit);
-    check(&scene.caller, &failed, INVALID, None);
-    let failed = scene.caller.perform(ID, &observe_end("/3303/0/5700"));
-    check(&scene.caller, &failed, FAILED, None);
+    let failed = setup.caller.perform(ID, &unfit);
+    check(&setup.caller, &failed, INVALID, None);
+    let failed = setup.caller.perform(ID, &observe_end("/3303/0/5700"));
+    check(&setup.caller, &failed, FAILED, None);
 }
 
 #[test]
@@ -134,19 +138,19 @@ fn a_failure_without_a_device_is_told_once() {
 
 #[test]
 fn a_failure_by_a_departure_or_a_crash_is_told_once() {
-    let mut scene = Scene::new();
-    scene.device.answer_with(ZONE, Answer::Silent);
-    let interrupted = scene.caller.create_action(ID, &read("/3/0/15"));
-    scene.device.hear_unanswered(ZONE);
-    scene.crash();
-    let failed = scene.caller.final_action(&interrupted);
-    check(&scene.caller, &failed, FAILED, None);
-    scene.device.update();
-    let left = scene.caller.create_action(ID, &read("/3/0/15"));
-    scene.device.hear_unanswered(ZONE);
-    scene.device.deregister();
-    let failed = scene.caller.final_action(&left);
-    check(&scene.caller, &failed, FAILED, None);
+    let mut setup = TestService::new();
+    setup.device.answer_with(ZONE, AnswerMode::Silent);
+    let interrupted = setup.caller.create_action(ID, &read("/3/0/15"));
+    setup.device.hear_unanswered(ZONE);
+    setup.crash();
+    let failed = setup.caller.final_action(&interrupted);
+    check(&setup.caller, &failed, FAILED, None);
+    setup.device.update();
+    let left = setup.caller.create_action(ID, &read("/3/0/15"));
+    setup.device.hear_unanswered(ZONE);
+    setup.device.deregister();
+    let failed = setup.caller.final_action(&left);
+    check(&setup.caller, &failed, FAILED, None);
 }
 
 /// A device that has mistaken the type of one of its resources.

@@ -1,19 +1,19 @@
 //! What becomes of what a device sends without being asked?
 
-use harness::device::event::Event;
+use harness::device::event::DeviceEvent;
 use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::{Measured, Sample};
 use protocol::lwm2m::value::Value;
 use serde_json::{Value as Json, json};
 
-use crate::scene::{ID, Scene};
+use crate::test_service::{ID, TestService};
 
 const TEMPERATURE: Path = Path::resource(3303, 0, 5700);
 
 #[test]
 fn values_are_known_and_told_whatever_format_they_are_sent_in() {
-    let mut scene = Scene::new();
+    let mut setup = TestService::new();
     let formats = [
         ContentFormat::SENML_JSON,
         ContentFormat::SENML_CBOR,
@@ -26,21 +26,21 @@ fn values_are_known_and_told_whatever_format_they_are_sent_in() {
             now(Path::resource(3303, 0, 5701), Value::String("Cel".into())),
             now(Path::resource(3, 0, 9), Value::Integer(80)),
         ];
-        assert_eq!(scene.device.send(format, samples), Event::Sent);
-        let told = scene.caller.messages(ID).remove(0);
+        assert_eq!(setup.device.send(format, samples), DeviceEvent::Sent);
+        let told = setup.caller.messages(ID).remove(0);
         let value = json!({
             "/3/0/9": 80, "/3303/0/5700": degrees, "/3303/0/5701": "Cel",
         });
         assert_eq!(told["payload"]["value"], value, "{format:?}: {told}");
         assert_eq!(told["cause"]["type"], "SEND", "{told}");
-        let known = scene.caller.known_value(ID, "/3303/0/5700").unwrap();
+        let known = setup.caller.known_value(ID, "/3303/0/5700").unwrap();
         assert_eq!(known["value"], degrees, "{known}");
     }
 }
 
 #[test]
 fn samples_of_several_times_are_each_told_with_their_own() {
-    let mut scene = Scene::new();
+    let mut setup = TestService::new();
     let at = |second: i64, degrees| Sample {
         path: TEMPERATURE,
         value: Value::Float(degrees),
@@ -48,10 +48,10 @@ fn samples_of_several_times_are_each_told_with_their_own() {
     };
     let samples = vec![at(1_763_726_460, 2.5), at(1_763_726_400, 1.5)];
     assert_eq!(
-        scene.device.send(ContentFormat::SENML_CBOR, samples),
-        Event::Sent
+        setup.device.send(ContentFormat::SENML_CBOR, samples),
+        DeviceEvent::Sent
     );
-    let told: Vec<(Json, Json)> = scene
+    let told: Vec<(Json, Json)> = setup
         .caller
         .messages(ID)
         .into_iter()
@@ -72,16 +72,16 @@ fn samples_of_several_times_are_each_told_with_their_own() {
 
 #[test]
 fn what_a_device_was_thanked_for_survives_a_crash() {
-    let mut scene = Scene::new();
+    let mut setup = TestService::new();
     let samples = vec![now(TEMPERATURE, Value::Float(-12.5))];
     assert_eq!(
-        scene.device.send(ContentFormat::SENML_JSON, samples),
-        Event::Sent
+        setup.device.send(ContentFormat::SENML_JSON, samples),
+        DeviceEvent::Sent
     );
-    scene.crash();
-    let told = scene.caller.messages(ID).remove(0);
+    setup.crash();
+    let told = setup.caller.messages(ID).remove(0);
     assert_eq!(told["payload"]["value"], json!({ "/3303/0/5700": -12.5 }));
-    let known = scene.caller.known_value(ID, "/3303/0/5700").unwrap();
+    let known = setup.caller.known_value(ID, "/3303/0/5700").unwrap();
     assert_eq!(known["value"], -12.5, "{known}");
 }
 

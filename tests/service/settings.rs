@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scene::{error_codes, keys, start};
+use crate::test_service::{error_codes, keys, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::client::ApiClient;
 

@@ -6,13 +6,13 @@ use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 use serde_json::{Value as Json, json};
 
-use crate::scene::{ID, Scene};
+use crate::test_service::{ID, TestService};
 use crate::values::{OBJECT, every_type};
 use crate::vocabulary::lwm2m::{outcome, read};
 
 #[test]
 fn an_instance_is_read_as_a_map_of_what_it_holds() {
-    let scene = Scene::with(&[], several());
+    let setup = TestService::with(&[], several());
     let expected = json!({
         "/3442/0/110": "Grüße",
         "/3442/0/120": -7,
@@ -25,8 +25,8 @@ fn an_instance_is_read_as_a_map_of_what_it_holds() {
         "/3442/0/1110/0": "zero",
         "/3442/0/1110/3": "three",
     });
-    assert_eq!(map(&scene, "/3442/0"), expected);
-    let values = &scene.caller.inspect(ID)["values"];
+    assert_eq!(map(&setup, "/3442/0"), expected);
+    let values = &setup.caller.inspect(ID)["values"];
     let known = |path: &str| {
         let mut values = values.as_array().unwrap().iter();
         values.find(|known| known["path"] == path).cloned()
@@ -41,8 +41,8 @@ fn an_instance_of_deeds_alone_is_read_as_an_empty_map() {
     let mut configuration = Configuration::new(ID);
     let only_deed = Resource::executable(Path::resource(3, 1, 4));
     configuration.resources.push(only_deed);
-    let scene = Scene::with(&[], configuration);
-    assert_eq!(map(&scene, "/3/1"), json!({}));
+    let setup = TestService::with(&[], configuration);
+    assert_eq!(map(&setup, "/3/1"), json!({}));
 }
 
 #[test]
@@ -51,13 +51,13 @@ fn values_of_an_object_no_model_knows_are_bytes() {
     let path = Path::resource(42_767, 0, 1);
     let unknown = Resource::holding(path, Value::String("hello".into()));
     configuration.resources.push(unknown);
-    let scene = Scene::with(&[], configuration);
-    assert_eq!(map(&scene, "/42767/0"), json!({ "/42767/0/1": "aGVsbG8=" }));
+    let setup = TestService::with(&[], configuration);
+    assert_eq!(map(&setup, "/42767/0"), json!({ "/42767/0/1": "aGVsbG8=" }));
 }
 
 /// What an object, an instance or a multiple resource is read as.
-fn map(scene: &Scene, address: &str) -> Json {
-    let action = scene.caller.perform(ID, &read(address));
+fn map(setup: &TestService, address: &str) -> Json {
+    let action = setup.caller.perform(ID, &read(address));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
     let payload = action["resultData"]["payload"].as_str();
     serde_json::from_str(payload.unwrap_or_else(|| panic!("no payload: {action}"))).unwrap()

@@ -1,12 +1,12 @@
 //! Can a customer see what happened to a request, step by step?
 
 use harness::device::configuration::Configuration;
-use harness::device::resource::Answer;
+use harness::device::resource::AnswerMode;
 use protocol::coap::code::Code;
 use protocol::lwm2m::path::Path;
 use serde_json::Value;
 
-use crate::scene::{ID, IMPATIENT, PATIENT, Scene, silent_device, start, with};
+use crate::test_service::{ID, IMPATIENT, PATIENT, TestService, silent_device, start, with};
 use crate::vocabulary::lwm2m::{read, when_active};
 use crate::vocabulary::poll::until;
 
@@ -14,9 +14,9 @@ const ZONE: Path = Path::resource(3, 0, 15);
 
 #[test]
 fn a_request_shows_its_attempt_its_datagram_and_its_answer() {
-    let scene = Scene::new();
-    let action = scene.caller.perform(ID, &read("/3/0/15"));
-    let action = scene.caller.action(action["id"].as_str().unwrap());
+    let setup = TestService::new();
+    let action = setup.caller.perform(ID, &read("/3/0/15"));
+    let action = setup.caller.action(action["id"].as_str().unwrap());
     assert_eq!(
         steps(&action),
         ["ATTEMPT_BEGUN 1", "DATAGRAM_SENT", "ANSWERED 205"]
@@ -33,16 +33,16 @@ fn a_request_shows_its_attempt_its_datagram_and_its_answer() {
 
 #[test]
 fn each_way_to_be_met_is_shown() {
-    let apart = Answer::SeparateConfirmable { after_ms: 1 };
+    let apart = AnswerMode::SeparateConfirmable { after_ms: 1 };
     for (answering, last) in [
         (apart, &["ACKNOWLEDGED", "ANSWERED 205"][..]),
-        (Answer::Code(Code::UNAUTHORIZED), &["ANSWERED 401"]),
-        (Answer::Reset, &["REJECTED"]),
+        (AnswerMode::Code(Code::UNAUTHORIZED), &["ANSWERED 401"]),
+        (AnswerMode::Reset, &["REJECTED"]),
     ] {
-        let scene = Scene::new();
-        scene.device.answer_with(ZONE, answering);
-        let action = scene.caller.perform(ID, &read("/3/0/15"));
-        let steps = steps(&scene.caller.action(action["id"].as_str().unwrap()));
+        let setup = TestService::new();
+        setup.device.answer_with(ZONE, answering);
+        let action = setup.caller.perform(ID, &read("/3/0/15"));
+        let steps = steps(&setup.caller.action(action["id"].as_str().unwrap()));
         assert_eq!(
             steps[..2],
             ["ATTEMPT_BEGUN 1", "DATAGRAM_SENT"],
@@ -54,30 +54,30 @@ fn each_way_to_be_met_is_shown() {
 
 #[test]
 fn every_attempt_is_shown_with_its_repetitions_and_survives_a_crash() {
-    let mut scene = Scene::with(&IMPATIENT, Configuration::new(ID));
-    scene.device.answer_with(ZONE, Answer::Silent);
+    let mut setup = TestService::with(&IMPATIENT, Configuration::new(ID));
+    setup.device.answer_with(ZONE, AnswerMode::Silent);
     let twice = with(when_active(read("/3/0/15")), "sendAttempts", 2);
-    let id = scene.caller.create_action(ID, &twice);
-    assert_eq!(steps(&scene.caller.action(&id)), Vec::<String>::new());
+    let id = setup.caller.create_action(ID, &twice);
+    assert_eq!(steps(&setup.caller.action(&id)), Vec::<String>::new());
     let silence = ["DATAGRAM_SENT", "DATAGRAM_REPEATED", "GAVE_UP"];
-    scene.device.update();
-    until_steps(&scene, &id, 4);
+    setup.device.update();
+    until_steps(&setup, &id, 4);
     // From now on nothing is repeated, however late the answer comes.
-    scene.service.kill();
-    scene.service.start_again_with(&[PATIENT]);
-    scene.caller.follow(&scene.service);
-    scene.device.answer_with(ZONE, Answer::Piggybacked);
-    scene.device.update();
-    scene.caller.final_action(&id);
-    let shown = steps(&scene.caller.action(&id));
+    setup.service.kill();
+    setup.service.start_again_with(&[PATIENT]);
+    setup.caller.follow(&setup.service);
+    setup.device.answer_with(ZONE, AnswerMode::Piggybacked);
+    setup.device.update();
+    setup.caller.final_action(&id);
+    let shown = steps(&setup.caller.action(&id));
     assert_eq!(shown[..1], ["ATTEMPT_BEGUN 1"]);
     assert_eq!(shown[1..4], silence);
     assert_eq!(
         shown[4..],
         ["ATTEMPT_BEGUN 2", "DATAGRAM_SENT", "ANSWERED 205"]
     );
-    scene.crash();
-    assert_eq!(steps(&scene.caller.action(&id)), shown);
+    setup.crash();
+    assert_eq!(steps(&setup.caller.action(&id)), shown);
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn a_request_nobody_has_tried_shows_nothing() {
     assert_eq!(steps(&caller.action(&id)), Vec::<String>::new());
 }
 
-fn until_steps(scene: &Scene, id: &str, count: usize) {
+fn until_steps(setup: &TestService, id: &str, count: usize) {
     until("the end of an attempt", || {
-        (steps(&scene.caller.action(id)).len() == count).then_some(())
+        (steps(&setup.caller.action(id)).len() == count).then_some(())
     });
 }
 

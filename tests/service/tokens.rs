@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scene::{ID, error_codes, keys, silent_device, start};
+use crate::test_service::{ID, error_codes, keys, silent_device, start};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::client::ApiClient;
 use crate::vocabulary::http::{Request, Response};

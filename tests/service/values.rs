@@ -1,12 +1,12 @@
 //! Does each type of value travel to the device and back as its caller wrote it?
 
 use harness::device::configuration::Configuration;
-use harness::device::resource::{Answer, Resource};
+use harness::device::resource::{AnswerMode, Resource};
 use protocol::coap::code::Code;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::{ObjectLink, Value};
 
-use crate::scene::{ID, Scene};
+use crate::test_service::{ID, TestService};
 use crate::vocabulary::lwm2m::{outcome, read, write};
 
 /// The object the OMA made for tests has a resource of every type.
@@ -25,14 +25,14 @@ pub(crate) struct Case {
 
 #[test]
 fn a_value_that_does_not_fit_its_resource_fails_and_is_never_sent() {
-    let scene = Scene::with(&[], every_type(Configuration::new(ID)));
+    let setup = TestService::with(&[], every_type(Configuration::new(ID)));
     let mut wrong = 0;
     for case in cases() {
         for text in case.unfit {
-            let id = scene
+            let id = setup
                 .caller
                 .create_action(ID, &write(&case.address(), text));
-            let action = scene.caller.final_action(&id);
+            let action = setup.caller.final_action(&id);
             assert_eq!(action["status"], "FAILED", "{text}: {action}");
             assert!(
                 action["resultData"]["code"].is_null(),
@@ -42,7 +42,7 @@ fn a_value_that_does_not_fit_its_resource_fails_and_is_never_sent() {
                 .as_str()
                 .unwrap_or_default();
             assert!(!why.is_empty(), "{action}");
-            let entry = scene.caller.log_entries().remove(0);
+            let entry = setup.caller.log_entries().remove(0);
             assert_eq!(
                 entry["message"], "DeviceController[InvalidDataType]",
                 "{entry}"
@@ -59,15 +59,17 @@ fn a_value_that_does_not_fit_its_resource_fails_and_is_never_sent() {
         }
     }
     assert!(wrong >= 12, "{wrong}");
-    assert!(scene.device.performed().is_empty());
+    assert!(setup.device.performed().is_empty());
 }
 
 #[test]
 fn an_answer_without_a_payload_is_a_result_of_its_code() {
-    let scene = Scene::with(&[], every_type(Configuration::new(ID)));
+    let setup = TestService::with(&[], every_type(Configuration::new(ID)));
     let path = Path::resource(OBJECT, 0, 110);
-    scene.device.answer_with(path, Answer::Code(Code::CONTENT));
-    let action = scene.caller.perform(ID, &read("/3442/0/110"));
+    setup
+        .device
+        .answer_with(path, AnswerMode::Code(Code::CONTENT));
+    let action = setup.caller.perform(ID, &read("/3442/0/110"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
     assert_eq!(action["resultData"]["payload"], "");
 }

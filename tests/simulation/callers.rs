@@ -5,19 +5,19 @@ use std::num::NonZeroU16;
 
 use engine::PathAndQuery;
 use engine::action::{
-    CoapRequest, Content, ContentForm, Lwm2mRequest, Method, Mode, NewAction, Operation, Request,
-    UdpRequest,
+    CoapRequest, Content, ContentEncoding, Lwm2mRequest, Method, Mode, NewAction, Operation,
+    Request, UdpRequest,
 };
-use engine::arbiter::input::{self, Question};
+use engine::arbiter::input::{self, DeviceCommand};
 use engine::device::queue::{CancelRefusal, SubmitRefusal};
 use engine::ids::{ActionId, TraceId};
 use engine::supervision::Unserved;
-use harness::chance::Chance;
+use harness::rng::Rng;
 use protocol::lwm2m::path::Path;
 
-use crate::fleet::{COAP_PORT, PLAIN_PATHS, Speaks};
-use crate::nature::{Kinds, Nature, pick};
+use crate::fleet::{COAP_PORT, DeviceProtocols, PLAIN_PATHS};
 use crate::service::Reply;
+use crate::settings::{Kinds, WorldSettings, pick};
 
 /// How many requests of a device callers remember to cancel.
 const REMEMBERED_MAX: usize = 8;
@@ -58,12 +58,14 @@ pub(crate) enum Answer {
 impl Answer {
     fn of(reply: &Reply) -> Self {
         match reply {
-            Ok(input::Answer::Submitted(Ok(accepted))) => Self::Accepted(accepted.id),
-            Ok(input::Answer::Submitted(Err(refusal))) => Self::Refused(*refusal),
-            Ok(input::Answer::Cancelled(Ok(_)) | input::Answer::CancelledAll(_)) => Self::Cancelled,
-            Ok(input::Answer::Cancelled(Err(refusal))) => Self::NotCancelled(*refusal),
-            Ok(input::Answer::Retired) => Self::Retired,
-            Ok(input::Answer::ProfileRead | input::Answer::Inspected(_)) => Self::Renamed,
+            Ok(input::DeviceReply::Submitted(Ok(accepted))) => Self::Accepted(accepted.id),
+            Ok(input::DeviceReply::Submitted(Err(refusal))) => Self::Refused(*refusal),
+            Ok(input::DeviceReply::Cancelled(Ok(_)) | input::DeviceReply::CancelledAll(_)) => {
+                Self::Cancelled
+            }
+            Ok(input::DeviceReply::Cancelled(Err(refusal))) => Self::NotCancelled(*refusal),
+            Ok(input::DeviceReply::Retired) => Self::Retired,
+            Ok(input::DeviceReply::ProfileRead | input::DeviceReply::Inspected(_)) => Self::Renamed,
             Err(Unserved::Unknown) => Self::Unknown,
             Err(Unserved::Busy | Unserved::Failed) => Self::Unserved,
         }
@@ -73,7 +75,7 @@ impl Answer {
 /// All callers.
 pub(crate) struct Callers {
     calls: u64,
-    asked: BTreeMap<u64, (usize, Question)>,
+    asked: BTreeMap<u64, (usize, DeviceCommand)>,
     accepted: Vec<Vec<ActionId>>,
     /// What was answered last, by call.
     answers: BTreeMap<u64, Answer>,
@@ -93,20 +95,20 @@ impl Callers {
     }
 
     /// Takes note of a call, which gets a number.
-    pub(crate) fn ask(&mut self, who: usize, question: Question) -> u64 {
+    pub(crate) fn ask(&mut self, who: usize, question: DeviceCommand) -> u64 {
         self.calls += 1;
         self.asked.insert(self.calls, (who, question));
         self.calls
     }
 
     /// Takes an answer, and returns what it is the answer to.
-    pub(crate) fn hear(&mut self, call: u64, reply: &Reply) -> Option<(usize, Question)> {
+    pub(crate) fn hear(&mut self, call: u64, reply: &Reply) -> Option<(usize, DeviceCommand)> {
         let asked = self.asked.remove(&call)?;
         self.answers.insert(call, Answer::of(reply));
         if self.answers.len() > ANSWERS_MAX {
             self.answers.pop_first();
         }
-        if let Ok(input::Answer::Submitted(Ok(accepted))) = reply {
+        if let Ok(input::DeviceReply::Submitted(Ok(accepted))) = reply {
             let remembered = &mut self.accepted[asked.0];
             if remembered.len() >= REMEMBERED_MAX {
                 remembered.remove(0);
@@ -133,88 +135,88 @@ impl Callers {
     /// Something to ask of a device.
     pub(crate) fn invent(
         &mut self,
-        (who, speaks): (usize, Speaks),
-        nature: &Nature,
-        chance: &mut Chance,
-    ) -> Question {
-        match chance.below(100) {
+        (who, speaks): (usize, DeviceProtocols),
+        settings: &WorldSettings,
+        rng: &mut Rng,
+    ) -> DeviceCommand {
+        match rng.below(100) {
             0..77 => {
-                let mut new = self.invent_action(nature, chance);
+                let mut new = self.invent_action(settings, rng);
                 let plain = match speaks {
-                    Speaks::Lwm2m => 15,
-                    Speaks::Plain => 90,
-                    Speaks::Both => 45,
+                    DeviceProtocols::Lwm2m => 15,
+                    DeviceProtocols::Plain => 90,
+                    DeviceProtocols::Both => 45,
                 };
                 // Kinds of one do not speak otherwise.
-                if nature.kinds == Kinds::Many && chance.hits(plain) {
-                    self.ask_plainly(who, &mut new, chance);
-                } else if speaks == Speaks::Plain {
+                if settings.kinds == Kinds::Many && rng.hits(plain) {
+                    self.ask_plainly(who, &mut new, rng);
+                } else if speaks == DeviceProtocols::Plain {
                     // It would wait for a registration for ever.
                     new.mode = Mode::SendNow;
                 }
-                Question::Submit(new)
+                DeviceCommand::Submit(new)
             }
-            77..94 => self.invent_cancel(who, chance),
-            94..97 => Question::CancelAll,
-            _ => Question::Retire,
+            77..94 => self.invent_cancel(who, rng),
+            94..97 => DeviceCommand::CancelAll,
+            _ => DeviceCommand::Retire,
         }
     }
 
-    fn invent_cancel(&self, who: usize, chance: &mut Chance) -> Question {
+    fn invent_cancel(&self, who: usize, rng: &mut Rng) -> DeviceCommand {
         let remembered = &self.accepted[who];
         // Mostly the last one, which may not have been sent yet.
-        let back = chance.below(3) as usize;
+        let back = rng.below(3) as usize;
         let place = remembered.len().checked_sub(back + 1);
         match place.and_then(|place| remembered.get(place)) {
-            Some(id) => Question::Cancel(*id),
-            None => Question::CancelAll,
+            Some(id) => DeviceCommand::Cancel(*id),
+            None => DeviceCommand::CancelAll,
         }
     }
 
-    fn invent_action(&mut self, nature: &Nature, chance: &mut Chance) -> NewAction {
-        let (operation, path, data) = self.invent_operation(nature, chance);
+    fn invent_action(&mut self, settings: &WorldSettings, rng: &mut Rng) -> NewAction {
+        let (operation, path, data) = self.invent_operation(settings, rng);
         NewAction {
             request: Request::Lwm2m(Lwm2mRequest {
                 operation,
                 path,
                 data,
             }),
-            mode: pick(chance, [Mode::SendNow, Mode::SendWhenActive]),
-            attempts_permitted: 1 + chance.below(5) as u8,
-            expires_in_s: match chance.below(4) {
-                0 => Some(expiry_s(nature, chance)),
+            mode: pick(rng, [Mode::SendNow, Mode::SendWhenActive]),
+            attempts_permitted: 1 + rng.below(5) as u8,
+            expires_in_s: match rng.below(4) {
+                0 => Some(expiry_s(settings, rng)),
                 _ => None,
             },
             trace: TraceId::from_bytes([1; 16]),
-            once: None,
+            idempotent_call: None,
         }
     }
 
     /// Asks the device over UDP or CoAP instead.
-    fn ask_plainly(&mut self, who: usize, new: &mut NewAction, chance: &mut Chance) {
+    fn ask_plainly(&mut self, who: usize, new: &mut NewAction, rng: &mut Rng) {
         self.texts += 1;
-        let length = pick(chance, [0, 40, 120]) as usize;
+        let length = pick(rng, [0, 40, 120]) as usize;
         let text = format!("ask {} {}", self.texts, "y".repeat(length));
-        let content = Content::parse(ContentForm::String, &text).expect("a text is a text");
+        let content = Content::parse(ContentEncoding::String, &text).expect("a text is a text");
         let own_port = 5_001 + who as u32;
         let ports = [
             COAP_PORT,
             u16::try_from(own_port).expect("a port has 16 bits"),
         ];
-        let port = NonZeroU16::new(pick(chance, ports)).expect("no port is 0");
-        if chance.below(3) == 0 {
+        let port = NonZeroU16::new(pick(rng, ports)).expect("no port is 0");
+        if rng.below(3) == 0 {
             new.attempts_permitted = 1;
             new.request = Request::Udp(UdpRequest { content, port });
             return;
         }
-        let (method, content) = match chance.below(12) {
+        let (method, content) = match rng.below(12) {
             0..5 => (Method::Get, None),
             5..8 => (Method::Put, Some(content)),
             8 | 9 => (Method::Post, Some(content)),
             10 => (Method::Patch, Some(content)),
             _ => (Method::Delete, None),
         };
-        let target = format!("{}?by=7", pick(chance, PLAIN_PATHS));
+        let target = format!("{}?by=7", pick(rng, PLAIN_PATHS));
         new.request = Request::Coap(CoapRequest {
             method,
             port,
@@ -225,11 +227,11 @@ impl Callers {
 
     fn invent_operation(
         &mut self,
-        nature: &Nature,
-        chance: &mut Chance,
+        settings: &WorldSettings,
+        rng: &mut Rng,
     ) -> (Operation, Path, Option<Box<str>>) {
-        let (shortest_s, longest_s) = nature.lifetime_s;
-        match chance.below(30) {
+        let (shortest_s, longest_s) = settings.lifetime_s;
+        match rng.below(30) {
             0..5 => (Operation::Read, Path::resource(3303, 0, 5700), None),
             5..9 => (Operation::Read, Path::resource(3, 0, 14), None),
             9..14 => {
@@ -238,7 +240,7 @@ impl Callers {
                 (Operation::Write, Path::resource(3, 0, 14), Some(text))
             }
             14 => {
-                let lifetime_s = shortest_s + chance.below(longest_s - shortest_s + 1);
+                let lifetime_s = shortest_s + rng.below(longest_s - shortest_s + 1);
                 let text = lifetime_s.to_string().into();
                 (Operation::Write, Path::resource(1, 0, 1), Some(text))
             }
@@ -250,15 +252,15 @@ impl Callers {
             16 => (Operation::Execute, Path::resource(3, 0, 4), None),
             17 => (Operation::Execute, Path::resource(1, 0, 8), None),
             18 => (Operation::Execute, Path::resource(3, 0, 9), None),
-            19 => (Operation::Read, pick(chance, SEVERAL), None),
-            20..26 => (Operation::ObserveStart, pick(chance, OBSERVED), None),
-            26..29 => (Operation::ObserveEnd, pick(chance, OBSERVED), None),
+            19 => (Operation::Read, pick(rng, SEVERAL), None),
+            20..26 => (Operation::ObserveStart, pick(rng, OBSERVED), None),
+            26..29 => (Operation::ObserveEnd, pick(rng, OBSERVED), None),
             _ => (Operation::Read, Path::resource(3, 0, 99), None),
         }
     }
 }
 
-fn expiry_s(nature: &Nature, chance: &mut Chance) -> u32 {
-    let pace_s = u32::try_from(nature.pace_ms / 1_000).unwrap_or(1).max(1);
-    1 + chance.below(pace_s * 20)
+fn expiry_s(settings: &WorldSettings, rng: &mut Rng) -> u32 {
+    let pace_s = u32::try_from(settings.pace_ms / 1_000).unwrap_or(1).max(1);
+    1 + rng.below(pace_s * 20)
 }

@@ -1,18 +1,18 @@
 //! Did everything that can happen happen? Counts by which a run proves that it tried.
 
-use engine::action::{Action, Operation, Protocol, Status, Task};
-use engine::arbiter::input::Answer;
+use engine::action::{Action, Operation, Protocol, RequestKind, Status};
+use engine::arbiter::input::DeviceReply;
 use engine::change::{Batch, Change};
 use engine::device::queue::{CancelRefusal, SubmitRefusal};
 use engine::device::record::{Observation, ObservationState};
-use engine::event::{Cause, Happening};
-use engine::registry::Fate;
+use engine::dispatch::DropReason;
+use engine::event::{Cause, EventContent};
 use engine::supervision::Unserved;
-use harness::device::event::{Event as News, Uplink};
+use harness::device::event::{DeviceEvent as News, Uplink};
 
-use crate::disk::Moved;
-use crate::endpoints::Reception;
-use crate::service::{End, Loss, Reply};
+use crate::disk::ActionMove;
+use crate::endpoints::DeliveryReception;
+use crate::service::{DatagramEnd, LossReason, Reply};
 
 /// How often what happened.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +36,7 @@ pub(crate) struct Census {
     pub(crate) forwarded: u64,
     pub(crate) searched: u64,
     pub(crate) crowded: u64,
-    pub(crate) hints: u64,
+    pub(crate) route_hints: u64,
     /// Answers for which one machine alone can be meant.
     pub(crate) addressed: u64,
     handled: u64,
@@ -128,42 +128,42 @@ pub(crate) struct Census {
 impl Census {
     pub(crate) fn count_reply(&mut self, reply: &Reply) {
         *match reply {
-            Ok(Answer::Submitted(Ok(_))) => &mut self.accepted,
-            Ok(Answer::Submitted(Err(refusal))) => match refusal {
+            Ok(DeviceReply::Submitted(Ok(_))) => &mut self.accepted,
+            Ok(DeviceReply::Submitted(Err(refusal))) => match refusal {
                 SubmitRefusal::NotRegistered => &mut self.not_registered,
                 SubmitRefusal::NoAddress => &mut self.no_address,
                 SubmitRefusal::QueueFull { .. } => &mut self.queue_full,
                 SubmitRefusal::DataFull { .. } => return,
             },
-            Ok(Answer::Cancelled(Ok(_))) => &mut self.cancelled,
-            Ok(Answer::CancelledAll(_)) => &mut self.cancelled_all,
-            Ok(Answer::Cancelled(Err(CancelRefusal::NotPending))) => &mut self.not_pending,
-            Ok(Answer::Cancelled(Err(CancelRefusal::NotScheduled))) => &mut self.not_scheduled,
-            Ok(Answer::Retired) => &mut self.retired,
-            Ok(Answer::ProfileRead) => &mut self.renamed,
-            Ok(Answer::Inspected(_)) => return,
+            Ok(DeviceReply::Cancelled(Ok(_))) => &mut self.cancelled,
+            Ok(DeviceReply::CancelledAll(_)) => &mut self.cancelled_all,
+            Ok(DeviceReply::Cancelled(Err(CancelRefusal::NotPending))) => &mut self.not_pending,
+            Ok(DeviceReply::Cancelled(Err(CancelRefusal::NotScheduled))) => &mut self.not_scheduled,
+            Ok(DeviceReply::Retired) => &mut self.retired,
+            Ok(DeviceReply::ProfileRead) => &mut self.renamed,
+            Ok(DeviceReply::Inspected(_)) => return,
             Err(Unserved::Unknown) => &mut self.unknown,
             Err(Unserved::Busy | Unserved::Failed) => &mut self.unserved,
         } += 1;
     }
 
-    pub(crate) fn count_end(&mut self, end: End) {
+    pub(crate) fn count_end(&mut self, end: DatagramEnd) {
         *match end {
-            End::Handled { .. } => &mut self.handled,
-            End::Turned(Fate::Overloaded) => &mut self.overloaded,
-            End::Turned(Fate::Crowded) => &mut self.crowded,
-            End::Turned(Fate::UnknownAddress) => &mut self.strangers,
-            End::Turned(Fate::NoPlace) => &mut self.no_place,
-            End::Turned(Fate::UnknownLocation) => &mut self.removed,
-            End::Turned(_) => &mut self.turned,
-            End::Lost { how, .. } => match how {
-                Loss::Abandoned => &mut self.abandoned,
-                Loss::Unknown => &mut self.removed,
+            DatagramEnd::Handled { .. } => &mut self.handled,
+            DatagramEnd::Turned(DropReason::Overloaded) => &mut self.overloaded,
+            DatagramEnd::Turned(DropReason::ArbiterBusy) => &mut self.crowded,
+            DatagramEnd::Turned(DropReason::UnknownAddress) => &mut self.strangers,
+            DatagramEnd::Turned(DropReason::MailboxFull) => &mut self.no_place,
+            DatagramEnd::Turned(DropReason::UnknownLocation) => &mut self.removed,
+            DatagramEnd::Turned(_) => &mut self.turned,
+            DatagramEnd::Lost { how, .. } => match how {
+                LossReason::Abandoned => &mut self.abandoned,
+                LossReason::Unknown => &mut self.removed,
             },
         } += 1;
     }
 
-    pub(crate) fn count_outcome(&mut self, moved: &Moved, action: &Action) {
+    pub(crate) fn count_outcome(&mut self, moved: &ActionMove, action: &Action) {
         let error = action
             .outcome
             .as_ref()
@@ -174,13 +174,13 @@ impl Census {
             (Status::InProgress, Some((Status::InProgress, 1..))) => &mut self.begun_again,
             (Status::InProgress, _) => &mut self.begun,
             (Status::Succeeded, _) => match action.request.task() {
-                Task::Operation(Operation::ObserveStart) => &mut self.observed,
-                Task::Operation(Operation::ObserveEnd) => &mut self.unobserved,
-                Task::Operation(Operation::Read | Operation::Write | Operation::Execute) => {
+                RequestKind::Operation(Operation::ObserveStart) => &mut self.observed,
+                RequestKind::Operation(Operation::ObserveEnd) => &mut self.unobserved,
+                RequestKind::Operation(Operation::Read | Operation::Write | Operation::Execute) => {
                     &mut self.succeeded
                 }
-                Task::Datagram => &mut self.thrown,
-                Task::Request(_) => &mut self.answered_plain,
+                RequestKind::Datagram => &mut self.thrown,
+                RequestKind::Request(_) => &mut self.answered_plain,
             },
             (Status::Cancelled, _) => return,
             (Status::Failed, None) => &mut self.unfit,
@@ -226,10 +226,12 @@ impl Census {
         for before in before {
             let kept = now.iter().find(|kept| kept.path == before.path);
             match (before.state, kept.map(|kept| kept.state)) {
-                (ObservationState::Held, Some(ObservationState::Owed)) => {
+                (ObservationState::Established, Some(ObservationState::Pending)) => {
                     self.forgotten_by_device += 1;
                 }
-                (ObservationState::Owed, Some(ObservationState::Held)) => self.observed_again += 1,
+                (ObservationState::Pending, Some(ObservationState::Established)) => {
+                    self.observed_again += 1
+                }
                 (_, _) => {}
             }
         }
@@ -239,30 +241,30 @@ impl Census {
     pub(crate) fn count_batch(&mut self, batch: &Batch) {
         for change in &batch.changes {
             if let Change::AppendEvent(event) = change {
-                self.count_event(&event.happening);
+                self.count_event(&event.content);
             } else if let Change::AppendEntry(entry) = change {
                 self.count_entry(&entry.message);
             } else if let Change::PutProgress(progress) = change {
-                self.held += progress.held.len() as u64;
-                self.buried += progress.buried.len() as u64;
-                self.revived += progress.revived.len() as u64;
+                self.held += progress.retrying.len() as u64;
+                self.buried += progress.dead_lettered.len() as u64;
+                self.revived += progress.requeued.len() as u64;
             }
         }
     }
 
-    fn count_event(&mut self, happening: &Happening) {
+    fn count_event(&mut self, happening: &EventContent) {
         *match happening {
-            Happening::Telemetry(telemetry) => match telemetry.cause {
+            EventContent::Telemetry(telemetry) => match telemetry.cause {
                 Cause::Send => &mut self.told_by_send,
                 Cause::PassiveReport => &mut self.told_by_report,
                 Cause::Observation(_) | Cause::Action(_) => return,
             },
-            Happening::Data(data) => match data.source {
+            EventContent::Data(data) => match data.source {
                 Protocol::Udp => &mut self.told_bare,
                 Protocol::Coap | Protocol::Lwm2m => &mut self.told_plain,
             },
-            Happening::Concluded(_) => &mut self.results_told,
-            Happening::Lifecycle(_) | Happening::Failure(_) => return,
+            EventContent::ActionResult(_) => &mut self.results_told,
+            EventContent::Lifecycle(_) | EventContent::Error(_) => return,
         } += 1;
     }
 
@@ -276,7 +278,7 @@ impl Census {
         } += 1;
     }
 
-    pub(crate) fn count_reception(&mut self, reception: &Reception) {
+    pub(crate) fn count_reception(&mut self, reception: &DeliveryReception) {
         *match (reception.is_taken, reception.answer) {
             (true, Some(_)) => &mut self.delivered,
             (true, None) => &mut self.answers_lost,
@@ -325,7 +327,7 @@ macro_rules! rows {
 rows! {
     heals, crashes, durable_without_receipt, forgotten, unsaved, panics, parked, restored, lost,
     repeated, pages, passed_over_here, passed_over_left, unread, swept, added, forwarded,
-    searched, crowded, hints, addressed, handled, turned, overloaded, no_place, abandoned,
+    searched, crowded, route_hints, addressed, handled, turned, overloaded, no_place, abandoned,
     removed, retired, renamed, unknown, accepted, not_registered, queue_full, unserved, cancelled,
     cancelled_all, not_pending, not_scheduled, begun, begun_again, succeeded, refused, unanswered,
     expired, interrupted, unfit, registered, updated, registrations_lost, asleep, notified,

@@ -8,30 +8,30 @@ mod removing;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use engine::action::{Action, Operation, Protocol, Request, Standing, Status};
+use engine::action::{Action, ActionState, Operation, Protocol, Request, Status};
 use engine::admin_log::entry::Entry;
-use engine::change::{Batch, Change, Counter, Expect, Name, Owner};
-use engine::delivery::letter;
+use engine::change::{Batch, Change, Counter, Expect, Owner, UniqueName};
+use engine::delivery::backlog;
 use engine::device::record::{DeviceRecord, Observation};
-use engine::event::Happening;
+use engine::dispatch::shard_map::ArbiterId;
+use engine::event::EventContent;
 use engine::ids::{ActionId, DestinationId, DeviceKey};
 use engine::profile::Profile;
-use engine::registry::homes::ArbiterId;
 use engine::setting::SettingState;
 use protocol::lwm2m::path::Path;
 
-use crate::endpoints::Manner;
+use crate::endpoints::EndpointBehaviour;
 use history::History;
 pub(crate) use history::{payload_of, plain};
-pub(crate) use outbox::Kept;
+pub(crate) use outbox::DestinationRecord;
 use outbox::Outbox;
-pub(crate) use reading::Page;
-pub(crate) use removing::Swept;
+pub(crate) use reading::RestorePage;
+pub(crate) use removing::SweptAction;
 
 /// The disk, with the batches it has not done yet.
 pub(crate) struct Disk {
     pub(crate) durable: Durable,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<PendingBatch>,
     /// When it is done with all that waits.
     pub(crate) busy_until_ms: i64,
     /// Until when it takes nothing in.
@@ -39,7 +39,7 @@ pub(crate) struct Disk {
 }
 
 /// A batch that is not durable yet.
-pub(crate) struct Waiting {
+pub(crate) struct PendingBatch {
     pub(crate) author: Author,
     pub(crate) batch: Batch,
     /// Whether there was room for it.
@@ -62,14 +62,14 @@ pub(crate) enum Author {
         step: u64,
     },
     /// The customer wishes something.
-    Customer(Wish),
+    Customer(CustomerChange),
 }
 
 /// What a customer wishes.
 #[derive(Debug)]
-pub(crate) enum Wish {
+pub(crate) enum CustomerChange {
     /// To be told what happens at an endpoint of these manners.
-    Create(DestinationId, Manner),
+    Create(DestinationId, EndpointBehaviour),
     /// To have devices read unasked, or not any more.
     Switch,
 }
@@ -107,7 +107,7 @@ pub(crate) struct Durable {
 
 /// What a batch did to one action request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moved {
+pub(crate) struct ActionMove {
     pub(crate) who: usize,
     pub(crate) action: ActionId,
     /// The status and the attempts it had, if it was there.
@@ -116,8 +116,8 @@ pub(crate) struct Moved {
 
 /// What a batch did that laws ask for.
 #[derive(Debug, Default)]
-pub(crate) struct Done {
-    pub(crate) moved: Vec<Moved>,
+pub(crate) struct BatchSummary {
+    pub(crate) moved: Vec<ActionMove>,
     pub(crate) removed: Option<usize>,
     /// What was observed before, if the record was put.
     pub(crate) observed_before: Option<Box<[Observation]>>,
@@ -130,12 +130,12 @@ pub(crate) struct Done {
     /// The data that is told.
     pub(crate) data: Vec<(Protocol, Box<[u8]>)>,
     /// What waits to be delivered from now on.
-    pub(crate) numbered: Vec<letter::Waiting>,
+    pub(crate) numbered: Vec<backlog::QueuedEvent>,
 }
 
 /// A batch expected what did not hold, or came from an owner that was superseded.
 #[derive(Debug)]
-pub(crate) struct Refused(pub(crate) &'static str);
+pub(crate) struct BatchRefused(pub(crate) &'static str);
 
 impl Disk {
     pub(crate) fn new(profiles: Vec<Profile>) -> Self {
@@ -147,12 +147,12 @@ impl Disk {
         }
     }
 
-    pub(crate) fn take_in(&mut self, waiting: Waiting) {
+    pub(crate) fn take_in(&mut self, waiting: PendingBatch) {
         self.waiting.push_back(waiting);
     }
 
     /// The batch that is done next.
-    pub(crate) fn next_batch(&mut self) -> Option<Waiting> {
+    pub(crate) fn next_batch(&mut self) -> Option<PendingBatch> {
         self.waiting.pop_front()
     }
 
@@ -184,18 +184,18 @@ impl Durable {
     }
 
     /// Does a batch if all it expects holds, and tells what it did.
-    pub(crate) fn apply(&mut self, batch: Batch) -> Result<Done, Refused> {
+    pub(crate) fn apply(&mut self, batch: Batch) -> Result<BatchSummary, BatchRefused> {
         match batch.owner {
             Owner::Shard { epoch, .. } if epoch < self.epoch => {
-                return Err(Refused("the owner is superseded"));
+                return Err(BatchRefused("the owner is superseded"));
             }
             Owner::Shard { epoch, .. } => self.epoch = epoch,
             Owner::Nobody => {}
         }
         if !batch.expects.iter().all(|expect| self.holds(expect)) {
-            return Err(Refused("what the batch expects does not hold"));
+            return Err(BatchRefused("what the batch expects does not hold"));
         }
-        let mut done = Done::default();
+        let mut done = BatchSummary::default();
         for change in batch.changes {
             self.change(change, &mut done)?;
         }
@@ -215,15 +215,15 @@ impl Durable {
                 let found = self.actions.iter().find_map(|of| of.get(action));
                 found.is_some_and(|action| action.status == *is)
             }
-            Expect::Unpromised { .. } => panic!("no caller here names its calls"),
-            Expect::Taken(Name::Device(device)) => self.existing(*device).is_ok(),
+            Expect::IdempotencyKeyUnused { .. } => panic!("no caller here names its calls"),
+            Expect::Taken(UniqueName::Device(device)) => self.existing(*device).is_ok(),
             Expect::Free(_) | Expect::Taken(_) | Expect::Profile(_) => {
                 panic!("no device expects names")
             }
         }
     }
 
-    fn change(&mut self, change: Change, done: &mut Done) -> Result<(), Refused> {
+    fn change(&mut self, change: Change, done: &mut BatchSummary) -> Result<(), BatchRefused> {
         match change {
             Change::PutRecord { device, record } => {
                 let who = self.existing(device)?;
@@ -249,8 +249,8 @@ impl Durable {
             }
             Change::AppendEvent(event) => {
                 let who = self.existing(event.device)?;
-                done.came_or_went |= matches!(event.happening, Happening::Lifecycle(_));
-                done.data.extend(data_of(&event.happening));
+                done.came_or_went |= matches!(event.content, EventContent::Lifecycle(_));
+                done.data.extend(data_of(&event.content));
                 let asked = |id| asked_by(self.actions[who].get(&id)?);
                 self.histories[who].append(&event, asked);
                 done.numbered.extend(self.outbox.append(who, &event));
@@ -260,7 +260,7 @@ impl Durable {
                 self.remove(who);
                 done.removed = Some(who);
             }
-            Change::KeepPromise(_) => panic!("no caller here names its calls"),
+            Change::PutIdempotencyRecord(_) => panic!("no caller here names its calls"),
             Change::PutSetting(setting) => self.reporting = setting.state,
             Change::PutDestination(destination) => self.outbox.put(*destination),
             Change::RemoveDestination { destination, .. } => self.outbox.remove(destination),
@@ -278,12 +278,12 @@ impl Durable {
     }
 
     /// Whose key it is, while the device exists: a machine that outlived its device would write.
-    fn existing(&self, key: DeviceKey) -> Result<usize, Refused> {
+    fn existing(&self, key: DeviceKey) -> Result<usize, BatchRefused> {
         let who = self.who_by_key[&key];
         let exists = self.exists(who);
         exists
             .then_some(who)
-            .ok_or(Refused("the device was removed"))
+            .ok_or(BatchRefused("the device was removed"))
     }
 
     /// Puts a record, and returns what was observed before. Numbers of notifications are not kept.
@@ -294,7 +294,7 @@ impl Durable {
         std::mem::replace(&mut self.records[who], record).observations
     }
 
-    fn put_action(&mut self, who: usize, was: Option<Standing>, action: Action) -> Moved {
+    fn put_action(&mut self, who: usize, was: Option<ActionState>, action: Action) -> ActionMove {
         let id = action.id;
         if action.status.is_pending() {
             self.pending[who].insert(id);
@@ -308,10 +308,10 @@ impl Durable {
             "an untouched request never changed"
         );
         let before = self.actions[who].insert(id, action);
-        let stood = before.as_ref().map(Action::standing);
+        let stood = before.as_ref().map(Action::state);
         assert_eq!(stood, was, "a change says what was");
         let from = before.map(|before| (before.status, before.attempts_made));
-        Moved {
+        ActionMove {
             who,
             action: id,
             from,
@@ -328,13 +328,13 @@ impl Durable {
 }
 
 /// The data that is told, if it is data.
-fn data_of(happening: &Happening) -> Option<(Protocol, Box<[u8]>)> {
+fn data_of(happening: &EventContent) -> Option<(Protocol, Box<[u8]>)> {
     match happening {
-        Happening::Data(data) => Some((data.source, data.bytes.clone())),
-        Happening::Lifecycle(_)
-        | Happening::Telemetry(_)
-        | Happening::Failure(_)
-        | Happening::Concluded(_) => None,
+        EventContent::Data(data) => Some((data.source, data.bytes.clone())),
+        EventContent::Lifecycle(_)
+        | EventContent::Telemetry(_)
+        | EventContent::Error(_)
+        | EventContent::ActionResult(_) => None,
     }
 }
 

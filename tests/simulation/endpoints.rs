@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use engine::ids::DestinationId;
-use harness::chance::Chance;
+use harness::rng::Rng;
 
-use crate::nature::pick;
+use crate::settings::pick;
 
 /// How long somebody who delivers waits for an answer.
 pub(crate) const TIMEOUT_MS: i64 = 20_000;
@@ -13,14 +13,14 @@ pub(crate) const TIMEOUT_MS: i64 = 20_000;
 /// All endpoints.
 #[derive(Default)]
 pub(crate) struct Endpoints {
-    manners: BTreeMap<DestinationId, Manner>,
+    manners: BTreeMap<DestinationId, EndpointBehaviour>,
     /// Whether all of them are well for now.
     are_well: bool,
 }
 
 /// How an endpoint behaves.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Manner {
+pub(crate) enum EndpointBehaviour {
     /// It takes everything at once.
     Healthy,
     /// It takes everything, some of it after whoever waits has given up.
@@ -39,7 +39,7 @@ pub(crate) enum Manner {
 
 /// What becomes of what is brought to an endpoint.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reception {
+pub(crate) struct DeliveryReception {
     /// Whether it has it.
     pub(crate) is_taken: bool,
     pub(crate) after_ms: i64,
@@ -47,20 +47,20 @@ pub(crate) struct Reception {
     pub(crate) answer: Option<&'static str>,
 }
 
-impl Manner {
+impl EndpointBehaviour {
     /// The manners of a destination, of which one that is healthy stays so.
-    pub(crate) fn draw(devices: usize, pace_ms: i64, chance: &mut Chance) -> Self {
-        match chance.below(10) {
+    pub(crate) fn draw(devices: usize, pace_ms: i64, rng: &mut Rng) -> Self {
+        match rng.below(10) {
             0..3 => Self::Healthy,
             3 => Self::Slow,
             4 => Self::Dead,
             5 => Self::Flapping {
-                every_ms: pick(chance, [1_000, 60_000, 50 * pace_ms, 3_600_000]),
+                every_ms: pick(rng, [1_000, 60_000, 50 * pace_ms, 3_600_000]),
             },
             6 => Self::Erratic,
             7 => Self::Forgetful,
             _ => Self::Picky {
-                who: chance.below(devices as u32) as usize,
+                who: rng.below(devices as u32) as usize,
             },
         }
     }
@@ -76,23 +76,23 @@ impl Manner {
         }
     }
 
-    fn receive(self, now_ms: i64, who: Option<usize>, chance: &mut Chance) -> Reception {
-        let soon_ms = 1 + i64::from(chance.below(40));
+    fn receive(self, now_ms: i64, who: Option<usize>, rng: &mut Rng) -> DeliveryReception {
+        let soon_ms = 1 + i64::from(rng.below(40));
         let (taken, refused) = (taken_after(soon_ms), refused_after(soon_ms, "answered 500"));
         match self {
             Self::Healthy => taken,
-            Self::Slow => taken_after(i64::from(chance.below(30_000))),
+            Self::Slow => taken_after(i64::from(rng.below(30_000))),
             Self::Dead => refused_after(soon_ms, "could not be reached"),
             Self::Flapping { every_ms } => match (now_ms / every_ms) % 2 {
                 0 => taken,
                 _ => refused,
             },
-            Self::Erratic => match chance.below(4) {
+            Self::Erratic => match rng.below(4) {
                 0 => refused,
                 1 => refused_after(soon_ms, "answered 404"),
                 _ => taken,
             },
-            Self::Forgetful if chance.below(3) == 0 => Reception {
+            Self::Forgetful if rng.below(3) == 0 => DeliveryReception {
                 answer: None,
                 ..taken
             },
@@ -105,16 +105,16 @@ impl Manner {
     }
 }
 
-fn taken_after(after_ms: i64) -> Reception {
-    Reception {
+fn taken_after(after_ms: i64) -> DeliveryReception {
+    DeliveryReception {
         is_taken: true,
         after_ms,
         answer: (after_ms < TIMEOUT_MS).then_some("took it"),
     }
 }
 
-fn refused_after(after_ms: i64, answer: &'static str) -> Reception {
-    Reception {
+fn refused_after(after_ms: i64, answer: &'static str) -> DeliveryReception {
+    DeliveryReception {
         is_taken: false,
         after_ms,
         answer: Some(answer),
@@ -122,14 +122,15 @@ fn refused_after(after_ms: i64, answer: &'static str) -> Reception {
 }
 
 impl Endpoints {
-    pub(crate) fn put(&mut self, id: DestinationId, manner: Manner) {
+    pub(crate) fn put(&mut self, id: DestinationId, manner: EndpointBehaviour) {
         self.manners.insert(id, manner);
     }
 
     /// The manners of an endpoint by now; one that nobody gave any is healthy.
-    fn manner(&self, id: DestinationId) -> Manner {
+    fn manner(&self, id: DestinationId) -> EndpointBehaviour {
         let own = self.manners.get(&id).copied();
-        own.filter(|_| !self.are_well).unwrap_or(Manner::Healthy)
+        own.filter(|_| !self.are_well)
+            .unwrap_or(EndpointBehaviour::Healthy)
     }
 
     /// All of them are well.
@@ -148,8 +149,8 @@ impl Endpoints {
         id: DestinationId,
         now_ms: i64,
         who: Option<usize>,
-        chance: &mut Chance,
-    ) -> Reception {
-        self.manner(id).receive(now_ms, who, chance)
+        rng: &mut Rng,
+    ) -> DeliveryReception {
+        self.manner(id).receive(now_ms, who, rng)
     }
 }

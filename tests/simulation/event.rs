@@ -4,17 +4,17 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::RangeInclusive;
 
-use engine::arbiter::effect::LookUp;
-use engine::arbiter::input::Ending;
-use engine::delivery::forwarding::{Delivered, Errand};
-use engine::delivery::letter::Waiting;
-use engine::effect::Departure;
+use engine::arbiter::effect::StoreLookup;
+use engine::arbiter::input::ActorExit;
+use engine::delivery::backlog::QueuedEvent;
+use engine::delivery::forwarding::{DeliveryOutcome, ForwarderTask};
+use engine::dispatch::shard_map::ArbiterId;
+use engine::effect::SendOutcome;
 use engine::ids::{ActionId, DestinationId, DeviceKey};
 use engine::peer::Peer;
-use engine::registry::homes::ArbiterId;
 use engine::supervision::Generation;
 
-use crate::disk::Page;
+use crate::disk::RestorePage;
 
 /// One thing that happens; what belongs to a run of the service is void in another.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(crate) enum Event {
     /// The disk answers an arbiter.
     LookedUp {
         at: ArbiterId,
-        look_up: LookUp,
+        look_up: StoreLookup,
         run: u64,
     },
     /// A datagram arrives at an address, where a device may be or not.
@@ -40,7 +40,7 @@ pub(crate) enum Event {
     /// A simulated device is due.
     DeviceDue { who: usize },
     /// A device does something that nobody asked of it.
-    Whim,
+    DeviceAction,
     /// A caller asks something.
     Call,
     /// Somebody who could not wait for the service does what he likes, once.
@@ -55,14 +55,14 @@ pub(crate) enum Event {
     Idle {
         at: ArbiterId,
         who: usize,
-        report: (Generation, Ending),
+        report: (Generation, ActorExit),
         run: u64,
     },
     /// A device hears what became of its bare datagram.
     Departed {
         at: ArbiterId,
         who: usize,
-        departed: (ActionId, Departure),
+        departed: (ActionId, SendOutcome),
         run: u64,
     },
     /// The disk says who a device is.
@@ -84,13 +84,13 @@ pub(crate) enum Event {
     Paged {
         at: ArbiterId,
         first: DeviceKey,
-        page: Page,
+        page: RestorePage,
         run: u64,
     },
     /// The disk is done with its oldest batch.
     Committed { run: u64 },
     /// The customer chooses something.
-    Choice,
+    CustomerAction,
     /// A forwarder is to be restored after a pause.
     ForwarderRestored { id: DestinationId, run: u64 },
     /// The disk was read for a forwarder that is restored.
@@ -103,27 +103,27 @@ pub(crate) enum Event {
     ReadForForwarder {
         id: DestinationId,
         generation: u64,
-        errand: Errand,
+        task: ForwarderTask,
     },
     /// An event reaches an endpoint.
-    Delivers { parcel: Parcel },
+    Delivers { parcel: EventInTransit },
     /// What came of that reaches the service.
     Delivered {
-        parcel: Parcel,
-        delivered: Delivered,
+        parcel: EventInTransit,
+        delivered: DeliveryOutcome,
     },
     /// Something goes wrong.
-    Misfortune,
+    Fault,
     /// The service starts.
     Start,
 }
 
 /// An event on its way to an endpoint, and who sent it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Parcel {
+pub(crate) struct EventInTransit {
     pub(crate) id: DestinationId,
     pub(crate) generation: u64,
-    pub(crate) waiting: Waiting,
+    pub(crate) waiting: QueuedEvent,
 }
 
 /// What is to come, in the order of time; of one instant, in the order of its making.

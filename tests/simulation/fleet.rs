@@ -8,11 +8,11 @@ use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid};
 use engine::moment::Timestamp;
 use engine::peer::Peer;
 use engine::profile::Profile;
-use harness::chance::Chance;
 use harness::device::SimulatedDevice;
 use harness::device::configuration::{CompositeRead, Configuration, Notify, Reachability, Retry};
 use harness::device::plain::PlainPath;
 use harness::device::resource::Resource;
+use harness::rng::Rng;
 use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -21,7 +21,7 @@ use protocol::lwm2m::payload::Sample;
 use protocol::lwm2m::value::Value;
 use protocol::lwm2m::version::EnablerVersion;
 
-use crate::nature::{Kinds, Nature, Shared, pick};
+use crate::settings::{Kinds, Shared, WorldSettings, pick};
 
 /// How many ports the roaming devices share: few, so that one takes over what another left.
 const SHARED_PORTS: u32 = 12;
@@ -60,15 +60,15 @@ const OFFERED: [&[Path]; 3] = [
 
 /// All devices, and behind them the second sockets of those that have one.
 pub(crate) struct Fleet {
-    members: Vec<Member>,
+    members: Vec<SimulatedEndpoint>,
     who_by_address: HashMap<Peer, usize>,
 }
 
 /// One device, or the second socket of one.
-pub(crate) struct Member {
+pub(crate) struct SimulatedEndpoint {
     /// Which device it is.
     pub(crate) of: usize,
-    pub(crate) speaks: Speaks,
+    pub(crate) speaks: DeviceProtocols,
     pub(crate) machine: SimulatedDevice,
     pub(crate) address: Peer,
     /// How often it rebooted and forgot.
@@ -86,22 +86,34 @@ pub(crate) struct Member {
 }
 
 impl Fleet {
-    pub(crate) fn new(nature: &Nature, chance: &mut Chance) -> Self {
-        let mut members: Vec<Member> = Vec::new();
-        for who in 0..nature.devices {
-            let speaks = Speaks::of(who, nature.kinds);
+    pub(crate) fn new(settings: &WorldSettings, rng: &mut Rng) -> Self {
+        let mut members: Vec<SimulatedEndpoint> = Vec::new();
+        for who in 0..settings.devices {
+            let speaks = DeviceProtocols::of(who, settings.kinds);
             let configuration = match speaks {
-                Speaks::Lwm2m | Speaks::Both => configuration(who, nature, chance),
-                Speaks::Plain => plain(who, nature, chance),
+                DeviceProtocols::Lwm2m | DeviceProtocols::Both => configuration(who, settings, rng),
+                DeviceProtocols::Plain => plain(who, settings, rng),
             };
-            let address = socket(ip_of(who, nature), port(5_001 + who as u32));
-            members.push(Member::new(who, speaks, configuration, address, chance));
+            let address = socket(ip_of(who, settings), port(5_001 + who as u32));
+            members.push(SimulatedEndpoint::new(
+                who,
+                speaks,
+                configuration,
+                address,
+                rng,
+            ));
         }
-        for who in 0..nature.devices {
-            if Speaks::of(who, nature.kinds) == Speaks::Both {
-                let address = socket(ip_of(who, nature), COAP_PORT);
-                let configuration = plain(who, nature, chance);
-                let member = Member::new(who, Speaks::Plain, configuration, address, chance);
+        for who in 0..settings.devices {
+            if DeviceProtocols::of(who, settings.kinds) == DeviceProtocols::Both {
+                let address = socket(ip_of(who, settings), COAP_PORT);
+                let configuration = plain(who, settings, rng);
+                let member = SimulatedEndpoint::new(
+                    who,
+                    DeviceProtocols::Plain,
+                    configuration,
+                    address,
+                    rng,
+                );
                 members.push(member);
             }
         }
@@ -113,19 +125,16 @@ impl Fleet {
     }
 
     /// Gives a device another address: another port of its own, or one that devices share.
-    pub(crate) fn roam(&mut self, who: usize, chance: &mut Chance) {
+    pub(crate) fn roam(&mut self, who: usize, rng: &mut Rng) {
         let member = &mut self.members[who];
         let to = if has_own_ip(member.of, member.speaks) {
             Peer::plain(SocketAddr::new(
                 member.address.ip(),
-                port(7_000 + chance.below(1_000)),
+                port(7_000 + rng.below(1_000)),
             ))
         } else {
             let ip = IpAddr::V4(Ipv4Addr::new(10, 9, 0, 1));
-            Peer::plain(SocketAddr::new(
-                ip,
-                port(6_000 + chance.below(SHARED_PORTS)),
-            ))
+            Peer::plain(SocketAddr::new(ip, port(6_000 + rng.below(SHARED_PORTS))))
         };
         if !self.who_by_address.contains_key(&to) {
             self.who_by_address.remove(&member.address);
@@ -135,11 +144,11 @@ impl Fleet {
     }
 
     /// Gives a device that has an address of its own another one, and returns it.
-    pub(crate) fn readdress(&mut self, who: usize, chance: &mut Chance) -> Option<IpAddr> {
+    pub(crate) fn readdress(&mut self, who: usize, rng: &mut Rng) -> Option<IpAddr> {
         if !has_own_ip(who, self.members[who].speaks) {
             return None;
         }
-        let net = u8::try_from(20 + chance.below(200)).expect("less than 256");
+        let net = u8::try_from(20 + rng.below(200)).expect("less than 256");
         let ip = IpAddr::V4(Ipv4Addr::new(10, net, 0, last_of(who)));
         self.move_to(who, ip);
         Some(ip)
@@ -160,13 +169,15 @@ impl Fleet {
 
     /// The socket with which a device speaks plain CoAP, if it has one.
     pub(crate) fn plain_socket_of(&self, who: usize) -> Option<usize> {
-        let is_it = |member: &Member| member.of == who && member.speaks == Speaks::Plain;
+        let is_it = |member: &SimulatedEndpoint| {
+            member.of == who && member.speaks == DeviceProtocols::Plain
+        };
         self.members.iter().position(is_it)
     }
 
     /// Who has an address, whatever the port.
     pub(crate) fn who_has(&self, ip: IpAddr) -> Option<usize> {
-        let has_it = |member: &Member| member.address.ip() == ip;
+        let has_it = |member: &SimulatedEndpoint| member.address.ip() == ip;
         self.members.iter().position(has_it)
     }
 
@@ -180,18 +191,18 @@ impl Fleet {
         self.who_by_address.get(&address).copied()
     }
 
-    pub(crate) fn member(&self, who: usize) -> &Member {
+    pub(crate) fn member(&self, who: usize) -> &SimulatedEndpoint {
         &self.members[who]
     }
 
-    pub(crate) fn member_mut(&mut self, who: usize) -> &mut Member {
+    pub(crate) fn member_mut(&mut self, who: usize) -> &mut SimulatedEndpoint {
         &mut self.members[who]
     }
 }
 
 /// What a device speaks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Speaks {
+pub(crate) enum DeviceProtocols {
     Lwm2m,
     /// CoAP without LwM2M, and bare UDP.
     Plain,
@@ -199,7 +210,7 @@ pub(crate) enum Speaks {
     Both,
 }
 
-impl Speaks {
+impl DeviceProtocols {
     pub(crate) fn of(who: usize, kinds: Kinds) -> Self {
         match (kinds, who % 5) {
             (Kinds::One, _) | (Kinds::Many, 0 | 3) => Self::Lwm2m,
@@ -209,18 +220,18 @@ impl Speaks {
     }
 }
 
-impl Member {
+impl SimulatedEndpoint {
     fn new(
         of: usize,
-        speaks: Speaks,
+        speaks: DeviceProtocols,
         configuration: Configuration,
         address: Peer,
-        chance: &mut Chance,
+        rng: &mut Rng,
     ) -> Self {
         Self {
             of,
             speaks,
-            machine: SimulatedDevice::new(configuration, chance.number()),
+            machine: SimulatedDevice::new(configuration, rng.number()),
             address,
             boot: 0,
             armed_at_ms: None,
@@ -233,12 +244,12 @@ impl Member {
 }
 
 /// What the customer said of the devices.
-pub(crate) fn profiles(nature: &Nature) -> Vec<Profile> {
-    let profile = |who| profile(who, nature);
-    (0..nature.devices).map(profile).collect()
+pub(crate) fn profiles(settings: &WorldSettings) -> Vec<Profile> {
+    let profile = |who| profile(who, settings);
+    (0..settings.devices).map(profile).collect()
 }
 
-fn profile(who: usize, nature: &Nature) -> Profile {
+fn profile(who: usize, settings: &WorldSettings) -> Profile {
     Profile {
         customer: CustomerId::parse("acme").unwrap(),
         device: DeviceId::parse(&format!("89{who}")).unwrap(),
@@ -246,7 +257,7 @@ fn profile(who: usize, nature: &Nature) -> Profile {
         iccid: Iccid::parse(&format!("89{who}")).unwrap(),
         imsi: None,
         msisdn: None,
-        ip: has_own_ip(who, Speaks::of(who, nature.kinds)).then(|| ip_of(who, nature)),
+        ip: has_own_ip(who, DeviceProtocols::of(who, settings.kinds)).then(|| ip_of(who, settings)),
         endpoint: Endpoint::parse(&format!("device-{who}")).unwrap(),
         name: None,
         psk: None,
@@ -254,16 +265,16 @@ fn profile(who: usize, nature: &Nature) -> Profile {
     }
 }
 
-fn has_own_ip(who: usize, speaks: Speaks) -> bool {
+fn has_own_ip(who: usize, speaks: DeviceProtocols) -> bool {
     match speaks {
-        Speaks::Lwm2m => who % 3 == 2,
-        Speaks::Plain | Speaks::Both => true,
+        DeviceProtocols::Lwm2m => who % 3 == 2,
+        DeviceProtocols::Plain | DeviceProtocols::Both => true,
     }
 }
 
 /// The address a device has at first.
-fn ip_of(who: usize, nature: &Nature) -> IpAddr {
-    let shares = nature.shared == Shared::Yes && who == SHARING.1;
+fn ip_of(who: usize, settings: &WorldSettings) -> IpAddr {
+    let shares = settings.shared == Shared::Yes && who == SHARING.1;
     let who = if shares { SHARING.0 } else { who };
     IpAddr::V4(Ipv4Addr::new(10, 0, 0, last_of(who)))
 }
@@ -281,35 +292,35 @@ fn port(number: u32) -> u16 {
 }
 
 /// A device, or a socket of one, that speaks plain CoAP alone.
-fn plain(who: usize, nature: &Nature, chance: &mut Chance) -> Configuration {
+fn plain(who: usize, settings: &WorldSettings, rng: &mut Rng) -> Configuration {
     let long = "a long line of a log that takes more than one small block".repeat(3);
     let paths = vec![
         PlainPath::holding(PLAIN_PATHS[0], "21.5").in_format(ContentFormat::TEXT),
         PlainPath::holding(PLAIN_PATHS[1], long),
     ];
     Configuration {
-        transmission: nature.rules.transmission,
-        block: pick(chance, BLOCKS),
+        transmission: settings.rules.transmission,
+        block: pick(rng, BLOCKS),
         ..Configuration::plain(format!("device-{who}"), paths)
     }
 }
 
-fn configuration(who: usize, nature: &Nature, chance: &mut Chance) -> Configuration {
-    let (shortest_s, longest_s) = nature.lifetime_s;
-    let awake_window_ms = u32::try_from(nature.rules.limits.awake_window_ms).unwrap_or(u32::MAX);
-    let reachability = match chance.hits(nature.queue_mode_percent) {
+fn configuration(who: usize, settings: &WorldSettings, rng: &mut Rng) -> Configuration {
+    let (shortest_s, longest_s) = settings.lifetime_s;
+    let awake_window_ms = u32::try_from(settings.rules.limits.awake_window_ms).unwrap_or(u32::MAX);
+    let reachability = match rng.hits(settings.queue_mode_percent) {
         true => Reachability::Queue { awake_window_ms },
         false => Reachability::Always,
     };
     let plain = Configuration::new(format!("device-{who}"));
-    let kind = match nature.kinds {
+    let kind = match settings.kinds {
         Kinds::One => plain,
-        Kinds::Many => of_some_kind(plain, chance),
+        Kinds::Many => of_some_kind(plain, rng),
     };
     Configuration {
-        lifetime_s: shortest_s + chance.below(longest_s - shortest_s + 1),
+        lifetime_s: shortest_s + rng.below(longest_s - shortest_s + 1),
         version: pick(
-            chance,
+            rng,
             [
                 EnablerVersion::V1_0,
                 EnablerVersion::V1_1,
@@ -321,7 +332,7 @@ fn configuration(who: usize, nature: &Nature, chance: &mut Chance) -> Configurat
             0 => Notify::Confirmable,
             _ => Notify::NonConfirmable,
         },
-        transmission: nature.rules.transmission,
+        transmission: settings.rules.transmission,
         retry: Retry {
             first_ms: 2_000,
             most_ms: 60_000,
@@ -331,24 +342,24 @@ fn configuration(who: usize, nature: &Nature, chance: &mut Chance) -> Configurat
 }
 
 /// A device that offers more or less than others, and speaks or refuses other formats.
-fn of_some_kind(plain: Configuration, chance: &mut Chance) -> Configuration {
+fn of_some_kind(plain: Configuration, rng: &mut Rng) -> Configuration {
     let mut formats = plain.formats.clone();
-    formats.extend(pick(chance, SPOKEN));
+    formats.extend(pick(rng, SPOKEN));
     let mut announced = formats.clone();
     // Some announce what they refuse.
-    if chance.below(3) == 0 {
-        announced.extend(pick(chance, SPOKEN));
+    if rng.below(3) == 0 {
+        announced.extend(pick(rng, SPOKEN));
     }
     let mut resources = plain.resources;
-    for path in pick(chance, OFFERED) {
+    for path in pick(rng, OFFERED) {
         resources.push(Resource::holding(*path, Value::Float(20.5)));
     }
     Configuration {
         formats,
         announced,
-        block: pick(chance, BLOCKS),
+        block: pick(rng, BLOCKS),
         composite: pick(
-            chance,
+            rng,
             [
                 CompositeRead::Answered,
                 CompositeRead::Answered,

@@ -8,40 +8,40 @@ mod books;
 mod deciding;
 mod deeds;
 pub(crate) mod delivering;
-pub(crate) mod homes;
 mod leaving;
 mod observing;
 mod outcomes;
+pub(crate) mod ownership;
 mod passive;
 mod plain;
 mod presence;
 mod promises;
 mod reaching;
 pub(crate) mod rest;
+mod routing;
 mod sending;
 mod speech;
-mod ways;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use engine::action::{Protocol, Status};
-use engine::arbiter::input::{Answer, Question};
+use engine::arbiter::input::{DeviceCommand, DeviceReply};
 use engine::change::{Batch, Change};
-use engine::device::record::Restored;
+use engine::device::record::RestoredDevice;
 use engine::ids::ActionId;
 use engine::peer::Peer;
 use engine::rules::Rules;
 use engine::setting::SettingState;
 use engine::supervision::Unserved;
 
-use crate::disk::{Done, Durable, Moved, Swept, plain};
-use crate::service::{Reply, Saves, Took};
-use crate::wire::{AttemptKey, Purpose, Sent};
+use crate::disk::{ActionMove, BatchSummary, Durable, SweptAction, plain};
+use crate::service::{Reply, Saves, StepInput};
+use crate::wire::{AttemptKey, RequestPurpose, SentRequest};
 use delivering::Ledgers;
-use observing::Tellings;
-use plain::Datas;
-use sending::Sendings;
-use ways::Ways;
+use observing::SentNotifications;
+use plain::SentData;
+use routing::DatagramRouting;
+use sending::SentSamples;
 
 /// A law that was broken.
 #[derive(Debug)]
@@ -53,20 +53,20 @@ pub(crate) struct Breach {
 pub(crate) type Verdict = Result<(), Breach>;
 
 /// Everything the laws need to know that is not on the disk.
-pub(crate) struct Judge {
+pub(crate) struct LawChecker {
     rules: Rules,
     /// What becomes of each datagram.
-    pub(crate) ways: Ways,
+    pub(crate) routing: DatagramRouting,
     /// Steps that change something and are not durable.
     undurable: BTreeSet<u64>,
     /// What is known of every request that was ever on the disk.
-    known: BTreeMap<ActionId, Known>,
-    attempts: HashMap<AttemptKey, Begun>,
+    known: BTreeMap<ActionId, KnownAction>,
+    attempts: HashMap<AttemptKey, BegunExchange>,
     /// How many devices and sockets of theirs there are.
     members: usize,
     /// What each device did for an attempt. One that took over another's address may be asked
     /// what the other was to be asked: without DTLS nobody can tell.
-    deeds: HashMap<(usize, AttemptKey), Deeds>,
+    deeds: HashMap<(usize, AttemptKey), PerformedActions>,
     /// The exchange with each device that has not ended as far as the wire shows.
     open: Vec<Option<OpenExchange>>,
     /// Which request of each device is about to leave as a bare datagram, and how many uplinks were
@@ -75,26 +75,26 @@ pub(crate) struct Judge {
     /// Whether there is a machine of each device.
     is_alive: Vec<bool>,
     /// What was heard of each device.
-    ears: Vec<Ear>,
+    uplinks: Vec<UplinkRecord>,
     /// How many requests of each status a device has, by counting them.
     recount: Vec<[i64; Status::ALL.len()]>,
     /// How many requests of a device ever failed, also those that are not kept any more.
     failed: Vec<i64>,
     /// What devices said of what is observed.
-    pub(crate) tellings: Tellings,
+    pub(crate) tellings: SentNotifications,
     /// What was answered, and where.
     answered: HashSet<(Peer, AttemptKey)>,
     /// What devices sent unasked.
-    pub(crate) sendings: Sendings,
+    pub(crate) sendings: SentSamples,
     /// What devices posted and threw.
-    pub(crate) datas: Datas,
+    pub(crate) datas: SentData,
     /// What destinations are owed.
     pub(crate) ledgers: Ledgers,
 }
 
 /// What is known of a request.
 #[derive(Default)]
-struct Known {
+struct KnownAction {
     who: usize,
     /// The attempts that left, by their names on the wire.
     sent: Vec<AttemptKey>,
@@ -114,7 +114,7 @@ struct Known {
 
 /// What was heard of a device.
 #[derive(Default)]
-struct Ear {
+struct UplinkRecord {
     /// When its machine came into being.
     machine_since_ms: i64,
     heard_at_ms: i64,
@@ -124,13 +124,13 @@ struct Ear {
     /// Whether it may have been silent since.
     may_be_silent: bool,
     /// The last answer that told it a location.
-    told: Option<Told>,
+    told: Option<RegistrationReply>,
     /// The last location it was told, however long ago.
     location: Vec<String>,
 }
 
 /// An answer to a registration.
-struct Told {
+struct RegistrationReply {
     to: Peer,
     key: AttemptKey,
     location: Vec<String>,
@@ -141,8 +141,8 @@ struct Told {
 
 /// An exchange as it was decided.
 #[derive(Clone, Copy)]
-struct Begun {
-    purpose: Purpose,
+struct BegunExchange {
+    purpose: RequestPurpose,
     /// Whether it asks for the same as the exchange before in another format.
     again: Again,
     /// From when on its exchange waits.
@@ -161,7 +161,7 @@ enum Again {
 
 /// What a device did when it was asked.
 #[derive(Default)]
-struct Deeds {
+struct PerformedActions {
     /// In which of its lives it did so last.
     boot: u32,
     /// What was read or written each time, and what came with a plain request.
@@ -184,18 +184,18 @@ struct OpenExchange {
 pub(crate) struct Decision {
     pub(crate) at_ms: i64,
     pub(crate) who: usize,
-    pub(crate) took: Took,
+    pub(crate) took: StepInput,
     pub(crate) step: u64,
     pub(crate) saves: Saves,
     /// Whether devices are read unasked.
     pub(crate) reporting: SettingState,
-    pub(crate) sends: Vec<Sent>,
+    pub(crate) sends: Vec<SentRequest>,
     /// Which request of a caller leaves as a bare datagram.
     pub(crate) throws: Option<ActionId>,
 }
 
 /// A datagram that leaves the service.
-pub(crate) struct Departure<'a> {
+pub(crate) struct SentDatagram<'a> {
     pub(crate) at_ms: i64,
     pub(crate) to: Peer,
     pub(crate) step: Option<u64>,
@@ -205,12 +205,12 @@ pub(crate) struct Departure<'a> {
     pub(crate) datagram: &'a [u8],
 }
 
-impl Judge {
+impl LawChecker {
     pub(crate) fn new(rules: Rules, arbiters: usize, (devices, members): (usize, usize)) -> Self {
         Self {
             rules,
             members,
-            ways: Ways::new(arbiters, devices),
+            routing: DatagramRouting::new(arbiters, devices),
             undurable: BTreeSet::new(),
             known: BTreeMap::new(),
             attempts: HashMap::new(),
@@ -218,13 +218,13 @@ impl Judge {
             open: (0..devices).map(|_| None).collect(),
             throwing: vec![None; devices],
             is_alive: vec![false; devices],
-            ears: (0..devices).map(|_| Ear::default()).collect(),
+            uplinks: (0..devices).map(|_| UplinkRecord::default()).collect(),
             recount: vec![[0; Status::ALL.len()]; devices],
             failed: vec![0; devices],
-            tellings: Tellings::default(),
+            tellings: SentNotifications::default(),
             answered: HashSet::new(),
-            sendings: Sendings::of(devices),
-            datas: Datas::of(devices),
+            sendings: SentSamples::of(devices),
+            datas: SentData::of(devices),
             ledgers: Ledgers::default(),
         }
     }
@@ -233,31 +233,31 @@ impl Judge {
     pub(crate) fn replied(
         &mut self,
         who: usize,
-        question: &Question,
+        question: &DeviceCommand,
         step: Option<u64>,
         reply: &Reply,
         durable: &Durable,
     ) -> Verdict {
         speech::nothing_is_said_before_it_is_saved(self, step)?;
         match (reply, question) {
-            (Ok(Answer::Submitted(Ok(accepted))), _) => {
+            (Ok(DeviceReply::Submitted(Ok(accepted))), _) => {
                 promises::a_202_is_told_when_it_is_saved(who, accepted.id, durable)?;
                 self.known.entry(accepted.id).or_default().is_promised = true;
                 Ok(())
             }
-            (Ok(Answer::Cancelled(Ok(cancelled))), _) => {
+            (Ok(DeviceReply::Cancelled(Ok(cancelled))), _) => {
                 promises::a_cancel_is_told_when_it_is_saved(who, cancelled.id, durable)
             }
-            (Ok(Answer::CancelledAll(cancelled)), _) => {
+            (Ok(DeviceReply::CancelledAll(cancelled)), _) => {
                 cancelled.iter().try_for_each(|cancelled| {
                     promises::a_cancel_is_told_when_it_is_saved(who, cancelled.id, durable)
                 })
             }
-            (Ok(Answer::Retired) | Err(Unserved::Unknown), _) => {
+            (Ok(DeviceReply::Retired) | Err(Unserved::Unknown), _) => {
                 promises::a_removed_device_is_gone(who, durable)
             }
-            (Ok(Answer::Submitted(Err(_)) | Answer::Cancelled(Err(_))), _)
-            | (Ok(Answer::ProfileRead | Answer::Inspected(_)), _)
+            (Ok(DeviceReply::Submitted(Err(_)) | DeviceReply::Cancelled(Err(_))), _)
+            | (Ok(DeviceReply::ProfileRead | DeviceReply::Inspected(_)), _)
             | (Err(Unserved::Busy | Unserved::Failed), _) => Ok(()),
         }
     }
@@ -268,7 +268,7 @@ impl Judge {
         at_ms: i64,
         step: u64,
         who: usize,
-        done: &Done,
+        done: &BatchSummary,
         durable: &Durable,
     ) -> Verdict {
         self.undurable.remove(&step);
@@ -283,7 +283,7 @@ impl Judge {
             self.open[who].take_if(|open| open.over == Protocol::Lwm2m);
         }
         self.datas
-            .told(step, (who, &self.ways), &done.data, durable)?;
+            .told(step, (who, &self.routing), &done.data, durable)?;
         observing::nothing_is_forgotten_in_silence(who, done, durable)?;
         observing::who_comes_or_goes_owes_what_is_observed(who, done, durable)?;
         observing::a_history_says_whether_the_device_is_there(who, durable)?;
@@ -296,8 +296,8 @@ impl Judge {
         books::first_contact_is_logged_exactly_once(who, durable)
     }
 
-    fn action_moved(&mut self, at_ms: i64, moved: &Moved, durable: &Durable) -> Verdict {
-        let Moved {
+    fn action_moved(&mut self, at_ms: i64, moved: &ActionMove, durable: &Durable) -> Verdict {
+        let ActionMove {
             who,
             action: id,
             from,
@@ -330,7 +330,7 @@ impl Judge {
     }
 
     /// Requests were removed for their age.
-    pub(crate) fn swept(&mut self, swept: &[Swept], durable: &Durable) -> Verdict {
+    pub(crate) fn swept(&mut self, swept: &[SweptAction], durable: &Durable) -> Verdict {
         for swept in swept {
             self.known.remove(&swept.action);
             self.recount[swept.who][swept.status as usize] -= 1;
@@ -347,7 +347,7 @@ impl Judge {
 
     /// When a device was heard last.
     pub(crate) fn heard_at_ms(&self, who: usize) -> i64 {
-        self.ears[who].heard_at_ms
+        self.uplinks[who].heard_at_ms
     }
 
     /// In how many attempts a request has left.
@@ -391,14 +391,14 @@ impl Judge {
     /// The machine of a device is gone, and its exchange with it.
     pub(crate) fn machine_is_gone(&mut self, who: usize) {
         self.open[who] = None;
-        self.ears[who].told = None;
+        self.uplinks[who].told = None;
     }
 
     /// The machine of a device is no more, wherever it was, and with it what it remembered.
     pub(crate) fn moved_out(&mut self, who: usize, registered: Option<Peer>) {
-        self.ways.abandoned(who, registered);
+        self.routing.abandoned(who, registered);
         self.is_alive[who] = false;
-        self.ears[who].told = None;
+        self.uplinks[who].told = None;
     }
 
     /// A device is brought back from this.
@@ -406,17 +406,17 @@ impl Judge {
         &mut self,
         at_ms: i64,
         who: usize,
-        restored: &Restored,
+        restored: &RestoredDevice,
         durable: &Durable,
     ) -> Verdict {
-        self.ears[who].machine_since_ms = at_ms;
+        self.uplinks[who].machine_since_ms = at_ms;
         self.sendings.restored(who);
         self.datas.restored(who);
         let registration = restored.record.registration.as_ref();
-        self.ways
+        self.routing
             .restored(who, registration.and(restored.record.peer));
-        homes::a_device_has_one_machine(self, who)?;
-        homes::nobody_comes_back_as_he_was(who, restored, durable)?;
+        ownership::a_device_has_one_machine(self, who)?;
+        ownership::nobody_comes_back_as_he_was(who, restored, durable)?;
         let pending: Vec<ActionId> = restored.pending.iter().map(|action| action.id).collect();
         promises::a_restored_device_knows_what_it_owes(who, &pending, durable)
     }
@@ -425,10 +425,10 @@ impl Judge {
     pub(crate) fn crashed(&mut self, durable: &Durable) -> Verdict {
         self.undurable.clear();
         self.datas.crashed();
-        self.ways.crashed();
+        self.routing.crashed();
         self.is_alive.fill(false);
         self.open.iter_mut().for_each(|open| *open = None);
-        self.ears.iter_mut().for_each(|ear| ear.told = None);
+        self.uplinks.iter_mut().for_each(|ear| ear.told = None);
         promises::a_202_survives_a_crash(self, durable)?;
         books::everything_equals_a_recount(durable)
     }

@@ -6,37 +6,39 @@
 mod actor;
 mod acts;
 mod arbiter;
-pub(crate) mod post;
+pub(crate) mod deliveries;
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use engine::arbiter::input::{Answer, Conditions, Input};
+use engine::arbiter::input::{Conditions, DeviceInput, DeviceReply};
 use engine::device::Device;
-use engine::effect::Departure;
+use engine::dispatch::shard_map::{ArbiterId, ShardMap};
+use engine::dispatch::{Classified, Restoration};
+use engine::effect::SendOutcome;
 use engine::ids::{DeviceKey, Endpoint};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
+use engine::policy::CustomerPolicy;
 use engine::profile::Profile;
-use engine::registry::homes::{ArbiterId, Homes};
-use engine::registry::{Return, Sorted};
 use engine::rules::Rules;
 use engine::supervision::Unserved;
-use engine::terms::Terms;
-use harness::chance::Chance;
+use harness::rng::Rng;
 
-pub(crate) use acts::{Act, End, Loss, Occasion, Saves, Took, Whose};
-pub(crate) use arbiter::{Arbiter, Post};
-use post::Post as PostOffice;
+pub(crate) use acts::{
+    ArbiterAct, DatagramEnd, DatagramOwner, LossReason, Saves, StepInput, StepTrigger,
+};
+pub(crate) use arbiter::{Arbiter, ForwardBatch};
+use deliveries::Deliveries as PostOffice;
 
 /// What a caller is told.
-pub(crate) type Reply = Result<Answer, Unserved>;
+pub(crate) type Reply = Result<DeviceReply, Unserved>;
 
 /// Where an actor falls over.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Curse {
+pub(crate) enum InjectedPanic {
     /// While its machine decides: the buffer of effects dies with it.
     Deciding,
     /// Between the receipt and what is said after it.
@@ -44,36 +46,36 @@ pub(crate) enum Curse {
 }
 
 /// One turn of the service: when it is, what chance says, and what comes of it.
-pub(crate) struct Turn<'a> {
+pub(crate) struct ServiceTurn<'a> {
     pub(crate) now: Timestamp,
-    pub(crate) chance: &'a mut Chance,
+    pub(crate) rng: &'a mut Rng,
     pub(crate) is_store_full: bool,
     /// How many of a hundred bare datagrams the socket does not take.
     pub(crate) refused_percent: u8,
     /// Whether all devices are back since the start, wherever they are at home.
-    pub(crate) of_devices: Return,
+    pub(crate) of_devices: Restoration,
     /// The last number that was given to anything.
     pub(crate) numbers: &'a mut u64,
-    pub(crate) acts: &'a mut Vec<Act>,
+    pub(crate) acts: &'a mut Vec<ArbiterAct>,
 }
 
-impl Turn<'_> {
+impl ServiceTurn<'_> {
     fn number(&mut self) -> u64 {
         *self.numbers += 1;
         *self.numbers
     }
 
     /// Whether the socket takes a bare datagram.
-    fn departure(&mut self) -> Departure {
-        match self.chance.hits(self.refused_percent) {
-            true => Departure::Refused,
-            false => Departure::Taken,
+    fn outcome(&mut self) -> SendOutcome {
+        match self.rng.hits(self.refused_percent) {
+            true => SendOutcome::Refused,
+            false => SendOutcome::Sent,
         }
     }
 
     /// Whoever asked an actor that is gone is told that it failed.
     fn hang_up(&mut self, call: Option<u64>) {
-        let failed = |call| Act::Reply {
+        let failed = |call| ArbiterAct::Reply {
             call,
             step: None,
             reply: Err(Unserved::Failed),
@@ -83,7 +85,7 @@ impl Turn<'_> {
 
     /// Whoever asks a device that was removed is told so.
     fn refuse(&mut self, call: u64) {
-        self.acts.push(Act::Reply {
+        self.acts.push(ArbiterAct::Reply {
             call,
             step: None,
             reply: Err(Unserved::Unknown),
@@ -99,14 +101,14 @@ impl Turn<'_> {
     }
 
     fn moment(&mut self) -> Moment {
-        let entropy = u128::from(self.chance.number()) << 64 | u128::from(self.chance.number());
+        let entropy = u128::from(self.rng.number()) << 64 | u128::from(self.rng.number());
         Moment::new(self.now, entropy)
     }
 }
 
 /// What came of a commit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Receipt {
+pub(crate) enum CommitResult {
     Durable,
     Unsaved,
 }
@@ -137,33 +139,33 @@ impl Directory {
     }
 
     /// Whose a datagram is as far as it says so itself.
-    fn whose(&self, from: Peer, sorted: &Sorted) -> Whose {
+    fn whose(&self, from: Peer, sorted: &Classified) -> DatagramOwner {
         match sorted {
-            Sorted::ToEndpoint(endpoint, _) => {
-                Whose::Named(self.who_by_endpoint.get(endpoint).copied())
+            Classified::ToEndpoint(endpoint, _) => {
+                DatagramOwner::Named(self.who_by_endpoint.get(endpoint).copied())
             }
-            Sorted::ToLocation(location, _) => {
-                Whose::Named(self.who_by_prefix.get(&location.device).copied())
+            Classified::ToLocation(location, _) => {
+                DatagramOwner::Named(self.who_by_prefix.get(&location.device).copied())
             }
-            Sorted::ToIdentity(_) => Whose::Addressed(from),
+            Classified::ToIdentity(_) => DatagramOwner::Addressed(from),
             // A device may be asked to send later.
-            Sorted::ToPeer(sent) if sent.message.code.is_request() => Whose::Nobodys,
-            Sorted::ToPeer(_) => Whose::Behind(from),
-            Sorted::Answered { .. } | Sorted::Ignored(_) => Whose::Nobodys,
+            Classified::ToPeer(sent) if sent.message.code.is_request() => DatagramOwner::Nobodys,
+            Classified::ToPeer(_) => DatagramOwner::Behind(from),
+            Classified::Answered { .. } | Classified::Ignored(_) => DatagramOwner::Nobodys,
         }
     }
 }
 
 /// The service: nothing while it is down, and otherwise its arbiters.
 pub(crate) struct Service {
-    terms: Arc<Terms>,
+    policy: Arc<CustomerPolicy>,
     directory: Arc<Directory>,
-    homes: Homes,
+    shard_map: ShardMap,
     arbiters: Vec<Arbiter>,
     /// What is on its way from one arbiter to another, in the order it left.
-    mailboxes: BTreeMap<(ArbiterId, ArbiterId), VecDeque<Post>>,
+    mailboxes: BTreeMap<(ArbiterId, ArbiterId), VecDeque<ForwardBatch>>,
     /// Where events are delivered.
-    pub(crate) post: PostOffice,
+    pub(crate) deliveries: PostOffice,
     /// By what the kernel deals datagrams out since the sockets were opened.
     deal: u64,
     run: u64,
@@ -172,12 +174,12 @@ pub(crate) struct Service {
 impl Service {
     pub(crate) fn new(rules: Rules, profiles: &[Profile], arbiters: usize) -> Self {
         Self {
-            terms: Arc::new(Terms::of_rules(Arc::new(rules))),
+            policy: Arc::new(CustomerPolicy::of_rules(Arc::new(rules))),
             directory: Arc::new(Directory::of(profiles)),
-            homes: Homes::among(arbiters),
+            shard_map: ShardMap::among(arbiters),
             arbiters: Vec::new(),
             mailboxes: BTreeMap::new(),
-            post: PostOffice::default(),
+            deliveries: PostOffice::default(),
             deal: 0,
             run: 0,
         }
@@ -188,30 +190,30 @@ impl Service {
         self.run += 1;
         self.deal = deal;
         let arbiter = |here| {
-            let (terms, directory) = (Arc::clone(&self.terms), Arc::clone(&self.directory));
-            Arbiter::new(here, self.homes, terms, directory, self.run)
+            let (policy, directory) = (Arc::clone(&self.policy), Arc::clone(&self.directory));
+            Arbiter::new(here, self.shard_map, policy, directory, self.run)
         };
-        self.arbiters = self.homes.arbiters().map(arbiter).collect();
+        self.arbiters = self.shard_map.arbiters().map(arbiter).collect();
     }
 
     /// Ends the service in the middle of everything: all that is not on the disk is gone.
     pub(crate) fn crash(&mut self) {
         self.arbiters.clear();
         self.mailboxes.clear();
-        self.post = PostOffice::default();
+        self.deliveries = PostOffice::default();
     }
 
     /// Has the devices go by these terms, each from its next input on.
-    pub(crate) fn take_terms(&mut self, terms: Arc<Terms>) {
+    pub(crate) fn take_terms(&mut self, policy: Arc<CustomerPolicy>) {
         for arbiter in &mut self.arbiters {
-            arbiter.take_terms(Arc::clone(&terms));
+            arbiter.take_terms(Arc::clone(&policy));
         }
-        self.terms = terms;
+        self.policy = policy;
     }
 
     /// The terms of the customer, as the service knows them.
-    pub(crate) fn terms(&self) -> &Terms {
-        &self.terms
+    pub(crate) fn policy(&self) -> &CustomerPolicy {
+        &self.policy
     }
 
     pub(crate) fn run(&self) -> u64 {
@@ -227,8 +229,8 @@ impl Service {
         self.is_up() && self.run == run
     }
 
-    pub(crate) fn homes(&self) -> Homes {
-        self.homes
+    pub(crate) fn shard_map(&self) -> ShardMap {
+        self.shard_map
     }
 
     /// Which device has a key.
@@ -237,25 +239,25 @@ impl Service {
     }
 
     /// Whether every device that was restored since the start said where it is.
-    pub(crate) fn restoration(&self) -> Return {
+    pub(crate) fn restoration(&self) -> Restoration {
         match self.arbiters.iter().all(Arbiter::is_settled) {
-            true => Return::Complete,
-            false => Return::UnderWay,
+            true => Restoration::Complete,
+            false => Restoration::UnderWay,
         }
     }
 
     /// Where a device is at home.
-    pub(crate) fn home_of(&self, who: usize) -> ArbiterId {
-        self.homes.of(self.directory.keys[who].shard())
+    pub(crate) fn arbiter_of(&self, who: usize) -> ArbiterId {
+        self.shard_map.arbiter_of(self.directory.keys[who].shard())
     }
 
     /// At whose socket the kernel puts down what comes from a peer.
     pub(crate) fn dealt_to(&self, peer: Peer) -> ArbiterId {
         let mut hasher = DefaultHasher::new();
         (self.deal, peer).hash(&mut hasher);
-        let place = hasher.finish() % u64::from(self.homes.count());
+        let place = hasher.finish() % u64::from(self.shard_map.count());
         let place = usize::try_from(place).expect("fewer than the arbiters");
-        let arbiter = self.homes.arbiters().nth(place);
+        let arbiter = self.shard_map.arbiters().nth(place);
         arbiter.expect("fewer than the arbiters")
     }
 
@@ -268,7 +270,7 @@ impl Service {
     }
 
     /// Puts something in the mailbox of an arbiter.
-    pub(crate) fn put_in_mailbox(&mut self, from: ArbiterId, to: ArbiterId, post: Post) {
+    pub(crate) fn put_in_mailbox(&mut self, from: ArbiterId, to: ArbiterId, post: ForwardBatch) {
         self.mailboxes
             .entry((from, to))
             .or_default()
@@ -276,7 +278,7 @@ impl Service {
     }
 
     /// Takes what one arbiter sent another first.
-    pub(crate) fn take_from_mailbox(&mut self, from: ArbiterId, to: ArbiterId) -> Post {
+    pub(crate) fn take_from_mailbox(&mut self, from: ArbiterId, to: ArbiterId) -> ForwardBatch {
         let mailbox = self.mailboxes.get_mut(&(from, to));
         let post = mailbox.and_then(VecDeque::pop_front);
         post.expect("what was sent is there until it is taken")
@@ -291,7 +293,7 @@ impl Service {
     /// How many datagrams are somewhere in the process.
     pub(crate) fn datagrams_held(&self) -> usize {
         let posts = self.mailboxes.values().flatten();
-        let on_the_way: usize = posts.map(Post::datagrams).sum();
+        let on_the_way: usize = posts.map(ForwardBatch::datagrams).sum();
         on_the_way
             + self
                 .arbiters
@@ -301,36 +303,38 @@ impl Service {
     }
 
     /// Has the actor of a device fall over at its next opportunity, and at so many after it.
-    pub(crate) fn curse(&mut self, who: usize, curse: Curse, again: u32) {
-        let home = self.home_of(who).index();
+    pub(crate) fn inject_panic(&mut self, who: usize, injected_panic: InjectedPanic, again: u32) {
+        let home = self.arbiter_of(who).index();
         if let Some(arbiter) = self.arbiters.get_mut(home) {
-            arbiter.curse = Some((who, curse, again));
+            arbiter.injected_panic = Some((who, injected_panic, again));
         }
     }
 
     /// No actor falls over any more.
-    pub(crate) fn lift_curse(&mut self) {
+    pub(crate) fn clear_panic(&mut self) {
         for arbiter in &mut self.arbiters {
-            arbiter.curse = None;
+            arbiter.injected_panic = None;
         }
     }
 
     /// The machine of a device that is there.
     pub(crate) fn machine(&self, who: usize) -> Option<&Device> {
-        self.arbiters.get(self.home_of(who).index())?.machine(who)
+        self.arbiters
+            .get(self.arbiter_of(who).index())?
+            .machine(who)
     }
 
     /// Whether nothing is under way for a device.
     pub(crate) fn is_at_rest(&self, who: usize) -> bool {
-        let home = self.arbiters.get(self.home_of(who).index());
+        let home = self.arbiters.get(self.arbiter_of(who).index());
         home.is_some_and(|arbiter| arbiter.is_at_rest(who))
     }
 }
 
 /// The numbers of the datagrams that an input came in.
-fn numbers_of(input: &Input<u64>) -> Vec<u64> {
+fn numbers_of(input: &DeviceInput<u64>) -> Vec<u64> {
     match input {
-        Input::Datagram(arrival) => arrival.numbers().collect(),
-        Input::Timeout | Input::Asked(_) => Vec::new(),
+        DeviceInput::Datagram(arrival) => arrival.numbers().collect(),
+        DeviceInput::Timeout | DeviceInput::Command(_) => Vec::new(),
     }
 }

@@ -6,11 +6,11 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use engine::action::Status;
+use engine::dispatch::shard_map::ArbiterId;
 use engine::ids::DestinationId;
-use engine::registry::homes::ArbiterId;
 use protocol::coap::message::Message;
 
-use crate::service::End;
+use crate::service::DatagramEnd;
 
 /// How many notes a failure shows.
 const NOTES_MAX: usize = 60;
@@ -27,12 +27,12 @@ pub(crate) struct Trace {
 struct Note {
     event: u64,
     at_ms: i64,
-    what: What,
+    what: TraceEvent,
 }
 
 /// One thing worth a note; cheap to make, put into words only for a failure.
 #[derive(Clone, Debug, Hash)]
-pub(crate) enum What {
+pub(crate) enum TraceEvent {
     ServiceHears {
         port: u16,
         at: ArbiterId,
@@ -46,7 +46,7 @@ pub(crate) enum What {
     },
     Ended {
         number: u64,
-        end: End,
+        end: DatagramEnd,
     },
     DeviceHears {
         who: usize,
@@ -133,7 +133,7 @@ impl Trace {
         self.events
     }
 
-    pub(crate) fn note(&mut self, at_ms: i64, what: What) {
+    pub(crate) fn note(&mut self, at_ms: i64, what: TraceEvent) {
         let event = self.events;
         let note = Note { event, at_ms, what };
         note.hash(&mut self.digest);
@@ -160,7 +160,7 @@ impl fmt::Display for Trace {
     }
 }
 
-impl fmt::Display for What {
+impl fmt::Display for TraceEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ServiceHears {

@@ -1,14 +1,14 @@
 //! What do the bytes of a datagram show at a glance?
 
-use engine::action::timeline::Stage;
+use engine::action::timeline::TimelineEvent;
 use engine::action::{Action, Status};
 use engine::change::Change;
-use engine::effect::Speech;
+use engine::effect::Outbound;
 use engine::ids::ActionId;
-use engine::occurrence::{self, Occurrence};
+use engine::step_event::{self, StepEvent};
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 use protocol::lwm2m::path::Path;
 
 /// One attempt, as it is known on the wire: its message id and its token.
@@ -34,25 +34,25 @@ impl AttemptKey {
     }
 
     /// Whether a message is an answer to the attempt, as its token or its message id shows.
-    pub(crate) fn is_met_by(&self, met: &Met) -> bool {
+    pub(crate) fn is_met_by(&self, met: &AnsweredBy) -> bool {
         match met.by {
-            By::Token(token) => token == self.token,
-            By::Id(message_id) => message_id == self.message_id,
+            MatchedBy::Token(token) => token == self.token,
+            MatchedBy::Id(message_id) => message_id == self.message_id,
         }
     }
 }
 
 /// What a message may be the answer to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Met {
-    by: By,
+pub(crate) struct AnsweredBy {
+    by: MatchedBy,
     /// Whether it says that the format was not the right one.
     pub(crate) format: FormatFound,
 }
 
 /// By what an answer belongs to a request.
 #[derive(Clone, Copy, Debug)]
-enum By {
+enum MatchedBy {
     Token([u8; 9]),
     Id(u16),
 }
@@ -64,18 +64,20 @@ pub(crate) enum FormatFound {
     Unfit,
 }
 
-impl Met {
+impl AnsweredBy {
     /// What a message may end; one that only says that a request has arrived ends nothing.
     pub(crate) fn by(message: &Message) -> Option<Self> {
         let id = message.message_id.0;
         let by = match message.kind {
-            Kind::Confirmable | Kind::NonConfirmable if message.code.is_response() => {
+            MessageKind::Confirmable | MessageKind::NonConfirmable
+                if message.code.is_response() =>
+            {
                 let key = AttemptKey::new(id, message.token.as_bytes());
-                By::Token(key.token)
+                MatchedBy::Token(key.token)
             }
-            Kind::Acknowledgement if message.code == Code::EMPTY => return None,
-            Kind::Acknowledgement | Kind::Reset => By::Id(id),
-            Kind::Confirmable | Kind::NonConfirmable => return None,
+            MessageKind::Acknowledgement if message.code == Code::EMPTY => return None,
+            MessageKind::Acknowledgement | MessageKind::Reset => MatchedBy::Id(id),
+            MessageKind::Confirmable | MessageKind::NonConfirmable => return None,
         };
         let format = match message.code {
             Code::NOT_ACCEPTABLE | Code::UNSUPPORTED_CONTENT_FORMAT => FormatFound::Unfit,
@@ -150,7 +152,7 @@ impl<'a> Head<'a> {
 
 /// What a request to a device is for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Purpose {
+pub(crate) enum RequestPurpose {
     /// A request of a caller.
     Action(ActionId),
     /// Nothing that was saved with it: it is repeated, or asks again for the path.
@@ -163,24 +165,27 @@ pub(crate) enum Purpose {
 
 /// A request that a step sends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sent {
+pub(crate) struct SentRequest {
     pub(crate) attempt: AttemptKey,
-    pub(crate) purpose: Purpose,
+    pub(crate) purpose: RequestPurpose,
     /// What an exchange is for that begins with it.
-    begins: Option<occurrence::Purpose>,
+    begins: Option<step_event::ExchangePurpose>,
     /// Whether it goes on with what was begun in another message.
     pub(crate) goes_on: GoesOn,
 }
 
-impl Sent {
+impl SentRequest {
     /// Whether it asks, in an exchange of its own, for the same as one before did.
-    pub(crate) fn asks_again(&self, before: Purpose) -> bool {
+    pub(crate) fn asks_again(&self, before: RequestPurpose) -> bool {
         match (self.begins, before) {
-            (Some(occurrence::Purpose::Action), Purpose::Action(_)) => true,
-            (Some(occurrence::Purpose::Action) | None, _) => false,
-            (Some(occurrence::Purpose::Observation | occurrence::Purpose::Report), _) => {
-                before == self.purpose
-            }
+            (Some(step_event::ExchangePurpose::Action), RequestPurpose::Action(_)) => true,
+            (Some(step_event::ExchangePurpose::Action) | None, _) => false,
+            (
+                Some(
+                    step_event::ExchangePurpose::Observation | step_event::ExchangePurpose::Report,
+                ),
+                _,
+            ) => before == self.purpose,
         }
     }
 }
@@ -198,23 +203,23 @@ pub(crate) enum GoesOn {
 /// request of a caller leaves as a bare datagram.
 pub(crate) fn requests_sent(
     saved: &[Change],
-    speeches: &[Speech],
-    occurred: &[Occurrence],
-) -> (Vec<Sent>, Option<ActionId>) {
+    outbound: &[Outbound],
+    events: &[StepEvent],
+) -> (Vec<SentRequest>, Option<ActionId>) {
     let mut saved = saved.iter().rev().find_map(begun);
-    let begins = occurred.iter().find_map(begins);
+    let begins = events.iter().find_map(begins);
     let mut sent = Vec::new();
     let mut thrown = None;
-    for speech in speeches {
+    for speech in outbound {
         match speech {
-            Speech::Send { datagram, .. } => {
+            Outbound::Send { datagram, .. } => {
                 let head = Head::of(datagram).filter(Head::is_request);
                 if let Some(head) = head {
                     sent.push(request_sent(head.key(), saved.take(), begins, datagram));
                 }
             }
-            Speech::SendBare { action, .. } => thrown = saved.take().filter(|it| it == action),
-            Speech::Rebind { .. } => {}
+            Outbound::SendUdp { action, .. } => thrown = saved.take().filter(|it| it == action),
+            Outbound::Rebind { .. } => {}
         }
     }
     (sent, thrown)
@@ -229,17 +234,17 @@ fn begun(change: &Change) -> Option<ActionId> {
 }
 
 /// Whether a step answers somebody that it did what he asked.
-pub(crate) fn is_accepted(speeches: &[Speech]) -> bool {
-    let is_success = |speech: &Speech| match speech {
-        Speech::Send { datagram, .. } => Head::of(datagram).is_some_and(|head| head.is_success()),
-        Speech::Rebind { .. } | Speech::SendBare { .. } => false,
+pub(crate) fn is_accepted(outbound: &[Outbound]) -> bool {
+    let is_success = |speech: &Outbound| match speech {
+        Outbound::Send { datagram, .. } => Head::of(datagram).is_some_and(|head| head.is_success()),
+        Outbound::Rebind { .. } | Outbound::SendUdp { .. } => false,
     };
-    speeches.iter().any(is_success)
+    outbound.iter().any(is_success)
 }
 
 /// What an exchange is for that began.
-fn begins(occurrence: &Occurrence) -> Option<occurrence::Purpose> {
-    if let occurrence::What::Begun(purpose) = occurrence.what {
+fn begins(step_event: &StepEvent) -> Option<step_event::ExchangePurpose> {
+    if let step_event::StepEventKind::Begun(purpose) = step_event.kind {
         return Some(purpose);
     }
     None
@@ -248,15 +253,15 @@ fn begins(occurrence: &Occurrence) -> Option<occurrence::Purpose> {
 fn request_sent(
     attempt: AttemptKey,
     saved: Option<ActionId>,
-    begins: Option<occurrence::Purpose>,
+    begins: Option<step_event::ExchangePurpose>,
     datagram: &[u8],
-) -> Sent {
+) -> SentRequest {
     let message = Message::decode(datagram).expect("the service speaks well");
     let is_further = |block: Block| block.number() > 0 || message.code != Code::FETCH;
     let is_block = message.block1().is_some_and(is_further) || message.block2().is_some();
-    Sent {
+    SentRequest {
         attempt,
-        purpose: saved.map_or_else(|| unsaved(&message, begins), Purpose::Action),
+        purpose: saved.map_or_else(|| unsaved(&message, begins), RequestPurpose::Action),
         begins,
         goes_on: match is_block && saved.is_none() {
             true => GoesOn::InBlocks,
@@ -266,22 +271,25 @@ fn request_sent(
 }
 
 /// What a request is for that is saved with nothing.
-fn unsaved(message: &Message, begins: Option<occurrence::Purpose>) -> Purpose {
+fn unsaved(message: &Message, begins: Option<step_event::ExchangePurpose>) -> RequestPurpose {
     let segments = message.uri_path();
     let text: String = segments.map(|segment| format!("/{segment}")).collect();
     let path = text.parse().ok();
     let is_read = message.code == Code::GET && message.observe().is_none();
     match begins {
         // What is observed again is observed from then on.
-        Some(occurrence::Purpose::Observation) if is_read => Purpose::Rest(path),
-        _ if message.code == Code::FETCH || is_read => Purpose::Report(path),
-        _ => Purpose::Unsaved(path),
+        Some(step_event::ExchangePurpose::Observation) if is_read => RequestPurpose::Rest(path),
+        _ if message.code == Code::FETCH || is_read => RequestPurpose::Report(path),
+        _ => RequestPurpose::Unsaved(path),
     }
 }
 
 /// Whether a request is saved as it leaves.
 fn begins_attempt(action: &Action) -> bool {
     let happened = action.timeline.as_slice().last().map(|last| last.what);
-    let begins = matches!(happened, Some(Stage::DatagramSent | Stage::AttemptBegun(_)));
+    let begins = matches!(
+        happened,
+        Some(TimelineEvent::DatagramSent | TimelineEvent::AttemptBegun(_))
+    );
     action.status == Status::InProgress && begins
 }

@@ -1,11 +1,11 @@
 //! The world: time, and everything that happens in it, one event after the other.
 
 mod calling;
-pub(crate) mod choosing;
+pub(crate) mod customers;
+mod deliveries;
 mod devices;
-mod misfortune;
+mod faults;
 mod plain;
-mod posting;
 mod renaming;
 mod restoring;
 mod routing;
@@ -14,12 +14,12 @@ mod serving;
 
 use std::process::Command;
 
-use engine::delivery::question::Question;
+use engine::delivery::command::DestinationCommand;
+use engine::dispatch::shard_map::ArbiterId;
 use engine::moment::Timestamp;
 use engine::peer::Peer;
-use engine::registry::homes::ArbiterId;
-use harness::chance::Chance;
-use harness::device::event::Output;
+use harness::device::event::DeviceOutput;
+use harness::rng::Rng;
 
 use crate::callers::Callers;
 use crate::census::Census;
@@ -28,10 +28,10 @@ use crate::endpoints::Endpoints;
 use crate::event::{Event, Queue};
 use crate::fleet::{self, Fleet};
 use crate::laws::rest::a_healed_world_comes_to_rest;
-use crate::laws::{Breach, Judge, Verdict, delivering, homes};
-use crate::nature::{Faults, Nature};
-use crate::service::{Act, Arbiter, Service, Turn};
-use crate::trace::{Trace, What};
+use crate::laws::{Breach, LawChecker, Verdict, delivering, ownership};
+use crate::service::{Arbiter, ArbiterAct, Service, ServiceTurn};
+use crate::settings::{Faults, WorldSettings};
+use crate::trace::{Trace, TraceEvent};
 
 /// When a world begins.
 const BEGINNING_MS: i64 = 1_700_000_000_000;
@@ -45,31 +45,31 @@ pub(crate) struct World {
     seed: Option<u64>,
     pub(crate) now_ms: i64,
     events_of_now: u32,
-    chance: Chance,
+    rng: Rng,
     queue: Queue,
-    nature: Nature,
+    settings: WorldSettings,
     pub(crate) faults: Faults,
-    mood: Mood,
+    mood: Activity,
     pub(crate) service: Service,
     pub(crate) disk: Disk,
     pub(crate) fleet: Fleet,
     pub(crate) endpoints: Endpoints,
     destinations_made: u64,
     pub(crate) callers: Callers,
-    pub(crate) judge: Judge,
+    pub(crate) laws: LawChecker,
     pub(crate) trace: Trace,
     pub(crate) census: Census,
     /// How often each device is still to be told that its customer said anew who it is.
     untold: Vec<u32>,
     /// The last number that was given to anything.
     numbers: u64,
-    acts: Vec<Act>,
-    outputs: Vec<Output>,
+    acts: Vec<ArbiterAct>,
+    outputs: Vec<DeviceOutput>,
 }
 
 /// Whether people, devices and fate act by themselves.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Mood {
+enum Activity {
     /// They do as they like.
     Lively,
     /// They do what was begun and nothing else.
@@ -81,56 +81,56 @@ enum Mood {
 impl World {
     /// The world that belongs to a seed, in which everything may go wrong.
     pub(crate) fn of(seed: u64) -> Self {
-        let mut chance = Chance::from_seed(seed);
-        let nature = Nature::draw(&mut chance);
-        let mut world = Self::new(nature, chance, Some(seed), Mood::Lively);
+        let mut rng = Rng::from_seed(seed);
+        let settings = WorldSettings::draw(&mut rng);
+        let mut world = Self::new(settings, rng, Some(seed), Activity::Lively);
         for who in 0..world.fleet.count() {
             world.switch_on(who);
         }
-        world.queue.push(world.now_ms, Event::Whim);
+        world.queue.push(world.now_ms, Event::DeviceAction);
         world.queue.push(world.now_ms, Event::Call);
-        world.queue.push(world.now_ms, Event::Misfortune);
+        world.queue.push(world.now_ms, Event::Fault);
         world.queue.push(world.now_ms, Event::Sweep);
-        world.queue.push(world.now_ms, Event::Choice);
+        world.queue.push(world.now_ms, Event::CustomerAction);
         world.choose_at_first();
         world
     }
 
     /// A world in which nothing happens unless a test wants it.
     pub(crate) fn still(devices: usize) -> Self {
-        Self::with(Nature::still(devices))
+        Self::with(WorldSettings::still(devices))
     }
 
-    pub(crate) fn with(nature: Nature) -> Self {
-        Self::new(nature, Chance::from_seed(1), None, Mood::Still)
+    pub(crate) fn with(settings: WorldSettings) -> Self {
+        Self::new(settings, Rng::from_seed(1), None, Activity::Still)
     }
 
-    fn new(nature: Nature, mut chance: Chance, seed: Option<u64>, mood: Mood) -> Self {
-        let profiles = fleet::profiles(&nature);
-        let fleet = Fleet::new(&nature, &mut chance);
-        let members = (nature.devices, fleet.count());
+    fn new(settings: WorldSettings, mut rng: Rng, seed: Option<u64>, mood: Activity) -> Self {
+        let profiles = fleet::profiles(&settings);
+        let fleet = Fleet::new(&settings, &mut rng);
+        let members = (settings.devices, fleet.count());
         let mut world = Self {
             seed,
             now_ms: BEGINNING_MS,
             events_of_now: 0,
             queue: Queue::default(),
-            faults: nature.faults,
+            faults: settings.faults,
             mood,
-            service: Service::new(nature.rules.clone(), &profiles, nature.arbiters),
+            service: Service::new(settings.rules.clone(), &profiles, settings.arbiters),
             disk: Disk::new(profiles),
             fleet,
             endpoints: Endpoints::default(),
             destinations_made: 0,
-            callers: Callers::new(nature.devices),
-            judge: Judge::new(nature.rules.clone(), nature.arbiters, members),
+            callers: Callers::new(settings.devices),
+            laws: LawChecker::new(settings.rules.clone(), settings.arbiters, members),
             trace: Trace::default(),
             census: Census::default(),
-            untold: vec![0; nature.devices],
+            untold: vec![0; settings.devices],
             numbers: 0,
             acts: Vec::new(),
             outputs: Vec::new(),
-            nature,
-            chance,
+            settings,
+            rng,
         };
         world.start();
         world
@@ -159,14 +159,14 @@ impl World {
     /// Ends all faults and whims, revives everybody, and demands that the world comes to rest.
     pub(crate) fn heal(&mut self) {
         self.census.heals += 1;
-        self.note(What::World("the world heals"));
+        self.note(TraceEvent::World("the world heals"));
         let before = (self.mood, self.faults);
-        (self.mood, self.faults) = (Mood::Healing, Faults::NONE);
+        (self.mood, self.faults) = (Activity::Healing, Faults::NONE);
         self.disk.full_until_ms = self.now_ms;
-        self.service.lift_curse();
+        self.service.clear_panic();
         self.crash();
         self.part_who_shares();
-        for who in 0..self.nature.devices {
+        for who in 0..self.settings.devices {
             self.add(who);
         }
         for member in 0..self.fleet.count() {
@@ -174,12 +174,12 @@ impl World {
         }
         self.endpoints.cure();
         self.come_to_rest();
-        let (ledgers, durable) = (&self.judge.ledgers, &self.disk.durable);
+        let (ledgers, durable) = (&self.laws.ledgers, &self.disk.durable);
         self.check(delivering::what_is_acknowledged_is_delivered(
             ledgers, durable,
         ));
         // Now and then dead letters are left for the next act.
-        if self.chance.below(3) > 0 {
+        if self.rng.below(3) > 0 {
             self.deliver_all_again();
         }
         self.endpoints.relapse();
@@ -190,12 +190,12 @@ impl World {
 
     /// Every destination is told what was set aside for it.
     pub(crate) fn deliver_all_again(&mut self) {
-        for id in self.service.post.ids() {
-            self.ask_destination(id, Question::Restart);
-            self.ask_destination(id, Question::Replay);
+        for id in self.service.deliveries.ids() {
+            self.ask_destination(id, DestinationCommand::Restart);
+            self.ask_destination(id, DestinationCommand::Replay);
         }
         self.come_to_rest();
-        let (ledgers, durable) = (&self.judge.ledgers, &self.disk.durable);
+        let (ledgers, durable) = (&self.laws.ledgers, &self.disk.durable);
         self.check(delivering::what_was_set_aside_is_delivered(
             ledgers, durable,
         ));
@@ -213,8 +213,8 @@ impl World {
 
     /// How long a healed world may take: every device was heard within its lifetime.
     fn patience_ms(&self) -> i64 {
-        let waits_ms: i64 = self.nature.delivery.waits_ms.iter().sum();
-        2 * 1_000 * i64::from(self.nature.lifetime_s.1) + 900_000 + waits_ms
+        let waits_ms: i64 = self.settings.delivery.retry_delays_ms.iter().sum();
+        2 * 1_000 * i64::from(self.settings.lifetime_s.1) + 900_000 + waits_ms
     }
 
     fn step(&mut self) {
@@ -228,17 +228,17 @@ impl World {
     /// Sees to the laws that are about no single act.
     fn watch(&mut self) {
         let (service, durable) = (&self.service, &self.disk.durable);
-        let verdict = homes::a_device_lives_once_and_at_home(service, durable.devices())
-            .and_then(|()| homes::a_removed_device_is_gone(service, durable))
-            .and_then(|()| homes::whoever_was_live_is_back(service, durable))
+        let verdict = ownership::a_device_lives_once_and_at_home(service, durable.devices())
+            .and_then(|()| ownership::a_removed_device_is_gone(service, durable))
+            .and_then(|()| ownership::whoever_was_live_is_back(service, durable))
             .and_then(|()| {
-                homes::a_device_goes_by_what_its_customer_said(service, durable, &self.untold)
+                ownership::a_device_goes_by_what_its_customer_said(service, durable, &self.untold)
             })
             .and_then(|()| {
                 let held = service.datagrams_held();
-                self.judge.ways.every_datagram_is_somewhere(held)
+                self.laws.routing.every_datagram_is_somewhere(held)
             })
-            .and_then(|()| delivering::no_destination_delays_another(&self.judge.ledgers, durable));
+            .and_then(|()| delivering::no_destination_delays_another(&self.laws.ledgers, durable));
         self.check(verdict);
     }
 
@@ -247,7 +247,7 @@ impl World {
             let is_disk_at_rest =
                 self.disk.full_until_ms.max(self.disk.busy_until_ms) <= self.now_ms;
             if self.service.is_up() && is_disk_at_rest {
-                self.judge.ledgers.be_calm_for(at_ms - self.now_ms);
+                self.laws.ledgers.be_calm_for(at_ms - self.now_ms);
             }
             (self.now_ms, self.events_of_now) = (at_ms, 0);
         }
@@ -268,7 +268,7 @@ impl World {
             Event::LookedUp { at, look_up, run } => self.looked_up(at, look_up, run),
             Event::ReachesDevice { to, datagram } => self.reach_device(to, &datagram),
             Event::DeviceDue { who } => self.device_due(who),
-            Event::Whim => self.whim(),
+            Event::DeviceAction => self.whim(),
             Event::Call => self.call(),
             Event::Rush { run } => self.rush(run),
             Event::Added { who } => self.add(who),
@@ -296,7 +296,7 @@ impl World {
                 run,
             } => self.paged(at, first, page, run),
             Event::Committed { run } => self.committed(run),
-            Event::Choice => self.choose(),
+            Event::CustomerAction => self.choose(),
             Event::ForwarderRestored { id, run } => self.forwarder_restored(id, run),
             Event::ForwarderRead { id, run } => self.forwarder_read(id, run),
             Event::ForwarderDue { id, generation } => self.forwarder_due(id, generation),
@@ -304,25 +304,25 @@ impl World {
             Event::ReadForForwarder {
                 id,
                 generation,
-                errand,
-            } => self.read_for_forwarder(id, generation, errand),
+                task,
+            } => self.read_for_forwarder(id, generation, task),
             Event::Delivers { parcel } => self.delivers(parcel),
             Event::Delivered { parcel, delivered } => self.delivered(&parcel, delivered),
-            Event::Misfortune => self.misfortune(),
+            Event::Fault => self.misfortune(),
             Event::Start => self.start(),
         }
     }
 
     /// Lets an arbiter take a turn, and does what comes of it.
-    fn serve(&mut self, at: ArbiterId, turn: impl FnOnce(&mut Arbiter, &mut Turn<'_>)) {
+    fn serve(&mut self, at: ArbiterId, turn: impl FnOnce(&mut Arbiter, &mut ServiceTurn<'_>)) {
         let mut acts = std::mem::take(&mut self.acts);
         let is_full = self.now_ms < self.disk.full_until_ms;
         let of_devices = self.service.restoration();
         turn(
             self.service.arbiter_mut(at),
-            &mut Turn {
+            &mut ServiceTurn {
                 now: Timestamp::from_ms(self.now_ms),
-                chance: &mut self.chance,
+                rng: &mut self.rng,
                 is_store_full: is_full,
                 of_devices,
                 refused_percent: self.faults.refused_percent,
@@ -338,13 +338,13 @@ impl World {
 
     /// Sends a datagram on its way, to arrive never, once or twice.
     fn travel(&mut self, arrive: impl Fn() -> Event) {
-        if self.chance.hits(self.faults.lost_percent) {
+        if self.rng.hits(self.faults.lost_percent) {
             self.census.lost += 1;
             return;
         }
         let at_ms = self.now_ms + self.delay_ms();
         self.queue.push(at_ms, arrive());
-        if self.chance.hits(self.faults.repeated_percent) {
+        if self.rng.hits(self.faults.repeated_percent) {
             self.census.repeated += 1;
             let at_ms = self.now_ms + self.delay_ms();
             self.queue.push(at_ms, arrive());
@@ -353,22 +353,22 @@ impl World {
 
     /// How long a datagram travels: never longer than MAX_LATENCY (RFC 7252 section 4.8.2).
     fn delay_ms(&mut self) -> i64 {
-        let most_ms = match self.chance.hits(self.faults.late_percent) {
+        let most_ms = match self.rng.hits(self.faults.late_percent) {
             true => 90_000,
             false => 300,
         };
-        10 + i64::from(self.chance.below(most_ms))
+        10 + i64::from(self.rng.below(most_ms))
     }
 
     /// When somebody acts next who acts when he likes.
     fn later_ms(&mut self) -> i64 {
-        let pace_ms = u32::try_from(self.nature.pace_ms).expect("a pace is no longer than hours");
-        let usual_ms = i64::from(1 + self.chance.below(2 * pace_ms));
-        let is_pause = self.chance.below(50) == 0;
+        let pace_ms = u32::try_from(self.settings.pace_ms).expect("a pace is no longer than hours");
+        let usual_ms = i64::from(1 + self.rng.below(2 * pace_ms));
+        let is_pause = self.rng.below(50) == 0;
         self.now_ms + if is_pause { 20 * usual_ms } else { usual_ms }
     }
 
-    fn note(&mut self, what: What) {
+    fn note(&mut self, what: TraceEvent) {
         self.trace.note(self.now_ms, what);
     }
 
@@ -403,7 +403,7 @@ impl Drop for World {
             let events = self.trace.events();
             eprintln!("at commit {}", commit());
             eprintln!("what happened last:\n{}", self.trace);
-            eprintln!("at event {events} of {:?}", self.nature);
+            eprintln!("at event {events} of {:?}", self.settings);
             if let Some(seed) = self.seed {
                 eprintln!(
                     "again: SIMULATION_SEED={seed} SIMULATION_EVENTS={events} \

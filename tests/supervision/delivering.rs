@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::action::Protocol;
 use engine::change::{Batch, Change};
 use engine::delivery::destination::{
-    Amended, Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
+    Destination, DestinationAmendment, DestinationState, EventTypes, JsonPayload, Replay, Target,
+    Webhook,
 };
-use engine::event::{Cause, Event, Happening, Speaker, Telemetry};
+use engine::event::{Cause, DeviceInfo, Event, EventContent, Telemetry};
 use engine::ids::{DestinationId, DeviceId, EventId, Iccid};
 use engine::limits::PANICS_MAX;
 use engine::supervision::Unserved;
@@ -17,119 +18,119 @@ use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 use store::{Commit as _, DeliveryReads as _};
 
-use crate::faulty::Mood;
+use crate::faulty::FaultMode;
 use crate::telling::{is_told, listen};
-use crate::vocabulary::endpoint::{Endpoint, Posted, Reply};
-use crate::world::{World, customer, wait_for};
+use crate::test_service::{TestService, customer, wait_for};
+use crate::vocabulary::endpoint::{Endpoint, ReceivedPost, Reply};
 
 const METER: &str = "meter";
 
 #[test]
 fn a_panicked_forwarder_is_restored_and_what_was_under_way_comes_again_under_its_id() {
     listen();
-    let world = World::new([METER]);
+    let setup = TestService::new([METER]);
     let endpoint = Endpoint::new();
-    let to = world.destination(&endpoint);
-    world.once_posted_to(&endpoint, Mood::PanicOnceTo(to));
-    world.say(1.0);
+    let to = setup.destination(&endpoint);
+    setup.once_posted_to(&endpoint, FaultMode::PanicOnceTo(to));
+    setup.say(1.0);
     let posted = endpoint.once(2);
-    assert_eq!(world.commits.mood(), Mood::Well);
-    assert!(world.is_told_of(to, "a forwarder panicked and is restored"));
+    assert_eq!(setup.commits.mood(), FaultMode::Well);
+    assert!(setup.is_told_of(to, "a forwarder panicked and is restored"));
     assert_repeats(&posted);
-    world.until(|| world.waiting_for(to) == 0);
-    world.say(2.0);
+    setup.until(|| setup.waiting_for(to) == 0);
+    setup.say(2.0);
     assert_eq!(values(&endpoint.once(3)), [1.0, 1.0, 2.0]);
-    assert_eq!(world.entries(), [""; 0]);
+    assert_eq!(setup.entries(), [""; 0]);
 }
 
 #[test]
 fn a_forwarder_that_keeps_panicking_is_parked_with_a_log_entry_and_others_go_on() {
     listen();
-    let world = World::new([METER]);
+    let setup = TestService::new([METER]);
     let (endpoint, other) = (Endpoint::new(), Endpoint::new());
-    let (to, to_other) = (world.destination(&endpoint), world.destination(&other));
-    world.commits.set(Mood::PanicAlwaysTo(to));
-    world.say(1.0);
-    world.until(|| world.entries() == ["CloudIntegrator[IntegrationParked]"]);
-    assert!(world.is_told_of(to, "a forwarder keeps panicking and is parked"));
+    let (to, to_other) = (setup.destination(&endpoint), setup.destination(&other));
+    setup.commits.set(FaultMode::PanicAlwaysTo(to));
+    setup.say(1.0);
+    setup.until(|| setup.entries() == ["CloudIntegrator[IntegrationParked]"]);
+    assert!(setup.is_told_of(to, "a forwarder keeps panicking and is parked"));
     let tried = endpoint.posted();
     assert!(tried.len() <= usize::from(PANICS_MAX) + 1, "{tried:?}");
     assert_repeats(&tried);
-    assert_eq!(world.rename(to, "parked"), Err(Unserved::Busy));
-    world.say(2.0);
+    assert_eq!(setup.rename(to, "parked"), Err(Unserved::Busy));
+    setup.say(2.0);
     assert_eq!(values(&other.once(2)), [1.0, 2.0]);
-    world.until(|| world.waiting_for(to_other) == 0);
-    assert_eq!(world.rename(to_other, "served").as_deref(), Ok("served"));
+    setup.until(|| setup.waiting_for(to_other) == 0);
+    assert_eq!(setup.rename(to_other, "served").as_deref(), Ok("served"));
     assert_eq!(endpoint.posted().len(), tried.len(), "it is left alone");
-    assert_eq!(world.waiting_for(to), 2, "nothing of it is lost");
-    assert_eq!(wait_for(world.post.remove(to)), Ok(()));
-    assert_eq!(wait_for(world.store.destination(to)), Ok(None));
-    assert_eq!(world.rename(to, "gone"), Err(Unserved::Unknown));
+    assert_eq!(setup.waiting_for(to), 2, "nothing of it is lost");
+    assert_eq!(wait_for(setup.deliveries.remove(to)), Ok(()));
+    assert_eq!(wait_for(setup.store.destination(to)), Ok(None));
+    assert_eq!(setup.rename(to, "gone"), Err(Unserved::Unknown));
 }
 
 #[test]
 fn a_step_that_was_not_saved_is_taken_again_once_the_store_is_back_and_not_before() {
     listen();
-    for mood in [Mood::Unavailable, Mood::Full] {
-        let world = World::new([METER]);
+    for mood in [FaultMode::Unavailable, FaultMode::Full] {
+        let setup = TestService::new([METER]);
         let endpoint = Endpoint::new();
-        let to = world.destination(&endpoint);
-        world.once_posted_to(&endpoint, mood);
-        world.say(1.0);
+        let to = setup.destination(&endpoint);
+        setup.once_posted_to(&endpoint, mood);
+        setup.say(1.0);
         // The supervisor looks again and again whether the store is back.
-        world.until(|| world.commits.turned_back() >= 3);
-        assert!(world.is_told_of(to, "a step of a destination was not saved"));
+        setup.until(|| setup.commits.turned_back() >= 3);
+        assert!(setup.is_told_of(to, "a step of a destination was not saved"));
         assert_eq!(values(&endpoint.posted()), [1.0], "{mood:?}");
-        world.commits.set(Mood::Well);
+        setup.commits.set(FaultMode::Well);
         assert_repeats(&endpoint.once(2));
-        world.until(|| world.waiting_for(to) == 0);
-        world.say(2.0);
+        setup.until(|| setup.waiting_for(to) == 0);
+        setup.say(2.0);
         assert_eq!(values(&endpoint.once(3)), [1.0, 1.0, 2.0], "{mood:?}");
     }
 }
 
 #[test]
 fn what_is_asked_of_a_destination_that_comes_back_is_refused_as_busy_and_works_later() {
-    let world = World::new([METER]);
+    let setup = TestService::new([METER]);
     let endpoint = Endpoint::new();
-    let to = world.destination(&endpoint);
-    world.let_fall(to);
-    assert_eq!(world.rename(to, "too early"), Err(Unserved::Busy));
-    let post = &world.post;
+    let to = setup.destination(&endpoint);
+    setup.let_fall(to);
+    assert_eq!(setup.rename(to, "too early"), Err(Unserved::Busy));
+    let post = &setup.deliveries;
     assert_eq!(wait_for(post.restart(to)).err(), Some(Unserved::Busy));
     assert_eq!(wait_for(post.replay(to)).err(), Some(Unserved::Busy));
     assert_eq!(wait_for(post.test(to)).err(), Some(Unserved::Busy));
     assert_eq!(wait_for(post.remove(to)), Err(Unserved::Busy));
-    world.commits.set(Mood::Well);
-    world.until(|| world.rename(to, "in time").as_deref() == Ok("in time"));
+    setup.commits.set(FaultMode::Well);
+    setup.until(|| setup.rename(to, "in time").as_deref() == Ok("in time"));
     let restarted = wait_for(post.restart(to)).unwrap();
     assert_eq!(&*restarted.name, "in time", "what failed was not done");
     assert!(wait_for(post.test(to)).unwrap().accepted);
     assert_eq!(wait_for(post.remove(to)), Ok(()));
-    world.until(|| world.rename(to, "too late") == Err(Unserved::Unknown));
-    assert_eq!(wait_for(world.store.destination(to)), Ok(None));
+    setup.until(|| setup.rename(to, "too late") == Err(Unserved::Unknown));
+    assert_eq!(wait_for(setup.store.destination(to)), Ok(None));
 }
 
 #[test]
 fn a_customer_that_goes_takes_its_forwarders_along_wherever_they_are() {
-    let world = World::new([METER]);
+    let setup = TestService::new([METER]);
     let (endpoint, other, later) = (Endpoint::new(), Endpoint::new(), Endpoint::new());
-    let (there, falls) = (world.destination(&endpoint), world.destination(&other));
-    world.let_fall(falls);
-    assert_eq!(wait_for(world.post.forget(customer())), Ok(()));
+    let (there, falls) = (setup.destination(&endpoint), setup.destination(&other));
+    setup.let_fall(falls);
+    assert_eq!(wait_for(setup.deliveries.forget(customer())), Ok(()));
     for gone in [there, falls] {
-        let told = world.rename(gone, "gone");
+        let told = setup.rename(gone, "gone");
         assert_eq!(told, Err(Unserved::Unknown));
     }
     // Somebody who begins now shows that what is said is told.
-    let turned_back = world.commits.turned_back();
-    world.commits.set(Mood::Well);
-    world.destination(&later);
-    world.say(1.0);
+    let turned_back = setup.commits.turned_back();
+    setup.commits.set(FaultMode::Well);
+    setup.destination(&later);
+    setup.say(1.0);
     assert_eq!(values(&later.once(1)), [1.0]);
     assert_eq!(endpoint.posted().len() + other.posted().len(), 0);
     assert_eq!(
-        world.commits.turned_back(),
+        setup.commits.turned_back(),
         turned_back,
         "nobody comes back"
     );
@@ -137,7 +138,7 @@ fn a_customer_that_goes_takes_its_forwarders_along_wherever_they_are() {
 
 // The vocabulary of these tests.
 
-impl World {
+impl TestService {
     /// Makes a destination of the customer.
     fn destination(&self, endpoint: &Endpoint) -> DestinationId {
         let now = self.clock.now();
@@ -152,18 +153,18 @@ impl World {
                 secret: None,
                 json: JsonPayload::AsText,
             }),
-            wants: EventTypes::usual(),
+            event_types: EventTypes::usual(),
             state: DestinationState::RolledOut,
             replay: Replay::None,
             created_at: now,
             updated_at: now,
         };
-        wait_for(self.post.create(destination)).unwrap();
+        wait_for(self.deliveries.create(destination)).unwrap();
         id
     }
 
     /// From the first delivery on, the store is in this mood.
-    fn once_posted_to(&self, endpoint: &Endpoint, mood: Mood) {
+    fn once_posted_to(&self, endpoint: &Endpoint, mood: FaultMode) {
         let (commits, is_first) = (Arc::clone(&self.commits), AtomicBool::new(true));
         endpoint.reply(move |_, _| {
             if is_first.swap(false, Ordering::SeqCst) {
@@ -177,7 +178,7 @@ impl World {
     fn let_fall(&self, id: DestinationId) {
         // At first it may still be restored.
         self.until(|| self.rename(id, "before").is_ok());
-        self.commits.set(Mood::Unavailable);
+        self.commits.set(FaultMode::Unavailable);
         assert_eq!(self.rename(id, "not saved"), Err(Unserved::Failed));
         self.until(|| self.commits.turned_back() > 0);
     }
@@ -189,14 +190,14 @@ impl World {
             id: EventId::new(m.uuid()),
             customer: customer(),
             device: self.key(METER),
-            speaker: Speaker {
+            device_info: DeviceInfo {
                 device: DeviceId::parse(METER).unwrap(),
                 iccid: Iccid::parse(METER).unwrap(),
                 imsi: None,
                 ip: None,
             },
             at: m.now(),
-            happening: Happening::Telemetry(Telemetry {
+            content: EventContent::Telemetry(Telemetry {
                 source: Protocol::Lwm2m,
                 cause: Cause::Send,
                 measured_at: None,
@@ -212,11 +213,11 @@ impl World {
 
     /// Gives a destination another name.
     fn rename(&self, id: DestinationId, name: &str) -> Result<Box<str>, Unserved> {
-        let amended = Amended {
+        let amended = DestinationAmendment {
             name: Some(name.into()),
-            ..Amended::default()
+            ..DestinationAmendment::default()
         };
-        wait_for(self.post.amend(id, amended)).map(|it| it.name)
+        wait_for(self.deliveries.amend(id, amended)).map(|it| it.name)
     }
 
     /// How many events wait for a destination, as it is kept.
@@ -231,7 +232,7 @@ impl World {
 }
 
 /// All of it is one event, however often it was told.
-fn assert_repeats(posted: &[Posted]) {
+fn assert_repeats(posted: &[ReceivedPost]) {
     for pair in posted.windows(2) {
         assert_eq!(pair[0].id(), pair[1].id());
         assert_eq!(pair[0].text, pair[1].text);
@@ -239,7 +240,7 @@ fn assert_repeats(posted: &[Posted]) {
 }
 
 /// The values that were told.
-fn values(posted: &[Posted]) -> Vec<f64> {
-    let value = |posted: &Posted| posted.json()["payload"]["value"]["/3303/0/5700"].as_f64();
+fn values(posted: &[ReceivedPost]) -> Vec<f64> {
+    let value = |posted: &ReceivedPost| posted.json()["payload"]["value"]["/3303/0/5700"].as_f64();
     posted.iter().map(|it| value(it).unwrap()).collect()
 }

@@ -9,7 +9,7 @@ use store::{Commit, CommitError, Pressure, Receipt, SledStore};
 
 /// How commits go.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Mood {
+pub(crate) enum FaultMode {
     /// As it should.
     Well,
     /// The next commit of a device panics.
@@ -29,28 +29,28 @@ pub(crate) enum Mood {
 }
 
 /// The way into a store, with a switch.
-pub(crate) struct Faulty {
+pub(crate) struct FaultyStore {
     inner: Arc<SledStore>,
-    mood: Mutex<Mood>,
+    mood: Mutex<FaultMode>,
     refused: AtomicU64,
     turned_back: AtomicU64,
 }
 
-impl Faulty {
+impl FaultyStore {
     pub(crate) fn new(inner: Arc<SledStore>) -> Self {
         Self {
             inner,
-            mood: Mutex::new(Mood::Well),
+            mood: Mutex::new(FaultMode::Well),
             refused: AtomicU64::new(0),
             turned_back: AtomicU64::new(0),
         }
     }
 
-    pub(crate) fn set(&self, mood: Mood) {
+    pub(crate) fn set(&self, mood: FaultMode) {
         *self.mood.lock().unwrap() = mood;
     }
 
-    pub(crate) fn mood(&self) -> Mood {
+    pub(crate) fn mood(&self) -> FaultMode {
         *self.mood.lock().unwrap()
     }
 
@@ -89,48 +89,48 @@ fn is_of_destination(batch: &Batch, id: DestinationId) -> bool {
     batch.changes.iter().any(is_of)
 }
 
-impl Commit for Faulty {
+impl Commit for FaultyStore {
     fn commit(&self, batch: Batch) -> Receipt {
         match self.mood() {
-            Mood::Well => self.inner.commit(batch),
-            Mood::PanicOnce => {
-                self.set(Mood::Well);
+            FaultMode::Well => self.inner.commit(batch),
+            FaultMode::PanicOnce => {
+                self.set(FaultMode::Well);
                 panic!("told to panic once");
             }
-            Mood::PanicAlwaysFor(device) if concerns(&batch, device) => {
+            FaultMode::PanicAlwaysFor(device) if concerns(&batch, device) => {
                 panic!("told to panic always");
             }
-            Mood::PanicOnceTo(destination) if is_of_destination(&batch, destination) => {
-                self.set(Mood::Well);
+            FaultMode::PanicOnceTo(destination) if is_of_destination(&batch, destination) => {
+                self.set(FaultMode::Well);
                 panic!("told to panic once");
             }
-            Mood::PanicAlwaysTo(destination) if is_of_destination(&batch, destination) => {
+            FaultMode::PanicAlwaysTo(destination) if is_of_destination(&batch, destination) => {
                 panic!("told to panic always");
             }
-            Mood::PanicAlwaysFor(_) | Mood::PanicOnceTo(_) | Mood::PanicAlwaysTo(_) => {
+            FaultMode::PanicAlwaysFor(_)
+            | FaultMode::PanicOnceTo(_)
+            | FaultMode::PanicAlwaysTo(_) => self.inner.commit(batch),
+            FaultMode::UnavailableSoon => {
+                self.set(FaultMode::Unavailable);
                 self.inner.commit(batch)
             }
-            Mood::UnavailableSoon => {
-                self.set(Mood::Unavailable);
-                self.inner.commit(batch)
-            }
-            Mood::Unavailable => self.refuse(CommitError::Unavailable),
-            Mood::Full => self.refuse(CommitError::Full),
+            FaultMode::Unavailable => self.refuse(CommitError::Unavailable),
+            FaultMode::Full => self.refuse(CommitError::Full),
         }
     }
 
     fn pressure(&self) -> Pressure {
         match self.mood() {
-            Mood::Full => self.turn_back(),
+            FaultMode::Full => self.turn_back(),
             // As of the real one, once a write of it has failed.
-            Mood::Unavailable if self.refused() > 0 => self.turn_back(),
-            Mood::Well
-            | Mood::PanicOnce
-            | Mood::PanicAlwaysFor(_)
-            | Mood::PanicOnceTo(_)
-            | Mood::PanicAlwaysTo(_)
-            | Mood::UnavailableSoon
-            | Mood::Unavailable => self.inner.pressure(),
+            FaultMode::Unavailable if self.refused() > 0 => self.turn_back(),
+            FaultMode::Well
+            | FaultMode::PanicOnce
+            | FaultMode::PanicAlwaysFor(_)
+            | FaultMode::PanicOnceTo(_)
+            | FaultMode::PanicAlwaysTo(_)
+            | FaultMode::UnavailableSoon
+            | FaultMode::Unavailable => self.inner.pressure(),
         }
     }
 }

@@ -5,16 +5,16 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::num::NonZeroU16;
 
 use engine::PathAndQuery;
-use engine::action::{CoapRequest, Content, ContentForm, Method, Request, Status, UdpRequest};
-use engine::event::{Event, Happening};
+use engine::action::{CoapRequest, Content, ContentEncoding, Method, Request, Status, UdpRequest};
+use engine::event::{Event, EventContent};
 use engine::ids::ActionId;
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 use store::DirectoryReads as _;
 
-use crate::faulty::Mood;
-use crate::world::{DEADLINE, Socket, World, wait_for};
+use crate::faulty::FaultMode;
+use crate::test_service::{DEADLINE, Socket, TestService, wait_for};
 
 const METER: &str = "meter";
 
@@ -23,133 +23,133 @@ const BURST: u8 = 60;
 
 #[test]
 fn bare_datagrams_are_told_in_the_order_they_came() {
-    let world = World::at(home(), [METER]);
+    let setup = TestService::at(home(), [METER]);
     let device = bare(home());
     for number in 0..BURST {
-        device.send_to(&[number], world.udp).unwrap();
+        device.send_to(&[number], setup.udp).unwrap();
     }
-    world.until(|| world.told(METER).len() == usize::from(BURST));
-    let told = world.told(METER);
+    setup.until(|| setup.told(METER).len() == usize::from(BURST));
+    let told = setup.told(METER);
     assert_eq!(told, (0..BURST).map(|it| vec![it]).collect::<Vec<_>>());
-    assert_eq!(world.entries(), ["Lifecycle[DeviceFirstTimeRegistered]"]);
+    assert_eq!(setup.entries(), ["Lifecycle[DeviceFirstTimeRegistered]"]);
 }
 
 #[test]
 fn a_device_is_one_whether_it_sends_bare_datagrams_or_coap() {
-    let world = World::at(home(), [METER]);
-    bare(home()).send_to(b"on", world.udp).unwrap();
-    world.until(|| world.told(METER) == [b"on"]);
-    let mut device = world.device_at(home());
+    let setup = TestService::at(home(), [METER]);
+    bare(home()).send_to(b"on", setup.udp).unwrap();
+    setup.until(|| setup.told(METER) == [b"on"]);
+    let mut device = setup.device_at(home());
     assert_eq!(device.ask(&post(1, "off")).code, Code::CHANGED);
-    assert_eq!(world.told(METER), [&b"on"[..], b"off"]);
-    assert_eq!(world.entries(), ["Lifecycle[DeviceFirstTimeRegistered]"]);
+    assert_eq!(setup.told(METER), [&b"on"[..], b"off"]);
+    assert_eq!(setup.entries(), ["Lifecycle[DeviceFirstTimeRegistered]"]);
 }
 
 #[test]
 fn a_message_that_is_repeated_is_told_once() {
-    let world = World::at(home(), [METER]);
-    let mut device = world.device_at(home());
+    let setup = TestService::at(home(), [METER]);
+    let mut device = setup.device_at(home());
     for _ in 0..3 {
         assert_eq!(device.ask(&post(1, "off")).code, Code::CHANGED);
     }
-    assert_eq!(world.told(METER), [b"off"]);
+    assert_eq!(setup.told(METER), [b"off"]);
 }
 
 #[test]
 fn data_from_where_nobody_is_known_is_refused() {
-    let world = World::at(home(), [METER]);
-    let mut stranger = world.device_at(elsewhere());
-    bare(elsewhere()).send_to(b"on", world.udp).unwrap();
+    let setup = TestService::at(home(), [METER]);
+    let mut stranger = setup.device_at(elsewhere());
+    bare(elsewhere()).send_to(b"on", setup.udp).unwrap();
     assert_eq!(stranger.ask(&post(1, "off")).code, Code::UNAUTHORIZED);
-    assert_eq!(world.told(METER), [b""; 0]);
-    assert_eq!(world.entries(), [""; 0]);
+    assert_eq!(setup.told(METER), [b""; 0]);
+    assert_eq!(setup.entries(), [""; 0]);
 }
 
 #[test]
 fn data_from_an_address_of_two_devices_is_neither_s() {
-    let world = World::at(home(), [METER, "lamp"]);
-    let mut device = world.device_at(home());
-    bare(home()).send_to(b"on", world.udp).unwrap();
+    let setup = TestService::at(home(), [METER, "lamp"]);
+    let mut device = setup.device_at(home());
+    bare(home()).send_to(b"on", setup.udp).unwrap();
     assert_eq!(device.ask(&post(1, "off")).code, Code::UNAUTHORIZED);
     assert_eq!(device.ask(&post(2, "off")).code, Code::UNAUTHORIZED);
-    assert_eq!((world.told(METER), world.told("lamp")), (vec![], vec![]));
-    assert_eq!(world.entries(), ["CoAP[UnauthorizedDevice]"]);
+    assert_eq!((setup.told(METER), setup.told("lamp")), (vec![], vec![]));
+    assert_eq!(setup.entries(), ["CoAP[UnauthorizedDevice]"]);
 }
 
 #[test]
 fn data_is_put_off_while_the_store_is_full() {
-    let world = World::at(home(), [METER]);
-    let mut device = world.device_at(home());
-    world.commits.set(Mood::Full);
+    let setup = TestService::at(home(), [METER]);
+    let mut device = setup.device_at(home());
+    setup.commits.set(FaultMode::Full);
     let answer = device.ask(&post(1, "off"));
     assert_eq!(answer.code, Code::SERVICE_UNAVAILABLE);
     assert!(answer.max_age_s.is_some_and(|max_age_s| max_age_s > 0));
-    world.commits.set(Mood::Well);
+    setup.commits.set(FaultMode::Well);
     assert_eq!(device.ask(&post(2, "off")).code, Code::CHANGED);
-    assert_eq!(world.told(METER), [b"off"]);
+    assert_eq!(setup.told(METER), [b"off"]);
 }
 
 #[test]
 fn data_that_was_not_saved_is_thanked_for_once_the_store_is_back() {
-    let world = World::at(home(), [METER]);
-    let mut device = world.device_at(home());
-    world.commits.set(Mood::Unavailable);
+    let setup = TestService::at(home(), [METER]);
+    let mut device = setup.device_at(home());
+    setup.commits.set(FaultMode::Unavailable);
     device.send(&post(1, "off"));
-    world.until(|| world.commits.refused() > 0);
-    world.until(|| world.commits.turned_back() > 0);
+    setup.until(|| setup.commits.refused() > 0);
+    setup.until(|| setup.commits.turned_back() > 0);
     assert!(device.hears_nothing_before_a_pong());
-    world.commits.set(Mood::Well);
+    setup.commits.set(FaultMode::Well);
     let answer = device.ask_until_answered(&post(1, "off"));
     assert_eq!(answer.code, Code::CHANGED);
-    assert_eq!(world.told(METER), [b"off"]);
+    assert_eq!(setup.told(METER), [b"off"]);
 }
 
 #[test]
 fn bare_bytes_leave_from_the_port_where_they_are_taken() {
-    let world = World::at(home(), [METER]);
+    let setup = TestService::at(home(), [METER]);
     let device = bare(home());
-    let actions = ["1", "2", "3"].map(|text| world.send_bare(&device, text));
+    let actions = ["1", "2", "3"].map(|text| setup.send_bare(&device, text));
     for action in actions {
-        world.until(|| world.status(action) != Status::InProgress);
-        assert_eq!(world.status(action), Status::Succeeded);
+        setup.until(|| setup.status(action) != Status::InProgress);
+        assert_eq!(setup.status(action), Status::Succeeded);
     }
     for text in ["1", "2", "3"] {
-        assert_eq!(received(&device), (text.as_bytes().to_vec(), world.udp));
+        assert_eq!(received(&device), (text.as_bytes().to_vec(), setup.udp));
     }
 }
 
 #[test]
 fn bytes_that_the_socket_does_not_take_are_a_failure() {
     // Nobody may broadcast unasked.
-    let world = World::at([255, 255, 255, 255].into(), [METER]);
-    let action = world.submit_now(METER, datagram(4445, "on"));
+    let setup = TestService::at([255, 255, 255, 255].into(), [METER]);
+    let action = setup.submit_now(METER, datagram(4445, "on"));
     let action = action.unwrap().unwrap().id;
-    world.until(|| world.status(action) == Status::Failed);
+    setup.until(|| setup.status(action) == Status::Failed);
 }
 
 #[test]
 fn bytes_that_left_without_its_being_saved_do_not_leave_again() {
-    let world = World::at(home(), [METER]);
+    let setup = TestService::at(home(), [METER]);
     let device = bare(home());
-    world.commits.set(Mood::UnavailableSoon);
-    let action = world.send_bare(&device, "on");
-    assert_eq!(received(&device), (b"on".to_vec(), world.udp));
-    world.until(|| world.commits.refused() > 0);
-    assert_eq!(world.status(action), Status::InProgress);
-    world.commits.set(Mood::Well);
-    world.until(|| world.status(action) == Status::Failed);
+    setup.commits.set(FaultMode::UnavailableSoon);
+    let action = setup.send_bare(&device, "on");
+    assert_eq!(received(&device), (b"on".to_vec(), setup.udp));
+    setup.until(|| setup.commits.refused() > 0);
+    assert_eq!(setup.status(action), Status::InProgress);
+    setup.commits.set(FaultMode::Well);
+    setup.until(|| setup.status(action) == Status::Failed);
     // What is sent now is the next that comes.
-    world.send_bare(&device, "off");
-    assert_eq!(received(&device), (b"off".to_vec(), world.udp));
+    setup.send_bare(&device, "off");
+    assert_eq!(received(&device), (b"off".to_vec(), setup.udp));
 }
 
 #[test]
 fn a_request_reaches_a_device_that_never_registered_and_its_answer_counts() {
-    let world = World::at(home(), [METER]);
-    let mut device = world.device_at(home());
+    let setup = TestService::at(home(), [METER]);
+    let mut device = setup.device_at(home());
     for (number, method) in (1..).zip([Method::Get, Method::Delete]) {
         let request = coap(device.address().port(), method);
-        let action = world.submit_now(METER, request).unwrap().unwrap().id;
+        let action = setup.submit_now(METER, request).unwrap().unwrap().id;
         let asked = device.next();
         assert_eq!(asked.uri_path().collect::<Vec<_>>(), ["state"]);
         device.send(&Message::response_to(
@@ -157,29 +157,29 @@ fn a_request_reaches_a_device_that_never_registered_and_its_answer_counts() {
             Code::CONTENT,
             MessageId(number),
         ));
-        world.until(|| world.status(action) == Status::Succeeded);
+        setup.until(|| setup.status(action) == Status::Succeeded);
     }
 }
 
 #[test]
 fn a_device_that_falls_over_in_an_exchange_elsewhere_is_served_there_again() {
-    let world = World::at(home(), [METER]);
-    let mut device = world.device_at(home());
+    let setup = TestService::at(home(), [METER]);
+    let mut device = setup.device_at(home());
     let first = coap(device.address().port(), Method::Get);
-    let first = world.submit_now(METER, first).unwrap().unwrap().id;
+    let first = setup.submit_now(METER, first).unwrap().unwrap().id;
     let asked = device.next();
-    world.commits.set(Mood::PanicOnce);
+    setup.commits.set(FaultMode::PanicOnce);
     device.send(&Message::response_to(&asked, Code::CONTENT, MessageId(1)));
-    world.until(|| world.status(first) == Status::Failed);
-    assert_eq!(world.commits.mood(), Mood::Well);
+    setup.until(|| setup.status(first) == Status::Failed);
+    assert_eq!(setup.commits.mood(), FaultMode::Well);
     let second = coap(device.address().port(), Method::Get);
-    let second = world.submit_now(METER, second).unwrap().unwrap().id;
+    let second = setup.submit_now(METER, second).unwrap().unwrap().id;
     let asked = next_after(&mut device, &asked);
     device.send(&Message::response_to(&asked, Code::CONTENT, MessageId(2)));
-    world.until(|| world.status(second) == Status::Succeeded);
+    setup.until(|| setup.status(second) == Status::Succeeded);
 }
 
-impl World {
+impl TestService {
     /// The data a device told, oldest first.
     fn told(&self, name: &str) -> Vec<Vec<u8>> {
         let max = u32::from(u8::MAX);
@@ -187,7 +187,7 @@ impl World {
             .unwrap()
             .events;
         let data = |event: &Event| {
-            let Happening::Data(data) = &event.happening else {
+            let EventContent::Data(data) = &event.content else {
                 return None;
             };
             Some(data.bytes.to_vec())
@@ -243,14 +243,19 @@ fn next_after(device: &mut Socket, before: &Message) -> Message {
 
 fn post(number: u16, data: &str) -> Message {
     let token = Token::new(&number.to_be_bytes()).unwrap();
-    Message::request(Kind::Confirmable, Code::POST, MessageId(number), token)
-        .with_uri_query(["t=state"])
-        .with_payload(data)
+    Message::request(
+        MessageKind::Confirmable,
+        Code::POST,
+        MessageId(number),
+        token,
+    )
+    .with_uri_query(["t=state"])
+    .with_payload(data)
 }
 
 fn datagram(port: u16, text: &str) -> Request {
     Request::Udp(UdpRequest {
-        content: Content::parse(ContentForm::String, text).unwrap(),
+        content: Content::parse(ContentEncoding::String, text).unwrap(),
         port: NonZeroU16::new(port).unwrap(),
     })
 }

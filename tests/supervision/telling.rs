@@ -8,8 +8,8 @@ use engine::supervision::Unserved;
 use protocol::coap::code::Code;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::faulty::Mood;
-use crate::world::{World, register};
+use crate::faulty::FaultMode;
+use crate::test_service::{TestService, register};
 
 /// What was logged so far, by all tests of the program.
 static LOGGED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
@@ -17,34 +17,34 @@ static LOGGED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 #[test]
 fn the_line_of_a_device_that_fell_over_has_the_trace_of_the_call() {
     listen();
-    let world = World::new(["meter"]);
-    let trace = trace(&world);
-    world.commits.set(Mood::PanicOnce);
-    assert_eq!(world.submit_under(trace, "meter"), Err(Unserved::Failed));
-    world.until(|| has_line(trace, "the actor of a device panicked and is restored"));
+    let setup = TestService::new(["meter"]);
+    let trace = trace(&setup);
+    setup.commits.set(FaultMode::PanicOnce);
+    assert_eq!(setup.submit_under(trace, "meter"), Err(Unserved::Failed));
+    setup.until(|| has_line(trace, "the actor of a device panicked and is restored"));
 }
 
 #[test]
 fn the_line_of_a_step_that_was_not_saved_has_the_trace_of_the_call() {
     listen();
-    let world = World::new(["meter"]);
-    let trace = trace(&world);
-    world.commits.set(Mood::Unavailable);
-    assert_eq!(world.submit_under(trace, "meter"), Err(Unserved::Failed));
-    world.until(|| has_line(trace, "a step was not saved"));
+    let setup = TestService::new(["meter"]);
+    let trace = trace(&setup);
+    setup.commits.set(FaultMode::Unavailable);
+    assert_eq!(setup.submit_under(trace, "meter"), Err(Unserved::Failed));
+    setup.until(|| has_line(trace, "a step was not saved"));
 }
 
 #[test]
 fn the_line_of_an_attempt_that_was_not_saved_has_the_trace_of_its_request() {
     listen();
-    let world = World::new(["meter"]);
-    let trace = trace(&world);
-    assert!(matches!(world.submit_under(trace, "meter"), Ok(Ok(_))));
-    world.commits.set(Mood::Unavailable);
-    let mut device = world.device();
+    let setup = TestService::new(["meter"]);
+    let trace = trace(&setup);
+    assert!(matches!(setup.submit_under(trace, "meter"), Ok(Ok(_))));
+    setup.commits.set(FaultMode::Unavailable);
+    let mut device = setup.device();
     device.send(&register("meter"));
-    world.until(|| has_line(trace, "a step was not saved"));
-    world.commits.set(Mood::Well);
+    setup.until(|| has_line(trace, "a step was not saved"));
+    setup.commits.set(FaultMode::Well);
     let answer = device.ask_until_answered(&register("meter"));
     assert_eq!(answer.code, Code::CREATED);
 }
@@ -88,6 +88,6 @@ pub(crate) fn is_told(field: &str, message: &str) -> bool {
         .any(|line| line.contains(field) && line.contains(message))
 }
 
-fn trace(world: &World) -> TraceId {
-    TraceId::new(world.clock.moment().uuid())
+fn trace(setup: &TestService) -> TraceId {
+    TraceId::new(setup.clock.moment().uuid())
 }

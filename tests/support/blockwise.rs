@@ -11,7 +11,7 @@ use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
 
 use super::plain::answer;
-use super::wire::Wire;
+use super::wire::DeviceSocket;
 
 /// Names the one version of the body that a device gives.
 const ETAG: &[u8] = b"v1";
@@ -46,7 +46,7 @@ struct Kept {
 
 /// What it remembers of the body that is on its way.
 #[derive(Default)]
-struct Desk {
+struct BodyState {
     incoming: Vec<u8>,
     last: Option<(Message, Message)>,
 }
@@ -70,11 +70,11 @@ impl Loss {
 
 impl Keeper {
     /// A device behind a wire that serves from now on, in blocks of a size.
-    pub(crate) fn behind(wire: Wire, size: BlockSize, mut loss: Loss) -> Self {
+    pub(crate) fn behind(wire: DeviceSocket, size: BlockSize, mut loss: Loss) -> Self {
         let shared: Arc<Shared> = Arc::default();
         let its = Arc::clone(&shared);
         let thread = thread::spawn(move || {
-            let mut desk = Desk::default();
+            let mut desk = BodyState::default();
             wire.serve(|asked| {
                 if its.is_over.load(Ordering::SeqCst) {
                     return ControlFlow::Break(());
@@ -113,7 +113,7 @@ impl Drop for Keeper {
     }
 }
 
-impl Desk {
+impl BodyState {
     /// The answer to a request; to a repeated one, the same.
     fn answer(&mut self, asked: Message, kept: &mut Kept, size: BlockSize) -> Option<Message> {
         if let Some((last, said)) = &self.last

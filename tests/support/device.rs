@@ -7,10 +7,10 @@ use std::thread;
 
 use harness::device::SimulatedDevice;
 use harness::device::configuration::Configuration;
-use harness::device::event::{Event, Location, Operation};
-use harness::device::performed::Performed;
-use harness::device::resource::Answer;
-use harness::socket::{Link, Loss, RunningDevice, run};
+use harness::device::event::{DeviceEvent, Operation, RegistrationLocation};
+use harness::device::operation_log::PerformedOperation;
+use harness::device::resource::AnswerMode;
+use harness::socket::{DeviceLink, PacketLoss, RunningDevice, run};
 use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::Sample;
@@ -28,7 +28,7 @@ pub(crate) const DEVICE_IP: &str = "127.0.0.1";
 /// A simulated device on a socket. It ends with this value.
 pub(crate) struct Device {
     running: RunningDevice,
-    events: Receiver<Event>,
+    events: Receiver<DeviceEvent>,
 }
 
 impl Device {
@@ -41,11 +41,11 @@ impl Device {
 
     /// Switches a device on.
     pub(crate) fn switched_on(service: &Service, configuration: Configuration) -> Self {
-        let link = Link {
+        let link = DeviceLink {
             local: format!("{DEVICE_IP}:0").parse().unwrap(),
             server: service.coap,
             bare: None,
-            loss: Loss::default(),
+            loss: PacketLoss::default(),
             seed: 1,
         };
         let (running, events) = world().block_on(run(configuration, link)).unwrap();
@@ -58,11 +58,13 @@ impl Device {
         let news = self.hear("what became of the update", |event| {
             let failed = matches!(
                 event,
-                Event::Refused { .. } | Event::GaveUp(_) | Event::RegistrationLost
+                DeviceEvent::Refused { .. }
+                    | DeviceEvent::GaveUp(_)
+                    | DeviceEvent::RegistrationLost
             );
-            (failed || *event == Event::Updated).then(|| event.clone())
+            (failed || *event == DeviceEvent::Updated).then(|| event.clone())
         });
-        assert_eq!(news, Event::Updated);
+        assert_eq!(news, DeviceEvent::Updated);
     }
 
     /// Has it update its registration and does not wait.
@@ -71,12 +73,12 @@ impl Device {
     }
 
     /// Has it send samples in a format and waits for what the service makes of it.
-    pub(crate) fn send(&mut self, format: ContentFormat, samples: Vec<Sample>) -> Event {
+    pub(crate) fn send(&mut self, format: ContentFormat, samples: Vec<Sample>) -> DeviceEvent {
         let sent = world().block_on(self.running.send(format, samples));
         assert_eq!(sent.unwrap(), Ok(()), "it has nothing else to say");
         self.hear("what became of what was sent", |event| {
-            let refused = matches!(event, Event::Refused { .. } | Event::GaveUp(_));
-            (refused || *event == Event::Sent).then(|| event.clone())
+            let refused = matches!(event, DeviceEvent::Refused { .. } | DeviceEvent::GaveUp(_));
+            (refused || *event == DeviceEvent::Sent).then(|| event.clone())
         })
     }
 
@@ -94,7 +96,7 @@ impl Device {
     /// Has it take its leave and waits until the service has let it go.
     pub(crate) fn deregister(&mut self) {
         world().block_on(self.running.deregister()).unwrap();
-        let left = |event: &Event| matches!(event, Event::Deregistered).then_some(());
+        let left = |event: &DeviceEvent| matches!(event, DeviceEvent::Deregistered).then_some(());
         self.hear("the end of its registration", left);
     }
 
@@ -105,7 +107,7 @@ impl Device {
     }
 
     /// The next thing that happens at the device of which `pick` makes something.
-    pub(crate) fn hear<T>(&mut self, awaited: &str, pick: impl Fn(&Event) -> Option<T>) -> T {
+    pub(crate) fn hear<T>(&mut self, awaited: &str, pick: impl Fn(&DeviceEvent) -> Option<T>) -> T {
         let found = async {
             loop {
                 let event = self.events.recv().await.expect("the device runs");
@@ -119,10 +121,10 @@ impl Device {
     }
 
     /// Waits until the service has registered it.
-    pub(crate) fn hear_registered(&mut self) -> Location {
+    pub(crate) fn hear_registered(&mut self) -> RegistrationLocation {
         self.hear("a registration", |event| {
-            assert!(!matches!(event, Event::Refused { .. }), "{event}");
-            if let Event::Registered { location } = event {
+            assert!(!matches!(event, DeviceEvent::Refused { .. }), "{event}");
+            if let DeviceEvent::Registered { location } = event {
                 Some(location.clone())
             } else {
                 None
@@ -133,7 +135,8 @@ impl Device {
     /// Waits until it got a request for a path and gave no answer.
     pub(crate) fn hear_unanswered(&mut self, wanted: Path) {
         self.hear("a request that stays unanswered", |event| {
-            let is_it = matches!(event, Event::LeftUnanswered { path, .. } if *path == wanted);
+            let is_it =
+                matches!(event, DeviceEvent::LeftUnanswered { path, .. } if *path == wanted);
             is_it.then_some(())
         });
     }
@@ -143,7 +146,7 @@ impl Device {
         self.hear("a request", |event| {
             let is_it = matches!(
                 event,
-                Event::Answered { path, .. } | Event::LeftUnanswered { path, .. }
+                DeviceEvent::Answered { path, .. } | DeviceEvent::LeftUnanswered { path, .. }
                     if *path == wanted
             );
             is_it.then_some(())
@@ -161,7 +164,7 @@ impl Device {
         self.hear("a request about an observation", |event| {
             let is_it = matches!(
                 event,
-                Event::Answered { path, operation: met, .. }
+                DeviceEvent::Answered { path, operation: met, .. }
                     if *path == wanted && *met == operation
             );
             is_it.then_some(())
@@ -171,14 +174,15 @@ impl Device {
     /// Waits until it was told that nobody wants to know of a path.
     pub(crate) fn hear_unwanted(&mut self, wanted: Path) {
         self.hear("the end of an observation", |event| {
-            let is_it = matches!(event, Event::ObservationEnded { path } if *path == wanted);
+            let is_it = matches!(event, DeviceEvent::ObservationEnded { path } if *path == wanted);
             is_it.then_some(())
         });
     }
 
     /// How often it was asked to observe a path, as long as it remembers.
     pub(crate) fn times_observed(&self, path: Path) -> usize {
-        let asked = |done: &Performed| done.path == path && done.operation == Operation::Observe;
+        let asked =
+            |done: &PerformedOperation| done.path == path && done.operation == Operation::Observe;
         self.performed().into_iter().filter(asked).count()
     }
 
@@ -191,7 +195,7 @@ impl Device {
     }
 
     /// Has it answer for a resource in another way.
-    pub(crate) fn answer_with(&self, path: Path, answer: Answer) {
+    pub(crate) fn answer_with(&self, path: Path, answer: AnswerMode) {
         self.with(move |device| device.answer_with(path, answer))
             .expect("it has the resource");
     }
@@ -203,7 +207,7 @@ impl Device {
     }
 
     /// Every operation it carried out, the oldest first.
-    pub(crate) fn performed(&self) -> Vec<Performed> {
+    pub(crate) fn performed(&self) -> Vec<PerformedOperation> {
         self.with(|device| device.performed().cloned().collect())
     }
 

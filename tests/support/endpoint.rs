@@ -21,12 +21,12 @@ pub(crate) struct Endpoint {
     /// Where it listens, also after it was gone.
     pub(crate) address: SocketAddr,
     shared: Arc<Shared>,
-    door: Option<Door>,
+    door: Option<EndpointListener>,
 }
 
 /// Something that was posted.
 #[derive(Clone, Debug)]
-pub(crate) struct Posted {
+pub(crate) struct ReceivedPost {
     /// The path with its query.
     pub(crate) path: String,
     /// The headers, names in lower case.
@@ -53,18 +53,18 @@ pub(crate) enum Reply {
 }
 
 /// Says what the endpoint does with each of what is posted, which has a number from 0.
-type Manner = Box<dyn Fn(&Posted, usize) -> Reply + Send>;
+type ReplyPlan = Box<dyn Fn(&ReceivedPost, usize) -> Reply + Send>;
 
 struct Shared {
     /// The certificate it shows, where it speaks HTTPS.
     tls: Option<Arc<ServerConfig>>,
-    manner: Mutex<Manner>,
-    posted: Mutex<Vec<Posted>>,
+    manner: Mutex<ReplyPlan>,
+    posted: Mutex<Vec<ReceivedPost>>,
     came: Condvar,
 }
 
 /// What listens, while the endpoint is there.
-struct Door {
+struct EndpointListener {
     is_closed: Arc<AtomicBool>,
     streams: Arc<Mutex<Vec<TcpStream>>>,
     thread: thread::JoinHandle<()>,
@@ -77,7 +77,9 @@ impl Endpoint {
     }
 
     /// One that does as it is told with each of what is posted.
-    pub(crate) fn replying(manner: impl Fn(&Posted, usize) -> Reply + Send + 'static) -> Self {
+    pub(crate) fn replying(
+        manner: impl Fn(&ReceivedPost, usize) -> Reply + Send + 'static,
+    ) -> Self {
         Self::made(None, Box::new(manner))
     }
 
@@ -86,7 +88,7 @@ impl Endpoint {
         Self::made(Some(Arc::new(tls)), Box::new(|_, _| Reply::Status(204)))
     }
 
-    fn made(tls: Option<Arc<ServerConfig>>, manner: Manner) -> Self {
+    fn made(tls: Option<Arc<ServerConfig>>, manner: ReplyPlan) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
@@ -95,7 +97,7 @@ impl Endpoint {
             posted: Mutex::default(),
             came: Condvar::new(),
         });
-        let door = Some(Door::open(listener, &shared));
+        let door = Some(EndpointListener::open(listener, &shared));
         Self {
             address,
             shared,
@@ -114,7 +116,7 @@ impl Endpoint {
     }
 
     /// From now on it does this with what is posted.
-    pub(crate) fn reply(&self, manner: impl Fn(&Posted, usize) -> Reply + Send + 'static) {
+    pub(crate) fn reply(&self, manner: impl Fn(&ReceivedPost, usize) -> Reply + Send + 'static) {
         *self.shared.manner.lock().unwrap() = Box::new(manner);
     }
 
@@ -128,31 +130,35 @@ impl Endpoint {
     /// It comes back to where it was.
     pub(crate) fn open(&mut self) {
         let listener = TcpListener::bind(self.address).unwrap();
-        self.door = Some(Door::open(listener, &self.shared));
+        self.door = Some(EndpointListener::open(listener, &self.shared));
     }
 
     /// Everything that was posted until now.
-    pub(crate) fn posted(&self) -> Vec<Posted> {
+    pub(crate) fn posted(&self) -> Vec<ReceivedPost> {
         self.shared.posted.lock().unwrap().clone()
     }
 
     /// Everything that was posted, once it is so much.
-    pub(crate) fn once(&self, amount: usize) -> Vec<Posted> {
+    pub(crate) fn once(&self, amount: usize) -> Vec<ReceivedPost> {
         self.once_so(&format!("{amount} deliveries"), |posted| {
             posted.len() >= amount
         })
     }
 
     /// What was posted and taken, once it is so much.
-    pub(crate) fn once_taken(&self, amount: usize) -> Vec<Posted> {
-        let enough = |posted: &[Posted]| taken(posted).len() >= amount;
+    pub(crate) fn once_taken(&self, amount: usize) -> Vec<ReceivedPost> {
+        let enough = |posted: &[ReceivedPost]| taken(posted).len() >= amount;
         taken(&self.once_so(&format!("{amount} taken deliveries"), enough))
     }
 
     /// Everything that was posted, once it is as awaited.
-    pub(crate) fn once_so(&self, awaited: &str, is_so: impl Fn(&[Posted]) -> bool) -> Vec<Posted> {
+    pub(crate) fn once_so(
+        &self,
+        awaited: &str,
+        is_so: impl Fn(&[ReceivedPost]) -> bool,
+    ) -> Vec<ReceivedPost> {
         let posted = self.shared.posted.lock().unwrap();
-        let waits = |posted: &mut Vec<Posted>| !is_so(posted);
+        let waits = |posted: &mut Vec<ReceivedPost>| !is_so(posted);
         let (posted, waited) = self
             .shared
             .came
@@ -173,7 +179,7 @@ impl Drop for Endpoint {
     }
 }
 
-impl Posted {
+impl ReceivedPost {
     /// A header's value.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);
@@ -200,12 +206,12 @@ impl Posted {
 }
 
 /// Those that were taken.
-pub(crate) fn taken(posted: &[Posted]) -> Vec<Posted> {
+pub(crate) fn taken(posted: &[ReceivedPost]) -> Vec<ReceivedPost> {
     let taken = posted.iter().filter(|posted| posted.is_taken());
     taken.cloned().collect()
 }
 
-impl Door {
+impl EndpointListener {
     fn open(listener: TcpListener, shared: &Arc<Shared>) -> Self {
         let is_closed = Arc::new(AtomicBool::new(false));
         let streams: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
@@ -304,10 +310,10 @@ fn is_gone(stream: &mut TcpStream) -> bool {
 
 impl Shared {
     /// Keeps what was posted, and says what it is answered.
-    fn take(&self, posted: Posted) -> Reply {
+    fn take(&self, posted: ReceivedPost) -> Reply {
         let mut all = self.posted.lock().unwrap();
         let reply = (self.manner.lock().unwrap())(&posted, all.len());
-        all.push(Posted {
+        all.push(ReceivedPost {
             reply: reply.clone(),
             ..posted
         });
@@ -317,7 +323,7 @@ impl Shared {
 }
 
 /// The next request of a connection; nothing at its end.
-fn read(reader: &mut BufReader<impl Read>) -> Option<Posted> {
+fn read(reader: &mut BufReader<impl Read>) -> Option<ReceivedPost> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let path = line.split(' ').nth(1)?.to_owned();
@@ -334,7 +340,7 @@ fn read(reader: &mut BufReader<impl Read>) -> Option<Posted> {
     let length = length.map_or(Some(0), |(_, value)| value.parse().ok())?;
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some(Posted {
+    Some(ReceivedPost {
         path,
         headers,
         text: String::from_utf8(body).ok()?,

@@ -1,6 +1,6 @@
 //! How does a device talk that need not know LwM2M, and what is asked of it?
 //!
-//! Over CoAP it speaks through a [`Wire`], over UDP through a [`UdpDevice`]. Both hear nothing but
+//! Over CoAP it speaks through a [`DeviceSocket`], over UDP through a [`UdpDevice`]. Both hear nothing but
 //! what comes from the service's own ports.
 
 use std::io::ErrorKind;
@@ -28,7 +28,7 @@ pub(crate) struct UdpDevice {
 
 /// Something a device said without being asked, as its history shows it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct ReportedData {
     source: String,
     topic: Option<String>,
     bytes: Vec<u8>,
@@ -82,7 +82,7 @@ impl UdpDevice {
     }
 }
 
-impl Told {
+impl ReportedData {
     /// Bytes with a topic over CoAP.
     pub(crate) fn over_coap(topic: &str, bytes: impl Into<Vec<u8>>) -> Self {
         Self {
@@ -119,14 +119,14 @@ impl Told {
 
 impl Caller {
     /// What a device said without being asked, the oldest first.
-    pub(crate) fn told(&self, device: &str) -> Vec<Told> {
+    pub(crate) fn told(&self, device: &str) -> Vec<ReportedData> {
         let mut told = Vec::new();
         let mut cursor = String::new();
         loop {
             let path = format!("{API}/devices/{device}/messages?pageSize=100{cursor}");
             let page = self.request("GET", &path).expect(200);
             let messages = page["items"].as_array().unwrap();
-            told.extend(messages.iter().filter_map(Told::of));
+            told.extend(messages.iter().filter_map(ReportedData::of));
             match page["nextCursor"].as_str() {
                 Some(next) => cursor = format!("&cursor={next}"),
                 None => break,
@@ -137,7 +137,7 @@ impl Caller {
     }
 
     /// The same, once it is so much.
-    pub(crate) fn once_told(&self, device: &str, amount: usize) -> Vec<Told> {
+    pub(crate) fn once_told(&self, device: &str, amount: usize) -> Vec<ReportedData> {
         until(&format!("{amount} things that {device} said"), || {
             let told = self.told(device);
             (told.len() >= amount).then_some(told)

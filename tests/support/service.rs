@@ -25,7 +25,7 @@ pub(crate) struct Service {
 
 /// Where it listens.
 #[derive(Clone, Copy)]
-struct Doors {
+struct ServiceAddresses {
     http: SocketAddr,
     coap: SocketAddr,
     udp: SocketAddr,
@@ -179,7 +179,7 @@ fn launch(
     settings: &[(String, String)],
     coap: SocketAddr,
     udp: SocketAddr,
-) -> (Program, Doors) {
+) -> (Program, ServiceAddresses) {
     let mut command = signalbox();
     command
         .arg("serve")
@@ -205,7 +205,7 @@ fn launch(
         }
     }
     let [http, coap, udp] = doors.map(|door| door.expect("the loop ends when all are known"));
-    (program, Doors { http, coap, udp })
+    (program, ServiceAddresses { http, coap, udp })
 }
 
 /// `listening http=127.0.0.1:8080` as a name and an address.

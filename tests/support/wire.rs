@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
 use super::device::DEVICE_IP;
@@ -23,15 +23,15 @@ const REPEATED_AFTER: Duration = Duration::from_millis(300);
 /// How long a device that serves listens before it looks up.
 const LOOKED_UP_AFTER: Duration = Duration::from_millis(20);
 
-/// What the pings of [`Wire::heard_before_ping`] are known by; tests use smaller ids.
+/// What the pings of [`DeviceSocket::heard_before_ping`] are known by; tests use smaller ids.
 const PING_ID: MessageId = MessageId(0xFFF0);
 
 /// A socket that speaks to the service.
-pub(crate) struct Wire {
+pub(crate) struct DeviceSocket {
     socket: UdpSocket,
 }
 
-impl Wire {
+impl DeviceSocket {
     /// A socket where devices of the tests are.
     pub(crate) fn to(service: &Service) -> Self {
         Self::from(DEVICE_IP, service)
@@ -74,7 +74,7 @@ impl Wire {
     pub(crate) fn ask(&self, request: &Message) -> Message {
         self.say(&request.encode());
         let answer = self.hear();
-        assert_eq!(answer.kind, Kind::Acknowledgement, "{answer:?}");
+        assert_eq!(answer.kind, MessageKind::Acknowledgement, "{answer:?}");
         assert_eq!(answer.message_id, request.message_id, "{answer:?}");
         assert_eq!(answer.token, request.token, "{answer:?}");
         answer
@@ -171,7 +171,7 @@ impl Wire {
     /// said.
     pub(crate) fn heard_before_ping(&self) -> Vec<Message> {
         self.say(&Message::ping(PING_ID).encode());
-        let is_pong = |it: &Message| it.kind == Kind::Reset && it.message_id == PING_ID;
+        let is_pong = |it: &Message| it.kind == MessageKind::Reset && it.message_id == PING_ID;
         let heard = std::iter::from_fn(|| Some(self.hear()));
         heard.take_while(|message| !is_pong(message)).collect()
     }
@@ -180,7 +180,7 @@ impl Wire {
 /// A request that is to be acknowledged.
 pub(crate) fn request(code: Code, id: u16) -> Message {
     let token = Token::from_u64(0x5167_0000 + u64::from(id));
-    Message::request(Kind::Confirmable, code, MessageId(id), token)
+    Message::request(MessageKind::Confirmable, code, MessageId(id), token)
 }
 
 /// A registration as a plain device sends it.

@@ -5,22 +5,22 @@ use std::{io, iter};
 
 use rustls::CertificateError;
 
-use super::Unreachable;
-use super::resolver::Unresolved;
+use super::UnreachableReason;
+use super::resolver::ResolveError;
 
 /// Why the call was not answered.
-pub(super) fn of(error: &reqwest::Error) -> Unreachable {
+pub(super) fn of(error: &reqwest::Error) -> UnreachableReason {
     let known = causes(error).find_map(known);
     if let Some(known) = known {
         known
     } else if error.is_timeout() {
-        Unreachable::Timeout
+        UnreachableReason::Timeout
     } else if error.is_builder() {
-        Unreachable::NotSendable
+        UnreachableReason::NotSendable
     } else if error.is_connect() {
-        Unreachable::NoConnection
+        UnreachableReason::NoConnection
     } else {
-        Unreachable::NoAnswer
+        UnreachableReason::NoAnswer
     }
 }
 
@@ -39,21 +39,21 @@ fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'st
     }
 }
 
-fn known(cause: &(dyn Error + 'static)) -> Option<Unreachable> {
-    if let Some(unresolved) = cause.downcast_ref::<Unresolved>() {
+fn known(cause: &(dyn Error + 'static)) -> Option<UnreachableReason> {
+    if let Some(unresolved) = cause.downcast_ref::<ResolveError>() {
         return Some(match unresolved {
-            Unresolved::Forbidden => Unreachable::Forbidden,
-            Unresolved::Unknown => Unreachable::NameUnknown,
+            ResolveError::Forbidden => UnreachableReason::Forbidden,
+            ResolveError::Unknown => UnreachableReason::NameUnknown,
         });
     }
     let tls = cause.downcast_ref::<rustls::Error>()?;
     let rustls::Error::InvalidCertificate(certificate) = tls else {
-        return Some(Unreachable::NoTls);
+        return Some(UnreachableReason::NoTls);
     };
     Some(of_certificate(certificate))
 }
 
-fn of_certificate(error: &CertificateError) -> Unreachable {
+fn of_certificate(error: &CertificateError) -> UnreachableReason {
     let is_out_of_time = matches!(
         error,
         CertificateError::Expired
@@ -66,10 +66,10 @@ fn of_certificate(error: &CertificateError) -> Unreachable {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }
     );
     if is_out_of_time {
-        Unreachable::CertificateExpired
+        UnreachableReason::CertificateExpired
     } else if is_of_another {
-        Unreachable::CertificateOfAnother
+        UnreachableReason::CertificateOfAnother
     } else {
-        Unreachable::CertificateUntrusted
+        UnreachableReason::CertificateUntrusted
     }
 }

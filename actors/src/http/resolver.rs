@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use engine::delivery::address::policy::Policy;
+use engine::delivery::address::policy::AddressPolicy;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::net::lookup_host;
 use tokio::sync::OnceCell;
@@ -18,15 +18,15 @@ use tokio::sync::OnceCell;
 pub(super) type Addresses = Pin<Box<dyn Future<Output = Vec<IpAddr>> + Send>>;
 
 /// Knows the addresses of names.
-pub(super) trait Lookup: Send + Sync {
+pub(super) trait HostLookup: Send + Sync {
     /// All addresses of the name.
     fn addresses_of(&self, name: String) -> Addresses;
 }
 
 /// What the system knows: its file of hosts and its name servers.
-pub(super) struct System;
+pub(super) struct SystemResolver;
 
-impl Lookup for System {
+impl HostLookup for SystemResolver {
     fn addresses_of(&self, name: String) -> Addresses {
         Box::pin(async move {
             let found = lookup_host((name, 0)).await;
@@ -37,7 +37,7 @@ impl Lookup for System {
 
 /// Why a name leads nowhere.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub(super) enum Unresolved {
+pub(super) enum ResolveError {
     /// It has addresses, none of which may be called.
     #[error("none of its addresses may be called")]
     Forbidden,
@@ -47,17 +47,17 @@ pub(super) enum Unresolved {
 }
 
 /// Resolves names to addresses that may be called.
-pub(super) struct Guarded {
-    policy: Policy,
-    lookup: Arc<dyn Lookup>,
+pub(super) struct GuardedResolver {
+    policy: AddressPolicy,
+    lookup: Arc<dyn HostLookup>,
     /// Lookups under way: the system has a thread for each, and a name whose servers are slow must
     /// not take them all.
     under_way: Mutex<HashMap<String, Weak<OnceCell<Vec<IpAddr>>>>>,
 }
 
-impl Guarded {
+impl GuardedResolver {
     /// Lets addresses pass that the policy lets be called.
-    pub(super) fn new(policy: Policy, lookup: Arc<dyn Lookup>) -> Self {
+    pub(super) fn new(policy: AddressPolicy, lookup: Arc<dyn HostLookup>) -> Self {
         Self {
             policy,
             lookup,
@@ -80,7 +80,7 @@ impl Guarded {
     }
 }
 
-impl Resolve for Guarded {
+impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let joined = self.joined(name.as_str());
         let lookup = Arc::clone(&self.lookup);
@@ -92,15 +92,15 @@ impl Resolve for Guarded {
     }
 }
 
-fn allowed(found: &[IpAddr], policy: Policy) -> Result<Addrs, Unresolved> {
+fn allowed(found: &[IpAddr], policy: AddressPolicy) -> Result<Addrs, ResolveError> {
     if found.is_empty() {
-        return Err(Unresolved::Unknown);
+        return Err(ResolveError::Unknown);
     }
     let allowed = found.iter().filter(|ip| policy.may_reach(**ip));
     // Port 0 stands for the one of the URL.
     let allowed: Vec<_> = allowed.map(|ip| SocketAddr::new(*ip, 0)).collect();
     if allowed.is_empty() {
-        return Err(Unresolved::Forbidden);
+        return Err(ResolveError::Forbidden);
     }
     Ok(Box::new(allowed.into_iter()))
 }

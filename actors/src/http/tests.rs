@@ -16,32 +16,38 @@ const HOST: &str = "hooks.example";
 #[tokio::test]
 async fn a_status_of_success_accepts_and_every_other_refuses() {
     for (answer, expected) in [
-        (OK, Posted::Accepted(200)),
+        (OK, HttpOutcome::Accepted(200)),
         (
             "HTTP/1.1 201 \r\ncontent-length: 2\r\n\r\n{}",
-            Posted::Accepted(201),
+            HttpOutcome::Accepted(201),
         ),
-        ("HTTP/1.1 204 No Content\r\n\r\n", Posted::Accepted(204)),
-        ("HTTP/1.1 304 Not Modified\r\n\r\n", Posted::Refused(304)),
+        (
+            "HTTP/1.1 204 No Content\r\n\r\n",
+            HttpOutcome::Accepted(204),
+        ),
+        (
+            "HTTP/1.1 304 Not Modified\r\n\r\n",
+            HttpOutcome::Refused(304),
+        ),
         (
             "HTTP/1.1 400 Bad\r\ncontent-length: 3\r\n\r\nbad",
-            Posted::Refused(400),
+            HttpOutcome::Refused(400),
         ),
         (
             "HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n",
-            Posted::Refused(410),
+            HttpOutcome::Refused(410),
         ),
         (
             "HTTP/1.1 500 Oh\r\ncontent-length: 0\r\n\r\n",
-            Posted::Refused(500),
+            HttpOutcome::Refused(500),
         ),
         (
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
-            Posted::Accepted(200),
+            HttpOutcome::Accepted(200),
         ),
     ] {
         let peer = Peer::that_answers(answer);
-        let posted = http().send(letter(peer.url("/hook"))).await;
+        let posted = http().send(request(peer.url("/hook"))).await;
         assert_eq!(posted, expected, "{answer:?}");
     }
 }
@@ -49,8 +55,8 @@ async fn a_status_of_success_accepts_and_every_other_refuses() {
 #[tokio::test]
 async fn a_call_says_what_it_is_to_say_and_no_more() {
     let peer = Peer::that_answers(OK);
-    let letter = Letter {
-        method: Method::Patch,
+    let request = HttpRequest {
+        method: HttpMethod::Patch,
         url: peer.url("/a/:x:/?d=urn%3Adev"),
         headers: headers(&[
             ("content-type", "application/json"),
@@ -59,7 +65,7 @@ async fn a_call_says_what_it_is_to_say_and_no_more() {
         ]),
         body: b"{\"a\":1}".to_vec(),
     };
-    assert_eq!(http().send(letter).await, Posted::Accepted(200));
+    assert_eq!(http().send(request).await, HttpOutcome::Accepted(200));
     let heard = peer.heard().concat().concat();
     let (head, body) = heard.split_once("\r\n\r\n").unwrap();
     let mut lines: Vec<&str> = head.lines().collect();
@@ -89,8 +95,8 @@ async fn a_redirect_is_not_followed() {
         let head = format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n");
         stream.write_all(head.as_bytes())
     });
-    let posted = http().send(letter(peer.url("/"))).await;
-    assert_eq!(posted, Posted::Refused(302));
+    let posted = http().send(request(peer.url("/"))).await;
+    assert_eq!(posted, HttpOutcome::Refused(302));
     assert_eq!(
         posted.to_string(),
         "the endpoint answered 302, and redirects are not followed"
@@ -103,8 +109,8 @@ async fn a_connection_is_used_again() {
     let peer = Peer::that_answers("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nfine");
     let http = http();
     for _ in 0..3 {
-        let posted = http.send(letter(peer.url("/"))).await;
-        assert_eq!(posted, Posted::Accepted(200));
+        let posted = http.send(request(peer.url("/"))).await;
+        assert_eq!(posted, HttpOutcome::Accepted(200));
     }
     let heard = peer.heard();
     assert_eq!(heard.len(), 1, "one connection");
@@ -121,8 +127,8 @@ async fn an_answer_without_end_is_cut_off() {
         tell.send(()).unwrap();
         Ok(())
     });
-    let posted = http().send(letter(peer.url("/"))).await;
-    assert_eq!(posted, Posted::Accepted(200));
+    let posted = http().send(request(peer.url("/"))).await;
+    assert_eq!(posted, HttpOutcome::Accepted(200));
     let closed = tokio::task::spawn_blocking(move || told.recv_timeout(PATIENCE));
     assert_eq!(closed.await.unwrap(), Ok(()), "the connection is closed");
 }
@@ -135,8 +141,8 @@ async fn a_body_that_does_not_come_does_not_hold_up_its_status() {
     });
     // Whoever waited for the body would wait for ever.
     let http = http_in(Duration::from_secs(1 << 20));
-    let posted = tokio::time::timeout(PATIENCE, http.send(letter(peer.url("/")))).await;
-    assert_eq!(posted, Ok(Posted::Accepted(200)));
+    let posted = tokio::time::timeout(PATIENCE, http.send(request(peer.url("/")))).await;
+    assert_eq!(posted, Ok(HttpOutcome::Accepted(200)));
 }
 
 #[tokio::test]
@@ -144,44 +150,44 @@ async fn a_status_counts_though_the_connection_is_reset_behind_it() {
     let beginning = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nonly this";
     // Whether the status or the reset is seen first is up to the network: both must do.
     let peer = Peer::that_resets_after(beginning);
-    let posted = http().send(letter(peer.url("/"))).await;
+    let posted = http().send(request(peer.url("/"))).await;
     let either = [
-        Posted::Accepted(200),
-        Posted::Unreachable(Unreachable::NoAnswer),
+        HttpOutcome::Accepted(200),
+        HttpOutcome::Unreachable(UnreachableReason::NoAnswer),
     ];
     assert!(either.contains(&posted), "{posted:?}");
     let peer = Peer::that_ends(move |stream| stream.write_all(beginning.as_bytes()));
-    let posted = http().send(letter(peer.url("/"))).await;
-    assert_eq!(posted, Posted::Accepted(200));
+    let posted = http().send(request(peer.url("/"))).await;
+    assert_eq!(posted, HttpOutcome::Accepted(200));
 }
 
 #[tokio::test]
 async fn who_does_not_answer_in_time_is_given_up() {
     let peer = Peer::that_ends(wait_for_end);
     let http = http_in(Duration::from_millis(50));
-    let posted = http.send(letter(peer.url("/"))).await;
-    assert_eq!(posted, Posted::Unreachable(Unreachable::Timeout));
+    let posted = http.send(request(peer.url("/"))).await;
+    assert_eq!(posted, HttpOutcome::Unreachable(UnreachableReason::Timeout));
     let dribbling = Peer::that_ends(|stream| {
         stream.write_all(b"HTTP/1.1 200 OK\r\nx-a: b\r\n")?;
         wait_for_end(stream)
     });
-    let posted = http.send(letter(dribbling.url("/"))).await;
-    assert_eq!(posted, Posted::Unreachable(Unreachable::Timeout));
+    let posted = http.send(request(dribbling.url("/"))).await;
+    assert_eq!(posted, HttpOutcome::Unreachable(UnreachableReason::Timeout));
     assert_eq!(posted.to_string(), "the endpoint did not respond in time");
     // It takes the connection and says nothing, not even of TLS.
     let silent = Peer::that_greets("");
     let url = format!("https://{}/", silent.at);
-    let posted = http.send(letter(url.clone())).await;
-    assert_eq!(posted, Posted::Unreachable(Unreachable::Timeout));
-    let mut outbound = Outbound::under(Policy::PrivateAllowed);
+    let posted = http.send(request(url.clone())).await;
+    assert_eq!(posted, HttpOutcome::Unreachable(UnreachableReason::Timeout));
+    let mut outbound = HttpOptions::under(AddressPolicy::PrivateAllowed);
     outbound.connect_timeout = Duration::from_millis(50);
-    let posted = Http::new(outbound).unwrap().send(letter(url)).await;
-    assert_eq!(posted, Posted::Unreachable(Unreachable::Timeout));
+    let posted = HttpClient::new(outbound).unwrap().send(request(url)).await;
+    assert_eq!(posted, HttpOutcome::Unreachable(UnreachableReason::Timeout));
 }
 
 #[tokio::test]
 async fn what_is_no_answer_of_http_is_none() {
-    let no_answer = Posted::Unreachable(Unreachable::NoAnswer);
+    let no_answer = HttpOutcome::Unreachable(UnreachableReason::NoAnswer);
     for answer in [
         "",
         "SSH-2.0-OpenSSH_9.2\r\n",
@@ -190,11 +196,11 @@ async fn what_is_no_answer_of_http_is_none() {
         "220 mail.example ESMTP\r\n",
     ] {
         let peer = Peer::that_ends(move |stream| stream.write_all(answer.as_bytes()));
-        let posted = http().send(letter(peer.url("/"))).await;
+        let posted = http().send(request(peer.url("/"))).await;
         assert_eq!(posted, no_answer, "{answer:?}");
     }
     let resets = Peer::that_resets_after("");
-    assert_eq!(http().send(letter(resets.url("/"))).await, no_answer);
+    assert_eq!(http().send(request(resets.url("/"))).await, no_answer);
     assert_eq!(
         no_answer.to_string(),
         "the connection was closed without an HTTP response"
@@ -208,8 +214,11 @@ async fn headers_without_end_are_cut_off() {
         while stream.write_all(b"x-more: and more\r\n").is_ok() {}
         Ok(())
     });
-    let posted = http().send(letter(peer.url("/"))).await;
-    assert_eq!(posted, Posted::Unreachable(Unreachable::NoAnswer));
+    let posted = http().send(request(peer.url("/"))).await;
+    assert_eq!(
+        posted,
+        HttpOutcome::Unreachable(UnreachableReason::NoAnswer)
+    );
 }
 
 #[tokio::test]
@@ -217,24 +226,30 @@ async fn who_does_not_listen_is_not_reached() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);
-    let posted = http().send(letter(url)).await;
-    assert_eq!(posted, Posted::Unreachable(Unreachable::NoConnection));
+    let posted = http().send(request(url)).await;
+    assert_eq!(
+        posted,
+        HttpOutcome::Unreachable(UnreachableReason::NoConnection)
+    );
     assert_eq!(posted.to_string(), "the host does not accept connections");
 }
 
 #[tokio::test]
 async fn a_name_without_an_address_is_not_reached() {
-    let http = http_knowing(Policy::PrivateAllowed, None, vec![]);
+    let http = http_knowing(AddressPolicy::PrivateAllowed, None, vec![]);
     let posted = http
-        .send(letter("https://nowhere.invalid/".to_owned()))
+        .send(request("https://nowhere.invalid/".to_owned()))
         .await;
-    assert_eq!(posted, Posted::Unreachable(Unreachable::NameUnknown));
+    assert_eq!(
+        posted,
+        HttpOutcome::Unreachable(UnreachableReason::NameUnknown)
+    );
     assert_eq!(posted.to_string(), "the host name cannot be resolved");
 }
 
 #[tokio::test]
 async fn a_private_address_is_not_called_under_any_name() {
-    let forbidden = Posted::Unreachable(Unreachable::Forbidden);
+    let forbidden = HttpOutcome::Unreachable(UnreachableReason::Forbidden);
     let peer = Peer::that_answers(OK);
     let port = peer.at.port();
     for host in [
@@ -251,26 +266,33 @@ async fn a_private_address_is_not_called_under_any_name() {
             "169.254.169.254",
             "fd00:ec2::254",
         ] {
-            let http = http_knowing(Policy::PublicOnly, None, vec![leads_to.parse().unwrap()]);
-            let posted = http.send(letter(format!("https://{host}:{port}/"))).await;
+            let http = http_knowing(
+                AddressPolicy::PublicOnly,
+                None,
+                vec![leads_to.parse().unwrap()],
+            );
+            let posted = http.send(request(format!("https://{host}:{port}/"))).await;
             assert_eq!(posted, forbidden, "{host} leads to {leads_to}");
         }
     }
     assert!(peer.heard().is_empty(), "nobody connected");
-    let plain = http_knowing(Policy::PublicOnly, None, vec![])
-        .send(letter(format!("http://{HOST}/")))
+    let plain = http_knowing(AddressPolicy::PublicOnly, None, vec![])
+        .send(request(format!("http://{HOST}/")))
         .await;
-    assert_eq!(plain, Posted::Unreachable(Unreachable::NotHttps));
+    assert_eq!(plain, HttpOutcome::Unreachable(UnreachableReason::NotHttps));
 }
 
 #[tokio::test]
 async fn what_cannot_be_written_is_not_sent() {
     let peer = Peer::that_answers(OK);
     for (name, value) in [("x y", "z"), ("", "z"), ("x", "a\r\nb: c"), ("x", "\0")] {
-        let mut letter = letter(peer.url("/"));
-        letter.headers = headers(&[(name, value)]);
-        let posted = http().send(letter).await;
-        assert_eq!(posted, Posted::Unreachable(Unreachable::NotSendable));
+        let mut request = request(peer.url("/"));
+        request.headers = headers(&[(name, value)]);
+        let posted = http().send(request).await;
+        assert_eq!(
+            posted,
+            HttpOutcome::Unreachable(UnreachableReason::NotSendable)
+        );
     }
     for url in [
         "",
@@ -278,8 +300,11 @@ async fn what_cannot_be_written_is_not_sent() {
         "ftp://example.com/",
         "http://a:b@127.0.0.1/",
     ] {
-        let posted = http().send(letter(url.to_owned())).await;
-        assert_eq!(posted, Posted::Unreachable(Unreachable::NotSendable));
+        let posted = http().send(request(url.to_owned())).await;
+        assert_eq!(
+            posted,
+            HttpOutcome::Unreachable(UnreachableReason::NotSendable)
+        );
     }
     assert!(peer.heard().is_empty());
 }
@@ -289,7 +314,7 @@ async fn a_certificate_of_an_authority_that_is_trusted_is_believed() {
     let authority = Authority::new();
     let peer = Peer::by_tls(authority.issues(HOST));
     let posted = call_by_tls(&peer, Some(authority.pem())).await;
-    assert_eq!(posted, Posted::Accepted(200));
+    assert_eq!(posted, HttpOutcome::Accepted(200));
     let heard = peer.heard().concat().concat();
     assert!(heard.starts_with("POST /hook HTTP/1.1\r\n"), "{heard}");
     assert!(
@@ -301,34 +326,34 @@ async fn a_certificate_of_an_authority_that_is_trusted_is_believed() {
 #[tokio::test]
 async fn a_certificate_that_proves_nothing_is_not_believed() {
     let authority = Authority::new();
-    let untrusted = Unreachable::CertificateUntrusted;
+    let untrusted = UnreachableReason::CertificateUntrusted;
     for (certificate, expected) in [
         (
             authority.issues_until(HOST, 2020),
-            Unreachable::CertificateExpired,
+            UnreachableReason::CertificateExpired,
         ),
         (
             authority.issues("other.example"),
-            Unreachable::CertificateOfAnother,
+            UnreachableReason::CertificateOfAnother,
         ),
         (self_signed(HOST), untrusted),
         (Authority::new().issues(HOST), untrusted),
     ] {
         let peer = Peer::by_tls(certificate);
         let posted = call_by_tls(&peer, Some(authority.pem())).await;
-        assert_eq!(posted, Posted::Unreachable(expected));
+        assert_eq!(posted, HttpOutcome::Unreachable(expected));
         assert!(peer.heard().concat().is_empty(), "nothing was told");
     }
     let peer = Peer::by_tls(authority.issues(HOST));
     let posted = call_by_tls(&peer, None).await;
-    assert_eq!(posted, Posted::Unreachable(untrusted));
+    assert_eq!(posted, HttpOutcome::Unreachable(untrusted));
 }
 
 #[tokio::test]
 async fn who_does_not_speak_tls_is_not_told_in_plain() {
     let peer = Peer::that_greets("HTTP/1.1 400 Bad Request\r\n\r\n");
     let posted = call_by_tls(&peer, None).await;
-    assert_eq!(posted, Posted::Unreachable(Unreachable::NoTls));
+    assert_eq!(posted, HttpOutcome::Unreachable(UnreachableReason::NoTls));
 }
 
 #[test]
@@ -338,16 +363,16 @@ fn authorities_that_cannot_be_read_are_refused() {
         "no certificate",
         "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
     ] {
-        let mut outbound = Outbound::under(Policy::PublicOnly);
+        let mut outbound = HttpOptions::under(AddressPolicy::PublicOnly);
         outbound.authorities = Some(pem.into());
-        let made = Http::new(outbound);
+        let made = HttpClient::new(outbound);
         assert!(matches!(made, Err(HttpError::Authorities(_))), "{pem:?}");
     }
 }
 
 #[test]
 fn calls_take_no_longer_than_contracts_say() {
-    let usual = Outbound::under(Policy::PublicOnly);
+    let usual = HttpOptions::under(AddressPolicy::PublicOnly);
     assert_eq!(usual.timeout, Duration::from_secs(20));
     assert!(usual.connect_timeout < usual.timeout);
 }
@@ -356,42 +381,46 @@ fn calls_take_no_longer_than_contracts_say() {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Leads every name to these addresses.
-struct Known(Mutex<Vec<IpAddr>>);
+struct FixedResolver(Mutex<Vec<IpAddr>>);
 
-impl Lookup for Known {
+impl HostLookup for FixedResolver {
     fn addresses_of(&self, _name: String) -> Addresses {
         Box::pin(future::ready(self.0.lock().unwrap().clone()))
     }
 }
 
-fn http() -> Http {
+fn http() -> HttpClient {
     http_in(PATIENCE)
 }
 
-fn http_in(timeout: Duration) -> Http {
-    let mut outbound = Outbound::under(Policy::PrivateAllowed);
+fn http_in(timeout: Duration) -> HttpClient {
+    let mut outbound = HttpOptions::under(AddressPolicy::PrivateAllowed);
     outbound.timeout = timeout;
-    Http::new(outbound).unwrap()
+    HttpClient::new(outbound).unwrap()
 }
 
-fn http_knowing(policy: Policy, authorities: Option<Vec<u8>>, ips: Vec<IpAddr>) -> Http {
-    let outbound = Outbound {
+fn http_knowing(
+    policy: AddressPolicy,
+    authorities: Option<Vec<u8>>,
+    ips: Vec<IpAddr>,
+) -> HttpClient {
+    let outbound = HttpOptions {
         authorities,
-        ..Outbound::under(policy)
+        ..HttpOptions::under(policy)
     };
-    Http::by(outbound, Arc::new(Known(Mutex::new(ips)))).unwrap()
+    HttpClient::by(outbound, Arc::new(FixedResolver(Mutex::new(ips)))).unwrap()
 }
 
-async fn call_by_tls(peer: &Peer, authorities: Option<Vec<u8>>) -> Posted {
+async fn call_by_tls(peer: &Peer, authorities: Option<Vec<u8>>) -> HttpOutcome {
     let here = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
-    let http = http_knowing(Policy::PrivateAllowed, authorities, here);
+    let http = http_knowing(AddressPolicy::PrivateAllowed, authorities, here);
     let url = format!("https://{HOST}:{}/hook", peer.at.port());
-    http.send(letter(url)).await
+    http.send(request(url)).await
 }
 
-fn letter(url: String) -> Letter {
-    Letter {
-        method: Method::Post,
+fn request(url: String) -> HttpRequest {
+    HttpRequest {
+        method: HttpMethod::Post,
         url,
         headers: headers(&[("content-type", "application/json")]),
         body: b"{}".to_vec(),

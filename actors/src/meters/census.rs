@@ -7,13 +7,13 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use engine::device::standing::{InFlight, Listens, Standing};
+use engine::device::activity::{DeviceActivity, InFlight, ListenWindow};
 use engine::moment::Timestamp;
 
 /// The devices of an arbiter that are in memory, by how they stand.
 #[derive(Default)]
 pub(crate) struct Census {
-    totals: Cell<Totals>,
+    totals: Cell<DeviceTotals>,
     /// Those that listen until the end of a second, by that second. At most as many seconds as the
     /// longest time a device listens has.
     listening: RefCell<BTreeMap<u32, u64>>,
@@ -23,7 +23,7 @@ pub(crate) struct Census {
 
 /// How many there are.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Totals {
+pub(crate) struct DeviceTotals {
     /// Devices without a registration.
     pub(crate) unregistered: u64,
     /// Devices that listen.
@@ -41,7 +41,7 @@ pub(crate) struct Totals {
 /// As what a device is counted; each keeps its own, so that it can be counted out again. A million
 /// devices have one, so it is packed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Counted {
+pub(crate) struct CountedAs {
     /// [`NOWHERE`], [`UNREGISTERED`], [`AWAKE`], or until the end of which second it listens.
     presence: u32,
     scheduled: u16,
@@ -49,7 +49,7 @@ pub(crate) struct Counted {
     busy: u16,
 }
 
-const _: () = assert!(size_of::<Counted>() == 8);
+const _: () = assert!(size_of::<CountedAs>() == 8);
 
 /// It is not counted yet.
 const NOWHERE: u32 = 0;
@@ -62,8 +62,8 @@ const AWAKE: u32 = 2;
 
 impl Census {
     /// Counts a device as it stands now, instead of as it stood.
-    pub(crate) fn recount(&self, was: Counted, standing: &Standing) -> Counted {
-        let is = Counted::of(standing);
+    pub(crate) fn recount(&self, was: CountedAs, activity: &DeviceActivity) -> CountedAs {
+        let is = CountedAs::of(activity);
         if is != was {
             self.leave(was);
             self.enter(is);
@@ -72,7 +72,7 @@ impl Census {
     }
 
     /// Counts a device out.
-    pub(crate) fn leave(&self, counted: Counted) {
+    pub(crate) fn leave(&self, counted: CountedAs) {
         let mut totals = self.totals.get();
         match counted.presence {
             NOWHERE => {}
@@ -88,17 +88,17 @@ impl Census {
     }
 
     /// How many there are at a time, exact to the second.
-    pub(crate) fn totals(&self, now: Timestamp) -> Totals {
+    pub(crate) fn totals(&self, now: Timestamp) -> DeviceTotals {
         self.put_to_sleep(second_of(now));
         let listening = self.listening.borrow().values().sum::<u64>();
         let totals = self.totals.get();
-        Totals {
+        DeviceTotals {
             awake: totals.awake + listening,
             ..totals
         }
     }
 
-    fn enter(&self, counted: Counted) {
+    fn enter(&self, counted: CountedAs) {
         let mut totals = self.totals.get();
         match counted.presence {
             NOWHERE => {}
@@ -139,21 +139,21 @@ impl Census {
     }
 }
 
-impl Counted {
+impl CountedAs {
     /// As what a device that stands so is counted. More than some thirty thousand requests of one
     /// device count as so many.
-    fn of(standing: &Standing) -> Self {
+    fn of(activity: &DeviceActivity) -> Self {
         let most = u32::from(u16::MAX / 2);
         let few = |count: u32| u16::try_from(count.min(most)).unwrap_or_default();
         Self {
-            presence: match standing.listens {
-                Listens::Unregistered => UNREGISTERED,
-                Listens::Always => AWAKE,
-                Listens::Until(at) => second_of(at).max(AWAKE + 1),
+            presence: match activity.listens {
+                ListenWindow::Unregistered => UNREGISTERED,
+                ListenWindow::Always => AWAKE,
+                ListenWindow::Until(at) => second_of(at).max(AWAKE + 1),
             },
-            scheduled: few(standing.scheduled),
-            busy: 2 * few(standing.in_progress)
-                + match standing.exchange {
+            scheduled: few(activity.scheduled),
+            busy: 2 * few(activity.in_progress)
+                + match activity.exchange {
                     InFlight::No => 0,
                     InFlight::Yes => 1,
                 },
@@ -178,8 +178,8 @@ fn second_of(at: Timestamp) -> u32 {
 mod tests {
     use super::*;
 
-    const UNREGISTERED: Standing = Standing {
-        listens: Listens::Unregistered,
+    const UNREGISTERED: DeviceActivity = DeviceActivity {
+        listens: ListenWindow::Unregistered,
         scheduled: 0,
         in_progress: 0,
         exchange: InFlight::No,
@@ -188,81 +188,81 @@ mod tests {
     #[test]
     fn a_device_is_counted_once_as_it_stands() {
         let census = Census::default();
-        let counted = census.recount(Counted::default(), &UNREGISTERED);
+        let counted = census.recount(CountedAs::default(), &UNREGISTERED);
         assert_eq!(census.totals(at(0)), totals(1, 0, 0));
-        let counted = census.recount(counted, &listening(Listens::Always));
+        let counted = census.recount(counted, &listening(ListenWindow::Always));
         assert_eq!(census.totals(at(0)), totals(0, 1, 0));
         assert_eq!(
-            census.recount(counted, &listening(Listens::Always)),
+            census.recount(counted, &listening(ListenWindow::Always)),
             counted
         );
         census.leave(counted);
-        assert_eq!(census.totals(at(0)), Totals::default());
+        assert_eq!(census.totals(at(0)), DeviceTotals::default());
     }
 
     #[test]
     fn a_device_falls_asleep_without_a_step_and_wakes_with_one() {
         let census = Census::default();
-        let sleepy = census.recount(Counted::default(), &until(93_000));
-        let other = census.recount(Counted::default(), &until(93_999));
+        let sleepy = census.recount(CountedAs::default(), &until(93_000));
+        let other = census.recount(CountedAs::default(), &until(93_999));
         assert_eq!(census.totals(at(93_999)), totals(0, 2, 0));
         assert_eq!(census.totals(at(94_000)), totals(0, 0, 2));
         let woken = census.recount(sleepy, &until(200_000));
         assert_eq!(census.totals(at(107_000)), totals(0, 1, 1));
         census.leave(other);
         census.leave(woken);
-        assert_eq!(census.totals(at(107_000)), Totals::default());
+        assert_eq!(census.totals(at(107_000)), DeviceTotals::default());
     }
 
     #[test]
     fn who_is_brought_back_asleep_is_asleep_at_once() {
         let census = Census::default();
         census.totals(at(500_000));
-        let counted = census.recount(Counted::default(), &until(93_000));
+        let counted = census.recount(CountedAs::default(), &until(93_000));
         assert_eq!(census.totals(at(500_000)), totals(0, 0, 1));
         census.leave(counted);
-        assert_eq!(census.totals(at(500_000)), Totals::default());
+        assert_eq!(census.totals(at(500_000)), DeviceTotals::default());
     }
 
     #[test]
     fn requests_and_exchanges_are_counted_with_their_device() {
         let census = Census::default();
-        let busy = Standing {
+        let busy = DeviceActivity {
             scheduled: 2,
             in_progress: 1,
             exchange: InFlight::Yes,
-            ..listening(Listens::Always)
+            ..listening(ListenWindow::Always)
         };
-        let one = census.recount(Counted::default(), &busy);
-        let other = census.recount(Counted::default(), &busy);
+        let one = census.recount(CountedAs::default(), &busy);
+        let other = census.recount(CountedAs::default(), &busy);
         let both = census.totals(at(0));
         assert_eq!(
             (both.scheduled, both.in_progress, both.exchanges),
             (4, 2, 2)
         );
-        census.recount(one, &listening(Listens::Always));
+        census.recount(one, &listening(ListenWindow::Always));
         census.leave(other);
         assert_eq!(census.totals(at(0)), totals(0, 1, 0));
     }
 
-    fn totals(unregistered: u64, awake: u64, asleep: u64) -> Totals {
-        Totals {
+    fn totals(unregistered: u64, awake: u64, asleep: u64) -> DeviceTotals {
+        DeviceTotals {
             unregistered,
             awake,
             asleep,
-            ..Totals::default()
+            ..DeviceTotals::default()
         }
     }
 
-    fn listening(listens: Listens) -> Standing {
-        Standing {
+    fn listening(listens: ListenWindow) -> DeviceActivity {
+        DeviceActivity {
             listens,
             ..UNREGISTERED
         }
     }
 
-    fn until(ms: i64) -> Standing {
-        listening(Listens::Until(at(ms)))
+    fn until(ms: i64) -> DeviceActivity {
+        listening(ListenWindow::Until(at(ms)))
     }
 
     fn at(ms: i64) -> Timestamp {

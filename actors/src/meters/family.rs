@@ -3,7 +3,7 @@
 use std::array;
 use std::cell::Cell;
 
-use engine::registry::form::Form;
+use engine::dispatch::datagram_form::DatagramForm;
 use metrics::{Counter, counter};
 
 /// A plain count and the figure it is published as.
@@ -79,19 +79,19 @@ impl<const N: usize> Family<N> {
 }
 
 /// Counts of datagrams by what they look like.
-pub(crate) struct Forms {
-    counts: [Cell<u64>; Form::COUNT],
-    published: Vec<(Form, Counter)>,
+pub(crate) struct DatagramCounts {
+    counts: [Cell<u64>; DatagramForm::COUNT],
+    published: Vec<(DatagramForm, Counter)>,
 }
 
-impl Forms {
+impl DatagramCounts {
     /// Counts of nothing yet, of datagrams that can have these forms.
     pub(super) fn new(
         name: &'static str,
         arbiter: &str,
-        forms: impl Iterator<Item = Form>,
+        forms: impl Iterator<Item = DatagramForm>,
     ) -> Self {
-        let published = |form: Form| {
+        let published = |form: DatagramForm| {
             let arbiter = arbiter.to_owned();
             let (kind, code) = (form.kind(), form.code());
             let counter = counter!(name, "arbiter" => arbiter, "type" => kind, "code" => code);
@@ -104,8 +104,8 @@ impl Forms {
     }
 
     /// Counts a datagram.
-    pub(crate) fn one(&self, form: Form) {
-        if let Some(count) = self.counts.get(form.place()) {
+    pub(crate) fn one(&self, form: DatagramForm) {
+        if let Some(count) = self.counts.get(form.index()) {
             count.set(count.get() + 1);
         }
     }
@@ -113,7 +113,7 @@ impl Forms {
     /// Publishes the counts.
     pub(super) fn publish(&self) {
         for (form, published) in &self.published {
-            let count = self.counts.get(form.place()).map_or(0, Cell::get);
+            let count = self.counts.get(form.index()).map_or(0, Cell::get);
             published.absolute(count);
         }
     }

@@ -1,7 +1,9 @@
 //! What are the figures of an arbiter called? Their names, their labels and what they say.
 
-use engine::action::{Method, Operation, Protocol, Status, Task};
-use engine::occurrence::{Asked, Ending, Heard, News, Purpose};
+use engine::action::{Method, Operation, Protocol, RequestKind, Status};
+use engine::step_event::{
+    ActionRef, ExchangeOutcome, ExchangePurpose, NotificationOutcome, UplinkKind,
+};
 use metrics::{Counter, counter, describe_counter, describe_gauge};
 
 pub(super) const RECEIVED: &str = "signalbox_datagrams_received_total";
@@ -49,18 +51,24 @@ const DATA_OVER: [Protocol; 2] = [Protocol::Coap, Protocol::Udp];
 pub(super) const DATA_SORTS: usize = DATA_OVER.len() * NEWS.len();
 
 /// What can be asked of a device, and by which protocol.
-pub(super) const ASKED: [(Protocol, Task); 11] = [
-    (Protocol::Lwm2m, Task::Operation(Operation::Read)),
-    (Protocol::Lwm2m, Task::Operation(Operation::Write)),
-    (Protocol::Lwm2m, Task::Operation(Operation::Execute)),
-    (Protocol::Lwm2m, Task::Operation(Operation::ObserveStart)),
-    (Protocol::Lwm2m, Task::Operation(Operation::ObserveEnd)),
-    (Protocol::Coap, Task::Request(Method::Get)),
-    (Protocol::Coap, Task::Request(Method::Post)),
-    (Protocol::Coap, Task::Request(Method::Put)),
-    (Protocol::Coap, Task::Request(Method::Delete)),
-    (Protocol::Coap, Task::Request(Method::Patch)),
-    (Protocol::Udp, Task::Datagram),
+pub(super) const ASKED: [(Protocol, RequestKind); 11] = [
+    (Protocol::Lwm2m, RequestKind::Operation(Operation::Read)),
+    (Protocol::Lwm2m, RequestKind::Operation(Operation::Write)),
+    (Protocol::Lwm2m, RequestKind::Operation(Operation::Execute)),
+    (
+        Protocol::Lwm2m,
+        RequestKind::Operation(Operation::ObserveStart),
+    ),
+    (
+        Protocol::Lwm2m,
+        RequestKind::Operation(Operation::ObserveEnd),
+    ),
+    (Protocol::Coap, RequestKind::Request(Method::Get)),
+    (Protocol::Coap, RequestKind::Request(Method::Post)),
+    (Protocol::Coap, RequestKind::Request(Method::Put)),
+    (Protocol::Coap, RequestKind::Request(Method::Delete)),
+    (Protocol::Coap, RequestKind::Request(Method::Patch)),
+    (Protocol::Udp, RequestKind::Datagram),
 ];
 
 /// The final statuses.
@@ -100,7 +108,7 @@ macro_rules! words {
     };
 }
 
-words!(heard, MEANINGS(Heard) {
+words!(heard, MEANINGS(UplinkKind) {
     Register = "register",
     Update = "update",
     Deregister = "deregister",
@@ -109,13 +117,13 @@ words!(heard, MEANINGS(Heard) {
     Send = "send",
     CoapData = "coap_data",
     UdpData = "udp_data",
-    Part = "part",
-    Unasked = "unasked",
+    BlockPart = "part",
+    Unsolicited = "unasked",
     Ping = "ping",
     Unsupported = "unsupported",
     Repeated = "repeated",
 });
-words!(ending, ENDINGS(Ending) {
+words!(ending, ENDINGS(ExchangeOutcome) {
     Success = "2.xx",
     ClientError = "4.xx",
     ServerError = "5.xx",
@@ -125,14 +133,14 @@ words!(ending, ENDINGS(Ending) {
     NotAnswered = "not_answered",
     DeviceGone = "device_gone",
 });
-words!(news, NEWS(News) {
-    Told = "told",
+words!(news, NEWS(NotificationOutcome) {
+    Published = "told",
     Stale = "stale",
     Unusable = "unusable",
     Excessive = "excessive",
     Empty = "empty",
 });
-words!(purpose, PURPOSES(Purpose) {
+words!(purpose, PURPOSES(ExchangePurpose) {
     Action = "action",
     Observation = "observation",
     Report = "report",
@@ -161,16 +169,16 @@ words!(status(Status) {
 words!(protocol(Protocol) { Udp = "udp", Coap = "coap", Lwm2m = "lwm2m" });
 
 /// What is asked of a device.
-pub(crate) const fn task(task: Task) -> &'static str {
+pub(crate) const fn task(task: RequestKind) -> &'static str {
     match task {
-        Task::Datagram => "datagram",
-        Task::Request(method) => self::method(method),
-        Task::Operation(operation) => self::operation(operation),
+        RequestKind::Datagram => "datagram",
+        RequestKind::Request(method) => self::method(method),
+        RequestKind::Operation(operation) => self::operation(operation),
     }
 }
 
 /// Where data stands among all sorts of it; nowhere if its protocol has none.
-pub(super) fn place_of_data(over: Protocol, news: News) -> usize {
+pub(super) fn place_of_data(over: Protocol, news: NotificationOutcome) -> usize {
     let place = DATA_OVER.iter().position(|it| *it == over);
     place.unwrap_or(DATA_OVER.len()) * NEWS.len() + news as usize
 }
@@ -179,26 +187,26 @@ pub(super) fn place_of_data(over: Protocol, news: News) -> usize {
 pub(super) fn data(arbiter: &str) -> [Counter; DATA_SORTS] {
     std::array::from_fn(|place| {
         let over = protocol(DATA_OVER[place / NEWS.len()]);
-        let fate = NEWS[place % NEWS.len()];
+        let reason = NEWS[place % NEWS.len()];
         let arbiter = arbiter.to_owned();
-        counter!(DATA, "arbiter" => arbiter, "protocol" => over, "fate" => fate)
+        counter!(DATA, "arbiter" => arbiter, "protocol" => over, "fate" => reason)
     })
 }
 
 /// Where a request stands among [`ASKED`].
-pub(super) fn place_of(asked: Asked) -> usize {
-    let is_it = |it: &(Protocol, Task)| *it == (asked.protocol, asked.task);
+pub(super) fn place_of(asked: ActionRef) -> usize {
+    let is_it = |it: &(Protocol, RequestKind)| *it == (asked.protocol, asked.task);
     ASKED.iter().position(is_it).unwrap_or(ASKED.len())
 }
 
 /// Where the outcome of a request stands among all of them.
-pub(super) fn place_of_concluded(asked: Asked, status: Status) -> usize {
+pub(super) fn place_of_concluded(asked: ActionRef, status: Status) -> usize {
     let place = FINAL.iter().position(|it| *it == status);
     place_of(asked) * OUTCOMES.len() + place.unwrap_or(CONCLUDED)
 }
 
 /// Where a request that went with its device stands among all outcomes.
-pub(super) fn place_of_removed(asked: Asked) -> usize {
+pub(super) fn place_of_removed(asked: ActionRef) -> usize {
     place_of(asked) * OUTCOMES.len() + FINAL.len()
 }
 
@@ -302,7 +310,7 @@ mod tests {
         let mut places = Vec::new();
         for (protocol, task) in ASKED {
             let action = ActionId::from_bytes([0; 16]);
-            let asked = Asked {
+            let asked = ActionRef {
                 action,
                 protocol,
                 task,
@@ -317,15 +325,15 @@ mod tests {
     #[test]
     fn each_sort_of_data_has_a_place() {
         let news = [
-            News::Told,
-            News::Stale,
-            News::Unusable,
-            News::Excessive,
-            News::Empty,
+            NotificationOutcome::Published,
+            NotificationOutcome::Stale,
+            NotificationOutcome::Unusable,
+            NotificationOutcome::Excessive,
+            NotificationOutcome::Empty,
         ];
         let places = DATA_OVER.map(|over| news.map(|news| place_of_data(over, news)));
         let places: Vec<usize> = places.into_iter().flatten().collect();
         assert_eq!(places, (0..DATA_SORTS).collect::<Vec<_>>());
-        assert!(place_of_data(Protocol::Lwm2m, News::Told) >= DATA_SORTS);
+        assert!(place_of_data(Protocol::Lwm2m, NotificationOutcome::Published) >= DATA_SORTS);
     }
 }

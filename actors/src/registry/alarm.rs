@@ -10,25 +10,25 @@ use engine::moment::Timestamp;
 use futures_core::Stream;
 use tokio::time::{Sleep, sleep};
 
-use crate::registry::home::Home;
+use crate::registry::context::ArbiterContext;
 
 /// The longest sleep: a clock set forward is noticed at least this soon.
 const SLEEP_MS_MAX: i64 = 60_000;
 
 /// Something is due.
-pub(crate) struct Rang;
+pub(crate) struct AlarmFired;
 
 /// Rings whenever something of an arbiter is due.
 pub(crate) struct Alarm {
-    home: Rc<Home>,
+    context: Rc<ArbiterContext>,
     sleeping: Option<(Timestamp, Pin<Box<Sleep>>)>,
 }
 
 impl Alarm {
     /// The alarm of an arbiter.
-    pub(crate) fn new(home: Rc<Home>) -> Self {
+    pub(crate) fn new(context: Rc<ArbiterContext>) -> Self {
         Self {
-            home,
+            context: context,
             sleeping: None,
         }
     }
@@ -49,20 +49,20 @@ impl Alarm {
 }
 
 impl Stream for Alarm {
-    type Item = Rang;
+    type Item = AlarmFired;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Rang>> {
-        self.home.bell.wake_by(cx.waker());
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AlarmFired>> {
+        self.context.alarm_waker.wake_by(cx.waker());
         loop {
-            let next = self.home.arbiter.borrow().next_timeout();
-            self.home.bell.set_for(next);
+            let next = self.context.arbiter.borrow().next_timeout();
+            self.context.alarm_waker.set_for(next);
             let Some(at) = next else {
                 return Poll::Pending;
             };
-            let now = self.home.clock.now();
+            let now = self.context.clock.now();
             if at <= now {
                 self.sleeping = None;
-                return Poll::Ready(Some(Rang));
+                return Poll::Ready(Some(AlarmFired));
             }
             if self.sleep_until(now, at).as_mut().poll(cx).is_pending() {
                 return Poll::Pending;

@@ -9,31 +9,31 @@ use actix::{
     Actor, ActorContext as _, ActorFutureExt as _, AsyncContext as _, Context, Handler, Message,
     WrapFuture as _,
 };
-use engine::arbiter::cell::{CellEffect, DeviceCell, NotSaved, StepContext};
-use engine::arbiter::input::Ending;
-use engine::arbiter::input::Input;
+use engine::arbiter::cell::{CellEffect, CommitFailure, DeviceCell, StepContext};
+use engine::arbiter::input::ActorExit;
+use engine::arbiter::input::DeviceInput;
 use engine::change::Batch;
 use engine::device::Device;
-use engine::effect::Departure;
+use engine::effect::SendOutcome;
 use engine::ids::{ActionId, DeviceKey};
-use engine::supervision::{Failure, Generation};
+use engine::supervision::{ActorFailure, Generation};
 use store::{CommitError, Unavailable};
 use tracing::{Span, debug, warn};
 
-use crate::meters::census::Counted;
-use crate::registry::Ended;
-use crate::registry::home::Home;
+use crate::meters::census::CountedAs;
+use crate::policy::PolicyHandle;
+use crate::registry::DeviceEnded;
+use crate::registry::context::ArbiterContext;
 use crate::reply::ReplyTo;
-use crate::terms::Contract;
-use crate::told;
+use crate::step_events;
 
 /// One device.
 pub(crate) struct DeviceActor {
     cell: DeviceCell<ReplyTo>,
     /// The terms its customer chose last.
-    contract: Rc<Contract>,
-    home: Rc<Home>,
-    counted: Counted,
+    policy: Rc<PolicyHandle>,
+    context: Rc<ArbiterContext>,
+    counted: CountedAs,
     /// It failed; the arbiter hears of it when the actor is gone.
     has_failed: bool,
 }
@@ -44,15 +44,15 @@ impl DeviceActor {
     pub(crate) fn new(
         mut device: Device,
         generation: Generation,
-        contract: Rc<Contract>,
-        home: Rc<Home>,
+        contract: Rc<PolicyHandle>,
+        home: Rc<ArbiterContext>,
     ) -> Self {
         device.share_objects(&mut home.object_lists.borrow_mut());
         Self {
             cell: DeviceCell::new(device, generation),
-            contract,
-            home,
-            counted: Counted::default(),
+            policy: contract,
+            context: home,
+            counted: CountedAs::default(),
             has_failed: false,
         }
     }
@@ -68,12 +68,12 @@ impl DeviceActor {
         ctx: &mut Context<Self>,
         input: impl FnOnce(&mut DeviceCell<ReplyTo>, &mut StepContext<'_>, &mut Out),
     ) {
-        let mut out = self.home.spare.take();
+        let mut out = self.context.effects_buffer.take();
         {
             let mut context = StepContext {
-                moment: self.home.clock.moment(),
-                terms: &self.contract.current(),
-                epoch: self.home.epoch,
+                moment: self.context.clock.moment(),
+                policy: &self.policy.current(),
+                epoch: self.context.epoch,
             };
             input(&mut self.cell, &mut context, &mut out);
         }
@@ -87,7 +87,7 @@ impl DeviceActor {
         ctx: &mut Context<Self>,
         input: impl FnOnce(&mut DeviceCell<ReplyTo>, &mut Out),
     ) {
-        let mut out = self.home.spare.take();
+        let mut out = self.context.effects_buffer.take();
         input(&mut self.cell, &mut out);
         self.settle(out, span, ctx);
     }
@@ -95,14 +95,14 @@ impl DeviceActor {
     /// Performs what the cell decided. What became of a bare datagram is its next input: a socket
     /// without a record layer knows it at once.
     fn settle(&mut self, mut out: Out, span: &Span, ctx: &mut Context<Self>) {
-        let mut objects = self.home.object_lists.borrow_mut();
+        let mut objects = self.context.object_lists.borrow_mut();
         self.cell.device_mut().share_objects(&mut objects);
         drop(objects);
         let departed = span.in_scope(|| self.perform_all(&mut out, span, ctx));
-        self.home.spare.replace(out);
+        self.context.effects_buffer.replace(out);
         match departed {
             Some(departed) => self.decide(span, ctx, |cell, context, out| {
-                cell.handle_departure(context, departed, out);
+                cell.handle_send_outcome(context, departed, out);
             }),
             None if self.cell.is_waiting() => {}
             None => self.recount(),
@@ -116,39 +116,42 @@ impl DeviceActor {
         out: &mut Out,
         span: &Span,
         ctx: &mut Context<Self>,
-    ) -> Option<(ActionId, Departure)> {
+    ) -> Option<(ActionId, SendOutcome)> {
         let mut departed = None;
         for effect in out.drain(..) {
             match effect {
-                CellEffect::Heard(heard, datagrams) => {
+                CellEffect::CountUplink(heard, datagrams) => {
                     for _ in 0..datagrams {
-                        self.home.meters.heard(heard);
+                        self.context.meters.heard(heard);
                     }
                 }
                 CellEffect::Commit(batch, trace) => {
                     let span = match (span.is_disabled(), trace) {
-                        (true, Some(trace)) => told::span_of(trace),
+                        (true, Some(trace)) => step_events::span_of(trace),
                         (true, None) | (false, _) => span.clone(),
                     };
                     self.commit(batch, span, ctx);
                 }
                 CellEffect::ReadProfile => self.read_profile(span.clone(), ctx),
                 CellEffect::Rebind(from, to) => {
-                    let (key, said) = (self.key(), self.cell.said_mut());
-                    self.home.arbiter.borrow_mut().rebind(key, (from, to), said);
+                    let (key, binding) = (self.key(), self.cell.binding_mut());
+                    self.context
+                        .arbiter
+                        .borrow_mut()
+                        .rebind(key, (from, to), binding);
                 }
-                CellEffect::Send(to, datagram) => self.home.send(to, datagram),
-                CellEffect::SendBare(to, bytes, action) => {
-                    let socket = self.home.sockets.of(to.transport);
+                CellEffect::Send(to, datagram) => self.context.send(to, datagram),
+                CellEffect::SendUdp(to, bytes, action) => {
+                    let socket = self.context.sockets.of(to.transport);
                     departed = Some((action, socket.send_now(to, bytes)));
                 }
                 CellEffect::Report(report) => {
-                    told::tell(&report, self.key(), &self.home.meters);
+                    step_events::trace_events(&report, self.key(), &self.context.meters);
                 }
                 CellEffect::Reply(reply, answer) => reply.give(answer),
-                CellEffect::Arm(at) => self.home.arm(at, self.key()),
+                CellEffect::Arm(at) => self.context.arm(at, self.key()),
                 CellEffect::Disarm(at) => {
-                    self.home.arbiter.borrow_mut().disarm(at, self.key());
+                    self.context.arbiter.borrow_mut().disarm(at, self.key());
                 }
                 CellEffect::End(ending) => self.end(ending, ctx),
             }
@@ -157,7 +160,7 @@ impl DeviceActor {
     }
 
     fn commit(&mut self, batch: Batch, span: Span, ctx: &mut Context<Self>) {
-        let receipt = span.in_scope(|| self.home.commits.commit(batch));
+        let receipt = span.in_scope(|| self.context.commits.commit(batch));
         let receipt = receipt.into_actor(self);
         ctx.wait(receipt.map(move |receipt, actor, ctx| {
             if let Err(error) = receipt {
@@ -170,36 +173,36 @@ impl DeviceActor {
     }
 
     fn read_profile(&mut self, span: Span, ctx: &mut Context<Self>) {
-        let profile = self.home.store.profile(self.key()).into_actor(self);
+        let profile = self.context.store.profile(self.key()).into_actor(self);
         ctx.wait(profile.map(move |profile, actor, ctx| {
             if let Err(Unavailable) = profile {
                 let device = actor.key();
                 span.in_scope(|| warn!(%device, "the profile of a device could not be read"));
             }
-            let profile = profile.map_err(|Unavailable| NotSaved::Failed);
+            let profile = profile.map_err(|Unavailable| CommitFailure::Failed);
             let profile = profile.as_ref().map(Option::as_ref).map_err(|why| *why);
             actor.go_on(&span, ctx, |cell, out| cell.handle_profile(profile, out));
         }));
     }
 
-    fn end(&mut self, ending: Ending, ctx: &mut Context<Self>) {
+    fn end(&mut self, ending: ActorExit, ctx: &mut Context<Self>) {
         match ending {
             // If the registry's mailbox is full, it stays a little longer.
-            Ending::Idle { .. } => {
-                if self.home.registry.try_send(self.ended(ending)).is_err() {
+            ActorExit::Idle { .. } => {
+                if self.context.actor.try_send(self.ended(ending)).is_err() {
                     debug!(device = %self.key(), "the registry is busy");
                 }
             }
-            Ending::Retired => self.home.registry.do_send(self.ended(ending)),
-            Ending::Failed(_) => {
+            ActorExit::Retired => self.context.actor.do_send(self.ended(ending)),
+            ActorExit::Failed(_) => {
                 self.has_failed = true;
                 ctx.stop();
             }
         }
     }
 
-    fn ended(&self, ending: Ending) -> Ended {
-        Ended {
+    fn ended(&self, ending: ActorExit) -> DeviceEnded {
+        DeviceEnded {
             key: self.key(),
             generation: self.cell.generation(),
             ending,
@@ -209,23 +212,23 @@ impl DeviceActor {
 
     /// Counts the device as it stands now.
     fn recount(&mut self) {
-        let standing = self.cell.device().standing();
-        self.counted = self.home.meters.census.recount(self.counted, &standing);
+        let activity = self.cell.device().activity();
+        self.counted = self.context.meters.census.recount(self.counted, &activity);
     }
 
     /// The span of what the device was at when it panicked.
     fn panicked_in(&self) -> Span {
-        let deciding = self.home.deciding.take();
+        let deciding = self.context.deciding.take();
         let trace = self.cell.device().trace_in_flight();
-        deciding.unwrap_or_else(|| trace.map_or_else(Span::none, told::span_of))
+        deciding.unwrap_or_else(|| trace.map_or_else(Span::none, step_events::span_of))
     }
 }
 
-fn not_saved(error: CommitError) -> NotSaved {
+fn not_saved(error: CommitError) -> CommitFailure {
     match error {
-        CommitError::Conflict => NotSaved::Conflict,
-        CommitError::Full => NotSaved::Full,
-        CommitError::Fenced | CommitError::Unavailable => NotSaved::Failed,
+        CommitError::Conflict => CommitFailure::Conflict,
+        CommitError::Full => CommitFailure::Full,
+        CommitError::Fenced | CommitError::Unavailable => CommitFailure::Failed,
     }
 }
 
@@ -240,45 +243,45 @@ impl Actor for DeviceActor {
 /// An input of a device.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Handle(pub(crate) Input<ReplyTo>);
+pub(crate) struct HandleInput(pub(crate) DeviceInput<ReplyTo>);
 
-impl Handler<Handle> for DeviceActor {
+impl Handler<HandleInput> for DeviceActor {
     type Result = ();
 
-    fn handle(&mut self, Handle(input): Handle, ctx: &mut Context<Self>) {
+    fn handle(&mut self, HandleInput(input): HandleInput, ctx: &mut Context<Self>) {
         let span = match &input {
-            Input::Asked(asked) => asked.reply.span.clone(),
-            Input::Datagram(_) | Input::Timeout => Span::none(),
+            DeviceInput::Command(asked) => asked.reply.span.clone(),
+            DeviceInput::Datagram(_) | DeviceInput::Timeout => Span::none(),
         };
-        self.home
+        self.context
             .deciding
             .set(Some(span.clone()).filter(|span| !span.is_disabled()));
         self.decide(&span, ctx, |cell, context, out| {
             cell.handle(context, input, out)
         });
-        self.home.deciding.set(None);
+        self.context.deciding.set(None);
     }
 }
 
 impl Drop for DeviceActor {
     fn drop(&mut self) {
-        self.home.meters.census.leave(self.counted);
+        self.context.meters.census.leave(self.counted);
         let key = self.key();
-        self.home
+        self.context
             .arbiter
             .borrow_mut()
-            .abandon(key, self.cell.said_mut());
+            .abandon(key, self.cell.binding_mut());
         let ended = if self.has_failed {
-            self.ended(Ending::Failed(Failure::Unsaved))
+            self.ended(ActorExit::Failed(ActorFailure::Unsaved))
         } else if std::thread::panicking() {
-            Ended {
+            DeviceEnded {
                 span: self.panicked_in(),
-                ..self.ended(Ending::Failed(Failure::Panicked))
+                ..self.ended(ActorExit::Failed(ActorFailure::Panicked))
             }
         } else {
             // The arbiter let it go, or knows already.
             return;
         };
-        self.home.registry.do_send(ended);
+        self.context.actor.do_send(ended);
     }
 }

@@ -10,34 +10,34 @@ use std::os::fd::AsRawFd as _;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use engine::registry::form::Form;
+use engine::dispatch::datagram_form::DatagramForm;
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, sendmmsg, sendto};
 use tokio::net::UdpSocket;
 use tracing::debug;
 
-use crate::meters::Meters;
+use crate::meters::ArbiterMeters;
 
 /// Datagrams given in one go; with so many waiting they leave at once.
 const BATCH: usize = 32;
 
 /// The datagrams that wait to leave through a socket.
 #[derive(Clone)]
-pub(super) struct Outbox(Rc<RefCell<Waiting>>);
+pub(super) struct Outbox(Rc<RefCell<WaitingDatagrams>>);
 
-struct Waiting {
+struct WaitingDatagrams {
     socket: Rc<UdpSocket>,
     headers: MultiHeaders<SockaddrStorage>,
     peers: Vec<Option<SockaddrStorage>>,
     datagrams: Vec<Vec<u8>>,
-    forms: Vec<Form>,
+    forms: Vec<DatagramForm>,
     waker: Option<Waker>,
-    meters: Rc<Meters>,
+    meters: Rc<ArbiterMeters>,
 }
 
 impl Outbox {
     /// An outbox of a socket, emptied by a task of its own on the arbiter it is made on.
-    pub(super) fn new(socket: Rc<UdpSocket>, meters: Rc<Meters>) -> Self {
-        let outbox = Self(Rc::new(RefCell::new(Waiting {
+    pub(super) fn new(socket: Rc<UdpSocket>, meters: Rc<ArbiterMeters>) -> Self {
+        let outbox = Self(Rc::new(RefCell::new(WaitingDatagrams {
             socket,
             headers: MultiHeaders::preallocate(BATCH, None),
             peers: Vec::with_capacity(BATCH),
@@ -52,7 +52,7 @@ impl Outbox {
 
     /// Lets a datagram leave at the end of the round. One that the kernel does not take at once
     /// is lost, as any datagram may be, and counted.
-    pub(super) fn put(&self, to: SocketAddr, datagram: Vec<u8>, form: Form) {
+    pub(super) fn put(&self, to: SocketAddr, datagram: Vec<u8>, form: DatagramForm) {
         let mut waiting = self.0.borrow_mut();
         waiting.peers.push(Some(SockaddrStorage::from(to)));
         waiting.datagrams.push(datagram);
@@ -81,7 +81,7 @@ impl Outbox {
     }
 }
 
-impl Waiting {
+impl WaitingDatagrams {
     fn empty(&mut self) {
         let mut first = 0;
         while first < self.datagrams.len() {

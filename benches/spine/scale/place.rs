@@ -6,14 +6,14 @@ use std::thread::available_parallelism;
 
 /// The machine, the system, the compiler and the commit.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct MachineInfo {
     /// The day.
     pub(crate) date: String,
     /// Processor, cores, memory, system, compiler and commit.
     pub(crate) words: String,
 }
 
-impl Place {
+impl MachineInfo {
     /// Looks around.
     pub(crate) fn here() -> Self {
         let cores = available_parallelism().map_or(1, usize::from);

@@ -12,8 +12,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use signalbox::api_client::{ApiClient, ApiKey, Credentials};
 use signalbox::load::import_lines;
+use signalbox::rest_client::{ApiKey, ClientCredentials, RestClient};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
@@ -33,7 +33,7 @@ const IMPORT_TIMEOUT: Duration = Duration::from_secs(1_800);
 type Figure = (&'static str, &'static str);
 
 /// The rounds of one fleet.
-pub(crate) struct Rounds<'a> {
+pub(crate) struct ScaleRounds<'a> {
     options: &'a Options,
     begun_at: Instant,
     runtime: Runtime,
@@ -41,15 +41,15 @@ pub(crate) struct Rounds<'a> {
 }
 
 /// A service that has the whole fleet.
-struct Stand {
+struct FleetService {
     // Declared before the directory, so that it ends before that is removed.
     service: Service,
-    api: ApiClient,
+    api: RestClient,
     key: ApiKey,
     data: TempDir,
 }
 
-impl<'a> Rounds<'a> {
+impl<'a> ScaleRounds<'a> {
     /// Measures everything of a fleet of so many devices.
     pub(crate) fn of(devices: u32, options: &'a Options, begun_at: Instant) -> Fleet {
         let runtime = Builder::new_current_thread().enable_all().build();
@@ -68,7 +68,7 @@ impl<'a> Rounds<'a> {
         rounds.updates(&mut stand);
         rounds.actions(&mut stand);
         rounds.repeat("idleness", |rounds| rounds.idleness(&stand.service));
-        let Stand { service, data, .. } = stand;
+        let FleetService { service, data, .. } = stand;
         service.stop();
         let bytes = bytes_of(data.path()) as f64;
         rounds.note("deviceDiskBytes", bytes / f64::from(devices));
@@ -77,19 +77,19 @@ impl<'a> Rounds<'a> {
         rounds.fleet
     }
 
-    fn set_up(&mut self, round: u32) -> Stand {
+    fn set_up(&mut self, round: u32) -> FleetService {
         let of = self.options.setup_rounds();
         self.tell("import and registration", round, of);
         let data = directory();
         let (service, _) = self.start(data.path(), CACHE_MIB);
-        let api = service.api(Credentials::Bearer(OPERATOR.to_owned()));
+        let api = service.api(ClientCredentials::Bearer(OPERATOR.to_owned()));
         let key = self.runtime.block_on(async {
             let made = api.ensure_customer("scale", "Scale").await;
             made.expect("the operator may make a customer");
             let key = api.create_key("scale", "bench").await;
             key.expect("the operator may make an API client")
         });
-        let mut stand = Stand {
+        let mut stand = FleetService {
             service,
             api,
             key,
@@ -112,7 +112,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Makes every device known in one call, by the name and the address it will register with.
-    fn import(&mut self, stand: &mut Stand) {
+    fn import(&mut self, stand: &mut FleetService) {
         let devices = self.fleet.devices;
         let pattern = "{:019}".parse().expect("a pattern");
         let network = "127.64.0.0/10".parse().expect("a network");
@@ -128,7 +128,7 @@ impl<'a> Rounds<'a> {
         self.note("importS", took_s);
     }
 
-    fn updates(&mut self, stand: &mut Stand) {
+    fn updates(&mut self, stand: &mut FleetService) {
         let figures = [
             ("updatesPerS", "/measurement/ratePerSecond"),
             ("updateP50Ms", "/measurement/latencyMs/p50"),
@@ -143,7 +143,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    fn actions(&mut self, stand: &mut Stand) {
+    fn actions(&mut self, stand: &mut FleetService) {
         let figures = [
             ("actionsPerS", "/measurement/ratePerSecond"),
             ("actionP50Ms", "/measurement/latencyMs/p50"),
@@ -160,7 +160,12 @@ impl<'a> Rounds<'a> {
 
     /// Applies a load for some rounds; gives the report of each, and the processor time of the
     /// service meanwhile, in seconds.
-    fn apply(&mut self, scenario: &str, stand: &mut Stand, words: &[&str]) -> Vec<(Value, f64)> {
+    fn apply(
+        &mut self,
+        scenario: &str,
+        stand: &mut FleetService,
+        words: &[&str],
+    ) -> Vec<(Value, f64)> {
         let of = self.options.rounds;
         self.tell(&format!("{scenario}, the fleet registers"), 0, of);
         let time = format!("{}ms", self.options.measured_for().as_millis());
@@ -229,7 +234,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Has a new access token issued, good for longer than any round.
-    fn authorize(&self, stand: &mut Stand) -> String {
+    fn authorize(&self, stand: &mut FleetService) -> String {
         let issued = self.runtime.block_on(stand.api.authorize(&stand.key));
         issued.expect("the key is valid").token
     }

@@ -9,7 +9,7 @@ pub mod udp;
 
 /// A part of a request as its caller gave it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Given<T> {
+pub enum RawField<T> {
     /// It is not there.
     Nothing,
     /// It is this.
@@ -18,13 +18,13 @@ pub enum Given<T> {
     Unreadable,
 }
 
-impl Given<String> {
+impl RawField<String> {
     /// The same, without taking the text away.
-    pub fn as_deref(&self) -> Given<&str> {
+    pub fn as_deref(&self) -> RawField<&str> {
         match self {
-            Self::Nothing => Given::Nothing,
-            Self::Value(text) => Given::Value(text),
-            Self::Unreadable => Given::Unreadable,
+            Self::Nothing => RawField::Nothing,
+            Self::Value(text) => RawField::Value(text),
+            Self::Unreadable => RawField::Unreadable,
         }
     }
 }

@@ -11,20 +11,20 @@ use crate::moment::Timestamp;
 
 /// What happened to a request so far, oldest first.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Timeline(Vec<Happened>);
+pub struct Timeline(Vec<TimelineEntry>);
 
 /// One thing that happened.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Happened {
+pub struct TimelineEntry {
     /// When.
     pub at: Timestamp,
     /// What.
-    pub what: Stage,
+    pub what: TimelineEvent,
 }
 
 /// What can happen to a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Stage {
+pub enum TimelineEvent {
     /// An attempt began: the first is number 1.
     AttemptBegun(u8),
     /// The datagram of the attempt left.
@@ -41,7 +41,7 @@ pub enum Stage {
     GaveUp,
 }
 
-impl Stage {
+impl TimelineEvent {
     /// Whether the attempt began before it and goes on after it.
     fn is_in_the_middle(self) -> bool {
         match self {
@@ -57,20 +57,20 @@ impl Stage {
 
 impl Timeline {
     /// The timeline that was kept.
-    pub fn restored(happened: Vec<Happened>) -> Self {
+    pub fn restored(happened: Vec<TimelineEntry>) -> Self {
         Self(happened)
     }
 
     /// Notes what happened. At the bound what is in the middle of an attempt is not noted any
     /// more: who sets so many repetitions does not miss one. Attempts have a bound of their own.
-    pub fn note(&mut self, at: Timestamp, what: Stage) {
+    pub fn note(&mut self, at: Timestamp, what: TimelineEvent) {
         if self.0.len() < TIMELINE_MAX || !what.is_in_the_middle() {
-            self.0.push(Happened { at, what });
+            self.0.push(TimelineEntry { at, what });
         }
     }
 
     /// What happened, oldest first.
-    pub fn as_slice(&self) -> &[Happened] {
+    pub fn as_slice(&self) -> &[TimelineEntry] {
         &self.0
     }
 }
@@ -82,18 +82,21 @@ mod tests {
     #[test]
     fn a_timeline_is_in_the_order_of_what_happened_and_misses_no_end() {
         let mut timeline = Timeline::default();
-        timeline.note(Timestamp::from_ms(1), Stage::AttemptBegun(1));
-        timeline.note(Timestamp::from_ms(1), Stage::DatagramSent);
+        timeline.note(Timestamp::from_ms(1), TimelineEvent::AttemptBegun(1));
+        timeline.note(Timestamp::from_ms(1), TimelineEvent::DatagramSent);
         for ms in 0..500 {
-            timeline.note(Timestamp::from_ms(ms), Stage::DatagramRepeated);
+            timeline.note(Timestamp::from_ms(ms), TimelineEvent::DatagramRepeated);
         }
-        timeline.note(Timestamp::from_ms(500), Stage::GaveUp);
+        timeline.note(Timestamp::from_ms(500), TimelineEvent::GaveUp);
         let happened = timeline.as_slice();
         assert_eq!(happened.len(), TIMELINE_MAX + 1);
-        assert_eq!(happened.first().unwrap().what, Stage::AttemptBegun(1));
+        assert_eq!(
+            happened.first().unwrap().what,
+            TimelineEvent::AttemptBegun(1)
+        );
         assert_eq!(
             happened.last().unwrap().what,
-            Stage::GaveUp,
+            TimelineEvent::GaveUp,
             "an end is noted"
         );
     }

@@ -80,8 +80,8 @@ impl Days {
     }
 
     /// An account of nothing yet.
-    pub fn account(&self) -> Account<'_> {
-        Account {
+    pub fn account(&self) -> DailyCounts<'_> {
+        DailyCounts {
             days: &self.0,
             amounts: vec![0; self.0.len()],
         }
@@ -90,12 +90,12 @@ impl Days {
 
 /// How much happened on each day, while it is added up.
 #[derive(Debug)]
-pub struct Account<'a> {
+pub struct DailyCounts<'a> {
     days: &'a [Day],
     amounts: Vec<u64>,
 }
 
-impl Account<'_> {
+impl DailyCounts<'_> {
     /// Adds what happened at an instant; what lies outside of the days does not count.
     pub fn add(&mut self, at: Timestamp, amount: u64) {
         let place = self.days.partition_point(|day| day.end <= at);
@@ -118,7 +118,7 @@ impl Account<'_> {
 
 /// Which statistics of the log are wanted.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct StatisticsWanted {
+pub struct StatisticsQuery {
     /// Of whose log.
     pub customer: CustomerId,
     /// Of which days. The last of them is today.

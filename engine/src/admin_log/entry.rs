@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use protocol::lwm2m::path::Path;
 
-use super::payload::Payload;
+use super::payload::EntryPayload;
 use crate::action::{Action, Protocol};
 use crate::device::identity::Identity;
 use crate::ids::{CustomerId, DeviceKey, EntryId, Iccid, Imsi, TraceId};
@@ -33,7 +33,7 @@ pub struct Entry {
     /// The device, if the entry concerns one.
     pub about: Option<AboutDevice>,
     /// The stored bytes, if there are any.
-    pub payload: Option<Payload>,
+    pub payload: Option<EntryPayload>,
 }
 
 /// The device an entry concerns, as it was known when the entry was written.
@@ -88,7 +88,7 @@ impl Category {
 
 /// A device as an entry shows it: its identity and the address it was last seen at.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct DeviceSighting<'a> {
     /// Its key.
     pub key: DeviceKey,
     /// Who it is.
@@ -99,7 +99,7 @@ pub struct Seen<'a> {
 
 impl Entry {
     /// The device registered for the first time; logged exactly once per device.
-    pub fn first_registered(m: &mut Moment, device: Seen<'_>) -> Self {
+    pub fn first_registered(m: &mut Moment, device: DeviceSighting<'_>) -> Self {
         let name = device.identity.endpoint();
         let description = format!("The device registered for the first time as {name}.");
         Self::first_contact(m, device, description)
@@ -107,7 +107,7 @@ impl Entry {
 
     /// The first message of the device is not a registration; of the first message and the first
     /// registration, only the earlier one is logged.
-    pub fn first_heard(m: &mut Moment, device: Seen<'_>, over: Protocol) -> Self {
+    pub fn first_heard(m: &mut Moment, device: DeviceSighting<'_>, over: Protocol) -> Self {
         let over = match over {
             Protocol::Udp => "UDP",
             Protocol::Coap => "CoAP",
@@ -118,52 +118,77 @@ impl Entry {
     }
 
     /// Data came from an address that does not identify a device.
-    pub fn unauthorized_device(m: &mut Moment, device: Seen<'_>, why: &str) -> Self {
+    pub fn unauthorized_device(m: &mut Moment, device: DeviceSighting<'_>, why: &str) -> Self {
         let description = format!("Data was rejected: {why}.");
         Self::error(m, device, None, "CoAP[UnauthorizedDevice]", description)
     }
 
     /// Data of the device has no valid topic; the bytes are kept.
-    pub fn invalid_topic(m: &mut Moment, device: Seen<'_>, why: &str, bytes: &[u8]) -> Self {
+    pub fn invalid_topic(
+        m: &mut Moment,
+        device: DeviceSighting<'_>,
+        why: &str,
+        bytes: &[u8],
+    ) -> Self {
         let description =
             format!("Data was rejected: {why}. Further ones within one minute are not logged.");
         Self {
-            payload: Some(Payload::of(bytes)),
+            payload: Some(EntryPayload::of(bytes)),
             ..Self::error(m, device, None, "CoAP[InvalidTopic]", description)
         }
     }
 
     /// A registration under the name of the device was rejected.
-    pub fn registration_rejected(m: &mut Moment, device: Seen<'_>, why: &str) -> Self {
+    pub fn registration_rejected(m: &mut Moment, device: DeviceSighting<'_>, why: &str) -> Self {
         let name = device.identity.endpoint();
         let description = format!("A registration as {name} was rejected: {why}.");
         Self::error(m, device, None, "LwM2M[RegistrationRejected]", description)
     }
 
     /// The value of a request does not fit the resource it addresses.
-    pub fn invalid_data_type(m: &mut Moment, device: Seen<'_>, action: &Action, why: &str) -> Self {
+    pub fn invalid_data_type(
+        m: &mut Moment,
+        device: DeviceSighting<'_>,
+        action: &Action,
+        why: &str,
+    ) -> Self {
         let description = format!("Action request {} was not sent: {why}.", action.id);
         let message = "DeviceController[InvalidDataType]";
         Self::error(m, device, Some(action.trace), message, description)
     }
 
     /// A request failed.
-    pub fn action_failed(m: &mut Moment, device: Seen<'_>, action: &Action, why: &str) -> Self {
+    pub fn action_failed(
+        m: &mut Moment,
+        device: DeviceSighting<'_>,
+        action: &Action,
+        why: &str,
+    ) -> Self {
         let description = format!("Action request {} failed: {why}.", action.id);
         let message = "DeviceController[ActionRequestFailed]";
         Self::error(m, device, Some(action.trace), message, description)
     }
 
     /// A request expired.
-    pub fn action_expired(m: &mut Moment, device: Seen<'_>, action: &Action, why: &str) -> Self {
+    pub fn action_expired(
+        m: &mut Moment,
+        device: DeviceSighting<'_>,
+        action: &Action,
+        why: &str,
+    ) -> Self {
         let description = format!("Action request {} failed: {why}.", action.id);
         let message = "DeviceController[ActionRequestExpired]";
         Self::error(m, device, Some(action.trace), message, description)
     }
 
     /// A payload of the device was rejected; the bytes are kept for inspection.
-    pub fn undecodable_payload(m: &mut Moment, device: Seen<'_>, why: &str, bytes: &[u8]) -> Self {
-        let payload = Payload::of(bytes);
+    pub fn undecodable_payload(
+        m: &mut Moment,
+        device: DeviceSighting<'_>,
+        why: &str,
+        bytes: &[u8],
+    ) -> Self {
+        let payload = EntryPayload::of(bytes);
         let cut = match bytes.len() {
             ..=LOG_PAYLOAD_BYTES_MAX => String::new(),
             len => format!(" The first {LOG_PAYLOAD_BYTES_MAX} of {len} bytes are stored."),
@@ -182,7 +207,7 @@ impl Entry {
     /// logged once per device.
     ///
     /// Unspecified (the list of messages): a kind of its own, because no other one fits.
-    pub fn unknown_object(m: &mut Moment, device: Seen<'_>, path: &Path) -> Self {
+    pub fn unknown_object(m: &mut Moment, device: DeviceSighting<'_>, path: &Path) -> Self {
         let description = format!(
             "The device sent a value for {path}, which is not in the object model or not in its \
              registration. Such values are stored without a type check. This is logged once per \
@@ -192,7 +217,12 @@ impl Entry {
     }
 
     /// An observation ended without a request to end it.
-    pub fn observation_lost(m: &mut Moment, device: Seen<'_>, path: &Path, why: &str) -> Self {
+    pub fn observation_lost(
+        m: &mut Moment,
+        device: DeviceSighting<'_>,
+        path: &Path,
+        why: &str,
+    ) -> Self {
         let description = format!("The observation of {path} was lost: {why}.");
         Self::error(m, device, None, "LwM2M[ObservationLost]", description)
     }
@@ -200,7 +230,7 @@ impl Entry {
     /// Passive reporting could not read an object; the response of the device is kept.
     pub fn passive_reporting_failed(
         m: &mut Moment,
-        device: Seen<'_>,
+        device: DeviceSighting<'_>,
         path: &Path,
         why: &str,
         bytes: Option<&[u8]>,
@@ -208,7 +238,7 @@ impl Entry {
         let description = format!("Passive reporting could not read {path}: {why}.");
         let message = "LwM2M[PassiveReportingFailed]";
         Self {
-            payload: bytes.map(Payload::of),
+            payload: bytes.map(EntryPayload::of),
             ..Self::error(m, device, None, message, description)
         }
     }
@@ -216,7 +246,7 @@ impl Entry {
     /// The actor of this device panicked repeatedly and is not restored.
     ///
     /// Unspecified (the list of messages): a kind of its own, because no other one fits.
-    pub fn device_parked(m: &mut Moment, device: Seen<'_>) -> Self {
+    pub fn device_parked(m: &mut Moment, device: DeviceSighting<'_>) -> Self {
         let description = "The service failed repeatedly while it processed messages of this \
                            device. It ignores the device until it is restarted."
             .to_owned();
@@ -229,7 +259,7 @@ impl Entry {
         )
     }
 
-    fn first_contact(m: &mut Moment, device: Seen<'_>, description: String) -> Self {
+    fn first_contact(m: &mut Moment, device: DeviceSighting<'_>, description: String) -> Self {
         let message = "Lifecycle[DeviceFirstTimeRegistered]";
         Self {
             subject: Subject::Lifecycle,
@@ -240,7 +270,7 @@ impl Entry {
 
     fn error(
         m: &mut Moment,
-        device: Seen<'_>,
+        device: DeviceSighting<'_>,
         trace: Option<TraceId>,
         message: &str,
         description: String,

@@ -30,7 +30,7 @@ impl Entry {
     /// Too many events wait for a destination: the oldest became dead letters.
     ///
     /// Unspecified (the list of messages): a kind of its own, because no other one fits.
-    pub fn events_set_aside(m: &mut Moment, to: &Destination, events: u64) -> Self {
+    pub fn events_dead_lettered(m: &mut Moment, to: &Destination, events: u64) -> Self {
         let description = format!(
             "Too many events are waiting for the integration {} ({}): the oldest {events} were \
              moved to its dead letters.",
@@ -100,7 +100,7 @@ mod tests {
                 Category::Info,
             ),
             (
-                Entry::events_set_aside(m, &to, 3),
+                Entry::events_dead_lettered(m, &to, 3),
                 "CloudIntegrator[EventsSetAside]",
                 Category::Error,
             ),
@@ -133,7 +133,7 @@ mod tests {
                 secret: None,
                 json: JsonPayload::AsText,
             }),
-            wants: EventTypes::usual(),
+            event_types: EventTypes::usual(),
             state: DestinationState::Active,
             replay: Replay::None,
             created_at: Timestamp::from_ms(0),

@@ -5,7 +5,7 @@ use crate::limits::LOG_PAYLOAD_BYTES_MAX;
 /// The bytes an entry is about. Whoever writes the entry has them; whoever reads it is told that
 /// they are kept.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Payload {
+pub enum EntryPayload {
     /// The bytes, on their way into the log.
     Whole(Box<[u8]>),
     /// The log keeps them.
@@ -15,7 +15,7 @@ pub enum Payload {
     },
 }
 
-impl Payload {
+impl EntryPayload {
     /// As much of the bytes as the log keeps.
     pub fn of(bytes: &[u8]) -> Self {
         Self::Whole(bytes.iter().take(LOG_PAYLOAD_BYTES_MAX).copied().collect())
@@ -44,16 +44,19 @@ mod tests {
     fn bytes_are_kept_up_to_the_bound() {
         for size in [0, 7, LOG_PAYLOAD_BYTES_MAX] {
             let bytes = vec![1; size];
-            assert_eq!(Payload::of(&bytes), Payload::Whole(bytes.into()));
+            assert_eq!(EntryPayload::of(&bytes), EntryPayload::Whole(bytes.into()));
         }
-        let cut = Payload::of(&[vec![1; LOG_PAYLOAD_BYTES_MAX], vec![2]].concat());
-        assert_eq!(cut, Payload::Whole(vec![1; LOG_PAYLOAD_BYTES_MAX].into()));
+        let cut = EntryPayload::of(&[vec![1; LOG_PAYLOAD_BYTES_MAX], vec![2]].concat());
+        assert_eq!(
+            cut,
+            EntryPayload::Whole(vec![1; LOG_PAYLOAD_BYTES_MAX].into())
+        );
     }
 
     #[test]
     fn a_reader_is_told_how_many_bytes_are_kept() {
-        let told = Payload::of(&[1, 2, 3]).told();
-        assert_eq!(told, Payload::Kept { bytes: 3 });
+        let told = EntryPayload::of(&[1, 2, 3]).told();
+        assert_eq!(told, EntryPayload::Kept { bytes: 3 });
         assert_eq!(told.told(), told);
     }
 }

@@ -5,7 +5,7 @@ use crate::moment::Timestamp;
 
 /// A stretch of time, both ends included.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Window {
+pub struct TimeWindow {
     /// The first instant in it.
     pub from: Timestamp,
     /// The last instant in it.
@@ -15,20 +15,20 @@ pub struct Window {
 /// The start lies after the end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("must not be later than the end")]
-pub struct Reversed;
+pub struct WindowReversed;
 
-impl Window {
+impl TimeWindow {
     /// The window for the bounds given: without an end it ends now, without a start it begins
     /// seven days before its end.
     pub fn of(
         now: Timestamp,
         start: Option<Timestamp>,
         end: Option<Timestamp>,
-    ) -> Result<Self, Reversed> {
+    ) -> Result<Self, WindowReversed> {
         let until = end.unwrap_or(now);
         let from = start.unwrap_or(until.plus_ms(-LOG_WINDOW_MS));
         if from > until {
-            Err(Reversed)
+            Err(WindowReversed)
         } else {
             Ok(Self { from, until })
         }
@@ -48,8 +48,8 @@ mod tests {
     #[test]
     fn a_window_without_bounds_is_the_last_seven_days() {
         assert_eq!(
-            Window::of(NOW, None, None),
-            Ok(Window {
+            TimeWindow::of(NOW, None, None),
+            Ok(TimeWindow {
                 from: day(93),
                 until: NOW
             })
@@ -58,18 +58,18 @@ mod tests {
 
     #[test]
     fn a_window_with_one_bound_takes_the_other_from_the_rule() {
-        let only_start = Window::of(NOW, Some(day(40)), None);
+        let only_start = TimeWindow::of(NOW, Some(day(40)), None);
         assert_eq!(
             only_start,
-            Ok(Window {
+            Ok(TimeWindow {
                 from: day(40),
                 until: NOW
             })
         );
-        let only_end = Window::of(NOW, None, Some(day(50)));
+        let only_end = TimeWindow::of(NOW, None, Some(day(50)));
         assert_eq!(
             only_end,
-            Ok(Window {
+            Ok(TimeWindow {
                 from: day(43),
                 until: day(50)
             })
@@ -78,6 +78,9 @@ mod tests {
 
     #[test]
     fn a_start_after_the_end_is_refused() {
-        assert_eq!(Window::of(NOW, Some(day(51)), Some(day(50))), Err(Reversed));
+        assert_eq!(
+            TimeWindow::of(NOW, Some(day(51)), Some(day(50))),
+            Err(WindowReversed)
+        );
     }
 }

@@ -18,26 +18,26 @@
 use std::iter;
 use std::sync::Arc;
 
-use crate::arbiter::input::{Answer, Asked, Ending, Input, Question};
+use crate::arbiter::input::{ActorExit, DeviceCommand, DeviceInput, DeviceReply, PendingCommand};
 use crate::change::{Batch, Owner};
-use crate::datagram::Arrival;
+use crate::datagram::Inbound;
 use crate::device::Device;
-use crate::effect::{Departure, Effect, Effects, Speech};
+use crate::dispatch::peer_table::PeerBinding;
+use crate::effect::{Effect, Effects, Outbound, SendOutcome};
 use crate::ids::{ActionId, TraceId};
 use crate::moment::{Moment, Timestamp};
-use crate::occurrence::{Heard, Occurrence};
 use crate::peer::Peer;
+use crate::policy::CustomerPolicy;
 use crate::profile::Profile;
-use crate::registry::peers::Said;
+use crate::step_event::{StepEvent, UplinkKind};
 use crate::supervision::Unserved;
-use crate::supervision::{Failure, Generation};
-use crate::terms::Terms;
+use crate::supervision::{ActorFailure, Generation};
 
 /// What the shell of a device performs, in order.
 #[derive(Debug)]
 pub enum CellEffect<R> {
     /// The machine took a datagram for this; a burst counts as so many.
-    Heard(Heard, usize),
+    CountUplink(UplinkKind, usize),
     /// Commit a batch, then call `handle_receipt`; it belongs to this call.
     Commit(Batch, Option<TraceId>),
     /// Read who the device is, then call `handle_profile`.
@@ -46,26 +46,26 @@ pub enum CellEffect<R> {
     Rebind(Option<Peer>, Option<Peer>),
     /// Send a datagram.
     Send(Peer, Vec<u8>),
-    /// Send the bare datagram of a request; call `handle_departure` when it is known what became of
+    /// Send the bare datagram of a request; call `handle_send_outcome` when it is known what became of
     /// it.
-    SendBare(Peer, Vec<u8>, ActionId),
+    SendUdp(Peer, Vec<u8>, ActionId),
     /// Tell the operator what the step was about.
     Report(StepReport),
     /// Answer a question.
-    Reply(R, Result<Answer, Unserved>),
+    Reply(R, Result<DeviceReply, Unserved>),
     /// Wake the device at a time.
     Arm(Timestamp),
     /// The device need not be woken at that time.
     Disarm(Timestamp),
     /// Report to the arbiter that the actor ends, or could.
-    End(Ending),
+    End(ActorExit),
 }
 
 /// What an operator may want to know of a step.
 #[derive(Debug, Default)]
 pub struct StepReport {
     /// What happened.
-    pub occurred: Vec<Occurrence>,
+    pub events: Vec<StepEvent>,
     /// The calls whose requests have a new entry in the administration log, and what it says.
     pub entries: Vec<(TraceId, Box<str>)>,
 }
@@ -76,14 +76,14 @@ pub struct StepContext<'a> {
     /// Time and chance.
     pub moment: Moment,
     /// What the customer of the device chose last.
-    pub terms: &'a Arc<Terms>,
+    pub policy: &'a Arc<CustomerPolicy>,
     /// In which epoch this process owns the device's shard.
     pub epoch: u64,
 }
 
 /// Why a batch was not committed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum NotSaved {
+pub enum CommitFailure {
     /// What it expects does not hold.
     Conflict,
     /// The store has no room.
@@ -96,11 +96,11 @@ pub enum NotSaved {
 pub struct DeviceCell<R> {
     device: Device,
     generation: Generation,
-    said: Said,
+    binding: PeerBinding,
     armed_at: Option<Timestamp>,
     handled: u64,
     phase: Phase,
-    open: Option<Box<Open<R>>>,
+    open: Option<Box<Awaiting<R>>>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -114,12 +114,12 @@ enum Phase {
 }
 
 /// What a cell waits for.
-enum Open<R> {
+enum Awaiting<R> {
     /// The receipt of what it saves.
     Receipt {
-        speeches: Vec<Speech>,
+        outbound: Vec<Outbound>,
         report: StepReport,
-        answer: Option<(R, Answer)>,
+        answer: Option<(R, DeviceReply)>,
     },
     /// Who its device is.
     Profile(R),
@@ -131,7 +131,7 @@ impl<R> DeviceCell<R> {
         Self {
             device,
             generation,
-            said: Said::default(),
+            binding: PeerBinding::default(),
             armed_at: None,
             handled: 0,
             phase: Phase::Serving,
@@ -141,7 +141,7 @@ impl<R> DeviceCell<R> {
 
     /// Begins: says where the device is and when it is due.
     pub fn start(&mut self, out: &mut Vec<CellEffect<R>>) {
-        self.say_where_it_is(out);
+        self.announce_binding(out);
         self.arm(out);
     }
 
@@ -149,33 +149,36 @@ impl<R> DeviceCell<R> {
     pub fn handle(
         &mut self,
         context: &mut StepContext<'_>,
-        input: Input<R>,
+        input: DeviceInput<R>,
         out: &mut Vec<CellEffect<R>>,
     ) {
         self.handled += 1;
         if self.is_retired() {
             return refuse(input, out);
         }
-        self.take_terms(context.terms);
+        self.take_terms(context.policy);
         let mut effects = Effects::new();
         let answer = match input {
-            Input::Datagram(arrival) => {
-                let heard = self.hear(&mut context.moment, &arrival, &mut effects);
-                out.push(CellEffect::Heard(heard, arrival.datagrams()));
+            DeviceInput::Datagram(arrival) => {
+                let heard = self.handle_datagram(&mut context.moment, &arrival, &mut effects);
+                out.push(CellEffect::CountUplink(heard, arrival.datagrams()));
                 None
             }
-            Input::Timeout => {
+            DeviceInput::Timeout => {
                 self.disarm(out);
                 self.device
                     .handle_timeout(&mut context.moment, &mut effects);
                 None
             }
-            Input::Asked(asked) => {
-                let Asked { question, reply } = *asked;
+            DeviceInput::Command(asked) => {
+                let PendingCommand {
+                    command: question,
+                    reply,
+                } = *asked;
                 match self.answer(&mut context.moment, question, &mut effects) {
                     Some(answer) => Some((reply, answer)),
                     None => {
-                        self.open = Some(Box::new(Open::Profile(reply)));
+                        self.open = Some(Box::new(Awaiting::Profile(reply)));
                         return out.push(CellEffect::ReadProfile);
                     }
                 }
@@ -185,9 +188,13 @@ impl<R> DeviceCell<R> {
     }
 
     /// Takes the receipt of what the step saves.
-    pub fn handle_receipt(&mut self, receipt: Result<(), NotSaved>, out: &mut Vec<CellEffect<R>>) {
-        let Some(Open::Receipt {
-            speeches,
+    pub fn handle_receipt(
+        &mut self,
+        receipt: Result<(), CommitFailure>,
+        out: &mut Vec<CellEffect<R>>,
+    ) {
+        let Some(Awaiting::Receipt {
+            outbound,
             report,
             answer,
         }) = self.open.take().map(|open| *open)
@@ -195,7 +202,7 @@ impl<R> DeviceCell<R> {
             return;
         };
         match receipt {
-            Ok(()) => self.say(speeches, report, answer, out),
+            Ok(()) => self.send(outbound, report, answer, out),
             Err(not_saved) => self.give_up(not_saved, answer, out),
         }
     }
@@ -204,18 +211,18 @@ impl<R> DeviceCell<R> {
     /// does not say.
     pub fn handle_profile(
         &mut self,
-        profile: Result<Option<&Profile>, NotSaved>,
+        profile: Result<Option<&Profile>, CommitFailure>,
         out: &mut Vec<CellEffect<R>>,
     ) {
-        let Some(Open::Profile(reply)) = self.open.take().map(|open| *open) else {
+        let Some(Awaiting::Profile(reply)) = self.open.take().map(|open| *open) else {
             return;
         };
         let answer = match profile {
             Ok(Some(profile)) => {
                 self.device.adopt(profile);
-                self.say_where_it_is(out);
-                self.rest(out);
-                Ok(Answer::ProfileRead)
+                self.announce_binding(out);
+                self.finish(out);
+                Ok(DeviceReply::ProfileRead)
             }
             Ok(None) => Err(Unserved::Unknown),
             Err(_) => {
@@ -228,19 +235,19 @@ impl<R> DeviceCell<R> {
 
     /// Takes what became of the bare datagram of a request, at once or later; not while the cell is
     /// waiting.
-    pub fn handle_departure(
+    pub fn handle_send_outcome(
         &mut self,
         context: &mut StepContext<'_>,
-        departed: (ActionId, Departure),
+        departed: (ActionId, SendOutcome),
         out: &mut Vec<CellEffect<R>>,
     ) {
         if self.is_retired() {
             return;
         }
-        self.take_terms(context.terms);
+        self.take_terms(context.policy);
         let mut effects = Effects::new();
         self.device
-            .handle_departure(&mut context.moment, departed, &mut effects);
+            .handle_send_outcome(&mut context.moment, departed, &mut effects);
         self.settle(context.epoch, effects, None, out);
     }
 
@@ -255,18 +262,18 @@ impl<R> DeviceCell<R> {
     }
 
     /// What the step that waits for its receipt says after it.
-    pub fn speeches_to_come(&self) -> &[Speech] {
+    pub fn outbound_pending(&self) -> &[Outbound] {
         match self.open.as_deref() {
-            Some(Open::Receipt { speeches, .. }) => speeches,
-            Some(Open::Profile(_)) | None => &[],
+            Some(Awaiting::Receipt { outbound, .. }) => outbound,
+            Some(Awaiting::Profile(_)) | None => &[],
         }
     }
 
     /// What is reported of the step that waits for its receipt.
-    pub fn report_to_come(&self) -> Option<&StepReport> {
+    pub fn report_pending(&self) -> Option<&StepReport> {
         match self.open.as_deref() {
-            Some(Open::Receipt { report, .. }) => Some(report),
-            Some(Open::Profile(_)) | None => None,
+            Some(Awaiting::Receipt { report, .. }) => Some(report),
+            Some(Awaiting::Profile(_)) | None => None,
         }
     }
 
@@ -281,8 +288,8 @@ impl<R> DeviceCell<R> {
     }
 
     /// What it last said of where the device is.
-    pub fn said_mut(&mut self) -> &mut Said {
-        &mut self.said
+    pub fn binding_mut(&mut self) -> &mut PeerBinding {
+        &mut self.binding
     }
 
     /// The number of its actor.
@@ -290,37 +297,49 @@ impl<R> DeviceCell<R> {
         self.generation
     }
 
-    fn take_terms(&mut self, terms: &Arc<Terms>) {
-        if !Arc::ptr_eq(self.device.terms(), terms) {
-            self.device.take_terms(Arc::clone(terms));
+    fn take_terms(&mut self, policy: &Arc<CustomerPolicy>) {
+        if !Arc::ptr_eq(self.device.policy(), policy) {
+            self.device.take_policy(Arc::clone(policy));
         }
     }
 
-    fn hear(&mut self, m: &mut Moment, arrival: &Arrival, out: &mut Effects) -> Heard {
+    fn handle_datagram(
+        &mut self,
+        m: &mut Moment,
+        arrival: &Inbound,
+        out: &mut Effects,
+    ) -> UplinkKind {
         match arrival {
-            Arrival::Message(datagram) => self.device.handle_datagram(m, datagram, out),
-            Arrival::Ambiguous(datagram) => self.device.handle_ambiguous(m, datagram, out),
-            Arrival::Bare(bare) => self.device.handle_bare(m, bare, out),
-            Arrival::Burst(first, more) => {
+            Inbound::Message(datagram) => self.device.handle_datagram(m, datagram, out),
+            Inbound::Ambiguous(datagram) => self.device.handle_ambiguous(m, datagram, out),
+            Inbound::Udp(bare) => self.device.handle_udp(m, bare, out),
+            Inbound::UdpBurst(first, more) => {
                 let burst = iter::once(first).chain(more);
-                self.device.handle_burst(m, burst, out)
+                self.device.handle_udp_burst(m, burst, out)
             }
         }
     }
 
     /// What the machine answers; nothing if the store is asked instead.
-    fn answer(&mut self, m: &mut Moment, question: Question, out: &mut Effects) -> Option<Answer> {
+    fn answer(
+        &mut self,
+        m: &mut Moment,
+        question: DeviceCommand,
+        out: &mut Effects,
+    ) -> Option<DeviceReply> {
         Some(match question {
-            Question::Submit(new) => Answer::Submitted(self.device.submit(m, new, out)),
-            Question::Cancel(id) => Answer::Cancelled(self.device.cancel(m, id, out)),
-            Question::CancelAll => Answer::CancelledAll(self.device.cancel_all(m, out)),
-            Question::Retire => {
+            DeviceCommand::Submit(new) => DeviceReply::Submitted(self.device.submit(m, new, out)),
+            DeviceCommand::Cancel(id) => DeviceReply::Cancelled(self.device.cancel(m, id, out)),
+            DeviceCommand::CancelAll => DeviceReply::CancelledAll(self.device.cancel_all(m, out)),
+            DeviceCommand::Retire => {
                 self.device.retire(out);
                 self.phase = Phase::Retired;
-                Answer::Retired
+                DeviceReply::Retired
             }
-            Question::Inspect => Answer::Inspected(Box::new(self.device.snapshot(m.now()))),
-            Question::ReadProfile => return None,
+            DeviceCommand::Inspect => {
+                DeviceReply::Inspected(Box::new(self.device.snapshot(m.now())))
+            }
+            DeviceCommand::ReadProfile => return None,
         })
     }
 
@@ -329,18 +348,18 @@ impl<R> DeviceCell<R> {
         &mut self,
         epoch: u64,
         mut effects: Effects,
-        answer: Option<(R, Answer)>,
+        answer: Option<(R, DeviceReply)>,
         out: &mut Vec<CellEffect<R>>,
     ) {
         let report = StepReport::of(&mut effects);
         let shard = self.device.key().shard();
-        let (batch, speeches) = effects.settle(Owner::Shard { shard, epoch });
+        let (batch, outbound) = effects.settle(Owner::Shard { shard, epoch });
         if batch.is_empty() {
-            return self.say(speeches, report, answer, out);
+            return self.send(outbound, report, answer, out);
         }
-        let trace = report.occurred.iter().find_map(|it| it.trace);
-        self.open = Some(Box::new(Open::Receipt {
-            speeches,
+        let trace = report.events.iter().find_map(|it| it.trace);
+        self.open = Some(Box::new(Awaiting::Receipt {
+            outbound,
             report,
             answer,
         }));
@@ -348,22 +367,22 @@ impl<R> DeviceCell<R> {
     }
 
     /// Says in order what is left of a step that is durable.
-    fn say(
+    fn send(
         &mut self,
-        speeches: Vec<Speech>,
+        outbound: Vec<Outbound>,
         report: StepReport,
-        answer: Option<(R, Answer)>,
+        answer: Option<(R, DeviceReply)>,
         out: &mut Vec<CellEffect<R>>,
     ) {
-        for speech in speeches {
+        for speech in outbound {
             out.push(match speech {
-                Speech::Rebind { from, to } => CellEffect::Rebind(from, to),
-                Speech::Send { to, datagram } => CellEffect::Send(to, datagram),
-                Speech::SendBare { to, bytes, action } => CellEffect::SendBare(to, bytes, action),
+                Outbound::Rebind { from, to } => CellEffect::Rebind(from, to),
+                Outbound::Send { to, datagram } => CellEffect::Send(to, datagram),
+                Outbound::SendUdp { to, bytes, action } => CellEffect::SendUdp(to, bytes, action),
             });
         }
         out.push(CellEffect::Report(report));
-        self.rest(out);
+        self.finish(out);
         let reply = answer.map(|(reply, answer)| CellEffect::Reply(reply, Ok(answer)));
         out.extend(reply);
     }
@@ -372,9 +391,9 @@ impl<R> DeviceCell<R> {
     ///
     /// Of a removed device the arbiter hears before whoever asked does: who asks next is told that
     /// there is no such device.
-    fn rest(&mut self, out: &mut Vec<CellEffect<R>>) {
+    fn finish(&mut self, out: &mut Vec<CellEffect<R>>) {
         match self.phase {
-            Phase::Retired => out.push(CellEffect::End(Ending::Retired)),
+            Phase::Retired => out.push(CellEffect::End(ActorExit::Retired)),
             Phase::Serving | Phase::Failed => self.arm(out),
         }
     }
@@ -382,15 +401,15 @@ impl<R> DeviceCell<R> {
     /// Nothing of the step was saved, so nothing of it happened.
     fn give_up(
         &mut self,
-        not_saved: NotSaved,
-        answer: Option<(R, Answer)>,
+        not_saved: CommitFailure,
+        answer: Option<(R, DeviceReply)>,
         out: &mut Vec<CellEffect<R>>,
     ) {
         let why = match (not_saved, self.phase) {
-            (NotSaved::Full, _) => Unserved::Busy,
+            (CommitFailure::Full, _) => Unserved::Busy,
             // It was removed already: nothing else is expected of a device to remove it.
-            (NotSaved::Conflict, Phase::Retired) => Unserved::Unknown,
-            (NotSaved::Conflict | NotSaved::Failed, _) => Unserved::Failed,
+            (CommitFailure::Conflict, Phase::Retired) => Unserved::Unknown,
+            (CommitFailure::Conflict | CommitFailure::Failed, _) => Unserved::Failed,
         };
         let reply = answer.map(|(reply, _)| CellEffect::Reply(reply, Err(why)));
         out.extend(reply);
@@ -399,11 +418,11 @@ impl<R> DeviceCell<R> {
 
     fn fail(&mut self, out: &mut Vec<CellEffect<R>>) {
         self.phase = Phase::Failed;
-        out.push(CellEffect::End(Ending::Failed(Failure::Unsaved)));
+        out.push(CellEffect::End(ActorExit::Failed(ActorFailure::Unsaved)));
     }
 
     /// Says where the device is found by now, if it is found by where it is registered.
-    fn say_where_it_is(&self, out: &mut Vec<CellEffect<R>>) {
+    fn announce_binding(&self, out: &mut Vec<CellEffect<R>>) {
         if let Some(peer) = self.device.bound_peer() {
             out.push(CellEffect::Rebind(Some(peer), self.device.found_at()));
         }
@@ -420,7 +439,7 @@ impl<R> DeviceCell<R> {
         }
         if self.device.is_idle() {
             let handled = self.handled;
-            out.push(CellEffect::End(Ending::Idle { handled }));
+            out.push(CellEffect::End(ActorExit::Idle { handled }));
         }
     }
 
@@ -433,22 +452,22 @@ impl StepReport {
     fn of(effects: &mut Effects) -> Self {
         let entry = |effect: &Effect| match effect {
             Effect::Log(entry) => Some((entry.trace, entry.message.clone())),
-            Effect::Save(_) | Effect::Expect(_) | Effect::Count(_) | Effect::Say(_) => None,
+            Effect::Save(_) | Effect::Expect(_) | Effect::Count(_) | Effect::Send(_) => None,
         };
         Self {
             entries: effects.as_slice().iter().filter_map(entry).collect(),
-            occurred: effects.take_occurred(),
+            events: effects.take_events(),
         }
     }
 }
 
 /// What reaches a device that was removed meanwhile.
-fn refuse<R>(input: Input<R>, out: &mut Vec<CellEffect<R>>) {
+fn refuse<R>(input: DeviceInput<R>, out: &mut Vec<CellEffect<R>>) {
     match input {
-        Input::Asked(asked) => {
+        DeviceInput::Command(asked) => {
             out.push(CellEffect::Reply(asked.reply, Err(Unserved::Unknown)));
         }
-        Input::Datagram(_) | Input::Timeout => {}
+        DeviceInput::Datagram(_) | DeviceInput::Timeout => {}
     }
 }
 

@@ -1,15 +1,15 @@
 //! What is an arbiter given, what reaches a device through it, and what is answered to callers?
 
 use crate::action::NewAction;
-use crate::datagram::{Arrival, Datagram};
+use crate::datagram::{Datagram, Inbound};
 use crate::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
-use crate::device::record::Restored;
+use crate::device::record::RestoredDevice;
 use crate::device::snapshot::Snapshot;
+use crate::dispatch::{self, Classified, Restoration};
 use crate::ids::{ActionId, DeviceKey};
 use crate::moment::Timestamp;
 use crate::peer::Peer;
-use crate::registry::{self, Return, Sorted};
-use crate::supervision::Failure;
+use crate::supervision::ActorFailure;
 
 /// What holds for the whole process while an input is handled.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub struct Conditions {
     /// Whether the store takes no new work.
     pub is_store_full: bool,
     /// Whether every arbiter has restored its devices since the start.
-    pub restoration: Return,
+    pub restoration: Restoration,
 }
 
 /// A datagram as it was received, decoded.
@@ -27,7 +27,7 @@ pub struct Conditions {
 pub struct Received {
     pub(super) origin: Origin,
     /// What it is.
-    pub sorted: Sorted,
+    pub classified: Classified,
 }
 
 impl Received {
@@ -35,7 +35,7 @@ impl Received {
     pub fn decode(number: u64, peer: Peer, bytes: &[u8]) -> Self {
         Self {
             origin: Origin { number, peer },
-            sorted: registry::sort(number, peer, bytes),
+            classified: dispatch::classify(number, peer, bytes),
         }
     }
 }
@@ -48,7 +48,7 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    pub(super) fn of(arrival: &Arrival) -> Self {
+    pub(super) fn of(arrival: &Inbound) -> Self {
         Self {
             number: arrival.number(),
             peer: arrival.peer(),
@@ -69,16 +69,16 @@ pub struct StoreUnavailable;
 
 /// Devices as a start reads them, and where the next page begins.
 #[derive(Clone, Debug, Default)]
-pub struct Page {
+pub struct StartupPage {
     /// The devices.
-    pub devices: Vec<(DeviceKey, Restored)>,
+    pub devices: Vec<(DeviceKey, RestoredDevice)>,
     /// The first device of the next page; nothing if this is the last.
     pub next: Option<DeviceKey>,
 }
 
 /// Why a device's actor ends, or could.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Ending {
+pub enum ActorExit {
     /// It has nothing to do that the store does not know; it handled so many inputs.
     Idle {
         /// How many inputs it handled.
@@ -87,32 +87,32 @@ pub enum Ending {
     /// The device was removed.
     Retired,
     /// It failed.
-    Failed(Failure),
+    Failed(ActorFailure),
 }
 
 /// What a device is given to handle; `R` is how whoever asks is answered.
 #[derive(Debug)]
-pub enum Input<R> {
+pub enum DeviceInput<R> {
     /// It, or somebody in its name, sent something.
-    Datagram(Box<Arrival>),
+    Datagram(Box<Inbound>),
     /// A deadline of it may have come.
     Timeout,
     /// Somebody asks something of it.
-    Asked(Box<Asked<R>>),
+    Command(Box<PendingCommand<R>>),
 }
 
 /// A question and how it is answered.
 #[derive(Debug)]
-pub struct Asked<R> {
+pub struct PendingCommand<R> {
     /// What is asked.
-    pub question: Question,
+    pub command: DeviceCommand,
     /// How it is answered.
     pub reply: R,
 }
 
 /// What may be asked of a device.
 #[derive(Clone, Debug)]
-pub enum Question {
+pub enum DeviceCommand {
     /// Create an action request.
     Submit(NewAction),
     /// Cancel a request that was not sent.
@@ -129,17 +129,17 @@ pub enum Question {
 
 /// What a device answers.
 #[derive(Debug)]
-pub enum Answer {
-    /// To [`Question::Submit`].
+pub enum DeviceReply {
+    /// To [`DeviceCommand::Submit`].
     Submitted(Result<Accepted, SubmitRefusal>),
-    /// To [`Question::Cancel`].
+    /// To [`DeviceCommand::Cancel`].
     Cancelled(Result<Cancelled, CancelRefusal>),
-    /// To [`Question::CancelAll`].
+    /// To [`DeviceCommand::CancelAll`].
     CancelledAll(Vec<Cancelled>),
-    /// To [`Question::Retire`].
+    /// To [`DeviceCommand::Retire`].
     Retired,
-    /// To [`Question::Inspect`].
+    /// To [`DeviceCommand::Inspect`].
     Inspected(Box<Snapshot>),
-    /// To [`Question::ReadProfile`].
+    /// To [`DeviceCommand::ReadProfile`].
     ProfileRead,
 }

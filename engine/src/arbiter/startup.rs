@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
-use crate::arbiter::effect::{LookUp, Progress};
+use crate::arbiter::effect::{StartupProgress, StoreLookup};
 use crate::ids::DeviceKey;
 use crate::moment::Timestamp;
 
@@ -32,9 +32,9 @@ impl Startup {
     }
 
     /// Asks for the next page.
-    pub(super) fn ask_page(&mut self, keys: RangeInclusive<DeviceKey>) -> LookUp {
+    pub(super) fn ask_page(&mut self, keys: RangeInclusive<DeviceKey>) -> StoreLookup {
         self.left.clear();
-        LookUp::Page(keys, PAGE_DEVICES)
+        StoreLookup::Page(keys, PAGE_DEVICES)
     }
 
     /// Counts a device of a page; whether what the page says of it is still true.
@@ -54,16 +54,20 @@ impl Startup {
     }
 
     /// How far it has come: to the devices from this one on.
-    pub(super) fn progress(&self, next: DeviceKey, keys: &RangeInclusive<DeviceKey>) -> Progress {
-        Progress::Underway {
+    pub(super) fn progress(
+        &self,
+        next: DeviceKey,
+        keys: &RangeInclusive<DeviceKey>,
+    ) -> StartupProgress {
+        StartupProgress::Underway {
             restored: self.restored,
             part: part_before(next, keys),
         }
     }
 
     /// Its end.
-    pub(super) fn restored_all(&self, now: Timestamp) -> Progress {
-        Progress::Restored {
+    pub(super) fn restored_all(&self, now: Timestamp) -> StartupProgress {
+        StartupProgress::Restored {
             restored: self.restored,
             took_ms: now.since_ms(self.begun_at),
         }

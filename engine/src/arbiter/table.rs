@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::arbiter::input::Input;
+use crate::arbiter::input::DeviceInput;
 use crate::ids::DeviceKey;
 use crate::supervision::Child;
 
 /// The actor of a device, or what waits for it.
-pub(super) type Loaded<H, R> = Child<Mailbox<H>, Vec<Input<R>>>;
+pub(super) type Loaded<H, R> = Child<Mailbox<H>, Vec<DeviceInput<R>>>;
 
 /// The way to a running actor.
 #[derive(Debug)]

@@ -2,145 +2,160 @@
 
 pub(super) mod vocabulary;
 
-use super::input::{Ending, Input, Question, StoreUnavailable};
+use super::input::{ActorExit, DeviceCommand, DeviceInput, StoreUnavailable};
 use super::{CROWDED_RETRY_MS, STORE_RETRY_MS};
+use crate::dispatch::DevicesAtAddress;
 use crate::limits::PANICS_MAX;
 use crate::moment::Moment;
-use crate::registry::Behind;
-use crate::supervision::Failure;
+use crate::supervision::ActorFailure;
 
-use vocabulary::{BOUNDS, METER, NAMES, NOTHING, Scene};
+use vocabulary::{ArbiterFixture, BOUNDS, METER, NAMES, NOTHING};
 use vocabulary::{answer, data, key, profile, register, update};
 
 #[test]
 fn a_registration_waits_until_its_device_is_found_and_restored() {
-    let mut scene = Scene::new();
-    assert_eq!(scene.hears(&register()), ["look up the name meter"]);
-    assert_eq!(scene.finds(Ok(Some(key(METER)))), ["look up meter-0"]);
-    assert_eq!(scene.hears(&update()), NOTHING, "it waits as well");
-    assert_eq!(scene.arbiter.datagrams_held(), 2);
-    assert_eq!(scene.restored(), ["spawn meter-0"]);
+    let mut fixture = ArbiterFixture::new();
+    assert_eq!(fixture.hears(&register()), ["look up the name meter"]);
+    assert_eq!(fixture.finds(Ok(Some(key(METER)))), ["look up meter-0"]);
+    assert_eq!(fixture.hears(&update()), NOTHING, "it waits as well");
+    assert_eq!(fixture.arbiter.datagrams_held(), 2);
+    assert_eq!(fixture.restored(), ["spawn meter-0"]);
     let delivered = [
         "deliver datagram 1 to meter-0",
         "deliver datagram 2 to meter-0",
     ];
-    assert_eq!(scene.spawned(METER), delivered);
-    assert_eq!(scene.hears(&update()), ["deliver datagram 3 to meter-0"]);
+    assert_eq!(fixture.spawned(METER), delivered);
+    assert_eq!(fixture.hears(&update()), ["deliver datagram 3 to meter-0"]);
 }
 
 #[test]
 fn a_registration_whose_name_nobody_bears_is_forbidden() {
-    let mut scene = Scene::new();
-    scene.hears(&register());
+    let mut fixture = ArbiterFixture::new();
+    fixture.hears(&register());
     let forbidden = ["drop 1: UnknownEndpoint", "send 4.03"];
-    assert_eq!(scene.finds(Ok(None)), forbidden);
+    assert_eq!(fixture.finds(Ok(None)), forbidden);
 }
 
 #[test]
 fn a_registration_is_put_off_if_the_store_does_not_say_whose_it_is() {
-    let mut scene = Scene::new();
-    scene.hears(&register());
+    let mut fixture = ArbiterFixture::new();
+    fixture.hears(&register());
     let put_off = ["drop 1: Overloaded", "send 5.03"];
-    assert_eq!(scene.finds(Err(StoreUnavailable)), put_off);
+    assert_eq!(fixture.finds(Err(StoreUnavailable)), put_off);
 }
 
 #[test]
 fn look_ups_under_way_are_bounded_and_what_comes_beyond_is_put_off() {
-    let mut scene = Scene::new();
-    for _ in 0..BOUNDS.look_ups_max {
-        assert_eq!(scene.hears(&register()), ["look up the name meter"]);
+    let mut fixture = ArbiterFixture::new();
+    for _ in 0..BOUNDS.lookups_max {
+        assert_eq!(fixture.hears(&register()), ["look up the name meter"]);
     }
     let put_off = ["drop 3: Overloaded", "send 5.03"];
-    assert_eq!(scene.hears(&register()), put_off);
-    scene.finds(Ok(None));
-    assert_eq!(scene.hears(&register()), ["look up the name meter"]);
+    assert_eq!(fixture.hears(&register()), put_off);
+    fixture.finds(Ok(None));
+    assert_eq!(fixture.hears(&register()), ["look up the name meter"]);
 }
 
 #[test]
 fn while_the_store_is_full_a_request_is_put_off_and_an_answer_is_not() {
-    let mut scene = Scene::new();
-    scene.runs(METER);
-    scene.is_there(METER);
-    scene.at.is_store_full = true;
-    assert_eq!(scene.hears(&update()), ["drop 1: Overloaded", "send 5.03"]);
-    assert_eq!(scene.hears(&answer()), ["deliver datagram 2 to meter-0"]);
+    let mut fixture = ArbiterFixture::new();
+    fixture.runs(METER);
+    fixture.is_there(METER);
+    fixture.at.is_store_full = true;
+    assert_eq!(
+        fixture.hears(&update()),
+        ["drop 1: Overloaded", "send 5.03"]
+    );
+    assert_eq!(fixture.hears(&answer()), ["deliver datagram 2 to meter-0"]);
 }
 
 #[test]
 fn data_goes_to_the_device_that_has_the_address_alone() {
-    let mut scene = Scene::new();
-    assert_eq!(scene.hears(&data()), ["look up 10.0.0.1"]);
+    let mut fixture = ArbiterFixture::new();
+    assert_eq!(fixture.hears(&data()), ["look up 10.0.0.1"]);
     assert_eq!(
-        scene.finds_behind(Behind::One(key(METER))),
+        fixture.finds_behind(DevicesAtAddress::One(key(METER))),
         ["look up meter-0"]
     );
-    assert_eq!(scene.hears(&data()), ["look up 10.0.0.1"]);
-    assert_eq!(scene.finds_behind(Behind::Several(key(METER))), NOTHING);
-    scene.restored();
+    assert_eq!(fixture.hears(&data()), ["look up 10.0.0.1"]);
+    assert_eq!(
+        fixture.finds_behind(DevicesAtAddress::Several(key(METER))),
+        NOTHING
+    );
+    fixture.restored();
     let delivered = [
         "deliver datagram 1 to meter-0",
         "deliver ambiguous datagram 2 to meter-0",
     ];
-    assert_eq!(scene.spawned(METER), delivered);
-    scene.hears(&data());
+    assert_eq!(fixture.spawned(METER), delivered);
+    fixture.hears(&data());
     let nobody = ["drop 3: UnknownAddress", "send 4.01"];
-    assert_eq!(scene.finds_behind(Behind::Nobody), nobody);
+    assert_eq!(fixture.finds_behind(DevicesAtAddress::Nobody), nobody);
 }
 
 #[test]
 fn what_waits_for_a_device_is_bounded_and_refused_beyond() {
-    let mut scene = Scene::new();
-    assert_eq!(scene.asks("first", Question::Inspect), ["look up meter-0"]);
-    assert_eq!(scene.asks("second", Question::Inspect), NOTHING);
+    let mut fixture = ArbiterFixture::new();
+    assert_eq!(
+        fixture.asks("first", DeviceCommand::Inspect),
+        ["look up meter-0"]
+    );
+    assert_eq!(fixture.asks("second", DeviceCommand::Inspect), NOTHING);
     let busy = ["reply to first: Err(Busy)"];
-    assert_eq!(scene.asks("first", Question::Inspect), busy);
-    assert_eq!(scene.hears(&update()), ["drop 1: NoPlace"]);
+    assert_eq!(fixture.asks("first", DeviceCommand::Inspect), busy);
+    assert_eq!(fixture.hears(&update()), ["drop 1: NoPlace"]);
 }
 
 #[test]
 fn what_waits_for_a_device_is_refused_if_there_is_none_or_the_store_fails() {
-    let mut scene = Scene::new();
-    scene.asks("first", Question::Inspect);
+    let mut fixture = ArbiterFixture::new();
+    fixture.asks("first", DeviceCommand::Inspect);
     let unknown = ["reply to first: Err(Unknown)"];
-    assert_eq!(scene.finds_device(Ok(None)), unknown);
-    assert_eq!(scene.asks("second", Question::Inspect), ["look up meter-0"]);
+    assert_eq!(fixture.finds_device(Ok(None)), unknown);
+    assert_eq!(
+        fixture.asks("second", DeviceCommand::Inspect),
+        ["look up meter-0"]
+    );
     let failed = ["reply to second: Err(Failed)"];
-    assert_eq!(scene.finds_device(Err(StoreUnavailable)), failed);
-    assert_eq!(scene.passes(STORE_RETRY_MS), ["look up meter-0"]);
+    assert_eq!(fixture.finds_device(Err(StoreUnavailable)), failed);
+    assert_eq!(fixture.passes(STORE_RETRY_MS), ["look up meter-0"]);
 }
 
 #[test]
 fn a_page_of_the_start_leaves_a_device_alone_that_is_in_memory() {
-    let mut scene = Scene::new();
-    scene.runs(METER);
-    assert_eq!(scene.starts(), ["read 256 devices"]);
+    let mut fixture = ArbiterFixture::new();
+    fixture.runs(METER);
+    assert_eq!(fixture.starts(), ["read 256 devices"]);
     let read = ["spawn meter-1", "restored all 2"];
-    assert_eq!(scene.reads_page(&[METER, "meter-1"]), read);
-    assert_eq!(scene.hears(&update()), ["deliver datagram 1 to meter-0"]);
+    assert_eq!(fixture.reads_page(&[METER, "meter-1"]), read);
+    assert_eq!(fixture.hears(&update()), ["deliver datagram 1 to meter-0"]);
 }
 
 #[test]
 fn a_device_that_left_while_a_page_was_read_does_not_come_back_with_it() {
-    let mut scene = Scene::new();
-    let generation = scene.runs(METER);
-    scene.starts();
-    assert_eq!(scene.ends(generation, Ending::Retired), ["release meter-0"]);
-    assert_eq!(scene.reads_page(&[METER]), ["restored all 1"]);
-    assert!(!scene.arbiter.looks_after(key(METER)));
+    let mut fixture = ArbiterFixture::new();
+    let generation = fixture.runs(METER);
+    fixture.starts();
+    assert_eq!(
+        fixture.ends(generation, ActorExit::Retired),
+        ["release meter-0"]
+    );
+    assert_eq!(fixture.reads_page(&[METER]), ["restored all 1"]);
+    assert!(!fixture.arbiter.owns(key(METER)));
 }
 
 #[test]
 fn a_page_that_was_not_read_is_asked_for_again() {
-    let mut scene = Scene::new();
-    scene.starts();
-    assert_eq!(scene.gets_page(Err(StoreUnavailable)), NOTHING);
-    assert_eq!(scene.passes(STORE_RETRY_MS), ["read 256 devices"]);
+    let mut fixture = ArbiterFixture::new();
+    fixture.starts();
+    assert_eq!(fixture.gets_page(Err(StoreUnavailable)), NOTHING);
+    assert_eq!(fixture.passes(STORE_RETRY_MS), ["read 256 devices"]);
 }
 
 #[test]
 fn the_arbiter_that_searched_is_told_where_the_device_is_and_goes_there_at_once() {
-    let [mut here, mut there] = Scene::two();
-    let is_at_home = |name: &&str| there.homes.of(key(name).shard()) == there.here;
+    let [mut here, mut there] = ArbiterFixture::two();
+    let is_at_home = |name: &&str| there.shard_map.arbiter_of(key(name).shard()) == there.here;
     let name = NAMES.into_iter().find(is_at_home);
     let name = name.expect("one of them is at home there");
     there.runs(name);
@@ -159,90 +174,90 @@ fn the_arbiter_that_searched_is_told_where_the_device_is_and_goes_there_at_once(
 
 #[test]
 fn an_actor_is_idle_only_if_it_handled_all_that_was_delivered() {
-    let mut scene = Scene::new();
-    let generation = scene.runs(METER);
-    scene.hears(&update());
-    let early = Ending::Idle { handled: 0 };
-    assert_eq!(scene.ends(generation, early), NOTHING);
-    let idle = Ending::Idle { handled: 1 };
-    assert_eq!(scene.ends(generation, idle), ["release meter-0"]);
-    assert_eq!(scene.hears(&register()), ["look up the name meter"]);
-    assert_eq!(scene.finds(Ok(Some(key(METER)))), ["look up meter-0"]);
+    let mut fixture = ArbiterFixture::new();
+    let generation = fixture.runs(METER);
+    fixture.hears(&update());
+    let early = ActorExit::Idle { handled: 0 };
+    assert_eq!(fixture.ends(generation, early), NOTHING);
+    let idle = ActorExit::Idle { handled: 1 };
+    assert_eq!(fixture.ends(generation, idle), ["release meter-0"]);
+    assert_eq!(fixture.hears(&register()), ["look up the name meter"]);
+    assert_eq!(fixture.finds(Ok(Some(key(METER)))), ["look up meter-0"]);
 }
 
 #[test]
 fn the_report_of_an_earlier_actor_does_not_end_the_present_one() {
-    let mut scene = Scene::new();
-    let early = scene.runs(METER);
-    scene.ends(early, Ending::Failed(Failure::Panicked));
-    scene.restored();
-    scene.spawned(METER);
-    assert_eq!(scene.ends(early, Ending::Retired), NOTHING);
-    assert_eq!(scene.hears(&update()), ["deliver datagram 1 to meter-0"]);
+    let mut fixture = ArbiterFixture::new();
+    let early = fixture.runs(METER);
+    fixture.ends(early, ActorExit::Failed(ActorFailure::Panicked));
+    fixture.restored();
+    fixture.spawned(METER);
+    assert_eq!(fixture.ends(early, ActorExit::Retired), NOTHING);
+    assert_eq!(fixture.hears(&update()), ["deliver datagram 1 to meter-0"]);
 }
 
 #[test]
 fn a_device_whose_step_was_not_saved_is_restored_after_a_pause() {
-    let mut scene = Scene::new();
-    let generation = scene.runs(METER);
+    let mut fixture = ArbiterFixture::new();
+    let generation = fixture.runs(METER);
     let failed = ["meter-0 failed: Unsaved, Restore", "release meter-0"];
-    let unsaved = Ending::Failed(Failure::Unsaved);
-    assert_eq!(scene.ends(generation, unsaved), failed);
-    assert!(scene.arbiter.looks_after(key(METER)));
-    assert_eq!(scene.passes(STORE_RETRY_MS - 1), NOTHING);
-    assert_eq!(scene.passes(1), ["look up meter-0"]);
+    let unsaved = ActorExit::Failed(ActorFailure::Unsaved);
+    assert_eq!(fixture.ends(generation, unsaved), failed);
+    assert!(fixture.arbiter.owns(key(METER)));
+    assert_eq!(fixture.passes(STORE_RETRY_MS - 1), NOTHING);
+    assert_eq!(fixture.passes(1), ["look up meter-0"]);
 }
 
 #[test]
 fn a_device_whose_actor_panicked_is_restored_at_once_and_parked_if_it_goes_on() {
-    let mut scene = Scene::new();
-    let mut generation = scene.runs(METER);
-    let panicked = Ending::Failed(Failure::Panicked);
+    let mut fixture = ArbiterFixture::new();
+    let mut generation = fixture.runs(METER);
+    let panicked = ActorExit::Failed(ActorFailure::Panicked);
     for _ in 0..PANICS_MAX {
         let failed = "meter-0 failed: Panicked, Restore";
         let restored = [failed, "release meter-0", "look up meter-0"];
-        assert_eq!(scene.ends(generation, panicked), restored);
-        scene.restored();
-        scene.spawned(METER);
-        generation = scene.generation.expect("its actor was spawned");
+        assert_eq!(fixture.ends(generation, panicked), restored);
+        fixture.restored();
+        fixture.spawned(METER);
+        generation = fixture.generation.expect("its actor was spawned");
     }
     let failed = "meter-0 failed: Panicked, Park";
     let parked = [failed, "release meter-0", "look up parked meter-0"];
-    assert_eq!(scene.ends(generation, panicked), parked);
-    let told = scene.take(|arbiter, at, out| {
+    assert_eq!(fixture.ends(generation, panicked), parked);
+    let told = fixture.take(|arbiter, at, out| {
         arbiter.handle_parked(&mut Moment::new(at.now, 1), &profile(METER), out);
     });
     assert_eq!(told, ["log DeviceController[DeviceParked]"]);
     let busy = ["reply to first: Err(Busy)"];
-    assert_eq!(scene.asks("first", Question::Inspect), busy);
+    assert_eq!(fixture.asks("first", DeviceCommand::Inspect), busy);
     let read = ["reply to second: Ok(ProfileRead)"];
-    assert_eq!(scene.asks("second", Question::ReadProfile), read);
+    assert_eq!(fixture.asks("second", DeviceCommand::ReadProfile), read);
 }
 
 #[test]
 fn a_deadline_that_met_a_full_mailbox_is_tried_again() {
-    let mut scene = Scene::new();
-    scene.runs(METER);
-    scene.arbiter.arm(scene.at.now.plus_ms(10), key(METER));
+    let mut fixture = ArbiterFixture::new();
+    fixture.runs(METER);
+    fixture.arbiter.arm(fixture.at.now.plus_ms(10), key(METER));
     let woken = ["deliver a timeout to meter-0"];
-    assert_eq!(scene.passes(10), woken);
-    let refused = scene.take(|arbiter, at, out| {
-        arbiter.handle_undelivered(at.now, key(METER), Input::Timeout, out);
+    assert_eq!(fixture.passes(10), woken);
+    let refused = fixture.take(|arbiter, at, out| {
+        arbiter.handle_undelivered(at.now, key(METER), DeviceInput::Timeout, out);
     });
     assert_eq!(refused, NOTHING);
-    assert_eq!(scene.passes(CROWDED_RETRY_MS), woken);
+    assert_eq!(fixture.passes(CROWDED_RETRY_MS), woken);
 }
 
 #[test]
 fn once_a_stop_began_no_device_is_woken_or_restored_unasked() {
-    let mut scene = Scene::new();
-    scene.runs(METER);
-    scene.starts();
-    scene.arbiter.arm(scene.at.now.plus_ms(10), key(METER));
-    scene.arbiter.quiesce();
-    scene.arbiter.arm(scene.at.now.plus_ms(20), key(METER));
-    assert_eq!(scene.arbiter.next_timeout(), None);
-    assert_eq!(scene.reads_page(&["meter-1"]), NOTHING);
+    let mut fixture = ArbiterFixture::new();
+    fixture.runs(METER);
+    fixture.starts();
+    fixture.arbiter.arm(fixture.at.now.plus_ms(10), key(METER));
+    fixture.arbiter.quiesce();
+    fixture.arbiter.arm(fixture.at.now.plus_ms(20), key(METER));
+    assert_eq!(fixture.arbiter.next_timeout(), None);
+    assert_eq!(fixture.reads_page(&["meter-1"]), NOTHING);
     let delivered = ["deliver the first question to meter-0"];
-    assert_eq!(scene.asks("first", Question::Inspect), delivered);
+    assert_eq!(fixture.asks("first", DeviceCommand::Inspect), delivered);
 }

@@ -3,7 +3,7 @@
 //!
 //! The URL is read as browsers read it (WHATWG URL), so that an address in an odd spelling is seen
 //! for what it is. Where a name leads is known only when a connection is made, and judged then by
-//! the same [`Policy`].
+//! the same [`AddressPolicy`].
 
 pub mod headers;
 mod placeholder;
@@ -13,8 +13,8 @@ use std::net::IpAddr;
 
 use url::{Host, Url};
 
-use self::policy::Policy;
-use crate::event::Speaker;
+use self::policy::AddressPolicy;
+use crate::event::DeviceInfo;
 use crate::limits::WEBHOOK_URL_BYTES_MAX;
 
 /// A URL of a customer, with what stands for a device in it.
@@ -54,7 +54,7 @@ pub enum UrlFault {
 
 impl WebhookUrl {
     /// Reads it; the error says what is wrong with it.
-    pub fn parse(text: &str, policy: Policy) -> Result<Self, UrlFault> {
+    pub fn parse(text: &str, policy: AddressPolicy) -> Result<Self, UrlFault> {
         check_length(text)?;
         let url = String::from(admit(text, policy)?);
         // What is not ASCII is longer once it is written for HTTP.
@@ -68,13 +68,13 @@ impl WebhookUrl {
     }
 
     /// The URL for an event of this device, or for what no device said.
-    pub fn of(&self, speaker: Option<&Speaker>) -> String {
+    pub fn of(&self, speaker: Option<&DeviceInfo>) -> String {
         placeholder::fill(&self.0, speaker, placeholder::in_url)
     }
 }
 
 /// The URL a text says, if the policy lets it be called.
-pub fn admit(text: &str, policy: Policy) -> Result<Url, UrlFault> {
+pub fn admit(text: &str, policy: AddressPolicy) -> Result<Url, UrlFault> {
     check_spelling(text)?;
     let url = Url::parse(text).map_err(|_| UrlFault::Malformed)?;
     check_scheme(url.scheme(), policy)?;
@@ -115,19 +115,19 @@ fn check_spelling(text: &str) -> Result<(), UrlFault> {
     Ok(())
 }
 
-fn check_scheme(scheme: &str, policy: Policy) -> Result<(), UrlFault> {
+fn check_scheme(scheme: &str, policy: AddressPolicy) -> Result<(), UrlFault> {
     match (scheme, policy) {
-        ("https", _) | ("http", Policy::PrivateAllowed) => Ok(()),
-        (_, Policy::PrivateAllowed) => Err(UrlFault::NotHttp),
-        (_, Policy::PublicOnly) => Err(UrlFault::NotHttps),
+        ("https", _) | ("http", AddressPolicy::PrivateAllowed) => Ok(()),
+        (_, AddressPolicy::PrivateAllowed) => Err(UrlFault::NotHttp),
+        (_, AddressPolicy::PublicOnly) => Err(UrlFault::NotHttps),
     }
 }
 
-fn check_host(url: &Url, policy: Policy) -> Result<(), UrlFault> {
+fn check_host(url: &Url, policy: AddressPolicy) -> Result<(), UrlFault> {
     let host = url.host().ok_or(UrlFault::Malformed)?;
     let may_be_called = match host {
         Host::Domain(name) if has_empty_label(name) => return Err(UrlFault::Malformed),
-        Host::Domain(name) => policy == Policy::PrivateAllowed || !is_local_name(name),
+        Host::Domain(name) => policy == AddressPolicy::PrivateAllowed || !is_local_name(name),
         Host::Ipv4(ip) => policy.may_reach(IpAddr::V4(ip)),
         Host::Ipv6(ip) => policy.may_reach(IpAddr::V6(ip)),
     };

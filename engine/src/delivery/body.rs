@@ -16,10 +16,11 @@ use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
 use self::words::{TEST_MESSAGE, lifecycle_sentence, payload_type};
-use crate::action::{Outcome, Payload};
+use crate::action::{Outcome, ResultPayload};
 use crate::delivery::destination::JsonPayload;
 use crate::event::{
-    Conclusion, Data, Event, Failure, Happening, Lifecycle, PayloadKept, Speaker, Telemetry,
+    ActionResult, Data, DeviceInfo, ErrorReport, Event, EventContent, Lifecycle, PayloadKept,
+    Telemetry,
 };
 use crate::ids::EventId;
 use crate::moment::Timestamp;
@@ -48,7 +49,7 @@ struct EventBody {
     measured: Option<String>,
     device: DeviceBody,
     #[serde(flatten)]
-    happening: HappeningBody,
+    happening: EventContentBody,
 }
 
 /// Who the device was; empty where no device said anything.
@@ -68,11 +69,11 @@ struct DeviceBody {
 /// What the device said or did, wherever it is shown.
 #[derive(Serialize)]
 #[serde(transparent)]
-pub struct HappeningBody(Told);
+pub struct EventContentBody(ContentVariant);
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Told {
+enum ContentVariant {
     Telemetry {
         source: &'static str,
         payload: PayloadBody,
@@ -84,7 +85,7 @@ enum Told {
         error: ErrorBody,
     },
     Concluded {
-        action: ConclusionBody,
+        action: ActionResultBody,
     },
     Test {
         test: TestBody,
@@ -95,7 +96,7 @@ enum Told {
 struct PayloadBody {
     #[serde(rename = "type")]
     kind: &'static str,
-    value: SaidBody,
+    value: ValueBody,
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,7 +106,7 @@ struct PayloadBody {
 /// What the device said.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum SaidBody {
+enum ValueBody {
     Values(BTreeMap<String, Json>),
     Json(Box<RawValue>),
     Text(String),
@@ -131,7 +132,7 @@ struct ErrorBody {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ConclusionBody {
+struct ActionResultBody {
     request_id: String,
     status: &'static str,
     protocol: &'static str,
@@ -162,12 +163,12 @@ struct TestBody {
 pub fn render(event: &Event, json: JsonPayload) -> Vec<u8> {
     written(&EventBody {
         id: event.id.to_string(),
-        kind: words::event_type(event.happening.event_type()),
+        kind: words::event_type(event.content.event_type()),
         received: epoch_ms(event.at),
         version: VERSION,
-        measured: event.happening.measured_at().map(epoch_ms),
-        device: DeviceBody::of(&event.speaker),
-        happening: HappeningBody::of(&event.happening, json),
+        measured: event.content.measured_at().map(epoch_ms),
+        device: DeviceBody::of(&event.device_info),
+        happening: EventContentBody::of(&event.content, json),
     })
 }
 
@@ -181,7 +182,7 @@ pub fn render_test(id: &EventId, at: Timestamp) -> Vec<u8> {
         version: VERSION,
         measured: None,
         device: DeviceBody::default(),
-        happening: HappeningBody(Told::Test {
+        happening: EventContentBody(ContentVariant::Test {
             test: TestBody { message },
         }),
     })
@@ -196,7 +197,7 @@ fn epoch_ms(at: Timestamp) -> String {
 }
 
 impl DeviceBody {
-    fn of(speaker: &Speaker) -> Self {
+    fn of(speaker: &DeviceInfo) -> Self {
         Self {
             device_id: Some(speaker.device.to_string()),
             iccid: Some(speaker.iccid.to_string()),
@@ -206,24 +207,24 @@ impl DeviceBody {
     }
 }
 
-impl HappeningBody {
+impl EventContentBody {
     /// What happened as it is shown to those who want JSON so.
-    pub fn of(happening: &Happening, json: JsonPayload) -> Self {
-        Self(Told::of(happening, json))
+    pub fn of(happening: &EventContent, json: JsonPayload) -> Self {
+        Self(ContentVariant::of(happening, json))
     }
 }
 
-impl Told {
-    fn of(happening: &Happening, json: JsonPayload) -> Self {
+impl ContentVariant {
+    fn of(happening: &EventContent, json: JsonPayload) -> Self {
         match happening {
-            Happening::Telemetry(told) => Self::telemetry(told),
-            Happening::Data(data) => Self::data(data, json),
-            Happening::Lifecycle(what) => Self::lifecycle(*what),
-            Happening::Failure(failure) => Self::Failure {
+            EventContent::Telemetry(told) => Self::telemetry(told),
+            EventContent::Data(data) => Self::data(data, json),
+            EventContent::Lifecycle(what) => Self::lifecycle(*what),
+            EventContent::Error(failure) => Self::Failure {
                 error: ErrorBody::of(failure),
             },
-            Happening::Concluded(conclusion) => Self::Concluded {
-                action: ConclusionBody::of(conclusion),
+            EventContent::ActionResult(conclusion) => Self::Concluded {
+                action: ActionResultBody::of(conclusion),
             },
         }
     }
@@ -231,7 +232,7 @@ impl Told {
     fn telemetry(told: &Telemetry) -> Self {
         let payload = PayloadBody {
             kind: JSON,
-            value: SaidBody::Values(value::by_path(&told.values)),
+            value: ValueBody::Values(value::by_path(&told.values)),
             encoding: None,
             topic: None,
         };
@@ -248,10 +249,10 @@ impl Told {
             JsonPayload::Parsed => value::json_in(&data.bytes),
         };
         let (kind, value, encoding) = match parsed {
-            Some(json) => (JSON, SaidBody::Json(json), None),
+            Some(json) => (JSON, ValueBody::Json(json), None),
             None => {
                 let text = STANDARD.encode(&data.bytes);
-                ("STRING", SaidBody::Text(text), Some("base64"))
+                ("STRING", ValueBody::Text(text), Some("base64"))
             }
         };
         Self::Telemetry {
@@ -275,7 +276,7 @@ impl Told {
 }
 
 impl ErrorBody {
-    fn of(failure: &Failure) -> Self {
+    fn of(failure: &ErrorReport) -> Self {
         Self {
             id: failure.entry.to_string(),
             // An event is of a device, and so is the entry it tells of.
@@ -287,8 +288,8 @@ impl ErrorBody {
     }
 }
 
-impl ConclusionBody {
-    fn of(conclusion: &Conclusion) -> Self {
+impl ActionResultBody {
+    fn of(conclusion: &ActionResult) -> Self {
         Self {
             request_id: conclusion.action.to_string(),
             status: words::status(conclusion.status),
@@ -302,9 +303,9 @@ impl ResultData {
     /// The outcome as it is shown.
     pub fn of(outcome: &Outcome) -> Self {
         let text = |text: &Option<Box<str>>| text.as_ref().map(ToString::to_string);
-        let payload = |payload: &Payload| match payload {
-            Payload::Text(text) => text.to_string(),
-            Payload::Values(values) => value::text_by_path(values),
+        let payload = |payload: &ResultPayload| match payload {
+            ResultPayload::Text(text) => text.to_string(),
+            ResultPayload::Values(values) => value::text_by_path(values),
         };
         Self {
             code: text(&outcome.code),

@@ -17,7 +17,7 @@ pub struct Destination {
     /// How it is reached.
     pub target: Target,
     /// What it is told.
-    pub wants: EventTypes,
+    pub event_types: EventTypes,
     /// Whether it takes what it is told.
     pub state: DestinationState,
     /// Whether its dead letters are being delivered again.
@@ -30,13 +30,13 @@ pub struct Destination {
 
 /// What a customer changes of a destination; what is missing stays.
 #[derive(Clone, Debug, Default)]
-pub struct Amended {
+pub struct DestinationAmendment {
     /// What people call it.
     pub name: Option<Box<str>>,
     /// How it is reached.
     pub target: Option<Target>,
     /// What it is told.
-    pub wants: Option<EventTypes>,
+    pub event_types: Option<EventTypes>,
 }
 
 /// How a destination is reached.

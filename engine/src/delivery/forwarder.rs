@@ -13,38 +13,38 @@
 use std::collections::VecDeque;
 
 use crate::change::Batch;
+use crate::delivery::backlog::{DeadLetter, QueuedEvent, Sequence};
+use crate::delivery::command::{DestinationCommand, DestinationReply};
 use crate::delivery::destination::{Destination, DestinationState};
-use crate::delivery::forwarders::ForwarderEnd;
-use crate::delivery::forwarding::{Delivered, Errand, Errands, Forwarding};
-use crate::delivery::letter::{DeadLetter, Sequence, Waiting};
-use crate::delivery::question::{Answer, Question};
+use crate::delivery::forwarders::ForwarderExit;
+use crate::delivery::forwarding::{DeliveryOutcome, ForwarderOutput, ForwarderTask, Forwarding};
 use crate::ids::{EventId, Shard};
 use crate::limits::STORE_RETRY_MS;
 use crate::moment::{Moment, Timestamp};
-use crate::supervision::Failure;
+use crate::supervision::ActorFailure;
 use crate::supervision::Unserved;
 
 /// What happens to a forwarder: `R` takes the answer to a question.
 #[derive(Clone, Debug)]
-pub enum Input<R> {
+pub enum ForwarderInput<R> {
     /// It was started, or its deadline has come.
-    Due,
+    Timeout,
     /// Something began to wait in these shards.
-    News(Vec<Shard>),
-    /// What was read of a shard, as [`Errand::Read`] asked.
-    Rows(Shard, Vec<Waiting>),
-    /// The dead letters that were read, as [`Errand::ReadDead`] asked.
-    Dead(Vec<DeadLetter>),
+    ShardsReady(Vec<Shard>),
+    /// What was read of a shard, as [`ForwarderTask::Read`] asked.
+    EventsRead(Shard, Vec<QueuedEvent>),
+    /// The dead letters that were read, as [`ForwarderTask::ReadDeadLetters`] asked.
+    DeadLettersRead(Vec<DeadLetter>),
     /// What came of a delivery.
-    Delivered(Sequence, Delivered),
+    Delivered(Sequence, DeliveryOutcome),
     /// The store did not answer what an errand needs.
-    Unread(Errand),
+    ReadFailed(ForwarderTask),
     /// So many events wait.
     Backlog(u64),
     /// A caller asks something.
-    Asked(Question, R),
+    Command(DestinationCommand, R),
     /// Its customer goes, with all that is kept of it.
-    Forgotten,
+    CustomerRemoved,
 }
 
 /// What a forwarder wants done, in this order.
@@ -55,7 +55,7 @@ pub enum ForwarderEffect<R> {
     /// Deliver to the destination as it is from now on.
     Retarget(Box<Destination>),
     /// Begin an errand, whose end is an input.
-    Begin(Errand),
+    Begin(ForwarderTask),
     /// Send a test message, and answer what came of it.
     Test {
         /// The event it pretends to be.
@@ -73,9 +73,9 @@ pub enum ForwarderEffect<R> {
         state: DestinationState,
     },
     /// Answer a caller.
-    Answer(R, Result<Answer, Unserved>),
+    Answer(R, Result<DestinationReply, Unserved>),
     /// End, and tell the supervisor why.
-    End(ForwarderEnd),
+    End(ForwarderExit),
 }
 
 /// The forwarder of one destination.
@@ -85,7 +85,7 @@ pub struct Forwarder<R> {
     saving: Option<Vec<ForwarderEffect<R>>>,
     /// Errands for which the store did not answer, and when they are begun again. What is under way
     /// beside them must not begin anew for that.
-    unread: VecDeque<(Timestamp, Errand)>,
+    unread: VecDeque<(Timestamp, ForwarderTask)>,
     /// The state the operator was told of.
     shown: Option<DestinationState>,
 }
@@ -102,41 +102,52 @@ impl<R> Forwarder<R> {
     }
 
     /// Takes the next step.
-    pub fn handle(&mut self, m: &mut Moment, input: Input<R>, out: &mut Vec<ForwarderEffect<R>>) {
+    pub fn handle(
+        &mut self,
+        m: &mut Moment,
+        input: ForwarderInput<R>,
+        out: &mut Vec<ForwarderEffect<R>>,
+    ) {
         assert!(self.saving.is_none(), "one step at a time");
-        let (it, mut errands, mut rest) = (&mut self.forwarding, Errands::new(), Vec::new());
+        let (it, mut tasks, mut rest) = (&mut self.forwarding, ForwarderOutput::new(), Vec::new());
         match input {
-            Input::Due => {
-                let is_due = |(at, _): &(Timestamp, Errand)| *at <= m.now();
+            ForwarderInput::Timeout => {
+                let is_due = |(at, _): &(Timestamp, ForwarderTask)| *at <= m.now();
                 while self.unread.front().is_some_and(is_due)
-                    && let Some((_, errand)) = self.unread.pop_front()
+                    && let Some((_, task)) = self.unread.pop_front()
                 {
-                    match errand {
-                        Errand::Deliver(waiting) => it.put_back(waiting.sequence),
-                        Errand::Read { .. } | Errand::ReadDead { .. } => {
-                            rest.push(ForwarderEffect::Begin(errand));
+                    match task {
+                        ForwarderTask::Deliver(waiting) => it.put_back(waiting.sequence),
+                        ForwarderTask::Read { .. } | ForwarderTask::ReadDeadLetters { .. } => {
+                            rest.push(ForwarderEffect::Begin(task));
                         }
                     }
                 }
-                it.handle_timeout(m, &mut errands);
+                it.handle_timeout(m, &mut tasks);
             }
-            Input::News(shards) => it.note_news(m, shards, &mut errands),
-            Input::Rows(shard, rows) => it.handle_rows(m, shard, rows, &mut errands),
-            Input::Dead(letters) => it.handle_dead(m, letters, &mut errands),
-            Input::Delivered(sequence, delivered) => {
-                it.handle_delivered(m, sequence, delivered, &mut errands);
+            ForwarderInput::ShardsReady(shards) => it.note_ready_shards(m, shards, &mut tasks),
+            ForwarderInput::EventsRead(shard, rows) => {
+                it.handle_events_read(m, shard, rows, &mut tasks)
             }
-            Input::Unread(errand) => {
+            ForwarderInput::DeadLettersRead(dead_letters) => {
+                it.handle_dead_letters_read(m, dead_letters, &mut tasks)
+            }
+            ForwarderInput::Delivered(sequence, delivered) => {
+                it.handle_delivered(m, sequence, delivered, &mut tasks);
+            }
+            ForwarderInput::ReadFailed(task) => {
                 let again_at = m.now().plus_ms(STORE_RETRY_MS);
-                self.unread.push_back((again_at, errand));
+                self.unread.push_back((again_at, task));
             }
-            Input::Backlog(waiting) => it.note_backlog(m, waiting, &mut errands),
-            Input::Asked(question, reply) => {
-                self.take_question(m, question, reply, (&mut errands, &mut rest));
+            ForwarderInput::Backlog(waiting) => it.note_backlog(m, waiting, &mut tasks),
+            ForwarderInput::Command(question, reply) => {
+                self.take_command(m, question, reply, (&mut tasks, &mut rest));
             }
-            Input::Forgotten => rest.push(ForwarderEffect::End(ForwarderEnd::Removed)),
+            ForwarderInput::CustomerRemoved => {
+                rest.push(ForwarderEffect::End(ForwarderExit::Removed))
+            }
         }
-        self.settle(errands, rest, out);
+        self.settle(tasks, rest, out);
     }
 
     /// Takes the receipt of what was to be saved: if it was not, nothing of the step happened.
@@ -154,11 +165,11 @@ impl<R> Forwarder<R> {
                 out.push(ForwarderEffect::Answer(reply, Err(refusal)));
             }
         }
-        let unsaved = ForwarderEnd::Failed(Failure::Unsaved);
+        let unsaved = ForwarderExit::Failed(ActorFailure::Unsaved);
         out.push(ForwarderEffect::End(unsaved));
     }
 
-    /// When [`Input::Due`] is due.
+    /// When [`ForwarderInput::Timeout`] is due.
     pub fn next_timeout(&self) -> Option<Timestamp> {
         let again = self.unread.front().map(|(at, _)| *at);
         let due = [self.forwarding.next_timeout(), again];
@@ -170,35 +181,37 @@ impl<R> Forwarder<R> {
         &self.forwarding
     }
 
-    fn take_question(
+    fn take_command(
         &mut self,
         m: &mut Moment,
-        question: Question,
+        question: DestinationCommand,
         reply: R,
-        (errands, rest): (&mut Errands, &mut Vec<ForwarderEffect<R>>),
+        (tasks, rest): (&mut ForwarderOutput, &mut Vec<ForwarderEffect<R>>),
     ) {
         let it = &mut self.forwarding;
         let answer = match question {
-            Question::Amend(amended) => {
-                it.amend(m, *amended, errands);
+            DestinationCommand::Amend(amended) => {
+                it.amend(m, *amended, tasks);
                 let destination = Box::new(it.destination().clone());
                 rest.push(ForwarderEffect::Retarget(destination.clone()));
-                Answer::Destination(destination)
+                DestinationReply::Destination(destination)
             }
-            Question::Restart => {
-                it.restart(m, errands);
-                Answer::Destination(Box::new(it.destination().clone()))
+            DestinationCommand::Restart => {
+                it.restart(m, tasks);
+                DestinationReply::Destination(Box::new(it.destination().clone()))
             }
-            Question::Replay => Answer::Replayed(it.replay(m, errands)),
-            Question::Discard(letters) => Answer::Discarded(it.discard(m, &letters, errands)),
-            Question::Test => {
+            DestinationCommand::Replay => DestinationReply::Replayed(it.replay(m, tasks)),
+            DestinationCommand::Discard(dead_letters) => {
+                DestinationReply::Discarded(it.discard(m, &dead_letters, tasks))
+            }
+            DestinationCommand::Test => {
                 let (event, at) = (EventId::new(m.uuid()), m.now());
                 return rest.push(ForwarderEffect::Test { event, at, reply });
             }
-            Question::Remove => {
-                it.remove(errands);
-                let removed = ForwarderEffect::Answer(reply, Ok(Answer::Removed));
-                let end = ForwarderEffect::End(ForwarderEnd::Removed);
+            DestinationCommand::Remove => {
+                it.remove(tasks);
+                let removed = ForwarderEffect::Answer(reply, Ok(DestinationReply::Removed));
+                let end = ForwarderEffect::End(ForwarderExit::Removed);
                 return rest.extend([removed, end]);
             }
         };
@@ -207,12 +220,12 @@ impl<R> Forwarder<R> {
 
     fn settle(
         &mut self,
-        errands: Errands,
+        tasks: ForwarderOutput,
         mut rest: Vec<ForwarderEffect<R>>,
         out: &mut Vec<ForwarderEffect<R>>,
     ) {
-        let (batch, errands) = errands.settle();
-        rest.extend(errands.into_iter().map(ForwarderEffect::Begin));
+        let (batch, tasks) = tasks.settle();
+        rest.extend(tasks.into_iter().map(ForwarderEffect::Begin));
         let state = self.forwarding.destination().state;
         let before = self.shown.replace(state);
         if before != Some(state) {

@@ -13,14 +13,14 @@
 use std::collections::BTreeMap;
 use std::mem;
 
-use crate::change::{Batch, Change, Expect, Name};
+use crate::change::{Batch, Change, Expect, UniqueName};
+use crate::delivery::command::DestinationCommand;
 use crate::delivery::destination::Destination;
-use crate::delivery::question::Question;
 use crate::ids::{CustomerId, DestinationId};
 use crate::limits::STORE_RETRY_MS;
 use crate::moment::Timestamp;
 use crate::supervision::Unserved;
-use crate::supervision::{Child, Failure, Generation, Supervisor, Verdict};
+use crate::supervision::{ActorFailure, Child, Generation, Supervisor, Verdict};
 
 /// All forwarders: `H` reaches one that runs.
 #[derive(Debug)]
@@ -37,14 +37,14 @@ pub enum SupervisorEffect<F> {
     /// Call [`Forwarders::handle_timeout`] then.
     RestoreAt(Timestamp),
     /// Tell the operator that a forwarder failed and is restored.
-    LogRestore(Failure),
+    LogRestore(ActorFailure),
     /// Tell the operator and the customer that a forwarder panics again and again and is parked.
     LogParked,
 }
 
 /// Where a question goes.
 #[derive(Debug, PartialEq)]
-pub enum Routed<'a, H> {
+pub enum CommandRoute<'a, H> {
     /// To the forwarder.
     Deliver(&'a H),
     /// Nowhere: the destination has no forwarder and is removed by this, as
@@ -56,16 +56,16 @@ pub enum Routed<'a, H> {
 
 /// Why a forwarder ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ForwarderEnd {
+pub enum ForwarderExit {
     /// Its destination is removed.
     Removed,
     /// It failed and is still needed.
-    Failed(Failure),
+    Failed(ActorFailure),
 }
 
 /// The store did not answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Unread;
+pub struct DestinationUnreadable;
 
 impl<H> Forwarders<H> {
     /// A destination is durable: it is to be read, and [`Forwarders::handle_restored`] to be told
@@ -80,7 +80,7 @@ impl<H> Forwarders<H> {
         &mut self,
         now: Timestamp,
         id: DestinationId,
-        found: Result<Option<F>, Unread>,
+        found: Result<Option<F>, DestinationUnreadable>,
     ) -> Option<SupervisorEffect<F>> {
         // Its customer may have been removed meanwhile.
         self.handle_timeout(id)?;
@@ -93,7 +93,7 @@ impl<H> Forwarders<H> {
                 self.handle_removed(id);
                 None
             }
-            Err(Unread) => Some(retry(now)),
+            Err(DestinationUnreadable) => Some(retry(now)),
         }
     }
 
@@ -109,16 +109,16 @@ impl<H> Forwarders<H> {
         &mut self,
         now: Timestamp,
         (id, generation): (DestinationId, Generation),
-        end: ForwarderEnd,
+        end: ForwarderExit,
     ) -> Vec<SupervisorEffect<F>> {
         let child = self.by_destination.get_mut(&id).map(|(_, child)| child);
         match (child.filter(|it| it.is_running_as(generation)), end) {
             (None, _) => Vec::new(),
-            (Some(_), ForwarderEnd::Removed) => {
+            (Some(_), ForwarderExit::Removed) => {
                 self.handle_removed(id);
                 Vec::new()
             }
-            (Some(child), ForwarderEnd::Failed(failure)) => {
+            (Some(child), ForwarderExit::Failed(failure)) => {
                 match self.supervisor.judge(now, id, failure) {
                     Verdict::Restore => {
                         *child = Child::Restoring(());
@@ -162,22 +162,24 @@ impl<H> Forwarders<H> {
 
     /// Where a question goes. A destination without a forwarder can still be removed, and nothing
     /// else.
-    pub fn route(&self, id: DestinationId, question: &Question) -> Routed<'_, H> {
+    pub fn route(&self, id: DestinationId, question: &DestinationCommand) -> CommandRoute<'_, H> {
         match (self.by_destination.get(&id), question) {
-            (None, _) => Routed::Refuse(Unserved::Unknown),
-            (Some((_, Child::Running { handle, .. })), _) => Routed::Deliver(handle),
-            (Some((customer, Child::Parked)), Question::Remove) => {
+            (None, _) => CommandRoute::Refuse(Unserved::Unknown),
+            (Some((_, Child::Running { handle, .. })), _) => CommandRoute::Deliver(handle),
+            (Some((customer, Child::Parked)), DestinationCommand::Remove) => {
                 let (customer, destination) = (customer.clone(), id);
                 let remove = Change::RemoveDestination {
                     customer,
                     destination,
                 };
-                Routed::Remove(Batch {
+                CommandRoute::Remove(Batch {
                     changes: vec![remove],
                     ..Batch::default()
                 })
             }
-            (Some((_, Child::Parked | Child::Restoring(()))), _) => Routed::Refuse(Unserved::Busy),
+            (Some((_, Child::Parked | Child::Restoring(()))), _) => {
+                CommandRoute::Refuse(Unserved::Busy)
+            }
         }
     }
 }
@@ -198,7 +200,7 @@ fn retry<F>(now: Timestamp) -> SupervisorEffect<F> {
 /// What makes a destination.
 pub fn creation(destination: Box<Destination>) -> Batch {
     // One of a customer that is gone would be there for whoever gets its id next.
-    let expected = Expect::Taken(Name::Customer(destination.customer.clone()));
+    let expected = Expect::Taken(UniqueName::Customer(destination.customer.clone()));
     Batch {
         changes: vec![Change::PutDestination(destination)],
         expects: vec![expected],

@@ -14,15 +14,15 @@
 //!   Active <-- RolledOut: the first event was taken
 //! ```
 
-mod aside;
-mod errand;
-mod lanes;
-mod place;
+mod dead_lettering;
+mod device_queues;
 mod progress;
 mod reading;
+mod shard_cursor;
+mod task;
 
-pub(super) use errand::Errands;
-pub use errand::{Delivered, Errand};
+pub(super) use task::ForwarderOutput;
+pub use task::{DeliveryOutcome, ForwarderTask};
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
@@ -30,20 +30,22 @@ use std::sync::Arc;
 
 use crate::admin_log::entry::Entry;
 use crate::change::Change;
-use crate::delivery::destination::{Amended, Destination, DestinationState, Replay};
-use crate::delivery::letter::{DeadLetter, Held, Sequence, Standing, Waiting};
+use crate::delivery::backlog::{
+    DeadLetter, DestinationProgress, PendingRetry, QueuedEvent, Sequence,
+};
+use crate::delivery::destination::{Destination, DestinationAmendment, DestinationState, Replay};
 use crate::ids::Shard;
 use crate::moment::{Moment, Timestamp};
 
-use lanes::Lanes;
-use place::{Counted, Place};
+use device_queues::DeviceQueues;
 use progress::Unsaved;
+use shard_cursor::{Counted, ShardCursor};
 
 /// How deliveries are made.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DeliveryRules {
     /// How long after each try but the last the next one comes: there is one try more than waits.
-    pub waits_ms: Box<[i64]>,
+    pub retry_delays_ms: Box<[i64]>,
     /// Deliveries to one destination that may be under way at once.
     pub parallel_max: usize,
     /// Events that may wait for one destination; beyond it its oldest become dead letters.
@@ -51,18 +53,18 @@ pub struct DeliveryRules {
 }
 
 /// Exceptions of a destination, which are kept one by one; beyond it nothing new is tried.
-const HELD_MAX: usize = 1_024;
+const RETRYING_MAX: usize = 1_024;
 
 /// Exceptions of one device for no other reason than that they wait behind one; what comes behind
 /// these keeps the place of their shard where it is, and no other shard.
-const HELD_PER_DEVICE_MAX: usize = 64;
+const RETRYING_PER_DEVICE_MAX: usize = 64;
 
 /// Dead letters that are taken up again in one go.
 const REPLAYED_MAX: u32 = 256;
 
 /// Failures with no success between them after which nothing new is tried until a retry succeeds:
 /// an endpoint that is down is not to be called for each device.
-const DOUBTS_MAX: u32 = 8;
+const CONSECUTIVE_FAILURES_MAX: u32 = 8;
 
 /// One destination.
 pub struct Forwarding {
@@ -70,14 +72,14 @@ pub struct Forwarding {
     destination: Destination,
     /// Where shards without a place begin.
     since: Sequence,
-    places: BTreeMap<Shard, Place>,
+    cursors: BTreeMap<Shard, ShardCursor>,
     /// Shards that may be read on, each of them once.
     to_read: VecDeque<Shard>,
     /// What was asked for of shards and is to come.
-    coming: usize,
-    lanes: Lanes,
+    requested: usize,
+    queues: DeviceQueues,
     /// Failures since the last success.
-    doubts: u32,
+    consecutive_failures: u32,
     /// Events yet to be set aside because too many wait.
     excess: u64,
     replay: Replaying,
@@ -111,32 +113,32 @@ impl Forwarding {
     pub fn restore(
         rules: Arc<DeliveryRules>,
         destination: Destination,
-        standing: Standing,
+        standing: DestinationProgress,
         waiting_in: Vec<Shard>,
     ) -> Self {
-        let mut places: BTreeMap<Shard, Place> = BTreeMap::new();
+        let mut cursors: BTreeMap<Shard, ShardCursor> = BTreeMap::new();
         for (shard, reached) in standing.reached {
-            places.insert(shard, Place::at(reached));
+            cursors.insert(shard, ShardCursor::at(reached));
         }
-        let mut lanes = Lanes::default();
-        for held in standing.held {
-            lanes.restore(held);
+        let mut queues = DeviceQueues::default();
+        for held in standing.retrying {
+            queues.restore(held);
         }
         let replay = match destination.replay {
             Replay::None => Replaying::No,
             Replay::UnderWay => {
-                lanes.keep_fresh_back();
+                queues.pause_fresh();
                 Replaying::Behind(None)
             }
         };
         let mut forwarding = Self {
             rules,
             since: standing.since,
-            places,
+            cursors: cursors,
             to_read: VecDeque::new(),
-            coming: 0,
-            lanes,
-            doubts: 0,
+            requested: 0,
+            queues,
+            consecutive_failures: 0,
             excess: 0,
             replay,
             unsaved: Unsaved::of(&destination),
@@ -147,22 +149,27 @@ impl Forwarding {
     }
 
     /// Takes note that something began to wait in these shards.
-    pub(super) fn note_news(&mut self, m: &mut Moment, shards: Vec<Shard>, out: &mut Errands) {
+    pub(super) fn note_ready_shards(
+        &mut self,
+        m: &mut Moment,
+        shards: Vec<Shard>,
+        out: &mut ForwarderOutput,
+    ) {
         self.note(shards);
         self.go_on(m, out);
     }
 
-    /// Takes what was read of a shard, which was asked for by [`Errand::Read`].
-    pub(super) fn handle_rows(
+    /// Takes what was read of a shard, which was asked for by [`ForwarderTask::Read`].
+    pub(super) fn handle_events_read(
         &mut self,
         m: &mut Moment,
         shard: Shard,
-        rows: Vec<Waiting>,
-        out: &mut Errands,
+        rows: Vec<QueuedEvent>,
+        out: &mut ForwarderOutput,
     ) {
-        if let Some(place) = self.places.get_mut(&shard) {
-            let asked = place.note_read(rows.last().map(|row| row.sequence), rows.len());
-            self.coming -= asked as usize;
+        if let Some(cursor) = self.cursors.get_mut(&shard) {
+            let asked = cursor.note_read(rows.last().map(|row| row.sequence), rows.len());
+            self.requested -= asked as usize;
             self.unsaved.note_moved(m.now(), shard);
         }
         for waiting in rows {
@@ -172,27 +179,27 @@ impl Forwarding {
         self.go_on(m, out);
     }
 
-    /// Takes the dead letters that were read, which were asked for by [`Errand::ReadDead`].
-    pub(super) fn handle_dead(
+    /// Takes the dead letters that were read, which were asked for by [`ForwarderTask::ReadDead`].
+    pub(super) fn handle_dead_letters_read(
         &mut self,
         m: &mut Moment,
-        letters: Vec<DeadLetter>,
-        out: &mut Errands,
+        dead_letters: Vec<DeadLetter>,
+        out: &mut ForwarderOutput,
     ) {
         if self.replay == Replaying::Reading {
-            self.replay = match letters.last() {
-                Some(last) if letters.len() >= REPLAYED_MAX as usize => {
-                    Replaying::Behind(Some(last.waiting.sequence))
+            self.replay = match dead_letters.last() {
+                Some(last) if dead_letters.len() >= REPLAYED_MAX as usize => {
+                    Replaying::Behind(Some(last.queued.sequence))
                 }
                 Some(_) | None => Replaying::No,
             };
-            for letter in letters {
-                self.revive(m.now(), letter.waiting);
+            for dead_letter in dead_letters {
+                self.requeue(m.now(), dead_letter.queued);
             }
             if self.replay == Replaying::No {
                 self.destination.replay = Replay::None;
                 self.unsaved.put_destination();
-                self.lanes.let_fresh_go();
+                self.queues.resume_fresh();
             }
         }
         self.go_on(m, out);
@@ -203,14 +210,14 @@ impl Forwarding {
         &mut self,
         m: &mut Moment,
         sequence: Sequence,
-        delivered: Delivered,
-        out: &mut Errands,
+        delivered: DeliveryOutcome,
+        out: &mut ForwarderOutput,
     ) {
-        if let Some(waiting) = self.lanes.land(sequence) {
+        if let Some(waiting) = self.queues.end_delivery(sequence) {
             match delivered {
-                Delivered::Taken => self.succeed(m, &waiting),
-                Delivered::Gone => self.pass(m.now(), &waiting),
-                Delivered::NotTaken { why } => self.fail_once(m, waiting, &why, out),
+                DeliveryOutcome::Delivered => self.succeed(m, &waiting),
+                DeliveryOutcome::Gone => self.pass(m.now(), &waiting),
+                DeliveryOutcome::Failed { why } => self.fail_once(m, waiting, &why, out),
             }
         }
         self.go_on(m, out);
@@ -219,17 +226,17 @@ impl Forwarding {
     /// Lines up again an event that could not be read for its delivery: an older one of its device
     /// may have become open meanwhile.
     pub(super) fn put_back(&mut self, sequence: Sequence) {
-        self.lanes.put_back(sequence);
+        self.queues.put_back(sequence);
     }
 
     /// Does what time asks for.
-    pub(super) fn handle_timeout(&mut self, m: &mut Moment, out: &mut Errands) {
+    pub(super) fn handle_timeout(&mut self, m: &mut Moment, out: &mut ForwarderOutput) {
         self.go_on(m, out);
     }
 
     /// Takes note of how much waits: beyond the bound the oldest are set aside, and the customer
     /// is told so.
-    pub(super) fn note_backlog(&mut self, m: &mut Moment, waiting: u64, out: &mut Errands) {
+    pub(super) fn note_backlog(&mut self, m: &mut Moment, waiting: u64, out: &mut ForwarderOutput) {
         let room_made = self.rules.backlog_max / 10;
         if waiting <= self.rules.backlog_max - room_made {
             // What is left of an excess was taken meanwhile: nothing new is to be set aside for it.
@@ -238,22 +245,27 @@ impl Forwarding {
         if waiting > self.rules.backlog_max && self.excess == 0 && !self.is_failed() {
             self.excess = waiting - self.rules.backlog_max + room_made;
             self.queue_all();
-            let entry = Entry::events_set_aside(m, &self.destination, self.excess);
+            let entry = Entry::events_dead_lettered(m, &self.destination, self.excess);
             out.change(Change::AppendEntry(Box::new(entry)));
         }
         self.go_on(m, out);
     }
 
     /// Becomes what its customer makes of it.
-    pub(super) fn amend(&mut self, m: &mut Moment, amended: Amended, out: &mut Errands) {
+    pub(super) fn amend(
+        &mut self,
+        m: &mut Moment,
+        amended: DestinationAmendment,
+        out: &mut ForwarderOutput,
+    ) {
         let destination = &mut self.destination;
-        let Amended {
+        let DestinationAmendment {
             name,
             target,
-            wants,
+            event_types: wants,
         } = amended;
         destination.name = name.unwrap_or(mem::take(&mut destination.name));
-        destination.wants = wants.unwrap_or(destination.wants);
+        destination.event_types = wants.unwrap_or(destination.event_types);
         if let Some(target) = target {
             destination.target = target;
         }
@@ -263,7 +275,7 @@ impl Forwarding {
     }
 
     /// Is removed with all that waits for it.
-    pub(super) fn remove(&self, out: &mut Errands) {
+    pub(super) fn remove(&self, out: &mut ForwarderOutput) {
         out.change(Change::RemoveDestination {
             customer: self.destination.customer.clone(),
             destination: self.destination.id,
@@ -271,9 +283,9 @@ impl Forwarding {
     }
 
     /// Takes up deliveries again after a failure, if there was one.
-    pub(super) fn restart(&mut self, m: &mut Moment, out: &mut Errands) {
+    pub(super) fn restart(&mut self, m: &mut Moment, out: &mut ForwarderOutput) {
         if self.is_failed() {
-            self.doubts = 0;
+            self.consecutive_failures = 0;
             self.become_state(m, DestinationState::Active);
             let entry = Entry::integration_restarted(m, &self.destination);
             out.change(Change::AppendEntry(Box::new(entry)));
@@ -282,13 +294,17 @@ impl Forwarding {
     }
 
     /// Delivers its dead letters again, in order and before anything new.
-    pub(super) fn replay(&mut self, m: &mut Moment, out: &mut Errands) -> Result<(), NotActive> {
+    pub(super) fn replay(
+        &mut self,
+        m: &mut Moment,
+        out: &mut ForwarderOutput,
+    ) -> Result<(), NotActive> {
         if self.is_failed() {
             return Err(NotActive);
         }
         if self.replay == Replaying::No {
             self.replay = Replaying::Behind(None);
-            self.lanes.keep_fresh_back();
+            self.queues.pause_fresh();
             self.destination.replay = Replay::UnderWay;
             self.unsaved.put_destination();
         }
@@ -298,7 +314,7 @@ impl Forwarding {
 
     /// When [`Forwarding::handle_timeout`] is due.
     pub(super) fn next_timeout(&self) -> Option<Timestamp> {
-        let retry = self.lanes.next_due();
+        let retry = self.queues.next_due();
         [retry, self.unsaved.due_at()].into_iter().flatten().min()
     }
 
@@ -309,12 +325,12 @@ impl Forwarding {
 
     /// Deliveries under way.
     pub fn in_flight(&self) -> usize {
-        self.lanes.in_flight()
+        self.queues.in_flight()
     }
 
     /// Events in memory.
     pub fn open(&self) -> usize {
-        self.lanes.open()
+        self.queues.open()
     }
 
     fn is_failed(&self) -> bool {
@@ -325,42 +341,42 @@ impl Forwarding {
     /// other devices of its shard do not wait for it. One behind an event that is none is none
     /// either: if the service falls it would be known before what comes first is read again.
     /// While dead letters are delivered again it waits for those that are not read yet.
-    fn hold_behind(&mut self, now: Timestamp, waiting: Waiting) {
-        let has_room = self.lanes.held() < HELD_MAX
-            && self.lanes.open_of(waiting.device) <= HELD_PER_DEVICE_MAX
+    fn retry_behind(&mut self, now: Timestamp, waiting: QueuedEvent) {
+        let has_room = self.queues.retrying() < RETRYING_MAX
+            && self.queues.open_of(waiting.device) <= RETRYING_PER_DEVICE_MAX
             && self.replay == Replaying::No;
-        if has_room && self.lanes.waits_behind_held(&waiting) {
-            self.hold(waiting, 0, now);
+        if has_room && self.queues.waits_behind_retry(&waiting) {
+            self.schedule_retry(waiting, 0, now);
         }
     }
 
-    fn hold(&mut self, waiting: Waiting, tries: u8, due_at: Timestamp) {
-        self.lanes.hold(waiting.sequence, due_at);
-        self.note_held(waiting, tries, due_at);
+    fn schedule_retry(&mut self, waiting: QueuedEvent, tries: u8, due_at: Timestamp) {
+        self.queues.schedule_retry(waiting.sequence, due_at);
+        self.note_retrying(waiting, tries, due_at);
     }
 
-    fn note_held(&mut self, waiting: Waiting, tries: u8, due_at: Timestamp) {
-        self.unsaved.hold(Held {
-            waiting,
+    fn note_retrying(&mut self, waiting: QueuedEvent, tries: u8, due_at: Timestamp) {
+        self.unsaved.retry(PendingRetry {
+            queued: waiting,
             tries,
             due_at,
         });
-        if let Some(place) = self.places.get_mut(&waiting.shard()) {
-            place.except(waiting.sequence);
+        if let Some(cursor) = self.cursors.get_mut(&waiting.shard()) {
+            cursor.exclude(waiting.sequence);
         }
         self.queue(waiting.shard());
     }
 
-    fn revive(&mut self, now: Timestamp, waiting: Waiting) {
-        self.lanes.add(waiting);
-        let place = self.places.get_mut(&waiting.shard());
-        let counted = place.map_or(Counted::Yes, |place| place.revive(waiting.sequence));
-        self.unsaved.revive(waiting.sequence, counted);
-        self.hold(waiting, 0, now);
+    fn requeue(&mut self, now: Timestamp, waiting: QueuedEvent) {
+        self.queues.add(waiting);
+        let cursor = self.cursors.get_mut(&waiting.shard());
+        let counted = cursor.map_or(Counted::Yes, |cursor| cursor.requeue(waiting.sequence));
+        self.unsaved.requeue(waiting.sequence, counted);
+        self.schedule_retry(waiting, 0, now);
     }
 
-    fn succeed(&mut self, m: &Moment, waiting: &Waiting) {
-        self.doubts = 0;
+    fn succeed(&mut self, m: &Moment, waiting: &QueuedEvent) {
+        self.consecutive_failures = 0;
         if self.destination.state == DestinationState::RolledOut {
             self.become_state(m, DestinationState::Active);
         }
@@ -368,52 +384,58 @@ impl Forwarding {
     }
 
     /// Is done with an open event.
-    fn pass(&mut self, now: Timestamp, waiting: &Waiting) {
-        match self.lanes.remove(waiting.sequence) {
-            Some(done) if done.is_held() => self.release(now, waiting),
+    fn pass(&mut self, now: Timestamp, waiting: &QueuedEvent) {
+        match self.queues.remove(waiting.sequence) {
+            Some(done) if done.is_retrying() => self.release(now, waiting),
             Some(_) | None => self.pass_over(now, waiting),
         }
     }
 
     /// Is done with an exception.
-    fn release(&mut self, now: Timestamp, waiting: &Waiting) {
-        let place = self.places.get_mut(&waiting.shard());
-        let counted = place.map_or(Counted::Yes, |place| place.release(waiting.sequence));
+    fn release(&mut self, now: Timestamp, waiting: &QueuedEvent) {
+        let cursor = self.cursors.get_mut(&waiting.shard());
+        let counted = cursor.map_or(Counted::Yes, |cursor| cursor.release(waiting.sequence));
         self.unsaved.release(now, waiting, counted);
     }
 
     /// Is done with an event that is no exception.
-    fn pass_over(&mut self, now: Timestamp, waiting: &Waiting) {
-        if let Some(place) = self.places.get_mut(&waiting.shard()) {
-            place.pass(waiting.sequence);
+    fn pass_over(&mut self, now: Timestamp, waiting: &QueuedEvent) {
+        if let Some(cursor) = self.cursors.get_mut(&waiting.shard()) {
+            cursor.pass(waiting.sequence);
         }
         self.unsaved.pass(now, waiting.shard());
         self.queue(waiting.shard());
     }
 
-    fn fail_once(&mut self, m: &mut Moment, waiting: Waiting, why: &str, out: &mut Errands) {
-        self.doubts = self.doubts.saturating_add(1);
-        let tries = self.lanes.count_try(waiting.sequence);
+    fn fail_once(
+        &mut self,
+        m: &mut Moment,
+        waiting: QueuedEvent,
+        why: &str,
+        out: &mut ForwarderOutput,
+    ) {
+        self.consecutive_failures = self.consecutive_failures.saturating_add(1);
+        let tries = self.queues.count_try(waiting.sequence);
         if self.is_failed() {
             self.pass(m.now(), &waiting);
-            return self.bury(m.now(), waiting, tries, why);
+            return self.dead_letter(m.now(), waiting, tries, why);
         }
         let waits = self
             .rules
-            .waits_ms
+            .retry_delays_ms
             .get(usize::from(tries.saturating_sub(1)));
         match waits.copied() {
             Some(wait_ms) => {
-                self.hold(waiting, tries, m.now().plus_ms(wait_ms));
-                self.hold_followers(m.now(), &waiting);
+                self.schedule_retry(waiting, tries, m.now().plus_ms(wait_ms));
+                self.retry_followers(m.now(), &waiting);
             }
             None => self.fail(m, waiting.sequence, why, out),
         }
     }
 
-    fn hold_followers(&mut self, now: Timestamp, head: &Waiting) {
-        for follower in self.lanes.unheld_behind(head) {
-            self.hold_behind(now, follower);
+    fn retry_followers(&mut self, now: Timestamp, head: &QueuedEvent) {
+        for follower in self.queues.fresh_behind(head) {
+            self.retry_behind(now, follower);
         }
     }
 
@@ -424,28 +446,29 @@ impl Forwarding {
     }
 
     /// Does what may be done now: delivers, reads on, and saves what has to be.
-    fn go_on(&mut self, m: &mut Moment, out: &mut Errands) {
-        self.lanes.wake(m.now());
+    fn go_on(&mut self, m: &mut Moment, out: &mut ForwarderOutput) {
+        self.queues.wake(m.now());
         match self.is_failed() {
-            true => self.set_landed_aside(m.now()),
+            true => self.dead_letter_idle(m.now()),
             false => self.deliver(out),
         }
         self.read_on(out);
-        let places = &mut self.places;
-        self.unsaved.save(m.now(), &self.destination, places, out);
+        let cursors = &mut self.cursors;
+        self.unsaved.save(m.now(), &self.destination, cursors, out);
     }
 
-    fn deliver(&mut self, out: &mut Errands) {
-        while self.lanes.in_flight() < self.rules.parallel_max {
-            let is_doubted = self.doubts >= DOUBTS_MAX && self.lanes.tried() > 0;
+    fn deliver(&mut self, out: &mut ForwarderOutput) {
+        while self.queues.in_flight() < self.rules.parallel_max {
+            let is_doubted =
+                self.consecutive_failures >= CONSECUTIVE_FAILURES_MAX && self.queues.tried() > 0;
             let next = match is_doubted {
-                true => self.lanes.take_off_tried(),
-                false => self.lanes.take_off(),
+                true => self.queues.begin_next_retry(),
+                false => self.queues.begin_next(),
             };
             let Some(waiting) = next else {
                 break;
             };
-            out.errand(Errand::Deliver(waiting));
+            out.task(ForwarderTask::Deliver(waiting));
         }
     }
 }

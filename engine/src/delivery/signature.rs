@@ -19,7 +19,7 @@ const SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
 /// What a customer and the service sign events with.
 #[derive(Clone, Eq, PartialEq)]
-pub struct Secret(Box<[u8]>);
+pub struct SigningSecret(Box<[u8]>);
 
 /// A text that is no secret.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -32,7 +32,7 @@ pub enum InvalidSecret {
     Length,
 }
 
-impl Secret {
+impl SigningSecret {
     /// Reads it from text, with its prefix or without. What is not base64 is refused and not taken
     /// by its letters: those who check signatures by a library of the standard decode it.
     pub fn parse(text: &str) -> Result<Self, InvalidSecret> {
@@ -59,7 +59,7 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SigningSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")
     }
@@ -93,7 +93,7 @@ mod tests {
                     let text = format!("{prefix}{}", STANDARD.encode(&key));
                     let theirs = Webhook::new(&text).unwrap();
                     let theirs = theirs.sign(ID, 1_763_726_400, body.as_bytes()).unwrap();
-                    let headers = Secret::parse(&text).unwrap();
+                    let headers = SigningSecret::parse(&text).unwrap();
                     let headers = headers.sign(&id, AT, body.as_bytes());
                     assert_eq!(
                         headers,
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_signature_is_of_one_event_at_one_time_under_one_secret() {
         let sign = |key: u8, id: &str, at, body: &[u8]| {
-            let secret = Secret::parse(&STANDARD.encode([key; 32])).unwrap();
+            let secret = SigningSecret::parse(&STANDARD.encode([key; 32])).unwrap();
             let [_, _, (_, signature)] = secret.sign(&EventId::parse(id).unwrap(), at, body);
             signature
         };
@@ -132,8 +132,8 @@ mod tests {
     fn a_secret_is_base64_of_as_many_bytes_as_the_standard_has_it() {
         let secret = |bytes| STANDARD.encode(vec![7_u8; bytes]);
         for bytes in [24, 32, 64] {
-            let with_prefix = Secret::parse(&format!("whsec_{}", secret(bytes))).unwrap();
-            assert_eq!(Secret::parse(&secret(bytes)), Ok(with_prefix));
+            let with_prefix = SigningSecret::parse(&format!("whsec_{}", secret(bytes))).unwrap();
+            assert_eq!(SigningSecret::parse(&secret(bytes)), Ok(with_prefix));
         }
         for (text, expected) in [
             (secret(23), InvalidSecret::Length),
@@ -148,7 +148,7 @@ mod tests {
             (secret(25).replace('=', ""), InvalidSecret::NotBase64),
             ("-_".repeat(16), InvalidSecret::NotBase64),
         ] {
-            assert_eq!(Secret::parse(&text), Err(expected), "{text}");
+            assert_eq!(SigningSecret::parse(&text), Err(expected), "{text}");
         }
         assert_eq!(
             InvalidSecret::Length.to_string(),
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_secret_is_never_printed() {
-        let secret = Secret::parse(&STANDARD.encode([7; 32])).unwrap();
+        let secret = SigningSecret::parse(&STANDARD.encode([7; 32])).unwrap();
         assert_eq!(format!("{secret:?}"), "Secret(..)");
     }
 }

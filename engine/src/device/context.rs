@@ -4,26 +4,26 @@
 use protocol::coap::message::{Message, MessageId};
 
 use crate::action::Protocol;
-use crate::admin_log::entry::{Entry, Seen};
+use crate::admin_log::entry::{DeviceSighting, Entry};
 use crate::change::Change;
 use crate::device::codec::Codec;
-use crate::device::reach::Reach;
+use crate::device::reachability::Reachability;
 use crate::device::registration::RegistrationState;
 use crate::device::samples::Measurement;
 use crate::effect::{Effect, Effects};
-use crate::event::{Cause, Event, Happening, Speaker, Telemetry};
+use crate::event::{Cause, DeviceInfo, Event, EventContent, Telemetry};
 use crate::ids::EventId;
 use crate::moment::{Moment, Timestamp};
-use crate::occurrence::What;
 use crate::peer::Peer;
+use crate::policy::CustomerPolicy;
 use crate::rules::Rules;
-use crate::terms::Terms;
+use crate::step_event::StepEventKind;
 
 /// What a step is given.
 pub(super) struct Context<'s> {
     pub(super) m: &'s mut Moment,
     pub(super) out: &'s mut Effects,
-    pub(super) terms: &'s Terms,
+    pub(super) policy: &'s CustomerPolicy,
     pub(super) next_message_id: &'s mut u16,
     pub(super) registration: &'s mut RegistrationState,
 }
@@ -34,15 +34,15 @@ impl<'s> Context<'s> {
     }
 
     pub(super) fn rules(&self) -> &'s Rules {
-        &self.terms.rules
+        &self.policy.rules
     }
 
-    pub(super) fn reach(&self) -> Reach<'_> {
-        Reach::of(self.registration, &self.terms.rules)
+    pub(super) fn reachability(&self) -> Reachability<'_> {
+        Reachability::of(self.registration, &self.policy.rules)
     }
 
     pub(super) fn codec(&self) -> Codec<'_> {
-        Codec::of(self.registration, &self.terms.catalog)
+        Codec::of(self.registration, &self.policy.catalog)
     }
 
     /// The next message id of the service towards the device (RFC 7252 section 4.4).
@@ -57,13 +57,13 @@ impl<'s> Context<'s> {
     }
 
     /// Remarks that something happened without a call behind it.
-    pub(super) fn note(&mut self, what: What) {
+    pub(super) fn note(&mut self, what: StepEventKind) {
         self.out.note(None, what);
     }
 
     /// Writes an entry into the customer's log, about the device where it was last heard. What
     /// failed is told on, too.
-    pub(super) fn log(&mut self, entry: impl FnOnce(&mut Moment, Seen<'_>) -> Entry) {
+    pub(super) fn log(&mut self, entry: impl FnOnce(&mut Moment, DeviceSighting<'_>) -> Entry) {
         self.log_at(self.registration.peer(), entry);
     }
 
@@ -71,12 +71,12 @@ impl<'s> Context<'s> {
     pub(super) fn log_at(
         &mut self,
         peer: Option<Peer>,
-        entry: impl FnOnce(&mut Moment, Seen<'_>) -> Entry,
+        entry: impl FnOnce(&mut Moment, DeviceSighting<'_>) -> Entry,
     ) {
         let identity = self.registration.identity();
         let key = self.registration.key();
         let at = peer.map(|peer| peer.ip());
-        let entry = entry(self.m, Seen { key, identity, at });
+        let entry = entry(self.m, DeviceSighting { key, identity, at });
         let told = Event::of_entry(self.m, &entry, identity);
         self.out.push(Effect::Log(Box::new(entry)));
         if let Some(event) = told {
@@ -85,24 +85,24 @@ impl<'s> Context<'s> {
     }
 
     /// Tells on what the device said or did: to its history, and so to whoever reads or is sent it.
-    pub(super) fn tell(&mut self, happening: Happening) {
+    pub(super) fn publish(&mut self, happening: EventContent) {
         let identity = self.registration.identity();
         let seen_at = self.registration.peer().map(|peer| peer.ip());
         let event = Event {
             id: EventId::new(self.m.uuid()),
             customer: identity.customer(),
             device: self.registration.key(),
-            speaker: Speaker::of(identity, seen_at.or(identity.ip())),
+            device_info: DeviceInfo::of(identity, seen_at.or(identity.ip())),
             at: self.m.now(),
-            happening,
+            content: happening,
         };
         self.save(Change::AppendEvent(Box::new(event)));
     }
 
     /// Tells values, those of each time for themselves.
-    pub(super) fn tell_measurements(&mut self, cause: Cause, measurements: Vec<Measurement>) {
+    pub(super) fn publish_measurements(&mut self, cause: Cause, measurements: Vec<Measurement>) {
         for told in measurements {
-            self.tell(Happening::Telemetry(Telemetry {
+            self.publish(EventContent::Telemetry(Telemetry {
                 source: Protocol::Lwm2m,
                 cause,
                 measured_at: told.measured_at,

@@ -6,19 +6,19 @@ use protocol::coap::content::ContentFormat;
 use protocol::coap::exchange::GiveUp;
 use protocol::coap::message::Message;
 use protocol::coap::token::Token;
-use protocol::coap::transfer::{Expiry, Fresh, Receipt, Transfer};
+use protocol::coap::transfer::{FreshIds, Transfer, TransferReception, TransferTimeout};
 use protocol::lwm2m::path::Path;
 
 use crate::datagram::Datagram;
+use crate::device::activity::InFlight;
 use crate::device::context::Context;
 use crate::device::formats::FormatSet;
-use crate::device::standing::InFlight;
-use crate::effect::{Effect, Effects, Speech};
+use crate::effect::{Effect, Effects, Outbound};
 use crate::ids::{ActionId, TraceId};
 use crate::limits::DEPARTURE_MS;
 use crate::moment::Timestamp;
-use crate::occurrence::{Ending, Purpose, What};
 use crate::peer::Peer;
+use crate::step_event::{ExchangeOutcome, ExchangePurpose, StepEventKind};
 
 /// What is in flight, if anything is.
 #[derive(Default)]
@@ -28,8 +28,8 @@ pub(super) struct Exchange {
 
 /// What is asked, where, and for whom.
 #[derive(Clone, Copy)]
-pub(super) struct Outgoing {
-    pub(super) target: Target,
+pub(super) struct ExchangeRequest {
+    pub(super) target: ExchangeTarget,
     /// The call behind it.
     pub(super) trace: Option<TraceId>,
     /// The one place an answer may come from; where the device is registered, if it is none.
@@ -40,20 +40,20 @@ pub(super) struct Outgoing {
 
 /// What an attempt is at.
 #[derive(Clone, Copy)]
-pub(super) enum Target {
+pub(super) enum ExchangeTarget {
     /// A request of a caller.
     Action(ActionId),
     /// A path that is observed and that the device forgot.
     Observation(Path),
     /// What is read because the device registered or updated its registration.
-    Report(Part),
+    Report(ReadPart),
     /// A notification that goes on in further blocks, by its token.
     Notification(Token),
 }
 
 /// What one request of a round of reads asks for.
 #[derive(Clone, Copy)]
-pub(super) enum Part {
+pub(super) enum ReadPart {
     /// One object.
     Object(u16),
     /// All that are left.
@@ -61,8 +61,8 @@ pub(super) enum Part {
 }
 
 /// An exchange that is over.
-pub(super) struct Ended {
-    pub(super) target: Target,
+pub(super) struct EndedExchange {
+    pub(super) target: ExchangeTarget,
     pub(super) begun_at: Timestamp,
     /// Whether the device was asked where it is registered.
     pub(super) as_registered: bool,
@@ -74,18 +74,18 @@ pub(super) struct Ended {
 struct Attempt {
     /// The messages that the device answers; none for a bare datagram that leaves.
     transfer: Option<Transfer>,
-    outgoing: Outgoing,
+    request: ExchangeRequest,
     /// The format its message asks for or carries.
     format: Option<ContentFormat>,
     begun_at: Timestamp,
 }
 
-impl Target {
-    fn purpose(self) -> Purpose {
+impl ExchangeTarget {
+    fn purpose(self) -> ExchangePurpose {
         match self {
-            Self::Action(_) => Purpose::Action,
-            Self::Observation(_) | Self::Notification(_) => Purpose::Observation,
-            Self::Report(_) => Purpose::Report,
+            Self::Action(_) => ExchangePurpose::Action,
+            Self::Observation(_) | Self::Notification(_) => ExchangePurpose::Observation,
+            Self::Report(_) => ExchangePurpose::Report,
         }
     }
 }
@@ -93,59 +93,70 @@ impl Target {
 impl Exchange {
     /// Begins an exchange. From a peer of its own its answers are let through for as long as it
     /// lasts.
-    pub(super) fn begin(&mut self, cx: &mut Context<'_>, outgoing: Outgoing, message: Message) {
+    pub(super) fn begin(
+        &mut self,
+        cx: &mut Context<'_>,
+        outgoing: ExchangeRequest,
+        message: Message,
+    ) {
         let format = format_in(&message);
         let rules = cx.rules().transfers();
         let transfer = Transfer::begin(cx.now().as_ms(), &rules, message, cx.m.next_u32());
         self.attempt = Some(Box::new(Attempt {
             transfer: Some(transfer),
-            outgoing,
+            request: outgoing,
             format,
             begun_at: cx.now(),
         }));
         self.send(cx);
         let purpose = outgoing.target.purpose();
-        cx.out.note(outgoing.trace, What::Begun(purpose));
+        cx.out.note(outgoing.trace, StepEventKind::Begun(purpose));
     }
 
     /// Has bare bytes leave.
-    pub(super) fn depart(&mut self, cx: &mut Context<'_>, outgoing: Outgoing, bytes: Vec<u8>) {
-        if let (Some(to), Target::Action(action)) = (outgoing.to, outgoing.target) {
+    pub(super) fn depart(
+        &mut self,
+        cx: &mut Context<'_>,
+        outgoing: ExchangeRequest,
+        bytes: Vec<u8>,
+    ) {
+        if let (Some(to), ExchangeTarget::Action(action)) = (outgoing.to, outgoing.target) {
             cx.out
-                .push(Effect::Say(Speech::SendBare { to, bytes, action }));
+                .push(Effect::Send(Outbound::SendUdp { to, bytes, action }));
         }
         self.attempt = Some(Box::new(Attempt {
             transfer: None,
-            outgoing,
+            request: outgoing,
             format: None,
             begun_at: cx.now(),
         }));
     }
 
     /// Takes a message that answers nothing but what is in flight, if it does.
-    pub(super) fn handle(&mut self, cx: &Context<'_>, datagram: &Datagram) -> Receipt {
+    pub(super) fn handle(&mut self, cx: &Context<'_>, datagram: &Datagram) -> TransferReception {
         let rules = cx.rules().transfers();
         // One the device is asked where it is registered may be answered from where it was before.
         let may_answer = |to: Peer| to == datagram.peer;
         let awaited = self.attempt.as_mut();
-        let awaited = awaited.filter(|it| it.outgoing.to.is_none_or(may_answer));
+        let awaited = awaited.filter(|it| it.request.to.is_none_or(may_answer));
         match awaited.and_then(|it| it.transfer.as_mut()) {
             Some(transfer) => transfer.handle(cx.now().as_ms(), &rules, &datagram.message),
-            None => Receipt::NotMine,
+            None => TransferReception::NotMine,
         }
     }
 
     /// What time asks for, if anything is in flight.
-    pub(super) fn handle_timeout(&mut self, now: Timestamp) -> Option<Expiry> {
+    pub(super) fn handle_timeout(&mut self, now: Timestamp) -> Option<TransferTimeout> {
         let attempt = self.attempt.as_mut()?;
         match &mut attempt.transfer {
             Some(transfer) => Some(transfer.handle_timeout(now.as_ms())),
-            None => (attempt.next_timeout() <= now).then_some(Expiry::GaveUp(GiveUp::NotAnswered)),
+            None => (attempt.next_timeout() <= now)
+                .then_some(TransferTimeout::GaveUp(GiveUp::NotAnswered)),
         }
     }
 
     /// Goes on with the next block, or with the same in a message of its own.
-    pub(super) fn proceed(&mut self, cx: &mut Context<'_>, fresh: Fresh) {
+    pub(super) fn proceed(&mut self, cx: &mut Context<'_>, fresh: FreshIds) {
         let (now_ms, rules) = (cx.now().as_ms(), cx.rules().transfers());
         if let Some(transfer) = self.transfer_mut() {
             transfer.proceed(now_ms, &rules, fresh);
@@ -154,7 +165,7 @@ impl Exchange {
 
     /// Sends the datagram in flight once more.
     pub(super) fn send_again(&mut self, cx: &mut Context<'_>) {
-        cx.out.note(self.trace(), What::Repeated);
+        cx.out.note(self.trace(), StepEventKind::Repeated);
         self.send(cx);
     }
 
@@ -162,9 +173,9 @@ impl Exchange {
     /// asked where it is registered goes to where that is by now. Nothing goes to an address that
     /// its customer took away from it, nor is let through from there: somebody else may have that.
     pub(super) fn send(&mut self, cx: &mut Context<'_>) {
-        let own = self.attempt.as_ref().and_then(|it| it.outgoing.to);
+        let own = self.attempt.as_ref().and_then(|it| it.request.to);
         let to = own.or(cx.registration.bound_peer());
-        let Some(to) = to.filter(|to| cx.reach().may_be_at(*to)) else {
+        let Some(to) = to.filter(|to| cx.reachability().may_be_at(*to)) else {
             return;
         };
         self.await_elsewhere(cx);
@@ -175,29 +186,37 @@ impl Exchange {
 
     /// The device refuses the format that was asked for or written. What is asked then, if it may
     /// be asked for otherwise.
-    pub(super) fn refuse_format(&mut self, cx: &mut Context<'_>, code: Code) -> Option<Outgoing> {
+    pub(super) fn refuse_format(
+        &mut self,
+        cx: &mut Context<'_>,
+        code: Code,
+    ) -> Option<ExchangeRequest> {
         if ![Code::NOT_ACCEPTABLE, Code::UNSUPPORTED_CONTENT_FORMAT].contains(&code) {
             return None;
         }
         let attempt = self.attempt.as_mut()?;
         let format = attempt.format?;
-        attempt.outgoing.refused.add(format);
+        attempt.request.refused.add(format);
         cx.registration.refuse(format);
-        Some(attempt.outgoing)
+        Some(attempt.request)
     }
 
     /// Ends what is in flight; where it was with a peer of its own, nothing is let through from
     /// there any more.
-    pub(super) fn end(&mut self, bound_peer: Option<Peer>, out: &mut Effects) -> Option<Ended> {
+    pub(super) fn end(
+        &mut self,
+        bound_peer: Option<Peer>,
+        out: &mut Effects,
+    ) -> Option<EndedExchange> {
         let attempt = self.attempt.take()?;
-        let Outgoing { target, to, .. } = attempt.outgoing;
+        let ExchangeRequest { target, to, .. } = attempt.request;
         if let Some(peer) = to
             && !attempt.is_departing()
             && bound_peer != Some(peer)
         {
             out.rebind(Some(peer), None);
         }
-        Some(Ended {
+        Some(EndedExchange {
             target,
             begun_at: attempt.begun_at,
             as_registered: to.is_none(),
@@ -206,22 +225,22 @@ impl Exchange {
     }
 
     /// Remarks how the exchange in flight ends, if there is one.
-    pub(super) fn note_ending(&self, ending: Ending, out: &mut Effects) {
+    pub(super) fn note_ending(&self, ending: ExchangeOutcome, out: &mut Effects) {
         if let Some(attempt) = &self.attempt
             && !attempt.is_departing()
         {
-            out.note(attempt.outgoing.trace, What::Ended(ending));
+            out.note(attempt.request.trace, StepEventKind::Ended(ending));
         }
     }
 
     /// Has the answers to the attempt in flight let through, if it is with a peer of its own.
     pub(super) fn await_elsewhere(&self, cx: &mut Context<'_>) {
         if let Some(attempt) = &self.attempt
-            && attempt.outgoing.to.is_some()
-            && attempt.outgoing.to != cx.registration.bound_peer()
+            && attempt.request.to.is_some()
+            && attempt.request.to != cx.registration.bound_peer()
             && !attempt.is_departing()
         {
-            cx.out.rebind(None, attempt.outgoing.to);
+            cx.out.rebind(None, attempt.request.to);
         }
     }
 
@@ -234,13 +253,13 @@ impl Exchange {
     }
 
     /// Whether it is a bare datagram that leaves.
-    pub(super) fn is_departing(&self) -> bool {
+    pub(super) fn is_awaiting_send(&self) -> bool {
         self.attempt.as_ref().is_some_and(|it| it.is_departing())
     }
 
     /// Whether the bare datagram of a request leaves.
     pub(super) fn is_departure_of(&self, action: ActionId) -> bool {
-        self.is_departing() && self.action() == Some(action)
+        self.is_awaiting_send() && self.action() == Some(action)
     }
 
     /// Whether a device is awaited to answer.
@@ -253,20 +272,22 @@ impl Exchange {
 
     /// The call behind what is in flight.
     pub(super) fn trace(&self) -> Option<TraceId> {
-        self.attempt.as_ref()?.outgoing.trace
+        self.attempt.as_ref()?.request.trace
     }
 
     /// The request of a caller in flight.
     pub(super) fn action(&self) -> Option<ActionId> {
         match self.target()? {
-            Target::Action(action) => Some(action),
-            Target::Observation(_) | Target::Report(_) | Target::Notification(_) => None,
+            ExchangeTarget::Action(action) => Some(action),
+            ExchangeTarget::Observation(_)
+            | ExchangeTarget::Report(_)
+            | ExchangeTarget::Notification(_) => None,
         }
     }
 
     /// What is in flight is for this.
-    pub(super) fn target(&self) -> Option<Target> {
-        self.attempt.as_ref().map(|it| it.outgoing.target)
+    pub(super) fn target(&self) -> Option<ExchangeTarget> {
+        self.attempt.as_ref().map(|it| it.request.target)
     }
 
     /// Whether a transfer has a block across.
@@ -282,13 +303,13 @@ impl Exchange {
     /// Whether something is in flight to where the device is registered.
     pub(super) fn is_asked_as_registered(&self) -> bool {
         let attempt = self.attempt.as_ref();
-        attempt.is_some_and(|it| it.outgoing.to.is_none())
+        attempt.is_some_and(|it| it.request.to.is_none())
     }
 
     /// Whether the device is asked at a peer where it is not registered.
     pub(super) fn is_asked_elsewhere(&self, cx: &Context<'_>, peer: Peer) -> bool {
         let attempt = self.attempt.as_ref();
-        let is_asked = attempt.is_some_and(|it| it.outgoing.to == Some(peer));
+        let is_asked = attempt.is_some_and(|it| it.request.to == Some(peer));
         is_asked && cx.registration.bound_peer() != Some(peer)
     }
 

@@ -1,11 +1,11 @@
 //! What a device says by itself, as far as it is taken: values (LwM2M Core 1.2 section 6.4.6), data
 //! over plain CoAP and bare UDP, and bodies in blocks (RFC 7959 section 2.3).
 //!
-//! What a device can have written has a bound: its `Pace` counts what is told, and what is not
+//! What a device can have written has a bound: its `RateWindow` counts what is told, and what is not
 //! taken is logged now and then. One body at a time is put together, no longer than what it may say
 //! in one datagram, and dropped when it does not go on.
 
-use protocol::coap::assembly::{Assembly, Gathered};
+use protocol::coap::assembly::{Assembly, AssemblyOutcome};
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 use protocol::lwm2m::payload::{Sample, Scope, Undecodable};
@@ -15,23 +15,23 @@ use crate::admin_log::entry::Entry;
 use crate::datagram::Datagram;
 use crate::device::context::Context;
 use crate::device::samples;
-use crate::event::{Cause, Data, Happening};
+use crate::event::{Cause, Data, EventContent};
 use crate::limits::{PACE_MAX, PACE_S, REJECTION_LOG_MS, TRANSFER_IDLE_MS, UNREADABLE_LOG_MS};
 use crate::moment::Timestamp;
-use crate::occurrence::News;
 use crate::peer::Peer;
+use crate::step_event::NotificationOutcome;
 use crate::topic::Topic;
 
 /// So many bytes of data count as one value: a value takes less when it is kept, and more rows.
 const VALUE_BYTES: usize = 256;
 
 /// A body under way.
-pub(super) struct Incoming {
+pub(super) struct IncomingBody {
     peer: Peer,
     assembly: Assembly,
 }
 
-impl Incoming {
+impl IncomingBody {
     /// When it is dropped unless it goes on.
     pub(super) fn expires_at(&self) -> Timestamp {
         Timestamp::from_ms(self.assembly.expires_at(TRANSFER_IDLE_MS))
@@ -83,33 +83,33 @@ impl Retained {
 
 /// How much is taken, and what is under way.
 pub(super) struct Ingest<'s> {
-    pace: &'s mut Pace,
-    incoming: &'s mut Option<Box<Incoming>>,
+    rate: &'s mut RateWindow,
+    body: &'s mut Option<Box<IncomingBody>>,
     retained: &'s mut Retained,
 }
 
 impl<'s> Ingest<'s> {
     pub(super) fn new(
-        pace: &'s mut Pace,
-        incoming: &'s mut Option<Box<Incoming>>,
+        pace: &'s mut RateWindow,
+        incoming: &'s mut Option<Box<IncomingBody>>,
         retained: &'s mut Retained,
     ) -> Self {
         Self {
-            pace,
-            incoming,
+            rate: pace,
+            body: incoming,
             retained,
         }
     }
 
     /// Takes so many values more, if any more are taken by now.
     pub(super) fn take(&mut self, now: Timestamp, values: u16) -> bool {
-        self.pace.take(now, values)
+        self.rate.take(now, values)
     }
 
     /// Takes account of values beyond the first, which let the others in.
     pub(super) fn count_further(&mut self, now: Timestamp, values: usize) {
         let further = u16::try_from(values).unwrap_or(u16::MAX).saturating_sub(1);
-        self.pace.take(now, further);
+        self.rate.take(now, further);
     }
 
     /// Keeps the device from being idle: what it remembers now counts until then.
@@ -119,7 +119,7 @@ impl<'s> Ingest<'s> {
 
     /// Forgets what was to be remembered until now, and says whether there was any.
     pub(super) fn forget(&mut self, now: Timestamp) -> bool {
-        self.incoming.take_if(|it| it.expires_at() <= now);
+        self.body.take_if(|it| it.expires_at() <= now);
         self.retained.end(now)
     }
 
@@ -137,48 +137,56 @@ impl<'s> Ingest<'s> {
     }
 
     /// Takes in a block of a body: the one under way, or a new one.
-    pub(super) fn gather(&mut self, cx: &Context<'_>, datagram: &Datagram) -> Gathered {
+    pub(super) fn gather(&mut self, cx: &Context<'_>, datagram: &Datagram) -> AssemblyOutcome {
         let Datagram { peer, message, .. } = datagram;
         let begins = message.block1().is_some_and(|block| block.number() == 0);
-        let is_its = self.incoming.as_ref().is_some_and(|it| it.peer == *peer);
+        let is_its = self.body.as_ref().is_some_and(|it| it.peer == *peer);
         if begins && !is_its {
-            *self.incoming = Some(Box::new(Incoming {
+            *self.body = Some(Box::new(IncomingBody {
                 peer: *peer,
                 assembly: Assembly::default(),
             }));
         }
         let max = cx.rules().limits.data_bytes_max;
-        let gathered = match self.incoming.as_mut().filter(|it| it.peer == *peer) {
+        let gathered = match self.body.as_mut().filter(|it| it.peer == *peer) {
             Some(incoming) => incoming.assembly.take(cx.now().as_ms(), message, max),
-            None => return Gathered::Incomplete,
+            None => return AssemblyOutcome::Incomplete,
         };
-        if gathered != Gathered::Continue {
-            *self.incoming = None;
+        if gathered != AssemblyOutcome::Continue {
+            *self.body = None;
         }
         gathered
     }
 
     /// Takes what the device sends, and says how it is answered. It is acknowledged once it is
     /// durable: what is not taken now it sends again.
-    pub(super) fn take_send(&mut self, cx: &mut Context<'_>, message: &Message) -> (Code, News) {
+    pub(super) fn take_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message,
+    ) -> (Code, NotificationOutcome) {
         match cx.codec().samples_in(Scope::All, message) {
-            Ok(samples) => (Code::CHANGED, self.tell_sent(cx, samples)),
+            Ok(samples) => (Code::CHANGED, self.publish_send(cx, samples)),
             Err(why) => {
                 let what = format!("the Send cannot be decoded: {why}");
                 self.keep_unreadable(cx, &what, &message.payload);
-                (code_for(why), News::Unusable)
+                (code_for(why), NotificationOutcome::Unusable)
             }
         }
     }
 
     /// Takes data over plain CoAP, as it came, and says how it is answered.
-    pub(super) fn take_data(&mut self, cx: &mut Context<'_>, message: &Message) -> (Code, News) {
+    pub(super) fn take_data(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message,
+    ) -> (Code, NotificationOutcome) {
         let bytes = &message.payload;
         match Topic::among(message.uri_query()) {
-            Ok(_) if bytes.is_empty() => (Code::BAD_REQUEST, News::Empty),
+            Ok(_) if bytes.is_empty() => (Code::BAD_REQUEST, NotificationOutcome::Empty),
             Ok(topic) => {
-                self.tell_data(cx, (Protocol::Coap, Some(topic)), bytes);
-                (Code::CHANGED, News::Told)
+                self.publish_data(cx, (Protocol::Coap, Some(topic)), bytes);
+                (Code::CHANGED, NotificationOutcome::Published)
             }
             Err(why) => {
                 // Data that is about nothing is kept, but not each time.
@@ -186,15 +194,15 @@ impl<'s> Ingest<'s> {
                     let why = why.to_string();
                     cx.log(|m, seen| Entry::invalid_topic(m, seen, &why, bytes));
                 }
-                (Code::BAD_REQUEST, News::Unusable)
+                (Code::BAD_REQUEST, NotificationOutcome::Unusable)
             }
         }
     }
 
     /// Takes the bytes of a bare datagram.
-    pub(super) fn take_bare(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> News {
+    pub(super) fn take_udp(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> NotificationOutcome {
         if bytes.is_empty() {
-            return News::Empty;
+            return NotificationOutcome::Empty;
         }
         let max = cx.rules().limits.data_bytes_max;
         if bytes.len() > max {
@@ -203,31 +211,31 @@ impl<'s> Ingest<'s> {
                 bytes.len()
             );
             self.keep_unreadable(cx, &why, bytes);
-            return News::Unusable;
+            return NotificationOutcome::Unusable;
         }
-        self.tell_data(cx, (Protocol::Udp, None), bytes);
-        News::Told
+        self.publish_data(cx, (Protocol::Udp, None), bytes);
+        NotificationOutcome::Published
     }
 
-    fn tell_sent(&mut self, cx: &mut Context<'_>, samples: Vec<Sample>) -> News {
+    fn publish_send(&mut self, cx: &mut Context<'_>, samples: Vec<Sample>) -> NotificationOutcome {
         if samples.is_empty() {
-            return News::Empty;
+            return NotificationOutcome::Empty;
         }
         self.count_further(cx.now(), samples.len());
         let mut paths = samples.iter().map(|sample| sample.path);
         let unknown = paths.find(|path| !cx.codec().knows(*path));
         let told = samples::by_time(cx.now(), samples);
-        cx.tell_measurements(Cause::Send, told);
+        cx.publish_measurements(Cause::Send, told);
         // Values of what nobody knows are kept all the same, and the customer is told once.
         if let Some(path) = unknown
             && cx.registration.note_unknown_object()
         {
             cx.log(|m, seen| Entry::unknown_object(m, seen, &path));
         }
-        News::Told
+        NotificationOutcome::Published
     }
 
-    fn tell_data(
+    fn publish_data(
         &mut self,
         cx: &mut Context<'_>,
         (source, topic): (Protocol, Option<Topic>),
@@ -240,7 +248,7 @@ impl<'s> Ingest<'s> {
             topic,
             bytes,
         };
-        cx.tell(Happening::Data(Box::new(data)));
+        cx.publish(EventContent::Data(Box::new(data)));
     }
 
     /// Whether bytes that cannot be taken are logged, which they are then.
@@ -253,13 +261,13 @@ impl<'s> Ingest<'s> {
 /// What was taken of a device in the stretch of time under way, in values; it is compact, because
 /// every device has one.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pace {
+pub(super) struct RateWindow {
     /// When the stretch began, in seconds since 1970.
     began_s: [u8; 4],
     taken: u16,
 }
 
-impl Pace {
+impl RateWindow {
     /// Takes so much more, if anything more is taken by now.
     pub(super) fn take(&mut self, now: Timestamp, values: u16) -> bool {
         let (now_s, began_s) = (now.as_short_s(), u32::from_be_bytes(self.began_s));

@@ -2,8 +2,8 @@
 //! answered the same, and how the device's own messages are answered.
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
-use protocol::coap::recent::{Recent, Remembered};
+use protocol::coap::dedup::{DedupWindow, Duplicate};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 
 use crate::datagram::Datagram;
 use crate::device::context::Context;
@@ -11,33 +11,36 @@ use crate::limits::OVERLOAD_MAX_AGE_S;
 use crate::peer::Peer;
 
 /// What was heard lately from a peer where the device is not, by what is known.
-pub(super) struct Visitor {
+pub(super) struct OtherPeer {
     peer: Peer,
-    recent: Recent,
+    recent: DedupWindow,
 }
 
 /// Deduplication and answers.
 pub(super) struct Messages<'s> {
     /// What the device's peer sent lately, so that a repeated datagram is answered and not done
     /// again.
-    recent: &'s mut Recent,
-    visitor: &'s mut Option<Box<Visitor>>,
+    recent: &'s mut DedupWindow,
+    other_peer: &'s mut Option<Box<OtherPeer>>,
     /// Whether anything is remembered of where the device was before.
-    keeps_visitors: bool,
+    keeps_other_peers: bool,
 }
 
 impl<'s> Messages<'s> {
-    pub(super) fn new(recent: &'s mut Recent, visitor: &'s mut Option<Box<Visitor>>) -> Self {
+    pub(super) fn new(
+        recent: &'s mut DedupWindow,
+        other_peer: &'s mut Option<Box<OtherPeer>>,
+    ) -> Self {
         Self {
             recent,
-            visitor,
-            keeps_visitors: false,
+            other_peer,
+            keeps_other_peers: false,
         }
     }
 
     /// The device is not idle, so that it is remembered what it said where it was before.
-    pub(super) fn keep_visitors(&mut self) {
-        self.keeps_visitors = true;
+    pub(super) fn keep_other_peers(&mut self) {
+        self.keeps_other_peers = true;
     }
 
     /// Answers a message that was answered already, without doing it again; says whether it was
@@ -49,17 +52,17 @@ impl<'s> Messages<'s> {
         let Some(remembered) = recent.and_then(|it| it.find(now_ms, message)) else {
             return false;
         };
-        if message.kind != Kind::Confirmable {
+        if message.kind != MessageKind::Confirmable {
             return true;
         }
         let answer = match remembered {
             // The location it was answered with is gone, and no other message stands for it.
-            Remembered::Answered(Code::CREATED) if !cx.registration.is_registered() => {
+            Duplicate::Answered(Code::CREATED) if !cx.registration.is_registered() => {
                 return true;
             }
-            Remembered::Answered(code) => response_to(cx, message, code),
-            Remembered::Acknowledged => Message::acknowledgement(message.message_id),
-            Remembered::Rejected => Message::reset(message.message_id),
+            Duplicate::Answered(code) => response_to(cx, message, code),
+            Duplicate::Acknowledged => Message::acknowledgement(message.message_id),
+            Duplicate::Rejected => Message::reset(message.message_id),
         };
         cx.send(*peer, &answer);
         true
@@ -67,7 +70,7 @@ impl<'s> Messages<'s> {
 
     /// Answers a request and remembers that it was answered.
     pub(super) fn answer(&mut self, cx: &mut Context<'_>, datagram: &Datagram, code: Code) {
-        self.remember(cx, datagram, Remembered::Answered(code));
+        self.remember(cx, datagram, Duplicate::Answered(code));
         let response = response_to(cx, &datagram.message, code);
         cx.send(datagram.peer, &response);
     }
@@ -75,7 +78,7 @@ impl<'s> Messages<'s> {
     /// Answers that a body is too long, and how long it may be (RFC 7959 section 2.9.3).
     pub(super) fn refuse_length(&mut self, cx: &mut Context<'_>, datagram: &Datagram) {
         let code = Code::REQUEST_ENTITY_TOO_LARGE;
-        self.remember(cx, datagram, Remembered::Answered(code));
+        self.remember(cx, datagram, Duplicate::Answered(code));
         let max = cx.rules().limits.data_bytes_max;
         let answer = response_to(cx, &datagram.message, code);
         let answer = answer.with_size1(u32::try_from(max).unwrap_or(u32::MAX));
@@ -92,7 +95,7 @@ impl<'s> Messages<'s> {
     /// Acknowledges a message that was taken in, if its sender waits for that.
     pub(super) fn acknowledge(&mut self, cx: &mut Context<'_>, datagram: &Datagram) {
         let message = &datagram.message;
-        let id = (message.kind == Kind::Confirmable).then_some(message.message_id);
+        let id = (message.kind == MessageKind::Confirmable).then_some(message.message_id);
         self.confirm(cx, datagram, id);
     }
 
@@ -103,7 +106,7 @@ impl<'s> Messages<'s> {
         datagram: &Datagram,
         acknowledge: Option<MessageId>,
     ) {
-        self.remember(cx, datagram, Remembered::Acknowledged);
+        self.remember(cx, datagram, Duplicate::Acknowledged);
         if let Some(id) = acknowledge {
             cx.send(datagram.peer, &Message::acknowledgement(id));
         }
@@ -112,7 +115,7 @@ impl<'s> Messages<'s> {
     /// Rejects a message nobody here can process: a confirmable one must be, and any other may
     /// be, so that a device stops sending notifications nobody asked for (RFC 7641 section 3.6).
     pub(super) fn reject(&mut self, cx: &mut Context<'_>, datagram: &Datagram) {
-        self.remember(cx, datagram, Remembered::Rejected);
+        self.remember(cx, datagram, Duplicate::Rejected);
         cx.send(datagram.peer, &Message::reset(datagram.message.message_id));
     }
 
@@ -128,17 +131,17 @@ impl<'s> Messages<'s> {
 
     /// Makes room for what a peer said lately, so that it is answered the same when it repeats
     /// itself.
-    pub(super) fn remember_visitor(&mut self, cx: &Context<'_>, peer: Peer) {
-        let is_known = self.visitor.as_ref().is_some_and(|it| it.peer == peer);
+    pub(super) fn remember_other_peer(&mut self, cx: &Context<'_>, peer: Peer) {
+        let is_known = self.other_peer.as_ref().is_some_and(|it| it.peer == peer);
         if cx.registration.peer() != Some(peer) && !is_known {
-            let recent = Recent::default();
-            *self.visitor = Some(Box::new(Visitor { peer, recent }));
+            let recent = DedupWindow::default();
+            *self.other_peer = Some(Box::new(OtherPeer { peer, recent }));
         }
     }
 
     /// Forgets what was said from elsewhere.
-    pub(super) fn forget_visitor(&mut self) {
-        *self.visitor = None;
+    pub(super) fn forget_other_peer(&mut self) {
+        *self.other_peer = None;
     }
 
     /// The device is at a peer. Message ids belong to an address: at a new one, nothing was heard
@@ -153,13 +156,13 @@ impl<'s> Messages<'s> {
         let recent = self.recent_of(cx, peer).map(std::mem::take);
         let recent = std::mem::replace(self.recent, recent.unwrap_or_default());
         cx.registration.move_to(peer);
-        if self.keeps_visitors {
-            *self.visitor = before.map(|peer| Box::new(Visitor { peer, recent }));
+        if self.keeps_other_peers {
+            *self.other_peer = before.map(|peer| Box::new(OtherPeer { peer, recent }));
         }
     }
 
     /// What another than the device or a visitor says is not remembered.
-    fn remember(&mut self, cx: &Context<'_>, datagram: &Datagram, what: Remembered) {
+    fn remember(&mut self, cx: &Context<'_>, datagram: &Datagram, what: Duplicate) {
         let now_ms = cx.now().as_ms();
         if let Some(recent) = self.recent_of(cx, datagram.peer) {
             recent.remember(now_ms, &datagram.message, what);
@@ -167,12 +170,12 @@ impl<'s> Messages<'s> {
     }
 
     /// What a peer said lately, if that is remembered.
-    fn recent_of(&mut self, cx: &Context<'_>, peer: Peer) -> Option<&mut Recent> {
+    fn recent_of(&mut self, cx: &Context<'_>, peer: Peer) -> Option<&mut DedupWindow> {
         if cx.registration.peer() == Some(peer) {
             return Some(self.recent);
         }
-        let visitor = self.visitor.as_mut()?;
-        (visitor.peer == peer).then_some(&mut visitor.recent)
+        let other_peer = self.other_peer.as_mut()?;
+        (other_peer.peer == peer).then_some(&mut other_peer.recent)
     }
 }
 

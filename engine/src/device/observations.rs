@@ -12,17 +12,17 @@
 //! is there: the device is asked for it (RFC 7959 section 2.6).
 
 use protocol::coap::message::Message;
-use protocol::coap::observe::Newest;
+use protocol::coap::observe::NewestNotification;
 use protocol::coap::option;
 use protocol::coap::token::Token;
-use protocol::lwm2m::operation::{self, Label};
+use protocol::lwm2m::operation::{self, ExchangeLabel};
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::Scope;
 
 use crate::admin_log::entry::Entry;
 use crate::datagram::Datagram;
 use crate::device::context::Context;
-use crate::device::exchange::Target;
+use crate::device::exchange::ExchangeTarget;
 use crate::device::formats::FormatSet;
 use crate::device::ingest::Ingest;
 use crate::device::record::{OBSERVATION_TOKEN_BYTES, Observation, ObservationState};
@@ -30,7 +30,7 @@ use crate::event::Cause;
 use crate::ids::ActionId;
 use crate::limits::OBSERVATIONS_MAX;
 use crate::moment::{Moment, Timestamp};
-use crate::occurrence::{News, What};
+use crate::step_event::{NotificationOutcome, StepEventKind};
 
 /// Block2 is the one critical option with which a notification may speak to us.
 const KNOWN_IN_NOTIFICATIONS: [u16; 1] = [option::BLOCK2];
@@ -39,7 +39,7 @@ const KNOWN_IN_NOTIFICATIONS: [u16; 1] = [option::BLOCK2];
 #[derive(Default)]
 pub(super) struct ObservationRequests {
     /// What is to be observed again: the device forgot it and was heard since.
-    owed: Vec<Path>,
+    pending: Vec<Path>,
     /// Notifications that go on in further blocks, of each observation the newest.
     notified: Vec<Datagram>,
     /// The one of them that is being fetched.
@@ -48,12 +48,12 @@ pub(super) struct ObservationRequests {
 
 impl ObservationRequests {
     pub(super) fn is_empty(&self) -> bool {
-        self.owed.is_empty() && self.notified.is_empty()
+        self.pending.is_empty() && self.notified.is_empty()
     }
 }
 
 /// What a notification is, before its value is looked at.
-pub(super) enum Notified {
+pub(super) enum NotificationKind {
     /// It must not be interpreted: the device stops when it is told so.
     Unsupported,
     /// It came behind more than are taken.
@@ -88,28 +88,28 @@ impl<'s> Observations<'s> {
         cx: &mut Context<'_>,
         ingest: &mut Ingest<'_>,
         (path, datagram): (Path, &Datagram),
-    ) -> Notified {
+    ) -> NotificationKind {
         let message = &datagram.message;
         if message
             .unknown_critical_option(&KNOWN_IN_NOTIFICATIONS)
             .is_some()
         {
             let why = "a notification has an unsupported critical option";
-            self.lose_held(cx, path, why);
-            return Notified::Unsupported;
+            self.lose_established(cx, path, why);
+            return NotificationKind::Unsupported;
         }
         if !ingest.take(cx.now(), 1) {
             // The device may take it that nobody listens, and forget. It costs no write to know.
             if let Some(observation) = self.observation_mut(path) {
-                observation.owe();
+                observation.renew();
             }
-            return Notified::Excessive;
+            return NotificationKind::Excessive;
         }
         if self.is_to_be_fetched(path, message, cx.now()) {
             self.put_by(datagram);
-            return Notified::GoesOn;
+            return NotificationKind::GoesOn;
         }
-        Notified::Whole
+        NotificationKind::Whole
     }
 
     /// Takes what a notification tells: the value, or that there are no more (RFC 7641 section
@@ -119,19 +119,19 @@ impl<'s> Observations<'s> {
         cx: &mut Context<'_>,
         ingest: &mut Ingest<'_>,
         (path, message): (Path, &Message),
-    ) -> News {
+    ) -> NotificationOutcome {
         if !message.code.is_success() {
             let why = format!("the device answered {}", message.code);
-            self.lose_held(cx, path, &why);
-            News::Unusable
+            self.lose_established(cx, path, &why);
+            NotificationOutcome::Unusable
         } else if let Some(sequence) = message.observe() {
             match self.is_news(path, sequence, cx.now()) {
                 true => take_values(cx, ingest, path, message),
-                false => News::Stale,
+                false => NotificationOutcome::Stale,
             }
         } else {
             let news = take_values(cx, ingest, path, message);
-            self.lose_held(cx, path, "the device ended the observation");
+            self.lose_established(cx, path, "the device ended the observation");
             news
         }
     }
@@ -150,8 +150,8 @@ impl<'s> Observations<'s> {
         };
         if let Some(observation) = self.observation_mut(path) {
             observation.token = kept(token);
-            observation.state = ObservationState::Held;
-            observation.newest = Some(Newest::new(sequence, cx.now().as_ms()));
+            observation.state = ObservationState::Established;
+            observation.newest = Some(NewestNotification::new(sequence, cx.now().as_ms()));
         }
         self.save_record(cx);
     }
@@ -168,8 +168,8 @@ impl<'s> Observations<'s> {
             token: kept(token),
             action,
             begun_at: cx.now(),
-            state: ObservationState::Held,
-            newest: Some(Newest::new(sequence, cx.now().as_ms())),
+            state: ObservationState::Established,
+            newest: Some(NewestNotification::new(sequence, cx.now().as_ms())),
         };
         let others = std::mem::take(self.observed).into_iter();
         let others = others.filter(|other| other.path != path);
@@ -188,7 +188,7 @@ impl<'s> Observations<'s> {
     pub(super) fn lose(&mut self, cx: &mut Context<'_>, path: Path, why: &str) {
         if self.drop_observation(path) {
             self.save_record(cx);
-            cx.note(What::ObservationLost);
+            cx.note(StepEventKind::ObservationLost);
             cx.log(|m, seen| Entry::observation_lost(m, seen, &path, why));
         }
     }
@@ -196,31 +196,36 @@ impl<'s> Observations<'s> {
     /// The device forgot what is observed of it: it registers anew, or is gone; or it moved, and
     /// what it told meanwhile from where nobody knew it was rejected. Says whether anything is
     /// observed.
-    pub(super) fn owe_all(&mut self) -> bool {
-        self.observed.iter_mut().for_each(Observation::owe);
+    pub(super) fn renew_all(&mut self) -> bool {
+        self.observed.iter_mut().for_each(Observation::renew);
         *self.requests = ObservationRequests::default();
         !self.observed.is_empty()
     }
 
     /// The device was heard: what it forgot is asked for again, unless it is just being asked.
-    pub(super) fn release(&mut self, in_flight: Option<Target>) {
+    pub(super) fn release(&mut self, in_flight: Option<ExchangeTarget>) {
         let in_flight = match in_flight {
-            Some(Target::Observation(path)) => Some(path),
-            Some(Target::Action(_) | Target::Report(_) | Target::Notification(_)) | None => None,
+            Some(ExchangeTarget::Observation(path)) => Some(path),
+            Some(
+                ExchangeTarget::Action(_)
+                | ExchangeTarget::Report(_)
+                | ExchangeTarget::Notification(_),
+            )
+            | None => None,
         };
         let is_owed = |observation: &&Observation| {
-            observation.state == ObservationState::Owed && Some(observation.path) != in_flight
+            observation.state == ObservationState::Pending && Some(observation.path) != in_flight
         };
         let owed = self.observed.iter().filter(is_owed);
         let owed: Vec<Path> = owed.map(|observation| observation.path).collect();
         if !owed.is_empty() {
-            self.requests.owed = owed;
+            self.requests.pending = owed;
         }
     }
 
     /// The device is silent: it is asked again when it is heard.
     pub(super) fn hold_back(&mut self) {
-        self.requests.owed.clear();
+        self.requests.pending.clear();
         self.drop_notified();
     }
 
@@ -231,7 +236,10 @@ impl<'s> Observations<'s> {
 
     /// What is to be asked next, and how: a notification is fetched before anything is observed
     /// again.
-    pub(super) fn next_request(&mut self, cx: &mut Context<'_>) -> Option<(Target, Message)> {
+    pub(super) fn next_request(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Option<(ExchangeTarget, Message)> {
         while !self.requests.notified.is_empty() {
             let datagram = self.requests.notified.remove(0);
             let token = datagram.message.token;
@@ -240,13 +248,13 @@ impl<'s> Observations<'s> {
                 let format = datagram.message.content_format();
                 let message = operation::read(label, cx.codec().root(), path, format);
                 self.requests.fetched = Some(Box::new(datagram));
-                return Some((Target::Notification(token), message));
+                return Some((ExchangeTarget::Notification(token), message));
             }
         }
-        while !self.requests.owed.is_empty() {
-            let path = self.requests.owed.remove(0);
+        while !self.requests.pending.is_empty() {
+            let path = self.requests.pending.remove(0);
             if let Some(message) = self.observe_again(cx, path, FormatSet::default()) {
-                return Some((Target::Observation(path), message));
+                return Some((ExchangeTarget::Observation(path), message));
             }
         }
         None
@@ -263,7 +271,7 @@ impl<'s> Observations<'s> {
         path: Path,
         refused: FormatSet,
     ) -> Option<Message> {
-        if self.observation(path)?.state == ObservationState::Held {
+        if self.observation(path)?.state == ObservationState::Established {
             return None;
         }
         let label = self.label(cx);
@@ -296,7 +304,7 @@ impl<'s> Observations<'s> {
         (token, why): (Token, &str),
     ) {
         if let Some(datagram) = self.end_fetch(token) {
-            cx.note(What::Notified(News::Unusable));
+            cx.note(StepEventKind::Notified(NotificationOutcome::Unusable));
             let why = format!("the rest of a notification could not be fetched: {why}");
             ingest.keep_unreadable(cx, &why, &datagram.message.payload);
         }
@@ -323,7 +331,8 @@ impl<'s> Observations<'s> {
 
     /// The token under which the device knows that a path is observed.
     pub(super) fn token_held(&self, path: Path) -> Option<Token> {
-        let is_held = |observation: &&Observation| observation.state == ObservationState::Held;
+        let is_held =
+            |observation: &&Observation| observation.state == ObservationState::Established;
         self.observation(path).filter(is_held).map(token_of)
     }
 
@@ -334,8 +343,8 @@ impl<'s> Observations<'s> {
     }
 
     /// What the next request to the device is known by.
-    pub(super) fn label(&self, cx: &mut Context<'_>) -> Label {
-        Label {
+    pub(super) fn label(&self, cx: &mut Context<'_>) -> ExchangeLabel {
+        ExchangeLabel {
             message_id: cx.message_id(),
             token: self.draw_token(cx.m),
         }
@@ -355,7 +364,7 @@ impl<'s> Observations<'s> {
 
     /// Ends an observation that the device says it ended, if that is not the one it forgot anyway:
     /// whether it observes that again is what it is asked.
-    fn lose_held(&mut self, cx: &mut Context<'_>, path: Path, why: &str) {
+    fn lose_established(&mut self, cx: &mut Context<'_>, path: Path, why: &str) {
         if self.token_held(path).is_some() {
             self.lose(cx, path, why);
         }
@@ -385,13 +394,13 @@ impl<'s> Observations<'s> {
     fn is_news(&mut self, path: Path, sequence: u32, now: Timestamp) -> bool {
         let is_news = self.would_be_news(path, sequence, now);
         if is_news && let Some(observation) = self.observation_mut(path) {
-            observation.newest = Some(Newest::new(sequence, now.as_ms()));
+            observation.newest = Some(NewestNotification::new(sequence, now.as_ms()));
         }
         is_news
     }
 
     fn would_be_news(&self, path: Path, sequence: u32, now: Timestamp) -> bool {
-        let heard = Newest::new(sequence, now.as_ms());
+        let heard = NewestNotification::new(sequence, now.as_ms());
         self.observation(path).is_some_and(|observation| {
             let newest = observation.newest;
             newest.is_none_or(|newest| newest.is_outdated_by(&heard))
@@ -432,19 +441,19 @@ fn take_values(
     ingest: &mut Ingest<'_>,
     path: Path,
     message: &Message,
-) -> News {
+) -> NotificationOutcome {
     match cx.codec().values_in(cx.now(), Scope::Within(path), message) {
-        Ok(told) if told.is_empty() => News::Empty,
+        Ok(told) if told.is_empty() => NotificationOutcome::Empty,
         Ok(told) => {
             let values = told.iter().map(|told| told.values.len()).sum();
             ingest.count_further(cx.now(), values);
-            cx.tell_measurements(Cause::Observation(path), told);
-            News::Told
+            cx.publish_measurements(Cause::Observation(path), told);
+            NotificationOutcome::Published
         }
         Err(why) => {
             let why = format!("the notification for {path} cannot be decoded: {why}");
             ingest.keep_unreadable(cx, &why, &message.payload);
-            News::Unusable
+            NotificationOutcome::Unusable
         }
     }
 }

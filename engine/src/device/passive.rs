@@ -12,7 +12,7 @@
 //! Nothing of it is kept: what is left of a round is dropped when the device falls silent or
 //! asleep, when its registration ends and when the service stops. The next update begins another.
 
-mod learned;
+mod capabilities;
 
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
@@ -23,7 +23,7 @@ use protocol::lwm2m::payload::Scope;
 
 use crate::admin_log::entry::Entry;
 use crate::device::context::Context;
-use crate::device::exchange::{Part, Target};
+use crate::device::exchange::{ExchangeTarget, ReadPart};
 use crate::device::formats::FormatSet;
 use crate::device::ingest::Ingest;
 use crate::device::observations::Observations;
@@ -33,7 +33,7 @@ use crate::limits::{REPORT_FAILURE_LOG_MS, REPORT_OBJECTS_MAX, REPORT_SILENCES_M
 use crate::moment::Timestamp;
 use crate::setting::SettingState;
 
-pub(super) use learned::Learned;
+pub(super) use capabilities::LearnedCapabilities;
 
 /// Objects that are never read: 1, 2 and 3 as the seed says (section 1.3); 0 and 21 hold the keys
 /// of the device, which nobody may read.
@@ -43,19 +43,19 @@ const UNREAD: [u16; 5] = [0, 1, 2, 3, 21];
 pub(super) struct Round {
     /// The objects that were not asked for yet, the next one last.
     left: Vec<u16>,
-    then: Then,
-    heard: Heard,
+    then: NextRound,
+    heard: RoundAnswer,
 }
 
 /// Whether the device answered any part of a round.
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Heard {
+enum RoundAnswer {
     Nothing,
     Something,
 }
 
 /// What follows a round.
-enum Then {
+enum NextRound {
     Rest,
     /// The device updated its registration meanwhile. However often it did, one more round says
     /// what is so by now.
@@ -64,21 +64,27 @@ enum Then {
 
 /// What is read, and what was learned while it was.
 pub(super) struct PassiveReading<'s> {
-    learned: &'s mut Learned,
+    capabilities: &'s mut LearnedCapabilities,
     round: &'s mut Option<Box<Round>>,
 }
 
 impl<'s> PassiveReading<'s> {
-    pub(super) fn new(learned: &'s mut Learned, round: &'s mut Option<Box<Round>>) -> Self {
-        Self { learned, round }
+    pub(super) fn new(
+        learned: &'s mut LearnedCapabilities,
+        round: &'s mut Option<Box<Round>>,
+    ) -> Self {
+        Self {
+            capabilities: learned,
+            round,
+        }
     }
 
     /// The device registered or updated its registration: its objects are to be read, or, if they
     /// are just being read, read once more.
-    pub(super) fn owe(&mut self, cx: &Context<'_>) {
-        match (cx.terms.passive_reporting, self.round.as_mut()) {
+    pub(super) fn renew(&mut self, cx: &Context<'_>) {
+        match (cx.policy.passive_reporting, self.round.as_mut()) {
             (SettingState::Disabled, _) => {}
-            (SettingState::Enabled, Some(round)) => round.then = Then::Again,
+            (SettingState::Enabled, Some(round)) => round.then = NextRound::Again,
             (SettingState::Enabled, None) => self.begin(cx),
         }
     }
@@ -88,11 +94,11 @@ impl<'s> PassiveReading<'s> {
         &mut self,
         cx: &mut Context<'_>,
         observations: &Observations<'_>,
-    ) -> Option<(Target, Message)> {
+    ) -> Option<(ExchangeTarget, Message)> {
         while let Some(part) = self.next_part(cx) {
             let refused = FormatSet::default();
             if let Some(message) = self.message_of(cx, observations, (part, refused)) {
-                return Some((Target::Report(part), message));
+                return Some((ExchangeTarget::Report(part), message));
             }
         }
         None
@@ -104,26 +110,26 @@ impl<'s> PassiveReading<'s> {
         &mut self,
         cx: &mut Context<'_>,
         observations: &Observations<'_>,
-        (part, refused): (Part, FormatSet),
+        (part, refused): (ReadPart, FormatSet),
     ) -> Option<Message> {
         let label = observations.label(cx);
         let codec = cx.codec();
         match part {
-            Part::Object(id) => {
+            ReadPart::Object(id) => {
                 let path = Path::object(id);
                 let format = codec.format_to_read(path, refused);
                 Some(operation::read(label, codec.root(), path, format))
             }
-            Part::Rest => {
+            ReadPart::Rest => {
                 let left = self.round.as_ref().map_or(&[][..], |round| &round.left);
                 let paths: Vec<Path> = left.iter().rev().map(|id| Path::object(*id)).collect();
-                let format = self.learned.format_to_compose(codec, refused);
+                let format = self.capabilities.format_to_compose(codec, refused);
                 let compose = |format| {
                     operation::read_composite(label, codec.root(), &paths, format, format).ok()
                 };
                 let message = format.and_then(compose);
                 if message.is_none() {
-                    self.learned.stop_composing();
+                    self.capabilities.stop_composing();
                 }
                 message
             }
@@ -136,11 +142,11 @@ impl<'s> PassiveReading<'s> {
         &mut self,
         cx: &mut Context<'_>,
         ingest: &mut Ingest<'_>,
-        (part, answer): (Part, &Message),
+        (part, answer): (ReadPart, &Message),
     ) {
         let asked = match part {
-            Part::Object(id) => Scope::Within(Path::object(id)),
-            Part::Rest => Scope::All,
+            ReadPart::Object(id) => Scope::Within(Path::object(id)),
+            ReadPart::Rest => Scope::All,
         };
         let read = cx.codec().values_in(cx.now(), asked, answer);
         self.note_heard(part);
@@ -148,8 +154,8 @@ impl<'s> PassiveReading<'s> {
             return;
         };
         match (part, read) {
-            (Part::Object(_), Ok(told)) => self.report(cx, ingest, told),
-            (Part::Rest, Ok(mut told)) => {
+            (ReadPart::Object(_), Ok(told)) => self.report(cx, ingest, told),
+            (ReadPart::Rest, Ok(mut told)) => {
                 let asked = std::mem::take(&mut round.left);
                 let is_asked = |path: &Path| asked.contains(&path.object_id());
                 told.iter_mut()
@@ -157,40 +163,45 @@ impl<'s> PassiveReading<'s> {
                 told.retain(|told| !told.values.is_empty());
                 self.report(cx, ingest, told);
             }
-            (Part::Object(id), Err(why)) => {
+            (ReadPart::Object(id), Err(why)) => {
                 self.note_unread(cx, id, &why, Some(&answer.payload));
             }
             // One by one, it shows of which object it is.
-            (Part::Rest, Err(_)) => self.learned.stop_composing(),
+            (ReadPart::Rest, Err(_)) => self.capabilities.stop_composing(),
         }
     }
 
     /// Takes the device's refusal of a part of a round. That an object is not there, or not to be
     /// read, is nothing to tell anybody. What is not to be read, or in no format, is not asked for
     /// again.
-    pub(super) fn refused(&mut self, cx: &mut Context<'_>, part: Part, (code, why): (Code, &str)) {
+    pub(super) fn refused(
+        &mut self,
+        cx: &mut Context<'_>,
+        part: ReadPart,
+        (code, why): (Code, &str),
+    ) {
         self.note_heard(part);
         let id = match part {
-            Part::Object(id) => id,
-            Part::Rest => return self.learned.stop_composing(),
+            ReadPart::Object(id) => id,
+            ReadPart::Rest => return self.capabilities.stop_composing(),
         };
         match code {
             Code::NOT_FOUND => {}
-            Code::METHOD_NOT_ALLOWED => self.learned.refuse(id),
+            Code::METHOD_NOT_ALLOWED => self.capabilities.refuse(id),
             Code::NOT_ACCEPTABLE | Code::UNSUPPORTED_CONTENT_FORMAT => {
                 self.note_unread(cx, id, why, None);
-                self.learned.refuse(id);
+                self.capabilities.refuse(id);
             }
             _ => self.note_unread(cx, id, why, None),
         }
     }
 
     /// Takes it that the device does not answer a part of a round now, and says so.
-    pub(super) fn missed(&mut self, cx: &mut Context<'_>, part: Part, why: &str) {
+    pub(super) fn missed(&mut self, cx: &mut Context<'_>, part: ReadPart, why: &str) {
         self.note_heard(part);
         match part {
-            Part::Object(id) => self.note_unread(cx, id, why, None),
-            Part::Rest => self.learned.stop_composing(),
+            ReadPart::Object(id) => self.note_unread(cx, id, why, None),
+            ReadPart::Rest => self.capabilities.stop_composing(),
         }
     }
 
@@ -202,21 +213,21 @@ impl<'s> PassiveReading<'s> {
     pub(super) fn unanswered(
         &mut self,
         cx: &mut Context<'_>,
-        (part, asked_at): (Part, Timestamp),
+        (part, asked_at): (ReadPart, Timestamp),
         why: &str,
     ) {
         let id = match part {
-            Part::Object(id) => id,
-            Part::Rest => return self.learned.stop_composing(),
+            ReadPart::Object(id) => id,
+            ReadPart::Rest => return self.capabilities.stop_composing(),
         };
         let Some(round) = self.round.as_ref() else {
             return;
         };
-        if round.heard == Heard::Nothing && !cx.registration.is_heard_since(asked_at) {
-            return self.learned.ask_last(id);
+        if round.heard == RoundAnswer::Nothing && !cx.registration.is_heard_since(asked_at) {
+            return self.capabilities.ask_last(id);
         }
-        if self.learned.count_silence(id) >= REPORT_SILENCES_MAX {
-            self.learned.refuse(id);
+        if self.capabilities.count_silence(id) >= REPORT_SILENCES_MAX {
+            self.capabilities.refuse(id);
         }
         self.note_unread(cx, id, why, None);
     }
@@ -228,32 +239,33 @@ impl<'s> PassiveReading<'s> {
 
     /// Ends what is read with the registration it is read for, and what was learned of it.
     pub(super) fn end_registration(&mut self) {
-        self.learned.forget_registration();
+        self.capabilities.forget_registration();
         self.stop();
     }
 
     fn begin(&mut self, cx: &Context<'_>) {
         let left = self.objects_to_report(cx);
         if !left.is_empty() {
-            let then = Then::Rest;
-            let heard = Heard::Nothing;
+            let then = NextRound::Rest;
+            let heard = RoundAnswer::Nothing;
             *self.round = Some(Box::new(Round { left, then, heard }));
         }
     }
 
-    fn next_part(&mut self, cx: &Context<'_>) -> Option<Part> {
+    fn next_part(&mut self, cx: &Context<'_>) -> Option<ReadPart> {
         if let Some(over) = self.round.take_if(|round| round.left.is_empty()) {
             match over.then {
-                Then::Rest => {}
-                Then::Again => self.begin(cx),
+                NextRound::Rest => {}
+                NextRound::Again => self.begin(cx),
             }
         }
         let round = self.round.as_mut()?;
-        let format =
-            |learned: &Learned| learned.format_to_compose(cx.codec(), FormatSet::default());
+        let format = |learned: &LearnedCapabilities| {
+            learned.format_to_compose(cx.codec(), FormatSet::default())
+        };
         match round.left.len() {
-            2.. if format(self.learned).is_some() => Some(Part::Rest),
-            _ => round.left.pop().map(Part::Object),
+            2.. if format(self.capabilities).is_some() => Some(ReadPart::Rest),
+            _ => round.left.pop().map(ReadPart::Object),
         }
     }
 
@@ -262,7 +274,7 @@ impl<'s> PassiveReading<'s> {
     fn report(&mut self, cx: &mut Context<'_>, ingest: &mut Ingest<'_>, told: Vec<Measurement>) {
         if ingest.take(cx.now(), 1) {
             ingest.count_further(cx.now(), told.iter().map(|told| told.values.len()).sum());
-            cx.tell_measurements(Cause::PassiveReport, told);
+            cx.publish_measurements(Cause::PassiveReport, told);
         } else {
             self.stop();
         }
@@ -271,7 +283,7 @@ impl<'s> PassiveReading<'s> {
     /// Tells the customer that an object cannot be read, but not each time: most of a fleet is of
     /// one kind and fails alike.
     fn note_unread(&mut self, cx: &mut Context<'_>, id: u16, why: &str, bytes: Option<&[u8]>) {
-        if self.round.is_none() || !self.learned.may_log(cx.now(), REPORT_FAILURE_LOG_MS) {
+        if self.round.is_none() || !self.capabilities.may_log(cx.now(), REPORT_FAILURE_LOG_MS) {
             return;
         }
         let path = Path::object(id);
@@ -279,13 +291,13 @@ impl<'s> PassiveReading<'s> {
     }
 
     /// The device answers: it is there, and if it was silent about the object, it is not any more.
-    fn note_heard(&mut self, part: Part) {
+    fn note_heard(&mut self, part: ReadPart) {
         if let Some(round) = self.round.as_mut() {
-            round.heard = Heard::Something;
+            round.heard = RoundAnswer::Something;
         }
         match part {
-            Part::Object(id) => self.learned.excuse_silence(id),
-            Part::Rest => {}
+            ReadPart::Object(id) => self.capabilities.excuse_silence(id),
+            ReadPart::Rest => {}
         }
     }
 
@@ -303,12 +315,12 @@ impl<'s> PassiveReading<'s> {
         let is_to_read = |object: &OfferedObject<'_>| {
             !UNREAD.contains(&object.id)
                 && (has_instances(object) || !names_instances)
-                && !self.learned.is_refused(object.id)
+                && !self.capabilities.is_refused(object.id)
                 && codec.object_at(object.id).is_none_or(|it| it.is_readable())
         };
         let objects = links.objects().filter(is_to_read);
         let mut ids: Vec<u16> = objects.map(|it| it.id).take(REPORT_OBJECTS_MAX).collect();
-        ids.sort_by_key(|id| self.learned.is_asked_last(*id));
+        ids.sort_by_key(|id| self.capabilities.is_asked_last(*id));
         ids.reverse();
         ids
     }

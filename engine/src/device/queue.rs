@@ -2,19 +2,19 @@
 
 use protocol::lwm2m::path::Path;
 
-use crate::action::timeline::{Stage, Timeline};
+use crate::action::timeline::{Timeline, TimelineEvent};
 use crate::action::{
     Action, Addressee, Mode, NewAction, Operation, Outcome, Protocol, Request, Status,
 };
 use crate::admin_log::entry::Entry;
 use crate::device::context::Context;
-use crate::device::exchange::Ended;
-use crate::event::{Conclusion, Happening};
+use crate::device::exchange::EndedExchange;
+use crate::event::{ActionResult, EventContent};
+use crate::idempotency::IdempotencyRecord;
 use crate::ids::ActionId;
 use crate::limits::WAITING_BYTES_MAX;
 use crate::moment::{Moment, Timestamp};
-use crate::promise::Promise;
-use crate::terms::Wanted;
+use crate::policy::Wanted;
 
 /// A request was accepted: once its step is durable it is a promise.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -74,18 +74,18 @@ struct Pending {
 }
 
 /// Why a request cannot be sent as it is.
-pub(super) struct Unfit {
-    pub(super) failure: Failure,
+pub(super) struct Unsendable {
+    pub(super) failure: ActionFailure,
     pub(super) why: String,
 }
 
 /// Why a request failed for ever; each kind has its own entry in the customer's log.
 #[derive(Clone, Copy)]
-pub(super) enum Failure {
+pub(super) enum ActionFailure {
     /// The device refused it or did not answer.
     Refused,
     /// Its value does not fit the resource it addresses.
-    Unfit,
+    Unsendable,
     /// It was not done in time.
     Expired,
 }
@@ -102,13 +102,13 @@ impl Outcome {
 
 /// Requests that are not final, oldest first.
 #[derive(Default)]
-pub(super) struct Queue {
+pub(super) struct ActionQueue {
     pending: Vec<Pending>,
     /// Requests restored from the store were not looked at yet.
     unsettled: bool,
 }
 
-impl Queue {
+impl ActionQueue {
     /// Requests brought back from the store: one to be sent now that was never tried goes out,
     /// any other waits for the device to be heard.
     pub(super) fn restored(actions: Vec<Action>) -> Self {
@@ -130,11 +130,11 @@ impl Queue {
         in_flight: Option<ActionId>,
     ) -> Result<Action, SubmitRefusal> {
         self.check_room(cx, &new, in_flight)?;
-        let once = new.once;
+        let once = new.idempotent_call;
         let action = self.action_of(cx, new);
         if let Some(once) = once {
-            cx.out.keep_promise(Promise {
-                once,
+            cx.out.save_idempotency_record(IdempotencyRecord {
+                call: once,
                 device: action.device,
                 number: cx.registration.identity().number(),
                 action: action.id,
@@ -148,7 +148,7 @@ impl Queue {
     /// any have one.
     pub(super) fn push(&mut self, cx: &mut Context<'_>, action: Action) {
         cx.out.save_action(None, &action);
-        let can_go = cx.reach().can_take(&action.request, cx.now());
+        let can_go = cx.reachability().can_take(&action.request, cx.now());
         let ready = action.mode == Mode::SendNow && can_go;
         self.pending.reserve_exact(1);
         self.pending.push(Pending { action, ready });
@@ -183,7 +183,7 @@ impl Queue {
     /// A device that is silent is gone: what it would have to answer waits for it instead of being
     /// spent on silence. Silence elsewhere says nothing of where it is registered, and a bare
     /// datagram asks for no answer.
-    pub(super) fn hold_back(&mut self, unanswered: &Ended) {
+    pub(super) fn hold_back(&mut self, unanswered: &EndedExchange) {
         for pending in &mut self.pending {
             let would_be_unanswered = match pending.action.protocol() {
                 Protocol::Lwm2m => unanswered.as_registered,
@@ -208,7 +208,7 @@ impl Queue {
         for action in self.take_if(is_interrupted) {
             let why = "the service stopped during the last attempt; \
                        the device may have executed the request";
-            fail(cx, action, Failure::Refused, Outcome::failure(why));
+            fail(cx, action, ActionFailure::Refused, Outcome::failure(why));
         }
     }
 
@@ -225,7 +225,7 @@ impl Queue {
                 "the request expired at {} before {event}",
                 action.expires_at.iso()
             );
-            fail(cx, action, Failure::Expired, Outcome::failure(&why));
+            fail(cx, action, ActionFailure::Expired, Outcome::failure(&why));
         }
     }
 
@@ -237,7 +237,7 @@ impl Queue {
             *ready
                 && action.attempts_left() > 0
                 && cx.now() < action.expires_at
-                && cx.reach().can_take(&action.request, cx.now())
+                && cx.reachability().can_take(&action.request, cx.now())
         };
         self.pending.iter().find(may_begin).map(|it| &it.action)
     }
@@ -249,24 +249,24 @@ impl Queue {
         };
         pending.ready = false;
         let action = &mut pending.action;
-        let was = action.standing();
+        let was = action.state();
         action.status = Status::InProgress;
         action.attempts_made = action.attempts_made.saturating_add(1);
         action.updated_at = cx.now();
-        let attempt = Stage::AttemptBegun(action.attempts_made);
+        let attempt = TimelineEvent::AttemptBegun(action.attempts_made);
         action.timeline.note(cx.now(), attempt);
         match action.protocol() {
             // It has left once the socket says so.
             Protocol::Udp => {}
             Protocol::Coap | Protocol::Lwm2m => {
-                action.timeline.note(cx.now(), Stage::DatagramSent);
+                action.timeline.note(cx.now(), TimelineEvent::DatagramSent);
             }
         }
         cx.out.save_action(Some(was), action);
     }
 
     /// Notes what happened to a request.
-    pub(super) fn note(&mut self, id: Option<ActionId>, now: Timestamp, what: Stage) {
+    pub(super) fn note(&mut self, id: Option<ActionId>, now: Timestamp, what: TimelineEvent) {
         if let Some(pending) = id.and_then(|id| self.pending_mut(id)) {
             pending.action.timeline.note(now, what);
         }
@@ -277,7 +277,7 @@ impl Queue {
         &mut self,
         cx: &mut Context<'_>,
         id: ActionId,
-        (how, outcome): (Stage, Outcome),
+        (how, outcome): (TimelineEvent, Outcome),
     ) {
         let Some(pending) = self.pending_mut(id) else {
             return;
@@ -285,11 +285,11 @@ impl Queue {
         let action = &mut pending.action;
         action.timeline.note(cx.now(), how);
         if action.attempts_left() > 0 {
-            let was = action.standing();
+            let was = action.state();
             action.updated_at = cx.now();
             cx.out.save_action(Some(was), action);
         } else if let Some(action) = self.take(id) {
-            fail(cx, action, Failure::Refused, outcome);
+            fail(cx, action, ActionFailure::Refused, outcome);
         }
     }
 
@@ -357,7 +357,7 @@ impl Queue {
     ) -> Result<(), SubmitRefusal> {
         let limits = &cx.rules().limits;
         let (max, waits): (u32, fn(&Action) -> bool) = match new.mode {
-            Mode::SendNow if cx.reach().is_out_of_reach(&new.request, cx.now()) => {
+            Mode::SendNow if cx.reachability().is_out_of_reach(&new.request, cx.now()) => {
                 return Err(match new.request {
                     Request::Udp(_) | Request::Coap(_) => SubmitRefusal::NoAddress,
                     Request::Lwm2m(_) => SubmitRefusal::NotRegistered,
@@ -431,26 +431,31 @@ impl Queue {
 }
 
 /// Ends a request as failed for ever and tells the customer.
-pub(super) fn fail(cx: &mut Context<'_>, mut action: Action, failure: Failure, outcome: Outcome) {
+pub(super) fn fail(
+    cx: &mut Context<'_>,
+    mut action: Action,
+    failure: ActionFailure,
+    outcome: Outcome,
+) {
     let why = outcome.error.clone().unwrap_or_default();
     action.outcome = Some(outcome);
     let action = conclude(cx, action, Status::Failed);
     cx.log(|m, seen| match failure {
-        Failure::Refused => Entry::action_failed(m, seen, &action, &why),
-        Failure::Unfit => Entry::invalid_data_type(m, seen, &action, &why),
-        Failure::Expired => Entry::action_expired(m, seen, &action, &why),
+        ActionFailure::Refused => Entry::action_failed(m, seen, &action, &why),
+        ActionFailure::Unsendable => Entry::invalid_data_type(m, seen, &action, &why),
+        ActionFailure::Expired => Entry::action_expired(m, seen, &action, &why),
     });
 }
 
 /// Gives a request its final status, and tells so if anybody wants to know.
 pub(super) fn conclude(cx: &mut Context<'_>, mut action: Action, status: Status) -> Action {
-    let was = action.standing();
+    let was = action.state();
     action.status = status;
     action.updated_at = cx.now();
     cx.out.save_action(Some(was), &action);
-    match cx.terms.results {
+    match cx.policy.results {
         Wanted::No => {}
-        Wanted::Yes => cx.tell(Happening::Concluded(Box::new(Conclusion {
+        Wanted::Yes => cx.publish(EventContent::ActionResult(Box::new(ActionResult {
             action: action.id,
             protocol: action.protocol(),
             status: action.status,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use protocol::coap::observe::Newest;
+use protocol::coap::observe::NewestNotification;
 use protocol::lwm2m::binding::Binding;
 use protocol::lwm2m::links::ObjectLinks;
 use protocol::lwm2m::path::Path;
@@ -28,19 +28,19 @@ pub struct DeviceRecord {
     /// What is observed of it, oldest first.
     pub observations: Box<[Observation]>,
     /// The protocols it was heard over.
-    pub heard_over: HeardOver,
+    pub protocols_seen: ProtocolsSeen,
     /// Whether its customer knows that it sends values of what nobody knows.
     pub unknown_object: Logged,
 }
 
 /// The protocols a device was heard over.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct HeardOver {
+pub struct ProtocolsSeen {
     ever: u8,
     last: Option<Protocol>,
 }
 
-impl HeardOver {
+impl ProtocolsSeen {
     /// Those that were kept: every one, and the last.
     pub fn restored(ever: impl IntoIterator<Item = Protocol>, last: Option<Protocol>) -> Self {
         let ever = ever.into_iter().fold(0, |ever, it| ever | bit_of(it));
@@ -116,13 +116,13 @@ pub struct Observation {
     pub state: ObservationState,
     /// Its newest notification since the service started; an older one is told apart by it. It is
     /// not kept, because it must not cost a write.
-    pub newest: Option<Newest>,
+    pub newest: Option<NewestNotification>,
 }
 
 impl Observation {
     /// The device is not known to hold it any more: it is to be asked again.
-    pub(super) fn owe(&mut self) {
-        self.state = ObservationState::Owed;
+    pub(super) fn renew(&mut self) {
+        self.state = ObservationState::Pending;
         self.newest = None;
     }
 }
@@ -134,9 +134,9 @@ pub const OBSERVATION_TOKEN_BYTES: usize = 4;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ObservationState {
     /// It does.
-    Held,
+    Established,
     /// It forgot when it registered anew, and has to be asked again.
-    Owed,
+    Pending,
 }
 
 /// The parts whose types belong to the protocol, as text: what a store keeps of them.
@@ -174,7 +174,7 @@ impl Registration {
 
 /// Everything needed to bring a device back: what its machine restores from.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Restored {
+pub struct RestoredDevice {
     /// Who it is.
     pub profile: Profile,
     /// What was known of it.

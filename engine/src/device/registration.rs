@@ -24,7 +24,7 @@ use crate::change::Change;
 use crate::device::formats::FormatSet;
 use crate::device::identity::Identity;
 use crate::device::objects::ObjectLists;
-use crate::device::record::{DeviceRecord, HeardOver, Logged, Observation, Registration};
+use crate::device::record::{DeviceRecord, Logged, Observation, ProtocolsSeen, Registration};
 use crate::effect::{Effect, Effects};
 use crate::ids::DeviceKey;
 use crate::limits::{LIFETIME_S_MAX, PRESENCE_SAVE_MS};
@@ -76,7 +76,7 @@ pub(super) struct RegistrationState {
     /// Where it was last heard.
     peer: Option<Peer>,
     registration: Option<Registration>,
-    heard_over: HeardOver,
+    protocols_seen: ProtocolsSeen,
     unknown_object: Logged,
     /// The formats it refused since it registered.
     refused: FormatSet,
@@ -111,7 +111,7 @@ impl RegistrationState {
             last_seen_at: record.last_seen_at,
             peer: record.peer,
             registration: record.registration,
-            heard_over: record.heard_over,
+            protocols_seen: record.protocols_seen,
             unknown_object: record.unknown_object,
             refused: FormatSet::default(),
             saved_s: record.last_seen_at.unwrap_or_default().as_short_s(),
@@ -134,8 +134,8 @@ impl RegistrationState {
     }
 
     /// Notes what it was heard over, and says whether it never was before.
-    pub(super) fn note_heard_over(&mut self, protocol: Protocol) -> bool {
-        self.heard_over.note(protocol)
+    pub(super) fn note_protocol_seen(&mut self, protocol: Protocol) -> bool {
+        self.protocols_seen.note(protocol)
     }
 
     /// Notes that it was heard, and says whether that is for the first time ever.
@@ -232,7 +232,7 @@ impl RegistrationState {
             peer: self.peer,
             registration: self.registration.clone(),
             observations: observed.into(),
-            heard_over: self.heard_over,
+            protocols_seen: self.protocols_seen,
             unknown_object: self.unknown_object,
         }
     }

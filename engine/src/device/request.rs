@@ -5,26 +5,26 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 use protocol::coap::token::Token;
-use protocol::lwm2m::operation::{self, Label};
+use protocol::lwm2m::operation::{self, ExchangeLabel};
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::{Model as _, Reading, Scope};
 use protocol::lwm2m::value::{DataType, Value};
 
 use crate::action::{
-    Action, CoapRequest, Content, Lwm2mRequest, Method, Operation, Outcome, Payload, PayloadType,
-    Request,
+    Action, CoapRequest, Content, Lwm2mRequest, Method, Operation, Outcome, PayloadType, Request,
+    ResultPayload,
 };
 use crate::device::context::Context;
 use crate::device::formats::FormatSet;
 use crate::device::observations::Observations;
-use crate::device::queue::{Failure, Queue, Unfit};
+use crate::device::queue::{ActionFailure, ActionQueue, Unsendable};
 use crate::device::samples;
 use crate::event::Cause;
 
 /// What leaves when a request is made.
-pub(super) enum Leaving {
+pub(super) enum OutgoingRequest {
     /// A message that the device answers.
     Message(Message),
     /// Bytes of no protocol.
@@ -32,16 +32,16 @@ pub(super) enum Leaving {
 }
 
 /// What a request is judged by before it leaves.
-pub(super) struct Outbound<'a, 's> {
+pub(super) struct RequestContext<'a, 's> {
     pub(super) cx: &'a mut Context<'s>,
     pub(super) observations: &'a Observations<'s>,
-    pub(super) queue: &'a Queue,
+    pub(super) queue: &'a ActionQueue,
 }
 
-impl Outbound<'_, '_> {
+impl RequestContext<'_, '_> {
     /// The value the request carries, in the type its resource has; an error if the request cannot
     /// be sent as it is.
-    pub(super) fn value_of(&self, action: &Action) -> Result<Option<Value>, Unfit> {
+    pub(super) fn value_of(&self, action: &Action) -> Result<Option<Value>, Unsendable> {
         let request = match &action.request {
             Request::Udp(_) | Request::Coap(_) => return Ok(None),
             Request::Lwm2m(request) => request,
@@ -50,8 +50,8 @@ impl Outbound<'_, '_> {
             (Operation::Write, Some(data)) => {
                 let data_type = self.cx.codec().type_of(request.path);
                 let value = Value::parse(data_type.unwrap_or(DataType::String), data);
-                value.map(Some).map_err(|e| Unfit {
-                    failure: Failure::Unfit,
+                value.map(Some).map_err(|e| Unsendable {
+                    failure: ActionFailure::Unsendable,
                     why: format!("the value for {} is {e}", request.path),
                 })
             }
@@ -66,31 +66,31 @@ impl Outbound<'_, '_> {
 
     /// What leaves when a request is made, in none of the formats the device refused in this
     /// attempt; an error if there is no other to write it in.
-    pub(super) fn leaving_of(
+    pub(super) fn outgoing_request_of(
         &mut self,
         action: &Action,
         refused_formats: FormatSet,
-    ) -> Result<Leaving, Unfit> {
-        if let Some(to) = self.cx.reach().peer_for(&action.request)
+    ) -> Result<OutgoingRequest, Unsendable> {
+        if let Some(to) = self.cx.reachability().peer_for(&action.request)
             && self.cx.rules().is_own(to.address)
         {
             return Err(refused(format!("{to} is an address of the service itself")));
         }
         match &action.request {
-            Request::Udp(request) => Ok(Leaving::Bytes(request.content.bytes())),
-            Request::Coap(request) => Ok(Leaving::Message(self.request_over_coap(request))),
+            Request::Udp(request) => Ok(OutgoingRequest::Bytes(request.content.bytes())),
+            Request::Coap(request) => Ok(OutgoingRequest::Message(self.request_over_coap(request))),
             Request::Lwm2m(request) => {
                 let value = self.value_of(action)?;
                 let message = self.operation_on(request, value, refused_formats)?;
-                Ok(Leaving::Message(message))
+                Ok(OutgoingRequest::Message(message))
             }
         }
     }
 
     fn request_over_coap(&mut self, request: &CoapRequest) -> Message {
-        let Label { message_id, token } = self.observations.label(self.cx);
+        let ExchangeLabel { message_id, token } = self.observations.label(self.cx);
         let code = code_of(request.method);
-        let message = Message::request(Kind::Confirmable, code, message_id, token);
+        let message = Message::request(MessageKind::Confirmable, code, message_id, token);
         let content = request.content.as_ref().map(Content::bytes);
         request
             .target
@@ -103,8 +103,8 @@ impl Outbound<'_, '_> {
         request: &Lwm2mRequest,
         value: Option<Value>,
         refused_formats: FormatSet,
-    ) -> Result<Message, Unfit> {
-        let label = Label {
+    ) -> Result<Message, Unsendable> {
+        let label = ExchangeLabel {
             message_id: self.cx.message_id(),
             token: self.token_of(request),
         };
@@ -129,7 +129,7 @@ impl Outbound<'_, '_> {
     }
 
     /// Whether there is an observation of the path to end, or will be when its turn comes.
-    fn may_forget(&self, path: Path) -> Result<(), Unfit> {
+    fn may_forget(&self, path: Path) -> Result<(), Unsendable> {
         if self.queue.begins_observing(path) || self.observations.is_observed(path) {
             return Ok(());
         }
@@ -213,19 +213,19 @@ fn take_payload(
     action: &Action,
     path: Path,
     answer: &Message,
-) -> Result<Payload, String> {
+) -> Result<ResultPayload, String> {
     let told = cx.codec().values_in(cx.now(), Scope::Within(path), answer);
     let told = told.map_err(|why| format!("the response cannot be decoded: {why}"))?;
     let payload = payload_of(path, samples::newest(&told));
-    cx.tell_measurements(Cause::Action(action.id), told);
+    cx.publish_measurements(Cause::Action(action.id), told);
     Ok(payload)
 }
 
 /// How what was read is shown: the value of a resource alone as text, everything else by path.
-fn payload_of(path: Path, reading: Reading) -> Payload {
+fn payload_of(path: Path, reading: Reading) -> ResultPayload {
     match reading.get(&path) {
-        Some(value) => Payload::Text(value.to_text().into()),
-        None => Payload::Values(reading.into_iter().collect()),
+        Some(value) => ResultPayload::Text(value.to_text().into()),
+        None => ResultPayload::Values(reading.into_iter().collect()),
     }
 }
 
@@ -236,7 +236,7 @@ fn outcome_of(answer: &Message) -> Outcome {
     let (text, payload_type) = is_there.then(|| written(format, &answer.payload)).unzip();
     Outcome {
         code: Some(answer.code.digits().into()),
-        payload: text.map(Payload::Text),
+        payload: text.map(ResultPayload::Text),
         payload_type,
         error: None,
     }
@@ -261,9 +261,9 @@ fn code_of(method: Method) -> Code {
     }
 }
 
-fn refused(why: String) -> Unfit {
-    Unfit {
-        failure: Failure::Refused,
+fn refused(why: String) -> Unsendable {
+    Unsendable {
+        failure: ActionFailure::Refused,
         why,
     }
 }

@@ -15,7 +15,7 @@ pub struct Snapshot {
     /// Where it was last heard.
     pub peer: Option<Peer>,
     /// The protocol it was last heard over.
-    pub heard_over: Option<Protocol>,
+    pub protocols_seen: Option<Protocol>,
     /// Whether it listens now, as far as anyone can tell.
     pub presence: Presence,
     /// Its registration, while it has one.

@@ -7,25 +7,25 @@ mod downlink;
 mod uplink;
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 
 use crate::action::{NewAction, Outcome, Protocol};
 use crate::datagram::Datagram;
 use crate::device::busy::{Busy, Idle};
 use crate::device::context::Context;
-use crate::device::exchange::{Exchange, Outgoing, Target};
+use crate::device::exchange::{Exchange, ExchangeRequest, ExchangeTarget};
 use crate::device::formats::FormatSet;
 use crate::device::ingest::Ingest;
 use crate::device::messages::Messages;
 use crate::device::observations::Observations;
 use crate::device::passive::PassiveReading;
-use crate::device::queue::{self, Accepted, Queue, SubmitRefusal};
-use crate::device::request::{Leaving, Outbound};
+use crate::device::queue::{self, Accepted, ActionQueue, SubmitRefusal};
+use crate::device::request::{OutgoingRequest, RequestContext};
 use crate::effect::Effects;
 use crate::moment::Moment;
-use crate::occurrence::Heard;
-use crate::route::{Resource, Route};
-use crate::terms::Terms;
+use crate::policy::CustomerPolicy;
+use crate::route::{CoapResource, CoapRoute};
+use crate::step_event::UplinkKind;
 
 /// The parts of a device in a step, those that others stand on first.
 pub(super) struct Step<'s> {
@@ -35,13 +35,13 @@ pub(super) struct Step<'s> {
     exchange: &'s mut Exchange,
     observations: Observations<'s>,
     passive: PassiveReading<'s>,
-    pub(super) queue: &'s mut Queue,
+    pub(super) queue: &'s mut ActionQueue,
 }
 
 impl<'s> Step<'s> {
     pub(super) fn new(
         (m, out): (&'s mut Moment, &'s mut Effects),
-        terms: &'s Terms,
+        policy: &'s CustomerPolicy,
         idle: &'s mut Idle,
         busy: &'s mut Busy,
     ) -> Self {
@@ -49,86 +49,86 @@ impl<'s> Step<'s> {
             cx: Context {
                 m,
                 out,
-                terms,
+                policy: policy,
                 next_message_id: &mut idle.next_message_id,
                 registration: &mut idle.registration,
             },
-            messages: Messages::new(&mut idle.recent, &mut busy.visitor),
-            ingest: Ingest::new(&mut idle.pace, &mut busy.incoming, &mut busy.retained),
+            messages: Messages::new(&mut idle.recent, &mut busy.other_peer),
+            ingest: Ingest::new(&mut idle.rate, &mut busy.incoming_body, &mut busy.retained),
             exchange: &mut busy.exchange,
             observations: Observations::new(&mut idle.observed, &mut busy.requests),
-            passive: PassiveReading::new(&mut idle.learned, &mut busy.round),
+            passive: PassiveReading::new(&mut idle.capabilities, &mut busy.round),
             queue: &mut busy.queue,
         }
     }
 
     /// Takes in a message that is new.
-    pub(super) fn hear(&mut self, datagram: &Datagram) -> Heard {
+    pub(super) fn handle_inbound(&mut self, datagram: &Datagram) -> UplinkKind {
         let message = &datagram.message;
         match message.kind {
-            Kind::Acknowledgement | Kind::Reset => return self.take_answer(datagram),
+            MessageKind::Acknowledgement | MessageKind::Reset => return self.take_answer(datagram),
             // RFC 7252 section 4.3: a ping.
-            Kind::Confirmable if message.code == Code::EMPTY => {
+            MessageKind::Confirmable if message.code == Code::EMPTY => {
                 self.messages.reject(&mut self.cx, datagram);
-                return Heard::Ping;
+                return UplinkKind::Ping;
             }
-            Kind::Confirmable | Kind::NonConfirmable => {}
+            MessageKind::Confirmable | MessageKind::NonConfirmable => {}
         }
         if !message.code.is_request() {
             return self.take_answer(datagram);
         }
-        let route = Route::of(message);
+        let route = CoapRoute::of(message);
         if message.block1().is_none() || !self.may_say(route, datagram) {
-            return self.hear_request(route, datagram);
+            return self.handle_request(route, datagram);
         }
         match self.gather(datagram) {
             Some(whole) => {
-                let heard = self.hear_request(route, &whole);
+                let heard = self.handle_request(route, &whole);
                 self.messages.remember_alike(&self.cx, datagram, &whole);
                 heard
             }
-            None => Heard::Part,
+            None => UplinkKind::BlockPart,
         }
     }
 
-    fn hear_request(&mut self, route: Route, datagram: &Datagram) -> Heard {
+    fn handle_request(&mut self, route: CoapRoute, datagram: &Datagram) -> UplinkKind {
         match route {
-            Route::Register | Route::Update(_) | Route::Send
+            CoapRoute::Register | CoapRoute::Update(_) | CoapRoute::Send
                 if self.is_too_long(&datagram.message) =>
             {
                 self.refuse_length(datagram);
-                Heard::Unsupported
+                UplinkKind::Unsupported
             }
-            Route::Register => {
+            CoapRoute::Register => {
                 self.register(datagram);
-                Heard::Register
+                UplinkKind::Register
             }
-            Route::Update(location) => {
+            CoapRoute::Update(location) => {
                 self.update(datagram, location);
-                Heard::Update
+                UplinkKind::Update
             }
-            Route::Deregister(location) => {
+            CoapRoute::Deregister(location) => {
                 self.deregister(datagram, location);
-                Heard::Deregister
+                UplinkKind::Deregister
             }
-            Route::Send => {
+            CoapRoute::Send => {
                 self.take_send(datagram);
-                Heard::Send
+                UplinkKind::Send
             }
-            Route::Data => {
+            CoapRoute::Data => {
                 self.take_data(datagram);
-                Heard::CoapData
+                UplinkKind::CoapData
             }
-            Route::NotAllowed(Resource::Bootstrap)
-            | Route::Bootstrap
-            | Route::UnknownLocation
-            | Route::Unknown => {
+            CoapRoute::NotAllowed(CoapResource::Bootstrap)
+            | CoapRoute::Bootstrap
+            | CoapRoute::UnknownLocation
+            | CoapRoute::Unknown => {
                 self.answer(datagram, Code::NOT_FOUND);
-                Heard::Unsupported
+                UplinkKind::Unsupported
             }
-            Route::NotAllowed(_) => {
+            CoapRoute::NotAllowed(_) => {
                 self.answer(datagram, Code::METHOD_NOT_ALLOWED);
-                Heard::Unsupported
+                UplinkKind::Unsupported
             }
         }
     }
@@ -139,7 +139,7 @@ impl<'s> Step<'s> {
         let in_flight = self.exchange.action();
         let action = self.queue.admit(&mut self.cx, new, in_flight)?;
         let (id, status) = (action.id, action.status);
-        match self.outbound().value_of(&action) {
+        match self.request_context().value_of(&action) {
             Ok(_) => {
                 self.queue.push(&mut self.cx, action);
                 self.begin_next();
@@ -166,7 +166,7 @@ impl<'s> Step<'s> {
     /// Forgets what was to be remembered until now.
     pub(super) fn forget(&mut self) {
         if self.ingest.forget(self.cx.now()) {
-            self.messages.forget_visitor();
+            self.messages.forget_other_peer();
         }
     }
 
@@ -178,7 +178,7 @@ impl<'s> Step<'s> {
             if self.begin_action() {
                 continue;
             }
-            if !self.cx.reach().is_there(self.cx.now()) {
+            if !self.cx.reachability().is_there(self.cx.now()) {
                 break;
             }
             let next = self.observations.next_request(&mut self.cx);
@@ -189,7 +189,7 @@ impl<'s> Step<'s> {
             let Some((target, message)) = next else {
                 break;
             };
-            let outgoing = Outgoing {
+            let outgoing = ExchangeRequest {
                 target,
                 trace: None,
                 to: None,
@@ -210,22 +210,24 @@ impl<'s> Step<'s> {
             return false;
         };
         let id = action.id;
-        let to = self.cx.reach().peer_for(&action.request);
+        let to = self.cx.reachability().peer_for(&action.request);
         let is_elsewhere = action.protocol() != Protocol::Lwm2m;
-        let outgoing = Outgoing {
-            target: Target::Action(id),
+        let outgoing = ExchangeRequest {
+            target: ExchangeTarget::Action(id),
             trace: Some(action.trace),
             to: to.filter(|_| is_elsewhere),
             refused: FormatSet::default(),
         };
-        match self.leaving_of(id, FormatSet::default()) {
+        match self.outgoing_request_of(id, FormatSet::default()) {
             Some(Ok(leaving)) => {
                 self.queue.begin_attempt(&mut self.cx, id);
                 match leaving {
-                    Leaving::Message(message) => {
+                    OutgoingRequest::Message(message) => {
                         self.exchange.begin(&mut self.cx, outgoing, message);
                     }
-                    Leaving::Bytes(bytes) => self.exchange.depart(&mut self.cx, outgoing, bytes),
+                    OutgoingRequest::Bytes(bytes) => {
+                        self.exchange.depart(&mut self.cx, outgoing, bytes)
+                    }
                 }
             }
             Some(Err(unfit)) => {
@@ -239,8 +241,8 @@ impl<'s> Step<'s> {
         true
     }
 
-    fn outbound(&mut self) -> Outbound<'_, 's> {
-        Outbound {
+    fn request_context(&mut self) -> RequestContext<'_, 's> {
+        RequestContext {
             cx: &mut self.cx,
             observations: &self.observations,
             queue: self.queue,

@@ -4,32 +4,32 @@
 
 use std::net::IpAddr;
 
-use crate::change::{Batch, Change, Expect, Name};
+use crate::change::{Batch, Change, Expect, UniqueName};
 use crate::directory::device::worth_telling;
-use crate::directory::{Decided, Refusal};
+use crate::directory::{Decision, DirectoryRefusal};
 use crate::ids::{Endpoint, Iccid, Imsi, Msisdn};
 use crate::profile::Profile;
 
 /// What a customer says anew of a device.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Amendments {
+pub struct DeviceAmendment {
     /// The SIM in it.
     pub iccid: Option<Iccid>,
     /// The subscriber identity of the SIM.
-    pub imsi: Amendment<Imsi>,
+    pub imsi: FieldAmendment<Imsi>,
     /// The telephone number of the SIM.
-    pub msisdn: Amendment<Msisdn>,
+    pub msisdn: FieldAmendment<Msisdn>,
     /// The fixed address of the SIM.
-    pub ip: Amendment<IpAddr>,
+    pub ip: FieldAmendment<IpAddr>,
     /// The endpoint client name it registers with.
     pub endpoint: Option<Endpoint>,
     /// What people call it.
-    pub name: Amendment<Box<str>>,
+    pub name: FieldAmendment<Box<str>>,
 }
 
 /// What becomes of something a thing may have.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub enum Amendment<T> {
+pub enum FieldAmendment<T> {
     /// It stays as it is.
     #[default]
     Keep,
@@ -39,7 +39,7 @@ pub enum Amendment<T> {
     Put(T),
 }
 
-impl<T> Amendment<T> {
+impl<T> FieldAmendment<T> {
     /// What there is from now on where there was this.
     pub fn apply(self, was: Option<T>) -> Option<T> {
         match self {
@@ -50,7 +50,7 @@ impl<T> Amendment<T> {
     }
 }
 
-impl Amendments {
+impl DeviceAmendment {
     /// The device as it would be.
     ///
     /// A key that was given keeps its identity. Without one the identity is the endpoint name,
@@ -69,9 +69,9 @@ impl Amendments {
 }
 
 /// The names a device would bear that it does not bear yet.
-pub fn names_gained(was: &Profile, is: &Profile) -> Vec<Name> {
-    let borne = Name::all_of(was);
-    let mut names = Name::all_of(is);
+pub fn names_gained(was: &Profile, is: &Profile) -> Vec<UniqueName> {
+    let borne = UniqueName::all_of(was);
+    let mut names = UniqueName::all_of(is);
     names.retain(|name| !borne.contains(name));
     names
 }
@@ -81,10 +81,10 @@ pub fn names_gained(was: &Profile, is: &Profile) -> Vec<Name> {
 pub fn amend_device(
     was: Profile,
     is: Profile,
-    taken: Vec<Name>,
-) -> Result<Decided<Profile>, Refusal> {
+    taken: Vec<UniqueName>,
+) -> Result<Decision<Profile>, DirectoryRefusal> {
     if !taken.is_empty() {
-        return Err(Refusal::DeviceExists(worth_telling(&is, taken)));
+        return Err(DirectoryRefusal::DeviceExists(worth_telling(&is, taken)));
     }
     let mut expects = vec![Expect::Profile(Box::new(was.clone()))];
     expects.extend(names_gained(&was, &is).into_iter().map(Expect::Free));
@@ -97,7 +97,7 @@ pub fn amend_device(
         changes: (was != is).then(put).into_iter().collect(),
         ..Batch::default()
     };
-    Ok(Decided { batch, answer: is })
+    Ok(Decision { batch, answer: is })
 }
 
 #[cfg(test)]
@@ -111,17 +111,17 @@ mod tests {
 
     #[test]
     fn what_is_not_said_stays() {
-        assert_eq!(Amendments::default().apply(meter()), meter());
+        assert_eq!(DeviceAmendment::default().apply(meter()), meter());
     }
 
     #[test]
     fn what_may_be_missing_can_be_removed_and_all_but_the_device_id_replaced() {
-        let bare = Amendments {
-            imsi: Amendment::Remove,
-            msisdn: Amendment::Remove,
-            ip: Amendment::Remove,
-            name: Amendment::Remove,
-            ..Amendments::default()
+        let bare = DeviceAmendment {
+            imsi: FieldAmendment::Remove,
+            msisdn: FieldAmendment::Remove,
+            ip: FieldAmendment::Remove,
+            name: FieldAmendment::Remove,
+            ..DeviceAmendment::default()
         };
         let bare = bare.apply(meter());
         let expected = Profile {
@@ -132,13 +132,13 @@ mod tests {
             ..meter()
         };
         assert_eq!(bare, expected);
-        let other = Amendments {
+        let other = DeviceAmendment {
             iccid: Some(Iccid::parse("8902").unwrap()),
-            imsi: Amendment::Put(Imsi::parse("9012").unwrap()),
-            msisdn: Amendment::Put(Msisdn::parse("4912").unwrap()),
-            ip: Amendment::Put("::ffff:10.0.0.2".parse().unwrap()),
+            imsi: FieldAmendment::Put(Imsi::parse("9012").unwrap()),
+            msisdn: FieldAmendment::Put(Msisdn::parse("4912").unwrap()),
+            ip: FieldAmendment::Put("::ffff:10.0.0.2".parse().unwrap()),
             endpoint: Some(Endpoint::parse("ep-2").unwrap()),
-            name: Amendment::Put("Attic".into()),
+            name: FieldAmendment::Put("Attic".into()),
         };
         let expected = Profile {
             iccid: Iccid::parse("8902").unwrap(),
@@ -155,16 +155,16 @@ mod tests {
     #[test]
     fn a_device_is_amended_as_long_as_it_is_what_it_was_and_its_new_names_are_free() {
         let imsi = Imsi::parse("9012").unwrap();
-        let is = Amendments {
-            imsi: Amendment::Put(imsi.clone()),
-            ip: Amendment::Remove,
-            ..Amendments::default()
+        let is = DeviceAmendment {
+            imsi: FieldAmendment::Put(imsi.clone()),
+            ip: FieldAmendment::Remove,
+            ..DeviceAmendment::default()
         }
         .apply(meter());
         let batch = Batch {
             expects: vec![
                 Expect::Profile(Box::new(meter())),
-                Expect::Free(Name::Imsi(imsi)),
+                Expect::Free(UniqueName::Imsi(imsi)),
             ],
             changes: vec![Change::PutDevice {
                 was: Some(Box::new(meter())),
@@ -173,7 +173,7 @@ mod tests {
             ..Batch::default()
         };
         let decided = amend_device(meter(), is.clone(), vec![]);
-        assert_eq!(decided, Ok(Decided { batch, answer: is }));
+        assert_eq!(decided, Ok(Decision { batch, answer: is }));
     }
 
     #[test]
@@ -189,29 +189,32 @@ mod tests {
 
     #[test]
     fn a_name_another_device_bears_is_refused() {
-        let name = Name::Imsi(Imsi::parse("9012").unwrap());
+        let name = UniqueName::Imsi(Imsi::parse("9012").unwrap());
         let refused = amend_device(meter(), meter(), vec![name.clone()]);
-        assert_eq!(refused, Err(Refusal::DeviceExists(vec![name])));
+        assert_eq!(refused, Err(DirectoryRefusal::DeviceExists(vec![name])));
     }
 
     #[test]
     fn the_psk_identity_follows_the_endpoint_until_a_key_is_given() {
         let moved = |was: &Profile| {
             let endpoint = Endpoint::parse("ep-2").ok();
-            let amendments = Amendments {
+            let amendments = DeviceAmendment {
                 endpoint,
-                ..Amendments::default()
+                ..DeviceAmendment::default()
             };
             amendments.apply(was.clone())
         };
-        let endpoint = Name::Endpoint(Endpoint::parse("ep-2").unwrap());
-        let identity = Name::PskIdentity("ep-2".into());
+        let endpoint = UniqueName::Endpoint(Endpoint::parse("ep-2").unwrap());
+        let identity = UniqueName::PskIdentity("ep-2".into());
         let is = moved(&meter());
         assert_eq!(psk_identity(&is), "ep-2");
         let gained = names_gained(&meter(), &is);
         assert_eq!(gained, [endpoint.clone(), identity.clone()]);
         let refused = amend_device(meter(), is, vec![endpoint.clone(), identity]);
-        assert_eq!(refused, Err(Refusal::DeviceExists(vec![endpoint.clone()])));
+        assert_eq!(
+            refused,
+            Err(DirectoryRefusal::DeviceExists(vec![endpoint.clone()]))
+        );
 
         let psk = Psk {
             identity: psk_identity(&meter()).into(),

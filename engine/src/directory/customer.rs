@@ -1,8 +1,8 @@
 //! Decisions about who uses the API: customers, their clients, their tokens.
 
-use crate::change::{Batch, Change, Expect, Name};
-use crate::customer::{AccessToken, Client, Customer, Scopes, SecretDigest, TOKEN_LIFETIME_S};
-use crate::directory::{Decided, Refusal, decided, draw_number, guarded};
+use crate::change::{Batch, Change, Expect, UniqueName};
+use crate::customer::{AccessToken, ApiClient, Customer, Scopes, SecretDigest, TOKEN_LIFETIME_S};
+use crate::directory::{Decision, DirectoryRefusal, decided, draw_number, guarded};
 use crate::ids::{ClientId, CustomerId};
 use crate::limits::CLIENTS_MAX;
 use crate::moment::Moment;
@@ -18,7 +18,7 @@ pub struct NewCustomer {
 
 /// An API client to be made.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct NewClient {
+pub struct NewApiClient {
     /// What people call it.
     pub name: Box<str>,
     /// What it may do.
@@ -44,19 +44,19 @@ pub fn draft_customer(m: &mut Moment, new: NewCustomer) -> Customer {
 pub fn create_customer(
     customer: Customer,
     holder: Option<Customer>,
-) -> Result<Decided<Customer>, Refusal> {
+) -> Result<Decision<Customer>, DirectoryRefusal> {
     if holder.is_some() {
-        return Err(Refusal::CustomerExists);
+        return Err(DirectoryRefusal::CustomerExists);
     }
-    let expects = vec![Expect::Free(Name::Customer(customer.id.clone()))];
+    let expects = vec![Expect::Free(UniqueName::Customer(customer.id.clone()))];
     let put = Change::PutCustomer(customer.clone());
     Ok(decided(expects, put, customer))
 }
 
 /// Removes a customer whose devices are gone, with all that belongs to it.
-pub fn remove_customer(customer: Option<Customer>) -> Result<Decided<()>, Refusal> {
-    let id = customer.ok_or(Refusal::CustomerUnknown)?.id;
-    let expects = vec![Expect::Taken(Name::Customer(id.clone()))];
+pub fn remove_customer(customer: Option<Customer>) -> Result<Decision<()>, DirectoryRefusal> {
+    let id = customer.ok_or(DirectoryRefusal::CustomerUnknown)?.id;
+    let expects = vec![Expect::Taken(UniqueName::Customer(id.clone()))];
     Ok(decided(expects, Change::RemoveCustomer(id), ()))
 }
 
@@ -64,15 +64,15 @@ pub fn remove_customer(customer: Option<Customer>) -> Result<Decided<()>, Refusa
 pub fn create_client(
     m: &mut Moment,
     customer: Option<Customer>,
-    others: &[Client],
-    new: NewClient,
-) -> Result<Decided<Client>, Refusal> {
-    let customer = customer.ok_or(Refusal::CustomerUnknown)?.id;
+    others: &[ApiClient],
+    new: NewApiClient,
+) -> Result<Decision<ApiClient>, DirectoryRefusal> {
+    let customer = customer.ok_or(DirectoryRefusal::CustomerUnknown)?.id;
     if others.len() >= CLIENTS_MAX {
-        return Err(Refusal::TooManyClients { max: CLIENTS_MAX });
+        return Err(DirectoryRefusal::TooManyClients { max: CLIENTS_MAX });
     }
     let id = ClientId::parse(&m.uuid().to_string()).expect("a UUID is letters, digits and dashes");
-    let client = Client {
+    let client = ApiClient {
         id,
         customer,
         name: new.name,
@@ -81,8 +81,8 @@ pub fn create_client(
         created_at: m.now(),
     };
     let expects = vec![
-        Expect::Taken(Name::Customer(client.customer.clone())),
-        Expect::Free(Name::Client(client.id.clone())),
+        Expect::Taken(UniqueName::Customer(client.customer.clone())),
+        Expect::Free(UniqueName::Client(client.id.clone())),
     ];
     let put = Change::PutClient(client.clone());
     Ok(decided(expects, put, client))
@@ -91,22 +91,22 @@ pub fn create_client(
 /// Removes an API client of a customer; its tokens end with it.
 pub fn remove_client(
     customer: &CustomerId,
-    client: Option<Client>,
-) -> Result<Decided<()>, Refusal> {
+    client: Option<ApiClient>,
+) -> Result<Decision<()>, DirectoryRefusal> {
     let client = client.filter(|client| client.customer == *customer);
-    let id = client.ok_or(Refusal::ClientUnknown)?.id;
-    let expects = vec![Expect::Taken(Name::Client(id.clone()))];
+    let id = client.ok_or(DirectoryRefusal::ClientUnknown)?.id;
+    let expects = vec![Expect::Taken(UniqueName::Client(id.clone()))];
     Ok(decided(expects, Change::RemoveClient(id), ()))
 }
 
 /// Gives a client an access token with this digest.
-pub fn issue_token(m: &Moment, client: &Client, digest: SecretDigest) -> Batch {
+pub fn issue_token(m: &Moment, client: &ApiClient, digest: SecretDigest) -> Batch {
     let token = AccessToken {
         digest,
         client: client.id.clone(),
         expires_at: m.now().plus_s(i64::from(TOKEN_LIFETIME_S)),
     };
-    let expects = vec![Expect::Taken(Name::Client(client.id.clone()))];
+    let expects = vec![Expect::Taken(UniqueName::Client(client.id.clone()))];
     guarded(expects, Change::PutToken(token))
 }
 
@@ -120,7 +120,7 @@ mod tests {
     fn a_customer_is_made_where_its_id_is_free() {
         let acme = draft("acme");
         let decided = create_customer(acme.clone(), None).unwrap();
-        let name = Name::Customer(acme.id.clone());
+        let name = UniqueName::Customer(acme.id.clone());
         let batch = Batch {
             expects: vec![Expect::Free(name)],
             changes: vec![Change::PutCustomer(acme.clone())],
@@ -128,14 +128,14 @@ mod tests {
         };
         assert_eq!(
             decided,
-            Decided {
+            Decision {
                 batch,
                 answer: acme.clone()
             }
         );
         assert_eq!(
             create_customer(acme.clone(), Some(acme)),
-            Err(Refusal::CustomerExists)
+            Err(DirectoryRefusal::CustomerExists)
         );
     }
 
@@ -156,15 +156,18 @@ mod tests {
     fn removing_a_customer_expects_that_it_is_there() {
         let acme = draft("acme");
         let batch = Batch {
-            expects: vec![Expect::Taken(Name::Customer(acme.id.clone()))],
+            expects: vec![Expect::Taken(UniqueName::Customer(acme.id.clone()))],
             changes: vec![Change::RemoveCustomer(acme.id.clone())],
             ..Batch::default()
         };
         assert_eq!(
             remove_customer(Some(acme)),
-            Ok(Decided { batch, answer: () })
+            Ok(Decision { batch, answer: () })
         );
-        assert_eq!(remove_customer(None), Err(Refusal::CustomerUnknown));
+        assert_eq!(
+            remove_customer(None),
+            Err(DirectoryRefusal::CustomerUnknown)
+        );
     }
 
     #[test]
@@ -178,22 +181,25 @@ mod tests {
         );
         let batch = Batch {
             expects: vec![
-                Expect::Taken(Name::Customer(acme.id)),
-                Expect::Free(Name::Client(client.id.clone())),
+                Expect::Taken(UniqueName::Customer(acme.id)),
+                Expect::Free(UniqueName::Client(client.id.clone())),
             ],
             changes: vec![Change::PutClient(client)],
             ..Batch::default()
         };
         assert_eq!(decided.batch, batch);
         let without = create_client(&mut moment(), None, &[], new_client());
-        assert_eq!(without, Err(Refusal::CustomerUnknown));
+        assert_eq!(without, Err(DirectoryRefusal::CustomerUnknown));
     }
 
     #[test]
     fn a_customer_has_no_more_clients_than_one_may_have() {
         let others = vec![client_of("acme"); CLIENTS_MAX];
         let refused = create_client(&mut moment(), Some(draft("acme")), &others, new_client());
-        assert_eq!(refused, Err(Refusal::TooManyClients { max: CLIENTS_MAX }));
+        assert_eq!(
+            refused,
+            Err(DirectoryRefusal::TooManyClients { max: CLIENTS_MAX })
+        );
     }
 
     #[test]
@@ -201,18 +207,21 @@ mod tests {
         let client = client_of("acme");
         let acme = client.customer.clone();
         let batch = Batch {
-            expects: vec![Expect::Taken(Name::Client(client.id.clone()))],
+            expects: vec![Expect::Taken(UniqueName::Client(client.id.clone()))],
             changes: vec![Change::RemoveClient(client.id.clone())],
             ..Batch::default()
         };
-        let decided = Ok(Decided { batch, answer: () });
+        let decided = Ok(Decision { batch, answer: () });
         assert_eq!(remove_client(&acme, Some(client.clone())), decided);
         let umbrella = CustomerId::parse("umbrella").unwrap();
         assert_eq!(
             remove_client(&umbrella, Some(client)),
-            Err(Refusal::ClientUnknown)
+            Err(DirectoryRefusal::ClientUnknown)
         );
-        assert_eq!(remove_client(&acme, None), Err(Refusal::ClientUnknown));
+        assert_eq!(
+            remove_client(&acme, None),
+            Err(DirectoryRefusal::ClientUnknown)
+        );
     }
 
     #[test]
@@ -225,7 +234,7 @@ mod tests {
             expires_at: Timestamp::from_ms(1_000 + 3_600_000),
         };
         let batch = Batch {
-            expects: vec![Expect::Taken(Name::Client(client.id.clone()))],
+            expects: vec![Expect::Taken(UniqueName::Client(client.id.clone()))],
             changes: vec![Change::PutToken(token)],
             ..Batch::default()
         };
@@ -247,16 +256,16 @@ mod tests {
         )
     }
 
-    fn new_client() -> NewClient {
+    fn new_client() -> NewApiClient {
         let scopes = Scopes::NONE.with(Scope::LogsRead);
-        NewClient {
+        NewApiClient {
             name: "meter reader".into(),
             scopes,
             secret: SecretDigest::of("secret"),
         }
     }
 
-    fn client_of(customer: &str) -> Client {
+    fn client_of(customer: &str) -> ApiClient {
         let customer = Some(draft(customer));
         create_client(&mut moment(), customer, &[], new_client())
             .unwrap()

@@ -3,9 +3,9 @@
 //! A definition is named by what it says: the number of its object and its version. Whoever puts
 //! the same again changes nothing.
 
-use crate::change::{Batch, Change, Expect, Name};
-use crate::definition::{Definition, DefinitionId, Read};
-use crate::directory::{Decided, Refusal, decided};
+use crate::change::{Batch, Change, Expect, UniqueName};
+use crate::definition::{Definition, DefinitionId, ParsedDefinition};
+use crate::directory::{Decision, DirectoryRefusal, decided};
 use crate::ids::CustomerId;
 use crate::limits::{DEFINITIONS_BYTES_MAX, DEFINITIONS_MAX};
 use crate::moment::Moment;
@@ -16,7 +16,7 @@ const RESERVED: [u16; 5] = [0, 1, 2, 3, 21];
 
 /// What came of putting a definition.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Put {
+pub enum PutOutcome {
     /// There was none of this version of the object.
     Made,
     /// It took the place of another one.
@@ -30,8 +30,8 @@ pub fn put_definition(
     m: &Moment,
     customer: CustomerId,
     others: &[Definition],
-    read: &Read,
-) -> Result<Decided<(Definition, Put)>, Refusal> {
+    read: &ParsedDefinition,
+) -> Result<Decision<(Definition, PutOutcome)>, DirectoryRefusal> {
     let object = read.object();
     let definition = Definition {
         id: DefinitionId {
@@ -44,41 +44,41 @@ pub fn put_definition(
     };
     let same = others.iter().find(|other| other.id == definition.id);
     if let Some(same) = same.filter(|same| same.xml == definition.xml) {
-        return Ok(Decided {
+        return Ok(Decision {
             batch: Batch::default(),
-            answer: (same.clone(), Put::Unchanged),
+            answer: (same.clone(), PutOutcome::Unchanged),
         });
     }
     check(others, &definition)?;
-    let expects = vec![Expect::Taken(Name::Customer(
+    let expects = vec![Expect::Taken(UniqueName::Customer(
         definition.id.customer.clone(),
     ))];
-    let put = same.map_or(Put::Made, |_| Put::Replaced);
+    let put = same.map_or(PutOutcome::Made, |_| PutOutcome::Replaced);
     let change = Change::PutDefinition(Box::new(definition.clone()));
     Ok(decided(expects, change, (definition, put)))
 }
 
 /// Removes a definition; what the registry says of its object holds again.
-pub fn remove_definition(definition: Option<Definition>) -> Result<Decided<()>, Refusal> {
-    let id = definition.ok_or(Refusal::DefinitionUnknown)?.id;
-    let expects = vec![Expect::Taken(Name::Customer(id.customer.clone()))];
+pub fn remove_definition(definition: Option<Definition>) -> Result<Decision<()>, DirectoryRefusal> {
+    let id = definition.ok_or(DirectoryRefusal::DefinitionUnknown)?.id;
+    let expects = vec![Expect::Taken(UniqueName::Customer(id.customer.clone()))];
     Ok(decided(expects, Change::RemoveDefinition(id), ()))
 }
 
-fn check(others: &[Definition], definition: &Definition) -> Result<(), Refusal> {
+fn check(others: &[Definition], definition: &Definition) -> Result<(), DirectoryRefusal> {
     let object = definition.id.object;
     if RESERVED.contains(&object) {
-        return Err(Refusal::ObjectReserved { object });
+        return Err(DirectoryRefusal::ObjectReserved { object });
     }
     let others = || others.iter().filter(|other| other.id != definition.id);
     if others().count() >= DEFINITIONS_MAX {
         let max = DEFINITIONS_MAX;
-        return Err(Refusal::TooManyDefinitions { max });
+        return Err(DirectoryRefusal::TooManyDefinitions { max });
     }
     let bytes: usize = others().map(|other| other.xml.len()).sum();
     if bytes + definition.xml.len() > DEFINITIONS_BYTES_MAX {
         let max = DEFINITIONS_BYTES_MAX;
-        return Err(Refusal::DefinitionsTooLong { max });
+        return Err(DirectoryRefusal::DefinitionsTooLong { max });
     }
     Ok(())
 }
@@ -92,12 +92,12 @@ mod tests {
     fn a_definition_is_put_while_its_customer_is_there() {
         let decided = put(&[], &xml(33_000, "1.1", "Meter")).unwrap();
         let (definition, outcome) = decided.answer;
-        assert_eq!(outcome, Put::Made);
+        assert_eq!(outcome, PutOutcome::Made);
         assert_eq!(definition.id, id(33_000, "1.1"));
         assert_eq!(&*definition.xml, xml(33_000, "1.1", "Meter"));
         assert_eq!(definition.at, Timestamp::from_ms(1_000));
         let batch = Batch {
-            expects: vec![Expect::Taken(Name::Customer(customer()))],
+            expects: vec![Expect::Taken(UniqueName::Customer(customer()))],
             changes: vec![Change::PutDefinition(Box::new(definition))],
             ..Batch::default()
         };
@@ -108,17 +108,17 @@ mod tests {
     fn another_definition_of_the_version_takes_its_place() {
         let kept = kept(33_000, "1.1");
         let decided = put(std::slice::from_ref(&kept), &xml(33_000, "1.1", "New")).unwrap();
-        assert_eq!(decided.answer.1, Put::Replaced);
+        assert_eq!(decided.answer.1, PutOutcome::Replaced);
         assert_eq!(decided.batch.changes.len(), 1);
         let decided = put(&[kept], &xml(33_000, "1.2", "New")).unwrap();
-        assert_eq!(decided.answer.1, Put::Made);
+        assert_eq!(decided.answer.1, PutOutcome::Made);
     }
 
     #[test]
     fn the_same_definition_again_changes_nothing() {
         let kept = kept(33_000, "1.1");
         let decided = put(std::slice::from_ref(&kept), &kept.xml).unwrap();
-        assert_eq!(decided.answer, (kept, Put::Unchanged));
+        assert_eq!(decided.answer, (kept, PutOutcome::Unchanged));
         assert!(decided.batch.is_empty());
     }
 
@@ -126,7 +126,7 @@ mod tests {
     fn what_a_device_is_reached_by_is_not_defined_anew() {
         for object in [0, 1, 2, 3, 21] {
             let refused = put(&[], &xml(object, "1.0", "Mine"));
-            assert_eq!(refused, Err(Refusal::ObjectReserved { object }));
+            assert_eq!(refused, Err(DirectoryRefusal::ObjectReserved { object }));
         }
         for object in [4, 5, 19, 22, 3303, 10_241, 65_535] {
             assert!(put(&[], &xml(object, "1.0", "Mine")).is_ok(), "{object}");
@@ -139,9 +139,9 @@ mod tests {
         let others: Vec<_> = ids.map(|object| kept(object, "1.0")).collect();
         let max = DEFINITIONS_MAX;
         let refused = put(&others, &xml(40_000, "1.0", "One more"));
-        assert_eq!(refused, Err(Refusal::TooManyDefinitions { max }));
+        assert_eq!(refused, Err(DirectoryRefusal::TooManyDefinitions { max }));
         let replaced = put(&others, &xml(30_000, "1.0", "Another"));
-        assert_eq!(replaced.unwrap().answer.1, Put::Replaced);
+        assert_eq!(replaced.unwrap().answer.1, PutOutcome::Replaced);
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
         long.xml = " ".repeat(DEFINITIONS_BYTES_MAX - new.len() + 1).into();
         let max = DEFINITIONS_BYTES_MAX;
         let refused = put(std::slice::from_ref(&long), &new);
-        assert_eq!(refused, Err(Refusal::DefinitionsTooLong { max }));
+        assert_eq!(refused, Err(DirectoryRefusal::DefinitionsTooLong { max }));
         assert!(put(&[long], &xml(30_000, "1.0", "Shorter")).is_ok());
     }
 
@@ -161,18 +161,24 @@ mod tests {
     fn a_definition_is_removed_that_is_there() {
         let kept = kept(33_000, "1.1");
         let batch = Batch {
-            expects: vec![Expect::Taken(Name::Customer(customer()))],
+            expects: vec![Expect::Taken(UniqueName::Customer(customer()))],
             changes: vec![Change::RemoveDefinition(kept.id.clone())],
             ..Batch::default()
         };
-        let decided = Ok(Decided { batch, answer: () });
+        let decided = Ok(Decision { batch, answer: () });
         assert_eq!(remove_definition(Some(kept)), decided);
-        assert_eq!(remove_definition(None), Err(Refusal::DefinitionUnknown));
+        assert_eq!(
+            remove_definition(None),
+            Err(DirectoryRefusal::DefinitionUnknown)
+        );
     }
 
-    fn put(others: &[Definition], xml: &str) -> Result<Decided<(Definition, Put)>, Refusal> {
+    fn put(
+        others: &[Definition],
+        xml: &str,
+    ) -> Result<Decision<(Definition, PutOutcome)>, DirectoryRefusal> {
         let moment = Moment::new(Timestamp::from_ms(1_000), 7);
-        let read = Read::of(xml.as_bytes()).unwrap();
+        let read = ParsedDefinition::of(xml.as_bytes()).unwrap();
         put_definition(&moment, customer(), others, &read)
     }
 

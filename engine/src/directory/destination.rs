@@ -5,8 +5,8 @@ use crate::customer::Customer;
 use crate::delivery::destination::{
     Destination, DestinationState, EventTypes, Header, JsonPayload, Replay, Target, Webhook,
 };
-use crate::directory::Refusal;
-use crate::directory::amending::Amendment;
+use crate::directory::DirectoryRefusal;
+use crate::directory::amending::FieldAmendment;
 use crate::ids::{CustomerId, DestinationId};
 use crate::limits::DESTINATIONS_MAX;
 use crate::moment::Moment;
@@ -22,7 +22,7 @@ pub struct NewWebhook {
     /// What is sent with each, name and value.
     pub headers: Vec<(Box<str>, Box<str>)>,
     /// What it is told.
-    pub wants: EventTypes,
+    pub event_types: EventTypes,
     /// What becomes of the text of a device that is JSON.
     pub json: JsonPayload,
     /// What events are signed with.
@@ -31,7 +31,7 @@ pub struct NewWebhook {
 
 /// What of a webhook is kept sealed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Part<'a> {
+pub enum SealedField<'a> {
     /// The value of the header of this name.
     Header(&'a str),
     /// What events are signed with.
@@ -48,11 +48,11 @@ pub struct WebhookAmendments {
     /// What is sent with each, in place of all that was.
     pub headers: Option<Box<[Header]>>,
     /// What it is told.
-    pub wants: Option<EventTypes>,
+    pub event_types: Option<EventTypes>,
     /// What becomes of the text of a device that is JSON.
     pub json: Option<JsonPayload>,
     /// What events are signed with.
-    pub secret: Amendment<Sealed>,
+    pub secret: FieldAmendment<Sealed>,
 }
 
 /// The webhook as it would be made; `seal` seals what belongs to it.
@@ -60,17 +60,19 @@ pub fn draft_webhook(
     m: &mut Moment,
     customer: &CustomerId,
     new: NewWebhook,
-    seal: impl Fn(DestinationId, Part<'_>, &str) -> Sealed,
+    seal: impl Fn(DestinationId, SealedField<'_>, &str) -> Sealed,
 ) -> Destination {
     let id = DestinationId::new(m.uuid());
     let sealed = |(name, value): (Box<str>, Box<str>)| Header {
-        value: seal(id, Part::Header(&name), &value),
+        value: seal(id, SealedField::Header(&name), &value),
         name,
     };
     let webhook = Webhook {
         url: new.url,
         headers: new.headers.into_iter().map(sealed).collect(),
-        secret: new.secret.map(|secret| seal(id, Part::Secret, &secret)),
+        secret: new
+            .secret
+            .map(|secret| seal(id, SealedField::Secret, &secret)),
         json: new.json,
     };
     Destination {
@@ -78,7 +80,7 @@ pub fn draft_webhook(
         customer: customer.clone(),
         name: new.name,
         target: Target::Webhook(webhook),
-        wants: new.wants,
+        event_types: new.event_types,
         state: DestinationState::RolledOut,
         replay: Replay::None,
         created_at: m.now(),
@@ -90,13 +92,13 @@ pub fn draft_webhook(
 pub fn admit_destination(
     customer: Option<&Customer>,
     others: &[Destination],
-) -> Result<(), Refusal> {
+) -> Result<(), DirectoryRefusal> {
     if customer.is_none() {
-        return Err(Refusal::CustomerUnknown);
+        return Err(DirectoryRefusal::CustomerUnknown);
     }
     if others.len() >= DESTINATIONS_MAX {
         let max = DESTINATIONS_MAX;
-        return Err(Refusal::TooManyDestinations { max });
+        return Err(DirectoryRefusal::TooManyDestinations { max });
     }
     Ok(())
 }
@@ -105,9 +107,9 @@ pub fn admit_destination(
 pub fn destination_of(
     customer: &CustomerId,
     found: Option<Destination>,
-) -> Result<Destination, Refusal> {
+) -> Result<Destination, DirectoryRefusal> {
     let found = found.filter(|destination| destination.customer == *customer);
-    found.ok_or(Refusal::DestinationUnknown)
+    found.ok_or(DirectoryRefusal::DestinationUnknown)
 }
 
 impl WebhookAmendments {
@@ -124,7 +126,7 @@ impl WebhookAmendments {
         Destination {
             name: self.name.unwrap_or(was.name),
             target: Target::Webhook(webhook),
-            wants: self.wants.unwrap_or(was.wants),
+            event_types: self.event_types.unwrap_or(was.event_types),
             ..was
         }
     }
@@ -147,12 +149,12 @@ mod tests {
         assert_eq!(&*webhook.url, "https://example.com/in");
         let header = Header {
             name: "X-Key".into(),
-            value: sealed(made.id, Part::Header("X-Key"), "open sesame"),
+            value: sealed(made.id, SealedField::Header("X-Key"), "open sesame"),
         };
         assert_eq!(*webhook.headers, [header]);
         assert_eq!(
             webhook.secret,
-            Some(sealed(made.id, Part::Secret, "whsec_abc"))
+            Some(sealed(made.id, SealedField::Secret, "whsec_abc"))
         );
         let other = draft_webhook(&mut moment(1), &acme().id, new_webhook(), sealed);
         assert_ne!(made.id, other.id);
@@ -165,9 +167,12 @@ mod tests {
         assert_eq!(admit_destination(Some(&acme()), &others), Ok(()));
         others.push(drafted());
         let max = DESTINATIONS_MAX;
-        let refused = Err(Refusal::TooManyDestinations { max });
+        let refused = Err(DirectoryRefusal::TooManyDestinations { max });
         assert_eq!(admit_destination(Some(&acme()), &others), refused);
-        assert_eq!(admit_destination(None, &[]), Err(Refusal::CustomerUnknown));
+        assert_eq!(
+            admit_destination(None, &[]),
+            Err(DirectoryRefusal::CustomerUnknown)
+        );
     }
 
     #[test]
@@ -178,7 +183,7 @@ mod tests {
             destination_of(&acme().id, Some(made.clone())),
             Ok(made.clone())
         );
-        let unknown = Err(Refusal::DestinationUnknown);
+        let unknown = Err(DirectoryRefusal::DestinationUnknown);
         assert_eq!(destination_of(&umbrella, Some(made)), unknown);
         assert_eq!(destination_of(&umbrella, None), unknown);
     }
@@ -201,9 +206,9 @@ mod tests {
             name: Some("Other".into()),
             url: Some("https://example.org/".into()),
             headers: Some(Box::new([])),
-            wants: Some(results),
+            event_types: Some(results),
             json: Some(JsonPayload::Parsed),
-            secret: Amendment::Remove,
+            secret: FieldAmendment::Remove,
         };
         let webhook = Webhook {
             url: "https://example.org/".into(),
@@ -214,7 +219,7 @@ mod tests {
         let expected = Destination {
             name: "Other".into(),
             target: Target::Webhook(webhook),
-            wants: results,
+            event_types: results,
             ..was.clone()
         };
         assert_eq!(amendments.apply(was), expected);
@@ -229,7 +234,7 @@ mod tests {
             name: "Warehouse".into(),
             url: "https://example.com/in".into(),
             headers: vec![("X-Key".into(), "open sesame".into())],
-            wants: EventTypes::usual(),
+            event_types: EventTypes::usual(),
             json: JsonPayload::AsText,
             secret: Some("whsec_abc".into()),
         }
@@ -244,7 +249,7 @@ mod tests {
         }
     }
 
-    fn sealed(id: DestinationId, part: Part<'_>, text: &str) -> Sealed {
+    fn sealed(id: DestinationId, part: SealedField<'_>, text: &str) -> Sealed {
         Sealed::from_bytes(format!("{id} {part:?} {text}").into_bytes().into())
     }
 

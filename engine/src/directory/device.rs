@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use crate::change::{Add, Batch, Change, Counter, Expect, Name};
-use crate::directory::{Decided, Refusal, decided, draw_number, guarded};
+use crate::change::{Batch, Change, Counter, CounterDelta, Expect, UniqueName};
+use crate::directory::{Decision, DirectoryRefusal, decided, draw_number, guarded};
 use crate::ids::{
     CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, Imsi, InvalidId, Msisdn, check,
 };
@@ -33,14 +33,14 @@ pub struct NewDevice {
 /// A device was given neither a device id nor an ICCID.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("deviceId or iccid is required")]
-pub struct Nameless;
+pub struct MissingIdentifier;
 
 /// The device as it would be made; it has its names, so that it can be asked whether they are free.
 pub fn draft_device(
     m: &mut Moment,
     customer: &CustomerId,
     new: NewDevice,
-) -> Result<Profile, Nameless> {
+) -> Result<Profile, MissingIdentifier> {
     let (device, iccid) = match (new.device, new.iccid) {
         (Some(device), Some(iccid)) => (device, iccid),
         (Some(device), None) => {
@@ -51,7 +51,7 @@ pub fn draft_device(
             let device = DeviceId::parse(iccid.as_str()).expect("both allow the same texts");
             (device, iccid)
         }
-        (None, None) => return Err(Nameless),
+        (None, None) => return Err(MissingIdentifier),
     };
     let endpoint = new.endpoint.unwrap_or_else(|| {
         Endpoint::parse(device.as_str()).expect("a device id is shorter and plainer")
@@ -72,22 +72,29 @@ pub fn draft_device(
 }
 
 /// Makes a device known; `taken` are those of its names that other devices bear.
-pub fn create_device(profile: Profile, taken: Vec<Name>) -> Result<Decided<Profile>, Refusal> {
+pub fn create_device(
+    profile: Profile,
+    taken: Vec<UniqueName>,
+) -> Result<Decision<Profile>, DirectoryRefusal> {
     if !taken.is_empty() {
-        return Err(Refusal::DeviceExists(worth_telling(&profile, taken)));
+        return Err(DirectoryRefusal::DeviceExists(worth_telling(
+            &profile, taken,
+        )));
     }
-    let mut expects = vec![Expect::Taken(Name::Customer(profile.customer.clone()))];
-    expects.extend(Name::all_of(&profile).into_iter().map(Expect::Free));
+    let mut expects = vec![Expect::Taken(UniqueName::Customer(
+        profile.customer.clone(),
+    ))];
+    expects.extend(UniqueName::all_of(&profile).into_iter().map(Expect::Free));
     let counter = Counter::Devices(profile.customer.clone());
     let put = Change::PutDevice {
         was: None,
         profile: Box::new(profile.clone()),
     };
     let batch = Batch {
-        adds: vec![Add { counter, delta: 1 }],
+        adds: vec![CounterDelta { counter, delta: 1 }],
         ..guarded(expects, put)
     };
-    Ok(Decided {
+    Ok(Decision {
         batch,
         answer: profile,
     })
@@ -95,9 +102,9 @@ pub fn create_device(profile: Profile, taken: Vec<Name>) -> Result<Decided<Profi
 
 /// Those of the taken names its customer is told: the PSK identity is the endpoint until one is
 /// given, and one fault is enough for both.
-pub(super) fn worth_telling(profile: &Profile, mut taken: Vec<Name>) -> Vec<Name> {
-    let endpoint_taken = taken.contains(&Name::Endpoint(profile.endpoint.clone()));
-    taken.retain(|name| !(endpoint_taken && matches!(name, Name::PskIdentity(_))));
+pub(super) fn worth_telling(profile: &Profile, mut taken: Vec<UniqueName>) -> Vec<UniqueName> {
+    let endpoint_taken = taken.contains(&UniqueName::Endpoint(profile.endpoint.clone()));
+    taken.retain(|name| !(endpoint_taken && matches!(name, UniqueName::PskIdentity(_))));
     taken
 }
 
@@ -117,15 +124,15 @@ pub fn give_psk(
     identity: Option<PskIdentity>,
     key: Sealed,
     holder: Option<DeviceKey>,
-) -> Result<Decided<()>, Refusal> {
-    let was = profile.ok_or(Refusal::DeviceUnknown)?;
-    let held = Name::PskIdentity(psk_identity(&was).into());
+) -> Result<Decision<()>, DirectoryRefusal> {
+    let was = profile.ok_or(DirectoryRefusal::DeviceUnknown)?;
+    let held = UniqueName::PskIdentity(psk_identity(&was).into());
     let identity = identity.map_or_else(|| psk_identity(&was).into(), |identity| identity.0);
-    let wanted = Name::PskIdentity(identity.clone());
+    let wanted = UniqueName::PskIdentity(identity.clone());
     let mut expects = vec![Expect::Profile(Box::new(was.clone()))];
     if wanted != held {
         if holder.is_some() {
-            return Err(Refusal::DeviceExists(vec![wanted]));
+            return Err(DirectoryRefusal::DeviceExists(vec![wanted]));
         }
         expects.push(Expect::Free(wanted));
     }
@@ -155,8 +162,8 @@ impl PskIdentity {
     }
 
     /// The name that is to be free for it.
-    pub fn as_name(&self) -> Name {
-        Name::PskIdentity(self.0.clone())
+    pub fn as_name(&self) -> UniqueName {
+        UniqueName::PskIdentity(self.0.clone())
     }
 }
 
@@ -180,7 +187,7 @@ mod tests {
         assert_eq!(by_id.endpoint.as_str(), "meter-1");
         assert_eq!(psk_identity(&by_id), "meter-1");
         let nameless = draft_device(&mut moment(), &acme(), NewDevice::default());
-        assert_eq!(nameless, Err(Nameless));
+        assert_eq!(nameless, Err(MissingIdentifier));
     }
 
     #[test]
@@ -210,18 +217,18 @@ mod tests {
         let decided = create_device(profile.clone(), vec![]).unwrap();
         let batch = Batch {
             expects: vec![
-                Expect::Taken(Name::Customer(acme())),
-                Expect::Free(Name::Device(profile.key())),
-                Expect::Free(Name::Iccid(profile.iccid.clone())),
-                Expect::Free(Name::Endpoint(profile.endpoint.clone())),
-                Expect::Free(Name::PskIdentity("meter".into())),
-                Expect::Free(Name::Imsi(profile.imsi.clone().unwrap())),
+                Expect::Taken(UniqueName::Customer(acme())),
+                Expect::Free(UniqueName::Device(profile.key())),
+                Expect::Free(UniqueName::Iccid(profile.iccid.clone())),
+                Expect::Free(UniqueName::Endpoint(profile.endpoint.clone())),
+                Expect::Free(UniqueName::PskIdentity("meter".into())),
+                Expect::Free(UniqueName::Imsi(profile.imsi.clone().unwrap())),
             ],
             changes: vec![Change::PutDevice {
                 was: None,
                 profile: Box::new(profile.clone()),
             }],
-            adds: vec![Add {
+            adds: vec![CounterDelta {
                 counter: Counter::Devices(acme()),
                 delta: 1,
             }],
@@ -229,7 +236,7 @@ mod tests {
         };
         assert_eq!(
             decided,
-            Decided {
+            Decision {
                 batch,
                 answer: profile
             }
@@ -242,9 +249,9 @@ mod tests {
             device: device_id("meter"),
             ..NewDevice::default()
         });
-        let taken = vec![Name::Iccid(profile.iccid.clone())];
+        let taken = vec![UniqueName::Iccid(profile.iccid.clone())];
         let refused = create_device(profile, taken.clone());
-        assert_eq!(refused, Err(Refusal::DeviceExists(taken)));
+        assert_eq!(refused, Err(DirectoryRefusal::DeviceExists(taken)));
     }
 
     #[test]
@@ -253,12 +260,12 @@ mod tests {
             device: device_id("meter"),
             ..NewDevice::default()
         });
-        let endpoint = Name::Endpoint(profile.endpoint.clone());
-        let identity = Name::PskIdentity("meter".into());
+        let endpoint = UniqueName::Endpoint(profile.endpoint.clone());
+        let identity = UniqueName::PskIdentity("meter".into());
         let refused = create_device(profile.clone(), vec![endpoint.clone(), identity.clone()]);
-        assert_eq!(refused, Err(Refusal::DeviceExists(vec![endpoint])));
+        assert_eq!(refused, Err(DirectoryRefusal::DeviceExists(vec![endpoint])));
         let refused = create_device(profile, vec![identity.clone()]);
-        assert_eq!(refused, Err(Refusal::DeviceExists(vec![identity])));
+        assert_eq!(refused, Err(DirectoryRefusal::DeviceExists(vec![identity])));
     }
 
     #[test]
@@ -299,9 +306,9 @@ mod tests {
         );
         let holder = Some(was.key());
         let refused = give_psk(Some(was), Some(identity.clone()), sealed(), holder);
-        assert_eq!(refused, Err(Refusal::DeviceExists(vec![wanted])));
+        assert_eq!(refused, Err(DirectoryRefusal::DeviceExists(vec![wanted])));
         let unknown = give_psk(None, Some(identity), sealed(), None);
-        assert_eq!(unknown, Err(Refusal::DeviceUnknown));
+        assert_eq!(unknown, Err(DirectoryRefusal::DeviceUnknown));
     }
 
     #[test]

@@ -5,30 +5,30 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::change::{Add, Batch, Change, Counter, Expect, Name};
-use crate::directory::Decided;
+use crate::change::{Batch, Change, Counter, CounterDelta, Expect, UniqueName};
+use crate::directory::Decision;
 use crate::directory::device::worth_telling;
 use crate::ids::{CustomerId, DeviceKey};
 use crate::profile::Profile;
 
 /// What was read of the devices there are; whatever is not in it counts as free.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Known {
+pub struct ExistingDevices {
     /// Those of the names wanted that devices bear.
-    pub borne: HashSet<Name>,
+    pub key_by_name: HashSet<UniqueName>,
     /// The devices that are there under the ids wanted.
     pub profile_by_key: HashMap<DeviceKey, Profile>,
 }
 
 /// What becomes of a line.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Fate {
+pub enum LineOutcome {
     /// Its device is made.
     Created,
     /// Its device is there, just as the line says.
     Unchanged,
     /// Other devices bear these of its names.
-    Refused(Vec<Name>),
+    Refused(Vec<UniqueName>),
 }
 
 /// Decides a batch of drafts of one customer; there is a fate for each of them, in their order.
@@ -37,13 +37,13 @@ pub enum Fate {
 pub fn import_devices<'a>(
     customer: &CustomerId,
     drafts: impl IntoIterator<Item = &'a Profile>,
-    known: &Known,
-) -> Decided<Vec<Fate>> {
+    known: &ExistingDevices,
+) -> Decision<Vec<LineOutcome>> {
     let mut import = Import {
         known,
-        borne: HashSet::new(),
+        key_by_name: HashSet::new(),
         made_by_key: HashMap::new(),
-        expects: vec![Expect::Taken(Name::Customer(customer.clone()))],
+        expects: vec![Expect::Taken(UniqueName::Customer(customer.clone()))],
         changes: Vec::new(),
     };
     let fates = drafts.into_iter().map(|draft| import.decide(draft));
@@ -53,47 +53,49 @@ pub fn import_devices<'a>(
     let batch = Batch {
         expects: import.expects,
         changes: import.changes,
-        adds: vec![Add {
+        adds: vec![CounterDelta {
             counter,
             delta: made,
         }],
         ..Batch::default()
     };
-    Decided { batch, answer }
+    Decision { batch, answer }
 }
 
 /// A batch under decision.
 struct Import<'a> {
-    known: &'a Known,
+    known: &'a ExistingDevices,
     /// The names that devices of earlier lines bear.
-    borne: HashSet<Name>,
+    key_by_name: HashSet<UniqueName>,
     made_by_key: HashMap<DeviceKey, &'a Profile>,
     expects: Vec<Expect>,
     changes: Vec<Change>,
 }
 
 impl<'a> Import<'a> {
-    fn decide(&mut self, draft: &'a Profile) -> Fate {
+    fn decide(&mut self, draft: &'a Profile) -> LineOutcome {
         let key = draft.key();
         let made = self.made_by_key.get(&key).copied();
         let there = made.or_else(|| self.known.profile_by_key.get(&key));
         if there.is_some_and(|there| says_the_same(there, draft)) {
-            return Fate::Unchanged;
+            return LineOutcome::Unchanged;
         }
-        let names = Name::all_of(draft);
-        let is_taken = |name: &&Name| self.borne.contains(name) || self.known.borne.contains(name);
-        let taken: Vec<Name> = names.iter().filter(is_taken).cloned().collect();
+        let names = UniqueName::all_of(draft);
+        let is_taken = |name: &&UniqueName| {
+            self.key_by_name.contains(name) || self.known.key_by_name.contains(name)
+        };
+        let taken: Vec<UniqueName> = names.iter().filter(is_taken).cloned().collect();
         if !taken.is_empty() {
-            return Fate::Refused(worth_telling(draft, taken));
+            return LineOutcome::Refused(worth_telling(draft, taken));
         }
         self.expects.extend(names.iter().cloned().map(Expect::Free));
-        self.borne.extend(names);
+        self.key_by_name.extend(names);
         self.made_by_key.insert(key, draft);
         self.changes.push(Change::PutDevice {
             was: None,
             profile: Box::new(draft.clone()),
         });
-        Fate::Created
+        LineOutcome::Created
     }
 }
 
@@ -121,9 +123,9 @@ mod tests {
     #[test]
     fn every_device_is_made_where_its_names_are_free() {
         let drafts = [draft("a"), draft("b")];
-        let decided = import_devices(&acme(), &drafts, &Known::default());
-        let mut expects = vec![Expect::Taken(Name::Customer(acme()))];
-        let names = drafts.iter().flat_map(Name::all_of);
+        let decided = import_devices(&acme(), &drafts, &ExistingDevices::default());
+        let mut expects = vec![Expect::Taken(UniqueName::Customer(acme()))];
+        let names = drafts.iter().flat_map(UniqueName::all_of);
         expects.extend(names.map(Expect::Free));
         let put = |profile: &Profile| Change::PutDevice {
             was: None,
@@ -132,14 +134,14 @@ mod tests {
         let batch = Batch {
             expects,
             changes: drafts.iter().map(put).collect(),
-            adds: vec![Add {
+            adds: vec![CounterDelta {
                 counter: Counter::Devices(acme()),
                 delta: 2,
             }],
             ..Batch::default()
         };
-        let answer = vec![Fate::Created, Fate::Created];
-        assert_eq!(decided, Decided { batch, answer });
+        let answer = vec![LineOutcome::Created, LineOutcome::Created];
+        assert_eq!(decided, Decision { batch, answer });
     }
 
     #[test]
@@ -153,55 +155,55 @@ mod tests {
                     iccid: first.iccid.clone(),
                     ..later.clone()
                 },
-                Name::Iccid(first.iccid.clone()),
+                UniqueName::Iccid(first.iccid.clone()),
             ),
             (
                 Profile {
                     imsi: first.imsi.clone(),
                     ..later.clone()
                 },
-                Name::Imsi(first.imsi.clone().unwrap()),
+                UniqueName::Imsi(first.imsi.clone().unwrap()),
             ),
             (
                 Profile {
                     msisdn: first.msisdn.clone(),
                     ..later.clone()
                 },
-                Name::Msisdn(first.msisdn.clone().unwrap()),
+                UniqueName::Msisdn(first.msisdn.clone().unwrap()),
             ),
             (
                 Profile {
                     endpoint: endpoint.clone(),
                     ..later.clone()
                 },
-                Name::Endpoint(endpoint),
+                UniqueName::Endpoint(endpoint),
             ),
             (
                 Profile {
                     device: first.device.clone(),
                     ..later.clone()
                 },
-                Name::Device(first.key()),
+                UniqueName::Device(first.key()),
             ),
         ];
         for (second, name) in cases {
             let third = whole(3);
-            let fates = fates(&[first.clone(), second, third], &Known::default());
-            let refused = Fate::Refused(vec![name]);
-            assert_eq!(fates, [Fate::Created, refused, Fate::Created]);
+            let fates = fates(&[first.clone(), second, third], &ExistingDevices::default());
+            let refused = LineOutcome::Refused(vec![name]);
+            assert_eq!(fates, [LineOutcome::Created, refused, LineOutcome::Created]);
         }
     }
 
     #[test]
     fn a_psk_identity_that_a_key_took_is_told_by_its_own_name() {
-        let identity = Name::PskIdentity("a".into());
-        let known = Known {
-            borne: HashSet::from([identity.clone()]),
-            ..Known::default()
+        let identity = UniqueName::PskIdentity("a".into());
+        let known = ExistingDevices {
+            key_by_name: HashSet::from([identity.clone()]),
+            ..ExistingDevices::default()
         };
         assert_eq!(
             fates(&[draft("a")], &known),
-            [Fate::Refused(vec![identity])]
+            [LineOutcome::Refused(vec![identity])]
         );
     }
 
@@ -223,17 +225,27 @@ mod tests {
         };
         let decided = import_devices(&acme(), &[whole(1), other_name], &known);
         assert_eq!(decided.batch.changes, []);
-        let taken = Name::all_of(&whole(1))
+        let taken = UniqueName::all_of(&whole(1))
             .into_iter()
-            .filter(|name| known.borne.contains(name))
+            .filter(|name| known.key_by_name.contains(name))
             .collect();
-        assert_eq!(decided.answer, [Fate::Unchanged, Fate::Refused(taken)]);
+        assert_eq!(
+            decided.answer,
+            [LineOutcome::Unchanged, LineOutcome::Refused(taken)]
+        );
     }
 
     #[test]
     fn a_line_repeated_in_one_batch_changes_nothing() {
-        let decided = import_devices(&acme(), &[draft("a"), draft("a")], &Known::default());
-        assert_eq!(decided.answer, [Fate::Created, Fate::Unchanged]);
+        let decided = import_devices(
+            &acme(),
+            &[draft("a"), draft("a")],
+            &ExistingDevices::default(),
+        );
+        assert_eq!(
+            decided.answer,
+            [LineOutcome::Created, LineOutcome::Unchanged]
+        );
         assert_eq!(decided.batch.changes.len(), 1);
         assert_eq!(decided.batch.adds[0].delta, 1);
     }
@@ -246,8 +258,8 @@ mod tests {
             ..draft("a")
         };
         let fates = fates(&[refused, draft("a")], &known);
-        let taken = Fate::Refused(vec![Name::Iccid(Iccid::parse("taken").unwrap())]);
-        assert_eq!(fates, [taken, Fate::Created]);
+        let taken = LineOutcome::Refused(vec![UniqueName::Iccid(Iccid::parse("taken").unwrap())]);
+        assert_eq!(fates, [taken, LineOutcome::Created]);
     }
 
     #[test]
@@ -261,18 +273,18 @@ mod tests {
         let fates = fates(&drafts, &known);
         let refused: Vec<bool> = fates
             .iter()
-            .map(|fate| matches!(fate, Fate::Refused(_)))
+            .map(|fate| matches!(fate, LineOutcome::Refused(_)))
             .collect();
         assert_eq!(refused, [false, true, false, true, false]);
     }
 
-    fn fates(drafts: &[Profile], known: &Known) -> Vec<Fate> {
+    fn fates(drafts: &[Profile], known: &ExistingDevices) -> Vec<LineOutcome> {
         import_devices(&acme(), drafts, known).answer
     }
 
-    fn knowing(there: &Profile) -> Known {
-        Known {
-            borne: Name::all_of(there).into_iter().collect(),
+    fn knowing(there: &Profile) -> ExistingDevices {
+        ExistingDevices {
+            key_by_name: UniqueName::all_of(there).into_iter().collect(),
             profile_by_key: HashMap::from([(there.key(), there.clone())]),
         }
     }

@@ -2,7 +2,7 @@
 
 /// How a key is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum KeyFormat {
+pub enum PskFormat {
     /// The characters are the key.
     Text,
     /// Two hexadecimal digits are one byte of the key.
@@ -11,7 +11,7 @@ pub enum KeyFormat {
 
 /// A text that is no key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum InvalidKey {
+pub enum InvalidPsk {
     /// It is shorter or longer than a key may be.
     #[error("must have {KEY_CHARACTERS_MIN} to {KEY_CHARACTERS_MAX} characters")]
     Length,
@@ -27,19 +27,19 @@ pub const KEY_CHARACTERS_MIN: usize = 8;
 pub const KEY_CHARACTERS_MAX: usize = 256;
 
 /// Reads the bytes of a key.
-pub fn parse_key(format: KeyFormat, text: &str) -> Result<Vec<u8>, InvalidKey> {
+pub fn parse_key(format: PskFormat, text: &str) -> Result<Vec<u8>, InvalidPsk> {
     // Unspecified: whether the bounds count characters or bytes of the key; they count what is
     // written, in either format.
     if !(KEY_CHARACTERS_MIN..=KEY_CHARACTERS_MAX).contains(&text.chars().count()) {
-        return Err(InvalidKey::Length);
+        return Err(InvalidPsk::Length);
     }
     match format {
-        KeyFormat::Text => Ok(text.as_bytes().to_vec()),
-        KeyFormat::Hex => hex_bytes(text),
+        PskFormat::Text => Ok(text.as_bytes().to_vec()),
+        PskFormat::Hex => hex_bytes(text),
     }
 }
 
-fn hex_bytes(text: &str) -> Result<Vec<u8>, InvalidKey> {
+fn hex_bytes(text: &str) -> Result<Vec<u8>, InvalidPsk> {
     let pairs = text.as_bytes().chunks(2);
     let byte = |pair: &[u8]| match pair {
         [high, low] => Some(hex_digit(*high)? << 4 | hex_digit(*low)?),
@@ -48,7 +48,7 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, InvalidKey> {
     pairs
         .map(byte)
         .collect::<Option<_>>()
-        .ok_or(InvalidKey::Hex)
+        .ok_or(InvalidPsk::Hex)
 }
 
 fn hex_digit(character: u8) -> Option<u8> {
@@ -62,9 +62,9 @@ mod tests {
 
     #[test]
     fn a_key_is_its_characters_or_its_hexadecimal_digits() {
-        assert_eq!(parse_key(KeyFormat::Text, "0011aaFF").unwrap(), b"0011aaFF");
+        assert_eq!(parse_key(PskFormat::Text, "0011aaFF").unwrap(), b"0011aaFF");
         assert_eq!(
-            parse_key(KeyFormat::Hex, "0011aaFF").unwrap(),
+            parse_key(PskFormat::Hex, "0011aaFF").unwrap(),
             [0x00, 0x11, 0xAA, 0xFF]
         );
     }
@@ -73,12 +73,12 @@ mod tests {
     fn a_text_that_is_no_key_is_refused() {
         let long = "a".repeat(KEY_CHARACTERS_MAX + 1);
         let cases = [
-            (KeyFormat::Text, "1234567", InvalidKey::Length),
-            (KeyFormat::Text, long.as_str(), InvalidKey::Length),
-            (KeyFormat::Hex, "0011aaF", InvalidKey::Length),
-            (KeyFormat::Hex, "0011aaFF0", InvalidKey::Hex),
-            (KeyFormat::Hex, "0011aaFG", InvalidKey::Hex),
-            (KeyFormat::Hex, "0011aaÄ12", InvalidKey::Hex),
+            (PskFormat::Text, "1234567", InvalidPsk::Length),
+            (PskFormat::Text, long.as_str(), InvalidPsk::Length),
+            (PskFormat::Hex, "0011aaF", InvalidPsk::Length),
+            (PskFormat::Hex, "0011aaFF0", InvalidPsk::Hex),
+            (PskFormat::Hex, "0011aaFG", InvalidPsk::Hex),
+            (PskFormat::Hex, "0011aaÄ12", InvalidPsk::Hex),
         ];
         for (format, text, fault) in cases {
             assert_eq!(parse_key(format, text), Err(fault), "{text}");

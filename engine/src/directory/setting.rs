@@ -1,12 +1,14 @@
 //! Decisions about what a customer switches on and off.
 
-use crate::change::{Batch, Change, Expect, Name};
+use crate::change::{Batch, Change, Expect, UniqueName};
 use crate::directory::guarded;
 use crate::setting::{Setting, SettingName, SettingState};
 
 /// Puts a setting in force or out of it.
 pub fn change_setting(setting: Setting) -> Batch {
-    let expects = vec![Expect::Taken(Name::Customer(setting.customer.clone()))];
+    let expects = vec![Expect::Taken(UniqueName::Customer(
+        setting.customer.clone(),
+    ))];
     guarded(expects, Change::PutSetting(setting))
 }
 
@@ -25,7 +27,9 @@ mod tests {
     fn a_setting_is_changed_while_its_customer_is_there() {
         let setting = passive_reporting(SettingState::Enabled);
         let batch = Batch {
-            expects: vec![Expect::Taken(Name::Customer(setting.customer.clone()))],
+            expects: vec![Expect::Taken(UniqueName::Customer(
+                setting.customer.clone(),
+            ))],
             changes: vec![Change::PutSetting(setting.clone())],
             ..Batch::default()
         };

@@ -12,7 +12,7 @@ pub struct DeviceFilter {
     /// Only those that are registered, or only those that are not.
     pub registered: Option<bool>,
     /// Only those that were ever heard over this protocol.
-    pub heard_over: Option<Protocol>,
+    pub protocols_seen: Option<Protocol>,
 }
 
 impl DeviceFilter {
@@ -21,7 +21,7 @@ impl DeviceFilter {
         Self {
             customer,
             registered: None,
-            heard_over: None,
+            protocols_seen: None,
         }
     }
 }
@@ -29,4 +29,4 @@ impl DeviceFilter {
 /// More names begin so than are looked at.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("matches more than {NAMES_SEARCHED_MAX} identifiers; use a longer prefix")]
-pub struct TooBroad;
+pub struct SearchTooBroad;

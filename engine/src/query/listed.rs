@@ -3,7 +3,7 @@
 
 use protocol::lwm2m::value::Value;
 
-use crate::action::{Action, Outcome, Payload, Request};
+use crate::action::{Action, Outcome, Request, ResultPayload};
 use crate::event::Event;
 use crate::limits::LISTED_BYTES_MAX;
 
@@ -45,7 +45,7 @@ impl ListedAction {
 
 /// A stretch of the history of a device, newest first.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Stretch {
+pub struct HistoryPage {
     /// What the device said and did.
     pub events: Vec<Event>,
     /// Whether there is more behind it.
@@ -64,8 +64,10 @@ fn omit_data(request: &mut Request) -> bool {
 fn payload_bytes(outcome: &Outcome) -> usize {
     match &outcome.payload {
         None => 0,
-        Some(Payload::Text(text)) => text.len(),
-        Some(Payload::Values(values)) => values.iter().map(|(_, value)| value_bytes(value)).sum(),
+        Some(ResultPayload::Text(text)) => text.len(),
+        Some(ResultPayload::Values(values)) => {
+            values.iter().map(|(_, value)| value_bytes(value)).sum()
+        }
     }
 }
 
@@ -85,13 +87,13 @@ fn value_bytes(value: &Value) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::action::{CoapRequest, Content, ContentForm, Method, UdpRequest};
+    use crate::action::{CoapRequest, Content, ContentEncoding, Method, UdpRequest};
     use crate::{Path, PathAndQuery};
 
     #[test]
     fn what_is_long_is_left_out_and_named() {
         let long = "x".repeat(LISTED_BYTES_MAX + 1);
-        let content = |text: &str| Content::parse(ContentForm::String, text).unwrap();
+        let content = |text: &str| Content::parse(ContentEncoding::String, text).unwrap();
         let coap = |text: &str| {
             Request::Coap(CoapRequest {
                 method: Method::Put,
@@ -115,6 +117,9 @@ mod tests {
         };
         let values = Box::from([(Path::resource(5, 0, 0), Value::Opaque(vec![0; 5_000]))]);
         assert_eq!(payload_bytes(&payload(long.as_str().into())), long.len());
-        assert_eq!(payload_bytes(&payload(Payload::Values(values))), 5_000);
+        assert_eq!(
+            payload_bytes(&payload(ResultPayload::Values(values))),
+            5_000
+        );
     }
 }

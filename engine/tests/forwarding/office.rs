@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use engine::change::{Batch, Change};
+use engine::delivery::backlog::{
+    DeadLetter, DestinationProgress, PendingRetry, ProgressUpdate, QueuedEvent, Sequence,
+};
+use engine::delivery::command::{DestinationCommand, DestinationReply};
 use engine::delivery::destination::{
     Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
 };
-use engine::delivery::forwarder::{Forwarder, ForwarderEffect, Input};
+use engine::delivery::forwarder::{Forwarder, ForwarderEffect, ForwarderInput};
 use engine::delivery::forwarding::{
-    Delivered, DeliveryRules, Errand, Forwarding, NotActive, ReplayUnderWay,
+    DeliveryOutcome, DeliveryRules, ForwarderTask, Forwarding, NotActive, ReplayUnderWay,
 };
-use engine::delivery::letter::{DeadLetter, Held, Progress, Sequence, Standing, Waiting};
-use engine::delivery::question::{Answer, Question};
 use engine::event::EventType;
 use engine::ids::{CustomerId, DestinationId, DeviceId, DeviceKey, EventId, Shard};
 use engine::moment::{Moment, Timestamp};
@@ -24,30 +26,30 @@ pub(crate) const BACKLOG_MAX: u64 = 100;
 
 const START: Timestamp = Timestamp::from_ms(1_795_000_000_000);
 
-pub(crate) fn not_taken() -> Delivered {
-    Delivered::NotTaken {
+pub(crate) fn not_taken() -> DeliveryOutcome {
+    DeliveryOutcome::Failed {
         why: "the endpoint answered 500".into(),
     }
 }
 
 /// What is kept.
-pub(crate) struct Kept {
+pub(crate) struct StoredState {
     destination: Destination,
     reached: BTreeMap<Shard, Sequence>,
-    pub(crate) held: BTreeMap<Sequence, Held>,
+    pub(crate) held: BTreeMap<Sequence, PendingRetry>,
     dead: BTreeMap<Sequence, DeadLetter>,
     passed: i64,
 }
 
 /// A post office with one destination.
-pub(crate) struct Office {
+pub(crate) struct ForwardingFixture {
     forwarder: Forwarder<()>,
-    pub(crate) kept: Kept,
-    waiting: BTreeMap<Shard, Vec<Waiting>>,
+    pub(crate) kept: StoredState,
+    waiting: BTreeMap<Shard, Vec<QueuedEvent>>,
     names: BTreeMap<Sequence, (u16, u32)>,
     counts: BTreeMap<u16, u32>,
     under_way: BTreeSet<Sequence>,
-    reads: Vec<Errand>,
+    reads: Vec<ForwarderTask>,
     taken: Vec<Sequence>,
     /// What was taken, or is gone.
     done: BTreeSet<Sequence>,
@@ -59,21 +61,21 @@ pub(crate) struct Office {
     last: u64,
 }
 
-impl Office {
+impl ForwardingFixture {
     pub(crate) fn open() -> Self {
         Self::telling(EventTypes::usual())
     }
 
     pub(crate) fn telling(wants: EventTypes) -> Self {
         let destination = destination(wants);
-        let kept = Kept {
+        let kept = StoredState {
             destination: destination.clone(),
             reached: BTreeMap::new(),
             held: BTreeMap::new(),
             dead: BTreeMap::new(),
             passed: 0,
         };
-        let standing = Standing::default();
+        let standing = DestinationProgress::default();
         Self {
             forwarder: forwarder(destination, standing, Vec::new()),
             kept,
@@ -107,18 +109,18 @@ impl Office {
         let number = self.counts.entry(device).or_default();
         *number += 1;
         self.names.insert(sequence, (device, *number));
-        let waiting = Waiting {
+        let waiting = QueuedEvent {
             sequence,
             device: key(device),
             event: EventId::from_bytes(u128::from(self.last).to_be_bytes()),
             event_type,
         };
-        if self.kept.destination.wants.has(event_type) {
+        if self.kept.destination.event_types.has(event_type) {
             self.by_device.entry(device).or_default().insert(sequence);
         }
         let shard = waiting.shard();
         self.waiting.entry(shard).or_default().push(waiting);
-        self.step(Input::News(vec![shard]));
+        self.step(ForwarderInput::ShardsReady(vec![shard]));
     }
 
     pub(crate) fn under_way(&self) -> Vec<String> {
@@ -135,7 +137,7 @@ impl Office {
 
     pub(crate) fn dead(&self) -> Vec<String> {
         let dead = self.kept.dead.values();
-        dead.map(|it| format!("{} after {}", self.name(it.waiting.sequence), it.tries))
+        dead.map(|it| format!("{} after {}", self.name(it.queued.sequence), it.tries))
             .collect()
     }
 
@@ -151,14 +153,14 @@ impl Office {
         self.kept.destination.state
     }
 
-    pub(crate) fn end(&mut self, name: &str, delivered: Delivered) {
+    pub(crate) fn end(&mut self, name: &str, delivered: DeliveryOutcome) {
         let found = self.under_way.iter().find(|it| self.name(**it) == name);
         let sequence = *found.unwrap_or_else(|| panic!("{name} is not under way"));
         self.deliver(sequence, delivered);
     }
 
     /// Ends one of those under way, if there are any.
-    pub(crate) fn end_one(&mut self, which: u8, delivered: Delivered) {
+    pub(crate) fn end_one(&mut self, which: u8, delivered: DeliveryOutcome) {
         let count = self.under_way.len().max(1);
         let found = self.under_way.iter().nth(usize::from(which) % count);
         if let Some(sequence) = found.copied() {
@@ -166,7 +168,7 @@ impl Office {
         }
     }
 
-    pub(crate) fn end_all(&mut self, delivered: &Delivered) {
+    pub(crate) fn end_all(&mut self, delivered: &DeliveryOutcome) {
         while let Some(sequence) = self.under_way.first().copied() {
             self.deliver(sequence, delivered.clone());
         }
@@ -174,11 +176,11 @@ impl Office {
 
     pub(crate) fn pass_time(&mut self, ms: i64) {
         self.now = self.now.plus_ms(ms);
-        self.step(Input::Due);
+        self.step(ForwarderInput::Timeout);
     }
 
     pub(crate) fn note_backlog(&mut self, waiting: u64) {
-        self.step(Input::Backlog(waiting));
+        self.step(ForwarderInput::Backlog(waiting));
     }
 
     /// Uses up the tries of the first event of device 1.
@@ -192,12 +194,12 @@ impl Office {
     }
 
     pub(crate) fn restart(&mut self) {
-        self.step(Input::Asked(Question::Restart, ()));
+        self.step(ForwarderInput::Command(DestinationCommand::Restart, ()));
     }
 
     pub(crate) fn replay(&mut self) -> Result<(), NotActive> {
-        match self.step(Input::Asked(Question::Replay, ())) {
-            Some(Answer::Replayed(replayed)) => replayed,
+        match self.step(ForwarderInput::Command(DestinationCommand::Replay, ())) {
+            Some(DestinationReply::Replayed(replayed)) => replayed,
             other => panic!("{other:?}"),
         }
     }
@@ -206,9 +208,9 @@ impl Office {
     pub(crate) fn discard(&mut self, name: &str) -> Result<(), ReplayUnderWay> {
         let found = self.kept.dead.keys().find(|it| self.name(**it) == name);
         let sequence = *found.unwrap_or_else(|| panic!("{name} is not dead"));
-        let question = Question::Discard([sequence].into());
-        let answer = match self.step(Input::Asked(question, ())) {
-            Some(Answer::Discarded(discarded)) => discarded,
+        let question = DestinationCommand::Discard([sequence].into());
+        let answer = match self.step(ForwarderInput::Command(question, ())) {
+            Some(DestinationReply::Discarded(discarded)) => discarded,
             other => panic!("{other:?}"),
         };
         if answer.is_ok() {
@@ -220,10 +222,10 @@ impl Office {
     /// Begins a replay whose dead letters are not read yet, and discards one of them.
     pub(crate) fn discard_in_replay(&mut self) -> Result<(), ReplayUnderWay> {
         let sequence = *self.kept.dead.keys().next().expect("something is dead");
-        self.take_step(Input::Asked(Question::Replay, ()));
-        let question = Question::Discard([sequence].into());
-        match self.take_step(Input::Asked(question, ())) {
-            Some(Answer::Discarded(discarded)) => discarded,
+        self.take_step(ForwarderInput::Command(DestinationCommand::Replay, ()));
+        let question = DestinationCommand::Discard([sequence].into());
+        match self.take_step(ForwarderInput::Command(question, ())) {
+            Some(DestinationReply::Discarded(discarded)) => discarded,
             other => panic!("{other:?}"),
         }
     }
@@ -232,25 +234,25 @@ impl Office {
     pub(crate) fn restart_service(&mut self) {
         self.under_way.clear();
         self.reads.clear();
-        let standing = Standing {
+        let standing = DestinationProgress {
             since: Sequence(0),
             reached: self.kept.reached.clone().into_iter().collect(),
-            held: self.kept.held.values().copied().collect(),
+            retrying: self.kept.held.values().copied().collect(),
         };
-        let is_left = |(shard, rows): (&Shard, &Vec<Waiting>)| {
+        let is_left = |(shard, rows): (&Shard, &Vec<QueuedEvent>)| {
             let reached = self.kept.reached.get(shard).copied().unwrap_or_default();
             (rows.last()?.sequence > reached).then_some(*shard)
         };
         let waiting_in = self.waiting.iter().filter_map(is_left).collect();
         let destination = self.kept.destination.clone();
         self.forwarder = forwarder(destination, standing, waiting_in);
-        self.step(Input::Due);
+        self.step(ForwarderInput::Timeout);
     }
 
     /// The destination takes everything until nothing is left.
     pub(crate) fn heal(&mut self) {
         loop {
-            self.end_all(&Delivered::Taken);
+            self.end_all(&DeliveryOutcome::Delivered);
             let Some(at) = self.forwarder.next_timeout() else {
                 break;
             };
@@ -285,45 +287,45 @@ impl Office {
         }
     }
 
-    fn deliver(&mut self, sequence: Sequence, delivered: Delivered) {
+    fn deliver(&mut self, sequence: Sequence, delivered: DeliveryOutcome) {
         assert!(self.under_way.remove(&sequence));
         self.tries += 1;
         match &delivered {
-            Delivered::Taken => {
+            DeliveryOutcome::Delivered => {
                 self.taken.push(sequence);
                 self.done.insert(sequence);
             }
-            Delivered::Gone => {
+            DeliveryOutcome::Gone => {
                 self.done.insert(sequence);
             }
-            Delivered::NotTaken { .. } => {}
+            DeliveryOutcome::Failed { .. } => {}
         }
-        self.step(Input::Delivered(sequence, delivered));
+        self.step(ForwarderInput::Delivered(sequence, delivered));
     }
 
-    fn step(&mut self, input: Input<()>) -> Option<Answer> {
+    fn step(&mut self, input: ForwarderInput<()>) -> Option<DestinationReply> {
         let answer = self.take_step(input);
         while !self.reads.is_empty() {
             match self.reads.remove(0) {
-                Errand::Read { shard, after, max } => {
+                ForwarderTask::Read { shard, after, max } => {
                     let rows = self.waiting.get(&shard).into_iter().flatten();
                     let behind = rows.filter(|row| row.sequence > after);
-                    let rows: Vec<Waiting> = behind.take(max as usize).copied().collect();
-                    self.take_step(Input::Rows(shard, rows));
+                    let rows: Vec<QueuedEvent> = behind.take(max as usize).copied().collect();
+                    self.take_step(ForwarderInput::EventsRead(shard, rows));
                 }
-                Errand::ReadDead { after, max } => {
+                ForwarderTask::ReadDeadLetters { after, max } => {
                     let dead = self.kept.dead.values();
-                    let behind = dead.filter(|it| Some(it.waiting.sequence) > after);
+                    let behind = dead.filter(|it| Some(it.queued.sequence) > after);
                     let letters: Vec<DeadLetter> = behind.take(max as usize).cloned().collect();
-                    self.take_step(Input::Dead(letters));
+                    self.take_step(ForwarderInput::DeadLettersRead(letters));
                 }
-                Errand::Deliver(_) => unreachable!("it is under way"),
+                ForwarderTask::Deliver(_) => unreachable!("it is under way"),
             }
         }
         answer
     }
 
-    fn take_step(&mut self, input: Input<()>) -> Option<Answer> {
+    fn take_step(&mut self, input: ForwarderInput<()>) -> Option<DestinationReply> {
         let mut m = Moment::new(self.now, 7);
         let mut out = Vec::new();
         self.forwarder.handle(&mut m, input, &mut out);
@@ -337,7 +339,7 @@ impl Office {
                     self.forwarder.handle_receipt(Ok(()), &mut out);
                     effects.extend(out);
                 }
-                ForwarderEffect::Begin(Errand::Deliver(waiting)) => {
+                ForwarderEffect::Begin(ForwarderTask::Deliver(waiting)) => {
                     self.assert_in_order(&waiting);
                     assert!(self.under_way.insert(waiting.sequence), "under way twice");
                 }
@@ -354,7 +356,7 @@ impl Office {
     }
 
     /// What came before of the same device, and is wanted, was taken, is gone or was set aside.
-    fn assert_in_order(&self, waiting: &Waiting) {
+    fn assert_in_order(&self, waiting: &QueuedEvent) {
         let (device, _) = self.names[&waiting.sequence];
         for sequence in self.by_device[&device].range(..waiting.sequence) {
             let is_settled = self.done.contains(sequence) || self.kept.dead.contains_key(sequence);
@@ -378,7 +380,7 @@ impl Office {
                 | Change::RemoveDevice(_)
                 | Change::PutRecord { .. }
                 | Change::PutAction { .. }
-                | Change::KeepPromise(_)
+                | Change::PutIdempotencyRecord(_)
                 | Change::AppendEvent(_)
                 | Change::RemoveDestination { .. }
                 | Change::PutDefinition(_)
@@ -393,8 +395,8 @@ impl Office {
     }
 }
 
-impl Kept {
-    fn advance(&mut self, progress: Progress) {
+impl StoredState {
+    fn advance(&mut self, progress: ProgressUpdate) {
         for (shard, reached) in progress.reached {
             let before = self.reached.insert(shard, reached);
             assert!(
@@ -408,17 +410,17 @@ impl Kept {
                 "what is released was held"
             );
         }
-        for sequence in progress.revived {
+        for sequence in progress.requeued {
             assert!(
                 self.dead.remove(&sequence).is_some(),
                 "what is revived was dead"
             );
         }
-        for held in progress.held {
-            self.held.insert(held.waiting.sequence, held);
+        for held in progress.retrying {
+            self.held.insert(held.queued.sequence, held);
         }
-        for letter in progress.buried {
-            self.dead.insert(letter.waiting.sequence, letter);
+        for letter in progress.dead_lettered {
+            self.dead.insert(letter.queued.sequence, letter);
         }
         self.passed += progress.passed;
     }
@@ -426,11 +428,11 @@ impl Kept {
 
 fn forwarder(
     destination: Destination,
-    standing: Standing,
+    standing: DestinationProgress,
     waiting_in: Vec<Shard>,
 ) -> Forwarder<()> {
     let rules = DeliveryRules {
-        waits_ms: WAITS_MS.into(),
+        retry_delays_ms: WAITS_MS.into(),
         parallel_max: PARALLEL_MAX,
         backlog_max: BACKLOG_MAX,
     };
@@ -464,7 +466,7 @@ fn destination(wants: EventTypes) -> Destination {
             secret: None,
             json: JsonPayload::AsText,
         }),
-        wants,
+        event_types: wants,
         state: DestinationState::RolledOut,
         replay: Replay::None,
         created_at: START,

@@ -2,47 +2,47 @@
 //! not.
 
 use engine::action::{Method, Mode, Operation};
-use engine::effect::Departure;
+use engine::effect::SendOutcome;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::{Index, select};
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
-use protocol::coap::message::Kind;
+use protocol::coap::message::MessageKind;
 
 /// One thing that happens to the machine.
 #[derive(Clone, Debug)]
 pub(crate) enum Input {
     /// Bytes without any sense.
-    Noise(Vec<u8>, From),
+    Noise(Vec<u8>, Sender),
     /// A message that makes sense, but for one byte.
-    Garbled(Sense, Index, u8),
+    Garbled(RequestMeaning, Index, u8),
     /// A message that makes sense.
-    Clear(Sense, From),
+    Clear(RequestMeaning, Sender),
     /// A response of any kind to anything the device may know of.
-    Told(Telling),
+    Told(ResponseShape),
     /// What nobody asked for: values, data, or a registration, whole or a block of it.
-    Said(Saying),
+    Said(RequestShape),
     /// The same, block after block.
-    SaidInBlocks(Saying),
+    SaidInBlocks(RequestShape),
     /// Bytes of no protocol, in datagrams one behind the other.
-    Bare(Vec<Vec<u8>>, From),
+    Bare(Vec<Vec<u8>>, Sender),
     /// The socket says what became of a bare datagram.
-    Departed(Departure),
+    Departed(SendOutcome),
     /// Somebody wants something of the device.
-    Submit(Asking, Mode),
+    Submit(CallerCommand, Mode),
     /// Somebody takes all back that waits.
     CancelAll,
     /// The customer says where the device is at home, or that it is nowhere at home.
-    Amend(Home),
+    Amend(AddressSetting),
     /// The next deadline comes.
     Due,
 }
 
 /// Whether the customer said where the device is at home.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Home {
+pub(crate) enum AddressSetting {
     Known,
     Unknown,
     /// At an address where somebody else was before.
@@ -51,7 +51,7 @@ pub(crate) enum Home {
 
 /// Where a datagram comes from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum From {
+pub(crate) enum Sender {
     /// Where the device is at home.
     Home,
     /// The same address, another port.
@@ -66,7 +66,7 @@ pub(crate) enum From {
 
 /// What somebody may want of a device.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Asking {
+pub(crate) enum CallerCommand {
     /// An operation on a path.
     Operation(Operation, &'static str),
     /// A CoAP request with so many bytes, to a port.
@@ -77,7 +77,7 @@ pub(crate) enum Asking {
 
 /// What a device may mean to say.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Sense {
+pub(crate) enum RequestMeaning {
     Register,
     Update,
     Deregister,
@@ -90,10 +90,10 @@ pub(crate) enum Sense {
 
 /// A response, in all that makes a difference.
 #[derive(Clone, Debug)]
-pub(crate) struct Telling {
-    pub(crate) to: To,
-    pub(crate) from: From,
-    pub(crate) kind: Kind,
+pub(crate) struct ResponseShape {
+    pub(crate) to: ResponseTarget,
+    pub(crate) from: Sender,
+    pub(crate) kind: MessageKind,
     pub(crate) code: Code,
     pub(crate) observe: Option<u32>,
     pub(crate) format: Option<u16>,
@@ -105,10 +105,10 @@ pub(crate) struct Telling {
 
 /// A request of the device with a payload, in all that makes a difference.
 #[derive(Clone, Debug)]
-pub(crate) struct Saying {
-    pub(crate) what: What,
-    pub(crate) from: From,
-    pub(crate) kind: Kind,
+pub(crate) struct RequestShape {
+    pub(crate) what: PayloadMeaning,
+    pub(crate) from: Sender,
+    pub(crate) kind: MessageKind,
     pub(crate) format: Option<u16>,
     pub(crate) block: Option<Block>,
     pub(crate) payload: Vec<u8>,
@@ -116,7 +116,7 @@ pub(crate) struct Saying {
 
 /// What a device says with a payload.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum What {
+pub(crate) enum PayloadMeaning {
     Register,
     Update,
     Send,
@@ -126,7 +126,7 @@ pub(crate) enum What {
 
 /// What a response belongs to.
 #[derive(Clone, Debug)]
-pub(crate) enum To {
+pub(crate) enum ResponseTarget {
     /// The request that was sent last.
     Asked,
     /// Something that is observed.
@@ -137,7 +137,7 @@ pub(crate) enum To {
 pub(crate) const PATHS: [&str; 6] = ["/1/0/1", "/3/0", "/3303", "/3/0/6", "/5/0/0", "/32769/0/1"];
 
 pub(crate) fn input() -> impl Strategy<Value = Input> {
-    let departures = [Departure::Taken, Departure::Refused];
+    let departures = [SendOutcome::Sent, SendOutcome::Refused];
     let modes = [Mode::SendNow, Mode::SendWhenActive];
     prop_oneof![
         (vec(any::<u8>(), 0..60), from()).prop_map(|(bytes, from)| Input::Noise(bytes, from)),
@@ -151,39 +151,44 @@ pub(crate) fn input() -> impl Strategy<Value = Input> {
         select(departures.to_vec()).prop_map(Input::Departed),
         (asking(), select(modes.to_vec())).prop_map(|(asking, mode)| Input::Submit(asking, mode)),
         Just(Input::CancelAll),
-        select(vec![Home::Known, Home::Unknown, Home::Elsewhere]).prop_map(Input::Amend),
+        select(vec![
+            AddressSetting::Known,
+            AddressSetting::Unknown,
+            AddressSetting::Elsewhere
+        ])
+        .prop_map(Input::Amend),
         Just(Input::Due),
     ]
 }
 
 /// What a device answers that is asked a lot: blocks of what is long, and what ends them.
 pub(crate) fn exchanging() -> impl Strategy<Value = Input> {
-    let telling = telling().prop_map(|telling| Telling {
-        to: To::Asked,
-        from: From::Asked,
+    let telling = telling().prop_map(|telling| ResponseShape {
+        to: ResponseTarget::Asked,
+        from: Sender::Asked,
         option: None,
         ..telling
     });
     prop_oneof![
         4 => telling.prop_map(Input::Told),
         2 => asking().prop_map(|asking| Input::Submit(asking, Mode::SendNow)),
-        1 => Just(Input::Departed(Departure::Taken)),
-        1 => sense().prop_map(|sense| Input::Clear(sense, From::Home)),
+        1 => Just(Input::Departed(SendOutcome::Sent)),
+        1 => sense().prop_map(|sense| Input::Clear(sense, Sender::Home)),
         1 => Just(Input::Due),
     ]
 }
 
-fn from() -> impl Strategy<Value = From> {
+fn from() -> impl Strategy<Value = Sender> {
     prop_oneof![
-        6 => Just(From::Home),
-        2 => Just(From::Port),
-        1 => Just(From::Elsewhere),
-        3 => Just(From::Asked),
-        1 => Just(From::Shared),
+        6 => Just(Sender::Home),
+        2 => Just(Sender::Port),
+        1 => Just(Sender::Elsewhere),
+        3 => Just(Sender::Asked),
+        1 => Just(Sender::Shared),
     ]
 }
 
-pub(crate) fn asking() -> impl Strategy<Value = Asking> {
+pub(crate) fn asking() -> impl Strategy<Value = CallerCommand> {
     let operations = [
         Operation::Read,
         Operation::Write,
@@ -192,20 +197,23 @@ pub(crate) fn asking() -> impl Strategy<Value = Asking> {
         Operation::ObserveEnd,
     ];
     let operation = (select(operations.to_vec()), select(PATHS.to_vec()))
-        .prop_map(|(operation, path)| Asking::Operation(operation, path));
+        .prop_map(|(operation, path)| CallerCommand::Operation(operation, path));
     let methods = select(Method::ALL.to_vec());
     let ports = select(vec![5683_u16, 5685, 7777]);
     let request = (methods, 0..100_usize, ports)
-        .prop_map(|(method, bytes, port)| Asking::Request(method, bytes, port));
-    prop_oneof![operation, request, Just(Asking::Datagram)]
+        .prop_map(|(method, bytes, port)| CallerCommand::Request(method, bytes, port));
+    prop_oneof![operation, request, Just(CallerCommand::Datagram)]
 }
 
-pub(crate) fn telling() -> impl Strategy<Value = Telling> {
-    let to = prop_oneof![Just(To::Asked), any::<Index>().prop_map(To::Observed)];
+pub(crate) fn telling() -> impl Strategy<Value = ResponseShape> {
+    let to = prop_oneof![
+        Just(ResponseTarget::Asked),
+        any::<Index>().prop_map(ResponseTarget::Observed)
+    ];
     let kinds = [
-        Kind::Confirmable,
-        Kind::NonConfirmable,
-        Kind::Acknowledgement,
+        MessageKind::Confirmable,
+        MessageKind::NonConfirmable,
+        MessageKind::Acknowledgement,
     ];
     let codes = [
         Code::CONTENT,
@@ -232,7 +240,7 @@ pub(crate) fn telling() -> impl Strategy<Value = Telling> {
     )
         .prop_map(
             |((to, from), (kind, code), observe, format, (block1, block2), option, payload)| {
-                Telling {
+                ResponseShape {
                     to,
                     from,
                     kind,
@@ -248,14 +256,14 @@ pub(crate) fn telling() -> impl Strategy<Value = Telling> {
         )
 }
 
-pub(crate) fn saying() -> impl Strategy<Value = Saying> {
-    let kinds = [Kind::Confirmable, Kind::NonConfirmable];
+pub(crate) fn saying() -> impl Strategy<Value = RequestShape> {
+    let kinds = [MessageKind::Confirmable, MessageKind::NonConfirmable];
     let topics: [&'static [&'static str]; 4] = [&["t=a"], &["t=b"], &[], &["t=+"]];
     let what = prop_oneof![
-        1 => Just(What::Register),
-        1 => Just(What::Update),
-        3 => Just(What::Send),
-        3 => select(topics.to_vec()).prop_map(What::Data),
+        1 => Just(PayloadMeaning::Register),
+        1 => Just(PayloadMeaning::Update),
+        3 => Just(PayloadMeaning::Send),
+        3 => select(topics.to_vec()).prop_map(PayloadMeaning::Data),
     ];
     let formats = option::weighted(0.9, select(FORMATS.to_vec()));
     (
@@ -266,7 +274,7 @@ pub(crate) fn saying() -> impl Strategy<Value = Saying> {
         option::weighted(0.5, block()),
         payload(),
     )
-        .prop_map(|(what, from, kind, format, block, payload)| Saying {
+        .prop_map(|(what, from, kind, format, block, payload)| RequestShape {
             what,
             from,
             kind,
@@ -328,14 +336,14 @@ fn payload() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-fn sense() -> impl Strategy<Value = Sense> {
+fn sense() -> impl Strategy<Value = RequestMeaning> {
     prop_oneof![
-        Just(Sense::Register),
-        Just(Sense::Update),
-        Just(Sense::Deregister),
-        Just(Sense::Answer),
-        Just(Sense::Agreement),
-        Just(Sense::Acknowledgement),
-        Just(Sense::Reset),
+        Just(RequestMeaning::Register),
+        Just(RequestMeaning::Update),
+        Just(RequestMeaning::Deregister),
+        Just(RequestMeaning::Answer),
+        Just(RequestMeaning::Agreement),
+        Just(RequestMeaning::Acknowledgement),
+        Just(RequestMeaning::Reset),
     ]
 }

@@ -1,21 +1,23 @@
 //! What a device says on the wire: each input as a message.
 
 use engine::action::{
-    CoapRequest, Content, ContentForm, Lwm2mRequest, Mode, NewAction, Operation, Request,
+    CoapRequest, Content, ContentEncoding, Lwm2mRequest, Mode, NewAction, Operation, Request,
     UdpRequest,
 };
 use engine::ids::TraceId;
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 use protocol::coap::uri::PathAndQuery;
 
-use super::inputs::{Asking, Saying, Sense, Telling, To, What};
-use super::scene::{OBJECTS, Scene};
+use super::inputs::{
+    CallerCommand, PayloadMeaning, RequestMeaning, RequestShape, ResponseShape, ResponseTarget,
+};
+use super::scene::{NoiseFixture, OBJECTS};
 
-impl Saying {
+impl RequestShape {
     /// The blocks it is said in, of 16 bytes each.
     pub(super) fn in_blocks(&self) -> Vec<Self> {
         let parts: Vec<_> = self.payload.chunks(16).collect();
@@ -34,18 +36,20 @@ impl Saying {
     }
 }
 
-impl Scene {
-    pub(super) fn tell(&self, telling: Telling) -> Message {
+impl NoiseFixture {
+    pub(super) fn tell(&self, telling: ResponseShape) -> Message {
         let observations = self.device.snapshot(self.now).observations;
         let token = match telling.to {
-            To::Observed(at) if !observations.is_empty() => {
+            ResponseTarget::Observed(at) if !observations.is_empty() => {
                 Token::new(&at.get(&observations).token).unwrap()
             }
-            To::Observed(_) | To::Asked => self.asked.token,
+            ResponseTarget::Observed(_) | ResponseTarget::Asked => self.asked.token,
         };
         let id = match telling.kind {
-            Kind::Acknowledgement => self.asked.message_id,
-            Kind::Confirmable | Kind::NonConfirmable | Kind::Reset => MessageId(self.messages),
+            MessageKind::Acknowledgement => self.asked.message_id,
+            MessageKind::Confirmable | MessageKind::NonConfirmable | MessageKind::Reset => {
+                MessageId(self.messages)
+            }
         };
         let mut message = Message::separate(telling.kind, telling.code, id, token);
         if let Some(sequence) = telling.observe {
@@ -66,18 +70,18 @@ impl Scene {
         message.with_payload(telling.payload)
     }
 
-    pub(super) fn said(&self, saying: Saying) -> Message {
+    pub(super) fn said(&self, saying: RequestShape) -> Message {
         let id = MessageId(self.messages);
         let request = Message::request(saying.kind, Code::POST, id, Token::EMPTY);
         let mut message = match saying.what {
-            What::Register => {
+            PayloadMeaning::Register => {
                 request
                     .with_uri_path(["rd"])
                     .with_uri_query(["lwm2m=1.1", "ep=meter", "lt=60"])
             }
-            What::Update => request.with_uri_path(&self.location),
-            What::Send => request.with_uri_path(["dp"]),
-            What::Data(arguments) => request.with_uri_query(arguments),
+            PayloadMeaning::Update => request.with_uri_path(&self.location),
+            PayloadMeaning::Send => request.with_uri_path(["dp"]),
+            PayloadMeaning::Data(arguments) => request.with_uri_query(arguments),
         };
         if let Some(format) = saying.format {
             message = message.with_content_format(ContentFormat(format));
@@ -88,35 +92,35 @@ impl Scene {
         message.with_payload(saying.payload)
     }
 
-    pub(super) fn say(&self, sense: Sense) -> Message {
+    pub(super) fn say(&self, sense: RequestMeaning) -> Message {
         let id = MessageId(self.messages);
-        let request = |code| Message::request(Kind::Confirmable, code, id, Token::EMPTY);
+        let request = |code| Message::request(MessageKind::Confirmable, code, id, Token::EMPTY);
         match sense {
-            Sense::Register => request(Code::POST)
+            RequestMeaning::Register => request(Code::POST)
                 .with_uri_path(["rd"])
                 .with_uri_query(["lwm2m=1.1", "ep=meter", "lt=60", "b=U", "Q"])
                 .with_payload(OBJECTS),
-            Sense::Update => request(Code::POST)
+            RequestMeaning::Update => request(Code::POST)
                 .with_uri_path(&self.location)
                 .with_uri_query(["lt=61"]),
-            Sense::Deregister => request(Code::DELETE).with_uri_path(&self.location),
-            Sense::Answer => {
+            RequestMeaning::Deregister => request(Code::DELETE).with_uri_path(&self.location),
+            RequestMeaning::Answer => {
                 Message::response_to(&self.asked, Code::CONTENT, id).with_payload("87")
             }
-            Sense::Agreement => Message::response_to(&self.asked, Code::CONTENT, id)
+            RequestMeaning::Agreement => Message::response_to(&self.asked, Code::CONTENT, id)
                 .with_observe(self.messages.into())
                 .with_payload("87"),
-            Sense::Acknowledgement => Message::acknowledgement(self.asked.message_id),
-            Sense::Reset => Message::reset(self.asked.message_id),
+            RequestMeaning::Acknowledgement => Message::acknowledgement(self.asked.message_id),
+            RequestMeaning::Reset => Message::reset(self.asked.message_id),
         }
     }
 }
 
 /// What a caller asks, in two attempts where it may have two.
-pub(super) fn request(asking: Asking, mode: Mode) -> NewAction {
+pub(super) fn request(asking: CallerCommand, mode: Mode) -> NewAction {
     let (request, attempts_permitted) = match asking {
-        Asking::Operation(operation, path) => (operation_on(operation, path), 2),
-        Asking::Request(method, bytes, port) => {
+        CallerCommand::Operation(operation, path) => (operation_on(operation, path), 2),
+        CallerCommand::Request(method, bytes, port) => {
             let content = (bytes > 0).then(|| written(&"x".repeat(bytes)));
             let request = CoapRequest {
                 method,
@@ -126,7 +130,7 @@ pub(super) fn request(asking: Asking, mode: Mode) -> NewAction {
             };
             (Request::Coap(request), 2)
         }
-        Asking::Datagram => {
+        CallerCommand::Datagram => {
             let request = UdpRequest {
                 content: written("on"),
                 port: 4445.try_into().unwrap(),
@@ -140,7 +144,7 @@ pub(super) fn request(asking: Asking, mode: Mode) -> NewAction {
         attempts_permitted,
         expires_in_s: Some(300),
         trace: TraceId::from_bytes([1; 16]),
-        once: None,
+        idempotent_call: None,
     }
 }
 
@@ -154,5 +158,5 @@ fn operation_on(operation: Operation, path: &str) -> Request {
 }
 
 fn written(text: &str) -> Content {
-    Content::parse(ContentForm::String, text).unwrap()
+    Content::parse(ContentEncoding::String, text).unwrap()
 }

@@ -4,31 +4,31 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::change::Change;
-use engine::datagram::{Arrival, Bare};
+use engine::datagram::{Inbound, UdpDatagram};
 use engine::device::Device;
-use engine::device::record::{DeviceRecord, Restored};
-use engine::device::standing::InFlight;
-use engine::effect::{Effect, Effects, Speech};
-use engine::event::{Cause, Event, Happening};
+use engine::device::activity::InFlight;
+use engine::device::record::{DeviceRecord, RestoredDevice};
+use engine::dispatch::peer_table::{PeerBinding, PeerTable};
+use engine::dispatch::{self, Classified};
+use engine::effect::{Effect, Effects, Outbound};
+use engine::event::{Cause, Event, EventContent};
 use engine::ids::{ActionId, CustomerId, DeviceId, Endpoint, Iccid};
 use engine::limits::{Limits, OBSERVATIONS_MAX};
 use engine::moment::{Moment, Timestamp};
-use engine::occurrence::{Occurrence, What};
 use engine::peer::{Peer, Transport};
+use engine::policy::CustomerPolicy;
 use engine::profile::Profile;
-use engine::registry::peers::{Peers, Said};
-use engine::registry::{self, Sorted};
-use engine::rules::{NameTrust, Rules};
+use engine::rules::{EndpointTrust, Rules};
 use engine::setting::SettingState;
-use engine::terms::Terms;
+use engine::step_event::{StepEvent, StepEventKind};
 use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
 use protocol::coap::exchange::Transmission;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
 
-use super::inputs::{From, Home, Input, Saying};
+use super::inputs::{AddressSetting, Input, RequestShape, Sender};
 use super::saying::request;
 
 /// What the device offers: of it, 6, 7, and what nobody knows are data of the customer.
@@ -39,13 +39,13 @@ const HOME: &str = "10.0.0.1:5683";
 
 /// Whether a step said something already.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Spoken {
+enum SendState {
     Nothing,
     Something,
 }
 
 /// A device, and what its peer last heard of it.
-pub(crate) struct Scene {
+pub(crate) struct NoiseFixture {
     pub(super) device: Device,
     pub(super) now: Timestamp,
     pub(super) messages: u16,
@@ -55,8 +55,8 @@ pub(crate) struct Scene {
     asked_at: Peer,
     departing: Option<ActionId>,
     /// Who is let through to the device.
-    peers: Peers,
-    said: Said,
+    peers: PeerTable,
+    said: PeerBinding,
     /// All that were ever let through.
     met: BTreeSet<Peer>,
     /// Exchanges that began and did not end.
@@ -67,8 +67,8 @@ pub(crate) struct Scene {
     told: u32,
 }
 
-impl Scene {
-    pub(crate) fn new(home: Home) -> Self {
+impl NoiseFixture {
+    pub(crate) fn new(home: AddressSetting) -> Self {
         let rules = Rules {
             limits: Limits {
                 // Small, so that what comes reaches them.
@@ -78,26 +78,31 @@ impl Scene {
                 ..Limits::default()
             },
             transmission: Transmission::STANDARD,
-            names: NameTrust::NameSuffices,
+            names: EndpointTrust::NameSuffices,
             own: Box::default(),
         };
-        let terms = Arc::new(Terms::of_rules(Arc::new(rules)));
-        let restored = Restored {
+        let policy = Arc::new(CustomerPolicy::of_rules(Arc::new(rules)));
+        let restored = RestoredDevice {
             profile: profile(home),
             record: DeviceRecord::default(),
             pending: Vec::new(),
         };
         let now = Timestamp::from_ms(1_700_000_000_000);
         Self {
-            device: Device::restore(&mut Moment::new(now, 1), terms, restored),
+            device: Device::restore(&mut Moment::new(now, 1), policy, restored),
             now,
             messages: 0,
             location: vec!["rd".to_owned()],
-            asked: Message::request(Kind::Confirmable, Code::GET, MessageId(0), Token::EMPTY),
+            asked: Message::request(
+                MessageKind::Confirmable,
+                Code::GET,
+                MessageId(0),
+                Token::EMPTY,
+            ),
             asked_at: peer(HOME),
             departing: None,
-            peers: Peers::default(),
-            said: Said::default(),
+            peers: PeerTable::default(),
+            said: PeerBinding::default(),
             met: BTreeSet::new(),
             exchanges: 0,
             requests: 0,
@@ -107,13 +112,13 @@ impl Scene {
 
     /// With a device that is read whenever it registers or updates its registration.
     pub(crate) fn reporting() -> Self {
-        let mut scene = Self::new(Home::Unknown);
-        let terms = (**scene.device.terms()).clone();
-        scene.device.take_terms(Arc::new(Terms {
+        let mut fixture = Self::new(AddressSetting::Unknown);
+        let policy = (**fixture.device.policy()).clone();
+        fixture.device.take_policy(Arc::new(CustomerPolicy {
             passive_reporting: SettingState::Enabled,
-            ..terms
+            ..policy
         }));
-        scene
+        fixture
     }
 
     pub(crate) fn play(&mut self, input: Input) {
@@ -126,7 +131,7 @@ impl Scene {
                 let mut bytes = self.say(sense).encode();
                 let at = at.index(bytes.len());
                 bytes[at] = byte;
-                self.hear(&bytes, From::Home);
+                self.hear(&bytes, Sender::Home);
             }
             Input::Told(telling) => {
                 let from = telling.from;
@@ -138,11 +143,11 @@ impl Scene {
             }
             Input::SaidInBlocks(saying) => self.hear_in_blocks(saying),
             Input::Bare(burst, from) => self.hear_bare(burst, from),
-            Input::Departed(departure) => {
+            Input::Departed(outcome) => {
                 let Some(action) = self.departing else {
                     return;
                 };
-                self.step(|device, m, out| device.handle_departure(m, (action, departure), out));
+                self.step(|device, m, out| device.handle_send_outcome(m, (action, outcome), out));
             }
             Input::Submit(asking, mode) => {
                 // What a full queue refuses is refused well, too.
@@ -161,13 +166,13 @@ impl Scene {
     }
 
     /// The last thing that was said comes once more.
-    pub(crate) fn repeat(&mut self, saying: Saying) {
+    pub(crate) fn repeat(&mut self, saying: RequestShape) {
         let peer = self.peer_of(saying.from);
         self.repeat_at(saying, peer);
     }
 
     /// All of it comes block by block, each of them twice.
-    fn hear_in_blocks(&mut self, saying: Saying) {
+    fn hear_in_blocks(&mut self, saying: RequestShape) {
         let peer = self.peer_of(saying.from);
         for part in saying.in_blocks() {
             self.messages += 1;
@@ -176,7 +181,7 @@ impl Scene {
         }
     }
 
-    fn repeat_at(&mut self, saying: Saying, peer: Peer) {
+    fn repeat_at(&mut self, saying: RequestShape, peer: Peer) {
         let before = self.told;
         let from = saying.from;
         self.hear_at(&self.said(saying).encode(), from, peer);
@@ -193,59 +198,61 @@ impl Scene {
         assert!(next.is_none_or(|next| next > self.now), "time goes on");
     }
 
-    fn hear(&mut self, bytes: &[u8], from: From) {
+    fn hear(&mut self, bytes: &[u8], from: Sender) {
         let peer = self.peer_of(from);
         self.hear_at(bytes, from, peer);
     }
 
-    fn hear_at(&mut self, bytes: &[u8], from: From, peer: Peer) {
-        let datagram = match registry::sort(0, peer, bytes) {
-            Sorted::ToEndpoint(_, datagram)
-            | Sorted::ToLocation(_, datagram)
-            | Sorted::ToPeer(datagram)
-            | Sorted::ToIdentity(Arrival::Message(datagram)) => datagram,
-            Sorted::ToIdentity(Arrival::Ambiguous(_) | Arrival::Bare(_) | Arrival::Burst(..)) => {
+    fn hear_at(&mut self, bytes: &[u8], from: Sender, peer: Peer) {
+        let datagram = match dispatch::classify(0, peer, bytes) {
+            Classified::ToEndpoint(_, datagram)
+            | Classified::ToLocation(_, datagram)
+            | Classified::ToPeer(datagram)
+            | Classified::ToIdentity(Inbound::Message(datagram)) => datagram,
+            Classified::ToIdentity(
+                Inbound::Ambiguous(_) | Inbound::Udp(_) | Inbound::UdpBurst(..),
+            ) => {
                 panic!("one message alone does not say so")
             }
-            Sorted::Answered { datagram, .. } => return self.take_note(&datagram),
-            Sorted::Ignored(_) => return,
+            Classified::Answered { datagram, .. } => return self.take_note(&datagram),
+            Classified::Ignored(_) => return,
         };
         self.step(|device, m, out| {
             match from {
-                From::Shared => device.handle_ambiguous(m, &datagram, out),
-                From::Home | From::Port | From::Elsewhere | From::Asked => {
+                Sender::Shared => device.handle_ambiguous(m, &datagram, out),
+                Sender::Home | Sender::Port | Sender::Elsewhere | Sender::Asked => {
                     device.handle_datagram(m, &datagram, out)
                 }
             };
         });
     }
 
-    fn hear_bare(&mut self, burst: Vec<Vec<u8>>, from: From) {
+    fn hear_bare(&mut self, burst: Vec<Vec<u8>>, from: Sender) {
         let peer = Peer::bare(self.peer_of(from).address);
         let burst: Vec<_> = burst
             .into_iter()
-            .map(|bytes| Bare {
+            .map(|bytes| UdpDatagram {
                 number: 0,
                 peer,
                 bytes,
             })
             .collect();
         self.step(|device, m, out| {
-            device.handle_burst(m, &burst, out);
-            let speeches = out
+            device.handle_udp_burst(m, &burst, out);
+            let outbound = out
                 .as_slice()
                 .iter()
                 .filter(|effect| is_answer_to(effect, peer));
-            assert_eq!(speeches.count(), 0, "bare bytes are not answered");
+            assert_eq!(outbound.count(), 0, "bare bytes are not answered");
         });
     }
 
-    fn peer_of(&self, from: From) -> Peer {
+    fn peer_of(&self, from: Sender) -> Peer {
         match from {
-            From::Home | From::Shared => peer(HOME),
-            From::Port => peer("10.0.0.1:7777"),
-            From::Elsewhere => peer("10.0.0.2:5683"),
-            From::Asked => self.asked_at,
+            Sender::Home | Sender::Shared => peer(HOME),
+            Sender::Port => peer("10.0.0.1:7777"),
+            Sender::Elsewhere => peer("10.0.0.2:5683"),
+            Sender::Asked => self.asked_at,
         }
     }
 
@@ -254,20 +261,20 @@ impl Scene {
         let mut m = Moment::new(self.now, entropy);
         let mut out = Effects::new();
         input(&mut self.device, &mut m, &mut out);
-        let mut spoken = Spoken::Nothing;
+        let mut spoken = SendState::Nothing;
         for effect in out.as_slice() {
             match effect {
-                Effect::Say(Speech::Send { to, datagram }) => {
+                Effect::Send(Outbound::Send { to, datagram }) => {
                     assert_eq!(to.transport, Transport::Coap);
-                    spoken = Spoken::Something;
+                    spoken = SendState::Something;
                     self.take_note_to(*to, datagram);
                 }
-                Effect::Say(Speech::SendBare { to, action, .. }) => {
+                Effect::Send(Outbound::SendUdp { to, action, .. }) => {
                     self.departing = Some(*action);
                     assert_eq!(to.transport, Transport::Udp);
-                    spoken = Spoken::Something;
+                    spoken = SendState::Something;
                 }
-                Effect::Say(Speech::Rebind { from, to }) => {
+                Effect::Send(Outbound::Rebind { from, to }) => {
                     self.met.extend(*to);
                     let key = self.device.key();
                     self.peers.rebind(key, *from, *to, &mut self.said);
@@ -277,40 +284,40 @@ impl Scene {
             }
         }
         self.assert_observes_well();
-        self.assert_counts_well(&out.take_occurred());
+        self.assert_counts_well(&out.take_events());
         self.assert_is_found();
     }
 
-    fn take_note_of(&mut self, event: &Event, spoken: Spoken) {
-        match event.happening {
-            Happening::Telemetry(_) | Happening::Data(_) | Happening::Lifecycle(_) => {
+    fn take_note_of(&mut self, event: &Event, spoken: SendState) {
+        match event.content {
+            EventContent::Telemetry(_) | EventContent::Data(_) | EventContent::Lifecycle(_) => {
                 let what = "what is heard is told before the answer";
-                assert_eq!(spoken, Spoken::Nothing, "{what}");
+                assert_eq!(spoken, SendState::Nothing, "{what}");
                 self.told += 1;
             }
             // A request may fail behind the answer, when its turn comes.
-            Happening::Failure(_) | Happening::Concluded(_) => {}
+            EventContent::Error(_) | EventContent::ActionResult(_) => {}
         }
         assert_lies_below(event);
     }
 
     /// What begins ends once, and what has not ended is there.
-    fn assert_counts_well(&mut self, occurred: &[Occurrence]) {
-        for occurrence in occurred {
-            match occurrence.what {
-                What::Begun(_) => self.exchanges += 1,
-                What::Ended(_) => self.exchanges -= 1,
-                What::Created(_) => self.requests += 1,
-                What::Concluded(..) | What::Removed(_) => self.requests -= 1,
-                What::Repeated
-                | What::Acknowledged
-                | What::Notified(_)
-                | What::Sent(_)
-                | What::DataSent(..)
-                | What::ObservationLost => {}
+    fn assert_counts_well(&mut self, events: &[StepEvent]) {
+        for step_event in events {
+            match step_event.kind {
+                StepEventKind::Begun(_) => self.exchanges += 1,
+                StepEventKind::Ended(_) => self.exchanges -= 1,
+                StepEventKind::Created(_) => self.requests += 1,
+                StepEventKind::Concluded(..) | StepEventKind::Removed(_) => self.requests -= 1,
+                StepEventKind::Repeated
+                | StepEventKind::Acknowledged
+                | StepEventKind::Notified(_)
+                | StepEventKind::Sent(_)
+                | StepEventKind::DataSent(..)
+                | StepEventKind::ObservationLost => {}
             }
         }
-        let standing = self.device.standing();
+        let standing = self.device.activity();
         let in_flight = u32::from(standing.exchange == InFlight::Yes);
         assert_eq!(self.exchanges, in_flight);
         assert_eq!(self.requests, standing.scheduled + standing.in_progress);
@@ -318,7 +325,7 @@ impl Scene {
 
     /// The device is found where it is registered; elsewhere only while it is asked there.
     fn assert_is_found(&self) {
-        let is_found = |peer: &Peer| self.peers.device_behind(*peer).is_some();
+        let is_found = |peer: &Peer| self.peers.device_answering_from(*peer).is_some();
         let bound = self.device.bound_peer();
         assert!(bound.is_none_or(|bound| is_found(&bound)), "{bound:?}");
         // An operation goes to where the device is registered by then.
@@ -346,7 +353,10 @@ impl Scene {
         let is_request = Message::decode(datagram).is_ok_and(|it| it.code.is_request());
         if is_request {
             self.asked_at = to;
-            assert!(self.peers.device_behind(to).is_some(), "it may answer");
+            assert!(
+                self.peers.device_answering_from(to).is_some(),
+                "it may answer"
+            );
         }
         self.take_note(datagram);
     }
@@ -363,8 +373,8 @@ impl Scene {
 
 fn is_answer_to(effect: &Effect, peer: Peer) -> bool {
     match effect {
-        Effect::Say(Speech::Send { to, .. } | Speech::SendBare { to, .. }) => *to == peer,
-        Effect::Say(Speech::Rebind { .. })
+        Effect::Send(Outbound::Send { to, .. } | Outbound::SendUdp { to, .. }) => *to == peer,
+        Effect::Send(Outbound::Rebind { .. })
         | Effect::Save(_)
         | Effect::Expect(_)
         | Effect::Count(_)
@@ -374,7 +384,7 @@ fn is_answer_to(effect: &Effect, peer: Peer) -> bool {
 
 /// What a device is taken to say of a path is of that path.
 fn assert_lies_below(event: &Event) {
-    let Happening::Telemetry(told) = &event.happening else {
+    let EventContent::Telemetry(told) = &event.content else {
         return;
     };
     assert!(!told.values.is_empty(), "who says nothing is not told");
@@ -392,7 +402,7 @@ fn peer(address: &str) -> Peer {
     Peer::plain(address.parse().unwrap())
 }
 
-fn profile(home: Home) -> Profile {
+fn profile(home: AddressSetting) -> Profile {
     Profile {
         customer: CustomerId::parse("acme").unwrap(),
         device: DeviceId::parse("8931").unwrap(),
@@ -401,9 +411,9 @@ fn profile(home: Home) -> Profile {
         imsi: None,
         msisdn: None,
         ip: match home {
-            Home::Known => Some("10.0.0.1".parse().unwrap()),
-            Home::Unknown => None,
-            Home::Elsewhere => Some("10.0.0.2".parse().unwrap()),
+            AddressSetting::Known => Some("10.0.0.1".parse().unwrap()),
+            AddressSetting::Unknown => None,
+            AddressSetting::Elsewhere => Some("10.0.0.2".parse().unwrap()),
         },
         endpoint: Endpoint::parse("meter").unwrap(),
         name: None,

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use signalbox_fuzz::{Fate, TARGETS, Target};
+use signalbox_fuzz::{FuzzOutcome, TARGETS, Target};
 
 use self::mutation::Mutator;
 
@@ -94,7 +94,7 @@ fn run(target: Target, share: Duration, seed: u64) -> Result<Outcome, String> {
         let input = mutator.next(&pool);
         let fate = try_input(target, &input)?;
         outcome.count(fate);
-        if fate == Fate::Read && pool.len() < POOL_MAX && !pool.contains(&input) {
+        if fate == FuzzOutcome::Read && pool.len() < POOL_MAX && !pool.contains(&input) {
             pool.push(input);
         }
     }
@@ -102,14 +102,14 @@ fn run(target: Target, share: Duration, seed: u64) -> Result<Outcome, String> {
 }
 
 impl Outcome {
-    fn count(&mut self, fate: Fate) {
+    fn count(&mut self, fate: FuzzOutcome) {
         self.inputs += 1;
-        self.read += u64::from(fate == Fate::Read);
+        self.read += u64::from(fate == FuzzOutcome::Read);
     }
 }
 
 /// Runs one input; the panic's own message is printed where it happens.
-fn try_input(target: Target, input: &[u8]) -> Result<Fate, String> {
+fn try_input(target: Target, input: &[u8]) -> Result<FuzzOutcome, String> {
     catch_unwind(AssertUnwindSafe(|| (target.run)(input))).map_err(|_| {
         let hex: String = input.iter().map(|byte| format!("{byte:02x}")).collect();
         format!("a law is broken by these bytes: {hex}")

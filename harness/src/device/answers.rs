@@ -1,11 +1,11 @@
 //! Which answers does the device still owe? Separate responses (RFC 7252 section 5.2.2) that wait
 //! for their time, or for the acknowledgement of the server.
 
-use protocol::coap::exchange::{Exchange, Expiry, Reception, Transmission};
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::exchange::{Exchange, ExchangeReception, ExchangeTimeout, Transmission};
+use protocol::coap::message::{Message, MessageKind};
 
-use super::event::{Event, Output, Uplink};
-use crate::chance::Chance;
+use super::event::{DeviceEvent, DeviceOutput, Uplink};
+use crate::rng::Rng;
 
 /// How many answers are owed at most; the oldest is given up for a new one. A server has one
 /// request under way at a device, so more than one or two are already strange.
@@ -13,48 +13,48 @@ const ANSWERS_MAX: usize = 8;
 
 /// The answers that are owed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Answers {
-    owed: Vec<Owed>,
+pub(super) struct PendingAnswers {
+    owed: Vec<OwedAnswer>,
 }
 
 /// An answer that waits for its time.
 #[derive(Clone, Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingAnswer {
     pub(super) due_at_ms: i64,
     pub(super) response: Message,
     /// What is told of it.
-    pub(super) news: Event,
+    pub(super) news: DeviceEvent,
 }
 
 #[derive(Clone, Debug)]
-enum Owed {
-    Waiting(Waiting),
+enum OwedAnswer {
+    Waiting(PendingAnswer),
     // The exchange repeats the answer until it is acknowledged; it expects no response to it.
     Unacknowledged(Exchange),
 }
 
-impl Answers {
-    pub(super) fn owe(&mut self, answer: Waiting) {
+impl PendingAnswers {
+    pub(super) fn owe(&mut self, answer: PendingAnswer) {
         if self.owed.len() >= ANSWERS_MAX {
             self.owed.remove(0);
         }
-        self.owed.push(Owed::Waiting(answer));
+        self.owed.push(OwedAnswer::Waiting(answer));
     }
 
     /// Takes the server's Empty message for one of the answers.
     pub(super) fn handle(&mut self, now_ms: i64, message: &Message) {
         match message.kind {
-            Kind::Acknowledgement | Kind::Reset => {}
-            Kind::Confirmable | Kind::NonConfirmable => return,
+            MessageKind::Acknowledgement | MessageKind::Reset => {}
+            MessageKind::Confirmable | MessageKind::NonConfirmable => return,
         }
         self.owed.retain_mut(|owed| match owed {
-            Owed::Waiting(_) => true,
-            Owed::Unacknowledged(exchange) => match exchange.handle(now_ms, message) {
-                Reception::NotMine => true,
-                Reception::Acknowledged
-                | Reception::Answered { .. }
-                | Reception::Unusable { .. }
-                | Reception::Reset => false,
+            OwedAnswer::Waiting(_) => true,
+            OwedAnswer::Unacknowledged(exchange) => match exchange.handle(now_ms, message) {
+                ExchangeReception::NotMine => true,
+                ExchangeReception::Acknowledged
+                | ExchangeReception::Answered { .. }
+                | ExchangeReception::Unusable { .. }
+                | ExchangeReception::Reset => false,
             },
         });
     }
@@ -64,24 +64,24 @@ impl Answers {
         &mut self,
         now_ms: i64,
         transmission: &Transmission,
-        chance: &mut Chance,
-        out: &mut Vec<Output>,
+        rng: &mut Rng,
+        out: &mut Vec<DeviceOutput>,
     ) {
         self.owed.retain_mut(|owed| match owed {
-            Owed::Waiting(waiting) if now_ms < waiting.due_at_ms => true,
-            Owed::Waiting(waiting) => match waiting.send(now_ms, transmission, chance, out) {
+            OwedAnswer::Waiting(waiting) if now_ms < waiting.due_at_ms => true,
+            OwedAnswer::Waiting(waiting) => match waiting.send(now_ms, transmission, rng, out) {
                 Some(exchange) => {
-                    *owed = Owed::Unacknowledged(exchange);
+                    *owed = OwedAnswer::Unacknowledged(exchange);
                     true
                 }
                 None => false,
             },
-            Owed::Unacknowledged(exchange) => repeat(exchange, now_ms, Uplink::Answer, out),
+            OwedAnswer::Unacknowledged(exchange) => repeat(exchange, now_ms, Uplink::Answer, out),
         });
     }
 
     pub(super) fn next_timeout(&self) -> Option<i64> {
-        self.owed.iter().map(Owed::next_timeout).min()
+        self.owed.iter().map(OwedAnswer::next_timeout).min()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -89,22 +89,22 @@ impl Answers {
     }
 }
 
-impl Waiting {
+impl PendingAnswer {
     fn send(
         &self,
         now_ms: i64,
         transmission: &Transmission,
-        chance: &mut Chance,
-        out: &mut Vec<Output>,
+        rng: &mut Rng,
+        out: &mut Vec<DeviceOutput>,
     ) -> Option<Exchange> {
-        out.push(Output::Send(self.response.encode()));
-        out.push(Output::Told(self.news.clone()));
-        (self.response.kind == Kind::Confirmable)
-            .then(|| Exchange::begin(now_ms, transmission, &self.response, chance.number_u32()))
+        out.push(DeviceOutput::Send(self.response.encode()));
+        out.push(DeviceOutput::Report(self.news.clone()));
+        (self.response.kind == MessageKind::Confirmable)
+            .then(|| Exchange::begin(now_ms, transmission, &self.response, rng.number_u32()))
     }
 }
 
-impl Owed {
+impl OwedAnswer {
     fn next_timeout(&self) -> i64 {
         match self {
             Self::Waiting(waiting) => waiting.due_at_ms,
@@ -118,16 +118,16 @@ pub(super) fn repeat(
     exchange: &mut Exchange,
     now_ms: i64,
     said: Uplink,
-    out: &mut Vec<Output>,
+    out: &mut Vec<DeviceOutput>,
 ) -> bool {
     match exchange.handle_timeout(now_ms) {
-        Expiry::NotYet => true,
-        Expiry::Retransmit => {
-            out.push(Output::Send(exchange.datagram().to_vec()));
+        ExchangeTimeout::NotYet => true,
+        ExchangeTimeout::Retransmit => {
+            out.push(DeviceOutput::Send(exchange.datagram().to_vec()));
             true
         }
-        Expiry::GaveUp(_) => {
-            out.push(Output::Told(Event::GaveUp(said)));
+        ExchangeTimeout::GaveUp(_) => {
+            out.push(DeviceOutput::Report(DeviceEvent::GaveUp(said)));
             false
         }
     }

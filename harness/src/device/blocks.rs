@@ -1,6 +1,6 @@
 //! What does the device hear and answer in blocks? (RFC 7959)
 
-use protocol::coap::assembly::{Assembly, Gathered};
+use protocol::coap::assembly::{Assembly, AssemblyOutcome};
 use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
@@ -9,8 +9,8 @@ use protocol::coap::transfer::TransferRules;
 
 use super::SimulatedDevice;
 use super::configuration::Configuration;
-use super::heard::digest;
-use super::outcome::Outcome;
+use super::dedup::digest;
+use super::outcome::ResponseContent;
 
 /// The longest body a device hears or is answered: more than anybody sends to one.
 const BODY_BYTES_MAX: usize = 2 * 1_024 * 1_024;
@@ -26,13 +26,13 @@ impl SimulatedDevice {
             *incoming = Assembly::default();
         }
         let code = match incoming.take(now_ms, request, BODY_BYTES_MAX) {
-            Gathered::Whole(whole) => return Ok(whole),
-            Gathered::Continue => Code::CONTINUE,
-            Gathered::Incomplete => Code::REQUEST_ENTITY_INCOMPLETE,
-            Gathered::TooLarge { .. } => Code::REQUEST_ENTITY_TOO_LARGE,
-            Gathered::Malformed => Code::BAD_REQUEST,
+            AssemblyOutcome::Whole(whole) => return Ok(whole),
+            AssemblyOutcome::Continue => Code::CONTINUE,
+            AssemblyOutcome::Incomplete => Code::REQUEST_ENTITY_INCOMPLETE,
+            AssemblyOutcome::TooLarge { .. } => Code::REQUEST_ENTITY_TOO_LARGE,
+            AssemblyOutcome::Malformed => Code::BAD_REQUEST,
         };
-        Err(self.respond(request, Outcome::of(code)))
+        Err(self.respond(request, ResponseContent::of(code)))
     }
 
     /// Gives the part of a response that its request asks for.

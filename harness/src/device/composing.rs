@@ -8,38 +8,42 @@ use protocol::lwm2m::payload;
 
 use super::configuration::CompositeRead;
 use super::downlink::acknowledgement_of;
-use super::event::{Event, Operation, Output};
-use super::outcome::Outcome;
-use super::performed::Performed;
+use super::event::{DeviceEvent, DeviceOutput, Operation};
+use super::operation_log::PerformedOperation;
+use super::outcome::ResponseContent;
 use super::{SimulatedDevice, blocks};
 
 impl SimulatedDevice {
     /// Takes a request for several paths, and returns the message that meets it at once.
-    pub(super) fn compose(&mut self, request: &Message, out: &mut Vec<Output>) -> Option<Message> {
+    pub(super) fn compose(
+        &mut self,
+        request: &Message,
+        out: &mut Vec<DeviceOutput>,
+    ) -> Option<Message> {
         let outcome = match self.configuration.composite {
             CompositeRead::Answered => self.read_several(request),
             CompositeRead::AcknowledgedOnly => return acknowledgement_of(request),
-            CompositeRead::Refused(code) => Outcome::of(code),
+            CompositeRead::Refused(code) => ResponseContent::of(code),
         };
         if outcome.code.is_success() {
             let code = outcome.code;
-            out.push(Output::Told(Event::AnsweredSeveral { code }));
+            out.push(DeviceOutput::Report(DeviceEvent::AnsweredSeveral { code }));
         }
         Some(self.respond(request, outcome))
     }
 
-    fn read_several(&mut self, request: &Message) -> Outcome {
+    fn read_several(&mut self, request: &Message) -> ResponseContent {
         let paths = match self.paths_in(request) {
             Ok(paths) => paths,
-            Err(code) => return Outcome::of(code),
+            Err(code) => return ResponseContent::of(code),
         };
         let Some(accept) = request.accept().or(request.content_format()) else {
-            return Outcome::of(Code::NOT_ACCEPTABLE);
+            return ResponseContent::of(Code::NOT_ACCEPTABLE);
         };
         let outcome = self.resources.read_several(&paths, accept);
         if outcome.code.is_success() && !blocks::goes_on(request) {
             for path in paths {
-                self.performed.add(Performed {
+                self.performed.add(PerformedOperation {
                     number: self.performed.count(),
                     path,
                     operation: Operation::Read,
@@ -55,7 +59,7 @@ impl SimulatedDevice {
 
     fn paths_in(&self, request: &Message) -> Result<Vec<Path>, Code> {
         let format = request.content_format();
-        let spoken = format.filter(|format| self.resources.speech().has(*format));
+        let spoken = format.filter(|format| self.resources.formats().has(*format));
         let format = spoken.ok_or(Code::UNSUPPORTED_CONTENT_FORMAT)?;
         payload::decode_paths(format, &request.payload).map_err(|_| Code::BAD_REQUEST)
     }

@@ -2,16 +2,16 @@
 //! 5.2)
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 use protocol::coap::option;
 use protocol::lwm2m::path::Path;
 
-use super::answers::Waiting;
+use super::answers::PendingAnswer;
 use super::configuration::Lwm2m;
-use super::event::{Event, Operation, Output};
-use super::outcome::Outcome;
-use super::performed::{Obeyed, Performed};
-use super::resource::{Answer, Consequence};
+use super::event::{DeviceEvent, DeviceOutput, Operation};
+use super::operation_log::{PerformedOperation, PerformedRequest};
+use super::outcome::ResponseContent;
+use super::resource::{AnswerMode, Consequence};
 use super::{CONSEQUENCE_AFTER_MS, SimulatedDevice, blocks};
 
 /// The critical options this device understands.
@@ -26,13 +26,13 @@ const KNOWN_OPTIONS: [u16; 7] = [
 ];
 
 /// One request of the server.
-struct Asked<'a> {
+struct IncomingRequest<'a> {
     request: &'a Message,
-    about: About,
+    about: RequestTarget,
 }
 
 /// What a request is about.
-enum About {
+enum RequestTarget {
     /// A path of the device's objects.
     Object(Path, Operation),
     /// A plain path.
@@ -46,7 +46,7 @@ impl SimulatedDevice {
         now_ms: i64,
         bytes: &[u8],
         request: &Message,
-        out: &mut Vec<Output>,
+        out: &mut Vec<DeviceOutput>,
     ) {
         let reply = match self.session.heard.find(now_ms, request, bytes) {
             Some(reply) => reply.to_vec(),
@@ -55,25 +55,34 @@ impl SimulatedDevice {
                 let reply = reply.unwrap_or_default();
                 // A Non-confirmable request is answered once (section 4.3).
                 let again = match request.kind {
-                    Kind::Confirmable => reply.as_slice(),
-                    Kind::NonConfirmable | Kind::Acknowledgement | Kind::Reset => &[],
+                    MessageKind::Confirmable => reply.as_slice(),
+                    MessageKind::NonConfirmable
+                    | MessageKind::Acknowledgement
+                    | MessageKind::Reset => &[],
                 };
                 self.session.heard.remember(now_ms, request, bytes, again);
                 reply
             }
         };
         if !reply.is_empty() {
-            out.push(Output::Send(reply));
+            out.push(DeviceOutput::Send(reply));
         }
     }
 
     /// Does what is asked once it is asked wholly, and returns the message that meets the request
     /// at once.
-    fn meet(&mut self, now_ms: i64, request: &Message, out: &mut Vec<Output>) -> Option<Message> {
+    fn meet(
+        &mut self,
+        now_ms: i64,
+        request: &Message,
+        out: &mut Vec<DeviceOutput>,
+    ) -> Option<Message> {
         if request.unknown_critical_option(&KNOWN_OPTIONS).is_some() {
             return Some(match request.kind {
-                Kind::Confirmable => self.respond(request, Outcome::of(Code::BAD_OPTION)),
-                Kind::NonConfirmable | Kind::Acknowledgement | Kind::Reset => {
+                MessageKind::Confirmable => {
+                    self.respond(request, ResponseContent::of(Code::BAD_OPTION))
+                }
+                MessageKind::NonConfirmable | MessageKind::Acknowledgement | MessageKind::Reset => {
                     Message::reset(request.message_id)
                 }
             });
@@ -84,20 +93,25 @@ impl SimulatedDevice {
         }
     }
 
-    fn obey(&mut self, now_ms: i64, request: &Message, out: &mut Vec<Output>) -> Option<Message> {
+    fn obey(
+        &mut self,
+        now_ms: i64,
+        request: &Message,
+        out: &mut Vec<DeviceOutput>,
+    ) -> Option<Message> {
         let text = path_of(request);
         let makes_plain = request.code == Code::PUT && self.paths.is_open();
         let object = Path::parse(&text).ok();
         let object = object.filter(|_| self.configuration.lwm2m == Lwm2m::Spoken);
         if self.paths.find(&text).is_some() || (object.is_none() && makes_plain) {
-            let about = About::Plain(text);
-            return self.answer(now_ms, &Asked { request, about }, out);
+            let about = RequestTarget::Plain(text);
+            return self.answer(now_ms, &IncomingRequest { request, about }, out);
         }
         if request.code == Code::FETCH {
             return self.compose(request, out);
         }
         let Some(path) = object else {
-            return Some(self.respond(request, Outcome::of(Code::NOT_FOUND)));
+            return Some(self.respond(request, ResponseContent::of(Code::NOT_FOUND)));
         };
         let operation = match request.code {
             Code::GET => match request.observe() {
@@ -107,71 +121,76 @@ impl SimulatedDevice {
             },
             Code::PUT => Operation::Write,
             Code::POST => Operation::Execute,
-            _ => return Some(self.respond(request, Outcome::of(Code::METHOD_NOT_ALLOWED))),
+            _ => return Some(self.respond(request, ResponseContent::of(Code::METHOD_NOT_ALLOWED))),
         };
-        let about = About::Object(path, operation);
-        self.answer(now_ms, &Asked { request, about }, out)
+        let about = RequestTarget::Object(path, operation);
+        self.answer(now_ms, &IncomingRequest { request, about }, out)
     }
 
-    fn answer(&mut self, now_ms: i64, asked: &Asked<'_>, out: &mut Vec<Output>) -> Option<Message> {
+    fn answer(
+        &mut self,
+        now_ms: i64,
+        asked: &IncomingRequest<'_>,
+        out: &mut Vec<DeviceOutput>,
+    ) -> Option<Message> {
         match self.manner_of(&asked.about) {
-            Answer::Piggybacked => {
+            AnswerMode::Piggybacked => {
                 let outcome = self.perform(now_ms, 0, asked);
-                out.push(Output::Told(asked.answered(outcome.code)));
+                out.push(DeviceOutput::Report(asked.answered(outcome.code)));
                 Some(self.respond(asked.request, outcome))
             }
-            Answer::SeparateConfirmable { after_ms } => {
-                self.answer_later(now_ms, after_ms, Kind::Confirmable, asked)
+            AnswerMode::SeparateConfirmable { after_ms } => {
+                self.answer_later(now_ms, after_ms, MessageKind::Confirmable, asked)
             }
-            Answer::SeparateNonConfirmable { after_ms } => {
-                self.answer_later(now_ms, after_ms, Kind::NonConfirmable, asked)
+            AnswerMode::SeparateNonConfirmable { after_ms } => {
+                self.answer_later(now_ms, after_ms, MessageKind::NonConfirmable, asked)
             }
-            Answer::NonConfirmable => {
+            AnswerMode::NonConfirmable => {
                 let outcome = self.perform(now_ms, 0, asked);
-                out.push(Output::Told(asked.answered(outcome.code)));
-                Some(self.respond_apart(asked.request, Kind::NonConfirmable, outcome))
+                out.push(DeviceOutput::Report(asked.answered(outcome.code)));
+                Some(self.respond_apart(asked.request, MessageKind::NonConfirmable, outcome))
             }
-            Answer::AcknowledgeOnly => {
+            AnswerMode::AcknowledgeOnly => {
                 self.perform(now_ms, 0, asked);
                 out.extend(asked.left_unanswered());
                 acknowledgement_of(asked.request)
             }
-            Answer::Silent => {
+            AnswerMode::Silent => {
                 out.extend(asked.left_unanswered());
                 None
             }
-            Answer::Reset => {
+            AnswerMode::Reset => {
                 out.extend(asked.left_unanswered());
                 Some(Message::reset(asked.request.message_id))
             }
-            Answer::Code(code) => {
-                out.push(Output::Told(asked.answered(code)));
-                Some(self.respond(asked.request, Outcome::of(code)))
+            AnswerMode::Code(code) => {
+                out.push(DeviceOutput::Report(asked.answered(code)));
+                Some(self.respond(asked.request, ResponseContent::of(code)))
             }
         }
     }
 
     /// How the device answers for a path; one that it does not have, at once.
-    fn manner_of(&self, about: &About) -> Answer {
+    fn manner_of(&self, about: &RequestTarget) -> AnswerMode {
         let chosen = match about {
-            About::Object(path, _) => self.resources.find(*path).map(|it| it.answer),
-            About::Plain(path) => self.paths.find(path).map(|it| it.answer),
+            RequestTarget::Object(path, _) => self.resources.find(*path).map(|it| it.answer),
+            RequestTarget::Plain(path) => self.paths.find(path).map(|it| it.answer),
         };
-        chosen.unwrap_or(Answer::Piggybacked)
+        chosen.unwrap_or(AnswerMode::Piggybacked)
     }
 
     fn answer_later(
         &mut self,
         now_ms: i64,
         after_ms: u32,
-        kind: Kind,
-        asked: &Asked<'_>,
+        kind: MessageKind,
+        asked: &IncomingRequest<'_>,
     ) -> Option<Message> {
         let outcome = self.perform(now_ms, after_ms, asked);
         let news = asked.answered(outcome.code);
         let response = self.respond_apart(asked.request, kind, outcome);
         let due_at_ms = now_ms.saturating_add(after_ms.into());
-        self.session.answers.owe(Waiting {
+        self.session.answers.owe(PendingAnswer {
             due_at_ms,
             response,
             news,
@@ -179,13 +198,18 @@ impl SimulatedDevice {
         acknowledgement_of(asked.request)
     }
 
-    fn perform(&mut self, now_ms: i64, answered_after_ms: u32, asked: &Asked<'_>) -> Outcome {
+    fn perform(
+        &mut self,
+        now_ms: i64,
+        answered_after_ms: u32,
+        asked: &IncomingRequest<'_>,
+    ) -> ResponseContent {
         match &asked.about {
-            About::Object(path, operation) => {
+            RequestTarget::Object(path, operation) => {
                 let answered_at_ms = now_ms.saturating_add(answered_after_ms.into());
                 self.operate(answered_at_ms, asked.request, *path, *operation)
             }
-            About::Plain(path) => self.perform_plain(asked.request, path),
+            RequestTarget::Plain(path) => self.perform_plain(asked.request, path),
         }
     }
 
@@ -196,7 +220,7 @@ impl SimulatedDevice {
         request: &Message,
         path: Path,
         operation: Operation,
-    ) -> Outcome {
+    ) -> ResponseContent {
         let mut outcome = self.resources.perform(path, operation, request);
         if !outcome.code.is_success() || blocks::goes_on(request) {
             return outcome;
@@ -209,7 +233,7 @@ impl SimulatedDevice {
             }
             Operation::Write | Operation::Execute => (request.content_format(), &request.payload),
         };
-        self.performed.add(Performed {
+        self.performed.add(PerformedOperation {
             number: self.performed.count(),
             path,
             operation,
@@ -222,14 +246,14 @@ impl SimulatedDevice {
     }
 
     /// Does what a plain request asks, and takes note of it if that succeeds.
-    fn perform_plain(&mut self, request: &Message, path: &str) -> Outcome {
+    fn perform_plain(&mut self, request: &Message, path: &str) -> ResponseContent {
         if blocks::goes_on(request) {
             return self.paths.read(path);
         }
         let outcome = self.paths.perform(path, request);
         if outcome.code.is_success() {
-            self.obeyed.add(Obeyed {
-                number: self.obeyed.count(),
+            self.plain_performed.add(PerformedRequest {
+                number: self.plain_performed.count(),
                 path: path.to_owned(),
                 method: request.code,
                 message_id: request.message_id,
@@ -247,7 +271,7 @@ impl SimulatedDevice {
         &mut self,
         request: &Message,
         (path, operation): (Path, Operation),
-        told: &Outcome,
+        told: &ResponseContent,
     ) -> Option<u32> {
         let observations = &mut self.session.observations;
         match operation {
@@ -278,10 +302,10 @@ impl SimulatedDevice {
         self.session.consequence = Some((due_at_ms, consequence));
     }
 
-    pub(super) fn respond(&mut self, request: &Message, outcome: Outcome) -> Message {
+    pub(super) fn respond(&mut self, request: &Message, outcome: ResponseContent) -> Message {
         let message_id = match request.kind {
-            Kind::Confirmable => request.message_id,
-            Kind::NonConfirmable | Kind::Acknowledgement | Kind::Reset => {
+            MessageKind::Confirmable => request.message_id,
+            MessageKind::NonConfirmable | MessageKind::Acknowledgement | MessageKind::Reset => {
                 self.session.message_ids.take()
             }
         };
@@ -289,40 +313,48 @@ impl SimulatedDevice {
         self.in_blocks(outcome.fill(response), request)
     }
 
-    fn respond_apart(&mut self, request: &Message, kind: Kind, outcome: Outcome) -> Message {
+    fn respond_apart(
+        &mut self,
+        request: &Message,
+        kind: MessageKind,
+        outcome: ResponseContent,
+    ) -> Message {
         let message_id = self.session.message_ids.take();
         let response = Message::separate(kind, outcome.code, message_id, request.token);
         self.in_blocks(outcome.fill(response), request)
     }
 }
 
-impl Asked<'_> {
-    fn answered(&self, code: Code) -> Event {
+impl IncomingRequest<'_> {
+    fn answered(&self, code: Code) -> DeviceEvent {
         match &self.about {
-            About::Object(path, operation) => Event::Answered {
+            RequestTarget::Object(path, operation) => DeviceEvent::Answered {
                 path: *path,
                 operation: *operation,
                 code,
             },
-            About::Plain(path) => Event::AnsweredPlain {
+            RequestTarget::Plain(path) => DeviceEvent::AnsweredPlain {
                 path: path.clone(),
                 code,
             },
         }
     }
 
-    fn left_unanswered(&self) -> Option<Output> {
+    fn left_unanswered(&self) -> Option<DeviceOutput> {
         match self.about {
-            About::Object(path, operation) => {
-                Some(Output::Told(Event::LeftUnanswered { path, operation }))
+            RequestTarget::Object(path, operation) => {
+                Some(DeviceOutput::Report(DeviceEvent::LeftUnanswered {
+                    path,
+                    operation,
+                }))
             }
-            About::Plain(_) => None,
+            RequestTarget::Plain(_) => None,
         }
     }
 }
 
 pub(super) fn acknowledgement_of(request: &Message) -> Option<Message> {
-    let is_confirmable = request.kind == Kind::Confirmable;
+    let is_confirmable = request.kind == MessageKind::Confirmable;
     is_confirmable.then(|| Message::acknowledgement(request.message_id))
 }
 

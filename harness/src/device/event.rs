@@ -7,18 +7,18 @@ use protocol::lwm2m::path::Path;
 
 /// One thing that leaves the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum DeviceOutput {
     /// A datagram for the server.
     Send(Vec<u8>),
     /// Bytes of no protocol for the server's port for such.
-    SendBare(Vec<u8>),
+    SendUdp(Vec<u8>),
     /// Something a person may like to know.
-    Told(Event),
+    Report(DeviceEvent),
 }
 
 /// Something that happened at the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum DeviceEvent {
     /// It answered a request of the server.
     Answered {
         /// What the request was for.
@@ -85,7 +85,7 @@ pub enum Event {
     /// The server knows it.
     Registered {
         /// Under which path.
-        location: Location,
+        location: RegistrationLocation,
     },
     /// The server does not know it any more.
     RegistrationLost,
@@ -131,11 +131,11 @@ pub enum Uplink {
 
 /// The path a server keeps a registration under.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Location {
+pub struct RegistrationLocation {
     segments: Box<[Box<str>]>,
 }
 
-impl Location {
+impl RegistrationLocation {
     /// Takes the segments of a Location-Path, of which there has to be one.
     pub(super) fn new<'a>(segments: impl Iterator<Item = &'a str>) -> Option<Self> {
         let segments: Box<[Box<str>]> = segments.map(Box::from).collect();
@@ -148,7 +148,7 @@ impl Location {
     }
 }
 
-impl fmt::Display for Location {
+impl fmt::Display for RegistrationLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.segments()
             .try_for_each(|segment| write!(f, "/{segment}"))
@@ -181,7 +181,7 @@ impl fmt::Display for Uplink {
     }
 }
 
-impl fmt::Display for Event {
+impl fmt::Display for DeviceEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Answered {

@@ -6,7 +6,7 @@ use protocol::coap::message::Message;
 
 /// What became of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(super) struct ResponseContent {
     pub(super) code: Code,
     pub(super) format: Option<ContentFormat>,
     /// The number of a notification, or of the answer that begins an observation.
@@ -14,7 +14,7 @@ pub(super) struct Outcome {
     pub(super) payload: Vec<u8>,
 }
 
-impl Outcome {
+impl ResponseContent {
     pub(super) fn of(code: Code) -> Self {
         Self {
             code,

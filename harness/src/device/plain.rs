@@ -5,8 +5,8 @@ use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
 
-use super::outcome::Outcome;
-use super::resource::Answer;
+use super::outcome::ResponseContent;
+use super::resource::AnswerMode;
 
 /// How many paths a device holds; one more is not made.
 const PATHS_MAX: usize = 64;
@@ -24,7 +24,7 @@ pub struct PlainPath {
     /// The format that its answers name.
     pub format: Option<ContentFormat>,
     /// How the device answers requests for it.
-    pub answer: Answer,
+    pub answer: AnswerMode,
 }
 
 impl PlainPath {
@@ -34,7 +34,7 @@ impl PlainPath {
             path: path.into(),
             content: content.into(),
             format: None,
-            answer: Answer::Piggybacked,
+            answer: AnswerMode::Piggybacked,
         }
     }
 
@@ -45,20 +45,20 @@ impl PlainPath {
     }
 
     /// Has the device answer for the path in another way.
-    pub fn answering(self, answer: Answer) -> Self {
+    pub fn answering(self, answer: AnswerMode) -> Self {
         Self { answer, ..self }
     }
 }
 
 /// All plain paths of one device.
 #[derive(Clone, Debug)]
-pub(super) struct Paths {
+pub(super) struct PlainPaths {
     entries: Vec<PlainPath>,
     /// Whether there are any to begin with: then others can be made.
     is_open: bool,
 }
 
-impl Paths {
+impl PlainPaths {
     pub(super) fn new(entries: Vec<PlainPath>) -> Self {
         let is_open = !entries.is_empty();
         Self { entries, is_open }
@@ -78,67 +78,67 @@ impl Paths {
     }
 
     /// Tells what a path holds without doing anything.
-    pub(super) fn read(&self, path: &str) -> Outcome {
+    pub(super) fn read(&self, path: &str) -> ResponseContent {
         let entry = self.find(path);
-        entry.map_or(Outcome::of(Code::NOT_FOUND), |entry| {
+        entry.map_or(ResponseContent::of(Code::NOT_FOUND), |entry| {
             entry.told(Code::CONTENT)
         })
     }
 
     /// Does what is asked: GET tells, PUT replaces or makes, POST adds at the end and tells the
     /// whole, PATCH writes over the beginning, DELETE removes.
-    pub(super) fn perform(&mut self, path: &str, by: &Message) -> Outcome {
+    pub(super) fn perform(&mut self, path: &str, by: &Message) -> ResponseContent {
         let place = self.entries.iter().position(|entry| entry.path == path);
         let entry = place.and_then(|place| self.entries.get_mut(place));
         match (by.code, entry) {
             (Code::GET, Some(entry)) => entry.told(Code::CONTENT),
             (Code::PUT, Some(entry)) => {
                 entry.content.clone_from(&by.payload);
-                Outcome::of(Code::CHANGED)
+                ResponseContent::of(Code::CHANGED)
             }
             (Code::PUT, None) => self.make(path, by),
             (Code::POST, Some(entry)) => entry.add(by),
             (Code::PATCH, Some(entry)) => {
                 let kept = entry.content.get(by.payload.len()..).unwrap_or_default();
                 entry.content = [&by.payload, kept].concat();
-                Outcome::of(Code::CHANGED)
+                ResponseContent::of(Code::CHANGED)
             }
             (Code::DELETE, Some(_)) => {
                 self.entries.retain(|entry| entry.path != path);
-                Outcome::of(Code::DELETED)
+                ResponseContent::of(Code::DELETED)
             }
             (Code::GET | Code::POST | Code::PATCH | Code::DELETE, None) => {
-                Outcome::of(Code::NOT_FOUND)
+                ResponseContent::of(Code::NOT_FOUND)
             }
-            (_, _) => Outcome::of(Code::METHOD_NOT_ALLOWED),
+            (_, _) => ResponseContent::of(Code::METHOD_NOT_ALLOWED),
         }
     }
 
-    fn make(&mut self, path: &str, by: &Message) -> Outcome {
+    fn make(&mut self, path: &str, by: &Message) -> ResponseContent {
         if self.entries.len() >= PATHS_MAX {
-            return Outcome::of(Code::INTERNAL_SERVER_ERROR);
+            return ResponseContent::of(Code::INTERNAL_SERVER_ERROR);
         }
         let made = PlainPath {
             format: by.content_format(),
             ..PlainPath::holding(path, by.payload.as_slice())
         };
         self.entries.push(made);
-        Outcome::of(Code::CREATED)
+        ResponseContent::of(Code::CREATED)
     }
 }
 
 impl PlainPath {
-    fn told(&self, code: Code) -> Outcome {
-        Outcome {
+    fn told(&self, code: Code) -> ResponseContent {
+        ResponseContent {
             format: self.format,
             payload: self.content.clone(),
-            ..Outcome::of(code)
+            ..ResponseContent::of(code)
         }
     }
 
-    fn add(&mut self, by: &Message) -> Outcome {
+    fn add(&mut self, by: &Message) -> ResponseContent {
         if self.content.len() + by.payload.len() > CONTENT_BYTES_MAX {
-            return Outcome::of(Code::REQUEST_ENTITY_TOO_LARGE);
+            return ResponseContent::of(Code::REQUEST_ENTITY_TOO_LARGE);
         }
         self.content.extend(&by.payload);
         self.told(Code::CHANGED)

@@ -5,12 +5,12 @@
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 use protocol::lwm2m::version::EnablerVersion;
 
 use super::configuration::{Configuration, Reachability};
-use super::event::Location;
+use super::event::RegistrationLocation;
 
 pub(super) fn register(
     device: &Configuration,
@@ -24,7 +24,7 @@ pub(super) fn register(
         format!("lt={lifetime_s}"),
         format!("lwm2m={}", device.version),
     ];
-    Message::request(Kind::Confirmable, Code::POST, message_id, token)
+    Message::request(MessageKind::Confirmable, Code::POST, message_id, token)
         .with_uri_path(["rd"])
         .with_uri_query(queries)
         .with_uri_query(binding(device))
@@ -32,13 +32,21 @@ pub(super) fn register(
         .with_payload(links)
 }
 
-pub(super) fn update(location: &Location, message_id: MessageId, token: Token) -> Message {
-    Message::request(Kind::Confirmable, Code::POST, message_id, token)
+pub(super) fn update(
+    location: &RegistrationLocation,
+    message_id: MessageId,
+    token: Token,
+) -> Message {
+    Message::request(MessageKind::Confirmable, Code::POST, message_id, token)
         .with_uri_path(location.segments())
 }
 
-pub(super) fn deregister(location: &Location, message_id: MessageId, token: Token) -> Message {
-    Message::request(Kind::Confirmable, Code::DELETE, message_id, token)
+pub(super) fn deregister(
+    location: &RegistrationLocation,
+    message_id: MessageId,
+    token: Token,
+) -> Message {
+    Message::request(MessageKind::Confirmable, Code::DELETE, message_id, token)
         .with_uri_path(location.segments())
 }
 

@@ -19,14 +19,14 @@ pub struct Resource {
     /// What it holds; nothing for an executable one.
     pub value: Option<Value>,
     /// How the device answers requests for it.
-    pub answer: Answer,
+    pub answer: AnswerMode,
     /// What a successful write or execute makes the device do.
     pub consequence: Consequence,
 }
 
 /// Says how a device answers a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum AnswerMode {
     /// Performs it and answers in the acknowledgement, as most devices do.
     Piggybacked,
     /// Performs it, acknowledges it at once, and answers later in a message that the server has to
@@ -80,7 +80,7 @@ impl Resource {
     }
 
     /// Has the device answer for the resource in another way.
-    pub fn answering(self, answer: Answer) -> Self {
+    pub fn answering(self, answer: AnswerMode) -> Self {
         Self { answer, ..self }
     }
 
@@ -93,7 +93,7 @@ impl Resource {
     }
 
     fn new(path: Path, operations: Operations, value: Option<Value>) -> Self {
-        let (answer, consequence) = (Answer::Piggybacked, Consequence::Nothing);
+        let (answer, consequence) = (AnswerMode::Piggybacked, Consequence::Nothing);
         Self {
             path,
             operations,

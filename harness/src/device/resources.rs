@@ -10,16 +10,16 @@ use protocol::lwm2m::payload::Reading;
 use protocol::lwm2m::value::Value;
 
 use super::event::Operation;
-use super::outcome::Outcome;
+use super::outcome::ResponseContent;
+use super::payload_formats::PayloadFormats;
 use super::resource::Resource;
-use super::speech::Speech;
 
 /// All resources of one device, with how often each was changed by the server.
 #[derive(Clone, Debug)]
 pub(super) struct Resources {
     // Ordered by path, which binary search rests on.
     entries: Vec<Entry>,
-    speech: Speech,
+    formats: PayloadFormats,
 }
 
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ struct Entry {
 }
 
 impl Resources {
-    pub(super) fn new(resources: Vec<Resource>, speech: Speech) -> Self {
+    pub(super) fn new(resources: Vec<Resource>, formats: PayloadFormats) -> Self {
         let entry = |resource| Entry {
             resource,
             executed: 0,
@@ -38,11 +38,16 @@ impl Resources {
         // The sort is stable and the list reversed, so of equal paths the later stays.
         entries.sort_by_key(|entry| entry.resource.path);
         entries.dedup_by_key(|entry| entry.resource.path);
-        Self { entries, speech }
+        Self { entries, formats }
     }
 
     /// Performs an operation, or tells why it is not done.
-    pub(super) fn perform(&mut self, path: Path, operation: Operation, by: &Message) -> Outcome {
+    pub(super) fn perform(
+        &mut self,
+        path: Path,
+        operation: Operation,
+        by: &Message,
+    ) -> ResponseContent {
         let done = match operation {
             Operation::Read | Operation::Observe | Operation::CancelObservation => {
                 return self.read(path, by.accept());
@@ -50,35 +55,35 @@ impl Resources {
             Operation::Write => self.write(path, by),
             Operation::Execute => self.execute(path, by),
         };
-        done.unwrap_or_else(Outcome::of)
+        done.unwrap_or_else(ResponseContent::of)
     }
 
     /// Tells what is at and below a path, in the format asked for.
-    pub(super) fn read(&self, path: Path, accept: Option<ContentFormat>) -> Outcome {
+    pub(super) fn read(&self, path: Path, accept: Option<ContentFormat>) -> ResponseContent {
         let read = match self.entry(path) {
-            Some(entry) => entry.read(accept, &self.speech),
+            Some(entry) => entry.read(accept, &self.formats),
             None => self.read_below(path, accept),
         };
-        read.unwrap_or_else(Outcome::of)
+        read.unwrap_or_else(ResponseContent::of)
     }
 
     /// Tells what is at and below several paths. What is not there, or cannot be read, is left out.
-    pub(super) fn read_several(&self, paths: &[Path], accept: ContentFormat) -> Outcome {
+    pub(super) fn read_several(&self, paths: &[Path], accept: ContentFormat) -> ResponseContent {
         let is_asked = |entry: &&Entry| {
             let at = entry.resource.path;
             paths.iter().any(|path| path.contains(at))
         };
         let mut asked = self.entries.iter().filter(is_asked).peekable();
         if asked.peek().is_none() {
-            return Outcome::of(Code::NOT_FOUND);
+            return ResponseContent::of(Code::NOT_FOUND);
         }
         let values: Reading = asked.filter_map(Entry::readable).collect();
-        let told = self.speech.tell_all(accept, &values);
-        told.unwrap_or_else(Outcome::of)
+        let told = self.formats.tell_all(accept, &values);
+        told.unwrap_or_else(ResponseContent::of)
     }
 
-    pub(super) fn speech(&self) -> &Speech {
-        &self.speech
+    pub(super) fn formats(&self) -> &PayloadFormats {
+        &self.formats
     }
 
     /// Puts a value in the place of another one of its type, and returns that.
@@ -124,34 +129,38 @@ impl Resources {
         }
     }
 
-    fn read_below(&self, path: Path, accept: Option<ContentFormat>) -> Result<Outcome, Code> {
+    fn read_below(
+        &self,
+        path: Path,
+        accept: Option<ContentFormat>,
+    ) -> Result<ResponseContent, Code> {
         self.within(path).next().ok_or(Code::NOT_FOUND)?;
         let readable = self.within(path).filter_map(Entry::readable);
         let values: Reading = readable.collect();
         if values.is_empty() && path.is_resource() {
             return Err(Code::METHOD_NOT_ALLOWED);
         }
-        self.speech.tell(accept, path, &values)
+        self.formats.tell(accept, path, &values)
     }
 
-    fn write(&mut self, path: Path, by: &Message) -> Result<Outcome, Code> {
+    fn write(&mut self, path: Path, by: &Message) -> Result<ResponseContent, Code> {
         // A PUT with parameters writes attributes, which this device keeps none of.
         if by.uri_query().next().is_some() {
             return Err(Code::NOT_IMPLEMENTED);
         }
-        let speech = self.speech.clone();
+        let formats = self.formats.clone();
         match self.entry_mut(path) {
-            Some(entry) => entry.write(by, &speech),
+            Some(entry) => entry.write(by, &formats),
             None => self.replace_instances(path, by),
         }
     }
 
     /// Puts the instances that a list names in the place of those a multiple resource has.
-    fn replace_instances(&mut self, path: Path, by: &Message) -> Result<Outcome, Code> {
+    fn replace_instances(&mut self, path: Path, by: &Message) -> Result<ResponseContent, Code> {
         let like = self.within(path).next().ok_or(Code::NOT_FOUND)?.clone();
         let value = like.writable().filter(|_| path.is_resource());
         let data_type = value.ok_or(Code::METHOD_NOT_ALLOWED)?.data_type();
-        let values = self.speech.hear_several(path, by, data_type)?;
+        let values = self.formats.hear_several(path, by, data_type)?;
         // A resource without instances would be gone for good.
         if values.is_empty() || values.contains_key(&path) {
             return Err(Code::BAD_REQUEST);
@@ -168,10 +177,10 @@ impl Resources {
             .retain(|entry| !path.contains(entry.resource.path));
         self.entries.extend(written);
         self.entries.sort_by_key(|entry| entry.resource.path);
-        Ok(Outcome::of(Code::CHANGED))
+        Ok(ResponseContent::of(Code::CHANGED))
     }
 
-    fn execute(&mut self, path: Path, by: &Message) -> Result<Outcome, Code> {
+    fn execute(&mut self, path: Path, by: &Message) -> Result<ResponseContent, Code> {
         let is_known = self.within(path).next().is_some();
         match self.entry_mut(path) {
             Some(entry) => entry.execute(by),
@@ -202,20 +211,24 @@ impl Resources {
 }
 
 impl Entry {
-    fn read(&self, accept: Option<ContentFormat>, speech: &Speech) -> Result<Outcome, Code> {
+    fn read(
+        &self,
+        accept: Option<ContentFormat>,
+        formats: &PayloadFormats,
+    ) -> Result<ResponseContent, Code> {
         let (path, value) = self.readable().ok_or(Code::METHOD_NOT_ALLOWED)?;
-        speech.tell_one(accept, path, value)
+        formats.tell_one(accept, path, value)
     }
 
-    fn write(&mut self, by: &Message, speech: &Speech) -> Result<Outcome, Code> {
+    fn write(&mut self, by: &Message, formats: &PayloadFormats) -> Result<ResponseContent, Code> {
         let path = self.resource.path;
         let data_type = self.writable().ok_or(Code::METHOD_NOT_ALLOWED)?.data_type();
-        self.resource.value = Some(speech.hear_one(path, by, data_type)?);
+        self.resource.value = Some(formats.hear_one(path, by, data_type)?);
         self.executed += 1;
-        Ok(Outcome::of(Code::CHANGED))
+        Ok(ResponseContent::of(Code::CHANGED))
     }
 
-    fn execute(&mut self, by: &Message) -> Result<Outcome, Code> {
+    fn execute(&mut self, by: &Message) -> Result<ResponseContent, Code> {
         if !self.resource.operations.can_execute() {
             return Err(Code::METHOD_NOT_ALLOWED);
         }
@@ -224,7 +237,7 @@ impl Entry {
             Some(_) => return Err(Code::UNSUPPORTED_CONTENT_FORMAT),
         }
         self.executed += 1;
-        Ok(Outcome::of(Code::CHANGED))
+        Ok(ResponseContent::of(Code::CHANGED))
     }
 
     fn readable(&self) -> Option<(Path, Value)> {

@@ -8,13 +8,13 @@ use std::fmt::Write as _;
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 use protocol::lwm2m::payload::{self, Measured, Reading, Sample};
 use protocol::lwm2m::value::Value;
 
 use super::SimulatedDevice;
-use super::event::Output;
-use super::session::Purpose;
+use super::event::DeviceOutput;
+use super::session::RequestPurpose;
 use super::uplink::next_ids;
 
 /// The path data is sent to.
@@ -58,19 +58,19 @@ impl SimulatedDevice {
         now_ms: i64,
         format: ContentFormat,
         samples: &[Sample],
-        out: &mut Vec<Output>,
+        out: &mut Vec<DeviceOutput>,
     ) -> Result<(), Unsent> {
         let payload = payload_of(format, samples).ok_or(Unsent::Unencodable)?;
         self.rouse(now_ms, out)?;
         if self.session.request.is_some() {
             return Err(Unsent::Busy);
         }
-        let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.chance);
-        let request = Message::request(Kind::Confirmable, Code::POST, message_id, token)
+        let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.rng);
+        let request = Message::request(MessageKind::Confirmable, Code::POST, message_id, token)
             .with_uri_path([DATA_PATH])
             .with_content_format(format)
             .with_payload(payload);
-        self.ask(now_ms, Purpose::Send, request, out);
+        self.ask(now_ms, RequestPurpose::Send, request, out);
         Ok(())
     }
 }

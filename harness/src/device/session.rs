@@ -12,21 +12,21 @@ use protocol::coap::assembly::Assembly;
 use protocol::coap::message::MessageId;
 use protocol::coap::transfer::Transfer;
 
-use super::answers::Answers;
-use super::event::Location;
-use super::heard::Heard;
-use super::observing::Observations;
+use super::answers::PendingAnswers;
+use super::dedup::DedupCache;
+use super::event::RegistrationLocation;
+use super::observations::Observations;
 use super::resource::Consequence;
 
 /// Everything that lives in the device's memory alone.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) radio: Radio,
-    pub(super) registration: Registration,
+    pub(super) registration: RegistrationPhase,
     /// The one request the device waits for an answer to (NSTART is 1).
     pub(super) request: Option<OpenRequest>,
-    pub(super) answers: Answers,
-    pub(super) heard: Heard,
+    pub(super) answers: PendingAnswers,
+    pub(super) heard: DedupCache,
     /// What the server says in blocks, as far as it came.
     pub(super) incoming: Assembly,
     pub(super) observations: Observations,
@@ -48,14 +48,14 @@ pub(super) enum Radio {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Registration {
+pub(super) enum RegistrationPhase {
     /// Not registered; nothing happens by itself without a time.
     Resting {
         until_ms: Option<i64>,
     },
     Registering,
     Registered {
-        location: Location,
+        location: RegistrationLocation,
         next_update_at_ms: i64,
         lifetime_told_s: u32,
     },
@@ -64,11 +64,11 @@ pub(super) enum Registration {
 #[derive(Clone, Debug)]
 pub(super) struct OpenRequest {
     pub(super) transfer: Transfer,
-    pub(super) purpose: Purpose,
+    pub(super) purpose: RequestPurpose,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum RequestPurpose {
     Data,
     Deregister { again_at_ms: Option<i64> },
     Register { lifetime_s: u32 },
@@ -85,10 +85,10 @@ impl Session {
     pub(super) fn new(first_message_id: u16) -> Self {
         Self {
             radio: Radio::Off,
-            registration: Registration::Resting { until_ms: None },
+            registration: RegistrationPhase::Resting { until_ms: None },
             request: None,
-            answers: Answers::default(),
-            heard: Heard::default(),
+            answers: PendingAnswers::default(),
+            heard: DedupCache::default(),
             incoming: Assembly::default(),
             observations: Observations::default(),
             consequence: None,
@@ -108,7 +108,7 @@ impl MessageIds {
     }
 }
 
-impl Registration {
+impl RegistrationPhase {
     /// Tells when the device has something to say by itself.
     pub(super) fn next_contact_at_ms(&self) -> Option<i64> {
         match self {

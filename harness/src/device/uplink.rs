@@ -4,16 +4,16 @@ use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId};
 use protocol::coap::option;
 use protocol::coap::token::Token;
-use protocol::coap::transfer::{Expiry, Fresh, Receipt, Transfer};
+use protocol::coap::transfer::{FreshIds, Transfer, TransferReception, TransferTimeout};
 use protocol::lwm2m::value::Value;
 
 use super::configuration::Lwm2m;
-use super::event::{Event, Location, Output, Uplink};
+use super::event::{DeviceEvent, DeviceOutput, RegistrationLocation, Uplink};
 use super::registration;
 use super::resource::LIFETIME;
-use super::session::{MessageIds, OpenRequest, Purpose, Registration};
+use super::session::{MessageIds, OpenRequest, RegistrationPhase, RequestPurpose};
 use super::{SimulatedDevice, blocks};
-use crate::chance::Chance;
+use crate::rng::Rng;
 
 /// What a lifetime of 0 stands for: the default of LwM2M Core 1.1 section 6.2.1.
 const LIFETIME_DEFAULT_S: u32 = 86_400;
@@ -22,12 +22,12 @@ const LIFETIME_DEFAULT_S: u32 = 86_400;
 const UPDATE_INTERVAL_MIN_MS: i64 = 100;
 
 impl SimulatedDevice {
-    pub(super) fn begin_register(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+    pub(super) fn begin_register(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         match self.configuration.lwm2m {
             Lwm2m::Spoken => {}
             Lwm2m::Unspoken => return,
         }
-        let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.chance);
+        let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.rng);
         let mut links = registration::first_link(&self.configuration);
         self.resources.write_links(&mut links);
         let lifetime_s = self.lifetime_s();
@@ -36,15 +36,20 @@ impl SimulatedDevice {
         // A server knows nothing of the observations of another registration (LwM2M Core 1.1
         // section 6.4).
         self.session.observations.forget();
-        self.session.registration = Registration::Registering;
-        self.ask(now_ms, Purpose::Register { lifetime_s }, request, out);
+        self.session.registration = RegistrationPhase::Registering;
+        self.ask(
+            now_ms,
+            RequestPurpose::Register { lifetime_s },
+            request,
+            out,
+        );
     }
 
     /// Says that the device is there: by an update if it is registered, else by registering.
-    pub(super) fn begin_contact(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+    pub(super) fn begin_contact(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         let lifetime_s = self.lifetime_s();
         let interval_ms = self.update_interval_ms();
-        let Registration::Registered {
+        let RegistrationPhase::Registered {
             location,
             next_update_at_ms,
             lifetime_told_s,
@@ -53,12 +58,12 @@ impl SimulatedDevice {
             return self.begin_register(now_ms, out);
         };
         *next_update_at_ms = now_ms.saturating_add(interval_ms);
-        let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.chance);
+        let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.rng);
         let mut request = registration::update(location, message_id, token);
         if *lifetime_told_s != lifetime_s {
             request = request.with_uri_query([format!("lt={lifetime_s}")]);
         }
-        self.ask(now_ms, Purpose::Update { lifetime_s }, request, out);
+        self.ask(now_ms, RequestPurpose::Update { lifetime_s }, request, out);
     }
 
     /// Takes leave of the server; whatever else the device was saying does not matter any more.
@@ -66,23 +71,28 @@ impl SimulatedDevice {
         &mut self,
         now_ms: i64,
         again_at_ms: Option<i64>,
-        out: &mut Vec<Output>,
+        out: &mut Vec<DeviceOutput>,
     ) {
         self.session.request = None;
-        let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.chance);
+        let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.rng);
         match &self.session.registration {
-            Registration::Registered { location, .. } => {
+            RegistrationPhase::Registered { location, .. } => {
                 let request = registration::deregister(location, message_id, token);
-                self.ask(now_ms, Purpose::Deregister { again_at_ms }, request, out);
+                self.ask(
+                    now_ms,
+                    RequestPurpose::Deregister { again_at_ms },
+                    request,
+                    out,
+                );
             }
-            Registration::Resting { .. } | Registration::Registering => {
+            RegistrationPhase::Resting { .. } | RegistrationPhase::Registering => {
                 self.rest_until(again_at_ms);
             }
         }
     }
 
     /// Makes contact if it is time to.
-    pub(super) fn keep_contact(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+    pub(super) fn keep_contact(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         let next_contact_at_ms = self.session.registration.next_contact_at_ms();
         let is_due = next_contact_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
         if is_due && self.session.request.is_none() {
@@ -96,7 +106,7 @@ impl SimulatedDevice {
 
     pub(super) fn rest_until(&mut self, until_ms: Option<i64>) {
         self.session.observations.forget();
-        self.session.registration = Registration::Resting { until_ms };
+        self.session.registration = RegistrationPhase::Resting { until_ms };
     }
 
     pub(super) fn rest_after_failure(&mut self, now_ms: i64) {
@@ -105,17 +115,17 @@ impl SimulatedDevice {
     }
 
     /// Repeats the open request, or gives it up.
-    pub(super) fn expire_request(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+    pub(super) fn expire_request(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         let Some(request) = &mut self.session.request else {
             return;
         };
         match request.transfer.handle_timeout(now_ms) {
-            Expiry::NotYet => {}
-            Expiry::Retransmit => {
-                out.push(Output::Send(request.transfer.datagram().to_vec()));
+            TransferTimeout::NotYet => {}
+            TransferTimeout::Retransmit => {
+                out.push(DeviceOutput::Send(request.transfer.datagram().to_vec()));
             }
-            Expiry::Again => self.go_on(now_ms, out),
-            Expiry::GaveUp(_) => {
+            TransferTimeout::Again => self.go_on(now_ms, out),
+            TransferTimeout::GaveUp(_) => {
                 let purpose = request.purpose;
                 self.give_up(now_ms, purpose, out);
             }
@@ -128,7 +138,7 @@ impl SimulatedDevice {
         now_ms: i64,
         bytes: &[u8],
         message: &Message,
-        out: &mut Vec<Output>,
+        out: &mut Vec<DeviceOutput>,
     ) -> bool {
         let Some(request) = &mut self.session.request else {
             return false;
@@ -136,45 +146,45 @@ impl SimulatedDevice {
         let purpose = request.purpose;
         let rules = blocks::rules(&self.configuration);
         match request.transfer.handle(now_ms, &rules, message) {
-            Receipt::NotMine => return false,
-            Receipt::Acknowledged => {}
-            Receipt::Proceeds { acknowledge } => {
+            TransferReception::NotMine => return false,
+            TransferReception::Acknowledged => {}
+            TransferReception::Proceeds { acknowledge } => {
                 let reply = acknowledge.map(Message::acknowledgement);
                 self.settle(now_ms, message, bytes, reply, out);
                 self.go_on(now_ms, out);
             }
-            Receipt::Answered { acknowledge, whole } => {
+            TransferReception::Answered { acknowledge, whole } => {
                 let reply = acknowledge.map(Message::acknowledgement);
                 self.settle(now_ms, message, bytes, reply, out);
                 self.conclude(now_ms, purpose, whole.as_deref().unwrap_or(message), out);
             }
-            Receipt::Broken { acknowledge, .. } => {
+            TransferReception::Broken { acknowledge, .. } => {
                 let reply = acknowledge.map(Message::acknowledgement);
                 self.settle(now_ms, message, bytes, reply, out);
                 self.give_up(now_ms, purpose, out);
             }
-            Receipt::Unusable { reset, .. } => {
+            TransferReception::Unusable { reset, .. } => {
                 let reply = reset.map(Message::reset);
                 self.settle(now_ms, message, bytes, reply, out);
                 self.give_up(now_ms, purpose, out);
             }
-            Receipt::Reset => self.give_up(now_ms, purpose, out),
+            TransferReception::Reset => self.give_up(now_ms, purpose, out),
         }
         true
     }
 
     /// Goes on with the next block of what the device says.
-    fn go_on(&mut self, now_ms: i64, out: &mut Vec<Output>) {
-        let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.chance);
-        let fresh = Fresh {
+    fn go_on(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
+        let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.rng);
+        let fresh = FreshIds {
             message_id,
             token,
-            jitter: self.chance.number_u32(),
+            jitter: self.rng.number_u32(),
         };
         if let Some(request) = &mut self.session.request {
             let rules = blocks::rules(&self.configuration);
             request.transfer.proceed(now_ms, &rules, fresh);
-            out.push(Output::Send(request.transfer.datagram().to_vec()));
+            out.push(DeviceOutput::Send(request.transfer.datagram().to_vec()));
         }
     }
 
@@ -185,36 +195,36 @@ impl SimulatedDevice {
         response: &Message,
         bytes: &[u8],
         reply: Option<Message>,
-        out: &mut Vec<Output>,
+        out: &mut Vec<DeviceOutput>,
     ) {
         if let Some(reply) = reply {
             let datagram = reply.encode();
             self.session
                 .heard
                 .remember(now_ms, response, bytes, &datagram);
-            out.push(Output::Send(datagram));
+            out.push(DeviceOutput::Send(datagram));
         }
     }
 
     fn conclude(
         &mut self,
         now_ms: i64,
-        purpose: Purpose,
+        purpose: RequestPurpose,
         response: &Message,
-        out: &mut Vec<Output>,
+        out: &mut Vec<DeviceOutput>,
     ) {
         self.session.request = None;
         match purpose {
-            Purpose::Deregister { again_at_ms } => {
+            RequestPurpose::Deregister { again_at_ms } => {
                 self.rest_until(again_at_ms);
-                out.push(Output::Told(Event::Deregistered));
+                out.push(DeviceOutput::Report(DeviceEvent::Deregistered));
             }
-            Purpose::Register { lifetime_s } => {
+            RequestPurpose::Register { lifetime_s } => {
                 self.conclude_register(now_ms, lifetime_s, response, out);
             }
-            Purpose::Data => out.push(taken(Uplink::Data, response.code)),
-            Purpose::Send => out.push(taken(Uplink::Send, response.code)),
-            Purpose::Update { lifetime_s } => {
+            RequestPurpose::Data => out.push(taken(Uplink::Data, response.code)),
+            RequestPurpose::Send => out.push(taken(Uplink::Send, response.code)),
+            RequestPurpose::Update { lifetime_s } => {
                 self.conclude_update(now_ms, lifetime_s, response, out);
             }
         }
@@ -225,9 +235,9 @@ impl SimulatedDevice {
         now_ms: i64,
         lifetime_s: u32,
         response: &Message,
-        out: &mut Vec<Output>,
+        out: &mut Vec<DeviceOutput>,
     ) {
-        let location = Location::new(response.location_path());
+        let location = RegistrationLocation::new(response.location_path());
         let Some(location) = location.filter(|_| response.code == Code::CREATED) else {
             let wait_ms = self.wait_after_refusal_ms(response);
             self.rest_until(Some(now_ms.saturating_add(wait_ms)));
@@ -235,12 +245,12 @@ impl SimulatedDevice {
             return;
         };
         self.session.failures = 0;
-        self.session.registration = Registration::Registered {
+        self.session.registration = RegistrationPhase::Registered {
             location: location.clone(),
             next_update_at_ms: now_ms.saturating_add(self.update_interval_ms()),
             lifetime_told_s: lifetime_s,
         };
-        out.push(Output::Told(Event::Registered { location }));
+        out.push(DeviceOutput::Report(DeviceEvent::Registered { location }));
     }
 
     fn conclude_update(
@@ -248,16 +258,16 @@ impl SimulatedDevice {
         now_ms: i64,
         lifetime_s: u32,
         response: &Message,
-        out: &mut Vec<Output>,
+        out: &mut Vec<DeviceOutput>,
     ) {
         match response.code {
             code if code.is_success() => {
                 self.session.failures = 0;
                 self.take_told_lifetime(lifetime_s);
-                out.push(Output::Told(Event::Updated));
+                out.push(DeviceOutput::Report(DeviceEvent::Updated));
             }
             Code::NOT_FOUND => {
-                out.push(Output::Told(Event::RegistrationLost));
+                out.push(DeviceOutput::Report(DeviceEvent::RegistrationLost));
                 self.begin_register(now_ms, out);
             }
             // The registration stands; the server is busy.
@@ -273,53 +283,51 @@ impl SimulatedDevice {
         }
     }
 
-    fn give_up(&mut self, now_ms: i64, purpose: Purpose, out: &mut Vec<Output>) {
+    fn give_up(&mut self, now_ms: i64, purpose: RequestPurpose, out: &mut Vec<DeviceOutput>) {
         self.session.request = None;
         let uplink = match purpose {
-            Purpose::Deregister { again_at_ms } => {
+            RequestPurpose::Deregister { again_at_ms } => {
                 self.rest_until(again_at_ms);
                 Uplink::Deregister
             }
-            Purpose::Register { .. } => {
+            RequestPurpose::Register { .. } => {
                 self.rest_after_failure(now_ms);
                 Uplink::Register
             }
             // The registration stands: the data may have been too much for the way.
-            Purpose::Data => Uplink::Data,
-            Purpose::Send => Uplink::Send,
-            Purpose::Update { .. } => {
+            RequestPurpose::Data => Uplink::Data,
+            RequestPurpose::Send => Uplink::Send,
+            RequestPurpose::Update { .. } => {
                 self.rest_after_failure(now_ms);
                 Uplink::Update
             }
         };
-        out.push(Output::Told(Event::GaveUp(uplink)));
+        out.push(DeviceOutput::Report(DeviceEvent::GaveUp(uplink)));
     }
 
     pub(super) fn ask(
         &mut self,
         now_ms: i64,
-        purpose: Purpose,
+        purpose: RequestPurpose,
         request: Message,
-        out: &mut Vec<Output>,
+        out: &mut Vec<DeviceOutput>,
     ) {
         // Bodies that follow each other are told apart, whatever comes late of them (RFC 9175).
         let is_long = request.payload.len() > self.configuration.block.bytes();
         let request = match is_long {
-            true => {
-                request.with_option(option::REQUEST_TAG, &self.chance.number_u16().to_be_bytes())
-            }
+            true => request.with_option(option::REQUEST_TAG, &self.rng.number_u16().to_be_bytes()),
             false => request,
         };
-        let jitter = self.chance.number_u32();
+        let jitter = self.rng.number_u32();
         let rules = blocks::rules(&self.configuration);
         let transfer = Transfer::begin(now_ms, &rules, request, jitter);
-        out.push(Output::Send(transfer.datagram().to_vec()));
+        out.push(DeviceOutput::Send(transfer.datagram().to_vec()));
         self.session.quiet_since_ms = now_ms;
         self.session.request = Some(OpenRequest { transfer, purpose });
     }
 
     fn postpone_update(&mut self, now_ms: i64, by_ms: i64) {
-        if let Registration::Registered {
+        if let RegistrationPhase::Registered {
             next_update_at_ms, ..
         } = &mut self.session.registration
         {
@@ -328,7 +336,7 @@ impl SimulatedDevice {
     }
 
     fn take_told_lifetime(&mut self, lifetime_s: u32) {
-        if let Registration::Registered {
+        if let RegistrationPhase::Registered {
             lifetime_told_s, ..
         } = &mut self.session.registration
         {
@@ -350,7 +358,7 @@ impl SimulatedDevice {
     fn wait_after_failure_ms(&mut self) -> i64 {
         self.session.failures = self.session.failures.saturating_add(1);
         let wait_ms = self.configuration.retry.wait_ms(self.session.failures);
-        i64::from(wait_ms) + i64::from(self.chance.below(wait_ms / 4))
+        i64::from(wait_ms) + i64::from(self.rng.below(wait_ms / 4))
     }
 
     fn lifetime_s(&self) -> u32 {
@@ -374,18 +382,18 @@ impl SimulatedDevice {
     }
 }
 
-pub(super) fn next_ids(message_ids: &mut MessageIds, chance: &mut Chance) -> (MessageId, Token) {
-    (message_ids.take(), Token::from_u64(chance.number()))
+pub(super) fn next_ids(message_ids: &mut MessageIds, rng: &mut Rng) -> (MessageId, Token) {
+    (message_ids.take(), Token::from_u64(rng.number()))
 }
 
 /// What the device makes of the answer to data.
-fn taken(uplink: Uplink, code: Code) -> Output {
+fn taken(uplink: Uplink, code: Code) -> DeviceOutput {
     match code.is_success() {
-        true => Output::Told(Event::Sent),
+        true => DeviceOutput::Report(DeviceEvent::Sent),
         false => refused(uplink, code),
     }
 }
 
-fn refused(uplink: Uplink, code: Code) -> Output {
-    Output::Told(Event::Refused { uplink, code })
+fn refused(uplink: Uplink, code: Code) -> DeviceOutput {
+    DeviceOutput::Report(DeviceEvent::Refused { uplink, code })
 }

@@ -7,7 +7,7 @@
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
 /// What stands in front of the options where there is no token.
@@ -61,7 +61,12 @@ pub(super) fn register(endpoint: &str, lifetime_s: u32, message_id: u16) -> Vec<
 pub(super) fn options_to(answer: &Message) -> Option<Vec<u8>> {
     let mut path = answer.location_path().peekable();
     path.peek()?;
-    let request = Message::request(Kind::Confirmable, Code::POST, MessageId(0), Token::EMPTY);
+    let request = Message::request(
+        MessageKind::Confirmable,
+        Code::POST,
+        MessageId(0),
+        Token::EMPTY,
+    );
     let mut options = request.with_uri_path(path).encode();
     options.drain(..HEADER_BYTES);
     Some(options)
@@ -113,7 +118,7 @@ pub(super) fn answer(request: &Message, message_id: u16) -> Message {
 
 fn request(message_id: u16) -> Message {
     let id = MessageId(message_id);
-    Message::request(Kind::Confirmable, Code::POST, id, token(message_id))
+    Message::request(MessageKind::Confirmable, Code::POST, id, token(message_id))
 }
 
 #[cfg(test)]

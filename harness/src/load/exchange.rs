@@ -3,13 +3,13 @@
 
 use protocol::coap::exchange::Transmission;
 
-use crate::chance::Chance;
+use crate::rng::Rng;
 
 const NS_PER_MS: u64 = 1_000_000;
 
 /// What is asked of the server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Act {
+pub(super) enum LoadRequest {
     Register,
     Update,
     Send,
@@ -17,10 +17,10 @@ pub(super) enum Act {
 
 /// A request under way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Exchange {
+pub(super) struct LoadExchange {
     pub(super) member: u32,
     pub(super) message_id: u16,
-    pub(super) act: Act,
+    pub(super) act: LoadRequest,
     /// When the request should have left.
     pub(super) due_at_ns: u64,
     /// When it is to be looked at again.
@@ -31,7 +31,7 @@ pub(super) struct Exchange {
 
 /// What an alarm means for a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Due {
+pub(super) enum ExchangeDue {
     /// Nothing yet.
     NotYet,
     /// It is to be sent again.
@@ -46,16 +46,16 @@ enum State {
     Awaiting,
 }
 
-impl Exchange {
+impl LoadExchange {
     /// Begins with a request that leaves now.
     pub(super) fn begin(
-        (member, message_id, act): (u32, u16, Act),
+        (member, message_id, act): (u32, u16, LoadRequest),
         due_at_ns: u64,
         now_ns: u64,
         transmission: &Transmission,
-        chance: &mut Chance,
+        rng: &mut Rng,
     ) -> Self {
-        let wait_ns = first_wait_ns(transmission, chance);
+        let wait_ns = first_wait_ns(transmission, rng);
         Self {
             member,
             message_id,
@@ -79,28 +79,28 @@ impl Exchange {
     }
 
     /// Takes an alarm, which may come early.
-    pub(super) fn look(&mut self, now_ns: u64) -> Due {
+    pub(super) fn look(&mut self, now_ns: u64) -> ExchangeDue {
         if now_ns < self.next_at_ns {
-            return Due::NotYet;
+            return ExchangeDue::NotYet;
         }
         let State::Transmitting { repetitions_left } = &mut self.state else {
-            return Due::GiveUp;
+            return ExchangeDue::GiveUp;
         };
         let Some(left) = repetitions_left.checked_sub(1) else {
-            return Due::GiveUp;
+            return ExchangeDue::GiveUp;
         };
         *repetitions_left = left;
         self.wait_ns = self.wait_ns.saturating_mul(2);
         self.next_at_ns = now_ns.saturating_add(self.wait_ns);
-        Due::Repeat
+        ExchangeDue::Repeat
     }
 }
 
-fn first_wait_ns(transmission: &Transmission, chance: &mut Chance) -> u64 {
+fn first_wait_ns(transmission: &Transmission, rng: &mut Rng) -> u64 {
     let shortest_ns = u64::from(transmission.ack_timeout_ms) * NS_PER_MS;
     let excess_percent = transmission.ack_random_factor_percent.saturating_sub(100);
     let span_ns = shortest_ns / 100 * u64::from(excess_percent);
-    let part = u128::from(span_ns) * u128::from(chance.number_u32());
+    let part = u128::from(span_ns) * u128::from(rng.number_u32());
     shortest_ns + u64::try_from(part >> 32).unwrap_or(span_ns)
 }
 
@@ -110,10 +110,10 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
-    fn begun(seed: u64) -> Exchange {
-        let mut chance = Chance::from_seed(seed);
-        let who = (7, 1, Act::Update);
-        Exchange::begin(who, 0, 0, &Transmission::STANDARD, &mut chance)
+    fn begun(seed: u64) -> LoadExchange {
+        let mut rng = Rng::from_seed(seed);
+        let who = (7, 1, LoadRequest::Update);
+        LoadExchange::begin(who, 0, 0, &Transmission::STANDARD, &mut rng)
     }
 
     #[test]
@@ -124,12 +124,12 @@ mod tests {
         for times in [1, 2, 4, 8] {
             at_ns += first_ns * times;
             assert_eq!(exchange.next_at_ns, at_ns);
-            assert_eq!(exchange.look(at_ns - 1), Due::NotYet);
-            assert_eq!(exchange.look(at_ns), Due::Repeat);
+            assert_eq!(exchange.look(at_ns - 1), ExchangeDue::NotYet);
+            assert_eq!(exchange.look(at_ns), ExchangeDue::Repeat);
         }
         at_ns += first_ns * 16;
         assert_eq!(exchange.next_at_ns, at_ns);
-        assert_eq!(exchange.look(at_ns), Due::GiveUp);
+        assert_eq!(exchange.look(at_ns), ExchangeDue::GiveUp);
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
         let mut exchange = begun(1);
         exchange.acknowledge(S, &Transmission::STANDARD);
         exchange.acknowledge(2 * S, &Transmission::STANDARD);
-        assert_eq!(exchange.look(94 * S - 1), Due::NotYet);
-        assert_eq!(exchange.look(94 * S), Due::GiveUp);
+        assert_eq!(exchange.look(94 * S - 1), ExchangeDue::NotYet);
+        assert_eq!(exchange.look(94 * S), ExchangeDue::GiveUp);
     }
 }

@@ -6,7 +6,7 @@
 
 /// Where a location is kept; the default is that of a device that has none.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) struct Location {
+pub(super) struct LocationRef {
     offset: u32,
     length: u16,
 }
@@ -17,7 +17,7 @@ pub(super) struct Locations {
     bytes: Vec<u8>,
 }
 
-impl Location {
+impl LocationRef {
     /// Whether the device has one.
     pub(super) fn is_known(self) -> bool {
         self.length > 0
@@ -26,22 +26,22 @@ impl Location {
 
 impl Locations {
     /// Keeps a location in the place of the device's last; None if there is no more room.
-    pub(super) fn keep(&mut self, last: Location, options: &[u8]) -> Option<Location> {
+    pub(super) fn keep(&mut self, last: LocationRef, options: &[u8]) -> Option<LocationRef> {
         let length = u16::try_from(options.len()).ok()?;
         // A device that registers again mostly gets a path of the same length.
         if length <= last.length {
             let begin = last.offset as usize;
             let place = self.bytes.get_mut(begin..begin + options.len())?;
             place.copy_from_slice(options);
-            return Some(Location { length, ..last });
+            return Some(LocationRef { length, ..last });
         }
         let offset = u32::try_from(self.bytes.len()).ok()?;
         self.bytes.extend_from_slice(options);
-        Some(Location { offset, length })
+        Some(LocationRef { offset, length })
     }
 
     /// Shows a location.
-    pub(super) fn options(&self, location: Location) -> &[u8] {
+    pub(super) fn options(&self, location: LocationRef) -> &[u8] {
         let begin = location.offset as usize;
         let options = self.bytes.get(begin..begin + usize::from(location.length));
         options.unwrap_or_default()
@@ -58,9 +58,9 @@ mod tests {
         let given: Vec<Vec<u8>> = (1..300_u16)
             .map(|length| vec![length as u8; length.into()])
             .collect();
-        let kept: Vec<Location> = given
+        let kept: Vec<LocationRef> = given
             .iter()
-            .map(|options| locations.keep(Location::default(), options).unwrap())
+            .map(|options| locations.keep(LocationRef::default(), options).unwrap())
             .collect();
         for (options, location) in given.iter().zip(kept) {
             assert!(location.is_known());
@@ -71,8 +71,8 @@ mod tests {
     #[test]
     fn a_new_location_takes_the_place_of_the_last() {
         let mut locations = Locations::default();
-        let other = locations.keep(Location::default(), b"other").unwrap();
-        let mut location = locations.keep(Location::default(), b"first").unwrap();
+        let other = locations.keep(LocationRef::default(), b"other").unwrap();
+        let mut location = locations.keep(LocationRef::default(), b"first").unwrap();
         for text in [&b"again"[..], b"less", b"a longer one", b"shorter"] {
             location = locations.keep(location, text).unwrap();
             assert_eq!(locations.options(location), text);
@@ -83,8 +83,8 @@ mod tests {
 
     #[test]
     fn a_device_without_a_location_has_none() {
-        assert!(!Location::default().is_known());
-        assert_eq!(Locations::default().options(Location::default()), b"");
-        assert_eq!(size_of::<Location>(), 8);
+        assert!(!LocationRef::default().is_known());
+        assert_eq!(Locations::default().options(LocationRef::default()), b"");
+        assert_eq!(size_of::<LocationRef>(), 8);
     }
 }

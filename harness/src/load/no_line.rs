@@ -8,12 +8,12 @@ use super::identity::Network;
 use super::outbox::Outbox;
 
 /// A socket through which devices speak with a server; there is none.
-pub(super) enum Line {}
+pub(super) enum LoadSocket {}
 
 /// What a thread needs to hear and speak in batches: nothing.
-pub(super) struct Batches;
+pub(super) struct SocketBatches;
 
-impl Line {
+impl LoadSocket {
     /// Says that a load needs Linux.
     pub(super) fn open(_: SocketAddrV4, _: Network, _: u32) -> io::Result<Self> {
         let reason = "a load needs Linux";
@@ -21,12 +21,16 @@ impl Line {
     }
 
     /// Sends nothing.
-    pub(super) fn send(&self, _: &mut Batches, _: &Outbox) -> io::Result<()> {
+    pub(super) fn send(&self, _: &mut SocketBatches, _: &Outbox) -> io::Result<()> {
         match *self {}
     }
 
     /// Hears nothing.
-    pub(super) fn hear(&self, _: &mut Batches, _: impl FnMut(u32, &[u8])) -> io::Result<usize> {
+    pub(super) fn hear(
+        &self,
+        _: &mut SocketBatches,
+        _: impl FnMut(u32, &[u8]),
+    ) -> io::Result<usize> {
         match *self {}
     }
 
@@ -36,7 +40,7 @@ impl Line {
     }
 }
 
-impl Batches {
+impl SocketBatches {
     /// Room for nothing.
     pub(super) fn new() -> Self {
         Self

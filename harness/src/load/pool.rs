@@ -6,22 +6,22 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use super::pace::{Pace, Share};
-use super::tally::Tally;
-use super::worker::{Field, Job, Watch, Worker};
+use super::arrivals::{ArrivalPattern, ArrivalShare};
+use super::tally::TaskTally;
+use super::worker::{LoadJob, LoadProgress, LoadTarget, LoadWorker};
 use crate::clock::Stopwatch;
 
 /// The simulated devices of a load.
 pub struct DevicePool {
-    workers: Vec<Worker>,
+    workers: Vec<LoadWorker>,
     clock: Stopwatch,
 }
 
 impl DevicePool {
     /// Opens a socket for each worker and deals the devices out to them.
-    pub fn open(field: &Field, workers: u32) -> io::Result<Self> {
+    pub fn open(field: &LoadTarget, workers: u32) -> io::Result<Self> {
         let (clock, of) = (Stopwatch::start(), workers);
-        let worker = |index| Worker::new(field, Share { index, of }, clock);
+        let worker = |index| LoadWorker::new(field, ArrivalShare { index, of }, clock);
         Ok(Self {
             workers: (0..of).map(worker).collect::<io::Result<_>>()?,
             clock,
@@ -31,11 +31,11 @@ impl DevicePool {
     /// Registers every device; returns after how many seconds the last was answered, too.
     pub fn register(
         &mut self,
-        pace: Pace,
-        beside: impl FnOnce(&Watch, &dyn Fn(Duration) -> bool),
-    ) -> io::Result<(Tally, f64)> {
+        arrivals: ArrivalPattern,
+        beside: impl FnOnce(&LoadProgress, &dyn Fn(Duration) -> bool),
+    ) -> io::Result<(TaskTally, f64)> {
         let begun_at_ns = self.clock.now_ns();
-        let tally = self.perform(|_| Job::Register(pace), beside)?;
+        let tally = self.perform(|_| LoadJob::Register(arrivals), beside)?;
         let took_ns = tally.last_answer_at_ns.saturating_sub(begun_at_ns);
         Ok((tally, Duration::from_nanos(took_ns).as_secs_f64()))
     }
@@ -44,10 +44,10 @@ impl DevicePool {
     /// watch the workers, to stop them, and to wait a while and tell whether all have ended.
     pub fn perform<'a>(
         &mut self,
-        mut job: impl FnMut(usize) -> Job<'a>,
-        beside: impl FnOnce(&Watch, &dyn Fn(Duration) -> bool),
-    ) -> io::Result<Tally> {
-        let watch = Watch::default();
+        mut job: impl FnMut(usize) -> LoadJob<'a>,
+        beside: impl FnOnce(&LoadProgress, &dyn Fn(Duration) -> bool),
+    ) -> io::Result<TaskTally> {
+        let watch = LoadProgress::default();
         thread::scope(|scope| {
             let (alive, ended) = channel::<()>();
             let mut threads = Vec::new();
@@ -66,7 +66,7 @@ impl DevicePool {
             beside(&watch, &|at_most| {
                 ended.recv_timeout(at_most) != Err(RecvTimeoutError::Timeout)
             });
-            let mut tally = Tally::default();
+            let mut tally = TaskTally::default();
             for thread in threads {
                 let outcome = thread.join();
                 tally.add(&outcome.unwrap_or_else(|_| Err(io::Error::other("a worker panicked")))?);
@@ -77,7 +77,7 @@ impl DevicePool {
 
     /// Tells how many devices are registered.
     pub fn registered(&self) -> u32 {
-        self.workers.iter().map(Worker::registered).sum()
+        self.workers.iter().map(LoadWorker::registered).sum()
     }
 
     /// The clock all workers go by.

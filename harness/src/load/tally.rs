@@ -17,7 +17,7 @@ pub(super) const LATE_NS: u64 = 1_000_000;
 
 /// Why a request came to nothing.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Failure {
+pub enum LoadFailure {
     /// The server refused it.
     Refused(Code),
     /// A datagram that is no CoAP message came back.
@@ -50,7 +50,7 @@ pub struct Latencies(Histogram<u64>);
 
 /// What came of the requests of one task.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
+pub struct TaskTally {
     /// Requests that left, repetitions not counted.
     pub begun: u64,
     /// Requests answered as they should be.
@@ -72,12 +72,12 @@ pub struct Tally {
     /// Requests of the server that were answered, repeated ones each time.
     pub asked: u64,
     /// Requests that came to nothing, by reason.
-    pub failures: BTreeMap<Failure, u64>,
+    pub failures: BTreeMap<LoadFailure, u64>,
     /// From when a request should have left to its right answer.
     pub latencies: Latencies,
 }
 
-impl Tally {
+impl TaskTally {
     /// Adds what another worker counted.
     pub fn add(&mut self, other: &Self) {
         self.begun += other.begun;
@@ -118,12 +118,12 @@ impl Tally {
     }
 
     /// Counts a request that came to nothing.
-    pub fn fail(&mut self, failure: Failure) {
+    pub fn fail(&mut self, failure: LoadFailure) {
         self.fail_times(failure, 1);
     }
 
     /// Counts several requests that came to nothing for the same reason.
-    pub fn fail_times(&mut self, failure: Failure, times: u64) {
+    pub fn fail_times(&mut self, failure: LoadFailure, times: u64) {
         if times > 0 {
             *self.failures.entry(failure).or_default() += times;
         }
@@ -171,7 +171,7 @@ impl Default for Latencies {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for LoadFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(code) => code.fmt(f),
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_latency_counts_from_when_the_request_was_due() {
-        let mut tally = Tally::default();
+        let mut tally = TaskTally::default();
         tally.begin(10 * MS, 10 * MS, LATE_NS);
         tally.begin(10 * MS, 40 * MS, LATE_NS);
         tally.answer(10 * MS, 60 * MS, 50 * MS);
@@ -211,12 +211,12 @@ mod tests {
 
     #[test]
     fn tallies_of_workers_add_up() {
-        let mut one = Tally::default();
+        let mut one = TaskTally::default();
         one.begin(0, 5 * MS, LATE_NS);
         one.answer(0, MS, MS);
-        one.fail(Failure::Timeout);
+        one.fail(LoadFailure::Timeout);
         let mut other = one.clone();
-        other.fail(Failure::Refused(Code::NOT_FOUND));
+        other.fail(LoadFailure::Refused(Code::NOT_FOUND));
         other.answer(0, 9 * MS, 10 * MS);
         one.add(&other);
         assert_eq!((one.begun, one.answered, one.late), (2, 3, 2));

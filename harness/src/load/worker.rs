@@ -5,13 +5,13 @@ use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 
-use super::crowd::{Conduct, Crowd, Task};
-use super::exchange::Act;
-use super::identity::Network;
-use super::line::{Batches, Line};
+use super::addressing::Network;
+use super::arrivals::{ArrivalPattern, ArrivalSchedule, ArrivalShare};
+use super::device_group::{DeviceBehaviour, DeviceGroup, LoadTask};
+use super::exchange::LoadRequest;
+use super::load_socket::{LoadSocket, SocketBatches};
 use super::outbox::Outbox;
-use super::pace::{ArrivalSchedule, Pace, Share};
-use super::tally::Tally;
+use super::tally::TaskTally;
 use crate::clock::Stopwatch;
 
 /// How long a thread looks again and again before it rests: whoever wakes it pays for that, and
@@ -29,7 +29,7 @@ const REST_NS_MAX_WITH_ORDERS: u64 = 1_000_000;
 
 /// Who loads whom.
 #[derive(Clone, Debug)]
-pub struct Field {
+pub struct LoadTarget {
     /// Where the server hears devices.
     pub server: SocketAddrV4,
     /// Where the devices send from.
@@ -37,35 +37,35 @@ pub struct Field {
     /// How many there are; no more than the network has addresses.
     pub devices: u32,
     /// How they behave.
-    pub conduct: Conduct,
+    pub behaviour: DeviceBehaviour,
     /// Settles what is left to chance.
     pub seed: u64,
 }
 
 /// Some of the devices of a load.
-pub(super) struct Worker {
-    crowd: Crowd,
-    line: Line,
-    share: Share,
+pub(super) struct LoadWorker {
+    group: DeviceGroup,
+    socket: LoadSocket,
+    share: ArrivalShare,
     first: u32,
     clock: Stopwatch,
 }
 
 /// What the devices of a worker are to do.
-pub enum Job<'a> {
+pub enum LoadJob<'a> {
     /// Each registers once.
-    Register(Pace),
+    Register(ArrivalPattern),
     /// One after the other they update their registrations, for so long.
     Update {
         /// How fast.
-        pace: Pace,
+        arrivals: ArrivalPattern,
         /// How long.
         for_ns: u64,
     },
     /// One after the other they send a measured value, for so long.
     Send {
         /// How fast.
-        pace: Pace,
+        arrivals: ArrivalPattern,
         /// How long.
         for_ns: u64,
     },
@@ -80,7 +80,7 @@ pub enum Job<'a> {
 
 /// What can be seen of running workers, and how they are stopped.
 #[derive(Debug, Default)]
-pub struct Watch {
+pub struct LoadProgress {
     begun: AtomicU64,
     answered: AtomicU64,
     failed: AtomicU64,
@@ -89,7 +89,7 @@ pub struct Watch {
 
 /// How far running workers are.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Progress {
+pub struct ProgressCounts {
     /// Requests that left.
     pub begun: u64,
     /// Requests answered as they should be.
@@ -98,9 +98,9 @@ pub struct Progress {
     pub failed: u64,
 }
 
-impl Progress {
+impl ProgressCounts {
     /// Tells how far somebody is who counts so.
-    pub fn of(tally: &Tally) -> Self {
+    pub fn of(tally: &TaskTally) -> Self {
         Self {
             begun: tally.begun,
             answered: tally.answered,
@@ -109,10 +109,10 @@ impl Progress {
     }
 }
 
-impl Watch {
+impl LoadProgress {
     /// Tells how far they are.
-    pub fn progress(&self) -> Progress {
-        Progress {
+    pub fn progress(&self) -> ProgressCounts {
+        ProgressCounts {
             begun: self.begun.load(Ordering::Relaxed),
             answered: self.answered.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
@@ -124,7 +124,7 @@ impl Watch {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    fn note(&self, last: Progress, now: Progress) {
+    fn note(&self, last: ProgressCounts, now: ProgressCounts) {
         self.begun
             .fetch_add(now.begun - last.begun, Ordering::Relaxed);
         self.answered
@@ -140,16 +140,16 @@ impl Watch {
 
 /// The devices a worker has: so many from a number on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Devices {
+pub struct DeviceRange {
     /// The number of the first.
     pub first: u32,
     /// How many.
     pub count: u32,
 }
 
-impl Devices {
+impl DeviceRange {
     /// The devices of one of several workers, of all there are.
-    pub fn of_share(count: u32, share: Share) -> Self {
+    pub fn of_share(count: u32, share: ArrivalShare) -> Self {
         let begin = |index: u32| {
             let at = u64::from(count) * u64::from(index) / u64::from(share.of.max(1));
             u32::try_from(at).unwrap_or(count)
@@ -162,14 +162,18 @@ impl Devices {
     }
 }
 
-impl Worker {
+impl LoadWorker {
     /// Gathers its share of the devices of a load.
-    pub(super) fn new(field: &Field, share: Share, clock: Stopwatch) -> io::Result<Self> {
-        let Devices { first, count } = Devices::of_share(field.devices, share);
+    pub(super) fn new(
+        field: &LoadTarget,
+        share: ArrivalShare,
+        clock: Stopwatch,
+    ) -> io::Result<Self> {
+        let DeviceRange { first, count } = DeviceRange::of_share(field.devices, share);
         let seed = field.seed.wrapping_add(u64::from(share.index));
         Ok(Self {
-            crowd: Crowd::gather(field.conduct.clone(), first, count, seed),
-            line: Line::open(field.server, field.network, first)?,
+            group: DeviceGroup::gather(field.behaviour.clone(), first, count, seed),
+            socket: LoadSocket::open(field.server, field.network, first)?,
             share,
             first,
             clock,
@@ -178,53 +182,67 @@ impl Worker {
 
     /// How many of its devices are registered.
     pub(super) fn registered(&self) -> u32 {
-        self.crowd.registered()
+        self.group.registered()
     }
 
     /// Does a job on the calling thread, to its end or until it is stopped.
-    pub(super) fn perform(&mut self, job: Job<'_>, watch: &Watch) -> io::Result<Tally> {
+    pub(super) fn perform(
+        &mut self,
+        job: LoadJob<'_>,
+        watch: &LoadProgress,
+    ) -> io::Result<TaskTally> {
         let now_ns = self.clock.now_ns();
         let (task, until_ns, orders) = match job {
-            Job::Register(pace) => {
-                let schedule = ArrivalSchedule::begin(pace, self.share, now_ns, u64::MAX);
-                (Task::Register(schedule), u64::MAX, None)
+            LoadJob::Register(arrivals) => {
+                let schedule = ArrivalSchedule::begin(arrivals, self.share, now_ns, u64::MAX);
+                (LoadTask::Register(schedule), u64::MAX, None)
             }
-            Job::Update { pace, for_ns } => self.repeat(Act::Update, (pace, now_ns, for_ns)),
-            Job::Send { pace, for_ns } => self.repeat(Act::Send, (pace, now_ns, for_ns)),
-            Job::Listen { wakes, answered } => {
-                (Task::Listen, u64::MAX, Some(Orders { wakes, answered }))
+            LoadJob::Update { arrivals, for_ns } => {
+                self.repeat(LoadRequest::Update, (arrivals, now_ns, for_ns))
             }
+            LoadJob::Send { arrivals, for_ns } => {
+                self.repeat(LoadRequest::Send, (arrivals, now_ns, for_ns))
+            }
+            LoadJob::Listen { wakes, answered } => (
+                LoadTask::Listen,
+                u64::MAX,
+                Some(ListenOrders { wakes, answered }),
+            ),
         };
-        self.crowd.begin(task, until_ns);
+        self.group.begin(task, until_ns);
         self.work(orders.as_ref(), watch)?;
-        Ok(self.crowd.take_tally())
+        Ok(self.group.take_tally())
     }
 
-    fn repeat(&self, act: Act, (pace, now_ns, for_ns): (Pace, u64, u64)) -> Planned<'static> {
+    fn repeat(
+        &self,
+        act: LoadRequest,
+        (arrivals, now_ns, for_ns): (ArrivalPattern, u64, u64),
+    ) -> PlannedJob<'static> {
         let until_ns = now_ns.saturating_add(for_ns);
-        let schedule = ArrivalSchedule::begin(pace, self.share, now_ns, until_ns);
-        (Task::Repeat(act, schedule), until_ns, None)
+        let schedule = ArrivalSchedule::begin(arrivals, self.share, now_ns, until_ns);
+        (LoadTask::Repeat(act, schedule), until_ns, None)
     }
 
-    fn work(&mut self, orders: Option<&Orders<'_>>, watch: &Watch) -> io::Result<()> {
-        let mut batches = Batches::new();
+    fn work(&mut self, orders: Option<&ListenOrders<'_>>, watch: &LoadProgress) -> io::Result<()> {
+        let mut batches = SocketBatches::new();
         let mut out = Outbox::default();
-        let mut noted = Progress::default();
+        let mut noted = ProgressCounts::default();
         let mut busy_at_ns = self.clock.now_ns();
         loop {
             let now_ns = self.clock.now_ns();
             if let Some(orders) = orders {
-                orders.take(self.first, &mut self.crowd, now_ns, &mut out);
+                orders.take(self.first, &mut self.group, now_ns, &mut out);
             }
-            self.crowd.turn(now_ns, &mut out);
+            self.group.turn(now_ns, &mut out);
             let spoke = !out.is_empty();
             self.say(&mut batches, &mut out, orders)?;
             let heard = self.listen(&mut batches, &mut out)?;
             self.say(&mut batches, &mut out, orders)?;
-            let progress = Progress::of(self.crowd.tally());
+            let progress = ProgressCounts::of(self.group.tally());
             watch.note(noted, progress);
             noted = progress;
-            let is_done = orders.is_none() && self.crowd.is_done(now_ns);
+            let is_done = orders.is_none() && self.group.is_done(now_ns);
             if is_done || watch.is_stopped() {
                 return Ok(());
             }
@@ -238,11 +256,11 @@ impl Worker {
 
     fn say(
         &self,
-        batches: &mut Batches,
+        batches: &mut SocketBatches,
         out: &mut Outbox,
-        orders: Option<&Orders<'_>>,
+        orders: Option<&ListenOrders<'_>>,
     ) -> io::Result<()> {
-        self.line.send(batches, out)?;
+        self.socket.send(batches, out)?;
         if let Some(orders) = orders
             && !out.asked().is_empty()
         {
@@ -255,15 +273,18 @@ impl Worker {
         Ok(())
     }
 
-    fn listen(&mut self, batches: &mut Batches, out: &mut Outbox) -> io::Result<usize> {
+    fn listen(&mut self, batches: &mut SocketBatches, out: &mut Outbox) -> io::Result<usize> {
         let Self {
-            crowd, line, clock, ..
+            group,
+            socket,
+            clock,
+            ..
         } = self;
         let mut now_ns = None;
-        line.hear(batches, |member, bytes| {
+        socket.hear(batches, |member, bytes| {
             // What comes together has come together.
             let now_ns = *now_ns.get_or_insert_with(|| clock.now_ns());
-            crowd.hear(member, bytes, now_ns, out);
+            group.hear(member, bytes, now_ns, out);
         })
     }
 
@@ -272,31 +293,31 @@ impl Worker {
             true => REST_NS_MAX_WITH_ORDERS,
             false => REST_NS_MAX,
         };
-        let next_at_ns = self.crowd.next_at().unwrap_or(u64::MAX);
+        let next_at_ns = self.group.next_at().unwrap_or(u64::MAX);
         let rest_ns = next_at_ns.saturating_sub(now_ns).min(longest_ns);
         match rest_ns.checked_sub(EARLY_NS) {
-            Some(rest_ns) if rest_ns > 0 => self.line.wait(rest_ns),
+            Some(rest_ns) if rest_ns > 0 => self.socket.wait(rest_ns),
             Some(_) | None => Ok(()),
         }
     }
 }
 
 /// What is to be done, until when answers are in time, and who gives orders meanwhile.
-type Planned<'a> = (Task, u64, Option<Orders<'a>>);
+type PlannedJob<'a> = (LoadTask, u64, Option<ListenOrders<'a>>);
 
 /// What a listening worker is told from outside, and whom it tells.
-struct Orders<'a> {
+struct ListenOrders<'a> {
     wakes: Receiver<u32>,
     answered: &'a (dyn Fn(u32, u64) + Sync),
 }
 
-impl Orders<'_> {
-    fn take(&self, first: u32, crowd: &mut Crowd, now_ns: u64, out: &mut Outbox) {
+impl ListenOrders<'_> {
+    fn take(&self, first: u32, group: &mut DeviceGroup, now_ns: u64, out: &mut Outbox) {
         loop {
             match self.wakes.try_recv() {
                 Ok(number) => {
                     if let Some(member) = number.checked_sub(first) {
-                        crowd.wake(member, now_ns, out);
+                        group.wake(member, now_ns, out);
                     }
                 }
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => return,
@@ -312,9 +333,10 @@ mod tests {
     #[test]
     fn every_device_has_one_worker() {
         for (count, of) in [(10, 3), (1, 2), (1_000_000, 7), (5, 5)] {
-            let parts = (0..of).map(|index| Devices::of_share(count, Share { index, of }));
+            let parts =
+                (0..of).map(|index| DeviceRange::of_share(count, ArrivalShare { index, of }));
             let mut next = 0;
-            for Devices { first, count } in parts {
+            for DeviceRange { first, count } in parts {
                 assert_eq!(first, next);
                 next += count;
             }

@@ -8,56 +8,56 @@ use tokio::net::UdpSocket;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
-use super::Link;
-use crate::chance::Chance;
+use super::DeviceLink;
 use crate::clock::Clock;
 use crate::device::SimulatedDevice;
 use crate::device::configuration::Configuration;
-use crate::device::event::{Event, Output};
+use crate::device::event::{DeviceEvent, DeviceOutput};
+use crate::rng::Rng;
 
 /// The longest datagram that is read whole. What is longer travels in blocks; what is cut off is
 /// noise to the device.
 const DATAGRAM_BYTES_MAX: usize = 2_048;
 
 /// Something to do with the device, the time and the buffer for what it says.
-type Deed = Box<dyn FnOnce(&mut SimulatedDevice, i64, &mut Vec<Output>) + Send>;
+type DeviceAction = Box<dyn FnOnce(&mut SimulatedDevice, i64, &mut Vec<DeviceOutput>) + Send>;
 
-pub(super) enum Order {
-    Do(Deed),
+pub(super) enum ShellCommand {
+    Do(DeviceAction),
     MoveTo {
         local: SocketAddr,
         moved: oneshot::Sender<io::Result<SocketAddr>>,
     },
 }
 
-pub(super) struct Shell {
+pub(super) struct SocketShell {
     clock: Clock,
     device: SimulatedDevice,
     socket: UdpSocket,
-    link: Link,
-    chance: Chance,
-    orders: mpsc::Receiver<Order>,
-    events: mpsc::Sender<Event>,
-    out: Vec<Output>,
+    link: DeviceLink,
+    rng: Rng,
+    orders: mpsc::Receiver<ShellCommand>,
+    events: mpsc::Sender<DeviceEvent>,
+    out: Vec<DeviceOutput>,
 }
 
-impl Shell {
+impl SocketShell {
     pub(super) fn new(
         configuration: Configuration,
-        link: Link,
+        link: DeviceLink,
         socket: UdpSocket,
-        orders: mpsc::Receiver<Order>,
-        events: mpsc::Sender<Event>,
+        orders: mpsc::Receiver<ShellCommand>,
+        events: mpsc::Sender<DeviceEvent>,
     ) -> Self {
-        let mut chance = Chance::from_seed(link.seed);
-        let device = SimulatedDevice::new(configuration, chance.number());
+        let mut rng = Rng::from_seed(link.seed);
+        let device = SimulatedDevice::new(configuration, rng.number());
         let clock = Clock::start();
         Self {
             clock,
             device,
             socket,
             link,
-            chance,
+            rng,
             orders,
             events,
             out: Vec::new(),
@@ -91,10 +91,10 @@ impl Shell {
         }
     }
 
-    async fn obey(&mut self, order: Order) {
+    async fn obey(&mut self, order: ShellCommand) {
         match order {
-            Order::Do(deed) => deed(&mut self.device, self.clock.now_ms(), &mut self.out),
-            Order::MoveTo { local, moved } => {
+            ShellCommand::Do(deed) => deed(&mut self.device, self.clock.now_ms(), &mut self.out),
+            ShellCommand::MoveTo { local, moved } => {
                 // Whoever gave the order may have left in the meantime.
                 let _ = moved.send(self.move_to(local).await);
             }
@@ -104,7 +104,7 @@ impl Shell {
     fn hear(&mut self, peer: SocketAddr, datagram: &[u8]) {
         let is_bare = Some(peer) == self.link.bare;
         let is_known = is_bare || peer == self.link.server;
-        if !is_known || self.chance.hits(self.link.loss.to_device_percent) {
+        if !is_known || self.rng.hits(self.link.loss.to_device_percent) {
             return;
         }
         tracing::trace!(
@@ -127,9 +127,9 @@ impl Shell {
     async fn perform(&mut self) {
         for output in std::mem::take(&mut self.out) {
             match output {
-                Output::Send(datagram) => self.send(&datagram, Some(self.link.server)).await,
-                Output::SendBare(bytes) => self.send(&bytes, self.link.bare).await,
-                Output::Told(event) => {
+                DeviceOutput::Send(datagram) => self.send(&datagram, Some(self.link.server)).await,
+                DeviceOutput::SendUdp(bytes) => self.send(&bytes, self.link.bare).await,
+                DeviceOutput::Report(event) => {
                     tracing::debug!(endpoint = self.device.endpoint(), %event, "device");
                     if let Err(TrySendError::Full(event)) = self.events.try_send(event) {
                         tracing::debug!(endpoint = self.device.endpoint(), %event, "unread");
@@ -143,7 +143,7 @@ impl Shell {
         let Some(to) = to else {
             return;
         };
-        if self.chance.hits(self.link.loss.to_server_percent) {
+        if self.rng.hits(self.link.loss.to_server_percent) {
             return;
         }
         // A datagram that cannot leave is a datagram lost.

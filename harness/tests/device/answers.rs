@@ -1,54 +1,54 @@
 //! How does a device answer what it is asked?
 
 use harness::device::configuration::Configuration;
-use harness::device::event::{Event, Operation, Output, Uplink};
-use harness::device::resource::{Answer, Resource};
+use harness::device::event::{DeviceEvent, DeviceOutput, Operation, Uplink};
+use harness::device::resource::{AnswerMode, Resource};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::lwm2m::value::Value;
 
-use super::world::{World, answer, answered, at, left_unanswered, sent, told};
+use super::world::{Fixture, answer, answered, at, left_unanswered, sent, told};
 
 #[test]
 fn a_read_is_answered_in_the_acknowledgement() {
-    let mut world = World::registered(Configuration::new("lamp"));
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
     // Confirmable GET /3303/0/5700, message id 0x1234, token 0xAB.
-    world.hear_bytes(b"\x41\x01\x12\x34\xab\xb43303\x010\x045700");
+    fixture.hear_bytes(b"\x41\x01\x12\x34\xab\xb43303\x010\x045700");
     // Acknowledgement 2.05 with the same ids, Content-Format 0 and the text.
     let reply = b"\x61\x45\x12\x34\xab\xc0\xff21.5".to_vec();
     let told = answered(Operation::Read, "/3303/0/5700", Code::CONTENT);
-    assert_eq!(world.take(), [told, Output::Send(reply)]);
+    assert_eq!(fixture.take(), [told, DeviceOutput::Send(reply)]);
 }
 
 #[test]
 fn a_write_changes_what_is_read() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    let write = world.write("/3/0/14", "+02:00");
-    world.hear(&write);
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    let write = fixture.write("/3/0/14", "+02:00");
+    fixture.hear(&write);
     let told = answered(Operation::Write, "/3/0/14", Code::CHANGED);
-    assert_eq!(world.take(), [told, sent(&answer(&write, Code::CHANGED))]);
+    assert_eq!(fixture.take(), [told, sent(&answer(&write, Code::CHANGED))]);
     assert_eq!(
-        world.device.value(at("/3/0/14")),
+        fixture.device.value(at("/3/0/14")),
         Some(&Value::String("+02:00".into()))
     );
-    assert_eq!(world.device.executed(at("/3/0/14")), 1);
-    let read = world.read("/3/0/14");
-    world.hear(&read);
-    assert_eq!(world.messages()[0].payload, b"+02:00");
+    assert_eq!(fixture.device.executed(at("/3/0/14")), 1);
+    let read = fixture.read("/3/0/14");
+    fixture.hear(&read);
+    assert_eq!(fixture.messages()[0].payload, b"+02:00");
 }
 
 #[test]
 fn what_was_performed_is_remembered_in_order() {
-    let mut world = World::registered(Configuration::new("lamp"));
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let asked = [
-        world.read("/3/0/0"),
-        world.write("/3/0/15", "Europe/Berlin"),
-        world.read("/3/0/99"),
-        world.execute("/1/0/8").with_payload("0='x'"),
+        fixture.read("/3/0/0"),
+        fixture.write("/3/0/15", "Europe/Berlin"),
+        fixture.read("/3/0/99"),
+        fixture.execute("/1/0/8").with_payload("0='x'"),
     ];
-    asked.iter().for_each(|request| world.hear(request));
-    let performed: Vec<_> = world
+    asked.iter().for_each(|request| fixture.hear(request));
+    let performed: Vec<_> = fixture
         .device
         .performed()
         .map(|done| {
@@ -85,7 +85,7 @@ fn what_was_performed_is_remembered_in_order() {
         ),
     ];
     assert_eq!(performed, expected);
-    assert_eq!(world.device.performed_count(), 3);
+    assert_eq!(fixture.device.performed_count(), 3);
 }
 
 #[test]
@@ -94,50 +94,52 @@ fn each_way_to_answer_a_confirmable_request_is_its_own() {
     let read_told = answered(Operation::Read, path, Code::CONTENT);
     let unanswered = left_unanswered(Operation::Read, path);
     for answering in every_answer() {
-        let mut world = World::registered(lamp(answering));
-        let next = next_message_id(&mut world);
-        let read = world.read(path);
-        world.hear(&read);
+        let mut fixture = Fixture::registered(lamp(answering));
+        let next = next_message_id(&mut fixture);
+        let read = fixture.read(path);
+        fixture.hear(&read);
         let piggybacked = value_in(answer(&read, Code::CONTENT));
         let acknowledged = sent(&Message::acknowledgement(read.message_id));
         let apart = |kind| value_in(Message::separate(kind, Code::CONTENT, next, read.token));
         let expected = match answering {
-            Answer::Piggybacked => vec![read_told.clone(), sent(&piggybacked)],
-            Answer::SeparateConfirmable { .. } | Answer::SeparateNonConfirmable { .. } => {
+            AnswerMode::Piggybacked => vec![read_told.clone(), sent(&piggybacked)],
+            AnswerMode::SeparateConfirmable { .. } | AnswerMode::SeparateNonConfirmable { .. } => {
                 vec![acknowledged]
             }
-            Answer::NonConfirmable => vec![read_told.clone(), sent(&apart(Kind::NonConfirmable))],
-            Answer::AcknowledgeOnly => vec![unanswered.clone(), acknowledged],
-            Answer::Silent => vec![unanswered.clone()],
-            Answer::Reset => vec![unanswered.clone(), sent(&Message::reset(read.message_id))],
-            Answer::Code(code) => {
+            AnswerMode::NonConfirmable => {
+                vec![read_told.clone(), sent(&apart(MessageKind::NonConfirmable))]
+            }
+            AnswerMode::AcknowledgeOnly => vec![unanswered.clone(), acknowledged],
+            AnswerMode::Silent => vec![unanswered.clone()],
+            AnswerMode::Reset => vec![unanswered.clone(), sent(&Message::reset(read.message_id))],
+            AnswerMode::Code(code) => {
                 vec![
                     answered(Operation::Read, path, code),
                     sent(&answer(&read, code)),
                 ]
             }
         };
-        assert_eq!(world.take(), expected, "{answering:?}");
+        assert_eq!(fixture.take(), expected, "{answering:?}");
         let later = match answering {
-            Answer::SeparateConfirmable { .. } => Some(Kind::Confirmable),
-            Answer::SeparateNonConfirmable { .. } => Some(Kind::NonConfirmable),
-            Answer::Piggybacked
-            | Answer::NonConfirmable
-            | Answer::AcknowledgeOnly
-            | Answer::Silent
-            | Answer::Reset
-            | Answer::Code(_) => None,
+            AnswerMode::SeparateConfirmable { .. } => Some(MessageKind::Confirmable),
+            AnswerMode::SeparateNonConfirmable { .. } => Some(MessageKind::NonConfirmable),
+            AnswerMode::Piggybacked
+            | AnswerMode::NonConfirmable
+            | AnswerMode::AcknowledgeOnly
+            | AnswerMode::Silent
+            | AnswerMode::Reset
+            | AnswerMode::Code(_) => None,
         };
         if let Some(kind) = later {
-            assert_eq!(world.pass_to_timeout(), 400, "{answering:?}");
+            assert_eq!(fixture.pass_to_timeout(), 400, "{answering:?}");
             assert_eq!(
-                world.take(),
+                fixture.take(),
                 [sent(&apart(kind)), read_told.clone()],
                 "{answering:?}"
             );
         }
         assert_eq!(
-            world.device.performed_count(),
+            fixture.device.performed_count(),
             performs(answering),
             "{answering:?}"
         );
@@ -148,30 +150,30 @@ fn each_way_to_answer_a_confirmable_request_is_its_own() {
 fn each_way_to_answer_a_non_confirmable_request_owes_no_acknowledgement() {
     let path = "/3303/0/5700";
     for answering in every_answer() {
-        let mut world = World::registered(lamp(answering));
-        let next = next_message_id(&mut world);
-        let read = world.request(Kind::NonConfirmable, Operation::Read, path);
-        world.hear(&read);
+        let mut fixture = Fixture::registered(lamp(answering));
+        let next = next_message_id(&mut fixture);
+        let read = fixture.request(MessageKind::NonConfirmable, Operation::Read, path);
+        fixture.hear(&read);
         let apart = |kind, code| Message::separate(kind, code, next, read.token);
         let at_once = match answering {
-            Answer::Piggybacked | Answer::NonConfirmable => {
-                Some(value_in(apart(Kind::NonConfirmable, Code::CONTENT)))
+            AnswerMode::Piggybacked | AnswerMode::NonConfirmable => {
+                Some(value_in(apart(MessageKind::NonConfirmable, Code::CONTENT)))
             }
-            Answer::Code(code) => Some(apart(Kind::NonConfirmable, code)),
-            Answer::Reset => Some(Message::reset(read.message_id)),
-            Answer::SeparateConfirmable { .. }
-            | Answer::SeparateNonConfirmable { .. }
-            | Answer::AcknowledgeOnly
-            | Answer::Silent => None,
+            AnswerMode::Code(code) => Some(apart(MessageKind::NonConfirmable, code)),
+            AnswerMode::Reset => Some(Message::reset(read.message_id)),
+            AnswerMode::SeparateConfirmable { .. }
+            | AnswerMode::SeparateNonConfirmable { .. }
+            | AnswerMode::AcknowledgeOnly
+            | AnswerMode::Silent => None,
         };
-        let messages = world.messages();
+        let messages = fixture.messages();
         assert_eq!(
             messages,
             at_once.into_iter().collect::<Vec<_>>(),
             "{answering:?}"
         );
         assert_eq!(
-            world.device.performed_count(),
+            fixture.device.performed_count(),
             performs(answering),
             "{answering:?}"
         );
@@ -181,16 +183,19 @@ fn each_way_to_answer_a_non_confirmable_request_owes_no_acknowledgement() {
 #[test]
 fn every_way_to_answer_holds_for_write_and_execute_too() {
     for answering in every_answer() {
-        let mut world = World::registered(Configuration::new("lamp"));
+        let mut fixture = Fixture::registered(Configuration::new("lamp"));
         for path in ["/3/0/14", "/1/0/8"] {
-            world.device.answer_with(at(path), answering);
+            fixture.device.answer_with(at(path), answering);
         }
-        let (write, execute) = (world.write("/3/0/14", "+02:00"), world.execute("/1/0/8"));
-        world.hear(&write);
-        world.hear(&execute);
+        let (write, execute) = (
+            fixture.write("/3/0/14", "+02:00"),
+            fixture.execute("/1/0/8"),
+        );
+        fixture.hear(&write);
+        fixture.hear(&execute);
         for path in ["/3/0/14", "/1/0/8"] {
             assert_eq!(
-                world.device.executed(at(path)),
+                fixture.device.executed(at(path)),
                 performs(answering),
                 "{answering:?}"
             );
@@ -200,57 +205,64 @@ fn every_way_to_answer_holds_for_write_and_execute_too() {
 
 #[test]
 fn a_separate_answer_is_repeated_until_it_is_acknowledged() {
-    let mut world = World::registered(lamp(Answer::SeparateConfirmable { after_ms: 400 }));
-    let read = world.read("/3303/0/5700");
-    world.hear(&read);
-    world.take();
-    world.pass_to_timeout();
-    let response = world.messages().remove(0);
+    let mut fixture = Fixture::registered(lamp(AnswerMode::SeparateConfirmable { after_ms: 400 }));
+    let read = fixture.read("/3303/0/5700");
+    fixture.hear(&read);
+    fixture.take();
+    fixture.pass_to_timeout();
+    let response = fixture.messages().remove(0);
     for _ in 0..2 {
-        world.pass_to_timeout();
-        assert_eq!(world.take(), [sent(&response)]);
+        fixture.pass_to_timeout();
+        assert_eq!(fixture.take(), [sent(&response)]);
     }
-    world.hear(&Message::acknowledgement(MessageId(
+    fixture.hear(&Message::acknowledgement(MessageId(
         response.message_id.0 ^ 1,
     )));
-    world.pass_to_timeout();
+    fixture.pass_to_timeout();
     assert_eq!(
-        world.take(),
+        fixture.take(),
         [sent(&response)],
         "the acknowledgement was of something else"
     );
-    world.hear(&Message::acknowledgement(response.message_id));
-    assert_eq!(world.take(), []);
-    world.pass(200_000);
-    assert_eq!(world.take(), [], "nothing is left to say before the update");
+    fixture.hear(&Message::acknowledgement(response.message_id));
+    assert_eq!(fixture.take(), []);
+    fixture.pass(200_000);
+    assert_eq!(
+        fixture.take(),
+        [],
+        "nothing is left to say before the update"
+    );
 }
 
 #[test]
 fn a_separate_answer_is_dropped_when_it_is_refused() {
-    let mut world = World::registered(lamp(Answer::SeparateConfirmable { after_ms: 400 }));
-    let read = world.read("/3303/0/5700");
-    world.hear(&read);
-    world.pass_to_timeout();
-    let response = world.messages().remove(1);
-    world.hear(&Message::reset(response.message_id));
-    world.pass(200_000);
-    assert_eq!(world.take(), []);
+    let mut fixture = Fixture::registered(lamp(AnswerMode::SeparateConfirmable { after_ms: 400 }));
+    let read = fixture.read("/3303/0/5700");
+    fixture.hear(&read);
+    fixture.pass_to_timeout();
+    let response = fixture.messages().remove(1);
+    fixture.hear(&Message::reset(response.message_id));
+    fixture.pass(200_000);
+    assert_eq!(fixture.take(), []);
 }
 
 #[test]
 fn a_separate_answer_nobody_acknowledges_is_given_up() {
-    let mut world = World::registered(lamp(Answer::SeparateConfirmable { after_ms: 400 }));
-    let read = world.read("/3303/0/5700");
-    world.hear(&read);
-    world.take();
-    world.pass(120_000);
-    let put_out = world.take();
+    let mut fixture = Fixture::registered(lamp(AnswerMode::SeparateConfirmable { after_ms: 400 }));
+    let read = fixture.read("/3303/0/5700");
+    fixture.hear(&read);
+    fixture.take();
+    fixture.pass(120_000);
+    let put_out = fixture.take();
     assert_eq!(
         put_out.len(),
         7,
         "five transmissions and two pieces of news"
     );
-    assert_eq!(put_out.last(), Some(&told(Event::GaveUp(Uplink::Answer))));
+    assert_eq!(
+        put_out.last(),
+        Some(&told(DeviceEvent::GaveUp(Uplink::Answer)))
+    );
 }
 
 #[test]
@@ -258,7 +270,7 @@ fn an_opaque_value_travels_as_bytes_or_as_base64() {
     let mut configuration = Configuration::new("lamp");
     let key = Resource::holding(at("/33000/0/1"), Value::Opaque(vec![0, 0xFF]));
     configuration.resources.push(key);
-    let mut world = World::registered(configuration);
+    let mut fixture = Fixture::registered(configuration);
     let cases = [
         (None, ContentFormat::OCTET_STREAM, vec![0, 0xFF]),
         (
@@ -273,47 +285,47 @@ fn an_opaque_value_travels_as_bytes_or_as_base64() {
         ),
     ];
     for (accept, format, payload) in cases {
-        let read = world.read("/33000/0/1");
-        world.hear(&accept.into_iter().fold(read, Message::with_accept));
-        let response = world.messages().remove(0);
+        let read = fixture.read("/33000/0/1");
+        fixture.hear(&accept.into_iter().fold(read, Message::with_accept));
+        let response = fixture.messages().remove(0);
         assert_eq!(
             (response.content_format(), response.payload),
             (Some(format), payload)
         );
     }
-    let write = world.write("/33000/0/1", "").with_payload([1, 2, 3]);
-    world.hear(&write.with_content_format(ContentFormat::OCTET_STREAM));
+    let write = fixture.write("/33000/0/1", "").with_payload([1, 2, 3]);
+    fixture.hear(&write.with_content_format(ContentFormat::OCTET_STREAM));
     assert_eq!(
-        world.device.value(at("/33000/0/1")),
+        fixture.device.value(at("/33000/0/1")),
         Some(&Value::Opaque(vec![1, 2, 3]))
     );
 }
 
-fn every_answer() -> [Answer; 8] {
+fn every_answer() -> [AnswerMode; 8] {
     [
-        Answer::Piggybacked,
-        Answer::SeparateConfirmable { after_ms: 400 },
-        Answer::SeparateNonConfirmable { after_ms: 400 },
-        Answer::NonConfirmable,
-        Answer::AcknowledgeOnly,
-        Answer::Silent,
-        Answer::Reset,
-        Answer::Code(Code::UNAUTHORIZED),
+        AnswerMode::Piggybacked,
+        AnswerMode::SeparateConfirmable { after_ms: 400 },
+        AnswerMode::SeparateNonConfirmable { after_ms: 400 },
+        AnswerMode::NonConfirmable,
+        AnswerMode::AcknowledgeOnly,
+        AnswerMode::Silent,
+        AnswerMode::Reset,
+        AnswerMode::Code(Code::UNAUTHORIZED),
     ]
 }
 
-fn performs(answering: Answer) -> u64 {
+fn performs(answering: AnswerMode) -> u64 {
     match answering {
-        Answer::Piggybacked
-        | Answer::SeparateConfirmable { .. }
-        | Answer::SeparateNonConfirmable { .. }
-        | Answer::NonConfirmable
-        | Answer::AcknowledgeOnly => 1,
-        Answer::Silent | Answer::Reset | Answer::Code(_) => 0,
+        AnswerMode::Piggybacked
+        | AnswerMode::SeparateConfirmable { .. }
+        | AnswerMode::SeparateNonConfirmable { .. }
+        | AnswerMode::NonConfirmable
+        | AnswerMode::AcknowledgeOnly => 1,
+        AnswerMode::Silent | AnswerMode::Reset | AnswerMode::Code(_) => 0,
     }
 }
 
-fn lamp(answering: Answer) -> Configuration {
+fn lamp(answering: AnswerMode) -> Configuration {
     let mut configuration = Configuration::new("lamp");
     for resource in &mut configuration.resources {
         resource.answer = answering;
@@ -328,10 +340,10 @@ fn value_in(response: Message) -> Message {
 }
 
 // The device counts its message ids up; an update shows where it stands.
-fn next_message_id(world: &mut World) -> MessageId {
-    world.order(|device, now_ms, out| device.update(now_ms, out));
-    let update = world.message();
-    world.hear(&answer(&update, Code::CHANGED));
-    world.take();
+fn next_message_id(fixture: &mut Fixture) -> MessageId {
+    fixture.order(|device, now_ms, out| device.update(now_ms, out));
+    let update = fixture.message();
+    fixture.hear(&answer(&update, Code::CHANGED));
+    fixture.take();
     MessageId(update.message_id.0.wrapping_add(1))
 }

@@ -1,32 +1,32 @@
 //! Does a device hear, say and answer in blocks what is long? (RFC 7959)
 
 use harness::device::configuration::Configuration;
-use harness::device::event::{Event, Operation, Output, Uplink};
+use harness::device::event::{DeviceEvent, DeviceOutput, Operation, Uplink};
 use harness::device::plain::PlainPath;
 use harness::device::resource::Resource;
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 use protocol::lwm2m::value::Value;
 
-use super::world::{World, answer, at, created};
+use super::world::{Fixture, answer, at, created};
 
 const SMALL: BlockSize = BlockSize::MIN;
 const LONG: &str = "the quick brown fox jumps over the lazy dog";
 
 #[test]
 fn a_long_value_is_read_in_blocks_and_counts_as_read_once() {
-    let mut world = lamp();
+    let mut fixture = lamp();
     let mut whole = Vec::new();
     for number in 0..3 {
-        let ask = world.read("/3/0/15");
+        let ask = fixture.read("/3/0/15");
         let ask = match number {
             0 => ask,
             _ => ask.with_block2(Block::new(number, More::No, SMALL)),
         };
-        world.hear(&ask);
-        let told = world.messages().remove(0);
+        fixture.hear(&ask);
+        let told = fixture.messages().remove(0);
         let more = if number < 2 { More::Yes } else { More::No };
         assert_eq!(told.code, Code::CONTENT);
         assert_eq!(told.block2(), Some(Block::new(number, more, SMALL)));
@@ -34,25 +34,27 @@ fn a_long_value_is_read_in_blocks_and_counts_as_read_once() {
         whole.extend(told.payload);
     }
     assert_eq!(whole, LONG.as_bytes());
-    assert_eq!(world.device.performed_count(), 1);
-    let beyond = world
+    assert_eq!(fixture.device.performed_count(), 1);
+    let beyond = fixture
         .read("/3/0/15")
         .with_block2(Block::new(3, More::No, SMALL));
-    world.hear(&beyond);
-    assert_eq!(world.messages().remove(0).code, Code::BAD_REQUEST);
+    fixture.hear(&beyond);
+    assert_eq!(fixture.messages().remove(0).code, Code::BAD_REQUEST);
 }
 
 #[test]
 fn what_is_long_is_notified_by_its_first_block() {
-    let mut world = lamp();
-    let observe = world.observe("/3/0/15");
-    world.hear(&observe);
-    let first = world.messages().remove(0);
+    let mut fixture = lamp();
+    let observe = fixture.observe("/3/0/15");
+    fixture.hear(&observe);
+    let first = fixture.messages().remove(0);
     assert!(first.observe().is_some() && first.block2().is_some_and(Block::has_more));
     let news = format!("no, {LONG}");
-    world.device.set(at("/3/0/15"), Value::String(news.clone()));
-    world.pass_to_timeout();
-    let notification = world.messages().remove(0);
+    fixture
+        .device
+        .set(at("/3/0/15"), Value::String(news.clone()));
+    fixture.pass_to_timeout();
+    let notification = fixture.messages().remove(0);
     assert!(notification.observe().is_some());
     assert_eq!(notification.payload, &news.as_bytes()[..16]);
     assert_ne!(notification.etag(), first.etag());
@@ -60,57 +62,57 @@ fn what_is_long_is_notified_by_its_first_block() {
 
 #[test]
 fn what_is_written_in_blocks_is_written_once_it_is_whole() {
-    let mut world = lamp();
-    let blocks = blocks_of(&mut world, LONG.as_bytes());
+    let mut fixture = lamp();
+    let blocks = blocks_of(&mut fixture, LONG.as_bytes());
     for block in &blocks[..2] {
-        world.hear(block);
-        let reply = world.message();
+        fixture.hear(block);
+        let reply = fixture.message();
         assert_eq!(
             (reply.code, reply.block1()),
             (Code::CONTINUE, block.block1())
         );
-        assert_eq!(world.device.performed_count(), 0);
+        assert_eq!(fixture.device.performed_count(), 0);
     }
     // The last one comes twice, and is written once.
     for _ in 0..2 {
-        world.hear(&blocks[2]);
-        let reply = world.messages().remove(0);
+        fixture.hear(&blocks[2]);
+        let reply = fixture.messages().remove(0);
         assert_eq!(
             (reply.code, reply.block1()),
             (Code::CHANGED, blocks[2].block1())
         );
     }
     let written = Value::String(LONG.to_owned());
-    assert_eq!(world.device.value(at("/3/0/14")), Some(&written));
-    assert_eq!(world.device.executed(at("/3/0/14")), 1);
+    assert_eq!(fixture.device.value(at("/3/0/14")), Some(&written));
+    assert_eq!(fixture.device.executed(at("/3/0/14")), 1);
 }
 
 #[test]
 fn blocks_that_do_not_follow_each_other_are_not_written() {
-    let mut world = lamp();
-    let blocks = blocks_of(&mut world, LONG.as_bytes());
-    world.hear(&blocks[0]);
-    world.take();
-    world.hear(&blocks[2]);
-    assert_eq!(world.message().code, Code::REQUEST_ENTITY_INCOMPLETE);
-    world.hear(&blocks[1]);
-    assert_eq!(world.message().code, Code::REQUEST_ENTITY_INCOMPLETE);
+    let mut fixture = lamp();
+    let blocks = blocks_of(&mut fixture, LONG.as_bytes());
+    fixture.hear(&blocks[0]);
+    fixture.take();
+    fixture.hear(&blocks[2]);
+    assert_eq!(fixture.message().code, Code::REQUEST_ENTITY_INCOMPLETE);
+    fixture.hear(&blocks[1]);
+    assert_eq!(fixture.message().code, Code::REQUEST_ENTITY_INCOMPLETE);
     // What rests for too long is forgotten.
-    let blocks = blocks_of(&mut world, LONG.as_bytes());
-    world.hear(&blocks[0]);
-    world.take();
-    world.now_ms += 247_000;
-    world.hear(&blocks[1]);
-    assert_eq!(world.message().code, Code::REQUEST_ENTITY_INCOMPLETE);
-    assert_eq!(world.device.performed_count(), 0);
+    let blocks = blocks_of(&mut fixture, LONG.as_bytes());
+    fixture.hear(&blocks[0]);
+    fixture.take();
+    fixture.now_ms += 247_000;
+    fixture.hear(&blocks[1]);
+    assert_eq!(fixture.message().code, Code::REQUEST_ENTITY_INCOMPLETE);
+    assert_eq!(fixture.device.performed_count(), 0);
 }
 
 #[test]
 fn a_device_registers_in_blocks_if_it_is_one_for_that() {
-    let mut world = World::start(small(Vec::new()));
+    let mut fixture = Fixture::start(small(Vec::new()));
     let mut links = Vec::new();
     let last = loop {
-        let block = world.message();
+        let block = fixture.message();
         links.extend(block.payload.clone());
         assert_eq!(block.payload.len().min(16), block.payload.len());
         assert!(block.uri_query().any(|query| query == "ep=lamp"));
@@ -118,62 +120,64 @@ fn a_device_registers_in_blocks_if_it_is_one_for_that() {
             break block;
         }
         let sized = block.block1().unwrap();
-        world.hear(&answer(&block, Code::CONTINUE).with_block1(sized));
+        fixture.hear(&answer(&block, Code::CONTINUE).with_block1(sized));
     };
-    world.hear(&created(&last));
+    fixture.hear(&created(&last));
     assert!(matches!(
-        world.take()[..],
-        [Output::Told(Event::Registered { .. })]
+        fixture.take()[..],
+        [DeviceOutput::Report(DeviceEvent::Registered { .. })]
     ));
     assert!(String::from_utf8(links).unwrap().contains("</3303/0>"));
 }
 
 #[test]
 fn data_in_blocks_begins_again_where_it_was_and_is_given_up_in_the_end() {
-    let mut world = World::start(Configuration {
+    let mut fixture = Fixture::start(Configuration {
         block: SMALL,
         ..Configuration::plain("pump", Vec::new())
     });
-    world.order(|device, now_ms, out| {
+    fixture.order(|device, now_ms, out| {
         let data = ("flow", LONG.as_bytes());
-        device.tell(now_ms, Kind::Confirmable, data, out).unwrap();
+        device
+            .tell(now_ms, MessageKind::Confirmable, data, out)
+            .unwrap();
     });
-    let first = world.message();
+    let first = fixture.message();
     let sized = first.block1().unwrap();
-    world.hear(&answer(&first, Code::CONTINUE).with_block1(sized));
-    let second = world.message();
+    fixture.hear(&answer(&first, Code::CONTINUE).with_block1(sized));
+    let second = fixture.message();
     assert_eq!(second.block1().unwrap().number(), 1);
-    world.pass(240_000);
-    let again = world.messages();
+    fixture.pass(240_000);
+    let again = fixture.messages();
     assert!(again.iter().all(|block| block.block1() == second.block1()));
     assert!(
         again
             .iter()
             .any(|block| block.message_id != second.message_id)
     );
-    world.pass(10_000);
-    assert_eq!(world.events(), [Event::GaveUp(Uplink::Data)]);
+    fixture.pass(10_000);
+    assert_eq!(fixture.events(), [DeviceEvent::GaveUp(Uplink::Data)]);
 }
 
 #[test]
 fn a_plain_answer_is_cut_without_doing_again_what_was_asked() {
     let state = PlainPath::holding("/log", LONG);
-    let mut world = World::start(Configuration {
+    let mut fixture = Fixture::start(Configuration {
         block: SMALL,
         ..Configuration::plain("pump", vec![state])
     });
-    let mut ask = world.execute("/log").with_payload("!");
-    world.hear(&ask);
-    let first = world.messages().remove(0);
+    let mut ask = fixture.execute("/log").with_payload("!");
+    fixture.hear(&ask);
+    let first = fixture.messages().remove(0);
     assert_eq!(first.code, Code::CHANGED);
-    ask = world
+    ask = fixture
         .execute("/log")
         .with_block2(Block::new(2, More::No, SMALL));
-    world.hear(&ask);
-    let last = world.messages().remove(0);
+    fixture.hear(&ask);
+    let last = fixture.messages().remove(0);
     assert_eq!(last.payload, &format!("{LONG}!").as_bytes()[32..]);
     assert_eq!(last.etag(), first.etag());
-    assert_eq!(world.device.obeyed_count(), 1);
+    assert_eq!(fixture.device.plain_performed_count(), 1);
 }
 
 fn small(resources: Vec<Resource>) -> Configuration {
@@ -186,29 +190,29 @@ fn small(resources: Vec<Resource>) -> Configuration {
 }
 
 /// A device with a long value that is registered, and then speaks in small blocks.
-fn lamp() -> World {
+fn lamp() -> Fixture {
     let text = Resource::holding(at("/3/0/15"), Value::String(LONG.to_owned()));
-    let mut world = World::start(small(vec![text]));
+    let mut fixture = Fixture::start(small(vec![text]));
     loop {
-        let block = world.message();
+        let block = fixture.message();
         let sized = block.block1().unwrap();
         if !sized.has_more() {
-            world.hear(&created(&block));
-            world.take();
-            return world;
+            fixture.hear(&created(&block));
+            fixture.take();
+            return fixture;
         }
-        world.hear(&answer(&block, Code::CONTINUE).with_block1(sized));
+        fixture.hear(&answer(&block, Code::CONTINUE).with_block1(sized));
     }
 }
 
-fn blocks_of(world: &mut World, body: &[u8]) -> Vec<Message> {
+fn blocks_of(fixture: &mut Fixture, body: &[u8]) -> Vec<Message> {
     let chunks = body.chunks(SMALL.bytes());
     let last = chunks.len() - 1;
     let block = |(place, chunk): (usize, &[u8])| {
         let more = if place < last { More::Yes } else { More::No };
         let number = u32::try_from(place).unwrap();
-        world
-            .request(Kind::Confirmable, Operation::Write, "/3/0/14")
+        fixture
+            .request(MessageKind::Confirmable, Operation::Write, "/3/0/14")
             .with_content_format(ContentFormat::TEXT)
             .with_block1(Block::new(number, more, SMALL))
             .with_payload(chunk)

@@ -2,12 +2,12 @@
 
 use harness::device::SimulatedDevice;
 use harness::device::configuration::{Configuration, Notify, Reachability};
-use harness::device::event::Output;
-use harness::device::resource::Answer;
+use harness::device::event::DeviceOutput;
+use harness::device::resource::AnswerMode;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
 use super::world::{at, created};
@@ -16,7 +16,7 @@ use super::world::{at, created};
 #[derive(Clone, Debug)]
 enum Step {
     Datagram(Vec<u8>),
-    Request(Kind, u8, Vec<u16>, Vec<u8>),
+    Request(MessageKind, u8, Vec<u16>, Vec<u8>),
     Observe(u32, u64, Vec<u16>),
     AnswerLast(u8, Vec<u8>),
     AcknowledgeLast,
@@ -53,13 +53,13 @@ proptest! {
         let (mut device, mut out) = registering();
         out.clear();
         let code = Code::from_byte(code);
-        let request = Message::request(Kind::Confirmable, code, MessageId(1), Token::EMPTY);
+        let request = Message::request(MessageKind::Confirmable, code, MessageId(1), Token::EMPTY);
         let request = options
             .iter()
             .fold(request, |request, (number, value)| request.with_option(*number, value))
             .with_payload(payload);
         device.handle_datagram(0, &request.encode(), &mut out);
-        let sends = out.iter().filter(|output| matches!(output, Output::Send(_))).count();
+        let sends = out.iter().filter(|output| matches!(output, DeviceOutput::Send(_))).count();
         prop_assert_eq!(sends, 1);
     }
 
@@ -70,7 +70,7 @@ proptest! {
         for step in steps {
             let before = out.len();
             now_ms = take(&mut device, now_ms, &step, &last, &mut out);
-            if let Some(Output::Send(datagram)) = out.iter().skip(before).next_back() {
+            if let Some(DeviceOutput::Send(datagram)) = out.iter().skip(before).next_back() {
                 last.clone_from(datagram);
             }
             device.handle_timeout(now_ms, &mut out);
@@ -86,7 +86,7 @@ fn take(
     now_ms: i64,
     step: &Step,
     last: &[u8],
-    out: &mut Vec<Output>,
+    out: &mut Vec<DeviceOutput>,
 ) -> i64 {
     match step {
         Step::Datagram(datagram) => device.handle_datagram(now_ms, datagram, out),
@@ -99,9 +99,10 @@ fn take(
         }
         Step::Observe(observe, token, path) => {
             let token = Token::from_u64(*token);
-            let request = Message::request(Kind::Confirmable, Code::GET, MessageId(9), token)
-                .with_uri_path(path.iter().map(u16::to_string))
-                .with_observe(*observe);
+            let request =
+                Message::request(MessageKind::Confirmable, Code::GET, MessageId(9), token)
+                    .with_uri_path(path.iter().map(u16::to_string))
+                    .with_observe(*observe);
             device.handle_datagram(now_ms, &request.encode(), out);
         }
         Step::AcknowledgeLast => react_to(device, now_ms, last, Message::acknowledgement, out),
@@ -138,7 +139,7 @@ fn react_to(
     now_ms: i64,
     last: &[u8],
     react: impl FnOnce(MessageId) -> Message,
-    out: &mut Vec<Output>,
+    out: &mut Vec<DeviceOutput>,
 ) {
     if let Ok(last) = Message::decode(last) {
         device.handle_datagram(now_ms, &react(last.message_id).encode(), out);
@@ -146,7 +147,10 @@ fn react_to(
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
-    let kind = prop_oneof![Just(Kind::Confirmable), Just(Kind::NonConfirmable)];
+    let kind = prop_oneof![
+        Just(MessageKind::Confirmable),
+        Just(MessageKind::NonConfirmable)
+    ];
     let path = prop_oneof![
         Just(vec![1, 0, 4]),
         Just(vec![1, 0, 1]),
@@ -195,10 +199,10 @@ fn moody() -> Configuration {
         ..Configuration::new("lamp")
     };
     let answers = [
-        Answer::SeparateConfirmable { after_ms: 500 },
-        Answer::SeparateNonConfirmable { after_ms: 0 },
-        Answer::Piggybacked,
-        Answer::NonConfirmable,
+        AnswerMode::SeparateConfirmable { after_ms: 500 },
+        AnswerMode::SeparateNonConfirmable { after_ms: 0 },
+        AnswerMode::Piggybacked,
+        AnswerMode::NonConfirmable,
     ];
     for (resource, answer) in configuration
         .resources
@@ -210,7 +214,7 @@ fn moody() -> Configuration {
     configuration
 }
 
-fn registering() -> (SimulatedDevice, Vec<Output>) {
+fn registering() -> (SimulatedDevice, Vec<DeviceOutput>) {
     let mut device = SimulatedDevice::new(Configuration::new("lamp"), 7);
     let mut out = Vec::new();
     device.handle_start(0, &mut out);

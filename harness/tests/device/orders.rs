@@ -2,13 +2,13 @@
 
 use harness::device::SimulatedDevice;
 use harness::device::configuration::Configuration;
-use harness::device::event::{Event, Operation, Output, Uplink};
-use harness::device::resource::{Answer, Consequence, Resource};
+use harness::device::event::{DeviceEvent, DeviceOutput, Operation, Uplink};
+use harness::device::resource::{AnswerMode, Consequence, Resource};
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 use protocol::lwm2m::value::Value;
 
-use super::world::{START_MS, World, answer, at, told};
+use super::world::{Fixture, START_MS, answer, at, told};
 
 #[test]
 fn a_device_that_is_off_says_and_hears_nothing() {
@@ -40,97 +40,104 @@ fn the_same_seed_makes_the_same_device() {
 
 #[test]
 fn a_reboot_forgets_all_but_the_resources() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    let write = world.write("/3/0/14", "+02:00");
-    world.hear(&write);
-    world.order(|device, now_ms, out| device.update(now_ms, out));
-    let update = world.messages().remove(1);
-    world.order(|device, now_ms, out| device.reboot(now_ms, out));
-    let [Output::Told(Event::Rebooted), Output::Send(datagram)] = &world.take()[..] else {
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    let write = fixture.write("/3/0/14", "+02:00");
+    fixture.hear(&write);
+    fixture.order(|device, now_ms, out| device.update(now_ms, out));
+    let update = fixture.messages().remove(1);
+    fixture.order(|device, now_ms, out| device.reboot(now_ms, out));
+    let [
+        DeviceOutput::Report(DeviceEvent::Rebooted),
+        DeviceOutput::Send(datagram),
+    ] = &fixture.take()[..]
+    else {
         panic!("no new registration");
     };
     let register = Message::decode(datagram).unwrap();
     assert_eq!(register.uri_path().collect::<Vec<_>>(), ["rd"]);
-    assert_eq!(world.device.location(), None);
+    assert_eq!(fixture.device.location(), None);
     assert_eq!(
-        world.device.value(at("/3/0/14")),
+        fixture.device.value(at("/3/0/14")),
         Some(&Value::String("+02:00".into()))
     );
-    assert_eq!(world.device.executed(at("/3/0/14")), 1);
-    world.hear(&answer(&update, Code::CHANGED));
-    assert_eq!(world.take(), [], "it asked for nothing of the kind");
+    assert_eq!(fixture.device.executed(at("/3/0/14")), 1);
+    fixture.hear(&answer(&update, Code::CHANGED));
+    assert_eq!(fixture.take(), [], "it asked for nothing of the kind");
 }
 
 #[test]
 fn power_comes_back_with_a_start() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    world.device.power_off();
-    world.pass(1_000_000);
-    assert_eq!(world.take(), []);
-    world.order(|device, now_ms, out| device.handle_start(now_ms, out));
-    assert_eq!(world.message().uri_path().collect::<Vec<_>>(), ["rd"]);
-    world.order(|device, now_ms, out| device.handle_start(now_ms, out));
-    assert_eq!(world.take(), [], "it is on already");
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    fixture.device.power_off();
+    fixture.pass(1_000_000);
+    assert_eq!(fixture.take(), []);
+    fixture.order(|device, now_ms, out| device.handle_start(now_ms, out));
+    assert_eq!(fixture.message().uri_path().collect::<Vec<_>>(), ["rd"]);
+    fixture.order(|device, now_ms, out| device.handle_start(now_ms, out));
+    assert_eq!(fixture.take(), [], "it is on already");
 }
 
 #[test]
 fn an_executed_reboot_answers_first() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    let execute = world.execute("/3/0/4");
-    world.hear(&execute);
-    assert_eq!(world.messages(), [answer(&execute, Code::CHANGED)]);
-    assert_eq!(world.pass_to_timeout(), 1_000);
-    assert_eq!(world.take()[0], told(Event::Rebooted));
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    let execute = fixture.execute("/3/0/4");
+    fixture.hear(&execute);
+    assert_eq!(fixture.messages(), [answer(&execute, Code::CHANGED)]);
+    assert_eq!(fixture.pass_to_timeout(), 1_000);
+    assert_eq!(fixture.take()[0], told(DeviceEvent::Rebooted));
 }
 
 #[test]
 fn an_executed_reboot_waits_for_its_separate_answer() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    world.device.answer_with(
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    fixture.device.answer_with(
         at("/3/0/4"),
-        Answer::SeparateNonConfirmable { after_ms: 3_000 },
+        AnswerMode::SeparateNonConfirmable { after_ms: 3_000 },
     );
-    let execute = world.execute("/3/0/4");
-    world.hear(&execute);
-    world.pass(3_999);
-    assert_eq!(world.messages().len(), 2);
-    world.pass(1);
-    assert_eq!(world.take()[0], told(Event::Rebooted));
+    let execute = fixture.execute("/3/0/4");
+    fixture.hear(&execute);
+    fixture.pass(3_999);
+    assert_eq!(fixture.messages().len(), 2);
+    fixture.pass(1);
+    assert_eq!(fixture.take()[0], told(DeviceEvent::Rebooted));
 }
 
 #[test]
 fn a_read_sets_nothing_off() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    let read = world.read("/1/0/1");
-    world.hear(&read);
-    assert_eq!(world.messages()[0].payload, b"300");
-    world.pass(269_999);
-    assert_eq!(world.take(), []);
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    let read = fixture.read("/1/0/1");
+    fixture.hear(&read);
+    assert_eq!(fixture.messages()[0].payload, b"300");
+    fixture.pass(269_999);
+    assert_eq!(fixture.take(), []);
 }
 
 #[test]
 fn the_update_trigger_makes_it_update() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    let execute = world.execute("/1/0/8");
-    world.hear(&execute);
-    world.take();
-    assert_eq!(world.pass_to_timeout(), 0);
-    assert_eq!(world.message().uri_path().collect::<Vec<_>>(), ["rd", "7"]);
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    let execute = fixture.execute("/1/0/8");
+    fixture.hear(&execute);
+    fixture.take();
+    assert_eq!(fixture.pass_to_timeout(), 0);
+    assert_eq!(
+        fixture.message().uri_path().collect::<Vec<_>>(),
+        ["rd", "7"]
+    );
 }
 
 #[test]
 fn a_disabled_device_leaves_and_comes_back_a_day_later() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    let execute = world.execute("/1/0/4");
-    world.hear(&execute);
-    assert_eq!(world.messages(), [answer(&execute, Code::CHANGED)]);
-    assert_eq!(world.pass_to_timeout(), 1_000);
-    let leave = world.message();
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    let execute = fixture.execute("/1/0/4");
+    fixture.hear(&execute);
+    assert_eq!(fixture.messages(), [answer(&execute, Code::CHANGED)]);
+    assert_eq!(fixture.pass_to_timeout(), 1_000);
+    let leave = fixture.message();
     assert_eq!(leave.code, Code::DELETE);
-    world.hear(&answer(&leave, Code::DELETED));
-    assert_eq!(world.take(), [told(Event::Deregistered)]);
-    assert_eq!(world.pass_to_timeout(), 86_400_000);
-    assert_eq!(world.message().uri_path().collect::<Vec<_>>(), ["rd"]);
+    fixture.hear(&answer(&leave, Code::DELETED));
+    assert_eq!(fixture.take(), [told(DeviceEvent::Deregistered)]);
+    assert_eq!(fixture.pass_to_timeout(), 86_400_000);
+    assert_eq!(fixture.message().uri_path().collect::<Vec<_>>(), ["rd"]);
 }
 
 #[test]
@@ -139,13 +146,13 @@ fn what_an_execute_sets_off_can_be_chosen() {
     let reboot = Resource::executable(at("/3/0/4"));
     assert_eq!(reboot.consequence, Consequence::Nothing);
     configuration.resources.push(reboot);
-    let mut world = World::registered(configuration);
-    let execute = world.execute("/3/0/4");
-    world.hear(&execute);
-    world.take();
-    world.pass(200_000);
-    assert_eq!(world.take(), []);
-    assert_eq!(world.device.executed(at("/3/0/4")), 1);
+    let mut fixture = Fixture::registered(configuration);
+    let execute = fixture.execute("/3/0/4");
+    fixture.hear(&execute);
+    fixture.take();
+    fixture.pass(200_000);
+    assert_eq!(fixture.take(), []);
+    assert_eq!(fixture.device.executed(at("/3/0/4")), 1);
 }
 
 #[test]
@@ -153,7 +160,7 @@ fn pressing_turns_a_switch_and_counts_a_counter() {
     let mut configuration = Configuration::new("lamp");
     let switch = Resource::holding(at("/3342/0/5500"), Value::Boolean(false));
     configuration.resources.push(switch);
-    let mut world = World::start(configuration);
+    let mut fixture = Fixture::start(configuration);
     let cases = [
         ("/3342/0/5500", Some(Value::Boolean(true))),
         ("/3342/0/5500", Some(Value::Boolean(false))),
@@ -164,25 +171,25 @@ fn pressing_turns_a_switch_and_counts_a_counter() {
         ("/99/0/0", None),
     ];
     for (path, pressed) in cases {
-        assert_eq!(world.device.press(at(path)), pressed, "{path}");
+        assert_eq!(fixture.device.press(at(path)), pressed, "{path}");
         if pressed.is_some() {
-            assert_eq!(world.device.value(at(path)), pressed.as_ref());
+            assert_eq!(fixture.device.value(at(path)), pressed.as_ref());
         }
     }
 }
 
 #[test]
 fn a_measured_value_keeps_its_type() {
-    let mut world = World::start(Configuration::new("lamp"));
-    let before = world.device.set(at("/3303/0/5700"), Value::Float(3.5));
+    let mut fixture = Fixture::start(Configuration::new("lamp"));
+    let before = fixture.device.set(at("/3303/0/5700"), Value::Float(3.5));
     assert_eq!(before, Some(Value::Float(21.5)));
     assert_eq!(
-        world.device.set(at("/3303/0/5700"), Value::Integer(3)),
+        fixture.device.set(at("/3303/0/5700"), Value::Integer(3)),
         None
     );
-    assert_eq!(world.device.set(at("/99/0/0"), Value::Integer(3)), None);
+    assert_eq!(fixture.device.set(at("/99/0/0"), Value::Integer(3)), None);
     assert_eq!(
-        world.device.value(at("/3303/0/5700")),
+        fixture.device.value(at("/3303/0/5700")),
         Some(&Value::Float(3.5))
     );
 }
@@ -192,7 +199,7 @@ fn what_happens_reads_like_a_sentence() {
     let (path, operation, code) = (at("/3/0/0"), Operation::Read, Code::CONTENT);
     let cases = [
         (
-            Event::Answered {
+            DeviceEvent::Answered {
                 path,
                 operation,
                 code,
@@ -200,45 +207,48 @@ fn what_happens_reads_like_a_sentence() {
             "answered read /3/0/0 with 2.05",
         ),
         (
-            Event::Asleep {
+            DeviceEvent::Asleep {
                 wakes_in_ms: Some(5_250),
             },
             "fell asleep for 5.2 s",
         ),
-        (Event::Asleep { wakes_in_ms: None }, "fell asleep"),
+        (DeviceEvent::Asleep { wakes_in_ms: None }, "fell asleep"),
         (
-            Event::GaveUp(Uplink::Register),
+            DeviceEvent::GaveUp(Uplink::Register),
             "got no response to its registration",
         ),
         (
-            Event::LeftUnanswered { path, operation },
+            DeviceEvent::LeftUnanswered { path, operation },
             "left read /3/0/0 unanswered",
         ),
         (
-            Event::Refused {
+            DeviceEvent::Refused {
                 uplink: Uplink::Update,
                 code: Code::NOT_FOUND,
             },
             "had its update refused with 4.04",
         ),
         (
-            Event::Answered {
+            DeviceEvent::Answered {
                 path,
                 operation: Operation::CancelObservation,
                 code,
             },
             "answered cancel observation /3/0/0 with 2.05",
         ),
-        (Event::Notified { path }, "sent a notification for /3/0/0"),
         (
-            Event::ObservationEnded { path },
+            DeviceEvent::Notified { path },
+            "sent a notification for /3/0/0",
+        ),
+        (
+            DeviceEvent::ObservationEnded { path },
             "ended the observation of /3/0/0",
         ),
         (
-            Event::GaveUp(Uplink::Notification),
+            DeviceEvent::GaveUp(Uplink::Notification),
             "got no response to its notification",
         ),
-        (Event::RegistrationLost, "lost its registration"),
+        (DeviceEvent::RegistrationLost, "lost its registration"),
     ];
     for (event, sentence) in cases {
         assert_eq!(event.to_string(), sentence);

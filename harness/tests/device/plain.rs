@@ -1,34 +1,34 @@
 //! What does a device without LwM2M say, and what does it answer? (RFC 7252 section 5)
 
 use harness::device::configuration::Configuration;
-use harness::device::event::{Event, Output, Uplink};
+use harness::device::event::{DeviceEvent, DeviceOutput, Uplink};
 use harness::device::plain::PlainPath;
-use harness::device::resource::Answer;
+use harness::device::resource::AnswerMode;
 use harness::device::sending::Unsent;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
-use super::world::{World, answer, queries};
+use super::world::{Fixture, answer, queries};
 
 const STATE: &str = "/pump/state";
 
 #[test]
 fn a_plain_device_says_nothing_by_itself() {
-    let mut world = pump();
-    assert_eq!(world.take(), []);
-    assert_eq!(world.device.next_timeout(), None);
-    world.order(harness::device::SimulatedDevice::update);
-    assert_eq!(world.take(), []);
+    let mut fixture = pump();
+    assert_eq!(fixture.take(), []);
+    assert_eq!(fixture.device.next_timeout(), None);
+    fixture.order(harness::device::SimulatedDevice::update);
+    assert_eq!(fixture.take(), []);
     let read = request(1, Code::GET, "/3/0/14");
-    world.hear(&read);
-    assert_eq!(world.message().code, Code::NOT_FOUND);
+    fixture.hear(&read);
+    assert_eq!(fixture.message().code, Code::NOT_FOUND);
 }
 
 #[test]
 fn what_is_asked_of_a_path_takes_effect() {
-    let mut world = pump();
+    let mut fixture = pump();
     let cases = [
         (Code::GET, "", Code::CONTENT, "off", Some("off")),
         (Code::PUT, "on", Code::CHANGED, "", Some("on")),
@@ -41,17 +41,21 @@ fn what_is_asked_of_a_path_takes_effect() {
     ];
     for (id, (method, given, code, answered, held)) in (1..).zip(cases) {
         let asked = request(id, method, STATE).with_payload(given);
-        world.hear(&asked.with_uri_query(["unit=1"]));
-        let answer = world.messages().remove(0);
+        fixture.hear(&asked.with_uri_query(["unit=1"]));
+        let answer = fixture.messages().remove(0);
         assert_eq!(answer.code, code, "{method} {given}");
         if code == Code::CONTENT || !answered.is_empty() {
             assert_eq!(answer.payload, answered.as_bytes(), "{method} {given}");
             assert_eq!(answer.content_format(), Some(ContentFormat::TEXT));
         }
-        let holds = world.device.content(STATE);
+        let holds = fixture.device.content(STATE);
         assert_eq!(holds, held.map(str::as_bytes), "{method} {given}");
     }
-    let methods: Vec<Code> = world.device.obeyed().map(|it| it.method).collect();
+    let methods: Vec<Code> = fixture
+        .device
+        .plain_performed()
+        .map(|it| it.method)
+        .collect();
     assert_eq!(
         methods,
         [
@@ -67,108 +71,111 @@ fn what_is_asked_of_a_path_takes_effect() {
 
 #[test]
 fn what_is_asked_again_is_done_once() {
-    let mut world = pump();
+    let mut fixture = pump();
     let asked = request(1, Code::POST, STATE).with_payload("!");
     for _ in 0..3 {
-        world.hear(&asked);
-        assert_eq!(world.messages().remove(0).payload, b"off!");
+        fixture.hear(&asked);
+        assert_eq!(fixture.messages().remove(0).payload, b"off!");
     }
-    assert_eq!(world.device.obeyed_count(), 1);
-    assert_eq!(world.device.content(STATE), Some(b"off!".as_slice()));
+    assert_eq!(fixture.device.plain_performed_count(), 1);
+    assert_eq!(fixture.device.content(STATE), Some(b"off!".as_slice()));
 }
 
 #[test]
 fn a_path_is_answered_in_the_manner_it_has() {
-    let mut world = pump();
+    let mut fixture = pump();
     let after_ms = 3_000;
-    let manner = Answer::SeparateConfirmable { after_ms };
-    world.device.answer_plain_with(STATE, manner);
-    world.hear(&request(1, Code::GET, STATE));
-    assert_eq!(world.message(), Message::acknowledgement(MessageId(1)));
-    world.pass(after_ms.into());
-    let separate = world.messages().remove(0);
+    let manner = AnswerMode::SeparateConfirmable { after_ms };
+    fixture.device.answer_plain_with(STATE, manner);
+    fixture.hear(&request(1, Code::GET, STATE));
+    assert_eq!(fixture.message(), Message::acknowledgement(MessageId(1)));
+    fixture.pass(after_ms.into());
+    let separate = fixture.messages().remove(0);
     assert_eq!(
         (separate.kind, separate.code),
-        (Kind::Confirmable, Code::CONTENT)
+        (MessageKind::Confirmable, Code::CONTENT)
     );
-    world.device.answer_plain_with(STATE, Answer::Silent);
-    world.hear(&request(2, Code::GET, STATE));
-    assert_eq!(world.messages(), []);
+    fixture.device.answer_plain_with(STATE, AnswerMode::Silent);
+    fixture.hear(&request(2, Code::GET, STATE));
+    assert_eq!(fixture.messages(), []);
 }
 
 #[test]
 fn data_is_posted_under_its_topic() {
-    let mut world = pump();
-    let message = told(&mut world, b"21.5");
+    let mut fixture = pump();
+    let message = told(&mut fixture, b"21.5");
     assert_eq!(
         (message.kind, message.code),
-        (Kind::Confirmable, Code::POST)
+        (MessageKind::Confirmable, Code::POST)
     );
     assert_eq!(message.uri_path().count(), 0);
     assert_eq!(queries(&message), ["t=flow"]);
     assert_eq!(message.payload, b"21.5");
-    world.order(|device, now_ms, out| {
-        let busy = device.tell(now_ms, Kind::Confirmable, ("flow", b"1"), out);
+    fixture.order(|device, now_ms, out| {
+        let busy = device.tell(now_ms, MessageKind::Confirmable, ("flow", b"1"), out);
         assert_eq!(busy, Err(Unsent::Busy));
     });
-    world.hear(&answer(&message, Code::CHANGED));
-    assert_eq!(world.take(), [Output::Told(Event::Sent)]);
-    let message = told(&mut world, b"22");
-    world.hear(&answer(&message, Code::UNAUTHORIZED));
+    fixture.hear(&answer(&message, Code::CHANGED));
+    assert_eq!(fixture.take(), [DeviceOutput::Report(DeviceEvent::Sent)]);
+    let message = told(&mut fixture, b"22");
+    fixture.hear(&answer(&message, Code::UNAUTHORIZED));
     let (uplink, code) = (Uplink::Data, Code::UNAUTHORIZED);
     assert_eq!(
-        world.take(),
-        [Output::Told(Event::Refused { uplink, code })]
+        fixture.take(),
+        [DeviceOutput::Report(DeviceEvent::Refused { uplink, code })]
     );
 }
 
 #[test]
 fn data_that_may_get_lost_is_said_once() {
-    let mut world = pump();
+    let mut fixture = pump();
     for _ in 0..2 {
-        world.order(|device, now_ms, out| {
-            let told = device.tell(now_ms, Kind::NonConfirmable, ("flow", b"21.5"), out);
+        fixture.order(|device, now_ms, out| {
+            let told = device.tell(now_ms, MessageKind::NonConfirmable, ("flow", b"21.5"), out);
             assert_eq!(told, Ok(()));
         });
-        assert_eq!(world.message().kind, Kind::NonConfirmable);
+        assert_eq!(fixture.message().kind, MessageKind::NonConfirmable);
     }
-    assert_eq!(world.device.next_timeout(), None);
+    assert_eq!(fixture.device.next_timeout(), None);
 }
 
 #[test]
 fn bare_bytes_come_and_go_as_they_are() {
-    let mut world = pump();
-    world.order(|device, now_ms, out| assert_eq!(device.throw(now_ms, b"\0x", out), Ok(())));
-    assert_eq!(world.take(), [Output::SendBare(b"\0x".to_vec())]);
-    world.order(|device, now_ms, out| device.handle_bare(now_ms, b"go", out));
+    let mut fixture = pump();
+    fixture.order(|device, now_ms, out| assert_eq!(device.throw(now_ms, b"\0x", out), Ok(())));
+    assert_eq!(fixture.take(), [DeviceOutput::SendUdp(b"\0x".to_vec())]);
+    fixture.order(|device, now_ms, out| device.handle_bare(now_ms, b"go", out));
     let bytes = b"go".to_vec();
-    assert_eq!(world.take(), [Output::Told(Event::HeardBare { bytes })]);
-    world.device.power_off();
-    world.order(|device, now_ms, out| {
+    assert_eq!(
+        fixture.take(),
+        [DeviceOutput::Report(DeviceEvent::HeardBare { bytes })]
+    );
+    fixture.device.power_off();
+    fixture.order(|device, now_ms, out| {
         device.handle_bare(now_ms, b"go", out);
         assert_eq!(device.throw(now_ms, b"x", out), Err(Unsent::Off));
     });
-    assert_eq!(world.take(), []);
+    assert_eq!(fixture.take(), []);
 }
 
-fn pump() -> World {
+fn pump() -> Fixture {
     let state = PlainPath::holding(STATE, "off").in_format(ContentFormat::TEXT);
-    let mut world = World::start(Configuration::plain("pump", vec![state]));
-    assert_eq!(world.take(), []);
-    world
+    let mut fixture = Fixture::start(Configuration::plain("pump", vec![state]));
+    assert_eq!(fixture.take(), []);
+    fixture
 }
 
 fn request(id: u16, method: Code, path: &str) -> Message {
     let token = Token::new(&id.to_be_bytes()).unwrap();
-    Message::request(Kind::Confirmable, method, MessageId(id), token)
+    Message::request(MessageKind::Confirmable, method, MessageId(id), token)
         .with_uri_path(path.split('/').skip(1))
 }
 
 /// Has the device post data, and returns the message.
-fn told(world: &mut World, data: &[u8]) -> Message {
-    world.order(|device, now_ms, out| {
-        let told = device.tell(now_ms, Kind::Confirmable, ("flow", data), out);
+fn told(fixture: &mut Fixture, data: &[u8]) -> Message {
+    fixture.order(|device, now_ms, out| {
+        let told = device.tell(now_ms, MessageKind::Confirmable, ("flow", data), out);
         assert_eq!(told, Ok(()));
     });
-    world.message()
+    fixture.message()
 }

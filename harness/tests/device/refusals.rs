@@ -1,13 +1,13 @@
 //! What does a device refuse, and with which code?
 
 use harness::device::configuration::Configuration;
-use harness::device::event::{Operation, Output};
+use harness::device::event::{DeviceOutput, Operation};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::lwm2m::value::Value;
 
-use super::world::{World, answer, at, sent};
+use super::world::{Fixture, answer, at, sent};
 
 #[test]
 fn what_cannot_be_done_is_refused_and_not_done() {
@@ -37,19 +37,19 @@ fn what_cannot_be_done_is_refused_and_not_done() {
         (Execute, "/3", Code::METHOD_NOT_ALLOWED),
     ];
     for (operation, path, code) in cases {
-        let mut world = World::registered(Configuration::new("lamp"));
-        let request = world
-            .request(Kind::Confirmable, operation, path)
+        let mut fixture = Fixture::registered(Configuration::new("lamp"));
+        let request = fixture
+            .request(MessageKind::Confirmable, operation, path)
             .with_payload("1");
-        world.hear(&request);
+        fixture.hear(&request);
         assert_eq!(
-            world.messages(),
+            fixture.messages(),
             [answer(&request, code)],
             "{operation} {path}"
         );
-        assert_eq!(world.device.performed_count(), 0);
+        assert_eq!(fixture.device.performed_count(), 0);
         if let Ok(path) = path.parse() {
-            assert_eq!(world.device.executed(path), 0);
+            assert_eq!(fixture.device.executed(path), 0);
         }
     }
 }
@@ -61,53 +61,59 @@ fn a_format_the_device_does_not_speak_is_refused() {
         ContentFormat::LWM2M_JSON,
         ContentFormat::OCTET_STREAM,
     ] {
-        let mut world = World::registered(Configuration::new("lamp"));
+        let mut fixture = Fixture::registered(Configuration::new("lamp"));
         for path in ["/3/0/0", "/3/0", "/3"] {
-            let read = world.read(path).with_accept(format);
-            world.hear(&read);
+            let read = fixture.read(path).with_accept(format);
+            fixture.hear(&read);
             let refused = answer(&read, Code::NOT_ACCEPTABLE);
-            assert_eq!(world.messages(), [refused], "{path} as {format}");
+            assert_eq!(fixture.messages(), [refused], "{path} as {format}");
         }
-        for request in [world.write("/3/0/14", "+02:00"), world.execute("/1/0/8")] {
+        for request in [
+            fixture.write("/3/0/14", "+02:00"),
+            fixture.execute("/1/0/8"),
+        ] {
             let request = request.with_content_format(format);
-            world.hear(&request);
+            fixture.hear(&request);
             let refused = answer(&request, Code::UNSUPPORTED_CONTENT_FORMAT);
-            assert_eq!(world.messages(), [refused], "{format}");
+            assert_eq!(fixture.messages(), [refused], "{format}");
         }
-        assert_eq!(world.device.performed_count(), 0);
+        assert_eq!(fixture.device.performed_count(), 0);
     }
 }
 
 #[test]
 fn a_text_that_is_no_value_of_the_type_is_refused() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    let before = world.device.value(at("/3/0/13")).cloned();
-    let write = world.write("/3/0/13", "noon");
-    world.hear(&write);
-    assert_eq!(world.messages(), [answer(&write, Code::BAD_REQUEST)]);
-    assert_eq!(world.device.value(at("/3/0/13")).cloned(), before);
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    let before = fixture.device.value(at("/3/0/13")).cloned();
+    let write = fixture.write("/3/0/13", "noon");
+    fixture.hear(&write);
+    assert_eq!(fixture.messages(), [answer(&write, Code::BAD_REQUEST)]);
+    assert_eq!(fixture.device.value(at("/3/0/13")).cloned(), before);
 }
 
 #[test]
 fn a_write_without_format_is_text() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    let write = world
-        .request(Kind::Confirmable, Operation::Write, "/3/0/13")
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    let write = fixture
+        .request(MessageKind::Confirmable, Operation::Write, "/3/0/13")
         .with_payload("77");
-    world.hear(&write);
-    assert_eq!(world.messages(), [answer(&write, Code::CHANGED)]);
-    assert_eq!(world.device.value(at("/3/0/13")), Some(&Value::Time(77)));
+    fixture.hear(&write);
+    assert_eq!(fixture.messages(), [answer(&write, Code::CHANGED)]);
+    assert_eq!(fixture.device.value(at("/3/0/13")), Some(&Value::Time(77)));
 }
 
 #[test]
 fn attributes_are_not_taken_for_a_value() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    let request = world.request(Kind::Confirmable, Operation::Write, "/3/0/14");
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    let request = fixture.request(MessageKind::Confirmable, Operation::Write, "/3/0/14");
     let request = request.with_uri_query(["pmin=10"]);
-    world.hear(&request);
-    assert_eq!(world.messages(), [answer(&request, Code::NOT_IMPLEMENTED)]);
+    fixture.hear(&request);
     assert_eq!(
-        world.device.value(at("/3/0/14")),
+        fixture.messages(),
+        [answer(&request, Code::NOT_IMPLEMENTED)]
+    );
+    assert_eq!(
+        fixture.device.value(at("/3/0/14")),
         Some(&Value::String("+00:00".into()))
     );
 }
@@ -121,12 +127,12 @@ fn other_methods_are_refused() {
         Code::IPATCH,
         Code::new(0, 31),
     ] {
-        let mut world = World::registered(Configuration::new("lamp"));
-        let mut request = world.read("/3/0/0");
+        let mut fixture = Fixture::registered(Configuration::new("lamp"));
+        let mut request = fixture.read("/3/0/0");
         request.code = method;
-        world.hear(&request);
+        fixture.hear(&request);
         assert_eq!(
-            world.take(),
+            fixture.take(),
             [sent(&answer(&request, Code::METHOD_NOT_ALLOWED))]
         );
     }
@@ -134,56 +140,59 @@ fn other_methods_are_refused() {
 
 #[test]
 fn an_option_that_must_be_understood_and_is_not_refuses_the_request() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    let request = world.execute("/1/0/8").with_option(65_001, b"?");
-    world.hear(&request);
-    assert_eq!(world.take(), [sent(&answer(&request, Code::BAD_OPTION))]);
-    let request = world.request(Kind::NonConfirmable, Operation::Execute, "/1/0/8");
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    let request = fixture.execute("/1/0/8").with_option(65_001, b"?");
+    fixture.hear(&request);
+    assert_eq!(fixture.take(), [sent(&answer(&request, Code::BAD_OPTION))]);
+    let request = fixture.request(MessageKind::NonConfirmable, Operation::Execute, "/1/0/8");
     let request = request.with_option(65_001, b"?");
-    world.hear(&request);
-    assert_eq!(world.take(), [sent(&Message::reset(request.message_id))]);
-    assert_eq!(world.device.performed_count(), 0);
+    fixture.hear(&request);
+    assert_eq!(fixture.take(), [sent(&Message::reset(request.message_id))]);
+    assert_eq!(fixture.device.performed_count(), 0);
 }
 
 #[test]
 fn an_option_that_may_be_ignored_is() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    let read = world
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    let read = fixture
         .read("/3/0/0")
         .with_observe(2)
         .with_option(65_000, b"?");
-    world.hear(&read);
-    let response = &world.messages()[0];
+    fixture.hear(&read);
+    let response = &fixture.messages()[0];
     assert_eq!((response.code, response.observe()), (Code::CONTENT, None));
 }
 
 #[test]
 fn a_ping_is_answered_with_a_reset() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    world.hear(&Message::ping(MessageId(77)));
-    assert_eq!(world.take(), [sent(&Message::reset(MessageId(77)))]);
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    fixture.hear(&Message::ping(MessageId(77)));
+    assert_eq!(fixture.take(), [sent(&Message::reset(MessageId(77)))]);
 }
 
 #[test]
 fn what_means_nothing_is_rejected_only_if_it_is_confirmable() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    let token = world.read("/3/0/0").token;
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    let token = fixture.read("/3/0/0").token;
     let stray = |kind| Message::separate(kind, Code::CONTENT, MessageId(77), token);
-    world.hear(&stray(Kind::NonConfirmable));
-    world.hear(&stray(Kind::Acknowledgement));
-    world.hear(&Message::reset(MessageId(77)));
-    world.hear(&Message::acknowledgement(MessageId(77)));
-    assert_eq!(world.take(), []);
-    world.hear(&stray(Kind::Confirmable));
-    assert_eq!(world.take(), [sent(&Message::reset(MessageId(77)))]);
+    fixture.hear(&stray(MessageKind::NonConfirmable));
+    fixture.hear(&stray(MessageKind::Acknowledgement));
+    fixture.hear(&Message::reset(MessageId(77)));
+    fixture.hear(&Message::acknowledgement(MessageId(77)));
+    assert_eq!(fixture.take(), []);
+    fixture.hear(&stray(MessageKind::Confirmable));
+    assert_eq!(fixture.take(), [sent(&Message::reset(MessageId(77)))]);
 }
 
 #[test]
 fn noise_is_rejected_only_if_it_is_confirmable() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    world.hear_bytes(b"");
-    world.hear_bytes(b"\x50\x01\x00\x07\xff");
-    assert_eq!(world.take(), []);
-    world.hear_bytes(b"\x40\x01\x00\x07\xff");
-    assert_eq!(world.take(), [Output::Send(b"\x70\x00\x00\x07".to_vec())]);
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    fixture.hear_bytes(b"");
+    fixture.hear_bytes(b"\x50\x01\x00\x07\xff");
+    assert_eq!(fixture.take(), []);
+    fixture.hear_bytes(b"\x40\x01\x00\x07\xff");
+    assert_eq!(
+        fixture.take(),
+        [DeviceOutput::Send(b"\x70\x00\x00\x07".to_vec())]
+    );
 }

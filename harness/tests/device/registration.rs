@@ -1,13 +1,13 @@
 //! How does a device become known, and what if the server does not want it?
 
 use harness::device::configuration::{Configuration, Reachability, Retry};
-use harness::device::event::{Event, Output, Uplink};
+use harness::device::event::{DeviceEvent, DeviceOutput, Uplink};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::lwm2m::version::EnablerVersion;
 
-use super::world::{World, answer, created, queries, sent, told};
+use super::world::{Fixture, answer, created, queries, sent, told};
 
 const QUEUE: Reachability = Reachability::Queue {
     awake_window_ms: 5_000,
@@ -15,8 +15,8 @@ const QUEUE: Reachability = Reachability::Queue {
 
 #[test]
 fn a_device_registers_with_its_name_lifetime_and_objects() {
-    let mut world = World::start(Configuration::new("lamp"));
-    let [Output::Send(datagram)] = &world.take()[..] else {
+    let mut fixture = Fixture::start(Configuration::new("lamp"));
+    let [DeviceOutput::Send(datagram)] = &fixture.take()[..] else {
         panic!("not one datagram");
     };
     // Confirmable POST with a token of 8 bytes; message id and token are the device's choice.
@@ -33,18 +33,18 @@ fn a_device_registers_with_its_name_lifetime_and_objects() {
 
 #[test]
 fn the_answer_makes_it_registered() {
-    let mut world = World::start(Configuration::new("lamp"));
-    let register = world.message();
+    let mut fixture = Fixture::start(Configuration::new("lamp"));
+    let register = fixture.message();
     // Acknowledgement 2.01 with the device's ids and Location-Path /rd/7.
     let mut datagram = vec![0x68, 0x41];
     datagram.extend_from_slice(&register.message_id.0.to_be_bytes());
     datagram.extend_from_slice(register.token.as_bytes());
     datagram.extend_from_slice(b"\x82rd\x017");
-    assert_eq!(world.device.location(), None);
-    world.hear_bytes(&datagram);
-    let location = world.device.location().unwrap().clone();
+    assert_eq!(fixture.device.location(), None);
+    fixture.hear_bytes(&datagram);
+    let location = fixture.device.location().unwrap().clone();
     assert_eq!(location.to_string(), "/rd/7");
-    assert_eq!(world.take(), [told(Event::Registered { location })]);
+    assert_eq!(fixture.take(), [told(DeviceEvent::Registered { location })]);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn each_release_says_queue_mode_in_its_own_way() {
             reachability,
             ..Configuration::new("lamp")
         };
-        let register = World::start(configuration).message();
+        let register = Fixture::start(configuration).message();
         assert_eq!(queries(&register)[..2], ["ep=lamp", "lt=300"]);
         assert_eq!(queries(&register)[2..], said);
         assert_eq!(register.content_format(), Some(ContentFormat::LINK_FORMAT));
@@ -83,41 +83,47 @@ fn each_release_says_queue_mode_in_its_own_way() {
 
 #[test]
 fn a_registration_whose_answer_is_lost_is_repeated_byte_by_byte() {
-    let mut world = World::start(Configuration::new("lamp"));
-    let first = world.take();
-    let waited_ms = world.pass_to_timeout();
+    let mut fixture = Fixture::start(Configuration::new("lamp"));
+    let first = fixture.take();
+    let waited_ms = fixture.pass_to_timeout();
     assert!((2_000..=3_000).contains(&waited_ms), "{waited_ms}");
-    assert_eq!(world.take(), first);
-    assert_eq!(world.pass_to_timeout(), 2 * waited_ms);
-    let repeated = world.message();
+    assert_eq!(fixture.take(), first);
+    assert_eq!(fixture.pass_to_timeout(), 2 * waited_ms);
+    let repeated = fixture.message();
     assert_eq!(sent(&repeated), first[0]);
-    world.hear(&created(&repeated));
-    assert!(matches!(world.events()[..], [Event::Registered { .. }]));
+    fixture.hear(&created(&repeated));
+    assert!(matches!(
+        fixture.events()[..],
+        [DeviceEvent::Registered { .. }]
+    ));
 }
 
 #[test]
 fn a_second_answer_to_the_same_registration_changes_nothing() {
-    let mut world = World::start(Configuration::new("lamp"));
-    let register = world.message();
-    world.hear(&created(&register));
-    world.take();
-    world.hear(&answer(&register, Code::CREATED).with_location_path(["rd", "8"]));
-    assert_eq!(world.take(), []);
-    assert_eq!(world.device.location().unwrap().to_string(), "/rd/7");
+    let mut fixture = Fixture::start(Configuration::new("lamp"));
+    let register = fixture.message();
+    fixture.hear(&created(&register));
+    fixture.take();
+    fixture.hear(&answer(&register, Code::CREATED).with_location_path(["rd", "8"]));
+    assert_eq!(fixture.take(), []);
+    assert_eq!(fixture.device.location().unwrap().to_string(), "/rd/7");
 }
 
 #[test]
 fn a_registration_nobody_hears_is_given_up_and_tried_anew() {
-    let mut world = World::start(Configuration::new("lamp"));
-    let first = world.message();
+    let mut fixture = Fixture::start(Configuration::new("lamp"));
+    let first = fixture.message();
     for _ in 0..4 {
-        world.pass_to_timeout();
-        assert_eq!(world.take(), [sent(&first)]);
+        fixture.pass_to_timeout();
+        assert_eq!(fixture.take(), [sent(&first)]);
     }
-    world.pass_to_timeout();
-    assert_eq!(world.take(), [told(Event::GaveUp(Uplink::Register))]);
-    assert!((2_000..=2_500).contains(&world.pass_to_timeout()));
-    let again = world.message();
+    fixture.pass_to_timeout();
+    assert_eq!(
+        fixture.take(),
+        [told(DeviceEvent::GaveUp(Uplink::Register))]
+    );
+    assert!((2_000..=2_500).contains(&fixture.pass_to_timeout()));
+    let again = fixture.message();
     assert_eq!(again.payload, first.payload);
     assert_eq!(
         again.message_id,
@@ -132,43 +138,43 @@ fn a_refused_device_waits_longer_each_time_and_begins_short_after_a_success() {
         first_ms: 1_000,
         most_ms: 3_000,
     };
-    let mut world = World::start(Configuration {
+    let mut fixture = Fixture::start(Configuration {
         retry,
         ..Configuration::new("lamp")
     });
     for wait_ms in [1_000, 2_000, 3_000, 3_000] {
-        refuse_registration(&mut world, wait_ms);
+        refuse_registration(&mut fixture, wait_ms);
     }
-    let register = world.message();
-    world.hear(&created(&register));
-    world.pass_to_timeout();
-    let update = world.messages().remove(0);
-    world.hear(&answer(&update, Code::NOT_FOUND));
+    let register = fixture.message();
+    fixture.hear(&created(&register));
+    fixture.pass_to_timeout();
+    let update = fixture.messages().remove(0);
+    fixture.hear(&answer(&update, Code::NOT_FOUND));
     let [
-        Output::Told(Event::RegistrationLost),
-        Output::Send(register),
-    ] = &world.take()[..]
+        DeviceOutput::Report(DeviceEvent::RegistrationLost),
+        DeviceOutput::Send(register),
+    ] = &fixture.take()[..]
     else {
         panic!("no new registration");
     };
     let register = Message::decode(register).unwrap();
-    world.hear(&answer(&register, Code::FORBIDDEN));
-    let waited_ms = world.pass_to_timeout();
+    fixture.hear(&answer(&register, Code::FORBIDDEN));
+    let waited_ms = fixture.pass_to_timeout();
     assert!((1_000..=1_250).contains(&waited_ms), "{waited_ms}");
 }
 
-fn refuse_registration(world: &mut World, wait_ms: i64) {
+fn refuse_registration(fixture: &mut Fixture, wait_ms: i64) {
     let code = Code::FORBIDDEN;
-    let register = world.message();
-    world.hear(&answer(&register, code));
+    let register = fixture.message();
+    fixture.hear(&answer(&register, code));
     assert_eq!(
-        world.take(),
-        [told(Event::Refused {
+        fixture.take(),
+        [told(DeviceEvent::Refused {
             uplink: Uplink::Register,
             code
         })]
     );
-    let waited_ms = world.pass_to_timeout();
+    let waited_ms = fixture.pass_to_timeout();
     assert!(
         (wait_ms..=wait_ms + wait_ms / 4).contains(&waited_ms),
         "{waited_ms}"
@@ -178,87 +184,90 @@ fn refuse_registration(world: &mut World, wait_ms: i64) {
 #[test]
 fn a_busy_server_says_when_to_come_back() {
     for code in [Code::SERVICE_UNAVAILABLE, Code::TOO_MANY_REQUESTS] {
-        let mut world = World::start(Configuration::new("lamp"));
-        let register = world.message();
-        world.hear(&answer(&register, code).with_max_age(77));
+        let mut fixture = Fixture::start(Configuration::new("lamp"));
+        let register = fixture.message();
+        fixture.hear(&answer(&register, code).with_max_age(77));
         assert_eq!(
-            world.events(),
-            [Event::Refused {
+            fixture.events(),
+            [DeviceEvent::Refused {
                 uplink: Uplink::Register,
                 code
             }]
         );
-        assert_eq!(world.pass_to_timeout(), 77_000);
-        assert_eq!(queries(&world.message()), queries(&register));
+        assert_eq!(fixture.pass_to_timeout(), 77_000);
+        assert_eq!(queries(&fixture.message()), queries(&register));
     }
 }
 
 #[test]
 fn how_long_another_refusal_may_be_cached_does_not_matter() {
-    let mut world = World::start(Configuration::new("lamp"));
-    let register = world.message();
-    world.hear(&answer(&register, Code::FORBIDDEN).with_max_age(77));
-    assert!((2_000..=2_500).contains(&world.pass_to_timeout()));
+    let mut fixture = Fixture::start(Configuration::new("lamp"));
+    let register = fixture.message();
+    fixture.hear(&answer(&register, Code::FORBIDDEN).with_max_age(77));
+    assert!((2_000..=2_500).contains(&fixture.pass_to_timeout()));
 }
 
 #[test]
 fn an_answer_without_a_location_is_no_registration() {
-    let mut world = World::start(Configuration::new("lamp"));
-    let register = world.message();
-    world.hear(&answer(&register, Code::CREATED));
+    let mut fixture = Fixture::start(Configuration::new("lamp"));
+    let register = fixture.message();
+    fixture.hear(&answer(&register, Code::CREATED));
     let code = Code::CREATED;
     assert_eq!(
-        world.take(),
-        [told(Event::Refused {
+        fixture.take(),
+        [told(DeviceEvent::Refused {
             uplink: Uplink::Register,
             code
         })]
     );
-    assert_eq!(world.device.location(), None);
+    assert_eq!(fixture.device.location(), None);
 }
 
 #[test]
 fn a_reset_of_the_registration_is_a_failure() {
-    let mut world = World::start(Configuration::new("lamp"));
-    let register = world.message();
-    world.hear(&Message::reset(register.message_id));
-    assert_eq!(world.take(), [told(Event::GaveUp(Uplink::Register))]);
-    assert!((2_000..=2_500).contains(&world.pass_to_timeout()));
+    let mut fixture = Fixture::start(Configuration::new("lamp"));
+    let register = fixture.message();
+    fixture.hear(&Message::reset(register.message_id));
+    assert_eq!(
+        fixture.take(),
+        [told(DeviceEvent::GaveUp(Uplink::Register))]
+    );
+    assert!((2_000..=2_500).contains(&fixture.pass_to_timeout()));
 }
 
 #[test]
 fn an_answer_that_comes_apart_is_acknowledged_as_often_as_it_comes() {
-    let mut world = World::start(Configuration::new("lamp"));
-    let register = world.message();
-    world.hear(&Message::acknowledgement(register.message_id));
-    assert_eq!(world.take(), []);
+    let mut fixture = Fixture::start(Configuration::new("lamp"));
+    let register = fixture.message();
+    fixture.hear(&Message::acknowledgement(register.message_id));
+    assert_eq!(fixture.take(), []);
     let id = MessageId(9_000);
-    let created = Message::separate(Kind::Confirmable, Code::CREATED, id, register.token)
+    let created = Message::separate(MessageKind::Confirmable, Code::CREATED, id, register.token)
         .with_location_path(["rd", "7"]);
     let acknowledgement = sent(&Message::acknowledgement(id));
-    world.hear(&created);
-    let location = world.device.location().unwrap().clone();
+    fixture.hear(&created);
+    let location = fixture.device.location().unwrap().clone();
     assert_eq!(
-        world.take(),
+        fixture.take(),
         [
             acknowledgement.clone(),
-            told(Event::Registered { location })
+            told(DeviceEvent::Registered { location })
         ]
     );
-    world.hear(&created);
-    assert_eq!(world.take(), [acknowledgement]);
+    fixture.hear(&created);
+    assert_eq!(fixture.take(), [acknowledgement]);
 }
 
 #[test]
 fn an_answer_with_an_option_that_must_be_understood_is_rejected() {
-    let mut world = World::start(Configuration::new("lamp"));
-    let register = world.message();
+    let mut fixture = Fixture::start(Configuration::new("lamp"));
+    let register = fixture.message();
     let id = MessageId(9_000);
-    let created = Message::separate(Kind::Confirmable, Code::CREATED, id, register.token)
+    let created = Message::separate(MessageKind::Confirmable, Code::CREATED, id, register.token)
         .with_location_path(["rd", "7"])
         .with_option(65_001, b"?");
-    world.hear(&created);
-    let gave_up = told(Event::GaveUp(Uplink::Register));
-    assert_eq!(world.take(), [sent(&Message::reset(id)), gave_up]);
-    assert_eq!(world.device.location(), None);
+    fixture.hear(&created);
+    let gave_up = told(DeviceEvent::GaveUp(Uplink::Register));
+    assert_eq!(fixture.take(), [sent(&Message::reset(id)), gave_up]);
+    assert_eq!(fixture.device.location(), None);
 }

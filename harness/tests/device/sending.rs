@@ -1,16 +1,16 @@
 //! How does a device send what it measured, and what comes of it? (LwM2M Core 1.1 section 6.4.4)
 
 use harness::device::configuration::{Configuration, Reachability};
-use harness::device::event::{Event, Output, Uplink};
+use harness::device::event::{DeviceEvent, DeviceOutput, Uplink};
 use harness::device::sending::Unsent;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::{Measured, Sample, Scope, decode_samples};
 use protocol::lwm2m::value::{ObjectLink, Value};
 
-use super::world::{World, answer, at};
+use super::world::{Fixture, answer, at};
 
 const SENML: [ContentFormat; 2] = [ContentFormat::SENML_JSON, ContentFormat::SENML_CBOR];
 
@@ -18,11 +18,11 @@ const SENML: [ContentFormat; 2] = [ContentFormat::SENML_JSON, ContentFormat::SEN
 fn samples_of_every_type_and_time_are_sent() {
     let samples = samples();
     for format in SENML {
-        let mut world = World::registered(Configuration::new("lamp"));
-        let message = sent(&mut world, format, &samples);
+        let mut fixture = Fixture::registered(Configuration::new("lamp"));
+        let message = sent(&mut fixture, format, &samples);
         assert_eq!(
             (message.kind, message.code),
-            (Kind::Confirmable, Code::POST)
+            (MessageKind::Confirmable, Code::POST)
         );
         assert_eq!(message.uri_path().collect::<Vec<_>>(), ["dp"]);
         assert_eq!(message.content_format(), Some(format));
@@ -38,13 +38,13 @@ fn samples_of_every_type_and_time_are_sent() {
 #[test]
 fn samples_without_time_are_sent_in_formats_without_time() {
     let format = ContentFormat::LWM2M_CBOR;
-    let mut world = World::registered(Configuration::new("lamp"));
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let now = [sample("/3303/0/5700", Value::Float(21.5), None)];
-    let message = sent(&mut world, format, &now);
+    let message = sent(&mut fixture, format, &now);
     let read = decode_samples(Some(format), Scope::All, &message.payload, &|_| None);
     assert_eq!(read, Ok(now.to_vec()));
-    world.hear(&answer(&message, Code::CHANGED));
-    world.take();
+    fixture.hear(&answer(&message, Code::CHANGED));
+    fixture.take();
     let earlier = [sample(
         "/3/0/9",
         Value::Integer(1),
@@ -58,9 +58,9 @@ fn samples_without_time_are_sent_in_formats_without_time() {
             &[sample("/3303/0/5700", Value::Float(f64::NAN), None)],
         ),
     ] {
-        let refused = send(&mut world, format, samples);
+        let refused = send(&mut fixture, format, samples);
         assert_eq!(refused, Err(Unsent::Unencodable), "{format}");
-        assert_eq!(world.take(), []);
+        assert_eq!(fixture.take(), []);
     }
 }
 
@@ -68,80 +68,83 @@ fn samples_without_time_are_sent_in_formats_without_time() {
 fn what_the_server_makes_of_it_is_told() {
     let uplink = Uplink::Send;
     let cases = [
-        (Code::CHANGED, Event::Sent),
+        (Code::CHANGED, DeviceEvent::Sent),
         (
             Code::NOT_FOUND,
-            Event::Refused {
+            DeviceEvent::Refused {
                 uplink,
                 code: Code::NOT_FOUND,
             },
         ),
     ];
     for (code, event) in cases {
-        let mut world = World::registered(Configuration::new("lamp"));
-        let message = sent(&mut world, ContentFormat::SENML_CBOR, &samples());
-        world.hear(&answer(&message, code));
-        assert_eq!(world.take(), [Output::Told(event)]);
-        assert!(world.device.location().is_some(), "it stays registered");
+        let mut fixture = Fixture::registered(Configuration::new("lamp"));
+        let message = sent(&mut fixture, ContentFormat::SENML_CBOR, &samples());
+        fixture.hear(&answer(&message, code));
+        assert_eq!(fixture.take(), [DeviceOutput::Report(event)]);
+        assert!(fixture.device.location().is_some(), "it stays registered");
     }
 }
 
 #[test]
 fn what_nobody_acknowledges_is_repeated_and_given_up() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    let message = sent(&mut world, ContentFormat::SENML_JSON, &samples());
-    world.pass(94_000);
-    let put_out = world.take();
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    let message = sent(&mut fixture, ContentFormat::SENML_JSON, &samples());
+    fixture.pass(94_000);
+    let put_out = fixture.take();
     let repeats = put_out
         .iter()
-        .filter(|it| **it == Output::Send(message.encode()));
+        .filter(|it| **it == DeviceOutput::Send(message.encode()));
     assert_eq!(repeats.count(), 4);
     assert_eq!(
         put_out.last(),
-        Some(&Output::Told(Event::GaveUp(Uplink::Send)))
+        Some(&DeviceOutput::Report(DeviceEvent::GaveUp(Uplink::Send)))
     );
-    assert!(world.device.location().is_some(), "it stays registered");
+    assert!(fixture.device.location().is_some(), "it stays registered");
 }
 
 #[test]
 fn a_device_that_sleeps_wakes_to_send() {
-    let mut world = World::registered(Configuration {
+    let mut fixture = Fixture::registered(Configuration {
         reachability: Reachability::Queue {
             awake_window_ms: 1_000,
         },
         ..Configuration::new("lamp")
     });
-    world.pass(1_000);
-    world.take();
-    assert!(world.device.is_asleep());
-    send(&mut world, ContentFormat::SENML_CBOR, &samples()).unwrap();
-    let put_out = world.take();
+    fixture.pass(1_000);
+    fixture.take();
+    assert!(fixture.device.is_asleep());
+    send(&mut fixture, ContentFormat::SENML_CBOR, &samples()).unwrap();
+    let put_out = fixture.take();
     assert!(matches!(
         put_out[..],
-        [Output::Told(Event::Awake), Output::Send(_)]
+        [
+            DeviceOutput::Report(DeviceEvent::Awake),
+            DeviceOutput::Send(_)
+        ]
     ));
 }
 
 #[test]
 fn a_device_that_is_busy_or_off_does_not_send() {
-    let mut world = World::registered(Configuration::new("lamp"));
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let format = ContentFormat::SENML_CBOR;
-    send(&mut world, format, &samples()).unwrap();
-    assert_eq!(send(&mut world, format, &samples()), Err(Unsent::Busy));
-    world.device.power_off();
-    assert_eq!(send(&mut world, format, &samples()), Err(Unsent::Off));
+    send(&mut fixture, format, &samples()).unwrap();
+    assert_eq!(send(&mut fixture, format, &samples()), Err(Unsent::Busy));
+    fixture.device.power_off();
+    assert_eq!(send(&mut fixture, format, &samples()), Err(Unsent::Off));
 }
 
-fn send(world: &mut World, format: ContentFormat, samples: &[Sample]) -> Result<(), Unsent> {
+fn send(fixture: &mut Fixture, format: ContentFormat, samples: &[Sample]) -> Result<(), Unsent> {
     let mut said = Ok(());
-    world.order(|device, now_ms, out| said = device.send(now_ms, format, samples, out));
+    fixture.order(|device, now_ms, out| said = device.send(now_ms, format, samples, out));
     said
 }
 
 /// Has the device send, and returns the message.
-fn sent(world: &mut World, format: ContentFormat, samples: &[Sample]) -> Message {
-    send(world, format, samples).unwrap();
-    world.message()
+fn sent(fixture: &mut Fixture, format: ContentFormat, samples: &[Sample]) -> Message {
+    send(fixture, format, samples).unwrap();
+    fixture.message()
 }
 
 fn samples() -> Vec<Sample> {

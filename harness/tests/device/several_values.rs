@@ -5,20 +5,20 @@ use harness::device::event::Operation;
 use harness::device::resource::Resource;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::{Reading, tlv};
 use protocol::lwm2m::value::{DataType, Value};
 
-use super::world::{World, answer, at};
+use super::world::{Fixture, answer, at};
 
 const TLV: ContentFormat = ContentFormat::LWM2M_TLV;
 
 #[test]
 fn an_instance_is_told_whole_without_what_cannot_be_read() {
     for accept in [None, Some(TLV)] {
-        let mut world = World::registered(Configuration::new("lamp"));
-        let response = read(&mut world, "/1/0", accept);
+        let mut fixture = Fixture::registered(Configuration::new("lamp"));
+        let response = read(&mut fixture, "/1/0", accept);
         assert_eq!(response.content_format(), Some(TLV));
         // Resource 0 holds 1, resource 1 holds 300 in two bytes; 4 and 8 can only be executed.
         assert_eq!(response.payload, [0xC1, 0, 1, 0xC2, 1, 1, 44]);
@@ -27,8 +27,8 @@ fn an_instance_is_told_whole_without_what_cannot_be_read() {
 
 #[test]
 fn an_object_is_told_by_instance() {
-    let mut world = World::registered(sensors());
-    let response = read(&mut world, "/3303", Some(TLV));
+    let mut fixture = Fixture::registered(sensors());
+    let response = read(&mut fixture, "/3303", Some(TLV));
     let of_type = |_: Path| Some(DataType::Float);
     let told = tlv::decode(at("/3303"), &response.payload, &of_type).unwrap();
     let expected = [("/3303/2/5700", 2.5), ("/3303/7/5700", 7.5)];
@@ -42,8 +42,8 @@ fn an_object_is_told_by_instance() {
 fn an_instance_of_deeds_alone_is_empty() {
     let mut configuration = Configuration::new("lamp");
     configuration.resources = vec![Resource::executable(at("/3/0/4"))];
-    let mut world = World::registered(configuration);
-    let response = read(&mut world, "/3/0", None);
+    let mut fixture = Fixture::registered(configuration);
+    let response = read(&mut fixture, "/3/0", None);
     let told = (response.code, response.content_format());
     assert_eq!(told, (Code::CONTENT, Some(TLV)));
     assert_eq!(response.payload, b"");
@@ -51,19 +51,19 @@ fn an_instance_of_deeds_alone_is_empty() {
 
 #[test]
 fn a_single_value_is_told_as_tlv_to_whoever_wants_that() {
-    let mut world = World::registered(Configuration::new("lamp"));
-    let response = read(&mut world, "/3/0/9", Some(TLV));
+    let mut fixture = Fixture::registered(Configuration::new("lamp"));
+    let response = read(&mut fixture, "/3/0/9", Some(TLV));
     assert_eq!(response.content_format(), Some(TLV));
     assert_eq!(response.payload, [0xC1, 9, 87]);
 }
 
 #[test]
 fn a_multiple_resource_is_told_with_its_instances_and_each_alone() {
-    let mut world = World::registered(multiple());
-    let response = read(&mut world, "/3/0/6", None);
+    let mut fixture = Fixture::registered(multiple());
+    let response = read(&mut fixture, "/3/0/6", None);
     assert_eq!(response.payload, [0x86, 6, 0x41, 0, 1, 0x41, 1, 5]);
-    assert_eq!(read(&mut world, "/3/0/6/1", None).payload, b"5");
-    let as_text = read(&mut world, "/3/0/6", Some(ContentFormat::TEXT));
+    assert_eq!(read(&mut fixture, "/3/0/6/1", None).payload, b"5");
+    let as_text = read(&mut fixture, "/3/0/6", Some(ContentFormat::TEXT));
     assert_eq!(as_text.code, Code::NOT_ACCEPTABLE);
 }
 
@@ -71,41 +71,41 @@ fn a_multiple_resource_is_told_with_its_instances_and_each_alone() {
 fn a_multiple_resource_that_cannot_be_read_is_refused() {
     let mut configuration = Configuration::new("lamp");
     configuration.resources = vec![Resource::executable(at("/3/0/4/0"))];
-    let mut world = World::registered(configuration);
-    let response = read(&mut world, "/3/0/4", None);
+    let mut fixture = Fixture::registered(configuration);
+    let response = read(&mut fixture, "/3/0/4", None);
     assert_eq!(response.code, Code::METHOD_NOT_ALLOWED);
 }
 
 #[test]
 fn a_list_takes_the_place_of_the_instances_there_were() {
-    let mut world = World::registered(multiple());
+    let mut fixture = Fixture::registered(multiple());
     let list = [("/11/0/8/1", "new"), ("/11/0/8/4", "more")];
     let list = reading(list.map(|(at, it)| (at, Value::String(it.to_owned()))));
-    let write = write(&mut world, "/11/0/8", tlv::encode(at("/11/0/8"), &list));
-    assert_eq!(world.messages(), [answer(&write, Code::CHANGED)]);
+    let write = write(&mut fixture, "/11/0/8", tlv::encode(at("/11/0/8"), &list));
+    assert_eq!(fixture.messages(), [answer(&write, Code::CHANGED)]);
     for (path, value) in &list {
-        assert_eq!(world.device.value(*path), Some(value));
-        assert_eq!(world.device.executed(*path), 1);
+        assert_eq!(fixture.device.value(*path), Some(value));
+        assert_eq!(fixture.device.executed(*path), 1);
     }
-    assert_eq!(world.device.value(at("/11/0/8/0")), None);
-    assert_eq!(world.device.executed(at("/11/0/8")), 1);
-    let performed = world.device.performed().next_back().unwrap();
+    assert_eq!(fixture.device.value(at("/11/0/8/0")), None);
+    assert_eq!(fixture.device.executed(at("/11/0/8")), 1);
+    let performed = fixture.device.performed().next_back().unwrap();
     assert_eq!(performed.path, at("/11/0/8"));
 }
 
 #[test]
 fn an_instance_is_written_alone_as_text_or_as_a_list_of_itself() {
-    let mut world = World::registered(multiple());
-    let as_text = world.write("/11/0/8/0", "as text");
-    world.hear(&as_text);
-    assert_eq!(world.messages(), [answer(&as_text, Code::CHANGED)]);
+    let mut fixture = Fixture::registered(multiple());
+    let as_text = fixture.write("/11/0/8/0", "as text");
+    fixture.hear(&as_text);
+    assert_eq!(fixture.messages(), [answer(&as_text, Code::CHANGED)]);
     let as_list = reading([("/11/0/8/1", Value::String("as list".to_owned()))]);
     let as_list = tlv::encode(at("/11/0/8/1"), &as_list);
-    let as_list = write(&mut world, "/11/0/8/1", as_list);
-    assert_eq!(world.messages(), [answer(&as_list, Code::CHANGED)]);
+    let as_list = write(&mut fixture, "/11/0/8/1", as_list);
+    assert_eq!(fixture.messages(), [answer(&as_list, Code::CHANGED)]);
     for (path, value) in [("/11/0/8/0", "as text"), ("/11/0/8/1", "as list")] {
         assert_eq!(
-            world.device.value(at(path)),
+            fixture.device.value(at(path)),
             Some(&Value::String(value.into()))
         );
     }
@@ -125,34 +125,38 @@ fn a_list_that_does_not_fit_is_refused_and_nothing_changes() {
         ("/3/0/99", &[0xC1, 99, 7], Code::NOT_FOUND),
     ];
     for (path, list, code) in cases {
-        let mut world = World::registered(multiple());
-        let before = read(&mut world, "/11/0", None).payload;
-        let write = write(&mut world, path, list.to_vec());
-        assert_eq!(world.messages(), [answer(&write, code)], "{path} {list:?}");
-        assert_eq!(read(&mut world, "/11/0", None).payload, before);
-        assert_eq!(world.device.executed(at(path)), 0);
+        let mut fixture = Fixture::registered(multiple());
+        let before = read(&mut fixture, "/11/0", None).payload;
+        let write = write(&mut fixture, path, list.to_vec());
+        assert_eq!(
+            fixture.messages(),
+            [answer(&write, code)],
+            "{path} {list:?}"
+        );
+        assert_eq!(read(&mut fixture, "/11/0", None).payload, before);
+        assert_eq!(fixture.device.executed(at(path)), 0);
     }
 }
 
 #[test]
 fn a_multiple_resource_takes_no_text() {
-    let mut world = World::registered(multiple());
-    let write = world.write("/11/0/8", "text");
-    world.hear(&write);
+    let mut fixture = Fixture::registered(multiple());
+    let write = fixture.write("/11/0/8", "text");
+    fixture.hear(&write);
     let refused = answer(&write, Code::UNSUPPORTED_CONTENT_FORMAT);
-    assert_eq!(world.messages(), [refused]);
+    assert_eq!(fixture.messages(), [refused]);
 }
 
-fn read(world: &mut World, path: &str, accept: Option<ContentFormat>) -> Message {
-    let read = world.read(path);
-    world.hear(&accept.into_iter().fold(read, Message::with_accept));
-    world.messages().remove(0)
+fn read(fixture: &mut Fixture, path: &str, accept: Option<ContentFormat>) -> Message {
+    let read = fixture.read(path);
+    fixture.hear(&accept.into_iter().fold(read, Message::with_accept));
+    fixture.messages().remove(0)
 }
 
-fn write(world: &mut World, path: &str, list: Vec<u8>) -> Message {
-    let request = world.request(Kind::Confirmable, Operation::Write, path);
+fn write(fixture: &mut Fixture, path: &str, list: Vec<u8>) -> Message {
+    let request = fixture.request(MessageKind::Confirmable, Operation::Write, path);
     let request = request.with_content_format(TLV).with_payload(list);
-    world.hear(&request);
+    fixture.hear(&request);
     request
 }
 

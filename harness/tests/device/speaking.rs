@@ -1,18 +1,18 @@
 //! Does a device speak the formats it is said to have, and no others? (LwM2M Core 1.2 section 7.4)
 
 use harness::device::configuration::{CompositeRead, Configuration};
-use harness::device::event::{Event, Operation};
+use harness::device::event::{DeviceEvent, Operation};
 use harness::device::resource::Resource;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 use protocol::lwm2m::model;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::{self, Reading, Scope};
 use protocol::lwm2m::value::{DataType, Value};
 use protocol::lwm2m::version::{EnablerVersion, Version};
 
-use super::world::{World, answer, at, queries};
+use super::world::{Fixture, answer, at, queries};
 
 const ONE_VALUE: [ContentFormat; 3] = [
     ContentFormat::TEXT,
@@ -36,13 +36,13 @@ const COMPOSITE: [ContentFormat; 3] = [
 
 #[test]
 fn each_format_asked_for_is_answered_in() {
-    let mut world = World::registered(polyglot());
+    let mut fixture = Fixture::registered(polyglot());
     for format in SEVERAL {
         for path in ["/3/0", "/3", "/3/0/9", "/3/0/6", "/3/0/6/1"] {
-            let response = read(&mut world, path, format);
+            let response = read(&mut fixture, path, format);
             assert_eq!(response.content_format(), Some(format), "{path}");
             let told = read_back(&response, path);
-            assert_eq!(told, held(&world, path), "{path} in {format}");
+            assert_eq!(told, held(&fixture, path), "{path} in {format}");
         }
     }
     for (format, path) in [
@@ -52,19 +52,19 @@ fn each_format_asked_for_is_answered_in() {
         (ContentFormat::OCTET_STREAM, "/19/0/0/0"),
         (ContentFormat::CBOR, "/19/0/0/0"),
     ] {
-        let response = read(&mut world, path, format);
+        let response = read(&mut fixture, path, format);
         assert_eq!(response.content_format(), Some(format), "{path}");
         let told = read_back(&response, path);
-        assert_eq!(told, held(&world, path), "{path} in {format}");
+        assert_eq!(told, held(&fixture, path), "{path} in {format}");
     }
 }
 
 #[test]
 fn formats_of_one_value_do_not_hold_several() {
-    let mut world = World::registered(polyglot());
+    let mut fixture = Fixture::registered(polyglot());
     for format in ONE_VALUE {
         for path in ["/3/0", "/3", "/3/0/6"] {
-            let response = read(&mut world, path, format);
+            let response = read(&mut fixture, path, format);
             assert_eq!(response.code, Code::NOT_ACCEPTABLE, "{path} in {format}");
         }
     }
@@ -74,20 +74,20 @@ fn formats_of_one_value_do_not_hold_several() {
 fn a_format_the_device_lacks_is_refused_whatever_it_announced() {
     let mut configuration = polyglot();
     configuration.formats = vec![ContentFormat::TEXT, ContentFormat::SENML_CBOR];
-    let mut world = World::registered(configuration);
+    let mut fixture = Fixture::registered(configuration);
     for format in [ContentFormat::LWM2M_TLV, ContentFormat::SENML_JSON] {
         for path in ["/3/0", "/3/0/9"] {
-            let response = read(&mut world, path, format);
+            let response = read(&mut fixture, path, format);
             assert_eq!(response.code, Code::NOT_ACCEPTABLE, "{path} in {format}");
         }
-        let write = world.write("/3/0/14", "x").with_content_format(format);
-        world.hear(&write);
+        let write = fixture.write("/3/0/14", "x").with_content_format(format);
+        fixture.hear(&write);
         let refused = answer(&write, Code::UNSUPPORTED_CONTENT_FORMAT);
-        assert_eq!(world.messages(), [refused]);
+        assert_eq!(fixture.messages(), [refused]);
     }
-    let request = world.read("/3/0");
-    world.hear(&request);
-    let response = world.messages().remove(0);
+    let request = fixture.read("/3/0");
+    fixture.hear(&request);
+    let response = fixture.messages().remove(0);
     let unasked = response.content_format();
     assert_eq!(unasked, Some(ContentFormat::SENML_CBOR));
 }
@@ -97,39 +97,39 @@ fn a_value_is_written_in_any_format_the_device_has() {
     let text = |path, text: &str| Reading::from([(at(path), Value::String(text.to_owned()))]);
     let formats = SEVERAL.into_iter().chain([ContentFormat::CBOR]);
     for format in formats.chain([ContentFormat::TEXT]) {
-        let mut world = World::registered(polyglot());
+        let mut fixture = Fixture::registered(polyglot());
         let value = format!("+{format}");
         let values = text("/3/0/14", &value);
         let written = payload::encode(format, at("/3/0/14"), &values).unwrap();
-        let write = write(&mut world, "/3/0/14", format, written);
+        let write = write(&mut fixture, "/3/0/14", format, written);
         assert_eq!(
-            world.messages(),
+            fixture.messages(),
             [answer(&write, Code::CHANGED)],
             "{format}"
         );
-        let now = world.device.value(at("/3/0/14"));
+        let now = fixture.device.value(at("/3/0/14"));
         assert_eq!(now, Some(&Value::String(value)));
     }
     for format in SEVERAL {
-        let mut world = World::registered(polyglot());
+        let mut fixture = Fixture::registered(polyglot());
         let values = text("/11/0/8/3", "name");
         let written = payload::encode(format, at("/11/0/8"), &values).unwrap();
-        let write = write(&mut world, "/11/0/8", format, written);
+        let write = write(&mut fixture, "/11/0/8", format, written);
         assert_eq!(
-            world.messages(),
+            fixture.messages(),
             [answer(&write, Code::CHANGED)],
             "{format}"
         );
         let name = Value::String("name".to_owned());
-        assert_eq!(world.device.value(at("/11/0/8/3")), Some(&name));
-        assert_eq!(world.device.value(at("/11/0/8/0")), None);
+        assert_eq!(fixture.device.value(at("/11/0/8/3")), Some(&name));
+        assert_eq!(fixture.device.value(at("/11/0/8/0")), None);
     }
 }
 
 #[test]
 fn what_is_announced_is_registered() {
     let links = |configuration: Configuration| {
-        let register = World::start(configuration).message();
+        let register = Fixture::start(configuration).message();
         assert!(queries(&register).contains(&"ep=lamp"));
         String::from_utf8(register.payload).unwrap()
     };
@@ -149,7 +149,7 @@ fn what_is_announced_is_registered() {
 
 #[test]
 fn several_paths_are_answered_at_once_as_far_as_they_are_there() {
-    let mut world = World::registered(polyglot());
+    let mut fixture = Fixture::registered(polyglot());
     let asked = [
         at("/3/0/9"),
         at("/3/0/6"),
@@ -159,17 +159,17 @@ fn several_paths_are_answered_at_once_as_far_as_they_are_there() {
     ];
     for list in COMPOSITE {
         for accept in COMPOSITE {
-            let response = compose(&mut world, &asked, list, accept);
+            let response = compose(&mut fixture, &asked, list, accept);
             assert_eq!(response.code, Code::CONTENT);
             assert_eq!(response.content_format(), Some(accept));
-            let type_of = |path: Path| Some(world.device.value(path)?.data_type());
+            let type_of = |path: Path| Some(fixture.device.value(path)?.data_type());
             let format = response.content_format();
             let told = payload::decode_samples(format, Scope::All, &response.payload, &type_of);
             let told = told.unwrap().into_iter();
             let told: Reading = told.map(|sample| (sample.path, sample.value)).collect();
-            let mut expected = held(&world, "/3/0/9");
-            expected.extend(held(&world, "/3/0/6"));
-            expected.extend(held(&world, "/6"));
+            let mut expected = held(&fixture, "/3/0/9");
+            expected.extend(held(&fixture, "/3/0/6"));
+            expected.extend(held(&fixture, "/6"));
             assert_eq!(told, expected, "{list} {accept}");
         }
     }
@@ -177,14 +177,14 @@ fn several_paths_are_answered_at_once_as_far_as_they_are_there() {
 
 #[test]
 fn an_answer_for_several_paths_is_told_and_remembered() {
-    let mut world = World::registered(polyglot());
+    let mut fixture = Fixture::registered(polyglot());
     let asked = [at("/3/0/9"), at("/6")];
     let format = ContentFormat::SENML_CBOR;
-    let request = composite(&mut world, &asked, format, format);
-    world.hear(&request);
+    let request = composite(&mut fixture, &asked, format, format);
+    fixture.hear(&request);
     let code = Code::CONTENT;
-    assert_eq!(world.events(), [Event::AnsweredSeveral { code }]);
-    let done: Vec<(Path, Operation)> = world
+    assert_eq!(fixture.events(), [DeviceEvent::AnsweredSeveral { code }]);
+    let done: Vec<(Path, Operation)> = fixture
         .device
         .performed()
         .map(|done| (done.path, done.operation))
@@ -194,70 +194,70 @@ fn an_answer_for_several_paths_is_told_and_remembered() {
 
 #[test]
 fn several_paths_are_refused_if_none_is_there_or_the_format_is_not() {
-    let mut world = World::registered(polyglot());
+    let mut fixture = Fixture::registered(polyglot());
     let cbor = ContentFormat::SENML_CBOR;
-    let nowhere = compose(&mut world, &[at("/9")], cbor, cbor);
+    let nowhere = compose(&mut fixture, &[at("/9")], cbor, cbor);
     assert_eq!(nowhere.code, Code::NOT_FOUND);
-    let as_text = compose(&mut world, &[at("/3")], cbor, ContentFormat::TEXT);
+    let as_text = compose(&mut fixture, &[at("/3")], cbor, ContentFormat::TEXT);
     assert_eq!(as_text.code, Code::NOT_ACCEPTABLE);
-    let mut noise = composite(&mut world, &[], cbor, cbor);
+    let mut noise = composite(&mut fixture, &[], cbor, cbor);
     noise.payload = b"?".to_vec();
-    world.hear(&noise);
-    assert_eq!(world.messages(), [answer(&noise, Code::BAD_REQUEST)]);
+    fixture.hear(&noise);
+    assert_eq!(fixture.messages(), [answer(&noise, Code::BAD_REQUEST)]);
     let few = Configuration::new("lamp").speaking(&[ContentFormat::TEXT]);
-    let mut world = World::registered(few);
-    let unknown = compose(&mut world, &[at("/3")], cbor, cbor);
+    let mut fixture = Fixture::registered(few);
+    let unknown = compose(&mut fixture, &[at("/3")], cbor, cbor);
     assert_eq!(unknown.code, Code::UNSUPPORTED_CONTENT_FORMAT);
-    assert_eq!(world.device.performed_count(), 0);
+    assert_eq!(fixture.device.performed_count(), 0);
 }
 
 #[test]
 fn a_device_may_leave_a_request_for_several_paths_unanswered() {
     let mut configuration = polyglot();
     configuration.composite = CompositeRead::AcknowledgedOnly;
-    let mut world = World::registered(configuration);
+    let mut fixture = Fixture::registered(configuration);
     let cbor = ContentFormat::SENML_CBOR;
-    let request = composite(&mut world, &[at("/3")], cbor, cbor);
-    world.hear(&request);
+    let request = composite(&mut fixture, &[at("/3")], cbor, cbor);
+    fixture.hear(&request);
     let acknowledgement = Message::acknowledgement(request.message_id);
-    assert_eq!(world.messages(), [acknowledgement]);
-    world.pass(100_000);
-    assert_eq!(world.messages(), []);
+    assert_eq!(fixture.messages(), [acknowledgement]);
+    fixture.pass(100_000);
+    assert_eq!(fixture.messages(), []);
 }
 
-fn read(world: &mut World, path: &str, accept: ContentFormat) -> Message {
-    let read = world.read(path).with_accept(accept);
-    world.hear(&read);
-    world.messages().remove(0)
+fn read(fixture: &mut Fixture, path: &str, accept: ContentFormat) -> Message {
+    let read = fixture.read(path).with_accept(accept);
+    fixture.hear(&read);
+    fixture.messages().remove(0)
 }
 
-fn write(world: &mut World, path: &str, format: ContentFormat, payload: Vec<u8>) -> Message {
-    let request = world.request(Kind::Confirmable, Operation::Write, path);
+fn write(fixture: &mut Fixture, path: &str, format: ContentFormat, payload: Vec<u8>) -> Message {
+    let request = fixture.request(MessageKind::Confirmable, Operation::Write, path);
     let request = request.with_content_format(format).with_payload(payload);
-    world.hear(&request);
+    fixture.hear(&request);
     request
 }
 
 fn compose(
-    world: &mut World,
+    fixture: &mut Fixture,
     paths: &[Path],
     list: ContentFormat,
     accept: ContentFormat,
 ) -> Message {
-    let request = composite(world, paths, list, accept);
-    world.hear(&request);
-    world.messages().remove(0)
+    let request = composite(fixture, paths, list, accept);
+    fixture.hear(&request);
+    fixture.messages().remove(0)
 }
 
 fn composite(
-    world: &mut World,
+    fixture: &mut Fixture,
     paths: &[Path],
     list: ContentFormat,
     accept: ContentFormat,
 ) -> Message {
-    let named = world.read("/");
+    let named = fixture.read("/");
     Message::request(
-        Kind::Confirmable,
+        MessageKind::Confirmable,
         Code::FETCH,
         named.message_id,
         named.token,
@@ -273,10 +273,10 @@ fn read_back(response: &Message, path: &str) -> Reading {
 }
 
 /// What the device holds at and below a path.
-fn held(world: &World, path: &str) -> Reading {
+fn held(fixture: &Fixture, path: &str) -> Reading {
     let within = polyglot().resources.into_iter();
     let within = within.filter(|resource| at(path).contains(resource.path));
-    let value = |path: Path| Some((path, world.device.value(path)?.clone()));
+    let value = |path: Path| Some((path, fixture.device.value(path)?.clone()));
     within.filter_map(|resource| value(resource.path)).collect()
 }
 

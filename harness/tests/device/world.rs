@@ -2,10 +2,10 @@
 
 use harness::device::SimulatedDevice;
 use harness::device::configuration::Configuration;
-use harness::device::event::{Event, Operation, Output};
+use harness::device::event::{DeviceEvent, DeviceOutput, Operation};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
 
@@ -13,37 +13,39 @@ use protocol::lwm2m::path::Path;
 pub(crate) const START_MS: i64 = 1_000_000;
 
 /// One device and everything around it.
-pub(crate) struct World {
+pub(crate) struct Fixture {
     pub(crate) device: SimulatedDevice,
     pub(crate) now_ms: i64,
-    out: Vec<Output>,
+    out: Vec<DeviceOutput>,
     next_message_id: u16,
 }
 
-impl World {
+impl Fixture {
     /// Switches a device on, which then has something to say.
     pub(crate) fn start(configuration: Configuration) -> Self {
         let device = SimulatedDevice::new(configuration, 7);
-        let mut world = Self {
+        let mut fixture = Self {
             device,
             now_ms: START_MS,
             out: Vec::new(),
             next_message_id: 500,
         };
-        world.device.handle_start(world.now_ms, &mut world.out);
-        world
+        fixture
+            .device
+            .handle_start(fixture.now_ms, &mut fixture.out);
+        fixture
     }
 
     /// Switches a device on and lets it register at `/rd/7`.
     pub(crate) fn registered(configuration: Configuration) -> Self {
-        let mut world = Self::start(configuration);
-        let register = world.message();
-        world.hear(&created(&register));
+        let mut fixture = Self::start(configuration);
+        let register = fixture.message();
+        fixture.hear(&created(&register));
         assert!(matches!(
-            world.take()[..],
-            [Output::Told(Event::Registered { .. })]
+            fixture.take()[..],
+            [DeviceOutput::Report(DeviceEvent::Registered { .. })]
         ));
-        world
+        fixture
     }
 
     /// Lets the device hear a message of the server.
@@ -60,7 +62,7 @@ impl World {
     /// Gives the device an order.
     pub(crate) fn order(
         &mut self,
-        order: impl FnOnce(&mut SimulatedDevice, i64, &mut Vec<Output>),
+        order: impl FnOnce(&mut SimulatedDevice, i64, &mut Vec<DeviceOutput>),
     ) {
         order(&mut self.device, self.now_ms, &mut self.out);
     }
@@ -89,14 +91,14 @@ impl World {
     }
 
     /// Takes what the device has put out.
-    pub(crate) fn take(&mut self) -> Vec<Output> {
+    pub(crate) fn take(&mut self) -> Vec<DeviceOutput> {
         std::mem::take(&mut self.out)
     }
 
     /// Takes the one thing the device has put out, which is a message.
     pub(crate) fn message(&mut self) -> Message {
         match &self.take()[..] {
-            [Output::Send(datagram)] => Message::decode(datagram).unwrap(),
+            [DeviceOutput::Send(datagram)] => Message::decode(datagram).unwrap(),
             other => panic!("not one message: {other:?}"),
         }
     }
@@ -104,23 +106,28 @@ impl World {
     /// Takes the messages the device has put out.
     pub(crate) fn messages(&mut self) -> Vec<Message> {
         let message = |output| match output {
-            Output::Send(datagram) => Some(Message::decode(&datagram).unwrap()),
-            Output::SendBare(_) | Output::Told(_) => None,
+            DeviceOutput::Send(datagram) => Some(Message::decode(&datagram).unwrap()),
+            DeviceOutput::SendUdp(_) | DeviceOutput::Report(_) => None,
         };
         self.take().into_iter().filter_map(message).collect()
     }
 
     /// Takes the news the device has put out.
-    pub(crate) fn events(&mut self) -> Vec<Event> {
+    pub(crate) fn events(&mut self) -> Vec<DeviceEvent> {
         let event = |output| match output {
-            Output::Send(_) | Output::SendBare(_) => None,
-            Output::Told(event) => Some(event),
+            DeviceOutput::Send(_) | DeviceOutput::SendUdp(_) => None,
+            DeviceOutput::Report(event) => Some(event),
         };
         self.take().into_iter().filter_map(event).collect()
     }
 
     /// Makes a request the server has not made before.
-    pub(crate) fn request(&mut self, kind: Kind, operation: Operation, path: &str) -> Message {
+    pub(crate) fn request(
+        &mut self,
+        kind: MessageKind,
+        operation: Operation,
+        path: &str,
+    ) -> Message {
         self.next_message_id += 1;
         let (code, observe) = match operation {
             Operation::Read => (Code::GET, None),
@@ -137,11 +144,11 @@ impl World {
     }
 
     pub(crate) fn read(&mut self, path: &str) -> Message {
-        self.request(Kind::Confirmable, Operation::Read, path)
+        self.request(MessageKind::Confirmable, Operation::Read, path)
     }
 
     pub(crate) fn observe(&mut self, path: &str) -> Message {
-        self.request(Kind::Confirmable, Operation::Observe, path)
+        self.request(MessageKind::Confirmable, Operation::Observe, path)
     }
 
     /// A request to end the observation that another one began.
@@ -153,34 +160,34 @@ impl World {
     }
 
     pub(crate) fn write(&mut self, path: &str, text: &str) -> Message {
-        self.request(Kind::Confirmable, Operation::Write, path)
+        self.request(MessageKind::Confirmable, Operation::Write, path)
             .with_content_format(ContentFormat::TEXT)
             .with_payload(text)
     }
 
     pub(crate) fn execute(&mut self, path: &str) -> Message {
-        self.request(Kind::Confirmable, Operation::Execute, path)
+        self.request(MessageKind::Confirmable, Operation::Execute, path)
     }
 }
 
-pub(crate) fn sent(message: &Message) -> Output {
-    Output::Send(message.encode())
+pub(crate) fn sent(message: &Message) -> DeviceOutput {
+    DeviceOutput::Send(message.encode())
 }
 
-pub(crate) fn told(event: Event) -> Output {
-    Output::Told(event)
+pub(crate) fn told(event: DeviceEvent) -> DeviceOutput {
+    DeviceOutput::Report(event)
 }
 
-pub(crate) fn answered(operation: Operation, path: &str, code: Code) -> Output {
-    told(Event::Answered {
+pub(crate) fn answered(operation: Operation, path: &str, code: Code) -> DeviceOutput {
+    told(DeviceEvent::Answered {
         path: at(path),
         operation,
         code,
     })
 }
 
-pub(crate) fn left_unanswered(operation: Operation, path: &str) -> Output {
-    told(Event::LeftUnanswered {
+pub(crate) fn left_unanswered(operation: Operation, path: &str) -> DeviceOutput {
+    told(DeviceEvent::LeftUnanswered {
         path: at(path),
         operation,
     })

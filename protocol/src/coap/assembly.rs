@@ -17,12 +17,12 @@ use super::option;
 /// The blocks of one body that have come so far. The empty one holds no memory.
 #[derive(Clone, Debug, Default)]
 pub struct Assembly {
-    gathering: Option<Box<Gathering>>,
+    gathering: Option<Box<AssemblyState>>,
 }
 
 /// What a request means for the body it may be a block of.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Gathered {
+pub enum AssemblyOutcome {
     /// The request with its whole body. Its Block1 is still that of the last block, so that the
     /// response can repeat it.
     Whole(Message),
@@ -40,7 +40,7 @@ pub enum Gathered {
 }
 
 #[derive(Clone, Debug)]
-struct Gathering {
+struct AssemblyState {
     /// A block without its payload: what the body belongs to.
     request: Message,
     body: Body,
@@ -53,22 +53,22 @@ struct Gathering {
 impl Assembly {
     /// Takes a request: one without Block1 is whole and changes nothing, a block is added to those
     /// before. Whatever is neither Whole nor Continue drops the blocks before.
-    pub fn take(&mut self, now_ms: i64, request: &Message, bytes_max: usize) -> Gathered {
+    pub fn take(&mut self, now_ms: i64, request: &Message, bytes_max: usize) -> AssemblyOutcome {
         let Some(block) = request.block1() else {
-            return Gathered::Whole(request.clone());
+            return AssemblyOutcome::Whole(request.clone());
         };
         let before = self.gathering.take();
         let before = match block.number() {
             0 => before
                 .filter(|gathering| gathering.began_with(request))
-                .or_else(|| Some(Box::new(Gathering::begin(request)))),
+                .or_else(|| Some(Box::new(AssemblyState::begin(request)))),
             _ => before,
         };
         let Some(mut gathering) = before else {
-            return Gathered::Incomplete;
+            return AssemblyOutcome::Incomplete;
         };
         let gathered = gathering.take(block, request, bytes_max);
-        if gathered == Gathered::Continue {
+        if gathered == AssemblyOutcome::Continue {
             gathering.last_block_at_ms = now_ms;
             self.gathering = Some(gathering);
         }
@@ -95,11 +95,11 @@ impl Assembly {
     }
 }
 
-impl Gathering {
-    fn begin(request: &Message) -> Gathering {
+impl AssemblyState {
+    fn begin(request: &Message) -> AssemblyState {
         let mut request = request.clone();
         request.payload = Vec::new();
-        Gathering {
+        AssemblyState {
             request,
             body: Body::default(),
             goes_on_at: 0,
@@ -107,36 +107,36 @@ impl Gathering {
         }
     }
 
-    fn take(&mut self, block: Block, request: &Message, bytes_max: usize) -> Gathered {
-        let too_large = Gathered::TooLarge { max: bytes_max };
+    fn take(&mut self, block: Block, request: &Message, bytes_max: usize) -> AssemblyOutcome {
+        let too_large = AssemblyOutcome::TooLarge { max: bytes_max };
         let announced = request
             .size1()
             .and_then(|bytes| usize::try_from(bytes).ok());
         if block.size_when_filled(request.payload.len()).is_err() {
-            return Gathered::Malformed;
+            return AssemblyOutcome::Malformed;
         }
         if !is_same_operation(&self.request, request) {
-            return Gathered::Incomplete;
+            return AssemblyOutcome::Incomplete;
         }
         if announced.is_some_and(|bytes| bytes > bytes_max) {
             return too_large;
         }
         let Some(offset) = self.place_of(block, request) else {
-            return Gathered::Incomplete;
+            return AssemblyOutcome::Incomplete;
         };
         let end = offset.saturating_add(request.payload.len());
         if self.body.holds(offset, &request.payload) && block.has_more() {
             if offset == 0 || offset == self.goes_on_at {
                 self.goes_on_at = end;
             }
-            return Gathered::Continue;
+            return AssemblyOutcome::Continue;
         }
         self.body.truncate(offset);
         self.goes_on_at = end;
         match self.body.append(&request.payload, bytes_max) {
             Err(TooLong) => too_large,
-            Ok(()) if block.has_more() => Gathered::Continue,
-            Ok(()) => Gathered::Whole(request.clone().with_payload(self.body.take())),
+            Ok(()) if block.has_more() => AssemblyOutcome::Continue,
+            Ok(()) => AssemblyOutcome::Whole(request.clone().with_payload(self.body.take())),
         }
     }
 

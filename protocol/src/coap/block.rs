@@ -20,7 +20,7 @@ pub struct BlockSize(u8);
 
 /// How a block contradicts itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Misfit {
+pub(super) enum BlockFault {
     /// The exponent is 7.
     ReservedSize,
     /// It holds more bytes than its size, or fewer though others follow.
@@ -76,8 +76,8 @@ impl Block {
     }
 
     /// Gives the size of a block that came with a payload of so many bytes.
-    pub(super) fn size_when_filled(self, payload_bytes: usize) -> Result<BlockSize, Misfit> {
-        let size = self.size().ok_or(Misfit::ReservedSize)?;
+    pub(super) fn size_when_filled(self, payload_bytes: usize) -> Result<BlockSize, BlockFault> {
+        let size = self.size().ok_or(BlockFault::ReservedSize)?;
         let is_filled = if self.has_more() {
             payload_bytes == size.bytes()
         } else {
@@ -86,7 +86,7 @@ impl Block {
         if is_filled {
             Ok(size)
         } else {
-            Err(Misfit::NotFilled)
+            Err(BlockFault::NotFilled)
         }
     }
 }

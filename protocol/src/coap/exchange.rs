@@ -13,7 +13,7 @@
 //! exchange when it is over.
 
 use super::code::Code;
-use super::message::{Kind, Message, MessageId};
+use super::message::{Message, MessageId, MessageKind};
 use super::option;
 use super::token::Token;
 
@@ -55,7 +55,7 @@ pub struct Exchange {
     datagram: Vec<u8>,
     message_id: MessageId,
     token: Token,
-    kind: Kind,
+    kind: MessageKind,
     stops_observing: StopsObserving,
     state: State,
     next_timeout_ms: i64,
@@ -64,7 +64,7 @@ pub struct Exchange {
 
 /// What a message means for the exchange.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Reception {
+pub enum ExchangeReception {
     /// It belongs to something else.
     NotMine,
     /// The request has arrived; its response comes in a message of its own. Said once.
@@ -88,7 +88,7 @@ pub enum Reception {
 
 /// What a timeout means for the exchange.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Expiry {
+pub enum ExchangeTimeout {
     /// Nothing yet: the wake-up came early, or too late to repeat the datagram.
     NotYet,
     /// The datagram is to be sent again.
@@ -116,8 +116,8 @@ impl Exchange {
         jitter: u32,
     ) -> Exchange {
         let (state, timeout_ms) = match request.kind {
-            Kind::Confirmable => Transmitting::begin(now_ms, parameters, jitter),
-            Kind::NonConfirmable | Kind::Acknowledgement | Kind::Reset => {
+            MessageKind::Confirmable => Transmitting::begin(now_ms, parameters, jitter),
+            MessageKind::NonConfirmable | MessageKind::Acknowledgement | MessageKind::Reset => {
                 (State::Awaiting, i64::from(parameters.response_timeout_ms))
             }
         };
@@ -134,39 +134,41 @@ impl Exchange {
     }
 
     /// Takes a message of the peer the request went to.
-    pub fn handle(&mut self, now_ms: i64, message: &Message) -> Reception {
+    pub fn handle(&mut self, now_ms: i64, message: &Message) -> ExchangeReception {
         if self.state == State::Over || !self.is_mine(message) {
-            return Reception::NotMine;
+            return ExchangeReception::NotMine;
         }
         match message.kind {
-            Kind::Reset => {
+            MessageKind::Reset => {
                 self.end();
-                Reception::Reset
+                ExchangeReception::Reset
             }
-            Kind::Acknowledgement if message.code == Code::EMPTY => self.acknowledge(now_ms),
-            Kind::Confirmable => self.answer(message, Some(message.message_id)),
-            Kind::Acknowledgement | Kind::NonConfirmable => self.answer(message, None),
+            MessageKind::Acknowledgement if message.code == Code::EMPTY => self.acknowledge(now_ms),
+            MessageKind::Confirmable => self.answer(message, Some(message.message_id)),
+            MessageKind::Acknowledgement | MessageKind::NonConfirmable => {
+                self.answer(message, None)
+            }
         }
     }
 
     /// Takes a wake-up. The clock counts, not the wake-up: an early one changes nothing, and a
     /// late one sends no more than one datagram.
-    pub fn handle_timeout(&mut self, now_ms: i64) -> Expiry {
+    pub fn handle_timeout(&mut self, now_ms: i64) -> ExchangeTimeout {
         if now_ms < self.next_timeout_ms {
-            return Expiry::NotYet;
+            return ExchangeTimeout::NotYet;
         }
         match &mut self.state {
-            State::Over => Expiry::NotYet,
+            State::Over => ExchangeTimeout::NotYet,
             State::Awaiting => {
                 self.end();
-                Expiry::GaveUp(GiveUp::NotAnswered)
+                ExchangeTimeout::GaveUp(GiveUp::NotAnswered)
             }
             State::Transmitting(Transmitting {
                 retransmissions_left: 0,
                 ..
             }) => {
                 self.end();
-                Expiry::GaveUp(GiveUp::NotAcknowledged)
+                ExchangeTimeout::GaveUp(GiveUp::NotAcknowledged)
             }
             State::Transmitting(transmitting) => {
                 let expiry = transmitting.back_off(now_ms);
@@ -188,26 +190,26 @@ impl Exchange {
     }
 
     // A repeated acknowledgement says nothing new.
-    fn acknowledge(&mut self, now_ms: i64) -> Reception {
+    fn acknowledge(&mut self, now_ms: i64) -> ExchangeReception {
         match self.state {
             State::Transmitting(_) => {
                 self.state = State::Awaiting;
                 self.next_timeout_ms = now_ms.saturating_add(self.response_timeout_ms.into());
-                Reception::Acknowledged
+                ExchangeReception::Acknowledged
             }
-            State::Awaiting | State::Over => Reception::NotMine,
+            State::Awaiting | State::Over => ExchangeReception::NotMine,
         }
     }
 
     // A separate response implies the acknowledgement that it overtook (section 5.2.2).
-    fn answer(&mut self, response: &Message, confirmable: Option<MessageId>) -> Reception {
+    fn answer(&mut self, response: &Message, confirmable: Option<MessageId>) -> ExchangeReception {
         self.end();
         match response.unknown_critical_option(&KNOWN_IN_RESPONSES) {
-            Some(option) => Reception::Unusable {
+            Some(option) => ExchangeReception::Unusable {
                 option,
                 reset: confirmable,
             },
-            None => Reception::Answered {
+            None => ExchangeReception::Answered {
                 acknowledge: confirmable,
             },
         }
@@ -242,13 +244,13 @@ impl Exchange {
         let is_my_id = message.message_id == self.message_id;
         let is_my_response = message.code.is_response() && message.token == self.token;
         match message.kind {
-            Kind::Reset => is_my_id,
-            Kind::Acknowledgement => {
-                self.kind == Kind::Confirmable
+            MessageKind::Reset => is_my_id,
+            MessageKind::Acknowledgement => {
+                self.kind == MessageKind::Confirmable
                     && is_my_id
                     && (message.code == Code::EMPTY || is_my_response)
             }
-            Kind::Confirmable | Kind::NonConfirmable => {
+            MessageKind::Confirmable | MessageKind::NonConfirmable => {
                 is_my_response && !self.stops_observing.is_crossed_by(message)
             }
         }
@@ -291,14 +293,14 @@ impl Transmitting {
         (State::Transmitting(transmitting), timeout_ms)
     }
 
-    fn back_off(&mut self, now_ms: i64) -> Expiry {
+    fn back_off(&mut self, now_ms: i64) -> ExchangeTimeout {
         self.timeout_ms = self.timeout_ms.saturating_mul(2);
         if now_ms > self.last_transmission_at_ms {
             self.retransmissions_left = 0;
-            return Expiry::NotYet;
+            return ExchangeTimeout::NotYet;
         }
         self.retransmissions_left = self.retransmissions_left.saturating_sub(1);
-        Expiry::Retransmit
+        ExchangeTimeout::Retransmit
     }
 }
 

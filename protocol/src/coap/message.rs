@@ -9,7 +9,7 @@ mod meaning;
 mod options;
 
 use self::header::{HEADER_BYTES, Header};
-use self::malformed::{Fault, Malformed};
+use self::malformed::{MalformedMessage, MessageFault};
 use self::options::{Options, PAYLOAD_MARKER};
 use super::code::Code;
 use super::token::Token;
@@ -18,7 +18,7 @@ use super::token::Token;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Message {
     /// What the message layer owes for it.
-    pub kind: Kind,
+    pub kind: MessageKind,
     /// What is asked or answered.
     pub code: Code,
     /// Ties an Acknowledgement or Reset to its message and shows repeated ones.
@@ -32,7 +32,7 @@ pub struct Message {
 
 /// The four types of message of RFC 7252 section 4.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Kind {
+pub enum MessageKind {
     /// To be acknowledged or reset.
     Confirmable,
     /// Neither acknowledged nor repeated.
@@ -49,7 +49,7 @@ pub struct MessageId(pub u16);
 
 impl Message {
     /// Starts a request.
-    pub fn request(kind: Kind, code: Code, message_id: MessageId, token: Token) -> Message {
+    pub fn request(kind: MessageKind, code: Code, message_id: MessageId, token: Token) -> Message {
         Message::new(kind, code, message_id, token)
     }
 
@@ -57,40 +57,50 @@ impl Message {
     /// Non-confirmable message under the given id for a Non-confirmable one.
     pub fn response_to(request: &Message, code: Code, message_id: MessageId) -> Message {
         match request.kind {
-            Kind::Confirmable => Message::new(
-                Kind::Acknowledgement,
+            MessageKind::Confirmable => Message::new(
+                MessageKind::Acknowledgement,
                 code,
                 request.message_id,
                 request.token,
             ),
-            Kind::NonConfirmable | Kind::Acknowledgement | Kind::Reset => {
-                Message::new(Kind::NonConfirmable, code, message_id, request.token)
+            MessageKind::NonConfirmable | MessageKind::Acknowledgement | MessageKind::Reset => {
+                Message::new(MessageKind::NonConfirmable, code, message_id, request.token)
             }
         }
     }
 
     /// Starts a response that travels in a message of its own, be it a separate response to an
     /// acknowledged request or a notification.
-    pub fn separate(kind: Kind, code: Code, message_id: MessageId, token: Token) -> Message {
+    pub fn separate(kind: MessageKind, code: Code, message_id: MessageId, token: Token) -> Message {
         Message::new(kind, code, message_id, token)
     }
 
     /// Makes the Empty message that acknowledges a Confirmable one.
     pub fn acknowledgement(message_id: MessageId) -> Message {
-        Message::new(Kind::Acknowledgement, Code::EMPTY, message_id, Token::EMPTY)
+        Message::new(
+            MessageKind::Acknowledgement,
+            Code::EMPTY,
+            message_id,
+            Token::EMPTY,
+        )
     }
 
     /// Makes the Empty message that refuses another one.
     pub fn reset(message_id: MessageId) -> Message {
-        Message::new(Kind::Reset, Code::EMPTY, message_id, Token::EMPTY)
+        Message::new(MessageKind::Reset, Code::EMPTY, message_id, Token::EMPTY)
     }
 
     /// Makes the Empty Confirmable message that asks for a Reset: is the peer there?
     pub fn ping(message_id: MessageId) -> Message {
-        Message::new(Kind::Confirmable, Code::EMPTY, message_id, Token::EMPTY)
+        Message::new(
+            MessageKind::Confirmable,
+            Code::EMPTY,
+            message_id,
+            Token::EMPTY,
+        )
     }
 
-    fn new(kind: Kind, code: Code, message_id: MessageId, token: Token) -> Message {
+    fn new(kind: MessageKind, code: Code, message_id: MessageId, token: Token) -> Message {
         Message {
             kind,
             code,
@@ -102,14 +112,14 @@ impl Message {
     }
 
     /// Reads a datagram.
-    pub fn decode(bytes: &[u8]) -> Result<Message, Malformed> {
+    pub fn decode(bytes: &[u8]) -> Result<Message, MalformedMessage> {
         let header = Header::read(bytes)?;
         header
             .check(bytes)
             .and_then(|()| read(&header, bytes))
-            .map_err(|reason| Malformed {
+            .map_err(|reason| MalformedMessage {
                 reason,
-                reset: (header.kind == Kind::Confirmable).then_some(header.message_id),
+                reset: (header.kind == MessageKind::Confirmable).then_some(header.message_id),
             })
     }
 
@@ -136,12 +146,12 @@ impl Message {
     }
 }
 
-fn read(header: &Header, bytes: &[u8]) -> Result<Message, Fault> {
+fn read(header: &Header, bytes: &[u8]) -> Result<Message, MessageFault> {
     let (token, rest) = header.split_token(bytes)?;
     let (options, rest) = Options::read(rest)?;
     let payload = match rest {
         [] => Vec::new(),
-        [_marker] => return Err(Fault::PayloadMissing),
+        [_marker] => return Err(MessageFault::PayloadMissing),
         [_marker, payload @ ..] => payload.to_vec(),
     };
     Ok(Message {

@@ -15,12 +15,12 @@ const COMPARABLE_FOR_MS: i64 = 128_000;
 
 /// The newest notification of an observation so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Newest {
+pub struct NewestNotification {
     sequence: u32,
     heard_at_ms: i64,
 }
 
-impl Newest {
+impl NewestNotification {
     /// Takes note of the notification with this Observe value; its low 24 bits count.
     pub fn new(sequence: u32, heard_at_ms: i64) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl Newest {
 mod tests {
     use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
 
-    use super::Newest;
+    use super::NewestNotification;
 
     const LAST: u32 = 0xFF_FFFF;
     const HALF: u32 = 0x80_0000;
@@ -68,7 +68,8 @@ mod tests {
             (LAST - 2, 5, true),
         ];
         for (first, second, newer) in cases {
-            let at_once = Newest::new(first, 0).is_outdated_by(&Newest::new(second, 0));
+            let at_once = NewestNotification::new(first, 0)
+                .is_outdated_by(&NewestNotification::new(second, 0));
             assert_eq!(at_once, newer, "{second} after {first}");
         }
     }
@@ -76,8 +77,8 @@ mod tests {
     #[test]
     fn after_128_seconds_any_number_is_newer() {
         let outdated_after = |passed_ms: i64| {
-            let first = Newest::new(7, 1_000);
-            first.is_outdated_by(&Newest::new(7, 1_000 + passed_ms))
+            let first = NewestNotification::new(7, 1_000);
+            first.is_outdated_by(&NewestNotification::new(7, 1_000 + passed_ms))
         };
         assert!(!outdated_after(128_000));
         assert!(outdated_after(128_001));
@@ -85,28 +86,34 @@ mod tests {
 
     #[test]
     fn a_clock_set_back_makes_nothing_newer() {
-        let first = Newest::new(7, i64::MAX);
-        assert!(!first.is_outdated_by(&Newest::new(7, i64::MIN)));
-        assert!(first.is_outdated_by(&Newest::new(8, i64::MIN)));
+        let first = NewestNotification::new(7, i64::MAX);
+        assert!(!first.is_outdated_by(&NewestNotification::new(7, i64::MIN)));
+        assert!(first.is_outdated_by(&NewestNotification::new(8, i64::MIN)));
     }
 
     #[test]
     fn only_24_bits_count() {
-        assert_eq!(Newest::new(0x0100_0003, 5), Newest::new(3, 5));
-        assert_eq!(Newest::new(u32::MAX, 5), Newest::new(LAST, 5));
+        assert_eq!(
+            NewestNotification::new(0x0100_0003, 5),
+            NewestNotification::new(3, 5)
+        );
+        assert_eq!(
+            NewestNotification::new(u32::MAX, 5),
+            NewestNotification::new(LAST, 5)
+        );
     }
 
     proptest! {
         #[test]
         fn of_two_numbers_one_at_most_is_newer(one in any::<u32>(), other in any::<u32>()) {
-            let (one, other) = (Newest::new(one, 0), Newest::new(other, 0));
+            let (one, other) = (NewestNotification::new(one, 0), NewestNotification::new(other, 0));
             prop_assert!(!(one.is_outdated_by(&other) && other.is_outdated_by(&one)));
         }
 
         #[test]
         fn near_numbers_have_one_order(start in any::<u32>(), step in near()) {
-            let first = Newest::new(start, 0);
-            let second = Newest::new(start.wrapping_add(step), 0);
+            let first = NewestNotification::new(start, 0);
+            let second = NewestNotification::new(start.wrapping_add(step), 0);
             prop_assert!(first.is_outdated_by(&second));
             prop_assert!(!second.is_outdated_by(&first));
         }
@@ -114,7 +121,7 @@ mod tests {
         #[test]
         fn the_circle_has_no_beginning(start in any::<u32>(), step in any::<u32>(), turn: u32) {
             let newer = |start: u32| {
-                Newest::new(start, 0).is_outdated_by(&Newest::new(start.wrapping_add(step), 0))
+                NewestNotification::new(start, 0).is_outdated_by(&NewestNotification::new(start.wrapping_add(step), 0))
             };
             // Exactly half the circle apart, neither number is newer from any start.
             prop_assert_eq!(newer(start), newer(start.wrapping_add(turn)));

@@ -81,17 +81,17 @@ enum Repeats {
 }
 
 /// How RFC 7252 section 5.10 and its successors define an option.
-pub(super) struct Definition {
+pub(super) struct OptionDefinition {
     bytes_min: usize,
     bytes_max: usize,
     format: Format,
     repeats: Repeats,
 }
 
-impl Definition {
+impl OptionDefinition {
     /// Gives the definition of an option. Those that nobody defined for us may hold anything, and
     /// any number of times.
-    pub(super) fn of(number: u16) -> Option<Definition> {
+    pub(super) fn of(number: u16) -> Option<OptionDefinition> {
         use Format::{Bytes, Text};
         use Repeats::{Freely, Never};
         let (bytes_min, bytes_max, format, repeats) = match number {
@@ -111,7 +111,7 @@ impl Definition {
             OSCORE => (0, 255, Bytes, Never),
             _ => return None,
         };
-        Some(Definition {
+        Some(OptionDefinition {
             bytes_min,
             bytes_max,
             format,

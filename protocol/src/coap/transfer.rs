@@ -14,12 +14,12 @@
 
 mod download;
 mod fault;
+mod kind;
 mod upload;
-mod way;
 
-use self::way::{Step, Way};
+use self::kind::{TransferKind, TransferStep};
 use super::block::BlockSize;
-use super::exchange::{self, Exchange, GiveUp, Reception, Transmission};
+use super::exchange::{self, Exchange, ExchangeReception, GiveUp, Transmission};
 use super::message::{Message, MessageId};
 use super::token::Token;
 
@@ -42,7 +42,7 @@ pub struct TransferRules<'a> {
 
 /// What the next message needs that no other message had.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Fresh {
+pub struct FreshIds {
     /// Its message id.
     pub message_id: MessageId,
     /// Its token.
@@ -56,12 +56,12 @@ pub struct Fresh {
 pub struct Transfer {
     exchange: Exchange,
     // Most requests and answers fit one message each, and there are many devices.
-    way: Option<Box<Way>>,
+    way: Option<Box<TransferKind>>,
 }
 
 /// What a message means for the transfer.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Receipt {
+pub enum TransferReception {
     /// It belongs to something else.
     NotMine,
     /// The message on its way has arrived; its response comes in a message of its own.
@@ -98,7 +98,7 @@ pub enum Receipt {
 
 /// What a timeout means for the transfer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Expiry {
+pub enum TransferTimeout {
     /// Nothing yet: the wake-up came early, or too late to repeat the datagram.
     NotYet,
     /// The datagram is to be sent again.
@@ -125,7 +125,7 @@ impl Transfer {
                 way: None,
             };
         }
-        let way = Way::with_long_body(rules, request);
+        let way = TransferKind::with_long_body(rules, request);
         Transfer {
             exchange: Exchange::begin(now_ms, rules.transmission, &way.first(), jitter),
             way: Some(Box::new(way)),
@@ -133,19 +133,24 @@ impl Transfer {
     }
 
     /// Takes a message of the peer the request went to.
-    pub fn handle(&mut self, now_ms: i64, rules: &TransferRules<'_>, message: &Message) -> Receipt {
+    pub fn handle(
+        &mut self,
+        now_ms: i64,
+        rules: &TransferRules<'_>,
+        message: &Message,
+    ) -> TransferReception {
         match self.exchange.handle(now_ms, message) {
-            Reception::NotMine => Receipt::NotMine,
-            Reception::Acknowledged => Receipt::Acknowledged,
-            Reception::Reset => {
+            ExchangeReception::NotMine => TransferReception::NotMine,
+            ExchangeReception::Acknowledged => TransferReception::Acknowledged,
+            ExchangeReception::Reset => {
                 self.end();
-                Receipt::Reset
+                TransferReception::Reset
             }
-            Reception::Unusable { option, reset } => {
+            ExchangeReception::Unusable { option, reset } => {
                 self.end();
-                Receipt::Unusable { option, reset }
+                TransferReception::Unusable { option, reset }
             }
-            Reception::Answered { acknowledge } => {
+            ExchangeReception::Answered { acknowledge } => {
                 self.handle_response(now_ms, rules, message, acknowledge)
             }
         }
@@ -157,25 +162,25 @@ impl Transfer {
         rules: &TransferRules<'_>,
         response: &Message,
         acknowledge: Option<MessageId>,
-    ) -> Receipt {
+    ) -> TransferReception {
         let step = self.step(rules, response);
         match (&step, &mut self.way) {
-            (Ok(Step::Next), Some(way)) => {
+            (Ok(TransferStep::Next), Some(way)) => {
                 way.ends_at_ms = Some(now_ms.saturating_add(rules.idle_ms));
             }
             (Ok(_) | Err(_), _) => self.end(),
         }
         match step {
-            Ok(Step::Next) => Receipt::Proceeds { acknowledge },
-            Ok(Step::Answered) => Receipt::Answered {
+            Ok(TransferStep::Next) => TransferReception::Proceeds { acknowledge },
+            Ok(TransferStep::Answered) => TransferReception::Answered {
                 acknowledge,
                 whole: None,
             },
-            Ok(Step::Whole(whole)) => Receipt::Answered {
+            Ok(TransferStep::Whole(whole)) => TransferReception::Answered {
                 acknowledge,
                 whole: Some(whole),
             },
-            Err(fault) => Receipt::Broken { acknowledge, fault },
+            Err(fault) => TransferReception::Broken { acknowledge, fault },
         }
     }
 
@@ -183,21 +188,21 @@ impl Transfer {
         &mut self,
         rules: &TransferRules<'_>,
         response: &Message,
-    ) -> Result<Step, TransferFault> {
+    ) -> Result<TransferStep, TransferFault> {
         if let Some(way) = &mut self.way {
             return way.handle(rules, response);
         }
-        let way = Way::after(rules, self.exchange.datagram(), response)?;
+        let way = TransferKind::after(rules, self.exchange.datagram(), response)?;
         self.way = way.map(Box::new);
         Ok(match self.way {
-            Some(_) => Step::Next,
-            None => Step::Answered,
+            Some(_) => TransferStep::Next,
+            None => TransferStep::Answered,
         })
     }
 
-    /// Makes the next datagram, after `Receipt::Proceeds` and `Expiry::Again`; the caller sends it
+    /// Makes the next datagram, after `TransferReception::Proceeds` and `Expiry::Again`; the caller sends it
     /// now.
-    pub fn proceed(&mut self, now_ms: i64, rules: &TransferRules<'_>, fresh: Fresh) {
+    pub fn proceed(&mut self, now_ms: i64, rules: &TransferRules<'_>, fresh: FreshIds) {
         if let Some(way) = &self.way {
             let message = way.message(fresh.message_id, fresh.token);
             self.exchange = Exchange::begin(now_ms, rules.transmission, &message, fresh.jitter);
@@ -205,16 +210,16 @@ impl Transfer {
     }
 
     /// Takes a wake-up. The clock counts, not the wake-up.
-    pub fn handle_timeout(&mut self, now_ms: i64) -> Expiry {
+    pub fn handle_timeout(&mut self, now_ms: i64) -> TransferTimeout {
         if self.is_idle_at(now_ms) {
             self.end();
-            return Expiry::GaveUp(self.exchange.give_up());
+            return TransferTimeout::GaveUp(self.exchange.give_up());
         }
         match self.exchange.handle_timeout(now_ms) {
-            exchange::Expiry::NotYet => Expiry::NotYet,
-            exchange::Expiry::Retransmit => Expiry::Retransmit,
-            exchange::Expiry::GaveUp(_) if self.is_under_way() => Expiry::Again,
-            exchange::Expiry::GaveUp(reason) => Expiry::GaveUp(reason),
+            exchange::ExchangeTimeout::NotYet => TransferTimeout::NotYet,
+            exchange::ExchangeTimeout::Retransmit => TransferTimeout::Retransmit,
+            exchange::ExchangeTimeout::GaveUp(_) if self.is_under_way() => TransferTimeout::Again,
+            exchange::ExchangeTimeout::GaveUp(reason) => TransferTimeout::GaveUp(reason),
         }
     }
 

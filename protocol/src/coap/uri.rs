@@ -140,7 +140,7 @@ fn decoded(part: &str) -> Result<String, InvalidPathAndQuery> {
 mod tests {
     use super::*;
     use crate::coap::code::Code;
-    use crate::coap::message::{Kind, MessageId};
+    use crate::coap::message::{MessageId, MessageKind};
     use crate::coap::token::Token;
 
     #[test]
@@ -184,7 +184,12 @@ mod tests {
     fn check(text: &str, segments: &[&str], arguments: &[&str]) {
         let target = PathAndQuery::parse(text).unwrap();
         assert_eq!(target.to_string(), text);
-        let request = Message::request(Kind::Confirmable, Code::GET, MessageId(1), Token::EMPTY);
+        let request = Message::request(
+            MessageKind::Confirmable,
+            Code::GET,
+            MessageId(1),
+            Token::EMPTY,
+        );
         let request = target.address(request);
         assert!(request.uri_path().eq(segments.iter().copied()), "{text}");
         assert!(request.uri_query().eq(arguments.iter().copied()), "{text}");

@@ -66,7 +66,7 @@ type Found = BTreeMap<u16, (Option<Version>, BTreeSet<u16>)>;
 
 /// Tells why a payload is no list of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Malformed {
+pub enum MalformedLinks {
     /// The bytes are not UTF-8 text.
     #[error("the object links are not UTF-8 text")]
     NotText,
@@ -89,15 +89,15 @@ pub enum Malformed {
 
 impl ObjectLinks {
     /// Reads the payload of a Register or Update; an empty one lists nothing.
-    pub fn decode(payload: &[u8]) -> Result<Self, Malformed> {
-        let text = std::str::from_utf8(payload).map_err(|_| Malformed::NotText)?;
+    pub fn decode(payload: &[u8]) -> Result<Self, MalformedLinks> {
+        let text = std::str::from_utf8(payload).map_err(|_| MalformedLinks::NotText)?;
         let links = grammar::read(text)?;
         let root = find_root(&links)?;
         let formats = collect_formats(&links, &root)?;
         let read = Self::pack(collect_objects(&links, &root)?, root, formats)?;
         // What is accepted can be written and read again: the canonical form keeps the bound too.
         if read.canonical_links() > LINKS_MAX {
-            return Err(Malformed::TooMany);
+            return Err(MalformedLinks::TooMany);
         }
         Ok(read)
     }
@@ -155,7 +155,7 @@ impl ObjectLinks {
             })
     }
 
-    fn pack(found: Found, root: Box<str>, formats: Box<[u16]>) -> Result<Self, Malformed> {
+    fn pack(found: Found, root: Box<str>, formats: Box<[u16]>) -> Result<Self, MalformedLinks> {
         let mut objects = Vec::with_capacity(found.len());
         let mut all_instances = Vec::new();
         for (id, (version, instances)) in found {
@@ -164,7 +164,7 @@ impl ObjectLinks {
                 id,
                 version,
                 instances_end: u16::try_from(all_instances.len())
-                    .map_err(|_| Malformed::TooMany)?,
+                    .map_err(|_| MalformedLinks::TooMany)?,
             });
         }
         Ok(Self {
@@ -215,7 +215,7 @@ impl ObjectLinks {
 
 /// Finds the link that says it is the root of LwM2M; without one the objects are at the top. An
 /// object's own link is not taken for it, whatever it says.
-fn find_root(links: &[Link<'_>]) -> Result<Box<str>, Malformed> {
+fn find_root(links: &[Link<'_>]) -> Result<Box<str>, MalformedLinks> {
     let is_root = |link: &&Link<'_>| {
         link.target.starts_with('/')
             && !starts_numbered(link.target)
@@ -230,18 +230,18 @@ fn find_root(links: &[Link<'_>]) -> Result<Box<str>, Malformed> {
     if root.len() <= ROOT_BYTES_MAX && segments.all(|s| !s.is_empty() && s.bytes().all(plain)) {
         Ok(root.into())
     } else {
-        Err(Malformed::Root)
+        Err(MalformedLinks::Root)
     }
 }
 
-fn collect_objects(links: &[Link<'_>], root: &str) -> Result<Found, Malformed> {
+fn collect_objects(links: &[Link<'_>], root: &str) -> Result<Found, MalformedLinks> {
     let mut found = Found::new();
     for link in links {
         let Some(path) = object_path(link.target, root)? else {
             continue;
         };
         let stated = link.values_of("ver").next().map(Version::parse).transpose();
-        let stated = stated.map_err(|_| Malformed::Version)?;
+        let stated = stated.map_err(|_| MalformedLinks::Version)?;
         let (version, instances) = found.entry(path.object_id()).or_default();
         // Of contradicting versions the first counts: a device offers one version at a time.
         *version = version.or(stated);
@@ -251,14 +251,14 @@ fn collect_objects(links: &[Link<'_>], root: &str) -> Result<Found, Malformed> {
 }
 
 /// Reads a link's path below the root, if it is that of an object or an instance.
-fn object_path(target: &str, root: &str) -> Result<Option<Path>, Malformed> {
+fn object_path(target: &str, root: &str) -> Result<Option<Path>, MalformedLinks> {
     let Some(below) = target.strip_prefix(root) else {
         return Ok(None);
     };
     if !starts_numbered(below) {
         return Ok(None);
     }
-    let path = Path::parse(below).map_err(Malformed::Path)?;
+    let path = Path::parse(below).map_err(MalformedLinks::Path)?;
     match path.level() {
         Level::Object | Level::Instance => Ok(Some(path)),
         Level::Resource | Level::ResourceInstance => Ok(None),
@@ -272,7 +272,7 @@ fn starts_numbered(target: &str) -> bool {
 
 /// Collects the formats the root's link announces. A number out of range is skipped: the
 /// announcement is a hint, and no reason to turn a device away.
-fn collect_formats(links: &[Link<'_>], root: &str) -> Result<Box<[u16]>, Malformed> {
+fn collect_formats(links: &[Link<'_>], root: &str) -> Result<Box<[u16]>, MalformedLinks> {
     let at_root = |link: &&Link<'_>| link.target.strip_suffix('/').unwrap_or(link.target) == root;
     let formats: BTreeSet<u16> = links
         .iter()
@@ -282,7 +282,7 @@ fn collect_formats(links: &[Link<'_>], root: &str) -> Result<Box<[u16]>, Malform
         .filter_map(|format| format.parse().ok())
         .collect();
     if formats.len() > CONTENT_FORMATS_MAX {
-        return Err(Malformed::TooMany);
+        return Err(MalformedLinks::TooMany);
     }
     Ok(formats.into_iter().collect())
 }

@@ -12,7 +12,7 @@ use super::value::Value;
 use super::version::EnablerVersion;
 use crate::coap::code::Code;
 use crate::coap::content::ContentFormat;
-use crate::coap::message::{Kind, Message, MessageId};
+use crate::coap::message::{Message, MessageId, MessageKind};
 use crate::coap::token::Token;
 
 /// Observe in a request that starts an observation.
@@ -23,7 +23,7 @@ const DEREGISTER: u32 = 1;
 
 /// Names an exchange with a device: what its answer will be known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Label {
+pub struct ExchangeLabel {
     /// Pairs the acknowledgement with the request.
     pub message_id: MessageId,
     /// Pairs the answer with the request.
@@ -42,7 +42,12 @@ pub struct PlannedWrite {
 }
 
 /// Asks for the value at a path, in the given format if there is one to prefer.
-pub fn read(label: Label, root: &str, path: Path, accept: Option<ContentFormat>) -> Message {
+pub fn read(
+    label: ExchangeLabel,
+    root: &str,
+    path: Path,
+    accept: Option<ContentFormat>,
+) -> Message {
     let message = request(label, Code::GET, root, path);
     match accept {
         Some(format) => message.with_accept(format),
@@ -53,7 +58,12 @@ pub fn read(label: Label, root: &str, path: Path, accept: Option<ContentFormat>)
 /// Asks for the value at a path and to be told whenever it changes.
 ///
 /// Each notification carries the label's token; under a token in use, the observation is renewed.
-pub fn observe(label: Label, root: &str, path: Path, accept: Option<ContentFormat>) -> Message {
+pub fn observe(
+    label: ExchangeLabel,
+    root: &str,
+    path: Path,
+    accept: Option<ContentFormat>,
+) -> Message {
     read(label, root, path, accept).with_observe(REGISTER)
 }
 
@@ -62,7 +72,7 @@ pub fn observe(label: Label, root: &str, path: Path, accept: Option<ContentForma
 /// The label carries the observation's token and a message id of its own; path and format are
 /// those the observation was started with (RFC 7641 section 3.6).
 pub fn cancel_observation(
-    label: Label,
+    label: ExchangeLabel,
     root: &str,
     path: Path,
     accept: Option<ContentFormat>,
@@ -72,7 +82,7 @@ pub fn cancel_observation(
 
 /// Replaces the value at a path.
 pub fn write(
-    label: Label,
+    label: ExchangeLabel,
     root: &str,
     path: Path,
     format: ContentFormat,
@@ -84,7 +94,7 @@ pub fn write(
 }
 
 /// Starts what an executable resource does; the arguments are text, and there may be none.
-pub fn execute(label: Label, root: &str, path: Path, arguments: &str) -> Message {
+pub fn execute(label: ExchangeLabel, root: &str, path: Path, arguments: &str) -> Message {
     let message = request(label, Code::POST, root, path);
     if arguments.is_empty() {
         return message;
@@ -97,15 +107,15 @@ pub fn execute(label: Label, root: &str, path: Path, arguments: &str) -> Message
 /// Asks for the values at several paths at once (LwM2M Core 1.1 section 6.3.8). The list of paths
 /// travels in one format, the answer is wanted in another or the same.
 pub fn read_composite(
-    label: Label,
+    label: ExchangeLabel,
     root: &str,
     paths: &[Path],
     accept: ContentFormat,
     content_format: ContentFormat,
 ) -> Result<Message, Unencodable> {
     let payload = payload::encode_paths(content_format, paths)?;
-    let Label { message_id, token } = label;
-    let message = Message::request(Kind::Confirmable, Code::FETCH, message_id, token)
+    let ExchangeLabel { message_id, token } = label;
+    let message = Message::request(MessageKind::Confirmable, Code::FETCH, message_id, token)
         .with_uri_path(segments_of(root))
         .with_content_format(content_format)
         .with_accept(accept)
@@ -152,10 +162,16 @@ fn write_target(path: Path, resource: Option<&Resource>) -> Path {
     }
 }
 
-fn request(label: Label, code: Code, root: &str, path: Path) -> Message {
+fn request(label: ExchangeLabel, code: Code, root: &str, path: Path) -> Message {
     let root = segments_of(root).map(str::to_owned);
     let segments = root.chain(path.segments().map(|segment| segment.to_string()));
-    Message::request(Kind::Confirmable, code, label.message_id, label.token).with_uri_path(segments)
+    Message::request(
+        MessageKind::Confirmable,
+        code,
+        label.message_id,
+        label.token,
+    )
+    .with_uri_path(segments)
 }
 
 fn segments_of(root: &str) -> impl Iterator<Item = &str> {

@@ -93,10 +93,10 @@ pub enum Undecodable {
     NoFormat,
     /// The payload is not what its format and the resource's type demand.
     #[error(transparent)]
-    Malformed(#[from] Malformed),
+    Malformed(#[from] MalformedValue),
     /// The payload is not TLV, or not that of what was asked for.
     #[error("the TLV payload is malformed: {0}")]
-    MalformedTlv(#[from] tlv::Malformed),
+    MalformedTlv(#[from] tlv::MalformedTlv),
     /// The payload holds more samples than are taken from one.
     #[error("the payload has more than {SAMPLES_MAX} samples")]
     TooMany,
@@ -106,14 +106,14 @@ pub enum Undecodable {
         /// The format it was said to be in.
         format: ContentFormat,
         /// What is wrong with it.
-        reason: samples::Malformed,
+        reason: samples::MalformedSamples,
     },
 }
 
 /// Tells that bytes are not a value of the resource's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the payload is not a value of type {data_type}")]
-pub struct Malformed {
+pub struct MalformedValue {
     /// The type the bytes should have been of.
     pub data_type: DataType,
 }
@@ -272,8 +272,8 @@ fn decode_nameless(
     }
 }
 
-fn misread(format: ContentFormat, reason: samples::Malformed) -> Undecodable {
-    if reason == samples::Malformed::TooMany {
+fn misread(format: ContentFormat, reason: samples::MalformedSamples) -> Undecodable {
+    if reason == samples::MalformedSamples::TooMany {
         Undecodable::TooMany
     } else {
         Undecodable::MalformedSamples { format, reason }

@@ -10,7 +10,7 @@ mod tests;
 
 use thiserror::Error;
 
-use self::parameters::Parameters;
+use self::parameters::RegistrationParameters;
 use super::binding::Binding;
 use super::links::{self, ObjectLinks};
 use super::version::EnablerVersion;
@@ -56,7 +56,7 @@ pub struct Update {
 
 /// Tells why a Register or Update is turned away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Refusal {
+pub enum RegistrationRefusal {
     /// The device speaks a release the service does not; it may try another.
     #[error("this version of LwM2M is not supported")]
     UnsupportedVersion,
@@ -80,7 +80,7 @@ pub enum Refusal {
     Repeated,
     /// The payload is no list of objects.
     #[error(transparent)]
-    Links(#[from] links::Malformed),
+    Links(#[from] links::MalformedLinks),
 }
 
 impl Register {
@@ -91,8 +91,8 @@ impl Register {
     pub fn decode<'a>(
         queries: impl IntoIterator<Item = &'a str>,
         payload: &[u8],
-    ) -> Result<Self, Refusal> {
-        let parameters = Parameters::read(queries)?;
+    ) -> Result<Self, RegistrationRefusal> {
+        let parameters = RegistrationParameters::read(queries)?;
         let version = parameters.version()?;
         Ok(Self {
             endpoint: parameters.endpoint()?,
@@ -130,8 +130,8 @@ impl Update {
     pub fn decode<'a>(
         queries: impl IntoIterator<Item = &'a str>,
         payload: &[u8],
-    ) -> Result<Self, Refusal> {
-        let parameters = Parameters::read(queries)?;
+    ) -> Result<Self, RegistrationRefusal> {
+        let parameters = RegistrationParameters::read(queries)?;
         let links = match payload {
             [] => None,
             listed => Some(ObjectLinks::decode(listed)?),
@@ -184,7 +184,7 @@ impl Update {
     }
 }
 
-impl Refusal {
+impl RegistrationRefusal {
     /// Returns the code the device is answered with.
     pub fn code(self) -> Code {
         match self {

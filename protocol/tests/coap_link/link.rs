@@ -9,7 +9,7 @@ const DELAY_MS_MAX: u64 = 3_000;
 
 /// What the link does to datagrams.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Weather {
+pub(crate) struct LinkConditions {
     pub(crate) loss_percent: u64,
     pub(crate) repeat_percent: u64,
     pub(crate) delay_percent: u64,
@@ -18,45 +18,45 @@ pub(crate) struct Weather {
 
 /// Who a datagram goes to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum To {
+pub(crate) enum Recipient {
     Peer,
     Us,
 }
 
 /// The datagrams on their way.
 pub(crate) struct Link {
-    weather: Weather,
-    pub(crate) chance: Chance,
+    conditions: LinkConditions,
+    pub(crate) rng: Rng,
     // By arrival, and in the order of sending at the same moment.
-    travelling: BTreeMap<(i64, u64), (To, Vec<u8>)>,
+    travelling: BTreeMap<(i64, u64), (Recipient, Vec<u8>)>,
     sent: u64,
 }
 
 impl Link {
-    pub(crate) fn new(weather: Weather, seed: u64) -> Link {
+    pub(crate) fn new(conditions: LinkConditions, seed: u64) -> Link {
         Link {
-            weather,
-            chance: Chance(seed | 1),
+            conditions,
+            rng: Rng(seed | 1),
             travelling: BTreeMap::new(),
             sent: 0,
         }
     }
 
-    pub(crate) fn send(&mut self, now_ms: i64, to: To, datagram: &[u8]) {
+    pub(crate) fn send(&mut self, now_ms: i64, to: Recipient, datagram: &[u8]) {
         self.travel(now_ms, to, datagram);
-        if self.chance.is_within(self.weather.repeat_percent) {
+        if self.rng.is_within(self.conditions.repeat_percent) {
             self.travel(now_ms, to, datagram);
         }
     }
 
-    fn travel(&mut self, now_ms: i64, to: To, datagram: &[u8]) {
-        let is_lost = self.chance.is_within(self.weather.loss_percent);
-        if is_lost || now_ms >= self.weather.cut_at_ms {
+    fn travel(&mut self, now_ms: i64, to: Recipient, datagram: &[u8]) {
+        let is_lost = self.rng.is_within(self.conditions.loss_percent);
+        if is_lost || now_ms >= self.conditions.cut_at_ms {
             return;
         }
-        let is_delayed = self.chance.is_within(self.weather.delay_percent);
+        let is_delayed = self.rng.is_within(self.conditions.delay_percent);
         let delay_ms = match is_delayed {
-            true => self.chance.below(DELAY_MS_MAX),
+            true => self.rng.below(DELAY_MS_MAX),
             false => 0,
         };
         let travel_ms = i64::try_from(TRAVEL_MS + delay_ms).expect("a few seconds");
@@ -70,15 +70,15 @@ impl Link {
         first.map_or(i64::MAX, |((at_ms, _), _)| *at_ms)
     }
 
-    pub(crate) fn arrive(&mut self) -> Option<(To, Vec<u8>)> {
+    pub(crate) fn arrive(&mut self) -> Option<(Recipient, Vec<u8>)> {
         self.travelling.pop_first().map(|(_, arrived)| arrived)
     }
 }
 
 /// Numbers that follow from a seed.
-pub(crate) struct Chance(u64);
+pub(crate) struct Rng(u64);
 
-impl Chance {
+impl Rng {
     // Marsaglia's xorshift64*.
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;

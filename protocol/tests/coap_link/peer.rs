@@ -1,18 +1,18 @@
 //! How does a peer take bodies and give them? With our own server's side, and a memory of what it
 //! answered, as RFC 7252 section 4.2 has it.
 
-use protocol::coap::assembly::{Assembly, Gathered};
+use protocol::coap::assembly::{Assembly, AssemblyOutcome};
 use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
-use protocol::coap::recent::{Recent, Remembered};
+use protocol::coap::dedup::{DedupWindow, Duplicate};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::serving::cut_from;
 
 const BYTES_MAX: usize = 1_048_576;
 
 /// Whether responses come with the acknowledgement of the request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Manner {
+pub(crate) enum ResponseMode {
     InAcknowledgements,
     Apart,
 }
@@ -22,9 +22,9 @@ pub(crate) struct Peer {
     pub(crate) received: Vec<Vec<u8>>,
     holds: Vec<u8>,
     block: BlockSize,
-    manner: Manner,
+    manner: ResponseMode,
     assembly: Assembly,
-    recent: Recent,
+    recent: DedupWindow,
     last_id: u16,
 }
 
@@ -37,14 +37,14 @@ pub(crate) fn answer_code(to_peer: usize) -> Code {
 }
 
 impl Peer {
-    pub(crate) fn new(holds: Vec<u8>, block: BlockSize, manner: Manner) -> Peer {
+    pub(crate) fn new(holds: Vec<u8>, block: BlockSize, manner: ResponseMode) -> Peer {
         Peer {
             received: Vec::new(),
             holds,
             block,
             manner,
             assembly: Assembly::default(),
-            recent: Recent::default(),
+            recent: DedupWindow::default(),
             last_id: 0,
         }
     }
@@ -55,10 +55,10 @@ impl Peer {
             return Vec::new();
         }
         let code = match self.recent.find(now_ms, &request) {
-            Some(Remembered::Answered(code)) => code,
-            Some(Remembered::Acknowledged | Remembered::Rejected) | None => {
+            Some(Duplicate::Answered(code)) => code,
+            Some(Duplicate::Acknowledged | Duplicate::Rejected) | None => {
                 let code = self.act(now_ms, &request);
-                let answered = Remembered::Answered(code);
+                let answered = Duplicate::Answered(code);
                 self.recent.remember(now_ms, &request, answered);
                 code
             }
@@ -74,14 +74,14 @@ impl Peer {
         let gathered = self.assembly.take(now_ms, request, BYTES_MAX);
         assert!(self.assembly.bytes() <= BYTES_MAX);
         match gathered {
-            Gathered::Whole(whole) => {
+            AssemblyOutcome::Whole(whole) => {
                 self.received.push(whole.payload);
                 Code::CHANGED
             }
-            Gathered::Continue => Code::CONTINUE,
-            Gathered::Incomplete => Code::REQUEST_ENTITY_INCOMPLETE,
-            Gathered::TooLarge { .. } => Code::REQUEST_ENTITY_TOO_LARGE,
-            Gathered::Malformed => Code::BAD_REQUEST,
+            AssemblyOutcome::Continue => Code::CONTINUE,
+            AssemblyOutcome::Incomplete => Code::REQUEST_ENTITY_INCOMPLETE,
+            AssemblyOutcome::TooLarge { .. } => Code::REQUEST_ENTITY_TOO_LARGE,
+            AssemblyOutcome::Malformed => Code::BAD_REQUEST,
         }
     }
 
@@ -95,10 +95,10 @@ impl Peer {
         let body = if is_of_body { &self.holds[..] } else { &[] };
         let mut response = cut_from(head, body, request, self.block);
         match self.manner {
-            Manner::InAcknowledgements => vec![response],
-            Manner::Apart => {
+            ResponseMode::InAcknowledgements => vec![response],
+            ResponseMode::Apart => {
                 self.last_id = self.last_id.wrapping_add(1);
-                response.kind = Kind::NonConfirmable;
+                response.kind = MessageKind::NonConfirmable;
                 response.message_id = MessageId(self.last_id);
                 vec![Message::acknowledgement(request.message_id), response]
             }

@@ -5,14 +5,14 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::{Index, select};
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::option;
 use protocol::coap::token::Token;
 
 /// What a message is made of, in no codec's words.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
-    kind: Kind,
+    kind: MessageKind,
     code: Code,
     message_id: u16,
     token: Vec<u8>,
@@ -36,10 +36,10 @@ impl Parts {
     pub(crate) fn packet(&self) -> Packet {
         let mut packet = Packet::new();
         packet.header.set_type(match self.kind {
-            Kind::Confirmable => MessageType::Confirmable,
-            Kind::NonConfirmable => MessageType::NonConfirmable,
-            Kind::Acknowledgement => MessageType::Acknowledgement,
-            Kind::Reset => MessageType::Reset,
+            MessageKind::Confirmable => MessageType::Confirmable,
+            MessageKind::NonConfirmable => MessageType::NonConfirmable,
+            MessageKind::Acknowledgement => MessageType::Acknowledgement,
+            MessageKind::Reset => MessageType::Reset,
         });
         packet.header.code = MessageClass::from(self.code.as_byte());
         packet.header.message_id = self.message_id;
@@ -64,14 +64,17 @@ pub(crate) fn parts() -> impl Strategy<Value = Parts> {
 
 fn parts_with(options: impl Strategy<Value = (u16, Vec<u8>)>) -> impl Strategy<Value = Parts> {
     let request = (
-        prop_oneof![Just(Kind::Confirmable), Just(Kind::NonConfirmable)],
+        prop_oneof![
+            Just(MessageKind::Confirmable),
+            Just(MessageKind::NonConfirmable)
+        ],
         1..32_u8,
     )
         .prop_map(|(kind, detail)| (kind, Code::new(0, detail)));
     let response_kind = prop_oneof![
-        Just(Kind::Confirmable),
-        Just(Kind::NonConfirmable),
-        Just(Kind::Acknowledgement)
+        Just(MessageKind::Confirmable),
+        Just(MessageKind::NonConfirmable),
+        Just(MessageKind::Acknowledgement)
     ];
     let response = (response_kind, 2..6_u8, 0..32_u8)
         .prop_map(|(kind, class, detail)| (kind, Code::new(class, detail)));
@@ -91,7 +94,11 @@ fn parts_with(options: impl Strategy<Value = (u16, Vec<u8>)>) -> impl Strategy<V
 }
 
 fn empty() -> impl Strategy<Value = Parts> {
-    let kind = select(vec![Kind::Confirmable, Kind::Acknowledgement, Kind::Reset]);
+    let kind = select(vec![
+        MessageKind::Confirmable,
+        MessageKind::Acknowledgement,
+        MessageKind::Reset,
+    ]);
     (kind, any::<u16>()).prop_map(|(kind, message_id)| Parts {
         kind,
         code: Code::EMPTY,

@@ -10,8 +10,8 @@ use proptest::test_runner::TestCaseError;
 use proptest::{prop_assert, prop_assert_eq};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::malformed::{Fault, Malformed};
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::malformed::{MalformedMessage, MessageFault};
+use protocol::coap::message::{Message, MessageKind};
 use protocol::coap::option;
 
 use crate::given::{datagrams, parts};
@@ -39,7 +39,7 @@ proptest! {
                 let packet = packet.expect("what we accept the reference accepts");
                 check_alike(&message, &packet)?;
             }
-            Err(Malformed { reason, .. }) => check_refusal(reason, &packet)?,
+            Err(MalformedMessage { reason, .. }) => check_refusal(reason, &packet)?,
         }
     }
 }
@@ -63,38 +63,42 @@ fn check_alike(message: &Message, packet: &Packet) -> Result<(), TestCaseError> 
 }
 
 fn check_refusal(
-    reason: Fault,
+    reason: MessageFault,
     packet: &Result<Packet, MessageError>,
 ) -> Result<(), TestCaseError> {
     let theirs = packet.as_ref().err();
     match reason {
-        Fault::TooShort => prop_assert_eq!(theirs, Some(&MessageError::InvalidHeader)),
-        Fault::ReservedTokenLength(_) | Fault::TokenCutOff => {
+        MessageFault::TooShort => prop_assert_eq!(theirs, Some(&MessageError::InvalidHeader)),
+        MessageFault::ReservedTokenLength(_) | MessageFault::TokenCutOff => {
             prop_assert_eq!(theirs, Some(&MessageError::InvalidTokenLength));
         }
-        Fault::OptionDelta => prop_assert_eq!(theirs, Some(&MessageError::InvalidOptionDelta)),
-        Fault::OptionLength => prop_assert_eq!(theirs, Some(&MessageError::InvalidOptionLength)),
-        Fault::PayloadMissing => {
+        MessageFault::OptionDelta => {
+            prop_assert_eq!(theirs, Some(&MessageError::InvalidOptionDelta))
+        }
+        MessageFault::OptionLength => {
+            prop_assert_eq!(theirs, Some(&MessageError::InvalidOptionLength))
+        }
+        MessageFault::PayloadMissing => {
             let payload = packet.as_ref().map(|packet| packet.payload.len());
             prop_assert_eq!(payload, Ok(0));
         }
         // Here the reference is lenient, and may find another fault behind this one.
-        Fault::UnknownVersion(_)
-        | Fault::ReservedClass(_)
-        | Fault::EmptyWithContent
-        | Fault::EmptyNonConfirmable
-        | Fault::ResetNotEmpty
-        | Fault::RequestInAcknowledgement => {}
+        MessageFault::UnknownVersion(_)
+        | MessageFault::ReservedClass(_)
+        | MessageFault::EmptyWithContent
+        | MessageFault::EmptyNonConfirmable
+        | MessageFault::ResetNotEmpty
+        | MessageFault::RequestInAcknowledgement => {}
     }
     Ok(())
 }
 
-fn type_of(kind: Kind) -> MessageType {
+fn type_of(kind: MessageKind) -> MessageType {
     match kind {
-        Kind::Confirmable => MessageType::Confirmable,
-        Kind::NonConfirmable => MessageType::NonConfirmable,
-        Kind::Acknowledgement => MessageType::Acknowledgement,
-        Kind::Reset => MessageType::Reset,
+        MessageKind::Confirmable => MessageType::Confirmable,
+        MessageKind::NonConfirmable => MessageType::NonConfirmable,
+        MessageKind::Acknowledgement => MessageType::Acknowledgement,
+        MessageKind::Reset => MessageType::Reset,
     }
 }
 

@@ -4,14 +4,16 @@ use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::exchange::Transmission;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
-use protocol::coap::transfer::{Fresh, Receipt, Transfer, TransferFault, TransferRules};
+use protocol::coap::transfer::{
+    FreshIds, Transfer, TransferFault, TransferReception, TransferRules,
+};
 
 pub(crate) const IDLE_MS: i64 = 247_000;
 pub(crate) const ANSWER_BYTES_MAX: usize = 1_000;
-pub(crate) const PROCEEDS: Receipt = Receipt::Proceeds { acknowledge: None };
-pub(crate) const ANSWERED: Receipt = Receipt::Answered {
+pub(crate) const PROCEEDS: TransferReception = TransferReception::Proceeds { acknowledge: None };
+pub(crate) const ANSWERED: TransferReception = TransferReception::Answered {
     acknowledge: None,
     whole: None,
 };
@@ -50,8 +52,13 @@ pub(crate) fn body(length: usize) -> Vec<u8> {
 }
 
 pub(crate) fn request(code: Code) -> Message {
-    Message::request(Kind::Confirmable, code, MessageId(1), Token::from_u64(1))
-        .with_uri_path(["5", "0", "0"])
+    Message::request(
+        MessageKind::Confirmable,
+        code,
+        MessageId(1),
+        Token::from_u64(1),
+    )
+    .with_uri_path(["5", "0", "0"])
 }
 
 pub(crate) fn put(length: usize) -> Message {
@@ -61,7 +68,7 @@ pub(crate) fn put(length: usize) -> Message {
 }
 
 /// The same message outside of an acknowledgement.
-pub(crate) fn apart(kind: Kind, message: Message) -> Message {
+pub(crate) fn apart(kind: MessageKind, message: Message) -> Message {
     let mut apart = message;
     apart.kind = kind;
     apart.message_id = MessageId(900);
@@ -69,32 +76,33 @@ pub(crate) fn apart(kind: Kind, message: Message) -> Message {
 }
 
 /// Block `number` of a body in blocks of 64 bytes, of which more follow.
-pub(crate) fn part(talk: &Talk, number: u32) -> Message {
+pub(crate) fn part(conversation: &Conversation, number: u32) -> Message {
     let offset = more(number, 64).offset().expect("a size of blocks");
-    talk.reply(Code::CONTENT)
+    conversation
+        .reply(Code::CONTENT)
         .with_block2(more(number, 64))
         .with_payload(&body(offset + 64)[offset..])
 }
 
-pub(crate) fn broken(fault: TransferFault) -> Receipt {
-    Receipt::Broken {
+pub(crate) fn broken(fault: TransferFault) -> TransferReception {
+    TransferReception::Broken {
         acknowledge: None,
         fault,
     }
 }
 
 /// A transfer and what it needs to go on.
-pub(crate) struct Talk {
+pub(crate) struct Conversation {
     pub(crate) transfer: Transfer,
     pub(crate) rules: TransferRules<'static>,
     pub(crate) now_ms: i64,
     messages: u16,
 }
 
-impl Talk {
-    pub(crate) fn begin(block_bytes: u16, request: Message) -> Talk {
+impl Conversation {
+    pub(crate) fn begin(block_bytes: u16, request: Message) -> Conversation {
         let rules = rules(block_bytes);
-        Talk {
+        Conversation {
             transfer: Transfer::begin(0, &rules, request, 0),
             rules,
             now_ms: 0,
@@ -113,9 +121,9 @@ impl Talk {
     }
 
     /// Lets the transfer hear a message, and go on if it proceeds.
-    pub(crate) fn hears(&mut self, message: &Message) -> Receipt {
+    pub(crate) fn hears(&mut self, message: &Message) -> TransferReception {
         let receipt = self.transfer.handle(self.now_ms, &self.rules, message);
-        if matches!(receipt, Receipt::Proceeds { .. }) {
+        if matches!(receipt, TransferReception::Proceeds { .. }) {
             self.proceeds();
         }
         receipt
@@ -123,7 +131,7 @@ impl Talk {
 
     pub(crate) fn proceeds(&mut self) {
         self.messages += 1;
-        let fresh = Fresh {
+        let fresh = FreshIds {
             message_id: MessageId(self.messages),
             token: Token::from_u64(self.messages.into()),
             jitter: 0,
@@ -132,7 +140,7 @@ impl Talk {
     }
 
     /// Lets the transfer hear that its block was taken.
-    pub(crate) fn continues(&mut self) -> Receipt {
+    pub(crate) fn continues(&mut self) -> TransferReception {
         let block = self.sent().block1().expect("a block is on its way");
         let reply = self.reply(Code::CONTINUE).with_block1(block);
         self.hears(&reply)

@@ -2,12 +2,12 @@
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
-use protocol::coap::transfer::{Receipt, TransferFault};
+use protocol::coap::transfer::{TransferFault, TransferReception};
 
 use super::given::{
-    ANSWER_BYTES_MAX, ANSWERED, PROCEEDS, Talk, apart, body, broken, last, more, part, put,
+    ANSWER_BYTES_MAX, ANSWERED, Conversation, PROCEEDS, apart, body, broken, last, more, part, put,
     request, reserved,
 };
 
@@ -19,61 +19,64 @@ fn an_answer_in_blocks_is_put_together_under_the_first_ones_options() {
         .with_observe(0)
         .with_accept(ContentFormat::TEXT)
         .with_uri_query(["a=b"]);
-    let mut talk = Talk::begin(64, observe);
-    let first = part(&talk, 0)
+    let mut conversation = Conversation::begin(64, observe);
+    let first = part(&conversation, 0)
         .with_observe(7)
         .with_etag(b"v1")
         .with_content_format(ContentFormat::TEXT)
         .with_size2(150);
-    assert_eq!(talk.hears(&first), PROCEEDS);
-    assert_asks_for(&talk.sent(), 1, 2);
-    let second = part(&talk, 1).with_etag(b"v1").with_max_age(3);
-    assert_eq!(talk.hears(&second), PROCEEDS);
-    assert_asks_for(&talk.sent(), 2, 3);
-    let third = rest(&talk, 2, 150).with_etag(b"v1");
-    let whole = whole_of(talk.hears(&third));
+    assert_eq!(conversation.hears(&first), PROCEEDS);
+    assert_asks_for(&conversation.sent(), 1, 2);
+    let second = part(&conversation, 1).with_etag(b"v1").with_max_age(3);
+    assert_eq!(conversation.hears(&second), PROCEEDS);
+    assert_asks_for(&conversation.sent(), 2, 3);
+    let third = rest(&conversation, 2, 150).with_etag(b"v1");
+    let whole = whole_of(conversation.hears(&third));
 
     let options: Vec<u16> = whole.options().map(|(number, _)| number).collect();
     assert_eq!(options, [4, 6, 12], "ETag, Observe and Content-Format");
     assert_eq!((whole.code, whole.observe()), (Code::CONTENT, Some(7)));
     assert_eq!(whole.payload, body(150));
-    assert_eq!(talk.transfer.token(), Token::from_u64(1));
+    assert_eq!(conversation.transfer.token(), Token::from_u64(1));
 }
 
 #[test]
 fn an_answer_of_one_block_is_the_answer_as_it_stands() {
     for block in [last(0, 64), last(0, 16)] {
-        let mut talk = Talk::begin(64, request(Code::GET));
-        let only = talk
+        let mut conversation = Conversation::begin(64, request(Code::GET));
+        let only = conversation
             .reply(Code::CONTENT)
             .with_block2(block)
             .with_payload(body(16));
-        assert_eq!(talk.hears(&only), ANSWERED);
+        assert_eq!(conversation.hears(&only), ANSWERED);
     }
 }
 
 #[test]
 fn a_smaller_size_counts_from_the_bytes_that_came() {
-    let mut talk = Talk::begin(64, request(Code::GET));
-    assert_eq!(talk.hears(&part(&talk, 0)), PROCEEDS);
-    let smaller = talk
+    let mut conversation = Conversation::begin(64, request(Code::GET));
+    assert_eq!(conversation.hears(&part(&conversation, 0)), PROCEEDS);
+    let smaller = conversation
         .reply(Code::CONTENT)
         .with_block2(more(4, 16))
         .with_payload(&body(80)[64..]);
-    assert_eq!(talk.hears(&smaller), PROCEEDS);
-    assert_eq!(talk.sent().block2(), Some(last(5, 16)));
-    let end = talk
+    assert_eq!(conversation.hears(&smaller), PROCEEDS);
+    assert_eq!(conversation.sent().block2(), Some(last(5, 16)));
+    let end = conversation
         .reply(Code::CONTENT)
         .with_block2(last(5, 16))
         .with_payload(&body(90)[80..]);
-    assert_eq!(whole_of(talk.hears(&end)).payload, body(90));
+    assert_eq!(whole_of(conversation.hears(&end)).payload, body(90));
 }
 
 #[test]
 fn an_empty_last_block_ends_a_body_of_whole_blocks() {
-    let mut talk = Talk::begin(64, request(Code::GET));
-    assert_eq!(talk.hears(&part(&talk, 0)), PROCEEDS);
-    assert_eq!(whole_of(talk.hears(&rest(&talk, 1, 64))).payload, body(64));
+    let mut conversation = Conversation::begin(64, request(Code::GET));
+    assert_eq!(conversation.hears(&part(&conversation, 0)), PROCEEDS);
+    assert_eq!(
+        whole_of(conversation.hears(&rest(&conversation, 1, 64))).payload,
+        body(64)
+    );
 }
 
 #[test]
@@ -81,7 +84,7 @@ fn a_first_block_that_does_not_fit_ends_the_transfer() {
     let too_long = TransferFault::TooLong {
         max: ANSWER_BYTES_MAX,
     };
-    let content = |talk: &Talk| talk.reply(Code::CONTENT);
+    let content = |conversation: &Conversation| conversation.reply(Code::CONTENT);
     let cases: [(Change, TransferFault); 7] = [
         (
             |reply| reply.with_block2(more(1, 64)),
@@ -113,9 +116,9 @@ fn a_first_block_that_does_not_fit_ends_the_transfer() {
         ),
     ];
     for (change, fault) in cases {
-        let mut talk = Talk::begin(64, request(Code::GET));
-        let first = change(content(&talk).with_payload(body(64)));
-        assert_eq!(talk.hears(&first), broken(fault), "{first:?}");
+        let mut conversation = Conversation::begin(64, request(Code::GET));
+        let first = change(content(&conversation).with_payload(body(64)));
+        assert_eq!(conversation.hears(&first), broken(fault), "{first:?}");
     }
 }
 
@@ -159,55 +162,58 @@ fn a_later_block_that_does_not_fit_ends_the_transfer() {
         ),
     ];
     for (change, fault) in cases {
-        let mut talk = Talk::begin(64, request(Code::GET));
-        assert_eq!(talk.hears(&part(&talk, 0)), PROCEEDS);
-        let second = change(talk.reply(Code::CONTENT).with_payload(body(64)));
-        assert_eq!(talk.hears(&second), broken(fault), "{second:?}");
+        let mut conversation = Conversation::begin(64, request(Code::GET));
+        assert_eq!(conversation.hears(&part(&conversation, 0)), PROCEEDS);
+        let second = change(conversation.reply(Code::CONTENT).with_payload(body(64)));
+        assert_eq!(conversation.hears(&second), broken(fault), "{second:?}");
     }
-    let mut talk = Talk::begin(64, request(Code::GET));
-    assert_eq!(talk.hears(&part(&talk, 0)), PROCEEDS);
-    let overfull = talk
+    let mut conversation = Conversation::begin(64, request(Code::GET));
+    assert_eq!(conversation.hears(&part(&conversation, 0)), PROCEEDS);
+    let overfull = conversation
         .reply(Code::CONTENT)
         .with_block2(last(1, 64))
         .with_payload(body(65));
-    assert_eq!(talk.hears(&overfull), broken(TransferFault::NotFilled));
+    assert_eq!(
+        conversation.hears(&overfull),
+        broken(TransferFault::NotFilled)
+    );
 }
 
 #[test]
 fn an_answer_that_never_ends_ends_at_the_longest_answer() {
-    let mut talk = Talk::begin(64, request(Code::GET));
+    let mut conversation = Conversation::begin(64, request(Code::GET));
     for number in 0..15 {
-        assert_eq!(talk.hears(&part(&talk, number)), PROCEEDS);
+        assert_eq!(conversation.hears(&part(&conversation, number)), PROCEEDS);
     }
     let fault = TransferFault::TooLong {
         max: ANSWER_BYTES_MAX,
     };
-    assert_eq!(talk.hears(&part(&talk, 15)), broken(fault));
+    assert_eq!(conversation.hears(&part(&conversation, 15)), broken(fault));
 
-    let mut talk = Talk::begin(64, request(Code::GET));
+    let mut conversation = Conversation::begin(64, request(Code::GET));
     for number in 0..15 {
-        assert_eq!(talk.hears(&part(&talk, number)), PROCEEDS);
+        assert_eq!(conversation.hears(&part(&conversation, number)), PROCEEDS);
     }
     assert_eq!(
-        whole_of(talk.hears(&rest(&talk, 15, 1_000))).payload,
+        whole_of(conversation.hears(&rest(&conversation, 15, 1_000))).payload,
         body(1_000)
     );
 }
 
 #[test]
 fn an_error_in_the_middle_is_the_answer() {
-    let mut talk = Talk::begin(64, request(Code::GET));
-    assert_eq!(talk.hears(&part(&talk, 0)), PROCEEDS);
-    let gone = talk.reply(Code::NOT_FOUND);
-    assert_eq!(talk.hears(&gone), ANSWERED);
+    let mut conversation = Conversation::begin(64, request(Code::GET));
+    assert_eq!(conversation.hears(&part(&conversation, 0)), PROCEEDS);
+    let gone = conversation.reply(Code::NOT_FOUND);
+    assert_eq!(conversation.hears(&gone), ANSWERED);
 }
 
 #[test]
 fn of_an_error_in_blocks_the_first_is_the_answer() {
-    let mut talk = Talk::begin(64, request(Code::GET));
-    let mut error = part(&talk, 0);
+    let mut conversation = Conversation::begin(64, request(Code::GET));
+    let mut error = part(&conversation, 0);
     error.code = Code::INTERNAL_SERVER_ERROR;
-    assert_eq!(talk.hears(&error), ANSWERED);
+    assert_eq!(conversation.hears(&error), ANSWERED);
 }
 
 #[test]
@@ -218,16 +224,16 @@ fn a_body_that_changes_is_asked_for_once_more() {
         |reply| reply.with_etag(b"v1"),
     ];
     for change in changes {
-        let mut talk = Talk::begin(64, request(Code::GET).with_observe(0));
-        let first = part(&talk, 0).with_etag(b"v1").with_observe(5);
-        assert_eq!(talk.hears(&first), PROCEEDS);
-        let other = change(talk.reply(Code::CONTENT).with_payload(body(64)));
-        assert_eq!(talk.hears(&other), PROCEEDS);
-        assert_asks_for(&talk.sent(), 0, 3);
-        let first = part(&talk, 0).with_etag(b"v2");
-        assert_eq!(talk.hears(&first), PROCEEDS);
-        let end = rest(&talk, 1, 100).with_etag(b"v2");
-        let whole = whole_of(talk.hears(&end));
+        let mut conversation = Conversation::begin(64, request(Code::GET).with_observe(0));
+        let first = part(&conversation, 0).with_etag(b"v1").with_observe(5);
+        assert_eq!(conversation.hears(&first), PROCEEDS);
+        let other = change(conversation.reply(Code::CONTENT).with_payload(body(64)));
+        assert_eq!(conversation.hears(&other), PROCEEDS);
+        assert_asks_for(&conversation.sent(), 0, 3);
+        let first = part(&conversation, 0).with_etag(b"v2");
+        assert_eq!(conversation.hears(&first), PROCEEDS);
+        let end = rest(&conversation, 1, 100).with_etag(b"v2");
+        let whole = whole_of(conversation.hears(&end));
         assert_eq!(whole.payload, body(100));
         assert_eq!((whole.etag(), whole.observe()), (Some(&b"v2"[..]), Some(5)));
     }
@@ -235,14 +241,14 @@ fn a_body_that_changes_is_asked_for_once_more() {
 
 #[test]
 fn a_body_that_shrinks_into_one_message_is_that_message() {
-    let mut talk = Talk::begin(64, request(Code::GET).with_observe(0));
-    let first = part(&talk, 0).with_observe(5);
-    assert_eq!(talk.hears(&first), PROCEEDS);
-    let small = talk.reply(Code::CONTENT).with_payload(b"small");
-    assert_eq!(talk.hears(&small), PROCEEDS);
-    assert_asks_for(&talk.sent(), 0, 3);
-    let small = talk.reply(Code::CONTENT).with_payload(b"small");
-    let whole = whole_of(talk.hears(&small));
+    let mut conversation = Conversation::begin(64, request(Code::GET).with_observe(0));
+    let first = part(&conversation, 0).with_observe(5);
+    assert_eq!(conversation.hears(&first), PROCEEDS);
+    let small = conversation.reply(Code::CONTENT).with_payload(b"small");
+    assert_eq!(conversation.hears(&small), PROCEEDS);
+    assert_asks_for(&conversation.sent(), 0, 3);
+    let small = conversation.reply(Code::CONTENT).with_payload(b"small");
+    let whole = whole_of(conversation.hears(&small));
     assert_eq!(
         (whole.payload.as_slice(), whole.observe()),
         (&b"small"[..], Some(5))
@@ -251,95 +257,111 @@ fn a_body_that_shrinks_into_one_message_is_that_message() {
 
 #[test]
 fn a_body_that_changes_again_ends_the_transfer() {
-    let mut talk = Talk::begin(64, request(Code::GET));
-    assert_eq!(talk.hears(&part(&talk, 0).with_etag(b"v1")), PROCEEDS);
-    assert_eq!(talk.hears(&part(&talk, 1).with_etag(b"v2")), PROCEEDS);
-    assert_eq!(talk.hears(&part(&talk, 0).with_etag(b"v2")), PROCEEDS);
-    let again = part(&talk, 1).with_etag(b"v3");
-    assert_eq!(talk.hears(&again), broken(TransferFault::Changed));
+    let mut conversation = Conversation::begin(64, request(Code::GET));
+    assert_eq!(
+        conversation.hears(&part(&conversation, 0).with_etag(b"v1")),
+        PROCEEDS
+    );
+    assert_eq!(
+        conversation.hears(&part(&conversation, 1).with_etag(b"v2")),
+        PROCEEDS
+    );
+    assert_eq!(
+        conversation.hears(&part(&conversation, 0).with_etag(b"v2")),
+        PROCEEDS
+    );
+    let again = part(&conversation, 1).with_etag(b"v3");
+    assert_eq!(conversation.hears(&again), broken(TransferFault::Changed));
 }
 
 #[test]
 fn what_a_request_does_is_not_done_twice_for_an_answer_that_changes() {
-    let mut talk = Talk::begin(64, request(Code::POST).with_payload(b"do"));
-    assert_eq!(talk.hears(&part(&talk, 0).with_etag(b"v1")), PROCEEDS);
-    let other = part(&talk, 1).with_etag(b"v2");
-    assert_eq!(talk.hears(&other), broken(TransferFault::Changed));
+    let mut conversation = Conversation::begin(64, request(Code::POST).with_payload(b"do"));
+    assert_eq!(
+        conversation.hears(&part(&conversation, 0).with_etag(b"v1")),
+        PROCEEDS
+    );
+    let other = part(&conversation, 1).with_etag(b"v2");
+    assert_eq!(conversation.hears(&other), broken(TransferFault::Changed));
 }
 
 #[test]
 fn a_fetch_repeats_its_body_for_every_block_and_a_post_does_not() {
     for (code, expected) in [(Code::FETCH, &b"which"[..]), (Code::POST, b"")] {
-        let mut talk = Talk::begin(64, request(code).with_payload(b"which"));
-        assert_eq!(talk.hears(&part(&talk, 0)), PROCEEDS);
-        assert_eq!(talk.sent().payload, expected, "{code}");
+        let mut conversation = Conversation::begin(64, request(code).with_payload(b"which"));
+        assert_eq!(conversation.hears(&part(&conversation, 0)), PROCEEDS);
+        assert_eq!(conversation.sent().payload, expected, "{code}");
     }
 }
 
 #[test]
 fn a_version_that_the_caller_knows_is_no_block_of_ours() {
-    let mut talk = Talk::begin(64, request(Code::GET).with_etag(b"old"));
-    assert_eq!(talk.hears(&part(&talk, 0)), PROCEEDS);
-    assert_eq!(talk.sent().etag(), None);
+    let mut conversation = Conversation::begin(64, request(Code::GET).with_etag(b"old"));
+    assert_eq!(conversation.hears(&part(&conversation, 0)), PROCEEDS);
+    assert_eq!(conversation.sent().etag(), None);
 }
 
 #[test]
 fn a_request_that_names_a_block_gets_that_block() {
-    let mut talk = Talk::begin(64, request(Code::GET).with_block2(last(2, 64)));
-    assert_eq!(talk.hears(&part(&talk, 2)), ANSWERED);
+    let mut conversation = Conversation::begin(64, request(Code::GET).with_block2(last(2, 64)));
+    assert_eq!(conversation.hears(&part(&conversation, 2)), ANSWERED);
 
-    let mut talk = Talk::begin(64, request(Code::GET).with_block2(last(0, 64)));
-    assert_eq!(talk.hears(&part(&talk, 0)), PROCEEDS);
-    assert_eq!(talk.sent().block2(), Some(last(1, 64)));
+    let mut conversation = Conversation::begin(64, request(Code::GET).with_block2(last(0, 64)));
+    assert_eq!(conversation.hears(&part(&conversation, 0)), PROCEEDS);
+    assert_eq!(conversation.sent().block2(), Some(last(1, 64)));
 }
 
 #[test]
 fn separate_responses_are_acknowledged_at_every_step() {
-    let mut talk = Talk::begin(64, request(Code::GET));
+    let mut conversation = Conversation::begin(64, request(Code::GET));
     let acknowledge = Some(MessageId(900));
     let fault = TransferFault::WrongNumber;
     let steps = [
-        (0, Receipt::Proceeds { acknowledge }),
-        (3, Receipt::Broken { acknowledge, fault }),
+        (0, TransferReception::Proceeds { acknowledge }),
+        (3, TransferReception::Broken { acknowledge, fault }),
     ];
     for (number, expected) in steps {
-        let acknowledgement = Message::acknowledgement(talk.sent().message_id);
-        assert_eq!(talk.hears(&acknowledgement), Receipt::Acknowledged);
-        let separate = apart(Kind::Confirmable, part(&talk, number));
-        assert_eq!(talk.hears(&separate), expected);
+        let acknowledgement = Message::acknowledgement(conversation.sent().message_id);
+        assert_eq!(
+            conversation.hears(&acknowledgement),
+            TransferReception::Acknowledged
+        );
+        let separate = apart(MessageKind::Confirmable, part(&conversation, number));
+        assert_eq!(conversation.hears(&separate), expected);
     }
 }
 
 #[test]
 fn a_block_with_an_unknown_critical_option_is_not_taken() {
-    let mut talk = Talk::begin(64, request(Code::GET));
-    assert_eq!(talk.hears(&part(&talk, 0)), PROCEEDS);
-    let unknown = part(&talk, 1).with_option(65_001, b"x");
-    let unusable = Receipt::Unusable {
+    let mut conversation = Conversation::begin(64, request(Code::GET));
+    assert_eq!(conversation.hears(&part(&conversation, 0)), PROCEEDS);
+    let unknown = part(&conversation, 1).with_option(65_001, b"x");
+    let unusable = TransferReception::Unusable {
         option: 65_001,
         reset: None,
     };
-    assert_eq!(talk.hears(&unknown), unusable);
-    assert_eq!(talk.transfer.next_timeout(), i64::MAX);
+    assert_eq!(conversation.hears(&unknown), unusable);
+    assert_eq!(conversation.transfer.next_timeout(), i64::MAX);
 }
 
 #[test]
 fn the_size_of_our_own_blocks_does_not_limit_the_devices() {
-    let mut talk = Talk::begin(16, put(0));
-    assert_eq!(talk.hears(&part(&talk, 0)), PROCEEDS);
-    assert_eq!(talk.sent().block2(), Some(last(1, 64)));
+    let mut conversation = Conversation::begin(16, put(0));
+    assert_eq!(conversation.hears(&part(&conversation, 0)), PROCEEDS);
+    assert_eq!(conversation.sent().block2(), Some(last(1, 64)));
 }
 
 /// The last block of a body of the length in blocks of 64 bytes.
-fn rest(talk: &Talk, number: u32, length: usize) -> Message {
+fn rest(conversation: &Conversation, number: u32, length: usize) -> Message {
     let offset = last(number, 64).offset().expect("a size of blocks");
-    talk.reply(Code::CONTENT)
+    conversation
+        .reply(Code::CONTENT)
         .with_block2(last(number, 64))
         .with_payload(&body(length)[offset..])
 }
 
-fn whole_of(receipt: Receipt) -> Message {
-    let whole = if let Receipt::Answered { whole, .. } = receipt {
+fn whole_of(receipt: TransferReception) -> Message {
+    let whole = if let TransferReception::Answered { whole, .. } = receipt {
         whole
     } else {
         None

@@ -4,27 +4,29 @@ use protocol::coap::block::Block;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
-use protocol::coap::transfer::{Receipt, TransferFault};
+use protocol::coap::transfer::{TransferFault, TransferReception};
 
-use super::given::{ANSWERED, PROCEEDS, Talk, body, broken, last, more, put, request, reserved};
+use super::given::{
+    ANSWERED, Conversation, PROCEEDS, body, broken, last, more, put, request, reserved,
+};
 
 #[test]
 fn a_body_that_fits_one_block_goes_in_one_message() {
     for length in [0, 1, 64] {
-        let talk = Talk::begin(64, put(length));
-        assert_eq!(talk.sent(), put(length));
+        let conversation = Conversation::begin(64, put(length));
+        assert_eq!(conversation.sent(), put(length));
     }
-    let talk = Talk::begin(64, put(65));
-    assert_eq!(talk.sent().block1(), Some(more(0, 64)));
+    let conversation = Conversation::begin(64, put(65));
+    assert_eq!(conversation.sent().block1(), Some(more(0, 64)));
 }
 
 #[test]
 fn a_longer_body_goes_in_blocks_of_which_the_first_tells_its_size() {
-    let mut talk = Talk::begin(64, put(150));
-    let mut sent = vec![talk.sent()];
+    let mut conversation = Conversation::begin(64, put(150));
+    let mut sent = vec![conversation.sent()];
     for _ in 0..2 {
-        assert_eq!(talk.continues(), PROCEEDS);
-        sent.push(talk.sent());
+        assert_eq!(conversation.continues(), PROCEEDS);
+        sent.push(conversation.sent());
     }
     let blocks: Vec<_> = sent.iter().map(Message::block1).collect();
     assert_eq!(
@@ -51,43 +53,45 @@ fn a_longer_body_goes_in_blocks_of_which_the_first_tells_its_size() {
             u8::try_from(place + 1).ok().as_ref()
         );
     }
-    let changed = talk.reply(Code::CHANGED).with_block1(last(2, 64));
-    assert_eq!(talk.hears(&changed), ANSWERED);
+    let changed = conversation.reply(Code::CHANGED).with_block1(last(2, 64));
+    assert_eq!(conversation.hears(&changed), ANSWERED);
 }
 
 #[test]
 fn a_body_of_whole_blocks_ends_with_a_full_one() {
-    let mut talk = Talk::begin(64, put(128));
-    assert_eq!(talk.continues(), PROCEEDS);
-    assert_eq!(talk.sent().block1(), Some(last(1, 64)));
-    assert_eq!(talk.sent().payload.len(), 64);
+    let mut conversation = Conversation::begin(64, put(128));
+    assert_eq!(conversation.continues(), PROCEEDS);
+    assert_eq!(conversation.sent().block1(), Some(last(1, 64)));
+    assert_eq!(conversation.sent().payload.len(), 64);
 }
 
 #[test]
 fn a_smaller_size_is_followed_from_the_bytes_that_got_across() {
-    let mut talk = Talk::begin(128, put(300));
-    let reply = talk.reply(Code::CONTINUE).with_block1(more(0, 32));
-    assert_eq!(talk.hears(&reply), PROCEEDS);
-    assert_eq!(talk.sent().block1(), Some(more(4, 32)));
-    assert_eq!(talk.sent().payload, &body(300)[128..160]);
+    let mut conversation = Conversation::begin(128, put(300));
+    let reply = conversation.reply(Code::CONTINUE).with_block1(more(0, 32));
+    assert_eq!(conversation.hears(&reply), PROCEEDS);
+    assert_eq!(conversation.sent().block1(), Some(more(4, 32)));
+    assert_eq!(conversation.sent().payload, &body(300)[128..160]);
 
     // Our block 4 of 32 bytes, by our number and by the device's.
     for named in [more(4, 16), more(8, 16)] {
-        let mut talk = Talk::begin(32, put(300));
-        (0..4).for_each(|_| assert_eq!(talk.continues(), PROCEEDS));
-        let reply = talk.reply(Code::CONTINUE).with_block1(named);
-        assert_eq!(talk.hears(&reply), PROCEEDS, "{named:?}");
-        assert_eq!(talk.sent().block1(), Some(more(10, 16)));
-        assert_eq!(talk.sent().payload, &body(300)[160..176]);
+        let mut conversation = Conversation::begin(32, put(300));
+        (0..4).for_each(|_| assert_eq!(conversation.continues(), PROCEEDS));
+        let reply = conversation.reply(Code::CONTINUE).with_block1(named);
+        assert_eq!(conversation.hears(&reply), PROCEEDS, "{named:?}");
+        assert_eq!(conversation.sent().block1(), Some(more(10, 16)));
+        assert_eq!(conversation.sent().payload, &body(300)[160..176]);
     }
 }
 
 #[test]
 fn a_larger_size_than_ours_is_not_followed() {
-    let mut talk = Talk::begin(64, put(300));
-    let reply = talk.reply(Code::CONTINUE).with_block1(more(0, 1_024));
-    assert_eq!(talk.hears(&reply), PROCEEDS);
-    assert_eq!(talk.sent().block1(), Some(more(1, 64)));
+    let mut conversation = Conversation::begin(64, put(300));
+    let reply = conversation
+        .reply(Code::CONTINUE)
+        .with_block1(more(0, 1_024));
+    assert_eq!(conversation.hears(&reply), PROCEEDS);
+    assert_eq!(conversation.sent().block1(), Some(more(1, 64)));
 }
 
 #[test]
@@ -99,31 +103,34 @@ fn a_confirmation_that_does_not_fit_ends_the_transfer() {
         (Some(reserved()), TransferFault::ReservedSize),
     ];
     for (block, fault) in cases {
-        let mut talk = Talk::begin(64, put(300));
-        assert_eq!(talk.continues(), PROCEEDS);
-        let reply = talk.reply(Code::CONTINUE);
+        let mut conversation = Conversation::begin(64, put(300));
+        assert_eq!(conversation.continues(), PROCEEDS);
+        let reply = conversation.reply(Code::CONTINUE);
         let reply = block.into_iter().fold(reply, Message::with_block1);
-        assert_eq!(talk.hears(&reply), broken(fault), "{block:?}");
+        assert_eq!(conversation.hears(&reply), broken(fault), "{block:?}");
     }
 }
 
 #[test]
 fn a_demand_for_more_than_the_last_block_ends_the_transfer() {
-    let mut talk = Talk::begin(64, put(100));
-    assert_eq!(talk.continues(), PROCEEDS);
-    assert_eq!(talk.continues(), broken(TransferFault::ContinuedPastEnd));
+    let mut conversation = Conversation::begin(64, put(100));
+    assert_eq!(conversation.continues(), PROCEEDS);
+    assert_eq!(
+        conversation.continues(),
+        broken(TransferFault::ContinuedPastEnd)
+    );
 }
 
 #[test]
 fn a_device_that_acts_on_each_block_gets_them_all() {
     for code in [Code::CHANGED, Code::CREATED] {
-        let mut talk = Talk::begin(64, put(150));
+        let mut conversation = Conversation::begin(64, put(150));
         for number in [0, 1] {
-            let outcome = talk.reply(code).with_block1(last(number, 64));
-            assert_eq!(talk.hears(&outcome), PROCEEDS);
+            let outcome = conversation.reply(code).with_block1(last(number, 64));
+            assert_eq!(conversation.hears(&outcome), PROCEEDS);
         }
-        let outcome = talk.reply(code).with_block1(last(2, 64));
-        assert_eq!(talk.hears(&outcome), ANSWERED);
+        let outcome = conversation.reply(code).with_block1(last(2, 64));
+        assert_eq!(conversation.hears(&outcome), ANSWERED);
     }
 }
 
@@ -137,29 +144,31 @@ fn an_answer_before_the_last_block_is_the_answer() {
         Code::CHANGED,
     ];
     for code in early {
-        let mut talk = Talk::begin(64, put(150));
-        assert_eq!(talk.continues(), PROCEEDS);
-        let reply = talk.reply(code);
-        assert_eq!(talk.hears(&reply), ANSWERED, "{code}");
+        let mut conversation = Conversation::begin(64, put(150));
+        assert_eq!(conversation.continues(), PROCEEDS);
+        let reply = conversation.reply(code);
+        assert_eq!(conversation.hears(&reply), ANSWERED, "{code}");
     }
-    let mut talk = Talk::begin(64, put(150));
-    let named = talk.reply(Code::NOT_FOUND).with_block1(more(0, 64));
-    assert_eq!(talk.hears(&named), ANSWERED);
+    let mut conversation = Conversation::begin(64, put(150));
+    let named = conversation.reply(Code::NOT_FOUND).with_block1(more(0, 64));
+    assert_eq!(conversation.hears(&named), ANSWERED);
 }
 
 #[test]
 fn a_device_may_refuse_a_size_once_and_name_a_smaller_one() {
     let too_large = Code::REQUEST_ENTITY_TOO_LARGE;
     for blocks_before in [0, 2] {
-        let mut talk = Talk::begin(128, put(500));
-        (0..blocks_before).for_each(|_| assert_eq!(talk.continues(), PROCEEDS));
-        let refusal = talk.reply(too_large).with_block1(more(blocks_before, 32));
-        assert_eq!(talk.hears(&refusal), PROCEEDS);
-        assert_eq!(talk.sent().block1(), Some(more(0, 32)));
-        assert_eq!(talk.sent().size1(), Some(500));
-        assert_eq!(talk.continues(), PROCEEDS);
-        let refusal = talk.reply(too_large).with_block1(more(1, 16));
-        assert_eq!(talk.hears(&refusal), ANSWERED);
+        let mut conversation = Conversation::begin(128, put(500));
+        (0..blocks_before).for_each(|_| assert_eq!(conversation.continues(), PROCEEDS));
+        let refusal = conversation
+            .reply(too_large)
+            .with_block1(more(blocks_before, 32));
+        assert_eq!(conversation.hears(&refusal), PROCEEDS);
+        assert_eq!(conversation.sent().block1(), Some(more(0, 32)));
+        assert_eq!(conversation.sent().size1(), Some(500));
+        assert_eq!(conversation.continues(), PROCEEDS);
+        let refusal = conversation.reply(too_large).with_block1(more(1, 16));
+        assert_eq!(conversation.hears(&refusal), ANSWERED);
     }
 }
 
@@ -167,58 +176,58 @@ fn a_device_may_refuse_a_size_once_and_name_a_smaller_one() {
 fn a_refusal_that_names_no_smaller_size_is_the_answer() {
     let too_large = Code::REQUEST_ENTITY_TOO_LARGE;
     for block in [more(0, 128), more(0, 1_024), reserved()] {
-        let mut talk = Talk::begin(128, put(500));
-        let refusal = talk.reply(too_large).with_block1(block);
-        assert_eq!(talk.hears(&refusal), ANSWERED, "{block:?}");
+        let mut conversation = Conversation::begin(128, put(500));
+        let refusal = conversation.reply(too_large).with_block1(block);
+        assert_eq!(conversation.hears(&refusal), ANSWERED, "{block:?}");
     }
-    let mut talk = Talk::begin(128, put(500));
-    let refusal = talk.reply(too_large).with_size1(400);
-    assert_eq!(talk.hears(&refusal), ANSWERED);
+    let mut conversation = Conversation::begin(128, put(500));
+    let refusal = conversation.reply(too_large).with_size1(400);
+    assert_eq!(conversation.hears(&refusal), ANSWERED);
 }
 
 #[test]
 fn a_body_refused_in_one_message_goes_in_blocks_of_the_named_size() {
     let too_large = Code::REQUEST_ENTITY_TOO_LARGE;
-    let mut talk = Talk::begin(128, put(100));
-    let refusal = talk.reply(too_large).with_block1(last(0, 64));
-    assert_eq!(talk.hears(&refusal), PROCEEDS);
-    assert_eq!(talk.sent().block1(), Some(more(0, 64)));
-    assert_eq!(talk.sent().size1(), Some(100));
-    assert_eq!(talk.continues(), PROCEEDS);
-    assert_eq!(talk.sent().block1(), Some(last(1, 64)));
-    assert_eq!(talk.sent().payload, &body(100)[64..]);
+    let mut conversation = Conversation::begin(128, put(100));
+    let refusal = conversation.reply(too_large).with_block1(last(0, 64));
+    assert_eq!(conversation.hears(&refusal), PROCEEDS);
+    assert_eq!(conversation.sent().block1(), Some(more(0, 64)));
+    assert_eq!(conversation.sent().size1(), Some(100));
+    assert_eq!(conversation.continues(), PROCEEDS);
+    assert_eq!(conversation.sent().block1(), Some(last(1, 64)));
+    assert_eq!(conversation.sent().payload, &body(100)[64..]);
 
-    let mut talk = Talk::begin(128, put(64));
-    let refusal = talk.reply(too_large).with_block1(last(0, 64));
-    assert_eq!(talk.hears(&refusal), ANSWERED);
-    let mut talk = Talk::begin(128, put(100));
-    let refusal = talk.reply(too_large);
-    assert_eq!(talk.hears(&refusal), ANSWERED);
+    let mut conversation = Conversation::begin(128, put(64));
+    let refusal = conversation.reply(too_large).with_block1(last(0, 64));
+    assert_eq!(conversation.hears(&refusal), ANSWERED);
+    let mut conversation = Conversation::begin(128, put(100));
+    let refusal = conversation.reply(too_large);
+    assert_eq!(conversation.hears(&refusal), ANSWERED);
 }
 
 #[test]
 fn a_body_longer_than_the_numbers_reach_goes_in_larger_blocks_or_not_at_all() {
     let reach = 16 << 20;
-    let mut talk = Talk::begin(16, put(reach));
-    assert_eq!(talk.sent().block1(), Some(more(0, 16)));
-    assert_eq!(talk.continues(), PROCEEDS);
+    let mut conversation = Conversation::begin(16, put(reach));
+    assert_eq!(conversation.sent().block1(), Some(more(0, 16)));
+    assert_eq!(conversation.continues(), PROCEEDS);
 
-    let mut talk = Talk::begin(16, put(reach + 1));
-    assert_eq!(talk.sent().block1(), Some(more(0, 32)));
-    let smaller = talk.reply(Code::CONTINUE).with_block1(more(0, 16));
+    let mut conversation = Conversation::begin(16, put(reach + 1));
+    assert_eq!(conversation.sent().block1(), Some(more(0, 32)));
+    let smaller = conversation.reply(Code::CONTINUE).with_block1(more(0, 16));
     let fault = TransferFault::TooLong { max: reach };
-    assert_eq!(talk.hears(&smaller), broken(fault));
+    assert_eq!(conversation.hears(&smaller), broken(fault));
 }
 
 #[test]
 fn a_request_that_names_its_block_goes_as_it_is() {
     let named = put(200).with_block1(more(3, 256));
-    let mut talk = Talk::begin(64, named.clone());
-    assert_eq!(talk.sent(), named);
-    let reply = talk
+    let mut conversation = Conversation::begin(64, named.clone());
+    assert_eq!(conversation.sent(), named);
+    let reply = conversation
         .reply(Code::REQUEST_ENTITY_TOO_LARGE)
         .with_block1(more(3, 64));
-    assert_eq!(talk.hears(&reply), ANSWERED);
+    assert_eq!(conversation.hears(&reply), ANSWERED);
 }
 
 #[test]
@@ -226,27 +235,27 @@ fn the_answer_to_a_body_in_blocks_may_come_in_blocks() {
     let post = request(Code::POST)
         .with_accept(ContentFormat::TEXT)
         .with_payload(body(100));
-    let mut talk = Talk::begin(64, post);
-    assert_eq!(talk.continues(), PROCEEDS);
-    let first = talk
+    let mut conversation = Conversation::begin(64, post);
+    assert_eq!(conversation.continues(), PROCEEDS);
+    let first = conversation
         .reply(Code::CHANGED)
         .with_block1(last(1, 64))
         .with_block2(more(0, 16))
         .with_payload(&body(20)[..16]);
-    assert_eq!(talk.hears(&first), PROCEEDS);
-    let next = talk.sent();
+    assert_eq!(conversation.hears(&first), PROCEEDS);
+    let next = conversation.sent();
     assert_eq!(next.code, Code::POST);
     assert!(next.accept().is_some());
     assert_eq!((next.block1(), next.size1()), (None, None));
     assert_eq!(next.block2(), Some(last(1, 16)));
     assert!(next.payload.is_empty());
-    let second = talk
+    let second = conversation
         .reply(Code::CHANGED)
         .with_block2(last(1, 16))
         .with_payload(&body(20)[16..]);
-    let Receipt::Answered {
+    let TransferReception::Answered {
         whole: Some(whole), ..
-    } = talk.hears(&second)
+    } = conversation.hears(&second)
     else {
         panic!("the answer is whole");
     };

@@ -1,6 +1,6 @@
 //! Which properties does an action request have? The OpenAPI schemas.
 
-use engine::action::{ContentForm, Method, Mode, Operation, PayloadType, Protocol, Status};
+use engine::action::{ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::limits::SEND_ATTEMPTS_MAX;
 
 use crate::api::action::{EVENT_WORDS, OMITTED_WORDS};
@@ -105,7 +105,7 @@ fn udp_data() -> Schema {
         .must("payload", Schema::text().example("on"), "The payload.")
         .must(
             "payloadType",
-            Schema::word::<ContentForm>(),
+            Schema::word::<ContentEncoding>(),
             "The encoding of `payload`.",
         )
         .must("port", port(), "The UDP port on the device.")
@@ -118,7 +118,7 @@ fn coap_data() -> Schema {
         .may("payload", Schema::text(), "The payload.")
         .may(
             "payloadType",
-            Schema::word::<ContentForm>(),
+            Schema::word::<ContentEncoding>(),
             "The encoding of `payload`.",
         )
         .must("port", port(), "The UDP port on the device.")

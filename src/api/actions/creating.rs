@@ -9,14 +9,14 @@ use serde::Serialize;
 use engine::action::{NewAction, Protocol};
 use engine::ids::{ActionId, DeviceId, DeviceKey};
 
-use super::asked::Desk;
+use super::request_body::ActionParser;
 use crate::api::Api;
-use crate::api::access::Caller;
+use crate::api::access::AuthenticatedCaller;
 use crate::api::body::Json;
 use crate::api::call::Call;
-use crate::api::error::Failure;
-use crate::api::once::{self, Known, Named};
-use crate::api::segment::At;
+use crate::api::error::ApiError;
+use crate::api::idempotency::{self, IdempotencyKeyHeader, KnownCall};
+use crate::api::segment::PathSegment;
 use crate::api::words::Word;
 
 /// Devices of a bulk call that are processed concurrently: enough that their requests share groups
@@ -24,7 +24,7 @@ use crate::api::words::Word;
 const ASKED_AT_ONCE: usize = 32;
 
 /// The protocol of a route.
-pub(in crate::api) trait Carrier: 'static {
+pub(in crate::api) trait ActionProtocol: 'static {
     /// Which it is.
     const PROTOCOL: Protocol;
 }
@@ -32,21 +32,21 @@ pub(in crate::api) trait Carrier: 'static {
 /// Datagrams.
 pub(in crate::api) struct Udp;
 
-impl Carrier for Udp {
+impl ActionProtocol for Udp {
     const PROTOCOL: Protocol = Protocol::Udp;
 }
 
 /// CoAP requests.
 pub(in crate::api) struct Coap;
 
-impl Carrier for Coap {
+impl ActionProtocol for Coap {
     const PROTOCOL: Protocol = Protocol::Coap;
 }
 
 /// Device management operations.
 pub(in crate::api) struct Lwm2m;
 
-impl Carrier for Lwm2m {
+impl ActionProtocol for Lwm2m {
     const PROTOCOL: Protocol = Protocol::Lwm2m;
 }
 
@@ -60,7 +60,7 @@ pub(in crate::api) struct AcceptedBody {
 /// The response for several devices.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::api) struct ManyBody {
+pub(in crate::api) struct BulkResultBody {
     accepted_requests: Vec<AcceptedRequestBody>,
     rejected_devices: Vec<String>,
     message: String,
@@ -85,47 +85,47 @@ struct RejectedReasonBody {
 }
 
 /// POST for one device.
-pub(in crate::api) async fn create<P: Carrier>(
+pub(in crate::api) async fn create<P: ActionProtocol>(
     call: Call,
-    caller: Caller,
-    At(device): At<DeviceId>,
-    named: Named,
+    caller: AuthenticatedCaller,
+    PathSegment(device): PathSegment<DeviceId>,
+    named: IdempotencyKeyHeader,
     Json(mut fields): Json,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let place = ["one", P::PROTOCOL.word(), device.as_str()];
     let identity = named.read(&place, &mut fields);
     let new = desk::<P>(&api).asked_of_one(call, fields)?;
     let device = DeviceKey::of(&caller.customer, &device);
     let devices = api.clone();
-    let ask = move |known: Known| asking(&devices, &known, device, &new);
-    let id = once::call(&api, &caller, identity, ask).await?;
+    let ask = move |known: KnownCall| asking(&devices, &known, device, &new);
+    let id = idempotency::call(&api, &caller, identity, ask).await?;
     Ok(HttpResponse::Accepted().json(AcceptedBody::of(id)))
 }
 
 /// POST for several devices: each is accepted or rejected on its own.
-pub(in crate::api) async fn create_many<P: Carrier>(
+pub(in crate::api) async fn create_many<P: ActionProtocol>(
     call: Call,
-    caller: Caller,
-    named: Named,
+    caller: AuthenticatedCaller,
+    named: IdempotencyKeyHeader,
     Json(mut fields): Json,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let identity = named.read(&["many", P::PROTOCOL.word()], &mut fields);
     let (new, devices) = desk::<P>(&api).asked_of_many(call, fields)?;
-    let asking = Many {
+    let asking = BulkRequest {
         api: api.clone(),
         caller: caller.clone(),
         new,
         devices,
     };
-    let ask = move |known: Known| asking.ask_all(known);
-    let body = once::call(&api, &caller, identity, ask).await?;
+    let ask = move |known: KnownCall| asking.ask_all(known);
+    let body = idempotency::call(&api, &caller, identity, ask).await?;
     Ok(HttpResponse::Accepted().json(body))
 }
 
-fn desk<P: Carrier>(api: &Api) -> Desk {
-    Desk {
+fn desk<P: ActionProtocol>(api: &Api) -> ActionParser {
+    ActionParser {
         protocol: P::PROTOCOL,
         udp_payload_bytes_max: api.udp_payload_bytes_max,
         devices_max: api.bulk_devices_max,
@@ -133,15 +133,15 @@ fn desk<P: Carrier>(api: &Api) -> Desk {
 }
 
 /// A bulk call.
-struct Many {
+struct BulkRequest {
     api: web::Data<Api>,
-    caller: Caller,
+    caller: AuthenticatedCaller,
     new: NewAction,
     devices: Vec<DeviceId>,
 }
 
-impl Many {
-    async fn ask_all(self, known: Known) -> Result<ManyBody, Failure> {
+impl BulkRequest {
+    async fn ask_all(self, known: KnownCall) -> Result<BulkResultBody, ApiError> {
         let mut answers = Vec::with_capacity(self.devices.len());
         let mut under_way = VecDeque::with_capacity(ASKED_AT_ONCE);
         for device in &self.devices {
@@ -161,7 +161,7 @@ impl Many {
         {
             return Err(failure);
         }
-        Ok(ManyBody::of(self.devices.into_iter().zip(answers)))
+        Ok(BulkResultBody::of(self.devices.into_iter().zip(answers)))
     }
 }
 
@@ -169,17 +169,17 @@ impl Many {
 /// result comes later.
 fn asking(
     api: &Api,
-    known: &Known,
+    known: &KnownCall,
     device: DeviceKey,
     new: &NewAction,
-) -> impl Future<Output = Result<ActionId, Failure>> + use<> {
-    let promised = known.promised(device);
+) -> impl Future<Output = Result<ActionId, ApiError>> + use<> {
+    let promised = known.record_of(device);
     let asked = promised.is_none().then(|| {
         let once = known.once;
         api.devices.submit(
             device,
             NewAction {
-                once,
+                idempotent_call: once,
                 ..new.clone()
             },
         )
@@ -193,8 +193,8 @@ fn asking(
     }
 }
 
-fn is_too_early(answer: &Result<ActionId, Failure>) -> bool {
-    answer.as_ref().is_err_and(Failure::is_temporary)
+fn is_too_early(answer: &Result<ActionId, ApiError>) -> bool {
+    answer.as_ref().is_err_and(ApiError::is_temporary)
 }
 
 impl AcceptedBody {
@@ -206,9 +206,9 @@ impl AcceptedBody {
     }
 }
 
-impl ManyBody {
+impl BulkResultBody {
     pub(in crate::api) fn of(
-        answers: impl Iterator<Item = (DeviceId, Result<ActionId, Failure>)>,
+        answers: impl Iterator<Item = (DeviceId, Result<ActionId, ApiError>)>,
     ) -> Self {
         let (mut accepted_requests, mut rejected_reasons) = (Vec::new(), Vec::new());
         for (device, answer) in answers {
@@ -236,7 +236,7 @@ impl ManyBody {
 }
 
 impl RejectedReasonBody {
-    fn of(device_id: String, failure: Failure) -> Self {
+    fn of(device_id: String, failure: ApiError) -> Self {
         let fault = failure.into_faults().into_iter().next();
         let fault = fault.expect("a failure says what is wrong");
         Self {

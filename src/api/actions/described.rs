@@ -5,14 +5,14 @@ pub(in crate::api) mod lwm2m;
 pub(in crate::api) mod udp;
 
 use engine::action::{Mode, Protocol, Status};
+use engine::idempotency::KEY_CHARACTERS_MAX;
 use engine::limits::SEND_ATTEMPTS_MAX;
-use engine::promise::KEY_CHARACTERS_MAX;
 use engine::query::ActionOrder;
 
-use super::asked::EXPIRY_S_MAX;
+use super::request_body::EXPIRY_S_MAX;
 use crate::api::action::described::{action, followed};
-use crate::api::once::HEADER;
-use crate::api::openapi::{Operation as Described, Schema, Tag, names};
+use crate::api::idempotency::HEADER;
+use crate::api::openapi::{ApiOperation as Described, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 use crate::api::words::Word;
 

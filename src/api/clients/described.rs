@@ -1,14 +1,14 @@
 //! Which operations create, list and revoke API clients? The OpenAPI descriptions.
 
-use crate::api::openapi::{Operation, Schema, Tag, names};
+use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::page::described::page_of;
 use crate::api::words::every_scope_word;
 
 /// POST.
-pub(in crate::api) fn create() -> Operation {
+pub(in crate::api) fn create() -> ApiOperation {
     let text = "An API client is a program that calls the management API for the customer. Only \
                 this response contains the secret: the service stores a digest of it.";
-    Operation::new("createClient", Tag::Customers, "Create an API client")
+    ApiOperation::new("createClient", Tag::Customers, "Create an API client")
         .description(text)
         .json(new_client(), "The API client to create.")
         .answer(201, created(), "The API client and its secret.")
@@ -28,15 +28,15 @@ pub(in crate::api) fn create() -> Operation {
 }
 
 /// GET all.
-pub(in crate::api) fn list() -> Operation {
-    Operation::new("listClients", Tag::Customers, "List API clients")
+pub(in crate::api) fn list() -> ApiOperation {
+    ApiOperation::new("listClients", Tag::Customers, "List API clients")
         .description("Returns all API clients of the customer on one page, sorted by id.")
         .answer(200, page_of(client()), "The API clients.")
 }
 
 /// DELETE.
-pub(in crate::api) fn delete() -> Operation {
-    Operation::new("deleteClient", Tag::Customers, "Revoke an API client")
+pub(in crate::api) fn delete() -> ApiOperation {
+    ApiOperation::new("deleteClient", Tag::Customers, "Revoke an API client")
         .description("The access tokens of the client become invalid immediately.")
         .answer_empty(204, "The API client is revoked.")
 }

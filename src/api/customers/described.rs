@@ -1,10 +1,10 @@
 //! Which operations create, list and delete customers? The OpenAPI descriptions.
 
-use crate::api::openapi::{Operation, Schema, Tag, names};
+use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 
 /// POST.
-pub(in crate::api) fn create() -> Operation {
+pub(in crate::api) fn create() -> ApiOperation {
     let body = Schema::closed()
         .may(
             "id",
@@ -13,7 +13,7 @@ pub(in crate::api) fn create() -> Operation {
         )
         .must("name", names::label().example("Acme Metering"), NAME)
         .named("NewCustomer");
-    Operation::new("createCustomer", Tag::Customers, "Create a customer")
+    ApiOperation::new("createCustomer", Tag::Customers, "Create a customer")
         .description("Devices, their data and API clients belong to a customer.")
         .json(body, "The customer to create.")
         .answer(201, created(), "The created customer.")
@@ -27,17 +27,17 @@ pub(in crate::api) fn create() -> Operation {
 }
 
 /// GET all.
-pub(in crate::api) fn list() -> Operation {
-    let operation = Operation::new("listCustomers", Tag::Customers, "List customers")
+pub(in crate::api) fn list() -> ApiOperation {
+    let operation = ApiOperation::new("listCustomers", Tag::Customers, "List customers")
         .description("Returns all customers, sorted by id.");
     paged(operation).answer(200, page_of(customer()), "A page of customers.")
 }
 
 /// DELETE.
-pub(in crate::api) fn delete() -> Operation {
+pub(in crate::api) fn delete() -> ApiOperation {
     let text = "Deletes the customer with its API clients, its devices and all their data. If \
                 the call is interrupted, repeat it to continue.";
-    Operation::new("deleteCustomer", Tag::Customers, "Delete a customer")
+    ApiOperation::new("deleteCustomer", Tag::Customers, "Delete a customer")
         .description(text)
         .answer_empty(204, "The customer is deleted.")
 }

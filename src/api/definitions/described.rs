@@ -5,7 +5,7 @@ use engine::limits::DEFINITIONS_MAX;
 use engine::model::definition::{BYTES_MAX, RESOURCES_MAX};
 
 use super::{EXECUTE, READ, WRITE, XML, XML_TOO};
-use crate::api::openapi::{JSON, Operation, Schema, Tag, names};
+use crate::api::openapi::{ApiOperation, JSON, Schema, Tag, names};
 use crate::api::page::described::page_of;
 
 /// An example of an object definition.
@@ -31,7 +31,7 @@ pub(in crate::api) const SOME_XML: &str = r#"<LWM2M>
 "#;
 
 /// PUT.
-pub(in crate::api) fn put() -> Operation {
+pub(in crate::api) fn put() -> ApiOperation {
     let text = format!(
         "Defines the resources of an LwM2M object. The service uses the definition to check \
          values before it writes them and to type the values it reads. The body is the OMA XML \
@@ -45,7 +45,7 @@ pub(in crate::api) fn put() -> Operation {
         "`TOO_MANY_DEFINITIONS`: the customer has {DEFINITIONS_MAX} definitions. \
          `DEFINITIONS_TOO_LONG`: the definitions of the customer would be too long in total."
     );
-    Operation::new("putObjectDefinition", Tag::Settings, "Define an object")
+    ApiOperation::new("putObjectDefinition", Tag::Settings, "Define an object")
         .description(text)
         .body(
             vec![(XML, xml()), (XML_TOO, xml())],
@@ -74,32 +74,32 @@ pub(in crate::api) fn put() -> Operation {
 const LOCATION: &str = "The path of the definition.";
 
 /// GET all.
-pub(in crate::api) fn list() -> Operation {
+pub(in crate::api) fn list() -> ApiOperation {
     let summary = "List object definitions";
     let text = "Returns the customer's own definitions on one page, sorted by object and version.";
-    Operation::new("listObjectDefinitions", Tag::Settings, summary)
+    ApiOperation::new("listObjectDefinitions", Tag::Settings, summary)
         .description(text)
         .answer(200, page_of(definition()), "The definitions.")
 }
 
 /// GET one.
-pub(in crate::api) fn show() -> Operation {
+pub(in crate::api) fn show() -> ApiOperation {
     let summary = "Get an object definition";
     let text = "With `Accept: application/xml`, returns the XML unchanged.";
     let media = vec![(JSON, whole()), (XML, xml())];
     let vary = Schema::text().example("Accept");
-    Operation::new("getObjectDefinition", Tag::Settings, summary)
+    ApiOperation::new("getObjectDefinition", Tag::Settings, summary)
         .description(text)
         .answer_in(200, media, "The definition.")
         .answer_header(200, "Vary", vary, "The response depends on `Accept`.")
 }
 
 /// DELETE.
-pub(in crate::api) fn delete() -> Operation {
+pub(in crate::api) fn delete() -> ApiOperation {
     let summary = "Delete an object definition";
     let text = "The definition of the OMA registry applies again, if there is one. Values of an \
                 undefined object are not typed.";
-    Operation::new("deleteObjectDefinition", Tag::Settings, summary)
+    ApiOperation::new("deleteObjectDefinition", Tag::Settings, summary)
         .description(text)
         .answer_empty(204, "The definition is deleted.")
 }

@@ -3,19 +3,19 @@
 use actix_web::{HttpResponse, web};
 use tracing::Instrument;
 
-use engine::directory::amending::{Amendments, amend_device, names_gained};
+use engine::directory::amending::{DeviceAmendment, amend_device, names_gained};
 use engine::ids::{DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
 use engine::profile::Profile;
 
 use super::{borne, found, host};
 use crate::api::Api;
-use crate::api::access::Caller;
+use crate::api::access::AuthenticatedCaller;
 use crate::api::body::Json;
 use crate::api::device::DeviceBody;
-use crate::api::error::Failure;
+use crate::api::error::ApiError;
 use crate::api::fields::{Fields, label};
 use crate::api::records::settle;
-use crate::api::segment::At;
+use crate::api::segment::PathSegment;
 
 /// The read-only properties of a device, with the message for each.
 const READ_ONLY: [(&str, &str); 4] = [
@@ -30,18 +30,18 @@ const READ_ONLY: [(&str, &str); 4] = [
 
 /// PATCH: updates a device.
 pub(in crate::api) async fn amend(
-    caller: Caller,
-    At(device): At<DeviceId>,
+    caller: AuthenticatedCaller,
+    PathSegment(device): PathSegment<DeviceId>,
     Json(fields): Json,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let amendments = amendments(fields)?;
     let device = DeviceKey::of(&caller.customer, &device);
     // The update completes even if the caller disconnects: the actor of the device must not miss a
     // stored change.
     let amending = settled(api, device, amendments).in_current_span();
     let profile = actix_web::rt::spawn(amending).await;
-    let profile = profile.map_err(Failure::internal)??;
+    let profile = profile.map_err(ApiError::internal)??;
     Ok(HttpResponse::Ok().json(DeviceBody::of(&profile)))
 }
 
@@ -50,8 +50,8 @@ pub(in crate::api) async fn amend(
 async fn settled(
     api: web::Data<Api>,
     device: DeviceKey,
-    amendments: Amendments,
-) -> Result<Profile, Failure> {
+    amendments: DeviceAmendment,
+) -> Result<Profile, ApiError> {
     let profile = settle(&*api.commits, async || {
         let was = found(api.store.profile(device).await?)?;
         let is = amendments.clone().apply(was.clone());
@@ -59,12 +59,12 @@ async fn settled(
         Ok(amend_device(was, is, taken)?)
     });
     let profile = profile.await?;
-    api.devices.take_new_names(device).await?;
+    api.devices.take_identity(device).await?;
     Ok(profile)
 }
 
-fn amendments(mut fields: Fields) -> Result<Amendments, Failure> {
-    let amendments = Amendments {
+fn amendments(mut fields: Fields) -> Result<DeviceAmendment, ApiError> {
+    let amendments = DeviceAmendment {
         iccid: fields.replacement("iccid", Iccid::parse),
         imsi: fields.amendment("imsi", Imsi::parse),
         msisdn: fields.amendment("msisdn", Msisdn::parse),

@@ -5,17 +5,17 @@ use engine::ids::Endpoint;
 use engine::limits::NAMES_SEARCHED_MAX;
 
 use crate::api::device::described::{device, inspector};
-use crate::api::openapi::{Operation, Schema, Tag, names};
+use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 
 /// POST.
-pub(in crate::api) fn create() -> Operation {
+pub(in crate::api) fn create() -> ApiOperation {
     let text = "Give a `deviceId`, an `iccid` or both: each defaults to the other. `endpoint` is \
                 the endpoint name of an LwM2M device and defaults to the `deviceId`.\n\nA \
                 registration without DTLS is accepted only from the `ip` of the device, unless \
                 the operator trusts endpoint names. A device that sends plain CoAP or UDP is \
                 identified by its `ip` alone, so no other device may have the same `ip`.";
-    Operation::new("createDevice", Tag::Devices, "Create a device")
+    ApiOperation::new("createDevice", Tag::Devices, "Create a device")
         .description(text)
         .json(new_device(), "The device to create.")
         .answer(201, device(), "The created device.")
@@ -40,7 +40,7 @@ pub(in crate::api) fn create() -> Operation {
 }
 
 /// GET all.
-pub(in crate::api) fn list() -> Operation {
+pub(in crate::api) fn list() -> ApiOperation {
     let text = format!(
         "Returns the devices of the customer that match all filters, sorted by `deviceId`.\n\n\
          `q` is a case-sensitive prefix of `deviceId`, `iccid`, `imsi`, `msisdn` or `endpoint`: \
@@ -48,7 +48,7 @@ pub(in crate::api) fn list() -> Operation {
          {NAMES_SEARCHED_MAX} devices and `q` matches more than {NAMES_SEARCHED_MAX} \
          identifiers in the whole service, the response is 400 `TOO_BROAD`. Use a longer prefix."
     );
-    let operation = Operation::new("listDevices", Tag::Devices, "List devices")
+    let operation = ApiOperation::new("listDevices", Tag::Devices, "List devices")
         .description(text)
         .query("q", beginning(), "A prefix of an identifier.")
         .query(
@@ -66,16 +66,16 @@ pub(in crate::api) fn list() -> Operation {
 }
 
 /// GET one.
-pub(in crate::api) fn inspect() -> Operation {
+pub(in crate::api) fn inspect() -> ApiOperation {
     let text = "Returns the identifiers, presence, registration, pending requests, observations, \
                 last values and recent messages of a device.";
-    Operation::new("getDevice", Tag::Devices, "Get a device")
+    ApiOperation::new("getDevice", Tag::Devices, "Get a device")
         .description(text)
         .answer(200, inspector(), "The device.")
 }
 
 /// PATCH.
-pub(in crate::api) fn amend() -> Operation {
+pub(in crate::api) fn amend() -> ApiOperation {
     let text = "Changes only the given fields. `null` removes `imsi`, `msisdn`, `ip` or `name`. \
                 The `deviceId` cannot be changed.\n\nThe change takes effect immediately: the \
                 next registration must use the new `endpoint` and come from the new `ip`. An \
@@ -84,7 +84,7 @@ pub(in crate::api) fn amend() -> Operation {
                 there is one. Existing action requests and log entries keep the previous \
                 identifiers.\n\nAs long as no key is set, the PSK identity follows the \
                 `endpoint`. Once a key is set, its identity does not change.";
-    Operation::new("amendDevice", Tag::Devices, "Update a device")
+    ApiOperation::new("amendDevice", Tag::Devices, "Update a device")
         .description(text)
         .json(amended_device(), "The fields to change.")
         .answer(200, device(), "The updated device.")
@@ -108,10 +108,10 @@ pub(in crate::api) fn amend() -> Operation {
 }
 
 /// DELETE.
-pub(in crate::api) fn delete() -> Operation {
+pub(in crate::api) fn delete() -> ApiOperation {
     let text = "Deletes the device with its registration, action requests and messages. Entries \
                 of the administration log stay.";
-    Operation::new("deleteDevice", Tag::Devices, "Delete a device")
+    ApiOperation::new("deleteDevice", Tag::Devices, "Delete a device")
         .description(text)
         .answer_empty(204, "The device is deleted.")
 }

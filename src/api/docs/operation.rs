@@ -6,14 +6,14 @@ use super::schema::{default, kind, show};
 use crate::api::openapi::Node;
 
 /// One operation of the document.
-pub(super) struct Operation<'a> {
+pub(super) struct DocumentedOperation<'a> {
     pub(super) document: &'a Node,
     pub(super) method: String,
     pub(super) path: &'a str,
     pub(super) node: &'a Node,
 }
 
-impl Operation<'_> {
+impl DocumentedOperation<'_> {
     /// The operation id.
     pub(super) fn id(&self) -> &str {
         self.node.text("operationId").unwrap_or_default()

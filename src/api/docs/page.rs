@@ -1,7 +1,7 @@
 //! How is the documentation page made? A guide, every operation and every schema.
 
 use super::markup::Html;
-use super::operation::Operation;
+use super::operation::DocumentedOperation;
 use super::schema::show;
 use crate::api::openapi::Node;
 
@@ -88,7 +88,7 @@ fn schemas(html: &mut Html, document: &Node) {
     html.close("section");
 }
 
-fn operations<'a>(document: &'a Node, tag: &str) -> Vec<Operation<'a>> {
+fn operations<'a>(document: &'a Node, tag: &str) -> Vec<DocumentedOperation<'a>> {
     let paths = document
         .find("paths")
         .map(Node::properties)
@@ -98,7 +98,7 @@ fn operations<'a>(document: &'a Node, tag: &str) -> Vec<Operation<'a>> {
         for (method, node) in methods.properties() {
             let tags = node.find("tags").map(Node::items).unwrap_or_default();
             if tags.iter().any(|it| it.as_text() == Some(tag)) {
-                found.push(Operation {
+                found.push(DocumentedOperation {
                     document,
                     method: method.to_ascii_uppercase(),
                     path,

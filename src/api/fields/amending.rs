@@ -1,25 +1,25 @@
 //! How are the fields of an update read? `null` removes a value, and an absent field keeps it.
 
-use engine::directory::amending::Amendment;
+use engine::directory::amending::FieldAmendment;
 
-use super::{Failure, Fault, Fields, Wrong};
+use super::{ApiError, ErrorDetail, FieldFault, Fields};
 
 impl Fields {
     /// An optional string that `null` removes.
-    pub(in crate::api) fn amendment<T, W: Into<Wrong>>(
+    pub(in crate::api) fn amendment<T, W: Into<FieldFault>>(
         &mut self,
         name: &str,
         read: impl FnOnce(&str) -> Result<T, W>,
-    ) -> Amendment<T> {
+    ) -> FieldAmendment<T> {
         if self.nulls.remove(name) {
-            return Amendment::Remove;
+            return FieldAmendment::Remove;
         }
         self.optional(name, read)
-            .map_or(Amendment::Keep, Amendment::Put)
+            .map_or(FieldAmendment::Keep, FieldAmendment::Put)
     }
 
     /// An optional string that cannot be removed.
-    pub(in crate::api) fn replacement<T, W: Into<Wrong>>(
+    pub(in crate::api) fn replacement<T, W: Into<FieldFault>>(
         &mut self,
         name: &str,
         read: impl FnOnce(&str) -> Result<T, W>,
@@ -35,13 +35,13 @@ impl Fields {
     pub(in crate::api) fn read_only(&mut self, name: &str, why: &str) {
         let is_given = self.given.remove(name).is_some();
         if self.nulls.remove(name) || is_given {
-            self.faults.push(Fault::of("READ_ONLY", name, why));
+            self.faults.push(ErrorDetail::of("READ_ONLY", name, why));
         }
     }
 
     /// Returns what was read, or all faults: as [`Fields::finish`], but an unknown property with
     /// the value `null` is a fault, too.
-    pub(in crate::api) fn finish_amending<T>(mut self, read: T) -> Result<T, Failure> {
+    pub(in crate::api) fn finish_amending<T>(mut self, read: T) -> Result<T, ApiError> {
         let nulls = std::mem::take(&mut self.nulls).into_iter();
         self.given
             .extend(nulls.map(|name| (name, serde_json::Value::Null)));
@@ -62,10 +62,10 @@ mod tests {
         let mut fields = body(json!({"name": "Attic", "ip": null}));
         assert_eq!(
             fields.amendment("name", label),
-            Amendment::Put("Attic".into())
+            FieldAmendment::Put("Attic".into())
         );
-        assert_eq!(fields.amendment("ip", label), Amendment::Remove);
-        assert_eq!(fields.amendment("imsi", label), Amendment::Keep);
+        assert_eq!(fields.amendment("ip", label), FieldAmendment::Remove);
+        assert_eq!(fields.amendment("imsi", label), FieldAmendment::Keep);
         assert_eq!(fields.replacement("iccid", label), None);
         assert!(fields.finish_amending(()).is_ok());
     }

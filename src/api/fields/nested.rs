@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Fault, Fields, Wrong};
+use super::{ErrorDetail, FieldFault, Fields};
 
 impl Fields {
     /// An optional boolean.
@@ -17,7 +17,7 @@ impl Fields {
     }
 
     /// An optional map of names to strings.
-    pub(in crate::api) fn texts_by_name<T, W: Into<Wrong>>(
+    pub(in crate::api) fn texts_by_name<T, W: Into<FieldFault>>(
         &mut self,
         name: &str,
         mut read: impl FnMut(&str, &str) -> Result<T, W>,
@@ -36,7 +36,7 @@ impl Fields {
     }
 
     /// An optional list of objects with one property each.
-    pub(in crate::api) fn objects<T, W: Into<Wrong>>(
+    pub(in crate::api) fn objects<T, W: Into<FieldFault>>(
         &mut self,
         name: &str,
         property: &str,
@@ -54,7 +54,7 @@ impl Fields {
             };
             let known = self.known_alone(&place, property, &item);
             let text = match item.get(property) {
-                None | Some(Value::Null) => Err(Wrong::required("is required")),
+                None | Some(Value::Null) => Err(FieldFault::required("is required")),
                 Some(value) => value.as_str().ok_or_else(|| wrong_type("a string")),
             };
             let read = text.and_then(|text| read(text).map_err(Into::into));
@@ -80,12 +80,12 @@ impl Fields {
         for other in &others {
             let message = "is not a known property";
             self.faults
-                .push(Fault::of("UNKNOWN_PROPERTY", other, message));
+                .push(ErrorDetail::of("UNKNOWN_PROPERTY", other, message));
         }
         others.is_empty()
     }
 
-    fn part<T>(&mut self, place: &str, read: Result<T, Wrong>) -> Option<T> {
+    fn part<T>(&mut self, place: &str, read: Result<T, FieldFault>) -> Option<T> {
         match read {
             Ok(value) => Some(value),
             Err(wrong) => {
@@ -96,8 +96,8 @@ impl Fields {
     }
 }
 
-fn wrong_type(wanted: &str) -> Wrong {
-    Wrong {
+fn wrong_type(wanted: &str) -> FieldFault {
+    FieldFault {
         code: "WRONG_TYPE",
         message: format!("must be {wanted}"),
     }

@@ -7,17 +7,17 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::error::Category;
 
-use crate::api::error::Failure;
+use crate::api::error::ApiError;
 
 /// The properties of an object in their order.
 pub(in crate::api) struct Properties(pub(in crate::api) Vec<(String, Value)>);
 
 /// The failure for a body that is not a JSON object.
-pub(in crate::api) fn unread(error: serde_json::Error) -> Failure {
+pub(in crate::api) fn unread(error: serde_json::Error) -> ApiError {
     match error.classify() {
-        Category::Data => Failure::malformed("the body must be a JSON object"),
+        Category::Data => ApiError::malformed("the body must be a JSON object"),
         Category::Io | Category::Syntax | Category::Eof => {
-            Failure::malformed(format!("the body is not valid JSON: {error}"))
+            ApiError::malformed(format!("the body is not valid JSON: {error}"))
         }
     }
 }

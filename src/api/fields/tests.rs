@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Fields, Wrong, label};
-use crate::api::error::Failure;
+use super::{FieldFault, Fields, label};
+use crate::api::error::ApiError;
 
 #[test]
 fn what_is_well_given_is_read() {
@@ -25,7 +25,7 @@ fn every_fault_is_told_at_once() {
     fields.number("port", 1..=10);
     fields.optional("path", label);
     fields.optional("kind", |_| {
-        Err::<(), _>(Wrong::out_of_range("not that much"))
+        Err::<(), _>(FieldFault::out_of_range("not that much"))
     });
     let told = told(fields.finish(Some(())).unwrap_err());
     let expected = json!([
@@ -155,13 +155,13 @@ fn query(pairs: &[(&str, &str)]) -> Fields {
 }
 
 /// What is wrong with which field, without the words for it.
-pub(super) fn codes_and_fields(failure: &Failure) -> Vec<(&str, &str)> {
+pub(super) fn codes_and_fields(failure: &ApiError) -> Vec<(&str, &str)> {
     let faults = failure.faults().iter();
     faults
         .map(|fault| (fault.code, fault.field.as_deref().unwrap_or_default()))
         .collect()
 }
 
-fn told(failure: Failure) -> Value {
+fn told(failure: ApiError) -> Value {
     serde_json::to_value(failure.faults()).unwrap()
 }

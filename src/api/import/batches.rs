@@ -14,15 +14,15 @@ use std::time::Duration;
 
 use actix_web::web;
 
-use engine::change::Name;
-use engine::directory::import::{Fate, Known, import_devices};
-use engine::directory::{Decided, Refusal};
+use engine::change::UniqueName;
+use engine::directory::import::{ExistingDevices, LineOutcome, import_devices};
+use engine::directory::{Decision, DirectoryRefusal};
 use engine::ids::CustomerId;
 use engine::profile::Profile;
 use store::{CommitError, Pressure, Receipt};
 
 use crate::api::Api;
-use crate::api::error::{Failure, Fault};
+use crate::api::error::{ApiError, ErrorDetail};
 
 /// Lines of a batch: they keep the committer busy for some 25 ms, so that an fsync is a small part
 /// of it on a good disk and does not rule on a slow one, and a device's own commit does not wait
@@ -42,25 +42,25 @@ const ROOM_PAUSE: Duration = Duration::from_millis(100);
 
 /// One line that says something.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct DraftLine {
     /// The line.
     pub(super) line: u64,
     /// The device it would make, or what is wrong with it.
-    pub(super) draft: Result<Profile, Vec<Fault>>,
+    pub(super) draft: Result<Profile, Vec<ErrorDetail>>,
 }
 
 /// What became of one line, for good.
 #[derive(Debug)]
-pub(super) struct Settled {
+pub(super) struct SettledLine {
     /// The line.
     pub(super) line: u64,
     /// What it did, or why it did nothing.
-    pub(super) outcome: Result<Made, Vec<Fault>>,
+    pub(super) outcome: Result<LineEffect, Vec<ErrorDetail>>,
 }
 
 /// What a line did.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Made {
+pub(super) enum LineEffect {
     /// It made its device.
     Created,
     /// Its device was there, just as it says.
@@ -71,13 +71,13 @@ pub(super) enum Made {
 pub(super) struct Batches {
     api: web::Data<Api>,
     customer: CustomerId,
-    outlook: Outlook,
-    flights: VecDeque<Flight>,
+    outlook: NameAssumption,
+    flights: VecDeque<BatchInFlight>,
 }
 
 /// What is assumed of the names of the next batch.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Outlook {
+enum NameAssumption {
     /// They are free, as in most imports: the commit finds out, and nothing is read.
     Free,
     /// Some are taken, as they were in the last batch: reading first is cheaper than a conflict.
@@ -85,11 +85,11 @@ enum Outlook {
 }
 
 /// A batch on its way.
-struct Flight {
-    entries: Vec<Entry>,
+struct BatchInFlight {
+    entries: Vec<DraftLine>,
     /// Every name its lines want, whatever becomes of them.
-    names: HashSet<Name>,
-    fates: Vec<Fate>,
+    names: HashSet<UniqueName>,
+    fates: Vec<LineOutcome>,
     receipt: Receipt,
     verdict: Option<Result<(), CommitError>>,
 }
@@ -100,7 +100,7 @@ impl Batches {
         Self {
             api,
             customer,
-            outlook: Outlook::Free,
+            outlook: NameAssumption::Free,
             flights: VecDeque::new(),
         }
     }
@@ -111,36 +111,36 @@ impl Batches {
     }
 
     /// Whether a batch with these names has to wait for another to land.
-    pub(super) fn must_wait(&self, names: &HashSet<Name>) -> bool {
-        let shares = |flight: &Flight| !flight.names.is_disjoint(names);
+    pub(super) fn must_wait(&self, names: &HashSet<UniqueName>) -> bool {
+        let shares = |flight: &BatchInFlight| !flight.names.is_disjoint(names);
         self.flights.len() >= FLIGHTS_MAX || self.flights.iter().any(shares)
     }
 
     /// Sends a batch on its way; none on its way may share a name with it.
     pub(super) async fn send(
         &mut self,
-        entries: Vec<Entry>,
-        names: HashSet<Name>,
-    ) -> Result<(), Failure> {
+        entries: Vec<DraftLine>,
+        names: HashSet<UniqueName>,
+    ) -> Result<(), ApiError> {
         self.wait_for_room().await?;
         let known = match self.outlook {
-            Outlook::Free => Known::default(),
-            Outlook::Taken => {
+            NameAssumption::Free => ExistingDevices::default(),
+            NameAssumption::Taken => {
                 self.api
                     .store
-                    .known(names.iter().cloned().collect())
+                    .existing_devices(names.iter().cloned().collect())
                     .await?
             }
         };
-        self.outlook = Outlook::after(&known);
-        let drafts = entries.iter().filter_map(Entry::profile);
-        let Decided { batch, answer } = import_devices(&self.customer, drafts, &known);
+        self.outlook = NameAssumption::after(&known);
+        let drafts = entries.iter().filter_map(DraftLine::profile);
+        let Decision { batch, answer } = import_devices(&self.customer, drafts, &known);
         let receipt: Receipt = if batch.changes.is_empty() {
             Box::pin(std::future::ready(Ok(())))
         } else {
             self.api.commits.commit(batch)
         };
-        self.flights.push_back(Flight {
+        self.flights.push_back(BatchInFlight {
             entries,
             names,
             fates: answer,
@@ -159,14 +159,14 @@ impl Batches {
     }
 
     /// Lands the oldest batch: what became of each of its lines.
-    pub(super) async fn land(&mut self) -> Result<Vec<Settled>, Failure> {
+    pub(super) async fn land(&mut self) -> Result<Vec<SettledLine>, ApiError> {
         let Some(mut flight) = self.flights.pop_front() else {
             return Ok(Vec::new());
         };
         match flight.arrive().await {
             Ok(()) => Ok(flight.settled()),
             Err(CommitError::Conflict | CommitError::Full) => {
-                self.outlook = Outlook::Taken;
+                self.outlook = NameAssumption::Taken;
                 self.settle_anew(flight.entries).await
             }
             Err(error @ (CommitError::Fenced | CommitError::Unavailable)) => Err(error.into()),
@@ -175,7 +175,7 @@ impl Batches {
 
     /// Lands the oldest batch if it is durable, and lets it go if it is not: nothing is decided
     /// anew for an import that has ended.
-    pub(super) async fn land_as_it_is(&mut self) -> Option<Vec<Settled>> {
+    pub(super) async fn land_as_it_is(&mut self) -> Option<Vec<SettledLine>> {
         let mut flight = self.flights.pop_front()?;
         match flight.arrive().await {
             Ok(()) => Some(flight.settled()),
@@ -183,8 +183,8 @@ impl Batches {
         }
     }
 
-    async fn settle_anew(&self, entries: Vec<Entry>) -> Result<Vec<Settled>, Failure> {
-        let drafts: Vec<&Profile> = entries.iter().filter_map(Entry::profile).collect();
+    async fn settle_anew(&self, entries: Vec<DraftLine>) -> Result<Vec<SettledLine>, ApiError> {
+        let drafts: Vec<&Profile> = entries.iter().filter_map(DraftLine::profile).collect();
         let outcomes = match self.settle(&drafts).await? {
             Some(fates) => fates.into_iter().map(outcome_of).collect(),
             None => self.settle_each(&drafts).await?,
@@ -195,7 +195,7 @@ impl Batches {
     async fn settle_each(
         &self,
         drafts: &[&Profile],
-    ) -> Result<Vec<Result<Made, Vec<Fault>>>, Failure> {
+    ) -> Result<Vec<Result<LineEffect, Vec<ErrorDetail>>>, ApiError> {
         let mut outcomes = Vec::with_capacity(drafts.len());
         for draft in drafts {
             let fate = self
@@ -204,7 +204,7 @@ impl Batches {
                 .and_then(|fates| fates.into_iter().next());
             outcomes.push(match fate {
                 Some(fate) => outcome_of(fate),
-                None => Err(Failure::busy().into_faults()),
+                None => Err(ApiError::busy().into_faults()),
             });
         }
         Ok(outcomes)
@@ -212,13 +212,13 @@ impl Batches {
 
     /// Reads, decides and commits until what was decided holds; nothing if others kept being
     /// faster.
-    async fn settle(&self, drafts: &[&Profile]) -> Result<Option<Vec<Fate>>, Failure> {
+    async fn settle(&self, drafts: &[&Profile]) -> Result<Option<Vec<LineOutcome>>, ApiError> {
         for _ in 0..RETRIES {
             self.wait_for_room().await?;
-            let names = drafts.iter().flat_map(|draft| Name::all_of(draft));
-            let known = self.api.store.known(names.collect()).await?;
+            let names = drafts.iter().flat_map(|draft| UniqueName::all_of(draft));
+            let known = self.api.store.existing_devices(names.collect()).await?;
             let drafts = drafts.iter().copied();
-            let Decided { batch, answer } = import_devices(&self.customer, drafts, &known);
+            let Decision { batch, answer } = import_devices(&self.customer, drafts, &known);
             if batch.changes.is_empty() {
                 return Ok(Some(answer));
             }
@@ -234,15 +234,15 @@ impl Batches {
         Ok(None)
     }
 
-    async fn expect_customer(&self) -> Result<(), Failure> {
+    async fn expect_customer(&self) -> Result<(), ApiError> {
         match self.api.store.customer(self.customer.clone()).await? {
             Some(_) => Ok(()),
-            None => Err(Refusal::CustomerUnknown.into()),
+            None => Err(DirectoryRefusal::CustomerUnknown.into()),
         }
     }
 
     /// An import is in no hurry: whoever waits for an answer goes first.
-    async fn wait_for_room(&self) -> Result<(), Failure> {
+    async fn wait_for_room(&self) -> Result<(), ApiError> {
         for _ in 0..ROOM_LOOKS_MAX {
             match self.api.commits.pressure() {
                 Pressure::Open => return Ok(()),
@@ -253,9 +253,9 @@ impl Batches {
     }
 }
 
-impl Outlook {
-    fn after(known: &Known) -> Self {
-        if known.borne.is_empty() {
+impl NameAssumption {
+    fn after(known: &ExistingDevices) -> Self {
+        if known.key_by_name.is_empty() {
             Self::Free
         } else {
             Self::Taken
@@ -263,14 +263,14 @@ impl Outlook {
     }
 }
 
-impl Entry {
+impl DraftLine {
     /// The device it would make, if it can make one.
     pub(super) fn profile(&self) -> Option<&Profile> {
         self.draft.as_ref().ok()
     }
 }
 
-impl Flight {
+impl BatchInFlight {
     async fn arrive(&mut self) -> Result<(), CommitError> {
         if let Some(verdict) = self.verdict {
             return verdict;
@@ -280,7 +280,7 @@ impl Flight {
         verdict
     }
 
-    fn settled(self) -> Vec<Settled> {
+    fn settled(self) -> Vec<SettledLine> {
         in_order(
             self.entries,
             self.fates.into_iter().map(outcome_of).collect(),
@@ -288,23 +288,30 @@ impl Flight {
     }
 }
 
-fn outcome_of(fate: Fate) -> Result<Made, Vec<Fault>> {
+fn outcome_of(fate: LineOutcome) -> Result<LineEffect, Vec<ErrorDetail>> {
     match fate {
-        Fate::Created => Ok(Made::Created),
-        Fate::Unchanged => Ok(Made::Unchanged),
-        Fate::Refused(names) => Err(Failure::from(Refusal::DeviceExists(names)).into_faults()),
+        LineOutcome::Created => Ok(LineEffect::Created),
+        LineOutcome::Unchanged => Ok(LineEffect::Unchanged),
+        LineOutcome::Refused(names) => {
+            Err(ApiError::from(DirectoryRefusal::DeviceExists(names)).into_faults())
+        }
     }
 }
 
 /// Gives each line its outcome; there is one for each that had a draft.
-fn in_order(entries: Vec<Entry>, outcomes: Vec<Result<Made, Vec<Fault>>>) -> Vec<Settled> {
+fn in_order(
+    entries: Vec<DraftLine>,
+    outcomes: Vec<Result<LineEffect, Vec<ErrorDetail>>>,
+) -> Vec<SettledLine> {
     let mut outcomes = outcomes.into_iter();
-    let settled = entries.into_iter().map(|Entry { line, draft }| Settled {
-        line,
-        outcome: match draft {
-            Err(faults) => Err(faults),
-            Ok(_) => outcomes.next().expect("every draft has its fate"),
-        },
-    });
+    let settled = entries
+        .into_iter()
+        .map(|DraftLine { line, draft }| SettledLine {
+            line,
+            outcome: match draft {
+                Err(faults) => Err(faults),
+                Ok(_) => outcomes.next().expect("every draft has its fate"),
+            },
+        });
     settled.collect()
 }

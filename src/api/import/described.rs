@@ -2,12 +2,12 @@
 
 use super::report::REFUSALS_MAX;
 use crate::api::error::described::{error, error_with, fault};
-use crate::api::openapi::{JSON, Operation, Schema, Tag};
+use crate::api::openapi::{ApiOperation, JSON, Schema, Tag};
 
 const NDJSON: &str = "application/x-ndjson";
 
 /// POST.
-pub(in crate::api) fn create() -> Operation {
+pub(in crate::api) fn create() -> ApiOperation {
     let text = "Creates one device per line. The body is NDJSON, one object per line with the \
                 properties of `createDevice`, or CSV with a header row of the same names. By \
                 default an import has at most 1,000,000 lines. Devices are created while the body \
@@ -15,7 +15,7 @@ pub(in crate::api) fn create() -> Operation {
                 lines are imported. An import can be repeated: existing identical devices are \
                 counted as `unchanged`.\n\nWith `Accept: application/x-ndjson`, the response \
                 streams the progress and each refused line during the import.";
-    let operation = Operation::new("importDevices", Tag::Devices, "Import devices")
+    let operation = ApiOperation::new("importDevices", Tag::Devices, "Import devices")
         .description(text)
         .body(lines(), "The devices, one per line.")
         .answer_in(
@@ -32,7 +32,7 @@ pub(in crate::api) fn create() -> Operation {
 }
 
 /// The same operation with the errors that stop an import. The response says how far it came.
-fn stopped(operation: Operation) -> Operation {
+fn stopped(operation: ApiOperation) -> ApiOperation {
     let stops = [
         (
             400,
@@ -51,7 +51,7 @@ fn stopped(operation: Operation) -> Operation {
              `UNAVAILABLE`.",
         ),
     ];
-    let describe = |operation: Operation, (status, why)| operation.answer(status, partly(), why);
+    let describe = |operation: ApiOperation, (status, why)| operation.answer(status, partly(), why);
     let operation = stops.into_iter().fold(operation, describe);
     operation.challenged(401).retried(503)
 }

@@ -8,7 +8,7 @@ mod csv;
 use actix_web::web::Bytes;
 
 use super::lines::{LINE_BYTES_MAX, Line, TooLong};
-use crate::api::error::{Failure, Fault};
+use crate::api::error::{ApiError, ErrorDetail};
 use crate::api::fields::Fields;
 
 use csv::Csv;
@@ -33,7 +33,7 @@ pub(super) struct Record {
     /// The line it begins on.
     pub(super) line: u64,
     /// What it says.
-    pub(super) fields: Result<Fields, Failure>,
+    pub(super) fields: Result<Fields, ApiError>,
 }
 
 /// Reads lines of one format.
@@ -75,7 +75,7 @@ impl Records {
     }
 
     /// What the line completes, if anything; a failure is one of the whole import.
-    pub(super) fn read(&mut self, line: Line) -> Result<Option<Record>, Failure> {
+    pub(super) fn read(&mut self, line: Line) -> Result<Option<Record>, ApiError> {
         match self {
             Self::Ndjson => Ok(read_json(line)),
             Self::Csv(csv) => csv.read(line),
@@ -83,7 +83,7 @@ impl Records {
     }
 
     /// What the end of the stream leaves unfinished, if anything.
-    pub(super) fn end(&mut self) -> Result<Option<Record>, Failure> {
+    pub(super) fn end(&mut self) -> Result<Option<Record>, ApiError> {
         match self {
             Self::Ndjson => Ok(None),
             Self::Csv(csv) => csv.end(),
@@ -103,17 +103,17 @@ fn read_json(line: Line) -> Option<Record> {
     })
 }
 
-fn object(text: &Bytes) -> Result<Fields, Failure> {
+fn object(text: &Bytes) -> Result<Fields, ApiError> {
     Fields::of_json(text).map_err(|_| malformed("the line is not a JSON object"))
 }
 
-fn too_long() -> Failure {
+fn too_long() -> ApiError {
     let message = format!("the line must not be longer than {LINE_BYTES_MAX} bytes");
-    Failure::invalid(vec![Fault::new("LINE_TOO_LONG", message)])
+    ApiError::invalid(vec![ErrorDetail::new("LINE_TOO_LONG", message)])
 }
 
-fn malformed(message: &str) -> Failure {
-    Failure::invalid(vec![Fault::new("MALFORMED_LINE", message)])
+fn malformed(message: &str) -> ApiError {
+    ApiError::invalid(vec![ErrorDetail::new("MALFORMED_LINE", message)])
 }
 
 #[cfg(test)]

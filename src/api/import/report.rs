@@ -10,8 +10,8 @@ use futures_core::Stream;
 use serde::Serialize;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use super::batches::{Made, Settled};
-use crate::api::error::{ErrorBody, Failure, Fault};
+use super::batches::{LineEffect, SettledLine};
+use crate::api::error::{ApiError, ErrorBody, ErrorDetail};
 
 /// Refused lines that an answer at the end lists: it is held in memory until then. Of the others
 /// it says how many they are.
@@ -32,7 +32,7 @@ const READ_PATIENCE: Duration = Duration::from_secs(30);
 /// What came of the lines so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Tally {
+pub(super) struct LineCounts {
     /// Lines that said something and are settled.
     pub(super) lines: u64,
     /// Devices that were made.
@@ -49,13 +49,13 @@ pub(super) struct Tally {
 #[derive(Debug, Serialize)]
 struct RefusalBody {
     line: u64,
-    errors: Vec<Fault>,
+    errors: Vec<ErrorDetail>,
 }
 
 /// How a caller is told.
-pub(super) enum Report {
+pub(super) enum ReportMode {
     /// All at the end.
-    AtTheEnd(Kept),
+    AtTheEnd(RefusedLines),
     /// Line by line while the import runs.
     AsItGoes(Sender<Bytes>),
 }
@@ -63,7 +63,7 @@ pub(super) enum Report {
 /// Refused lines to be told at the end.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Kept {
+pub(super) struct RefusedLines {
     refusals: Vec<RefusalBody>,
     refusals_omitted: u64,
     #[serde(skip)]
@@ -74,9 +74,9 @@ pub(super) struct Kept {
 #[derive(Serialize)]
 pub(super) struct SummaryBody {
     #[serde(flatten)]
-    tally: Tally,
+    tally: LineCounts,
     #[serde(flatten)]
-    kept: Kept,
+    kept: RefusedLines,
 }
 
 /// A line of an answer that is told as the import goes.
@@ -84,52 +84,52 @@ pub(super) struct SummaryBody {
 #[serde(rename_all = "camelCase")]
 enum LineBody<'a> {
     Refusal(&'a RefusalBody),
-    Progress(Tally),
+    Progress(LineCounts),
     #[serde(untagged)]
     End(EndBody<'a>),
 }
 
 #[derive(Serialize)]
 struct EndBody<'a> {
-    summary: Tally,
+    summary: LineCounts,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorBody<'a>>,
 }
 
 /// An answer that is told as the import goes, as a body of HTTP.
-pub(super) struct Told(Receiver<Bytes>);
+pub(super) struct ReportStream(Receiver<Bytes>);
 
-impl Tally {
+impl LineCounts {
     /// Counts lines in.
-    pub(super) fn count(&mut self, settled: &[Settled]) {
+    pub(super) fn count(&mut self, settled: &[SettledLine]) {
         for line in settled {
             self.lines += 1;
             match line.outcome {
-                Ok(Made::Created) => self.created += 1,
-                Ok(Made::Unchanged) => self.unchanged += 1,
+                Ok(LineEffect::Created) => self.created += 1,
+                Ok(LineEffect::Unchanged) => self.unchanged += 1,
                 Err(_) => self.refused += 1,
             }
         }
     }
 }
 
-impl Report {
+impl ReportMode {
     /// A report at the end.
     pub(super) fn at_the_end() -> Self {
-        Self::AtTheEnd(Kept::default())
+        Self::AtTheEnd(RefusedLines::default())
     }
 
     /// A report as it goes, and the body that carries it.
-    pub(super) fn as_it_goes() -> (Self, Told) {
+    pub(super) fn as_it_goes() -> (Self, ReportStream) {
         let (sender, receiver) = channel(PARTS_MAX);
-        (Self::AsItGoes(sender), Told(receiver))
+        (Self::AsItGoes(sender), ReportStream(receiver))
     }
 
     /// The whole answer, with these counts.
-    pub(super) fn into_summary(self, tally: Tally) -> SummaryBody {
+    pub(super) fn into_summary(self, tally: LineCounts) -> SummaryBody {
         let kept = match self {
             Self::AtTheEnd(kept) => kept,
-            Self::AsItGoes(_) => Kept::default(),
+            Self::AsItGoes(_) => RefusedLines::default(),
         };
         SummaryBody { tally, kept }
     }
@@ -137,9 +137,9 @@ impl Report {
     /// Tells what became of lines.
     pub(super) async fn tell(
         &mut self,
-        settled: Vec<Settled>,
-        tally: Tally,
-    ) -> Result<(), Failure> {
+        settled: Vec<SettledLine>,
+        tally: LineCounts,
+    ) -> Result<(), ApiError> {
         let refusals = settled.into_iter().filter_map(RefusalBody::of);
         match self {
             Self::AtTheEnd(kept) => {
@@ -158,9 +158,9 @@ impl Report {
     /// Tells how the import ended, where it was told as it went.
     pub(super) async fn end(
         &self,
-        summary: Tally,
+        summary: LineCounts,
         error: Option<ErrorBody<'_>>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ApiError> {
         match self {
             Self::AtTheEnd(_) => Ok(()),
             Self::AsItGoes(sender) => {
@@ -172,7 +172,7 @@ impl Report {
     }
 }
 
-impl Kept {
+impl RefusedLines {
     fn keep(&mut self, refusal: RefusalBody) {
         let bytes = refusal.bytes();
         let is_full = self.refusals.len() >= REFUSALS_MAX || self.bytes + bytes > REFUSAL_BYTES_MAX;
@@ -187,7 +187,7 @@ impl Kept {
 }
 
 impl RefusalBody {
-    fn of(settled: Settled) -> Option<Self> {
+    fn of(settled: SettledLine) -> Option<Self> {
         let mut errors = settled.outcome.err()?;
         errors.truncate(FAULTS_MAX);
         Some(Self {
@@ -197,15 +197,15 @@ impl RefusalBody {
     }
 
     fn bytes(&self) -> usize {
-        let of_fault = |fault: &Fault| {
+        let of_fault = |fault: &ErrorDetail| {
             let field = fault.field.as_ref().map_or(0, String::len);
-            size_of::<Fault>() + fault.message.len() + field
+            size_of::<ErrorDetail>() + fault.message.len() + field
         };
         size_of::<Self>() + self.errors.iter().map(of_fault).sum::<usize>()
     }
 }
 
-impl Stream for Told {
+impl Stream for ReportStream {
     type Item = Result<Bytes, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -218,11 +218,11 @@ fn append(text: &mut Vec<u8>, line: &LineBody<'_>) {
     text.push(b'\n');
 }
 
-async fn send(sender: &Sender<Bytes>, text: Vec<u8>) -> Result<(), Failure> {
+async fn send(sender: &Sender<Bytes>, text: Vec<u8>) -> Result<(), ApiError> {
     let sent = tokio::time::timeout(READ_PATIENCE, sender.send(text.into())).await;
     match sent {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) | Err(_) => Err(Failure::malformed("the caller does not read the response")),
+        Ok(Err(_)) | Err(_) => Err(ApiError::malformed("the caller does not read the response")),
     }
 }
 

@@ -5,45 +5,45 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::ids::CustomerId;
 
-use crate::api::error::{Failure, Fault};
+use crate::api::error::{ApiError, ErrorDetail};
 
 /// Imports at a time. They share one disk, so more would not be faster; each holds a few MiB.
 const IMPORTS_MAX: usize = 4;
 
 /// The imports under way.
 #[derive(Clone, Debug, Default)]
-pub(in crate::api) struct Imports(Arc<Mutex<BTreeSet<CustomerId>>>);
+pub(in crate::api) struct RunningImports(Arc<Mutex<BTreeSet<CustomerId>>>);
 
 /// That an import is under way, for as long as this is kept.
 #[derive(Debug)]
-pub(super) struct Place {
-    imports: Imports,
+pub(super) struct ImportSlot {
+    imports: RunningImports,
     customer: CustomerId,
 }
 
-impl Imports {
+impl RunningImports {
     /// Lets an import begin, if it may.
-    pub(super) fn enter(&self, customer: &CustomerId) -> Result<Place, Failure> {
+    pub(super) fn enter(&self, customer: &CustomerId) -> Result<ImportSlot, ApiError> {
         let mut customers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if customers.contains(customer) {
             let message = "another import of this customer is in progress";
-            return Err(Failure::conflict(vec![Fault::new(
+            return Err(ApiError::conflict(vec![ErrorDetail::new(
                 "IMPORT_RUNNING",
                 message,
             )]));
         }
         if customers.len() >= IMPORTS_MAX {
-            return Err(Failure::busy());
+            return Err(ApiError::busy());
         }
         customers.insert(customer.clone());
-        Ok(Place {
+        Ok(ImportSlot {
             imports: self.clone(),
             customer: customer.clone(),
         })
     }
 }
 
-impl Drop for Place {
+impl Drop for ImportSlot {
     fn drop(&mut self) {
         let customers = self.imports.0.lock();
         let mut customers = customers.unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_customer_has_one_import_at_a_time() {
-        let imports = Imports::default();
+        let imports = RunningImports::default();
         let first = imports.enter(&customer(1)).unwrap();
         let second = imports.enter(&customer(1)).unwrap_err().into_faults();
         assert_eq!(second[0].code, "IMPORT_RUNNING");
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn there_are_only_so_many_imports_at_a_time() {
-        let imports = Imports::default();
+        let imports = RunningImports::default();
         let enter = |number| imports.enter(&customer(number));
         let mut places: Vec<_> = (0..IMPORTS_MAX)
             .map(|number| enter(number).unwrap())

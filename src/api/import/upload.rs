@@ -13,7 +13,7 @@ use super::lines::Lines;
 use super::records::{Format, Record, Records};
 use crate::api::Api;
 use crate::api::body::{late, unread};
-use crate::api::error::Failure;
+use crate::api::error::ApiError;
 
 /// A caller that sends nothing for so long is gone.
 const PIECE_PATIENCE: Duration = Duration::from_secs(30);
@@ -50,7 +50,7 @@ impl Upload {
     }
 
     /// Reads what stands before the first record of a format.
-    pub(super) async fn open(&mut self, format: Format) -> Result<(), Failure> {
+    pub(super) async fn open(&mut self, format: Format) -> Result<(), ApiError> {
         self.records = Records::of(format);
         while !self.records.is_open() {
             match self.lines.next_whole() {
@@ -64,7 +64,7 @@ impl Upload {
     }
 
     /// The next record of what came in, if it holds another.
-    pub(super) fn next_record(&mut self) -> Result<Option<Record>, Failure> {
+    pub(super) fn next_record(&mut self) -> Result<Option<Record>, ApiError> {
         loop {
             let line = match self.lines.next_whole() {
                 Some(line) => line,
@@ -81,7 +81,7 @@ impl Upload {
     }
 
     /// Waits for the next piece or the end. Whoever stops waiting loses nothing.
-    pub(super) async fn fill(&mut self) -> Result<(), Failure> {
+    pub(super) async fn fill(&mut self) -> Result<(), ApiError> {
         if self.api.clock.now().since_ms(self.began_at) > IMPORT_MS_MAX {
             return Err(late());
         }
@@ -117,7 +117,7 @@ impl Upload {
         let _ = tokio::time::timeout(DISCARD_PATIENCE, passing).await;
     }
 
-    fn open_by_last_line(&mut self) -> Result<(), Failure> {
+    fn open_by_last_line(&mut self) -> Result<(), ApiError> {
         if let Some(line) = self.lines.last() {
             self.records.read(line)?;
         }

@@ -3,14 +3,14 @@
 use engine::admin_log::entry::{Category, Subject};
 
 use super::PAGE_SIZE_MAX;
-use crate::api::openapi::{Operation, Schema, Tag, names};
+use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged_by};
 
 /// GET all.
-pub(in crate::api) fn list() -> Operation {
+pub(in crate::api) fn list() -> ApiOperation {
     let text = "Returns entries newest first. Entries are deleted after 30 days; the operator can \
                 change this.";
-    let operation = Operation::new("listLogEntries", Tag::Log, "List log entries")
+    let operation = ApiOperation::new("listLogEntries", Tag::Log, "List log entries")
         .description(text)
         .query("iccid", names::iccid(), "Only entries about this SIM.")
         .query(
@@ -34,10 +34,10 @@ pub(in crate::api) fn list() -> Operation {
 }
 
 /// GET statistics.
-pub(in crate::api) fn statistics() -> Operation {
+pub(in crate::api) fn statistics() -> ApiOperation {
     let text = "Counts the entries of each of the last 7 days, today included, and the distinct \
                 devices they are about.";
-    Operation::new("getLogStatistics", Tag::Log, "Get daily log statistics")
+    ApiOperation::new("getLogStatistics", Tag::Log, "Get daily log statistics")
         .description(text)
         .needed_query(
             "timezone",
@@ -53,11 +53,11 @@ pub(in crate::api) fn statistics() -> Operation {
 const CATEGORY: &str = "Only entries of this category.";
 
 /// GET a payload.
-pub(in crate::api) fn payload() -> Operation {
+pub(in crate::api) fn payload() -> ApiOperation {
     let text = "Returns the bytes a device sent and the service could not decode. The \
                 `payloadReference` of a log entry is the path of this operation.";
     let bytes = vec![("application/octet-stream", Schema::text().format("binary"))];
-    Operation::new("getLogPayload", Tag::Log, "Get the payload of a log entry")
+    ApiOperation::new("getLogPayload", Tag::Log, "Get the payload of a log entry")
         .description(text)
         .answer_in(200, bytes, "The bytes as received.")
 }

@@ -3,15 +3,15 @@
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
-use engine::admin_log::daily::{DAYS_TOLD, DayAmount, Statistics, StatisticsWanted};
+use engine::admin_log::daily::{DAYS_TOLD, DayAmount, Statistics, StatisticsQuery};
 use engine::admin_log::entry::Category;
 use engine::ids::CustomerId;
 use engine::moment::Timestamp;
 
 use crate::api::Api;
-use crate::api::access::Caller;
+use crate::api::access::AuthenticatedCaller;
 use crate::api::body::Query;
-use crate::api::error::Failure;
+use crate::api::error::ApiError;
 use crate::api::fields::Fields;
 use crate::api::words::Word;
 use crate::api::zone::Zone;
@@ -33,10 +33,10 @@ struct DayBody {
 
 /// GET: counts the entries of each of the last days, and the devices they are about.
 pub(in crate::api) async fn show(
-    caller: Caller,
+    caller: AuthenticatedCaller,
     Query(fields): Query,
     api: web::Data<Api>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ApiError> {
     let wanted = wanted(caller.customer, api.clock.now(), fields)?;
     let statistics = api.store.log_statistics(wanted).await?;
     Ok(HttpResponse::Ok().json(StatisticsBody::of(&statistics)))
@@ -46,10 +46,10 @@ fn wanted(
     customer: CustomerId,
     now: Timestamp,
     mut fields: Fields,
-) -> Result<StatisticsWanted, Failure> {
+) -> Result<StatisticsQuery, ApiError> {
     let zone = fields.required("timezone", Zone::read);
     let category = fields.optional("category", Category::read);
-    fields.finish(zone.map(|zone| StatisticsWanted {
+    fields.finish(zone.map(|zone| StatisticsQuery {
         customer,
         days: zone.last_days(now, DAYS_TOLD),
         category,

@@ -8,17 +8,17 @@ use engine::event::Lifecycle;
 use engine::limits::TOPIC_BYTES_MAX;
 
 use crate::api::action::described::result_data;
-use crate::api::openapi::{Operation, Schema, Tag, names};
+use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::page::described::sized;
 use crate::api::words::Word;
 
 /// GET.
-pub(in crate::api) fn list() -> Operation {
+pub(in crate::api) fn list() -> ApiOperation {
     let text = "Returns the messages of a device, newest first: data, lifecycle events, errors \
                 and action results. Messages are deleted after 7 days; the operator can change \
                 this. To read the next page, pass `nextCursor` as `cursor` until a page has none. \
                 A page of long messages can have fewer than `pageSize` items.";
-    let operation = Operation::new(
+    let operation = ApiOperation::new(
         "listMessages",
         Tag::Devices,
         "List the messages of a device",

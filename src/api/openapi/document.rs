@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use super::names;
 use super::node::Node;
-use super::operation::{Answer, JSON, Link, Need, Operation, Parameter, Place, Tag};
+use super::operation::{
+    ApiOperation, JSON, Link, Parameter, ParameterLocation, Presence, Response, Tag,
+};
 use super::rules::{self, ACCESS_TOKEN, CLIENT_SECRET, OPERATOR_TOKEN};
 use super::schema::Schema;
-use crate::api::clouds::events;
+use crate::api::integrations::webhook_events;
 use crate::api::routes::Route;
 
 /// The OpenAPI version of the document.
@@ -57,12 +59,12 @@ pub(in crate::api) fn document(routes: &[Route], platform: &str) -> Node {
 /// The calls that the service makes to the endpoints of customers.
 fn webhooks(named: &mut Named) -> Node {
     let mut webhooks = Node::object();
-    for told in events::all() {
+    for told in webhook_events::all() {
         let node = told.node().with("tags", vec![Tag::Clouds.name()]);
-        let headers = events::headers().map(|(name, schema, why)| Parameter {
-            place: Place::Header,
+        let headers = webhook_events::headers().map(|(name, schema, why)| Parameter {
+            place: ParameterLocation::Header,
             name,
-            need: Need::Optional,
+            need: Presence::Optional,
             schema,
             why: why.to_owned(),
         });
@@ -129,7 +131,7 @@ fn schemes() -> Node {
         .with(CLIENT_SECRET, scheme("basic", client))
 }
 
-fn shown(operation: Operation, security: Node, named: &mut Named) -> Node {
+fn shown(operation: ApiOperation, security: Node, named: &mut Named) -> Node {
     let parameters = operation.parameters.into_iter();
     let parameters: Vec<_> = parameters.map(|it| parameter(it, named)).collect();
     let body = operation.body.map(|body| {
@@ -159,26 +161,26 @@ fn shown(operation: Operation, security: Node, named: &mut Named) -> Node {
 
 fn parameter(parameter: Parameter, named: &mut Named) -> Node {
     let place = match parameter.place {
-        Place::Path => "path",
-        Place::Query => "query",
-        Place::Header => "header",
+        ParameterLocation::Path => "path",
+        ParameterLocation::Query => "query",
+        ParameterLocation::Header => "header",
     };
     Node::object()
         .with("name", parameter.name)
         .with("in", place)
-        .with("required", parameter.need == Need::Required)
+        .with("required", parameter.need == Presence::Required)
         .with("description", parameter.why)
         .with("schema", parameter.schema.into_node(named))
 }
 
-fn answer(answer: Answer, named: &mut Named) -> Node {
+fn answer(answer: Response, named: &mut Named) -> Node {
     let everywhere = format!("#/components/headers/{TRACE_ID}");
     let everywhere = Node::object().with("$ref", everywhere);
     let mut headers = Node::object();
     for header in answer.headers {
         let shown = Node::object()
             .with("description", header.why)
-            .with("required", header.need == Need::Required)
+            .with("required", header.need == Presence::Required)
             .with("schema", header.schema.into_node(named));
         headers.set(header.name, shown);
     }

@@ -36,25 +36,25 @@ pub(in crate::api) enum Tag {
 
 /// One operation.
 #[derive(Debug)]
-pub(in crate::api) struct Operation {
+pub(in crate::api) struct ApiOperation {
     pub(super) id: &'static str,
     pub(super) tag: Tag,
     pub(super) summary: &'static str,
     pub(super) description: String,
     pub(super) parameters: Vec<Parameter>,
-    pub(super) body: Option<Body>,
-    pub(super) answers: BTreeMap<u16, Answer>,
+    pub(super) body: Option<RequestBodySpec>,
+    pub(super) answers: BTreeMap<u16, Response>,
     /// Codes of a 400 response that other operations do not have.
     pub(super) faults: Vec<&'static str>,
     /// Credentials other than those that the access of the route requires.
-    pub(super) credentials: Option<Credentials>,
+    pub(super) credentials: Option<SecurityScheme>,
     /// Whether it uses the store or a device.
     pub(super) can_fail: bool,
 }
 
 /// Where a parameter is sent.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Place {
+pub(super) enum ParameterLocation {
     /// In the path.
     Path,
     /// In the query.
@@ -66,16 +66,16 @@ pub(super) enum Place {
 /// A parameter in the path, the query or a header.
 #[derive(Debug)]
 pub(super) struct Parameter {
-    pub(super) place: Place,
+    pub(super) place: ParameterLocation,
     pub(super) name: &'static str,
-    pub(super) need: Need,
+    pub(super) need: Presence,
     pub(super) schema: Schema,
     pub(super) why: String,
 }
 
 /// Whether a parameter is required.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Need {
+pub(super) enum Presence {
     /// It is required.
     Required,
     /// It is optional.
@@ -84,25 +84,25 @@ pub(super) enum Need {
 
 /// A request body.
 #[derive(Debug)]
-pub(super) struct Body {
+pub(super) struct RequestBodySpec {
     pub(super) why: &'static str,
     pub(super) media: Vec<(&'static str, Schema)>,
 }
 
 /// A response.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct Response {
     pub(super) why: String,
-    pub(super) headers: Vec<Header>,
+    pub(super) headers: Vec<ResponseHeader>,
     pub(super) media: Vec<(&'static str, Schema)>,
     pub(super) links: Vec<Link>,
 }
 
 /// A header of a response.
 #[derive(Debug)]
-pub(super) struct Header {
+pub(super) struct ResponseHeader {
     pub(super) name: &'static str,
-    pub(super) need: Need,
+    pub(super) need: Presence,
     pub(super) schema: Schema,
     pub(super) why: &'static str,
 }
@@ -117,12 +117,12 @@ pub(super) struct Link {
 
 /// Credentials beside bearer tokens.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Credentials {
+pub(super) enum SecurityScheme {
     /// The id and the secret of a client, in the header or in the body.
     ClientSecret,
 }
 
-impl Operation {
+impl ApiOperation {
     /// An operation with its id, tag and summary.
     pub(in crate::api) fn new(id: &'static str, tag: Tag, summary: &'static str) -> Self {
         Self {
@@ -161,7 +161,13 @@ impl Operation {
 
     /// With an optional query parameter.
     pub(in crate::api) fn query(self, name: &'static str, schema: Schema, why: &str) -> Self {
-        self.parameter(Place::Query, name, Need::Optional, schema, why)
+        self.parameter(
+            ParameterLocation::Query,
+            name,
+            Presence::Optional,
+            schema,
+            why,
+        )
     }
 
     /// With a required query parameter.
@@ -171,12 +177,24 @@ impl Operation {
         schema: Schema,
         why: &str,
     ) -> Self {
-        self.parameter(Place::Query, name, Need::Required, schema, why)
+        self.parameter(
+            ParameterLocation::Query,
+            name,
+            Presence::Required,
+            schema,
+            why,
+        )
     }
 
     /// With an optional request header.
     pub(in crate::api) fn header(self, name: &'static str, schema: Schema, why: &str) -> Self {
-        self.parameter(Place::Header, name, Need::Optional, schema, why)
+        self.parameter(
+            ParameterLocation::Header,
+            name,
+            Presence::Optional,
+            schema,
+            why,
+        )
     }
 
     /// With a required JSON body.
@@ -191,7 +209,7 @@ impl Operation {
         why: &'static str,
     ) -> Self {
         Self {
-            body: Some(Body { why, media }),
+            body: Some(RequestBodySpec { why, media }),
             ..self
         }
     }
@@ -213,7 +231,7 @@ impl Operation {
         media: Vec<(&'static str, Schema)>,
         why: &str,
     ) -> Self {
-        let answer = Answer {
+        let answer = Response {
             why: why.to_owned(),
             headers: Vec::new(),
             media,
@@ -234,9 +252,9 @@ impl Operation {
     ) -> Self {
         self.with_header(
             status,
-            Header {
+            ResponseHeader {
                 name,
-                need: Need::Required,
+                need: Presence::Required,
                 schema,
                 why,
             },
@@ -257,9 +275,9 @@ impl Operation {
 
     /// With a `Retry-After` header that some of the responses have.
     pub(in crate::api) fn retried_sometimes(self, status: u16) -> Self {
-        let header = Header {
+        let header = ResponseHeader {
             name: RETRY_AFTER,
-            need: Need::Optional,
+            need: Presence::Optional,
             schema: Schema::count(),
             why: "Seconds to wait before the next attempt. Absent if a retry cannot succeed.",
         };
@@ -304,7 +322,7 @@ impl Operation {
     /// The credentials are the id and the secret of a client.
     pub(in crate::api) fn by_client_secret(self) -> Self {
         Self {
-            credentials: Some(Credentials::ClientSecret),
+            credentials: Some(SecurityScheme::ClientSecret),
             ..self
         }
     }
@@ -317,7 +335,7 @@ impl Operation {
         }
     }
 
-    fn with_header(mut self, status: u16, header: Header) -> Self {
+    fn with_header(mut self, status: u16, header: ResponseHeader) -> Self {
         let answer = self.answers.get_mut(&status);
         let answer = answer.expect("an answer is described before its headers");
         answer.headers.push(header);
@@ -326,9 +344,9 @@ impl Operation {
 
     pub(super) fn parameter(
         mut self,
-        place: Place,
+        place: ParameterLocation,
         name: &'static str,
-        need: Need,
+        need: Presence,
         schema: Schema,
         why: &str,
     ) -> Self {

@@ -6,7 +6,7 @@ use engine::setting::SettingName;
 
 use super::names;
 use super::node::Node;
-use super::operation::{Credentials, Need, Operation, Place};
+use super::operation::{ApiOperation, ParameterLocation, Presence, SecurityScheme};
 use super::schema::Schema;
 use crate::api::access::Access;
 use crate::api::definitions::described as definitions;
@@ -36,14 +36,20 @@ const BODY_FAULTS: [&str; 8] = [
 ];
 
 /// The operation of a route with all that routes of its kind share.
-pub(super) fn complete(route: &Route, platform: &str) -> Operation {
+pub(super) fn complete(route: &Route, platform: &str) -> ApiOperation {
     let mut operation = (route.describe)();
     for name in names_in(route.path) {
         if operation.parameters.iter().any(|known| known.name == name) {
             continue;
         }
         let (schema, why) = segment(name, platform);
-        operation = operation.parameter(Place::Path, name, Need::Required, schema, why);
+        operation = operation.parameter(
+            ParameterLocation::Path,
+            name,
+            Presence::Required,
+            schema,
+            why,
+        );
     }
     operation
         .parameters
@@ -54,12 +60,12 @@ pub(super) fn complete(route: &Route, platform: &str) -> Operation {
 }
 
 /// The credentials that a route requires.
-pub(super) fn security(access: Access, operation: &Operation) -> Node {
+pub(super) fn security(access: Access, operation: &ApiOperation) -> Node {
     let scheme = |name: &str, scopes: Vec<&str>| Node::object().with(name, scopes);
     match (access, operation.credentials) {
         (Access::Open, None) => Node::List(Vec::new()),
         // The body may carry them instead of the header.
-        (Access::Open, Some(Credentials::ClientSecret)) => {
+        (Access::Open, Some(SecurityScheme::ClientSecret)) => {
             vec![scheme(CLIENT_SECRET, vec![]), Node::object()].into()
         }
         (Access::Operator, _) => vec![scheme(OPERATOR_TOKEN, vec![])].into(),
@@ -92,10 +98,13 @@ fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
     }
 }
 
-fn with_requests_refused(route: &Route, operation: Operation) -> Operation {
+fn with_requests_refused(route: &Route, operation: ApiOperation) -> ApiOperation {
     let reads = operation.body.is_some();
     let is_told = |place| operation.parameters.iter().any(|it| it.place == place);
-    let (asks, names) = (is_told(Place::Query), is_told(Place::Path));
+    let (asks, names) = (
+        is_told(ParameterLocation::Query),
+        is_told(ParameterLocation::Path),
+    );
     let mut operation = operation;
     if (reads || asks) && !operation.answers.contains_key(&400) {
         let mut codes = if reads {
@@ -128,12 +137,12 @@ fn with_requests_refused(route: &Route, operation: Operation) -> Operation {
 }
 
 /// The error codes of the query parameters.
-fn query_faults(operation: &Operation) -> Vec<&'static str> {
+fn query_faults(operation: &ApiOperation) -> Vec<&'static str> {
     let asked = || {
         operation
             .parameters
             .iter()
-            .filter(|it| it.place == Place::Query)
+            .filter(|it| it.place == ParameterLocation::Query)
     };
     let mut codes = vec![
         "INVALID_VALUE",
@@ -141,7 +150,7 @@ fn query_faults(operation: &Operation) -> Vec<&'static str> {
         "UNKNOWN_PARAMETER",
         "MORE_FAULTS",
     ];
-    if asked().any(|parameter| parameter.need == Need::Required) {
+    if asked().any(|parameter| parameter.need == Presence::Required) {
         codes.insert(0, "REQUIRED");
     }
     if asked().any(|parameter| parameter.schema.is_number()) {
@@ -150,8 +159,8 @@ fn query_faults(operation: &Operation) -> Vec<&'static str> {
     codes
 }
 
-fn with_callers_refused(access: Access, operation: Operation) -> Operation {
-    let unknown = |operation: Operation| {
+fn with_callers_refused(access: Access, operation: ApiOperation) -> ApiOperation {
+    let unknown = |operation: ApiOperation| {
         if operation.answers.contains_key(&401) {
             return operation;
         }
@@ -176,7 +185,7 @@ fn with_callers_refused(access: Access, operation: Operation) -> Operation {
 }
 
 /// Adds the failures of every call that uses the store or a device.
-fn with_failures(operation: Operation) -> Operation {
+fn with_failures(operation: ApiOperation) -> ApiOperation {
     if !operation.can_fail {
         return operation;
     }

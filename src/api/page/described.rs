@@ -1,15 +1,15 @@
 //! Which parameters and properties do lists have? The OpenAPI descriptions.
 
 use super::{SIZE_DEFAULT, SIZE_MAX};
-use crate::api::openapi::{Operation, Schema};
+use crate::api::openapi::{ApiOperation, Schema};
 
 /// The same operation with the parameters of a paged list of the usual maximum page size.
-pub(in crate::api) fn paged(operation: Operation) -> Operation {
+pub(in crate::api) fn paged(operation: ApiOperation) -> ApiOperation {
     paged_by(operation, SIZE_MAX)
 }
 
 /// The same operation with the parameters of a paged list of this maximum page size.
-pub(in crate::api) fn paged_by(operation: Operation, size_max: u32) -> Operation {
+pub(in crate::api) fn paged_by(operation: ApiOperation, size_max: u32) -> ApiOperation {
     let page = Schema::whole(1..=u64::from(u32::MAX)).default(1_u64);
     let text = "The page number. A page beyond the last is empty.";
     let operation = operation.query("page", page, text);
@@ -17,11 +17,11 @@ pub(in crate::api) fn paged_by(operation: Operation, size_max: u32) -> Operation
 }
 
 /// The same operation with the page size of a list that is read by cursor.
-pub(in crate::api) fn sized(operation: Operation) -> Operation {
+pub(in crate::api) fn sized(operation: ApiOperation) -> ApiOperation {
     sized_by(operation, SIZE_MAX)
 }
 
-fn sized_by(operation: Operation, size_max: u32) -> Operation {
+fn sized_by(operation: ApiOperation, size_max: u32) -> ApiOperation {
     let size = Schema::whole(1..=u64::from(size_max)).default(u64::from(SIZE_DEFAULT));
     operation.query("pageSize", size, "The maximum number of items on a page.")
 }

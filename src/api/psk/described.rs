@@ -1,17 +1,17 @@
 //! Which operation sets the pre-shared key of a device? The OpenAPI description.
 
 use engine::directory::device::PskIdentity;
-use engine::directory::psk::{KEY_CHARACTERS_MAX, KEY_CHARACTERS_MIN, KeyFormat};
+use engine::directory::psk::{KEY_CHARACTERS_MAX, KEY_CHARACTERS_MIN, PskFormat};
 
-use crate::api::openapi::{Operation, Schema, Tag, names};
+use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::words::Word;
 
 /// POST.
-pub(in crate::api) fn give() -> Operation {
+pub(in crate::api) fn give() -> ApiOperation {
     let text = "Sets or replaces the pre-shared key (PSK) of a device. The key is stored \
                 encrypted and never returned.";
     let taken = "Another device has this PSK identity.";
-    Operation::new("setDeviceKey", Tag::Devices, "Set the key of a device")
+    ApiOperation::new("setDeviceKey", Tag::Devices, "Set the key of a device")
         .description(text)
         .json(key(), "The key.")
         .answer_empty(204, "The key is set.")
@@ -21,16 +21,16 @@ pub(in crate::api) fn give() -> Operation {
 fn key() -> Schema {
     let plain = Schema::text_of(KEY_CHARACTERS_MIN..=KEY_CHARACTERS_MAX);
     let hex = plain.clone().pattern("^([0-9A-Fa-f]{2})+$");
-    let plain = with(KeyFormat::Text, plain.example("correct horse"), "The key.");
+    let plain = with(PskFormat::Text, plain.example("correct horse"), "The key.");
     let hex = with(
-        KeyFormat::Hex,
+        PskFormat::Hex,
         hex.example("00112233445566778899aabbccddeeff"),
         "The key in hexadecimal, two digits per byte.",
     );
     Schema::one_of([plain.titled("Text"), hex.titled("Hexadecimal")]).named("DeviceKey")
 }
 
-fn with(format: KeyFormat, key: Schema, why: &str) -> Schema {
+fn with(format: PskFormat, key: Schema, why: &str) -> Schema {
     let identity = Schema::text_of(1..=PskIdentity::BYTES_MAX).pattern(names::PRINTABLE);
     Schema::closed()
         .must(

@@ -2,18 +2,18 @@
 
 use engine::setting::{SettingName, SettingState};
 
-use crate::api::openapi::{Operation, Schema, Tag, names};
+use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::page::described::page_of;
 
 /// GET all.
-pub(in crate::api) fn list() -> Operation {
-    Operation::new("listSettings", Tag::Settings, "List the settings")
+pub(in crate::api) fn list() -> ApiOperation {
+    ApiOperation::new("listSettings", Tag::Settings, "List the settings")
         .description("Returns every setting with its state, on one page.")
         .answer(200, page_of(setting()), "The settings.")
 }
 
 /// PATCH.
-pub(in crate::api) fn change() -> Operation {
+pub(in crate::api) fn change() -> ApiOperation {
     let text = "`LWM2M_PASSIVE_REPORTING`: if `ENABLED`, the service reads the objects of a \
                 device each time the device registers or updates its registration. Default: \
                 `DISABLED`. A change takes effect with the next registration or update.\n\nThe \
@@ -27,7 +27,7 @@ pub(in crate::api) fn change() -> Operation {
                 `LwM2M[PassiveReportingFailed]`, at most once a day per device. If the device \
                 stops responding or falls asleep, the service starts again with its next update.";
     let body = Schema::closed().must("state", Schema::word::<SettingState>(), STATE);
-    Operation::new("changeSetting", Tag::Settings, "Update a setting")
+    ApiOperation::new("changeSetting", Tag::Settings, "Update a setting")
         .description(text)
         .json(body, "The new state.")
         .answer(200, setting(), "The updated setting.")

@@ -5,8 +5,8 @@ use engine::ids::{ActionId, DeviceId};
 use engine::supervision::Unserved;
 
 use super::golden;
-use crate::api::actions::creating::{AcceptedBody, ManyBody};
-use crate::api::error::Failure;
+use crate::api::actions::creating::{AcceptedBody, BulkResultBody};
+use crate::api::error::ApiError;
 
 #[test]
 fn a_request_for_one_device() {
@@ -19,15 +19,15 @@ fn requests_for_many_devices() {
     let too_much = SubmitRefusal::DataFull { max: 4_194_304 };
     let answers = [
         ("meter-7", Ok(id())),
-        ("meter-8", Err(Failure::from(Unserved::Unknown))),
-        ("meter-9", Err(Failure::from(SubmitRefusal::NotRegistered))),
-        ("meter-10", Err(Failure::from(full))),
-        ("meter-11", Err(Failure::from(Unserved::Busy))),
-        ("meter-12", Err(Failure::from(SubmitRefusal::NoAddress))),
-        ("meter-13", Err(Failure::from(too_much))),
+        ("meter-8", Err(ApiError::from(Unserved::Unknown))),
+        ("meter-9", Err(ApiError::from(SubmitRefusal::NotRegistered))),
+        ("meter-10", Err(ApiError::from(full))),
+        ("meter-11", Err(ApiError::from(Unserved::Busy))),
+        ("meter-12", Err(ApiError::from(SubmitRefusal::NoAddress))),
+        ("meter-13", Err(ApiError::from(too_much))),
     ];
     let answers = answers.map(|(device, answer)| (DeviceId::parse(device).unwrap(), answer));
-    golden::check("actions_accepted", &ManyBody::of(answers.into_iter()));
+    golden::check("actions_accepted", &BulkResultBody::of(answers.into_iter()));
 }
 
 fn id() -> ActionId {

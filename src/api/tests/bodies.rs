@@ -6,30 +6,31 @@ use actix_web::body::to_bytes;
 use serde_json::Value;
 
 use engine::Code;
-use engine::action::timeline::{Stage, Timeline};
+use engine::action::timeline::{Timeline, TimelineEvent};
 use engine::action::{
-    Action, Addressee, Lwm2mRequest, Mode, Operation, Outcome, Payload, Protocol, Request, Status,
+    Action, Addressee, Lwm2mRequest, Mode, Operation, Outcome, Protocol, Request, ResultPayload,
+    Status,
 };
 use engine::admin_log::daily::{Date, DayAmount, Statistics};
-use engine::admin_log::entry::{Entry, Seen};
+use engine::admin_log::entry::{DeviceSighting, Entry};
 use engine::device::identity::Identity;
 use engine::device::record::{Observation, ObservationState, Registration};
 use engine::device::snapshot::{Presence, Snapshot};
 use engine::directory::device::{NewDevice, draft_device};
 use engine::event::{
-    Cause, Conclusion, Event, Happening, Lifecycle, PayloadKept, Speaker, Telemetry,
+    ActionResult, Cause, DeviceInfo, Event, EventContent, Lifecycle, PayloadKept, Telemetry,
 };
 use engine::ids::{ActionId, CustomerId, DeviceId, EntryId, EventId, Iccid, Imsi, Msisdn, TraceId};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::Profile;
-use engine::query::{KnownValue, Page, PageWanted};
+use engine::query::{KnownValue, Page, PageRequest};
 
 use self::plain::said;
 use super::golden;
-use crate::api::action::{ActionBody, FollowedBody};
+use crate::api::action::{ActionBody, ActionWithTimelineBody};
 use crate::api::device::{DeviceBody, InspectorBody};
-use crate::api::error::{Failure, Fault};
+use crate::api::error::{ApiError, ErrorDetail};
 use crate::api::logs::EntryBody;
 use crate::api::logs::statistics::StatisticsBody;
 use crate::api::messages::{MessageBody, MessagesBody};
@@ -67,17 +68,17 @@ fn an_action_request_that_was_done() {
 fn an_action_request_with_all_that_happened_to_it() {
     let mut timeline = Timeline::default();
     let steps = [
-        Stage::AttemptBegun(1),
-        Stage::DatagramSent,
-        Stage::DatagramRepeated,
-        Stage::GaveUp,
-        Stage::AttemptBegun(2),
-        Stage::DatagramSent,
-        Stage::Rejected,
-        Stage::AttemptBegun(3),
-        Stage::DatagramSent,
-        Stage::Acknowledged,
-        Stage::Answered(Code::CONTENT),
+        TimelineEvent::AttemptBegun(1),
+        TimelineEvent::DatagramSent,
+        TimelineEvent::DatagramRepeated,
+        TimelineEvent::GaveUp,
+        TimelineEvent::AttemptBegun(2),
+        TimelineEvent::DatagramSent,
+        TimelineEvent::Rejected,
+        TimelineEvent::AttemptBegun(3),
+        TimelineEvent::DatagramSent,
+        TimelineEvent::Acknowledged,
+        TimelineEvent::Answered(Code::CONTENT),
     ];
     for (what, second) in steps.into_iter().zip(1..) {
         timeline.note(NOON.plus_s(second), what);
@@ -88,7 +89,7 @@ fn an_action_request_with_all_that_happened_to_it() {
     ];
     let outcome = Outcome {
         code: Some("205".into()),
-        payload: Some(Payload::Values(values.into())),
+        payload: Some(ResultPayload::Values(values.into())),
         ..Outcome::default()
     };
     let done = Action {
@@ -99,19 +100,19 @@ fn an_action_request_with_all_that_happened_to_it() {
         timeline,
         ..scheduled()
     };
-    golden::check("action_followed", &FollowedBody::of(&done));
+    golden::check("action_followed", &ActionWithTimelineBody::of(&done));
 }
 
 #[test]
 fn a_message_of_each_kind() {
-    let asked = event(Happening::Telemetry(Telemetry {
+    let asked = event(EventContent::Telemetry(Telemetry {
         source: Protocol::Lwm2m,
         cause: Cause::Action(scheduled().id),
         measured_at: None,
         values: [(TEMPERATURE, engine::Value::Float(21.5))].into(),
     }));
     let unasked = |cause, measured_at| {
-        event(Happening::Telemetry(Telemetry {
+        event(EventContent::Telemetry(Telemetry {
             source: Protocol::Lwm2m,
             cause,
             measured_at,
@@ -163,7 +164,7 @@ fn a_page_of_action_requests() {
         items: vec![scheduled()],
         total: 11,
     };
-    let wanted = PageWanted {
+    let wanted = PageRequest {
         number: 2,
         size: 10,
     };
@@ -182,7 +183,7 @@ fn a_device_that_sleeps_with_a_request_waiting() {
         first_heard_at: Some(NOON),
         last_seen_at: Some(NOON.plus_s(60)),
         peer: Some(Peer::plain("10.0.0.7:49152".parse().unwrap())),
-        heard_over: Some(Protocol::Lwm2m),
+        protocols_seen: Some(Protocol::Lwm2m),
         presence: Presence::Asleep,
         registration: Some(registration()),
         pending: vec![scheduled()],
@@ -199,7 +200,7 @@ fn a_device_never_heard() {
         first_heard_at: None,
         last_seen_at: None,
         peer: None,
-        heard_over: None,
+        protocols_seen: None,
         presence: Presence::Unregistered,
         registration: None,
         pending: vec![],
@@ -212,7 +213,7 @@ fn a_device_never_heard() {
 #[test]
 fn an_entry_of_the_administration_log() {
     let profile = meter();
-    let device = Seen {
+    let device = DeviceSighting {
         key: profile.key(),
         identity: &Identity::of(&profile),
         at: None,
@@ -224,7 +225,7 @@ fn an_entry_of_the_administration_log() {
 #[test]
 fn an_entry_about_bytes_that_are_kept() {
     let profile = meter();
-    let device = Seen {
+    let device = DeviceSighting {
         key: profile.key(),
         identity: &Identity::of(&profile),
         at: None,
@@ -254,9 +255,9 @@ fn the_statistics_of_the_administration_log() {
 
 #[actix_web::test]
 async fn a_failure() {
-    let failure = Failure::invalid(vec![
-        Fault::new("MALFORMED_BODY", "the body is not valid JSON"),
-        Fault::of("REQUIRED", "name", "is required"),
+    let failure = ApiError::invalid(vec![
+        ErrorDetail::new("MALFORMED_BODY", "the body is not valid JSON"),
+        ErrorDetail::of("REQUIRED", "name", "is required"),
     ]);
     let response = failure.response(trace());
     let bytes = to_bytes(response.into_body()).await.unwrap();
@@ -337,7 +338,7 @@ fn observation() -> Observation {
         token: [1, 2, 3, 4],
         action: scheduled().id,
         begun_at: NOON,
-        state: ObservationState::Held,
+        state: ObservationState::Established,
         newest: None,
     }
 }
@@ -355,7 +356,7 @@ fn notified() -> Event {
         (TEMPERATURE, engine::Value::Float(21.5)),
         (UNITS, engine::Value::String("Cel".into())),
     ];
-    event(Happening::Telemetry(Telemetry {
+    event(EventContent::Telemetry(Telemetry {
         source: Protocol::Lwm2m,
         cause: Cause::Observation(engine::Path::instance(3303, 0)),
         measured_at: None,
@@ -363,8 +364,8 @@ fn notified() -> Event {
     }))
 }
 
-fn failure() -> Happening {
-    Happening::Failure(Box::new(engine::event::Failure {
+fn failure() -> EventContent {
+    EventContent::Error(Box::new(engine::event::ErrorReport {
         entry: EntryId::parse("01935c5a-0000-7000-8000-000000000004").unwrap(),
         message: "Translator[UserPayloadError]".into(),
         description: "A payload cannot be decoded.".into(),
@@ -372,13 +373,13 @@ fn failure() -> Happening {
     }))
 }
 
-fn conclusion() -> Happening {
+fn conclusion() -> EventContent {
     let outcome = Outcome {
         code: Some("205".into()),
         payload: Some("21.5".into()),
         ..Outcome::default()
     };
-    Happening::Concluded(Box::new(Conclusion {
+    EventContent::ActionResult(Box::new(ActionResult {
         action: scheduled().id,
         protocol: Protocol::Lwm2m,
         status: Status::Succeeded,
@@ -387,21 +388,21 @@ fn conclusion() -> Happening {
 }
 
 fn came() -> Event {
-    event(Happening::Lifecycle(Lifecycle::Registered))
+    event(EventContent::Lifecycle(Lifecycle::Registered))
 }
 
-fn event(happening: Happening) -> Event {
+fn event(happening: EventContent) -> Event {
     Event {
         id: EventId::parse("01935c5a-0000-7000-8000-000000000003").unwrap(),
         customer: acme(),
         device: meter().key(),
-        speaker: Speaker {
+        device_info: DeviceInfo {
             device: meter().device,
             iccid: meter().iccid,
             imsi: meter().imsi,
             ip: meter().ip,
         },
         at: NOON,
-        happening,
+        content: happening,
     }
 }

@@ -5,14 +5,14 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use serde_json::json;
 
-use engine::definition::{Definition, DefinitionId, Read};
+use engine::definition::{Definition, DefinitionId, ParsedDefinition};
 use engine::ids::CustomerId;
 use engine::limits::DEFINITIONS_MAX;
 use engine::model::definition::BYTES_MAX;
 use engine::moment::Timestamp;
 
 use super::golden;
-use super::world::{Answer, World};
+use super::test_service::{CallAnswer, TestService};
 use crate::api::definitions::described::SOME_XML;
 use crate::api::definitions::{DefinitionBody, WholeDefinitionBody};
 use crate::api::page::PageBody;
@@ -49,7 +49,7 @@ fn a_list_of_definitions_of_which_one_cannot_be_read_any_more() {
 
 #[test]
 fn the_example_of_the_document_is_a_definition() {
-    let read = Read::of(SOME_XML.as_bytes()).unwrap();
+    let read = ParsedDefinition::of(SOME_XML.as_bytes()).unwrap();
     assert_eq!(
         (read.object().id(), read.object().name()),
         (33_000, "Heat Meter")
@@ -58,89 +58,89 @@ fn the_example_of_the_document_is_a_definition() {
 
 #[actix_web::test]
 async fn a_definition_is_put_shown_replaced_and_removed() {
-    let world = World::new();
-    let acme = world
+    let setup = TestService::new();
+    let acme = setup
         .customer("acme", &["settings:read", "settings:write"])
         .await;
     let first = xml(33_000, "1.1", "Heat Meter");
-    let made = put(&world, &acme.bearer, &first).await;
+    let made = put(&setup, &acme.bearer, &first).await;
     assert_eq!(made.status, StatusCode::CREATED);
     let path = "/management-api/v1/lwm2m/objects/33000/1.1";
     assert_eq!(made.header("location"), Some(path));
     assert_eq!(made.json()["name"], "Heat Meter");
     assert_eq!(made.json()["resourceCount"], 3);
 
-    let again = put(&world, &acme.bearer, &first).await;
+    let again = put(&setup, &acme.bearer, &first).await;
     assert_eq!(again.status, StatusCode::OK);
     assert_eq!(again.json(), made.json());
 
     let second = xml(33_000, "1.1", "Cold Meter");
-    let replaced = put(&world, &acme.bearer, &second).await;
+    let replaced = put(&setup, &acme.bearer, &second).await;
     assert_eq!(
         (replaced.status, replaced.header("location")),
         (StatusCode::OK, Some(path))
     );
-    let shown = world.get(path, &acme.bearer).await;
+    let shown = setup.get(path, &acme.bearer).await;
     assert_eq!(shown.json()["name"], "Cold Meter");
     assert_eq!(shown.json()["resources"][1]["type"], "INTEGER");
     assert_eq!(shown.header("vary"), Some("Accept"));
 
-    let listed = world.get(OBJECTS, &acme.bearer).await.json();
+    let listed = setup.get(OBJECTS, &acme.bearer).await.json();
     assert_eq!(listed["items"], json!([replaced.json()]));
     assert_eq!(
-        world.delete(path, &acme.bearer).await.status,
+        setup.delete(path, &acme.bearer).await.status,
         StatusCode::NO_CONTENT
     );
     assert_eq!(
-        world.delete(path, &acme.bearer).await.status,
+        setup.delete(path, &acme.bearer).await.status,
         StatusCode::NOT_FOUND
     );
     assert_eq!(
-        world.get(path, &acme.bearer).await.status,
+        setup.get(path, &acme.bearer).await.status,
         StatusCode::NOT_FOUND
     );
-    let listed = world.get(OBJECTS, &acme.bearer).await.json();
+    let listed = setup.get(OBJECTS, &acme.bearer).await.json();
     assert_eq!(listed["items"], json!([]));
 }
 
 #[actix_web::test]
 async fn the_xml_is_given_back_byte_for_byte() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
     let marked =
         format!("\u{feff}{}", xml(33_000, "1.0", "Wärme &amp; Kälte")).replace('\n', "\r\n");
     assert_eq!(
-        put(&world, &acme.bearer, &marked).await.status,
+        put(&setup, &acme.bearer, &marked).await.status,
         StatusCode::CREATED
     );
     let path = format!("{OBJECTS}/33000/1.0");
     for accept in ["application/xml", "text/xml;q=0.9, */*;q=0.1"] {
-        let call = World::request("GET", &path)
+        let call = TestService::request("GET", &path)
             .insert_header((AUTHORIZATION, acme.bearer.clone()))
             .insert_header((ACCEPT, accept));
-        let shown = world.call(call).await;
+        let shown = setup.call(call).await;
         assert_eq!(shown.header("content-type"), Some("application/xml"));
         assert_eq!(shown.bytes, marked.as_bytes());
     }
-    let call = World::request("GET", &path)
+    let call = TestService::request("GET", &path)
         .insert_header((AUTHORIZATION, acme.bearer.clone()))
         .insert_header((ACCEPT, "application/xml, application/json"));
-    assert_eq!(world.call(call).await.json()["name"], "Wärme & Kälte");
+    assert_eq!(setup.call(call).await.json()["name"], "Wärme & Kälte");
 }
 
 #[actix_web::test]
 async fn definitions_are_listed_by_object_and_version() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
     for (object, version) in [
         (33_001, "1.0"),
         (33_000, "10.0"),
         (33_000, "2.0"),
         (7, "1.0"),
     ] {
-        put(&world, &acme.bearer, &xml(object, version, "It")).await;
+        put(&setup, &acme.bearer, &xml(object, version, "It")).await;
     }
-    let listed = world.get(OBJECTS, &acme.bearer).await.json();
+    let listed = setup.get(OBJECTS, &acme.bearer).await.json();
     let items = listed["items"].as_array().unwrap();
     let shown: Vec<_> = items
         .iter()
@@ -164,32 +164,32 @@ async fn definitions_are_listed_by_object_and_version() {
 
 #[actix_web::test]
 async fn what_a_customer_defines_is_nobody_else_s() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
-    let umbrella = world.customer("umbrella", &["all"]).await;
-    put(&world, &acme.bearer, &xml(33_000, "1.0", "Theirs")).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
+    let umbrella = setup.customer("umbrella", &["all"]).await;
+    put(&setup, &acme.bearer, &xml(33_000, "1.0", "Theirs")).await;
     let path = format!("{OBJECTS}/33000/1.0");
     assert_eq!(
-        world.get(&path, &umbrella.bearer).await.status,
+        setup.get(&path, &umbrella.bearer).await.status,
         StatusCode::NOT_FOUND
     );
     assert_eq!(
-        world.delete(&path, &umbrella.bearer).await.status,
+        setup.delete(&path, &umbrella.bearer).await.status,
         StatusCode::NOT_FOUND
     );
-    let listed = world.get(OBJECTS, &umbrella.bearer).await.json();
+    let listed = setup.get(OBJECTS, &umbrella.bearer).await.json();
     assert_eq!(listed["items"], json!([]));
-    assert_eq!(world.get(&path, &acme.bearer).await.status, StatusCode::OK);
+    assert_eq!(setup.get(&path, &acme.bearer).await.status, StatusCode::OK);
 }
 
 #[actix_web::test]
 async fn every_fault_of_a_definition_is_told_at_once() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
     let faulty = xml(33_000, "one", "")
         .replace("<Type>Integer</Type>", "<Type>Number</Type>")
         .replace("<Item ID=\"2\">", "<Item ID=\"1\"><Colour/>");
-    let answer = put(&world, &acme.bearer, &faulty).await;
+    let answer = put(&setup, &acme.bearer, &faulty).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST);
     let told = [
         ("INVALID_VALUE", "Object/Name"),
@@ -210,54 +210,54 @@ async fn every_fault_of_a_definition_is_told_at_once() {
         ("<!DOCTYPE x><LWM2M/>", "MALFORMED_BODY"),
         ("<LWM2M/>", "REQUIRED"),
     ] {
-        let answer = put(&world, &acme.bearer, body).await;
+        let answer = put(&setup, &acme.bearer, body).await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{body}");
         assert_eq!(answer.faults()[0].0, code, "{body}");
     }
-    let listed = world.get(OBJECTS, &acme.bearer).await.json();
+    let listed = setup.get(OBJECTS, &acme.bearer).await.json();
     assert_eq!(listed["items"], json!([]));
 }
 
 #[actix_web::test]
 async fn what_may_not_be_put_is_refused() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
-    let reserved = put(&world, &acme.bearer, &xml(3, "1.1", "Device")).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
+    let reserved = put(&setup, &acme.bearer, &xml(3, "1.1", "Device")).await;
     assert_eq!(reserved.status, StatusCode::BAD_REQUEST);
     let told = ("OBJECT_RESERVED".to_owned(), "Object/ObjectID".to_owned());
     assert_eq!(reserved.faults(), [told]);
 
     let long = format!("{}{}", xml(33_000, "1.0", "It"), " ".repeat(BYTES_MAX));
-    let answer = put(&world, &acme.bearer, &long).await;
+    let answer = put(&setup, &acme.bearer, &long).await;
     assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
 
-    let call = World::request("PUT", OBJECTS)
+    let call = TestService::request("PUT", OBJECTS)
         .insert_header((AUTHORIZATION, acme.bearer.clone()))
         .insert_header((CONTENT_TYPE, "application/json"));
-    let answer = world.call(call.set_payload(xml(33_000, "1.0", "It"))).await;
+    let answer = setup.call(call.set_payload(xml(33_000, "1.0", "It"))).await;
     assert_eq!(answer.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
 }
 
 #[actix_web::test]
 async fn one_definition_more_than_a_customer_may_have_is_refused() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
     let first = 30_000;
     for object in (first..).take(DEFINITIONS_MAX) {
-        let made = put(&world, &acme.bearer, &xml(object, "1.0", "It")).await;
+        let made = put(&setup, &acme.bearer, &xml(object, "1.0", "It")).await;
         assert_eq!(made.status, StatusCode::CREATED, "{object}");
     }
-    let more = put(&world, &acme.bearer, &xml(40_000, "1.0", "It")).await;
+    let more = put(&setup, &acme.bearer, &xml(40_000, "1.0", "It")).await;
     assert_eq!(more.status, StatusCode::CONFLICT);
     assert_eq!(more.faults()[0].0, "TOO_MANY_DEFINITIONS");
-    let replaced = put(&world, &acme.bearer, &xml(first, "1.0", "Other")).await;
+    let replaced = put(&setup, &acme.bearer, &xml(first, "1.0", "Other")).await;
     assert_eq!(replaced.status, StatusCode::OK);
 }
 
 #[actix_web::test]
 async fn what_cannot_name_a_definition_names_nothing() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
     for path in [
         "65536/1.0",
         "+7/1.0",
@@ -267,16 +267,16 @@ async fn what_cannot_name_a_definition_names_nothing() {
         "33000/v1.0",
     ] {
         let path = format!("{OBJECTS}/{path}");
-        let answer = world.get(&path, &acme.bearer).await;
+        let answer = setup.get(&path, &acme.bearer).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
     }
 }
 
-async fn put(world: &World, bearer: &str, xml: &str) -> Answer {
-    let call = World::request("PUT", OBJECTS)
+async fn put(setup: &TestService, bearer: &str, xml: &str) -> CallAnswer {
+    let call = TestService::request("PUT", OBJECTS)
         .insert_header((AUTHORIZATION, bearer))
         .insert_header((CONTENT_TYPE, "application/xml; charset=utf-8"));
-    world.call(call.set_payload(xml.to_owned())).await
+    setup.call(call.set_payload(xml.to_owned())).await
 }
 
 fn kept(xml: &str) -> Definition {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use actix_web::http::StatusCode;
 
-use super::world::{Answer, World};
+use super::test_service::{CallAnswer, TestService};
 use crate::api::routes::ROUTES;
 
 #[actix_web::test]
@@ -82,12 +82,14 @@ fn values<'a>(page: &'a str, attribute: &str) -> impl Iterator<Item = &'a str> {
     parts.filter_map(|part| part.split('"').next())
 }
 
-async fn served(path: &str) -> Answer {
-    let answer = World::new().call(World::request("GET", path)).await;
+async fn served(path: &str) -> CallAnswer {
+    let answer = TestService::new()
+        .call(TestService::request("GET", path))
+        .await;
     assert_eq!(answer.status, StatusCode::OK, "{path}");
     answer
 }
 
-fn text(answer: &Answer) -> String {
+fn text(answer: &CallAnswer) -> String {
     String::from_utf8(answer.bytes.to_vec()).unwrap()
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::world::World;
+use super::test_service::TestService;
 use crate::api::access::Access;
 use crate::api::openapi::document;
 use crate::api::routes::{ROUTES, Route};
@@ -244,8 +244,8 @@ fn every_example_is_what_its_schema_says() {
 
 #[actix_web::test]
 async fn the_document_is_served_to_anybody() {
-    let answer = World::new()
-        .call(World::request("GET", "/openapi.json"))
+    let answer = TestService::new()
+        .call(TestService::request("GET", "/openapi.json"))
         .await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("content-type"), Some("application/json"));

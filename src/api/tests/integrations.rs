@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use engine::action::{Outcome, Payload, Protocol, Status};
+use engine::action::{Outcome, Protocol, ResultPayload, Status};
+use engine::delivery::backlog::{Backlog, DeadLetter, QueuedEvent, Sequence};
 use engine::delivery::body::{render, render_test};
+use engine::delivery::command::TestOutcome;
 use engine::delivery::destination::{
     Destination, DestinationState, EventTypes, Header, JsonPayload, Replay, Target, Webhook,
 };
-use engine::delivery::letter::{Backlog, DeadLetter, Sequence, Waiting};
-use engine::delivery::question::Tested;
 use engine::event::{
-    Cause, Conclusion, Data, Event, EventType, Failure, Happening, Lifecycle, PayloadKept, Speaker,
-    Telemetry,
+    ActionResult, Cause, Data, DeviceInfo, ErrorReport, Event, EventContent, EventType, Lifecycle,
+    PayloadKept, Telemetry,
 };
 use engine::ids::{
     ActionId, CustomerId, DestinationId, DeviceId, DeviceKey, EntryId, EventId, Iccid, Imsi,
@@ -25,8 +25,8 @@ use engine::topic::Topic;
 use super::document::judge::faults;
 use super::document::shown;
 use super::golden;
-use crate::api::clouds::letters::{LetterBody, LettersBody};
-use crate::api::clouds::{FollowedBody, TestedBody, WebhookBody};
+use crate::api::integrations::dead_letters::{DeadLetterBody, DeadLettersBody};
+use crate::api::integrations::{TestedBody, WebhookBody, WebhookWithBacklogBody};
 
 const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
 
@@ -48,19 +48,19 @@ fn a_webhook_in_failure_whose_headers_do_not_open() {
         waiting: 12,
         dead: 1_000_000,
     };
-    let body = FollowedBody::of(&failed, backlog, |_, _, _| None);
+    let body = WebhookWithBacklogBody::of(&failed, backlog, |_, _, _| None);
     golden::check("webhook_followed", &body);
 }
 
 #[test]
 fn what_came_of_a_test() {
-    let taken = Tested {
+    let taken = TestOutcome {
         accepted: true,
         status: Some(204),
         message: "the endpoint answered 204".to_owned(),
     };
     golden::check("webhook_tested", &TestedBody::of(taken));
-    let unheard = Tested {
+    let unheard = TestOutcome {
         accepted: false,
         status: None,
         message: "the endpoint did not respond in time".to_owned(),
@@ -72,7 +72,7 @@ fn what_came_of_a_test() {
 fn dead_letters() {
     let event = registered();
     let letter = DeadLetter {
-        waiting: Waiting {
+        queued: QueuedEvent {
             sequence: Sequence(4_711),
             device: event.device,
             event: event.id,
@@ -83,17 +83,17 @@ fn dead_letters() {
         why: "the endpoint answered 503".into(),
     };
     let items = vec![
-        LetterBody::of(&letter, Some(&event)),
-        LetterBody::of(&letter, None),
+        DeadLetterBody::of(&letter, Some(&event)),
+        DeadLetterBody::of(&letter, None),
     ];
-    let body = LettersBody::of(items, Some(Sequence(4_711)));
+    let body = DeadLettersBody::of(items, Some(Sequence(4_711)));
     golden::check("dead_letters", &body);
 }
 
 #[test]
 fn every_event_is_as_described_and_no_more() {
     let document = shown();
-    let failed = Failure {
+    let failed = ErrorReport {
         entry: EntryId::from_bytes([1; 16]),
         message: "Translator[UserPayloadError]".into(),
         description: "A payload was rejected: it is no SenML.".into(),
@@ -101,10 +101,10 @@ fn every_event_is_as_described_and_no_more() {
     };
     let outcome = Outcome {
         code: Some("205".into()),
-        payload: Some(Payload::Text("21.5".into())),
+        payload: Some(ResultPayload::Text("21.5".into())),
         ..Outcome::default()
     };
-    let concluded = Conclusion {
+    let concluded = ActionResult {
         action: ActionId::from_bytes([2; 16]),
         protocol: Protocol::Lwm2m,
         status: Status::Succeeded,
@@ -126,11 +126,11 @@ fn every_event_is_as_described_and_no_more() {
         ("lifecycle", as_text(&registered())),
         (
             "error",
-            as_text(&event(Happening::Failure(Box::new(failed)))),
+            as_text(&event(EventContent::Error(Box::new(failed)))),
         ),
         (
             "actionResult",
-            as_text(&event(Happening::Concluded(Box::new(concluded)))),
+            as_text(&event(EventContent::ActionResult(Box::new(concluded)))),
         ),
         (
             "testMessage",
@@ -176,7 +176,7 @@ fn warehouse() -> Destination {
         customer: acme(),
         name: "Warehouse".into(),
         target: Target::Webhook(webhook),
-        wants: EventTypes::usual(),
+        event_types: EventTypes::usual(),
         state: DestinationState::RolledOut,
         replay: Replay::None,
         created_at: NOON,
@@ -184,9 +184,9 @@ fn warehouse() -> Destination {
     }
 }
 
-fn telemetry() -> Happening {
+fn telemetry() -> EventContent {
     let path = engine::Path::resource(3303, 0, 5700);
-    Happening::Telemetry(Telemetry {
+    EventContent::Telemetry(Telemetry {
         source: Protocol::Lwm2m,
         cause: Cause::Send,
         measured_at: Some(NOON.plus_s(-60)),
@@ -194,8 +194,8 @@ fn telemetry() -> Happening {
     })
 }
 
-fn data(data: Data) -> Happening {
-    Happening::Data(Box::new(data))
+fn data(data: Data) -> EventContent {
+    EventContent::Data(Box::new(data))
 }
 
 /// Data that is JSON, and no object.
@@ -208,23 +208,23 @@ fn posted() -> Data {
 }
 
 fn registered() -> Event {
-    event(Happening::Lifecycle(Lifecycle::Registered))
+    event(EventContent::Lifecycle(Lifecycle::Registered))
 }
 
-fn event(happening: Happening) -> Event {
+fn event(happening: EventContent) -> Event {
     let device = DeviceId::parse("meter-7").unwrap();
     Event {
         id: EventId::parse("01935c5a-0000-7000-8000-000000000003").unwrap(),
         customer: acme(),
         device: DeviceKey::of(&acme(), &device),
-        speaker: Speaker {
+        device_info: DeviceInfo {
             device,
             iccid: Iccid::parse("8988280666000000001").unwrap(),
             imsi: Some(Imsi::parse("901405100000001").unwrap()),
             ip: Some("10.0.0.7".parse().unwrap()),
         },
         at: NOON,
-        happening,
+        content: happening,
     }
 }
 

@@ -2,45 +2,45 @@
 
 use std::cell::Cell;
 
-use engine::change::{Batch, Change, Expect, Name};
+use engine::change::{Batch, Change, Expect, UniqueName};
 use engine::customer::Customer;
-use engine::directory::Decided;
+use engine::directory::Decision;
 use engine::ids::CustomerId;
 use engine::moment::Timestamp;
 
-use super::world::World;
-use crate::api::error::Failure;
+use super::test_service::TestService;
+use crate::api::error::ApiError;
 use crate::api::records::settle;
 
 #[actix_web::test]
 async fn a_decision_that_holds_is_made_once() {
-    let (world, asked) = (World::new(), Cell::new(0));
-    let settled = settle(&*world.store, async || {
+    let (setup, asked) = (TestService::new(), Cell::new(0));
+    let settled = settle(&*setup.store, async || {
         asked.set(asked.get() + 1);
-        Ok(Decided {
+        Ok(Decision {
             batch: creation("acme"),
             answer: asked.get(),
         })
     });
     assert_eq!(settled.await.unwrap(), 1);
-    assert!(world.store.customer(id("acme")).await.unwrap().is_some());
+    assert!(setup.store.customer(id("acme")).await.unwrap().is_some());
 }
 
 #[actix_web::test]
 async fn a_decision_that_does_not_hold_any_more_is_made_anew() {
-    let (world, asked) = (World::new(), Cell::new(0));
-    world.store.commit(creation("acme")).await.unwrap();
-    let settled = settle(&*world.store, async || {
+    let (setup, asked) = (TestService::new(), Cell::new(0));
+    setup.store.commit(creation("acme")).await.unwrap();
+    let settled = settle(&*setup.store, async || {
         asked.set(asked.get() + 1);
         let name = if asked.get() < 4 { "acme" } else { "umbrella" };
-        Ok(Decided {
+        Ok(Decision {
             batch: creation(name),
             answer: asked.get(),
         })
     });
     assert_eq!(settled.await.unwrap(), 4);
     assert!(
-        world
+        setup
             .store
             .customer(id("umbrella"))
             .await
@@ -51,11 +51,11 @@ async fn a_decision_that_does_not_hold_any_more_is_made_anew() {
 
 #[actix_web::test]
 async fn a_decision_that_never_holds_is_given_up() {
-    let (world, asked) = (World::new(), Cell::new(0));
-    world.store.commit(creation("acme")).await.unwrap();
-    let settled = settle(&*world.store, async || {
+    let (setup, asked) = (TestService::new(), Cell::new(0));
+    setup.store.commit(creation("acme")).await.unwrap();
+    let settled = settle(&*setup.store, async || {
         asked.set(asked.get() + 1);
-        Ok(Decided {
+        Ok(Decision {
             batch: creation("acme"),
             answer: (),
         })
@@ -66,10 +66,10 @@ async fn a_decision_that_never_holds_is_given_up() {
 
 #[actix_web::test]
 async fn a_refusal_is_not_asked_again() {
-    let (world, asked) = (World::new(), Cell::new(0));
-    let settled = settle(&*world.store, async || {
+    let (setup, asked) = (TestService::new(), Cell::new(0));
+    let settled = settle(&*setup.store, async || {
         asked.set(asked.get() + 1);
-        Err::<Decided<()>, _>(Failure::unknown("customer"))
+        Err::<Decision<()>, _>(ApiError::unknown("customer"))
     });
     assert_eq!(
         (settled.await.unwrap_err().faults()[0].code, asked.get()),
@@ -85,7 +85,7 @@ fn creation(customer: &str) -> Batch {
         created_at: Timestamp::from_ms(0),
     };
     Batch {
-        expects: vec![Expect::Free(Name::Customer(customer.id.clone()))],
+        expects: vec![Expect::Free(UniqueName::Customer(customer.id.clone()))],
         changes: vec![Change::PutCustomer(customer)],
         ..Batch::default()
     }

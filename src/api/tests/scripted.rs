@@ -7,12 +7,12 @@ use engine::change::Batch;
 use store::{Commit, CommitError, Pressure, Receipt, SledStore};
 
 /// A store with a script.
-pub(super) struct Scripted {
+pub(super) struct ScriptedStore {
     inner: Arc<SledStore>,
     verdicts: Mutex<VecDeque<Option<CommitError>>>,
 }
 
-impl Scripted {
+impl ScriptedStore {
     /// A store that does as the real one until it is told otherwise.
     pub(super) fn new(inner: Arc<SledStore>) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Scripted {
     }
 }
 
-impl Commit for Scripted {
+impl Commit for ScriptedStore {
     fn commit(&self, batch: Batch) -> Receipt {
         match self.verdicts.lock().unwrap().pop_front().flatten() {
             None => self.inner.commit(batch),

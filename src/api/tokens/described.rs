@@ -4,24 +4,24 @@ use engine::customer::TOKEN_LIFETIME_S;
 
 use super::GRANT;
 use crate::api::error::described::bad_credentials;
-use crate::api::openapi::{JSON, Operation, Schema, Tag, names};
+use crate::api::openapi::{ApiOperation, JSON, Schema, Tag, names};
 
 /// POST.
-pub(in crate::api) fn issue() -> Operation {
+pub(in crate::api) fn issue() -> ApiOperation {
     issue_as("issueToken")
 }
 
 /// POST at the other path.
-pub(in crate::api) fn issue_for_management() -> Operation {
+pub(in crate::api) fn issue_for_management() -> ApiOperation {
     issue_as("issueManagementToken")
 }
 
-fn issue_as(id: &'static str) -> Operation {
+fn issue_as(id: &'static str) -> ApiOperation {
     let text = "The OAuth 2.0 client credentials grant (RFC 6749 section 4.4). Send the client id \
                 and secret in an `Authorization: Basic` header, or as `client_id` and \
                 `client_secret` in the body. `/oauth/token` and `/management-api/oauth/token` \
                 are equivalent.";
-    Operation::new(id, Tag::Tokens, "Create an access token")
+    ApiOperation::new(id, Tag::Tokens, "Create an access token")
         .description(text)
         .by_client_secret()
         .body(

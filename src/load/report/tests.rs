@@ -2,34 +2,34 @@
 
 use std::ffi::OsString;
 
-use harness::load::tally::Failure;
+use harness::load::tally::LoadFailure;
 use protocol::coap::code::Code;
 
 use super::*;
 
 const MS: u64 = 1_000_000;
 
-fn report(bounds: &[&str]) -> Report {
+fn report(bounds: &[&str]) -> LoadReport {
     let least = ["load", "--target", "coap://127.0.0.1", "--devices", "9"];
     let words = least.iter().chain(&["--scenario", "update"]).chain(bounds);
-    let mut tally = Tally {
+    let mut tally = TaskTally {
         begun: 105,
         answered: 103,
         in_time: 100,
-        ..Tally::default()
+        ..TaskTally::default()
     };
     for latency_ms in 1..=100 {
         tally.latencies.record(latency_ms * MS);
     }
-    tally.fail_times(Failure::Refused(Code::NOT_FOUND), 2);
-    let measurement = Phase {
+    tally.fail_times(LoadFailure::Refused(Code::NOT_FOUND), 2);
+    let measurement = PhaseReport {
         seconds: 2.0,
         tally,
     };
-    let mut preparation = Phase::default();
-    preparation.tally.fail(Failure::Timeout);
-    Report {
-        options: Options::parse(words.map(OsString::from)).unwrap(),
+    let mut preparation = PhaseReport::default();
+    preparation.tally.fail(LoadFailure::Timeout);
+    LoadReport {
+        options: LoadOptions::parse(words.map(OsString::from)).unwrap(),
         started_at_ms: 0,
         imported: None,
         registered: 8,
@@ -41,7 +41,7 @@ fn report(bounds: &[&str]) -> Report {
 
 fn missed(bounds: &[&str]) -> Vec<String> {
     let missed = report(bounds).missed();
-    missed.iter().map(Missed::to_string).collect()
+    missed.iter().map(MissedBound::to_string).collect()
 }
 
 #[test]

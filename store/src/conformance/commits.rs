@@ -4,18 +4,18 @@ use std::sync::Barrier;
 use std::thread;
 
 use engine::action::Status;
-use engine::change::{Add, Batch, Change, Counter, Expect, Name};
-use engine::query::PageWanted;
+use engine::change::{Batch, Change, Counter, CounterDelta, Expect, UniqueName};
+use engine::query::PageRequest;
 use engine::query::devices::DeviceFilter;
 
-use super::given::{acme, action, batch, created, customer, device, entry, moved, saved};
 use super::lists::{everything, whole_log};
-use super::{Ground, commit, put, wait};
+use super::samples::{acme, action, batch, created, customer, device, entry, moved, saved};
+use super::{TestBed, commit, put, wait};
 use crate::{CommitError, Store};
 
 const RACERS: u64 = 16;
 
-pub(super) fn whole_or_not_at_all(ground: &Ground<'_>) {
+pub(super) fn whole_or_not_at_all(ground: &TestBed<'_>) {
     let store = ground.open();
     let meter = device(&acme(), 1);
     let request = action(&meter, 10, 1);
@@ -25,7 +25,9 @@ pub(super) fn whole_or_not_at_all(ground: &Ground<'_>) {
         .push(Change::AppendEntry(Box::new(entry(&meter, 10, 1))));
 
     let mut refused = all.clone();
-    refused.expects.push(Expect::Taken(Name::Customer(acme())));
+    refused
+        .expects
+        .push(Expect::Taken(UniqueName::Customer(acme())));
     assert_eq!(commit(&*store, refused), Err(CommitError::Conflict));
     assert_eq!(wait(store.customer(acme())), Ok(None));
     assert_eq!(wait(store.action(request.id)), Ok(None));
@@ -38,7 +40,7 @@ pub(super) fn whole_or_not_at_all(ground: &Ground<'_>) {
     assert_eq!(whole_log(&*store, &acme()), (vec![entry(&meter, 10, 1)], 1));
 }
 
-pub(super) fn only_if_expectations_hold(ground: &Ground<'_>) {
+pub(super) fn only_if_expectations_hold(ground: &TestBed<'_>) {
     let store = ground.open();
     let meter = device(&acme(), 1);
     let request = action(&meter, 10, 1);
@@ -69,8 +71,8 @@ pub(super) fn only_if_expectations_hold(ground: &Ground<'_>) {
         action: action(&meter, 10, 2).id,
         is: Status::Scheduled,
     };
-    let stranger = Name::all_of(&device(&acme(), 2));
-    for name in Name::all_of(&meter) {
+    let stranger = UniqueName::all_of(&device(&acme(), 2));
+    for name in UniqueName::all_of(&meter) {
         check(&*store, Expect::Taken(name.clone()), Ok(()));
         check(&*store, Expect::Free(name), Err(CommitError::Conflict));
     }
@@ -83,14 +85,14 @@ pub(super) fn only_if_expectations_hold(ground: &Ground<'_>) {
     check(&*store, unknown, Err(CommitError::Conflict));
 }
 
-pub(super) fn one_racer_wins(ground: &Ground<'_>) {
+pub(super) fn one_racer_wins(ground: &TestBed<'_>) {
     let store = ground.open();
     let wins = race(|racer| {
         let named = Change::PutCustomer(engine::customer::Customer {
             number: racer,
             ..customer("acme")
         });
-        let expects = vec![Expect::Free(Name::Customer(acme()))];
+        let expects = vec![Expect::Free(UniqueName::Customer(acme()))];
         let verdict = commit(
             &*store,
             Batch {
@@ -107,7 +109,7 @@ pub(super) fn one_racer_wins(ground: &Ground<'_>) {
     assert_eq!(wins, vec![kept.number]);
 }
 
-pub(super) fn one_status_change_wins(ground: &Ground<'_>) {
+pub(super) fn one_status_change_wins(ground: &TestBed<'_>) {
     let store = ground.open();
     let request = action(&device(&acme(), 1), 10, 1);
     assert_eq!(commit(&*store, created(&request)), Ok(()));
@@ -127,13 +129,13 @@ pub(super) fn one_status_change_wins(ground: &Ground<'_>) {
     assert_eq!(everything(&*store, &acme()), (vec![kept], 1));
 }
 
-pub(super) fn adds_commute(ground: &Ground<'_>) {
+pub(super) fn adds_commute(ground: &TestBed<'_>) {
     let store = ground.open();
     let counter = Counter::Devices(acme());
     race(|racer| {
         for _ in 0..50 {
             let delta = if racer % 4 == 0 { -1 } else { 2 };
-            let adds = vec![Add {
+            let adds = vec![CounterDelta {
                 counter: counter.clone(),
                 delta,
             }];
@@ -150,16 +152,16 @@ pub(super) fn adds_commute(ground: &Ground<'_>) {
         }
         None::<()>
     });
-    let page = PageWanted { number: 1, size: 1 };
+    let page = PageRequest { number: 1, size: 1 };
     let all = DeviceFilter::all_of(acme());
     let listed = wait(store.devices_of(all, page)).expect("an answer");
     // A quarter of the racers counts down by one, the others up by two.
     assert_eq!(listed.total, RACERS / 4 * 50 * 5);
 }
 
-pub(super) fn reopening_keeps(ground: &Ground<'_>) {
+pub(super) fn reopening_keeps(ground: &TestBed<'_>) {
     let meter = device(&acme(), 1);
-    let requests: Vec<_> = (0..100).map(|chance| action(&meter, 10, chance)).collect();
+    let requests: Vec<_> = (0..100).map(|rng| action(&meter, 10, rng)).collect();
     let store = ground.open();
     put(&*store, vec![Change::PutCustomer(customer("acme"))]);
     let receipts: Vec<_> = requests

@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 use std::thread;
 
-use engine::admin_log::daily::{Date, Day, Days, Statistics, StatisticsWanted};
+use engine::admin_log::daily::{Date, Day, Days, Statistics, StatisticsQuery};
 use engine::admin_log::entry::{Category, Entry, Subject};
-use engine::admin_log::window::Window;
+use engine::admin_log::window::TimeWindow;
 use engine::change::Change;
 use engine::ids::{CustomerId, EntryId};
 use engine::moment::{Moment, Timestamp};
-use engine::query::{LogFilter, PageWanted};
+use engine::query::{LogFilter, PageRequest};
 
-use super::chance::Chance;
-use super::given::{acme, at, customer, device, entry};
 use super::model::Model;
-use super::{Ground, put, wait};
+use super::rng::Rng;
+use super::samples::{acme, at, customer, device, entry};
+use super::{TestBed, put, wait};
 use crate::{Retention, Store};
 
 const STEPS: u64 = 240;
@@ -25,9 +25,9 @@ const DAY: i64 = 86_400_000;
 /// Entries are written by several hands, so that they come a little out of order.
 const DISORDER: u64 = 90_000;
 
-pub(super) fn agree_with_a_recount(ground: &Ground<'_>) {
-    let mut story = Story {
-        chance: Chance::from_seed_asked_for(),
+pub(super) fn agree_with_a_recount(ground: &TestBed<'_>) {
+    let mut story = Scenario {
+        rng: Rng::from_seed_asked_for(),
         model: Model::default(),
         now: at(0),
     };
@@ -44,7 +44,7 @@ pub(super) fn agree_with_a_recount(ground: &Ground<'_>) {
     }
 }
 
-pub(super) fn count_devices_once_while_they_move(ground: &Ground<'_>) {
+pub(super) fn count_devices_once_while_they_move(ground: &TestBed<'_>) {
     const DEVICES: u64 = 600;
     let store = ground.open();
     // One device after the other is told of, a quarter of an hour later each time.
@@ -59,7 +59,7 @@ pub(super) fn count_devices_once_while_they_move(ground: &Ground<'_>) {
         from: Timestamp::from_ms(at(0).as_ms().div_euclid(DAY) * DAY),
         end: at(10_000_000),
     };
-    let wanted = StatisticsWanted {
+    let wanted = StatisticsQuery {
         customer: acme(),
         days: Days::new(vec![day]).expect("a day"),
         category: None,
@@ -89,18 +89,18 @@ pub(super) fn count_devices_once_while_they_move(ground: &Ground<'_>) {
 }
 
 /// What happened so far, and what comes next.
-struct Story {
-    chance: Chance,
+struct Scenario {
+    rng: Rng,
     model: Model,
     now: Timestamp,
 }
 
-impl Story {
+impl Scenario {
     fn take_step(&mut self, store: &dyn Store) {
         let gaps = [1, 400, MINUTE, QUARTER, 5 * QUARTER, DAY / 2];
-        let gap = self.chance.one_of(&gaps);
+        let gap = self.rng.one_of(&gaps);
         self.now = self.now.plus_ms(gap);
-        match self.chance.below(16) {
+        match self.rng.below(16) {
             0 => self.sweep(store),
             1 => self.remove_customer(store),
             // Some of what removed customers left.
@@ -113,7 +113,7 @@ impl Story {
 
     /// Several entries at once, some of the same device.
     fn append(&mut self, store: &dyn Store) {
-        let number = self.chance.below(12);
+        let number = self.rng.below(12);
         let new: Vec<Entry> = (0..number).map(|_| self.entry()).collect();
         for entry in &new {
             self.model.append(entry.clone());
@@ -123,21 +123,21 @@ impl Story {
     }
 
     fn entry(&mut self) -> Entry {
-        let chance = &mut self.chance;
-        let late = i64::try_from(chance.below(DISORDER)).expect("small");
+        let rng = &mut self.rng;
+        let late = i64::try_from(rng.below(DISORDER)).expect("small");
         let at = self.now.plus_ms(-late);
-        let mut moment = Moment::new(at, u128::from(chance.draw()));
-        let customer = one_customer(chance);
-        let device = device(&customer, chance.below(9));
-        let number = chance.below(1_000);
+        let mut moment = Moment::new(at, u128::from(rng.draw()));
+        let customer = one_customer(rng);
+        let device = device(&customer, rng.below(9));
+        let number = rng.below(1_000);
         let entry = Entry {
             id: EntryId::new(moment.uuid()),
             at,
-            subject: chance.one_of(&Subject::ALL),
-            category: chance.one_of(&Category::ALL),
+            subject: rng.one_of(&Subject::ALL),
+            category: rng.one_of(&Category::ALL),
             ..entry(&device, 0, number)
         };
-        match chance.below(8) {
+        match rng.below(8) {
             0 => Entry {
                 about: None,
                 ..entry
@@ -147,7 +147,7 @@ impl Story {
     }
 
     fn sweep(&mut self, store: &dyn Store) {
-        let days = i64::try_from(self.chance.below(5)).expect("small");
+        let days = i64::try_from(self.rng.below(5)).expect("small");
         let before = self.now.plus_ms(-days * DAY);
         self.model.sweep(before);
         while sweep(store, before, 1_000) {}
@@ -155,7 +155,7 @@ impl Story {
 
     /// Removes a customer, whose log is swept later, and makes it anew under the same id.
     fn remove_customer(&mut self, store: &dyn Store) {
-        let gone = one_customer(&mut self.chance);
+        let gone = one_customer(&mut self.rng);
         self.model.remove_log(&gone);
         put(store, vec![Change::RemoveCustomer(gone)]);
         self.now = self.now.plus_ms(DISORDER as i64);
@@ -174,25 +174,25 @@ impl Story {
 
     fn filter(&mut self) -> LogFilter {
         let (one, other) = (self.instant(), self.instant());
-        let chance = &mut self.chance;
-        let customer = one_customer(chance);
-        let of_device = chance.below(4) == 0;
-        let device = device(&customer, chance.below(9));
+        let rng = &mut self.rng;
+        let customer = one_customer(rng);
+        let of_device = rng.below(4) == 0;
+        let device = device(&customer, rng.below(9));
         LogFilter {
             customer,
-            window: Window {
+            window: TimeWindow {
                 from: one.min(other),
                 until: one.max(other),
             },
             iccid: of_device.then_some(device.iccid),
-            category: chance.maybe(&Category::ALL),
-            subject: chance.maybe(&Subject::ALL),
+            category: rng.maybe(&Category::ALL),
+            subject: rng.maybe(&Subject::ALL),
         }
     }
 
-    fn page(&mut self) -> PageWanted {
-        let mut below = |bound| u32::try_from(self.chance.below(bound)).expect("small");
-        PageWanted {
+    fn page(&mut self) -> PageRequest {
+        let mut below = |bound| u32::try_from(self.rng.below(bound)).expect("small");
+        PageRequest {
             number: 1 + below(12),
             size: 1 + below(25),
         }
@@ -202,14 +202,14 @@ impl Story {
     fn instant(&mut self) -> Timestamp {
         let span = self.now.since_ms(at(0)) + 2 * DAY;
         let offset = self
-            .chance
+            .rng
             .below(u64::try_from(span).expect("after the beginning"));
         let instant = at(0).plus_ms(i64::try_from(offset).expect("small") - DAY);
-        match self.chance.below(8) {
+        match self.rng.below(8) {
             0 => self.now,
             1..5 => {
-                let unit = self.chance.one_of(&[5_000, MINUTE, QUARTER, DAY]);
-                let beside = self.chance.one_of(&[-1, 0, 1]);
+                let unit = self.rng.one_of(&[5_000, MINUTE, QUARTER, DAY]);
+                let beside = self.rng.one_of(&[-1, 0, 1]);
                 let into = instant.as_ms().rem_euclid(unit);
                 instant.plus_ms(beside - into)
             }
@@ -218,14 +218,14 @@ impl Story {
     }
 
     /// Days that end today and begin at any quarter of an hour.
-    fn statistics_wanted(&mut self) -> StatisticsWanted {
-        let chance = &mut self.chance;
-        let offset = i64::try_from(chance.below(96)).expect("small") * QUARTER;
+    fn statistics_wanted(&mut self) -> StatisticsQuery {
+        let rng = &mut self.rng;
+        let offset = i64::try_from(rng.below(96)).expect("small") * QUARTER;
         let today = self.now.as_ms().div_euclid(DAY) * DAY + offset;
         let mut end = Timestamp::from_ms(today + DAY);
         let mut days = Vec::new();
-        for day in 1..=1 + chance.below(7) {
-            let quarters = 92 + i64::try_from(chance.below(9)).expect("small");
+        for day in 1..=1 + rng.below(7) {
+            let quarters = 92 + i64::try_from(rng.below(9)).expect("small");
             let from = end.plus_ms(-quarters * QUARTER);
             let date = Date {
                 year: 2_023,
@@ -235,17 +235,17 @@ impl Story {
             days.insert(0, Day { date, from, end });
             end = from;
         }
-        StatisticsWanted {
-            customer: one_customer(chance),
+        StatisticsQuery {
+            customer: one_customer(rng),
             days: Days::new(days).expect("one after the other"),
-            category: chance.maybe(&Category::ALL),
+            category: rng.maybe(&Category::ALL),
         }
     }
 
-    fn recount(&self, wanted: &StatisticsWanted) -> Statistics {
+    fn recount(&self, wanted: &StatisticsQuery) -> Statistics {
         let filter = LogFilter {
             customer: wanted.customer.clone(),
-            window: Window {
+            window: TimeWindow {
                 from: wanted.days.from(),
                 until: Timestamp::from_ms(i64::MAX),
             },
@@ -253,7 +253,7 @@ impl Story {
             category: wanted.category,
             subject: None,
         };
-        let everything = PageWanted {
+        let everything = PageRequest {
             number: 1,
             size: u32::MAX,
         };
@@ -271,8 +271,8 @@ impl Story {
     }
 }
 
-fn one_customer(chance: &mut Chance) -> CustomerId {
-    chance.one_of(&[acme(), customer("acme-2").id])
+fn one_customer(rng: &mut Rng) -> CustomerId {
+    rng.one_of(&[acme(), customer("acme-2").id])
 }
 
 /// Removes some of what is too old and says whether there is more.

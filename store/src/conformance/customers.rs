@@ -1,17 +1,17 @@
 //! What is kept of those who use the API?
 
-use engine::change::{Batch, Change, Expect, Name};
+use engine::change::{Batch, Change, Expect, UniqueName};
 use engine::customer::{Customer, SecretDigest};
 use engine::ids::{ClientId, CustomerId};
-use engine::query::{Page, PageWanted};
+use engine::query::{Page, PageRequest};
 use engine::setting::{Setting, SettingName, SettingState};
 
-use super::given::{acme, at, batch, client, customer, device, entry, token};
 use super::lists::whole_log;
-use super::{Ground, commit, put, wait};
+use super::samples::{acme, at, batch, client, customer, device, entry, token};
+use super::{TestBed, commit, put, wait};
 use crate::{CommitError, Retention};
 
-pub(super) fn come_back(ground: &Ground<'_>) {
+pub(super) fn come_back(ground: &TestBed<'_>) {
     let store = ground.open();
     let script = client(&acme(), "script");
     let other = client(&acme(), "app");
@@ -58,7 +58,7 @@ pub(super) fn come_back(ground: &Ground<'_>) {
     );
 }
 
-pub(super) fn listed_by_id(ground: &Ground<'_>) {
+pub(super) fn listed_by_id(ground: &TestBed<'_>) {
     let store = ground.open();
     let ids = ["globex", "acme", "umbrella", "initech", "acme-2"];
     put(
@@ -79,7 +79,7 @@ pub(super) fn listed_by_id(ground: &Ground<'_>) {
     );
 
     let listed =
-        |number, size| wait(store.customers(PageWanted { number, size })).expect("an answer");
+        |number, size| wait(store.customers(PageRequest { number, size })).expect("an answer");
     let page = |items| Page { items, total: 4 };
     assert_eq!(listed(1, 2), page(vec![renamed, customer("acme-2")]));
     assert_eq!(
@@ -89,7 +89,7 @@ pub(super) fn listed_by_id(ground: &Ground<'_>) {
     assert_eq!(listed(3, 2), page(vec![]));
 }
 
-pub(super) fn client_takes_tokens(ground: &Ground<'_>) {
+pub(super) fn client_takes_tokens(ground: &TestBed<'_>) {
     let store = ground.open();
     let (script, app) = (client(&acme(), "script"), client(&acme(), "app"));
     let kept = token(&app, "kept", at(100));
@@ -118,7 +118,7 @@ pub(super) fn client_takes_tokens(ground: &Ground<'_>) {
     assert_eq!(wait(store.token(SecretDigest::of("two"))), Ok(None));
 }
 
-pub(super) fn customer_takes_everything(ground: &Ground<'_>) {
+pub(super) fn customer_takes_everything(ground: &TestBed<'_>) {
     let store = ground.open();
     let globex = customer("globex");
     for owner in [customer("acme"), globex.clone()] {
@@ -143,7 +143,7 @@ pub(super) fn customer_takes_everything(ground: &Ground<'_>) {
     assert_eq!(wait(store.token(SecretDigest::of("acme"))), Ok(None));
     assert_eq!(whole_log(&*store, &acme()), (vec![], 0));
     let again = Batch {
-        expects: vec![Expect::Taken(Name::Customer(acme()))],
+        expects: vec![Expect::Taken(UniqueName::Customer(acme()))],
         ..batch(vec![Change::RemoveCustomer(acme())])
     };
     assert_eq!(commit(&*store, again), Err(CommitError::Conflict));
@@ -164,7 +164,7 @@ pub(super) fn customer_takes_everything(ground: &Ground<'_>) {
     assert_eq!(whole_log(&*store, &globex.id).1, 20);
 }
 
-pub(super) fn log_is_not_inherited(ground: &Ground<'_>) {
+pub(super) fn log_is_not_inherited(ground: &TestBed<'_>) {
     let store = ground.open();
     put(&*store, belongings(&customer("acme")));
     put(&*store, vec![Change::RemoveCustomer(acme())]);

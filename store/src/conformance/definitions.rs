@@ -3,17 +3,17 @@
 use engine::change::Change;
 use engine::definition::Definition;
 use engine::ids::CustomerId;
+use engine::policy::CustomerSettings;
 use engine::setting::{Setting, SettingName, SettingState};
-use engine::terms::Chosen;
 
-use super::given::{acme, batch, customer, definition, destination};
-use super::{Ground, commit, put, wait};
+use super::samples::{acme, batch, customer, definition, destination};
+use super::{TestBed, commit, put, wait};
 use crate::{Retention, Store};
 
 /// The most bytes of a definition.
 const LARGE: usize = 256 * 1_024;
 
-pub(super) fn of_any_size(ground: &Ground<'_>) {
+pub(super) fn of_any_size(ground: &TestBed<'_>) {
     let store = ground.open();
     let kept = [
         definition(&acme(), 3, "1.0", 10),
@@ -52,7 +52,7 @@ pub(super) fn of_any_size(ground: &Ground<'_>) {
     assert_eq!(swept.removed, 0, "a text goes with its definition");
 }
 
-pub(super) fn go_with_their_customer(ground: &Ground<'_>) {
+pub(super) fn go_with_their_customer(ground: &TestBed<'_>) {
     let store = ground.open();
     let globex = customer("globex").id;
     let elsewhere = definition(&globex, 3, "1.0", 9_000);
@@ -82,7 +82,7 @@ pub(super) fn go_with_their_customer(ground: &Ground<'_>) {
     assert_eq!(definitions_of(&*store, &acme()), [fresh]);
 }
 
-pub(super) fn all_that_was_chosen_is_told(ground: &Ground<'_>) {
+pub(super) fn all_that_was_chosen_is_told(ground: &TestBed<'_>) {
     let store = ground.open();
     let setting = |id: &CustomerId| Setting {
         customer: id.clone(),
@@ -103,33 +103,39 @@ pub(super) fn all_that_was_chosen_is_told(ground: &Ground<'_>) {
             Change::PutDestination(Box::new(destination(&most, 1))),
         ],
     );
-    let none = |customer: &CustomerId| Chosen {
+    let none = |customer: &CustomerId| CustomerSettings {
         customer: customer.clone(),
         settings: vec![],
         definitions: vec![],
         destinations: vec![],
     };
     let expected = vec![
-        Chosen {
+        CustomerSettings {
             settings: vec![setting(&some)],
             ..none(&some)
         },
-        Chosen {
+        CustomerSettings {
             definitions: vec![definition(&more, 3, "1.0", 9)],
             ..none(&more)
         },
-        Chosen {
+        CustomerSettings {
             settings: vec![setting(&most)],
             definitions: vec![definition(&most, 3, "1.0", 5_000)],
             destinations: vec![destination(&most, 1), destination(&most, 2)],
             ..none(&most)
         },
     ];
-    assert_eq!(wait(store.all_chosen()), Ok(expected.clone()));
+    assert_eq!(wait(store.all_customer_settings()), Ok(expected.clone()));
     for chosen in expected {
-        assert_eq!(wait(store.chosen_by(chosen.customer.clone())), Ok(chosen));
+        assert_eq!(
+            wait(store.customer_settings(chosen.customer.clone())),
+            Ok(chosen)
+        );
     }
-    assert_eq!(wait(store.chosen_by(nothing.clone())), Ok(none(&nothing)));
+    assert_eq!(
+        wait(store.customer_settings(nothing.clone())),
+        Ok(none(&nothing))
+    );
 }
 
 fn define(store: &dyn Store, definition: &Definition) {
@@ -138,6 +144,6 @@ fn define(store: &dyn Store, definition: &Definition) {
 }
 
 fn definitions_of(store: &dyn Store, customer: &CustomerId) -> Vec<Definition> {
-    let chosen = wait(store.chosen_by(customer.clone()));
+    let chosen = wait(store.customer_settings(customer.clone()));
     chosen.expect("an answer").definitions
 }

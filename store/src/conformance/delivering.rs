@@ -5,30 +5,32 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::delivery::backlog::{
+    DeadLetter, DestinationProgress, PendingRetry, ProgressUpdate, QueuedEvent, Sequence,
+};
 use engine::delivery::destination::Destination;
-use engine::delivery::letter::{DeadLetter, Held, Progress, Sequence, Standing, Waiting};
 use engine::event::Event;
 use engine::ids::{CustomerId, Shard};
 use engine::profile::Profile;
 
-use super::chance::Chance;
-use super::given::{at, batch, customer, destination, device, event};
-use super::letters::{
+use super::outbox::{
     all_waiting, append, counts, dead, dead_of, held, make, nothing, progress, sweep_all, unmake,
     waiting_in,
 };
-use super::{Ground, commit, wait};
+use super::rng::Rng;
+use super::samples::{at, batch, customer, destination, device, event};
+use super::{TestBed, commit, wait};
 use crate::{Retention, Store};
 
 const STEPS: i64 = 700;
 
-pub(super) fn agrees_with_model(ground: &Ground<'_>) {
-    let mut chance = Chance::from_seed_asked_for();
+pub(super) fn agrees_with_model(ground: &TestBed<'_>) {
+    let mut rng = Rng::from_seed_asked_for();
     let mut model = Model::new();
     let mut store = ground.open();
     for step in 0..STEPS {
-        model.step(step, &*store, &mut chance);
-        if chance.below(60) == 0 {
+        model.step(step, &*store, &mut rng);
+        if rng.below(60) == 0 {
             drop(store);
             store = ground.open();
         }
@@ -44,17 +46,17 @@ pub(super) fn agrees_with_model(ground: &Ground<'_>) {
 struct Model {
     devices: Vec<Profile>,
     /// All that ever waited, by customer, in the order in which it was said.
-    waited: BTreeMap<CustomerId, Vec<Waiting>>,
-    told: Vec<Told>,
+    waited: BTreeMap<CustomerId, Vec<QueuedEvent>>,
+    told: Vec<TrackedDestination>,
     destinations_made: u8,
 }
 
 /// A destination and what it did.
-struct Told {
+struct TrackedDestination {
     destination: Destination,
     since: Sequence,
     reached: BTreeMap<Shard, Sequence>,
-    held: BTreeMap<Sequence, Held>,
+    held: BTreeMap<Sequence, PendingRetry>,
     dead: BTreeMap<Sequence, DeadLetter>,
     done: BTreeSet<Sequence>,
 }
@@ -75,30 +77,30 @@ impl Model {
     }
 
     /// One thing that happens, to the store and to the model.
-    fn step(&mut self, step: i64, store: &dyn Store, chance: &mut Chance) {
-        match chance.below(20) {
-            0 if self.destinations_made < u8::MAX => self.make(store, chance),
-            1 if chance.below(3) == 0 => self.unmake(store, chance),
+    fn step(&mut self, step: i64, store: &dyn Store, rng: &mut Rng) {
+        match rng.below(20) {
+            0 if self.destinations_made < u8::MAX => self.make(store, rng),
+            1 if rng.below(3) == 0 => self.unmake(store, rng),
             2 => {
                 sweep_all(store, Retention::NOTHING, 30);
             }
             3 => self.sweep_dead(step, store),
-            4..12 => self.say(step, store, chance),
-            _ => self.go_on(step, store, chance),
+            4..12 => self.say(step, store, rng),
+            _ => self.go_on(step, store, rng),
         }
     }
 
-    fn make(&mut self, store: &dyn Store, chance: &mut Chance) {
+    fn make(&mut self, store: &dyn Store, rng: &mut Rng) {
         self.destinations_made += 1;
-        let whose = chance.one_of(&self.devices).customer;
+        let whose = rng.one_of(&self.devices).customer;
         let destination = destination(&whose, self.destinations_made);
         make(store, &destination);
-        let since = wait(store.standing_of(destination.id))
+        let since = wait(store.progress_of(destination.id))
             .expect("an answer")
             .since;
         let newest = self.waited.values().flatten().map(|one| one.sequence).max();
         assert!(since >= newest.unwrap_or_default());
-        self.told.push(Told {
+        self.told.push(TrackedDestination {
             destination,
             since,
             reached: BTreeMap::new(),
@@ -108,11 +110,11 @@ impl Model {
         });
     }
 
-    fn unmake(&mut self, store: &dyn Store, chance: &mut Chance) {
+    fn unmake(&mut self, store: &dyn Store, rng: &mut Rng) {
         if self.told.is_empty() {
             return;
         }
-        let place = usize::try_from(chance.below(self.told.len() as u64)).expect("small");
+        let place = usize::try_from(rng.below(self.told.len() as u64)).expect("small");
         let gone = self.told.swap_remove(place);
         unmake(store, &gone.destination);
     }
@@ -120,7 +122,7 @@ impl Model {
     fn sweep_dead(&mut self, step: i64, store: &dyn Store) {
         let letters_before = at(step / 2);
         let due = Retention {
-            letters_before,
+            dead_letters_before: letters_before,
             ..Retention::NOTHING
         };
         sweep_all(store, due, 30);
@@ -130,9 +132,9 @@ impl Model {
     }
 
     /// A few devices say something at once; what is to wait of that is found behind the rest.
-    fn say(&mut self, step: i64, store: &dyn Store, chance: &mut Chance) {
-        let said: Vec<Event> = (0..=chance.below(5))
-            .map(|number| event(&chance.one_of(&self.devices), step, number))
+    fn say(&mut self, step: i64, store: &dyn Store, rng: &mut Rng) {
+        let said: Vec<Event> = (0..=rng.below(5))
+            .map(|number| event(&rng.one_of(&self.devices), step, number))
             .collect();
         let changes = said.iter().map(append).collect();
         assert_eq!(commit(store, batch(changes)), Ok(()));
@@ -153,24 +155,24 @@ impl Model {
     }
 
     /// A destination goes on in a shard, or with what it did not take.
-    fn go_on(&mut self, step: i64, store: &dyn Store, chance: &mut Chance) {
+    fn go_on(&mut self, step: i64, store: &dyn Store, rng: &mut Rng) {
         if self.told.is_empty() {
             return;
         }
-        let place = usize::try_from(chance.below(self.told.len() as u64)).expect("small");
+        let place = usize::try_from(rng.below(self.told.len() as u64)).expect("small");
         let told = &mut self.told[place];
-        let shard = chance.one_of(&self.devices).key().shard();
+        let shard = rng.one_of(&self.devices).key().shard();
         let waited = self.waited.get(&told.destination.customer);
-        let ahead: Vec<Waiting> = waited
+        let ahead: Vec<QueuedEvent> = waited
             .into_iter()
             .flatten()
             .filter(|one| one.shard() == shard && one.sequence > told.past(shard))
-            .take(usize::try_from(chance.below(6)).expect("small"))
+            .take(usize::try_from(rng.below(6)).expect("small"))
             .copied()
             .collect();
         let mut change = nothing(&told.destination);
-        told.pass(&ahead, step, &mut change, chance);
-        told.try_again(step, &mut change, chance);
+        told.pass(&ahead, step, &mut change, rng);
+        told.try_again(step, &mut change, rng);
         progress(store, change);
     }
 
@@ -182,11 +184,11 @@ impl Model {
     fn compare(&self, store: &dyn Store) {
         for told in &self.told {
             let id = told.destination.id;
-            assert_eq!(wait(store.standing_of(id)), Ok(told.standing()));
+            assert_eq!(wait(store.progress_of(id)), Ok(told.standing()));
             let letters: Vec<DeadLetter> = told.dead.values().cloned().collect();
             assert_eq!(dead_of(store, id), letters);
             let all = self.waited.get(&told.destination.customer);
-            let all: Vec<&Waiting> = all.into_iter().flatten().collect();
+            let all: Vec<&QueuedEvent> = all.into_iter().flatten().collect();
             let since = all.iter().filter(|one| one.sequence > told.since).count();
             let expected = (since - told.done.len(), told.dead.len());
             let (waiting, dead) = counts(store, &told.destination);
@@ -209,29 +211,35 @@ impl Model {
     fn compare_swept(&self, store: &dyn Store) {
         for (customer, all) in &self.waited {
             let wanted = all.iter().filter(|one| self.is_wanted(customer, one));
-            let mut wanted: Vec<Waiting> = wanted.copied().collect();
+            let mut wanted: Vec<QueuedEvent> = wanted.copied().collect();
             wanted.sort_by_key(|one| (one.shard(), one.sequence));
             assert_eq!(all_waiting(store, customer), wanted, "of {customer}");
         }
     }
 
-    fn is_wanted(&self, customer: &CustomerId, waiting: &Waiting) -> bool {
+    fn is_wanted(&self, customer: &CustomerId, waiting: &QueuedEvent) -> bool {
         let told = self.told.iter();
         let mut told = told.filter(|told| told.destination.customer == *customer);
         told.any(|told| waiting.sequence > told.past(waiting.shard()))
     }
 }
 
-impl Told {
+impl TrackedDestination {
     /// What is read is taken, held or set aside.
-    fn pass(&mut self, ahead: &[Waiting], step: i64, change: &mut Progress, chance: &mut Chance) {
+    fn pass(
+        &mut self,
+        ahead: &[QueuedEvent],
+        step: i64,
+        change: &mut ProgressUpdate,
+        rng: &mut Rng,
+    ) {
         let Some(last) = ahead.last() else {
             return;
         };
         change.reached.push((last.shard(), last.sequence));
         self.reached.insert(last.shard(), last.sequence);
         for waiting in ahead {
-            match chance.below(4) {
+            match rng.below(4) {
                 0 => self.hold(held(*waiting, 1), change),
                 1 => self.bury(dead(*waiting, step), change),
                 _ => self.finish(waiting.sequence, change),
@@ -240,69 +248,69 @@ impl Told {
     }
 
     /// What is held or set aside is taken, tried again, set aside or brought back.
-    fn try_again(&mut self, step: i64, change: &mut Progress, chance: &mut Chance) {
-        let held_now: Vec<Held> = self.held.values().copied().collect();
+    fn try_again(&mut self, step: i64, change: &mut ProgressUpdate, rng: &mut Rng) {
+        let held_now: Vec<PendingRetry> = self.held.values().copied().collect();
         for one in held_now.into_iter().take(4) {
-            let sequence = one.waiting.sequence;
+            let sequence = one.queued.sequence;
             // One change says one thing of an event.
             if change
-                .held
+                .retrying
                 .iter()
-                .any(|held| held.waiting.sequence == sequence)
+                .any(|held| held.queued.sequence == sequence)
             {
                 continue;
             }
-            match chance.below(4) {
-                0 => self.hold(held(one.waiting, one.tries.saturating_add(1)), change),
+            match rng.below(4) {
+                0 => self.hold(held(one.queued, one.tries.saturating_add(1)), change),
                 1 => {
                     self.release(sequence, change);
                     self.finish(sequence, change);
                 }
                 2 => {
                     self.release(sequence, change);
-                    self.bury(dead(one.waiting, step), change);
+                    self.bury(dead(one.queued, step), change);
                 }
                 _ => {}
             }
         }
         let letters: Vec<DeadLetter> = self.dead.values().cloned().collect();
         for letter in letters.into_iter().take(3) {
-            let sequence = letter.waiting.sequence;
+            let sequence = letter.queued.sequence;
             if change
-                .buried
+                .dead_lettered
                 .iter()
-                .any(|one| one.waiting.sequence == sequence)
+                .any(|one| one.queued.sequence == sequence)
             {
                 continue;
             }
-            if chance.below(4) == 0 {
+            if rng.below(4) == 0 {
                 self.dead.remove(&sequence);
                 self.done.remove(&sequence);
-                change.revived.push(sequence);
+                change.requeued.push(sequence);
                 change.passed -= 1;
-                self.hold(held(letter.waiting, 0), change);
+                self.hold(held(letter.queued, 0), change);
             }
         }
     }
 
-    fn hold(&mut self, held: Held, change: &mut Progress) {
-        self.held.insert(held.waiting.sequence, held);
-        change.held.push(held);
+    fn hold(&mut self, held: PendingRetry, change: &mut ProgressUpdate) {
+        self.held.insert(held.queued.sequence, held);
+        change.retrying.push(held);
     }
 
-    fn release(&mut self, sequence: Sequence, change: &mut Progress) {
+    fn release(&mut self, sequence: Sequence, change: &mut ProgressUpdate) {
         self.held.remove(&sequence);
         change.released.push(sequence);
     }
 
-    fn bury(&mut self, letter: DeadLetter, change: &mut Progress) {
-        let sequence = letter.waiting.sequence;
+    fn bury(&mut self, letter: DeadLetter, change: &mut ProgressUpdate) {
+        let sequence = letter.queued.sequence;
         self.dead.insert(sequence, letter.clone());
-        change.buried.push(letter);
+        change.dead_lettered.push(letter);
         self.finish(sequence, change);
     }
 
-    fn finish(&mut self, sequence: Sequence, change: &mut Progress) {
+    fn finish(&mut self, sequence: Sequence, change: &mut ProgressUpdate) {
         assert!(self.done.insert(sequence), "it was not done before");
         change.passed += 1;
     }
@@ -312,15 +320,15 @@ impl Told {
         reached.unwrap_or(self.since)
     }
 
-    fn standing(&self) -> Standing {
-        Standing {
+    fn standing(&self) -> DestinationProgress {
+        DestinationProgress {
             since: self.since,
             reached: self
                 .reached
                 .iter()
                 .map(|(shard, at)| (*shard, *at))
                 .collect(),
-            held: self.held.values().copied().collect(),
+            retrying: self.held.values().copied().collect(),
         }
     }
 }

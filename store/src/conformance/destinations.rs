@@ -1,23 +1,23 @@
 //! What is kept of destinations, and how far they have come?
 
 use engine::change::Change;
+use engine::delivery::backlog::{DestinationProgress, ProgressUpdate, Sequence};
 use engine::delivery::destination::{
     Destination, DestinationState, EventTypes, Header, JsonPayload, Replay, Target, Webhook,
 };
-use engine::delivery::letter::{Progress, Sequence, Standing};
 use engine::event::EventType;
 use engine::ids::Shard;
 use engine::sealed::Sealed;
 
-use super::given::{acme, at, customer, destination};
-use super::letters::{
+use super::outbox::{
     all_waiting, counts, dead, dead_of, held, make, nothing, past, progress, say, sweep_all, unmake,
 };
+use super::samples::{acme, at, customer, destination};
 use super::waiting::meters;
-use super::{Ground, put, wait};
+use super::{TestBed, put, wait};
 use crate::{Retention, Store};
 
-pub(super) fn come_back(ground: &Ground<'_>) {
+pub(super) fn come_back(ground: &TestBed<'_>) {
     let mut store = ground.open();
     let [first, second] = [1, 2].map(|number| destination(&acme(), number));
     let changed = full(&first);
@@ -49,7 +49,7 @@ pub(super) fn come_back(ground: &Ground<'_>) {
     );
 }
 
-pub(super) fn are_told_by_their_customer(ground: &Ground<'_>) {
+pub(super) fn are_told_by_their_customer(ground: &TestBed<'_>) {
     let store = ground.open();
     let [acme, other] = ["acme", "acme-2"].map(|id| customer(id).id);
     let of = |customer| wait(store.destinations_of(customer));
@@ -68,28 +68,28 @@ pub(super) fn are_told_by_their_customer(ground: &Ground<'_>) {
     assert_eq!(of(other).map(|left| left.len()), Ok(1));
 }
 
-pub(super) fn keep_their_place(ground: &Ground<'_>) {
+pub(super) fn keep_their_place(ground: &TestBed<'_>) {
     let mut store = ground.open();
     let meters = meters(3);
     say(&*store, &meters[0], 1);
     let [erp, other] = [1, 2].map(|number| destination(&acme(), number));
     make(&*store, &erp);
     make(&*store, &other);
-    let since = wait(store.standing_of(erp.id)).expect("an answer").since;
+    let since = wait(store.progress_of(erp.id)).expect("an answer").since;
     for (second, meter) in (2..).zip(meters.iter().cycle().take(12)) {
         say(&*store, meter, second);
     }
     let waiting = all_waiting(&*store, &acme());
     assert!(waiting.iter().all(|waiting| waiting.sequence > since));
-    let step = Progress {
-        held: vec![held(waiting[2], 1), held(waiting[0], 2)],
+    let step = ProgressUpdate {
+        retrying: vec![held(waiting[2], 1), held(waiting[0], 2)],
         passed: 2,
         ..past(&erp, &waiting[..4])
     };
     progress(&*store, step);
     // One is tried again, another taken, and nothing goes back.
-    let step = Progress {
-        held: vec![held(waiting[2], 3)],
+    let step = ProgressUpdate {
+        retrying: vec![held(waiting[2], 3)],
         released: vec![waiting[0].sequence],
         passed: 1,
         ..past(&erp, &waiting[..1])
@@ -97,18 +97,18 @@ pub(super) fn keep_their_place(ground: &Ground<'_>) {
     progress(&*store, step);
     let reached = waiting[..4].iter().map(|one| (one.shard(), one.sequence));
     let reached = reached.collect::<std::collections::BTreeMap<Shard, Sequence>>();
-    let expected = Standing {
+    let expected = DestinationProgress {
         since,
         reached: reached.into_iter().collect(),
-        held: vec![held(waiting[2], 3)],
+        retrying: vec![held(waiting[2], 3)],
     };
-    let untouched = Standing {
+    let untouched = DestinationProgress {
         since,
-        ..Standing::default()
+        ..DestinationProgress::default()
     };
     for _ in 0..2 {
-        assert_eq!(wait(store.standing_of(erp.id)), Ok(expected.clone()));
-        assert_eq!(wait(store.standing_of(other.id)), Ok(untouched.clone()));
+        assert_eq!(wait(store.progress_of(erp.id)), Ok(expected.clone()));
+        assert_eq!(wait(store.progress_of(other.id)), Ok(untouched.clone()));
         assert_eq!(counts(&*store, &erp), (9, 0));
         assert_eq!(counts(&*store, &other), (12, 0));
         drop(store);
@@ -116,7 +116,7 @@ pub(super) fn keep_their_place(ground: &Ground<'_>) {
     }
 }
 
-pub(super) fn set_aside_what_is_not_taken(ground: &Ground<'_>) {
+pub(super) fn set_aside_what_is_not_taken(ground: &TestBed<'_>) {
     let store = ground.open();
     let meters = meters(2);
     let erp = destination(&acme(), 1);
@@ -129,8 +129,8 @@ pub(super) fn set_aside_what_is_not_taken(ground: &Ground<'_>) {
         .zip(&waiting)
         .map(|(at, one)| dead(*one, at))
         .collect();
-    let step = Progress {
-        buried: letters.clone(),
+    let step = ProgressUpdate {
+        dead_lettered: letters.clone(),
         passed: 6,
         ..past(&erp, &waiting)
     };
@@ -147,14 +147,14 @@ pub(super) fn set_aside_what_is_not_taken(ground: &Ground<'_>) {
 
     // Some come back, one is set aside again, and none is counted twice.
     let again = dead(waiting[3], 40);
-    let step = Progress {
-        revived: vec![
+    let step = ProgressUpdate {
+        requeued: vec![
             waiting[0].sequence,
             waiting[2].sequence,
             waiting[2].sequence,
         ],
-        held: vec![held(waiting[0], 0), held(waiting[2], 0)],
-        buried: vec![again.clone()],
+        retrying: vec![held(waiting[0], 0), held(waiting[2], 0)],
+        dead_lettered: vec![again.clone()],
         passed: -2,
         ..nothing(&erp)
     };
@@ -170,17 +170,20 @@ pub(super) fn set_aside_what_is_not_taken(ground: &Ground<'_>) {
 
     // They go by when they were set aside last.
     let due = Retention {
-        letters_before: at(15),
+        dead_letters_before: at(15),
         ..Retention::NOTHING
     };
     assert_eq!(sweep_all(&*store, due, 100), 6 + 2, "what waited, and two");
     assert_eq!(dead_of(&*store, erp.id), [left[1].clone(), left[3].clone()]);
     assert_eq!(counts(&*store, &erp), (2, 2));
-    let standing = wait(store.standing_of(erp.id)).expect("an answer");
-    assert_eq!(standing.held, [held(waiting[0], 0), held(waiting[2], 0)]);
+    let standing = wait(store.progress_of(erp.id)).expect("an answer");
+    assert_eq!(
+        standing.retrying,
+        [held(waiting[0], 0), held(waiting[2], 0)]
+    );
 }
 
-pub(super) fn take_everything_along(ground: &Ground<'_>) {
+pub(super) fn take_everything_along(ground: &TestBed<'_>) {
     let store = ground.open();
     let meters = meters(2);
     let erp = destination(&acme(), 1);
@@ -192,9 +195,9 @@ pub(super) fn take_everything_along(ground: &Ground<'_>) {
         say(&*store, &meters[0], second);
     }
     let waiting = all_waiting(&*store, &acme());
-    let step = |to: &Destination| Progress {
-        held: waiting[..20].iter().map(|one| held(*one, 1)).collect(),
-        buried: waiting[20..].iter().map(|one| dead(*one, 50)).collect(),
+    let step = |to: &Destination| ProgressUpdate {
+        retrying: waiting[..20].iter().map(|one| held(*one, 1)).collect(),
+        dead_lettered: waiting[20..].iter().map(|one| dead(*one, 50)).collect(),
         passed: 20,
         ..past(to, &waiting)
     };
@@ -202,7 +205,10 @@ pub(super) fn take_everything_along(ground: &Ground<'_>) {
     progress(&*store, step(&other));
     unmake(&*store, &erp);
     let is_gone = |of: &Destination| {
-        assert_eq!(wait(store.standing_of(of.id)), Ok(Standing::default()));
+        assert_eq!(
+            wait(store.progress_of(of.id)),
+            Ok(DestinationProgress::default())
+        );
         assert_eq!(dead_of(&*store, of.id), []);
         assert_eq!(counts(&*store, of), (0, 0));
         assert_eq!(wait(store.shards_waiting(of.id)), Ok(vec![]));
@@ -220,11 +226,11 @@ pub(super) fn take_everything_along(ground: &Ground<'_>) {
     is_gone(&erp);
     assert_eq!(counts(&*store, &other), (20, 20));
     assert_eq!(dead_of(&*store, other.id).len(), 20);
-    let standing = wait(store.standing_of(other.id)).expect("an answer");
-    assert_eq!(standing.held.len(), 20);
+    let standing = wait(store.progress_of(other.id)).expect("an answer");
+    assert_eq!(standing.retrying.len(), 20);
 }
 
-pub(super) fn go_with_their_customer(ground: &Ground<'_>) {
+pub(super) fn go_with_their_customer(ground: &TestBed<'_>) {
     let store = ground.open();
     let meters = meters(2);
     let erp = destination(&acme(), 1);
@@ -237,9 +243,9 @@ pub(super) fn go_with_their_customer(ground: &Ground<'_>) {
         say(&*store, &meters[0], second);
     }
     let waiting = all_waiting(&*store, &acme());
-    let step = Progress {
-        held: vec![held(waiting[0], 1)],
-        buried: vec![dead(waiting[1], 1)],
+    let step = ProgressUpdate {
+        retrying: vec![held(waiting[0], 1)],
+        dead_lettered: vec![dead(waiting[1], 1)],
         passed: 1,
         ..past(&erp, &waiting[..2])
     };
@@ -279,7 +285,7 @@ fn full(destination: &Destination) -> Destination {
             secret: Some(Sealed::from_bytes([7; 60].into())),
             json: JsonPayload::Parsed,
         }),
-        wants: EventType::ALL.into_iter().collect::<EventTypes>(),
+        event_types: EventType::ALL.into_iter().collect::<EventTypes>(),
         state: DestinationState::Failed,
         replay: Replay::UnderWay,
         updated_at: at(99),
@@ -288,6 +294,6 @@ fn full(destination: &Destination) -> Destination {
 }
 
 fn destinations(store: &dyn Store) -> Vec<Destination> {
-    let chosen = wait(store.chosen_by(acme()));
+    let chosen = wait(store.customer_settings(acme()));
     chosen.expect("an answer").destinations
 }

@@ -1,21 +1,21 @@
 //! What is kept of devices?
 
 use engine::action::{Action, Outcome, Status};
-use engine::change::{Change, Name};
-use engine::device::record::{DeviceRecord, Restored};
+use engine::change::{Change, UniqueName};
+use engine::device::record::{DeviceRecord, RestoredDevice};
 use engine::ids::Imsi;
 use engine::profile::Profile;
 
-use super::given::{
+use super::lists::{everything, whole_log};
+use super::restoring::{all_live, keep, one};
+use super::samples::{
     acme, action, batch, created, customer, device, entry, forgotten, known, links, moved, record,
     saved,
 };
-use super::lists::{everything, whole_log};
-use super::restoring::{all_live, keep, one};
-use super::{Ground, commit, put, wait};
+use super::{TestBed, commit, put, wait};
 use crate::Store;
 
-pub(super) fn bear_names(ground: &Ground<'_>) {
+pub(super) fn bear_names(ground: &TestBed<'_>) {
     let store = ground.open();
     let (one, two) = (device(&acme(), 1), device(&acme(), 2));
     assert_eq!(commit(&*store, known(&one)), Ok(()));
@@ -23,18 +23,21 @@ pub(super) fn bear_names(ground: &Ground<'_>) {
     put(&*store, vec![Change::PutCustomer(customer("acme"))]);
     for meter in [&one, &two] {
         assert_eq!(wait(store.profile(meter.key())), Ok(Some(meter.clone())));
-        for name in Name::all_of(meter) {
-            assert_eq!(wait(store.bearer(name)), Ok(Some(meter.key())));
+        for name in UniqueName::all_of(meter) {
+            assert_eq!(wait(store.device_by_name(name)), Ok(Some(meter.key())));
         }
     }
-    for name in Name::all_of(&device(&acme(), 3)) {
-        assert_eq!(wait(store.bearer(name)), Ok(None));
+    for name in UniqueName::all_of(&device(&acme(), 3)) {
+        assert_eq!(wait(store.device_by_name(name)), Ok(None));
     }
     // A customer bears its name, but it is no device.
-    assert_eq!(wait(store.bearer(Name::Customer(acme()))), Ok(None));
+    assert_eq!(
+        wait(store.device_by_name(UniqueName::Customer(acme()))),
+        Ok(None)
+    );
 }
 
-pub(super) fn free_names(ground: &Ground<'_>) {
+pub(super) fn free_names(ground: &TestBed<'_>) {
     let store = ground.open();
     let was = device(&acme(), 1);
     assert_eq!(commit(&*store, known(&was)), Ok(()));
@@ -47,16 +50,16 @@ pub(super) fn free_names(ground: &Ground<'_>) {
     replace(&*store, &was, &is);
 
     assert_eq!(wait(store.profile(was.key())), Ok(Some(is.clone())));
-    for name in Name::all_of(&is) {
-        assert_eq!(wait(store.bearer(name)), Ok(Some(was.key())));
+    for name in UniqueName::all_of(&is) {
+        assert_eq!(wait(store.device_by_name(name)), Ok(Some(was.key())));
     }
-    let kept = Name::all_of(&is);
-    let freed = Name::all_of(&was)
+    let kept = UniqueName::all_of(&is);
+    let freed = UniqueName::all_of(&was)
         .into_iter()
         .filter(|name| !kept.contains(name));
     assert_eq!(freed.clone().count(), 3);
     for name in freed {
-        assert_eq!(wait(store.bearer(name)), Ok(None));
+        assert_eq!(wait(store.device_by_name(name)), Ok(None));
     }
     // Another device may take what was given up.
     let heir = Profile {
@@ -66,14 +69,14 @@ pub(super) fn free_names(ground: &Ground<'_>) {
     assert_eq!(commit(&*store, known(&heir)), Ok(()));
     // Whoever removes the device need not know which names it bears by now.
     assert_eq!(commit(&*store, forgotten(&was)), Ok(()));
-    for name in Name::all_of(&is) {
-        assert_eq!(wait(store.bearer(name)), Ok(None));
+    for name in UniqueName::all_of(&is) {
+        assert_eq!(wait(store.device_by_name(name)), Ok(None));
     }
-    let inherited = Name::Imsi(heir.imsi.clone().expect("an inherited IMSI"));
-    assert_eq!(wait(store.bearer(inherited)), Ok(Some(heir.key())));
+    let inherited = UniqueName::Imsi(heir.imsi.clone().expect("an inherited IMSI"));
+    assert_eq!(wait(store.device_by_name(inherited)), Ok(Some(heir.key())));
 }
 
-pub(super) fn found_by_prefix(ground: &Ground<'_>) {
+pub(super) fn found_by_prefix(ground: &TestBed<'_>) {
     let store = ground.open();
     let (one, two) = (device(&acme(), 1), device(&acme(), 2));
     assert_eq!(commit(&*store, known(&one)), Ok(()));
@@ -84,12 +87,12 @@ pub(super) fn found_by_prefix(ground: &Ground<'_>) {
     assert_eq!(wait(store.device_at(two.key().prefix())), Ok(None));
 }
 
-pub(super) fn restored(ground: &Ground<'_>) {
+pub(super) fn restored(ground: &TestBed<'_>) {
     let store = ground.open();
     let meter = device(&acme(), 1);
     assert_eq!(wait(store.restored(meter.key())), Ok(None));
     assert_eq!(commit(&*store, known(&meter)), Ok(()));
-    let fresh = Restored {
+    let fresh = RestoredDevice {
         profile: meter.clone(),
         record: DeviceRecord::default(),
         pending: vec![],
@@ -110,7 +113,7 @@ pub(super) fn restored(ground: &Ground<'_>) {
     let known_of = record(50, "</1/0>,</3/0>,</3303>;ver=1.1,</3303/0>");
     keep(&*store, &meter, &known_of);
 
-    let expected = Restored {
+    let expected = RestoredDevice {
         profile: meter.clone(),
         record: known_of,
         pending: vec![requests[1].clone(), requests[2].clone(), started],
@@ -118,7 +121,7 @@ pub(super) fn restored(ground: &Ground<'_>) {
     assert_eq!(wait(store.restored(meter.key())), Ok(Some(expected)));
 }
 
-pub(super) fn any_size(ground: &Ground<'_>) {
+pub(super) fn any_size(ground: &TestBed<'_>) {
     let store = ground.open();
     let meter = device(&acme(), 1);
     let request = action(&meter, 10, 1);
@@ -155,7 +158,7 @@ pub(super) fn any_size(ground: &Ground<'_>) {
     assert_eq!(one(&*store, meter.key()).record, large);
 }
 
-pub(super) fn removed(ground: &Ground<'_>) {
+pub(super) fn removed(ground: &TestBed<'_>) {
     let store = ground.open();
     let (gone, stays) = (device(&acme(), 1), device(&acme(), 2));
     for meter in [&gone, &stays] {
@@ -169,7 +172,7 @@ pub(super) fn removed(ground: &Ground<'_>) {
                 meter.number,
             )))],
         );
-        let requests = [1, 2, 3].map(|chance| action(meter, 10, chance + 10 * meter.number));
+        let requests = [1, 2, 3].map(|rng| action(meter, 10, rng + 10 * meter.number));
         for request in &requests {
             assert_eq!(commit(&*store, created(request)), Ok(()));
         }
@@ -181,8 +184,8 @@ pub(super) fn removed(ground: &Ground<'_>) {
 
     assert_eq!(wait(store.profile(gone.key())), Ok(None));
     assert_eq!(wait(store.restored(gone.key())), Ok(None));
-    for name in Name::all_of(&gone) {
-        assert_eq!(wait(store.bearer(name)), Ok(None));
+    for name in UniqueName::all_of(&gone) {
+        assert_eq!(wait(store.device_by_name(name)), Ok(None));
     }
     assert_eq!(all_live(&*store, 10), [stays.key()]);
     let (left, total) = everything(&*store, &acme());
@@ -191,7 +194,7 @@ pub(super) fn removed(ground: &Ground<'_>) {
     assert_eq!(whole_log(&*store, &acme()).1, 2);
     // A device made known again under the name has no past.
     assert_eq!(commit(&*store, known(&gone)), Ok(()));
-    let fresh = Restored {
+    let fresh = RestoredDevice {
         profile: gone.clone(),
         record: DeviceRecord::default(),
         pending: vec![],

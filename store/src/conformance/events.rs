@@ -1,9 +1,10 @@
 //! Is what devices said kept in order, as long as it should be, and its last values by path?
 
-use engine::action::{Outcome, Payload, PayloadType, Protocol, Status};
+use engine::action::{Outcome, PayloadType, Protocol, ResultPayload, Status};
 use engine::change::Change;
 use engine::event::{
-    Cause, Conclusion, Event, Failure, Happening, Lifecycle, PayloadKept, Speaker, Telemetry,
+    ActionResult, Cause, DeviceInfo, ErrorReport, Event, EventContent, Lifecycle, PayloadKept,
+    Telemetry,
 };
 use engine::ids::{ActionId, EntryId, Iccid};
 use engine::limits::{VALUE_BYTES_MAX, VALUES_MAX};
@@ -11,11 +12,11 @@ use engine::profile::Profile;
 use engine::query::KnownValue;
 use engine::{ObjectLink, Path, Value};
 
-use super::given::{self, acme, at, batch, device, forgotten, known};
-use super::{Ground, commit, wait};
+use super::samples::{self, acme, at, batch, device, forgotten, known};
+use super::{TestBed, commit, wait};
 use crate::{Retention, Store};
 
-pub(super) fn are_read_newest_first_from_any_point(ground: &Ground<'_>) {
+pub(super) fn are_read_newest_first_from_any_point(ground: &TestBed<'_>) {
     let store = ground.open();
     let (one, other) = two_devices(&*store);
     let events: Vec<Event> = (1..=5).map(|second| registered(&one, second)).collect();
@@ -41,27 +42,31 @@ pub(super) fn are_read_newest_first_from_any_point(ground: &Ground<'_>) {
     assert!(more(4) && !more(5) && !more(100));
 }
 
-pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &Ground<'_>) {
+pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &TestBed<'_>) {
     let store = ground.open();
     let (device, _) = two_devices(&*store);
     let path = Path::resource(3, 0, 9);
     let action = ActionId::from_bytes([7; 16]);
     let happenings = [
-        Happening::Lifecycle(Lifecycle::Registered),
-        Happening::Lifecycle(Lifecycle::Deregistered),
-        Happening::Lifecycle(Lifecycle::RegistrationExpired),
-        Happening::Telemetry(telemetry(Cause::Observation(path), values())),
-        Happening::Telemetry(telemetry(Cause::Action(action), values())),
-        Happening::Telemetry(Telemetry {
+        EventContent::Lifecycle(Lifecycle::Registered),
+        EventContent::Lifecycle(Lifecycle::Deregistered),
+        EventContent::Lifecycle(Lifecycle::RegistrationExpired),
+        EventContent::Telemetry(telemetry(Cause::Observation(path), values())),
+        EventContent::Telemetry(telemetry(Cause::Action(action), values())),
+        EventContent::Telemetry(Telemetry {
             measured_at: Some(at(-5)),
             ..telemetry(Cause::Send, values())
         }),
-        Happening::Telemetry(telemetry(Cause::PassiveReport, values())),
-        Happening::Failure(Box::new(failure(PayloadKept::Yes))),
-        Happening::Failure(Box::new(failure(PayloadKept::No))),
-        Happening::Concluded(Box::new(conclusion(None))),
-        Happening::Concluded(Box::new(conclusion(Some(Payload::Text("21.5".into()))))),
-        Happening::Concluded(Box::new(conclusion(Some(Payload::Values(values().into()))))),
+        EventContent::Telemetry(telemetry(Cause::PassiveReport, values())),
+        EventContent::Error(Box::new(failure(PayloadKept::Yes))),
+        EventContent::Error(Box::new(failure(PayloadKept::No))),
+        EventContent::ActionResult(Box::new(conclusion(None))),
+        EventContent::ActionResult(Box::new(conclusion(Some(ResultPayload::Text(
+            "21.5".into(),
+        ))))),
+        EventContent::ActionResult(Box::new(conclusion(Some(ResultPayload::Values(
+            values().into(),
+        ))))),
     ];
     for (happening, second) in happenings.into_iter().zip(1..) {
         let event = event(&device, second, happening);
@@ -71,28 +76,28 @@ pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &Ground<'_>) {
     }
 }
 
-pub(super) fn say_who_spoke(ground: &Ground<'_>) {
+pub(super) fn say_who_spoke(ground: &TestBed<'_>) {
     let store = ground.open();
     let (device, _) = two_devices(&*store);
     let id = device.device.as_str();
     let speakers = [
-        Speaker {
+        DeviceInfo {
             iccid: Iccid::parse(id).expect("a device id may stand for one"),
-            ..registered(&device, 1).speaker
+            ..registered(&device, 1).device_info
         },
-        Speaker {
+        DeviceInfo {
             imsi: None,
             ip: Some([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into()),
-            ..registered(&device, 1).speaker
+            ..registered(&device, 1).device_info
         },
-        Speaker {
+        DeviceInfo {
             ip: None,
-            ..registered(&device, 1).speaker
+            ..registered(&device, 1).device_info
         },
     ];
     for (speaker, second) in speakers.into_iter().zip(1..) {
         let said = Event {
-            speaker,
+            device_info: speaker,
             ..registered(&device, second)
         };
         append(&*store, &said);
@@ -101,12 +106,15 @@ pub(super) fn say_who_spoke(ground: &Ground<'_>) {
     }
 }
 
-pub(super) fn leave_the_last_value_of_each_path(ground: &Ground<'_>) {
+pub(super) fn leave_the_last_value_of_each_path(ground: &TestBed<'_>) {
     let store = ground.open();
     let (device, other) = two_devices(&*store);
     let told = |second, values| {
         let told = telemetry(Cause::Action(ActionId::from_bytes([7; 16])), values);
-        append(&*store, &event(&device, second, Happening::Telemetry(told)));
+        append(
+            &*store,
+            &event(&device, second, EventContent::Telemetry(told)),
+        );
     };
     let (first, second) = (Path::resource(3, 0, 9), Path::resource_instance(3, 0, 6, 1));
     told(
@@ -124,7 +132,7 @@ pub(super) fn leave_the_last_value_of_each_path(ground: &Ground<'_>) {
     assert_eq!(wait(store.values_of(other.key())), Ok(vec![]));
 }
 
-pub(super) fn leave_the_value_that_was_measured_last(ground: &Ground<'_>) {
+pub(super) fn leave_the_value_that_was_measured_last(ground: &TestBed<'_>) {
     let store = ground.open();
     let (device, _) = two_devices(&*store);
     let path = Path::resource(3303, 0, 5700);
@@ -133,7 +141,10 @@ pub(super) fn leave_the_value_that_was_measured_last(ground: &Ground<'_>) {
             measured_at: measured_second.map(at),
             ..telemetry(Cause::Send, vec![(path, value)])
         };
-        append(&*store, &event(&device, second, Happening::Telemetry(told)));
+        append(
+            &*store,
+            &event(&device, second, EventContent::Telemetry(told)),
+        );
         let known = wait(store.values_of(device.key())).expect("values");
         let known = known.into_iter().next().expect("one is known");
         (known.value, known.at)
@@ -148,14 +159,17 @@ pub(super) fn leave_the_value_that_was_measured_last(ground: &Ground<'_>) {
     assert_eq!(told(15, None, number(5)), (number(5), at(15)), "heard now");
 }
 
-pub(super) fn leave_no_more_values_than_a_device_may_have(ground: &Ground<'_>) {
+pub(super) fn leave_no_more_values_than_a_device_may_have(ground: &TestBed<'_>) {
     let store = ground.open();
     let (device, _) = two_devices(&*store);
     let max = u16::try_from(VALUES_MAX).expect("a bound below 65,536");
     let values = |value| move |id| (Path::resource(3303, 0, id), Value::Integer(value));
     let tell = |second, values: Vec<(Path, Value)>| {
         let told = telemetry(Cause::Action(ActionId::from_bytes([7; 16])), values);
-        append(&*store, &event(&device, second, Happening::Telemetry(told)));
+        append(
+            &*store,
+            &event(&device, second, EventContent::Telemetry(told)),
+        );
     };
     tell(1, (0..=max).map(values(1)).collect());
     tell(2, (max..max + 9).chain([0]).map(values(2)).collect());
@@ -165,13 +179,13 @@ pub(super) fn leave_no_more_values_than_a_device_may_have(ground: &Ground<'_>) {
     assert_eq!(kept[1].value, Value::Integer(1));
 }
 
-pub(super) fn leave_no_value_that_is_too_long(ground: &Ground<'_>) {
+pub(super) fn leave_no_value_that_is_too_long(ground: &TestBed<'_>) {
     let store = ground.open();
     let (device, _) = two_devices(&*store);
     let mut told = Vec::new();
     let mut tell = |second, values: Vec<(Path, Value)>| {
         let telling = telemetry(Cause::Action(ActionId::from_bytes([7; 16])), values);
-        let event = event(&device, second, Happening::Telemetry(telling));
+        let event = event(&device, second, EventContent::Telemetry(telling));
         append(&*store, &event);
         told.insert(0, event);
     };
@@ -221,13 +235,16 @@ pub(super) fn leave_no_value_that_is_too_long(ground: &Ground<'_>) {
     assert_eq!(read, Ok(told), "the history has all of it");
 }
 
-pub(super) fn go_when_they_are_too_old_and_with_their_device(ground: &Ground<'_>) {
+pub(super) fn go_when_they_are_too_old_and_with_their_device(ground: &TestBed<'_>) {
     let store = ground.open();
     let (one, other) = two_devices(&*store);
     for second in [1, 2, 3] {
         for device in [&one, &other] {
             let told = telemetry(Cause::Observation(Path::object(3)), values());
-            append(&*store, &event(device, second, Happening::Telemetry(told)));
+            append(
+                &*store,
+                &event(device, second, EventContent::Telemetry(told)),
+            );
         }
     }
     let due = Retention {
@@ -254,7 +271,7 @@ pub(super) fn go_when_they_are_too_old_and_with_their_device(ground: &Ground<'_>
     assert_eq!(swept.removed, 0, "nothing of it is left to be swept");
 }
 
-pub(super) fn are_not_inherited(ground: &Ground<'_>) {
+pub(super) fn are_not_inherited(ground: &TestBed<'_>) {
     let store = ground.open();
     let (one, other) = two_devices(&*store);
     for second in 1..=20 {
@@ -320,18 +337,18 @@ fn append(store: &dyn Store, event: &Event) {
 }
 
 fn registered(device: &Profile, second: i64) -> Event {
-    given::event(device, second, 5)
+    samples::event(device, second, 5)
 }
 
-fn event(device: &Profile, second: i64, happening: Happening) -> Event {
+fn event(device: &Profile, second: i64, happening: EventContent) -> Event {
     Event {
-        happening,
+        content: happening,
         ..registered(device, second)
     }
 }
 
-fn failure(payload: PayloadKept) -> Failure {
-    Failure {
+fn failure(payload: PayloadKept) -> ErrorReport {
+    ErrorReport {
         entry: EntryId::from_bytes([9; 16]),
         message: "DeviceController[ActionRequestFailed]".into(),
         description: "It timed out.".into(),
@@ -340,9 +357,9 @@ fn failure(payload: PayloadKept) -> Failure {
 }
 
 /// How a request ended, well or not.
-fn conclusion(payload: Option<Payload>) -> Conclusion {
+fn conclusion(payload: Option<ResultPayload>) -> ActionResult {
     let is_answered = payload.is_some();
-    Conclusion {
+    ActionResult {
         action: ActionId::from_bytes([8; 16]),
         protocol: Protocol::Coap,
         status: if is_answered {

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use engine::action::Protocol;
-use engine::change::{Batch, Change, Expect, Name};
-use engine::device::record::{DeviceRecord, HeardOver};
+use engine::change::{Batch, Change, Expect, UniqueName};
+use engine::device::record::{DeviceRecord, ProtocolsSeen};
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid, Imsi};
 use engine::limits::NAMES_SEARCHED_MAX;
 use engine::profile::Profile;
-use engine::query::devices::{DeviceFilter, TooBroad};
-use engine::query::{Page, PageWanted};
+use engine::query::devices::{DeviceFilter, SearchTooBroad};
+use engine::query::{Page, PageRequest};
 
 use super::addresses::behind;
-use super::chance::Chance;
-use super::given::{acme, batch, customer, device, forgotten, known, record};
-use super::{Ground, commit, wait};
+use super::rng::Rng;
+use super::samples::{acme, batch, customer, device, forgotten, known, record};
+use super::{TestBed, commit, wait};
 use crate::{CommitError, Store};
 
 const STEPS: u64 = 500;
@@ -24,27 +24,27 @@ const QUESTIONS: u64 = 400;
 /// Few enough that devices go and come again under the same names.
 const NUMBERS: u64 = 40;
 
-const FIRST: PageWanted = PageWanted {
+const FIRST: PageRequest = PageRequest {
     number: 1,
     size: 100,
 };
 
-pub(super) fn agrees_with_model(ground: &Ground<'_>) {
-    let mut chance = Chance::from_seed_asked_for();
+pub(super) fn agrees_with_model(ground: &TestBed<'_>) {
+    let mut rng = Rng::from_seed_asked_for();
     let mut fleet = Fleet::default();
     let store = ground.open();
     let receipts: Vec<_> = (0..STEPS)
-        .map(|step| store.commit(fleet.take_step(step, &mut chance)))
+        .map(|step| store.commit(fleet.take_step(step, &mut rng)))
         .collect();
     for receipt in receipts {
         assert_eq!(wait(receipt), Ok(()));
     }
-    compare(&*store, &fleet, &mut chance);
+    compare(&*store, &fleet, &mut rng);
     drop(store);
-    compare(&*ground.open(), &fleet, &mut chance);
+    compare(&*ground.open(), &fleet, &mut rng);
 }
 
-pub(super) fn search_is_bounded(ground: &Ground<'_>) {
+pub(super) fn search_is_bounded(ground: &TestBed<'_>) {
     let store = ground.open();
     let globex = customer("globex").id;
     let count = u64::try_from(NAMES_SEARCHED_MAX).expect("a small bound");
@@ -69,10 +69,13 @@ pub(super) fn search_is_bounded(ground: &Ground<'_>) {
     assert_eq!(all, Ok(100));
     let last = device(&globex, count + 2);
     assert_eq!(commit(&*store, known(&last)), Ok(()));
-    assert_eq!(search(&*store, "urn:dev:", every(&globex)), Err(TooBroad));
+    assert_eq!(
+        search(&*store, "urn:dev:", every(&globex)),
+        Err(SearchTooBroad)
+    );
     assert_eq!(found("urn:dev:"), Ok(vec![meter]));
     let heard = DeviceFilter {
-        heard_over: Some(Protocol::Lwm2m),
+        protocols_seen: Some(Protocol::Lwm2m),
         ..every(&globex)
     };
     assert_eq!(search(&*store, "urn:dev:", heard.clone()), Ok(vec![]));
@@ -84,7 +87,7 @@ pub(super) fn search_is_bounded(ground: &Ground<'_>) {
     assert_eq!(search(&*store, "urn:dev:", heard), Ok(vec![last]));
 }
 
-pub(super) fn profiles_are_compared_and_set(ground: &Ground<'_>) {
+pub(super) fn profiles_are_compared_and_set(ground: &TestBed<'_>) {
     let store = ground.open();
     let was = device(&acme(), 1);
     let is = Profile {
@@ -108,28 +111,28 @@ struct Fleet {
 
 impl Fleet {
     /// Something that happens, as the batch that says so.
-    fn take_step(&mut self, step: u64, chance: &mut Chance) -> Batch {
+    fn take_step(&mut self, step: u64, rng: &mut Rng) -> Batch {
         let there: Vec<_> = self.devices.values().cloned().collect();
-        let number = chance.below(NUMBERS);
+        let number = rng.below(NUMBERS);
         let is_free = there.iter().all(|(it, _)| it.number != number);
         if is_free || there.is_empty() {
-            let new = device(&chance.one_of(&[acme(), customer("globex").id]), number);
+            let new = device(&rng.one_of(&[acme(), customer("globex").id]), number);
             self.put(new.clone(), DeviceRecord::default());
             return known(&new);
         }
-        let (profile, record) = chance.one_of(&there);
-        match chance.below(8) {
+        let (profile, record) = rng.one_of(&there);
+        match rng.below(8) {
             0 => {
                 self.devices.remove(&id_of(&profile));
                 forgotten(&profile)
             }
             1..3 => {
-                let is = renamed(&profile, step, chance);
+                let is = renamed(&profile, step, rng);
                 self.put(is.clone(), record);
                 amended(&profile, &is)
             }
             _ => {
-                let record = one_of_records(chance);
+                let record = one_of_records(rng);
                 self.put(profile.clone(), record.clone());
                 batch(vec![Change::PutRecord {
                     device: profile.key(),
@@ -145,8 +148,8 @@ impl Fleet {
 
     fn found(&self, beginning: &str, filter: &DeviceFilter) -> Vec<Profile> {
         let passes = |(profile, record): &&(Profile, DeviceRecord)| {
-            let heard_over = |protocol| record.heard_over.has(protocol);
-            let heard = filter.heard_over.is_none_or(heard_over);
+            let heard_over = |protocol| record.protocols_seen.has(protocol);
+            let heard = filter.protocols_seen.is_none_or(heard_over);
             let registered = record.registration.is_some();
             profile.customer == filter.customer
                 && heard
@@ -175,29 +178,29 @@ fn addresses() -> [IpAddr; 4] {
         .map(|text| text.parse().expect("an address"))
 }
 
-fn compare(store: &dyn Store, fleet: &Fleet, chance: &mut Chance) {
+fn compare(store: &dyn Store, fleet: &Fleet, rng: &mut Rng) {
     for _ in 0..QUESTIONS {
         let filter = DeviceFilter {
-            customer: chance.one_of(&[acme(), customer("globex").id]),
-            registered: chance.maybe(&[true, false]),
-            heard_over: chance.maybe(&Protocol::ALL),
+            customer: rng.one_of(&[acme(), customer("globex").id]),
+            registered: rng.maybe(&[true, false]),
+            protocols_seen: rng.maybe(&Protocol::ALL),
         };
-        let page = PageWanted {
-            number: 1 + u32::try_from(chance.below(4)).expect("small"),
-            size: 1 + u32::try_from(chance.below(20)).expect("small"),
+        let page = PageRequest {
+            number: 1 + u32::try_from(rng.below(4)).expect("small"),
+            size: 1 + u32::try_from(rng.below(20)).expect("small"),
         };
         let listed = wait(store.devices_of(filter.clone(), page));
         let expected = cut(fleet.found("", &filter), page);
         assert_eq!(listed, Ok(expected), "{filter:?} {page:?}");
 
-        let beginning = beginning(fleet, chance);
+        let beginning = beginning(fleet, rng);
         let listed = wait(store.devices_named(beginning.clone(), filter.clone(), page));
         let expected = cut(fleet.found(&beginning, &filter), page);
         assert_eq!(listed, Ok(Ok(expected)), "{beginning} {filter:?} {page:?}");
     }
     for ip in addresses() {
         let expected = behind(&fleet.at(ip));
-        assert_eq!(wait(store.at_address(ip)), Ok(expected), "{ip}");
+        assert_eq!(wait(store.devices_at_address(ip)), Ok(expected), "{ip}");
     }
 }
 
@@ -205,22 +208,22 @@ fn search(
     store: &dyn Store,
     beginning: &str,
     filter: DeviceFilter,
-) -> Result<Vec<Profile>, TooBroad> {
+) -> Result<Vec<Profile>, SearchTooBroad> {
     let found = wait(store.devices_named(beginning.into(), filter, FIRST)).expect("an answer");
     found.map(|page| page.items)
 }
 
 /// The beginning of a name that some device has or had.
-fn beginning(fleet: &Fleet, chance: &mut Chance) -> Box<str> {
+fn beginning(fleet: &Fleet, rng: &mut Rng) -> Box<str> {
     let devices: Vec<_> = fleet.devices.values().map(|(it, _)| it.clone()).collect();
     let some = if devices.is_empty() {
         device(&acme(), 1)
     } else {
-        chance.one_of(&devices)
+        rng.one_of(&devices)
     };
-    let name = chance.one_of(&names_of(&some));
+    let name = rng.one_of(&names_of(&some));
     let length = u64::try_from(name.len()).expect("a short name");
-    let shown = usize::try_from(1 + chance.below(length)).expect("a short name");
+    let shown = usize::try_from(1 + rng.below(length)).expect("a short name");
     name[..shown].into()
 }
 
@@ -240,34 +243,37 @@ fn id_of(profile: &Profile) -> (CustomerId, DeviceId) {
     (profile.customer.clone(), profile.device.clone())
 }
 
-fn one_of_records(chance: &mut Chance) -> DeviceRecord {
+fn one_of_records(rng: &mut Rng) -> DeviceRecord {
     let registered = record(10, "</3/0>");
     let gone = DeviceRecord {
         registration: None,
         ..registered.clone()
     };
     let plain = DeviceRecord {
-        heard_over: HeardOver::restored([Protocol::Udp, Protocol::Coap], Some(Protocol::Udp)),
+        protocols_seen: ProtocolsSeen::restored(
+            [Protocol::Udp, Protocol::Coap],
+            Some(Protocol::Udp),
+        ),
         ..gone.clone()
     };
-    chance.one_of(&[registered, gone, plain, DeviceRecord::default()])
+    rng.one_of(&[registered, gone, plain, DeviceRecord::default()])
 }
 
-fn renamed(was: &Profile, step: u64, chance: &mut Chance) -> Profile {
+fn renamed(was: &Profile, step: u64, rng: &mut Rng) -> Profile {
     let mut is = was.clone();
-    match chance.below(6) {
+    match rng.below(6) {
         0 => is.endpoint = Endpoint::parse(&format!("urn:imei:{step}")).expect("an endpoint"),
         1 => is.iccid = Iccid::parse(&format!("8949{step:015}")).expect("an ICCID"),
         2 => is.imsi = Some(Imsi::parse(&format!("26201{step:010}")).expect("an IMSI")),
         3 => is.msisdn = None,
-        _ => is.ip = chance.maybe(&addresses()),
+        _ => is.ip = rng.maybe(&addresses()),
     }
     is
 }
 
 fn amended(was: &Profile, is: &Profile) -> Batch {
-    let borne = Name::all_of(was);
-    let gained = Name::all_of(is)
+    let borne = UniqueName::all_of(was);
+    let gained = UniqueName::all_of(is)
         .into_iter()
         .filter(|name| !borne.contains(name));
     let mut expects = vec![Expect::Profile(Box::new(was.clone()))];
@@ -281,7 +287,7 @@ fn amended(was: &Profile, is: &Profile) -> Batch {
     }
 }
 
-fn cut(all: Vec<Profile>, page: PageWanted) -> Page<Profile> {
+fn cut(all: Vec<Profile>, page: PageRequest) -> Page<Profile> {
     let total = u64::try_from(all.len()).expect("a count");
     let skip = usize::try_from(page.skip()).expect("a small page");
     let size = usize::try_from(page.size).expect("a small page");

@@ -2,20 +2,20 @@
 
 use engine::action::{Action, Protocol, Status};
 use engine::admin_log::entry::{Category, Entry, Subject};
-use engine::admin_log::window::Window;
+use engine::admin_log::window::TimeWindow;
 use engine::change::Change;
 use engine::ids::CustomerId;
 use engine::moment::Timestamp;
 use engine::query::devices::DeviceFilter;
-use engine::query::{ActionFilter, ActionOrder, LogFilter, PageWanted, Statuses};
+use engine::query::{ActionFilter, ActionOrder, LogFilter, PageRequest, Statuses};
 
-use super::chance::Chance;
-use super::given::{
+use super::model::Model;
+use super::rng::Rng;
+use super::samples::{
     acme, action, at, batch, created, customer, device, entry, forgotten, known, moved, requests,
     saved,
 };
-use super::model::Model;
-use super::{Ground, wait};
+use super::{TestBed, wait};
 use crate::{Receipt, Retention, Store};
 
 const STEPS: u64 = 600;
@@ -28,19 +28,19 @@ const SUBJECTS: [Subject; 4] = [
 ];
 const CATEGORIES: [Category; 2] = [Category::Error, Category::Info];
 
-pub(super) fn agree_with_model(ground: &Ground<'_>) {
-    let mut chance = Chance::from_seed_asked_for();
+pub(super) fn agree_with_model(ground: &TestBed<'_>) {
+    let mut rng = Rng::from_seed_asked_for();
     let mut model = Model::default();
     let store = ground.open();
     let receipts: Vec<_> = (0..STEPS)
-        .filter_map(|step| take_step(step, &*store, &mut model, &mut chance))
+        .filter_map(|step| take_step(step, &*store, &mut model, &mut rng))
         .collect();
     for receipt in receipts {
         assert_eq!(wait(receipt), Ok(()));
     }
-    compare(&*store, &model, &mut chance);
+    compare(&*store, &model, &mut rng);
     drop(store);
-    compare(&*ground.open(), &model, &mut chance);
+    compare(&*ground.open(), &model, &mut rng);
 }
 
 /// All requests of a customer, and their total.
@@ -55,7 +55,7 @@ pub(super) fn everything(store: &dyn Store, customer: &CustomerId) -> (Vec<Actio
 pub(super) fn whole_log(store: &dyn Store, customer: &CustomerId) -> (Vec<Entry>, u64) {
     let filter = LogFilter {
         customer: customer.clone(),
-        window: Window {
+        window: TimeWindow {
             from: at(-1_000_000),
             until: at(1_000_000),
         },
@@ -67,60 +67,55 @@ pub(super) fn whole_log(store: &dyn Store, customer: &CustomerId) -> (Vec<Entry>
     (page.items, page.total)
 }
 
-const ALL: PageWanted = PageWanted {
+const ALL: PageRequest = PageRequest {
     number: 1,
     size: 1_000_000,
 };
 
 /// One thing that happens, to the store and to the model.
-fn take_step(
-    step: u64,
-    store: &dyn Store,
-    model: &mut Model,
-    chance: &mut Chance,
-) -> Option<Receipt> {
+fn take_step(step: u64, store: &dyn Store, model: &mut Model, rng: &mut Rng) -> Option<Receipt> {
     let second = i64::try_from(step / 4).expect("a few hundred");
     let devices = model.devices();
     let pending = model.pending();
-    match chance.below(40) {
+    match rng.below(40) {
         0 => {
             sweep(
                 store,
                 model,
-                at(i64::try_from(chance.below(150)).expect("small")),
+                at(i64::try_from(rng.below(150)).expect("small")),
             );
             None
         }
         1 if !devices.is_empty() => {
-            let gone = chance.one_of(&devices);
+            let gone = rng.one_of(&devices);
             model.forget(&gone);
             Some(store.commit(forgotten(&gone)))
         }
         2..12 if !devices.is_empty() => {
             let new = Entry {
-                subject: chance.one_of(&SUBJECTS),
-                category: chance.one_of(&CATEGORIES),
-                ..entry(&chance.one_of(&devices), second, step)
+                subject: rng.one_of(&SUBJECTS),
+                category: rng.one_of(&CATEGORIES),
+                ..entry(&rng.one_of(&devices), second, step)
             };
             model.append(new.clone());
             Some(store.commit(batch(vec![Change::AppendEntry(Box::new(new))])))
         }
         12..24 if !devices.is_empty() => {
             let new = Action {
-                request: chance.one_of(&requests()),
-                ..action(&chance.one_of(&devices), second, step)
+                request: rng.one_of(&requests()),
+                ..action(&rng.one_of(&devices), second, step)
             };
             model.put(new.clone());
             Some(store.commit(created(&new)))
         }
         24..36 if !pending.is_empty() => {
-            let old = chance.one_of(&pending);
-            let new = changed(&old, second, chance);
+            let old = rng.one_of(&pending);
+            let new = changed(&old, second, rng);
             model.put(new.clone());
             Some(store.commit(saved(Some(&old), &new)))
         }
         _ => {
-            let new = device(&chance.one_of(&[acme(), customer("globex").id]), step);
+            let new = device(&rng.one_of(&[acme(), customer("globex").id]), step);
             model.know(new.clone());
             Some(store.commit(known(&new)))
         }
@@ -128,8 +123,8 @@ fn take_step(
 }
 
 /// The request as it is after a change at a second: of its status or only of its time.
-fn changed(old: &Action, second: i64, chance: &mut Chance) -> Action {
-    let new = moved(old, chance.one_of(&Status::ALL));
+fn changed(old: &Action, second: i64, rng: &mut Rng) -> Action {
+    let new = moved(old, rng.one_of(&Status::ALL));
     if new.status.is_untouched() {
         return new;
     }
@@ -157,14 +152,14 @@ fn sweep(store: &dyn Store, model: &mut Model, before: Timestamp) {
     assert_eq!(removed, model.sweep(before));
 }
 
-fn compare(store: &dyn Store, model: &Model, chance: &mut Chance) {
+fn compare(store: &dyn Store, model: &Model, rng: &mut Rng) {
     for _ in 0..QUESTIONS {
-        let customer = chance.one_of(&[acme(), customer("globex").id]);
-        let page = page(chance);
+        let customer = rng.one_of(&[acme(), customer("globex").id]);
+        let page = page(rng);
         let listed = wait(store.devices_of(DeviceFilter::all_of(customer.clone()), page));
         assert_eq!(listed, Ok(model.devices_of(&customer, page)), "{page:?}");
 
-        let filter = action_filter(&customer, model, chance);
+        let filter = action_filter(&customer, model, rng);
         let listed = wait(store.actions(filter.clone(), page));
         assert_eq!(
             listed,
@@ -172,7 +167,7 @@ fn compare(store: &dyn Store, model: &Model, chance: &mut Chance) {
             "{filter:?} {page:?}"
         );
 
-        let filter = log_filter(&customer, model, chance);
+        let filter = log_filter(&customer, model, rng);
         let listed = wait(store.entries(filter.clone(), page));
         assert_eq!(
             listed,
@@ -182,53 +177,53 @@ fn compare(store: &dyn Store, model: &Model, chance: &mut Chance) {
     }
 }
 
-fn page(chance: &mut Chance) -> PageWanted {
-    let mut below = |bound| u32::try_from(chance.below(bound)).expect("small");
-    PageWanted {
+fn page(rng: &mut Rng) -> PageRequest {
+    let mut below = |bound| u32::try_from(rng.below(bound)).expect("small");
+    PageRequest {
         number: 1 + below(6),
         size: 1 + below(40),
     }
 }
 
-fn action_filter(customer: &CustomerId, model: &Model, chance: &mut Chance) -> ActionFilter {
+fn action_filter(customer: &CustomerId, model: &Model, rng: &mut Rng) -> ActionFilter {
     let devices = model.devices_with_customer(customer);
     let device = if devices.is_empty() {
         None
     } else {
-        chance.maybe(&devices)
+        rng.maybe(&devices)
     };
     ActionFilter {
         customer: customer.clone(),
         device: device.map(|device| device.key()),
-        protocol: chance.maybe(&Protocol::ALL),
-        statuses: statuses(chance),
-        order: chance.one_of(&ActionOrder::ALL),
+        protocol: rng.maybe(&Protocol::ALL),
+        statuses: statuses(rng),
+        order: rng.one_of(&ActionOrder::ALL),
     }
 }
 
-fn statuses(chance: &mut Chance) -> Statuses {
-    let set = chance.one_of(&[Statuses::all(), Statuses::pending(), Statuses::done()]);
-    let one = chance.maybe(&Status::ALL);
+fn statuses(rng: &mut Rng) -> Statuses {
+    let set = rng.one_of(&[Statuses::all(), Statuses::pending(), Statuses::done()]);
+    let one = rng.maybe(&Status::ALL);
     one.map_or(set, |status| set.only(status))
 }
 
-fn log_filter(customer: &CustomerId, model: &Model, chance: &mut Chance) -> LogFilter {
-    let mut second = || at(i64::try_from(chance.below(160)).expect("small"));
+fn log_filter(customer: &CustomerId, model: &Model, rng: &mut Rng) -> LogFilter {
+    let mut second = || at(i64::try_from(rng.below(160)).expect("small"));
     let (one, other) = (second(), second());
     let devices = model.devices_with_customer(customer);
     let device = if devices.is_empty() {
         None
     } else {
-        chance.maybe(&devices)
+        rng.maybe(&devices)
     };
     LogFilter {
         customer: customer.clone(),
-        window: Window {
+        window: TimeWindow {
             from: one.min(other),
             until: one.max(other),
         },
         iccid: device.map(|device| device.iccid),
-        category: chance.maybe(&CATEGORIES),
-        subject: chance.maybe(&SUBJECTS),
+        category: rng.maybe(&CATEGORIES),
+        subject: rng.maybe(&SUBJECTS),
     }
 }

@@ -9,7 +9,7 @@ use engine::ids::{ActionId, CustomerId, DeviceId, EntryId};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
 use engine::query::listed::ListedAction;
-use engine::query::{ActionFilter, ActionOrder, LogFilter, Page, PageWanted};
+use engine::query::{ActionFilter, ActionOrder, LogFilter, Page, PageRequest};
 
 /// All that was ever put and not removed.
 #[derive(Default)]
@@ -72,11 +72,11 @@ impl Model {
             .collect()
     }
 
-    pub(super) fn devices_of(&self, customer: &CustomerId, page: PageWanted) -> Page<Profile> {
+    pub(super) fn devices_of(&self, customer: &CustomerId, page: PageRequest) -> Page<Profile> {
         cut(self.devices_with_customer(customer), page)
     }
 
-    pub(super) fn actions(&self, filter: &ActionFilter, page: PageWanted) -> Page<ListedAction> {
+    pub(super) fn actions(&self, filter: &ActionFilter, page: PageRequest) -> Page<ListedAction> {
         let passes = |action: &&Action| {
             action.customer == filter.customer
                 && filter.device.is_none_or(|device| action.device == device)
@@ -97,7 +97,7 @@ impl Model {
         cut(passing.into_iter().map(ListedAction::of).collect(), page)
     }
 
-    pub(super) fn entries(&self, filter: &LogFilter, page: PageWanted) -> Page<Entry> {
+    pub(super) fn entries(&self, filter: &LogFilter, page: PageRequest) -> Page<Entry> {
         let passes = |entry: &&Entry| {
             let iccid = entry.about.as_ref().map(|about| &about.iccid);
             entry.customer == filter.customer
@@ -123,7 +123,7 @@ impl Model {
     }
 }
 
-fn cut<T>(all: Vec<T>, page: PageWanted) -> Page<T> {
+fn cut<T>(all: Vec<T>, page: PageRequest) -> Page<T> {
     let total = u64::try_from(all.len()).expect("a count");
     let skip = usize::try_from(page.skip()).expect("a small page");
     let size = usize::try_from(page.size).expect("a small page");

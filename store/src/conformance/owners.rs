@@ -3,11 +3,11 @@
 use engine::change::{Batch, Change, Owner};
 use engine::ids::Shard;
 
-use super::given::{acme, batch, customer};
-use super::{Ground, commit, wait};
+use super::samples::{acme, batch, customer};
+use super::{TestBed, commit, wait};
 use crate::CommitError;
 
-pub(super) fn earlier_epoch_is_fenced(ground: &Ground<'_>) {
+pub(super) fn earlier_epoch_is_fenced(ground: &TestBed<'_>) {
     let store = ground.open();
     // The first owner of a shard that nobody wrote is believed.
     assert_eq!(commit(&*store, owned(1, 5)), Ok(()));

@@ -1,15 +1,15 @@
 //! What becomes of what waits once those it waited for are past it?
 
-use engine::delivery::letter::{Progress, Waiting};
+use engine::delivery::backlog::{ProgressUpdate, QueuedEvent};
 use engine::ids::CustomerId;
 
-use super::given::{acme, customer, destination, device};
-use super::letters::{all_waiting, held, make, past, progress, say, sweep_all, unmake, waiting_in};
+use super::outbox::{all_waiting, held, make, past, progress, say, sweep_all, unmake, waiting_in};
+use super::samples::{acme, customer, destination, device};
 use super::waiting::meters;
-use super::{Ground, wait};
+use super::{TestBed, wait};
 use crate::Retention;
 
-pub(super) fn goes_when_all_are_past(ground: &Ground<'_>) {
+pub(super) fn goes_when_all_are_past(ground: &TestBed<'_>) {
     let mut store = ground.open();
     let meters = meters(4);
     let [fast, slow] = [1, 2].map(|number| destination(&acme(), number));
@@ -24,7 +24,7 @@ pub(super) fn goes_when_all_are_past(ground: &Ground<'_>) {
     assert_eq!(all_waiting(&*store, &acme()), all);
 
     // The slow one is past half of each shard, and holds one back: that is with itself.
-    let half: Vec<Waiting> = meters
+    let half: Vec<QueuedEvent> = meters
         .iter()
         .flat_map(|meter| {
             waiting_in(&*store, &acme(), meter.key().shard())
@@ -32,12 +32,12 @@ pub(super) fn goes_when_all_are_past(ground: &Ground<'_>) {
                 .take(5)
         })
         .collect();
-    let step = Progress {
-        held: vec![held(half[0], 1)],
+    let step = ProgressUpdate {
+        retrying: vec![held(half[0], 1)],
         ..past(&slow, &half)
     };
     progress(&*store, step);
-    let left: Vec<Waiting> = all
+    let left: Vec<QueuedEvent> = all
         .iter()
         .filter(|one| !half.contains(one))
         .copied()
@@ -46,8 +46,8 @@ pub(super) fn goes_when_all_are_past(ground: &Ground<'_>) {
     for _ in 0..2 {
         assert_eq!(all_waiting(&*store, &acme()), left);
         assert_eq!(wait(store.shards_waiting(fast.id)), Ok(vec![]));
-        let standing = wait(store.standing_of(slow.id)).expect("an answer");
-        assert_eq!(standing.held, [held(half[0], 1)]);
+        let standing = wait(store.progress_of(slow.id)).expect("an answer");
+        assert_eq!(standing.retrying, [held(half[0], 1)]);
         drop(store);
         store = ground.open();
         assert_eq!(sweep_all(&*store, Retention::NOTHING, 7), 0);
@@ -58,7 +58,7 @@ pub(super) fn goes_when_all_are_past(ground: &Ground<'_>) {
     assert_eq!(all_waiting(&*store, &acme()), []);
 }
 
-pub(super) fn goes_when_nobody_is_told_any_more(ground: &Ground<'_>) {
+pub(super) fn goes_when_nobody_is_told_any_more(ground: &TestBed<'_>) {
     let store = ground.open();
     let meters = meters(4);
     let [old, new] = [1, 2].map(|number| destination(&acme(), number));
@@ -81,7 +81,7 @@ pub(super) fn goes_when_nobody_is_told_any_more(ground: &Ground<'_>) {
     assert_eq!(all_waiting(&*store, &acme()).len(), 1);
 }
 
-pub(super) fn goes_customer_by_customer(ground: &Ground<'_>) {
+pub(super) fn goes_customer_by_customer(ground: &TestBed<'_>) {
     let store = ground.open();
     let customers = ["a", "b", "c"].map(|id| customer(id).id);
     for (customer, number) in customers.iter().zip(1..) {

@@ -1,23 +1,23 @@
 //! What becomes of the bytes that entries of the log are about?
 
 use engine::admin_log::entry::Entry;
-use engine::admin_log::payload::Payload;
+use engine::admin_log::payload::EntryPayload;
 use engine::change::Change;
 use engine::ids::EntryId;
 use engine::limits::LOG_PAYLOAD_BYTES_MAX;
 
-use super::given::{acme, at, customer, device, entry};
 use super::lists::whole_log;
-use super::{Ground, put, wait};
+use super::samples::{acme, at, customer, device, entry};
+use super::{TestBed, put, wait};
 use crate::{Retention, Store};
 
-pub(super) fn of_any_size(ground: &Ground<'_>) {
+pub(super) fn of_any_size(ground: &TestBed<'_>) {
     let store = ground.open();
     let sizes = [0, 1, 4_095, 4_096, 10_000, LOG_PAYLOAD_BYTES_MAX];
     let mut written: Vec<(Entry, Vec<u8>)> = Vec::new();
-    for (size, chance) in sizes.into_iter().zip(1..) {
+    for (size, rng) in sizes.into_iter().zip(1..) {
         let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(size).collect();
-        let new = about_bytes(10, chance, &bytes);
+        let new = about_bytes(10, rng, &bytes);
         append(&*store, &new);
         written.push((new, bytes));
     }
@@ -39,7 +39,7 @@ pub(super) fn of_any_size(ground: &Ground<'_>) {
     assert_eq!(whole_log(&*store, &acme()), (told, 7));
 }
 
-pub(super) fn go_with_their_entries(ground: &Ground<'_>) {
+pub(super) fn go_with_their_entries(ground: &TestBed<'_>) {
     let store = ground.open();
     put(&*store, vec![Change::PutCustomer(customer("acme"))]);
     let [old, recent] = [10, 100].map(|second| about_bytes(second, 1, &[7; 9_000]));
@@ -67,17 +67,17 @@ pub(super) fn go_with_their_entries(ground: &Ground<'_>) {
 }
 
 /// An entry about bytes.
-fn about_bytes(second: i64, chance: u64, bytes: &[u8]) -> Entry {
+fn about_bytes(second: i64, rng: u64, bytes: &[u8]) -> Entry {
     Entry {
-        payload: Some(Payload::of(bytes)),
-        ..entry(&device(&acme(), 1), second, chance)
+        payload: Some(EntryPayload::of(bytes)),
+        ..entry(&device(&acme(), 1), second, rng)
     }
 }
 
 /// The entry as its readers are told it.
 fn told(entry: &Entry) -> Entry {
     Entry {
-        payload: entry.payload.as_ref().map(Payload::told),
+        payload: entry.payload.as_ref().map(EntryPayload::told),
         ..entry.clone()
     }
 }

@@ -2,21 +2,21 @@
 
 use engine::Value;
 use engine::action::{
-    Action, CoapRequest, Content, ContentForm, Method, Protocol, Request, UdpRequest,
+    Action, CoapRequest, Content, ContentEncoding, Method, Protocol, Request, UdpRequest,
 };
 use engine::change::Change;
-use engine::device::record::{DeviceRecord, HeardOver};
-use engine::event::{Data, Event, Happening, Telemetry};
+use engine::device::record::{DeviceRecord, ProtocolsSeen};
+use engine::event::{Data, Event, EventContent, Telemetry};
 use engine::peer::Peer;
 use engine::query::KnownValue;
 use engine::topic::Topic;
 use engine::{Path, PathAndQuery, event};
 
-use super::given::{self, acme, action, at, created, device, known, record, requests};
 use super::restoring::{keep, one};
-use super::{Ground, commit, put, wait};
+use super::samples::{self, acme, action, at, created, device, known, record, requests};
+use super::{TestBed, commit, put, wait};
 
-pub(super) fn requests_come_back(ground: &Ground<'_>) {
+pub(super) fn requests_come_back(ground: &TestBed<'_>) {
     let mut store = ground.open();
     let meter = device(&acme(), 1);
     assert_eq!(commit(&*store, known(&meter)), Ok(()));
@@ -25,23 +25,23 @@ pub(super) fn requests_come_back(ground: &Ground<'_>) {
         coap(
             Method::Put,
             "/a/%20b?c=d&e",
-            Some(content(ContentForm::String, "Grüße")),
+            Some(content(ContentEncoding::String, "Grüße")),
         ),
         coap(
             Method::Post,
             "/",
-            Some(content(ContentForm::Base64, "AAH/")),
+            Some(content(ContentEncoding::Base64, "AAH/")),
         ),
-        udp(content(ContentForm::String, "")),
-        udp(content(ContentForm::Base64, "")),
-        udp(content(ContentForm::String, &"x".repeat(10_000))),
+        udp(content(ContentEncoding::String, "")),
+        udp(content(ContentEncoding::Base64, "")),
+        udp(content(ContentEncoding::String, &"x".repeat(10_000))),
     ];
     let all = requests().into_iter().chain(of_methods).chain(of_forms);
     let all: Vec<Action> = all
         .zip(1..)
-        .map(|(request, chance)| Action {
+        .map(|(request, rng)| Action {
             request,
-            ..action(&meter, 10, chance)
+            ..action(&meter, 10, rng)
         })
         .collect();
     for request in &all {
@@ -56,12 +56,12 @@ pub(super) fn requests_come_back(ground: &Ground<'_>) {
     }
 }
 
-pub(super) fn data_comes_back_and_is_no_known_value(ground: &Ground<'_>) {
+pub(super) fn data_comes_back_and_is_no_known_value(ground: &TestBed<'_>) {
     let store = ground.open();
     let meter = device(&acme(), 1);
     assert_eq!(commit(&*store, known(&meter)), Ok(()));
     let path = Path::resource(3303, 0, 5700);
-    let told = Happening::Telemetry(Telemetry {
+    let told = EventContent::Telemetry(Telemetry {
         source: Protocol::Lwm2m,
         cause: event::Cause::Send,
         measured_at: None,
@@ -78,8 +78,8 @@ pub(super) fn data_comes_back_and_is_no_known_value(ground: &Ground<'_>) {
     ];
     for (happening, second) in happenings.into_iter().zip(1..) {
         let said = Event {
-            happening,
-            ..given::event(&meter, second, 5)
+            content: happening,
+            ..samples::event(&meter, second, 5)
         };
         put(&*store, vec![Change::AppendEvent(Box::new(said.clone()))]);
         assert_eq!(wait(store.event(meter.key(), said.id)), Ok(Some(said)));
@@ -95,25 +95,25 @@ pub(super) fn data_comes_back_and_is_no_known_value(ground: &Ground<'_>) {
     assert_eq!(kept.map(|events| events.len()), Ok(5));
 }
 
-pub(super) fn what_they_were_heard_over_comes_back(ground: &Ground<'_>) {
+pub(super) fn what_they_were_heard_over_comes_back(ground: &TestBed<'_>) {
     let store = ground.open();
     let meter = device(&acme(), 1);
     assert_eq!(commit(&*store, known(&meter)), Ok(()));
-    let mut heard_over = HeardOver::default();
+    let mut heard_over = ProtocolsSeen::default();
     let one_by_one = Protocol::ALL.map(|protocol| {
         heard_over.note(protocol);
         heard_over
     });
-    let alone = Protocol::ALL.map(|protocol| HeardOver::restored([protocol], Some(protocol)));
+    let alone = Protocol::ALL.map(|protocol| ProtocolsSeen::restored([protocol], Some(protocol)));
     let odd = [
-        HeardOver::default(),
-        HeardOver::restored([Protocol::Udp, Protocol::Lwm2m], Some(Protocol::Udp)),
-        HeardOver::restored(Protocol::ALL, None),
+        ProtocolsSeen::default(),
+        ProtocolsSeen::restored([Protocol::Udp, Protocol::Lwm2m], Some(Protocol::Udp)),
+        ProtocolsSeen::restored(Protocol::ALL, None),
     ];
     for heard_over in one_by_one.into_iter().chain(alone).chain(odd) {
         let heard = DeviceRecord {
             peer: Some(Peer::bare(([192, 0, 2, 7], 40_000).into())),
-            heard_over,
+            protocols_seen: heard_over,
             ..record(10, "</3/0>")
         };
         keep(&*store, &meter, &heard);
@@ -121,8 +121,8 @@ pub(super) fn what_they_were_heard_over_comes_back(ground: &Ground<'_>) {
     }
 }
 
-fn data(source: Protocol, topic: Option<Topic>, bytes: &[u8]) -> Happening {
-    Happening::Data(Box::new(Data {
+fn data(source: Protocol, topic: Option<Topic>, bytes: &[u8]) -> EventContent {
+    EventContent::Data(Box::new(Data {
         source,
         topic,
         bytes: bytes.into(),
@@ -132,7 +132,7 @@ fn data(source: Protocol, topic: Option<Topic>, bytes: &[u8]) -> Happening {
 fn coap(method: Method, target: &str, content: Option<Content>) -> Request {
     Request::Coap(CoapRequest {
         method,
-        port: given::PORT,
+        port: samples::PORT,
         target: PathAndQuery::parse(target).expect("a path"),
         content,
     })
@@ -141,10 +141,10 @@ fn coap(method: Method, target: &str, content: Option<Content>) -> Request {
 fn udp(content: Content) -> Request {
     Request::Udp(UdpRequest {
         content,
-        port: given::PORT,
+        port: samples::PORT,
     })
 }
 
-fn content(form: ContentForm, text: &str) -> Content {
+fn content(form: ContentEncoding, text: &str) -> Content {
     Content::parse(form, text).expect("base64, where it is said to be")
 }

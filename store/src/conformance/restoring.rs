@@ -6,15 +6,15 @@ use std::thread;
 
 use engine::action::Status;
 use engine::change::Change;
-use engine::device::record::{DeviceRecord, Restored};
+use engine::device::record::{DeviceRecord, RestoredDevice};
 use engine::ids::DeviceKey;
 use engine::profile::Profile;
 
-use super::given::{acme, action, created, device, known, links, moved, record, saved};
-use super::{Ground, commit, put, wait};
+use super::samples::{acme, action, created, device, known, links, moved, record, saved};
+use super::{TestBed, commit, put, wait};
 use crate::Store;
 
-pub(super) fn live(ground: &Ground<'_>) {
+pub(super) fn live(ground: &TestBed<'_>) {
     let store = ground.open();
     assert_eq!(all_live(&*store, 10), []);
     let meters = meters(&*store, 40);
@@ -54,7 +54,7 @@ pub(super) fn live(ground: &Ground<'_>) {
     }
 }
 
-pub(super) fn pages_agree(ground: &Ground<'_>) {
+pub(super) fn pages_agree(ground: &TestBed<'_>) {
     let store = ground.open();
     // Few of many are live, so that what lies between them must be passed over.
     let mut keys = Vec::new();
@@ -102,7 +102,7 @@ pub(super) fn pages_agree(ground: &Ground<'_>) {
     }
 }
 
-pub(super) fn large_devices(ground: &Ground<'_>) {
+pub(super) fn large_devices(ground: &TestBed<'_>) {
     let store = ground.open();
     let large = record(20, &links(1_000));
     let meters = meters(&*store, 200);
@@ -121,7 +121,7 @@ pub(super) fn large_devices(ground: &Ground<'_>) {
     );
 }
 
-pub(super) fn right_about_those_left_alone(ground: &Ground<'_>) {
+pub(super) fn right_about_those_left_alone(ground: &TestBed<'_>) {
     let store = ground.open();
     let meters = meters(&*store, 60);
     for meter in &meters {
@@ -175,7 +175,7 @@ fn all_within(
     store: &dyn Store,
     keys: RangeInclusive<DeviceKey>,
     size: u32,
-) -> Vec<(DeviceKey, Restored)> {
+) -> Vec<(DeviceKey, RestoredDevice)> {
     let (mut from, last) = keys.into_inner();
     let mut all = Vec::new();
     loop {
@@ -197,7 +197,7 @@ fn every_key() -> RangeInclusive<DeviceKey> {
     DeviceKey::from_bytes([0; 16])..=DeviceKey::from_bytes([0xff; 16])
 }
 
-pub(super) fn one(store: &dyn Store, device: DeviceKey) -> Restored {
+pub(super) fn one(store: &dyn Store, device: DeviceKey) -> RestoredDevice {
     let restored = wait(store.restored(device)).expect("an answer");
     restored.expect("it is there")
 }

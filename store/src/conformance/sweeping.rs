@@ -5,25 +5,25 @@ use engine::change::Change;
 use engine::customer::SecretDigest;
 use engine::ids::CustomerId;
 
-use super::given::{
+use super::idempotency::{once, promised, told_of};
+use super::lists::{everything, whole_log};
+use super::samples::{
     acme, action, at, client, created, customer, device, entry, event, forgotten, known, moved,
     saved, token,
 };
-use super::lists::{everything, whole_log};
-use super::promises::{once, promised, told_of};
-use super::{Ground, commit, put, wait};
-use crate::{Retention, Store, Swept};
+use super::{TestBed, commit, put, wait};
+use crate::{Retention, Store, SweepReport};
 
 /// Each kind of thing is due at an instant of its own.
 const RETENTION: fn() -> Retention = || Retention {
     actions_before: at(100),
     entries_before: at(200),
     tokens_before: at(300),
-    promises_before: at(400),
+    idempotency_before: at(400),
     ..Retention::NOTHING
 };
 
-pub(super) fn removes_what_is_due(ground: &Ground<'_>) {
+pub(super) fn removes_what_is_due(ground: &TestBed<'_>) {
     let store = ground.open();
     let meter = device(&acme(), 1);
     let script = client(&acme(), "script");
@@ -51,7 +51,7 @@ pub(super) fn removes_what_is_due(ground: &Ground<'_>) {
     let swept = wait(store.sweep(RETENTION(), 100));
     assert_eq!(
         swept,
-        Ok(Swept {
+        Ok(SweepReport {
             removed: 3,
             more: false
         })
@@ -71,30 +71,30 @@ pub(super) fn removes_what_is_due(ground: &Ground<'_>) {
     let again = wait(store.sweep(RETENTION(), 100));
     assert_eq!(
         again,
-        Ok(Swept {
+        Ok(SweepReport {
             removed: 0,
             more: false
         })
     );
 }
 
-pub(super) fn stops_at_its_bound(ground: &Ground<'_>) {
+pub(super) fn stops_at_its_bound(ground: &TestBed<'_>) {
     let store = ground.open();
     let meter = device(&acme(), 1);
-    for chance in 0..10 {
-        let request = action(&meter, 10, chance);
+    for rng in 0..10 {
+        let request = action(&meter, 10, rng);
         assert_eq!(commit(&*store, created(&request)), Ok(()));
         finish(&*store, &request);
         put(
             &*store,
-            vec![Change::AppendEntry(Box::new(entry(&meter, 10, chance)))],
+            vec![Change::AppendEntry(Box::new(entry(&meter, 10, rng)))],
         );
     }
     for left in [13, 6] {
         let swept = wait(store.sweep(RETENTION(), 7));
         assert_eq!(
             swept,
-            Ok(Swept {
+            Ok(SweepReport {
                 removed: 7,
                 more: true
             })
@@ -109,7 +109,7 @@ pub(super) fn stops_at_its_bound(ground: &Ground<'_>) {
     let swept = wait(store.sweep(RETENTION(), 7));
     assert_eq!(
         swept,
-        Ok(Swept {
+        Ok(SweepReport {
             removed: 6,
             more: false
         })
@@ -118,7 +118,7 @@ pub(super) fn stops_at_its_bound(ground: &Ground<'_>) {
     assert_eq!(whole_log(&*store, &acme()), (vec![], 0));
 }
 
-pub(super) fn takes_of_every_kind(ground: &Ground<'_>) {
+pub(super) fn takes_of_every_kind(ground: &TestBed<'_>) {
     let store = ground.open();
     let (meter, gone) = (device(&acme(), 1), device(&acme(), 2));
     let script = client(&acme(), "script");
@@ -133,7 +133,7 @@ pub(super) fn takes_of_every_kind(ground: &Ground<'_>) {
         assert_eq!(commit(&*store, created(&done)), Ok(()));
         let changes = vec![
             Change::PutToken(token_of(number)),
-            Change::KeepPromise(promised(once_of(number), &meter, 10)),
+            Change::PutIdempotencyRecord(promised(once_of(number), &meter, 10)),
             Change::AppendEntry(Box::new(entry(&meter, 10, number))),
             Change::AppendEvent(Box::new(event(&meter, 10, number))),
             Change::AppendEvent(Box::new(event(&gone, 500, number))),

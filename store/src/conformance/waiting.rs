@@ -1,20 +1,20 @@
 //! What waits to be delivered, in which order, and who is told?
 
 use engine::action::{Outcome, Protocol, Status};
-use engine::change::{Batch, Change, Expect, Name, Owner};
-use engine::delivery::letter::{Sequence, Waiting};
-use engine::event::{Conclusion, Event, EventType, Failure, Happening, PayloadKept};
+use engine::change::{Batch, Change, Expect, Owner, UniqueName};
+use engine::delivery::backlog::{QueuedEvent, Sequence};
+use engine::event::{ActionResult, ErrorReport, Event, EventContent, EventType, PayloadKept};
 use engine::ids::{ActionId, EntryId, Shard};
 use engine::profile::Profile;
 
-use super::given::{acme, at, batch, customer, destination, device, event, forgotten, known};
-use super::letters::{
+use super::outbox::{
     all_waiting, append, counts, make, past, progress, removal, say, unmake, waiting_in,
 };
-use super::{Ground, commit, put, wait};
+use super::samples::{acme, at, batch, customer, destination, device, event, forgotten, known};
+use super::{TestBed, commit, put, wait};
 use crate::{CommitError, Retention};
 
-pub(super) fn waits_in_order_shard_by_shard(ground: &Ground<'_>) {
+pub(super) fn waits_in_order_shard_by_shard(ground: &TestBed<'_>) {
     let store = ground.open();
     let meters = meters(6);
     let erp = destination(&acme(), 1);
@@ -23,7 +23,7 @@ pub(super) fn waits_in_order_shard_by_shard(ground: &Ground<'_>) {
     for (second, meter) in (1..).zip(meters.iter().cycle().take(30)) {
         let happening = happening(second);
         said.push(Event {
-            happening,
+            content: happening,
             ..event(meter, second, 1)
         });
     }
@@ -51,7 +51,7 @@ pub(super) fn waits_in_order_shard_by_shard(ground: &Ground<'_>) {
     assert_eq!(counts(&*store, &erp), (30, 0));
 }
 
-pub(super) fn waits_only_while_somebody_is_told(ground: &Ground<'_>) {
+pub(super) fn waits_only_while_somebody_is_told(ground: &TestBed<'_>) {
     let store = ground.open();
     let meter = device(&acme(), 1);
     let [first, second] = [1, 2].map(|number| destination(&acme(), number));
@@ -61,7 +61,7 @@ pub(super) fn waits_only_while_somebody_is_told(ground: &Ground<'_>) {
 
     // A batch that is refused changes nothing.
     let refused = Batch {
-        expects: vec![Expect::Taken(Name::Customer(acme()))],
+        expects: vec![Expect::Taken(UniqueName::Customer(acme()))],
         ..batch(vec![Change::PutDestination(Box::new(first.clone()))])
     };
     assert_eq!(commit(&*store, refused), Err(CommitError::Conflict));
@@ -115,7 +115,7 @@ pub(super) fn waits_only_while_somebody_is_told(ground: &Ground<'_>) {
     assert_eq!(waiting.last().map(found), Some(told(&before)));
 }
 
-pub(super) fn numbers_rise_for_ever(ground: &Ground<'_>) {
+pub(super) fn numbers_rise_for_ever(ground: &TestBed<'_>) {
     let meter = device(&acme(), 1);
     let shard = meter.key().shard();
     let erp = destination(&acme(), 1);
@@ -141,7 +141,7 @@ pub(super) fn numbers_rise_for_ever(ground: &Ground<'_>) {
     }
 }
 
-pub(super) fn an_event_may_go_before_it_is_told(ground: &Ground<'_>) {
+pub(super) fn an_event_may_go_before_it_is_told(ground: &TestBed<'_>) {
     let store = ground.open();
     let [gone, stays] = [1, 2].map(|number| device(&acme(), number));
     for meter in [&gone, &stays] {
@@ -166,23 +166,23 @@ pub(super) fn an_event_may_go_before_it_is_told(ground: &Ground<'_>) {
     assert_eq!(all_waiting(&*store, &acme()), waiting, "it still waits");
 }
 
-pub(super) fn boards_are_told(ground: &Ground<'_>) {
+pub(super) fn boards_are_told(ground: &TestBed<'_>) {
     let store = ground.open();
     let meters = meters(3);
     let erp = destination(&acme(), 1);
     make(&*store, &erp);
     say(&*store, &meters[0], 1);
-    let [board, other] = [store.attend(acme()), store.attend(acme())];
-    let elsewhere = store.attend(customer("acme-2").id);
-    assert_eq!(board.take(), [], "what waited before is not told");
+    let [notifier, other] = [store.subscribe(acme()), store.subscribe(acme())];
+    let elsewhere = store.subscribe(customer("acme-2").id);
+    assert_eq!(notifier.take(), [], "what waited before is not told");
     for (second, meter) in (2..).zip(meters.iter().chain(&meters)) {
         say(&*store, meter, second);
     }
     let mut shards: Vec<Shard> = meters.iter().map(|meter| meter.key().shard()).collect();
     shards.sort_unstable();
     shards.dedup();
-    assert_eq!(wait(board.read()), shards);
-    assert_eq!(board.take(), []);
+    assert_eq!(wait(notifier.read()), shards);
+    assert_eq!(notifier.take(), []);
     assert_eq!(wait(other.read()), shards);
     assert_eq!(elsewhere.take(), []);
 
@@ -190,13 +190,13 @@ pub(super) fn boards_are_told(ground: &Ground<'_>) {
     let everything = all_waiting(&*store, &acme());
     progress(&*store, past(&erp, &everything));
     wait(store.sweep(Retention::NOTHING, 100)).expect("a sweep");
-    assert_eq!(board.take(), []);
+    assert_eq!(notifier.take(), []);
     drop(other);
     say(&*store, &meters[1], 20);
-    assert_eq!(wait(board.read()), [meters[1].key().shard()]);
+    assert_eq!(wait(notifier.read()), [meters[1].key().shard()]);
     unmake(&*store, &erp);
     say(&*store, &meters[2], 21);
-    assert_eq!(board.take(), []);
+    assert_eq!(notifier.take(), []);
 }
 
 /// Devices of a customer.
@@ -204,15 +204,15 @@ pub(super) fn meters(count: u64) -> Vec<Profile> {
     (0..count).map(|number| device(&acme(), number)).collect()
 }
 
-fn happening(second: i64) -> Happening {
+fn happening(second: i64) -> EventContent {
     match second % 3 {
-        0 => Happening::Failure(Box::new(Failure {
+        0 => EventContent::Error(Box::new(ErrorReport {
             entry: EntryId::from_bytes([3; 16]),
             message: "DeviceController[ActionRequestFailed]".into(),
             description: "It went wrong.".into(),
             payload: PayloadKept::Yes,
         })),
-        1 => Happening::Concluded(Box::new(Conclusion {
+        1 => EventContent::ActionResult(Box::new(ActionResult {
             action: ActionId::from_bytes([4; 16]),
             protocol: Protocol::Lwm2m,
             status: Status::Failed,
@@ -221,17 +221,17 @@ fn happening(second: i64) -> Happening {
                 ..Outcome::default()
             }),
         })),
-        _ => event(&device(&acme(), 1), second, 1).happening,
+        _ => event(&device(&acme(), 1), second, 1).content,
     }
 }
 
 /// What is said of an event that waits.
-type Said = (engine::ids::DeviceKey, engine::ids::EventId, EventType);
+type QueuedSpec = (engine::ids::DeviceKey, engine::ids::EventId, EventType);
 
-fn told(event: &Event) -> Said {
-    (event.device, event.id, event.happening.event_type())
+fn told(event: &Event) -> QueuedSpec {
+    (event.device, event.id, event.content.event_type())
 }
 
-fn found(waiting: &Waiting) -> Said {
+fn found(waiting: &QueuedEvent) -> QueuedSpec {
     (waiting.device, waiting.event, waiting.event_type)
 }

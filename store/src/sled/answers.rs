@@ -8,101 +8,102 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use engine::action::Action;
-use engine::admin_log::daily::{Statistics, StatisticsWanted};
+use engine::admin_log::daily::{Statistics, StatisticsQuery};
 use engine::admin_log::entry::Entry;
-use engine::change::Name;
-use engine::customer::{AccessToken, Client, Customer, SecretDigest};
+use engine::change::UniqueName;
+use engine::customer::{AccessToken, ApiClient, Customer, SecretDigest};
 use engine::definition::{Definition, DefinitionId};
+use engine::delivery::backlog::{Backlog, DeadLetter, DestinationProgress, QueuedEvent, Sequence};
 use engine::delivery::destination::Destination;
-use engine::delivery::letter::{Backlog, DeadLetter, Sequence, Standing, Waiting};
-use engine::device::record::Restored;
-use engine::directory::import::Known;
+use engine::device::record::RestoredDevice;
+use engine::directory::import::ExistingDevices;
+use engine::dispatch::DevicesAtAddress;
 use engine::event::Event;
+use engine::idempotency::{IdempotencyKey, IdempotencyRecord};
 use engine::ids::{
     ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, EventId, Shard,
 };
+use engine::policy::CustomerSettings;
 use engine::profile::Profile;
-use engine::promise::{OnceKey, Promise};
-use engine::query::devices::{DeviceFilter, TooBroad};
-use engine::query::listed::{ListedAction, Stretch};
-use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
-use engine::registry::Behind;
+use engine::query::devices::{DeviceFilter, SearchTooBroad};
+use engine::query::listed::{HistoryPage, ListedAction};
+use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageRequest};
 use engine::setting::Setting;
-use engine::terms::Chosen;
 
 use super::SledStore;
 use super::ask::{
-    actions, customers, devices, entries, events, fleet, letters, restoring, statistics, terms,
+    actions, customers, devices, entries, events, fleet, outbox, restoring, settings, statistics,
 };
-use crate::{Answer, Board, DeliveryReads, DeviceReads, DirectoryReads, RestoredPage};
+use crate::{DeliveryReads, DeviceReads, DirectoryReads, ReadAnswer, RestoredPage, ShardNotifier};
 
 impl DeviceReads for SledStore {
-    fn profile(&self, device: DeviceKey) -> Answer<Option<Profile>> {
+    fn profile(&self, device: DeviceKey) -> ReadAnswer<Option<Profile>> {
         self.readers.ask(move |db| devices::profile(db, device))
     }
 
-    fn bearer(&self, name: Name) -> Answer<Option<DeviceKey>> {
+    fn device_by_name(&self, name: UniqueName) -> ReadAnswer<Option<DeviceKey>> {
         self.readers.ask(move |db| devices::bearer(db, &name))
     }
 
-    fn device_at(&self, prefix: [u8; 8]) -> Answer<Option<DeviceKey>> {
+    fn device_at(&self, prefix: [u8; 8]) -> ReadAnswer<Option<DeviceKey>> {
         self.readers.ask(move |db| devices::device_at(db, prefix))
     }
 
-    fn at_address(&self, ip: IpAddr) -> Answer<Behind> {
+    fn devices_at_address(&self, ip: IpAddr) -> ReadAnswer<DevicesAtAddress> {
         self.readers.ask(move |db| devices::at_address(db, ip))
     }
 
-    fn restored(&self, device: DeviceKey) -> Answer<Option<Restored>> {
+    fn restored(&self, device: DeviceKey) -> ReadAnswer<Option<RestoredDevice>> {
         self.readers.ask(move |db| devices::restored(db, device))
     }
 
-    fn restored_page(&self, keys: RangeInclusive<DeviceKey>, max: u32) -> Answer<RestoredPage> {
+    fn restored_page(&self, keys: RangeInclusive<DeviceKey>, max: u32) -> ReadAnswer<RestoredPage> {
         self.readers
             .prepare(move |db| restoring::restored_page(db, &keys, max))
     }
 
-    fn all_chosen(&self) -> Answer<Vec<Chosen>> {
-        self.readers.prepare(terms::all_chosen)
+    fn all_customer_settings(&self) -> ReadAnswer<Vec<CustomerSettings>> {
+        self.readers.prepare(settings::all_chosen)
     }
 
-    fn chosen_by(&self, customer: CustomerId) -> Answer<Chosen> {
-        self.readers.show(move |db| terms::chosen_by(db, &customer))
+    fn customer_settings(&self, customer: CustomerId) -> ReadAnswer<CustomerSettings> {
+        self.readers
+            .show(move |db| settings::chosen_by(db, &customer))
     }
 }
 
 impl DirectoryReads for SledStore {
-    fn customer(&self, id: CustomerId) -> Answer<Option<Customer>> {
+    fn customer(&self, id: CustomerId) -> ReadAnswer<Option<Customer>> {
         self.readers.ask(move |db| customers::customer(db, &id))
     }
 
-    fn customers(&self, page: PageWanted) -> Answer<Page<Customer>> {
+    fn customers(&self, page: PageRequest) -> ReadAnswer<Page<Customer>> {
         self.readers.show(move |db| customers::customers(db, page))
     }
 
-    fn client(&self, id: ClientId) -> Answer<Option<Client>> {
+    fn client(&self, id: ClientId) -> ReadAnswer<Option<ApiClient>> {
         self.readers.ask(move |db| customers::client(db, &id))
     }
 
-    fn clients_of(&self, customer: CustomerId) -> Answer<Vec<Client>> {
+    fn clients_of(&self, customer: CustomerId) -> ReadAnswer<Vec<ApiClient>> {
         self.readers
             .show(move |db| customers::clients_of(db, &customer))
     }
 
-    fn token(&self, digest: SecretDigest) -> Answer<Option<(AccessToken, Client)>> {
+    fn token(&self, digest: SecretDigest) -> ReadAnswer<Option<(AccessToken, ApiClient)>> {
         self.readers.ask(move |db| customers::token(db, &digest))
     }
 
-    fn settings_of(&self, customer: CustomerId) -> Answer<Vec<Setting>> {
+    fn settings_of(&self, customer: CustomerId) -> ReadAnswer<Vec<Setting>> {
         self.readers
             .show(move |db| customers::settings_of(db, &customer))
     }
 
-    fn known(&self, names: Vec<Name>) -> Answer<Known> {
+    fn existing_devices(&self, names: Vec<UniqueName>) -> ReadAnswer<ExistingDevices> {
         self.readers.show(move |db| devices::known(db, names))
     }
 
-    fn devices_of(&self, filter: DeviceFilter, page: PageWanted) -> Answer<Page<Profile>> {
+    fn devices_of(&self, filter: DeviceFilter, page: PageRequest) -> ReadAnswer<Page<Profile>> {
         self.readers
             .show(move |db| fleet::devices_of(db, &filter, page))
     }
@@ -111,74 +112,79 @@ impl DirectoryReads for SledStore {
         &self,
         beginning: Box<str>,
         filter: DeviceFilter,
-        page: PageWanted,
-    ) -> Answer<Result<Page<Profile>, TooBroad>> {
+        page: PageRequest,
+    ) -> ReadAnswer<Result<Page<Profile>, SearchTooBroad>> {
         self.readers
             .show(move |db| fleet::devices_named(db, &beginning, &filter, page))
     }
 
-    fn action(&self, id: ActionId) -> Answer<Option<Action>> {
+    fn action(&self, id: ActionId) -> ReadAnswer<Option<Action>> {
         self.readers.show(move |db| actions::action(db, id))
     }
 
-    fn actions(&self, filter: ActionFilter, page: PageWanted) -> Answer<Page<ListedAction>> {
+    fn actions(&self, filter: ActionFilter, page: PageRequest) -> ReadAnswer<Page<ListedAction>> {
         self.readers
             .show(move |db| actions::actions(db, &filter, page))
     }
 
-    fn promises_under(&self, key: OnceKey) -> Answer<Vec<Promise>> {
+    fn idempotency_records(&self, key: IdempotencyKey) -> ReadAnswer<Vec<IdempotencyRecord>> {
         self.readers
             .show(move |db| actions::promises_under(db, key))
     }
 
-    fn entries(&self, filter: LogFilter, page: PageWanted) -> Answer<Page<Entry>> {
+    fn entries(&self, filter: LogFilter, page: PageRequest) -> ReadAnswer<Page<Entry>> {
         self.readers
             .show(move |db| entries::entries(db, &filter, page))
     }
 
-    fn log_statistics(&self, wanted: StatisticsWanted) -> Answer<Statistics> {
-        let gauge = Arc::clone(&self.gauge);
+    fn log_statistics(&self, wanted: StatisticsQuery) -> ReadAnswer<Statistics> {
+        let gauge = Arc::clone(&self.state);
         self.readers
             .show(move |db| statistics::statistics(db, &gauge, &wanted))
     }
 
-    fn entry_payload(&self, customer: CustomerId, entry: EntryId) -> Answer<Option<Box<[u8]>>> {
+    fn entry_payload(&self, customer: CustomerId, entry: EntryId) -> ReadAnswer<Option<Box<[u8]>>> {
         self.readers
             .show(move |db| entries::payload(db, &customer, entry))
     }
 
-    fn events_of(&self, device: DeviceKey, before: Option<EventId>, max: u32) -> Answer<Stretch> {
+    fn events_of(
+        &self,
+        device: DeviceKey,
+        before: Option<EventId>,
+        max: u32,
+    ) -> ReadAnswer<HistoryPage> {
         self.readers
             .show(move |db| events::events_of(db, device, before, max))
     }
 
-    fn values_of(&self, device: DeviceKey) -> Answer<Vec<KnownValue>> {
+    fn values_of(&self, device: DeviceKey) -> ReadAnswer<Vec<KnownValue>> {
         self.readers.show(move |db| events::values_of(db, device))
     }
 
-    fn definition(&self, id: DefinitionId) -> Answer<Option<Definition>> {
-        self.readers.show(move |db| terms::definition(db, id))
+    fn definition(&self, id: DefinitionId) -> ReadAnswer<Option<Definition>> {
+        self.readers.show(move |db| settings::definition(db, id))
     }
 
-    fn destinations_of(&self, customer: CustomerId) -> Answer<Vec<Destination>> {
+    fn destinations_of(&self, customer: CustomerId) -> ReadAnswer<Vec<Destination>> {
         self.readers
-            .show(move |db| terms::destinations_of(db, &customer))
+            .show(move |db| settings::destinations_of(db, &customer))
     }
 }
 
 impl DeliveryReads for SledStore {
-    fn destination(&self, id: DestinationId) -> Answer<Option<Destination>> {
-        self.readers.show(move |db| terms::destination(db, id))
+    fn destination(&self, id: DestinationId) -> ReadAnswer<Option<Destination>> {
+        self.readers.show(move |db| settings::destination(db, id))
     }
 
-    fn standing_of(&self, destination: DestinationId) -> Answer<Standing> {
+    fn progress_of(&self, destination: DestinationId) -> ReadAnswer<DestinationProgress> {
         self.readers
-            .deliver(move |db| letters::standing_of(db, destination))
+            .deliver(move |db| outbox::standing_of(db, destination))
     }
 
-    fn shards_waiting(&self, destination: DestinationId) -> Answer<Vec<Shard>> {
+    fn shards_waiting(&self, destination: DestinationId) -> ReadAnswer<Vec<Shard>> {
         self.readers
-            .deliver(move |db| letters::shards_waiting(db, destination))
+            .deliver(move |db| outbox::shards_waiting(db, destination))
     }
 
     fn waiting(
@@ -187,18 +193,18 @@ impl DeliveryReads for SledStore {
         shard: Shard,
         after: Sequence,
         max: u32,
-    ) -> Answer<Vec<Waiting>> {
-        let gauge = Arc::clone(&self.gauge);
+    ) -> ReadAnswer<Vec<QueuedEvent>> {
+        let gauge = Arc::clone(&self.state);
         self.readers.fetch(move |db| {
             let stretch = (after, gauge.reached());
-            letters::waiting(db, &customer, shard, stretch, max)
+            outbox::waiting(db, &customer, shard, stretch, max)
         })
     }
 
-    fn backlog(&self, destination: DestinationId) -> Answer<Backlog> {
-        let gauge = Arc::clone(&self.gauge);
+    fn backlog(&self, destination: DestinationId) -> ReadAnswer<Backlog> {
+        let gauge = Arc::clone(&self.state);
         self.readers
-            .show(move |db| letters::backlog(db, &gauge, destination))
+            .show(move |db| outbox::backlog(db, &gauge, destination))
     }
 
     fn dead_letters(
@@ -206,17 +212,17 @@ impl DeliveryReads for SledStore {
         destination: DestinationId,
         after: Option<Sequence>,
         max: u32,
-    ) -> Answer<Vec<DeadLetter>> {
+    ) -> ReadAnswer<Vec<DeadLetter>> {
         self.readers
-            .show(move |db| letters::dead_letters(db, destination, after, max))
+            .show(move |db| outbox::dead_letters(db, destination, after, max))
     }
 
-    fn event(&self, device: DeviceKey, event: EventId) -> Answer<Option<Event>> {
+    fn event(&self, device: DeviceKey, event: EventId) -> ReadAnswer<Option<Event>> {
         self.readers
             .fetch(move |db| events::event(db, device, event))
     }
 
-    fn attend(&self, customer: CustomerId) -> Arc<Board> {
-        self.gauge.boards.attend(customer)
+    fn subscribe(&self, customer: CustomerId) -> Arc<ShardNotifier> {
+        self.state.notifiers.subscribe(customer)
     }
 }

@@ -15,7 +15,7 @@ use super::key::log::Kind;
 use super::kv::{self, Rows, Value};
 use super::outbox::Outbox;
 use super::overlay::Overlay;
-use super::plan::{Check, Plan, Step, address_of, shared_names};
+use super::plan::{Check, Plan, PlanStep, address_of, shared_names};
 use super::record::{self, Unreadable, number};
 use super::{definitions, destinations, listing};
 use crate::CommitError;
@@ -57,8 +57,11 @@ pub(super) fn apply(
 
 /// Removes an action request with the rows that list it by its creation, and counts it out. Those
 /// that list it by its last change are for [`remove_updates`].
-pub(super) fn remove_action(rows: &mut Overlay<'_>, indexed: &Indexed<'_>) -> Result<(), Fault> {
-    let Indexed {
+pub(super) fn remove_action(
+    rows: &mut Overlay<'_>,
+    indexed: &ActionIndexEntry<'_>,
+) -> Result<(), Fault> {
+    let ActionIndexEntry {
         id,
         customer,
         device,
@@ -91,8 +94,12 @@ pub(super) fn remove_action(rows: &mut Overlay<'_>, indexed: &Indexed<'_>) -> Re
 }
 
 /// Removes the rows that list an action request by its last change.
-pub(super) fn remove_updates(rows: &mut Overlay<'_>, indexed: &Indexed<'_>, at: Timestamp) {
-    let Indexed {
+pub(super) fn remove_updates(
+    rows: &mut Overlay<'_>,
+    indexed: &ActionIndexEntry<'_>,
+    at: Timestamp,
+) {
+    let ActionIndexEntry {
         id,
         customer,
         device,
@@ -109,7 +116,7 @@ pub(super) fn remove_updates(rows: &mut Overlay<'_>, indexed: &Indexed<'_>, at: 
 }
 
 /// What the index rows of an action request are made of.
-pub(super) struct Indexed<'a> {
+pub(super) struct ActionIndexEntry<'a> {
     /// The request.
     pub(super) id: ActionId,
     /// Whose it is.
@@ -143,17 +150,17 @@ fn holds(check: &Check, rows: &Overlay<'_>) -> Result<bool, Fault> {
     }
 }
 
-fn take(step: Step, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+fn take(step: PlanStep, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(), Fault> {
     match step {
-        Step::Put(key, row) => rows.put(key, row),
-        Step::Mark(key) => {
+        PlanStep::Put(key, row) => rows.put(key, row),
+        PlanStep::Mark(key) => {
             if rows.row(&key)?.is_none() {
                 rows.put(key, IVec::default());
             }
         }
-        Step::Replace(key, value) => rows.replace(key, value)?,
-        Step::PutRecord(recorded) => recorded.put(rows)?,
-        Step::PutKnown {
+        PlanStep::Replace(key, value) => rows.replace(key, value)?,
+        PlanStep::PutRecord(recorded) => recorded.put(rows)?,
+        PlanStep::PutKnown {
             at,
             counted,
             key,
@@ -163,30 +170,30 @@ fn take(step: Step, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(), F
                 put_known(counted, key, value, rows)?;
             }
         }
-        Step::RemoveKnown { at, counted, key } => {
+        PlanStep::RemoveKnown { at, counted, key } => {
             if !is_newer_known(at, &key, rows)? && rows.erase(key)? {
                 rows.add(counted, -1)?;
             }
         }
-        Step::Remove(key) => rows.remove(key),
-        Step::Add(key, delta) => rows.add(key, delta)?,
-        Step::CountEntry(counted) => counted.enter(rows)?,
-        Step::CountNew(key) => {
+        PlanStep::Remove(key) => rows.remove(key),
+        PlanStep::Add(key, delta) => rows.add(key, delta)?,
+        PlanStep::CountEntry(counted) => counted.enter(rows)?,
+        PlanStep::CountNew(key) => {
             if rows.row(&key)?.is_none() {
                 rows.add(IVec::from(key::customers_counted()), 1)?;
             }
         }
-        Step::RemoveDevice(device) => remove_device(device, rows)?,
-        Step::RemoveClient(client) => remove_client(&client, rows)?,
-        Step::RemoveCustomer(customer) => remove_customer(&customer, outbox, rows)?,
-        Step::Await(awaiting) => outbox.append(&awaiting, rows)?,
-        Step::PutDestination(put) => put.apply(outbox, rows)?,
-        Step::RemoveDestination(customer, id) => {
+        PlanStep::RemoveDevice(device) => remove_device(device, rows)?,
+        PlanStep::RemoveClient(client) => remove_client(&client, rows)?,
+        PlanStep::RemoveCustomer(customer) => remove_customer(&customer, outbox, rows)?,
+        PlanStep::Await(awaiting) => outbox.append(&awaiting, rows)?,
+        PlanStep::PutDestination(put) => put.apply(outbox, rows)?,
+        PlanStep::RemoveDestination(customer, id) => {
             destinations::remove(&customer, id, outbox, rows)?;
         }
-        Step::PutProgress(step) => step.apply(outbox, rows)?,
-        Step::PutDefinition(put) => put.apply(rows)?,
-        Step::RemoveDefinition(id) => definitions::remove(&id, rows)?,
+        PlanStep::PutProgress(step) => step.apply(outbox, rows)?,
+        PlanStep::PutDefinition(put) => put.apply(rows)?,
+        PlanStep::RemoveDefinition(id) => definitions::remove(&id, rows)?,
     }
     Ok(())
 }
@@ -261,7 +268,7 @@ fn remove_actions(
 ) -> Result<(), Fault> {
     for protocol in Protocol::ALL {
         for status in Status::ALL {
-            let indexed = |id| Indexed {
+            let indexed = |id| ActionIndexEntry {
                 id,
                 customer,
                 device,
@@ -320,7 +327,7 @@ fn remove_customer(
         rows.remove(setting);
     }
     definitions::remove_all(customer, rows)?;
-    for of_customer in rows.keys(&key::letter::destinations_of(customer), usize::MAX)? {
+    for of_customer in rows.keys(&key::outbox::destinations_of(customer), usize::MAX)? {
         let id = key::last_id(&of_customer).ok_or(Unreadable::Damaged("a destination"))?;
         destinations::remove(customer, DestinationId::from_bytes(id), outbox, rows)?;
     }

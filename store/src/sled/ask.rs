@@ -6,10 +6,10 @@ pub(super) mod devices;
 pub(super) mod entries;
 pub(super) mod events;
 pub(super) mod fleet;
-pub(super) mod letters;
+pub(super) mod outbox;
 pub(super) mod restoring;
+pub(super) mod settings;
 pub(super) mod statistics;
-pub(super) mod terms;
 
 use sled::{Db, IVec, Iter};
 

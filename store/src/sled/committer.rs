@@ -10,18 +10,18 @@ use sled::Db;
 use tokio::sync::oneshot;
 
 use super::apply;
-use super::boards::begun_in;
+use super::commit_state::CommitState;
+use super::device_counts::DeviceCounts;
 use super::disk::Disk;
 use super::epochs::Epochs;
 use super::fault::Fault;
-use super::gauge::Gauge;
-use super::headcount::Headcount;
-use super::meters::Contents;
+use super::meters::BatchContents;
 use super::outbox::Outbox;
 use super::overlay::Overlay;
 use super::plan::Plan;
-use super::sweep::{self, Due, SweepWanted};
-use crate::{CommitError, Retention, Swept, Unavailable};
+use super::shard_notifiers::begun_in;
+use super::sweep::{self, SweepRequest, SweepTargets};
+use crate::{CommitError, Retention, SweepReport, Unavailable};
 
 /// The most batches in a group: far more than there are writers, and few enough that the first of
 /// them does not wait long for the last.
@@ -40,9 +40,9 @@ const DISK_RECHECK: Duration = Duration::from_secs(1);
 /// What the committer is asked to do.
 pub(super) enum Job {
     /// Make a batch durable.
-    Commit(Box<Waiting>),
+    Commit(Box<QueuedBatch>),
     /// Remove what is too old.
-    Sweep(SweepWanted),
+    Sweep(SweepRequest),
     /// Begin an epoch.
     TakeOver(oneshot::Sender<Result<u64, Unavailable>>),
 }
@@ -52,7 +52,7 @@ pub(super) struct Committer {
     db: Db,
     file: File,
     disk: Disk,
-    gauge: Arc<Gauge>,
+    state: Arc<CommitState>,
     jobs: Receiver<Job>,
     epochs: Epochs,
     outbox: Outbox,
@@ -61,19 +61,19 @@ pub(super) struct Committer {
 }
 
 /// A batch and where the verdict on it goes.
-pub(super) struct Waiting {
+pub(super) struct QueuedBatch {
     /// The batch as rows.
     pub(super) plan: Plan,
     /// Who waits.
-    pub(super) caller: Caller,
+    pub(super) caller: BatchTicket,
 }
 
 /// Who waits for the verdict on a batch.
-pub(super) struct Caller {
+pub(super) struct BatchTicket {
     /// What the batch takes of the queue.
     pub(super) bytes: usize,
     /// What it has.
-    pub(super) contents: Contents,
+    pub(super) contents: BatchContents,
     /// When it was handed over.
     pub(super) handed_over_at: Instant,
     /// Where the verdict goes.
@@ -81,10 +81,10 @@ pub(super) struct Caller {
 }
 
 /// What becomes of a batch.
-pub(super) type Verdict = Result<(), CommitError>;
+pub(super) type CommitVerdict = Result<(), CommitError>;
 
 /// Where the verdict on a batch goes.
-pub(super) type Reply = oneshot::Sender<Verdict>;
+pub(super) type Reply = oneshot::Sender<CommitVerdict>;
 
 impl Committer {
     /// The committer of a tree whose bytes are in this file.
@@ -92,16 +92,16 @@ impl Committer {
         db: Db,
         file: File,
         disk: Disk,
-        gauge: Arc<Gauge>,
+        state: Arc<CommitState>,
         jobs: Receiver<Job>,
         (epochs, outbox): (Epochs, Outbox),
     ) -> Self {
-        gauge.reach(outbox.newest());
+        state.reach(outbox.newest());
         Self {
             db,
             file,
             disk,
-            gauge,
+            state,
             jobs,
             epochs,
             outbox,
@@ -111,7 +111,7 @@ impl Committer {
 
     /// Works until nobody can ask for anything any more and all that was asked for is done.
     pub(super) fn run(mut self) {
-        let _tell = TellPanic(Arc::clone(&self.gauge));
+        let _tell = PanicGuard(Arc::clone(&self.state));
         while let Some(first) = self.wait() {
             let mut next = Some(first);
             while let Some(job) = next.take() {
@@ -126,11 +126,11 @@ impl Committer {
 
     /// The next job. While the disk is full, it is looked at again and again.
     fn wait(&self) -> Option<Job> {
-        while self.gauge.disk_full() {
+        while self.state.disk_full() {
             match self.jobs.recv_timeout(DISK_RECHECK) {
                 Ok(job) => return Some(job),
                 Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) if self.disk.has_room() => self.gauge.free_disk(),
+                Err(RecvTimeoutError::Timeout) if self.disk.has_room() => self.state.free_disk(),
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
@@ -138,31 +138,31 @@ impl Committer {
     }
 
     /// Commits a batch with all that has queued behind it; gives back the job that is no commit.
-    fn commit(&mut self, first: Waiting) -> Option<Job> {
+    fn commit(&mut self, first: QueuedBatch) -> Option<Job> {
         let (group, next) = self.gather(first);
         let count = group.len();
         let (plans, callers): (Vec<_>, Vec<_>) = group
             .into_iter()
-            .map(|Waiting { plan, caller }| (plan, caller))
+            .map(|QueuedBatch { plan, caller }| (plan, caller))
             .unzip();
         let verdicts = match self.refusal() {
             Some(refusal) => vec![Err(refusal); count],
             None => {
-                self.gauge.meters.gathered(count);
+                self.state.meters.gathered(count);
                 self.decide(plans)
             }
         };
         for (caller, verdict) in callers.into_iter().zip(verdicts) {
-            self.gauge.leave(caller.bytes);
+            self.state.leave(caller.bytes);
             let took = caller.handed_over_at.elapsed();
-            self.gauge.meters.judged(caller.contents, took, verdict);
+            self.state.meters.judged(caller.contents, took, verdict);
             // Who no longer waits does not need to know.
             let _ = caller.reply.send(verdict);
         }
         next
     }
 
-    fn gather(&self, first: Waiting) -> (Vec<Waiting>, Option<Job>) {
+    fn gather(&self, first: QueuedBatch) -> (Vec<QueuedBatch>, Option<Job>) {
         let mut bytes = first.plan.bytes();
         let mut group = vec![first];
         while group.len() < GROUP_BATCHES_MAX && bytes < GROUP_BYTES_MAX {
@@ -180,23 +180,23 @@ impl Committer {
 
     /// Why nothing can be written now.
     fn refusal(&self) -> Option<CommitError> {
-        if self.gauge.failed() {
+        if self.state.failed() {
             return Some(CommitError::Unavailable);
         }
         if self.disk.has_room() {
-            self.gauge.free_disk();
+            self.state.free_disk();
             return None;
         }
-        if !self.gauge.disk_full() {
+        if !self.state.disk_full() {
             tracing::warn!("free disk space is below the reserve: commits are refused");
         }
-        self.gauge.fill_disk();
+        self.state.fill_disk();
         Some(CommitError::Full)
     }
 
     /// What becomes of each batch of a group. All is told only once all is durable: even a
     /// conflict may be with something that is not yet.
-    fn decide(&mut self, plans: Vec<Plan>) -> Vec<Verdict> {
+    fn decide(&mut self, plans: Vec<Plan>) -> Vec<CommitVerdict> {
         let count = plans.len();
         self.write(plans).unwrap_or_else(|fault| {
             self.fail(&fault);
@@ -204,7 +204,7 @@ impl Committer {
         })
     }
 
-    fn write(&mut self, plans: Vec<Plan>) -> Result<Vec<Verdict>, Fault> {
+    fn write(&mut self, plans: Vec<Plan>) -> Result<Vec<CommitVerdict>, Fault> {
         let mut rows = Overlay::new(&self.db);
         let verdicts = plans
             .into_iter()
@@ -222,8 +222,8 @@ impl Committer {
         Ok(verdicts)
     }
 
-    fn sweep(&mut self, wanted: SweepWanted) {
-        let SweepWanted {
+    fn sweep(&mut self, wanted: SweepRequest) {
+        let SweepRequest {
             retention,
             max,
             reply,
@@ -244,7 +244,7 @@ impl Committer {
     /// Whether what makes no room scarcer may be written: a service can be started with a full
     /// disk, and remove what is old.
     fn may_tidy(&self) -> bool {
-        !self.gauge.failed() && self.disk.has_room_to_tidy()
+        !self.state.failed() && self.disk.has_room_to_tidy()
     }
 
     fn begin_epoch(&mut self) -> Result<u64, Unavailable> {
@@ -256,13 +256,13 @@ impl Committer {
         })
     }
 
-    fn remove_old(&mut self, retention: &Retention, max: u32) -> Result<Swept, Unavailable> {
+    fn remove_old(&mut self, retention: &Retention, max: u32) -> Result<SweepReport, Unavailable> {
         if !self.may_tidy() {
             return Err(Unavailable);
         }
         let mut rows = Overlay::new(&self.db);
         let written = self.written.take().unwrap_or_default();
-        let mut due = Due {
+        let mut due = SweepTargets {
             retention: *retention,
             stale: &mut self.outbox.stale,
             looks: sweep::LOOKS,
@@ -284,27 +284,27 @@ impl Committer {
         if rows.is_empty() {
             return Ok(());
         }
-        self.gauge.begin_group();
+        self.state.begin_group();
         let changed = rows.len();
-        let moved = Headcount::moved_by(&rows)?;
+        let moved = DeviceCounts::moved_by(&rows)?;
         let begun = begun_in(&rows);
         let batch = rows.into_batch();
-        self.gauge.apply(|| self.db.apply_batch(batch))?;
+        self.state.apply(|| self.db.apply_batch(batch))?;
         self.db.flush()?;
         let written_at = Instant::now();
         self.file.sync_data().map_err(Fault::Sync)?;
-        self.gauge.meters.synced(written_at.elapsed());
-        self.gauge.reach(self.outbox.newest());
-        self.gauge.end_group();
-        self.gauge.boards.tell(begun);
-        self.gauge.meters.known(moved);
+        self.state.meters.synced(written_at.elapsed());
+        self.state.reach(self.outbox.newest());
+        self.state.end_group();
+        self.state.notifiers.notify(begun);
+        self.state.meters.known(moved);
         free_replaced(changed);
         Ok(())
     }
 
     fn fail(&self, fault: &Fault) {
         tracing::error!(%fault, "the store cannot be written; all further calls fail");
-        self.gauge.fail();
+        self.state.fail();
     }
 }
 
@@ -320,9 +320,9 @@ fn free_replaced(rows: usize) {
 }
 
 /// Says that nothing can be promised any more when the thread panics.
-pub(super) struct TellPanic(pub(super) Arc<Gauge>);
+pub(super) struct PanicGuard(pub(super) Arc<CommitState>);
 
-impl Drop for TellPanic {
+impl Drop for PanicGuard {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.fail();

@@ -7,14 +7,14 @@ use sled::IVec;
 
 use super::fault::Fault;
 use super::key::log::Kind;
-use super::key::log::count::{self, Span};
+use super::key::log::count::{self, BucketSize};
 use super::kv::Rows;
 use super::overlay::Overlay;
-use super::record::counts::{Counts, read_counts, write_counts};
-use super::record::last::{LastEntries, read_last_entries, write_last_entries};
+use super::record::counts::{KindCounts, read_counts, write_counts};
+use super::record::last_entries::{LastEntries, read_last_entries, write_last_entries};
 
 /// What of an entry is counted.
-pub(super) struct Counted {
+pub(super) struct CountedEntry {
     id: EntryId,
     customer: CustomerId,
     category: Category,
@@ -22,7 +22,7 @@ pub(super) struct Counted {
     device: Option<DeviceKey>,
 }
 
-impl Counted {
+impl CountedEntry {
     /// What of this entry is counted.
     pub(super) fn of(entry: &Entry) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Counted {
 
     fn count(&self, delta: i64, rows: &mut Overlay<'_>) -> Result<(), Fault> {
         let place = Kind::new(self.category, self.subject).place();
-        for span in Span::ALL {
+        for span in BucketSize::ALL {
             let key = IVec::from(count::entries(
                 &self.customer,
                 span,
@@ -61,7 +61,7 @@ impl Counted {
             ));
             let mut counts = match rows.row(&key)? {
                 Some(row) => read_counts(&row)?,
-                None => Counts::default(),
+                None => KindCounts::default(),
             };
             counts.add(place, delta);
             if counts.are_zero() {
@@ -109,7 +109,7 @@ impl Counted {
         after: Option<EntryId>,
         rows: &mut Overlay<'_>,
     ) -> Result<(), Fault> {
-        let quarter = |last| Span::Quarter.bucket_of(last);
+        let quarter = |last| BucketSize::Quarter.bucket_of(last);
         let (before, after) = (before.map(quarter), after.map(quarter));
         if before == after {
             return Ok(());

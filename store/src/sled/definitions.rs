@@ -11,14 +11,14 @@ use super::overlay::Overlay;
 use super::record::definition::{Defined, TextId, read_defined, write_defined, write_text};
 
 /// A definition as it is put.
-pub(super) struct Put {
+pub(super) struct DefinitionPut {
     key: Key,
     row: Vec<u8>,
     text_key: Key,
     text: Value,
 }
 
-impl Put {
+impl DefinitionPut {
     /// A definition as it is put, with its text under an id of its own.
     pub(super) fn of(definition: &Definition) -> Self {
         let mut text: TextId = TextId::default();

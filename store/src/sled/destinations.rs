@@ -1,7 +1,7 @@
 //! What becomes of a destination's rows when it is put, removed, or says how far it has come?
 
+use engine::delivery::backlog::{DeadLetter, PendingRetry, ProgressUpdate, Sequence};
 use engine::delivery::destination::Destination;
-use engine::delivery::letter::{DeadLetter, Held, Progress, Sequence};
 use engine::ids::{CustomerId, DestinationId, Shard};
 use engine::moment::Timestamp;
 use sled::IVec;
@@ -12,11 +12,13 @@ use super::kv::{self, Rows, Value};
 use super::outbox::{Outbox, numbered};
 use super::overlay::Overlay;
 use super::record::destination::{read_destination, write_destination};
-use super::record::letter::{Tally, read_dead, read_tally, write_dead, write_held, write_tally};
 use super::record::number::{read_sequence, write_sequence};
+use super::record::outbox::{
+    DestinationCounts, read_dead, read_tally, write_dead, write_retry, write_tally,
+};
 
 /// A destination as it is put.
-pub(super) struct Put {
+pub(super) struct DestinationPut {
     id: DestinationId,
     customer: CustomerId,
     key: Key,
@@ -24,28 +26,28 @@ pub(super) struct Put {
 }
 
 /// How far a destination has come, as rows.
-pub(super) struct Step {
+pub(super) struct ProgressRows {
     id: DestinationId,
     customer: CustomerId,
     reached: Vec<(Shard, Sequence)>,
     released: Vec<Sequence>,
-    held: Vec<(Sequence, Vec<u8>)>,
-    revived: Vec<Sequence>,
-    buried: Vec<Buried>,
+    retrying: Vec<(Sequence, Vec<u8>)>,
+    requeued: Vec<Sequence>,
+    dead_lettered: Vec<DeadLetterRow>,
     passed: i64,
 }
 
-struct Buried {
+struct DeadLetterRow {
     sequence: Sequence,
     at: Timestamp,
     key: Key,
     value: Value,
 }
 
-impl Put {
+impl DestinationPut {
     /// A destination as it is put.
     pub(super) fn of(destination: &Destination) -> Self {
-        let key = key::letter::destination(destination.id);
+        let key = key::outbox::destination(destination.id);
         Self {
             id: destination.id,
             customer: destination.customer.clone(),
@@ -62,18 +64,18 @@ impl Put {
     /// Puts it. A new one begins behind every event there is. One that was removed does not come
     /// back: whoever puts it has not heard of that yet.
     pub(super) fn apply(self, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(), Fault> {
-        let tally = key::letter::tally(self.id);
+        let tally = key::outbox::tally(self.id);
         if rows.row(&tally)?.is_none() {
-            if rows.row(&key::letter::removed_of(self.id))?.is_some() {
+            if rows.row(&key::outbox::removed_of(self.id))?.is_some() {
                 return Ok(());
             }
-            let begun = Tally {
+            let begun = DestinationCounts {
                 since: outbox.newest(),
                 numbered: numbered(&self.customer, rows)?,
-                ..Tally::default()
+                ..DestinationCounts::default()
             };
             put_tally(tally, &begun, rows);
-            let listed = key::letter::destination_of(&self.customer, self.id);
+            let listed = key::outbox::destination_of(&self.customer, self.id);
             rows.put(listed.into(), IVec::default());
             outbox.turn(&self.customer, rows)?;
         }
@@ -89,38 +91,38 @@ pub(super) fn remove(
     outbox: &mut Outbox,
     rows: &mut Overlay<'_>,
 ) -> Result<(), Fault> {
-    let Some(value) = kv::load(rows, &key::letter::destination(id))? else {
+    let Some(value) = kv::load(rows, &key::outbox::destination(id))? else {
         return Ok(());
     };
     if read_destination(&value)?.customer != *customer {
         return Ok(());
     }
-    rows.erase(key::letter::destination(id))?;
-    rows.remove(key::letter::tally(id));
-    rows.remove(key::letter::destination_of(customer, id));
-    rows.put(key::letter::removed_of(id).into(), IVec::default());
+    rows.erase(key::outbox::destination(id))?;
+    rows.remove(key::outbox::tally(id));
+    rows.remove(key::outbox::destination_of(customer, id));
+    rows.put(key::outbox::removed_of(id).into(), IVec::default());
     outbox.stale.note_all(customer);
     if !outbox.turn(customer, rows)? {
-        rows.remove(key::letter::numbered(customer));
+        rows.remove(key::outbox::numbered(customer));
     }
     Ok(())
 }
 
-impl Step {
+impl ProgressRows {
     /// A step of a destination as rows.
-    pub(super) fn of(progress: &Progress) -> Self {
-        let held = |held: &Held| (held.waiting.sequence, write_held(held));
+    pub(super) fn of(progress: &ProgressUpdate) -> Self {
+        let held = |held: &PendingRetry| (held.queued.sequence, write_retry(held));
         Self {
             id: progress.destination,
             customer: progress.customer.clone(),
             reached: progress.reached.clone(),
             released: progress.released.clone(),
-            held: progress.held.iter().map(held).collect(),
-            revived: progress.revived.clone(),
-            buried: progress
-                .buried
+            retrying: progress.retrying.iter().map(held).collect(),
+            requeued: progress.requeued.clone(),
+            dead_lettered: progress
+                .dead_lettered
                 .iter()
-                .map(|letter| Buried::of(progress.destination, letter))
+                .map(|letter| DeadLetterRow::of(progress.destination, letter))
                 .collect(),
             passed: progress.passed,
         }
@@ -130,16 +132,17 @@ impl Step {
     pub(super) fn bytes(&self) -> usize {
         /// A key of a row that belongs to a destination, and what the tree needs beside it.
         const ROW: usize = 64;
-        let rows = self.reached.len() + self.released.len() + 2 * self.revived.len();
-        let held = self.held.iter().map(|(_, row)| ROW + row.len());
-        let buried = self.buried.iter();
-        let buried = buried.map(|letter| 2 * ROW + letter.key.len() + letter.value.bytes());
-        size_of::<Self>() + ROW * rows + held.sum::<usize>() + buried.sum::<usize>()
+        let rows = self.reached.len() + self.released.len() + 2 * self.requeued.len();
+        let held = self.retrying.iter().map(|(_, row)| ROW + row.len());
+        let dead_lettered = self.dead_lettered.iter();
+        let dead_lettered =
+            dead_lettered.map(|letter| 2 * ROW + letter.key.len() + letter.value.bytes());
+        size_of::<Self>() + ROW * rows + held.sum::<usize>() + dead_lettered.sum::<usize>()
     }
 
     /// Takes the step. One of a destination that was removed meanwhile leaves nothing.
     pub(super) fn apply(self, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(), Fault> {
-        let key = key::letter::tally(self.id);
+        let key = key::outbox::tally(self.id);
         let Some(row) = rows.row(&key)? else {
             return Ok(());
         };
@@ -148,17 +151,17 @@ impl Step {
             self.reach(*shard, *sequence, outbox, rows)?;
         }
         for sequence in self.released {
-            rows.remove(key::letter::held(self.id, sequence));
+            rows.remove(key::outbox::retry(self.id, sequence));
         }
-        for (sequence, row) in self.held {
-            rows.put(key::letter::held(self.id, sequence).into(), row.into());
+        for (sequence, row) in self.retrying {
+            rows.put(key::outbox::retry(self.id, sequence).into(), row.into());
         }
-        for sequence in self.revived {
+        for sequence in self.requeued {
             if remove_dead(self.id, sequence, rows)? {
                 tally.dead = tally.dead.saturating_sub(1);
             }
         }
-        for letter in self.buried {
+        for letter in self.dead_lettered {
             if letter.put(self.id, rows)? {
                 tally.dead = tally.dead.saturating_add(1);
             }
@@ -177,7 +180,7 @@ impl Step {
         outbox: &mut Outbox,
         rows: &mut Overlay<'_>,
     ) -> Result<(), Fault> {
-        let key = key::letter::reached(self.id, shard);
+        let key = key::outbox::cursor(self.id, shard);
         let before = match rows.row(&key)? {
             Some(row) => read_sequence(&row)?,
             None => Sequence::default(),
@@ -190,10 +193,10 @@ impl Step {
     }
 }
 
-impl Buried {
+impl DeadLetterRow {
     fn of(id: DestinationId, letter: &DeadLetter) -> Self {
-        let sequence = letter.waiting.sequence;
-        let key = key::letter::dead(id, sequence);
+        let sequence = letter.queued.sequence;
+        let key = key::outbox::dead(id, sequence);
         Self {
             sequence,
             at: letter.at,
@@ -205,7 +208,7 @@ impl Buried {
     /// Puts it and says whether there was none under its number.
     fn put(self, id: DestinationId, rows: &mut Overlay<'_>) -> Result<bool, Fault> {
         let was_there = remove_dead(id, self.sequence, rows)?;
-        let by_age = key::letter::dead_by_age(self.at, id, self.sequence);
+        let by_age = key::outbox::dead_by_age(self.at, id, self.sequence);
         rows.put(by_age.into(), IVec::default());
         rows.replace(self.key.into(), self.value)?;
         Ok(!was_there)
@@ -218,18 +221,18 @@ pub(super) fn remove_dead(
     sequence: Sequence,
     rows: &mut Overlay<'_>,
 ) -> Result<bool, Fault> {
-    let key = key::letter::dead(id, sequence);
+    let key = key::outbox::dead(id, sequence);
     let Some(value) = kv::load(rows, &key)? else {
         return Ok(false);
     };
     let letter = read_dead(sequence, &value)?;
-    rows.remove(key::letter::dead_by_age(letter.at, id, sequence));
+    rows.remove(key::outbox::dead_by_age(letter.at, id, sequence));
     rows.erase(key)
 }
 
 /// Counts out a dead letter that was removed for its age, if its destination is still there.
 pub(super) fn count_out_dead(id: DestinationId, rows: &mut Overlay<'_>) -> Result<(), Fault> {
-    let key = key::letter::tally(id);
+    let key = key::outbox::tally(id);
     let Some(row) = rows.row(&key)? else {
         return Ok(());
     };
@@ -239,6 +242,6 @@ pub(super) fn count_out_dead(id: DestinationId, rows: &mut Overlay<'_>) -> Resul
     Ok(())
 }
 
-fn put_tally(key: Key, tally: &Tally, rows: &mut Overlay<'_>) {
+fn put_tally(key: Key, tally: &DestinationCounts, rows: &mut Overlay<'_>) {
     rows.put(key.into(), IVec::from(write_tally(tally).as_slice()));
 }

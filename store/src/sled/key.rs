@@ -9,12 +9,12 @@ pub(crate) mod action;
 pub(crate) mod definition;
 pub(crate) mod device;
 pub(crate) mod event;
-pub(crate) mod letter;
+pub(crate) mod idempotency;
 pub(crate) mod log;
-pub(crate) mod promise;
+pub(crate) mod outbox;
 pub(crate) mod token;
 
-use engine::change::{Counter, Name};
+use engine::change::{Counter, UniqueName};
 use engine::ids::{ClientId, CustomerId, Shard};
 use engine::moment::Timestamp;
 use engine::setting::SettingName;
@@ -59,8 +59,8 @@ enum Table {
     EntryPayload = 26,
     ActionOfCustomerByUpdate = 27,
     ActionOfDeviceByUpdate = 28,
-    Promise = 29,
-    PromiseByAge = 30,
+    Idempotency = 29,
+    IdempotencyByAge = 30,
     Event = 31,
     EventByAge = 32,
     Value = 33,
@@ -76,10 +76,10 @@ enum Table {
     Destination = 43,
     DestinationOfCustomer = 44,
     NewestNumber = 45,
-    Waiting = 46,
+    QueuedEvent = 46,
     Tally = 47,
-    Reached = 48,
-    Held = 49,
+    Cursor = 48,
+    Retry = 49,
     Dead = 50,
     DeadByAge = 51,
     RemovedDestination = 52,
@@ -220,16 +220,16 @@ pub(crate) fn settings_of(customer: &CustomerId) -> Key {
 
 /// The row that is there while somebody bears the name. For a customer, an API client or a device
 /// that is its own row.
-pub(crate) fn name(name: &Name) -> Key {
+pub(crate) fn name(name: &UniqueName) -> Key {
     match name {
-        Name::Customer(id) => customer(id),
-        Name::Client(id) => client(id),
-        Name::Device(key) => device::device(*key),
-        Name::Iccid(iccid) => device_name(1, iccid.as_str()),
-        Name::Imsi(imsi) => device_name(2, imsi.as_str()),
-        Name::Msisdn(msisdn) => device_name(3, msisdn.as_str()),
-        Name::Endpoint(endpoint) => device_name(4, endpoint.as_str()),
-        Name::PskIdentity(identity) => device_name(5, identity),
+        UniqueName::Customer(id) => customer(id),
+        UniqueName::Client(id) => client(id),
+        UniqueName::Device(key) => device::device(*key),
+        UniqueName::Iccid(iccid) => device_name(1, iccid.as_str()),
+        UniqueName::Imsi(imsi) => device_name(2, imsi.as_str()),
+        UniqueName::Msisdn(msisdn) => device_name(3, msisdn.as_str()),
+        UniqueName::Endpoint(endpoint) => device_name(4, endpoint.as_str()),
+        UniqueName::PskIdentity(identity) => device_name(5, identity),
     }
 }
 
@@ -326,7 +326,7 @@ mod tests {
     use engine::ids::{ActionId, DeviceKey};
 
     use super::*;
-    use crate::sled::record::traits::Traits;
+    use crate::sled::record::device_flags::DeviceFlags;
 
     fn customer_id(text: &str) -> CustomerId {
         CustomerId::parse(text).unwrap()
@@ -386,7 +386,7 @@ mod tests {
         let prefixes = [
             customers(),
             clients_of(&acme),
-            device::devices_of(&acme, Traits::NONE),
+            device::devices_of(&acme, DeviceFlags::NONE),
             device::records(),
             device::at([10, 0, 0, 1].into()),
             action::all_pending(),
@@ -394,15 +394,15 @@ mod tests {
             log::by_age(),
             log::removed(),
             event::removed(),
-            letter::all_waiting(),
-            letter::by_age(),
-            letter::removed(),
+            outbox::all_waiting(),
+            outbox::by_age(),
+            outbox::removed(),
             definition::removed(),
         ];
         let keys = [
             customer(&acme),
             counter(&Counter::Devices(acme.clone())),
-            device::counted(&acme, Traits::NONE),
+            device::counted(&acme, DeviceFlags::NONE),
             customers_counted(),
             device::record(device),
             device::at_address([10, 0, 0, 1].into(), device),
@@ -410,9 +410,9 @@ mod tests {
             action::final_action(ActionId::from_bytes([0xff; 16])),
             log::removed_of(&acme),
             event::removed_of(device),
-            letter::newest_number(),
-            letter::numbered(&acme),
-            letter::waiting_of(&acme),
+            outbox::newest_number(),
+            outbox::numbered(&acme),
+            outbox::waiting_of(&acme),
             definition::removed_text([0xff; 16]),
         ];
         for key in &keys {

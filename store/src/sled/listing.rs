@@ -11,19 +11,19 @@ use super::key::{self, Key};
 use super::kv::{self, Value};
 use super::overlay::Overlay;
 use super::record::device::write_device;
-use super::record::number::write_bearer;
+use super::record::device_flags::{DeviceFlags, read_device_flags};
+use super::record::number::write_name_owner;
 use super::record::profile::read_profile;
-use super::record::traits::{Traits, read_traits};
 
 /// What becomes known of a device.
-pub(super) struct Recorded {
+pub(super) struct DeviceRow {
     device: DeviceKey,
     key: Key,
     value: Value,
-    traits: Traits,
+    flags: DeviceFlags,
 }
 
-impl Recorded {
+impl DeviceRow {
     /// The record of a device as it is put.
     pub(super) fn of(device: DeviceKey, record: &DeviceRecord) -> Self {
         let key = key::device::record(device);
@@ -31,7 +31,7 @@ impl Recorded {
             device,
             value: Value::cut(&key, &write_device(record)),
             key,
-            traits: Traits::of(record),
+            flags: DeviceFlags::of(record),
         }
     }
 
@@ -44,12 +44,12 @@ impl Recorded {
     pub(super) fn put(self, rows: &mut Overlay<'_>) -> Result<(), Fault> {
         let before = traits_of(self.device, rows)?;
         rows.replace(self.key.into(), self.value)?;
-        if before == self.traits {
+        if before == self.flags {
             return Ok(());
         }
         if let Some(profile) = known(self.device, rows)? {
             unlist(&profile, before, rows)?;
-            list(&profile, self.traits, rows)?;
+            list(&profile, self.flags, rows)?;
         }
         Ok(())
     }
@@ -57,31 +57,31 @@ impl Recorded {
 
 /// Removes a device from all lists, while its record is still there.
 pub(super) fn remove(profile: &Profile, rows: &mut Overlay<'_>) -> Result<(), Fault> {
-    let traits = traits_of(profile.key(), rows)?;
-    unlist(profile, traits, rows)
+    let flags = traits_of(profile.key(), rows)?;
+    unlist(profile, flags, rows)
 }
 
-fn list(profile: &Profile, traits: Traits, rows: &mut Overlay<'_>) -> Result<(), Fault> {
-    let listed = key::device::device_of(&profile.customer, traits, &profile.device);
-    rows.put(listed.into(), IVec::from(&write_bearer(profile.key())));
-    rows.add(key::device::counted(&profile.customer, traits).into(), 1)
+fn list(profile: &Profile, flags: DeviceFlags, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    let listed = key::device::device_of(&profile.customer, flags, &profile.device);
+    rows.put(listed.into(), IVec::from(&write_name_owner(profile.key())));
+    rows.add(key::device::counted(&profile.customer, flags).into(), 1)
 }
 
-fn unlist(profile: &Profile, traits: Traits, rows: &mut Overlay<'_>) -> Result<(), Fault> {
-    let listed = key::device::device_of(&profile.customer, traits, &profile.device);
+fn unlist(profile: &Profile, flags: DeviceFlags, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    let listed = key::device::device_of(&profile.customer, flags, &profile.device);
     rows.remove(listed);
-    rows.add(key::device::counted(&profile.customer, traits).into(), -1)
+    rows.add(key::device::counted(&profile.customer, flags).into(), -1)
 }
 
 /// The traits a device is listed under. What was known of it may be beyond reading; then it stands
 /// in a wrong list, and other devices do not suffer from it.
-fn traits_of(device: DeviceKey, rows: &Overlay<'_>) -> Result<Traits, Fault> {
+fn traits_of(device: DeviceKey, rows: &Overlay<'_>) -> Result<DeviceFlags, Fault> {
     let Some(record) = kv::load(rows, &key::device::record(device))? else {
-        return Ok(Traits::NONE);
+        return Ok(DeviceFlags::NONE);
     };
-    Ok(read_traits(&record).unwrap_or_else(|why| {
+    Ok(read_device_flags(&record).unwrap_or_else(|why| {
         tracing::error!(%device, %why, "the record of a device cannot be read");
-        Traits::NONE
+        DeviceFlags::NONE
     }))
 }
 

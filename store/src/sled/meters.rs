@@ -8,7 +8,7 @@ use metrics::{
     gauge, histogram,
 };
 
-use super::headcount::Headcount;
+use super::device_counts::DeviceCounts;
 use crate::CommitError;
 
 const COMMITS: &str = "signalbox_store_commits_total";
@@ -25,7 +25,7 @@ const EVENTS: &str = "signalbox_events_written_total";
 const KNOWN: &str = "signalbox_devices_known";
 
 /// The meters of a store.
-pub(super) struct Meters {
+pub(super) struct StoreMeters {
     durable: Counter,
     conflict: Counter,
     fenced: Counter,
@@ -44,7 +44,7 @@ pub(super) struct Meters {
     unregistered: Gauge,
 }
 
-impl Meters {
+impl StoreMeters {
     /// The meters of a store, all at nothing.
     pub(super) fn new() -> Self {
         describe();
@@ -100,7 +100,7 @@ impl Meters {
     }
 
     /// There are so many more devices than before.
-    pub(super) fn known(&self, moved: Headcount) {
+    pub(super) fn known(&self, moved: DeviceCounts) {
         self.registered.increment(moved.registered as f64);
         self.unregistered.increment(moved.unregistered as f64);
     }
@@ -113,7 +113,7 @@ impl Meters {
     /// There is a verdict on a batch of a group, so long after it was handed over.
     pub(super) fn judged(
         &self,
-        contents: Contents,
+        contents: BatchContents,
         took: Duration,
         verdict: Result<(), CommitError>,
     ) {
@@ -142,7 +142,7 @@ impl Meters {
 
 /// What a batch has, as far as it is counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Contents {
+pub(super) struct BatchContents {
     /// Its changes.
     pub(super) changes: u64,
     /// Those that add an entry to the administration log.
@@ -151,7 +151,7 @@ pub(super) struct Contents {
     pub(super) events: u64,
 }
 
-impl Contents {
+impl BatchContents {
     /// What a batch has.
     pub(super) fn of(batch: &Batch) -> Self {
         let mut contents = Self::default();
@@ -170,7 +170,7 @@ impl Contents {
                 | Change::RemoveDevice(_)
                 | Change::PutRecord { .. }
                 | Change::PutAction { .. }
-                | Change::KeepPromise(_)
+                | Change::PutIdempotencyRecord(_)
                 | Change::PutDestination(_)
                 | Change::RemoveDestination { .. }
                 | Change::PutProgress(_)
@@ -183,9 +183,9 @@ impl Contents {
 }
 
 /// A question that waits: counted until it is dropped.
-pub(super) struct Waits(Gauge);
+pub(super) struct QueueWait(Gauge);
 
-impl Waits {
+impl QueueWait {
     /// From now on it waits.
     pub(super) fn among(waiting: &Gauge) -> Self {
         waiting.increment(1.0);
@@ -193,7 +193,7 @@ impl Waits {
     }
 }
 
-impl Drop for Waits {
+impl Drop for QueueWait {
     fn drop(&mut self) {
         self.0.decrement(1.0);
     }

@@ -5,19 +5,19 @@
 
 use std::collections::HashSet;
 
-use engine::delivery::letter::{Sequence, Waiting};
+use engine::delivery::backlog::{QueuedEvent, Sequence};
 use engine::event::Event;
 use engine::ids::CustomerId;
 use sled::{IVec, Tree};
 
+use super::customers_having::customers_having;
 use super::fault::Fault;
-use super::having::customers_having;
 use super::key;
 use super::kv::Rows;
 use super::overlay::Overlay;
-use super::record::letter::write_waiting;
 use super::record::number::{read_count, read_sequence, write_sequence};
-use super::stale::Stale;
+use super::record::outbox::write_waiting;
+use super::stale_shards::StaleShards;
 
 /// What the committer knows of what waits.
 pub(super) struct Outbox {
@@ -28,14 +28,14 @@ pub(super) struct Outbox {
     /// The customers that have destinations.
     told: HashSet<CustomerId>,
     /// What the batch that is being applied may have changed.
-    batch: Touched,
+    batch: TouchedCustomers,
     /// Where rows may be that nobody waits for any more.
-    pub(super) stale: Stale,
+    pub(super) stale: StaleShards,
 }
 
 /// What a batch may have changed.
 #[derive(Default)]
-struct Touched {
+struct TouchedCustomers {
     /// The newest number before it.
     newest: Sequence,
     /// The customers whose destinations came or went.
@@ -43,22 +43,22 @@ struct Touched {
 }
 
 /// An event that waits if its customer has destinations when it is applied.
-pub(super) struct Awaiting {
+pub(super) struct OutboxEntry {
     customer: CustomerId,
     /// Its number is given when it is applied.
-    waiting: Waiting,
+    waiting: QueuedEvent,
 }
 
-impl Awaiting {
+impl OutboxEntry {
     /// How an event would wait.
     pub(super) fn of(event: &Event) -> Self {
         Self {
             customer: event.customer.clone(),
-            waiting: Waiting {
+            waiting: QueuedEvent {
                 sequence: Sequence::default(),
                 device: event.device,
                 event: event.id,
-                event_type: event.happening.event_type(),
+                event_type: event.content.event_type(),
             },
         }
     }
@@ -72,17 +72,17 @@ impl Awaiting {
 impl Outbox {
     /// What a tree knows.
     pub(super) fn load(tree: &Tree) -> Result<Self, Fault> {
-        let newest = match tree.get(key::letter::newest_number())? {
+        let newest = match tree.get(key::outbox::newest_number())? {
             Some(row) => read_sequence(&row)?,
             None => Sequence::default(),
         };
-        let told = customers_having(tree, &key::letter::all_destinations())?;
+        let told = customers_having(tree, &key::outbox::all_destinations())?;
         Ok(Self {
             newest,
             written: newest,
             told: told.into_iter().collect(),
-            batch: Touched::default(),
-            stale: Stale::load(tree)?,
+            batch: TouchedCustomers::default(),
+            stale: StaleShards::load(tree)?,
         })
     }
 
@@ -108,7 +108,7 @@ impl Outbox {
         }
         self.written = self.newest;
         let row = IVec::from(&write_sequence(self.newest));
-        rows.put(key::letter::newest_number().into(), row);
+        rows.put(key::outbox::newest_number().into(), row);
     }
 
     /// The newest number given.
@@ -119,17 +119,17 @@ impl Outbox {
     /// Gives an event the next number, if anybody is told of it.
     pub(super) fn append(
         &mut self,
-        awaiting: &Awaiting,
+        awaiting: &OutboxEntry,
         rows: &mut Overlay<'_>,
     ) -> Result<(), Fault> {
-        let Awaiting { customer, waiting } = awaiting;
+        let OutboxEntry { customer, waiting } = awaiting;
         if !self.told.contains(customer) {
             return Ok(());
         }
         self.newest = Sequence(self.newest.0.saturating_add(1));
-        let key = key::letter::waiting(customer, waiting.shard(), self.newest);
+        let key = key::outbox::waiting(customer, waiting.shard(), self.newest);
         rows.put(key.into(), IVec::from(write_waiting(waiting).as_slice()));
-        rows.add(key::letter::numbered(customer).into(), 1)
+        rows.add(key::outbox::numbered(customer).into(), 1)
     }
 
     /// Says that a destination of a customer came or went, after its row did. Says whether the
@@ -144,7 +144,7 @@ impl Outbox {
     }
 
     fn look(&mut self, customer: &CustomerId, rows: &Overlay<'_>) -> Result<bool, Fault> {
-        let destinations = key::letter::destinations_of(customer);
+        let destinations = key::outbox::destinations_of(customer);
         let is_told = !rows.keys(&destinations, 1)?.is_empty();
         if is_told {
             self.told.insert(customer.clone());
@@ -157,7 +157,7 @@ impl Outbox {
 
 /// How many events of a customer were ever given a number.
 pub(super) fn numbered(customer: &CustomerId, rows: &impl Rows) -> Result<u64, Fault> {
-    let count = match rows.row(&key::letter::numbered(customer))? {
+    let count = match rows.row(&key::outbox::numbered(customer))? {
         Some(row) => read_count(&row)?,
         None => 0,
     };
@@ -167,20 +167,20 @@ pub(super) fn numbered(customer: &CustomerId, rows: &impl Rows) -> Result<u64, F
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::given::{acme, destination, device, event};
-    use crate::sled::destinations::Put;
+    use crate::conformance::samples::{acme, destination, device, event};
+    use crate::sled::destinations::DestinationPut;
 
     #[test]
     fn an_event_costs_one_row_more_if_somebody_is_told_and_none_if_not() {
         let db = sled::Config::new().temporary(true).open().unwrap();
         let mut outbox = Outbox::load(&db).unwrap();
         let mut rows = Overlay::new(&db);
-        let said = |second| Awaiting::of(&event(&device(&acme(), 1), second, 1));
+        let said = |second| OutboxEntry::of(&event(&device(&acme(), 1), second, 1));
         outbox.append(&said(1), &mut rows).unwrap();
         outbox.end_group(&mut rows);
         assert!(rows.is_empty());
 
-        let erp = Put::of(&destination(&acme(), 1));
+        let erp = DestinationPut::of(&destination(&acme(), 1));
         erp.apply(&mut outbox, &mut rows).unwrap();
         let before = rows.len();
         for second in 0..10 {
@@ -202,11 +202,11 @@ mod tests {
         let db = sled::Config::new().temporary(true).open().unwrap();
         let mut outbox = Outbox::load(&db).unwrap();
         let mut rows = Overlay::new(&db);
-        let said = Awaiting::of(&event(&device(&acme(), 1), 1, 1));
+        let said = OutboxEntry::of(&event(&device(&acme(), 1), 1, 1));
         for is_kept in [false, true] {
             rows.begin();
             outbox.begin();
-            let erp = Put::of(&destination(&acme(), 1));
+            let erp = DestinationPut::of(&destination(&acme(), 1));
             erp.apply(&mut outbox, &mut rows).unwrap();
             outbox.append(&said, &mut rows).unwrap();
             assert_eq!(outbox.newest(), Sequence(1));

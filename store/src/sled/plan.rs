@@ -5,27 +5,27 @@ mod actions;
 
 use engine::action::Status;
 use engine::admin_log::entry::Entry;
-use engine::admin_log::payload::Payload;
-use engine::change::{Batch, Change, Expect, Name, Owner};
-use engine::customer::{AccessToken, Client, Customer};
+use engine::admin_log::payload::EntryPayload;
+use engine::change::{Batch, Change, Expect, Owner, UniqueName};
+use engine::customer::{AccessToken, ApiClient, Customer};
 use engine::definition::DefinitionId;
 use engine::device::record::DeviceRecord;
-use engine::event::{Event, Happening, Telemetry};
+use engine::event::{Event, EventContent, Telemetry};
+use engine::idempotency::IdempotencyRecord;
 use engine::ids::{ClientId, CustomerId, DestinationId, DeviceKey};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
-use engine::promise::Promise;
 use engine::setting::Setting;
 use sled::IVec;
 use tracing::Span;
 
-use super::counting::Counted;
+use super::counting::CountedEntry;
 use super::key::{self, Key};
 use super::kv::Value;
-use super::listing::Recorded;
-use super::outbox::Awaiting;
+use super::listing::DeviceRow;
+use super::outbox::OutboxEntry;
 use super::record;
-use super::record::traits::Traits;
+use super::record::device_flags::DeviceFlags;
 use super::{definitions, destinations};
 
 /// A batch as rows.
@@ -35,7 +35,7 @@ pub(super) struct Plan {
     /// What must hold.
     pub(super) checks: Vec<Check>,
     /// What is done, in this order.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<PlanStep>,
     /// What goes wrong with it is told in the span of whoever handed it over.
     pub(super) span: Span,
     bytes: usize,
@@ -54,7 +54,7 @@ pub(super) enum Check {
 }
 
 /// What is done to rows.
-pub(super) enum Step {
+pub(super) enum PlanStep {
     /// Puts a row, whatever was there.
     Put(IVec, IVec),
     /// Puts a row without value, unless it is there.
@@ -62,7 +62,7 @@ pub(super) enum Step {
     /// Puts a value over what was there.
     Replace(IVec, Value),
     /// Puts what is known of a device, and lists the device by it.
-    PutRecord(Box<Recorded>),
+    PutRecord(Box<DeviceRow>),
     /// Removes a row.
     Remove(IVec),
     /// Puts a last known value over one that is no newer; a new one only if the device has room
@@ -89,7 +89,7 @@ pub(super) enum Step {
     /// Counts.
     Add(IVec, i64),
     /// Counts an entry of the log, and the device it is about.
-    CountEntry(Box<Counted>),
+    CountEntry(Box<CountedEntry>),
     /// Counts a row that is not there yet.
     CountNew(IVec),
     /// Removes a device with its names, address, record, values and action requests, and marks
@@ -101,15 +101,15 @@ pub(super) enum Step {
     /// marks its log removed.
     RemoveCustomer(CustomerId),
     /// Has an event wait for the destinations of its customer.
-    Await(Box<Awaiting>),
+    Await(Box<OutboxEntry>),
     /// Puts a destination.
-    PutDestination(Box<destinations::Put>),
+    PutDestination(Box<destinations::DestinationPut>),
     /// Removes a destination of a customer.
     RemoveDestination(CustomerId, DestinationId),
     /// Says how far a destination has come.
-    PutProgress(Box<destinations::Step>),
+    PutProgress(Box<destinations::ProgressRows>),
     /// Puts a definition of an object.
-    PutDefinition(Box<definitions::Put>),
+    PutDefinition(Box<definitions::DefinitionPut>),
     /// Removes a definition of an object.
     RemoveDefinition(Box<DefinitionId>),
 }
@@ -124,11 +124,12 @@ impl Plan {
             steps.change(change);
         }
         for add in &batch.adds {
-            steps
-                .0
-                .push(Step::Add(IVec::from(key::counter(&add.counter)), add.delta));
+            steps.0.push(PlanStep::Add(
+                IVec::from(key::counter(&add.counter)),
+                add.delta,
+            ));
         }
-        let bytes = steps.0.iter().map(Step::bytes).sum();
+        let bytes = steps.0.iter().map(PlanStep::bytes).sum();
         let checks = batch.expects.iter().map(Check::of).collect();
         Self {
             owner: batch.owner,
@@ -155,16 +156,16 @@ impl Check {
                 record::profile::write_profile(profile),
             ),
             Expect::Status { action, is } => Self::Status(key::action::action(*action), *is),
-            Expect::Unpromised {
+            Expect::IdempotencyKeyUnused {
                 key,
                 device,
                 number,
-            } => Self::Absent(key::promise::promise(*key, *device, *number)),
+            } => Self::Absent(key::idempotency::idempotency(*key, *device, *number)),
         }
     }
 }
 
-impl Step {
+impl PlanStep {
     fn bytes(&self) -> usize {
         /// What a step costs besides its rows.
         const STEP: usize = 64;
@@ -204,56 +205,57 @@ impl Step {
 }
 
 /// The steps of a batch under construction.
-struct Steps(Vec<Step>);
+struct Steps(Vec<PlanStep>);
 
 impl Steps {
     fn change(&mut self, change: &Change) {
         match change {
             Change::PutCustomer(customer) => self.put_customer(customer),
-            Change::RemoveCustomer(id) => self.0.push(Step::RemoveCustomer(id.clone())),
+            Change::RemoveCustomer(id) => self.0.push(PlanStep::RemoveCustomer(id.clone())),
             Change::PutClient(client) => self.put_client(client),
-            Change::RemoveClient(id) => self.0.push(Step::RemoveClient(id.clone())),
+            Change::RemoveClient(id) => self.0.push(PlanStep::RemoveClient(id.clone())),
             Change::PutToken(token) => self.put_token(token),
             Change::PutSetting(setting) => self.put_setting(setting),
             Change::PutDevice { was, profile } => self.put_device(was.as_deref(), profile),
-            Change::RemoveDevice(device) => self.0.push(Step::RemoveDevice(*device)),
+            Change::RemoveDevice(device) => self.0.push(PlanStep::RemoveDevice(*device)),
             Change::PutRecord { device, record } => self.put_record(*device, record),
             Change::PutAction { was, action } => self.put_action(*was, action),
-            Change::KeepPromise(promise) => self.keep_promise(promise),
+            Change::PutIdempotencyRecord(promise) => self.keep_promise(promise),
             Change::AppendEntry(entry) => self.append_entry(entry),
             Change::AppendEvent(event) => self.append_event(event),
             Change::PutDestination(destination) => {
-                let put = Box::new(destinations::Put::of(destination));
-                self.0.push(Step::PutDestination(put));
+                let put = Box::new(destinations::DestinationPut::of(destination));
+                self.0.push(PlanStep::PutDestination(put));
             }
             Change::RemoveDestination {
                 customer,
                 destination,
             } => {
-                let removal = Step::RemoveDestination(customer.clone(), *destination);
+                let removal = PlanStep::RemoveDestination(customer.clone(), *destination);
                 self.0.push(removal);
             }
             Change::PutProgress(progress) => {
-                let step = Box::new(destinations::Step::of(progress));
-                self.0.push(Step::PutProgress(step));
+                let step = Box::new(destinations::ProgressRows::of(progress));
+                self.0.push(PlanStep::PutProgress(step));
             }
             Change::PutDefinition(definition) => {
-                let put = Box::new(definitions::Put::of(definition));
-                self.0.push(Step::PutDefinition(put));
+                let put = Box::new(definitions::DefinitionPut::of(definition));
+                self.0.push(PlanStep::PutDefinition(put));
             }
             Change::RemoveDefinition(id) => {
-                self.0.push(Step::RemoveDefinition(Box::new(id.clone())));
+                self.0
+                    .push(PlanStep::RemoveDefinition(Box::new(id.clone())));
             }
         }
     }
 
     fn put_customer(&mut self, customer: &Customer) {
         let key = key::customer(&customer.id);
-        self.0.push(Step::CountNew(IVec::from(key.as_slice())));
+        self.0.push(PlanStep::CountNew(IVec::from(key.as_slice())));
         self.replace(key, &record::customer::write_customer(customer));
     }
 
-    fn put_client(&mut self, client: &Client) {
+    fn put_client(&mut self, client: &ApiClient) {
         self.replace(
             key::client(&client.id),
             &record::customer::write_client(client),
@@ -291,7 +293,7 @@ impl Steps {
             }
         }
         self.move_address(was.and_then(address_of), address_of(profile));
-        let bearer = record::number::write_bearer(profile.key());
+        let bearer = record::number::write_name_owner(profile.key());
         for name in shared_names(profile) {
             self.put(key::name(&name), &bearer);
         }
@@ -301,16 +303,16 @@ impl Steps {
     fn list_device(&mut self, profile: &Profile) {
         let (customer, bearer) = (&profile.customer, profile.key());
         self.put(
-            key::device::device_of(customer, Traits::NONE, &profile.device),
-            &record::number::write_bearer(bearer),
+            key::device::device_of(customer, DeviceFlags::NONE, &profile.device),
+            &record::number::write_name_owner(bearer),
         );
-        let counted = key::device::counted(customer, Traits::NONE);
-        self.0.push(Step::Add(counted.into(), 1));
+        let counted = key::device::counted(customer, DeviceFlags::NONE);
+        self.0.push(PlanStep::Add(counted.into(), 1));
     }
 
     fn free_names(&mut self, profile: &Profile) {
         for name in shared_names(profile) {
-            self.0.push(Step::Remove(key::name(&name).into()));
+            self.0.push(PlanStep::Remove(key::name(&name).into()));
         }
     }
 
@@ -320,7 +322,7 @@ impl Steps {
             return;
         }
         if let Some(was) = was {
-            self.0.push(Step::Remove(was.into()));
+            self.0.push(PlanStep::Remove(was.into()));
         }
         if let Some(is) = is {
             self.put(is, &[]);
@@ -328,23 +330,23 @@ impl Steps {
     }
 
     fn put_record(&mut self, device: DeviceKey, record: &DeviceRecord) {
-        let recorded = Box::new(Recorded::of(device, record));
-        self.0.push(Step::PutRecord(recorded));
+        let recorded = Box::new(DeviceRow::of(device, record));
+        self.0.push(PlanStep::PutRecord(recorded));
     }
 
-    fn keep_promise(&mut self, promise: &Promise) {
-        let Promise {
-            once,
+    fn keep_promise(&mut self, promise: &IdempotencyRecord) {
+        let IdempotencyRecord {
+            call: once,
             device,
             number,
             at,
             ..
         } = *promise;
         self.put(
-            key::promise::promise(once.key, device, number),
-            &record::promise::write_promise(promise),
+            key::idempotency::idempotency(once.key, device, number),
+            &record::idempotency::write_idempotency_record(promise),
         );
-        let by_age = key::promise::promise_by_age(at, once.key, device, number);
+        let by_age = key::idempotency::idempotency_by_age(at, once.key, device, number);
         self.put(by_age, &[]);
     }
 
@@ -354,8 +356,9 @@ impl Steps {
             self.put(key::log::entry_of_iccid(entry, &about.iccid), &[]);
         }
         self.put(key::log::entry_by_age(entry), &[]);
-        self.0.push(Step::CountEntry(Box::new(Counted::of(entry))));
-        if let Some(Payload::Whole(bytes)) = &entry.payload {
+        self.0
+            .push(PlanStep::CountEntry(Box::new(CountedEntry::of(entry))));
+        if let Some(EntryPayload::Whole(bytes)) = &entry.payload {
             let key = key::log::payload(&entry.customer, entry.id);
             self.insert(key, &record::entry::write_payload(bytes));
         }
@@ -365,13 +368,14 @@ impl Steps {
         let key = key::event::event(event.device, event.id);
         self.insert(key, &record::event::write_event(event));
         self.put(key::event::by_age_of(event.device, event.id), &[]);
-        self.0.push(Step::Await(Box::new(Awaiting::of(event))));
-        match &event.happening {
-            Happening::Telemetry(told) => self.put_values(event, told),
-            Happening::Data(_)
-            | Happening::Lifecycle(_)
-            | Happening::Failure(_)
-            | Happening::Concluded(_) => {}
+        self.0
+            .push(PlanStep::Await(Box::new(OutboxEntry::of(event))));
+        match &event.content {
+            EventContent::Telemetry(told) => self.put_values(event, told),
+            EventContent::Data(_)
+            | EventContent::Lifecycle(_)
+            | EventContent::Error(_)
+            | EventContent::ActionResult(_) => {}
         }
     }
 
@@ -383,7 +387,7 @@ impl Steps {
             self.0.push(if record::value::is_short(value) {
                 let value = Value::cut(&key, &record::value::write_known(at, value));
                 let key = key.into();
-                Step::PutKnown {
+                PlanStep::PutKnown {
                     at,
                     counted,
                     key,
@@ -391,7 +395,7 @@ impl Steps {
                 }
             } else {
                 let key = key.into();
-                Step::RemoveKnown { at, counted, key }
+                PlanStep::RemoveKnown { at, counted, key }
             });
         }
     }
@@ -403,22 +407,22 @@ impl Steps {
             value
                 .pieces
                 .into_iter()
-                .map(|(key, piece)| Step::Put(key, piece)),
+                .map(|(key, piece)| PlanStep::Put(key, piece)),
         );
-        self.0.push(Step::Put(key.into(), value.head));
+        self.0.push(PlanStep::Put(key.into(), value.head));
     }
 
     fn replace(&mut self, key: Key, value: &[u8]) {
         let value = Value::cut(&key, value);
-        self.0.push(Step::Replace(key.into(), value));
+        self.0.push(PlanStep::Replace(key.into(), value));
     }
 
     fn put(&mut self, key: Key, row: &[u8]) {
-        self.0.push(Step::Put(key.into(), IVec::from(row)));
+        self.0.push(PlanStep::Put(key.into(), IVec::from(row)));
     }
 
     fn mark(&mut self, key: Key) {
-        self.0.push(Step::Mark(key.into()));
+        self.0.push(PlanStep::Mark(key.into()));
     }
 }
 
@@ -429,8 +433,8 @@ pub(super) fn address_of(profile: &Profile) -> Option<Key> {
 }
 
 /// The names of a device that have rows of their own.
-pub(super) fn shared_names(profile: &Profile) -> impl Iterator<Item = Name> {
-    Name::all_of(profile)
+pub(super) fn shared_names(profile: &Profile) -> impl Iterator<Item = UniqueName> {
+    UniqueName::all_of(profile)
         .into_iter()
-        .filter(|name| !matches!(name, Name::Device(_)))
+        .filter(|name| !matches!(name, UniqueName::Device(_)))
 }

@@ -21,11 +21,11 @@ use sled::Db;
 use tokio::sync::oneshot;
 use tracing::Span;
 
-use super::committer::TellPanic;
+use super::commit_state::CommitState;
+use super::committer::PanicGuard;
 use super::fault::Fault;
-use super::gauge::Gauge;
-use super::meters::{self, Waits};
-use crate::{Answer, Unavailable};
+use super::meters::{self, QueueWait};
+use crate::{ReadAnswer, Unavailable};
 
 /// Single things take microseconds, so these threads hardly ever work at the same time; the second
 /// is there while the first waits for the disk.
@@ -48,26 +48,26 @@ const DELIVERING: usize = 2;
 const QUESTIONS_MAX: usize = 4_096;
 
 /// Asks the tree something and sends the answer on its way.
-type Question = Box<dyn FnOnce(&Db) + Send>;
+type ReadJob = Box<dyn FnOnce(&Db) + Send>;
 
 /// The threads that answer questions.
 pub(super) struct Readers {
-    asking: Lane,
-    showing: Lane,
-    preparing: Lane,
-    delivering: Lane,
-    gauge: Arc<Gauge>,
+    asking: ReaderPool,
+    showing: ReaderPool,
+    preparing: ReaderPool,
+    delivering: ReaderPool,
+    state: Arc<CommitState>,
 }
 
 impl Readers {
     /// Starts the threads.
-    pub(super) fn start(db: &Db, gauge: &Arc<Gauge>) -> io::Result<Self> {
+    pub(super) fn start(db: &Db, state: &Arc<CommitState>) -> io::Result<Self> {
         Ok(Self {
-            asking: Lane::start("ask", ASKING, db, gauge)?,
-            showing: Lane::start("show", SHOWING, db, gauge)?,
-            preparing: Lane::start("prepare", PREPARING, db, gauge)?,
-            delivering: Lane::start("deliver", DELIVERING, db, gauge)?,
-            gauge: Arc::clone(gauge),
+            asking: ReaderPool::start("ask", ASKING, db, state)?,
+            showing: ReaderPool::start("show", SHOWING, db, state)?,
+            preparing: ReaderPool::start("prepare", PREPARING, db, state)?,
+            delivering: ReaderPool::start("deliver", DELIVERING, db, state)?,
+            state: Arc::clone(state),
         })
     }
 
@@ -75,8 +75,8 @@ impl Readers {
     pub(super) fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
-    ) -> Answer<T> {
-        self.asking.answer(&self.gauge, question)
+    ) -> ReadAnswer<T> {
+        self.asking.answer(&self.state, question)
     }
 
     /// Has a question answered whose answer is shown to somebody: what is not durable may yet
@@ -84,7 +84,7 @@ impl Readers {
     pub(super) fn show<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
-    ) -> Answer<T> {
+    ) -> ReadAnswer<T> {
         self.settled(&self.showing, question)
     }
 
@@ -93,15 +93,15 @@ impl Readers {
     pub(super) fn fetch<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
-    ) -> Answer<T> {
-        self.delivering.answer(&self.gauge, question)
+    ) -> ReadAnswer<T> {
+        self.delivering.answer(&self.state, question)
     }
 
     /// Has a question answered about what is to be delivered, which must be durable as well.
     pub(super) fn deliver<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
-    ) -> Answer<T> {
+    ) -> ReadAnswer<T> {
         self.settled(&self.delivering, question)
     }
 
@@ -109,8 +109,8 @@ impl Readers {
     pub(super) fn prepare<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
-    ) -> Answer<T> {
-        self.preparing.answer(&self.gauge, question)
+    ) -> ReadAnswer<T> {
+        self.preparing.answer(&self.state, question)
     }
 
     /// Answers what was asked and ends the threads.
@@ -129,39 +129,44 @@ impl Readers {
     /// durable.
     fn settled<T: Send + 'static>(
         &self,
-        lane: &Lane,
+        lane: &ReaderPool,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
-    ) -> Answer<T> {
-        let (seeing, gauge) = (Arc::clone(&self.gauge), Arc::clone(&self.gauge));
+    ) -> ReadAnswer<T> {
+        let (seeing, state) = (Arc::clone(&self.state), Arc::clone(&self.state));
         let question = move |db: &Db| question(db).map(|answer| (answer, seeing.seen()));
-        let answer = lane.answer(&self.gauge, question);
+        let answer = lane.answer(&self.state, question);
         Box::pin(async move {
             let (answer, seen) = answer.await?;
-            gauge.settled(seen).await?;
+            state.settled(seen).await?;
             Ok(answer)
         })
     }
 }
 
 /// Threads that share a queue.
-struct Lane {
-    queue: Option<SyncSender<Question>>,
+struct ReaderPool {
+    queue: Option<SyncSender<ReadJob>>,
     threads: Vec<JoinHandle<()>>,
     /// How many questions wait.
     waiting: Level,
 }
 
-impl Lane {
-    fn start(name: &'static str, threads: usize, db: &Db, gauge: &Arc<Gauge>) -> io::Result<Self> {
+impl ReaderPool {
+    fn start(
+        name: &'static str,
+        threads: usize,
+        db: &Db,
+        state: &Arc<CommitState>,
+    ) -> io::Result<Self> {
         let (queue, questions) = sync_channel(QUESTIONS_MAX);
         let questions = Arc::new(Mutex::new(questions));
         let threads = (0..threads)
             .map(|number| {
-                let (db, gauge) = (db.clone(), Arc::clone(gauge));
+                let (db, state) = (db.clone(), Arc::clone(state));
                 let questions = Arc::clone(&questions);
                 Builder::new()
                     .name(format!("store-{name}-{number}"))
-                    .spawn(move || answer_all(&db, gauge, &questions))
+                    .spawn(move || answer_all(&db, state, &questions))
             })
             .collect::<io::Result<_>>()?;
         Ok(Self {
@@ -173,14 +178,14 @@ impl Lane {
 
     fn answer<T: Send + 'static>(
         &self,
-        gauge: &Arc<Gauge>,
+        state: &Arc<CommitState>,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
-    ) -> Answer<T> {
+    ) -> ReadAnswer<T> {
         let (reply, answer) = oneshot::channel();
-        let reported = Arc::clone(gauge);
-        let waits = Waits::among(&self.waiting);
+        let reported = Arc::clone(state);
+        let waits = QueueWait::among(&self.waiting);
         let span = Span::current();
-        let asked: Question = Box::new(move |db| {
+        let asked: ReadJob = Box::new(move |db| {
             drop(waits);
             let answered = || question(db).map_err(|fault| report(&fault, &reported));
             // What goes wrong is told of whoever asked.
@@ -188,7 +193,7 @@ impl Lane {
             // Who no longer waits does not need to know.
             let _ = reply.send(answer);
         });
-        let queue = self.queue.as_ref().filter(|_| !gauge.failed());
+        let queue = self.queue.as_ref().filter(|_| !state.failed());
         if queue.is_none_or(|queue| queue.try_send(asked).is_err()) {
             return Box::pin(std::future::ready(Err(Unavailable)));
         }
@@ -204,8 +209,8 @@ impl Lane {
     }
 }
 
-fn answer_all(db: &Db, gauge: Arc<Gauge>, questions: &Mutex<Receiver<Question>>) {
-    let _tell = TellPanic(gauge);
+fn answer_all(db: &Db, state: Arc<CommitState>, questions: &Mutex<Receiver<ReadJob>>) {
+    let _tell = PanicGuard(state);
     loop {
         // The lock guards only the wait for a question, which cannot leave it broken.
         let asked = questions
@@ -217,10 +222,10 @@ fn answer_all(db: &Db, gauge: Arc<Gauge>, questions: &Mutex<Receiver<Question>>)
     }
 }
 
-fn report(fault: &Fault, gauge: &Gauge) -> Unavailable {
+fn report(fault: &Fault, state: &CommitState) -> Unavailable {
     tracing::error!(%fault, "a query failed");
     if fault.is_fatal() {
-        gauge.fail();
+        state.fail();
     }
     Unavailable
 }
@@ -235,8 +240,8 @@ mod tests {
     #[test]
     fn a_single_thing_is_answered_while_lists_and_a_start_take_long() {
         let db = sled::Config::new().temporary(true).open().unwrap();
-        let gauge = Arc::new(Gauge::new(1));
-        let mut readers = Readers::start(&db, &gauge).unwrap();
+        let state = Arc::new(CommitState::new(1));
+        let mut readers = Readers::start(&db, &state).unwrap();
         let (begun, busy) = channel();
         let (finish, finished) = channel::<()>();
         let finished = Arc::new(Mutex::new(finished));

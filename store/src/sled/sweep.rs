@@ -1,17 +1,17 @@
 //! What does a sweep remove, and how much of it at once?
 
-mod letters;
+mod budget;
 mod old;
+mod outbox;
 mod removed;
-mod room;
 
 use tokio::sync::oneshot;
 
 use super::fault::Fault;
 use super::overlay::Overlay;
-use super::stale::Stale;
-use crate::{Retention, Swept, Unavailable};
-use room::{Removed, Room};
+use super::stale_shards::StaleShards;
+use crate::{Retention, SweepReport, Unavailable};
+use budget::{RemovedRows, SweepBudget};
 
 /// The rows one sweep may write, however much is asked for. The rows of a thing lie anywhere in the
 /// tree, so removing a request of eight takes up to 0.3 ms, in which no commit is written and,
@@ -26,21 +26,21 @@ pub(super) const ROWS: usize = 512;
 pub(super) const ROWS_MAX: usize = 4_096;
 
 /// A sweep that was asked for.
-pub(super) struct SweepWanted {
+pub(super) struct SweepRequest {
     /// What is too old.
     pub(super) retention: Retention,
     /// How much to remove at most.
     pub(super) max: u32,
     /// Where the answer goes.
-    pub(super) reply: oneshot::Sender<Result<Swept, Unavailable>>,
+    pub(super) reply: oneshot::Sender<Result<SweepReport, Unavailable>>,
 }
 
 /// What is to go.
-pub(super) struct Due<'a> {
+pub(super) struct SweepTargets<'a> {
     /// What is too old.
     pub(super) retention: Retention,
     /// Where something may be that nobody waits for any more.
-    pub(super) stale: &'a mut Stale,
+    pub(super) stale: &'a mut StaleShards,
     /// How many shards may be looked at for that.
     pub(super) looks: usize,
 }
@@ -50,17 +50,17 @@ pub(super) struct Due<'a> {
 pub(super) const LOOKS: usize = 512;
 
 /// Removes things of one sort.
-type Sweep = fn(&mut Due<'_>, Room, &mut Overlay<'_>) -> Result<Removed, Fault>;
+type Sweep = fn(&mut SweepTargets<'_>, SweepBudget, &mut Overlay<'_>) -> Result<RemovedRows, Fault>;
 
 /// Every sort of thing that is swept.
 const SORTS: [Sweep; 11] = [
     old::tokens,
-    old::promises,
+    old::idempotency_records,
     old::actions,
     old::entries,
     old::events,
-    old::letters,
-    letters::passed,
+    old::dead_letters,
+    outbox::passed,
     removed::logs,
     removed::histories,
     removed::texts,
@@ -71,16 +71,16 @@ const SORTS: [Sweep; 11] = [
 /// of thing has its share first, so that none waits for another; what is left of the room is
 /// shared by those that have more.
 pub(super) fn sweep(
-    due: &mut Due<'_>,
+    due: &mut SweepTargets<'_>,
     max: u32,
     rows_written: usize,
     rows: &mut Overlay<'_>,
-) -> Result<Swept, Fault> {
-    let mut room = Room {
+) -> Result<SweepReport, Fault> {
+    let mut room = SweepBudget {
         things: usize::try_from(max).unwrap_or(usize::MAX),
         rows_end: rows.len() + rows_written.clamp(ROWS, ROWS_MAX),
     };
-    let mut swept = Swept::default();
+    let mut swept = SweepReport::default();
     let mut sorts = SORTS.to_vec();
     while !sorts.is_empty() && room.keys(rows) > 0 {
         let mut unfinished = Vec::new();

@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 use engine::action::Status;
 use engine::admin_log::entry::Entry;
-use engine::admin_log::payload::Payload;
+use engine::admin_log::payload::EntryPayload;
 use engine::change::{Change, Counter};
-use engine::delivery::letter::{DeadLetter, Held, Progress, Sequence};
+use engine::delivery::backlog::{DeadLetter, PendingRetry, ProgressUpdate, Sequence};
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
 use engine::profile::Profile;
-use engine::query::listed::Stretch;
+use engine::query::listed::HistoryPage;
 use engine::setting::{Setting, SettingName, SettingState};
 
 use super::*;
-use crate::conformance::given::{
+use crate::conformance::samples::{
     acme, action, at, batch, client, created, customer, definition, destination, device, entry,
     event, forgotten, known, links, moved, record, saved, token,
 };
@@ -43,7 +43,7 @@ fn a_full_disk_is_noticed_and_its_room_too_without_anybody_asking() {
     assert_eq!(wait(store.take_over()), Ok(1));
     assert_eq!(
         wait(store.sweep(Retention::NOTHING, 10)),
-        Ok(Swept::default())
+        Ok(SweepReport::default())
     );
     free.store(499, Ordering::SeqCst);
     assert_eq!(wait(store.sweep(Retention::NOTHING, 10)), Err(Unavailable));
@@ -87,9 +87,9 @@ fn a_board_is_told_of_nothing_that_is_not_durable() {
     let said = || Change::AppendEvent(Box::new(event(&device(&acme(), 1), 10, 1)));
     let store = started(&options, disk::free_bytes());
     commit(&store, batch(vec![erp]));
-    let board = store.attend(acme());
+    let notifier = store.subscribe(acme());
     commit(&store, batch(vec![said()]));
-    assert_eq!(board.take().len(), 1);
+    assert_eq!(notifier.take().len(), 1);
     drop(store);
 
     let opened = open::open(&options).unwrap();
@@ -99,10 +99,10 @@ fn a_board_is_told_of_nothing_that_is_not_durable() {
         ..opened
     };
     let store = SledStore::start(opened, &options, disk::free_bytes()).unwrap();
-    let board = store.attend(acme());
+    let notifier = store.subscribe(acme());
     let refused = wait(store.commit(batch(vec![said()])));
     assert_eq!(refused, Err(CommitError::Unavailable));
-    assert_eq!(board.take(), []);
+    assert_eq!(notifier.take(), []);
 }
 
 #[test]
@@ -209,9 +209,7 @@ fn a_full_queue_refuses_and_what_it_took_is_committed() {
     let gate = Arc::new(Mutex::new(()));
     let closed = gate.lock().unwrap();
     let store = started(&options, behind(&gate));
-    let receipts: Vec<_> = (0..100)
-        .map(|chance| store.commit(request(chance)))
-        .collect();
+    let receipts: Vec<_> = (0..100).map(|rng| store.commit(request(rng))).collect();
     assert_eq!(store.pressure(), Pressure::Full);
     drop(closed);
     let verdicts: Vec<_> = receipts.into_iter().map(wait).collect();
@@ -224,9 +222,9 @@ fn a_full_queue_refuses_and_what_it_took_is_committed() {
             .all(|v| matches!(v, Ok(()) | Err(CommitError::Full)))
     );
     assert_eq!(store.pressure(), Pressure::Open);
-    for (verdict, chance) in verdicts.iter().zip(0..) {
-        let kept = wait(store.action(id(chance))).unwrap();
-        assert_eq!(kept.is_some(), verdict.is_ok(), "number {chance}");
+    for (verdict, rng) in verdicts.iter().zip(0..) {
+        let kept = wait(store.action(id(rng))).unwrap();
+        assert_eq!(kept.is_some(), verdict.is_ok(), "number {rng}");
     }
 }
 
@@ -237,9 +235,7 @@ fn a_dropped_store_commits_what_has_queued() {
     let gate = Arc::new(Mutex::new(()));
     let closed = gate.lock().unwrap();
     let store = started(&options, behind(&gate));
-    let receipts: Vec<_> = (0..50)
-        .map(|chance| store.commit(request(chance)))
-        .collect();
+    let receipts: Vec<_> = (0..50).map(|rng| store.commit(request(rng))).collect();
     let dropping = thread::spawn(move || drop(store));
     drop(closed);
     dropping.join().unwrap();
@@ -247,7 +243,7 @@ fn a_dropped_store_commits_what_has_queued() {
         assert_eq!(wait(receipt), Ok(()));
     }
     let store = SledStore::open(options).unwrap();
-    assert!((0..50).all(|chance| wait(store.action(id(chance))).unwrap().is_some()));
+    assert!((0..50).all(|rng| wait(store.action(id(rng))).unwrap().is_some()));
 }
 
 #[test]
@@ -303,7 +299,7 @@ fn what_was_removed_and_swept_leaves_no_row() {
     let left: Vec<_> = opened.db.iter().keys().collect::<Result<_, _>>().unwrap();
     let kept = [
         crate::sled::key::format(),
-        crate::sled::key::letter::newest_number(),
+        crate::sled::key::outbox::newest_number(),
     ];
     assert_eq!(left, kept.map(sled::IVec::from));
 }
@@ -316,12 +312,12 @@ fn live(store: &SledStore, meter: &Profile) {
         record: Box::new(record(10, &links(900))),
     };
     commit(store, batch(vec![put]));
-    for (chance, second) in [(1, 10), (2, 10), (3, 500)] {
-        let request = action(meter, second, chance + meter.number * 10);
+    for (rng, second) in [(1, 10), (2, 10), (3, 500)] {
+        let request = action(meter, second, rng + meter.number * 10);
         commit(store, created(&request));
         let done = moved(&request, Status::Failed);
         commit(store, saved(Some(&request), &done));
-        let entry = entry(meter, second, chance + meter.number * 10);
+        let entry = entry(meter, second, rng + meter.number * 10);
         commit(store, batch(vec![Change::AppendEntry(Box::new(entry))]));
     }
     commit(store, created(&action(meter, 10, 4)));
@@ -346,21 +342,21 @@ fn deliver_in_part(store: &SledStore) -> u64 {
     commit(store, batch(said.collect()));
     let shard = meter.key().shard();
     let waiting = wait(store.waiting(acme(), shard, Sequence::default(), 99)).unwrap();
-    let step = Progress {
+    let step = ProgressUpdate {
         reached: vec![(shard, waiting[1].sequence)],
-        held: vec![Held {
-            waiting: waiting[0],
+        retrying: vec![PendingRetry {
+            queued: waiting[0],
             tries: 1,
             due_at: at(1),
         }],
-        buried: vec![DeadLetter {
-            waiting: waiting[1],
+        dead_lettered: vec![DeadLetter {
+            queued: waiting[1],
             tries: 5,
             at: at(1),
             why: "It is gone. ".repeat(1_000).into(),
         }],
         passed: 1,
-        ..Progress::none(acme(), erp.id)
+        ..ProgressUpdate::none(acme(), erp.id)
     };
     commit(store, batch(vec![Change::PutProgress(Box::new(step))]));
     waiting.len() as u64
@@ -374,7 +370,7 @@ fn a_sweep_of_everything_leaves_room_for_commits_between_its_parts() {
     // An event is two rows.
     let [most, least] = [sweep::ROWS_MAX, sweep::ROWS].map(|rows| rows as u64 / 2);
     let say = |second, number| {
-        let events = (0..number).map(|chance| event(&meter, second, chance));
+        let events = (0..number).map(|rng| event(&meter, second, rng));
         let append = |event| Change::AppendEvent(Box::new(event));
         commit(&store, batch(events.map(append).collect()));
     };
@@ -391,7 +387,7 @@ fn a_sweep_of_everything_leaves_room_for_commits_between_its_parts() {
         let swept = wait(store.sweep(EVERYTHING, u32::MAX)).unwrap();
         assert!((removed..removed + 9).contains(&swept.removed), "{swept:?}");
     }
-    let mut swept = Swept {
+    let mut swept = SweepReport {
         removed: 0,
         more: true,
     };
@@ -401,7 +397,7 @@ fn a_sweep_of_everything_leaves_room_for_commits_between_its_parts() {
     }
     assert_eq!(
         wait(store.events_of(meter.key(), None, 1)),
-        Ok(Stretch::default())
+        Ok(HistoryPage::default())
     );
 }
 
@@ -410,11 +406,11 @@ fn fewer_things_are_swept_at_once_where_each_is_more_rows() {
     let home = tempfile::tempdir().unwrap();
     let store = SledStore::open(Options::at(home.path())).unwrap();
     let meter = device(&acme(), 1);
-    let long = |chance| Entry {
-        payload: Some(Payload::Whole([0; 60_000].into())),
-        ..entry(&meter, 10, chance)
+    let long = |rng| Entry {
+        payload: Some(EntryPayload::Whole([0; 60_000].into())),
+        ..entry(&meter, 10, rng)
     };
-    let append = |chance| Change::AppendEntry(Box::new(long(chance)));
+    let append = |rng| Change::AppendEntry(Box::new(long(rng)));
     commit(&store, batch((0..60).map(append).collect()));
     // Each is three rows and fifteen of its payload; those that count it are the same for all.
     for removed in [29, 29, 2] {
@@ -428,8 +424,8 @@ const EVERYTHING: Retention = Retention {
     entries_before: Timestamp::from_ms(i64::MAX),
     events_before: Timestamp::from_ms(i64::MAX),
     tokens_before: Timestamp::from_ms(i64::MAX),
-    promises_before: Timestamp::from_ms(i64::MAX),
-    letters_before: Timestamp::from_ms(i64::MAX),
+    idempotency_before: Timestamp::from_ms(i64::MAX),
+    dead_letters_before: Timestamp::from_ms(i64::MAX),
 };
 
 fn commit(store: &SledStore, batch: Batch) {
@@ -449,12 +445,12 @@ fn behind(gate: &Arc<Mutex<()>>) -> FreeBytes {
     })
 }
 
-fn request(chance: u64) -> Batch {
-    created(&action(&device(&acme(), 1), 10, chance))
+fn request(rng: u64) -> Batch {
+    created(&action(&device(&acme(), 1), 10, rng))
 }
 
-fn id(chance: u64) -> ActionId {
-    action(&device(&acme(), 1), 10, chance).id
+fn id(rng: u64) -> ActionId {
+    action(&device(&acme(), 1), 10, rng).id
 }
 
 fn until(holds: impl Fn() -> bool) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Device, ID, World};
+use super::{Device, ID, TestService};
 use crate::vocabulary::caller::{API, text};
 use crate::vocabulary::lwm2m::{observe_end, observe_start, outcome, read};
 use crate::vocabulary::poll::until;
@@ -11,171 +11,171 @@ const TEMPERATURE: &str = "/3303/0/5700";
 
 #[test]
 fn each_new_value_of_what_is_observed_is_kept() {
-    let world = World::new("127.0.9.60");
-    let mut device = world.registered();
-    let started = world.observe(TEMPERATURE);
+    let setup = TestService::new("127.0.9.60");
+    let mut device = setup.registered();
+    let started = setup.observe(TEMPERATURE);
     assert_eq!(started["resultData"]["payload"], "21.5", "{started}");
     assert_eq!(device.hear("observed"), TEMPERATURE);
-    assert_eq!(world.observed(), [TEMPERATURE]);
+    assert_eq!(setup.observed(), [TEMPERATURE]);
     let values = [22.5, -3.25, 0.0, 1e-3];
     for value in values {
         device.say(&format!("set {TEMPERATURE} {value}"));
-        world.until_known(TEMPERATURE, &json!(value));
+        setup.until_known(TEMPERATURE, &json!(value));
     }
-    let told = world.notified(TEMPERATURE);
+    let told = setup.notified(TEMPERATURE);
     let expected = values.map(|value| json!({ TEMPERATURE: value }));
     assert_eq!(told, expected);
 }
 
 #[test]
 fn an_observed_instance_tells_which_value_is_new() {
-    let world = World::new("127.0.9.61");
-    let mut device = world.registered();
-    let started = world.observe("/3311/0");
+    let setup = TestService::new("127.0.9.61");
+    let mut device = setup.registered();
+    let started = setup.observe("/3311/0");
     let first = json!({ "/3311/0/5850": false, "/3311/0/5851": 40 });
-    assert_eq!(world.map_of(&started), first, "{started}");
+    assert_eq!(setup.map_of(&started), first, "{started}");
     device.say("set /3311/0/5851 90");
-    world.until_known("/3311/0/5851", &json!(90));
+    setup.until_known("/3311/0/5851", &json!(90));
     device.say("set /3311/0/5850 true");
-    world.until_known("/3311/0/5850", &json!(true));
+    setup.until_known("/3311/0/5850", &json!(true));
     let expected = [
         json!({ "/3311/0/5850": false, "/3311/0/5851": 90 }),
         json!({ "/3311/0/5850": true, "/3311/0/5851": 90 }),
     ];
-    assert_eq!(world.notified("/3311/0"), expected);
+    assert_eq!(setup.notified("/3311/0"), expected);
 }
 
 #[test]
 fn an_observed_multiple_resource_tells_all_its_instances() {
-    let world = World::new("127.0.9.62");
-    let mut device = world.registered();
-    let started = world.observe("/3/0/7");
+    let setup = TestService::new("127.0.9.62");
+    let mut device = setup.registered();
+    let started = setup.observe("/3/0/7");
     let first = json!({ "/3/0/7/0": 3800, "/3/0/7/1": 5000 });
-    assert_eq!(world.map_of(&started), first, "{started}");
+    assert_eq!(setup.map_of(&started), first, "{started}");
     device.say("set /3/0/7 3600");
-    world.until_known("/3/0/7/0", &json!(3600));
+    setup.until_known("/3/0/7/0", &json!(3600));
     let expected = [json!({ "/3/0/7/0": 3600, "/3/0/7/1": 5000 })];
-    assert_eq!(world.notified("/3/0/7"), expected);
+    assert_eq!(setup.notified("/3/0/7"), expected);
 }
 
 #[test]
 fn what_is_not_observed_any_more_is_not_told() {
-    let world = World::new("127.0.9.63");
-    let mut device = world.registered();
-    world.observe(TEMPERATURE);
-    world.observe("/3311/0/5851");
-    let ended = world.caller.perform(ID, &observe_end(TEMPERATURE));
+    let setup = TestService::new("127.0.9.63");
+    let mut device = setup.registered();
+    setup.observe(TEMPERATURE);
+    setup.observe("/3311/0/5851");
+    let ended = setup.caller.perform(ID, &observe_end(TEMPERATURE));
     assert_eq!(outcome(&ended), ("SUCCEEDED", "205"), "{ended}");
     assert_eq!(device.hear("unobserved"), TEMPERATURE);
-    assert_eq!(world.observed(), ["/3311/0/5851"]);
+    assert_eq!(setup.observed(), ["/3311/0/5851"]);
     device.say(&format!("set {TEMPERATURE} 30.5"));
     device.say("set /3311/0/5851 41");
-    world.until_known("/3311/0/5851", &json!(41));
-    assert_eq!(world.notified(TEMPERATURE), Vec::<Value>::new());
-    assert_eq!(world.value_of(TEMPERATURE), "30.5");
+    setup.until_known("/3311/0/5851", &json!(41));
+    assert_eq!(setup.notified(TEMPERATURE), Vec::<Value>::new());
+    assert_eq!(setup.value_of(TEMPERATURE), "30.5");
 }
 
 #[test]
 fn what_cannot_be_observed_or_is_not_fails() {
-    let world = World::new("127.0.9.64");
-    let mut device = world.registered();
+    let setup = TestService::new("127.0.9.64");
+    let mut device = setup.registered();
     for (address, code) in [("/3/0/4", "405"), ("/3/0/10", "404")] {
-        let action = world.caller.perform(ID, &observe_start(address));
+        let action = setup.caller.perform(ID, &observe_start(address));
         assert_eq!(outcome(&action), ("FAILED", code), "{action}");
     }
-    let action = world.caller.perform(ID, &observe_end(TEMPERATURE));
+    let action = setup.caller.perform(ID, &observe_end(TEMPERATURE));
     assert_eq!(action["status"], "FAILED", "{action}");
     let why = text(&action["resultData"]["errorMessage"]);
     assert!(why.contains("not observed"), "{why}");
     assert_eq!(device.told("observed"), 0);
-    assert_eq!(world.observed(), Vec::<String>::new());
+    assert_eq!(setup.observed(), Vec::<String>::new());
 }
 
 #[test]
 fn an_observation_outlives_that_the_device_reboots() {
-    let world = World::new("127.0.9.65");
-    let mut device = world.registered();
-    world.observe(TEMPERATURE);
+    let setup = TestService::new("127.0.9.65");
+    let mut device = setup.registered();
+    setup.observe(TEMPERATURE);
     device.hear("observed");
     device.say("reboot");
-    world.until_asked_again(&mut device);
+    setup.until_asked_again(&mut device);
     device.say(&format!("set {TEMPERATURE} 25.5"));
-    world.until_known(TEMPERATURE, &json!(25.5));
+    setup.until_known(TEMPERATURE, &json!(25.5));
 }
 
 #[test]
 fn an_observation_outlives_that_the_device_was_out_of_reach() {
-    let world = World::new("127.0.9.69");
-    let mut device = world.device(ID, &["--lifetime", "4"]);
+    let setup = TestService::new("127.0.9.69");
+    let mut device = setup.device(ID, &["--lifetime", "4"]);
     device.hear("registered");
-    world.observe(TEMPERATURE);
+    setup.observe(TEMPERATURE);
     device.hear("observed");
     device.signal("-STOP");
     until("the end of the lifetime", || {
-        world.caller.inspect(ID)["registration"]
+        setup.caller.inspect(ID)["registration"]
             .is_null()
             .then_some(())
     });
     device.signal("-CONT");
-    world.until_asked_again(&mut device);
+    setup.until_asked_again(&mut device);
     device.say(&format!("set {TEMPERATURE} 25.5"));
-    world.until_known(TEMPERATURE, &json!(25.5));
+    setup.until_known(TEMPERATURE, &json!(25.5));
 }
 
 #[test]
 fn an_observation_outlives_that_the_service_is_killed() {
-    let mut world = World::new("127.0.9.66");
-    let mut device = world.registered();
-    world.observe(TEMPERATURE);
+    let mut setup = TestService::new("127.0.9.66");
+    let mut device = setup.registered();
+    setup.observe(TEMPERATURE);
     device.say(&format!("set {TEMPERATURE} 25.5"));
-    world.until_known(TEMPERATURE, &json!(25.5));
-    world.service.kill();
-    world.service.start_again();
-    world.caller.follow(&world.service);
+    setup.until_known(TEMPERATURE, &json!(25.5));
+    setup.service.kill();
+    setup.service.start_again();
+    setup.caller.follow(&setup.service);
     device.say(&format!("set {TEMPERATURE} 26.5"));
-    world.until_known(TEMPERATURE, &json!(26.5));
+    setup.until_known(TEMPERATURE, &json!(26.5));
     assert_eq!(device.told("observed"), 1, "it was not asked again");
     let expected = [25.5, 26.5].map(|value| json!({ TEMPERATURE: value }));
-    assert_eq!(world.notified(TEMPERATURE), expected);
+    assert_eq!(setup.notified(TEMPERATURE), expected);
 }
 
 #[test]
 fn a_notification_nobody_asked_for_ends_what_it_is_of() {
-    let world = World::new("127.0.9.67");
-    let mut device = world.registered();
-    world.observe(TEMPERATURE);
+    let setup = TestService::new("127.0.9.67");
+    let mut device = setup.registered();
+    setup.observe(TEMPERATURE);
     device.hear("observed");
     let path = format!("{API}/devices/{ID}");
-    assert_eq!(world.caller.request("DELETE", &path).status, 204);
-    world.caller.create_device(ID, &world.address);
+    assert_eq!(setup.caller.request("DELETE", &path).status, 204);
+    setup.caller.create_device(ID, &setup.address);
     device.say("update");
     device.hear("registered");
     device.say(&format!("set {TEMPERATURE} 25.5"));
     assert_eq!(device.hear("unobserved"), TEMPERATURE, "it was reset");
-    assert_eq!(world.observed(), Vec::<String>::new());
-    assert_eq!(world.notified(TEMPERATURE), Vec::<Value>::new());
+    assert_eq!(setup.observed(), Vec::<String>::new());
+    assert_eq!(setup.notified(TEMPERATURE), Vec::<Value>::new());
 }
 
 #[test]
 fn an_observation_outlives_that_the_device_leaves_and_returns() {
-    let world = World::new("127.0.9.68");
-    let mut device = world.registered();
-    world.observe(TEMPERATURE);
+    let setup = TestService::new("127.0.9.68");
+    let mut device = setup.registered();
+    setup.observe(TEMPERATURE);
     device.hear("observed");
     device.say("deregister");
     device.hear("deregistered");
-    let refused = world.caller.try_action(ID, &read(TEMPERATURE)).expect(409);
+    let refused = setup.caller.try_action(ID, &read(TEMPERATURE)).expect(409);
     assert_eq!(
         refused["errors"][0]["code"], "DEVICE_NOT_REGISTERED",
         "{refused}"
     );
     device.say("reboot");
-    world.until_asked_again(&mut device);
+    setup.until_asked_again(&mut device);
     device.say(&format!("set {TEMPERATURE} 18.5"));
-    world.until_known(TEMPERATURE, &json!(18.5));
+    setup.until_known(TEMPERATURE, &json!(18.5));
 }
 
-impl World {
+impl TestService {
     /// Begins an observation, which is to succeed.
     fn observe(&self, address: &str) -> Value {
         let started = self.caller.perform(ID, &observe_start(address));

@@ -5,9 +5,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use super::{Device, ID, World};
+use super::{Device, ID, TestService};
 use crate::vocabulary::caller::{API, text};
-use crate::vocabulary::endpoint::{Endpoint, Posted};
+use crate::vocabulary::endpoint::{Endpoint, ReceivedPost};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::service::Service;
 
@@ -21,10 +21,10 @@ const QUICK: (&str, &str) = ("SIGNALBOX_DELIVERY_RETRY_MS", "50,50,50,50");
 
 #[test]
 fn a_send_arrives_typed() {
-    let world = heard("127.0.9.90");
+    let setup = heard("127.0.9.90");
     let endpoint = Endpoint::new();
-    values_to(&world, &endpoint);
-    let mut device = world.registered();
+    values_to(&setup, &endpoint);
+    let mut device = setup.registered();
     let paths = [
         "/3442/0/110",
         "/3442/0/120",
@@ -61,10 +61,10 @@ fn a_send_arrives_typed() {
 
 #[test]
 fn collected_samples_arrive_each_with_its_own_time() {
-    let world = heard("127.0.9.91");
+    let setup = heard("127.0.9.91");
     let endpoint = Endpoint::new();
-    values_to(&world, &endpoint);
-    let mut device = world.registered();
+    values_to(&setup, &endpoint);
+    let mut device = setup.registered();
     for (round, format) in FORMATS.into_iter().enumerate() {
         let mut collected = Vec::new();
         for value in ["20.5", "21.25", "-3.0"] {
@@ -89,7 +89,7 @@ fn collected_samples_arrive_each_with_its_own_time() {
             );
         }
     }
-    let shown = world.caller.inspect(ID);
+    let shown = setup.caller.inspect(ID);
     let mut values = shown["values"].as_array().unwrap().iter();
     let known = values.find(|value| value["path"] == TEMPERATURE);
     assert_eq!(known.unwrap()["value"], json!(-3.0), "{shown}");
@@ -97,14 +97,14 @@ fn collected_samples_arrive_each_with_its_own_time() {
 
 #[test]
 fn what_is_read_unasked_arrives_when_the_device_registers_and_updates() {
-    let world = heard("127.0.9.92");
+    let setup = heard("127.0.9.92");
     let endpoint = Endpoint::new();
-    values_to(&world, &endpoint);
+    values_to(&setup, &endpoint);
     let path = format!("{API}/settings/signalbox/LWM2M_PASSIVE_REPORTING");
     let enabled = json!({ "state": "ENABLED" });
-    let answer = world.caller.try_send("PATCH", &path, &enabled).unwrap();
+    let answer = setup.caller.try_send("PATCH", &path, &enabled).unwrap();
     assert_eq!(answer.expect(200)["state"], "ENABLED");
-    let mut device = world.registered();
+    let mut device = setup.registered();
     let told = everything_told(
         &endpoint,
         &["/3303/0/5700", "/3311/0/5851", "/3442/0/1180/0"],
@@ -120,17 +120,17 @@ fn what_is_read_unasked_arrives_when_the_device_registers_and_updates() {
     device.say("update");
     device.hear("updated");
     until("the new value", || {
-        let is_new = |posted: &Posted| value_of(posted)[TEMPERATURE] == json!(4.5);
+        let is_new = |posted: &ReceivedPost| value_of(posted)[TEMPERATURE] == json!(4.5);
         endpoint.posted().iter().any(is_new).then_some(())
     });
 }
 
 #[test]
 fn nothing_sent_is_lost_by_an_outage_of_the_endpoint_and_a_kill_of_the_service() {
-    let mut world = heard("127.0.9.93");
+    let mut setup = heard("127.0.9.93");
     let mut endpoint = Endpoint::new();
-    let webhook = values_to(&world, &endpoint);
-    let mut device = world.registered();
+    let webhook = values_to(&setup, &endpoint);
+    let mut device = setup.registered();
     send(&mut device, 1);
     endpoint.once_taken(1);
 
@@ -138,17 +138,17 @@ fn nothing_sent_is_lost_by_an_outage_of_the_endpoint_and_a_kill_of_the_service()
     for number in 2..=6 {
         send(&mut device, number);
     }
-    once_in(&world, &webhook, "INTEGRATION_FAILED");
-    world.service.kill();
-    world.service.start_again();
-    world.caller.follow(&world.service);
+    once_in(&setup, &webhook, "INTEGRATION_FAILED");
+    setup.service.kill();
+    setup.service.start_again();
+    setup.caller.follow(&setup.service);
     for number in 7..=9 {
         send(&mut device, number);
     }
     endpoint.open();
-    let restarted = world.caller.post(&format!("{webhook}/restart"), &json!({}));
+    let restarted = setup.caller.post(&format!("{webhook}/restart"), &json!({}));
     assert_eq!(restarted.expect(200)["state"], "INTEGRATION_ACTIVE");
-    let replay = world
+    let replay = setup
         .caller
         .post(&format!("{webhook}/deadletters/replay"), &json!({}));
     replay.expect(202);
@@ -160,17 +160,17 @@ fn nothing_sent_is_lost_by_an_outage_of_the_endpoint_and_a_kill_of_the_service()
 }
 
 /// A world whose endpoints are reached, with five quick tries.
-fn heard(address: &str) -> World {
+fn heard(address: &str) -> TestService {
     let private = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
-    World::of(Service::start_with(&[private, QUICK]), address)
+    TestService::of(Service::start_with(&[private, QUICK]), address)
 }
 
 /// Makes a webhook that is told of values alone, and gives its path.
-fn values_to(world: &World, endpoint: &Endpoint) -> String {
+fn values_to(setup: &TestService, endpoint: &Endpoint) -> String {
     let types = json!([{ "type": "TELEMETRY_DATA" }]);
     let body = json!({ "name": "Values", "url": endpoint.url("/in"), "eventTypes": types });
     let all = format!("{API}/integrate/clouds/webhooks");
-    let made = world.caller.post(&all, &body).expect(201);
+    let made = setup.caller.post(&all, &body).expect(201);
     format!("{all}/{}", text(&made["id"]))
 }
 
@@ -182,14 +182,14 @@ fn send(device: &mut Device, number: u32) {
     assert_eq!(device.hear("sent"), "204", "{number}");
 }
 
-fn once_in(world: &World, webhook: &str, state: &str) {
+fn once_in(setup: &TestService, webhook: &str, state: &str) {
     until(state, || {
-        let shown = world.caller.request("GET", webhook).expect(200);
+        let shown = setup.caller.request("GET", webhook).expect(200);
         (shown["state"] == state).then_some(())
     });
 }
 
-fn value_of(posted: &Posted) -> Value {
+fn value_of(posted: &ReceivedPost) -> Value {
     let event = posted.json();
     assert_eq!(event["type"], "TELEMETRY_DATA", "{event}");
     assert_eq!(event["source"], "LWM2M", "{event}");
@@ -197,7 +197,7 @@ fn value_of(posted: &Posted) -> Value {
     event["payload"]["value"].clone()
 }
 
-fn measured_ms(posted: &Posted) -> Option<u128> {
+fn measured_ms(posted: &ReceivedPost) -> Option<u128> {
     let event = posted.json();
     let measured = event.get("measured")?;
     Some(text(measured).parse().unwrap())
@@ -219,7 +219,7 @@ fn everything_told(endpoint: &Endpoint, paths: &[&str]) -> serde_json::Map<Strin
 }
 
 /// The temperatures that were taken, each when it came first.
-fn first_of_each(posted: &[Posted]) -> Vec<f64> {
+fn first_of_each(posted: &[ReceivedPost]) -> Vec<f64> {
     let mut ids = Vec::new();
     let mut values = Vec::new();
     for posted in posted {

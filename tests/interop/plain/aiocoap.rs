@@ -7,29 +7,32 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{LARGE_BYTES, World, large, told_by};
+use super::{LARGE_BYTES, TestService, large, told_by};
 use crate::vocabulary::lwm2m::outcome;
-use crate::vocabulary::plain::{Told, carrying, carrying_bytes, coap};
+use crate::vocabulary::plain::{ReportedData, carrying, carrying_bytes, coap};
 use crate::vocabulary::program::Program;
 
 #[test]
 fn what_aiocoap_posts_is_kept_whatever_its_length() {
-    let world = World::new("127.0.10.40");
-    let mut device = Device::start(&world);
+    let setup = TestService::new("127.0.10.40");
+    let mut device = Device::start(&setup);
     let mut expected = Vec::new();
     for length in [1, 1_024, 1_025, 5_000, LARGE_BYTES] {
         device.say(&format!("post meter/{length} {length}"));
         assert_eq!(device.hear("posted")["code"], "2.04");
         let topic = format!("meter/{length}");
-        expected.push(Told::over_coap(&topic, &large().as_bytes()[..length]));
+        expected.push(ReportedData::over_coap(
+            &topic,
+            &large().as_bytes()[..length],
+        ));
     }
-    world.expect_told(&expected);
+    setup.expect_told(&expected);
 }
 
 #[test]
 fn aiocoap_is_asked_by_every_method() {
-    let world = World::new("127.0.10.41");
-    let mut device = Device::start(&world);
+    let setup = TestService::new("127.0.10.41");
+    let mut device = Device::start(&setup);
     for (method, payload, code, answer) in [
         ("GET", None, "404", None),
         ("PUT", Some("eco"), "201", None),
@@ -45,7 +48,7 @@ fn aiocoap_is_asked_by_every_method() {
             Some(payload) => carrying(body, payload),
             None => body,
         };
-        let action = world.perform(&body);
+        let action = setup.perform(&body);
         let status = if code.starts_with('2') {
             "SUCCEEDED"
         } else {
@@ -63,8 +66,8 @@ fn aiocoap_is_asked_by_every_method() {
 
 #[test]
 fn an_answer_is_text_if_aiocoap_says_so_and_bytes_otherwise() {
-    let world = World::new("127.0.10.42");
-    let device = Device::start(&world);
+    let setup = TestService::new("127.0.10.42");
+    let device = Device::start(&setup);
     let bytes: Vec<u8> = (0..=255).collect();
     let bytes = carrying_bytes(json!({}), &bytes)["payload"].clone();
     for (path, payload, kind) in [
@@ -73,7 +76,7 @@ fn an_answer_is_text_if_aiocoap_says_so_and_bytes_otherwise() {
         ("/bytes", bytes, "BASE64"),
         ("/bare", json!("YmFyZQ=="), "BASE64"),
     ] {
-        let action = world.perform(&device.asked("GET", path));
+        let action = setup.perform(&device.asked("GET", path));
         let expected = json!({ "code": "205", "payload": payload, "payloadType": kind });
         assert_eq!(action["resultData"], expected, "{path}");
     }
@@ -81,32 +84,32 @@ fn an_answer_is_text_if_aiocoap_says_so_and_bytes_otherwise() {
 
 #[test]
 fn bytes_reach_aiocoap_as_they_are() {
-    let world = World::new("127.0.10.43");
-    let mut device = Device::start(&world);
+    let setup = TestService::new("127.0.10.43");
+    let mut device = Device::start(&setup);
     let put = carrying_bytes(device.asked("PUT", "/kept"), "grün".as_bytes());
-    let action = world.perform(&put);
+    let action = setup.perform(&put);
     assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
     assert_eq!(device.hear("received")["payload"], "grün");
 }
 
 #[test]
 fn a_large_body_reaches_aiocoap_and_comes_back() {
-    let world = World::new("127.0.10.44");
-    let mut device = Device::start(&world);
+    let setup = TestService::new("127.0.10.44");
+    let mut device = Device::start(&setup);
     let put = carrying(device.asked("PUT", "/kept"), &large());
-    let action = world.perform(&put);
+    let action = setup.perform(&put);
     assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
     assert_eq!(device.hear("received")["payload"], large());
-    let action = world.perform(&device.asked("GET", "/kept"));
+    let action = setup.perform(&device.asked("GET", "/kept"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
     assert_eq!(told_by(&action), large());
 }
 
 #[test]
 fn one_request_of_aiocoap_goes_in_blocks_both_ways() {
-    let world = World::new("127.0.10.45");
-    let device = Device::start(&world);
-    let action = world.perform(&carrying(device.asked("POST", "/kept"), &large()));
+    let setup = TestService::new("127.0.10.45");
+    let device = Device::start(&setup);
+    let action = setup.perform(&carrying(device.asked("POST", "/kept"), &large()));
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
     let turned: String = large().chars().rev().collect();
     assert_eq!(told_by(&action), turned);
@@ -119,7 +122,7 @@ struct Device {
 }
 
 impl Device {
-    fn start(world: &World) -> Self {
+    fn start(setup: &TestService) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let python = root.join("target/interop/venv/bin/python");
         assert!(
@@ -127,13 +130,13 @@ impl Device {
             "`cargo xtask prepare` makes {}",
             python.display()
         );
-        let port = world.free_port();
+        let port = setup.free_port();
         let mut command = Command::new(python);
         command.arg(root.join("tests/interop/aiocoap_plain_device.py"));
-        command.args(["--bind", &world.ip, "--port", &port.to_string()]);
+        command.args(["--bind", &setup.ip, "--port", &port.to_string()]);
         command
             .arg("--server")
-            .arg(format!("coap://{}", world.service.coap));
+            .arg(format!("coap://{}", setup.service.coap));
         let program = Program::start(&mut command);
         let mut device = Self { port, program };
         device.hear("serving");

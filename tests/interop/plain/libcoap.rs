@@ -11,10 +11,10 @@ use protocol::coap::message::{Message, MessageId};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{World, bytes_of, large, told_by};
+use super::{TestService, bytes_of, large, told_by};
 use crate::libcoap::{Answer, ids_of, libcoap};
 use crate::vocabulary::lwm2m::outcome;
-use crate::vocabulary::plain::{Told, carrying, coap};
+use crate::vocabulary::plain::{ReportedData, carrying, coap};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::program::Program;
 
@@ -23,23 +23,23 @@ const LOOK: Duration = Duration::from_millis(200);
 
 #[test]
 fn what_libcoap_posts_is_kept_as_it_came() {
-    let world = World::new("127.0.10.10");
-    let client = Client::of(&world);
+    let setup = TestService::new("127.0.10.10");
+    let client = Client::of(&setup);
     let bytes: Vec<u8> = (0..=255).collect();
     assert_eq!(client.post("/?t=meter", b"21.5", &[]).code, "2.04");
     assert_eq!(client.post("/?t=meter/raw", &bytes, &[]).code, "2.04");
     assert_eq!(client.post("/?t=meter", b"22", &["-N"]).code, "2.04");
-    world.expect_told(&[
-        Told::over_coap("meter", *b"21.5"),
-        Told::over_coap("meter/raw", bytes),
-        Told::over_coap("meter", *b"22"),
+    setup.expect_told(&[
+        ReportedData::over_coap("meter", *b"21.5"),
+        ReportedData::over_coap("meter/raw", bytes),
+        ReportedData::over_coap("meter", *b"22"),
     ]);
 }
 
 #[test]
 fn what_libcoap_posts_in_blocks_is_one_event() {
-    let world = World::new("127.0.10.11");
-    let client = Client::of(&world);
+    let setup = TestService::new("127.0.10.11");
+    let client = Client::of(&setup);
     let body = large();
     let mut expected = Vec::new();
     for size in [1_024, 256, 64] {
@@ -48,27 +48,27 @@ fn what_libcoap_posts_in_blocks_is_one_event() {
         assert_eq!(Answer::among(&said).code, "2.04", "{size}");
         let goes_on = said.iter().filter(|line| line.contains(" c:2.31 "));
         assert_eq!(goes_on.count(), body.len().div_ceil(size) - 1, "{size}");
-        expected.push(Told::over_coap("log", body.as_bytes()));
+        expected.push(ReportedData::over_coap("log", body.as_bytes()));
     }
-    world.expect_told(&expected);
+    setup.expect_told(&expected);
 }
 
 #[test]
 fn what_libcoap_loses_on_the_way_is_kept_once() {
-    let world = World::new("127.0.10.12");
-    let client = Client::of(&world);
+    let setup = TestService::new("127.0.10.12");
+    let client = Client::of(&setup);
     let body = large();
     let arguments = ["-b", "1024", "-l", "1,4,5,9"];
     let said = client.converse("/?t=log", body.as_bytes(), &arguments);
     assert_eq!(Answer::among(&said).code, "2.04");
     assert!(repeated(&said, "POST") >= 4, "{said:?}");
-    world.expect_told(&[Told::over_coap("log", body)]);
+    setup.expect_told(&[ReportedData::over_coap("log", body)]);
 }
 
 #[test]
 fn libcoap_is_told_what_is_wrong() {
-    let world = World::with("127.0.10.13", &[("SIGNALBOX_DATA_BYTES_MAX", "1000")]);
-    let client = Client::of(&world);
+    let setup = TestService::with("127.0.10.13", &[("SIGNALBOX_DATA_BYTES_MAX", "1000")]);
+    let client = Client::of(&setup);
     let body = large();
     for (path, payload, arguments, code) in [
         ("/", "x", [].as_slice(), "4.00"),
@@ -83,16 +83,16 @@ fn libcoap_is_told_what_is_wrong() {
     }
     let stranger = Client {
         ip: "127.0.10.14".to_owned(),
-        ..Client::of(&world)
+        ..Client::of(&setup)
     };
     assert_eq!(stranger.post("/?t=a", b"x", &[]).code, "4.01");
-    world.expect_told(&[]);
+    setup.expect_told(&[]);
 }
 
 #[test]
 fn libcoap_is_asked_by_every_method() {
-    let world = World::new("127.0.10.15");
-    let server = Server::start(&world, &[]);
+    let setup = TestService::new("127.0.10.15");
+    let server = LibcoapServer::start(&setup, &[]);
     for (body, code) in [
         (server.asked("GET", "/mode"), "404"),
         (carrying(server.asked("PUT", "/mode"), "eco"), "201"),
@@ -102,7 +102,7 @@ fn libcoap_is_asked_by_every_method() {
         (server.asked("DELETE", "/mode"), "202"),
         (server.asked("GET", "/mode"), "404"),
     ] {
-        let action = world.perform(&body);
+        let action = setup.perform(&body);
         let status = if code.starts_with('2') {
             "SUCCEEDED"
         } else {
@@ -114,46 +114,46 @@ fn libcoap_is_asked_by_every_method() {
 
 #[test]
 fn libcoap_answers_with_bytes_unless_it_says_that_they_are_text() {
-    let world = World::new("127.0.10.16");
-    let server = Server::start(&world, &[]);
-    let action = world.perform(&server.asked("GET", "/.well-known/core"));
+    let setup = TestService::new("127.0.10.16");
+    let server = LibcoapServer::start(&setup, &[]);
+    let action = setup.perform(&server.asked("GET", "/.well-known/core"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
     assert!(told_by(&action).contains("</async>"), "{action}");
-    let action = world.perform(&server.asked("GET", "/"));
+    let action = setup.perform(&server.asked("GET", "/"));
     let greeting = String::from_utf8(bytes_of(&action)).unwrap();
     assert!(greeting.contains("libcoap"), "{greeting}");
 }
 
 #[test]
 fn libcoap_may_answer_later() {
-    let world = World::new("127.0.10.17");
-    let server = Server::start(&world, &[]);
-    let action = world.perform(&server.asked("GET", "/async?1"));
+    let setup = TestService::new("127.0.10.17");
+    let server = LibcoapServer::start(&setup, &[]);
+    let action = setup.perform(&server.asked("GET", "/async?1"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
     assert_eq!(bytes_of(&action), b"done");
 }
 
 #[test]
 fn a_large_body_reaches_libcoap_and_comes_back() {
-    let world = World::new("127.0.10.18");
-    let server = Server::start(&world, &[]);
+    let setup = TestService::new("127.0.10.18");
+    let server = LibcoapServer::start(&setup, &[]);
     let put = carrying(server.asked("PUT", "/page"), &large());
-    let action = world.perform(&put);
+    let action = setup.perform(&put);
     assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
-    let action = world.perform(&server.asked("GET", "/page"));
+    let action = setup.perform(&server.asked("GET", "/page"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
     assert_eq!(bytes_of(&action), large().as_bytes());
 }
 
 #[test]
 fn a_large_body_reaches_libcoap_through_losses_within_one_attempt() {
-    let world = World::with("127.0.10.19", &[("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "200")]);
-    let mut server = Server::start(&world, &["-l", "1,3,4,10,20,21"]);
-    let action = world.perform(&carrying(server.asked("PUT", "/page"), &large()));
+    let setup = TestService::with("127.0.10.19", &[("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "200")]);
+    let mut server = LibcoapServer::start(&setup, &["-l", "1,3,4,10,20,21"]);
+    let action = setup.perform(&carrying(server.asked("PUT", "/page"), &large()));
     assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
     assert_eq!(action["sendAttempts"], 1, "{action}");
     assert!(repeated(server.program.printed(), "PUT") >= 6);
-    let action = world.perform(&server.asked("GET", "/page"));
+    let action = setup.perform(&server.asked("GET", "/page"));
     assert_eq!(bytes_of(&action), large().as_bytes());
 }
 
@@ -163,17 +163,17 @@ fn a_large_body_reaches_libcoap_through_losses_within_one_attempt() {
 fn a_mebibyte_reaches_libcoap_and_comes_back_through_losses() {
     const WHILE_PUT: &str = "2,4,100-104,300,500-502";
     const WHILE_GOT: &str = "1200,1300-1304,1500,1700-1702";
-    let world = World::with("127.0.10.21", &[("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "30")]);
+    let setup = TestService::with("127.0.10.21", &[("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "30")]);
     let losses = format!("{WHILE_PUT},{WHILE_GOT}");
-    let server = Server::start_quietly(&world, &["-l", &losses]);
+    let server = LibcoapServer::start_quietly(&setup, &["-l", &losses]);
     let whole = large().repeat(53);
     assert!(whole.len() > 1_024 * 1_024);
     let put = carrying(server.asked("PUT", "/firmware"), &whole);
-    let action = patiently_final(&world, &world.create("COAP", &put));
+    let action = patiently_final(&setup, &setup.create("COAP", &put));
     assert_eq!(outcome(&action), ("SUCCEEDED", "201"));
     assert_eq!(action["sendAttempts"], 1);
     let get = server.asked("GET", "/firmware");
-    let action = patiently_final(&world, &world.create("COAP", &get));
+    let action = patiently_final(&setup, &setup.create("COAP", &get));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"));
     assert!(
         bytes_of(&action) == whole.as_bytes(),
@@ -182,12 +182,12 @@ fn a_mebibyte_reaches_libcoap_and_comes_back_through_losses() {
 }
 
 /// A request once it is final, which takes its time; as long as blocks get across, it goes on.
-fn patiently_final(world: &World, id: &str) -> Value {
+fn patiently_final(setup: &TestService, id: &str) -> Value {
     const PATIENCE: Duration = Duration::from_secs(180);
     let begun = Instant::now();
     loop {
         let looked = Instant::now();
-        let action = world.caller.action(id);
+        let action = setup.caller.action(id);
         if action["status"] != "IN_PROGRESS" {
             return action;
         }
@@ -211,10 +211,10 @@ struct Client {
 }
 
 impl Client {
-    fn of(world: &World) -> Self {
+    fn of(setup: &TestService) -> Self {
         Self {
-            ip: world.ip.clone(),
-            service: world.service.coap.to_string(),
+            ip: setup.ip.clone(),
+            service: setup.service.coap.to_string(),
             folder: TempDir::new().unwrap(),
         }
     }
@@ -244,16 +244,16 @@ impl Client {
 }
 
 /// A device that is libcoap's server, which keeps what is put to it.
-pub(super) struct Server {
+pub(super) struct LibcoapServer {
     pub(super) port: u16,
     program: Program,
 }
 
-impl Server {
-    pub(super) fn start(world: &World, arguments: &[&str]) -> Self {
-        let port = world.free_port();
+impl LibcoapServer {
+    pub(super) fn start(setup: &TestService, arguments: &[&str]) -> Self {
+        let port = setup.free_port();
         let mut command = Command::new(libcoap("server"));
-        command.args(["-v", "7", "-d", "10", "-A", &world.ip]);
+        command.args(["-v", "7", "-d", "10", "-A", &setup.ip]);
         command.args(["-p", &port.to_string()]).args(arguments);
         let mut program = Program::start(&mut command);
         program.hear("that it listens", |line| {
@@ -263,14 +263,14 @@ impl Server {
     }
 
     /// Starts one that does not tell of each message.
-    fn start_quietly(world: &World, arguments: &[&str]) -> Self {
-        let port = world.free_port();
+    fn start_quietly(setup: &TestService, arguments: &[&str]) -> Self {
+        let port = setup.free_port();
         let mut command = Command::new(libcoap("server"));
-        command.args(["-d", "10", "-A", &world.ip]);
+        command.args(["-d", "10", "-A", &setup.ip]);
         command.args(["-p", &port.to_string()]).args(arguments);
         let program = Program::start(&mut command);
-        let asking = UdpSocket::bind((world.ip.as_str(), 0)).unwrap();
-        asking.connect((world.ip.as_str(), port)).unwrap();
+        let asking = UdpSocket::bind((setup.ip.as_str(), 0)).unwrap();
+        asking.connect((setup.ip.as_str(), port)).unwrap();
         asking.set_nonblocking(true).unwrap();
         let ping = Message::ping(MessageId(1)).encode();
         until("that it listens", || {

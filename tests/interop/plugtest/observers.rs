@@ -4,10 +4,10 @@
 use std::net::SocketAddr;
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
-use super::peer::Fate;
+use super::peer::MessageOutcome;
 
 /// All observers, in the order in which they came.
 #[derive(Default)]
@@ -113,24 +113,30 @@ impl Observers {
     }
 
     /// Takes note of the message in which an observer is told.
-    pub(super) fn told(&mut self, peer: SocketAddr, token: Token, id: MessageId, kind: Kind) {
+    pub(super) fn told(
+        &mut self,
+        peer: SocketAddr,
+        token: Token,
+        id: MessageId,
+        kind: MessageKind,
+    ) {
         let mut all = self.all.iter_mut();
         let found = all.find(|it| (it.peer, it.request.token) == (peer, token));
         if let Some(observer) = found {
             observer.told = Some(id);
-            observer.is_waiting = kind == Kind::Confirmable;
+            observer.is_waiting = kind == MessageKind::Confirmable;
         }
     }
 
     /// Takes note of what became of a notification; whoever refuses it or does not hear it
     /// observes no longer.
-    pub(super) fn conclude(&mut self, peer: SocketAddr, id: MessageId, fate: Fate) {
+    pub(super) fn conclude(&mut self, peer: SocketAddr, id: MessageId, fate: MessageOutcome) {
         let is_it = |it: &Observer| (it.peer, it.told) == (peer, Some(id));
         match fate {
-            Fate::Heard => self.all.iter_mut().filter(|it| is_it(it)).for_each(|it| {
+            MessageOutcome::Heard => self.all.iter_mut().filter(|it| is_it(it)).for_each(|it| {
                 it.is_waiting = false;
             }),
-            Fate::Refused | Fate::Unheard => self.all.retain(|it| !is_it(it)),
+            MessageOutcome::Refused | MessageOutcome::Unheard => self.all.retain(|it| !is_it(it)),
         }
     }
 

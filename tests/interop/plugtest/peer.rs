@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use protocol::coap::assembly::Assembly;
 use protocol::coap::code::Code;
-use protocol::coap::exchange::{Exchange, Expiry, Reception, Transmission};
+use protocol::coap::dedup::{DedupWindow, Duplicate, RECENT_MAX};
+use protocol::coap::exchange::{Exchange, ExchangeReception, ExchangeTimeout, Transmission};
 use protocol::coap::message::{Message, MessageId};
-use protocol::coap::recent::{RECENT_MAX, Recent, Remembered};
 
 use super::site::{path_of, response};
 
@@ -15,7 +15,7 @@ use super::site::{path_of, response};
 pub(super) struct Peer {
     /// The body it is sending in blocks.
     pub(super) assembly: Assembly,
-    recent: Recent,
+    recent: DedupWindow,
     /// What its last requests were answered with, byte for byte; nothing for an answer that only
     /// comes later.
     answers: VecDeque<(MessageId, Vec<u8>)>,
@@ -27,7 +27,7 @@ pub(super) struct Peer {
 
 /// What became of a message that was to be acknowledged.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Fate {
+pub(super) enum MessageOutcome {
     /// It was acknowledged.
     Heard,
     /// It was reset.
@@ -39,7 +39,7 @@ pub(super) enum Fate {
 /// A message of ours and its fate.
 pub(super) struct Concluded {
     pub(super) id: MessageId,
-    pub(super) fate: Fate,
+    pub(super) fate: MessageOutcome,
 }
 
 impl Peer {
@@ -54,8 +54,8 @@ impl Peer {
     /// Takes note of what a request was answered with.
     pub(super) fn remember(&mut self, now_ms: i64, request: &Message, answer: Option<&Message>) {
         let what = match answer {
-            Some(answer) if answer.code != Code::EMPTY => Remembered::Answered(answer.code),
-            Some(_) | None => Remembered::Acknowledged,
+            Some(answer) if answer.code != Code::EMPTY => Duplicate::Answered(answer.code),
+            Some(_) | None => Duplicate::Acknowledged,
         };
         self.recent.remember(now_ms, request, what);
         if self.answers.len() == RECENT_MAX {
@@ -96,11 +96,11 @@ impl Peer {
         let receptions = self.exchanges.iter_mut().map(heard);
         let (place, fate) = receptions.enumerate().find_map(|(place, reception)| {
             let fate = match reception {
-                Reception::NotMine => return None,
-                Reception::Reset => Fate::Refused,
-                Reception::Acknowledged
-                | Reception::Answered { .. }
-                | Reception::Unusable { .. } => Fate::Heard,
+                ExchangeReception::NotMine => return None,
+                ExchangeReception::Reset => MessageOutcome::Refused,
+                ExchangeReception::Acknowledged
+                | ExchangeReception::Answered { .. }
+                | ExchangeReception::Unusable { .. } => MessageOutcome::Heard,
             };
             Some((place, fate))
         })?;
@@ -114,12 +114,12 @@ impl Peer {
         let given_up = &mut self.given_up;
         self.exchanges
             .retain_mut(|exchange| match exchange.handle_timeout(now_ms) {
-                Expiry::NotYet => true,
-                Expiry::Retransmit => {
+                ExchangeTimeout::NotYet => true,
+                ExchangeTimeout::Retransmit => {
                     repeated.push(exchange.datagram().to_vec());
                     true
                 }
-                Expiry::GaveUp(_) => {
+                ExchangeTimeout::GaveUp(_) => {
                     given_up.push(exchange.message_id());
                     false
                 }

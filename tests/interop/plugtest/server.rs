@@ -9,17 +9,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use protocol::coap::assembly::{Assembly, Gathered};
+use protocol::coap::assembly::{Assembly, AssemblyOutcome};
 use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
 use protocol::coap::exchange::Transmission;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::option;
 use protocol::coap::serving;
 
 use super::observers::{Observers, State};
-use super::peer::{Fate, Peer};
-use super::site::{Happening, OBSERVED, OBSERVED_LARGE, OBSERVED_NON, Site, path_of, response};
+use super::peer::{MessageOutcome, Peer};
+use super::site::{
+    OBSERVED, OBSERVED_LARGE, OBSERVED_NON, ResourceChange, Resources, path_of, response,
+};
 
 /// Short, so that what is lost on purpose is soon said again.
 const TRANSMISSION: Transmission = Transmission {
@@ -57,13 +59,13 @@ const KNOWN: [u16; 9] = [
 ];
 
 /// A running server; it ends with this value.
-pub(crate) struct Server {
+pub(crate) struct PlugtestServer {
     pub(crate) address: SocketAddr,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Server {
+impl PlugtestServer {
     /// Starts one on a free port of an address.
     pub(crate) fn start(ip: &str) -> Self {
         let socket = UdpSocket::bind((ip, 0)).unwrap();
@@ -85,7 +87,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for PlugtestServer {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         let outcome = self.thread.take().map(JoinHandle::join);
@@ -98,7 +100,7 @@ impl Drop for Server {
 struct Serving {
     socket: UdpSocket,
     begun: Instant,
-    site: Site,
+    site: Resources,
     peers: BTreeMap<SocketAddr, Peer>,
     observers: Observers,
     /// Answers that are to come later, with their peers.
@@ -112,7 +114,7 @@ impl Serving {
         Self {
             socket,
             begun: Instant::now(),
-            site: Site::new(),
+            site: Resources::new(),
             peers: BTreeMap::new(),
             observers: Observers::default(),
             owed: Vec::new(),
@@ -161,7 +163,7 @@ impl Serving {
         let answer = self.answer(from, request);
         let answer = if path_of(request) == "separate" {
             self.owe(now_ms, from, answer);
-            (request.kind == Kind::Confirmable)
+            (request.kind == MessageKind::Confirmable)
                 .then(|| Message::acknowledgement(request.message_id))
         } else {
             Some(self.with_id(answer))
@@ -184,20 +186,20 @@ impl Serving {
             return serving::cut(whole, request, BlockSize::MAX);
         }
         let answer = match peer.assembly.take(now_ms, request, BODY_BYTES_MAX) {
-            Gathered::Whole(whole) => {
+            AssemblyOutcome::Whole(whole) => {
                 let answer = self.site.answer(&whole);
                 let answer = self.observed(from, &whole, answer);
                 let peer = self.peers.entry(from).or_default();
                 peer.keep_whole_answer(request, &answer);
                 serving::cut(answer, request, BlockSize::MAX)
             }
-            Gathered::Continue => response(request, Code::CONTINUE),
-            Gathered::Incomplete => response(request, Code::REQUEST_ENTITY_INCOMPLETE),
-            Gathered::TooLarge { max } => {
+            AssemblyOutcome::Continue => response(request, Code::CONTINUE),
+            AssemblyOutcome::Incomplete => response(request, Code::REQUEST_ENTITY_INCOMPLETE),
+            AssemblyOutcome::TooLarge { max } => {
                 let max = u32::try_from(max).expect("16 KiB are no more");
                 response(request, Code::REQUEST_ENTITY_TOO_LARGE).with_size1(max)
             }
-            Gathered::Malformed => response(request, Code::BAD_REQUEST),
+            AssemblyOutcome::Malformed => response(request, Code::BAD_REQUEST),
         };
         match request.block1() {
             Some(block) => answer.with_block1(block),
@@ -229,8 +231,10 @@ impl Serving {
 
     fn owe(&mut self, now_ms: i64, from: SocketAddr, mut answer: Message) {
         answer.kind = match answer.kind {
-            Kind::Acknowledgement => Kind::Confirmable,
-            Kind::Confirmable | Kind::NonConfirmable | Kind::Reset => answer.kind,
+            MessageKind::Acknowledgement => MessageKind::Confirmable,
+            MessageKind::Confirmable | MessageKind::NonConfirmable | MessageKind::Reset => {
+                answer.kind
+            }
         };
         let answer = self.with_fresh_id(answer);
         self.owed.push((now_ms + SEPARATE_MS, from, answer));
@@ -240,19 +244,19 @@ impl Serving {
     fn hear_other(&mut self, from: SocketAddr, message: &Message) {
         let now_ms = self.now_ms();
         match message.kind {
-            Kind::Confirmable => {
+            MessageKind::Confirmable => {
                 self.say(from, &Message::reset(message.message_id).encode());
             }
-            Kind::Acknowledgement | Kind::Reset => {
+            MessageKind::Acknowledgement | MessageKind::Reset => {
                 let peer = self.peers.entry(from).or_default();
                 if let Some(concluded) = peer.conclude(now_ms, message) {
                     self.observers.conclude(from, concluded.id, concluded.fate);
-                } else if message.kind == Kind::Reset {
+                } else if message.kind == MessageKind::Reset {
                     let id = message.message_id;
-                    self.observers.conclude(from, id, Fate::Refused);
+                    self.observers.conclude(from, id, MessageOutcome::Refused);
                 }
             }
-            Kind::NonConfirmable => {}
+            MessageKind::NonConfirmable => {}
         }
     }
 
@@ -275,7 +279,8 @@ impl Serving {
                 repeated.push((*address, datagram));
             }
             for id in peer.given_up() {
-                self.observers.conclude(*address, id, Fate::Unheard);
+                self.observers
+                    .conclude(*address, id, MessageOutcome::Unheard);
             }
         }
         for (address, datagram) in repeated {
@@ -286,11 +291,11 @@ impl Serving {
     fn tell_observers(&mut self) {
         for happening in self.site.happened() {
             match happening {
-                Happening::Changed(resource) => self.observers.note(resource, State::New),
-                Happening::Ended(resource, code) => {
+                ResourceChange::Changed(resource) => self.observers.note(resource, State::New),
+                ResourceChange::Ended(resource, code) => {
                     self.observers.note(resource, State::Ended(code));
                 }
-                Happening::Forgotten => self.observers.forget_all(),
+                ResourceChange::Forgotten => self.observers.forget_all(),
             }
         }
         for due in self.observers.due() {
@@ -303,8 +308,8 @@ impl Serving {
             };
             let mut notification = self.with_fresh_id(answer);
             notification.kind = match due.resource {
-                OBSERVED_NON => Kind::NonConfirmable,
-                _ => Kind::Confirmable,
+                OBSERVED_NON => MessageKind::NonConfirmable,
+                _ => MessageKind::Confirmable,
             };
             let id = notification.message_id;
             self.observers
@@ -317,7 +322,7 @@ impl Serving {
     fn begin(&mut self, to: SocketAddr, message: &Message) {
         let now_ms = self.now_ms();
         let datagram = message.encode();
-        if message.kind == Kind::Confirmable {
+        if message.kind == MessageKind::Confirmable {
             let peer = self.peers.entry(to).or_default();
             peer.begin(now_ms, &TRANSMISSION, message);
         }
@@ -326,8 +331,8 @@ impl Serving {
 
     fn with_id(&mut self, answer: Message) -> Message {
         match answer.kind {
-            Kind::NonConfirmable => self.with_fresh_id(answer),
-            Kind::Confirmable | Kind::Acknowledgement | Kind::Reset => answer,
+            MessageKind::NonConfirmable => self.with_fresh_id(answer),
+            MessageKind::Confirmable | MessageKind::Acknowledgement | MessageKind::Reset => answer,
         }
     }
 

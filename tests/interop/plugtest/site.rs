@@ -25,17 +25,17 @@ pub(super) const OBSERVED_LARGE: &str = "obs-large";
 pub(super) const OBSERVED_NON: &str = "obs-non";
 
 /// The resources and what was made of them.
-pub(super) struct Site {
+pub(super) struct Resources {
     written: BTreeMap<String, Body>,
     versions: u32,
     created: u32,
     ticks: u32,
-    happened: Vec<Happening>,
+    happened: Vec<ResourceChange>,
 }
 
 /// What whoever observes has to be told of.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Happening {
+pub(super) enum ResourceChange {
     /// The resource has a new state.
     Changed(&'static str),
     /// The resource cannot be observed any longer, with the code that says why.
@@ -51,7 +51,7 @@ struct Body {
     version: u32,
 }
 
-impl Site {
+impl Resources {
     pub(super) fn new() -> Self {
         let mut site = Self {
             written: BTreeMap::new(),
@@ -91,16 +91,16 @@ impl Site {
         {
             let text = self.ticks.to_string();
             self.put(OBSERVED, text.into(), ContentFormat::TEXT);
-            self.happened.push(Happening::Changed(OBSERVED));
+            self.happened.push(ResourceChange::Changed(OBSERVED));
         }
-        self.happened.push(Happening::Changed(OBSERVED_NON));
+        self.happened.push(ResourceChange::Changed(OBSERVED_NON));
         if self.ticks.is_multiple_of(LARGE_TICKS) {
-            self.happened.push(Happening::Changed(OBSERVED_LARGE));
+            self.happened.push(ResourceChange::Changed(OBSERVED_LARGE));
         }
     }
 
     /// What happened since this was last asked.
-    pub(super) fn happened(&mut self) -> Vec<Happening> {
+    pub(super) fn happened(&mut self) -> Vec<ResourceChange> {
         std::mem::take(&mut self.happened)
     }
 
@@ -179,7 +179,7 @@ impl Site {
                 .with_content_format(ContentFormat::TEXT)
                 .with_payload(request.payload.to_ascii_uppercase()),
             "obs-reset" => {
-                self.happened.push(Happening::Forgotten);
+                self.happened.push(ResourceChange::Forgotten);
                 response(request, Code::CHANGED)
             }
             _ => self.refusal(path, request),
@@ -199,9 +199,9 @@ impl Site {
         if path == OBSERVED {
             let is_same = before.as_ref().is_none_or(|body| body.format == format);
             self.happened.push(if is_same {
-                Happening::Changed(OBSERVED)
+                ResourceChange::Changed(OBSERVED)
             } else {
-                Happening::Ended(OBSERVED, Code::NOT_ACCEPTABLE)
+                ResourceChange::Ended(OBSERVED, Code::NOT_ACCEPTABLE)
             });
         }
         let code = match before {
@@ -219,7 +219,7 @@ impl Site {
                 self.written.remove(path);
                 if path == OBSERVED {
                     self.happened
-                        .push(Happening::Ended(OBSERVED, Code::NOT_FOUND));
+                        .push(ResourceChange::Ended(OBSERVED, Code::NOT_FOUND));
                 }
                 response(request, Code::DELETED)
             }

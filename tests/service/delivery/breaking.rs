@@ -1,36 +1,36 @@
 //! What becomes of an event whose connection breaks?
 
-use super::{QUICK, Scene, counted, values_of};
+use super::{DeliveryService, QUICK, counted, values_of};
 use crate::vocabulary::endpoint::{Endpoint, Reply};
 
 #[test]
 fn a_connection_that_breaks_before_the_answer_has_the_event_come_again() {
-    let scene = Scene::with(&[QUICK]);
+    let setup = DeliveryService::with(&[QUICK]);
     let endpoint = Endpoint::replying(|_, number| match number {
         0 | 1 => Reply::Break,
         _ => Reply::Status(200),
     });
-    let id = scene.values_to(&endpoint);
-    scene.meter("meter-1").send(1.0);
+    let id = setup.values_to(&endpoint);
+    setup.meter("meter-1").send(1.0);
     let posted = endpoint.once(3);
     assert!(posted.iter().all(|it| it.id() == posted[0].id()));
-    assert_eq!(scene.once_done(&id)["state"], "INTEGRATION_ACTIVE");
+    assert_eq!(setup.once_done(&id)["state"], "INTEGRATION_ACTIVE");
     assert_eq!(endpoint.posted().len(), 3);
 }
 
 #[test]
 fn an_answer_that_breaks_off_in_its_body_counts_by_its_status() {
-    let scene = Scene::with(&[QUICK]);
+    let setup = DeliveryService::with(&[QUICK]);
     let endpoint = Endpoint::replying(|_, number| match number {
         0 => Reply::BreakInBody,
         _ => Reply::Status(200),
     });
-    let id = scene.values_to(&endpoint);
-    let mut meter = scene.meter("meter-1");
+    let id = setup.values_to(&endpoint);
+    let mut meter = setup.meter("meter-1");
     meter.send(1.0);
     meter.send(2.0);
     let posted = endpoint.once(2);
     assert_eq!(values_of(&posted, "meter-1"), counted(2));
-    assert_eq!(scene.once_done(&id)["state"], "INTEGRATION_ACTIVE");
+    assert_eq!(setup.once_done(&id)["state"], "INTEGRATION_ACTIVE");
     assert_eq!(endpoint.posted().len(), 2, "it said 200, so it has it");
 }

@@ -1,33 +1,33 @@
 //! Is everything a device was promised told, whenever the service is killed?
 
-use super::{STEADY, Scene, counted, metered, once_told, values_of};
+use super::{DeliveryService, STEADY, counted, metered, once_told, values_of};
 use crate::vocabulary::endpoint::{Endpoint, Reply, taken};
 
 #[test]
 fn what_was_acknowledged_is_told_after_a_kill() {
-    let (mut scene, mut endpoint, id, mut meter) = metered(&[STEADY]);
+    let (mut setup, mut endpoint, id, mut meter) = metered(&[STEADY]);
     endpoint.close();
     meter.send(1.0);
     meter.send(2.0);
-    scene.service.kill();
+    setup.service.kill();
     endpoint.open();
-    scene.revive();
+    setup.revive();
     let posted = endpoint.once_taken(2);
     assert_eq!(values_of(&posted, "meter-1"), counted(2));
-    assert_eq!(scene.once_done(&id)["state"], "INTEGRATION_ACTIVE");
+    assert_eq!(setup.once_done(&id)["state"], "INTEGRATION_ACTIVE");
 }
 
 #[test]
 fn a_delivery_that_was_under_way_at_a_kill_comes_again_under_its_id() {
-    let mut scene = Scene::with(&[]);
+    let mut setup = DeliveryService::with(&[]);
     let endpoint = Endpoint::replying(|_, _| Reply::Silence);
-    scene.values_to(&endpoint);
-    let mut meter = scene.meter("meter-1");
+    setup.values_to(&endpoint);
+    let mut meter = setup.meter("meter-1");
     meter.send(1.0);
     let before = endpoint.once(1);
-    scene.service.kill();
+    setup.service.kill();
     endpoint.reply(|_, _| Reply::Status(204));
-    scene.revive();
+    setup.revive();
     meter.send(2.0);
     let posted = endpoint.once_taken(2);
     assert_eq!(posted[0].id(), before[0].id());
@@ -37,7 +37,7 @@ fn a_delivery_that_was_under_way_at_a_kill_comes_again_under_its_id() {
 
 #[test]
 fn a_delivery_that_was_taken_at_a_kill_may_come_again_under_its_id_and_nothing_is_lost() {
-    let (mut scene, endpoint, id, mut meter) = metered(&[STEADY]);
+    let (mut setup, endpoint, id, mut meter) = metered(&[STEADY]);
     for round in 0..4 {
         for number in 1..=5 {
             meter.send(f64::from(round * 5 + number));
@@ -45,11 +45,11 @@ fn a_delivery_that_was_taken_at_a_kill_may_come_again_under_its_id_and_nothing_i
         endpoint.once_so("the round has begun", |posted| {
             values_of(posted, "meter-1").len() > round as usize * 5
         });
-        scene.crash();
+        setup.crash();
     }
     let posted = once_told(&endpoint, 20);
     assert_eq!(values_of(&posted, "meter-1"), counted(20));
-    scene.once_done(&id);
+    setup.once_done(&id);
     for posted in endpoint.posted() {
         let first = endpoint.posted();
         let first = first.iter().find(|it| it.id() == posted.id()).unwrap();
@@ -63,23 +63,23 @@ fn a_delivery_that_was_taken_at_a_kill_may_come_again_under_its_id_and_nothing_i
 #[test]
 fn tries_that_were_made_before_a_kill_count() {
     let waits = ("SIGNALBOX_DELIVERY_RETRY_MS", "300,300");
-    let mut scene = Scene::with(&[waits]);
+    let mut setup = DeliveryService::with(&[waits]);
     let endpoint = Endpoint::replying(|_, _| Reply::Status(503));
-    let id = scene.values_to(&endpoint);
-    scene.meter("meter-1").send(1.0);
+    let id = setup.values_to(&endpoint);
+    setup.meter("meter-1").send(1.0);
     endpoint.once(2);
-    scene.crash();
-    scene.once_in(&id, "INTEGRATION_FAILED");
+    setup.crash();
+    setup.once_in(&id, "INTEGRATION_FAILED");
     let posted = endpoint.posted();
     assert!(posted.iter().all(|it| it.id() == posted[0].id()));
     // The try that was under way at the kill may not have been counted.
     assert!((3..=4).contains(&posted.len()), "{} tries", posted.len());
-    assert_eq!(scene.dead_letters(&id)[0]["tries"], 3);
+    assert_eq!(setup.dead_letters(&id)[0]["tries"], 3);
 }
 
 #[test]
 fn what_was_being_acknowledged_at_a_kill_is_told_if_it_was_acknowledged() {
-    let (mut scene, endpoint, id, mut meter) = metered(&[STEADY]);
+    let (mut setup, endpoint, id, mut meter) = metered(&[STEADY]);
     let mut acknowledged = Vec::new();
     for round in 0..6 {
         let first = f64::from(round * 2 + 1);
@@ -87,7 +87,7 @@ fn what_was_being_acknowledged_at_a_kill_is_told_if_it_was_acknowledged() {
         acknowledged.push(first);
         // This one may be lost, for nobody was told that it is not.
         meter.say(first + 1.0);
-        scene.crash();
+        setup.crash();
         // An answer that was on its way is of no concern: it is passed over by its id.
         meter.wire.heard_before_ping();
     }
@@ -99,5 +99,5 @@ fn what_was_being_acknowledged_at_a_kill_is_told_if_it_was_acknowledged() {
     });
     let told = values_of(&posted, "meter-1");
     assert!(told.is_sorted(), "in order: {told:?}");
-    scene.once_done(&id);
+    setup.once_done(&id);
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Meter, QUICK, Scene, counted, metered, once_told, value, values_of};
-use crate::scene::error_codes;
+use super::{DeliveryService, Meter, QUICK, counted, metered, once_told, value, values_of};
+use crate::test_service::error_codes;
 use crate::vocabulary::caller::text;
 use crate::vocabulary::endpoint::{Endpoint, Reply};
 use crate::vocabulary::poll::until;
@@ -13,20 +13,20 @@ const RESTARTED: &str = "CloudIntegrator[IntegrationRestarted]";
 
 #[test]
 fn an_endpoint_that_refuses_every_try_fails_its_webhook() {
-    let scene = Scene::with(&[QUICK]);
+    let setup = DeliveryService::with(&[QUICK]);
     let endpoint = Endpoint::replying(|_, _| Reply::Status(500));
-    let id = scene.values_to(&endpoint);
-    let mut meter = scene.meter("meter-1");
+    let id = setup.values_to(&endpoint);
+    let mut meter = setup.meter("meter-1");
     meter.send(1.0);
-    scene.once_in(&id, "INTEGRATION_FAILED");
+    setup.once_in(&id, "INTEGRATION_FAILED");
     let posted = endpoint.posted();
     assert_eq!(posted.len(), 5);
     assert!(posted.iter().all(|it| it.id() == posted[0].id()));
-    let entry = scene.entry(DISABLED).unwrap();
+    let entry = setup.entry(DISABLED).unwrap();
     assert_eq!(entry["category"], "error");
     assert_eq!(entry["type"], "INTEGRATION");
     assert!(text(&entry["description"]).contains("500"), "{entry}");
-    let letters = scene.dead_letters(&id);
+    let letters = setup.dead_letters(&id);
     assert_eq!(letters.len(), 1);
     assert_eq!(letters[0]["id"], posted[0].id());
     assert_eq!(letters[0]["type"], "TELEMETRY_DATA");
@@ -37,31 +37,31 @@ fn an_endpoint_that_refuses_every_try_fails_its_webhook() {
 
 #[test]
 fn an_endpoint_that_is_gone_is_told_in_order_what_it_missed_once_it_is_back() {
-    let (scene, mut endpoint, id, mut meter) = metered(&[QUICK]);
+    let (setup, mut endpoint, id, mut meter) = metered(&[QUICK]);
     endpoint.close();
     meter.send(1.0);
-    scene.once_in(&id, "INTEGRATION_FAILED");
+    setup.once_in(&id, "INTEGRATION_FAILED");
     // While it is in failure nothing is tried.
     meter.send(2.0);
     meter.send(3.0);
-    let letters = once_set_aside(&scene, &id, 3);
+    let letters = once_set_aside(&setup, &id, 3);
     let tries: Vec<&Value> = letters.iter().map(|letter| &letter["tries"]).collect();
     assert_eq!(tries, [5, 0, 0]);
     endpoint.open();
-    let refused = scene.ask(&id, "deadletters/replay", 409);
+    let refused = setup.ask(&id, "deadletters/replay", 409);
     assert_eq!(error_codes(&refused), ["INTEGRATION_FAILED"]);
     assert_eq!(
-        scene.ask(&id, "restart", 200)["state"],
+        setup.ask(&id, "restart", 200)["state"],
         "INTEGRATION_ACTIVE"
     );
-    let entry = scene.entry(RESTARTED).unwrap();
+    let entry = setup.entry(RESTARTED).unwrap();
     assert_eq!(
         (&entry["category"], &entry["type"]),
         (&json!("info"), &json!("INTEGRATION"))
     );
     meter.send(4.0);
     assert_eq!(value(&endpoint.once(1)[0]), 4.0, "what is new goes on");
-    let replayed = scene.ask(&id, "deadletters/replay", 202);
+    let replayed = setup.ask(&id, "deadletters/replay", 202);
     assert_eq!(replayed["id"], id.as_str());
     let posted = endpoint.once(4);
     let values: Vec<f64> = posted.iter().map(value).collect();
@@ -70,96 +70,96 @@ fn an_endpoint_that_is_gone_is_told_in_order_what_it_missed_once_it_is_back() {
     let known: Vec<String> = letters.iter().map(|letter| text(&letter["id"])).collect();
     assert_eq!(ids, known);
     let done = until("the end of the replay", || {
-        let shown = scene.shown(&id);
+        let shown = setup.shown(&id);
         (shown["replaying"] == false && shown["backlog"]["deadLetters"] == 0).then_some(shown)
     });
     assert_eq!(done["state"], "INTEGRATION_ACTIVE");
-    assert!(scene.dead_letters(&id).is_empty());
+    assert!(setup.dead_letters(&id).is_empty());
 }
 
 #[test]
 fn a_restart_of_a_webhook_that_is_not_in_failure_changes_nothing() {
-    let scene = Scene::with(&[QUICK]);
+    let setup = DeliveryService::with(&[QUICK]);
     let endpoint = Endpoint::new();
-    let id = scene.values_to(&endpoint);
-    scene.meter("meter-1").send(1.0);
+    let id = setup.values_to(&endpoint);
+    setup.meter("meter-1").send(1.0);
     endpoint.once(1);
-    let before = scene.once_in(&id, "INTEGRATION_ACTIVE");
-    let restarted = scene.ask(&id, "restart", 200);
+    let before = setup.once_in(&id, "INTEGRATION_ACTIVE");
+    let restarted = setup.ask(&id, "restart", 200);
     assert_eq!(restarted["updated"], before["updated"]);
-    assert_eq!(scene.entry(RESTARTED), None);
+    assert_eq!(setup.entry(RESTARTED), None);
 }
 
 #[test]
 fn a_failure_and_its_dead_letters_outlive_a_crash() {
-    let (mut scene, mut endpoint, id, _meter) = failed();
-    let before = scene.dead_letters(&id);
-    scene.crash();
-    assert_eq!(scene.shown(&id)["state"], "INTEGRATION_FAILED");
-    assert_eq!(scene.dead_letters(&id), before);
+    let (mut setup, mut endpoint, id, _meter) = failed();
+    let before = setup.dead_letters(&id);
+    setup.crash();
+    assert_eq!(setup.shown(&id)["state"], "INTEGRATION_FAILED");
+    assert_eq!(setup.dead_letters(&id), before);
     endpoint.open();
-    scene.ask(&id, "restart", 200);
-    scene.ask(&id, "deadletters/replay", 202);
-    scene.crash();
+    setup.ask(&id, "restart", 200);
+    setup.ask(&id, "deadletters/replay", 202);
+    setup.crash();
     let posted = once_told(&endpoint, 3);
     assert_eq!(values_of(&posted, "meter-1"), counted(3));
-    assert_eq!(scene.once_done(&id)["state"], "INTEGRATION_ACTIVE");
+    assert_eq!(setup.once_done(&id)["state"], "INTEGRATION_ACTIVE");
 }
 
 #[test]
 fn an_event_that_is_refused_for_ever_is_discarded_and_the_rest_arrives_in_order() {
-    let scene = Scene::with(&[QUICK]);
+    let setup = DeliveryService::with(&[QUICK]);
     let endpoint = Endpoint::replying(|posted, _| match value(posted) == 1.0 {
         true => Reply::Status(422),
         false => Reply::Status(200),
     });
-    let id = scene.values_to(&endpoint);
-    let mut meter = scene.meter("meter-1");
+    let id = setup.values_to(&endpoint);
+    let mut meter = setup.meter("meter-1");
     for number in 1..=3 {
         meter.send(f64::from(number));
     }
-    scene.once_in(&id, "INTEGRATION_FAILED");
-    let letters = once_set_aside(&scene, &id, 3);
+    setup.once_in(&id, "INTEGRATION_FAILED");
+    let letters = once_set_aside(&setup, &id, 3);
     let refused = text(&letters[0]["id"]);
-    scene.discard(&id, &format!("/{refused}"), 204);
-    assert_eq!(scene.dead_letters(&id), letters[1..]);
-    scene.discard(&id, &format!("/{refused}"), 404);
-    scene.ask(&id, "restart", 200);
-    scene.ask(&id, "deadletters/replay", 202);
+    setup.discard(&id, &format!("/{refused}"), 204);
+    assert_eq!(setup.dead_letters(&id), letters[1..]);
+    setup.discard(&id, &format!("/{refused}"), 404);
+    setup.ask(&id, "restart", 200);
+    setup.ask(&id, "deadletters/replay", 202);
     let posted = endpoint.once_so("the rest", |posted| posted.len() == 7);
     assert_eq!(values_of(&posted[5..], "meter-1"), [2.0, 3.0]);
-    assert_eq!(scene.once_done(&id)["state"], "INTEGRATION_ACTIVE");
+    assert_eq!(setup.once_done(&id)["state"], "INTEGRATION_ACTIVE");
 }
 
 #[test]
 fn all_that_was_set_aside_is_discarded_at_once() {
-    let (mut scene, mut endpoint, id, mut meter) = failed();
-    scene.discard(&id, "", 204);
-    let shown = scene.shown(&id);
+    let (mut setup, mut endpoint, id, mut meter) = failed();
+    setup.discard(&id, "", 204);
+    let shown = setup.shown(&id);
     assert_eq!(shown["backlog"], json!({"waiting": 0, "deadLetters": 0}));
-    scene.crash();
-    assert!(scene.dead_letters(&id).is_empty());
+    setup.crash();
+    assert!(setup.dead_letters(&id).is_empty());
     endpoint.open();
-    scene.ask(&id, "restart", 200);
+    setup.ask(&id, "restart", 200);
     meter.send(4.0);
     assert_eq!(value(&endpoint.once(1)[0]), 4.0);
 }
 
 /// A meter whose webhook is in failure: the endpoint is gone and missed three values.
-fn failed() -> (Scene, Endpoint, String, Meter) {
-    let (scene, mut endpoint, id, mut meter) = metered(&[QUICK]);
+fn failed() -> (DeliveryService, Endpoint, String, Meter) {
+    let (setup, mut endpoint, id, mut meter) = metered(&[QUICK]);
     endpoint.close();
     for number in 1..=3 {
         meter.send(f64::from(number));
     }
-    scene.once_in(&id, "INTEGRATION_FAILED");
-    once_set_aside(&scene, &id, 3);
-    (scene, endpoint, id, meter)
+    setup.once_in(&id, "INTEGRATION_FAILED");
+    once_set_aside(&setup, &id, 3);
+    (setup, endpoint, id, meter)
 }
 
 /// The dead letters of a webhook once there are so many.
-fn once_set_aside(scene: &Scene, id: &str, amount: usize) -> Vec<Value> {
+fn once_set_aside(setup: &DeliveryService, id: &str, amount: usize) -> Vec<Value> {
     until("the dead letters", || {
-        Some(scene.dead_letters(id)).filter(|letters| letters.len() == amount)
+        Some(setup.dead_letters(id)).filter(|letters| letters.len() == amount)
     })
 }

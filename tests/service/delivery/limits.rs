@@ -2,7 +2,9 @@
 
 use protocol::coap::code::Code;
 
-use super::{PATH, PRIVATE, STEADY, Scene, counted, metered, once_told, payload_of, values_of};
+use super::{
+    DeliveryService, PATH, PRIVATE, STEADY, counted, metered, once_told, payload_of, values_of,
+};
 use crate::vocabulary::endpoint::{Endpoint, Reply};
 use crate::vocabulary::poll::until;
 
@@ -19,12 +21,12 @@ fn more_than_may_wait_goes_to_the_dead_letters_and_the_log_says_so() {
         ("SIGNALBOX_DELIVERY_BACKLOG_MAX", backlog.as_str()),
         ("SIGNALBOX_DELIVERY_RETRY_MS", "3600000"),
     ];
-    let scene = Scene::with(&settings);
+    let setup = DeliveryService::with(&settings);
     let endpoint = Endpoint::replying(|_, _| Reply::Status(503));
-    let id = scene.values_to(&endpoint);
+    let id = setup.values_to(&endpoint);
     let mut told = 0;
     for device in ["meter-1", "meter-2"] {
-        let mut meter = scene.meter(device);
+        let mut meter = setup.meter(device);
         for message in 0..100 {
             let first = 1_700_000_000 + message * SAMPLES;
             let sample = |second: u64| format!(r#"{{"t":{second},"v":1}}"#);
@@ -37,11 +39,11 @@ fn more_than_may_wait_goes_to_the_dead_letters_and_the_log_says_so() {
     }
     assert!(told > BACKLOG_MAX);
     let entry = until("an entry of the log", || {
-        scene.entry("CloudIntegrator[EventsSetAside]")
+        setup.entry("CloudIntegrator[EventsSetAside]")
     });
     assert_eq!(entry["category"], "error");
     let backlog = until("no more than may wait", || {
-        let backlog = scene.shown(&id)["backlog"].clone();
+        let backlog = setup.shown(&id)["backlog"].clone();
         (backlog["waiting"].as_u64()? <= BACKLOG_MAX).then_some(backlog)
     });
     let of = |name: &str| backlog[name].as_u64().unwrap();
@@ -50,21 +52,21 @@ fn more_than_may_wait_goes_to_the_dead_letters_and_the_log_says_so() {
 
 #[test]
 fn a_full_disk_has_devices_keep_what_they_say_and_nothing_acknowledged_is_lost() {
-    let (mut scene, mut endpoint, id, mut meter) = metered(&[STEADY]);
+    let (mut setup, mut endpoint, id, mut meter) = metered(&[STEADY]);
     endpoint.close();
     meter.send(1.0);
-    scene.service.kill();
-    let reserve = scene.service.reserve_above_free();
+    setup.service.kill();
+    let reserve = setup.service.reserve_above_free();
     let full = ("SIGNALBOX_DISK_RESERVE_MIB", reserve.as_str());
-    scene.service.start_again_with(&[PRIVATE, STEADY, full]);
-    scene.caller.follow(&scene.service);
+    setup.service.start_again_with(&[PRIVATE, STEADY, full]);
+    setup.caller.follow(&setup.service);
     let code = meter.send_payload(&payload_of(2.0));
     assert_eq!(code, Code::SERVICE_UNAVAILABLE, "it is asked to come later");
     endpoint.open();
-    scene.restart_with(&[PRIVATE, STEADY]);
+    setup.restart_with(&[PRIVATE, STEADY]);
     // What was not acknowledged the device keeps, and sends again.
     meter.send(2.0);
     let posted = once_told(&endpoint, 2);
     assert_eq!(values_of(&posted, "meter-1"), counted(2));
-    scene.once_done(&id);
+    setup.once_done(&id);
 }

@@ -2,21 +2,21 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{STEADY, Scene, counted, values_of};
+use super::{DeliveryService, STEADY, counted, values_of};
 use crate::vocabulary::endpoint::{Endpoint, Reply, taken};
 
 #[test]
 fn a_slow_or_dead_endpoint_delays_no_other() {
     // Nobody gives up on the silent one while the test lasts.
-    let scene = Scene::with(&[STEADY, ("SIGNALBOX_DELIVERY_TIMEOUT_MS", "600000")]);
+    let setup = DeliveryService::with(&[STEADY, ("SIGNALBOX_DELIVERY_TIMEOUT_MS", "600000")]);
     let silent = Endpoint::replying(|_, _| Reply::Silence);
     let mut dead = Endpoint::new();
     let live = Endpoint::new();
     for endpoint in [&silent, &dead, &live] {
-        scene.values_to(endpoint);
+        setup.values_to(endpoint);
     }
     dead.close();
-    let mut meter = scene.meter("meter-1");
+    let mut meter = setup.meter("meter-1");
     for number in 1..=30 {
         meter.send(f64::from(number));
     }
@@ -28,7 +28,7 @@ fn a_slow_or_dead_endpoint_delays_no_other() {
 
 #[test]
 fn an_event_that_is_not_taken_holds_up_its_own_device_alone() {
-    let scene = Scene::with(&[STEADY]);
+    let setup = DeliveryService::with(&[STEADY]);
     // It takes nothing of the first device before it has all of the second.
     let of_second = AtomicUsize::new(0);
     let endpoint = Endpoint::replying(move |posted, _| {
@@ -40,8 +40,8 @@ fn an_event_that_is_not_taken_holds_up_its_own_device_alone() {
             _ => 204,
         })
     });
-    let id = scene.values_to(&endpoint);
-    let mut meters = [scene.meter("meter-1"), scene.meter("meter-2")];
+    let id = setup.values_to(&endpoint);
+    let mut meters = [setup.meter("meter-1"), setup.meter("meter-2")];
     for number in 1..=10 {
         for meter in &mut meters {
             meter.send(f64::from(number));
@@ -52,5 +52,5 @@ fn an_event_that_is_not_taken_holds_up_its_own_device_alone() {
         assert_eq!(values_of(&posted, &meter.name), counted(10));
     }
     assert_eq!(taken(&endpoint.posted()).len(), 20);
-    scene.once_done(&id);
+    setup.once_done(&id);
 }

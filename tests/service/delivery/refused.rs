@@ -2,26 +2,26 @@
 
 use serde_json::json;
 
-use super::{QUICK, STEADY, Scene, counted, value, values_of};
+use super::{DeliveryService, QUICK, STEADY, counted, value, values_of};
 use crate::vocabulary::endpoint::{Endpoint, Reply, taken};
 
 #[test]
 fn a_slow_endpoint_is_given_up_on_in_time_and_told_again_under_the_same_id() {
     // Tries enough for a machine on which an endpoint is late for many of them.
-    let scene = Scene::with(&[STEADY, ("SIGNALBOX_DELIVERY_TIMEOUT_MS", "1000")]);
+    let setup = DeliveryService::with(&[STEADY, ("SIGNALBOX_DELIVERY_TIMEOUT_MS", "1000")]);
     let endpoint = Endpoint::replying(|_, number| match number {
         0 => Reply::Silence,
         _ => Reply::Status(204),
     });
-    let id = scene.values_to(&endpoint);
-    let mut meter = scene.meter("meter-1");
+    let id = setup.values_to(&endpoint);
+    let mut meter = setup.meter("meter-1");
     meter.send(1.0);
     meter.send(2.0);
-    scene.once_done(&id);
+    setup.once_done(&id);
     let posted = endpoint.posted();
     assert_eq!(posted[0].id(), posted[1].id());
     assert_eq!(values_of(&taken(&posted), "meter-1"), counted(2));
-    assert_eq!(scene.shown(&id)["state"], "INTEGRATION_ACTIVE");
+    assert_eq!(setup.shown(&id)["state"], "INTEGRATION_ACTIVE");
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn an_answer_of_5xx_has_the_event_come_again() {
 
 #[test]
 fn a_redirect_is_not_followed_and_has_the_event_come_again() {
-    let scene = Scene::with(&[QUICK]);
+    let setup = DeliveryService::with(&[QUICK]);
     let (elsewhere, place) = (Endpoint::new(), "location");
     let to = elsewhere.url("/stolen");
     let endpoint = Endpoint::replying(move |_, number| match number {
@@ -45,24 +45,24 @@ fn a_redirect_is_not_followed_and_has_the_event_come_again() {
         2 => Reply::With(308, place, to.clone()),
         _ => Reply::Status(200),
     });
-    let id = scene.values_to(&endpoint);
-    scene.meter("meter-1").send(1.0);
+    let id = setup.values_to(&endpoint);
+    setup.meter("meter-1").send(1.0);
     let posted = endpoint.once(4);
     assert!(posted.iter().all(|it| it.id() == posted[0].id()));
-    assert_eq!(scene.once_done(&id)["state"], "INTEGRATION_ACTIVE");
+    assert_eq!(setup.once_done(&id)["state"], "INTEGRATION_ACTIVE");
     assert!(elsewhere.posted().is_empty());
 }
 
 #[test]
 fn an_endpoint_that_flaps_is_told_everything_in_order() {
-    let scene = Scene::with(&[STEADY]);
+    let setup = DeliveryService::with(&[STEADY]);
     let endpoint = Endpoint::replying(|_, number| match number % 3 {
         0 => Reply::Status(503),
         1 => Reply::Break,
         _ => Reply::Status(204),
     });
-    let id = scene.values_to(&endpoint);
-    let mut meters = [scene.meter("meter-1"), scene.meter("meter-2")];
+    let id = setup.values_to(&endpoint);
+    let mut meters = [setup.meter("meter-1"), setup.meter("meter-2")];
     for number in 1..=4 {
         for meter in &mut meters {
             meter.send(f64::from(number));
@@ -72,7 +72,7 @@ fn an_endpoint_that_flaps_is_told_everything_in_order() {
     for meter in &meters {
         assert_eq!(values_of(&posted, &meter.name), counted(4));
     }
-    let shown = scene.once_done(&id);
+    let shown = setup.once_done(&id);
     assert_eq!(shown["state"], "INTEGRATION_ACTIVE");
     assert_eq!(shown["backlog"], json!({ "waiting": 0, "deadLetters": 0 }));
     assert_eq!(
@@ -84,17 +84,17 @@ fn an_endpoint_that_flaps_is_told_everything_in_order() {
 
 /// Has an endpoint answer so at first, each time to the same event.
 fn come_again(statuses: [u16; 5]) {
-    let scene = Scene::with(&[STEADY]);
+    let setup = DeliveryService::with(&[STEADY]);
     let endpoint = Endpoint::replying(move |_, number| {
         Reply::Status(statuses.get(number).copied().unwrap_or(204))
     });
-    let id = scene.values_to(&endpoint);
-    let mut meter = scene.meter("meter-1");
+    let id = setup.values_to(&endpoint);
+    let mut meter = setup.meter("meter-1");
     meter.send(1.0);
     meter.send(2.0);
     let posted = endpoint.once(7);
     assert!(posted[..6].iter().all(|it| it.id() == posted[0].id()));
     assert!(posted[..6].iter().all(|it| it.text == posted[0].text));
     assert_eq!(value(&posted[6]), 2.0, "what follows waits for it");
-    assert_eq!(scene.once_done(&id)["state"], "INTEGRATION_ACTIVE");
+    assert_eq!(setup.once_done(&id)["state"], "INTEGRATION_ACTIVE");
 }

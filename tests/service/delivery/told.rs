@@ -3,15 +3,17 @@
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 
-use super::{PATH, PRIVATE, QUICK, SECRET, Scene, counted, metered, path, value, values_of};
+use super::{
+    DeliveryService, PATH, PRIVATE, QUICK, SECRET, counted, metered, path, value, values_of,
+};
 use crate::vocabulary::caller::text;
 use crate::vocabulary::device::DEVICE_IP;
-use crate::vocabulary::endpoint::{Endpoint, Posted, Reply};
+use crate::vocabulary::endpoint::{Endpoint, ReceivedPost, Reply};
 use crate::vocabulary::lwm2m::{read, when_active};
 
 #[test]
 fn what_a_device_sends_is_posted_typed_and_timed() {
-    let (scene, endpoint, id, mut meter) = metered(&[]);
+    let (setup, endpoint, id, mut meter) = metered(&[]);
     meter.send(22.5);
     let posted = endpoint.once(1).remove(0);
     assert_eq!(posted.path, "/in");
@@ -36,17 +38,17 @@ fn what_a_device_sends_is_posted_typed_and_timed() {
         "there is no secret"
     );
     assert_eq!(
-        scene.once_in(&id, "INTEGRATION_ACTIVE")["state"],
+        setup.once_in(&id, "INTEGRATION_ACTIVE")["state"],
         "INTEGRATION_ACTIVE"
     );
 }
 
 #[test]
 fn each_sample_is_an_event_with_its_own_time() {
-    let scene = Scene::with(&[]);
+    let setup = DeliveryService::with(&[]);
     let endpoint = Endpoint::new();
-    scene.values_to(&endpoint);
-    let mut meter = scene.meter("meter-1");
+    setup.values_to(&endpoint);
+    let mut meter = setup.meter("meter-1");
     let pack =
         format!(r#"[{{"bn":"{PATH}","bt":1763726400,"v":1}},{{"t":60,"v":2}},{{"t":120,"v":3}}]"#);
     assert_eq!(
@@ -64,11 +66,11 @@ fn each_sample_is_an_event_with_its_own_time() {
 
 #[test]
 fn a_signature_is_that_of_the_standard() {
-    let scene = Scene::with(&[QUICK]);
+    let setup = DeliveryService::with(&[QUICK]);
     let endpoint = Endpoint::replying(|_, number| Reply::Status([500, 204][number.min(1)]));
     let body = json!({ "name": "Signed", "url": endpoint.url("/"), "secret": SECRET });
-    scene.webhook(&body);
-    let _meter = scene.meter("meter-1");
+    setup.webhook(&body);
+    let _meter = setup.meter("meter-1");
     let posted = endpoint.once(2);
     for posted in &posted {
         assert!(is_signed(posted, &posted.text));
@@ -81,38 +83,38 @@ fn a_signature_is_that_of_the_standard() {
 
 #[test]
 fn what_stands_for_a_device_is_replaced() {
-    let scene = Scene::with(&[]);
+    let setup = DeliveryService::with(&[]);
     let endpoint = Endpoint::new();
     let body = json!({
         "name": "Placeholders",
         "url": endpoint.url("/of/:deviceId:?sim=:iccid:&from=:ip:&subscriber=:imsi:"),
         "headers": { "X-Device": ":deviceId: at :ip:", "Authorization": "Bearer 7b0cf" },
     });
-    let id = scene.webhook(&body);
-    let _meter = scene.meter("meter-1");
+    let id = setup.webhook(&body);
+    let _meter = setup.meter("meter-1");
     let posted = endpoint.once(1).remove(0);
     let expected = "/of/meter-1?sim=meter-1&from=127.0.0.1&subscriber=none";
     assert_eq!(posted.path, expected);
     assert_eq!(posted.header("x-device"), Some("meter-1 at 127.0.0.1"));
     assert_eq!(posted.header("authorization"), Some("Bearer 7b0cf"));
-    scene.ask(&id, "test", 200);
+    setup.ask(&id, "test", 200);
     let test = endpoint.once(2).remove(1);
     assert_eq!(test.path, "/of/none?sim=none&from=none&subscriber=none");
 }
 
 #[test]
 fn only_the_types_that_are_wanted_are_told() {
-    let scene = Scene::with(&[]);
+    let setup = DeliveryService::with(&[]);
     let (all, results) = (Endpoint::new(), Endpoint::new());
-    scene.webhook(&json!({ "name": "Usual", "url": all.url("/") }));
+    setup.webhook(&json!({ "name": "Usual", "url": all.url("/") }));
     let only = json!([{ "type": "ACTION_RESULT" }]);
     let body = json!({ "name": "Results", "url": results.url("/"), "eventTypes": only });
-    scene.webhook(&body);
-    let mut meter = scene.meter("meter-1");
-    let request = scene
+    setup.webhook(&body);
+    let mut meter = setup.meter("meter-1");
+    let request = setup
         .caller
         .create_action("meter-1", &when_active(read("/3/0/0")));
-    scene.caller.cancel_action(&request).expect(200);
+    setup.caller.cancel_action(&request).expect(200);
     meter.send(1.0);
     let kinds: Vec<Value> = all
         .once(2)
@@ -128,15 +130,15 @@ fn only_the_types_that_are_wanted_are_told() {
 
 #[test]
 fn what_cannot_be_read_is_told_as_an_error_with_its_entry_of_the_log() {
-    let scene = Scene::with(&[]);
+    let setup = DeliveryService::with(&[]);
     let endpoint = Endpoint::new();
     let types = json!([{ "type": "ERROR" }]);
-    scene.webhook(&json!({ "name": "Errors", "url": endpoint.url("/"), "eventTypes": types }));
-    let mut meter = scene.meter("meter-1");
+    setup.webhook(&json!({ "name": "Errors", "url": endpoint.url("/"), "eventTypes": types }));
+    let mut meter = setup.meter("meter-1");
     let code = meter.send_payload("[{\"n\":");
     assert_eq!(code, protocol::coap::code::Code::BAD_REQUEST);
     let told = endpoint.once(1).remove(0).json();
-    let entry = scene.entry("Translator[UserPayloadError]").unwrap();
+    let entry = setup.entry("Translator[UserPayloadError]").unwrap();
     assert_eq!(told["error"]["id"], entry["id"]);
     assert_eq!(told["error"]["message"], entry["message"]);
     assert_eq!(told["error"]["description"], entry["description"]);
@@ -145,23 +147,23 @@ fn what_cannot_be_read_is_told_as_an_error_with_its_entry_of_the_log() {
 
 #[test]
 fn what_was_before_a_webhook_is_not_told_to_it() {
-    let scene = Scene::with(&[]);
-    let mut meter = scene.meter("meter-1");
+    let setup = DeliveryService::with(&[]);
+    let mut meter = setup.meter("meter-1");
     meter.send(1.0);
     let endpoint = Endpoint::new();
-    let id = scene.values_to(&endpoint);
+    let id = setup.values_to(&endpoint);
     meter.send(2.0);
     assert_eq!(value(&endpoint.once(1)[0]), 2.0);
-    scene.once_done(&id);
+    setup.once_done(&id);
     assert_eq!(endpoint.posted().len(), 1);
 }
 
 #[test]
 fn a_device_is_told_of_in_order() {
-    let scene = Scene::with(&[]);
+    let setup = DeliveryService::with(&[]);
     let endpoint = Endpoint::new();
-    scene.values_to(&endpoint);
-    let mut meters = [scene.meter("meter-1"), scene.meter("meter-2")];
+    setup.values_to(&endpoint);
+    let mut meters = [setup.meter("meter-1"), setup.meter("meter-2")];
     for number in 1..=20 {
         for meter in &mut meters {
             meter.send(f64::from(number));
@@ -175,11 +177,11 @@ fn a_device_is_told_of_in_order() {
 
 #[test]
 fn a_test_says_what_the_endpoint_answered() {
-    let scene = Scene::with(&[]);
+    let setup = DeliveryService::with(&[]);
     let mut endpoint = Endpoint::new();
     let body = json!({ "name": "Tested", "url": endpoint.url("/in"), "secret": SECRET });
-    let id = scene.webhook(&body);
-    let tested = scene.ask(&id, "test", 200);
+    let id = setup.webhook(&body);
+    let tested = setup.ask(&id, "test", 200);
     assert_eq!(
         (&tested["delivered"], &tested["statusCode"]),
         (&json!(true), &json!(204))
@@ -188,20 +190,20 @@ fn a_test_says_what_the_endpoint_answered() {
     assert_eq!(posted.json()["type"], "TEST_MESSAGE");
     assert!(is_signed(&posted, &posted.text));
     endpoint.reply(|_, _| Reply::Status(418));
-    let tested = scene.ask(&id, "test", 200);
+    let tested = setup.ask(&id, "test", 200);
     assert_eq!(
         (&tested["delivered"], &tested["statusCode"]),
         (&json!(false), &json!(418))
     );
     endpoint.close();
-    let tested = scene.ask(&id, "test", 200);
+    let tested = setup.ask(&id, "test", 200);
     assert_eq!(
         (&tested["delivered"], &tested["statusCode"]),
         (&json!(false), &json!(null))
     );
     assert!(!text(&tested["message"]).is_empty());
     assert_eq!(
-        scene.shown(&id)["state"],
+        setup.shown(&id)["state"],
         "ROLLOUT_DONE",
         "a test changes nothing"
     );
@@ -209,14 +211,14 @@ fn a_test_says_what_the_endpoint_answered() {
 
 #[test]
 fn what_is_amended_holds_for_what_waits() {
-    let scene = Scene::with(&[super::STEADY]);
+    let setup = DeliveryService::with(&[super::STEADY]);
     let (mut old, new) = (Endpoint::new(), Endpoint::new());
     old.close();
-    let id = scene.values_to(&old);
-    let mut meter = scene.meter("meter-1");
+    let id = setup.values_to(&old);
+    let mut meter = setup.meter("meter-1");
     meter.send(1.0);
     let amended = json!({ "url": new.url("/new"), "headers": { "X-New": "yes" } });
-    let answer = scene
+    let answer = setup
         .caller
         .try_send("PATCH", &path(&id), &amended)
         .unwrap();
@@ -230,23 +232,23 @@ fn what_is_amended_holds_for_what_waits() {
 
 #[test]
 fn nothing_is_told_to_a_webhook_that_was_removed() {
-    let mut scene = Scene::with(&[]);
+    let mut setup = DeliveryService::with(&[]);
     let (gone, stays) = (Endpoint::new(), Endpoint::new());
-    let removed = scene.values_to(&gone);
-    scene.values_to(&stays);
-    let mut meter = scene.meter("meter-1");
-    let answer = scene.caller.request("DELETE", &path(&removed));
+    let removed = setup.values_to(&gone);
+    setup.values_to(&stays);
+    let mut meter = setup.meter("meter-1");
+    let answer = setup.caller.request("DELETE", &path(&removed));
     assert_eq!(answer.status, 204);
     meter.send(1.0);
     stays.once(1);
-    scene.restart_with(&[PRIVATE]);
+    setup.restart_with(&[PRIVATE]);
     meter.send(2.0);
     stays.once(2);
     assert!(gone.posted().is_empty());
 }
 
 /// Whether a body is what the customer's secret signed when it was posted.
-fn is_signed(posted: &Posted, body: &str) -> bool {
+fn is_signed(posted: &ReceivedPost, body: &str) -> bool {
     let at_s = posted.header("webhook-timestamp").unwrap().parse().unwrap();
     let verifier = Webhook::new(SECRET).unwrap();
     let expected = verifier.sign(posted.id(), at_s, body.as_bytes()).unwrap();

@@ -5,7 +5,7 @@ use std::thread;
 use serde_json::json;
 
 use super::{CSV, NDJSON, count_devices, device_ids, end_of, import, import_path, lines};
-use crate::scene::{error_codes, start};
+use crate::test_service::{error_codes, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::client::ApiClient;
 use crate::vocabulary::poll::until;

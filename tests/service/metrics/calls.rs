@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{scrape, sum_of};
-use crate::scene::{ID, Scene, start};
+use crate::test_service::{ID, TestService, start};
 use crate::vocabulary::caller::API;
 use crate::vocabulary::http::Request;
 
@@ -13,15 +13,15 @@ const DEVICE: &str = "/management-api/v1/devices/{device}";
 
 #[test]
 fn a_call_is_counted_by_its_route_and_its_status() {
-    let scene = Scene::new();
+    let setup = TestService::new();
     for (id, status) in [(ID, 200), ("stranger", 404), ("stranger", 404)] {
         let path = format!("{API}/devices/{id}");
-        scene.caller.request("GET", &path).expect(status);
+        setup.caller.request("GET", &path).expect(status);
     }
     let path = format!("{API}/devices/{ID}");
-    scene.caller.request("PUT", &path).expect(405);
+    setup.caller.request("PUT", &path).expect(405);
 
-    let told = scrape(&scene.service);
+    let told = scrape(&setup.service);
     let calls = |method, status| {
         let labels = [("method", method), ("route", DEVICE), ("status", status)];
         told.sum(CALLS, &labels)

@@ -4,20 +4,20 @@ use std::cell::RefCell;
 
 use harness::device::configuration::{Configuration, Reachability};
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 use serde_json::json;
 
 use super::{scrape, sum_of};
-use crate::scene::{ID, IMPATIENT, NEVER_AWAKE, Scene, silent_device, start};
+use crate::test_service::{ID, IMPATIENT, NEVER_AWAKE, TestService, silent_device, start};
 use crate::vocabulary::caller::API;
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::lwm2m::{read, when_active, write};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::service::Service;
-use crate::vocabulary::wire::{self, Wire};
+use crate::vocabulary::wire::{self, DeviceSocket};
 
 const HEARD: &str = "signalbox_datagrams_heard_total";
 const RECEIVED: &str = "signalbox_datagrams_received_total";
@@ -40,14 +40,14 @@ pub(super) type Figure<'a> = (&'a str, &'a [(&'a str, &'a str)], f64);
 fn each_datagram_is_counted_by_its_form_and_by_what_it_means() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
-    let wire = Wire::from(DEVICE_IP, &service);
+    let wire = DeviceSocket::from(DEVICE_IP, &service);
     let location = wire.register(ID, 1);
     let update = wire::update(&location, 2);
     wire.ask(&update);
     wire.ask(&update);
     wire.ask(&wire::request(Code::GET, 3).with_uri_path(["time"]));
     let token = Token::new(&[9]).unwrap();
-    let unasked = Message::separate(Kind::Confirmable, Code::CONTENT, MessageId(4), token);
+    let unasked = Message::separate(MessageKind::Confirmable, Code::CONTENT, MessageId(4), token);
     for rejected in [unasked, Message::ping(MessageId(5))] {
         wire.say(&rejected.encode());
         assert_eq!(wire.hear(), Message::reset(rejected.message_id));
@@ -84,16 +84,16 @@ fn each_datagram_is_counted_by_its_form_and_by_what_it_means() {
 
 #[test]
 fn a_request_is_counted_from_its_creation_to_its_end() {
-    let scene = Scene::new();
-    scene.caller.perform(ID, &read("/3/0/0"));
-    scene.caller.perform(ID, &read("/3/0/999"));
-    scene.caller.create_action(ID, &write("/3/0/13", "noon"));
+    let setup = TestService::new();
+    setup.caller.perform(ID, &read("/3/0/0"));
+    setup.caller.perform(ID, &read("/3/0/999"));
+    setup.caller.create_action(ID, &write("/3/0/13", "noon"));
 
     let read_well = [("operation", "read"), ("status", "succeeded")];
     let read_badly = [("operation", "read"), ("status", "failed")];
     let wrote_badly = [("operation", "write"), ("status", "failed")];
     are(
-        &scene.service,
+        &setup.service,
         &[
             (CREATED, &[("protocol", "lwm2m")], 3.0),
             (CONCLUDED, &read_well, 1.0),
@@ -114,12 +114,12 @@ fn a_request_is_counted_from_its_creation_to_its_end() {
 
 #[test]
 fn silence_is_counted_with_its_repetitions() {
-    let scene = Scene::with(&IMPATIENT, Configuration::new(ID));
-    scene.device.sleep();
-    let id = scene.caller.create_action(ID, &read("/3/0/0"));
-    scene.caller.final_action(&id);
+    let setup = TestService::with(&IMPATIENT, Configuration::new(ID));
+    setup.device.sleep();
+    let id = setup.caller.create_action(ID, &read("/3/0/0"));
+    setup.caller.final_action(&id);
     are(
-        &scene.service,
+        &setup.service,
         &[
             (BEGUN, &[], 1.0),
             (REPEATED, &[], 1.0),
@@ -171,20 +171,20 @@ fn devices_are_counted_by_whether_they_listen() {
         },
         ..Configuration::new(ID)
     };
-    let mut scene = Scene::with(&[NEVER_AWAKE], sleepy);
-    silent_device(&scene.caller, "meter-2");
+    let mut setup = TestService::with(&[NEVER_AWAKE], sleepy);
+    silent_device(&setup.caller, "meter-2");
     let one_sleeps: [Figure<'_>; 4] = [
         (RESIDENT, &[("presence", "asleep")], 1.0),
         (RESIDENT, &[], 1.0),
         (KNOWN, &[("registration", "registered")], 1.0),
         (KNOWN, &[("registration", "unregistered")], 1.0),
     ];
-    are(&scene.service, &one_sleeps);
-    scene.crash();
-    are(&scene.service, &one_sleeps);
-    scene.device.deregister();
+    are(&setup.service, &one_sleeps);
+    setup.crash();
+    are(&setup.service, &one_sleeps);
+    setup.device.deregister();
     are(
-        &scene.service,
+        &setup.service,
         &[
             (RESIDENT, &[("presence", "asleep")], 0.0),
             (KNOWN, &[("registration", "registered")], 0.0),
@@ -195,20 +195,20 @@ fn devices_are_counted_by_whether_they_listen() {
 
 #[test]
 fn a_device_that_always_listens_is_awake() {
-    let scene = Scene::new();
-    are(&scene.service, &[(RESIDENT, &[("presence", "awake")], 1.0)]);
+    let setup = TestService::new();
+    are(&setup.service, &[(RESIDENT, &[("presence", "awake")], 1.0)]);
 }
 
 #[test]
 fn notifications_are_counted_by_what_they_are_worth() {
-    let scene = Scene::new();
+    let setup = TestService::new();
     let observe = json!({ "action": "observe-start", "resourceAddress": "/3/0/9" });
-    let action = scene.caller.perform(ID, &observe);
+    let action = setup.caller.perform(ID, &observe);
     assert_eq!(action["status"], "SUCCEEDED", "{action}");
     let battery = Path::resource(3, 0, 9);
-    scene.device.set(battery, Value::Integer(42));
+    setup.device.set(battery, Value::Integer(42));
     are(
-        &scene.service,
+        &setup.service,
         &[
             (NOTIFIED, &[("fate", "told")], 1.0),
             (NOTIFIED, &[], 1.0),

@@ -3,10 +3,10 @@
 use protocol::coap::code::Code;
 
 use super::devices::are;
-use crate::scene::{ID, start};
+use crate::test_service::{ID, start};
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::plain::{UdpDevice, answer, coap, data, datagram};
-use crate::vocabulary::wire::Wire;
+use crate::vocabulary::wire::DeviceSocket;
 
 const RECEIVED: &str = "signalbox_datagrams_received_total";
 const SENT: &str = "signalbox_datagrams_sent_total";
@@ -30,10 +30,10 @@ fn data_is_counted_by_its_protocol_and_by_what_it_was_worth() {
         udp.say(bytes);
     }
     UdpDevice::from(NOBODYS, &service).say(b"whose?");
-    let wire = Wire::from(DEVICE_IP, &service);
+    let wire = DeviceSocket::from(DEVICE_IP, &service);
     assert_eq!(wire.ask(&data("state", "on", 1)).code, Code::CHANGED);
     assert_eq!(wire.ask(&data("+", "on", 2)).code, Code::BAD_REQUEST);
-    let stranger = Wire::from(NOBODYS, &service);
+    let stranger = DeviceSocket::from(NOBODYS, &service);
     let refused = stranger.ask(&data("state", "on", 3));
     assert_eq!(refused.code, Code::UNAUTHORIZED);
     are(
@@ -63,7 +63,7 @@ fn requests_over_coap_and_udp_are_counted_by_what_they_do() {
     let udp = UdpDevice::from(DEVICE_IP, &service);
     caller.create_over("UDP", ID, &datagram("on", udp.port()));
     assert_eq!(udp.hear(), b"on");
-    let wire = Wire::from(DEVICE_IP, &service);
+    let wire = DeviceSocket::from(DEVICE_IP, &service);
     let port = wire.port();
     caller.create_over("COAP", ID, &coap("PATCH", "/state", port));
     let asked = wire.hear();

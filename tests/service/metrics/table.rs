@@ -5,13 +5,13 @@ use std::path::Path;
 
 /// A figure as it is documented.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) struct Promised {
+pub(crate) struct DocumentedFigure {
     pub(crate) kind: String,
     pub(crate) labels: BTreeSet<String>,
 }
 
 /// Every figure that is documented, by its name.
-pub(crate) fn promised() -> BTreeMap<String, Promised> {
+pub(crate) fn promised() -> BTreeMap<String, DocumentedFigure> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
     let page = std::fs::read_to_string(page).unwrap();
     let mut promised = BTreeMap::new();
@@ -23,14 +23,14 @@ pub(crate) fn promised() -> BTreeMap<String, Promised> {
 }
 
 /// Reads a row: name, type, labels, and what the figure is.
-fn read(row: &str) -> (String, Promised) {
+fn read(row: &str) -> (String, DocumentedFigure) {
     let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
     let [name, kind, labels, what] = cells[..] else {
         panic!("a row has four cells: {row}");
     };
     assert!(!what.is_empty(), "{row}");
     let labels = labels.split(", ").filter(|label| !label.is_empty());
-    let figure = Promised {
+    let figure = DocumentedFigure {
         kind: kind.to_owned(),
         labels: labels.map(quoted).collect(),
     };

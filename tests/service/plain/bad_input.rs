@@ -3,53 +3,53 @@
 use std::net::UdpSocket;
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 use serde_json::{Value, json};
 
-use super::{ELSEWHERE, ID, IP, Scene};
-use crate::scene::keys;
+use super::{ELSEWHERE, ID, IP, PlainService};
+use crate::test_service::keys;
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::http::Request;
-use crate::vocabulary::plain::{Told, UdpDevice, carrying_bytes, coap, data, datagram};
+use crate::vocabulary::plain::{ReportedData, UdpDevice, carrying_bytes, coap, data, datagram};
 use crate::vocabulary::poll::{PATIENCE, until};
 use crate::vocabulary::service::Service;
-use crate::vocabulary::wire::{Wire, request};
+use crate::vocabulary::wire::{DeviceSocket, request};
 
 #[test]
 fn the_largest_datagrams_there_are_have_their_answer() {
-    let mut scene = Scene::new();
+    let mut setup = PlainService::new();
     let (over_coap, over_udp) = (vec![1; 65_000], vec![2; 65_507]);
-    let large = scene.coap.ask(&data("large", over_coap.clone(), 1));
+    let large = setup.coap.ask(&data("large", over_coap.clone(), 1));
     assert_eq!(large.code, Code::CHANGED);
-    scene.udp.say(&over_udp);
-    let told = scene.caller.once_told(ID, 2);
+    setup.udp.say(&over_udp);
+    let told = setup.caller.once_told(ID, 2);
     assert_eq!(
         told,
         [
-            Told::over_coap("large", over_coap),
-            Told::over_udp(over_udp)
+            ReportedData::over_coap("large", over_coap),
+            ReportedData::over_udp(over_udp)
         ]
     );
     let nonsense = request(Code::POST, 2).with_payload(vec![3; 65_000]);
-    assert_eq!(scene.coap.ask(&nonsense).code, Code::BAD_REQUEST);
+    assert_eq!(setup.coap.ask(&nonsense).code, Code::BAD_REQUEST);
     let path: Vec<String> = (0..1_000).map(|number| number.to_string()).collect();
     let deep = request(Code::POST, 3).with_uri_path(path);
-    assert_eq!(scene.coap.ask(&deep).code, Code::NOT_FOUND);
+    assert_eq!(setup.coap.ask(&deep).code, Code::NOT_FOUND);
     let queries: Vec<String> = (0..5_000).map(|number| number.to_string()).collect();
     let wide = request(Code::POST, 4).with_uri_query(queries);
-    assert_eq!(scene.coap.ask(&wide).code, Code::BAD_REQUEST);
-    scene.post("well");
+    assert_eq!(setup.coap.ask(&wide).code, Code::BAD_REQUEST);
+    setup.post("well");
 }
 
 #[test]
 fn a_device_that_says_more_than_its_share_is_told_to_pause_and_others_are_heard() {
-    let scene = Scene::new();
-    scene.caller.create_device("other", ELSEWHERE);
-    let other = Wire::from(ELSEWHERE, &scene.service);
+    let setup = PlainService::new();
+    setup.caller.create_device("other", ELSEWHERE);
+    let other = DeviceSocket::from(ELSEWHERE, &setup.service);
     let mut taken = 0;
     let refused = (1..=200).find_map(|id| {
-        let answer = scene.coap.ask(&data("t", vec![0; 60_000], id));
+        let answer = setup.coap.ask(&data("t", vec![0; 60_000], id));
         taken += usize::from(answer.code == Code::CHANGED);
         (answer.code != Code::CHANGED).then_some(answer)
     });
@@ -58,25 +58,25 @@ fn a_device_that_says_more_than_its_share_is_told_to_pause_and_others_are_heard(
     let max_age_s = refused.max_age().unwrap_or_default();
     assert!(max_age_s > 0, "{refused:?}");
     assert_eq!(other.ask(&data("t", "21.5", 1)).code, Code::CHANGED);
-    assert_eq!(scene.caller.told(ID).len(), taken, "what was taken is told");
+    assert_eq!(setup.caller.told(ID).len(), taken, "what was taken is told");
 }
 
 #[test]
 fn a_flood_of_datagrams_from_nobody_does_no_harm() {
-    let mut scene = Scene::new();
+    let mut setup = PlainService::new();
     let strangers: Vec<UdpDevice> = (0..20)
-        .map(|number| UdpDevice::from(&format!("127.0.1.{}", number + 1), &scene.service))
+        .map(|number| UdpDevice::from(&format!("127.0.1.{}", number + 1), &setup.service))
         .collect();
     for number in 0..20_000_usize {
         strangers[number % 20].say(&number.to_le_bytes()[..number % 8]);
     }
-    scene.post("heard");
-    let begun = scene.caller.told(ID).len();
+    setup.post("heard");
+    let begun = setup.caller.told(ID).len();
     until("a datagram to be heard again", || {
-        scene.udp.say(b"heard, too");
-        (scene.caller.told(ID).len() > begun).then_some(())
+        setup.udp.say(b"heard, too");
+        (setup.caller.told(ID).len() > begun).then_some(())
     });
-    let ready = Request::new("GET", "/readyz").send(scene.service.http);
+    let ready = Request::new("GET", "/readyz").send(setup.service.http);
     assert_eq!(ready.status, 200);
     let all = strangers.iter().flat_map(UdpDevice::heard);
     assert_eq!(all.count(), 0, "nobody is answered");
@@ -84,7 +84,7 @@ fn a_flood_of_datagrams_from_nobody_does_no_harm() {
 
 #[test]
 fn noise_from_a_device_s_own_address_does_no_harm() {
-    let mut scene = Scene::new();
+    let mut setup = PlainService::new();
     let mut state = 0x706c_6169_6e21_2121_u64;
     for round in 0..3_000_usize {
         let mut bytes = Vec::new();
@@ -104,28 +104,28 @@ fn noise_from_a_device_s_own_address_does_no_harm() {
             };
             bytes.splice(..begins.len(), begins.iter().copied());
         }
-        scene.coap.say(&bytes);
+        setup.coap.say(&bytes);
         if round % 50 == 49 {
-            scene.coap.heard_before_ping();
+            setup.coap.heard_before_ping();
         }
     }
-    scene.next_id = 0xEEE0;
+    setup.next_id = 0xEEE0;
     until("all of it to be met", || {
         // What is kept of it may take a while: until then the device is told to come later.
-        let said = data("t", "well", scene.id());
-        let answer = scene.coap.ask_until_answered(&said);
+        let said = data("t", "well", setup.id());
+        let answer = setup.coap.ask_until_answered(&said);
         (answer.code == Code::CHANGED).then_some(())
     });
-    let port = scene.udp.port();
-    let id = scene.tell(&datagram("well", port));
-    assert_eq!(scene.udp.hear(), b"well");
-    assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
-    scene.post("still");
+    let port = setup.udp.port();
+    let id = setup.tell(&datagram("well", port));
+    assert_eq!(setup.udp.hear(), b"well");
+    assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
+    setup.post("still");
 }
 
 #[test]
 fn an_address_that_is_not_of_one_host_is_no_device_s() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     let none = [
         "224.0.1.187",
         "239.255.255.250",
@@ -141,35 +141,35 @@ fn an_address_that_is_not_of_one_host_is_no_device_s() {
     ];
     for ip in none {
         let body = json!({ "deviceId": "odd", "ip": ip });
-        let refused = scene.caller.post(&format!("{API}/devices"), &body);
+        let refused = setup.caller.post(&format!("{API}/devices"), &body);
         assert_eq!(refused.expect(400)["errors"][0]["field"], "ip", "{ip}");
         let device = format!("{API}/devices/{ID}");
         let patch = json!({ "ip": ip });
-        let refused = scene.caller.try_send("PATCH", &device, &patch).unwrap();
+        let refused = setup.caller.try_send("PATCH", &device, &patch).unwrap();
         assert_eq!(refused.expect(400)["errors"][0]["field"], "ip", "{ip}");
     }
     let import = format!("{API}/devices/import");
     let line = r#"{"deviceId":"odd","ip":"224.0.1.187"}"#;
-    let told = scene.caller.authorized("POST", &import);
+    let told = setup.caller.authorized("POST", &import);
     let told = told
         .text("application/x-ndjson", line)
-        .send(scene.service.http);
+        .send(setup.service.http);
     let told = told.expect(200);
     assert_eq!(told["created"], 0, "{told}");
     assert!(keys(&told).len() > 1, "{told}");
-    assert_eq!(scene.caller.inspect(ID)["ip"], IP);
+    assert_eq!(setup.caller.inspect(ID)["ip"], IP);
 }
 
 #[test]
 fn the_service_itself_as_a_device_is_asked_nothing_and_nothing_loops() {
-    let scene = Scene::new();
-    let own = scene.service.coap.ip().to_string();
-    scene.caller.create_device("mirror", &own);
-    check_mirror(&scene.service, &scene.caller);
-    let id = scene.tell(&datagram("well", scene.udp.port()));
-    assert_eq!(scene.udp.hear(), b"well");
-    assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
-    assert_eq!(scene.caller.told("mirror"), []);
+    let setup = PlainService::new();
+    let own = setup.service.coap.ip().to_string();
+    setup.caller.create_device("mirror", &own);
+    check_mirror(&setup.service, &setup.caller);
+    let id = setup.tell(&datagram("well", setup.udp.port()));
+    assert_eq!(setup.udp.hear(), b"well");
+    assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
+    assert_eq!(setup.caller.told("mirror"), []);
 }
 
 #[test]
@@ -211,21 +211,24 @@ fn check_mirror(service: &Service, caller: &Caller) {
 
 #[test]
 fn a_bare_datagram_that_is_a_message_is_bytes_and_a_message_of_bytes_is_none() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     let message = data("t", "a message", 1).encode();
-    scene.udp.say(&message);
-    assert_eq!(scene.caller.once_told(ID, 1), [Told::over_udp(message)]);
+    setup.udp.say(&message);
+    assert_eq!(
+        setup.caller.once_told(ID, 1),
+        [ReportedData::over_udp(message)]
+    );
     for bytes in [&b"21.5"[..], b"{\"a\":1}", b"", b"\0"] {
-        scene.coap.say(bytes);
-        assert_eq!(scene.coap.heard_before_ping(), [], "{bytes:?}");
+        setup.coap.say(bytes);
+        assert_eq!(setup.coap.heard_before_ping(), [], "{bytes:?}");
     }
     let unasked = Message::separate(
-        Kind::Confirmable,
+        MessageKind::Confirmable,
         Code::CONTENT,
         MessageId(9),
         Token::from_u64(9),
     );
-    scene.coap.say(&unasked.encode());
-    assert_eq!(scene.coap.hear(), Message::reset(MessageId(9)));
-    assert_eq!(scene.caller.told(ID).len(), 1);
+    setup.coap.say(&unasked.encode());
+    assert_eq!(setup.coap.hear(), Message::reset(MessageId(9)));
+    assert_eq!(setup.caller.told(ID).len(), 1);
 }

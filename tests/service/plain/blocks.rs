@@ -11,17 +11,17 @@ use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
 use serde_json::json;
 
-use super::{ELSEWHERE, ID, IP, Scene};
+use super::{ELSEWHERE, ID, IP, PlainService};
 use crate::vocabulary::blockwise::{blocks, body, size};
-use crate::vocabulary::plain::{Told, data};
-use crate::vocabulary::wire::{Wire, location_of, register_with, request};
+use crate::vocabulary::plain::{ReportedData, data};
+use crate::vocabulary::wire::{DeviceSocket, location_of, register_with, request};
 
 /// Every size of blocks there is.
 const SIZES: [u16; 7] = [16, 32, 64, 128, 256, 512, 1_024];
 
 #[test]
 fn data_in_blocks_of_any_size_is_one_event() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     let mut expected = Vec::new();
     let mut id = 0;
     for bytes in SIZES {
@@ -35,28 +35,28 @@ fn data_in_blocks_of_any_size_is_one_event() {
         ] {
             let whole = body(length);
             let first = id + 1;
-            let answer = upload(&scene.coap, &whole, size, |block| {
+            let answer = upload(&setup.coap, &whole, size, |block| {
                 id += 1;
                 post(block, id)
             });
             assert_eq!(answer.code, Code::CHANGED, "{length} in {bytes}");
             assert_eq!(usize::from(id - first) + 1, length.div_ceil(size.bytes()));
-            expected.push(Told::over_coap("t", whole));
+            expected.push(ReportedData::over_coap("t", whole));
         }
     }
-    assert_eq!(scene.caller.told(ID), expected);
+    assert_eq!(setup.caller.told(ID), expected);
 }
 
 #[test]
 fn a_body_begun_anew_leaves_nothing_of_the_one_before() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     let (left, whole) = (body(200), vec![b'x'; 100]);
     for (id, (block, part)) in (1..=3).zip(blocks(&left, size(32))) {
-        let answer = scene.coap.ask(&post(block, id).with_payload(part));
+        let answer = setup.coap.ask(&post(block, id).with_payload(part));
         assert_eq!(answer.code, Code::CONTINUE);
     }
     let mut id = 10;
-    let answer = upload(&scene.coap, &whole, size(64), |block| {
+    let answer = upload(&setup.coap, &whole, size(64), |block| {
         id += 1;
         post(block, id)
     });
@@ -67,39 +67,42 @@ fn a_body_begun_anew_leaves_nothing_of_the_one_before() {
             .with_uri_query([format!("t=topic-{id}")])
             .with_block1(Block::new(0, More::Yes, BlockSize::MAX))
             .with_payload(vec![b'y'; 1_024]);
-        assert_eq!(scene.coap.ask(&begun).code, Code::CONTINUE);
+        assert_eq!(setup.coap.ask(&begun).code, Code::CONTINUE);
     }
-    assert_eq!(scene.coap.ask(&data("t", "short", 200)).code, Code::CHANGED);
-    let told = [whole, b"short".to_vec()].map(|it| Told::over_coap("t", it));
-    assert_eq!(scene.caller.told(ID), told);
+    assert_eq!(setup.coap.ask(&data("t", "short", 200)).code, Code::CHANGED);
+    let told = [whole, b"short".to_vec()].map(|it| ReportedData::over_coap("t", it));
+    assert_eq!(setup.caller.told(ID), told);
 }
 
 #[test]
 fn the_bodies_of_several_devices_do_not_mix() {
-    let scene = Scene::new();
-    scene.caller.create_device("other", ELSEWHERE);
-    let other = Wire::from(ELSEWHERE, &scene.service);
+    let setup = PlainService::new();
+    setup.caller.create_device("other", ELSEWHERE);
+    let other = DeviceSocket::from(ELSEWHERE, &setup.service);
     let (mine, theirs) = (body(500), vec![b'x'; 500]);
     let pairs = blocks(&mine, size(64)).zip(blocks(&theirs, size(64)));
     for (id, (my, their)) in (1..).zip(pairs) {
-        scene.coap.ask(&post(my.0, id).with_payload(my.1));
+        setup.coap.ask(&post(my.0, id).with_payload(my.1));
         other.ask(&post(their.0, id).with_payload(their.1));
     }
-    assert_eq!(scene.caller.told(ID), [Told::over_coap("t", mine)]);
-    assert_eq!(scene.caller.told("other"), [Told::over_coap("t", theirs)]);
+    assert_eq!(setup.caller.told(ID), [ReportedData::over_coap("t", mine)]);
+    assert_eq!(
+        setup.caller.told("other"),
+        [ReportedData::over_coap("t", theirs)]
+    );
 }
 
 #[test]
 fn a_body_that_is_too_long_is_refused_as_soon_as_that_is_known() {
-    let scene = Scene::with(&[("SIGNALBOX_DATA_BYTES_MAX", "2048")]);
+    let setup = PlainService::with(&[("SIGNALBOX_DATA_BYTES_MAX", "2048")]);
     let size = size(512);
     let mut id = 0;
-    let answer = upload(&scene.coap, &body(2_048), size, |block| {
+    let answer = upload(&setup.coap, &body(2_048), size, |block| {
         id += 1;
         post(block, id)
     });
     assert_eq!(answer.code, Code::CHANGED);
-    let answer = upload(&scene.coap, &body(2_049), size, |block| {
+    let answer = upload(&setup.coap, &body(2_049), size, |block| {
         id += 1;
         post(block, id)
     });
@@ -108,35 +111,38 @@ fn a_body_that_is_too_long_is_refused_as_soon_as_that_is_known() {
     let endless = (0..100).map(|number| {
         let block = Block::new(number, More::Yes, size);
         let id = 100 + u16::try_from(number).unwrap();
-        scene.coap.ask(&post(block, id).with_payload([7; 512])).code
+        setup.coap.ask(&post(block, id).with_payload([7; 512])).code
     });
     let codes: Vec<Code> = endless.take_while(|code| *code == Code::CONTINUE).collect();
     assert_eq!(codes.len(), 4, "what fits, and no more");
     let announced = post(Block::new(0, More::Yes, size), 300).with_size1(2_049);
-    let refused = scene.coap.ask(&announced.with_payload([7; 512]));
+    let refused = setup.coap.ask(&announced.with_payload([7; 512]));
     assert_eq!(refused.code, Code::REQUEST_ENTITY_TOO_LARGE);
-    assert_eq!(scene.caller.told(ID), [Told::over_coap("t", body(2_048))]);
+    assert_eq!(
+        setup.caller.told(ID),
+        [ReportedData::over_coap("t", body(2_048))]
+    );
 }
 
 #[test]
 fn a_topic_that_is_none_is_refused_in_blocks_too() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     let mut id = 0;
-    let answer = upload(&scene.coap, &body(100), size(64), |block| {
+    let answer = upload(&setup.coap, &body(100), size(64), |block| {
         id += 1;
         let message = request(Code::POST, id).with_uri_query(["t=a/#"]);
         message.with_block1(block)
     });
     assert_eq!(answer.code, Code::BAD_REQUEST);
-    assert_eq!(scene.caller.told(ID), []);
+    assert_eq!(setup.caller.told(ID), []);
 }
 
 #[test]
 fn a_registration_in_blocks_gives_its_location_at_the_end() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     let links = "</1/0>,</3/0>,</6/0>,</3303/0>,</3303/1>,</3304/0>";
     let endpoint = format!("ep={ID}");
-    let wire = Wire::from(IP, &scene.service);
+    let wire = DeviceSocket::from(IP, &setup.service);
     let mut id = 0;
     let answer = upload(&wire, links.as_bytes(), size(16), |block| {
         id += 1;
@@ -146,7 +152,7 @@ fn a_registration_in_blocks_gives_its_location_at_the_end() {
     assert_eq!(answer.code, Code::CREATED);
     let location = location_of(&answer);
     assert_eq!(location[0], "rd");
-    let objects = scene.caller.inspect(ID)["registration"]["objects"].clone();
+    let objects = setup.caller.inspect(ID)["registration"]["objects"].clone();
     let ids: Vec<_> = objects
         .as_array()
         .unwrap()
@@ -162,7 +168,7 @@ fn a_registration_in_blocks_gives_its_location_at_the_end() {
         message.with_block1(block)
     });
     assert_eq!(answer.code, Code::CHANGED);
-    let objects = &scene.caller.inspect(ID)["registration"]["objects"];
+    let objects = &setup.caller.inspect(ID)["registration"]["objects"];
     assert_eq!(objects[2]["id"], 5, "{objects}");
 
     let senml = r#"[{"bn":"/3/0/","n":"0","vs":"ACME"},{"n":"9","v":80},{"n":"15","vs":"UTC"}]"#;
@@ -173,7 +179,7 @@ fn a_registration_in_blocks_gives_its_location_at_the_end() {
         message.with_block1(block)
     });
     assert_eq!(answer.code, Code::CHANGED);
-    let told = scene.caller.messages(ID).remove(0);
+    let told = setup.caller.messages(ID).remove(0);
     let expected = json!({ "/3/0/0": "ACME", "/3/0/9": 80, "/3/0/15": "UTC" });
     assert_eq!(told["payload"]["value"], expected, "{told}");
 }
@@ -185,7 +191,7 @@ fn post(block: Block, id: u16) -> Message {
 
 /// Says a body in blocks until it is answered for good.
 fn upload(
-    wire: &Wire,
+    wire: &DeviceSocket,
     whole: &[u8],
     size: BlockSize,
     mut message: impl FnMut(Block) -> Message,

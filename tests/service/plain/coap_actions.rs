@@ -4,12 +4,12 @@ mod attempts;
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::Kind;
+use protocol::coap::message::MessageKind;
 use serde_json::{Value, json};
 
-use super::{ELSEWHERE, ID, Scene};
+use super::{ELSEWHERE, ID, PlainService};
 use crate::errors::check;
-use crate::scene::{error_codes, keys, silent_device, with};
+use crate::test_service::{error_codes, keys, silent_device, with};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::lwm2m::when_active;
 use crate::vocabulary::plain::{answer, carrying, carrying_bytes, coap};
@@ -28,14 +28,14 @@ type Asked = (
 
 #[test]
 fn a_request_arrives_as_it_was_asked_and_comes_from_the_service_s_own_port() {
-    let scene = Scene::new();
-    for (body, code, segments, arguments, payload) in requests(scene.coap.port()) {
-        let id = scene.ask(&body);
+    let setup = PlainService::new();
+    for (body, code, segments, arguments, payload) in requests(setup.coap.port()) {
+        let id = setup.ask(&body);
         // The wire hears nothing but what comes from the port the service listens on.
-        let asked = scene.coap.hear_request();
+        let asked = setup.coap.hear_request();
         assert_eq!(
             (asked.kind, asked.code),
-            (Kind::Confirmable, code),
+            (MessageKind::Confirmable, code),
             "{body}"
         );
         assert!(
@@ -48,8 +48,8 @@ fn a_request_arrives_as_it_was_asked_and_comes_from_the_service_s_own_port() {
         );
         assert_eq!(asked.payload, payload, "{body}");
         assert_eq!(asked.content_format(), None, "a caller cannot say one");
-        scene.coap.say(&answer(&asked, Code::CHANGED).encode());
-        let action = scene.caller.final_action(&id);
+        setup.coap.say(&answer(&asked, Code::CHANGED).encode());
+        let action = setup.caller.final_action(&id);
         assert_eq!(action["status"], "SUCCEEDED", "{action}");
         assert_eq!(action["protocol"], "COAP", "{action}");
         for name in keys(&body) {
@@ -60,17 +60,17 @@ fn a_request_arrives_as_it_was_asked_and_comes_from_the_service_s_own_port() {
 
 #[test]
 fn an_answer_is_told_with_its_code_and_its_payload() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     for (code, format, payload, expected) in answers() {
-        let id = scene.ask(&coap("GET", "/value", scene.coap.port()));
-        let asked = scene.coap.hear_request();
+        let id = setup.ask(&coap("GET", "/value", setup.coap.port()));
+        let asked = setup.coap.hear_request();
         let said = answer(&asked, code).with_payload(payload);
         let said = match format {
             Some(format) => said.with_content_format(ContentFormat(format)),
             None => said,
         };
-        scene.coap.say(&said.encode());
-        let action = scene.caller.final_action(&id);
+        setup.coap.say(&said.encode());
+        let action = setup.caller.final_action(&id);
         assert_eq!(action["status"], "SUCCEEDED", "{action}");
         assert_eq!(action["resultData"], expected, "{format:?} {payload:?}");
     }
@@ -78,11 +78,11 @@ fn an_answer_is_told_with_its_code_and_its_payload() {
 
 #[test]
 fn every_fault_of_a_body_is_told_at_once_and_nothing_is_kept() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     let good = || coap("GET", "/a", 5_683);
     for (property, value, code) in wrong_properties() {
         let body = with(good(), property, value);
-        let refused = scene.caller.try_over("COAP", ID, &body);
+        let refused = setup.caller.try_over("COAP", ID, &body);
         check(&refused, 400, &[(code, property)]);
     }
     let several: [(Value, Faults); 5] = [
@@ -109,28 +109,28 @@ fn every_fault_of_a_body_is_told_at_once_and_nothing_is_kept() {
         ),
     ];
     for (body, faults) in several {
-        check(&scene.caller.try_over("COAP", ID, &body), 400, faults);
+        check(&setup.caller.try_over("COAP", ID, &body), 400, faults);
     }
     let long = with(good(), "path", format!("/{}", "x".repeat(255)));
-    let refused = scene.caller.try_over("COAP", ID, &long).expect(400);
+    let refused = setup.caller.try_over("COAP", ID, &long).expect(400);
     assert_eq!(refused["errors"][0]["field"], "path");
     let listed = format!("{API}/integrate/devices/actions/requests");
-    let listed = scene.caller.request("GET", &listed).expect(200);
+    let listed = setup.caller.request("GET", &listed).expect(200);
     assert_eq!(listed["items"], json!([]));
 }
 
 #[test]
 fn a_device_without_an_address_is_asked_nothing_now_and_may_be_asked_later() {
-    let scene = Scene::new();
-    silent_device(&scene.caller, "nowhere");
+    let setup = PlainService::new();
+    silent_device(&setup.caller, "nowhere");
     let body = coap("GET", "/a", 5_683);
-    let refused = scene.caller.try_over("COAP", "nowhere", &body).expect(409);
+    let refused = setup.caller.try_over("COAP", "nowhere", &body).expect(409);
     assert_eq!(error_codes(&refused), ["DEVICE_HAS_NO_ADDRESS"]);
-    let id = scene
+    let id = setup
         .caller
         .create_over("COAP", "nowhere", &when_active(body));
-    assert_eq!(scene.caller.action(&id)["status"], "SCHEDULED");
-    let unknown = scene
+    assert_eq!(setup.caller.action(&id)["status"], "SCHEDULED");
+    let unknown = setup
         .caller
         .try_over("COAP", "nobody", &coap("GET", "/a", 5_683));
     check(&unknown, 404, &[("NOT_FOUND", "")]);
@@ -138,23 +138,23 @@ fn a_device_without_an_address_is_asked_nothing_now_and_may_be_asked_later() {
 
 #[test]
 fn several_devices_are_asked_the_same_in_one_call() {
-    let scene = Scene::new();
-    silent_device(&scene.caller, "nowhere");
-    scene.caller.create_device("other", ELSEWHERE);
-    let port = scene.coap.port();
+    let setup = PlainService::new();
+    silent_device(&setup.caller, "nowhere");
+    setup.caller.create_device("other", ELSEWHERE);
+    let port = setup.coap.port();
     let body = carrying(coap("PUT", "/lamp?now", port), "on");
     let body = with(body, "deviceIds", json!([ID, "nobody", "nowhere"]));
     let bulk = format!("{API}/integrate/devices/actions/COAP");
-    let told = scene.caller.post(&bulk, &body).expect(202);
+    let told = setup.caller.post(&bulk, &body).expect(202);
     assert_eq!(told["rejectedDevices"], json!(["nobody", "nowhere"]));
     let reasons = told["rejectedReasons"].as_array().unwrap();
     let codes: Vec<_> = reasons.iter().map(|it| text(&it["code"])).collect();
     assert_eq!(codes, ["NOT_FOUND", "DEVICE_HAS_NO_ADDRESS"]);
-    let asked = scene.answer_next(Code::CHANGED, "");
+    let asked = setup.answer_next(Code::CHANGED, "");
     assert_eq!(asked.payload, b"on");
     let accepted = &told["acceptedRequests"][0];
     assert_eq!(accepted["deviceId"], ID, "{told}");
-    let action = scene.caller.final_action(&text(&accepted["requestId"]));
+    let action = setup.caller.final_action(&text(&accepted["requestId"]));
     assert_eq!(action["status"], "SUCCEEDED", "{action}");
 
     let body = with(
@@ -162,10 +162,10 @@ fn several_devices_are_asked_the_same_in_one_call() {
         "deviceIds",
         json!(["other", ID]),
     );
-    let told = scene.caller.post(&bulk, &body).expect(202);
+    let told = setup.caller.post(&bulk, &body).expect(202);
     assert_eq!(accepted_devices(&told), ["other", ID]);
     check(
-        &scene
+        &setup
             .caller
             .post(&bulk, &with(coap("GET", "a", 1), "deviceIds", json!([]))),
         400,
@@ -175,29 +175,29 @@ fn several_devices_are_asked_the_same_in_one_call() {
 
 #[test]
 fn a_request_that_waits_can_be_cancelled_and_is_never_made() {
-    let mut scene = Scene::new();
-    let body = |path: &str| when_active(coap("GET", path, scene.coap.port()));
-    let [kept, cancelled] = ["/kept", "/cancelled"].map(|path| scene.ask(&body(path)));
-    let answered = scene.caller.cancel_action(&cancelled).expect(200);
+    let mut setup = PlainService::new();
+    let body = |path: &str| when_active(coap("GET", path, setup.coap.port()));
+    let [kept, cancelled] = ["/kept", "/cancelled"].map(|path| setup.ask(&body(path)));
+    let answered = setup.caller.cancel_action(&cancelled).expect(200);
     assert_eq!(answered, json!({ "id": cancelled, "status": "CANCELLED" }));
-    let refused = Caller::of_new_customer(&scene.service, "Umbrella").cancel_action(&kept);
+    let refused = Caller::of_new_customer(&setup.service, "Umbrella").cancel_action(&kept);
     check(&refused, 404, &[("NOT_FOUND", "")]);
-    scene.post("awake");
-    let asked = scene.answer_next(Code::CONTENT, "1");
+    setup.post("awake");
+    let asked = setup.answer_next(Code::CONTENT, "1");
     assert!(asked.uri_path().eq(["kept"]), "{asked:?}");
-    assert_eq!(scene.caller.final_action(&kept)["status"], "SUCCEEDED");
-    assert_eq!(scene.coap.heard(), []);
+    assert_eq!(setup.caller.final_action(&kept)["status"], "SUCCEEDED");
+    assert_eq!(setup.coap.heard(), []);
 
     let all = ["/a", "/b"].map(|path| {
-        let port = scene.coap.port();
-        scene.ask(&when_active(coap("GET", path, port)))
+        let port = setup.coap.port();
+        setup.ask(&when_active(coap("GET", path, port)))
     });
     let path = format!("{API}/integrate/devices/{ID}/actions/requests");
-    let told = scene.caller.request("DELETE", &path).expect(200);
+    let told = setup.caller.request("DELETE", &path).expect(200);
     let expected = all.map(|id| json!({ "id": id, "status": "CANCELLED" }));
     assert_eq!(told, json!(expected));
-    scene.post("awake");
-    assert_eq!(scene.coap.heard(), []);
+    setup.post("awake");
+    assert_eq!(setup.coap.heard(), []);
 }
 
 fn accepted_devices(told: &Value) -> Vec<String> {

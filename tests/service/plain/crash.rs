@@ -2,102 +2,102 @@
 
 use protocol::coap::code::Code;
 
-use super::{ID, Scene, standing};
+use super::{ID, PlainService, standing};
 use crate::vocabulary::lwm2m::when_active;
-use crate::vocabulary::plain::{Told, carrying, coap, data, datagram, path_of};
+use crate::vocabulary::plain::{ReportedData, carrying, coap, data, datagram, path_of};
 use crate::vocabulary::poll::until;
 
 #[test]
 fn what_was_accepted_goes_out_once_and_in_order_after_a_crash() {
-    let mut scene = Scene::new();
-    let (coap_port, udp_port) = (scene.coap.port(), scene.udp.port());
+    let mut setup = PlainService::new();
+    let (coap_port, udp_port) = (setup.coap.port(), setup.udp.port());
     let mut ids = Vec::new();
     for number in 0..3 {
         let text = format!("datagram {number}");
-        ids.push(scene.tell(&when_active(datagram(&text, udp_port))));
-        scene.crash();
+        ids.push(setup.tell(&when_active(datagram(&text, udp_port))));
+        setup.crash();
         let body = carrying(coap("PUT", &format!("/{number}?a=b"), coap_port), "on");
-        ids.push(scene.ask(&when_active(body)));
-        scene.crash();
+        ids.push(setup.ask(&when_active(body)));
+        setup.crash();
     }
     for id in &ids {
-        assert_eq!(standing(&scene.caller.action(id)), ("SCHEDULED", 1));
+        assert_eq!(standing(&setup.caller.action(id)), ("SCHEDULED", 1));
     }
-    assert_eq!(scene.udp.heard(), Vec::<Vec<u8>>::new());
-    assert_eq!(scene.coap.heard(), []);
-    scene.post("awake");
+    assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new());
+    assert_eq!(setup.coap.heard(), []);
+    setup.post("awake");
     for number in 0..3 {
-        assert_eq!(scene.udp.hear(), format!("datagram {number}").into_bytes());
-        let asked = scene.answer_next(Code::CHANGED, "");
+        assert_eq!(setup.udp.hear(), format!("datagram {number}").into_bytes());
+        let asked = setup.answer_next(Code::CHANGED, "");
         assert_eq!(path_of(&asked), format!("/{number}"));
         assert_eq!(asked.payload, b"on");
     }
-    let done: Vec<_> = ids.iter().map(|id| scene.caller.final_action(id)).collect();
-    scene.crash();
-    scene.post("awake");
+    let done: Vec<_> = ids.iter().map(|id| setup.caller.final_action(id)).collect();
+    setup.crash();
+    setup.post("awake");
     for (id, done) in ids.iter().zip(&done) {
         assert_eq!(done["status"], "SUCCEEDED", "{done}");
-        assert_eq!(scene.caller.action(id), *done);
+        assert_eq!(setup.caller.action(id), *done);
     }
     assert_eq!(
-        scene.udp.heard(),
+        setup.udp.heard(),
         Vec::<Vec<u8>>::new(),
         "each went out once"
     );
-    assert_eq!(scene.coap.heard(), []);
+    assert_eq!(setup.coap.heard(), []);
 }
 
 #[test]
 fn what_was_thanked_for_is_there_after_a_crash() {
-    let mut scene = Scene::new();
+    let mut setup = PlainService::new();
     let mut expected = Vec::new();
     for round in 0..6 {
         for number in 0..3 {
             let said = format!("{round} {number}");
-            scene.post(&said);
-            expected.push(Told::over_coap("t", said));
+            setup.post(&said);
+            expected.push(ReportedData::over_coap("t", said));
         }
-        scene.crash();
-        assert_eq!(scene.caller.told(ID), expected);
+        setup.crash();
+        assert_eq!(setup.caller.told(ID), expected);
     }
 }
 
 #[test]
 fn data_said_again_after_a_crash_because_nobody_thanked_is_there() {
-    let mut scene = Scene::new();
+    let mut setup = PlainService::new();
     for round in 0..6 {
         let said = format!("round {round}");
-        let message = data("t", said.clone(), scene.id());
-        scene.coap.say(&message.encode());
+        let message = data("t", said.clone(), setup.id());
+        setup.coap.say(&message.encode());
         // It falls over before, while or after it is kept; the device hears no thanks and repeats.
-        scene.service.kill();
-        scene.service.start_again();
-        scene.caller.follow(&scene.service);
-        let answered = scene.coap.ask_until_answered(&message);
+        setup.service.kill();
+        setup.service.start_again();
+        setup.caller.follow(&setup.service);
+        let answered = setup.coap.ask_until_answered(&message);
         assert_eq!(answered.code, Code::CHANGED);
-        let told = scene.caller.told(ID);
+        let told = setup.caller.told(ID);
         let times = told
             .iter()
-            .filter(|it| **it == Told::over_coap("t", said.clone()));
+            .filter(|it| **it == ReportedData::over_coap("t", said.clone()));
         assert!((1..=2).contains(&times.count()), "at least once: {told:?}");
     }
 }
 
 #[test]
 fn a_datagram_that_was_to_leave_at_a_crash_leaves_once_at_most() {
-    let mut scene = Scene::new();
-    let port = scene.udp.port();
+    let mut setup = PlainService::new();
+    let port = setup.udp.port();
     for round in 0..6 {
         let text = format!("round {round}");
-        let id = scene.tell(&datagram(&text, port));
-        scene.crash();
+        let id = setup.tell(&datagram(&text, port));
+        setup.crash();
         let action = until("a final status", || {
             // Where nothing had left, the next sign of life lets it out.
-            scene.udp.say(b"awake");
-            let action = scene.caller.action(&id);
+            setup.udp.say(b"awake");
+            let action = setup.caller.action(&id);
             (action["status"] != "IN_PROGRESS").then_some(action)
         });
-        let times = scene
+        let times = setup
             .udp
             .heard()
             .into_iter()

@@ -3,19 +3,19 @@
 use protocol::coap::code::Code;
 use serde_json::{Value, json};
 
-use super::{ELSEWHERE, FIRST_CONTACT, ID, IP, Scene};
+use super::{ELSEWHERE, FIRST_CONTACT, ID, IP, PlainService};
 use crate::vocabulary::caller::{API, text};
-use crate::vocabulary::endpoint::{Endpoint, Posted};
+use crate::vocabulary::endpoint::{Endpoint, ReceivedPost};
 use crate::vocabulary::lwm2m::when_active;
-use crate::vocabulary::plain::{Told, UdpDevice, data, datagram};
+use crate::vocabulary::plain::{ReportedData, UdpDevice, data, datagram};
 use crate::vocabulary::poll::until;
-use crate::vocabulary::wire::Wire;
+use crate::vocabulary::wire::DeviceSocket;
 
 const PRIVATE: (&str, &str) = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
 
 #[test]
 fn every_datagram_is_an_event_and_none_is_answered() {
-    let scene = Scene::with(&[("SIGNALBOX_DATA_BYTES_MAX", "2048")]);
+    let setup = PlainService::with(&[("SIGNALBOX_DATA_BYTES_MAX", "2048")]);
     let bytes: Vec<u8> = (0..=255).collect();
     let said: [&[u8]; 7] = [
         b"21.5",
@@ -27,49 +27,52 @@ fn every_datagram_is_an_event_and_none_is_answered() {
         &[0xAA; 2_048],
     ];
     for (number, bytes) in said.iter().enumerate() {
-        scene.udp.say(bytes);
+        setup.udp.say(bytes);
         // The order between datagrams is not the service's: each is awaited.
-        scene.caller.once_told(ID, number + 1);
+        setup.caller.once_told(ID, number + 1);
     }
-    assert_eq!(scene.caller.told(ID), said.map(Told::over_udp));
-    scene.udp.say(&[0xBB; 2_049]);
+    assert_eq!(setup.caller.told(ID), said.map(ReportedData::over_udp));
+    setup.udp.say(&[0xBB; 2_049]);
     until("an entry of the log", || {
-        (scene.logged(ID, "Translator[UserPayloadError]") == 1).then_some(())
+        (setup.logged(ID, "Translator[UserPayloadError]") == 1).then_some(())
     });
-    assert_eq!(scene.caller.told(ID).len(), said.len());
-    assert_eq!(scene.udp.heard(), Vec::<Vec<u8>>::new());
-    let seen = scene.caller.inspect(ID);
+    assert_eq!(setup.caller.told(ID).len(), said.len());
+    assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new());
+    let seen = setup.caller.inspect(ID);
     assert_eq!(seen["presence"]["protocol"], "UDP", "{seen}");
     assert_eq!(seen["registration"], Value::Null, "{seen}");
 }
 
 #[test]
 fn a_burst_of_datagrams_is_told_whole_and_in_its_order() {
-    let scene = Scene::new();
-    scene.caller.create_device("other", ELSEWHERE);
-    let other = UdpDevice::from(ELSEWHERE, &scene.service);
-    let waiting = scene.tell(&when_active(datagram("waits", scene.udp.port())));
+    let setup = PlainService::new();
+    setup.caller.create_device("other", ELSEWHERE);
+    let other = UdpDevice::from(ELSEWHERE, &setup.service);
+    let waiting = setup.tell(&when_active(datagram("waits", setup.udp.port())));
     let said: Vec<String> = (0..60).map(|number| format!("number {number}")).collect();
     for (number, text) in said.iter().enumerate() {
-        scene.udp.say(text.as_bytes());
+        setup.udp.say(text.as_bytes());
         if number % 7 == 0 {
             other.say(text.as_bytes());
-            scene.udp.say(b"");
+            setup.udp.say(b"");
         }
     }
-    let told = scene.caller.once_told(ID, said.len());
-    let expected: Vec<_> = said.iter().map(|it| Told::over_udp(it.as_str())).collect();
+    let told = setup.caller.once_told(ID, said.len());
+    let expected: Vec<_> = said
+        .iter()
+        .map(|it| ReportedData::over_udp(it.as_str()))
+        .collect();
     assert_eq!(told, expected);
     let expected: Vec<_> = expected.into_iter().step_by(7).collect();
-    assert_eq!(scene.caller.once_told("other", expected.len()), expected);
-    assert_eq!(scene.caller.final_action(&waiting)["status"], "SUCCEEDED");
-    assert_eq!(scene.udp.heard(), [b"waits".to_vec()]);
-    assert_eq!(scene.logged(ID, FIRST_CONTACT), 1);
+    assert_eq!(setup.caller.once_told("other", expected.len()), expected);
+    assert_eq!(setup.caller.final_action(&waiting)["status"], "SUCCEEDED");
+    assert_eq!(setup.udp.heard(), [b"waits".to_vec()]);
+    assert_eq!(setup.logged(ID, FIRST_CONTACT), 1);
 }
 
 #[test]
 fn json_is_told_as_json_where_that_is_wanted_and_all_else_as_bytes() {
-    let mut scene = Scene::with(&[PRIVATE]);
+    let mut setup = PlainService::with(&[PRIVATE]);
     let (parsed, plain) = (Endpoint::new(), Endpoint::new());
     for (endpoint, is_parsed) in [(&parsed, true), (&plain, false)] {
         let body = json!({
@@ -77,7 +80,7 @@ fn json_is_told_as_json_where_that_is_wanted_and_all_else_as_bytes() {
             "eventTypes": [{ "type": "TELEMETRY_DATA" }],
         });
         let webhooks = format!("{API}/integrate/clouds/webhooks");
-        scene.caller.post(&webhooks, &body).expect(201);
+        setup.caller.post(&webhooks, &body).expect(201);
     }
     let deep = "[".repeat(2_000);
     let said = [
@@ -89,8 +92,8 @@ fn json_is_told_as_json_where_that_is_wanted_and_all_else_as_bytes() {
         "{\"a\":1}x",
         deep.as_str(),
     ];
-    said.iter().for_each(|payload| scene.post(payload));
-    scene.udp.say(b"{\"over\":\"udp\"}");
+    said.iter().for_each(|payload| setup.post(payload));
+    setup.udp.say(b"{\"over\":\"udp\"}");
     let posted = (parsed.once(8), plain.once(8));
     let jsons = [
         Some(said[0]),
@@ -118,61 +121,63 @@ fn json_is_told_as_json_where_that_is_wanted_and_all_else_as_bytes() {
         let device = json!({ "deviceId": ID, "iccid": ID, "ip": IP });
         assert_eq!(posted[7].json()["device"], device);
     }
-    let kept = said.iter().map(|it| Told::over_coap("t", *it));
-    let kept: Vec<_> = kept.chain([Told::over_udp("{\"over\":\"udp\"}")]).collect();
-    assert_eq!(scene.caller.told(ID), kept, "the history has the bytes");
+    let kept = said.iter().map(|it| ReportedData::over_coap("t", *it));
+    let kept: Vec<_> = kept
+        .chain([ReportedData::over_udp("{\"over\":\"udp\"}")])
+        .collect();
+    assert_eq!(setup.caller.told(ID), kept, "the history has the bytes");
 }
 
 #[test]
 fn first_contact_is_counted_once_whatever_protocol_comes_first() {
-    let mut scene = Scene::new();
+    let mut setup = PlainService::new();
     let protocols = ["UDP", "COAP", "LWM2M"];
     for first in 0..protocols.len() {
         let (device, ip) = (format!("device-{first}"), format!("127.0.0.{}", 21 + first));
-        scene.caller.create_device(&device, &ip);
+        setup.caller.create_device(&device, &ip);
         for turn in 0..protocols.len() {
-            contact(&scene, &device, &ip, protocols[(first + turn) % 3]);
-            assert_eq!(scene.logged(&device, FIRST_CONTACT), 1, "{device}");
+            contact(&setup, &device, &ip, protocols[(first + turn) % 3]);
+            assert_eq!(setup.logged(&device, FIRST_CONTACT), 1, "{device}");
         }
         for protocol in protocols {
             let path = format!("{API}/devices?q={device}&protocol={protocol}");
-            let found = scene.caller.request("GET", &path).expect(200);
+            let found = setup.caller.request("GET", &path).expect(200);
             assert_eq!(found["items"][0]["deviceId"], device, "{protocol}");
         }
     }
-    scene.crash();
+    setup.crash();
     for (first, protocol) in protocols.into_iter().enumerate() {
         let (device, ip) = (format!("device-{first}"), format!("127.0.0.{}", 21 + first));
-        contact(&scene, &device, &ip, protocol);
-        assert_eq!(scene.logged(&device, FIRST_CONTACT), 1, "{device}");
+        contact(&setup, &device, &ip, protocol);
+        assert_eq!(setup.logged(&device, FIRST_CONTACT), 1, "{device}");
     }
 }
 
 /// Has a device say something over a protocol, and waits until it was heard.
-fn contact(scene: &Scene, device: &str, ip: &str, protocol: &str) {
-    let before = scene.caller.inspect(device)["presence"]["lastSeen"].clone();
+fn contact(setup: &PlainService, device: &str, ip: &str, protocol: &str) {
+    let before = setup.caller.inspect(device)["presence"]["lastSeen"].clone();
     match protocol {
-        "UDP" => UdpDevice::from(ip, &scene.service).say(b"here"),
+        "UDP" => UdpDevice::from(ip, &setup.service).say(b"here"),
         "COAP" => {
-            let wire = Wire::from(ip, &scene.service);
+            let wire = DeviceSocket::from(ip, &setup.service);
             assert_eq!(
                 wire.ask_until_answered(&data("t", "here", 1)).code,
                 Code::CHANGED
             );
         }
         _ => {
-            Wire::from(ip, &scene.service).register(device, 1);
+            DeviceSocket::from(ip, &setup.service).register(device, 1);
         }
     }
     until("a sign of life", || {
-        let presence = &scene.caller.inspect(device)["presence"];
+        let presence = &setup.caller.inspect(device)["presence"];
         let is_new = presence["lastSeen"] != before && presence["protocol"] == protocol;
         is_new.then_some(())
     });
 }
 
 /// It was told as JSON, letter by letter.
-fn check_json(posted: &Posted, said: &str) {
+fn check_json(posted: &ReceivedPost, said: &str) {
     let payload = &posted.json()["payload"];
     assert_eq!(payload["type"], "JSON", "{payload}");
     assert_eq!(payload.get("encoding"), None, "{payload}");
@@ -180,7 +185,7 @@ fn check_json(posted: &Posted, said: &str) {
 }
 
 /// It was told as bytes.
-fn check_bytes(posted: &Posted, said: &str) {
+fn check_bytes(posted: &ReceivedPost, said: &str) {
     use base64::Engine as _;
     let payload = &posted.json()["payload"];
     let value = base64::prelude::BASE64_STANDARD.encode(said);
@@ -191,16 +196,16 @@ fn check_bytes(posted: &Posted, said: &str) {
 
 #[test]
 fn the_data_of_many_devices_is_each_one_s_own() {
-    let scene = Scene::new();
-    scene.caller.create_device("other", ELSEWHERE);
-    let other = Wire::from(ELSEWHERE, &scene.service);
+    let setup = PlainService::new();
+    setup.caller.create_device("other", ELSEWHERE);
+    let other = DeviceSocket::from(ELSEWHERE, &setup.service);
     for number in 1..=20 {
         let (mine, theirs) = (format!("mine {number}"), format!("theirs {number}"));
-        assert_eq!(scene.coap.ask(&data("t", mine, number)).code, Code::CHANGED);
+        assert_eq!(setup.coap.ask(&data("t", mine, number)).code, Code::CHANGED);
         assert_eq!(other.ask(&data("t", theirs, number)).code, Code::CHANGED);
     }
     for (device, whose) in [(ID, "mine"), ("other", "theirs")] {
-        let said = (1..=20).map(|number| Told::over_coap("t", format!("{whose} {number}")));
-        assert_eq!(scene.caller.told(device), said.collect::<Vec<_>>());
+        let said = (1..=20).map(|number| ReportedData::over_coap("t", format!("{whose} {number}")));
+        assert_eq!(setup.caller.told(device), said.collect::<Vec<_>>());
     }
 }

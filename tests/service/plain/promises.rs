@@ -3,13 +3,13 @@
 use protocol::coap::code::Code;
 use serde_json::{Value, json};
 
-use super::{ID, IP, Scene};
-use crate::scene::{IMPATIENT, page, with};
+use super::{ID, IP, PlainService};
+use crate::test_service::{IMPATIENT, page, with};
 use crate::vocabulary::caller::{API, text};
-use crate::vocabulary::endpoint::{Endpoint, Posted};
+use crate::vocabulary::endpoint::{Endpoint, ReceivedPost};
 use crate::vocabulary::lwm2m::when_active;
-use crate::vocabulary::plain::{Told, carrying, coap, data, datagram};
-use crate::vocabulary::wire::Wire;
+use crate::vocabulary::plain::{ReportedData, carrying, coap, data, datagram};
+use crate::vocabulary::wire::DeviceSocket;
 
 const REQUESTS: &str = "/integrate/devices/actions/requests";
 
@@ -17,96 +17,96 @@ const PRIVATE: (&str, &str) = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
 
 #[test]
 fn a_call_made_again_under_its_key_happens_once() {
-    let mut scene = Scene::new();
-    let port = scene.udp.port();
+    let mut setup = PlainService::new();
+    let port = setup.udp.port();
     let bodies = [
         ("UDP", datagram("once", port)),
-        ("COAP", coap("GET", "/once", scene.coap.port())),
+        ("COAP", coap("GET", "/once", setup.coap.port())),
     ];
     for (protocol, body) in &bodies {
         let path = format!("{API}/integrate/devices/{ID}/actions/{protocol}");
         let body = when_active(body.clone());
-        let ask = |scene: &Scene| {
-            let call = scene.caller.authorized("POST", &path);
+        let ask = |setup: &PlainService| {
+            let call = setup.caller.authorized("POST", &path);
             let call = call.header("idempotency-key", protocol).json(&body);
-            call.send(scene.service.http).expect(202)
+            call.send(setup.service.http).expect(202)
         };
-        let first = ask(&scene);
-        assert_eq!(ask(&scene), first);
-        scene.crash();
-        assert_eq!(ask(&scene), first);
+        let first = ask(&setup);
+        assert_eq!(ask(&setup), first);
+        setup.crash();
+        assert_eq!(ask(&setup), first);
     }
-    assert_eq!(page(&scene.caller, REQUESTS).0.len(), 2);
-    scene.post("awake");
-    assert_eq!(scene.udp.hear(), b"once");
-    scene.answer_next(Code::CONTENT, "1");
-    scene.post("awake");
-    assert_eq!(scene.udp.heard(), Vec::<Vec<u8>>::new());
-    assert_eq!(scene.coap.heard(), []);
+    assert_eq!(page(&setup.caller, REQUESTS).0.len(), 2);
+    setup.post("awake");
+    assert_eq!(setup.udp.hear(), b"once");
+    setup.answer_next(Code::CONTENT, "1");
+    setup.post("awake");
+    assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new());
+    assert_eq!(setup.coap.heard(), []);
 }
 
 #[test]
 fn a_list_leaves_out_what_is_long_and_the_request_by_itself_has_it() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     let long = "x".repeat(5_000);
-    let body = carrying(coap("PUT", "/long", scene.coap.port()), &long);
-    let id = scene.ask(&when_active(body));
-    let list = scene.caller.request("GET", &format!("{API}{REQUESTS}"));
+    let body = carrying(coap("PUT", "/long", setup.coap.port()), &long);
+    let id = setup.ask(&when_active(body));
+    let list = setup.caller.request("GET", &format!("{API}{REQUESTS}"));
     let listed = &list.expect(200)["items"][0];
     assert_eq!(listed["omitted"], json!(["requestData.payload"]));
     assert_eq!(listed["requestData"].get("payload"), None);
-    let alone = scene.caller.action(&id);
+    let alone = setup.caller.action(&id);
     assert_eq!(alone.get("omitted"), None);
     assert_eq!(alone["requestData"]["payload"], json!(long));
 }
 
 #[test]
 fn a_request_that_nobody_fetched_in_time_fails_and_is_never_sent() {
-    let mut scene = Scene::new();
+    let mut setup = PlainService::new();
     let bodies = [
-        scene.tell(&in_a_second(datagram("late", scene.udp.port()))),
-        scene.ask(&in_a_second(coap("GET", "/late", scene.coap.port()))),
+        setup.tell(&in_a_second(datagram("late", setup.udp.port()))),
+        setup.ask(&in_a_second(coap("GET", "/late", setup.coap.port()))),
     ];
     for id in &bodies {
-        let action = scene.caller.final_action(id);
+        let action = setup.caller.final_action(id);
         assert_eq!(action["status"], "FAILED", "{action}");
         let why = text(&action["resultData"]["errorMessage"]);
         assert!(why.contains("expired"), "{why}");
     }
     let expired = "DeviceController[ActionRequestExpired]";
-    assert_eq!(scene.logged(ID, expired), 2);
-    scene.post("awake");
-    assert_eq!(scene.udp.heard(), Vec::<Vec<u8>>::new());
-    assert_eq!(scene.coap.heard(), []);
+    assert_eq!(setup.logged(ID, expired), 2);
+    setup.post("awake");
+    assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new());
+    assert_eq!(setup.coap.heard(), []);
 }
 
 #[test]
 fn a_datagram_that_cannot_leave_fails_and_the_next_one_leaves() {
-    let scene = Scene::with(&IMPATIENT);
+    let setup = PlainService::with(&IMPATIENT);
     // From a loopback address nothing goes beyond this machine.
-    scene.caller.create_device("far", "203.0.113.7");
+    setup.caller.create_device("far", "203.0.113.7");
     let bodies = [
         ("UDP", datagram("lost", 4_445)),
         ("COAP", coap("GET", "/lost", 5_683)),
     ];
     for (protocol, body) in bodies {
-        let id = scene.caller.create_over(protocol, "far", &body);
-        let action = scene.caller.final_action(&id);
+        let id = setup.caller.create_over(protocol, "far", &body);
+        let action = setup.caller.final_action(&id);
         assert_eq!(action["status"], "FAILED", "{action}");
         assert_eq!(action["sendAttemptsLeft"], 0, "{action}");
         let why = &action["resultData"]["errorMessage"];
         assert!(why.is_string(), "{action}");
     }
     let failed = "DeviceController[ActionRequestFailed]";
-    assert_eq!(scene.logged("far", failed), 2);
-    let id = scene.tell(&datagram("well", scene.udp.port()));
-    assert_eq!(scene.udp.hear(), b"well");
-    assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
+    assert_eq!(setup.logged("far", failed), 2);
+    let id = setup.tell(&datagram("well", setup.udp.port()));
+    assert_eq!(setup.udp.hear(), b"well");
+    assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
 }
 
 #[test]
 fn requests_are_listed_by_their_protocol() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     let bodies = [
         ("UDP", datagram("x", 4_445)),
         ("COAP", coap("GET", "/x", 5_683)),
@@ -116,18 +116,18 @@ fn requests_are_listed_by_their_protocol() {
         ),
     ];
     let ids = bodies.map(|(protocol, body)| {
-        let id = scene.caller.create_over(protocol, ID, &when_active(body));
+        let id = setup.caller.create_over(protocol, ID, &when_active(body));
         (protocol, id)
     });
     for (protocol, id) in &ids {
-        let (listed, _) = page(&scene.caller, &format!("{REQUESTS}?protocol={protocol}"));
+        let (listed, _) = page(&setup.caller, &format!("{REQUESTS}?protocol={protocol}"));
         assert_eq!(listed, std::slice::from_ref(id), "{protocol}");
-        let action = scene.caller.action(id);
+        let action = setup.caller.action(id);
         assert_eq!(action["protocol"], *protocol, "{action}");
         assert_eq!(action["ip"], IP, "{action}");
         assert_eq!(action["requestData"]["deviceIpAddress"], IP, "{action}");
     }
-    let seen = scene.caller.inspect(ID);
+    let seen = setup.caller.inspect(ID);
     let pending = seen["pendingActions"].as_array().unwrap();
     let told: Vec<&Value> = pending.iter().map(|it| &it["id"]).collect();
     assert_eq!(told, ids.each_ref().map(|(_, id)| id.as_str()), "{seen}");
@@ -135,19 +135,19 @@ fn requests_are_listed_by_their_protocol() {
 
 #[test]
 fn what_a_device_was_thanked_for_is_delivered_whatever_falls_over() {
-    let mut scene = Scene::with(&[PRIVATE]);
+    let mut setup = PlainService::with(&[PRIVATE]);
     let endpoint = Endpoint::new();
     let webhook = json!({
         "name": "Data", "url": endpoint.url("/"), "jsonPayloadEnabled": true,
         "eventTypes": [{ "type": "TELEMETRY_DATA" }],
     });
     let webhooks = format!("{API}/integrate/clouds/webhooks");
-    scene.caller.post(&webhooks, &webhook).expect(201);
+    setup.caller.post(&webhooks, &webhook).expect(201);
     for round in 0..5 {
         for number in 0..4 {
-            scene.post(&(round * 4 + number).to_string());
+            setup.post(&(round * 4 + number).to_string());
         }
-        scene.crash();
+        setup.crash();
     }
     let posted = endpoint.once_so("each of them", |posted| numbers(posted).len() == 20);
     assert_eq!(numbers(&posted), (0..20).collect::<Vec<u64>>());
@@ -155,25 +155,28 @@ fn what_a_device_was_thanked_for_is_delivered_whatever_falls_over() {
 
 #[test]
 fn a_device_that_is_gone_is_asked_nothing_more() {
-    let mut scene = Scene::new();
-    scene.tell(&when_active(datagram("never", scene.udp.port())));
-    scene.ask(&when_active(coap("GET", "/never", scene.coap.port())));
+    let mut setup = PlainService::new();
+    setup.tell(&when_active(datagram("never", setup.udp.port())));
+    setup.ask(&when_active(coap("GET", "/never", setup.coap.port())));
     let device = format!("{API}/devices/{ID}");
-    assert_eq!(scene.caller.request("DELETE", &device).status, 204);
-    scene.caller.create_device("heir", IP);
-    let wire = Wire::from(IP, &scene.service);
+    assert_eq!(setup.caller.request("DELETE", &device).status, 204);
+    setup.caller.create_device("heir", IP);
+    let wire = DeviceSocket::from(IP, &setup.service);
     assert_eq!(wire.ask(&data("t", "here", 1)).code, Code::CHANGED);
-    scene.udp.say(b"here");
-    let told = [Told::over_coap("t", "here"), Told::over_udp("here")];
-    assert_eq!(scene.caller.once_told("heir", 2), told);
-    let said = data("t", "here", scene.id());
-    assert_eq!(scene.coap.ask(&said).code, Code::CHANGED);
-    assert_eq!(scene.udp.heard(), Vec::<Vec<u8>>::new());
-    assert_eq!(scene.coap.heard(), []);
+    setup.udp.say(b"here");
+    let told = [
+        ReportedData::over_coap("t", "here"),
+        ReportedData::over_udp("here"),
+    ];
+    assert_eq!(setup.caller.once_told("heir", 2), told);
+    let said = data("t", "here", setup.id());
+    assert_eq!(setup.coap.ask(&said).code, Code::CHANGED);
+    assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new());
+    assert_eq!(setup.coap.heard(), []);
 }
 
 /// The numbers that were told, in the order in which each was told first.
-fn numbers(posted: &[Posted]) -> Vec<u64> {
+fn numbers(posted: &[ReceivedPost]) -> Vec<u64> {
     let mut seen = Vec::new();
     let mut numbers = Vec::new();
     for posted in posted {

@@ -2,17 +2,17 @@
 
 use protocol::coap::code::Code;
 
-use super::{ID, IP, Scene, text_of};
-use crate::scene::NEVER_AWAKE;
+use super::{ID, IP, PlainService, text_of};
+use crate::test_service::NEVER_AWAKE;
 use crate::vocabulary::lwm2m::{read, when_active};
 use crate::vocabulary::plain::{answer, coap, datagram, path_of};
 use crate::vocabulary::poll::until;
-use crate::vocabulary::wire::{Wire, location_of, register_with, update};
+use crate::vocabulary::wire::{DeviceSocket, location_of, register_with, update};
 
 /// A device in queue mode, with an endpoint of each kind at one address.
 struct Sleeper {
-    lwm2m: Wire,
-    scene: Scene,
+    lwm2m: DeviceSocket,
+    setup: PlainService,
     location: Vec<String>,
     said: u16,
 }
@@ -29,19 +29,19 @@ fn whichever_way_a_device_says_that_it_sleeps_what_is_for_now_waits() {
     ];
     for (queries, sleeps) in ways {
         let mut sleeper = Sleeper::saying(&[NEVER_AWAKE], queries);
-        let seen = sleeper.scene.caller.inspect(ID);
+        let seen = sleeper.setup.caller.inspect(ID);
         assert_eq!(seen["registration"]["queueMode"], sleeps, "{queries:?}");
         if sleeps {
             sleeper.once("ASLEEP");
         }
-        let id = sleeper.scene.caller.create_action(ID, &read("/3/0/0"));
+        let id = sleeper.setup.caller.create_action(ID, &read("/3/0/0"));
         if sleeps {
-            assert_eq!(sleeper.scene.caller.action(&id)["sendAttemptsLeft"], 1);
+            assert_eq!(sleeper.setup.caller.action(&id)["sendAttemptsLeft"], 1);
             assert_eq!(sleeper.lwm2m.heard(), [], "{queries:?}");
             sleeper.update();
         }
         sleeper.answer_next("/3/0/0");
-        let action = sleeper.scene.caller.final_action(&id);
+        let action = sleeper.setup.caller.final_action(&id);
         assert_eq!(action["status"], "SUCCEEDED", "{queries:?}: {action}");
     }
 }
@@ -50,33 +50,33 @@ fn whichever_way_a_device_says_that_it_sleeps_what_is_for_now_waits() {
 fn what_waits_for_a_sleeper_goes_out_in_its_order_over_every_protocol() {
     // Each answer keeps the device awake for what is next, however late it comes.
     let mut sleeper = Sleeper::saying(&[NEVER_AWAKE], &["lwm2m=1.1", "Q"]);
-    let (coap_port, udp_port) = (sleeper.scene.coap.port(), sleeper.scene.udp.port());
+    let (coap_port, udp_port) = (sleeper.setup.coap.port(), sleeper.setup.udp.port());
     for turn in 0..2 {
         sleeper.once("ASLEEP");
-        let scene = &sleeper.scene;
+        let setup = &sleeper.setup;
         let ids = [
-            scene.caller.create_action(ID, &read("/3/0/0")),
-            scene.ask(&coap("GET", "/second", coap_port)),
-            scene.caller.create_action(ID, &when_active(read("/3/0/1"))),
-            scene.ask(&when_active(coap("GET", "/fourth", coap_port))),
-            scene.tell(&datagram("fifth", udp_port)),
+            setup.caller.create_action(ID, &read("/3/0/0")),
+            setup.ask(&coap("GET", "/second", coap_port)),
+            setup.caller.create_action(ID, &when_active(read("/3/0/1"))),
+            setup.ask(&when_active(coap("GET", "/fourth", coap_port))),
+            setup.tell(&datagram("fifth", udp_port)),
         ];
         assert_eq!(sleeper.lwm2m.heard(), []);
-        assert_eq!(scene.coap.heard(), []);
-        assert_eq!(scene.udp.heard(), Vec::<Vec<u8>>::new(), "it sleeps");
+        assert_eq!(setup.coap.heard(), []);
+        assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new(), "it sleeps");
         if turn == 0 {
             sleeper.update();
         } else {
-            scene.udp.say(b"awake");
+            setup.udp.say(b"awake");
         }
         for (over_lwm2m, over_coap) in [("/3/0/0", "/second"), ("/3/0/1", "/fourth")] {
             sleeper.answer_next(over_lwm2m);
-            let asked = sleeper.scene.answer_next(Code::CONTENT, "1");
+            let asked = sleeper.setup.answer_next(Code::CONTENT, "1");
             assert_eq!(path_of(&asked), over_coap);
         }
-        assert_eq!(sleeper.scene.udp.hear(), b"fifth");
+        assert_eq!(sleeper.setup.udp.hear(), b"fifth");
         for id in ids {
-            let action = sleeper.scene.caller.final_action(&id);
+            let action = sleeper.setup.caller.final_action(&id);
             assert_eq!(action["status"], "SUCCEEDED", "{action}");
         }
     }
@@ -84,22 +84,22 @@ fn what_waits_for_a_sleeper_goes_out_in_its_order_over_every_protocol() {
 
 #[test]
 fn a_device_that_never_registered_is_tried_at_once() {
-    let scene = Scene::with(&[NEVER_AWAKE]);
-    let id = scene.tell(&datagram("now", scene.udp.port()));
-    assert_eq!(scene.udp.hear(), b"now");
-    assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
-    let id = scene.ask(&coap("GET", "/now", scene.coap.port()));
-    scene.answer_next(Code::CONTENT, "1");
-    assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
+    let setup = PlainService::with(&[NEVER_AWAKE]);
+    let id = setup.tell(&datagram("now", setup.udp.port()));
+    assert_eq!(setup.udp.hear(), b"now");
+    assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
+    let id = setup.ask(&coap("GET", "/now", setup.coap.port()));
+    setup.answer_next(Code::CONTENT, "1");
+    assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
 }
 
 impl Sleeper {
     fn saying(settings: &[(&str, &str)], queries: &[&str]) -> Self {
-        let scene = Scene::with(settings);
-        let lwm2m = Wire::from(IP, &scene.service);
+        let setup = PlainService::with(settings);
+        let lwm2m = DeviceSocket::from(IP, &setup.service);
         let mut sleeper = Self {
             lwm2m,
-            scene,
+            setup,
             location: Vec::new(),
             said: 0,
         };
@@ -137,7 +137,7 @@ impl Sleeper {
 
     fn once(&self, state: &str) {
         until(state, || {
-            let shown = self.scene.caller.inspect(ID);
+            let shown = self.setup.caller.inspect(ID);
             (shown["presence"]["state"] == state).then_some(())
         });
     }

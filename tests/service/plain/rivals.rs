@@ -3,21 +3,21 @@
 
 use protocol::coap::code::Code;
 
-use super::{ELSEWHERE, ID, IP, Scene};
+use super::{ELSEWHERE, ID, IP, PlainService};
 use crate::vocabulary::caller::Caller;
-use crate::vocabulary::plain::{Told, answer, coap, data};
-use crate::vocabulary::wire::{Wire, update};
+use crate::vocabulary::plain::{ReportedData, answer, coap, data};
+use crate::vocabulary::wire::{DeviceSocket, update};
 
 #[test]
 fn whoever_asks_at_an_address_of_several_hears_nothing_that_is_said_from_there() {
-    let mut scene = Scene::new();
-    let rival = Caller::of_new_customer(&scene.service, "Umbrella");
+    let mut setup = PlainService::new();
+    let rival = Caller::of_new_customer(&setup.service, "Umbrella");
     rival.create_device("theirs", IP);
-    let id = rival.create_over("COAP", "theirs", &coap("GET", "/a", scene.coap.port()));
-    let asked = scene.coap.hear_request();
-    let said = data("t", "mine", scene.id());
-    assert_eq!(scene.coap.ask(&said).code, Code::UNAUTHORIZED);
-    scene.coap.say(&answer(&asked, Code::CONTENT).encode());
+    let id = rival.create_over("COAP", "theirs", &coap("GET", "/a", setup.coap.port()));
+    let asked = setup.coap.hear_request();
+    let said = data("t", "mine", setup.id());
+    assert_eq!(setup.coap.ask(&said).code, Code::UNAUTHORIZED);
+    setup.coap.say(&answer(&asked, Code::CONTENT).encode());
     assert_eq!(rival.final_action(&id)["status"], "SUCCEEDED");
     assert_eq!(rival.told("theirs"), []);
 }
@@ -25,10 +25,10 @@ fn whoever_asks_at_an_address_of_several_hears_nothing_that_is_said_from_there()
 #[test]
 fn a_registered_device_is_heard_though_another_is_asked_where_it_is() {
     // With several, whoever asks where another is registered may not hear the answer.
-    let scene = Scene::with(&[("SIGNALBOX_ARBITERS", "1")]);
-    let registered = Wire::from(IP, &scene.service);
+    let setup = PlainService::with(&[("SIGNALBOX_ARBITERS", "1")]);
+    let registered = DeviceSocket::from(IP, &setup.service);
     let location = registered.register(ID, 1);
-    let rival = Caller::of_new_customer(&scene.service, "Umbrella");
+    let rival = Caller::of_new_customer(&setup.service, "Umbrella");
     rival.create_device("theirs", IP);
     let id = rival.create_over("COAP", "theirs", &coap("GET", "/a", registered.port()));
     let asked = registered.hear_request();
@@ -37,19 +37,22 @@ fn a_registered_device_is_heard_though_another_is_asked_where_it_is() {
     assert_eq!(rival.final_action(&id)["status"], "SUCCEEDED");
     assert_eq!(registered.ask(&data("t", "after", 3)).code, Code::CHANGED);
     assert_eq!(registered.ask(&update(&location, 4)).code, Code::CHANGED);
-    let told = ["during", "after"].map(|it| Told::over_coap("t", it));
-    assert_eq!(scene.caller.told(ID), told);
+    let told = ["during", "after"].map(|it| ReportedData::over_coap("t", it));
+    assert_eq!(setup.caller.told(ID), told);
     assert_eq!(rival.told("theirs"), []);
 }
 
 #[test]
 fn the_heir_of_an_address_is_heard_from_where_another_is_still_registered() {
-    let scene = Scene::new();
-    let wire = Wire::from(IP, &scene.service);
+    let setup = PlainService::new();
+    let wire = DeviceSocket::from(IP, &setup.service);
     wire.register(ID, 1);
-    scene.caller.move_device(ID, Some(ELSEWHERE));
-    scene.caller.create_device("heir", IP);
+    setup.caller.move_device(ID, Some(ELSEWHERE));
+    setup.caller.create_device("heir", IP);
     assert_eq!(wire.ask(&data("t", "heir", 2)).code, Code::CHANGED);
-    assert_eq!(scene.caller.told("heir"), [Told::over_coap("t", "heir")]);
-    assert_eq!(scene.caller.told(ID), []);
+    assert_eq!(
+        setup.caller.told("heir"),
+        [ReportedData::over_coap("t", "heir")]
+    );
+    assert_eq!(setup.caller.told(ID), []);
 }

@@ -4,8 +4,8 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 use protocol::coap::option;
 
-use super::{ID, Scene};
-use crate::vocabulary::plain::{Told, data};
+use super::{ID, PlainService};
+use crate::vocabulary::plain::{ReportedData, data};
 use crate::vocabulary::wire::request;
 
 /// What is kept of a request that says something.
@@ -13,25 +13,25 @@ type Kept = Option<(&'static str, &'static [u8])>;
 
 #[test]
 fn each_request_is_answered_and_kept_as_the_table_says() {
-    let scene = Scene::with(&[("SIGNALBOX_DATA_BYTES_MAX", "2048")]);
+    let setup = PlainService::with(&[("SIGNALBOX_DATA_BYTES_MAX", "2048")]);
     let mut expected = Vec::new();
     for (id, (queries, payload, code, kept)) in (1..).zip(bodies()) {
         let message = request(Code::POST, id)
             .with_uri_query(&queries)
             .with_payload(payload);
         assert_eq!(
-            scene.coap.ask(&message).code,
+            setup.coap.ask(&message).code,
             code,
             "{queries:?} {payload:?}"
         );
-        expected.extend(kept.map(|(topic, bytes)| Told::over_coap(topic, bytes)));
+        expected.extend(kept.map(|(topic, bytes)| ReportedData::over_coap(topic, bytes)));
     }
-    assert_eq!(scene.caller.told(ID), expected);
+    assert_eq!(setup.caller.told(ID), expected);
 }
 
 #[test]
 fn options_are_met_as_the_standard_says() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     let post = |id| data("t", "21.5", id);
     let cases: [(Message, Code); 11] = [
         (post(1).with_option(2_049, b"x"), Code::BAD_OPTION),
@@ -65,10 +65,10 @@ fn options_are_met_as_the_standard_says() {
         ),
     ];
     for (message, code) in &cases {
-        assert_eq!(scene.coap.ask(message).code, *code, "{message:?}");
+        assert_eq!(setup.coap.ask(message).code, *code, "{message:?}");
     }
-    let told = vec![Told::over_coap("t", "21.5"); 4];
-    assert_eq!(scene.caller.told(ID), told);
+    let told = vec![ReportedData::over_coap("t", "21.5"); 4];
+    assert_eq!(setup.caller.told(ID), told);
 }
 
 /// Arguments and a payload, the code they are answered, and what is kept.

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{ELSEWHERE, ID, Scene, standing};
+use super::{ELSEWHERE, ID, PlainService, standing};
 use crate::errors::check;
-use crate::scene::{error_codes, silent_device, with};
+use crate::test_service::{error_codes, silent_device, with};
 use crate::vocabulary::caller::{API, text};
 use crate::vocabulary::lwm2m::when_active;
 use crate::vocabulary::plain::{UdpDevice, carrying, carrying_bytes, datagram};
@@ -14,8 +14,8 @@ type Faults = &'static [(&'static str, &'static str)];
 
 #[test]
 fn a_datagram_arrives_as_it_was_asked_and_comes_from_the_service_s_own_port() {
-    let scene = Scene::new();
-    let port = scene.udp.port();
+    let setup = PlainService::new();
+    let port = setup.udp.port();
     let every: Vec<u8> = (0..=255).collect();
     let target = json!({ "port": port });
     let cases: [(Value, Vec<u8>); 5] = [
@@ -26,10 +26,10 @@ fn a_datagram_arrives_as_it_was_asked_and_comes_from_the_service_s_own_port() {
         (carrying_bytes(target, &[7; 508]), vec![7; 508]),
     ];
     for (body, bytes) in cases {
-        let id = scene.tell(&body);
+        let id = setup.tell(&body);
         // The device hears nothing but what comes from the port the service listens on.
-        assert_eq!(scene.udp.hear(), bytes);
-        let action = scene.caller.final_action(&id);
+        assert_eq!(setup.udp.hear(), bytes);
+        let action = setup.caller.final_action(&id);
         assert_eq!(standing(&action), ("SUCCEEDED", 0), "{action}");
         assert_eq!(action["sendAttempts"], 1, "{action}");
         assert_eq!(action["protocol"], "UDP", "{action}");
@@ -45,7 +45,7 @@ fn a_datagram_arrives_as_it_was_asked_and_comes_from_the_service_s_own_port() {
 
 #[test]
 fn every_fault_of_a_body_is_told_at_once_and_nothing_is_kept() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     let good = || datagram("x", 4_445);
     let cases: Vec<(Value, Faults)> = vec![
         (
@@ -79,7 +79,7 @@ fn every_fault_of_a_body_is_told_at_once_and_nothing_is_kept() {
         ),
     ];
     for (body, faults) in cases {
-        let refused = scene.caller.try_over("UDP", ID, &body).expect(400);
+        let refused = setup.caller.try_over("UDP", ID, &body).expect(400);
         let told = refused["errors"].as_array().unwrap();
         let mut told: Vec<_> = told
             .iter()
@@ -102,24 +102,24 @@ fn every_fault_of_a_body_is_told_at_once_and_nothing_is_kept() {
         }
     }
     for long in ["x".repeat(509), "\u{fc}".repeat(255)] {
-        let refused = scene.caller.try_over("UDP", ID, &datagram(&long, 4_445));
+        let refused = setup.caller.try_over("UDP", ID, &datagram(&long, 4_445));
         assert_eq!(refused.expect(400)["errors"][0]["field"], "payload");
     }
     let path = format!("{API}/integrate/devices/actions/requests");
     assert_eq!(
-        scene.caller.request("GET", &path).expect(200)["items"],
+        setup.caller.request("GET", &path).expect(200)["items"],
         json!([])
     );
 }
 
 #[test]
 fn the_longest_datagram_is_what_the_operator_says() {
-    let scene = Scene::with(&[("SIGNALBOX_UDP_PAYLOAD_BYTES_MAX", "1200")]);
-    let port = scene.udp.port();
-    let id = scene.tell(&datagram(&"x".repeat(1_200), port));
-    assert_eq!(scene.udp.hear(), vec![b'x'; 1_200]);
-    assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
-    let refused = scene
+    let setup = PlainService::with(&[("SIGNALBOX_UDP_PAYLOAD_BYTES_MAX", "1200")]);
+    let port = setup.udp.port();
+    let id = setup.tell(&datagram(&"x".repeat(1_200), port));
+    assert_eq!(setup.udp.hear(), vec![b'x'; 1_200]);
+    assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
+    let refused = setup
         .caller
         .try_over("UDP", ID, &datagram(&"x".repeat(1_201), port));
     assert_eq!(refused.expect(400)["errors"][0]["field"], "payload");
@@ -127,83 +127,83 @@ fn the_longest_datagram_is_what_the_operator_says() {
 
 #[test]
 fn a_port_nobody_listens_on_harms_nothing() {
-    let scene = Scene::new();
-    let closed = UdpDevice::from(super::IP, &scene.service).port();
+    let setup = PlainService::new();
+    let closed = UdpDevice::from(super::IP, &setup.service).port();
     for _ in 0..5 {
-        let id = scene.tell(&datagram("lost", closed));
-        assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
+        let id = setup.tell(&datagram("lost", closed));
+        assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
     }
-    let id = scene.tell(&datagram("heard", scene.udp.port()));
-    assert_eq!(scene.udp.hear(), b"heard");
-    assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
-    scene.udp.say(b"well");
-    scene.caller.once_told(ID, 1);
+    let id = setup.tell(&datagram("heard", setup.udp.port()));
+    assert_eq!(setup.udp.hear(), b"heard");
+    assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
+    setup.udp.say(b"well");
+    setup.caller.once_told(ID, 1);
 }
 
 #[test]
 fn a_device_without_an_address_is_told_nothing_now_and_may_be_told_later() {
-    let scene = Scene::new();
-    silent_device(&scene.caller, "nowhere");
-    let port = scene.udp.port();
-    let refused = scene
+    let setup = PlainService::new();
+    silent_device(&setup.caller, "nowhere");
+    let port = setup.udp.port();
+    let refused = setup
         .caller
         .try_over("UDP", "nowhere", &datagram("x", port));
     assert_eq!(error_codes(&refused.expect(409)), ["DEVICE_HAS_NO_ADDRESS"]);
     let body = when_active(datagram("found", port));
-    let id = scene.caller.create_over("UDP", "nowhere", &body);
-    scene.caller.move_device("nowhere", Some(ELSEWHERE));
-    let found = UdpDevice::from(ELSEWHERE, &scene.service);
+    let id = setup.caller.create_over("UDP", "nowhere", &body);
+    setup.caller.move_device("nowhere", Some(ELSEWHERE));
+    let found = UdpDevice::from(ELSEWHERE, &setup.service);
     let body = when_active(datagram("here", found.port()));
-    let second = scene.caller.create_over("UDP", "nowhere", &body);
+    let second = setup.caller.create_over("UDP", "nowhere", &body);
     found.say(b"awake");
     // The first went to a port of the device that nobody listens on.
     assert_eq!(found.hear(), b"here");
     for id in [id, second] {
-        assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
+        assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
     }
 }
 
 #[test]
 fn so_many_datagrams_may_wait_and_no_more() {
-    let scene = Scene::with(&[("SIGNALBOX_SCHEDULED_MAX", "3")]);
-    let port = scene.udp.port();
+    let setup = PlainService::with(&[("SIGNALBOX_SCHEDULED_MAX", "3")]);
+    let port = setup.udp.port();
     let texts = ["one", "two", "three"];
-    let ids = texts.map(|it| scene.tell(&when_active(datagram(it, port))));
-    let refused = scene
+    let ids = texts.map(|it| setup.tell(&when_active(datagram(it, port))));
+    let refused = setup
         .caller
         .try_over("UDP", ID, &when_active(datagram("four", port)));
     assert_eq!(error_codes(&refused.expect(409)), ["QUEUE_FULL"]);
-    scene.caller.cancel_action(&ids[1]).expect(200);
-    scene.udp.say(b"awake");
+    setup.caller.cancel_action(&ids[1]).expect(200);
+    setup.udp.say(b"awake");
     assert_eq!(
-        [scene.udp.hear(), scene.udp.hear()],
+        [setup.udp.hear(), setup.udp.hear()],
         [&b"one"[..], b"three"]
     );
-    assert_eq!(scene.caller.final_action(&ids[2])["status"], "SUCCEEDED");
-    assert_eq!(scene.udp.heard(), Vec::<Vec<u8>>::new());
-    let again = scene.caller.cancel_action(&ids[0]);
+    assert_eq!(setup.caller.final_action(&ids[2])["status"], "SUCCEEDED");
+    assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new());
+    let again = setup.caller.cancel_action(&ids[0]);
     check(&again, 409, &[("REQUEST_NOT_SCHEDULED", "")]);
 }
 
 #[test]
 fn several_devices_are_told_the_same_in_one_call() {
-    let scene = Scene::new();
-    silent_device(&scene.caller, "nowhere");
-    let port = scene.udp.port();
+    let setup = PlainService::new();
+    silent_device(&setup.caller, "nowhere");
+    let port = setup.udp.port();
     let body = with(
         datagram("all", port),
         "deviceIds",
         json!([ID, "nowhere", "nobody"]),
     );
     let bulk = format!("{API}/integrate/devices/actions/UDP");
-    let told = scene.caller.post(&bulk, &body).expect(202);
+    let told = setup.caller.post(&bulk, &body).expect(202);
     assert_eq!(told["rejectedDevices"], json!(["nowhere", "nobody"]));
     let codes = told["rejectedReasons"].as_array().unwrap().iter();
     let codes: Vec<_> = codes.map(|it| text(&it["code"])).collect();
     assert_eq!(codes, ["DEVICE_HAS_NO_ADDRESS", "NOT_FOUND"]);
-    assert_eq!(scene.udp.hear(), b"all");
+    assert_eq!(setup.udp.hear(), b"all");
     let id = text(&told["acceptedRequests"][0]["requestId"]);
-    let action = scene.caller.final_action(&id);
+    let action = setup.caller.final_action(&id);
     assert_eq!(action["status"], "SUCCEEDED", "{action}");
     assert_eq!(action["requestData"].get("deviceIds"), None, "{action}");
 }

@@ -2,15 +2,15 @@
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 use serde_json::Value;
 
-use super::{ID, IP, Scene, text_of};
+use super::{ID, IP, PlainService, text_of};
 use crate::vocabulary::caller::text;
 use crate::vocabulary::lwm2m::{outcome, read, when_active};
 use crate::vocabulary::plain::{answer, coap, data, datagram, path_of};
-use crate::vocabulary::wire::{Wire, register, request, update};
+use crate::vocabulary::wire::{DeviceSocket, register, request, update};
 
 /// What a device does of its own accord.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +27,8 @@ enum Uplink {
 
 /// A device with an endpoint of each kind at one address.
 struct Trio {
-    lwm2m: Wire,
-    scene: Scene,
+    lwm2m: DeviceSocket,
+    setup: PlainService,
     location: Vec<String>,
     said: u16,
 }
@@ -36,7 +36,7 @@ struct Trio {
 #[test]
 fn any_uplink_over_any_protocol_lets_out_what_waits_over_all_of_them() {
     let mut trio = Trio::new();
-    let observed = trio.scene.observe(&trio.lwm2m);
+    let observed = trio.setup.observe(&trio.lwm2m);
     let uplinks = [
         Uplink::Update,
         Uplink::Send,
@@ -50,7 +50,7 @@ fn any_uplink_over_any_protocol_lets_out_what_waits_over_all_of_them() {
     for uplink in uplinks {
         let ids = trio.schedule();
         for id in &ids {
-            assert_eq!(trio.scene.caller.action(id)["status"], "SCHEDULED");
+            assert_eq!(trio.setup.caller.action(id)["status"], "SCHEDULED");
         }
         trio.uplink(uplink);
         trio.meet_all(&ids, uplink);
@@ -59,45 +59,45 @@ fn any_uplink_over_any_protocol_lets_out_what_waits_over_all_of_them() {
 
 #[test]
 fn an_answer_or_an_acknowledgement_is_no_uplink() {
-    let scene = Scene::new();
-    let (coap_port, udp_port) = (scene.coap.port(), scene.udp.port());
-    let waiting = scene.tell(&when_active(datagram("waits", udp_port)));
+    let setup = PlainService::new();
+    let (coap_port, udp_port) = (setup.coap.port(), setup.udp.port());
+    let waiting = setup.tell(&when_active(datagram("waits", udp_port)));
     for code in [Code::CONTENT, Code::NOT_FOUND] {
-        let id = scene.ask(&coap("GET", "/now", coap_port));
-        scene.answer_next(code, "now");
-        scene.caller.final_action(&id);
-        assert_eq!(scene.caller.action(&waiting)["status"], "SCHEDULED");
+        let id = setup.ask(&coap("GET", "/now", coap_port));
+        setup.answer_next(code, "now");
+        setup.caller.final_action(&id);
+        assert_eq!(setup.caller.action(&waiting)["status"], "SCHEDULED");
     }
-    let told = scene.tell(&datagram("now", udp_port));
-    assert_eq!(scene.caller.final_action(&told)["status"], "SUCCEEDED");
-    assert_eq!(scene.udp.hear(), b"now");
-    assert_eq!(scene.caller.action(&waiting)["status"], "SCHEDULED");
-    assert_eq!(scene.udp.heard(), Vec::<Vec<u8>>::new());
+    let told = setup.tell(&datagram("now", udp_port));
+    assert_eq!(setup.caller.final_action(&told)["status"], "SUCCEEDED");
+    assert_eq!(setup.udp.hear(), b"now");
+    assert_eq!(setup.caller.action(&waiting)["status"], "SCHEDULED");
+    assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new());
 }
 
 #[test]
 fn what_a_stranger_says_wakes_nobody() {
-    let mut scene = Scene::new();
-    let port = scene.udp.port();
-    let waiting = scene.tell(&when_active(datagram("waits", port)));
-    let stranger = Wire::from(super::ELSEWHERE, &scene.service);
+    let mut setup = PlainService::new();
+    let port = setup.udp.port();
+    let waiting = setup.tell(&when_active(datagram("waits", port)));
+    let stranger = DeviceSocket::from(super::ELSEWHERE, &setup.service);
     assert_eq!(stranger.ask(&data("t", "x", 1)).code, Code::UNAUTHORIZED);
     assert_eq!(stranger.ask(&register(ID, 2)).code, Code::FORBIDDEN);
     let get = request(Code::GET, 3).with_uri_path(["nothing"]);
-    assert_eq!(scene.coap.ask(&get).code, Code::NOT_FOUND);
-    assert_eq!(scene.caller.action(&waiting)["status"], "SCHEDULED");
-    scene.post("awake");
-    assert_eq!(scene.udp.hear(), b"waits");
+    assert_eq!(setup.coap.ask(&get).code, Code::NOT_FOUND);
+    assert_eq!(setup.caller.action(&waiting)["status"], "SCHEDULED");
+    setup.post("awake");
+    assert_eq!(setup.udp.hear(), b"waits");
 }
 
 impl Trio {
     fn new() -> Self {
-        let scene = Scene::new();
-        let lwm2m = Wire::from(IP, &scene.service);
+        let setup = PlainService::new();
+        let lwm2m = DeviceSocket::from(IP, &setup.service);
         let location = lwm2m.register(ID, 1);
         Self {
             lwm2m,
-            scene,
+            setup,
             location,
             said: 1,
         }
@@ -105,12 +105,12 @@ impl Trio {
 
     /// Has something wait over each protocol, and one more over the first.
     fn schedule(&self) -> [String; 4] {
-        let (scene, caller) = (&self.scene, &self.scene.caller);
-        let (coap_port, udp_port) = (scene.coap.port(), scene.udp.port());
+        let (setup, caller) = (&self.setup, &self.setup.caller);
+        let (coap_port, udp_port) = (setup.coap.port(), setup.udp.port());
         [
-            scene.ask(&when_active(coap("GET", "/first", coap_port))),
+            setup.ask(&when_active(coap("GET", "/first", coap_port))),
             caller.create_action(ID, &when_active(read("/3/0/0"))),
-            scene.tell(&when_active(datagram("third", udp_port))),
+            setup.tell(&when_active(datagram("third", udp_port))),
             caller.create_action(ID, &when_active(read("/3/0/1"))),
         ]
     }
@@ -127,42 +127,46 @@ impl Trio {
             Uplink::Update => self.lwm2m.ask(&update(&self.location, id)).code,
             Uplink::Send => self.lwm2m.ask(&sending(id)).code,
             Uplink::Notify(token) => {
-                let told =
-                    Message::separate(Kind::NonConfirmable, Code::CONTENT, MessageId(id), token);
+                let told = Message::separate(
+                    MessageKind::NonConfirmable,
+                    Code::CONTENT,
+                    MessageId(id),
+                    token,
+                );
                 let told = text_of(told.with_observe(u32::from(id)), "81");
                 return self.lwm2m.say(&told.encode());
             }
-            Uplink::CoapData => self.scene.coap.ask(&data("t", "21.5", id)).code,
+            Uplink::CoapData => self.setup.coap.ask(&data("t", "21.5", id)).code,
             Uplink::RefusedCoapData => {
-                let refused = self.scene.coap.ask(&data("+", "21.5", id));
+                let refused = self.setup.coap.ask(&data("+", "21.5", id));
                 assert_eq!(refused.code, Code::BAD_REQUEST);
                 return;
             }
-            Uplink::UdpData => return self.scene.udp.say(b"21.5"),
-            Uplink::EmptyUdpDatagram => return self.scene.udp.say(b""),
+            Uplink::UdpData => return self.setup.udp.say(b"21.5"),
+            Uplink::EmptyUdpDatagram => return self.setup.udp.say(b""),
         };
         assert_eq!(answered, Code::CHANGED, "{uplink:?}");
     }
 
     /// Meets what was let out, in the order in which it was asked, each before the next.
     fn meet_all(&self, ids: &[String; 4], uplink: Uplink) {
-        let scene = &self.scene;
-        let asked = scene.coap.hear_request();
+        let setup = &self.setup;
+        let asked = setup.coap.hear_request();
         assert_eq!(path_of(&asked), "/first", "{uplink:?}");
         assert_eq!(self.lwm2m.heard(), [], "one at a time after {uplink:?}");
-        scene.coap.say(&answer(&asked, Code::CHANGED).encode());
+        setup.coap.say(&answer(&asked, Code::CHANGED).encode());
         for path in ["/3/0/0", "/3/0/1"] {
             let asked = self.lwm2m.hear_request();
             assert_eq!(path_of(&asked), path, "{uplink:?}");
             if path == "/3/0/0" {
-                assert_eq!(scene.udp.heard(), Vec::<Vec<u8>>::new(), "{uplink:?}");
+                assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new(), "{uplink:?}");
             } else {
-                assert_eq!(scene.udp.hear(), b"third", "{uplink:?}");
+                assert_eq!(setup.udp.hear(), b"third", "{uplink:?}");
             }
             let said = answer(&asked, Code::CONTENT);
             self.lwm2m.say(&text_of(said, "value").encode());
         }
-        let done = ids.iter().map(|id| scene.caller.final_action(id));
+        let done = ids.iter().map(|id| setup.caller.final_action(id));
         let done: Vec<Value> = done.collect();
         let codes: Vec<_> = done.iter().map(outcome).collect();
         let expected = ["204", "205", "", "205"].map(|code| ("SUCCEEDED", code));

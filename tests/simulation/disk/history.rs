@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use engine::action::Protocol;
-use engine::event::{Cause, Event, Happening, Lifecycle, Telemetry};
+use engine::event::{Cause, Event, EventContent, Lifecycle, Telemetry};
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
 use protocol::coap::content::ContentFormat;
@@ -73,14 +73,14 @@ impl History {
     }
 
     pub(super) fn append(&mut self, event: &Event, asked: impl Fn(ActionId) -> Option<Path>) {
-        match &event.happening {
-            Happening::Lifecycle(lifecycle) => self.lifecycle = Some(*lifecycle),
-            Happening::Telemetry(telemetry) => self.tell(telemetry, asked),
-            Happening::Data(data) => {
+        match &event.content {
+            EventContent::Lifecycle(lifecycle) => self.lifecycle = Some(*lifecycle),
+            EventContent::Telemetry(telemetry) => self.tell(telemetry, asked),
+            EventContent::Data(data) => {
                 let told = self.data.entry((data.source, data.bytes.clone()));
                 *told.or_default() += 1;
             }
-            Happening::Failure(_) | Happening::Concluded(_) => {}
+            EventContent::Error(_) | EventContent::ActionResult(_) => {}
         }
     }
 

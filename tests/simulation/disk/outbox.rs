@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
+use engine::delivery::backlog::{
+    DeadLetter, DestinationProgress, PendingRetry, ProgressUpdate, QueuedEvent, Sequence,
+};
 use engine::delivery::destination::Destination;
-use engine::delivery::letter::{DeadLetter, Held, Progress, Sequence, Standing, Waiting};
 use engine::event::Event;
 use engine::ids::{CustomerId, DestinationId, EventId, Shard};
 
@@ -17,19 +19,19 @@ pub(crate) struct Outbox {
     newest: u64,
     /// How many events were ever given a number.
     numbered: i64,
-    waiting: BTreeMap<Shard, BTreeMap<Sequence, Waiting>>,
-    destinations: BTreeMap<DestinationId, Kept>,
+    waiting: BTreeMap<Shard, BTreeMap<Sequence, QueuedEvent>>,
+    destinations: BTreeMap<DestinationId, DestinationRecord>,
     removed: BTreeSet<DestinationId>,
     /// Which device said what is kept.
     said_by: HashMap<EventId, usize>,
 }
 
 /// What is kept of a destination.
-pub(crate) struct Kept {
+pub(crate) struct DestinationRecord {
     pub(crate) destination: Destination,
     pub(crate) since: Sequence,
     pub(crate) reached: BTreeMap<Shard, Sequence>,
-    pub(crate) held: BTreeMap<Sequence, Held>,
+    pub(crate) held: BTreeMap<Sequence, PendingRetry>,
     pub(crate) dead: BTreeMap<Sequence, DeadLetter>,
     passed: i64,
     /// How many events had a number when it was made.
@@ -38,7 +40,7 @@ pub(crate) struct Kept {
 
 impl Outbox {
     /// Keeps an event; it waits under the next number if anybody is told of it.
-    pub(super) fn append(&mut self, who: usize, event: &Event) -> Option<Waiting> {
+    pub(super) fn append(&mut self, who: usize, event: &Event) -> Option<QueuedEvent> {
         self.said_by.insert(event.id, who);
         if self.destinations.is_empty() {
             return None;
@@ -46,11 +48,11 @@ impl Outbox {
         // Some numbers are nobody's.
         self.newest += 1 + u64::from(event.id.as_bytes()[15] % 3);
         self.numbered += 1;
-        let waiting = Waiting {
+        let waiting = QueuedEvent {
             sequence: Sequence(self.newest),
             device: event.device,
             event: event.id,
-            event_type: event.happening.event_type(),
+            event_type: event.content.event_type(),
         };
         let shard = self.waiting.entry(waiting.shard()).or_default();
         shard.insert(waiting.sequence, waiting);
@@ -69,7 +71,7 @@ impl Outbox {
         if let Some(kept) = self.destinations.get_mut(&id) {
             kept.destination = destination;
         } else if !self.removed.contains(&id) {
-            let kept = Kept {
+            let kept = DestinationRecord {
                 destination,
                 since: Sequence(self.newest),
                 reached: BTreeMap::new(),
@@ -88,7 +90,7 @@ impl Outbox {
     }
 
     /// Takes a step of a destination. One of a destination that was removed leaves nothing.
-    pub(super) fn advance(&mut self, progress: Progress) {
+    pub(super) fn advance(&mut self, progress: ProgressUpdate) {
         let Some(kept) = self.destinations.get_mut(&progress.destination) else {
             return;
         };
@@ -99,14 +101,14 @@ impl Outbox {
         for sequence in progress.released {
             kept.held.remove(&sequence);
         }
-        for held in progress.held {
-            kept.held.insert(held.waiting.sequence, held);
+        for held in progress.retrying {
+            kept.held.insert(held.queued.sequence, held);
         }
-        for sequence in progress.revived {
+        for sequence in progress.requeued {
             kept.dead.remove(&sequence);
         }
-        for letter in progress.buried {
-            kept.dead.insert(letter.waiting.sequence, letter);
+        for letter in progress.dead_lettered {
+            kept.dead.insert(letter.queued.sequence, letter);
         }
         kept.passed += progress.passed;
     }
@@ -128,16 +130,20 @@ impl Outbox {
         self.waiting.retain(|_, rows| !rows.is_empty());
     }
 
-    pub(crate) fn destinations(&self) -> impl Iterator<Item = &Kept> {
+    pub(crate) fn destinations(&self) -> impl Iterator<Item = &DestinationRecord> {
         self.destinations.values()
     }
 
-    pub(crate) fn destination(&self, id: DestinationId) -> Option<&Kept> {
+    pub(crate) fn destination(&self, id: DestinationId) -> Option<&DestinationRecord> {
         self.destinations.get(&id)
     }
 
     /// What waits in a shard behind a number.
-    pub(crate) fn waiting(&self, shard: Shard, after: Sequence) -> impl Iterator<Item = &Waiting> {
+    pub(crate) fn waiting(
+        &self,
+        shard: Shard,
+        after: Sequence,
+    ) -> impl Iterator<Item = &QueuedEvent> {
         let behind = (Bound::Excluded(after), Bound::Unbounded);
         let rows = self.waiting.get(&shard);
         rows.into_iter()
@@ -158,7 +164,7 @@ impl Outbox {
 
     /// How many events a destination is not done with.
     pub(crate) fn backlog(&self, id: DestinationId) -> u64 {
-        let left = |kept: &Kept| self.numbered - kept.numbered_before - kept.passed;
+        let left = |kept: &DestinationRecord| self.numbered - kept.numbered_before - kept.passed;
         let left = self.destinations.get(&id).map_or(0, left);
         u64::try_from(left).expect("nothing is passed twice")
     }
@@ -176,24 +182,24 @@ impl Outbox {
     }
 }
 
-impl Kept {
+impl DestinationRecord {
     /// Up to where it is done with a shard.
     pub(crate) fn place_in(&self, shard: Shard) -> Sequence {
         self.reached.get(&shard).copied().unwrap_or(self.since)
     }
 
-    pub(crate) fn standing(&self) -> Standing {
-        Standing {
+    pub(crate) fn standing(&self) -> DestinationProgress {
+        DestinationProgress {
             since: self.since,
             reached: self.reached.clone().into_iter().collect(),
-            held: self.held.values().copied().collect(),
+            retrying: self.held.values().copied().collect(),
         }
     }
 
     /// Its dead letters behind a number.
     pub(crate) fn dead_behind(&self, after: Option<Sequence>, max: u32) -> Vec<DeadLetter> {
         let dead = self.dead.values();
-        let behind = dead.filter(|letter| Some(letter.waiting.sequence) > after);
+        let behind = dead.filter(|letter| Some(letter.queued.sequence) > after);
         behind.take(max as usize).cloned().collect()
     }
 }

@@ -5,12 +5,12 @@ use std::ops::RangeInclusive;
 
 use engine::action::Action;
 use engine::change::Counter;
-use engine::device::record::{DeviceRecord, Restored};
+use engine::device::record::{DeviceRecord, RestoredDevice};
+use engine::dispatch::DevicesAtAddress;
 use engine::ids::{ActionId, DeviceKey};
+use engine::policy::CustomerSettings;
 use engine::profile::Profile;
-use engine::registry::Behind;
 use engine::setting::{Setting, SettingName, SettingState};
-use engine::terms::Chosen;
 
 use super::Durable;
 use super::history::History;
@@ -21,16 +21,16 @@ const PAGE_MAX: usize = 2;
 
 /// Live devices in the order of their keys.
 #[derive(Debug)]
-pub(crate) struct Page {
-    pub(crate) devices: Vec<(usize, Restored)>,
+pub(crate) struct RestorePage {
+    pub(crate) devices: Vec<(usize, RestoredDevice)>,
     /// Where the next page begins, if there is one.
     pub(crate) next: Option<DeviceKey>,
 }
 
 impl Durable {
     /// What a machine is restored from, if the device exists.
-    pub(crate) fn restored(&self, who: usize) -> Option<Restored> {
-        self.exists(who).then(|| Restored {
+    pub(crate) fn restored(&self, who: usize) -> Option<RestoredDevice> {
+        self.exists(who).then(|| RestoredDevice {
             profile: self.profiles[who].clone(),
             record: self.records[who].clone(),
             pending: self.pending(who).cloned().collect(),
@@ -38,12 +38,12 @@ impl Durable {
     }
 
     /// The first live devices among these keys.
-    pub(crate) fn page(&self, keys: RangeInclusive<DeviceKey>) -> Page {
+    pub(crate) fn page(&self, keys: RangeInclusive<DeviceKey>) -> RestorePage {
         let mut live = self.who_by_key.range(keys);
         let mut live = live.by_ref().filter(|(_, who)| self.is_live(**who));
         let devices = live.by_ref().take(PAGE_MAX);
         let devices = devices.filter_map(|(_, who)| Some((*who, self.restored(*who)?)));
-        Page {
+        RestorePage {
             devices: devices.collect(),
             next: live.next().map(|(key, _)| *key),
         }
@@ -60,13 +60,13 @@ impl Durable {
     }
 
     /// Whose data is that comes from an address.
-    pub(crate) fn behind(&self, address: IpAddr) -> Behind {
+    pub(crate) fn behind(&self, address: IpAddr) -> DevicesAtAddress {
         let has_it = |who: &usize| self.exists(*who) && self.profiles[*who].ip == Some(address);
         let mut there = (0..self.devices()).filter(has_it);
         match (there.next(), there.next()) {
-            (None, _) => Behind::Nobody,
-            (Some(one), None) => Behind::One(self.keys[one]),
-            (Some(first), Some(_)) => Behind::Several(self.keys[first]),
+            (None, _) => DevicesAtAddress::Nobody,
+            (Some(one), None) => DevicesAtAddress::One(self.keys[one]),
+            (Some(first), Some(_)) => DevicesAtAddress::Several(self.keys[first]),
         }
     }
 
@@ -119,14 +119,14 @@ impl Durable {
     }
 
     /// What the customer chose.
-    pub(crate) fn chosen(&self) -> Chosen {
+    pub(crate) fn chosen(&self) -> CustomerSettings {
         let customer = self.profiles[0].customer.clone();
         let setting = Setting {
             customer: customer.clone(),
             name: SettingName::Lwm2mPassiveReporting,
             state: self.reporting,
         };
-        Chosen {
+        CustomerSettings {
             settings: vec![setting],
             definitions: Vec::new(),
             destinations: self.outbox.chosen(&customer),

@@ -14,7 +14,7 @@ const SWEEP_MAX: usize = 3;
 
 /// A request that was removed for its age.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Swept {
+pub(crate) struct SweptAction {
     pub(crate) who: usize,
     pub(crate) action: ActionId,
     pub(crate) status: Status,
@@ -45,9 +45,9 @@ impl Durable {
     }
 
     /// Removes final requests made before, some at a time.
-    pub(crate) fn sweep(&mut self, before: Timestamp) -> Vec<Swept> {
+    pub(crate) fn sweep(&mut self, before: Timestamp) -> Vec<SweptAction> {
         let due = |action: &&Action| !action.status.is_pending() && action.created_at < before;
-        let swept = |(who, action): (usize, &Action)| Swept {
+        let swept = |(who, action): (usize, &Action)| SweptAction {
             who,
             action: action.id,
             status: action.status,
@@ -56,7 +56,7 @@ impl Durable {
             let due = self.actions(who).filter(due);
             due.map(move |action| (who, action))
         });
-        let all: Vec<Swept> = old.take(SWEEP_MAX).map(swept).collect();
+        let all: Vec<SweptAction> = old.take(SWEEP_MAX).map(swept).collect();
         for swept in &all {
             let action = self.actions[swept.who].remove(&swept.action);
             self.count_out(&action.expect("it was found a moment ago"));

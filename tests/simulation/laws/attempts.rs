@@ -1,17 +1,17 @@
 //! Laws about what leaves: how often, in which order, and one at a time.
 
-use engine::action::timeline::Stage;
+use engine::action::timeline::TimelineEvent;
 use engine::action::{Action, Protocol, Status};
 use engine::ids::ActionId;
 use protocol::coap::exchange::Transmission;
 
-use super::{Judge, Known, Verdict, hold, reaching};
-use crate::disk::{Durable, Moved};
+use super::{KnownAction, LawChecker, Verdict, hold, reaching};
+use crate::disk::{ActionMove, Durable};
 use crate::wire::AttemptKey;
 
 /// However often the service crashes, no request leaves in more attempts than it may.
 pub(super) fn attempts_never_exceed_what_was_permitted(
-    known: &Known,
+    known: &KnownAction,
     id: ActionId,
     durable: &Durable,
 ) -> Verdict {
@@ -29,7 +29,7 @@ pub(super) fn attempts_never_exceed_what_was_permitted(
 /// A new exchange begins only when the one before has ended: by an answer, a rejection, or
 /// silence for as long as an exchange lasts at least.
 pub(super) fn one_exchange_is_in_flight(
-    judge: &Judge,
+    laws: &LawChecker,
     who: usize,
     (at_ms, over): (i64, Protocol),
     durable: &Durable,
@@ -39,13 +39,13 @@ pub(super) fn one_exchange_is_in_flight(
     hold(law, is_registered, || {
         format!("device {who} is asked and not registered")
     })?;
-    let Some(open) = &judge.open[who] else {
+    let Some(open) = &laws.open[who] else {
         return Ok(());
     };
     let lasted_ms = at_ms - open.begun_at_ms;
     // What goes on in blocks ends, too, when no block got across for too long.
     let has_ended =
-        open.is_answered || open.is_part || lasted_ms >= shortest_ms(&judge.rules.transmission);
+        open.is_answered || open.is_part || lasted_ms >= shortest_ms(&laws.rules.transmission);
     hold(law, has_ended, || {
         format!(
             "device {who} is asked again {lasted_ms} ms after {:?}",
@@ -70,8 +70,8 @@ fn shortest_ms(transmission: &Transmission) -> i64 {
 /// When a scheduled request goes out, no older one is still scheduled that could go out, too. What
 /// follows over the same protocol as a request that was met with silence waits.
 pub(super) fn the_oldest_request_goes_first(
-    judge: &Judge,
-    moved: &Moved,
+    laws: &LawChecker,
+    moved: &ActionMove,
     action: &Action,
     durable: &Durable,
 ) -> Verdict {
@@ -82,12 +82,12 @@ pub(super) fn the_oldest_request_goes_first(
     if !begins {
         return Ok(());
     }
-    let may_be_silent = judge.may_be_silent(moved.who);
+    let may_be_silent = laws.may_be_silent(moved.who);
     let older = durable.pending(moved.who).find(|other| {
         other.status == Status::Scheduled
             && other.created_at < action.created_at
             && other.expires_at > action.updated_at
-            && reaching::has_a_way(judge, other, moved.who, durable)
+            && reaching::has_a_way(laws, other, moved.who, durable)
             && (!may_be_silent || other.protocol() == action.protocol())
     });
     hold(
@@ -106,7 +106,11 @@ pub(super) fn the_oldest_request_goes_first(
 
 /// Attempts are counted one by one, never beyond what is permitted, and none begins once the
 /// request has expired.
-pub(super) fn an_attempt_begins_in_time(at_ms: i64, moved: &Moved, action: &Action) -> Verdict {
+pub(super) fn an_attempt_begins_in_time(
+    at_ms: i64,
+    moved: &ActionMove,
+    action: &Action,
+) -> Verdict {
     let law = "attempts_never_exceed_what_was_permitted";
     let id = action.id;
     let (before, now) = (
@@ -137,13 +141,13 @@ pub(super) fn a_timeline_tells_every_attempt(action: &Action) -> Verdict {
     let happened = action.timeline.as_slice();
     let id = action.id;
     let begun = happened.iter().filter_map(|entry| match entry.what {
-        Stage::AttemptBegun(number) => Some(number),
-        Stage::DatagramSent
-        | Stage::DatagramRepeated
-        | Stage::Acknowledged
-        | Stage::Answered(_)
-        | Stage::Rejected
-        | Stage::GaveUp => None,
+        TimelineEvent::AttemptBegun(number) => Some(number),
+        TimelineEvent::DatagramSent
+        | TimelineEvent::DatagramRepeated
+        | TimelineEvent::Acknowledged
+        | TimelineEvent::Answered(_)
+        | TimelineEvent::Rejected
+        | TimelineEvent::GaveUp => None,
     });
     hold(law, begun.eq(1..=action.attempts_made), || {
         format!("{id} made {} attempts: {happened:?}", action.attempts_made)
@@ -153,9 +157,9 @@ pub(super) fn a_timeline_tells_every_attempt(action: &Action) -> Verdict {
     })?;
     let last = happened.last().map(|entry| entry.what);
     let was_answered = match action.protocol() {
-        Protocol::Udp => last == Some(Stage::DatagramSent),
+        Protocol::Udp => last == Some(TimelineEvent::DatagramSent),
         Protocol::Coap | Protocol::Lwm2m => {
-            matches!(last, Some(Stage::Answered(code)) if code.is_success())
+            matches!(last, Some(TimelineEvent::Answered(code)) if code.is_success())
         }
     };
     let has_succeeded = action.status == Status::Succeeded;
@@ -166,17 +170,17 @@ pub(super) fn a_timeline_tells_every_attempt(action: &Action) -> Verdict {
 
 /// A device does what one attempt asks for once, unless it forgot because it rebooted.
 pub(super) fn a_device_obeys_an_attempt_once(
-    judge: &Judge,
+    laws: &LawChecker,
     who: usize,
     boot: u32,
     attempt: AttemptKey,
 ) -> Verdict {
     let law = "an_attempt_is_obeyed_at_most_once";
-    let is_known = judge.attempts.contains_key(&attempt);
+    let is_known = laws.attempts.contains_key(&attempt);
     hold(law, is_known, || {
         format!("{attempt:?} was obeyed and belongs to no request")
     })?;
-    let before = judge.deeds.get(&(who, attempt)).map(|done| done.boot);
+    let before = laws.deeds.get(&(who, attempt)).map(|done| done.boot);
     hold(law, before != Some(boot), || {
         format!("{attempt:?} was obeyed twice")
     })

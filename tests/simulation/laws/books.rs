@@ -3,15 +3,19 @@
 use engine::action::{Mode, Protocol, Status};
 use engine::change::Counter;
 
-use super::{Judge, Verdict, hold};
+use super::{LawChecker, Verdict, hold};
 use crate::disk::Durable;
 
 /// The counters of a device and of its customer equal what was counted action by action.
-pub(super) fn counters_equal_a_recount(judge: &Judge, who: usize, durable: &Durable) -> Verdict {
+pub(super) fn counters_equal_a_recount(
+    laws: &LawChecker,
+    who: usize,
+    durable: &Durable,
+) -> Verdict {
     for status in Status::ALL {
         let place = status as usize;
-        let of_device = judge.recount[who][place];
-        let of_customer = judge.recount.iter().map(|counts| counts[place]).sum();
+        let of_device = laws.recount[who][place];
+        let of_customer = laws.recount.iter().map(|counts| counts[place]).sum();
         equals(durable, who, status, of_device, of_customer)?;
     }
     Ok(())
@@ -82,8 +86,12 @@ pub(super) fn first_contact_is_logged_exactly_once(who: usize, durable: &Durable
 }
 
 /// No more requests wait for a device than may.
-pub(super) fn queues_keep_their_bounds(judge: &Judge, who: usize, durable: &Durable) -> Verdict {
-    let limits = &judge.rules.limits;
+pub(super) fn queues_keep_their_bounds(
+    laws: &LawChecker,
+    who: usize,
+    durable: &Durable,
+) -> Verdict {
+    let limits = &laws.rules.limits;
     let (mut scheduled, mut sent_now) = (0, 0);
     for action in durable.pending(who) {
         scheduled += u32::from(action.status == Status::Scheduled);
@@ -97,8 +105,12 @@ pub(super) fn queues_keep_their_bounds(judge: &Judge, who: usize, durable: &Dura
 }
 
 /// Every failure is in the log once.
-pub(super) fn a_failure_is_logged_once(judge: &Judge, who: usize, durable: &Durable) -> Verdict {
-    let failed = judge.failed[who];
+pub(super) fn a_failure_is_logged_once(
+    laws: &LawChecker,
+    who: usize,
+    durable: &Durable,
+) -> Verdict {
+    let failed = laws.failed[who];
     let logged = i64::from(durable.failures_logged(who));
     hold("a_failure_is_logged_once", failed == logged, || {
         format!("device {who} has {failed} failed requests and {logged} entries")

@@ -1,16 +1,17 @@
 //! Which laws are asked when a machine takes a step, and what is a request for that it sends?
 
 use engine::action::Protocol;
-use engine::occurrence::Heard;
+use engine::step_event::UplinkKind;
 
 use super::{
-    Again, Begun, Decision, Judge, Verdict, leaving, observing, passive, presence, reaching,
+    Again, BegunExchange, Decision, LawChecker, Verdict, leaving, observing, passive, presence,
+    reaching,
 };
 use crate::disk::Durable;
-use crate::service::{Occasion, Saves};
-use crate::wire::{AttemptKey, FormatFound, GoesOn, Met, Purpose, Sent};
+use crate::service::{Saves, StepTrigger};
+use crate::wire::{AnsweredBy, AttemptKey, FormatFound, GoesOn, RequestPurpose, SentRequest};
 
-impl Judge {
+impl LawChecker {
     /// A machine took a step.
     pub(crate) fn decided(&mut self, decision: Decision, durable: &Durable) -> Verdict {
         let Decision { at_ms, who, .. } = decision;
@@ -18,16 +19,16 @@ impl Judge {
             self.undurable.insert(decision.step);
         }
         let on = decision.took.on;
-        let ear = &mut self.ears[who];
+        let ear = &mut self.uplinks[who];
         match on {
-            Occasion::Uplink => {
+            StepTrigger::Uplink => {
                 (ear.heard_at_ms, ear.uplinks) = (at_ms, ear.uplinks + 1);
                 ear.may_be_silent = false;
             }
-            Occasion::Heard => ear.heard_at_ms = at_ms,
-            Occasion::Other => {}
+            StepTrigger::Heard => ear.heard_at_ms = at_ms,
+            StepTrigger::Other => {}
         }
-        if on != Occasion::Other
+        if on != StepTrigger::Other
             && let Some(told) = &mut ear.told
         {
             told.heard_since += 1;
@@ -35,15 +36,15 @@ impl Judge {
         if let (Some(open), Some(meets)) = (&mut self.open[who], &decision.took.meets) {
             let is_met = open.attempt.is_met_by(meets);
             open.is_answered |= is_met;
-            open.goes_on |= is_met && decision.took.heard == Some(Heard::Part);
+            open.goes_on |= is_met && decision.took.heard == Some(UplinkKind::BlockPart);
         }
-        if on != Occasion::Other {
+        if on != StepTrigger::Other {
             self.sendings.heard(who);
         }
         self.datas.taken(who, &decision)?;
         reaching::any_uplink_releases_what_waits(self, &decision, durable)?;
         if let Some(action) = decision.throws {
-            self.throwing[who] = Some((action, self.ears[who].uplinks));
+            self.throwing[who] = Some((action, self.uplinks[who].uplinks));
             presence::a_retry_waits_for_the_device(self, who, action)?;
             presence::a_sleeping_device_is_not_asked(self, (at_ms, Protocol::Udp), who, durable)?;
         }
@@ -54,7 +55,7 @@ impl Judge {
     /// same protocol waits.
     pub(super) fn may_be_silent(&self, who: usize) -> bool {
         let open = self.open[who].as_ref();
-        self.ears[who].may_be_silent || open.is_some_and(|open| !open.is_answered)
+        self.uplinks[who].may_be_silent || open.is_some_and(|open| !open.is_answered)
     }
 
     /// Takes note of what a step asks of a device.
@@ -62,23 +63,23 @@ impl Judge {
         let Decision { at_ms, who, .. } = *decision;
         for sent in &decision.sends {
             let attempt = sent.attempt;
-            if self.is_open(who, attempt) && !matches!(sent.purpose, Purpose::Action(_)) {
+            if self.is_open(who, attempt) && !matches!(sent.purpose, RequestPurpose::Action(_)) {
                 continue;
             }
             let (purpose, again) = self.purpose_of(who, sent, decision.took.meets.as_ref());
             match purpose {
                 _ if again != Again::No => {}
-                Purpose::Rest(path) => {
+                RequestPurpose::Rest(path) => {
                     observing::what_is_fetched_was_told_in_part(self, who, path, durable)?;
                 }
-                Purpose::Report(_) => {
+                RequestPurpose::Report(_) => {
                     let reporting = decision.reporting;
                     passive::nothing_is_read_unasked_unless_it_is_wanted(who, reporting)?;
                 }
-                Purpose::Action(action) => {
+                RequestPurpose::Action(action) => {
                     presence::a_retry_waits_for_the_device(self, who, action)?;
                 }
-                Purpose::Unsaved(path) => {
+                RequestPurpose::Unsaved(path) => {
                     observing::asking_again_waits_for_the_device(self, who, path)?;
                 }
             }
@@ -86,8 +87,8 @@ impl Judge {
                 let over = leaving::over(purpose, who, durable);
                 presence::a_sleeping_device_is_not_asked(self, (at_ms, over), who, durable)?;
             }
-            let uplinks = self.ears[who].uplinks;
-            let begun = Begun {
+            let uplinks = self.uplinks[who].uplinks;
+            let begun = BegunExchange {
                 purpose,
                 again,
                 at_ms,
@@ -102,8 +103,13 @@ impl Judge {
     }
 
     /// What a request is for, and whether it goes on with the one before.
-    fn purpose_of(&self, who: usize, sent: &Sent, meets: Option<&Met>) -> (Purpose, Again) {
-        if let Purpose::Action(_) = sent.purpose {
+    fn purpose_of(
+        &self,
+        who: usize,
+        sent: &SentRequest,
+        meets: Option<&AnsweredBy>,
+    ) -> (RequestPurpose, Again) {
+        if let RequestPurpose::Action(_) = sent.purpose {
             return (sent.purpose, Again::No);
         }
         let open = self.open[who].as_ref();
@@ -119,7 +125,7 @@ impl Judge {
     }
 
     /// What the open exchange with a device was for, if its format is what the device refuses.
-    fn refused_format(&self, who: usize, meets: Option<&Met>) -> Option<Purpose> {
+    fn refused_format(&self, who: usize, meets: Option<&AnsweredBy>) -> Option<RequestPurpose> {
         let open = self.open[who].as_ref()?;
         let meets = meets.filter(|meets| meets.format == FormatFound::Unfit)?;
         let begun = self.attempts.get(&open.attempt)?;

@@ -1,20 +1,25 @@
 //! What devices did when they were asked, and how often.
 
-use harness::device::performed::{Obeyed, Performed};
+use harness::device::operation_log::{PerformedOperation, PerformedRequest};
 
-use super::{Judge, Verdict, attempts};
+use super::{LawChecker, Verdict, attempts};
 use crate::disk::plain;
 use crate::wire::AttemptKey;
 
-impl Judge {
+impl LawChecker {
     /// A device did something that it was asked for.
-    pub(crate) fn performed(&mut self, who: usize, boot: u32, performed: &Performed) -> Verdict {
+    pub(crate) fn performed(
+        &mut self,
+        who: usize,
+        boot: u32,
+        performed: &PerformedOperation,
+    ) -> Verdict {
         let attempt = AttemptKey::new(performed.message_id.0, performed.token.as_bytes());
         self.obeyed_once(who, boot, attempt, payload_performed(performed))
     }
 
     /// A device did what a plain request asked for.
-    pub(crate) fn obeyed(&mut self, who: usize, boot: u32, obeyed: &Obeyed) -> Verdict {
+    pub(crate) fn obeyed(&mut self, who: usize, boot: u32, obeyed: &PerformedRequest) -> Verdict {
         let attempt = AttemptKey::new(obeyed.message_id.0, obeyed.token.as_bytes());
         let payload = given_and_answered(&obeyed.given, &obeyed.answered);
         self.obeyed_once(who, boot, attempt, payload)
@@ -42,6 +47,6 @@ pub(super) fn given_and_answered(given: &[u8], answered: &[u8]) -> Vec<u8> {
 }
 
 /// What a device read or wrote, in the bytes in which plain devices say it.
-fn payload_performed(performed: &Performed) -> Vec<u8> {
+fn payload_performed(performed: &PerformedOperation) -> Vec<u8> {
     plain(performed.format, performed.path, &performed.payload)
 }

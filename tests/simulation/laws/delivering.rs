@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::delivery::letter::{Progress, Sequence, Waiting};
+use engine::delivery::backlog::{ProgressUpdate, QueuedEvent, Sequence};
 use engine::ids::{DestinationId, DeviceKey};
 
 use super::{Verdict, hold};
-use crate::disk::{Durable, Kept};
-use crate::endpoints::Manner;
+use crate::disk::{DestinationRecord, Durable};
+use crate::endpoints::EndpointBehaviour;
 
 /// How long a destination that takes everything at once may be without an event that is durable,
 /// in time in which the service is up and the disk is at rest.
@@ -24,23 +24,23 @@ pub(crate) struct Ledgers {
 /// What a destination is to have and does not.
 struct Ledger {
     /// Its manners for as long as it is not cured of them.
-    manner: Manner,
-    owed: BTreeMap<Sequence, Owed>,
+    manner: EndpointBehaviour,
+    owed: BTreeMap<Sequence, OwedEvent>,
     by_device: BTreeMap<DeviceKey, BTreeSet<Sequence>>,
     /// What its machine has under way of each device.
     under_way: BTreeMap<DeviceKey, Sequence>,
 }
 
 /// An event that a destination wants and was not told.
-struct Owed {
-    waiting: Waiting,
+struct OwedEvent {
+    waiting: QueuedEvent,
     /// How much calm there had been when it became durable.
     since_ms: i64,
 }
 
 impl Ledgers {
     /// A destination is there from now on.
-    pub(crate) fn created(&mut self, id: DestinationId, manner: Manner) {
+    pub(crate) fn created(&mut self, id: DestinationId, manner: EndpointBehaviour) {
         let ledger = Ledger {
             manner,
             owed: BTreeMap::new(),
@@ -60,17 +60,17 @@ impl Ledgers {
     }
 
     /// An event is durable and has a number: whoever wants it is owed it.
-    pub(crate) fn numbered(&mut self, waiting: &Waiting, durable: &Durable) {
+    pub(crate) fn numbered(&mut self, waiting: &QueuedEvent, durable: &Durable) {
         for kept in durable.outbox().destinations() {
             let ledger = self.by_destination.get_mut(&kept.destination.id);
-            let wants = kept.destination.wants.has(waiting.event_type);
+            let wants = kept.destination.event_types.has(waiting.event_type);
             let ledger = ledger.expect("a destination on the disk has a ledger");
             if wants {
                 let since_ms = self.calm_ms;
                 let waiting = *waiting;
                 ledger
                     .owed
-                    .insert(waiting.sequence, Owed { waiting, since_ms });
+                    .insert(waiting.sequence, OwedEvent { waiting, since_ms });
                 let of_device = ledger.by_device.entry(waiting.device).or_default();
                 of_device.insert(waiting.sequence);
             }
@@ -78,12 +78,12 @@ impl Ledgers {
     }
 
     /// A destination is to be told after all what was set aside for it.
-    pub(crate) fn revived(&mut self, progress: &Progress) {
+    pub(crate) fn revived(&mut self, progress: &ProgressUpdate) {
         let calm_ms = self.calm_ms;
         let Some(ledger) = self.by_destination.get_mut(&progress.destination) else {
             return;
         };
-        for sequence in &progress.revived {
+        for sequence in &progress.requeued {
             let owed = ledger.owed.get_mut(sequence);
             owed.into_iter().for_each(|owed| owed.since_ms = calm_ms);
         }
@@ -125,7 +125,7 @@ impl Ledgers {
 /// of it; and drops an exception only for one of the other two.
 pub(crate) fn what_is_passed_is_settled(
     ledgers: &Ledgers,
-    progress: &Progress,
+    progress: &ProgressUpdate,
     durable: &Durable,
 ) -> Verdict {
     let law = "what_is_acknowledged_is_delivered";
@@ -135,14 +135,14 @@ pub(crate) fn what_is_passed_is_settled(
         return Ok(());
     };
     let becomes_dead = |sequence: &Sequence| {
-        let mut buried = progress.buried.iter();
-        let was_dead = kept.dead.contains_key(sequence) && !progress.revived.contains(sequence);
-        was_dead || buried.any(|letter| letter.waiting.sequence == *sequence)
+        let mut buried = progress.dead_lettered.iter();
+        let was_dead = kept.dead.contains_key(sequence) && !progress.requeued.contains(sequence);
+        was_dead || buried.any(|letter| letter.queued.sequence == *sequence)
     };
     let becomes_held = |sequence: &Sequence| {
-        let mut held = progress.held.iter();
+        let mut held = progress.retrying.iter();
         let was_held = kept.held.contains_key(sequence) && !progress.released.contains(sequence);
-        was_held || held.any(|held| held.waiting.sequence == *sequence)
+        was_held || held.any(|held| held.queued.sequence == *sequence)
     };
     let is_lost = |sequence: &Sequence| {
         let is_owed = ledger.owed.contains_key(sequence);
@@ -156,7 +156,7 @@ pub(crate) fn what_is_passed_is_settled(
             format!("{lost:?} is passed and was not told: {progress:?}")
         })?;
     }
-    let mut dropped = progress.released.iter().chain(&progress.revived);
+    let mut dropped = progress.released.iter().chain(&progress.requeued);
     let lost = dropped.find(|sequence| is_lost(sequence));
     hold(law, lost.is_none(), || {
         format!("{lost:?} is dropped and was not told: {progress:?}")
@@ -186,7 +186,7 @@ pub(crate) fn what_was_set_aside_is_delivered(ledgers: &Ledgers, durable: &Durab
 fn all_owed<'a>(
     ledgers: &'a Ledgers,
     durable: &'a Durable,
-) -> impl Iterator<Item = (&'a Kept, &'a Owed)> {
+) -> impl Iterator<Item = (&'a DestinationRecord, &'a OwedEvent)> {
     let destinations = durable.outbox().destinations();
     destinations.flat_map(|kept| {
         let ledger = ledgers.by_destination.get(&kept.destination.id);
@@ -199,7 +199,7 @@ fn all_owed<'a>(
 pub(crate) fn one_event_of_a_device_is_under_way(
     ledgers: &mut Ledgers,
     id: DestinationId,
-    waiting: &Waiting,
+    waiting: &QueuedEvent,
 ) -> Verdict {
     let Some(ledger) = ledgers.by_destination.get_mut(&id) else {
         return Ok(());
@@ -217,7 +217,7 @@ pub(crate) fn one_event_of_a_device_is_under_way(
 pub(crate) fn events_of_a_device_keep_their_order(
     ledgers: &Ledgers,
     id: DestinationId,
-    waiting: &Waiting,
+    waiting: &QueuedEvent,
     durable: &Durable,
 ) -> Verdict {
     let ledger = ledgers.by_destination.get(&id);
@@ -243,8 +243,8 @@ pub(crate) fn no_destination_delays_another(ledgers: &Ledgers, durable: &Durable
         let Some(kept) = durable.outbox().destination(*id) else {
             continue;
         };
-        let is_late = |owed: &&Owed| ledgers.calm_ms - owed.since_ms > DELAY_MAX_MS;
-        let takes = |owed: &&Owed| {
+        let is_late = |owed: &&OwedEvent| ledgers.calm_ms - owed.since_ms > DELAY_MAX_MS;
+        let takes = |owed: &&OwedEvent| {
             let who = durable.who(owed.waiting.device);
             ledger.manner.always_takes(who) && !kept.dead.contains_key(&owed.waiting.sequence)
         };

@@ -1,46 +1,46 @@
 //! Which laws are asked when a datagram leaves the service?
 
-use engine::action::timeline::Stage;
+use engine::action::timeline::TimelineEvent;
 use engine::action::{Action, Protocol, Status};
-use engine::effect::Departure as Thrown;
+use engine::effect::SendOutcome as Thrown;
 use engine::peer::Peer;
 use protocol::coap::message::Message;
 
 use super::{
-    Again, Departure, Judge, OpenExchange, Verdict, attempts, hold, observing, passive, plain,
-    presence, promises, reaching, sending, speech,
+    Again, LawChecker, OpenExchange, SentDatagram, Verdict, attempts, hold, observing, passive,
+    plain, presence, promises, reaching, sending, speech,
 };
 use crate::disk::Durable;
-use crate::wire::{AttemptKey, Head, Purpose};
+use crate::wire::{AttemptKey, Head, RequestPurpose};
 
-impl Judge {
+impl LawChecker {
     /// A datagram leaves the service.
-    pub(crate) fn left(&mut self, departure: &Departure<'_>, durable: &Durable) -> Verdict {
-        speech::nothing_is_said_before_it_is_saved(self, departure.step)?;
-        reaching::nothing_goes_to_another_address(self, departure, durable)?;
-        let (Some(who), Some(head)) = (departure.who, Head::of(departure.datagram)) else {
+    pub(crate) fn left(&mut self, outcome: &SentDatagram<'_>, durable: &Durable) -> Verdict {
+        speech::nothing_is_said_before_it_is_saved(self, outcome.step)?;
+        reaching::nothing_goes_to_another_address(self, outcome, durable)?;
+        let (Some(who), Some(head)) = (outcome.who, Head::of(outcome.datagram)) else {
             return Ok(());
         };
         // Message ids belong to an address: elsewhere nothing is a repetition. Who is refused may
         // be anybody, and the device where it was.
-        let told = &mut self.ears[who].told;
-        told.take_if(|told| told.to != departure.to && !head.is_refusal());
+        let told = &mut self.uplinks[who].told;
+        told.take_if(|told| told.to != outcome.to && !head.is_refusal());
         if head.is_created() {
-            speech::a_location_is_told_when_it_leads_somewhere(who, departure.datagram, durable)?;
-            presence::a_repeated_register_gets_the_same_location(self, who, departure)?;
-            self.created(who, departure.datagram);
+            speech::a_location_is_told_when_it_leads_somewhere(who, outcome.datagram, durable)?;
+            presence::a_repeated_register_gets_the_same_location(self, who, outcome)?;
+            self.created(who, outcome.datagram);
         }
         if head.is_created() || head.is_changed() {
-            self.accepted(who, head.key(), departure.to);
+            self.accepted(who, head.key(), outcome.to);
             sending::what_is_sent_is_kept_once(self, who, head.key(), durable)?;
             plain::what_a_device_is_thanked_for_is_told(self, who, head.key(), durable)?;
         }
         if head.is_empty_acknowledgement() {
-            let (to, id) = (departure.to, head.message_id);
+            let (to, id) = (outcome.to, head.message_id);
             return observing::what_is_acknowledged_is_told(self, who, to, id, durable);
         }
         if head.is_request() {
-            return self.request_left(departure, who, head.key(), durable);
+            return self.request_left(outcome, who, head.key(), durable);
         }
         Ok(())
     }
@@ -48,7 +48,7 @@ impl Judge {
     /// A device is answered that it was taken at its word, for the first time or again.
     fn accepted(&mut self, who: usize, key: AttemptKey, to: Peer) {
         if self.answered.insert((to, key)) {
-            let ear = &mut self.ears[who];
+            let ear = &mut self.uplinks[who];
             ear.accepted_at_ms = ear.heard_at_ms;
         }
     }
@@ -58,14 +58,14 @@ impl Judge {
     fn created(&mut self, who: usize, datagram: &[u8]) {
         let message = Message::decode(datagram).expect("the service speaks well");
         let location: Vec<String> = message.location_path().map(str::to_owned).collect();
-        let before = std::mem::replace(&mut self.ears[who].location, location);
-        if before == self.ears[who].location {
+        let before = std::mem::replace(&mut self.uplinks[who].location, location);
+        if before == self.uplinks[who].location {
             return;
         }
         let attempts = &self.attempts;
         let is_report = |open: &mut OpenExchange| {
             let begun = attempts.get(&open.attempt);
-            begun.is_some_and(|begun| matches!(begun.purpose, Purpose::Report(_)))
+            begun.is_some_and(|begun| matches!(begun.purpose, RequestPurpose::Report(_)))
         };
         self.open[who].take_if(is_report);
     }
@@ -73,34 +73,34 @@ impl Judge {
     /// A request leaves, for the first time or again.
     fn request_left(
         &mut self,
-        departure: &Departure<'_>,
+        outcome: &SentDatagram<'_>,
         who: usize,
         attempt: AttemptKey,
         durable: &Durable,
     ) -> Verdict {
-        let at_ms = departure.at_ms;
+        let at_ms = outcome.at_ms;
         let begun = speech::a_request_leaves_as_it_was_decided(self, attempt)?;
         match begun.purpose {
-            Purpose::Action(action) if begun.again != Again::No => {
+            RequestPurpose::Action(action) if begun.again != Again::No => {
                 promises::cancelled_action_is_never_sent(action, who, durable)?;
             }
-            Purpose::Action(action) => {
+            RequestPurpose::Action(action) => {
                 speech::an_attempt_is_saved_before_it_leaves(self, who, attempt, action, durable)?;
                 promises::cancelled_action_is_never_sent(action, who, durable)?;
             }
             _ if begun.again == Again::InBlocks => {}
-            Purpose::Unsaved(path) => {
+            RequestPurpose::Unsaved(path) => {
                 observing::what_is_asked_again_is_owed(who, &attempt, path, durable)?;
             }
-            Purpose::Rest(_) => {}
-            Purpose::Report(_) => {
-                passive::what_is_private_is_not_read_unasked(who, departure.datagram)?;
+            RequestPurpose::Rest(_) => {}
+            RequestPurpose::Report(_) => {
+                passive::what_is_private_is_not_read_unasked(who, outcome.datagram)?;
             }
         }
         if self.is_open(who, attempt) {
             return Ok(());
         }
-        if let (Purpose::Report(_), Again::No) = (begun.purpose, begun.again) {
+        if let (RequestPurpose::Report(_), Again::No) = (begun.purpose, begun.again) {
             passive::callers_go_before_what_nobody_asked_for(self, at_ms, who, durable)?;
         }
         let over = over(begun.purpose, who, durable);
@@ -115,8 +115,8 @@ impl Judge {
             over,
             is_part: begun.again == Again::InBlocks,
         });
-        self.ears[who].may_be_silent |= before.is_some_and(|before| !before.is_answered);
-        if let Purpose::Action(action) = begun.purpose {
+        self.uplinks[who].may_be_silent |= before.is_some_and(|before| !before.is_answered);
+        if let RequestPurpose::Action(action) = begun.purpose {
             let known = self.known.get_mut(&action).expect("what is saved is known");
             known.is_in_blocks = begun.again == Again::InBlocks;
             if begun.again != Again::No {
@@ -133,13 +133,13 @@ impl Judge {
     /// Bare bytes leave the service, or were to.
     pub(crate) fn threw(
         &mut self,
-        departure: &Departure<'_>,
+        outcome: &SentDatagram<'_>,
         how: Thrown,
         durable: &Durable,
     ) -> Verdict {
-        speech::nothing_is_said_before_it_is_saved(self, departure.step)?;
-        reaching::nothing_goes_to_another_address(self, departure, durable)?;
-        let who = departure.who.expect("a device throws");
+        speech::nothing_is_said_before_it_is_saved(self, outcome.step)?;
+        reaching::nothing_goes_to_another_address(self, outcome, durable)?;
+        let who = outcome.who.expect("a device throws");
         let thrown = self.throwing[who].take();
         let action = thrown.and_then(|(id, uplinks)| Some((durable.action(who, id)?, uplinks)));
         let action = action.filter(|(action, _)| is_thrown(action));
@@ -153,11 +153,11 @@ impl Judge {
             return Ok(());
         };
         let open = self.open[who].as_ref();
-        self.ears[who].may_be_silent |= open.is_some_and(|open| !open.is_answered);
+        self.uplinks[who].may_be_silent |= open.is_some_and(|open| !open.is_answered);
         let known = self.known.get_mut(&id).expect("what is saved is known");
         known.thrown += 1;
         known.uplinks_at_attempt = Some(uplinks);
-        known.is_taken |= how == Thrown::Taken;
+        known.is_taken |= how == Thrown::Sent;
         let is_counted = usize::from(attempts_made) >= known.thrown;
         hold(
             "attempts_never_exceed_what_was_permitted",
@@ -175,15 +175,15 @@ impl Judge {
 /// Whether a request is the one whose datagram leaves.
 pub(super) fn is_thrown(action: &Action) -> bool {
     let happened = action.timeline.as_slice().last().map(|last| last.what);
-    let begins = matches!(happened, Some(Stage::AttemptBegun(_)));
+    let begins = matches!(happened, Some(TimelineEvent::AttemptBegun(_)));
     begins && action.protocol() == Protocol::Udp && action.status == Status::InProgress
 }
 
 /// Over which protocol a device is asked.
-pub(super) fn over(purpose: Purpose, who: usize, durable: &Durable) -> Protocol {
+pub(super) fn over(purpose: RequestPurpose, who: usize, durable: &Durable) -> Protocol {
     let action = match purpose {
-        Purpose::Action(action) => durable.action(who, action),
-        Purpose::Unsaved(_) | Purpose::Report(_) | Purpose::Rest(_) => None,
+        RequestPurpose::Action(action) => durable.action(who, action),
+        RequestPurpose::Unsaved(_) | RequestPurpose::Report(_) | RequestPurpose::Rest(_) => None,
     };
     action.map_or(Protocol::Lwm2m, Action::protocol)
 }

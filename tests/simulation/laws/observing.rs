@@ -8,21 +8,21 @@ use engine::event::Lifecycle;
 use engine::peer::Peer;
 use protocol::coap::block::Block;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message};
-use protocol::coap::observe::Newest;
+use protocol::coap::message::{Message, MessageKind};
+use protocol::coap::observe::NewestNotification;
 use protocol::lwm2m::path::Path;
 
-use super::{Judge, Verdict, hold};
-use crate::disk::{Done, Durable, plain};
+use super::{LawChecker, Verdict, hold};
+use crate::disk::{BatchSummary, Durable, plain};
 use crate::wire::{AttemptKey, Head};
 
 /// What devices said of what is observed.
 #[derive(Default)]
-pub(crate) struct Tellings {
+pub(crate) struct SentNotifications {
     /// Everything that was said under a token, in its order.
-    said: HashMap<Vec<u8>, Vec<Said>>,
+    said: HashMap<Vec<u8>, Vec<SentNotification>>,
     /// What an address used a message id for, where it wants an acknowledgement.
-    confirmable: HashMap<(Peer, u16), Vec<Notification>>,
+    confirmable: HashMap<(Peer, u16), Vec<NotificationId>>,
     /// How many uplinks of a device were heard when it was last asked again for a path.
     asked_again: HashMap<(usize, Path), u64>,
     /// Which devices told something in part.
@@ -30,7 +30,7 @@ pub(crate) struct Tellings {
 }
 
 /// One thing that was said of what is observed.
-struct Said {
+struct SentNotification {
     sequence: u32,
     format: Option<ContentFormat>,
     payload: Vec<u8>,
@@ -38,7 +38,7 @@ struct Said {
     is_partial: bool,
 }
 
-impl Said {
+impl SentNotification {
     /// What was said of a path, in the bytes in which plain devices say it.
     fn of(&self, path: Path) -> Vec<u8> {
         plain(self.format, path, &self.payload)
@@ -46,12 +46,12 @@ impl Said {
 }
 
 /// Which of the things that were said.
-struct Notification {
+struct NotificationId {
     token: Vec<u8>,
     sequence: u32,
 }
 
-impl Tellings {
+impl SentNotifications {
     /// A device says something.
     pub(crate) fn hear(&mut self, (who, from): (usize, Peer), datagram: &[u8]) {
         if !Head::of(datagram).is_some_and(|head| head.is_response()) {
@@ -65,8 +65,9 @@ impl Tellings {
         };
         let token = message.token.as_bytes();
         let said = self.said.entry(token.to_vec()).or_default();
-        let is_repeated =
-            |earlier: &Said| earlier.sequence == sequence && earlier.payload == message.payload;
+        let is_repeated = |earlier: &SentNotification| {
+            earlier.sequence == sequence && earlier.payload == message.payload
+        };
         if said.iter().any(is_repeated) {
             return;
         }
@@ -74,16 +75,16 @@ impl Tellings {
         if is_partial {
             self.partly.insert(who);
         }
-        said.push(Said {
+        said.push(SentNotification {
             sequence,
             is_partial,
             format: message.content_format(),
             payload: message.payload,
         });
-        if message.kind == Kind::Confirmable {
+        if message.kind == MessageKind::Confirmable {
             let name = (from, message.message_id.0);
             let named = self.confirmable.entry(name).or_default();
-            named.push(Notification {
+            named.push(NotificationId {
                 token: token.to_vec(),
                 sequence,
             });
@@ -94,7 +95,7 @@ impl Tellings {
     pub(super) fn has_said(&self, attempt: &AttemptKey, path: Path, payload: &[u8]) -> bool {
         let said = self.said.get(attempt.token());
         // Of what was said in blocks the rest was asked for by itself.
-        let is_it = |said: &Said| said.is_partial || said.of(path) == payload;
+        let is_it = |said: &SentNotification| said.is_partial || said.of(path) == payload;
         said.is_some_and(|said| said.iter().any(is_it))
     }
 
@@ -107,19 +108,19 @@ impl Tellings {
 
 /// An acknowledged notification is in the history of its device, unless a newer one is.
 pub(super) fn what_is_acknowledged_is_told(
-    judge: &Judge,
+    laws: &LawChecker,
     who: usize,
     to: Peer,
     message_id: u16,
     durable: &Durable,
 ) -> Verdict {
-    let named = judge.tellings.confirmable.get(&(to, message_id));
+    let named = laws.tellings.confirmable.get(&(to, message_id));
     let Some(named) = named else {
         return Ok(());
     };
-    let is_told = |named: &Notification| {
+    let is_told = |named: &NotificationId| {
         let observed = observed_as(&named.token, &durable.record(who).observations);
-        let said = judge.tellings.said.get(&named.token).map(Vec::as_slice);
+        let said = laws.tellings.said.get(&named.token).map(Vec::as_slice);
         let said = said.unwrap_or_default();
         observed.is_none_or(|observed| {
             is_told_or_overtaken(observed.path, named.sequence, said, who, durable)
@@ -135,13 +136,13 @@ pub(super) fn what_is_acknowledged_is_told(
 fn is_told_or_overtaken(
     path: Path,
     sequence: u32,
-    said: &[Said],
+    said: &[SentNotification],
     who: usize,
     durable: &Durable,
 ) -> bool {
     let history = durable.history(who);
-    let of_sequence = |sequence| Newest::new(sequence, 0);
-    let stands_for_it = |other: &&Said| {
+    let of_sequence = |sequence| NewestNotification::new(sequence, 0);
+    let stands_for_it = |other: &&SentNotification| {
         let is_older = of_sequence(other.sequence).is_outdated_by(&of_sequence(sequence));
         // What came in blocks was asked for by itself, and what it was by then is told.
         !is_older && (other.is_partial || history.has_told(path, &other.of(path)))
@@ -158,7 +159,7 @@ pub(super) fn what_is_asked_again_is_owed(
 ) -> Verdict {
     let observations = &durable.record(who).observations;
     let is_owed = |observed: &Observation| {
-        Some(observed.path) == path && observed.state == ObservationState::Owed
+        Some(observed.path) == path && observed.state == ObservationState::Pending
     };
     let is_right =
         observations.iter().any(is_owed) && observed_as(attempt.token(), observations).is_none();
@@ -169,14 +170,14 @@ pub(super) fn what_is_asked_again_is_owed(
 
 /// The rest of something is asked for only if it is observed and the device told it in part.
 pub(super) fn what_is_fetched_was_told_in_part(
-    judge: &Judge,
+    laws: &LawChecker,
     who: usize,
     path: Option<Path>,
     durable: &Durable,
 ) -> Verdict {
     let mut observed = durable.record(who).observations.iter();
     let is_observed = observed.any(|observed| Some(observed.path) == path);
-    let is_right = is_observed && judge.tellings.partly.contains(&who);
+    let is_right = is_observed && laws.tellings.partly.contains(&who);
     hold("what_is_fetched_was_told_in_part", is_right, || {
         format!("device {who} is asked for the rest of {path:?}")
     })
@@ -184,12 +185,12 @@ pub(super) fn what_is_fetched_was_told_in_part(
 
 /// Between two times that a device is asked again for the same it is heard.
 pub(super) fn asking_again_waits_for_the_device(
-    judge: &mut Judge,
+    laws: &mut LawChecker,
     who: usize,
     path: Option<Path>,
 ) -> Verdict {
-    let uplinks = judge.ears[who].uplinks;
-    let tellings = &mut judge.tellings;
+    let uplinks = laws.uplinks[who].uplinks;
+    let tellings = &mut laws.tellings;
     let may = path.is_some_and(|path| tellings.may_ask_again(who, path, uplinks));
     hold("asking_again_waits_for_the_device", may, || {
         format!("device {who} is asked again for {path:?} and was not heard meanwhile")
@@ -199,11 +200,11 @@ pub(super) fn asking_again_waits_for_the_device(
 /// A device that registers, or leaves, forgets what is observed of it.
 pub(super) fn who_comes_or_goes_owes_what_is_observed(
     who: usize,
-    done: &Done,
+    done: &BatchSummary,
     durable: &Durable,
 ) -> Verdict {
     let mut observed = durable.record(who).observations.iter();
-    let held = observed.find(|observed| observed.state == ObservationState::Held);
+    let held = observed.find(|observed| observed.state == ObservationState::Established);
     let is_owed = !done.came_or_went || held.is_none();
     hold("who_comes_or_goes_owes_what_is_observed", is_owed, || {
         format!("device {who} came or went and is said to know of {held:?}")
@@ -214,7 +215,7 @@ pub(super) fn who_comes_or_goes_owes_what_is_observed(
 /// with an entry in the log.
 pub(super) fn nothing_is_forgotten_in_silence(
     who: usize,
-    done: &Done,
+    done: &BatchSummary,
     durable: &Durable,
 ) -> Verdict {
     let law = "nothing_is_forgotten_in_silence";
@@ -226,7 +227,7 @@ pub(super) fn nothing_is_forgotten_in_silence(
         hold(law, kept.is_some() || is_explained, || {
             format!("{path} of device {who} is not observed any more, and nobody knows why")
         })?;
-        let was_held = before.state == ObservationState::Held;
+        let was_held = before.state == ObservationState::Established;
         let has_its_token = kept.is_none_or(|kept| kept.token == before.token || !was_held);
         hold(law, has_its_token, || {
             format!("{path} of device {who} is observed under another token")
@@ -250,7 +251,7 @@ pub(super) fn what_is_observed_is_what_was_asked(
     };
     let observations = &durable.record(who).observations;
     let found = observations.iter().find(|found| found.path == request.path);
-    let is_held = found.is_some_and(|found| found.state == ObservationState::Held);
+    let is_held = found.is_some_and(|found| found.state == ObservationState::Established);
     let is_right = match request.operation {
         Operation::ObserveStart => is_held,
         Operation::ObserveEnd => found.is_none(),

@@ -2,27 +2,27 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use engine::action::{Action, CoapRequest, Content, Operation, Payload, Request, Status};
+use engine::action::{Action, CoapRequest, Content, Operation, Request, ResultPayload, Status};
 use protocol::lwm2m::path::Path;
 
 use super::deeds::given_and_answered;
-use super::{Judge, Verdict, hold};
+use super::{LawChecker, Verdict, hold};
 use crate::disk::payload_of;
 use crate::wire::AttemptKey;
 
 /// A request succeeds only if the device did it for one of its attempts; a read shows what the
 /// device had then, and one that begins to observe may show what the device notified of since.
-pub(super) fn a_success_is_what_the_device_did(judge: &Judge, action: &Action) -> Verdict {
+pub(super) fn a_success_is_what_the_device_did(laws: &LawChecker, action: &Action) -> Verdict {
     if action.status != Status::Succeeded {
         return Ok(());
     }
-    let known = judge.known.get(&action.id);
+    let known = laws.known.get(&action.id);
     let sent = known.map(|known| &known.sent[..]).unwrap_or_default();
     let otherwise = known.map(|known| &known.otherwise[..]).unwrap_or_default();
-    let devices = 0..judge.members;
+    let devices = 0..laws.members;
     let done = devices.flat_map(|who| {
         let all = sent.iter().chain(otherwise);
-        all.filter_map(move |attempt| judge.deeds.get(&(who, *attempt)))
+        all.filter_map(move |attempt| laws.deeds.get(&(who, *attempt)))
     });
     let payloads: Vec<&[u8]> = done
         .flat_map(|done| &done.payloads)
@@ -42,14 +42,14 @@ pub(super) fn a_success_is_what_the_device_did(judge: &Judge, action: &Action) -
     let has_shown = |shown: &Vec<u8>| payloads.contains(&shown.as_slice());
     let was_notified = |shown: &Vec<u8>| {
         let mut sent = sent.iter().chain(otherwise);
-        sent.any(|attempt| judge.tellings.has_said(attempt, request.path, shown))
+        sent.any(|attempt| laws.tellings.has_said(attempt, request.path, shown))
     };
     let is_true = match request.operation {
         Operation::Read => shown.as_ref().is_some_and(has_shown),
         // What was said late to one request is an answer to the next under the same token.
         Operation::ObserveEnd => shown
             .as_ref()
-            .is_some_and(|shown| has_shown(shown) || judge.was_done_under(sent, shown)),
+            .is_some_and(|shown| has_shown(shown) || laws.was_done_under(sent, shown)),
         Operation::ObserveStart => shown
             .as_ref()
             .is_some_and(|shown| has_shown(shown) || was_notified(shown)),
@@ -90,7 +90,7 @@ fn a_plain_success(action: &Action, request: &CoapRequest, done: &[&[u8]]) -> Ve
     })
 }
 
-impl Judge {
+impl LawChecker {
     /// Whether a device did this for an attempt of the same token.
     fn was_done_under(&self, sent: &[AttemptKey], payload: &[u8]) -> bool {
         let is_alike = |other: &AttemptKey| sent.iter().any(|own| own.token() == other.token());
@@ -102,8 +102,8 @@ impl Judge {
 /// What a caller is shown, in the bytes in which the device says it.
 fn shown_of(action: &Action, path: Path) -> Option<Vec<u8>> {
     match action.outcome.as_ref()?.payload.as_ref()? {
-        Payload::Text(text) => Some(text.as_bytes().to_vec()),
-        Payload::Values(values) => Some(payload_of(path, values)),
+        ResultPayload::Text(text) => Some(text.as_bytes().to_vec()),
+        ResultPayload::Values(values) => Some(payload_of(path, values)),
     }
 }
 

@@ -7,7 +7,7 @@ use protocol::coap::message::Message;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload;
 
-use super::{Judge, Verdict, hold, reaching};
+use super::{LawChecker, Verdict, hold, reaching};
 use crate::disk::Durable;
 
 /// Objects that are never read so: the keys and accounts of a device, and the device itself.
@@ -46,20 +46,20 @@ pub(super) fn what_is_private_is_not_read_unasked(who: usize, datagram: &[u8]) -
 
 /// What callers asked before the device was heard last goes before what nobody asked for.
 pub(super) fn callers_go_before_what_nobody_asked_for(
-    judge: &Judge,
+    laws: &LawChecker,
     at_ms: i64,
     who: usize,
     durable: &Durable,
 ) -> Verdict {
-    let heard_at_ms = judge.ears[who].accepted_at_ms;
-    let may_be_silent = judge.may_be_silent(who);
+    let heard_at_ms = laws.uplinks[who].accepted_at_ms;
+    let may_be_silent = laws.may_be_silent(who);
     let mut pending = durable.pending(who);
     let before = pending.find(|action| {
         action.status == Status::Scheduled
             && action.created_at.as_ms() < heard_at_ms
             && action.expires_at.as_ms() > at_ms
             && (!may_be_silent || action.protocol() == Protocol::Lwm2m)
-            && reaching::has_a_way(judge, action, who, durable)
+            && reaching::has_a_way(laws, action, who, durable)
     });
     hold(
         "callers_go_before_what_nobody_asked_for",

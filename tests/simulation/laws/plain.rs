@@ -4,30 +4,30 @@
 use std::collections::{BTreeMap, HashMap};
 
 use engine::action::Protocol;
-use engine::occurrence::Heard;
 use engine::peer::Peer;
+use engine::step_event::UplinkKind;
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message};
-use protocol::coap::recent::RECENT_MAX;
+use protocol::coap::dedup::RECENT_MAX;
+use protocol::coap::message::{Message, MessageKind};
 
-use super::ways::Ways;
-use super::{Decision, Judge, Saves, Verdict, hold};
+use super::routing::DatagramRouting;
+use super::{Decision, LawChecker, Saves, Verdict, hold};
 use crate::disk::Durable;
 use crate::wire::{AttemptKey, Head};
 
 /// What devices posted and threw.
-pub(crate) struct Datas {
-    said: HashMap<Vec<u8>, Said>,
-    posted: HashMap<AttemptKey, Posted>,
+pub(crate) struct SentData {
+    said: HashMap<Vec<u8>, DataOrigin>,
+    posted: HashMap<AttemptKey, PostedData>,
     /// How often bare bytes came to a machine.
     came: HashMap<Vec<u8>, usize>,
     /// What is to be told once a step is durable.
     owed: BTreeMap<u64, Vec<Vec<u8>>>,
-    lives: Vec<Life>,
+    lives: Vec<RememberedFor>,
 }
 
 /// Who said something that nobody else says.
-struct Said {
+struct DataOrigin {
     by: usize,
     /// Where, and how often the device was added and removed.
     from: Peer,
@@ -39,29 +39,29 @@ struct Said {
 }
 
 /// What is to be told of a message before it is answered; nothing of what says nothing.
-struct Posted {
+struct PostedData {
     bytes: Option<Vec<u8>>,
     is_in_blocks: bool,
-    lives: Vec<Life>,
+    lives: Vec<RememberedFor>,
 }
 
 /// What became of what a device is remembered to have said.
 #[derive(Clone, Copy, Default)]
-struct Life {
+struct RememberedFor {
     heard: usize,
     /// How often it was heard from elsewhere than before, or was brought back.
     moved: usize,
     last_from: Option<Peer>,
 }
 
-impl Datas {
+impl SentData {
     pub(super) fn of(devices: usize) -> Self {
         Self {
             said: HashMap::new(),
             posted: HashMap::new(),
             came: HashMap::new(),
             owed: BTreeMap::new(),
-            lives: vec![Life::default(); devices],
+            lives: vec![RememberedFor::default(); devices],
         }
     }
 
@@ -70,7 +70,7 @@ impl Datas {
         let own = durable.profile(by).ip;
         let others = (0..durable.devices()).filter(|who| *who != by);
         let others = others.filter(|who| own.is_some() && durable.profile(*who).ip == own);
-        let said = Said {
+        let said = DataOrigin {
             by,
             from,
             turns: durable.turns(by),
@@ -90,11 +90,11 @@ impl Datas {
         };
         let is_data = message.code == Code::POST && message.uri_path().next().is_none();
         let is_last = message.block1().is_none_or(|block| !block.has_more());
-        if !is_data || !is_last || message.kind != Kind::Confirmable {
+        if !is_data || !is_last || message.kind != MessageKind::Confirmable {
             return;
         }
         let key = AttemptKey::new(message.message_id.0, message.token.as_bytes());
-        self.posted.entry(key).or_insert_with(|| Posted {
+        self.posted.entry(key).or_insert_with(|| PostedData {
             bytes: bytes.map(<[u8]>::to_vec),
             is_in_blocks: message.block1().is_some(),
             lives: self.lives.clone(),
@@ -123,7 +123,7 @@ impl Datas {
         }
         let bare = took.bare.iter().filter(|bytes| !bytes.is_empty());
         let bare: Vec<Vec<u8>> = bare.cloned().collect();
-        if bare.is_empty() || took.heard != Some(Heard::UdpData) {
+        if bare.is_empty() || took.heard != Some(UplinkKind::UdpData) {
             return Ok(());
         }
         for bytes in &bare {
@@ -141,7 +141,7 @@ impl Datas {
     pub(super) fn told(
         &mut self,
         step: u64,
-        (who, ways): (usize, &Ways),
+        (who, ways): (usize, &DatagramRouting),
         data: &[(Protocol, Box<[u8]>)],
         durable: &Durable,
     ) -> Verdict {
@@ -168,7 +168,7 @@ impl Datas {
     /// others.
     fn is_of_the_device(
         &self,
-        (who, ways): (usize, &Ways),
+        (who, ways): (usize, &DatagramRouting),
         bytes: &[u8],
         durable: &Durable,
     ) -> Verdict {
@@ -219,12 +219,12 @@ impl Datas {
 /// Data is answered 2.04 once it is in the history of the device that is answered: once, unless the
 /// machine that heard it first was lost, heard much since, or heard the device elsewhere.
 pub(super) fn what_a_device_is_thanked_for_is_told(
-    judge: &Judge,
+    laws: &LawChecker,
     who: usize,
     key: AttemptKey,
     durable: &Durable,
 ) -> Verdict {
-    let Some(posted) = judge.datas.posted.get(&key) else {
+    let Some(posted) = laws.datas.posted.get(&key) else {
         return Ok(());
     };
     let law = "what_is_acknowledged_is_told";
@@ -233,7 +233,7 @@ pub(super) fn what_a_device_is_thanked_for_is_told(
             format!("device {who} is thanked for what says nothing")
         });
     };
-    let (then, now) = (posted.lives[who], judge.datas.lives[who]);
+    let (then, now) = (posted.lives[who], laws.datas.lives[who]);
     let forgotten = (now.moved - then.moved) + (now.heard - then.heard) / RECENT_MAX;
     let told = durable.history(who).times_told(Protocol::Coap, bytes);
     hold(law, told > 0, || {

@@ -2,10 +2,10 @@
 
 use engine::action::Protocol;
 use engine::ids::ActionId;
+use protocol::coap::dedup::RECENT_MAX;
 use protocol::coap::message::Message;
-use protocol::coap::recent::RECENT_MAX;
 
-use super::{Departure, Judge, Told, Verdict, hold};
+use super::{LawChecker, RegistrationReply, SentDatagram, Verdict, hold};
 use crate::disk::Durable;
 use crate::wire::Head;
 
@@ -18,30 +18,30 @@ const REPETITION_MS: i64 = 247_000;
 
 /// A device in queue mode is asked only for a while after it was heard.
 pub(super) fn a_sleeping_device_is_not_asked(
-    judge: &Judge,
+    laws: &LawChecker,
     (at_ms, over): (i64, Protocol),
     who: usize,
     durable: &Durable,
 ) -> Verdict {
     let registration = durable.record(who).registration.as_ref();
     let sleeps = registration.is_some_and(|registration| registration.binding.queue_mode());
-    let silent_ms = at_ms - judge.ears[who].heard_at_ms;
+    let silent_ms = at_ms - laws.uplinks[who].heard_at_ms;
     // One whose registration is over is tried over other protocols.
     let is_over = registration.is_some_and(|registration| registration.expires_at.as_ms() <= at_ms);
     let is_tried = is_over && over != Protocol::Lwm2m;
-    let may_listen = !sleeps || is_tried || silent_ms < judge.rules.limits.awake_window_ms;
+    let may_listen = !sleeps || is_tried || silent_ms < laws.rules.limits.awake_window_ms;
     hold("a_sleeping_device_is_not_asked", may_listen, || {
         format!("device {who} sleeps and is asked after {silent_ms} ms of silence")
     })
 }
 
 /// Between two attempts at a request the device registers or updates.
-pub(super) fn a_retry_waits_for_the_device(judge: &Judge, who: usize, id: ActionId) -> Verdict {
-    let before = judge
+pub(super) fn a_retry_waits_for_the_device(laws: &LawChecker, who: usize, id: ActionId) -> Verdict {
+    let before = laws
         .known
         .get(&id)
         .and_then(|known| known.uplinks_at_attempt);
-    let was_heard = before.is_none_or(|before| before < judge.ears[who].uplinks);
+    let was_heard = before.is_none_or(|before| before < laws.uplinks[who].uplinks);
     hold("a_retry_waits_for_the_device", was_heard, || {
         format!("{id} is tried again and device {who} was not heard")
     })
@@ -49,18 +49,18 @@ pub(super) fn a_retry_waits_for_the_device(judge: &Judge, who: usize, id: Action
 
 /// A register that is repeated while it is remembered gets the location it got before.
 pub(super) fn a_repeated_register_gets_the_same_location(
-    judge: &mut Judge,
+    laws: &mut LawChecker,
     who: usize,
-    departure: &Departure<'_>,
+    outcome: &SentDatagram<'_>,
 ) -> Verdict {
-    let message = Message::decode(departure.datagram).expect("the service speaks well");
+    let message = Message::decode(outcome.datagram).expect("the service speaks well");
     let location: Vec<String> = message.location_path().map(str::to_owned).collect();
-    let head = Head::of(departure.datagram).expect("a message has a head");
-    let ear = &mut judge.ears[who];
+    let head = Head::of(outcome.datagram).expect("a message has a head");
+    let ear = &mut laws.uplinks[who];
     // When the machine took what this answers: it takes nothing else before the answer leaves.
     let at_ms = ear.heard_at_ms;
-    let told = Told {
-        to: departure.to,
+    let told = RegistrationReply {
+        to: outcome.to,
         key: head.key(),
         location,
         at_ms,
@@ -98,12 +98,12 @@ pub(super) fn a_repeated_register_gets_the_same_location(
 
 /// A request that expired is not pending any more.
 pub(super) fn what_expired_fails_in_time(
-    judge: &Judge,
+    laws: &LawChecker,
     at_ms: i64,
     who: usize,
     durable: &Durable,
 ) -> Verdict {
-    let since_ms = judge.ears[who].machine_since_ms;
+    let since_ms = laws.uplinks[who].machine_since_ms;
     let overdue = durable
         .pending(who)
         .find(|action| at_ms - action.expires_at.as_ms().max(since_ms) > GRACE_MS);

@@ -3,12 +3,12 @@
 use engine::action::{Action, Status};
 use engine::ids::ActionId;
 
-use super::{Judge, Verdict, hold};
-use crate::disk::{Durable, Moved};
+use super::{LawChecker, Verdict, hold};
+use crate::disk::{ActionMove, Durable};
 
 /// Every request that was accepted is on the disk for ever after.
-pub(super) fn a_202_survives_a_crash(judge: &Judge, durable: &Durable) -> Verdict {
-    let promised = judge.known.iter().filter(|(_, known)| known.is_promised);
+pub(super) fn a_202_survives_a_crash(laws: &LawChecker, durable: &Durable) -> Verdict {
+    let promised = laws.known.iter().filter(|(_, known)| known.is_promised);
     for (id, known) in promised {
         a_202_is_told_when_it_is_saved(known.who, *id, durable)?;
     }
@@ -60,8 +60,8 @@ pub(super) fn cancelled_action_is_never_sent(
 }
 
 /// A request that becomes cancelled has never left.
-pub(super) fn what_was_cancelled_had_not_left(judge: &Judge, action: &Action) -> Verdict {
-    let known = judge.known.get(&action.id);
+pub(super) fn what_was_cancelled_had_not_left(laws: &LawChecker, action: &Action) -> Verdict {
+    let known = laws.known.get(&action.id);
     let has_left = known.is_some_and(|known| !known.sent.is_empty());
     let is_cancelled = action.status == Status::Cancelled;
     hold(
@@ -86,7 +86,7 @@ pub(super) fn a_cancel_is_told_when_it_is_saved(
 }
 
 /// What succeeded, failed or was cancelled stays so.
-pub(super) fn a_final_status_never_changes(moved: &Moved, action: &Action) -> Verdict {
+pub(super) fn a_final_status_never_changes(moved: &ActionMove, action: &Action) -> Verdict {
     let was_pending = moved.from.is_none_or(|(before, _)| before.is_pending());
     hold("a_final_status_never_changes", was_pending, || {
         format!(
@@ -97,7 +97,7 @@ pub(super) fn a_final_status_never_changes(moved: &Moved, action: &Action) -> Ve
 }
 
 /// A status changes only as the table of states says.
-pub(super) fn a_status_follows_the_table(moved: &Moved, action: &Action) -> Verdict {
+pub(super) fn a_status_follows_the_table(moved: &ActionMove, action: &Action) -> Verdict {
     let follows = match (moved.from.map(|(before, _)| before), action.status) {
         // One whose value does not fit fails as it is made.
         (None, Status::Scheduled | Status::InProgress | Status::Failed)

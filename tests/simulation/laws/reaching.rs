@@ -1,36 +1,36 @@
 //! Laws about ways: where what is said to a device goes, and when what waits for it leaves.
 
 use engine::action::{Action, Protocol, Status};
-use engine::occurrence::Heard;
 use engine::peer::{Peer, Transport};
+use engine::step_event::UplinkKind;
 
-use super::{Decision, Departure, Judge, OpenExchange, Verdict, hold, leaving};
+use super::{Decision, LawChecker, OpenExchange, SentDatagram, Verdict, hold, leaving};
 use crate::disk::Durable;
 
 /// What is for a device goes to its address: to the one its customer gave it, or to where it is
 /// registered.
 pub(super) fn nothing_goes_to_another_address(
-    judge: &Judge,
-    departure: &Departure<'_>,
+    laws: &LawChecker,
+    outcome: &SentDatagram<'_>,
     durable: &Durable,
 ) -> Verdict {
-    let (Some(who), ip) = (departure.who, departure.to.ip()) else {
+    let (Some(who), ip) = (outcome.who, outcome.to.ip()) else {
         return Ok(());
     };
-    if !departure.is_asked {
+    if !outcome.is_asked {
         return Ok(());
     }
     let is_right = match durable.profile(who).ip {
         Some(own) => ip == own,
-        None => judge.ways.is_behind(who, departure.to) || departure.to.transport == Transport::Udp,
+        None => laws.routing.is_behind(who, outcome.to) || outcome.to.transport == Transport::Udp,
     };
     hold("nothing_goes_to_another_address", is_right, || {
-        format!("device {who} is asked at {}", departure.to)
+        format!("device {who} is asked at {}", outcome.to)
     })
 }
 
 /// Whether a request could go out as far as the disk knows: somebody knows where to.
-pub(super) fn has_a_way(judge: &Judge, action: &Action, who: usize, durable: &Durable) -> bool {
+pub(super) fn has_a_way(laws: &LawChecker, action: &Action, who: usize, durable: &Durable) -> bool {
     let (own, record) = (durable.profile(who).ip, durable.record(who));
     let registration = record.registration.as_ref();
     let registered_at = registration.and(record.peer);
@@ -38,7 +38,7 @@ pub(super) fn has_a_way(judge: &Judge, action: &Action, who: usize, durable: &Du
         Protocol::Udp | Protocol::Coap => own.is_some() || registered_at.is_some(),
         Protocol::Lwm2m => {
             let is_at_home = |peer: Peer| own.is_none_or(|own| own == peer.ip());
-            registered_at.is_some_and(is_at_home) && judge.ways.is_somewhere(who, own)
+            registered_at.is_some_and(is_at_home) && laws.routing.is_somewhere(who, own)
         }
     }
 }
@@ -46,19 +46,22 @@ pub(super) fn has_a_way(judge: &Judge, action: &Action, who: usize, durable: &Du
 /// A device that is heard, over whatever protocol, is asked what waits for it unless it is being
 /// asked something.
 pub(super) fn any_uplink_releases_what_waits(
-    judge: &Judge,
+    laws: &LawChecker,
     decision: &Decision,
     durable: &Durable,
 ) -> Verdict {
     let who = decision.who;
-    let is_data = matches!(decision.took.heard, Some(Heard::CoapData | Heard::UdpData));
+    let is_data = matches!(
+        decision.took.heard,
+        Some(UplinkKind::CoapData | UplinkKind::UdpData)
+    );
     let own = durable.profile(who).ip;
     let is_own = decision
         .took
         .from
         .is_some_and(|from| own == Some(from.ip()));
     let is_over = |open: &OpenExchange| open.is_answered && !open.goes_on;
-    let is_free = judge.open[who].as_ref().is_none_or(is_over)
+    let is_free = laws.open[who].as_ref().is_none_or(is_over)
         && !durable.pending(who).any(leaving::is_thrown);
     let asks = !decision.sends.is_empty() || decision.throws.is_some();
     if !is_data || !is_own || !is_free || asks {

@@ -6,7 +6,7 @@ use engine::location::Location;
 use engine::moment::Timestamp;
 
 use super::{Verdict, hold};
-use crate::fleet::Speaks;
+use crate::fleet::DeviceProtocols;
 use crate::world::World;
 
 /// Every request is final, nothing is under way, nothing that is observed is owed, and every device
@@ -39,13 +39,13 @@ pub(crate) fn a_healed_world_comes_to_rest(world: &World) -> Verdict {
             format!("device {who} is busy")
         })?;
         let mut observed = durable.record(who).observations.iter();
-        let owed = observed.find(|observed| observed.state == ObservationState::Owed);
+        let owed = observed.find(|observed| observed.state == ObservationState::Pending);
         hold(law, owed.is_none(), || {
             format!("device {who} is to be asked again for {owed:?}")
         })?;
         match world.fleet.member(who).speaks {
-            Speaks::Lwm2m | Speaks::Both => is_registered(world, who)?,
-            Speaks::Plain => is_gone(world, who)?,
+            DeviceProtocols::Lwm2m | DeviceProtocols::Both => is_registered(world, who)?,
+            DeviceProtocols::Plain => is_gone(world, who)?,
         }
     }
     nothing_waits_to_be_delivered(world)
@@ -56,7 +56,7 @@ fn nothing_waits_to_be_delivered(world: &World) -> Verdict {
     let outbox = world.disk.durable.outbox();
     for kept in outbox.destinations() {
         let id = kept.destination.id;
-        let running = world.service.post.running(id);
+        let running = world.service.deliveries.running(id);
         hold(law, running.is_some_and(|it| it.is_at_rest()), || {
             format!("destination {id} is busy")
         })?;

@@ -4,43 +4,43 @@ use std::collections::{BTreeSet, HashMap};
 
 use engine::peer::Peer;
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message};
-use protocol::coap::recent::RECENT_MAX;
+use protocol::coap::dedup::RECENT_MAX;
+use protocol::coap::message::{Message, MessageKind};
 use protocol::lwm2m::payload::Sample;
 
-use super::{Judge, Verdict, hold};
+use super::{LawChecker, Verdict, hold};
 use crate::disk::Durable;
 use crate::wire::AttemptKey;
 
 /// What devices sent.
 #[derive(Default)]
-pub(crate) struct Sendings {
-    said: HashMap<AttemptKey, Said>,
+pub(crate) struct SentSamples {
+    said: HashMap<AttemptKey, SendRecord>,
     /// How often each device was brought back, and how much its machines heard.
-    lives: Vec<Life>,
+    lives: Vec<DeviceLifetime>,
 }
 
 /// What was sent under a token.
-struct Said {
+struct SendRecord {
     /// What is to be kept of it; nothing of what nobody can read.
     samples: Vec<Sample>,
     from: BTreeSet<Peer>,
     /// What had become of the devices when it was said first.
-    lives: Vec<Life>,
+    lives: Vec<DeviceLifetime>,
 }
 
 /// What became of a device so far.
 #[derive(Clone, Copy, Default)]
-struct Life {
+struct DeviceLifetime {
     restored: usize,
     heard: usize,
 }
 
-impl Sendings {
+impl SentSamples {
     pub(super) fn of(devices: usize) -> Self {
         Self {
             said: HashMap::new(),
-            lives: vec![Life::default(); devices],
+            lives: vec![DeviceLifetime::default(); devices],
         }
     }
 
@@ -52,11 +52,11 @@ impl Sendings {
         if message.code != Code::POST || message.uri_path().next() != Some("dp") {
             return;
         }
-        if message.kind != Kind::Confirmable {
+        if message.kind != MessageKind::Confirmable {
             return;
         }
         let key = AttemptKey::new(message.message_id.0, message.token.as_bytes());
-        let said = self.said.entry(key).or_insert_with(|| Said {
+        let said = self.said.entry(key).or_insert_with(|| SendRecord {
             samples: samples.to_vec(),
             from: BTreeSet::new(),
             lives: self.lives.clone(),
@@ -76,12 +76,12 @@ impl Sendings {
 /// A Send is answered 2.04 once each of its samples is in the history of the device that is
 /// answered: once, unless the machine that heard it first was lost or heard much since.
 pub(super) fn what_is_sent_is_kept_once(
-    judge: &Judge,
+    laws: &LawChecker,
     who: usize,
     key: AttemptKey,
     durable: &Durable,
 ) -> Verdict {
-    let Some(said) = judge.sendings.said.get(&key) else {
+    let Some(said) = laws.sendings.said.get(&key) else {
         return Ok(());
     };
     hold(
@@ -89,7 +89,7 @@ pub(super) fn what_is_sent_is_kept_once(
         !said.samples.is_empty(),
         || format!("device {who} is thanked for what nobody can read"),
     )?;
-    let (then, now) = (said.lives[who], judge.sendings.lives[who]);
+    let (then, now) = (said.lives[who], laws.sendings.lives[who]);
     let forgotten = (now.restored - then.restored) + (now.heard - then.heard) / RECENT_MAX;
     let most = said.from.len() + forgotten;
     for sample in &said.samples {

@@ -4,13 +4,13 @@ use engine::ids::ActionId;
 use engine::location::Location;
 use protocol::coap::message::Message;
 
-use super::{Begun, Breach, Judge, Verdict, hold};
+use super::{BegunExchange, Breach, LawChecker, Verdict, hold};
 use crate::disk::Durable;
 use crate::wire::AttemptKey;
 
 /// No datagram and no answer of a step that changes something leaves before it is durable.
-pub(super) fn nothing_is_said_before_it_is_saved(judge: &Judge, step: Option<u64>) -> Verdict {
-    let is_saved = step.is_none_or(|step| !judge.undurable.contains(&step));
+pub(super) fn nothing_is_said_before_it_is_saved(laws: &LawChecker, step: Option<u64>) -> Verdict {
+    let is_saved = step.is_none_or(|step| !laws.undurable.contains(&step));
     hold("nothing_is_said_before_it_is_saved", is_saved, || {
         format!("step {step:?} speaks and is not durable")
     })
@@ -35,10 +35,10 @@ pub(super) fn a_location_is_told_when_it_leads_somewhere(
 
 /// A request leaves only if a step decided it, and returns what it is.
 pub(super) fn a_request_leaves_as_it_was_decided(
-    judge: &Judge,
+    laws: &LawChecker,
     attempt: AttemptKey,
-) -> Result<Begun, Breach> {
-    let begun = judge.attempts.get(&attempt).copied();
+) -> Result<BegunExchange, Breach> {
+    let begun = laws.attempts.get(&attempt).copied();
     begun.ok_or_else(|| Breach {
         law: "an_attempt_is_saved_before_it_leaves",
         what: format!("{attempt:?} belongs to no request"),
@@ -47,7 +47,7 @@ pub(super) fn a_request_leaves_as_it_was_decided(
 
 /// A request of a caller leaves only after its attempt was counted on the disk.
 pub(super) fn an_attempt_is_saved_before_it_leaves(
-    judge: &Judge,
+    laws: &LawChecker,
     who: usize,
     attempt: AttemptKey,
     action: ActionId,
@@ -57,7 +57,7 @@ pub(super) fn an_attempt_is_saved_before_it_leaves(
     let breach = |what: String| Breach { law, what };
     let kept = durable.action(who, action);
     let kept = kept.ok_or_else(|| breach(format!("{action} leaves and is not saved")))?;
-    let known = judge.known.get(&action);
+    let known = laws.known.get(&action);
     let sent = known.map(|known| &known.sent[..]).unwrap_or_default();
     let attempts = sent.len() + usize::from(!sent.contains(&attempt));
     let is_counted = usize::from(kept.attempts_made) >= attempts;

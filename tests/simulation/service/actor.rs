@@ -3,18 +3,18 @@
 use std::collections::VecDeque;
 
 use engine::arbiter::cell::{CellEffect, DeviceCell};
-use engine::arbiter::input::Ending;
-use engine::arbiter::input::Input;
+use engine::arbiter::input::ActorExit;
+use engine::arbiter::input::DeviceInput;
 use engine::change::Batch;
-use engine::datagram::Arrival;
+use engine::datagram::Inbound;
 use engine::device::Device;
-use engine::effect::{Departure, Speech};
+use engine::effect::{Outbound, SendOutcome};
 use engine::ids::{ActionId, DeviceKey};
-use engine::occurrence::{Heard, Occurrence};
+use engine::step_event::{StepEvent, UplinkKind};
 use engine::supervision::Generation;
 
-use super::{Act, Occasion, Saves, Took, Turn};
-use crate::wire::{self, Met};
+use super::{ArbiterAct, Saves, ServiceTurn, StepInput, StepTrigger};
+use crate::wire::{self, AnsweredBy};
 
 /// How many inputs may wait for a device; the network repeats datagrams, and callers are told.
 const WAITING_MAX: usize = 16;
@@ -25,25 +25,25 @@ type Machine = engine::arbiter::Arbiter<Generation, u64>;
 pub(super) struct Actor {
     who: usize,
     pub(super) cell: DeviceCell<u64>,
-    pub(super) mailbox: VecDeque<Input<u64>>,
+    pub(super) mailbox: VecDeque<DeviceInput<u64>>,
     /// The step it takes, or took last.
     pub(super) step: u64,
     /// What it takes the step for.
-    pub(super) took: Decided,
+    pub(super) took: DecidedStep,
     /// Who waits for an answer of the step.
     call: Option<u64>,
     /// What became of a bare datagram, while the cell waits for something else.
-    departed: Option<(ActionId, Departure)>,
+    departed: Option<(ActionId, SendOutcome)>,
 }
 
 /// What an actor handles.
 #[derive(Debug, Default)]
-pub(super) struct Decided {
-    datagram: Option<Box<Arrival>>,
+pub(super) struct DecidedStep {
+    datagram: Option<Box<Inbound>>,
     is_input: bool,
 }
 
-impl Decided {
+impl DecidedStep {
     /// Nothing that was heard.
     pub(super) const NOTHING: Self = Self {
         datagram: None,
@@ -55,7 +55,7 @@ impl Decided {
 pub(super) enum Performed {
     Done,
     /// The actor ends, or could.
-    Ended(Ending),
+    Ended(ActorExit),
 }
 
 impl Actor {
@@ -65,14 +65,14 @@ impl Actor {
             cell: DeviceCell::new(device, generation),
             mailbox: VecDeque::new(),
             step: 0,
-            took: Decided::default(),
+            took: DecidedStep::default(),
             call: None,
             departed: None,
         }
     }
 
     /// Takes an input into the mailbox.
-    pub(super) fn take(&mut self, input: Input<u64>) -> Result<(), Input<u64>> {
+    pub(super) fn take(&mut self, input: DeviceInput<u64>) -> Result<(), DeviceInput<u64>> {
         if self.mailbox.len() >= WAITING_MAX {
             return Err(input);
         }
@@ -81,7 +81,7 @@ impl Actor {
     }
 
     /// The next input to handle, if it is its turn.
-    pub(super) fn next(&mut self) -> Option<Input<u64>> {
+    pub(super) fn next(&mut self) -> Option<DeviceInput<u64>> {
         match self.cell.is_waiting() {
             true => None,
             false => self.mailbox.pop_front(),
@@ -89,12 +89,12 @@ impl Actor {
     }
 
     /// Takes what became of a bare datagram, for the cell's next step.
-    pub(super) fn take_departed(&mut self, departed: (ActionId, Departure)) {
+    pub(super) fn take_departed(&mut self, departed: (ActionId, SendOutcome)) {
         self.departed = Some(departed);
     }
 
     /// What became of a bare datagram, if it is its turn.
-    pub(super) fn next_departed(&mut self) -> Option<(ActionId, Departure)> {
+    pub(super) fn next_departed(&mut self) -> Option<(ActionId, SendOutcome)> {
         match self.cell.is_waiting() {
             true => None,
             false => self.departed.take(),
@@ -102,12 +102,12 @@ impl Actor {
     }
 
     /// Notes what is handled next.
-    pub(super) fn note_taken(&mut self, input: &Input<u64>) {
-        self.took = Decided::NOTHING;
+    pub(super) fn note_taken(&mut self, input: &DeviceInput<u64>) {
+        self.took = DecidedStep::NOTHING;
         match input {
-            Input::Datagram(arrival) => self.took.datagram = Some(arrival.clone()),
-            Input::Asked(asked) => self.call = Some(asked.reply),
-            Input::Timeout => {}
+            DeviceInput::Datagram(arrival) => self.took.datagram = Some(arrival.clone()),
+            DeviceInput::Command(asked) => self.call = Some(asked.reply),
+            DeviceInput::Timeout => {}
         }
     }
 
@@ -122,7 +122,7 @@ impl Actor {
     }
 
     /// Shows the judge what the cell decided.
-    pub(super) fn see(&mut self, out: &[CellEffect<u64>], turn: &mut Turn<'_>) {
+    pub(super) fn see(&mut self, out: &[CellEffect<u64>], turn: &mut ServiceTurn<'_>) {
         if !std::mem::take(&mut self.took.is_input) {
             return;
         }
@@ -131,21 +131,21 @@ impl Actor {
             return;
         }
         let saved = out.iter().find_map(committed);
-        let (speeches, occurred) = match self.cell.report_to_come() {
-            Some(report) => (self.cell.speeches_to_come().to_vec(), &*report.occurred),
+        let (outbound, events) = match self.cell.report_pending() {
+            Some(report) => (self.cell.outbound_pending().to_vec(), &*report.events),
             None => (
-                speeches(out),
+                outbound(out),
                 out.iter().find_map(reported).unwrap_or_default(),
             ),
         };
         let changes = saved.map_or(&[][..], |batch| &batch.changes);
-        let (sends, throws) = wire::requests_sent(changes, &speeches, occurred);
+        let (sends, throws) = wire::requests_sent(changes, &outbound, events);
         let mut took = match (self.took.datagram.take(), out.iter().find_map(heard_as)) {
             (Some(arrival), Some(heard)) => took(&arrival, heard),
-            (_, _) => Took::NOTHING,
+            (_, _) => StepInput::NOTHING,
         };
-        took.on = Occasion::of(&took, &speeches, occurred);
-        turn.acts.push(Act::Decided {
+        took.on = StepTrigger::of(&took, &outbound, events);
+        turn.acts.push(ArbiterAct::Decided {
             who: self.who,
             took,
             step: self.step,
@@ -163,37 +163,37 @@ impl Actor {
         &mut self,
         effect: CellEffect<u64>,
         (key, machine): (DeviceKey, &mut Machine),
-        turn: &mut Turn<'_>,
+        turn: &mut ServiceTurn<'_>,
     ) -> Performed {
         let (who, step) = (self.who, self.step);
         match effect {
-            CellEffect::Heard(..) | CellEffect::Report(_) => {}
-            CellEffect::Commit(batch, _) => turn.acts.push(Act::Commit { who, step, batch }),
-            CellEffect::ReadProfile => turn.acts.push(Act::ReadNames { who, step }),
+            CellEffect::CountUplink(..) | CellEffect::Report(_) => {}
+            CellEffect::Commit(batch, _) => turn.acts.push(ArbiterAct::Commit { who, step, batch }),
+            CellEffect::ReadProfile => turn.acts.push(ArbiterAct::ReadNames { who, step }),
             CellEffect::Rebind(from, to) => {
-                turn.acts.push(Act::Rebound { who, from, to });
-                machine.rebind(key, (from, to), self.cell.said_mut());
+                turn.acts.push(ArbiterAct::Rebound { who, from, to });
+                machine.rebind(key, (from, to), self.cell.binding_mut());
             }
-            CellEffect::Send(to, datagram) => turn.acts.push(Act::Send {
+            CellEffect::Send(to, datagram) => turn.acts.push(ArbiterAct::Send {
                 step: Some(step),
                 who: Some(who),
                 to,
                 datagram,
             }),
-            CellEffect::SendBare(to, bytes, action) => {
-                let departure = turn.departure();
-                turn.acts.push(Act::Throw {
+            CellEffect::SendUdp(to, bytes, action) => {
+                let outcome = turn.outcome();
+                turn.acts.push(ArbiterAct::Throw {
                     step,
                     who,
                     to,
                     bytes,
                     action,
-                    departure,
+                    outcome,
                 });
             }
             CellEffect::Reply(call, reply) => {
                 self.call = None;
-                turn.acts.push(Act::Reply {
+                turn.acts.push(ArbiterAct::Reply {
                     call,
                     step: Some(step),
                     reply,
@@ -207,26 +207,26 @@ impl Actor {
     }
 }
 
-fn took(arrival: &Arrival, heard: Heard) -> Took {
-    let took = Took {
+fn took(arrival: &Inbound, heard: UplinkKind) -> StepInput {
+    let took = StepInput {
         heard: Some(heard),
         from: Some(arrival.peer()),
-        ..Took::NOTHING
+        ..StepInput::NOTHING
     };
     match arrival {
-        Arrival::Message(datagram) => Took {
-            meets: Met::by(&datagram.message),
+        Inbound::Message(datagram) => StepInput {
+            meets: AnsweredBy::by(&datagram.message),
             ..took
         },
-        Arrival::Ambiguous(_) => Took {
+        Inbound::Ambiguous(_) => StepInput {
             is_ambiguous: true,
             ..took
         },
-        Arrival::Bare(bare) => Took {
+        Inbound::Udp(bare) => StepInput {
             bare: vec![bare.bytes.clone()],
             ..took
         },
-        Arrival::Burst(first, more) => Took {
+        Inbound::UdpBurst(first, more) => StepInput {
             bare: std::iter::once(first)
                 .chain(more)
                 .map(|bare| bare.bytes.clone())
@@ -237,18 +237,18 @@ fn took(arrival: &Arrival, heard: Heard) -> Took {
 }
 
 /// What a step says at once that saves nothing.
-fn speeches(out: &[CellEffect<u64>]) -> Vec<Speech> {
-    let mut speeches = Vec::new();
+fn outbound(out: &[CellEffect<u64>]) -> Vec<Outbound> {
+    let mut outbound = Vec::new();
     for effect in out {
         if let CellEffect::Send(to, datagram) = effect {
             let (to, datagram) = (*to, datagram.clone());
-            speeches.push(Speech::Send { to, datagram });
-        } else if let CellEffect::SendBare(to, bytes, action) = effect {
+            outbound.push(Outbound::Send { to, datagram });
+        } else if let CellEffect::SendUdp(to, bytes, action) = effect {
             let (to, bytes, action) = (*to, bytes.clone(), *action);
-            speeches.push(Speech::SendBare { to, bytes, action });
+            outbound.push(Outbound::SendUdp { to, bytes, action });
         }
     }
-    speeches
+    outbound
 }
 
 fn committed(effect: &CellEffect<u64>) -> Option<&Batch> {
@@ -258,15 +258,15 @@ fn committed(effect: &CellEffect<u64>) -> Option<&Batch> {
     None
 }
 
-fn reported(effect: &CellEffect<u64>) -> Option<&[Occurrence]> {
+fn reported(effect: &CellEffect<u64>) -> Option<&[StepEvent]> {
     if let CellEffect::Report(report) = effect {
-        return Some(&report.occurred);
+        return Some(&report.events);
     }
     None
 }
 
-fn heard_as(effect: &CellEffect<u64>) -> Option<Heard> {
-    if let CellEffect::Heard(heard, _) = effect {
+fn heard_as(effect: &CellEffect<u64>) -> Option<UplinkKind> {
+    if let CellEffect::CountUplink(heard, _) = effect {
         return Some(*heard);
     }
     None

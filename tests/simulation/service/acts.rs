@@ -1,28 +1,28 @@
 //! What does the service do to the world around it, and what becomes of what it hears?
 
-use engine::arbiter::effect::LookUp;
-use engine::arbiter::input::Ending;
+use engine::arbiter::effect::StoreLookup;
+use engine::arbiter::input::ActorExit;
 use engine::change::Batch;
-use engine::device::record::Restored;
-use engine::effect::{Departure, Speech};
+use engine::device::record::RestoredDevice;
+use engine::dispatch::DropReason;
+use engine::dispatch::shard_map::ArbiterId;
+use engine::effect::{Outbound, SendOutcome};
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
-use engine::occurrence::{self, Heard, News, Occurrence, What};
 use engine::peer::Peer;
-use engine::registry::Fate;
-use engine::registry::homes::ArbiterId;
+use engine::step_event::{self, NotificationOutcome, StepEvent, StepEventKind, UplinkKind};
 use engine::supervision::Generation;
 
-use super::{Post, Reply};
-use crate::wire::{self, Met, Sent};
+use super::{ForwardBatch, Reply};
+use crate::wire::{self, AnsweredBy, SentRequest};
 
 /// What an arbiter does.
 #[derive(Debug)]
-pub(crate) enum Act {
+pub(crate) enum ArbiterAct {
     /// A datagram was looked at.
     Sorted {
         number: u64,
-        whose: Whose,
+        whose: DatagramOwner,
     },
     /// A datagram goes on to another arbiter.
     Forwarded {
@@ -32,15 +32,15 @@ pub(crate) enum Act {
     /// Nothing more becomes of a datagram.
     Ended {
         number: u64,
-        end: End,
+        end: DatagramEnd,
     },
     /// Everything that is for another arbiter leaves.
     Post {
         to: ArbiterId,
-        post: Post,
+        post: ForwardBatch,
     },
     /// Ask the disk.
-    LookUp(LookUp),
+    LookUp(StoreLookup),
     /// The datagrams of one peer are to reach a device from now on, those of another no longer.
     Rebound {
         who: usize,
@@ -50,10 +50,10 @@ pub(crate) enum Act {
     /// A machine took a step, in which it sends these requests.
     Decided {
         who: usize,
-        took: Took,
+        took: StepInput,
         step: u64,
         saves: Saves,
-        sends: Vec<Sent>,
+        sends: Vec<SentRequest>,
         throws: Option<ActionId>,
     },
     Commit {
@@ -74,7 +74,7 @@ pub(crate) enum Act {
         to: Peer,
         bytes: Vec<u8>,
         action: ActionId,
-        departure: Departure,
+        outcome: SendOutcome,
     },
     Reply {
         call: u64,
@@ -94,12 +94,12 @@ pub(crate) enum Act {
     /// An actor has nothing to do, and says so.
     Idle {
         who: usize,
-        report: (Generation, Ending),
+        report: (Generation, ActorExit),
     },
     /// A device is brought back from this.
     Restored {
         who: usize,
-        restored: Box<Restored>,
+        restored: Box<RestoredDevice>,
     },
     /// The machine of a device is no more, which was registered there.
     MovedOut {
@@ -114,7 +114,7 @@ pub(crate) enum Act {
 
 /// Whose a datagram is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Whose {
+pub(crate) enum DatagramOwner {
     /// A device's by name or by location, if there is one.
     Named(Option<usize>),
     /// The device's behind the peer.
@@ -127,18 +127,18 @@ pub(crate) enum Whose {
 
 /// What becomes of a datagram in the end.
 #[derive(Clone, Copy, Debug, Hash)]
-pub(crate) enum End {
+pub(crate) enum DatagramEnd {
     /// The machine of a device took it.
     Handled { who: usize },
     /// Nobody's machine did, for this reason, and its sender may have been told.
-    Turned(Fate),
+    Turned(DropReason),
     /// It was for a device, which could not take it.
-    Lost { who: usize, how: Loss },
+    Lost { who: usize, how: LossReason },
 }
 
 /// Why a device could not take what was for it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(crate) enum Loss {
+pub(crate) enum LossReason {
     /// Its actor ended before it took everything.
     Abandoned,
     /// It was removed.
@@ -147,7 +147,7 @@ pub(crate) enum Loss {
 
 /// What a step is the answer to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Occasion {
+pub(crate) enum StepTrigger {
     /// The device registered, updated, notified or sent, or the rest of a notification came.
     Uplink,
     /// It, or somebody in its name, said something else.
@@ -156,25 +156,28 @@ pub(crate) enum Occasion {
     Other,
 }
 
-impl Occasion {
+impl StepTrigger {
     /// What a step is the answer to that a machine took for this, in which this happened.
     ///
     /// Who is refused, or repeats itself, is not heard anew. An answer that brings the rest of a
     /// notification counts as if that had come whole.
-    pub(super) fn of(took: &Took, speeches: &[Speech], occurred: &[Occurrence]) -> Self {
+    pub(super) fn of(took: &StepInput, outbound: &[Outbound], events: &[StepEvent]) -> Self {
         let Some(heard) = took.heard.filter(|_| !took.is_ambiguous) else {
             return Self::Other;
         };
         let is_uplink = match heard {
-            Heard::Notification | Heard::Send | Heard::CoapData | Heard::UdpData => true,
-            Heard::Register | Heard::Update => wire::is_accepted(speeches),
-            Heard::Answer => is_fetched(occurred),
-            Heard::Part
-            | Heard::Deregister
-            | Heard::Unasked
-            | Heard::Ping
-            | Heard::Unsupported
-            | Heard::Repeated => false,
+            UplinkKind::Notification
+            | UplinkKind::Send
+            | UplinkKind::CoapData
+            | UplinkKind::UdpData => true,
+            UplinkKind::Register | UplinkKind::Update => wire::is_accepted(outbound),
+            UplinkKind::Answer => is_fetched(events),
+            UplinkKind::BlockPart
+            | UplinkKind::Deregister
+            | UplinkKind::Unsolicited
+            | UplinkKind::Ping
+            | UplinkKind::Unsupported
+            | UplinkKind::Repeated => false,
         };
         match is_uplink {
             true => Self::Uplink,
@@ -184,20 +187,26 @@ impl Occasion {
 }
 
 /// Whether the rest of a notification came.
-fn is_fetched(occurred: &[Occurrence]) -> bool {
-    let did = |is_it: fn(&What) -> bool| occurred.iter().any(|it| is_it(&it.what));
-    did(|what| matches!(what, What::Ended(occurrence::Ending::Success)))
-        && did(|what| matches!(what, What::Notified(news) if *news != News::Excessive))
+fn is_fetched(events: &[StepEvent]) -> bool {
+    let did = |is_it: fn(&StepEventKind) -> bool| events.iter().any(|it| is_it(&it.kind));
+    did(|what| {
+        matches!(
+            what,
+            StepEventKind::Ended(step_event::ExchangeOutcome::Success)
+        )
+    }) && did(
+        |what| matches!(what, StepEventKind::Notified(news) if *news != NotificationOutcome::Excessive),
+    )
 }
 
 /// What a machine took before a step.
 #[derive(Clone, Debug)]
-pub(crate) struct Took {
-    pub(crate) on: Occasion,
+pub(crate) struct StepInput {
+    pub(crate) on: StepTrigger,
     /// What it took a datagram for.
-    pub(crate) heard: Option<Heard>,
+    pub(crate) heard: Option<UplinkKind>,
     /// What a message may be the answer to.
-    pub(crate) meets: Option<Met>,
+    pub(crate) meets: Option<AnsweredBy>,
     /// Where a datagram came from.
     pub(crate) from: Option<Peer>,
     /// Bare bytes, in so many datagrams.
@@ -206,10 +215,10 @@ pub(crate) struct Took {
     pub(crate) is_ambiguous: bool,
 }
 
-impl Took {
+impl StepInput {
     /// Nothing was heard.
     pub(super) const NOTHING: Self = Self {
-        on: Occasion::Other,
+        on: StepTrigger::Other,
         heard: None,
         meets: None,
         from: None,

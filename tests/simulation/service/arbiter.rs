@@ -4,35 +4,37 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use engine::arbiter::cell::{NotSaved, StepContext};
-use engine::arbiter::effect::{ArbiterEffect, LookUpId, Progress};
+use engine::arbiter::cell::{CommitFailure, StepContext};
+use engine::arbiter::effect::{ArbiterEffect, LookupId, StartupProgress};
 use engine::arbiter::input::{
-    Conditions, Ending, Input, Page, Question, Received, StoreUnavailable,
+    ActorExit, Conditions, DeviceCommand, DeviceInput, Received, StartupPage, StoreUnavailable,
 };
-use engine::arbiter::{ArbiterEffects, Bounds};
+use engine::arbiter::{ArbiterEffects, ArbiterLimits};
 use engine::device::Device;
-use engine::device::record::Restored;
-use engine::effect::Departure;
+use engine::device::record::RestoredDevice;
+use engine::dispatch::DevicesAtAddress;
+use engine::dispatch::address_queues;
+use engine::dispatch::router::{ForwardedDatagram, RouteHint};
+use engine::dispatch::shard_map::{ArbiterId, ShardMap};
+use engine::effect::SendOutcome;
 use engine::ids::{ActionId, DeviceKey};
 use engine::moment::Timestamp;
 use engine::peer::{Peer, PeerIdentity};
+use engine::policy::CustomerPolicy;
 use engine::profile::Profile;
-use engine::registry::Behind;
-use engine::registry::homes::{ArbiterId, Homes};
-use engine::registry::lanes;
-use engine::registry::router::{Hint, Parcel};
-use engine::supervision::{Failure, Generation, Verdict};
-use engine::terms::Terms;
+use engine::supervision::{ActorFailure, Generation, Verdict};
 
-use super::actor::{Actor, Decided, Performed};
-use super::{Act, Curse, Directory, End, Loss, Turn, numbers_of};
+use super::actor::{Actor, DecidedStep, Performed};
+use super::{
+    ArbiterAct, DatagramEnd, Directory, InjectedPanic, LossReason, ServiceTurn, numbers_of,
+};
 
 /// Little may wait, so that there is more.
-const BOUNDS: Bounds = Bounds {
-    look_ups_max: 4,
+const BOUNDS: ArbiterLimits = ArbiterLimits {
+    lookups_max: 4,
     inputs_max: 16,
-    lanes: lanes::Bounds {
-        lane_max: 3,
+    address_queues: address_queues::AddressQueueLimits {
+        queue_max: 3,
         bytes_max: 4_096,
     },
 };
@@ -47,30 +49,30 @@ type Out = ArbiterEffects<Generation, u64>;
 pub(crate) struct Arbiter {
     here: ArbiterId,
     machine: Machine,
-    terms: Arc<Terms>,
+    policy: Arc<CustomerPolicy>,
     directory: Arc<Directory>,
     /// There is a place for every device: one that is handed something away from home lives there.
     actors: Vec<Option<Box<Actor>>>,
     /// Which actor panics at its next opportunity, and at how many after it.
-    pub(super) curse: Option<(usize, Curse, u32)>,
+    pub(super) injected_panic: Option<(usize, InjectedPanic, u32)>,
     /// Whether every device that was restored said where it is.
     is_settled: bool,
     epoch: u64,
-    outgoing: BTreeMap<ArbiterId, Post>,
+    outgoing: BTreeMap<ArbiterId, ForwardBatch>,
     armed_at: Option<Timestamp>,
 }
 
 /// What one arbiter hands another.
 #[derive(Debug, Default)]
-pub(crate) struct Post {
-    pub(crate) parcels: Vec<Parcel>,
-    pub(crate) hints: Vec<Hint>,
+pub(crate) struct ForwardBatch {
+    pub(crate) parcels: Vec<ForwardedDatagram>,
+    pub(crate) route_hints: Vec<RouteHint>,
 }
 
-impl Post {
+impl ForwardBatch {
     /// How many datagrams it has.
     pub(crate) fn datagrams(&self) -> usize {
-        let numbers = self.parcels.iter().map(Parcel::numbers);
+        let numbers = self.parcels.iter().map(ForwardedDatagram::numbers);
         numbers.map(|numbers| numbers.len()).sum()
     }
 }
@@ -78,17 +80,17 @@ impl Post {
 impl Arbiter {
     pub(super) fn new(
         here: ArbiterId,
-        homes: Homes,
-        terms: Arc<Terms>,
+        shard_map: ShardMap,
+        policy: Arc<CustomerPolicy>,
         directory: Arc<Directory>,
         epoch: u64,
     ) -> Self {
         Self {
             here,
-            machine: Machine::new(here, homes, BOUNDS),
-            terms,
+            machine: Machine::new(here, shard_map, BOUNDS),
+            policy,
             actors: directory.keys.iter().map(|_| None).collect(),
-            curse: None,
+            injected_panic: None,
             is_settled: false,
             epoch,
             outgoing: BTreeMap::new(),
@@ -97,28 +99,34 @@ impl Arbiter {
         }
     }
 
-    pub(super) fn take_terms(&mut self, terms: Arc<Terms>) {
-        self.terms = terms;
+    pub(super) fn take_terms(&mut self, policy: Arc<CustomerPolicy>) {
+        self.policy = policy;
     }
 
     /// Restores, page by page, every device at home here that is live.
-    pub(crate) fn start(&mut self, turn: &mut Turn<'_>) {
+    pub(crate) fn start(&mut self, turn: &mut ServiceTurn<'_>) {
         self.decide(turn, |machine, at, out| machine.start(at.now, out));
     }
 
     /// Takes a datagram from the socket.
-    pub(crate) fn hear(&mut self, number: u64, from: Peer, bytes: &[u8], turn: &mut Turn<'_>) {
+    pub(crate) fn handle_datagram(
+        &mut self,
+        number: u64,
+        from: Peer,
+        bytes: &[u8],
+        turn: &mut ServiceTurn<'_>,
+    ) {
         let received = Received::decode(number, from, bytes);
-        let whose = self.directory.whose(from, &received.sorted);
-        turn.acts.push(Act::Sorted { number, whose });
+        let whose = self.directory.whose(from, &received.classified);
+        turn.acts.push(ArbiterAct::Sorted { number, whose });
         self.decide(turn, |machine, at, out| {
             machine.handle_datagram(at, received, out);
         });
     }
 
     /// Takes what another arbiter sent.
-    pub(crate) fn take_in(&mut self, post: Post, turn: &mut Turn<'_>) {
-        for hint in post.hints {
+    pub(crate) fn take_in(&mut self, post: ForwardBatch, turn: &mut ServiceTurn<'_>) {
+        for hint in post.route_hints {
             self.machine.learn(hint);
         }
         for parcel in post.parcels {
@@ -130,17 +138,23 @@ impl Arbiter {
     }
 
     /// Ends a turn: what was heard for neighbours leaves.
-    pub(crate) fn end_turn(&mut self, turn: &mut Turn<'_>) {
+    pub(crate) fn end_turn(&mut self, turn: &mut ServiceTurn<'_>) {
         for (to, post) in std::mem::take(&mut self.outgoing) {
-            turn.acts.push(Act::Post { to, post });
+            turn.acts.push(ArbiterAct::Post { to, post });
         }
     }
 
     /// Puts a question to a device.
-    pub(crate) fn ask(&mut self, who: usize, call: u64, question: Question, turn: &mut Turn<'_>) {
+    pub(crate) fn ask(
+        &mut self,
+        who: usize,
+        call: u64,
+        question: DeviceCommand,
+        turn: &mut ServiceTurn<'_>,
+    ) {
         let key = self.directory.keys[who];
-        let asked = Box::new(engine::arbiter::input::Asked {
-            question,
+        let asked = Box::new(engine::arbiter::input::PendingCommand {
+            command: question,
             reply: call,
         });
         self.decide(turn, |machine, at, out| {
@@ -149,7 +163,7 @@ impl Arbiter {
     }
 
     /// Something may be due.
-    pub(crate) fn wake(&mut self, turn: &mut Turn<'_>) {
+    pub(crate) fn wake(&mut self, turn: &mut ServiceTurn<'_>) {
         self.armed_at.take_if(|armed_at| *armed_at <= turn.now);
         self.decide(turn, |machine, at, out| machine.handle_timeout(at.now, out));
         self.end_turn(turn);
@@ -158,9 +172,9 @@ impl Arbiter {
     /// Takes which device the disk found.
     pub(crate) fn found(
         &mut self,
-        id: LookUpId,
+        id: LookupId,
         found: Result<Option<DeviceKey>, StoreUnavailable>,
-        turn: &mut Turn<'_>,
+        turn: &mut ServiceTurn<'_>,
     ) {
         self.decide(turn, |machine, at, out| {
             machine.handle_found(at, id, found, out);
@@ -172,8 +186,8 @@ impl Arbiter {
     pub(crate) fn found_by_identity(
         &mut self,
         identity: PeerIdentity,
-        behind: Result<Behind, StoreUnavailable>,
-        turn: &mut Turn<'_>,
+        behind: Result<DevicesAtAddress, StoreUnavailable>,
+        turn: &mut ServiceTurn<'_>,
     ) {
         self.decide(turn, |machine, at, out| {
             machine.handle_identity(at, identity, behind, out);
@@ -185,8 +199,8 @@ impl Arbiter {
     pub(crate) fn restored(
         &mut self,
         who: usize,
-        found: Result<Option<Restored>, StoreUnavailable>,
-        turn: &mut Turn<'_>,
+        found: Result<Option<RestoredDevice>, StoreUnavailable>,
+        turn: &mut ServiceTurn<'_>,
     ) {
         let key = self.directory.keys[who];
         self.decide(turn, |machine, at, out| {
@@ -198,8 +212,8 @@ impl Arbiter {
     pub(crate) fn paged(
         &mut self,
         first: DeviceKey,
-        page: Result<Page, StoreUnavailable>,
-        turn: &mut Turn<'_>,
+        page: Result<StartupPage, StoreUnavailable>,
+        turn: &mut ServiceTurn<'_>,
     ) {
         self.decide(turn, |machine, at, out| {
             machine.handle_page(at.now, first, page, out);
@@ -211,13 +225,13 @@ impl Arbiter {
         &mut self,
         who: usize,
         step: u64,
-        receipt: Result<(), NotSaved>,
-        turn: &mut Turn<'_>,
+        receipt: Result<(), CommitFailure>,
+        turn: &mut ServiceTurn<'_>,
     ) {
         let actor = self.actors[who].as_ref();
         let open = actor.expect("a device waits for its receipt").step;
         assert_eq!(open, step, "receipts come in the order of their steps");
-        if receipt.is_ok() && self.is_struck(who, Curse::Speaking) {
+        if receipt.is_ok() && self.is_struck(who, InjectedPanic::Speaking) {
             return self.panic(who, turn);
         }
         self.conduct(who, turn, |actor, _, out| {
@@ -229,8 +243,8 @@ impl Arbiter {
     pub(crate) fn departed(
         &mut self,
         who: usize,
-        departed: (ActionId, Departure),
-        turn: &mut Turn<'_>,
+        departed: (ActionId, SendOutcome),
+        turn: &mut ServiceTurn<'_>,
     ) {
         if let Some(actor) = &mut self.actors[who] {
             actor.take_departed(departed);
@@ -244,7 +258,7 @@ impl Arbiter {
         who: usize,
         step: u64,
         names: &Profile,
-        turn: &mut Turn<'_>,
+        turn: &mut ServiceTurn<'_>,
     ) {
         if self.actors[who].as_ref().is_some_and(|it| it.step == step) {
             self.conduct(who, turn, |actor, _, out| {
@@ -254,7 +268,12 @@ impl Arbiter {
     }
 
     /// Takes the report of an actor that could end; there may be news for it by now.
-    pub(crate) fn ended(&mut self, who: usize, report: (Generation, Ending), turn: &mut Turn<'_>) {
+    pub(crate) fn ended(
+        &mut self,
+        who: usize,
+        report: (Generation, ActorExit),
+        turn: &mut ServiceTurn<'_>,
+    ) {
         let key = self.directory.keys[who];
         self.decide(turn, |machine, at, out| {
             machine.handle_ended(at.now, key, report, out);
@@ -263,7 +282,7 @@ impl Arbiter {
 
     fn decide(
         &mut self,
-        turn: &mut Turn<'_>,
+        turn: &mut ServiceTurn<'_>,
         input: impl FnOnce(&mut Machine, &Conditions, &mut Out),
     ) {
         let mut out = Out::new();
@@ -274,23 +293,23 @@ impl Arbiter {
         self.set_alarm(turn);
     }
 
-    fn set_alarm(&mut self, turn: &mut Turn<'_>) {
+    fn set_alarm(&mut self, turn: &mut ServiceTurn<'_>) {
         if let Some(at) = self.machine.next_timeout()
             && self.armed_at.is_none_or(|armed_at| at < armed_at)
         {
             self.armed_at = Some(at);
-            turn.acts.push(Act::WakeArbiter { at });
+            turn.acts.push(ArbiterAct::WakeArbiter { at });
         }
     }
 
     fn perform(
         &mut self,
         effect: ArbiterEffect<Generation, u64>,
-        turn: &mut Turn<'_>,
+        turn: &mut ServiceTurn<'_>,
         out: &mut Out,
     ) {
         match effect {
-            ArbiterEffect::LookUp(look_up) => turn.acts.push(Act::LookUp(look_up)),
+            ArbiterEffect::Lookup(look_up) => turn.acts.push(ArbiterAct::LookUp(look_up)),
             ArbiterEffect::Spawn {
                 key,
                 generation,
@@ -299,42 +318,46 @@ impl Arbiter {
             ArbiterEffect::Deliver(key, input) => self.deliver(key, input, turn, out),
             ArbiterEffect::Release(key, generation) => self.release(key, generation, turn),
             ArbiterEffect::Forward(to, parcel) => {
-                let forwarded = |number| Act::Forwarded { number, to };
+                let forwarded = |number| ArbiterAct::Forwarded { number, to };
                 turn.acts
                     .extend(parcel.numbers().into_iter().map(forwarded));
                 self.outgoing.entry(to).or_default().parcels.push(parcel);
             }
-            ArbiterEffect::Teach(hint) => {
-                self.outgoing.entry(hint.to).or_default().hints.push(hint);
+            ArbiterEffect::SendRouteHint(hint) => {
+                self.outgoing
+                    .entry(hint.to)
+                    .or_default()
+                    .route_hints
+                    .push(hint);
             }
-            ArbiterEffect::Send(to, datagram) => turn.acts.push(Act::Send {
+            ArbiterEffect::Send(to, datagram) => turn.acts.push(ArbiterAct::Send {
                 step: None,
                 who: None,
                 to,
                 datagram,
             }),
-            ArbiterEffect::Drop(number, fate) => {
-                let end = End::Turned(fate);
-                turn.acts.push(Act::Ended { number, end });
+            ArbiterEffect::Drop(number, reason) => {
+                let end = DatagramEnd::Turned(reason);
+                turn.acts.push(ArbiterAct::Ended { number, end });
             }
-            ArbiterEffect::Reply(call, reply) => turn.acts.push(Act::Reply {
+            ArbiterEffect::Reply(call, reply) => turn.acts.push(ArbiterAct::Reply {
                 call,
                 step: None,
                 reply,
             }),
             ArbiterEffect::Failed(key, failure, verdict) => {
-                if failure == Failure::Panicked {
+                if failure == ActorFailure::Panicked {
                     let who = self.directory.who(key);
                     let parked = verdict == Verdict::Park;
-                    turn.acts.push(Act::Fell { who, parked });
+                    turn.acts.push(ArbiterAct::Fell { who, parked });
                 }
             }
             // Whether the log has room for it is not of this world.
             ArbiterEffect::Log(..) => {}
             ArbiterEffect::Progress(progress) => match progress {
-                Progress::Underway { .. } => {}
-                Progress::Restored { .. } => turn.acts.push(Act::Started),
-                Progress::Settled => self.is_settled = true,
+                StartupProgress::Underway { .. } => {}
+                StartupProgress::Restored { .. } => turn.acts.push(ArbiterAct::Started),
+                StartupProgress::Settled => self.is_settled = true,
             },
         }
     }
@@ -343,17 +366,17 @@ impl Arbiter {
         &mut self,
         key: DeviceKey,
         generation: Generation,
-        restored: Box<Restored>,
-        turn: &mut Turn<'_>,
+        restored: Box<RestoredDevice>,
+        turn: &mut ServiceTurn<'_>,
         out: &mut Out,
     ) {
         let who = self.directory.who(key);
         let restored_from = restored.clone();
-        turn.acts.push(Act::Restored {
+        turn.acts.push(ArbiterAct::Restored {
             who,
             restored: restored_from,
         });
-        let device = Device::restore(&mut turn.moment(), Arc::clone(&self.terms), *restored);
+        let device = Device::restore(&mut turn.moment(), Arc::clone(&self.policy), *restored);
         let actor = Box::new(Actor::new(who, device, generation));
         assert!(self.actors[who].is_none(), "device {who} has an actor");
         self.actors[who] = Some(actor);
@@ -362,7 +385,13 @@ impl Arbiter {
         self.conduct(who, turn, |actor, _, out| actor.cell.start(out));
     }
 
-    fn deliver(&mut self, key: DeviceKey, input: Input<u64>, turn: &mut Turn<'_>, out: &mut Out) {
+    fn deliver(
+        &mut self,
+        key: DeviceKey,
+        input: DeviceInput<u64>,
+        turn: &mut ServiceTurn<'_>,
+        out: &mut Out,
+    ) {
         let who = self.directory.who(key);
         let undelivered = match &mut self.actors[who] {
             Some(actor) => actor.take(input).err(),
@@ -375,25 +404,25 @@ impl Arbiter {
     }
 
     /// Lets an actor handle what waits for it, up to the next step that has to be saved.
-    fn go_on(&mut self, who: usize, turn: &mut Turn<'_>) {
+    fn go_on(&mut self, who: usize, turn: &mut ServiceTurn<'_>) {
         if let Some(actor) = &mut self.actors[who]
             && let Some(departed) = actor.next_departed()
         {
             return self.conduct(who, turn, |actor, context, out| {
-                actor.took = Decided::NOTHING;
-                actor.cell.handle_departure(context, departed, out);
+                actor.took = DecidedStep::NOTHING;
+                actor.cell.handle_send_outcome(context, departed, out);
             });
         }
         while let Some(actor) = &mut self.actors[who]
             && let Some(input) = actor.next()
         {
             if actor.cell.is_retired() {
-                lose(who, vec![input].into(), Loss::Unknown, turn);
+                lose(who, vec![input].into(), LossReason::Unknown, turn);
                 continue;
             }
             for number in numbers_of(&input) {
-                let end = End::Handled { who };
-                turn.acts.push(Act::Ended { number, end });
+                let end = DatagramEnd::Handled { who };
+                turn.acts.push(ArbiterAct::Ended { number, end });
             }
             actor.note_taken(&input);
             self.conduct(who, turn, |actor, context, out| {
@@ -406,7 +435,7 @@ impl Arbiter {
     fn conduct(
         &mut self,
         who: usize,
-        turn: &mut Turn<'_>,
+        turn: &mut ServiceTurn<'_>,
         input: impl FnOnce(
             &mut Actor,
             &mut StepContext<'_>,
@@ -417,13 +446,13 @@ impl Arbiter {
         let mut out = Vec::new();
         let mut context = StepContext {
             moment: turn.moment(),
-            terms: &self.terms,
+            policy: &self.policy,
             epoch: self.epoch,
         };
         input(&mut actor, &mut context, &mut out);
         let is_decision = actor.is_deciding();
         self.actors[who] = Some(actor);
-        if is_decision && self.is_struck(who, Curse::Deciding) {
+        if is_decision && self.is_struck(who, InjectedPanic::Deciding) {
             return self.panic(who, turn);
         }
         let actor = self.actors[who].as_mut().expect("it was put back");
@@ -444,13 +473,13 @@ impl Arbiter {
     }
 
     /// An actor says that it ends, or could. That it is idle it says in passing.
-    fn report(&mut self, who: usize, ending: Ending, turn: &mut Turn<'_>) {
+    fn report(&mut self, who: usize, ending: ActorExit, turn: &mut ServiceTurn<'_>) {
         let actor = self.actors[who].as_ref();
         let report = (actor.expect("it reports").cell.generation(), ending);
         match ending {
-            Ending::Idle { .. } => turn.acts.push(Act::Idle { who, report }),
-            Ending::Retired => self.ended(who, report, turn),
-            Ending::Failed(_) => {
+            ActorExit::Idle { .. } => turn.acts.push(ArbiterAct::Idle { who, report }),
+            ActorExit::Retired => self.ended(who, report, turn),
+            ActorExit::Failed(_) => {
                 self.drop_actor(who, turn);
                 self.ended(who, report, turn);
             }
@@ -458,28 +487,28 @@ impl Arbiter {
     }
 
     /// The actor of a device panics: its buffer of effects, its machine and its mailbox are gone.
-    fn panic(&mut self, who: usize, turn: &mut Turn<'_>) {
+    fn panic(&mut self, who: usize, turn: &mut ServiceTurn<'_>) {
         let actor = self.actors[who].as_ref().expect("only an actor panics");
-        let ending = Ending::Failed(Failure::Panicked);
+        let ending = ActorExit::Failed(ActorFailure::Panicked);
         let report = (actor.cell.generation(), ending);
         self.drop_actor(who, turn);
         self.ended(who, report, turn);
     }
 
-    fn drop_actor(&mut self, who: usize, turn: &mut Turn<'_>) {
+    fn drop_actor(&mut self, who: usize, turn: &mut ServiceTurn<'_>) {
         let Some(mut actor) = self.actors[who].take() else {
             return;
         };
         let key = self.directory.keys[who];
-        self.machine.abandon(key, actor.cell.said_mut());
+        self.machine.abandon(key, actor.cell.binding_mut());
         let registered = actor.cell.device().bound_peer();
-        turn.acts.push(Act::MovedOut { who, registered });
+        turn.acts.push(ArbiterAct::MovedOut { who, registered });
         turn.hang_up(actor.take_call());
-        lose(who, actor.mailbox, Loss::Abandoned, turn);
+        lose(who, actor.mailbox, LossReason::Abandoned, turn);
     }
 
     /// Nobody can reach an actor any more: it handles what it has and ends.
-    fn release(&mut self, key: DeviceKey, generation: Generation, turn: &mut Turn<'_>) {
+    fn release(&mut self, key: DeviceKey, generation: Generation, turn: &mut ServiceTurn<'_>) {
         let who = self.directory.who(key);
         let is_it = |actor: &Actor| actor.cell.generation() == generation;
         if self.actors[who].as_deref().is_some_and(is_it) {
@@ -488,15 +517,15 @@ impl Arbiter {
         }
     }
 
-    fn is_struck(&mut self, who: usize, at: Curse) -> bool {
-        let Some((cursed, curse, again)) = &mut self.curse else {
+    fn is_struck(&mut self, who: usize, at: InjectedPanic) -> bool {
+        let Some((cursed, injected_panic, again)) = &mut self.injected_panic else {
             return false;
         };
-        if (*cursed, *curse) != (who, at) {
+        if (*cursed, *injected_panic) != (who, at) {
             return false;
         }
         match again {
-            0 => self.curse = None,
+            0 => self.injected_panic = None,
             1.. => *again -= 1,
         }
         true
@@ -504,7 +533,7 @@ impl Arbiter {
 
     /// How many datagrams wait here for something.
     pub(super) fn datagrams_held(&self) -> usize {
-        let outgoing: usize = self.outgoing.values().map(Post::datagrams).sum();
+        let outgoing: usize = self.outgoing.values().map(ForwardBatch::datagrams).sum();
         let mailboxes = self.actors.iter().flatten().map(|actor| &actor.mailbox);
         let waiting: usize = mailboxes
             .flatten()
@@ -527,7 +556,7 @@ impl Arbiter {
 
     /// Whether a device is here, or will be without anybody's doing.
     pub(crate) fn looks_after(&self, who: usize) -> bool {
-        self.machine.looks_after(self.directory.keys[who])
+        self.machine.owns(self.directory.keys[who])
     }
 
     /// The machine of a device that is there.
@@ -545,18 +574,23 @@ impl Arbiter {
 }
 
 /// What reaches nobody: a caller is told.
-fn lose(who: usize, inputs: VecDeque<Input<u64>>, how: Loss, turn: &mut Turn<'_>) {
+fn lose(
+    who: usize,
+    inputs: VecDeque<DeviceInput<u64>>,
+    how: LossReason,
+    turn: &mut ServiceTurn<'_>,
+) {
     for input in inputs {
         for number in numbers_of(&input) {
-            let end = End::Lost { who, how };
-            turn.acts.push(Act::Ended { number, end });
+            let end = DatagramEnd::Lost { who, how };
+            turn.acts.push(ArbiterAct::Ended { number, end });
         }
         match (input, how) {
-            (Input::Asked(asked), Loss::Unknown) => turn.refuse(asked.reply),
-            (Input::Asked(asked), Loss::Abandoned) => {
+            (DeviceInput::Command(asked), LossReason::Unknown) => turn.refuse(asked.reply),
+            (DeviceInput::Command(asked), LossReason::Abandoned) => {
                 turn.hang_up(Some(asked.reply));
             }
-            (Input::Datagram(_) | Input::Timeout, _) => {}
+            (DeviceInput::Datagram(_) | DeviceInput::Timeout, _) => {}
         }
     }
 }

@@ -1,21 +1,21 @@
 //! Callers ask things of devices, add them again, and have old requests forgotten.
 
-use engine::arbiter::input::Question;
+use engine::arbiter::input::DeviceCommand;
 use engine::moment::Timestamp;
 use engine::supervision::Unserved;
 
-use super::{Mood, World};
+use super::{Activity, World};
 use crate::event::Event;
-use crate::trace::What;
+use crate::trace::TraceEvent;
 
 impl World {
     /// Somebody calls, and somebody will call later.
     pub(super) fn call(&mut self) {
         let at_ms = self.later_ms();
         self.queue.push(at_ms, Event::Call);
-        if self.mood == Mood::Lively {
+        if self.mood == Activity::Lively {
             let who = self.anybody();
-            match self.chance.below(30) {
+            match self.rng.below(30) {
                 0 => self.readdress(who),
                 _ => self.ask_something(who),
             }
@@ -24,24 +24,24 @@ impl World {
 
     fn ask_something(&mut self, who: usize) {
         let whom = (who, self.speaks(who));
-        let question = self.callers.invent(whom, &self.nature, &mut self.chance);
+        let question = self.callers.invent(whom, &self.settings, &mut self.rng);
         self.count_silent_sleeper(who, &question);
         self.ask(who, question);
     }
 
     /// Somebody does once what he could not do while the service was down.
     pub(super) fn rush(&mut self, run: u64) {
-        if self.mood != Mood::Lively || !self.service.is_up_since(run) {
+        if self.mood != Activity::Lively || !self.service.is_up_since(run) {
             return;
         }
         let who = self.anybody();
-        match self.chance.below(8) {
+        match self.rng.below(8) {
             0 => {
-                self.ask(who, Question::Retire);
+                self.ask(who, DeviceCommand::Retire);
             }
             1 => self.readdress(who),
             2 => {
-                let for_ms = i64::from(self.chance.below(2_000));
+                let for_ms = i64::from(self.rng.below(2_000));
                 self.fill_the_disk_for(for_ms);
             }
             3..5 => self.ask_something(who),
@@ -50,19 +50,19 @@ impl World {
     }
 
     /// Puts a question to a device, and returns the number of the call.
-    pub(crate) fn ask(&mut self, who: usize, question: Question) -> u64 {
+    pub(crate) fn ask(&mut self, who: usize, question: DeviceCommand) -> u64 {
         let what = match &question {
-            Question::Submit(_) => "do something",
-            Question::Cancel(_) => "cancel one",
-            Question::CancelAll => "cancel all",
-            Question::Retire => "be gone",
-            Question::Inspect => "say how it is",
-            Question::ReadProfile => "go by its new address",
+            DeviceCommand::Submit(_) => "do something",
+            DeviceCommand::Cancel(_) => "cancel one",
+            DeviceCommand::CancelAll => "cancel all",
+            DeviceCommand::Retire => "be gone",
+            DeviceCommand::Inspect => "say how it is",
+            DeviceCommand::ReadProfile => "go by its new address",
         };
         let call = self.callers.ask(who, question.clone());
-        self.note(What::Asked { who, call, what });
+        self.note(TraceEvent::Asked { who, call, what });
         if self.service.is_up() {
-            let at = self.service.home_of(who);
+            let at = self.service.arbiter_of(who);
             self.serve(at, |arbiter, turn| {
                 arbiter.ask(who, call, question, turn);
             });
@@ -76,7 +76,7 @@ impl World {
     pub(crate) fn add(&mut self, who: usize) {
         if !self.disk.durable.exists(who) {
             self.census.added += 1;
-            self.note(What::Device {
+            self.note(TraceEvent::Device {
                 who,
                 does: "is added",
             });
@@ -88,10 +88,10 @@ impl World {
     pub(crate) fn sweep(&mut self) {
         let at_ms = self.later_ms();
         self.queue.push(at_ms, Event::Sweep);
-        let before = Timestamp::from_ms(self.now_ms - self.nature.retention_ms);
+        let before = Timestamp::from_ms(self.now_ms - self.settings.retention_ms);
         let swept = self.disk.durable.sweep(before);
         self.census.swept += swept.len() as u64;
-        let verdict = self.judge.swept(&swept, &self.disk.durable);
+        let verdict = self.laws.swept(&swept, &self.disk.durable);
         self.check(verdict);
     }
 }

@@ -1,23 +1,23 @@
 //! What devices do, by themselves and when they are reached.
 
 use engine::peer::{Peer, Transport};
-use harness::chance::Chance;
 use harness::device::SimulatedDevice;
-use harness::device::event::{Event as News, Output};
-use harness::device::performed::Performed;
-use harness::device::resource::Answer;
+use harness::device::event::{DeviceEvent as News, DeviceOutput};
+use harness::device::operation_log::PerformedOperation;
+use harness::device::resource::AnswerMode;
+use harness::rng::Rng;
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 
 use super::plain::is_continue;
-use super::{Mood, World};
+use super::{Activity, World};
 use crate::event::Event;
-use crate::fleet::Speaks;
-use crate::nature::pick;
-use crate::trace::What;
+use crate::fleet::DeviceProtocols;
+use crate::settings::pick;
+use crate::trace::TraceEvent;
 
 /// What callers ask devices for, each of which a device may answer in its own way.
 const ASKED: [Path; 5] = [
@@ -36,9 +36,9 @@ impl World {
         let Some(who) = self.fleet.who_is_at(to) else {
             self.reject_at(to, datagram);
             let port = Self::port_of(to);
-            return self.note(What::NobodyHears { port });
+            return self.note(TraceEvent::NobodyHears { port });
         };
-        self.note(What::DeviceHears {
+        self.note(TraceEvent::DeviceHears {
             who,
             datagram: datagram.into(),
         });
@@ -60,7 +60,7 @@ impl World {
     pub(crate) fn drive(
         &mut self,
         who: usize,
-        act: impl FnOnce(&mut SimulatedDevice, i64, &mut Vec<Output>),
+        act: impl FnOnce(&mut SimulatedDevice, i64, &mut Vec<DeviceOutput>),
     ) {
         let mut outputs = std::mem::take(&mut self.outputs);
         act(
@@ -71,15 +71,15 @@ impl World {
         self.see_deeds(who);
         for output in outputs.drain(..) {
             match output {
-                Output::Send(datagram) => self.device_says(who, datagram),
-                Output::SendBare(bytes) => self.device_throws(who, &bytes),
-                Output::Told(News::Rebooted) => self.fleet.member_mut(who).boot += 1,
-                Output::Told(news) => self.census.count_news(&news),
+                DeviceOutput::Send(datagram) => self.device_says(who, datagram),
+                DeviceOutput::SendUdp(bytes) => self.device_throws(who, &bytes),
+                DeviceOutput::Report(News::Rebooted) => self.fleet.member_mut(who).boot += 1,
+                DeviceOutput::Report(news) => self.census.count_news(&news),
             }
         }
         self.outputs = outputs;
         self.arm(who);
-        if self.mood == Mood::Healing {
+        if self.mood == Activity::Healing {
             self.invite(who);
         }
     }
@@ -87,7 +87,7 @@ impl World {
     /// A device that has taken its leave is asked to come back.
     fn invite(&mut self, who: usize) {
         let machine = &self.fleet.member(who).machine;
-        let registers = self.fleet.member(who).speaks != Speaks::Plain;
+        let registers = self.fleet.member(who).speaks != DeviceProtocols::Plain;
         if registers && machine.location().is_none() && machine.next_timeout().is_none() {
             self.switch_on(who);
         }
@@ -102,11 +102,11 @@ impl World {
         }
         let fresh = member.machine.performed().rev();
         let fresh = fresh.take_while(|performed| performed.number >= seen);
-        let mut fresh: Vec<&Performed> = fresh.collect();
+        let mut fresh: Vec<&PerformedOperation> = fresh.collect();
         // Asked for several things at once, a device does each of them for one request.
         fresh.dedup_by_key(|performed| (performed.message_id, performed.token));
         for performed in fresh {
-            let verdict = self.judge.performed(who, boot, performed);
+            let verdict = self.laws.performed(who, boot, performed);
             if let Err(breach) = verdict {
                 self.fail(&breach);
             }
@@ -128,18 +128,18 @@ impl World {
     }
 
     pub(crate) fn device_says(&mut self, who: usize, datagram: Vec<u8>) {
-        self.note(What::DeviceSays {
+        self.note(TraceEvent::DeviceSays {
             who,
             datagram: datagram.as_slice().into(),
         });
         let from = self.fleet.member(who).address;
         let of = self.fleet.member(who).of;
-        self.judge.tellings.hear((of, from), &datagram);
+        self.laws.tellings.hear((of, from), &datagram);
         let posts = self.fleet.member(who).posts.as_deref();
-        self.judge.datas.hear(&datagram, posts);
+        self.laws.datas.hear(&datagram, posts);
         self.census.blocks_down += u64::from(is_continue(&datagram));
         let samples = &self.fleet.member(who).sends;
-        self.judge.sendings.hear(from, &datagram, samples);
+        self.laws.sendings.hear(from, &datagram, samples);
         self.travel(|| Event::ReachesService {
             from,
             datagram: datagram.clone(),
@@ -149,31 +149,31 @@ impl World {
     /// A device does something, and another will do something later.
     pub(super) fn whim(&mut self) {
         let at_ms = self.later_ms();
-        self.queue.push(at_ms, Event::Whim);
+        self.queue.push(at_ms, Event::DeviceAction);
         match self.mood {
-            Mood::Lively => {
+            Activity::Lively => {
                 let who = self.anybody();
                 self.indulge(who);
             }
-            Mood::Healing => self.be_heard_again(),
-            Mood::Still => {}
+            Activity::Healing => self.be_heard_again(),
+            Activity::Still => {}
         }
     }
 
     pub(super) fn anybody(&mut self) -> usize {
-        self.chance.below(self.nature.devices as u32) as usize
+        self.rng.below(self.settings.devices as u32) as usize
     }
 
     pub(super) fn indulge(&mut self, who: usize) {
         let who = self.some_socket_of(who);
         let says_plainly = match self.fleet.member(who).speaks {
-            Speaks::Plain => 60,
-            Speaks::Both | Speaks::Lwm2m => 8,
+            DeviceProtocols::Plain => 60,
+            DeviceProtocols::Both | DeviceProtocols::Lwm2m => 8,
         };
-        if self.chance.hits(says_plainly) {
+        if self.rng.hits(says_plainly) {
             return self.say_plainly(who);
         }
-        match self.chance.below(115) {
+        match self.rng.below(115) {
             100.. => self.send_something(who),
             0..25 => self.does(who, "updates", SimulatedDevice::update),
             25..35 => self.roam(who),
@@ -193,9 +193,9 @@ impl World {
         &mut self,
         who: usize,
         does: &'static str,
-        act: impl FnOnce(&mut SimulatedDevice, i64, &mut Vec<Output>),
+        act: impl FnOnce(&mut SimulatedDevice, i64, &mut Vec<DeviceOutput>),
     ) {
-        self.note(What::Device { who, does });
+        self.note(TraceEvent::Device { who, does });
         self.drive(who, act);
     }
 
@@ -204,7 +204,7 @@ impl World {
     }
 
     pub(crate) fn switch_off(&mut self, who: usize) {
-        self.note(What::Device {
+        self.note(TraceEvent::Device {
             who,
             does: "is switched off",
         });
@@ -214,12 +214,12 @@ impl World {
     }
 
     pub(crate) fn roam(&mut self, who: usize) {
-        self.note(What::Device { who, does: "roams" });
-        self.fleet.roam(who, &mut self.chance);
+        self.note(TraceEvent::Device { who, does: "roams" });
+        self.fleet.roam(who, &mut self.rng);
     }
 
     fn measure(&mut self, who: usize) {
-        let number = self.chance.below(100_000);
+        let number = self.rng.below(100_000);
         self.measures(who, ASKED[0], Value::Float(f64::from(number) / 8.0));
         self.measures(
             who,
@@ -236,36 +236,36 @@ impl World {
 
     /// From now on a device answers for one of its resources in another way.
     fn change_manners(&mut self, who: usize) {
-        let path = pick(&mut self.chance, ASKED);
-        let answer = manners(&mut self.chance);
+        let path = pick(&mut self.rng, ASKED);
+        let answer = manners(&mut self.rng);
         self.answer_plainly(who, answer);
         self.answer_with(who, path, answer);
     }
 
-    pub(crate) fn answer_with(&mut self, who: usize, path: Path, answer: Answer) {
+    pub(crate) fn answer_with(&mut self, who: usize, path: Path, answer: AnswerMode) {
         self.fleet.member_mut(who).machine.answer_with(path, answer);
     }
 
     /// A device says something that is no registration and no answer.
     fn make_noise(&mut self, who: usize) {
-        let id = MessageId((self.chance.number() >> 48) as u16);
-        let token = Token::from_u64(self.chance.number());
-        let datagram = match self.chance.below(9) {
-            6.. => super::plain::odd(id, token, &mut self.chance),
+        let id = MessageId((self.rng.number() >> 48) as u16);
+        let token = Token::from_u64(self.rng.number());
+        let datagram = match self.rng.below(9) {
+            6.. => super::plain::odd(id, token, &mut self.rng),
             0 => Message::ping(id).encode(),
             1 => Message::reset(id).encode(),
-            2 => Message::separate(Kind::NonConfirmable, Code::CONTENT, id, token)
+            2 => Message::separate(MessageKind::NonConfirmable, Code::CONTENT, id, token)
                 .with_observe(7)
                 .encode(),
-            3 => Message::request(Kind::Confirmable, Code::POST, id, token)
+            3 => Message::request(MessageKind::Confirmable, Code::POST, id, token)
                 .with_uri_path(["dp"])
                 .encode(),
-            4 => Message::request(Kind::Confirmable, Code::POST, id, token)
+            4 => Message::request(MessageKind::Confirmable, Code::POST, id, token)
                 .with_uri_path(["rd"])
-                .with_uri_query([format!("ep=device-{}", (who + 1) % self.nature.devices)])
+                .with_uri_query([format!("ep=device-{}", (who + 1) % self.settings.devices)])
                 .with_uri_query(["lt=soon"])
                 .encode(),
-            _ => self.chance.number().to_be_bytes()[..self.chance.below(9) as usize].to_vec(),
+            _ => self.rng.number().to_be_bytes()[..self.rng.below(9) as usize].to_vec(),
         };
         self.device_says(who, datagram);
     }
@@ -273,26 +273,26 @@ impl World {
     /// From now on a device does what it should.
     pub(super) fn cure(&mut self, who: usize) {
         for path in ASKED {
-            self.answer_with(who, path, Answer::Piggybacked);
+            self.answer_with(who, path, AnswerMode::Piggybacked);
         }
-        self.answer_plainly(who, Answer::Piggybacked);
+        self.answer_plainly(who, AnswerMode::Piggybacked);
         self.switch_on(who);
         self.does(who, "updates", SimulatedDevice::update);
     }
 }
 
-fn manners(chance: &mut Chance) -> Answer {
-    let after_ms = chance.below(7_000);
-    match chance.below(16) {
-        0..4 => Answer::Piggybacked,
-        4 | 5 => Answer::SeparateConfirmable { after_ms },
-        6 => Answer::SeparateNonConfirmable { after_ms },
-        7 => Answer::NonConfirmable,
-        8 => Answer::AcknowledgeOnly,
-        9 => Answer::Silent,
-        10 => Answer::Reset,
-        11 => Answer::Code(Code::SERVICE_UNAVAILABLE),
-        12 => Answer::Code(Code::TOO_MANY_REQUESTS),
-        _ => Answer::Code(Code::INTERNAL_SERVER_ERROR),
+fn manners(rng: &mut Rng) -> AnswerMode {
+    let after_ms = rng.below(7_000);
+    match rng.below(16) {
+        0..4 => AnswerMode::Piggybacked,
+        4 | 5 => AnswerMode::SeparateConfirmable { after_ms },
+        6 => AnswerMode::SeparateNonConfirmable { after_ms },
+        7 => AnswerMode::NonConfirmable,
+        8 => AnswerMode::AcknowledgeOnly,
+        9 => AnswerMode::Silent,
+        10 => AnswerMode::Reset,
+        11 => AnswerMode::Code(Code::SERVICE_UNAVAILABLE),
+        12 => AnswerMode::Code(Code::TOO_MANY_REQUESTS),
+        _ => AnswerMode::Code(Code::INTERNAL_SERVER_ERROR),
     }
 }

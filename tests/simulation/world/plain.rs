@@ -1,31 +1,31 @@
 //! What devices say and are asked without LwM2M: data over CoAP, bare bytes, plain requests.
 
 use engine::action::{Mode, Protocol};
-use engine::arbiter::input::Question;
+use engine::arbiter::input::DeviceCommand;
 use engine::device::snapshot::Presence;
-use engine::effect::Departure as Thrown;
+use engine::dispatch::shard_map::ArbiterId;
+use engine::effect::SendOutcome as Thrown;
 use engine::ids::ActionId;
 use engine::limits::DEPARTURE_MS;
 use engine::moment::Timestamp;
 use engine::peer::Peer;
-use engine::registry::homes::ArbiterId;
-use harness::chance::Chance;
-use harness::device::performed::Obeyed;
-use harness::device::resource::Answer;
+use harness::device::operation_log::PerformedRequest;
+use harness::device::resource::AnswerMode;
+use harness::rng::Rng;
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::option;
 use protocol::coap::token::Token;
 
-use super::{Mood, World};
+use super::{Activity, World};
 use crate::event::Event;
-use crate::fleet::{PLAIN_PATHS, SHARING, Speaks};
-use crate::laws::Departure;
-use crate::nature::{Shared, pick};
-use crate::service::Took;
-use crate::trace::What;
-use crate::wire::{Head, Sent};
+use crate::fleet::{DeviceProtocols, PLAIN_PATHS, SHARING};
+use crate::laws::SentDatagram;
+use crate::service::StepInput;
+use crate::settings::{Shared, pick};
+use crate::trace::TraceEvent;
+use crate::wire::{Head, SentRequest};
 
 /// The port that devices throw bare bytes from.
 const BARE_PORT: u16 = 4_000;
@@ -33,15 +33,15 @@ const BARE_PORT: u16 = 4_000;
 impl World {
     /// A device posts or throws something that was never said before.
     pub(super) fn say_plainly(&mut self, member: usize) {
-        let length = pick(&mut self.chance, [0, 0, 30, 200]);
+        let length = pick(&mut self.rng, [0, 0, 30, 200]);
         let bytes = self.news(length);
-        match self.chance.below(12) {
+        match self.rng.below(12) {
             0 => self.throws(member, b""),
             1..4 => self.throws(member, &bytes),
-            4 => self.posts(member, Kind::Confirmable, ("no/+/topic", &bytes)),
-            5 => self.posts(member, Kind::Confirmable, ("empty", b"")),
-            6..8 => self.posts(member, Kind::NonConfirmable, ("flow", &bytes)),
-            _ => self.posts(member, Kind::Confirmable, ("flow", &bytes)),
+            4 => self.posts(member, MessageKind::Confirmable, ("no/+/topic", &bytes)),
+            5 => self.posts(member, MessageKind::Confirmable, ("empty", b"")),
+            6..8 => self.posts(member, MessageKind::NonConfirmable, ("flow", &bytes)),
+            _ => self.posts(member, MessageKind::Confirmable, ("flow", &bytes)),
         }
     }
 
@@ -52,8 +52,13 @@ impl World {
     }
 
     /// A device posts data under a topic, unless it is off or busy.
-    pub(crate) fn posts(&mut self, member: usize, kind: Kind, (topic, bytes): (&str, &[u8])) {
-        self.note(What::Device {
+    pub(crate) fn posts(
+        &mut self,
+        member: usize,
+        kind: MessageKind,
+        (topic, bytes): (&str, &[u8]),
+    ) {
+        self.note(TraceEvent::Device {
             who: member,
             does: "posts",
         });
@@ -61,9 +66,9 @@ impl World {
             self.fleet.member(member).of,
             self.fleet.member(member).address,
         );
-        self.judge.datas.say(by, bytes, &self.disk.durable);
+        self.laws.datas.say(by, bytes, &self.disk.durable);
         let before = self.fleet.member(member).posts.clone();
-        if kind == Kind::Confirmable {
+        if kind == MessageKind::Confirmable {
             let is_told = !bytes.is_empty() && !topic.contains('+');
             self.fleet.member_mut(member).posts = is_told.then(|| bytes.to_vec());
         }
@@ -78,7 +83,7 @@ impl World {
 
     /// A device throws bare bytes, unless it is off.
     pub(crate) fn throws(&mut self, member: usize, bytes: &[u8]) {
-        self.note(What::Device {
+        self.note(TraceEvent::Device {
             who: member,
             does: "throws",
         });
@@ -86,7 +91,7 @@ impl World {
             self.fleet.member(member).of,
             self.fleet.member(member).address,
         );
-        self.judge.datas.say(by, bytes, &self.disk.durable);
+        self.laws.datas.say(by, bytes, &self.disk.durable);
         self.drive(member, |device, now_ms, out| {
             // One that is off says nothing.
             let _ = device.throw(now_ms, bytes, out);
@@ -95,7 +100,7 @@ impl World {
 
     /// What a device threw travels to the service.
     pub(super) fn device_throws(&mut self, member: usize, bytes: &[u8]) {
-        self.note(What::DeviceSays {
+        self.note(TraceEvent::DeviceSays {
             who: member,
             datagram: bytes.into(),
         });
@@ -110,11 +115,11 @@ impl World {
 
     /// The service throws bare bytes, which its socket takes or not.
     pub(super) fn throw(&mut self, step: u64, (who, to): (usize, Peer), bytes: &[u8], how: Thrown) {
-        self.note(What::ServiceSays {
+        self.note(TraceEvent::ServiceSays {
             port: Self::port_of(to),
             datagram: bytes.into(),
         });
-        let departure = Departure {
+        let outcome = SentDatagram {
             to,
             at_ms: self.now_ms,
             step: Some(step),
@@ -122,10 +127,10 @@ impl World {
             is_asked: self.untold[who] == 0,
             datagram: bytes,
         };
-        let verdict = self.judge.threw(&departure, how, &self.disk.durable);
+        let verdict = self.laws.threw(&outcome, how, &self.disk.durable);
         self.check(verdict);
         match how {
-            Thrown::Taken => self.travel(|| Event::ReachesDevice {
+            Thrown::Sent => self.travel(|| Event::ReachesDevice {
                 to,
                 datagram: bytes.to_vec(),
             }),
@@ -136,10 +141,10 @@ impl World {
     /// A device hears what became of its bare datagram: mostly at once, sometimes after other
     /// inputs, and sometimes so late that it gave up.
     pub(super) fn say_later(&mut self, at: ArbiterId, who: usize, departed: (ActionId, Thrown)) {
-        let after_ms = match self.chance.hits(self.faults.told_late_percent) {
+        let after_ms = match self.rng.hits(self.faults.told_late_percent) {
             true => {
-                let at_most_ms = pick(&mut self.chance, [20, 200, 2 * DEPARTURE_MS as u32]);
-                i64::from(self.chance.below(at_most_ms))
+                let at_most_ms = pick(&mut self.rng, [20, 200, 2 * DEPARTURE_MS as u32]);
+                i64::from(self.rng.below(at_most_ms))
             }
             false => 0,
         };
@@ -169,9 +174,9 @@ impl World {
     pub(super) fn reach_bare(&mut self, to: Peer, bytes: &[u8]) {
         let Some(member) = self.fleet.who_has(to.ip()) else {
             let port = Self::port_of(to);
-            return self.note(What::NobodyHears { port });
+            return self.note(TraceEvent::NobodyHears { port });
         };
-        self.note(What::DeviceHears {
+        self.note(TraceEvent::DeviceHears {
             who: member,
             datagram: bytes.into(),
         });
@@ -183,11 +188,11 @@ impl World {
     /// At a port that nobody listens at, a request is rejected, or nothing happens.
     pub(super) fn reject_at(&mut self, to: Peer, datagram: &[u8]) {
         let is_of_a_device = self.fleet.who_has(to.ip()).is_some();
-        let is_told = self.mood == Mood::Healing || self.chance.below(2) == 0;
+        let is_told = self.mood == Activity::Healing || self.rng.below(2) == 0;
         let Ok(message) = Message::decode(datagram) else {
             return;
         };
-        if is_of_a_device && is_told && message.kind == Kind::Confirmable {
+        if is_of_a_device && is_told && message.kind == MessageKind::Confirmable {
             let reset = Message::reset(message.message_id).encode();
             self.travel(|| Event::ReachesService {
                 from: to,
@@ -205,7 +210,7 @@ impl World {
         match self.fleet.plain_socket_of(who) {
             Some(socket) => {
                 let bytes = self.news(0);
-                self.posts(socket, Kind::Confirmable, ("flow", &bytes));
+                self.posts(socket, MessageKind::Confirmable, ("flow", &bytes));
             }
             None => self.does(who, "updates", harness::device::SimulatedDevice::update),
         }
@@ -214,13 +219,13 @@ impl World {
     /// One of the sockets of a device.
     pub(super) fn some_socket_of(&mut self, who: usize) -> usize {
         match self.fleet.plain_socket_of(who) {
-            Some(socket) if self.chance.below(2) == 0 => socket,
+            Some(socket) if self.rng.below(2) == 0 => socket,
             Some(_) | None => who,
         }
     }
 
     /// From now on a device answers plain requests in another way.
-    pub(super) fn answer_plainly(&mut self, member: usize, answer: Answer) {
+    pub(super) fn answer_plainly(&mut self, member: usize, answer: AnswerMode) {
         let machine = &mut self.fleet.member_mut(member).machine;
         for path in PLAIN_PATHS {
             machine.answer_plain_with(path, answer);
@@ -232,7 +237,7 @@ impl World {
     pub(super) fn part_who_shares(&mut self) {
         let (_, other) = SHARING;
         if self.shares()
-            && let Some(ip) = self.fleet.readdress(other, &mut self.chance)
+            && let Some(ip) = self.fleet.readdress(other, &mut self.rng)
         {
             self.disk.durable.amend(other, ip);
         }
@@ -251,7 +256,7 @@ impl World {
 
     /// Whether two devices have one address while the world is not healed.
     pub(super) fn shares(&self) -> bool {
-        self.nature.shared == Shared::Yes && self.nature.devices > SHARING.1
+        self.settings.shared == Shared::Yes && self.settings.devices > SHARING.1
     }
 
     /// Whether a device shares its address.
@@ -261,14 +266,18 @@ impl World {
 
     pub(super) fn see_obeyed(&mut self, member: usize) {
         let there = self.fleet.member(member);
-        let (boot, seen, count) = (there.boot, there.obeyed, there.machine.obeyed_count());
+        let (boot, seen, count) = (
+            there.boot,
+            there.obeyed,
+            there.machine.plain_performed_count(),
+        );
         if seen == count {
             return;
         }
-        let fresh = there.machine.obeyed().rev();
-        let fresh: Vec<&Obeyed> = fresh.take_while(|it| it.number >= seen).collect();
+        let fresh = there.machine.plain_performed().rev();
+        let fresh: Vec<&PerformedRequest> = fresh.take_while(|it| it.number >= seen).collect();
         for obeyed in fresh {
-            if let Err(breach) = self.judge.obeyed(member, boot, obeyed) {
+            if let Err(breach) = self.laws.obeyed(member, boot, obeyed) {
                 self.fail(&breach);
             }
         }
@@ -285,22 +294,22 @@ impl World {
     pub(super) fn count_step(
         &mut self,
         who: usize,
-        took: &Took,
-        sends: &[Sent],
+        took: &StepInput,
+        sends: &[SentRequest],
         throws: Option<ActionId>,
     ) {
         self.census.ambiguous += u64::from(took.is_ambiguous);
         let heard_over = match (took.bare.is_empty(), took.heard) {
             (false, _) => Some(Protocol::Udp),
-            (true, Some(engine::occurrence::Heard::CoapData)) => Some(Protocol::Coap),
-            (true, Some(engine::occurrence::Heard::Update)) => Some(Protocol::Lwm2m),
+            (true, Some(engine::step_event::UplinkKind::CoapData)) => Some(Protocol::Coap),
+            (true, Some(engine::step_event::UplinkKind::Update)) => Some(Protocol::Lwm2m),
             (true, _) => None,
         };
         let begun = sends.iter().filter_map(|sent| match sent.purpose {
-            crate::wire::Purpose::Action(action) => Some(action),
-            crate::wire::Purpose::Unsaved(_)
-            | crate::wire::Purpose::Report(_)
-            | crate::wire::Purpose::Rest(_) => None,
+            crate::wire::RequestPurpose::Action(action) => Some(action),
+            crate::wire::RequestPurpose::Unsaved(_)
+            | crate::wire::RequestPurpose::Report(_)
+            | crate::wire::RequestPurpose::Rest(_) => None,
         });
         let over = |action| {
             self.disk
@@ -317,22 +326,22 @@ impl World {
     }
 
     /// Counts what is to be sent at once to a device that sleeps though it was heard lately.
-    pub(super) fn count_silent_sleeper(&mut self, who: usize, question: &Question) {
-        let Question::Submit(new) = question else {
+    pub(super) fn count_silent_sleeper(&mut self, who: usize, question: &DeviceCommand) {
+        let DeviceCommand::Submit(new) = question else {
             return;
         };
         let Some(machine) = self.service.machine(who) else {
             return;
         };
         let is_asleep = machine.presence(Timestamp::from_ms(self.now_ms)) == Presence::Asleep;
-        let silent_ms = self.now_ms - self.judge.heard_at_ms(who);
-        let is_early = silent_ms < self.nature.rules.limits.awake_window_ms;
+        let silent_ms = self.now_ms - self.laws.heard_at_ms(who);
+        let is_early = silent_ms < self.settings.rules.limits.awake_window_ms;
         let is_it = new.mode == Mode::SendNow && is_asleep && is_early;
         self.census.silent_sleepers += u64::from(is_it);
     }
 
     /// What a device speaks.
-    pub(super) fn speaks(&self, who: usize) -> Speaks {
+    pub(super) fn speaks(&self, who: usize) -> DeviceProtocols {
         self.fleet.member(who).speaks
     }
 }
@@ -343,9 +352,9 @@ pub(super) fn is_continue(datagram: &[u8]) -> bool {
 }
 
 /// What is plain and has no meaning.
-pub(super) fn odd(id: MessageId, token: Token, chance: &mut Chance) -> Vec<u8> {
-    let request = |code| Message::request(Kind::Confirmable, code, id, token);
-    let odd = match chance.below(4) {
+pub(super) fn odd(id: MessageId, token: Token, rng: &mut Rng) -> Vec<u8> {
+    let request = |code| Message::request(MessageKind::Confirmable, code, id, token);
+    let odd = match rng.below(4) {
         0 => request(Code::GET),
         1 => request(Code::POST).with_option(option::PROXY_URI, b"coap://example.com"),
         2 => request(Code::POST)

@@ -1,13 +1,13 @@
 //! Customers give devices another address, and the service has to go by it.
 
-use engine::arbiter::input::Question;
-use engine::registry::homes::ArbiterId;
+use engine::arbiter::input::DeviceCommand;
+use engine::dispatch::shard_map::ArbiterId;
 use engine::supervision::Unserved;
 
 use super::World;
 use crate::event::Event;
 use crate::service::Reply;
-use crate::trace::What;
+use crate::trace::TraceEvent;
 
 /// How soon a device that could not be told is told again.
 const TELL_AGAIN_MS: i64 = 100;
@@ -19,16 +19,16 @@ impl World {
         if !self.service.is_up() || !self.disk.durable.exists(who) || self.is_sharing(who) {
             return;
         }
-        let Some(ip) = self.fleet.readdress(who, &mut self.chance) else {
+        let Some(ip) = self.fleet.readdress(who, &mut self.rng) else {
             return;
         };
-        self.note(What::Device {
+        self.note(TraceEvent::Device {
             who,
             does: "has another address",
         });
         self.disk.durable.amend(who, ip);
         self.untold[who] += 1;
-        self.ask(who, Question::ReadProfile);
+        self.ask(who, DeviceCommand::ReadProfile);
     }
 
     pub(super) fn read_names(&mut self, at: ArbiterId, who: usize, step: u64) {
@@ -60,7 +60,7 @@ impl World {
 
     pub(super) fn names_untold(&mut self, who: usize, run: u64) {
         if self.service.is_up_since(run) {
-            self.ask(who, Question::ReadProfile);
+            self.ask(who, DeviceCommand::ReadProfile);
         }
     }
 }

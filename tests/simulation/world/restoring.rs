@@ -2,25 +2,25 @@
 
 use std::ops::RangeInclusive;
 
-use engine::device::record::Restored;
+use engine::device::record::RestoredDevice;
+use engine::dispatch::shard_map::ArbiterId;
 use engine::ids::DeviceKey;
-use engine::registry::homes::ArbiterId;
 
 use super::World;
-use crate::disk::Page;
+use crate::disk::RestorePage;
 use crate::event::Event;
-use crate::trace::What;
+use crate::trace::TraceEvent;
 
 impl World {
     pub(super) fn start(&mut self) {
         if self.service.is_up() {
             return;
         }
-        self.note(What::World("the service starts"));
-        self.service.start(self.chance.number());
+        self.note(TraceEvent::World("the service starts"));
+        self.service.start(self.rng.number());
         self.take_terms();
         self.restore_forwarders();
-        for at in self.service.homes().arbiters() {
+        for at in self.service.shard_map().arbiters() {
             self.serve(at, |arbiter, turn| arbiter.start(turn));
         }
         self.expect_a_rush();
@@ -28,10 +28,10 @@ impl World {
 
     /// Now and then many have waited for the service and come while it brings devices back.
     fn expect_a_rush(&mut self) {
-        if self.chance.below(3) == 0 {
+        if self.rng.below(3) == 0 {
             let run = self.service.run();
-            for _ in 0..self.nature.devices {
-                let at_ms = self.now_ms + i64::from(self.chance.below(10_000));
+            for _ in 0..self.settings.devices {
+                let at_ms = self.now_ms + i64::from(self.rng.below(10_000));
                 self.queue.push(at_ms, Event::Rush { run });
             }
         }
@@ -59,12 +59,18 @@ impl World {
         );
     }
 
-    pub(super) fn paged(&mut self, at: ArbiterId, first: DeviceKey, mut page: Page, run: u64) {
+    pub(super) fn paged(
+        &mut self,
+        at: ArbiterId,
+        first: DeviceKey,
+        mut page: RestorePage,
+        run: u64,
+    ) {
         if !self.service.is_up_since(run) {
             return;
         }
         self.census.pages += 1;
-        self.note(What::Paged {
+        self.note(TraceEvent::Paged {
             at,
             devices: page.devices.len(),
         });
@@ -78,7 +84,7 @@ impl World {
         };
         let (here, away): (Vec<usize>, Vec<usize>) =
             whom.iter().partition(|who| is_here(self, **who));
-        let page = self.read().map(|()| engine::arbiter::input::Page {
+        let page = self.read().map(|()| engine::arbiter::input::StartupPage {
             devices: page
                 .devices
                 .into_iter()
@@ -97,29 +103,29 @@ impl World {
 
     /// How long half a page takes: what devices and callers want goes first.
     fn page_ms(&mut self) -> i64 {
-        let most_ms = match self.chance.below(4) {
+        let most_ms = match self.rng.below(4) {
             0 => 20_000,
             _ => 200,
         };
-        self.read_ms() + i64::from(self.chance.below(most_ms))
+        self.read_ms() + i64::from(self.rng.below(most_ms))
     }
 
     /// A page is no snapshot: a part of what it says of a device may be younger than the rest.
-    fn read_again(&mut self, who: usize, restored: &mut Restored) {
-        if self.chance.below(2) == 0 {
+    fn read_again(&mut self, who: usize, restored: &mut RestoredDevice) {
+        if self.rng.below(2) == 0 {
             restored.pending = self.disk.durable.pending(who).cloned().collect();
         }
     }
 
-    pub(super) fn restored(&mut self, at: ArbiterId, who: usize, restored: &Restored) {
+    pub(super) fn restored(&mut self, at: ArbiterId, who: usize, restored: &RestoredDevice) {
         self.census.restored += 1;
-        self.note(What::Restored {
+        self.note(TraceEvent::Restored {
             at,
             who,
             pending: restored.pending.len(),
         });
         let durable = &self.disk.durable;
-        let verdict = self.judge.restored(self.now_ms, who, restored, durable);
+        let verdict = self.laws.restored(self.now_ms, who, restored, durable);
         self.check(verdict);
     }
 }

@@ -1,16 +1,16 @@
 //! What reaches the service from the network, and how it goes on from arbiter to arbiter.
 
-use engine::arbiter::effect::LookUp;
+use engine::arbiter::effect::StoreLookup;
 use engine::arbiter::input::StoreUnavailable;
+use engine::dispatch::router::ForwardedDatagram;
+use engine::dispatch::shard_map::ArbiterId;
+use engine::dispatch::{DevicesAtAddress, DropReason};
 use engine::peer::{Peer, PeerIdentity};
-use engine::registry::homes::ArbiterId;
-use engine::registry::router::Parcel;
-use engine::registry::{Behind, Fate};
 
 use super::World;
 use crate::event::Event;
-use crate::service::{End, Post, Whose};
-use crate::trace::What;
+use crate::service::{DatagramEnd, DatagramOwner, ForwardBatch};
+use crate::trace::TraceEvent;
 
 /// How much may wait for an arbiter before what comes from others is lost.
 const MAILBOX_MAX: usize = 12;
@@ -22,20 +22,20 @@ impl World {
         }
         let at = self.service.dealt_to(from);
         let number = self.next_number();
-        self.note(What::ServiceHears {
+        self.note(TraceEvent::ServiceHears {
             port: Self::port_of(from),
             at,
             number,
             datagram: datagram.into(),
         });
-        self.judge.ways.heard(number);
+        self.laws.routing.heard(number);
         self.serve(at, |arbiter, turn| {
-            arbiter.hear(number, from, datagram, turn)
+            arbiter.handle_datagram(number, from, datagram, turn)
         });
         // Now and then more is heard in one turn, and what is for others leaves at its end.
-        if self.chance.below(8) == 0 {
+        if self.rng.below(8) == 0 {
             let run = self.service.run();
-            let at_ms = self.now_ms + i64::from(self.chance.below(50));
+            let at_ms = self.now_ms + i64::from(self.rng.below(50));
             self.queue.push(at_ms, Event::TurnEnds { at, run });
         } else {
             self.serve(at, |arbiter, turn| arbiter.end_turn(turn));
@@ -48,45 +48,45 @@ impl World {
         }
     }
 
-    pub(super) fn sorted(&mut self, number: u64, whose: Whose) {
-        let is_addressed = self.judge.ways.sorted(number, whose, &self.disk.durable);
+    pub(super) fn sorted(&mut self, number: u64, whose: DatagramOwner) {
+        let is_addressed = self.laws.routing.sorted(number, whose, &self.disk.durable);
         self.census.addressed += u64::from(is_addressed);
     }
 
     pub(super) fn forwarded(&mut self, at: ArbiterId, number: u64, to: ArbiterId) {
         self.census.forwarded += 1;
-        self.note(What::Forwarded {
+        self.note(TraceEvent::Forwarded {
             number,
             from: at,
             to,
         });
-        let verdict = self.judge.ways.forwarded(number);
+        let verdict = self.laws.routing.forwarded(number);
         self.check(verdict);
     }
 
-    pub(super) fn ended(&mut self, number: u64, end: End) {
+    pub(super) fn ended(&mut self, number: u64, end: DatagramEnd) {
         self.census.count_end(end);
-        self.note(What::Ended { number, end });
-        match self.judge.ways.ended(number, end, &self.disk.durable) {
+        self.note(TraceEvent::Ended { number, end });
+        match self.laws.routing.ended(number, end, &self.disk.durable) {
             Ok(steps) => self.census.searched += u64::from(steps > 1),
             Err(breach) => self.fail(&breach),
         }
     }
 
     /// Brings what one arbiter has for another on its way, unless there is too much already.
-    pub(super) fn post(&mut self, from: ArbiterId, to: ArbiterId, post: Post) {
-        self.census.hints += post.hints.len() as u64;
-        let is_full = self.chance.hits(self.faults.crowded_percent)
+    pub(super) fn post(&mut self, from: ArbiterId, to: ArbiterId, post: ForwardBatch) {
+        self.census.route_hints += post.route_hints.len() as u64;
+        let is_full = self.rng.hits(self.faults.crowded_percent)
             || self.service.waiting_for(to) >= MAILBOX_MAX;
         if is_full {
-            for number in post.parcels.iter().flat_map(Parcel::numbers) {
-                self.ended(number, End::Turned(Fate::Crowded));
+            for number in post.parcels.iter().flat_map(ForwardedDatagram::numbers) {
+                self.ended(number, DatagramEnd::Turned(DropReason::ArbiterBusy));
             }
             return;
         }
-        let busy_ms = match self.chance.hits(self.faults.busy_percent) {
-            true => i64::from(self.chance.below(3_000)),
-            false => i64::from(self.chance.below(4)),
+        let busy_ms = match self.rng.hits(self.faults.busy_percent) {
+            true => i64::from(self.rng.below(3_000)),
+            false => i64::from(self.rng.below(4)),
         };
         let run = self.service.run();
         self.service.put_in_mailbox(from, to, post);
@@ -102,9 +102,9 @@ impl World {
     }
 
     /// Asks the disk for an arbiter.
-    pub(super) fn look_up(&mut self, at: ArbiterId, look_up: LookUp) {
+    pub(super) fn look_up(&mut self, at: ArbiterId, look_up: StoreLookup) {
         let run = self.service.run();
-        if let LookUp::Page(keys, _) = look_up {
+        if let StoreLookup::Page(keys, _) = look_up {
             return self.ask_page(at, keys);
         }
         let at_ms = self.now_ms + self.read_ms();
@@ -113,7 +113,7 @@ impl World {
     }
 
     /// The disk answers.
-    pub(super) fn looked_up(&mut self, at: ArbiterId, look_up: LookUp, run: u64) {
+    pub(super) fn looked_up(&mut self, at: ArbiterId, look_up: StoreLookup, run: u64) {
         if !self.service.is_up_since(run) {
             return;
         }
@@ -121,39 +121,39 @@ impl World {
         let durable = &self.disk.durable;
         let existing = || (0..durable.devices()).filter(|who| durable.exists(*who));
         match look_up {
-            LookUp::Endpoint(id, endpoint) => {
+            StoreLookup::Endpoint(id, endpoint) => {
                 let who = existing().find(|who| durable.profile(*who).endpoint == endpoint);
                 let found = read.map(|()| who.map(|who| durable.key(who)));
                 self.serve(at, |arbiter, turn| arbiter.found(id, found, turn));
             }
-            LookUp::Location(id, prefix) => {
+            StoreLookup::Location(id, prefix) => {
                 let mut keys = existing().map(|who| durable.key(who));
                 let found = read.map(|()| keys.find(|key| key.prefix() == prefix));
                 drop(keys);
                 self.serve(at, |arbiter, turn| arbiter.found(id, found, turn));
             }
-            LookUp::Identity(identity) => {
+            StoreLookup::Identity(identity) => {
                 let behind = read.map(|()| match identity {
                     PeerIdentity::Address(address) => durable.behind(address),
-                    PeerIdentity::Association(_) => Behind::Nobody,
+                    PeerIdentity::Association(_) => DevicesAtAddress::Nobody,
                 });
                 self.serve(at, |arbiter, turn| {
                     arbiter.found_by_identity(identity, behind, turn);
                 });
             }
-            LookUp::Device(key) => {
+            StoreLookup::Device(key) => {
                 let who = self.service.who(key);
                 let found = read.map(|()| durable.restored(who));
                 self.serve(at, |arbiter, turn| arbiter.restored(who, found, turn));
             }
             // Whether the log has room for an entry about it is not of this world.
-            LookUp::Parked(_) | LookUp::Page(..) => {}
+            StoreLookup::Parked(_) | StoreLookup::Page(..) => {}
         }
     }
 
     /// Whether the disk answers a question.
     pub(super) fn read(&mut self) -> Result<(), StoreUnavailable> {
-        if self.chance.hits(self.faults.unread_percent) {
+        if self.rng.hits(self.faults.unread_percent) {
             self.census.unread += 1;
             return Err(StoreUnavailable);
         }
@@ -162,9 +162,9 @@ impl World {
 
     /// How long the disk takes to answer a question.
     pub(super) fn read_ms(&mut self) -> i64 {
-        i64::from(match self.chance.hits(self.faults.slow_read_percent) {
-            true => self.chance.below(8_000),
-            false => self.chance.below(20),
+        i64::from(match self.rng.hits(self.faults.slow_read_percent) {
+            true => self.rng.below(8_000),
+            false => self.rng.below(20),
         })
     }
 

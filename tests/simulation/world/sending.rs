@@ -3,15 +3,15 @@
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::{Measured, Sample};
 use protocol::lwm2m::value::Value;
 
 use super::World;
-use crate::nature::pick;
-use crate::trace::What;
+use crate::settings::pick;
+use crate::trace::TraceEvent;
 
 /// What devices measure and send; nobody knows the last of these objects.
 const MEASURED: [Path; 4] = [
@@ -34,20 +34,20 @@ const SAMPLES_MAX: u32 = 6;
 impl World {
     /// A device sends something.
     pub(super) fn send_something(&mut self, who: usize) {
-        if self.chance.below(10) == 0 {
+        if self.rng.below(10) == 0 {
             return self.send_rubbish(who);
         }
-        let format = pick(&mut self.chance, FORMATS);
-        let count = 1 + self.chance.below(SAMPLES_MAX);
+        let format = pick(&mut self.rng, FORMATS);
+        let count = 1 + self.rng.below(SAMPLES_MAX);
         let samples = (0..count).map(|_| self.sample(format)).collect();
         self.sends(who, format, samples);
     }
 
     /// A value that no other sample has, of now or of another time.
     fn sample(&mut self, format: ContentFormat) -> Sample {
-        let path = pick(&mut self.chance, MEASURED);
-        let ago_ms = i64::from(self.chance.below(3_600_000));
-        let measured = match self.chance.below(3) {
+        let path = pick(&mut self.rng, MEASURED);
+        let ago_ms = i64::from(self.rng.below(3_600_000));
+        let measured = match self.rng.below(3) {
             _ if format == ContentFormat::LWM2M_CBOR => None,
             0 => None,
             1 => Some(Measured::Absolute(self.now_ms - ago_ms)),
@@ -73,7 +73,7 @@ impl World {
             samples.sort_by_key(|sample| sample.path);
             samples.dedup_by_key(|sample| sample.path);
         }
-        self.note(What::Device { who, does: "sends" });
+        self.note(TraceEvent::Device { who, does: "sends" });
         let sends = &mut self.fleet.member_mut(who).sends;
         let before = std::mem::replace(sends, kept_of(&samples));
         let mut is_sent = false;
@@ -88,12 +88,12 @@ impl World {
 
     /// A device sends bytes that nobody can read.
     fn send_rubbish(&mut self, who: usize) {
-        let id = MessageId((self.chance.number() >> 48) as u16);
-        let token = Token::from_u64(self.chance.number());
-        let bytes = self.chance.number().to_be_bytes();
-        let rubbish = Message::request(Kind::Confirmable, Code::POST, id, token)
+        let id = MessageId((self.rng.number() >> 48) as u16);
+        let token = Token::from_u64(self.rng.number());
+        let bytes = self.rng.number().to_be_bytes();
+        let rubbish = Message::request(MessageKind::Confirmable, Code::POST, id, token)
             .with_uri_path(["dp"])
-            .with_content_format(pick(&mut self.chance, FORMATS))
+            .with_content_format(pick(&mut self.rng, FORMATS))
             .with_payload([&[0x60], &bytes[..]].concat());
         self.census.rubbish_sent += 1;
         let before = std::mem::take(&mut self.fleet.member_mut(who).sends);

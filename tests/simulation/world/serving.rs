@@ -1,22 +1,22 @@
 //! What the service does: every act is seen by the judge before it counts.
 
-use engine::action::timeline::Stage;
-use engine::arbiter::cell::NotSaved;
-use engine::arbiter::input::Ending;
-use engine::arbiter::input::{Answer, Question};
+use engine::action::timeline::TimelineEvent;
+use engine::arbiter::cell::CommitFailure;
+use engine::arbiter::input::ActorExit;
+use engine::arbiter::input::{DeviceCommand, DeviceReply};
 use engine::change::Batch;
+use engine::dispatch::shard_map::ArbiterId;
 use engine::peer::Peer;
-use engine::registry::homes::ArbiterId;
 use engine::supervision::Generation;
 use engine::supervision::Unserved;
 
 use super::plain::is_continue;
-use super::{Mood, World};
-use crate::disk::{Author, Done, Moved, Waiting, Wish};
+use super::{Activity, World};
+use crate::disk::{ActionMove, Author, BatchSummary, CustomerChange, PendingBatch};
 use crate::event::Event;
-use crate::laws::{Breach, Decision, Departure};
-use crate::service::{Act, Receipt, Reply};
-use crate::trace::What;
+use crate::laws::{Breach, Decision, SentDatagram};
+use crate::service::{ArbiterAct, CommitResult, Reply};
+use crate::trace::TraceEvent;
 
 impl World {
     pub(super) fn arbiter_due(&mut self, at: ArbiterId, run: u64) {
@@ -30,7 +30,7 @@ impl World {
         &mut self,
         at: ArbiterId,
         who: usize,
-        report: (Generation, Ending),
+        report: (Generation, ActorExit),
         run: u64,
     ) {
         if self.service.is_up_since(run) {
@@ -51,8 +51,8 @@ impl World {
         match author {
             Author::Device { at, who, step } => {
                 let receipt = match receipt {
-                    Receipt::Durable => Ok(()),
-                    Receipt::Unsaved => Err(NotSaved::Failed),
+                    CommitResult::Durable => Ok(()),
+                    CommitResult::Unsaved => Err(CommitFailure::Failed),
                 };
                 self.serve(at, |arbiter, turn| {
                     arbiter.receive(who, step, receipt, turn)
@@ -68,23 +68,23 @@ impl World {
     }
 
     /// Does a batch, unless there was no room for it.
-    pub(super) fn write(&mut self, waiting: Waiting) -> (Author, Receipt) {
-        let Waiting {
+    pub(super) fn write(&mut self, waiting: PendingBatch) -> (Author, CommitResult) {
+        let PendingBatch {
             author,
             batch,
             fits,
         } = waiting;
         if !fits {
             self.census.unsaved += 1;
-            self.judge.forgotten(author.step());
+            self.laws.forgotten(author.step());
             if let Author::Device { who, step, .. } = author {
-                self.note(What::Unsaved { who, step });
-                self.judge.machine_is_gone(who);
+                self.note(TraceEvent::Unsaved { who, step });
+                self.laws.machine_is_gone(who);
             }
-            return (author, Receipt::Unsaved);
+            return (author, CommitResult::Unsaved);
         }
         self.census.count_batch(&batch);
-        let verdict = self.judge.will_write(&batch, &self.disk.durable);
+        let verdict = self.laws.will_write(&batch, &self.disk.durable);
         self.check(verdict);
         let done = match self.disk.durable.apply(batch) {
             Ok(done) => done,
@@ -96,25 +96,27 @@ impl World {
         match author {
             Author::Device { who, step, .. } => self.step_is_durable(who, step, &done),
             Author::Forwarder { id, step, .. } => {
-                self.judge.forgotten(Some(step));
-                self.note(What::Post {
+                self.laws.forgotten(Some(step));
+                self.note(TraceEvent::Post {
                     id,
                     does: "is kept",
                 });
             }
-            Author::Customer(Wish::Create(id, manner)) => self.judge.ledgers.created(id, manner),
-            Author::Customer(Wish::Switch) => {}
+            Author::Customer(CustomerChange::Create(id, manner)) => {
+                self.laws.ledgers.created(id, manner)
+            }
+            Author::Customer(CustomerChange::Switch) => {}
         }
         for waiting in &done.numbered {
-            self.judge.ledgers.numbered(waiting, &self.disk.durable);
+            self.laws.ledgers.numbered(waiting, &self.disk.durable);
             self.note_on_boards(waiting.shard());
         }
-        (author, Receipt::Durable)
+        (author, CommitResult::Durable)
     }
 
     /// A step of a device is durable.
-    fn step_is_durable(&mut self, who: usize, step: u64, done: &Done) {
-        self.note(What::Durable { who, step });
+    fn step_is_durable(&mut self, who: usize, step: u64, done: &BatchSummary) {
+        self.note(TraceEvent::Durable { who, step });
         for moved in &done.moved {
             self.see_moved(moved);
         }
@@ -127,26 +129,26 @@ impl World {
         self.census.count_observations(before, now);
         self.census.observations_lost += done.lost.len() as u64;
         let verdict = self
-            .judge
+            .laws
             .became_durable(self.now_ms, step, who, done, durable);
         self.check(verdict);
     }
 
-    fn see_moved(&mut self, moved: &Moved) {
+    fn see_moved(&mut self, moved: &ActionMove) {
         let action = self.disk.durable.action(moved.who, moved.action);
         let action = action.expect("it was saved");
         let (status, attempts) = (action.status, action.attempts_made);
         self.census.count_outcome(moved, action);
         let last = action.timeline.as_slice().last().map(|last| last.what);
         let is_cut_off = match last {
-            Some(Stage::GaveUp | Stage::Rejected) => true,
-            Some(Stage::Answered(code)) => !code.is_success(),
+            Some(TimelineEvent::GaveUp | TimelineEvent::Rejected) => true,
+            Some(TimelineEvent::Answered(code)) => !code.is_success(),
             _ => false,
         };
-        if is_cut_off && self.judge.is_in_blocks(moved.action) {
+        if is_cut_off && self.laws.is_in_blocks(moved.action) {
             self.census.transfers_given_up += 1;
         }
-        self.note(What::Saved {
+        self.note(TraceEvent::Saved {
             who: moved.who,
             action: *moved.action.as_bytes(),
             status,
@@ -155,25 +157,25 @@ impl World {
     }
 
     fn see_removed(&mut self, who: usize) {
-        self.note(What::Device {
+        self.note(TraceEvent::Device {
             who,
             does: "is removed",
         });
-        if self.mood == Mood::Lively {
+        if self.mood == Activity::Lively {
             let at_ms = self.later_ms();
             self.queue.push(at_ms, Event::Added { who });
         }
     }
 
-    pub(super) fn perform(&mut self, at: ArbiterId, act: Act) {
+    pub(super) fn perform(&mut self, at: ArbiterId, act: ArbiterAct) {
         match act {
-            Act::Sorted { number, whose } => self.sorted(number, whose),
-            Act::Forwarded { number, to } => self.forwarded(at, number, to),
-            Act::Ended { number, end } => self.ended(number, end),
-            Act::Post { to, post } => self.post(at, to, post),
-            Act::LookUp(look_up) => self.look_up(at, look_up),
-            Act::Rebound { who, from, to } => self.judge.ways.rebound(who, from, to),
-            Act::Decided {
+            ArbiterAct::Sorted { number, whose } => self.sorted(number, whose),
+            ArbiterAct::Forwarded { number, to } => self.forwarded(at, number, to),
+            ArbiterAct::Ended { number, end } => self.ended(number, end),
+            ArbiterAct::Post { to, post } => self.post(at, to, post),
+            ArbiterAct::LookUp(look_up) => self.look_up(at, look_up),
+            ArbiterAct::Rebound { who, from, to } => self.laws.routing.rebound(who, from, to),
+            ArbiterAct::Decided {
                 who,
                 took,
                 step,
@@ -188,43 +190,43 @@ impl World {
                     took,
                     step,
                     saves,
-                    reporting: self.service.terms().passive_reporting,
+                    reporting: self.service.policy().passive_reporting,
                     sends,
                     throws,
                 };
-                let verdict = self.judge.decided(decision, &self.disk.durable);
+                let verdict = self.laws.decided(decision, &self.disk.durable);
                 self.check(verdict);
             }
-            Act::Commit { who, step, batch } => self.commit(at, who, step, batch),
-            Act::Send {
+            ArbiterAct::Commit { who, step, batch } => self.commit(at, who, step, batch),
+            ArbiterAct::Send {
                 step,
                 who,
                 to,
                 datagram,
             } => self.send(step, who, to, datagram),
-            Act::Throw {
+            ArbiterAct::Throw {
                 step,
                 who,
                 to,
                 bytes,
                 action,
-                departure,
+                outcome,
             } => {
-                self.throw(step, (who, to), &bytes, departure);
-                self.say_later(at, who, (action, departure));
+                self.throw(step, (who, to), &bytes, outcome);
+                self.say_later(at, who, (action, outcome));
             }
-            Act::Reply { call, step, reply } => self.reply(call, step, &reply),
-            Act::ReadNames { who, step } => self.read_names(at, who, step),
-            Act::Started => self.note(What::Started { at }),
-            Act::WakeArbiter { at: due } => {
+            ArbiterAct::Reply { call, step, reply } => self.reply(call, step, &reply),
+            ArbiterAct::ReadNames { who, step } => self.read_names(at, who, step),
+            ArbiterAct::Started => self.note(TraceEvent::Started { at }),
+            ArbiterAct::WakeArbiter { at: due } => {
                 let run = self.service.run();
                 let at_ms = due.as_ms().max(self.now_ms);
                 self.queue.push(at_ms, Event::ArbiterDue { at, run });
             }
-            Act::Idle { who, report } => {
+            ArbiterAct::Idle { who, report } => {
                 let run = self.service.run();
-                let after_ms = match self.chance.below(4) {
-                    0 => i64::from(self.chance.below(200)),
+                let after_ms = match self.rng.below(4) {
+                    0 => i64::from(self.rng.below(200)),
                     _ => 0,
                 };
                 let idle = Event::Idle {
@@ -235,30 +237,30 @@ impl World {
                 };
                 self.queue.push(self.now_ms + after_ms, idle);
             }
-            Act::Restored { who, restored } => self.restored(at, who, &restored),
-            Act::MovedOut { who, registered } => self.judge.moved_out(who, registered),
-            Act::Fell { who, parked } => {
+            ArbiterAct::Restored { who, restored } => self.restored(at, who, &restored),
+            ArbiterAct::MovedOut { who, registered } => self.laws.moved_out(who, registered),
+            ArbiterAct::Fell { who, parked } => {
                 self.census.panics += 1;
                 self.census.parked += u64::from(parked);
-                self.note(What::Fell { who, parked });
-                self.judge.machine_is_gone(who);
+                self.note(TraceEvent::Fell { who, parked });
+                self.laws.machine_is_gone(who);
             }
         }
     }
 
     fn commit(&mut self, at: ArbiterId, who: usize, step: u64, batch: Batch) {
-        self.note(What::Commits { who, step });
+        self.note(TraceEvent::Commits { who, step });
         self.commit_as(Author::Device { at, who, step }, batch);
     }
 
     /// Puts a batch behind the others.
     pub(super) fn commit_as(&mut self, author: Author, batch: Batch) {
-        let slow_ms = match self.chance.hits(self.faults.slow_commit_percent) {
-            true => i64::from(self.chance.below(8_000)),
-            false => i64::from(1 + self.chance.below(5)),
+        let slow_ms = match self.rng.hits(self.faults.slow_commit_percent) {
+            true => i64::from(self.rng.below(8_000)),
+            false => i64::from(1 + self.rng.below(5)),
         };
         let fits = self.now_ms >= self.disk.full_until_ms;
-        self.disk.take_in(Waiting {
+        self.disk.take_in(PendingBatch {
             author,
             batch,
             fits,
@@ -271,15 +273,15 @@ impl World {
 
     fn send(&mut self, step: Option<u64>, who: Option<usize>, to: Peer, datagram: Vec<u8>) {
         let port = Self::port_of(to);
-        self.note(What::ServiceSays {
+        self.note(TraceEvent::ServiceSays {
             port,
             datagram: datagram.as_slice().into(),
         });
         let at_ms = self.now_ms;
         let is_asked = self.is_asked(who, &datagram);
         self.census.blocks_up += u64::from(is_continue(&datagram));
-        self.census.told_in_blocks += u64::from(self.judge.datas.thanks_for_blocks(&datagram));
-        let departure = Departure {
+        self.census.told_in_blocks += u64::from(self.laws.datas.thanks_for_blocks(&datagram));
+        let outcome = SentDatagram {
             to,
             at_ms,
             step,
@@ -287,7 +289,7 @@ impl World {
             is_asked,
             datagram: &datagram,
         };
-        let verdict = self.judge.left(&departure, &self.disk.durable);
+        let verdict = self.laws.left(&outcome, &self.disk.durable);
         self.check(verdict);
         self.travel(|| Event::ReachesDevice {
             to,
@@ -297,25 +299,25 @@ impl World {
 
     fn reply(&mut self, call: u64, step: Option<u64>, reply: &Reply) {
         let what = match reply {
-            Ok(Answer::Submitted(Ok(_))) => "accepted",
-            Ok(Answer::Submitted(Err(_))) => "refused",
-            Ok(Answer::Cancelled(Ok(_)) | Answer::CancelledAll(_)) => "cancelled",
-            Ok(Answer::Cancelled(Err(_))) => "not cancelled",
-            Ok(Answer::Retired) => "removed",
-            Ok(Answer::ProfileRead) => "it goes by it",
-            Ok(Answer::Inspected(_)) => "how it is",
+            Ok(DeviceReply::Submitted(Ok(_))) => "accepted",
+            Ok(DeviceReply::Submitted(Err(_))) => "refused",
+            Ok(DeviceReply::Cancelled(Ok(_)) | DeviceReply::CancelledAll(_)) => "cancelled",
+            Ok(DeviceReply::Cancelled(Err(_))) => "not cancelled",
+            Ok(DeviceReply::Retired) => "removed",
+            Ok(DeviceReply::ProfileRead) => "it goes by it",
+            Ok(DeviceReply::Inspected(_)) => "how it is",
             Err(Unserved::Unknown) => "there is no such device",
             Err(Unserved::Busy | Unserved::Failed) => "not served",
         };
-        self.note(What::Told { call, what });
+        self.note(TraceEvent::Told { call, what });
         self.census.count_reply(reply);
         let Some((who, question)) = self.callers.hear(call, reply) else {
             panic!("call {call} is answered twice");
         };
         let durable = &self.disk.durable;
-        let verdict = self.judge.replied(who, &question, step, reply, durable);
+        let verdict = self.laws.replied(who, &question, step, reply, durable);
         self.check(verdict);
-        if let Question::ReadProfile = question {
+        if let DeviceCommand::ReadProfile = question {
             self.hear_of_names(who, reply);
         }
     }

@@ -13,7 +13,7 @@ async fn a_name_leads_to_public_addresses_alone() {
         "::ffff:127.0.0.1",
         "2606:4700::1",
     ];
-    let guarded = guarded(Policy::PublicOnly, vec![&found]);
+    let guarded = guarded(AddressPolicy::PublicOnly, vec![&found]);
     let led_to = resolved(&guarded, "mixed.example").await;
     assert_eq!(
         led_to,
@@ -24,7 +24,7 @@ async fn a_name_leads_to_public_addresses_alone() {
 #[tokio::test]
 async fn a_name_that_changes_its_mind_is_judged_anew() {
     let guarded = guarded(
-        Policy::PublicOnly,
+        AddressPolicy::PublicOnly,
         vec![
             &["93.184.216.34"],
             &["127.0.0.1"],
@@ -35,30 +35,33 @@ async fn a_name_that_changes_its_mind_is_judged_anew() {
     );
     let resolved = async || resolved(&guarded, "rebinding.example").await;
     assert_eq!(resolved().await, Ok(vec!["93.184.216.34:0".into()]));
-    assert_eq!(resolved().await, Err(Unresolved::Forbidden));
-    assert_eq!(resolved().await, Err(Unresolved::Forbidden));
-    assert_eq!(resolved().await, Err(Unresolved::Unknown));
+    assert_eq!(resolved().await, Err(ResolveError::Forbidden));
+    assert_eq!(resolved().await, Err(ResolveError::Forbidden));
+    assert_eq!(resolved().await, Err(ResolveError::Unknown));
     assert_eq!(resolved().await, Ok(vec!["93.184.216.35:0".into()]));
 }
 
 #[tokio::test]
 async fn where_private_addresses_are_allowed_a_name_may_lead_there() {
-    let guarded = guarded(Policy::PrivateAllowed, vec![&["127.0.0.1", "10.0.0.1"]]);
+    let guarded = guarded(
+        AddressPolicy::PrivateAllowed,
+        vec![&["127.0.0.1", "10.0.0.1"]],
+    );
     let led_to = resolved(&guarded, "inside.example").await;
     assert_eq!(led_to, Ok(vec!["127.0.0.1:0".into(), "10.0.0.1:0".into()]));
 }
 
 #[tokio::test]
 async fn what_the_system_calls_itself_is_private() {
-    let guarded = Guarded::new(Policy::PublicOnly, Arc::new(System));
+    let guarded = GuardedResolver::new(AddressPolicy::PublicOnly, Arc::new(SystemResolver));
     let led_to = resolved(&guarded, "localhost").await;
-    assert_eq!(led_to, Err(Unresolved::Forbidden));
+    assert_eq!(led_to, Err(ResolveError::Forbidden));
 }
 
 #[tokio::test]
 async fn a_name_is_looked_up_once_for_all_who_ask_meanwhile() {
     let guarded = guarded(
-        Policy::PublicOnly,
+        AddressPolicy::PublicOnly,
         vec![&["93.184.216.34"], &["93.184.216.35"]],
     );
     let (one, other) = tokio::join!(
@@ -77,9 +80,9 @@ async fn a_name_is_looked_up_once_for_all_who_ask_meanwhile() {
 }
 
 /// Answers one lookup after another so.
-struct Scripted(Mutex<Vec<Vec<IpAddr>>>);
+struct ScriptedResolver(Mutex<Vec<Vec<IpAddr>>>);
 
-impl Lookup for Scripted {
+impl HostLookup for ScriptedResolver {
     fn addresses_of(&self, _name: String) -> Addresses {
         let mut left = self.0.lock().unwrap();
         let next = left.remove(0);
@@ -91,13 +94,13 @@ impl Lookup for Scripted {
     }
 }
 
-fn guarded(policy: Policy, lookups: Vec<&[&str]>) -> Guarded {
+fn guarded(policy: AddressPolicy, lookups: Vec<&[&str]>) -> GuardedResolver {
     let parsed = |found: &[&str]| found.iter().map(|ip| ip.parse().unwrap()).collect();
     let lookups = lookups.into_iter().map(parsed).collect();
-    Guarded::new(policy, Arc::new(Scripted(Mutex::new(lookups))))
+    GuardedResolver::new(policy, Arc::new(ScriptedResolver(Mutex::new(lookups))))
 }
 
-async fn resolved(guarded: &Guarded, name: &str) -> Result<Vec<String>, Unresolved> {
+async fn resolved(guarded: &GuardedResolver, name: &str) -> Result<Vec<String>, ResolveError> {
     let found = guarded.resolve(name.parse().unwrap()).await;
     found
         .map(|found| found.map(|at| at.to_string()).collect())

@@ -5,8 +5,8 @@ use std::num::NonZeroU16;
 
 use protocol::coap::uri::{InvalidPathAndQuery, PathAndQuery};
 
-use super::Given;
-use crate::action::{CoapRequest, Content, ContentForm, Method, NotBase64};
+use super::RawField;
+use crate::action::{CoapRequest, Content, ContentEncoding, Method, NotBase64};
 use crate::limits::{ACTION_DATA_BYTES_MAX, COAP_PATH_BYTES_MAX};
 
 /// What is wrong with a request as it was written.
@@ -26,30 +26,30 @@ pub enum CoapFault {
     PayloadTooLong,
     /// There is a payload, and nobody says how it is written.
     #[error("is required if there is a payload")]
-    FormMissing,
+    EncodingMissing,
     /// It is said how a payload is written, and there is none.
     #[error("is only allowed if there is a payload")]
-    FormUnwanted,
+    EncodingUnwanted,
 }
 
 /// The part of a request that a fault is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Part {
+pub enum CoapField {
     /// The resource of the device.
     Path,
     /// What is sent along.
     Payload,
     /// How that is written.
-    Form,
+    Encoding,
 }
 
 impl CoapFault {
     /// The part of the request that must change.
-    pub fn part(self) -> Part {
+    pub fn part(self) -> CoapField {
         match self {
-            Self::Path(_) | Self::PathTooLong => Part::Path,
-            Self::NotBase64(_) | Self::PayloadTooLong => Part::Payload,
-            Self::FormMissing | Self::FormUnwanted => Part::Form,
+            Self::Path(_) | Self::PathTooLong => CoapField::Path,
+            Self::NotBase64(_) | Self::PayloadTooLong => CoapField::Payload,
+            Self::EncodingMissing | Self::EncodingUnwanted => CoapField::Encoding,
         }
     }
 }
@@ -57,7 +57,7 @@ impl CoapFault {
 /// A request as a caller wrote it. What has to be there and is not was told already, and what can
 /// be said of the rest is said all the same.
 #[derive(Clone, Copy, Debug)]
-pub struct Draft<'a> {
+pub struct CoapDraft<'a> {
     /// What to do.
     pub method: Option<Method>,
     /// At which port.
@@ -65,12 +65,12 @@ pub struct Draft<'a> {
     /// With which resource.
     pub path: Option<&'a str>,
     /// What to send along.
-    pub payload: Given<&'a str>,
+    pub payload: RawField<&'a str>,
     /// How that is written.
-    pub form: Given<ContentForm>,
+    pub form: RawField<ContentEncoding>,
 }
 
-impl Draft<'_> {
+impl CoapDraft<'_> {
     /// Reads the request; the error holds everything that is wrong with what is there. A request
     /// with something missing or unreadable is none.
     pub fn read(self) -> Result<Option<CoapRequest>, Vec<CoapFault>> {
@@ -83,12 +83,12 @@ impl Draft<'_> {
     fn request(
         &self,
         target: Option<PathAndQuery>,
-        content: Given<Content>,
+        content: RawField<Content>,
     ) -> Option<CoapRequest> {
         let content = match content {
-            Given::Nothing => None,
-            Given::Value(content) => Some(content),
-            Given::Unreadable => return None,
+            RawField::Nothing => None,
+            RawField::Value(content) => Some(content),
+            RawField::Unreadable => return None,
         };
         Some(CoapRequest {
             method: self.method?,
@@ -106,18 +106,20 @@ impl Draft<'_> {
         }
     }
 
-    fn content(&self) -> Result<Given<Content>, CoapFault> {
+    fn content(&self) -> Result<RawField<Content>, CoapFault> {
         match (self.payload, self.form) {
-            (Given::Value(text), _) if text.len() > ACTION_DATA_BYTES_MAX => {
+            (RawField::Value(text), _) if text.len() > ACTION_DATA_BYTES_MAX => {
                 Err(CoapFault::PayloadTooLong)
             }
-            (Given::Value(text), Given::Value(form)) => {
-                Ok(Given::Value(Content::parse(form, text)?))
+            (RawField::Value(text), RawField::Value(form)) => {
+                Ok(RawField::Value(Content::parse(form, text)?))
             }
-            (Given::Value(_) | Given::Unreadable, Given::Nothing) => Err(CoapFault::FormMissing),
-            (Given::Nothing, Given::Value(_)) => Err(CoapFault::FormUnwanted),
-            (Given::Nothing, Given::Nothing) => Ok(Given::Nothing),
-            (Given::Unreadable, _) | (_, Given::Unreadable) => Ok(Given::Unreadable),
+            (RawField::Value(_) | RawField::Unreadable, RawField::Nothing) => {
+                Err(CoapFault::EncodingMissing)
+            }
+            (RawField::Nothing, RawField::Value(_)) => Err(CoapFault::EncodingUnwanted),
+            (RawField::Nothing, RawField::Nothing) => Ok(RawField::Nothing),
+            (RawField::Unreadable, _) | (_, RawField::Unreadable) => Ok(RawField::Unreadable),
         }
     }
 }
@@ -125,7 +127,7 @@ impl Draft<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ContentForm::{Base64, String};
+    use ContentEncoding::{Base64, String};
 
     #[test]
     fn a_request_needs_no_payload() {
@@ -147,8 +149,8 @@ mod tests {
                 (String, "", &[]),
                 (Base64, "", &[]),
             ] {
-                let draft = with(Given::Value(text), Given::Value(form));
-                let request = Draft {
+                let draft = with(RawField::Value(text), RawField::Value(form));
+                let request = CoapDraft {
                     method: Some(method),
                     ..draft
                 };
@@ -175,7 +177,7 @@ mod tests {
         ];
         for (path, fault) in cases {
             assert_eq!(bare(Method::Get, path).read(), Err(vec![fault]), "{path}");
-            assert_eq!(fault.part(), Part::Path);
+            assert_eq!(fault.part(), CoapField::Path);
         }
     }
 
@@ -185,103 +187,103 @@ mod tests {
         let not_base64 = CoapFault::NotBase64(NotBase64);
         let cases = [
             (
-                Given::Value("on!"),
-                Given::Value(Base64),
+                RawField::Value("on!"),
+                RawField::Value(Base64),
                 not_base64,
-                Part::Payload,
+                CoapField::Payload,
             ),
             (
-                Given::Value(long.as_str()),
-                Given::Value(String),
+                RawField::Value(long.as_str()),
+                RawField::Value(String),
                 CoapFault::PayloadTooLong,
-                Part::Payload,
+                CoapField::Payload,
             ),
             (
-                Given::Value(long.as_str()),
-                Given::Unreadable,
+                RawField::Value(long.as_str()),
+                RawField::Unreadable,
                 CoapFault::PayloadTooLong,
-                Part::Payload,
+                CoapField::Payload,
             ),
             (
-                Given::Value("on"),
-                Given::Nothing,
-                CoapFault::FormMissing,
-                Part::Form,
+                RawField::Value("on"),
+                RawField::Nothing,
+                CoapFault::EncodingMissing,
+                CoapField::Encoding,
             ),
             (
-                Given::Unreadable,
-                Given::Nothing,
-                CoapFault::FormMissing,
-                Part::Form,
+                RawField::Unreadable,
+                RawField::Nothing,
+                CoapFault::EncodingMissing,
+                CoapField::Encoding,
             ),
             (
-                Given::Nothing,
-                Given::Value(String),
-                CoapFault::FormUnwanted,
-                Part::Form,
+                RawField::Nothing,
+                RawField::Value(String),
+                CoapFault::EncodingUnwanted,
+                CoapField::Encoding,
             ),
         ];
         for (payload, form, fault, part) in cases {
             assert_eq!(with(payload, form).read(), Err(vec![fault]), "{form:?}");
             assert_eq!(fault.part(), part);
         }
-        let fits = with(Given::Value(&long[1..]), Given::Value(String));
+        let fits = with(RawField::Value(&long[1..]), RawField::Value(String));
         assert!(fits.read().unwrap().is_some());
     }
 
     #[test]
     fn every_fault_is_found_at_once_whatever_is_missing() {
-        let draft = Draft {
+        let draft = CoapDraft {
             method: None,
             port: None,
             path: Some("a"),
-            payload: Given::Value("on"),
-            form: Given::Nothing,
+            payload: RawField::Value("on"),
+            form: RawField::Nothing,
         };
         let both = vec![
             CoapFault::Path(InvalidPathAndQuery::NotAbsolute),
-            CoapFault::FormMissing,
+            CoapFault::EncodingMissing,
         ];
         assert_eq!(draft.read(), Err(both));
     }
 
     #[test]
     fn a_request_with_something_missing_or_unreadable_is_none() {
-        let whole = with(Given::Value("on"), Given::Value(String));
+        let whole = with(RawField::Value("on"), RawField::Value(String));
         let parts = [
-            Draft {
+            CoapDraft {
                 method: None,
                 ..whole
             },
-            Draft {
+            CoapDraft {
                 port: None,
                 ..whole
             },
-            Draft {
+            CoapDraft {
                 path: None,
                 ..whole
             },
-            with(Given::Unreadable, Given::Value(String)),
-            with(Given::Value("on"), Given::Unreadable),
-            with(Given::Nothing, Given::Unreadable),
+            with(RawField::Unreadable, RawField::Value(String)),
+            with(RawField::Value("on"), RawField::Unreadable),
+            with(RawField::Nothing, RawField::Unreadable),
         ];
         for draft in parts {
             assert_eq!(draft.read(), Ok(None), "{draft:?}");
         }
     }
 
-    fn bare(method: Method, path: &str) -> Draft<'_> {
-        Draft {
+    fn bare(method: Method, path: &str) -> CoapDraft<'_> {
+        CoapDraft {
             method: Some(method),
             port: NonZeroU16::new(5683),
             path: Some(path),
-            payload: Given::Nothing,
-            form: Given::Nothing,
+            payload: RawField::Nothing,
+            form: RawField::Nothing,
         }
     }
 
-    fn with<'a>(payload: Given<&'a str>, form: Given<ContentForm>) -> Draft<'a> {
-        Draft {
+    fn with<'a>(payload: RawField<&'a str>, form: RawField<ContentEncoding>) -> CoapDraft<'a> {
+        CoapDraft {
             payload,
             form,
             ..bare(Method::Put, "/led")

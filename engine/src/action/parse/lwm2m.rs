@@ -3,7 +3,7 @@
 
 use protocol::lwm2m::path::{InvalidPath, Level, Path};
 
-use super::Given;
+use super::RawField;
 use crate::action::{Lwm2mRequest, Operation};
 use crate::limits::ACTION_DATA_BYTES_MAX;
 
@@ -35,7 +35,7 @@ pub enum Lwm2mFault {
 
 /// The part of a request that a fault is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Part {
+pub enum Lwm2mField {
     /// Where the operation is to be done.
     Address,
     /// What is written, or what the execution is given.
@@ -44,10 +44,10 @@ pub enum Part {
 
 impl Lwm2mFault {
     /// The part of the request that must change.
-    pub fn part(self) -> Part {
+    pub fn part(self) -> Lwm2mField {
         match self {
-            Self::Address(_) | Self::NoResource | Self::ResourceInstance => Part::Address,
-            Self::DataMissing | Self::DataUnwanted | Self::DataTooLong { .. } => Part::Data,
+            Self::Address(_) | Self::NoResource | Self::ResourceInstance => Lwm2mField::Address,
+            Self::DataMissing | Self::DataUnwanted | Self::DataTooLong { .. } => Lwm2mField::Data,
         }
     }
 }
@@ -55,16 +55,16 @@ impl Lwm2mFault {
 /// A request as a caller wrote it. What is missing or no text was told already, and what can be
 /// said of the rest is said all the same.
 #[derive(Clone, Copy, Debug)]
-pub struct Draft<'a> {
+pub struct Lwm2mDraft<'a> {
     /// What to do.
     pub operation: Option<Operation>,
     /// Where to do it.
     pub address: Option<&'a str>,
     /// What to do it with.
-    pub data: Given<&'a str>,
+    pub data: RawField<&'a str>,
 }
 
-impl Draft<'_> {
+impl Lwm2mDraft<'_> {
     /// Reads the request; the error holds everything that is wrong with what is there. A request
     /// with something missing or unreadable is none.
     pub fn read(self) -> Result<Option<Lwm2mRequest>, Vec<Lwm2mFault>> {
@@ -78,8 +78,8 @@ impl Draft<'_> {
 
     fn request(&self, path: Option<Path>, data: Option<Box<str>>) -> Option<Lwm2mRequest> {
         match self.data {
-            Given::Unreadable => None,
-            Given::Nothing | Given::Value(_) => Some(Lwm2mRequest {
+            RawField::Unreadable => None,
+            RawField::Nothing | RawField::Value(_) => Some(Lwm2mRequest {
                 operation: self.operation?,
                 path: path?,
                 data,
@@ -99,13 +99,13 @@ impl Draft<'_> {
     fn fitting_data(&self) -> Result<Option<Box<str>>, Lwm2mFault> {
         let max = ACTION_DATA_BYTES_MAX;
         match self.data {
-            Given::Value(data) if data.len() > max => Err(Lwm2mFault::DataTooLong { max }),
-            Given::Value(_) if !self.may_have_data() => Err(Lwm2mFault::DataUnwanted),
-            Given::Nothing if self.operation == Some(Operation::Write) => {
+            RawField::Value(data) if data.len() > max => Err(Lwm2mFault::DataTooLong { max }),
+            RawField::Value(_) if !self.may_have_data() => Err(Lwm2mFault::DataUnwanted),
+            RawField::Nothing if self.operation == Some(Operation::Write) => {
                 Err(Lwm2mFault::DataMissing)
             }
-            Given::Value(data) => Ok(Some(data.into())),
-            Given::Nothing | Given::Unreadable => Ok(None),
+            RawField::Value(data) => Ok(Some(data.into())),
+            RawField::Nothing | RawField::Unreadable => Ok(None),
         }
     }
 
@@ -124,10 +124,10 @@ impl Lwm2mRequest {
         address: &str,
         data: Option<&str>,
     ) -> Result<Self, Vec<Lwm2mFault>> {
-        let draft = Draft {
+        let draft = Lwm2mDraft {
             operation: Some(operation),
             address: Some(address),
-            data: data.map_or(Given::Nothing, Given::Value),
+            data: data.map_or(RawField::Nothing, RawField::Value),
         };
         draft
             .read()
@@ -233,7 +233,7 @@ mod tests {
         for (operation, address, fault) in cases {
             let refused = Lwm2mRequest::parse(operation, address, None);
             assert_eq!(refused, Err(vec![fault]), "{operation:?} {address}");
-            assert_eq!(fault.part(), Part::Address);
+            assert_eq!(fault.part(), Lwm2mField::Address);
         }
     }
 
@@ -255,7 +255,7 @@ mod tests {
                 Lwm2mRequest::parse(operation, "/3/0/0", data),
                 Err(vec![fault])
             );
-            assert_eq!(fault.part(), Part::Data);
+            assert_eq!(fault.part(), Lwm2mField::Data);
         }
     }
 
@@ -272,41 +272,41 @@ mod tests {
         let too_long = Lwm2mFault::DataTooLong {
             max: ACTION_DATA_BYTES_MAX,
         };
-        let nothing = Draft {
+        let nothing = Lwm2mDraft {
             operation: None,
             address: None,
-            data: Given::Nothing,
+            data: RawField::Nothing,
         };
         let cases = [
             (nothing, vec![]),
             (
-                Draft {
+                Lwm2mDraft {
                     address: Some("3"),
-                    data: Given::Value(&long),
+                    data: RawField::Value(&long),
                     ..nothing
                 },
                 vec![no_path, too_long],
             ),
             (
-                Draft {
+                Lwm2mDraft {
                     operation: Some(Write),
                     ..nothing
                 },
                 vec![Lwm2mFault::DataMissing],
             ),
             (
-                Draft {
+                Lwm2mDraft {
                     operation: Some(Execute),
                     address: Some("/3/0/4/0"),
-                    data: Given::Unreadable,
+                    data: RawField::Unreadable,
                 },
                 vec![Lwm2mFault::ResourceInstance],
             ),
             (
-                Draft {
+                Lwm2mDraft {
                     operation: Some(Write),
                     address: Some("/3/0/0"),
-                    data: Given::Unreadable,
+                    data: RawField::Unreadable,
                 },
                 vec![],
             ),

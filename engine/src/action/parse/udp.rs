@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU16;
 
-use crate::action::{Content, ContentForm, NotBase64, UdpRequest};
+use crate::action::{Content, ContentEncoding, NotBase64, UdpRequest};
 
 /// What is wrong with the payload of a datagram as it was written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -27,16 +27,16 @@ pub enum UdpFault {
 /// A datagram as a caller wrote it. What is missing or unreadable was told already, and what can be
 /// said of the rest is said all the same.
 #[derive(Clone, Copy, Debug)]
-pub struct Draft<'a> {
+pub struct UdpDraft<'a> {
     /// What to send.
     pub payload: Option<&'a str>,
     /// How that is written.
-    pub form: Option<ContentForm>,
+    pub form: Option<ContentEncoding>,
     /// To which port.
     pub port: Option<NonZeroU16>,
 }
 
-impl Draft<'_> {
+impl UdpDraft<'_> {
     /// Reads the request, of so many bytes at most. One with something missing or unreadable is
     /// none.
     pub fn read(self, bytes_max: usize) -> Result<Option<UdpRequest>, UdpFault> {
@@ -63,7 +63,7 @@ impl Draft<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ContentForm::{Base64, String};
+    use ContentEncoding::{Base64, String};
 
     const MAX: usize = 6;
 
@@ -113,30 +113,30 @@ mod tests {
     #[test]
     fn what_is_there_is_looked_at_whatever_is_missing() {
         let whole = draft(Base64, "on!");
-        let no_port = Draft {
+        let no_port = UdpDraft {
             port: None,
             ..whole
         };
         assert_eq!(no_port.read(MAX), Err(UdpFault::NotBase64(NotBase64)));
-        let no_form = Draft {
+        let no_form = UdpDraft {
             form: None,
             ..whole
         };
         assert_eq!(no_form.read(MAX), Ok(None));
-        let empty = Draft {
+        let empty = UdpDraft {
             payload: Some(""),
             ..no_form
         };
         assert_eq!(empty.read(MAX), Err(UdpFault::Empty));
-        let nothing = Draft {
+        let nothing = UdpDraft {
             payload: None,
             ..whole
         };
         assert_eq!(nothing.read(MAX), Ok(None));
     }
 
-    fn draft(form: ContentForm, text: &str) -> Draft<'_> {
-        Draft {
+    fn draft(form: ContentEncoding, text: &str) -> UdpDraft<'_> {
+        UdpDraft {
             payload: Some(text),
             form: Some(form),
             port: NonZeroU16::new(4445),

@@ -4,191 +4,200 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
-use super::{CellEffect, DeviceCell, NotSaved, StepContext};
-use crate::action::{Content, ContentForm, Lwm2mRequest, Mode, NewAction, Operation};
+use super::{CellEffect, CommitFailure, DeviceCell, StepContext};
+use crate::action::{Content, ContentEncoding, Lwm2mRequest, Mode, NewAction, Operation};
 use crate::action::{Request, UdpRequest};
-use crate::arbiter::input::{Answer, Asked, Input, Question};
+use crate::arbiter::input::{DeviceCommand, DeviceInput, DeviceReply, PendingCommand};
 use crate::arbiter::tests::vocabulary::{peer, profile};
-use crate::datagram::{Arrival, Datagram};
+use crate::datagram::{Datagram, Inbound};
 use crate::device::Device;
-use crate::device::record::{DeviceRecord, Restored};
-use crate::effect::Departure;
+use crate::device::record::{DeviceRecord, RestoredDevice};
+use crate::effect::SendOutcome;
 use crate::ids::{ActionId, TraceId};
 use crate::limits::Limits;
 use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
+use crate::policy::CustomerPolicy;
 use crate::profile::Profile;
-use crate::rules::{NameTrust, Patience, Rules};
+use crate::rules::{EndpointTrust, Rules, TransmissionRules};
 use crate::supervision::{Supervisor, Unserved};
-use crate::terms::Terms;
 
 #[test]
 fn what_a_step_saves_is_committed_before_anything_is_said() {
-    let mut scene = Scene::new();
-    assert_eq!(scene.hears(&register()), ["heard Register", "commit"]);
-    assert!(scene.cell.is_waiting());
-    let said = [
+    let mut fixture = Fixture::new();
+    assert_eq!(fixture.hears(&register()), ["heard Register", "commit"]);
+    assert!(fixture.cell.is_waiting());
+    let binding = [
         "rebind 10.0.0.1:5683 to 10.0.0.1:5683",
         "send 2.01 to 10.0.0.1:5683",
         "report",
         "arm 86400 s",
     ];
-    assert_eq!(scene.saves(Ok(())), said);
-    assert!(!scene.cell.is_waiting());
+    assert_eq!(fixture.saves(Ok(())), binding);
+    assert!(!fixture.cell.is_waiting());
 }
 
 #[test]
 fn a_step_that_was_not_saved_is_not_said_and_the_cell_fails() {
-    let mut scene = Scene::new();
-    scene.hears(&register());
+    let mut fixture = Fixture::new();
+    fixture.hears(&register());
     let failed = ["end Failed(Unsaved)"];
-    assert_eq!(scene.saves(Err(NotSaved::Failed)), failed);
+    assert_eq!(fixture.saves(Err(CommitFailure::Failed)), failed);
 }
 
 #[test]
 fn a_step_that_saves_nothing_is_said_at_once() {
-    let mut scene = Scene::registered();
-    let said = ["heard Ping", "send 0.00 to 10.0.0.1:5683", "report"];
-    assert_eq!(scene.hears(&Message::ping(MessageId(9))), said);
+    let mut fixture = Fixture::registered();
+    let binding = ["heard Ping", "send 0.00 to 10.0.0.1:5683", "report"];
+    assert_eq!(fixture.hears(&Message::ping(MessageId(9))), binding);
 }
 
 #[test]
 fn a_device_that_has_nothing_to_do_could_end_when_its_step_is_done() {
-    let mut scene = Scene::new();
-    let said = [
+    let mut fixture = Fixture::new();
+    let binding = [
         "heard Ping",
         "send 0.00 to 10.0.0.1:5683",
         "report",
         "end Idle { handled: 1 }",
     ];
-    assert_eq!(scene.hears(&Message::ping(MessageId(9))), said);
+    assert_eq!(fixture.hears(&Message::ping(MessageId(9))), binding);
 }
 
 #[test]
 fn a_caller_is_answered_when_what_it_was_promised_is_durable() {
-    let mut scene = Scene::new();
-    assert_eq!(scene.asks(Question::Submit(when_active())), ["commit"]);
-    let said = ["report", "arm 172800 s", "reply Submitted"];
-    assert_eq!(scene.saves(Ok(())), said);
+    let mut fixture = Fixture::new();
+    assert_eq!(
+        fixture.asks(DeviceCommand::Submit(when_active())),
+        ["commit"]
+    );
+    let binding = ["report", "arm 172800 s", "reply Submitted"];
+    assert_eq!(fixture.saves(Ok(())), binding);
 }
 
 #[test]
 fn a_caller_is_told_why_nothing_was_saved() {
     let cases = [
-        (NotSaved::Full, Unserved::Busy),
-        (NotSaved::Conflict, Unserved::Failed),
-        (NotSaved::Failed, Unserved::Failed),
+        (CommitFailure::Full, Unserved::Busy),
+        (CommitFailure::Conflict, Unserved::Failed),
+        (CommitFailure::Failed, Unserved::Failed),
     ];
     for (not_saved, why) in cases {
-        let mut scene = Scene::new();
-        scene.asks(Question::Submit(when_active()));
+        let mut fixture = Fixture::new();
+        fixture.asks(DeviceCommand::Submit(when_active()));
         let told = [format!("reply {why:?}"), "end Failed(Unsaved)".to_owned()];
-        assert_eq!(scene.saves(Err(not_saved)), told);
+        assert_eq!(fixture.saves(Err(not_saved)), told);
     }
 }
 
 #[test]
 fn the_arbiter_hears_that_a_device_was_removed_before_whoever_asked_does() {
-    let mut scene = Scene::new();
-    assert_eq!(scene.asks(Question::Retire), ["commit"]);
-    let said = [
+    let mut fixture = Fixture::new();
+    assert_eq!(fixture.asks(DeviceCommand::Retire), ["commit"]);
+    let binding = [
         "rebind nowhere to nowhere",
         "report",
         "end Retired",
         "reply Retired",
     ];
-    assert_eq!(scene.saves(Ok(())), said);
-    assert_eq!(scene.asks(Question::Inspect), ["reply Unknown"]);
-    assert_eq!(scene.hears(&register()), NOTHING);
+    assert_eq!(fixture.saves(Ok(())), binding);
+    assert_eq!(fixture.asks(DeviceCommand::Inspect), ["reply Unknown"]);
+    assert_eq!(fixture.hears(&register()), NOTHING);
 }
 
 #[test]
 fn a_device_that_was_removed_before_is_unknown_to_whoever_removes_it() {
-    let mut scene = Scene::new();
-    scene.asks(Question::Retire);
+    let mut fixture = Fixture::new();
+    fixture.asks(DeviceCommand::Retire);
     let told = ["reply Unknown", "end Failed(Unsaved)"];
-    assert_eq!(scene.saves(Err(NotSaved::Conflict)), told);
+    assert_eq!(fixture.saves(Err(CommitFailure::Conflict)), told);
 }
 
 #[test]
 fn a_device_goes_by_what_its_customer_made_of_it() {
-    let mut scene = Scene::registered();
-    assert_eq!(scene.asks(Question::ReadProfile), ["read the profile"]);
-    assert!(scene.cell.is_waiting());
+    let mut fixture = Fixture::registered();
+    assert_eq!(
+        fixture.asks(DeviceCommand::ReadProfile),
+        ["read the profile"]
+    );
+    assert!(fixture.cell.is_waiting());
     let moved = Profile {
         ip: Some("10.0.0.2".parse().unwrap()),
         ..profile("8931")
     };
-    let said = ["rebind 10.0.0.1:5683 to nowhere", "reply ProfileRead"];
-    assert_eq!(scene.reads(Ok(Some(&moved))), said);
-    assert_eq!(scene.cell.device().identity().ip(), moved.ip);
+    let binding = ["rebind 10.0.0.1:5683 to nowhere", "reply ProfileRead"];
+    assert_eq!(fixture.reads(Ok(Some(&moved))), binding);
+    assert_eq!(fixture.cell.device().identity().ip(), moved.ip);
 }
 
 #[test]
 fn a_device_whose_profile_is_gone_is_unknown_and_one_that_cannot_be_read_fails() {
-    let mut scene = Scene::registered();
-    scene.asks(Question::ReadProfile);
-    assert_eq!(scene.reads(Ok(None)), ["reply Unknown"]);
-    scene.asks(Question::ReadProfile);
+    let mut fixture = Fixture::registered();
+    fixture.asks(DeviceCommand::ReadProfile);
+    assert_eq!(fixture.reads(Ok(None)), ["reply Unknown"]);
+    fixture.asks(DeviceCommand::ReadProfile);
     let failed = ["end Failed(Unsaved)", "reply Failed"];
-    assert_eq!(scene.reads(Err(NotSaved::Failed)), failed);
+    assert_eq!(fixture.reads(Err(CommitFailure::Failed)), failed);
 }
 
 #[test]
 fn an_earlier_deadline_takes_the_place_of_the_one_before() {
-    let mut scene = Scene::registered();
+    let mut fixture = Fixture::registered();
     let soon = NewAction {
         expires_in_s: Some(60),
         ..when_active()
     };
-    scene.asks(Question::Submit(soon));
-    let said = ["report", "disarm 86400 s", "arm 60 s", "reply Submitted"];
-    assert_eq!(scene.saves(Ok(())), said);
+    fixture.asks(DeviceCommand::Submit(soon));
+    let binding = ["report", "disarm 86400 s", "arm 60 s", "reply Submitted"];
+    assert_eq!(fixture.saves(Ok(())), binding);
 }
 
 #[test]
 fn a_device_that_was_due_says_anew_when_it_is() {
-    let mut scene = Scene::registered();
-    let said = ["disarm 86400 s", "report", "arm 86400 s"];
-    assert_eq!(scene.is_due(), said);
+    let mut fixture = Fixture::registered();
+    let binding = ["disarm 86400 s", "report", "arm 86400 s"];
+    assert_eq!(fixture.is_due(), binding);
 }
 
 #[test]
 fn what_became_of_a_bare_datagram_is_a_step_of_its_own_after_which_the_device_is_idle() {
-    let mut scene = Scene::addressed();
-    assert_eq!(scene.asks(Question::Submit(bare())), ["commit"]);
-    let said = [
+    let mut fixture = Fixture::addressed();
+    assert_eq!(fixture.asks(DeviceCommand::Submit(bare())), ["commit"]);
+    let binding = [
         "send bytes to 10.0.0.1:4445",
         "report",
         "arm 10 s",
         "reply Submitted",
     ];
-    assert_eq!(scene.saves(Ok(())), said);
-    assert!(!scene.cell.is_waiting(), "other inputs may come before it");
-    assert_eq!(scene.departs(Departure::Taken), ["commit"]);
-    let said = ["report", "end Idle { handled: 1 }"];
-    assert_eq!(scene.saves(Ok(())), said);
+    assert_eq!(fixture.saves(Ok(())), binding);
+    assert!(
+        !fixture.cell.is_waiting(),
+        "other inputs may come before it"
+    );
+    assert_eq!(fixture.departs(SendOutcome::Sent), ["commit"]);
+    let binding = ["report", "end Idle { handled: 1 }"];
+    assert_eq!(fixture.saves(Ok(())), binding);
 }
 
 #[test]
 fn a_device_goes_by_the_terms_its_customer_chose_last() {
-    let mut scene = Scene::registered();
-    scene.terms = Arc::new(Terms::clone(&scene.terms));
-    scene.hears(&Message::ping(MessageId(9)));
-    assert!(Arc::ptr_eq(scene.cell.device().terms(), &scene.terms));
+    let mut fixture = Fixture::registered();
+    fixture.policy = Arc::new(CustomerPolicy::clone(&fixture.policy));
+    fixture.hears(&Message::ping(MessageId(9)));
+    assert!(Arc::ptr_eq(fixture.cell.device().policy(), &fixture.policy));
 }
 
 #[test]
 fn a_restored_device_says_where_it_is_and_when_it_is_due() {
-    let mut scene = Scene::registered();
+    let mut fixture = Fixture::registered();
     let mut out = Vec::new();
-    scene.cell.armed_at = None;
-    scene.cell.start(&mut out);
-    let said = ["rebind 10.0.0.1:5683 to 10.0.0.1:5683", "arm 86400 s"];
-    assert_eq!(lines(out), said);
+    fixture.cell.armed_at = None;
+    fixture.cell.start(&mut out);
+    let binding = ["rebind 10.0.0.1:5683 to 10.0.0.1:5683", "arm 86400 s"];
+    assert_eq!(lines(out), binding);
 }
 
 // The vocabulary of these tests.
@@ -198,16 +207,16 @@ const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 const NOTHING: [&str; 0] = [];
 
 /// The cell of one device.
-struct Scene {
+struct Fixture {
     cell: DeviceCell<()>,
-    terms: Arc<Terms>,
+    policy: Arc<CustomerPolicy>,
     /// The request whose bare datagram was to leave last.
     departing: Option<ActionId>,
 }
 
 type Out = Vec<CellEffect<()>>;
 
-impl Scene {
+impl Fixture {
     /// A device that was never heard.
     fn new() -> Self {
         Self::of(profile("8931"))
@@ -223,68 +232,70 @@ impl Scene {
 
     /// A device that registered.
     fn registered() -> Self {
-        let mut scene = Self::new();
-        scene.hears(&register());
-        scene.saves(Ok(()));
-        scene
+        let mut fixture = Self::new();
+        fixture.hears(&register());
+        fixture.saves(Ok(()));
+        fixture
     }
 
     fn of(profile: Profile) -> Self {
-        let patience = Patience {
+        let patience = TransmissionRules {
             ack_timeout_ms: 2_000,
             max_retransmit: 4,
             response_timeout_ms: 60_000,
         };
-        let rules = Rules::new(Limits::default(), patience, NameTrust::NameSuffices);
-        let terms = Arc::new(Terms::of_rules(Arc::new(rules)));
-        let restored = Restored {
+        let rules = Rules::new(Limits::default(), patience, EndpointTrust::NameSuffices);
+        let policy = Arc::new(CustomerPolicy::of_rules(Arc::new(rules)));
+        let restored = RestoredDevice {
             profile,
             record: DeviceRecord::default(),
             pending: Vec::new(),
         };
-        let device = Device::restore(&mut Moment::new(START, 1), Arc::clone(&terms), restored);
+        let device = Device::restore(&mut Moment::new(START, 1), Arc::clone(&policy), restored);
         let generation = Supervisor::<()>::default().next_generation();
         Self {
             cell: DeviceCell::new(device, generation),
-            terms,
+            policy,
             departing: None,
         }
     }
 
     fn hears(&mut self, message: &Message) -> Vec<String> {
-        self.handle(Input::Datagram(Box::new(Arrival::Message(Datagram {
-            number: 0,
-            peer: peer(),
-            message: message.clone(),
-        }))))
+        self.handle(DeviceInput::Datagram(Box::new(Inbound::Message(
+            Datagram {
+                number: 0,
+                peer: peer(),
+                message: message.clone(),
+            },
+        ))))
     }
 
     fn is_due(&mut self) -> Vec<String> {
-        self.handle(Input::Timeout)
+        self.handle(DeviceInput::Timeout)
     }
 
-    fn asks(&mut self, question: Question) -> Vec<String> {
-        let asked = Asked {
-            question,
+    fn asks(&mut self, question: DeviceCommand) -> Vec<String> {
+        let asked = PendingCommand {
+            command: question,
             reply: (),
         };
-        self.handle(Input::Asked(Box::new(asked)))
+        self.handle(DeviceInput::Command(Box::new(asked)))
     }
 
-    fn handle(&mut self, input: Input<()>) -> Vec<String> {
+    fn handle(&mut self, input: DeviceInput<()>) -> Vec<String> {
         self.step(|cell, context, out| cell.handle(context, input, out))
     }
 
-    fn departs(&mut self, departure: Departure) -> Vec<String> {
+    fn departs(&mut self, outcome: SendOutcome) -> Vec<String> {
         let action = self.departing.expect("something was to leave");
-        self.step(|cell, context, out| cell.handle_departure(context, (action, departure), out))
+        self.step(|cell, context, out| cell.handle_send_outcome(context, (action, outcome), out))
     }
 
-    fn saves(&mut self, receipt: Result<(), NotSaved>) -> Vec<String> {
+    fn saves(&mut self, receipt: Result<(), CommitFailure>) -> Vec<String> {
         self.step(|cell, _, out| cell.handle_receipt(receipt, out))
     }
 
-    fn reads(&mut self, profile: Result<Option<&Profile>, NotSaved>) -> Vec<String> {
+    fn reads(&mut self, profile: Result<Option<&Profile>, CommitFailure>) -> Vec<String> {
         self.step(|cell, _, out| cell.handle_profile(profile, out))
     }
 
@@ -295,12 +306,12 @@ impl Scene {
         let mut out = Out::new();
         let mut context = StepContext {
             moment: Moment::new(START, 1),
-            terms: &self.terms,
+            policy: &self.policy,
             epoch: 1,
         };
         input(&mut self.cell, &mut context, &mut out);
         for effect in &out {
-            if let CellEffect::SendBare(_, _, action) = effect {
+            if let CellEffect::SendUdp(_, _, action) = effect {
                 self.departing = Some(*action);
             }
         }
@@ -316,7 +327,7 @@ fn line(effect: CellEffect<()>) -> String {
     let place = |peer: Option<Peer>| peer.map_or("nowhere".to_owned(), |peer| peer.to_string());
     let after_s = |at: Timestamp| at.since_ms(START) / 1_000;
     match effect {
-        CellEffect::Heard(heard, _) => format!("heard {heard:?}"),
+        CellEffect::CountUplink(heard, _) => format!("heard {heard:?}"),
         CellEffect::Commit(..) => "commit".to_owned(),
         CellEffect::ReadProfile => "read the profile".to_owned(),
         CellEffect::Rebind(from, to) => format!("rebind {} to {}", place(from), place(to)),
@@ -324,7 +335,7 @@ fn line(effect: CellEffect<()>) -> String {
             let message = Message::decode(&datagram).unwrap();
             format!("send {} to {to}", message.code)
         }
-        CellEffect::SendBare(to, ..) => format!("send bytes to {to}"),
+        CellEffect::SendUdp(to, ..) => format!("send bytes to {to}"),
         CellEffect::Report(_) => "report".to_owned(),
         CellEffect::Reply((), answer) => format!("reply {}", told(answer)),
         CellEffect::Arm(at) => format!("arm {} s", after_s(at)),
@@ -333,24 +344,29 @@ fn line(effect: CellEffect<()>) -> String {
     }
 }
 
-fn told(answer: Result<Answer, Unserved>) -> String {
+fn told(answer: Result<DeviceReply, Unserved>) -> String {
     let answered = match answer {
         Err(why) => return format!("{why:?}"),
-        Ok(Answer::Submitted(_)) => "Submitted",
-        Ok(Answer::Cancelled(_)) => "Cancelled",
-        Ok(Answer::CancelledAll(_)) => "CancelledAll",
-        Ok(Answer::Retired) => "Retired",
-        Ok(Answer::Inspected(_)) => "Inspected",
-        Ok(Answer::ProfileRead) => "ProfileRead",
+        Ok(DeviceReply::Submitted(_)) => "Submitted",
+        Ok(DeviceReply::Cancelled(_)) => "Cancelled",
+        Ok(DeviceReply::CancelledAll(_)) => "CancelledAll",
+        Ok(DeviceReply::Retired) => "Retired",
+        Ok(DeviceReply::Inspected(_)) => "Inspected",
+        Ok(DeviceReply::ProfileRead) => "ProfileRead",
     };
     answered.to_owned()
 }
 
 fn register() -> Message {
-    Message::request(Kind::Confirmable, Code::POST, MessageId(7), Token::EMPTY)
-        .with_uri_path(["rd"])
-        .with_uri_query(["ep=meter", "lwm2m=1.1", "lt=86400"])
-        .with_payload("</3/0>")
+    Message::request(
+        MessageKind::Confirmable,
+        Code::POST,
+        MessageId(7),
+        Token::EMPTY,
+    )
+    .with_uri_path(["rd"])
+    .with_uri_query(["ep=meter", "lwm2m=1.1", "lt=86400"])
+    .with_payload("</3/0>")
 }
 
 /// A request that waits for the device to be heard.
@@ -366,7 +382,7 @@ fn when_active() -> NewAction {
 /// A bare datagram to be sent now.
 fn bare() -> NewAction {
     let request = UdpRequest {
-        content: Content::parse(ContentForm::String, "on").unwrap(),
+        content: Content::parse(ContentEncoding::String, "on").unwrap(),
         port: NonZeroU16::new(4_445).unwrap(),
     };
     asking(Request::Udp(request), Mode::SendNow)
@@ -379,6 +395,6 @@ fn asking(request: Request, mode: Mode) -> NewAction {
         attempts_permitted: 1,
         expires_in_s: None,
         trace: TraceId::from_bytes([9; 16]),
-        once: None,
+        idempotent_call: None,
     }
 }

@@ -1,36 +1,37 @@
 //! What a test of an arbiter says: what the arbiter is given, and what it wants done, line by line.
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
-use crate::arbiter::effect::{ArbiterEffect, LookUp, LookUpId, Progress};
+use crate::arbiter::effect::{ArbiterEffect, LookupId, StartupProgress, StoreLookup};
 use crate::arbiter::input::{
-    Asked, Conditions, Ending, Input, Page, Question, Received, StoreUnavailable,
+    ActorExit, Conditions, DeviceCommand, DeviceInput, PendingCommand, Received, StartupPage,
+    StoreUnavailable,
 };
-use crate::arbiter::{Arbiter, ArbiterEffects, Bounds, SETTLED_AFTER_MS};
-use crate::datagram::Arrival;
-use crate::device::record::{DeviceRecord, Restored};
+use crate::arbiter::{Arbiter, ArbiterEffects, ArbiterLimits, SETTLED_AFTER_MS};
+use crate::datagram::Inbound;
+use crate::device::record::{DeviceRecord, RestoredDevice};
+use crate::dispatch::address_queues;
+use crate::dispatch::peer_table::PeerBinding;
+use crate::dispatch::router::{ForwardedDatagram, RouteHint};
+use crate::dispatch::shard_map::{ArbiterId, ShardMap};
+use crate::dispatch::{DevicesAtAddress, Restoration};
 use crate::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid};
 use crate::location::Location;
 use crate::moment::Timestamp;
 use crate::peer::Peer;
 use crate::profile::Profile;
-use crate::registry::homes::{ArbiterId, Homes};
-use crate::registry::lanes;
-use crate::registry::peers::Said;
-use crate::registry::router::{Hint, Parcel};
-use crate::registry::{Behind, Return};
 use crate::supervision::Generation;
 
 const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 
 /// Little may wait, so that a test is short.
-pub(super) const BOUNDS: Bounds = Bounds {
-    look_ups_max: 2,
+pub(super) const BOUNDS: ArbiterLimits = ArbiterLimits {
+    lookups_max: 2,
     inputs_max: 2,
-    lanes: lanes::Bounds {
-        lane_max: 2,
+    address_queues: address_queues::AddressQueueLimits {
+        queue_max: 2,
         bytes_max: 4_096,
     },
 };
@@ -46,47 +47,47 @@ type Machine = Arbiter<(), &'static str>;
 type Out = ArbiterEffects<(), &'static str>;
 
 /// An arbiter whose callers are known by a name.
-pub(super) struct Scene {
+pub(super) struct ArbiterFixture {
     pub(super) here: ArbiterId,
-    pub(super) homes: Homes,
+    pub(super) shard_map: ShardMap,
     pub(super) arbiter: Machine,
     pub(super) at: Conditions,
     heard: u64,
     /// What the store was asked last of whoever has a name.
-    look_up: Option<LookUpId>,
+    look_up: Option<LookupId>,
     /// The actor that was to be spawned last.
     pub(super) generation: Option<Generation>,
     /// What another arbiter was to be handed last.
-    parcel: Option<Parcel>,
-    pub(super) hint: Option<Hint>,
+    forwarded: Option<ForwardedDatagram>,
+    pub(super) hint: Option<RouteHint>,
 }
 
-impl Scene {
+impl ArbiterFixture {
     pub(super) fn new() -> Self {
-        let homes = Homes::among(1);
-        Self::of(homes.arbiters().next().unwrap(), homes)
+        let shard_map = ShardMap::among(1);
+        Self::of(shard_map.arbiters().next().unwrap(), shard_map)
     }
 
     pub(super) fn two() -> [Self; 2] {
-        let homes = Homes::among(2);
-        let mut arbiters = homes.arbiters();
-        [(); 2].map(|()| Self::of(arbiters.next().unwrap(), homes))
+        let shard_map = ShardMap::among(2);
+        let mut arbiters = shard_map.arbiters();
+        [(); 2].map(|()| Self::of(arbiters.next().unwrap(), shard_map))
     }
 
-    fn of(here: ArbiterId, homes: Homes) -> Self {
+    fn of(here: ArbiterId, shard_map: ShardMap) -> Self {
         Self {
             here,
-            homes,
-            arbiter: Arbiter::new(here, homes, BOUNDS),
+            shard_map,
+            arbiter: Arbiter::new(here, shard_map, BOUNDS),
             at: Conditions {
                 now: START,
                 is_store_full: false,
-                restoration: Return::Complete,
+                restoration: Restoration::Complete,
             },
             heard: 0,
             look_up: None,
             generation: None,
-            parcel: None,
+            forwarded: None,
             hint: None,
         }
     }
@@ -102,8 +103,8 @@ impl Scene {
 
     /// A device says that it is behind the peer.
     pub(super) fn is_there(&mut self, name: &str) {
-        let (place, mut said) = ((Some(peer()), Some(peer())), Said::default());
-        self.arbiter.rebind(key(name), place, &mut said);
+        let (place, mut binding) = ((Some(peer()), Some(peer())), PeerBinding::default());
+        self.arbiter.rebind(key(name), place, &mut binding);
     }
 
     pub(super) fn hears(&mut self, message: &Message) -> Vec<String> {
@@ -114,8 +115,8 @@ impl Scene {
 
     /// Takes what another arbiter forwarded.
     pub(super) fn takes_in(&mut self, other: &mut Self) -> Vec<String> {
-        let parcel = other.parcel.take().expect("it was forwarded");
-        self.take(|arbiter, at, out| arbiter.handle_forwarded(at, parcel, out))
+        let forwarded = other.forwarded.take().expect("it was forwarded");
+        self.take(|arbiter, at, out| arbiter.handle_forwarded(at, forwarded, out))
     }
 
     /// The store says who has the name it was asked about last.
@@ -127,7 +128,7 @@ impl Scene {
         self.take(|arbiter, at, out| arbiter.handle_found(at, look_up, found, out))
     }
 
-    pub(super) fn finds_behind(&mut self, behind: Behind) -> Vec<String> {
+    pub(super) fn finds_behind(&mut self, behind: DevicesAtAddress) -> Vec<String> {
         self.take(|arbiter, at, out| {
             arbiter.handle_identity(at, peer().identity(), Ok(behind), out)
         })
@@ -135,7 +136,7 @@ impl Scene {
 
     pub(super) fn finds_device(
         &mut self,
-        found: Result<Option<Restored>, StoreUnavailable>,
+        found: Result<Option<RestoredDevice>, StoreUnavailable>,
     ) -> Vec<String> {
         self.take(|arbiter, at, out| arbiter.handle_restored(at.now, key(METER), found, out))
     }
@@ -149,13 +150,16 @@ impl Scene {
         self.take(|arbiter, _, out| arbiter.handle_spawned(key(name), generation, (), out))
     }
 
-    pub(super) fn ends(&mut self, generation: Generation, ending: Ending) -> Vec<String> {
+    pub(super) fn ends(&mut self, generation: Generation, ending: ActorExit) -> Vec<String> {
         let report = (generation, ending);
         self.take(|arbiter, at, out| arbiter.handle_ended(at.now, key(METER), report, out))
     }
 
-    pub(super) fn asks(&mut self, reply: &'static str, question: Question) -> Vec<String> {
-        let asked = Box::new(Asked { question, reply });
+    pub(super) fn asks(&mut self, reply: &'static str, question: DeviceCommand) -> Vec<String> {
+        let asked = Box::new(PendingCommand {
+            command: question,
+            reply,
+        });
         self.take(|arbiter, at, out| arbiter.ask(at.now, key(METER), asked, out))
     }
 
@@ -167,11 +171,11 @@ impl Scene {
     pub(super) fn reads_page(&mut self, names: &[&str]) -> Vec<String> {
         let devices = names.iter().map(|name| (key(name), restored(name)));
         let (devices, next) = (devices.collect(), None);
-        self.gets_page(Ok(Page { devices, next }))
+        self.gets_page(Ok(StartupPage { devices, next }))
     }
 
-    pub(super) fn gets_page(&mut self, page: Result<Page, StoreUnavailable>) -> Vec<String> {
-        let first = *self.homes.keys(self.here).start();
+    pub(super) fn gets_page(&mut self, page: Result<StartupPage, StoreUnavailable>) -> Vec<String> {
+        let first = *self.shard_map.keys(self.here).start();
         self.take(|arbiter, at, out| arbiter.handle_page(at.now, first, page, out))
     }
 
@@ -192,7 +196,7 @@ impl Scene {
 
     fn line(&mut self, effect: ArbiterEffect<(), &'static str>) -> String {
         match effect {
-            ArbiterEffect::LookUp(look_up) => self.question(look_up),
+            ArbiterEffect::Lookup(look_up) => self.question(look_up),
             ArbiterEffect::Spawn {
                 key, generation, ..
             } => {
@@ -203,63 +207,63 @@ impl Scene {
                 format!("deliver {} to {}", head(&input), name_of(key))
             }
             ArbiterEffect::Release(key, ()) => format!("release {}", name_of(key)),
-            ArbiterEffect::Forward(to, parcel) => {
-                let numbers = parcel.numbers();
-                self.parcel = Some(parcel);
+            ArbiterEffect::Forward(to, forwarded) => {
+                let numbers = forwarded.numbers();
+                self.forwarded = Some(forwarded);
                 format!("forward {numbers:?} to {}", to.index())
             }
-            ArbiterEffect::Teach(hint) => {
+            ArbiterEffect::SendRouteHint(hint) => {
                 self.hint = Some(hint);
-                let (to, home) = (hint.to.index(), hint.home.index());
+                let (to, home) = (hint.to.index(), hint.arbiter.index());
                 format!("teach {to} that {} is at {home}", hint.peer)
             }
             ArbiterEffect::Send(to, datagram) => {
                 assert_eq!(to, peer());
                 format!("send {}", Message::decode(&datagram).unwrap().code)
             }
-            ArbiterEffect::Drop(number, fate) => format!("drop {number}: {fate:?}"),
+            ArbiterEffect::Drop(number, reason) => format!("drop {number}: {reason:?}"),
             ArbiterEffect::Reply(reply, answer) => format!("reply to {reply}: {answer:?}"),
             ArbiterEffect::Failed(key, failure, verdict) => {
                 format!("{} failed: {failure:?}, {verdict:?}", name_of(key))
             }
             ArbiterEffect::Log(entry, _) => format!("log {}", entry.message),
-            ArbiterEffect::Progress(Progress::Underway { restored, .. }) => {
+            ArbiterEffect::Progress(StartupProgress::Underway { restored, .. }) => {
                 format!("restored {restored}")
             }
-            ArbiterEffect::Progress(Progress::Restored { restored, .. }) => {
+            ArbiterEffect::Progress(StartupProgress::Restored { restored, .. }) => {
                 format!("restored all {restored}")
             }
-            ArbiterEffect::Progress(Progress::Settled) => "settled".to_owned(),
+            ArbiterEffect::Progress(StartupProgress::Settled) => "settled".to_owned(),
         }
     }
 
-    fn question(&mut self, look_up: LookUp) -> String {
+    fn question(&mut self, look_up: StoreLookup) -> String {
         match look_up {
-            LookUp::Endpoint(id, endpoint) => {
+            StoreLookup::Endpoint(id, endpoint) => {
                 self.look_up = Some(id);
                 format!("look up the name {endpoint}")
             }
-            LookUp::Location(id, _) => {
+            StoreLookup::Location(id, _) => {
                 self.look_up = Some(id);
                 "look up a location".to_owned()
             }
-            LookUp::Identity(identity) => format!("look up {identity}"),
-            LookUp::Device(key) => format!("look up {}", name_of(key)),
-            LookUp::Page(_, max) => format!("read {max} devices"),
-            LookUp::Parked(key) => format!("look up parked {}", name_of(key)),
+            StoreLookup::Identity(identity) => format!("look up {identity}"),
+            StoreLookup::Device(key) => format!("look up {}", name_of(key)),
+            StoreLookup::Page(_, max) => format!("read {max} devices"),
+            StoreLookup::Parked(key) => format!("look up parked {}", name_of(key)),
         }
     }
 }
 
-fn head(input: &Input<&'static str>) -> String {
+fn head(input: &DeviceInput<&'static str>) -> String {
     match input {
-        Input::Datagram(arrival) => match &**arrival {
-            Arrival::Message(datagram) => format!("datagram {}", datagram.number),
-            Arrival::Ambiguous(datagram) => format!("ambiguous datagram {}", datagram.number),
-            Arrival::Bare(_) | Arrival::Burst(..) => "bare bytes".to_owned(),
+        DeviceInput::Datagram(arrival) => match &**arrival {
+            Inbound::Message(datagram) => format!("datagram {}", datagram.number),
+            Inbound::Ambiguous(datagram) => format!("ambiguous datagram {}", datagram.number),
+            Inbound::Udp(_) | Inbound::UdpBurst(..) => "bare bytes".to_owned(),
         },
-        Input::Timeout => "a timeout".to_owned(),
-        Input::Asked(asked) => format!("the {} question", asked.reply),
+        DeviceInput::Timeout => "a timeout".to_owned(),
+        DeviceInput::Command(asked) => format!("the {} question", asked.reply),
     }
 }
 
@@ -272,8 +276,8 @@ fn name_of(device: DeviceKey) -> &'static str {
     name.unwrap()
 }
 
-fn restored(name: &str) -> Restored {
-    Restored {
+fn restored(name: &str) -> RestoredDevice {
+    RestoredDevice {
         profile: profile(name),
         record: DeviceRecord::default(),
         pending: Vec::new(),
@@ -314,7 +318,7 @@ pub(super) fn data() -> Message {
 
 fn request(path: &[&str]) -> Message {
     let (id, token) = (MessageId(7), Token::EMPTY);
-    Message::request(Kind::Confirmable, Code::POST, id, token).with_uri_path(path)
+    Message::request(MessageKind::Confirmable, Code::POST, id, token).with_uri_path(path)
 }
 
 /// What a device answers belongs to the device behind its peer.

@@ -2,7 +2,7 @@
 //! or the message, not those by which HTTP itself works.
 
 use super::placeholder;
-use crate::event::Speaker;
+use crate::event::DeviceInfo;
 use crate::limits::{WEBHOOK_HEADER_BYTES_MAX, WEBHOOK_HEADERS_BYTES_MAX, WEBHOOK_HEADERS_MAX};
 
 /// What the service or HTTP itself says, in small letters: a customer that could say it too would
@@ -98,7 +98,7 @@ impl Headers {
     }
 
     /// The headers for an event of this device, or for what no device said.
-    pub fn of(&self, speaker: Option<&Speaker>) -> Vec<(String, String)> {
+    pub fn of(&self, speaker: Option<&DeviceInfo>) -> Vec<(String, String)> {
         let filled = |value| placeholder::fill(value, speaker, placeholder::in_header);
         self.iter()
             .map(|(name, value)| (name.to_owned(), filled(value)))

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use crate::event::Speaker;
+use crate::event::DeviceInfo;
 
 /// What is known of a device that may be stood for.
-type Known = fn(&Speaker) -> Option<String>;
+type KnownFields = fn(&DeviceInfo) -> Option<String>;
 
-const PLACEHOLDERS: [(&str, Known); 4] = [
+const PLACEHOLDERS: [(&str, KnownFields); 4] = [
     (":deviceId:", |speaker| Some(speaker.device.to_string())),
     (":iccid:", |speaker| Some(speaker.iccid.to_string())),
     (":imsi:", |speaker| {
@@ -21,7 +21,7 @@ const UNKNOWN: &str = "none";
 
 /// The text with all that stands for a device replaced; what a device is called is not looked
 /// through again.
-pub(super) fn fill(text: &str, speaker: Option<&Speaker>, write: fn(&str) -> String) -> String {
+pub(super) fn fill(text: &str, speaker: Option<&DeviceInfo>, write: fn(&str) -> String) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(':') {

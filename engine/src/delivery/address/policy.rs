@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Which addresses may be called.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Policy {
+pub enum AddressPolicy {
     /// Public ones, by HTTPS.
     #[default]
     PublicOnly,
@@ -74,7 +74,7 @@ const NAT64: Network<Ipv6Addr> = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0),
 /// IPv6 behind an address of IPv4 (RFC 3056).
 const SIX_TO_FOUR: Network<Ipv6Addr> = (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16);
 
-impl Policy {
+impl AddressPolicy {
     /// Whether the address may be called.
     pub fn may_reach(self, ip: IpAddr) -> bool {
         match (self, ip) {
@@ -209,8 +209,12 @@ mod tests {
         for (addresses, is_public) in [(NOT_PUBLIC, false), (PUBLIC, true)] {
             for address in addresses {
                 let ip: IpAddr = address.parse().unwrap();
-                assert_eq!(Policy::PublicOnly.may_reach(ip), is_public, "{address}");
-                assert!(Policy::PrivateAllowed.may_reach(ip), "{address}");
+                assert_eq!(
+                    AddressPolicy::PublicOnly.may_reach(ip),
+                    is_public,
+                    "{address}"
+                );
+                assert!(AddressPolicy::PrivateAllowed.may_reach(ip), "{address}");
             }
         }
     }

@@ -20,9 +20,9 @@ fn a_public_url_is_taken_as_it_is() {
         "https://notlocalhost/",
         "https://10.example.com/",
     ] {
-        let url = WebhookUrl::parse(text, Policy::PublicOnly);
+        let url = WebhookUrl::parse(text, AddressPolicy::PublicOnly);
         assert_eq!(url.as_ref().map(WebhookUrl::as_str), Ok(text));
-        let again = WebhookUrl::parse(text, Policy::PrivateAllowed);
+        let again = WebhookUrl::parse(text, AddressPolicy::PrivateAllowed);
         assert_eq!(again, url);
     }
     for (text, written) in [
@@ -33,9 +33,12 @@ fn a_public_url_is_taken_as_it_is() {
         ),
         ("https://example.com:443/x", "https://example.com/x"),
     ] {
-        let url = WebhookUrl::parse(text, Policy::PublicOnly).unwrap();
+        let url = WebhookUrl::parse(text, AddressPolicy::PublicOnly).unwrap();
         assert_eq!(url.as_str(), written);
-        assert_eq!(WebhookUrl::parse(written, Policy::PublicOnly), Ok(url));
+        assert_eq!(
+            WebhookUrl::parse(written, AddressPolicy::PublicOnly),
+            Ok(url)
+        );
     }
 }
 
@@ -84,7 +87,7 @@ fn what_is_no_url_to_call_is_refused_with_its_reason() {
         ("https://example.com/#part", "must not have a fragment"),
         ("https://example.com/#", "must not have a fragment"),
     ] {
-        let fault = WebhookUrl::parse(text, Policy::PublicOnly).unwrap_err();
+        let fault = WebhookUrl::parse(text, AddressPolicy::PublicOnly).unwrap_err();
         assert_eq!(fault.to_string(), said, "{text}");
     }
 }
@@ -126,12 +129,12 @@ fn a_private_host_is_refused_in_every_spelling() {
     ] {
         let text = format!("https://{host}/hook");
         assert_eq!(
-            WebhookUrl::parse(&text, Policy::PublicOnly),
+            WebhookUrl::parse(&text, AddressPolicy::PublicOnly),
             Err(UrlFault::Private(seen_as.to_owned())),
             "{text}"
         );
         assert!(
-            WebhookUrl::parse(&text, Policy::PrivateAllowed).is_ok(),
+            WebhookUrl::parse(&text, AddressPolicy::PrivateAllowed).is_ok(),
             "{text}"
         );
     }
@@ -139,7 +142,7 @@ fn a_private_host_is_refused_in_every_spelling() {
 
 #[test]
 fn where_private_addresses_are_allowed_plain_http_is_too() {
-    let parse = |text| WebhookUrl::parse(text, Policy::PrivateAllowed);
+    let parse = |text| WebhookUrl::parse(text, AddressPolicy::PrivateAllowed);
     assert!(parse("http://127.0.0.1:8080/hook").is_ok());
     assert!(parse("http://localhost/").is_ok());
     assert_eq!(parse("ftp://example.com/"), Err(UrlFault::NotHttp));
@@ -148,8 +151,9 @@ fn where_private_addresses_are_allowed_plain_http_is_too() {
 
 #[test]
 fn a_url_has_a_bound() {
-    let long = |letter: &str, count| format!("https://example.com/{}", letter.repeat(count));
-    let parse = |text: String| WebhookUrl::parse(&text, Policy::PublicOnly);
+    let long =
+        |dead_letter: &str, count| format!("https://example.com/{}", dead_letter.repeat(count));
+    let parse = |text: String| WebhookUrl::parse(&text, AddressPolicy::PublicOnly);
     let beginning = long("", 0).len();
     assert!(parse(long("x", 2_048 - beginning)).is_ok());
     let too_long = Err(UrlFault::TooLong { max: 2_048 });
@@ -164,7 +168,7 @@ fn a_url_has_a_bound() {
 #[test]
 fn what_stands_for_a_device_is_replaced_by_what_is_known_of_it() {
     let template = "https://h.example/:iccid:/::imsi::/:ip:?d=:deviceId:&:other:&:iccid";
-    let url = WebhookUrl::parse(template, Policy::PublicOnly).unwrap();
+    let url = WebhookUrl::parse(template, AddressPolicy::PublicOnly).unwrap();
     assert_eq!(
         url.of(Some(&full())),
         "https://h.example/8988228066600000001/:001010000000001:/2001%3Adb8%3A%3A7\
@@ -183,13 +187,13 @@ fn what_stands_for_a_device_is_replaced_by_what_is_known_of_it() {
 #[test]
 fn no_device_changes_where_a_url_leads() {
     let template = "https://h.example/:deviceId:?x=:deviceId:";
-    let url = WebhookUrl::parse(template, Policy::PublicOnly).unwrap();
+    let url = WebhookUrl::parse(template, AddressPolicy::PublicOnly).unwrap();
     for device in ["a@b:1", "a:b@evil.example", ":imsi:", "..a", "a+b=c"] {
-        let speaker = Speaker {
+        let speaker = DeviceInfo {
             device: DeviceId::parse(device).unwrap(),
             ..sparse()
         };
-        let filled = admit(&url.of(Some(&speaker)), Policy::PublicOnly).unwrap();
+        let filled = admit(&url.of(Some(&speaker)), AddressPolicy::PublicOnly).unwrap();
         assert_eq!(filled.host_str(), Some("h.example"));
         let mut segments = filled.path_segments().unwrap();
         assert_eq!(segments.clone().count(), 1);
@@ -212,19 +216,19 @@ proptest! {
         device in "[A-Za-z0-9:@+=._-]{1,20}",
     ) {
         let text = format!("{scheme}{host}{rest}");
-        let Ok(url) = WebhookUrl::parse(&text, Policy::PublicOnly) else {
+        let Ok(url) = WebhookUrl::parse(&text, AddressPolicy::PublicOnly) else {
             return Ok(());
         };
-        prop_assert_eq!(WebhookUrl::parse(url.as_str(), Policy::PublicOnly), Ok(url.clone()));
+        prop_assert_eq!(WebhookUrl::parse(url.as_str(), AddressPolicy::PublicOnly), Ok(url.clone()));
         let read = Url::parse(url.as_str()).unwrap();
         prop_assert_eq!(read.scheme(), "https");
         if let Some(ip) = ip_of(&read) {
-            prop_assert!(Policy::PublicOnly.may_reach(ip), "{}", ip);
+            prop_assert!(AddressPolicy::PublicOnly.may_reach(ip), "{}", ip);
         }
         let Ok(device) = DeviceId::parse(&device) else {
             return Ok(());
         };
-        let speaker = Speaker { device, ..full() };
+        let speaker = DeviceInfo { device, ..full() };
         let filled = Url::parse(&url.of(Some(&speaker))).unwrap();
         prop_assert_eq!(filled.origin(), read.origin());
     }
@@ -239,8 +243,8 @@ fn ip_of(url: &Url) -> Option<IpAddr> {
 }
 
 /// A device of which everything is known.
-pub(super) fn full() -> Speaker {
-    Speaker {
+pub(super) fn full() -> DeviceInfo {
+    DeviceInfo {
         device: DeviceId::parse("urn:dev:1").unwrap(),
         iccid: Iccid::parse("8988228066600000001").unwrap(),
         imsi: Some(Imsi::parse("001010000000001").unwrap()),
@@ -249,8 +253,8 @@ pub(super) fn full() -> Speaker {
 }
 
 /// A device of which no more is known than must be.
-pub(super) fn sparse() -> Speaker {
-    Speaker {
+pub(super) fn sparse() -> DeviceInfo {
+    DeviceInfo {
         device: DeviceId::parse("a").unwrap(),
         iccid: Iccid::parse("a").unwrap(),
         imsi: None,

@@ -44,7 +44,7 @@ fn values_are_typed_and_stand_under_their_paths() {
         ),
     ];
     check(
-        Happening::Telemetry(telemetry(&values, None)),
+        EventContent::Telemetry(telemetry(&values, None)),
         concat!(
             r#"{"id":"0198c0de-0000-7000-8000-000000000001","type":"TELEMETRY_DATA","#,
             r#""received":"1763726400999","version":"1.0.0","device":{"#,
@@ -66,7 +66,7 @@ fn a_sample_with_a_time_of_its_own_says_it() {
     let values = [(Path::resource(3303, 0, 5700), Value::Float(21.0))];
     let measured_at = Some(Timestamp::from_ms(1_763_700_000_000));
     check(
-        Happening::Telemetry(telemetry(&values, measured_at)),
+        EventContent::Telemetry(telemetry(&values, measured_at)),
         concat!(
             r#"{"id":"0198c0de-0000-7000-8000-000000000001","type":"TELEMETRY_DATA","#,
             r#""received":"1763726400999","version":"1.0.0","measured":"1763700000000","#,
@@ -184,7 +184,7 @@ fn how_a_device_came_or_went_is_a_word_and_a_sentence() {
             "The registration of the device expired.",
         ),
     ] {
-        let said = said(&event(Happening::Lifecycle(what)));
+        let said = said(&event(EventContent::Lifecycle(what)));
         assert_eq!(said["type"], "LIFECYCLE");
         assert_eq!(said["lifecycle"], json!({"type": kind, "message": message}));
     }
@@ -193,13 +193,13 @@ fn how_a_device_came_or_went_is_a_word_and_a_sentence() {
 #[test]
 fn a_failure_names_its_entry_and_says_whether_bytes_are_kept() {
     for (payload, exists) in [(PayloadKept::Yes, true), (PayloadKept::No, false)] {
-        let failure = Failure {
+        let failure = ErrorReport {
             entry: EntryId::parse(ABOUT).unwrap(),
             message: "Translator[UserPayloadError]".into(),
             description: "The payload cannot be read: it ends early.".into(),
             payload,
         };
-        let said = said(&event(Happening::Failure(Box::new(failure))));
+        let said = said(&event(EventContent::Error(Box::new(failure))));
         assert_eq!(said["type"], "ERROR");
         assert_eq!(
             said["error"],
@@ -219,7 +219,7 @@ fn the_end_of_a_request_shows_its_result() {
     let values = [(Path::resource(3, 0, 9), Value::Integer(87))];
     let outcome = Outcome {
         code: Some("205".into()),
-        payload: Some(Payload::Values(values.into())),
+        payload: Some(ResultPayload::Values(values.into())),
         ..Outcome::default()
     };
     let payload = r#"{"/3/0/9":87}"#;
@@ -243,9 +243,9 @@ fn the_end_of_a_request_shows_its_result() {
 
 #[test]
 fn what_is_not_known_of_a_device_is_left_out() {
-    let mut event = event(Happening::Lifecycle(Lifecycle::Registered));
-    event.speaker.imsi = None;
-    event.speaker.ip = None;
+    let mut event = event(EventContent::Lifecycle(Lifecycle::Registered));
+    event.device_info.imsi = None;
+    event.device_info.ip = None;
     assert_eq!(
         said(&event)["device"],
         json!({"deviceId": "meter-1", "iccid": "8988228066600000001"})
@@ -284,21 +284,21 @@ fn the_events_of_the_documentation_are_as_they_are_sent() {
     let measured_at = Some(Timestamp::from_ms(1_763_700_000_000));
     let battery = [(Path::resource(3, 0, 9), Value::Integer(87))];
     let happened = [
-        Happening::Telemetry(telemetry(&values, measured_at)),
-        Happening::Lifecycle(Lifecycle::Registered),
-        Happening::Failure(Box::new(Failure {
+        EventContent::Telemetry(telemetry(&values, measured_at)),
+        EventContent::Lifecycle(Lifecycle::Registered),
+        EventContent::Error(Box::new(ErrorReport {
             entry: EntryId::parse(ABOUT).unwrap(),
             message: "Translator[UserPayloadError]".into(),
             description: "The payload cannot be read: it ends early.".into(),
             payload: PayloadKept::Yes,
         })),
-        Happening::Concluded(Box::new(Conclusion {
+        EventContent::ActionResult(Box::new(ActionResult {
             action: ActionId::parse(ABOUT).unwrap(),
             protocol: Protocol::Lwm2m,
             status: Status::Succeeded,
             outcome: Some(Outcome {
                 code: Some("205".into()),
-                payload: Some(Payload::Values(battery.into())),
+                payload: Some(ResultPayload::Values(battery.into())),
                 ..Outcome::default()
             }),
         })),
@@ -310,7 +310,7 @@ fn the_events_of_the_documentation_are_as_they_are_sent() {
     let at = Timestamp::from_ms(1_763_726_400_999);
     let test = render_test(&EventId::parse(ID).unwrap(), at);
     sent.push(serde_json::from_slice(&test).unwrap());
-    let data = event(Happening::Data(Box::new(Data {
+    let data = event(EventContent::Data(Box::new(Data {
         source: Protocol::Coap,
         topic: Some(Topic::parse("meters/temperature").unwrap()),
         bytes: br#"{"t":21.50}"#.as_slice().into(),
@@ -326,7 +326,7 @@ fn the_events_of_the_documentation_are_as_they_are_sent() {
     assert_eq!(documented, sent);
 }
 
-fn check(happening: Happening, expected: &str) {
+fn check(happening: EventContent, expected: &str) {
     let event = event(happening);
     let written = String::from_utf8(render(&event, JsonPayload::AsText)).unwrap();
     assert_eq!(written, expected);
@@ -338,13 +338,13 @@ fn check(happening: Happening, expected: &str) {
 }
 
 fn check_result(status: Status, outcome: Option<Outcome>, result: Option<Json>) {
-    let conclusion = Conclusion {
+    let conclusion = ActionResult {
         action: ActionId::parse(ABOUT).unwrap(),
         protocol: Protocol::Lwm2m,
         status,
         outcome,
     };
-    let said = said(&event(Happening::Concluded(Box::new(conclusion))));
+    let said = said(&event(EventContent::ActionResult(Box::new(conclusion))));
     assert_eq!(said["type"], "ACTION_RESULT");
     let mut expected = json!({
         "requestId": ABOUT,
@@ -370,28 +370,28 @@ fn telemetry(values: &[(Path, Value)], measured_at: Option<Timestamp>) -> Teleme
     }
 }
 
-fn data(source: Protocol, topic: Option<&str>, bytes: &[u8]) -> Happening {
-    Happening::Data(Box::new(Data {
+fn data(source: Protocol, topic: Option<&str>, bytes: &[u8]) -> EventContent {
+    EventContent::Data(Box::new(Data {
         source,
         topic: topic.map(|topic| Topic::parse(topic).unwrap()),
         bytes: bytes.into(),
     }))
 }
 
-fn event(happening: Happening) -> Event {
+fn event(happening: EventContent) -> Event {
     let customer = CustomerId::parse("acme").unwrap();
     let device = DeviceId::parse("meter-1").unwrap();
     Event {
         id: EventId::parse(ID).unwrap(),
         device: DeviceKey::of(&customer, &device),
         customer,
-        speaker: Speaker {
+        device_info: DeviceInfo {
             device,
             iccid: Iccid::parse("8988228066600000001").unwrap(),
             imsi: Some(Imsi::parse("001010000000001").unwrap()),
             ip: Some("10.64.0.7".parse().unwrap()),
         },
         at: Timestamp::from_ms(1_763_726_400_999),
-        happening,
+        content: happening,
     }
 }

@@ -3,35 +3,36 @@
 use std::slice;
 use std::sync::Arc;
 
-use super::{Forwarder, ForwarderEffect, Input};
+use super::{Forwarder, ForwarderEffect, ForwarderInput};
 use crate::change::{Batch, Change};
+use crate::delivery::backlog::{DeadLetter, DestinationProgress, QueuedEvent, Sequence};
+use crate::delivery::command::{DestinationCommand, DestinationReply};
 use crate::delivery::destination::{
-    Amended, Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
+    Destination, DestinationAmendment, DestinationState, EventTypes, JsonPayload, Replay, Target,
+    Webhook,
 };
-use crate::delivery::forwarders::ForwarderEnd;
-use crate::delivery::forwarding::{Delivered, DeliveryRules, Errand, Forwarding};
-use crate::delivery::letter::{DeadLetter, Sequence, Standing, Waiting};
-use crate::delivery::question::{Answer, Question};
+use crate::delivery::forwarders::ForwarderExit;
+use crate::delivery::forwarding::{DeliveryOutcome, DeliveryRules, ForwarderTask, Forwarding};
 use crate::event::EventType;
 use crate::ids::{CustomerId, DestinationId, DeviceId, DeviceKey, EventId};
 use crate::limits::STORE_RETRY_MS;
 use crate::moment::{Moment, Timestamp};
-use crate::supervision::Failure;
+use crate::supervision::ActorFailure;
 use crate::supervision::Unserved;
 
 #[test]
 fn a_step_is_saved_first_then_the_target_changes_and_then_the_caller_hears_of_it() {
-    let mut scene = Scene::started();
-    let [ForwarderEffect::Commit(_)] = &*scene.ask(rename()) else {
+    let mut fixture = Fixture::started();
+    let [ForwarderEffect::Commit(_)] = &*fixture.ask(rename()) else {
         panic!("nothing else happens before it is saved");
     };
-    let renamed = scene.destination();
+    let renamed = fixture.destination();
     assert_eq!(&*renamed.name, "theirs");
     assert_eq!(
-        scene.receipt(Ok(())),
+        fixture.receipt(Ok(())),
         [
             ForwarderEffect::Retarget(renamed.clone()),
-            answered(Answer::Destination(renamed)),
+            answered(DestinationReply::Destination(renamed)),
         ]
     );
 }
@@ -39,13 +40,13 @@ fn a_step_is_saved_first_then_the_target_changes_and_then_the_caller_hears_of_it
 #[test]
 fn of_a_step_that_was_not_saved_nothing_is_done_but_that_its_caller_is_refused() {
     for refusal in [Unserved::Busy, Unserved::Failed] {
-        let mut scene = Scene::started();
-        scene.ask(rename());
+        let mut fixture = Fixture::started();
+        fixture.ask(rename());
         assert_eq!(
-            scene.receipt(Err(refusal)),
+            fixture.receipt(Err(refusal)),
             [
                 ForwarderEffect::Answer("caller", Err(refusal)),
-                ForwarderEffect::End(ForwarderEnd::Failed(Failure::Unsaved)),
+                ForwarderEffect::End(ForwarderExit::Failed(ActorFailure::Unsaved)),
             ]
         );
     }
@@ -53,10 +54,13 @@ fn of_a_step_that_was_not_saved_nothing_is_done_but_that_its_caller_is_refused()
 
 #[test]
 fn a_step_that_saves_nothing_is_done_at_once() {
-    let mut scene = Scene::started();
-    let restarted = Answer::Destination(scene.destination());
-    assert_eq!(scene.ask(Question::Restart), [answered(restarted)]);
-    let tests = scene.ask(Question::Test);
+    let mut fixture = Fixture::started();
+    let restarted = DestinationReply::Destination(fixture.destination());
+    assert_eq!(
+        fixture.ask(DestinationCommand::Restart),
+        [answered(restarted)]
+    );
+    let tests = fixture.ask(DestinationCommand::Test);
     assert!(matches!(
         &*tests,
         [ForwarderEffect::Test {
@@ -68,8 +72,8 @@ fn a_step_that_saves_nothing_is_done_at_once() {
 
 #[test]
 fn a_destination_that_is_removed_ends_its_forwarder_once_that_is_durable() {
-    let mut scene = Scene::started();
-    let destination = scene.destination();
+    let mut fixture = Fixture::started();
+    let destination = fixture.destination();
     let remove = Change::RemoveDestination {
         customer: destination.customer.clone(),
         destination: destination.id,
@@ -79,123 +83,132 @@ fn a_destination_that_is_removed_ends_its_forwarder_once_that_is_durable() {
         ..Batch::default()
     };
     assert_eq!(
-        scene.ask(Question::Remove),
+        fixture.ask(DestinationCommand::Remove),
         [ForwarderEffect::Commit(batch)]
     );
-    let end = ForwarderEffect::End(ForwarderEnd::Removed);
-    let removed = answered(Answer::Removed);
-    assert_eq!(scene.receipt(Ok(())), [removed, end.clone()]);
+    let end = ForwarderEffect::End(ForwarderExit::Removed);
+    let removed = answered(DestinationReply::Removed);
+    assert_eq!(fixture.receipt(Ok(())), [removed, end.clone()]);
 
-    let mut forgotten = Scene::started();
-    assert_eq!(forgotten.take(Input::Forgotten), [end]);
+    let mut forgotten = Fixture::started();
+    assert_eq!(forgotten.take(ForwarderInput::CustomerRemoved), [end]);
 }
 
 #[test]
 fn what_the_store_did_not_answer_is_asked_again_later_and_nothing_beside_it() {
-    let mut scene = Scene::started();
+    let mut fixture = Fixture::started();
     let waiting = waiting();
-    let read = scene.take(Input::News(vec![waiting.shard()]));
-    let [ForwarderEffect::Begin(read @ Errand::Read { shard, .. })] = *read else {
+    let read = fixture.take(ForwarderInput::ShardsReady(vec![waiting.shard()]));
+    let [ForwarderEffect::Begin(read @ ForwarderTask::Read { shard, .. })] = *read else {
         panic!("{read:?}");
     };
-    assert_eq!(scene.take(Input::Unread(read)), []);
-    assert_eq!(scene.forwarder.next_timeout(), Some(at(STORE_RETRY_MS)));
-    assert_eq!(scene.pass_to(STORE_RETRY_MS - 1), []);
+    assert_eq!(fixture.take(ForwarderInput::ReadFailed(read)), []);
+    assert_eq!(fixture.forwarder.next_timeout(), Some(at(STORE_RETRY_MS)));
+    assert_eq!(fixture.pass_to(STORE_RETRY_MS - 1), []);
     assert_eq!(
-        scene.pass_to(STORE_RETRY_MS),
+        fixture.pass_to(STORE_RETRY_MS),
         [ForwarderEffect::Begin(read)]
     );
 
-    let deliver = ForwarderEffect::Begin(Errand::Deliver(waiting));
-    let delivers = scene.take(Input::Rows(shard, vec![waiting]));
+    let deliver = ForwarderEffect::Begin(ForwarderTask::Deliver(waiting));
+    let delivers = fixture.take(ForwarderInput::EventsRead(shard, vec![waiting]));
     assert_eq!(delivers, slice::from_ref(&deliver));
-    assert_eq!(scene.take(Input::Unread(Errand::Deliver(waiting))), []);
-    assert_eq!(scene.forwarder.forwarding().in_flight(), 1);
+    assert_eq!(
+        fixture.take(ForwarderInput::ReadFailed(ForwarderTask::Deliver(waiting))),
+        []
+    );
+    assert_eq!(fixture.forwarder.forwarding().in_flight(), 1);
     // That the shard was read is saved by then.
-    let saved = scene.pass_to(2 * STORE_RETRY_MS);
+    let saved = fixture.pass_to(2 * STORE_RETRY_MS);
     assert!(matches!(&*saved, [ForwarderEffect::Commit(_)]));
-    assert_eq!(scene.receipt(Ok(())), [deliver]);
+    assert_eq!(fixture.receipt(Ok(())), [deliver]);
 }
 
 #[test]
 fn an_event_that_was_not_read_waits_behind_an_older_one_that_is_delivered_again() {
-    let mut scene = Scene::started();
+    let mut fixture = Fixture::started();
     let (older, newer) = (
-        Waiting {
+        QueuedEvent {
             sequence: Sequence(2),
             ..waiting()
         },
         waiting(),
     );
-    scene.take(Input::News(vec![newer.shard()]));
-    scene.take(Input::Rows(newer.shard(), vec![newer]));
-    scene.take(Input::Unread(Errand::Deliver(newer)));
-    scene.ask(Question::Replay);
-    scene.receipt(Ok(()));
-    let letter = DeadLetter {
-        waiting: older,
+    fixture.take(ForwarderInput::ShardsReady(vec![newer.shard()]));
+    fixture.take(ForwarderInput::EventsRead(newer.shard(), vec![newer]));
+    fixture.take(ForwarderInput::ReadFailed(ForwarderTask::Deliver(newer)));
+    fixture.ask(DestinationCommand::Replay);
+    fixture.receipt(Ok(()));
+    let dead_letter = DeadLetter {
+        queued: older,
         tries: 5,
         at: at(0),
         why: "answered 500".into(),
     };
-    scene.take(Input::Dead(vec![letter]));
-    assert_eq!(scene.receipt(Ok(())), [], "one of a device is under way");
-    let first = ForwarderEffect::Begin(Errand::Deliver(older));
-    assert_eq!(scene.pass_to(STORE_RETRY_MS), [first]);
+    fixture.take(ForwarderInput::DeadLettersRead(vec![dead_letter]));
+    assert_eq!(fixture.receipt(Ok(())), [], "one of a device is under way");
+    let first = ForwarderEffect::Begin(ForwarderTask::Deliver(older));
+    assert_eq!(fixture.pass_to(STORE_RETRY_MS), [first]);
 }
 
 #[test]
 fn the_operator_is_told_of_a_state_once_and_when_it_is_durable() {
-    let mut scene = Scene::started();
+    let mut fixture = Fixture::started();
     let waiting = waiting();
-    scene.take(Input::News(vec![waiting.shard()]));
-    scene.take(Input::Rows(waiting.shard(), vec![waiting]));
-    let saved = scene.take(Input::Delivered(waiting.sequence, Delivered::Taken));
+    fixture.take(ForwarderInput::ShardsReady(vec![waiting.shard()]));
+    fixture.take(ForwarderInput::EventsRead(waiting.shard(), vec![waiting]));
+    let saved = fixture.take(ForwarderInput::Delivered(
+        waiting.sequence,
+        DeliveryOutcome::Delivered,
+    ));
     assert!(matches!(&*saved, [ForwarderEffect::Commit(_)]));
     let shown = ForwarderEffect::ShowState {
         before: Some(DestinationState::RolledOut),
         state: DestinationState::Active,
     };
-    assert_eq!(scene.receipt(Ok(())), [shown]);
-    assert_eq!(scene.take(Input::Due), []);
+    assert_eq!(fixture.receipt(Ok(())), [shown]);
+    assert_eq!(fixture.take(ForwarderInput::Timeout), []);
 }
 
 #[test]
 fn the_next_event_of_a_device_is_delivered_once_it_is_durable_that_the_one_before_was() {
-    let mut scene = Scene::started();
+    let mut fixture = Fixture::started();
     let first = waiting();
-    let next = Waiting {
+    let next = QueuedEvent {
         sequence: Sequence(4),
         ..first
     };
-    scene.take(Input::News(vec![first.shard()]));
-    scene.take(Input::Rows(first.shard(), vec![first, next]));
-    let saved = scene.take(Input::Delivered(first.sequence, Delivered::Taken));
+    fixture.take(ForwarderInput::ShardsReady(vec![first.shard()]));
+    fixture.take(ForwarderInput::EventsRead(first.shard(), vec![first, next]));
+    let saved = fixture.take(ForwarderInput::Delivered(
+        first.sequence,
+        DeliveryOutcome::Delivered,
+    ));
     assert!(matches!(&*saved, [ForwarderEffect::Commit(_)]));
-    let delivers = ForwarderEffect::Begin(Errand::Deliver(next));
-    assert!(scene.receipt(Ok(())).contains(&delivers));
+    let delivers = ForwarderEffect::Begin(ForwarderTask::Deliver(next));
+    assert!(fixture.receipt(Ok(())).contains(&delivers));
 }
 
 // The vocabulary of these tests.
 
 type Effect = ForwarderEffect<&'static str>;
 
-struct Scene {
+struct Fixture {
     forwarder: Forwarder<&'static str>,
     now_ms: i64,
 }
 
-impl Scene {
+impl Fixture {
     fn started() -> Self {
         let rules = DeliveryRules {
-            waits_ms: [1_000].into(),
+            retry_delays_ms: [1_000].into(),
             parallel_max: 8,
             backlog_max: 100,
         };
         let destination = destination();
-        let standing = Standing::default();
-        let forwarding = Forwarding::restore(Arc::new(rules), destination, standing, Vec::new());
-        let mut scene = Self {
+        let progress = DestinationProgress::default();
+        let forwarding = Forwarding::restore(Arc::new(rules), destination, progress, Vec::new());
+        let mut fixture = Self {
             forwarder: Forwarder::new(forwarding),
             now_ms: 0,
         };
@@ -203,24 +216,24 @@ impl Scene {
             before: None,
             state: DestinationState::RolledOut,
         };
-        assert_eq!(scene.take(Input::Due), [shown]);
-        scene
+        assert_eq!(fixture.take(ForwarderInput::Timeout), [shown]);
+        fixture
     }
 
-    fn take(&mut self, input: Input<&'static str>) -> Vec<Effect> {
+    fn take(&mut self, input: ForwarderInput<&'static str>) -> Vec<Effect> {
         let mut out = Vec::new();
         let mut m = Moment::new(at(self.now_ms), 7);
         self.forwarder.handle(&mut m, input, &mut out);
         out
     }
 
-    fn ask(&mut self, question: Question) -> Vec<Effect> {
-        self.take(Input::Asked(question, "caller"))
+    fn ask(&mut self, question: DestinationCommand) -> Vec<Effect> {
+        self.take(ForwarderInput::Command(question, "caller"))
     }
 
     fn pass_to(&mut self, ms: i64) -> Vec<Effect> {
         self.now_ms = ms;
-        self.take(Input::Due)
+        self.take(ForwarderInput::Timeout)
     }
 
     fn receipt(&mut self, receipt: Result<(), Unserved>) -> Vec<Effect> {
@@ -234,20 +247,20 @@ impl Scene {
     }
 }
 
-fn answered(answer: Answer) -> Effect {
+fn answered(answer: DestinationReply) -> Effect {
     ForwarderEffect::Answer("caller", Ok(answer))
 }
 
-fn rename() -> Question {
-    Question::Amend(Box::new(Amended {
+fn rename() -> DestinationCommand {
+    DestinationCommand::Amend(Box::new(DestinationAmendment {
         name: Some("theirs".into()),
-        ..Amended::default()
+        ..DestinationAmendment::default()
     }))
 }
 
-fn waiting() -> Waiting {
+fn waiting() -> QueuedEvent {
     let device = DeviceId::parse("meter").unwrap();
-    Waiting {
+    QueuedEvent {
         sequence: Sequence(3),
         device: DeviceKey::of(&acme(), &device),
         event: EventId::from_bytes([9; 16]),
@@ -274,7 +287,7 @@ fn destination() -> Destination {
             secret: None,
             json: JsonPayload::AsText,
         }),
-        wants: EventTypes::usual(),
+        event_types: EventTypes::usual(),
         state: DestinationState::RolledOut,
         replay: Replay::None,
         created_at: at(0),

@@ -1,99 +1,120 @@
 //! Which forwarder is restored, when, and who is told?
 
-use super::{ForwarderEnd, Forwarders, Routed, SupervisorEffect, Unread};
-use crate::delivery::question::Question;
+use super::{CommandRoute, DestinationUnreadable, ForwarderExit, Forwarders, SupervisorEffect};
+use crate::delivery::command::DestinationCommand;
 use crate::ids::{CustomerId, DestinationId};
 use crate::limits::{PANICS_MAX, STORE_RETRY_MS};
 use crate::moment::Timestamp;
 use crate::supervision::Unserved;
-use crate::supervision::{Failure, Generation};
+use crate::supervision::{ActorFailure, Generation};
 
 #[test]
 fn a_destination_that_is_gone_is_unknown_and_one_that_cannot_be_read_is_asked_for_later() {
-    let mut scene = Scene::new();
-    scene.forwarders.restore(id(), acme());
-    assert_eq!(scene.restored(Err(Unread)), Some(retry_at(STORE_RETRY_MS)));
-    assert_eq!(scene.ask(&Question::Restart), Err(Unserved::Busy));
-    assert_eq!(scene.forwarders.handle_timeout(id()), Some(acme()));
-    assert_eq!(scene.restored(Ok(None)), None);
-    assert_eq!(scene.ask(&Question::Restart), Err(Unserved::Unknown));
-    assert_eq!(scene.forwarders.handle_timeout(id()), None);
+    let mut fixture = Fixture::new();
+    fixture.forwarders.restore(id(), acme());
+    assert_eq!(
+        fixture.restored(Err(DestinationUnreadable)),
+        Some(retry_at(STORE_RETRY_MS))
+    );
+    assert_eq!(
+        fixture.ask(&DestinationCommand::Restart),
+        Err(Unserved::Busy)
+    );
+    assert_eq!(fixture.forwarders.handle_timeout(id()), Some(acme()));
+    assert_eq!(fixture.restored(Ok(None)), None);
+    assert_eq!(
+        fixture.ask(&DestinationCommand::Restart),
+        Err(Unserved::Unknown)
+    );
+    assert_eq!(fixture.forwarders.handle_timeout(id()), None);
 }
 
 #[test]
 fn a_forwarder_that_failed_is_restored_after_a_pause() {
-    for failure in [Failure::Unsaved, Failure::Panicked] {
-        let mut scene = Scene::new();
-        let generation = scene.run();
-        assert_eq!(scene.ask(&Question::Remove), Ok("handle"));
-        let effects = scene.end(generation, ForwarderEnd::Failed(failure));
+    for failure in [ActorFailure::Unsaved, ActorFailure::Panicked] {
+        let mut fixture = Fixture::new();
+        let generation = fixture.run();
+        assert_eq!(fixture.ask(&DestinationCommand::Remove), Ok("handle"));
+        let effects = fixture.end(generation, ForwarderExit::Failed(failure));
         let log = SupervisorEffect::LogRestore(failure);
         assert_eq!(effects, [log, retry_at(STORE_RETRY_MS)]);
-        assert_eq!(scene.ask(&Question::Remove), Err(Unserved::Busy));
+        assert_eq!(
+            fixture.ask(&DestinationCommand::Remove),
+            Err(Unserved::Busy)
+        );
         // It is known to have ended.
-        assert_eq!(scene.end(generation, ForwarderEnd::Removed), []);
-        assert_eq!(scene.forwarders.handle_timeout(id()), Some(acme()));
+        assert_eq!(fixture.end(generation, ForwarderExit::Removed), []);
+        assert_eq!(fixture.forwarders.handle_timeout(id()), Some(acme()));
     }
 }
 
 #[test]
 fn the_report_of_an_earlier_forwarder_is_out_of_date() {
-    let mut scene = Scene::new();
-    let early = scene.run();
-    scene.end(early, ForwarderEnd::Failed(Failure::Unsaved));
-    scene.spawn();
-    assert_eq!(scene.end(early, ForwarderEnd::Removed), []);
-    assert_eq!(scene.forwarders.handle_timeout(id()), None, "it runs");
-    assert_eq!(scene.ask(&Question::Test), Ok("handle"));
+    let mut fixture = Fixture::new();
+    let early = fixture.run();
+    fixture.end(early, ForwarderExit::Failed(ActorFailure::Unsaved));
+    fixture.spawn();
+    assert_eq!(fixture.end(early, ForwarderExit::Removed), []);
+    assert_eq!(fixture.forwarders.handle_timeout(id()), None, "it runs");
+    assert_eq!(fixture.ask(&DestinationCommand::Test), Ok("handle"));
 }
 
 #[test]
 fn a_forwarder_that_keeps_panicking_is_parked_and_can_be_removed_and_nothing_else() {
-    let mut scene = Scene::new();
-    let mut generation = scene.run();
-    let panicked = ForwarderEnd::Failed(Failure::Panicked);
+    let mut fixture = Fixture::new();
+    let mut generation = fixture.run();
+    let panicked = ForwarderExit::Failed(ActorFailure::Panicked);
     for _ in 0..PANICS_MAX {
-        scene.end(generation, panicked);
-        scene.now_ms += STORE_RETRY_MS;
-        generation = scene.spawn();
+        fixture.end(generation, panicked);
+        fixture.now_ms += STORE_RETRY_MS;
+        generation = fixture.spawn();
     }
-    let effects = scene.end(generation, panicked);
+    let effects = fixture.end(generation, panicked);
     assert_eq!(effects, [SupervisorEffect::LogParked]);
-    assert_eq!(scene.forwarders.handle_timeout(id()), None);
-    assert_eq!(scene.ask(&Question::Replay), Err(Unserved::Busy));
-    let removed = scene.forwarders.route(id(), &Question::Remove);
-    assert!(matches!(removed, Routed::Remove(batch) if batch.changes.len() == 1));
-    scene.forwarders.handle_removed(id());
-    assert_eq!(scene.ask(&Question::Remove), Err(Unserved::Unknown));
+    assert_eq!(fixture.forwarders.handle_timeout(id()), None);
+    assert_eq!(
+        fixture.ask(&DestinationCommand::Replay),
+        Err(Unserved::Busy)
+    );
+    let removed = fixture.forwarders.route(id(), &DestinationCommand::Remove);
+    assert!(matches!(removed, CommandRoute::Remove(batch) if batch.changes.len() == 1));
+    fixture.forwarders.handle_removed(id());
+    assert_eq!(
+        fixture.ask(&DestinationCommand::Remove),
+        Err(Unserved::Unknown)
+    );
 }
 
 #[test]
 fn a_customer_that_goes_takes_its_forwarders_along_and_no_others() {
-    let mut scene = Scene::new();
-    scene.run();
+    let mut fixture = Fixture::new();
+    fixture.run();
     let other = CustomerId::parse("other").unwrap();
     let [others, made] = [[6; 16], [7; 16]].map(DestinationId::from_bytes);
-    scene.forwarders.restore(others, other.clone());
-    scene.forwarders.restore(made, acme());
-    assert_eq!(scene.forwarders.forget_customer(&acme()), ["handle"]);
+    fixture.forwarders.restore(others, other.clone());
+    fixture.forwarders.restore(made, acme());
+    assert_eq!(fixture.forwarders.forget_customer(&acme()), ["handle"]);
     // What was being read of it comes too late.
     let found = Ok(Some("read"));
-    let forwarders = &mut scene.forwarders;
+    let forwarders = &mut fixture.forwarders;
     assert_eq!(forwarders.handle_restored(at(0), made, found), None);
     assert_eq!(forwarders.handle_timeout(others), Some(other));
-    assert_eq!(scene.ask(&Question::Remove), Err(Unserved::Unknown));
+    assert_eq!(
+        fixture.ask(&DestinationCommand::Remove),
+        Err(Unserved::Unknown)
+    );
 }
 
 // The vocabulary of these tests.
 
 type Effect = SupervisorEffect<&'static str>;
 
-struct Scene {
+struct Fixture {
     forwarders: Forwarders<&'static str>,
     now_ms: i64,
 }
 
-impl Scene {
+impl Fixture {
     fn new() -> Self {
         Self {
             forwarders: Forwarders::default(),
@@ -101,7 +122,10 @@ impl Scene {
         }
     }
 
-    fn restored(&mut self, found: Result<Option<&'static str>, Unread>) -> Option<Effect> {
+    fn restored(
+        &mut self,
+        found: Result<Option<&'static str>, DestinationUnreadable>,
+    ) -> Option<Effect> {
         let now = at(self.now_ms);
         self.forwarders.handle_restored(now, id(), found)
     }
@@ -122,16 +146,16 @@ impl Scene {
         self.spawn()
     }
 
-    fn end(&mut self, generation: Generation, end: ForwarderEnd) -> Vec<Effect> {
+    fn end(&mut self, generation: Generation, end: ForwarderExit) -> Vec<Effect> {
         let now = at(self.now_ms);
         self.forwarders.handle_ended(now, (id(), generation), end)
     }
 
-    fn ask(&self, question: &Question) -> Result<&'static str, Unserved> {
+    fn ask(&self, question: &DestinationCommand) -> Result<&'static str, Unserved> {
         match self.forwarders.route(id(), question) {
-            Routed::Deliver(handle) => Ok(handle),
-            Routed::Refuse(why) => Err(why),
-            Routed::Remove(batch) => panic!("{batch:?}"),
+            CommandRoute::Deliver(handle) => Ok(handle),
+            CommandRoute::Refuse(why) => Err(why),
+            CommandRoute::Remove(batch) => panic!("{batch:?}"),
         }
     }
 }

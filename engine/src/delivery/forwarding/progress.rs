@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::change::Change;
+use crate::delivery::backlog::{DeadLetter, PendingRetry, ProgressUpdate, QueuedEvent, Sequence};
 use crate::delivery::destination::Destination;
-use crate::delivery::forwarding::errand::Errands;
-use crate::delivery::forwarding::place::{Counted, Place};
-use crate::delivery::letter::{DeadLetter, Held, Progress, Sequence, Waiting};
+use crate::delivery::forwarding::shard_cursor::{Counted, ShardCursor};
+use crate::delivery::forwarding::task::ForwarderOutput;
 use crate::ids::Shard;
 use crate::moment::Timestamp;
 
@@ -24,7 +24,7 @@ const UNSAVED_MS: i64 = 500;
 /// What is yet to be saved.
 #[derive(Debug)]
 pub(super) struct Unsaved {
-    progress: Progress,
+    progress: ProgressUpdate,
     /// Shards whose place may have moved.
     moved: BTreeSet<Shard>,
     /// Events that were passed.
@@ -50,7 +50,7 @@ enum Stale {
 impl Unsaved {
     pub(super) fn of(destination: &Destination) -> Self {
         Self {
-            progress: Progress::none(destination.customer.clone(), destination.id),
+            progress: ProgressUpdate::none(destination.customer.clone(), destination.id),
             moved: BTreeSet::new(),
             passed: 0,
             since: None,
@@ -72,14 +72,14 @@ impl Unsaved {
     }
 
     /// An event is an exception.
-    pub(super) fn hold(&mut self, held: Held) {
-        self.moved.insert(held.waiting.shard());
-        self.progress.held.push(held);
+    pub(super) fn retry(&mut self, retry: PendingRetry) {
+        self.moved.insert(retry.queued.shard());
+        self.progress.retrying.push(retry);
         self.urgency = Urgency::Now;
     }
 
     /// An event is no exception any more: it is done with.
-    pub(super) fn release(&mut self, now: Timestamp, waiting: &Waiting, counted: Counted) {
+    pub(super) fn release(&mut self, now: Timestamp, waiting: &QueuedEvent, counted: Counted) {
         self.progress.released.push(waiting.sequence);
         match counted {
             Counted::Yes => self.progress.passed += 1,
@@ -91,14 +91,14 @@ impl Unsaved {
     }
 
     /// An event is set aside.
-    pub(super) fn bury(&mut self, letter: DeadLetter) {
-        self.progress.buried.push(letter);
+    pub(super) fn dead_letter(&mut self, dead_letter: DeadLetter) {
+        self.progress.dead_lettered.push(dead_letter);
         self.urgency = Urgency::Now;
     }
 
     /// An event is not set aside any more.
-    pub(super) fn revive(&mut self, sequence: Sequence, counted: Counted) {
-        self.progress.revived.push(sequence);
+    pub(super) fn requeue(&mut self, sequence: Sequence, counted: Counted) {
+        self.progress.requeued.push(sequence);
         match counted {
             Counted::Yes => self.progress.passed -= 1,
             Counted::No => {}
@@ -108,7 +108,7 @@ impl Unsaved {
 
     /// An event is not set aside any more, and not to be tried either: it stays passed.
     pub(super) fn discard(&mut self, sequence: Sequence) {
-        self.progress.revived.push(sequence);
+        self.progress.requeued.push(sequence);
         self.urgency = Urgency::Now;
     }
 
@@ -128,8 +128,8 @@ impl Unsaved {
         &mut self,
         now: Timestamp,
         destination: &Destination,
-        places: &mut BTreeMap<Shard, Place>,
-        out: &mut Errands,
+        cursors: &mut BTreeMap<Shard, ShardCursor>,
+        out: &mut ForwarderOutput,
     ) {
         let is_due = self.due_at().is_some_and(|due_at| due_at <= now);
         if self.urgency == Urgency::None && !is_due && self.passed < PASSED_MAX {
@@ -139,8 +139,8 @@ impl Unsaved {
             out.change(Change::PutDestination(Box::new(destination.clone())));
         }
         for shard in &self.moved {
-            let place = places.get_mut(shard);
-            if let Some((reached, passed)) = place.and_then(Place::take_reached) {
+            let cursor = cursors.get_mut(shard);
+            if let Some((reached, passed)) = cursor.and_then(ShardCursor::take_reached) {
                 self.progress.reached.push((*shard, reached));
                 self.progress.passed += passed;
             }

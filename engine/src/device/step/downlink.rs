@@ -2,75 +2,78 @@
 
 use protocol::coap::code::Code;
 use protocol::coap::exchange::GiveUp;
-use protocol::coap::message::{Kind, Message};
-use protocol::coap::transfer::{Expiry, Fresh, Receipt};
+use protocol::coap::message::{Message, MessageKind};
+use protocol::coap::transfer::{FreshIds, TransferReception, TransferTimeout};
 
 use super::Step;
-use crate::action::timeline::Stage;
+use crate::action::timeline::TimelineEvent;
 use crate::action::{Action, Outcome, Status};
 use crate::datagram::Datagram;
-use crate::device::exchange::{Ended, Outgoing, Target};
+use crate::device::exchange::{EndedExchange, ExchangeRequest, ExchangeTarget};
 use crate::device::formats::FormatSet;
-use crate::device::queue::{self, Failure, Unfit};
-use crate::device::request::{self, Leaving};
-use crate::effect::Departure;
+use crate::device::queue::{self, ActionFailure, Unsendable};
+use crate::device::request::{self, OutgoingRequest};
+use crate::effect::SendOutcome;
 use crate::ids::ActionId;
-use crate::occurrence::{Ending, Heard, What};
+use crate::step_event::{ExchangeOutcome, StepEventKind, UplinkKind};
 
 impl Step<'_> {
     /// Takes in a message that answers, if it answers what is in flight.
-    pub(super) fn take_answer(&mut self, datagram: &Datagram) -> Heard {
+    pub(super) fn take_answer(&mut self, datagram: &Datagram) -> UplinkKind {
         let message = &datagram.message;
         match self.exchange.handle(&self.cx, datagram) {
-            Receipt::NotMine
-                if message.code.is_response() && message.kind != Kind::Acknowledgement =>
+            TransferReception::NotMine
+                if message.code.is_response() && message.kind != MessageKind::Acknowledgement =>
             {
                 return self.take_notification(datagram);
             }
-            Receipt::NotMine => return Heard::Unasked,
-            Receipt::Acknowledged => {
+            TransferReception::NotMine => return UplinkKind::Unsolicited,
+            TransferReception::Acknowledged => {
                 self.note_awake();
-                self.cx.out.note(self.exchange.trace(), What::Acknowledged);
-                self.note(Stage::Acknowledged);
+                self.cx
+                    .out
+                    .note(self.exchange.trace(), StepEventKind::Acknowledged);
+                self.note(TimelineEvent::Acknowledged);
             }
-            Receipt::Reset => {
+            TransferReception::Reset => {
                 self.note_awake();
-                self.exchange.note_ending(Ending::Reset, self.cx.out);
+                self.exchange
+                    .note_ending(ExchangeOutcome::Reset, self.cx.out);
                 // The next attempt is due when the device is next heard.
                 if let Some(ended) = self.end_exchange() {
                     let outcome = Outcome::failure("the device rejected the message");
-                    self.end_attempt(&ended, Stage::Rejected, outcome);
+                    self.end_attempt(&ended, TimelineEvent::Rejected, outcome);
                 }
             }
-            Receipt::Proceeds { acknowledge } => {
+            TransferReception::Proceeds { acknowledge } => {
                 self.note_awake();
                 self.messages.confirm(&mut self.cx, datagram, acknowledge);
                 self.send_next();
-                return Heard::Part;
+                return UplinkKind::BlockPart;
             }
-            Receipt::Unusable { option, reset } => {
+            TransferReception::Unusable { option, reset } => {
                 let why = format!("the response has the unsupported critical option {option}");
                 self.unusable(message.code, &why);
                 if reset.is_some() {
                     self.messages.reject(&mut self.cx, datagram);
                 }
             }
-            Receipt::Broken { acknowledge, fault } => {
+            TransferReception::Broken { acknowledge, fault } => {
                 self.note_awake();
                 let why = format!("the block-wise response is invalid: {fault}");
                 self.unusable(message.code, &why);
                 self.messages.confirm(&mut self.cx, datagram, acknowledge);
             }
-            Receipt::Answered { acknowledge, whole } => {
+            TransferReception::Answered { acknowledge, whole } => {
                 self.note_awake();
                 let answer = whole.as_deref().unwrap_or(message);
-                let ending = Ending::with(answer.code);
+                let ending = ExchangeOutcome::with(answer.code);
                 self.exchange.note_ending(ending, self.cx.out);
                 self.answered(answer);
                 self.messages.confirm(&mut self.cx, datagram, acknowledge);
             }
         }
-        Heard::Answer
+        UplinkKind::Answer
     }
 
     /// Repeats the datagram in flight, or gives up on it, as time asks.
@@ -79,42 +82,49 @@ impl Step<'_> {
             return;
         };
         match expiry {
-            Expiry::GaveUp(_) if self.exchange.is_departing() => {
-                self.end_departure(Err("it is unknown whether the datagram was sent"));
+            TransferTimeout::GaveUp(_) if self.exchange.is_awaiting_send() => {
+                self.end_send(Err("it is unknown whether the datagram was sent"));
             }
-            Expiry::NotYet => {}
-            Expiry::Retransmit => {
+            TransferTimeout::NotYet => {}
+            TransferTimeout::Retransmit => {
                 if !self.exchange.is_under_way() {
-                    self.note(Stage::DatagramRepeated);
+                    self.note(TimelineEvent::DatagramRepeated);
                 }
                 self.exchange.send_again(&mut self.cx);
             }
-            Expiry::Again if self.has_expired() => self.expire_in_flight(),
-            Expiry::Again => {
+            TransferTimeout::Again if self.has_expired() => self.expire_in_flight(),
+            TransferTimeout::Again => {
                 self.proceed();
                 self.exchange.send_again(&mut self.cx);
             }
-            Expiry::GaveUp(GiveUp::NotAcknowledged) => {
+            TransferTimeout::GaveUp(GiveUp::NotAcknowledged) => {
                 let why = "the device did not acknowledge the message";
-                self.unanswered(Ending::NotAcknowledged, why);
+                self.unanswered(ExchangeOutcome::NotAcknowledged, why);
             }
-            Expiry::GaveUp(GiveUp::NotAnswered) => {
-                self.unanswered(Ending::NotAnswered, "the device did not answer in time");
+            TransferTimeout::GaveUp(GiveUp::NotAnswered) => {
+                self.unanswered(
+                    ExchangeOutcome::NotAnswered,
+                    "the device did not answer in time",
+                );
             }
         }
     }
 
     /// Takes note of what became of a bare datagram, unless the attempt is over by now.
-    pub(in crate::device) fn take_departure(&mut self, action: ActionId, departure: Departure) {
+    pub(in crate::device) fn take_send_outcome(
+        &mut self,
+        action: ActionId,
+        departure: SendOutcome,
+    ) {
         if self.exchange.is_departure_of(action) {
-            self.end_departure(match departure {
-                Departure::Taken => Ok(()),
-                Departure::Refused => Err("the datagram could not be sent"),
+            self.end_send(match departure {
+                SendOutcome::Sent => Ok(()),
+                SendOutcome::Refused => Err("the datagram could not be sent"),
             });
         }
     }
 
-    fn end_departure(&mut self, departed: Result<(), &str>) {
+    fn end_send(&mut self, departed: Result<(), &str>) {
         let id = self.exchange.action();
         self.end_exchange();
         let Some(mut action) = id.and_then(|id| self.queue.take(id)) else {
@@ -122,11 +132,13 @@ impl Step<'_> {
         };
         match departed {
             Ok(()) => {
-                action.timeline.note(self.cx.now(), Stage::DatagramSent);
+                action
+                    .timeline
+                    .note(self.cx.now(), TimelineEvent::DatagramSent);
                 queue::conclude(&mut self.cx, action, Status::Succeeded);
             }
             Err(why) => {
-                action.timeline.note(self.cx.now(), Stage::GaveUp);
+                action.timeline.note(self.cx.now(), TimelineEvent::GaveUp);
                 self.fail(action, Outcome::failure(why));
             }
         }
@@ -143,7 +155,7 @@ impl Step<'_> {
     }
 
     fn proceed(&mut self) {
-        let fresh = Fresh {
+        let fresh = FreshIds {
             message_id: self.cx.message_id(),
             token: self.observations.draw_token(self.cx.m),
             jitter: self.cx.m.next_u32(),
@@ -158,8 +170,9 @@ impl Step<'_> {
     }
 
     fn expire_in_flight(&mut self) {
-        self.note(Stage::GaveUp);
-        self.exchange.note_ending(Ending::NotAnswered, self.cx.out);
+        self.note(TimelineEvent::GaveUp);
+        self.exchange
+            .note_ending(ExchangeOutcome::NotAnswered, self.cx.out);
         self.end_exchange();
         self.expire_actions();
     }
@@ -180,7 +193,7 @@ impl Step<'_> {
             | Code::TOO_MANY_REQUESTS
             | Code::SERVICE_UNAVAILABLE => {
                 if let Some(ended) = self.end_exchange() {
-                    self.end_attempt(&ended, Stage::Answered(code), outcome);
+                    self.end_attempt(&ended, TimelineEvent::Answered(code), outcome);
                 }
             }
             _ => self.refused(code, outcome),
@@ -197,42 +210,42 @@ impl Step<'_> {
         let Some(message) = self.message_otherwise(&outgoing) else {
             return false;
         };
-        self.note(Stage::Answered(code));
-        self.note(Stage::DatagramSent);
+        self.note(TimelineEvent::Answered(code));
+        self.note(TimelineEvent::DatagramSent);
         self.exchange.begin(&mut self.cx, outgoing, message);
         true
     }
 
     /// The message that asks for the same in a format that was not refused in this attempt.
-    fn message_otherwise(&mut self, outgoing: &Outgoing) -> Option<Message> {
+    fn message_otherwise(&mut self, outgoing: &ExchangeRequest) -> Option<Message> {
         let refused = outgoing.refused;
         match outgoing.target {
-            Target::Action(id) => match self.leaving_of(id, refused)? {
-                Ok(Leaving::Message(message)) => Some(message),
-                Ok(Leaving::Bytes(_)) | Err(_) => None,
+            ExchangeTarget::Action(id) => match self.outgoing_request_of(id, refused)? {
+                Ok(OutgoingRequest::Message(message)) => Some(message),
+                Ok(OutgoingRequest::Bytes(_)) | Err(_) => None,
             },
-            Target::Observation(path) => {
+            ExchangeTarget::Observation(path) => {
                 self.observations.observe_again(&mut self.cx, path, refused)
             }
-            Target::Report(part) => {
+            ExchangeTarget::Report(part) => {
                 let asked = (part, refused);
                 let observations = &self.observations;
                 self.passive.message_of(&mut self.cx, observations, asked)
             }
             // It is asked for in the format it came in.
-            Target::Notification(_) => None,
+            ExchangeTarget::Notification(_) => None,
         }
     }
 
     /// What leaves for a request that waits.
-    pub(super) fn leaving_of(
+    pub(super) fn outgoing_request_of(
         &mut self,
         id: ActionId,
         refused: FormatSet,
-    ) -> Option<Result<Leaving, Unfit>> {
-        let mut outbound = self.outbound();
+    ) -> Option<Result<OutgoingRequest, Unsendable>> {
+        let mut outbound = self.request_context();
         let action = outbound.queue.find(id)?;
-        Some(outbound.leaving_of(action, refused))
+        Some(outbound.outgoing_request_of(action, refused))
     }
 
     fn succeeded(&mut self, answer: &Message) {
@@ -244,11 +257,13 @@ impl Step<'_> {
         };
         let (cx, ingest) = (&mut self.cx, &mut self.ingest);
         match ended.target {
-            Target::Action(id) => {
+            ExchangeTarget::Action(id) => {
                 let Some(mut action) = self.queue.take(id) else {
                     return;
                 };
-                action.timeline.note(cx.now(), Stage::Answered(answer.code));
+                action
+                    .timeline
+                    .note(cx.now(), TimelineEvent::Answered(answer.code));
                 let answered = (token, answer);
                 match request::take_result(cx, &mut self.observations, &action, answered) {
                     Ok(outcome) => {
@@ -258,12 +273,12 @@ impl Step<'_> {
                     Err(why) => self.fail(action, request::refusal(answer.code, &why)),
                 }
             }
-            Target::Observation(path) => {
+            ExchangeTarget::Observation(path) => {
                 let answered = (token, answer);
                 self.observations.observed_again(cx, ingest, path, answered);
             }
-            Target::Report(part) => self.passive.answered(cx, ingest, (part, answer)),
-            Target::Notification(token) => {
+            ExchangeTarget::Report(part) => self.passive.answered(cx, ingest, (part, answer)),
+            ExchangeTarget::Notification(token) => {
                 // It is taken as if it had come whole.
                 if let Some((part, whole)) = self.observations.take_fetched(token, answer) {
                     self.take_notification(&whole);
@@ -275,7 +290,8 @@ impl Step<'_> {
 
     /// Ends the attempt in flight with an answer that must not, or cannot, be taken for one.
     fn unusable(&mut self, code: Code, why: &str) {
-        self.exchange.note_ending(Ending::Unusable, self.cx.out);
+        self.exchange
+            .note_ending(ExchangeOutcome::Unusable, self.cx.out);
         self.refused(code, request::refusal(code, why));
     }
 
@@ -287,35 +303,39 @@ impl Step<'_> {
         let (cx, ingest) = (&mut self.cx, &mut self.ingest);
         let why = outcome.error.clone().unwrap_or_default();
         match ended.target {
-            Target::Action(id) => {
+            ExchangeTarget::Action(id) => {
                 let Some(mut action) = self.queue.take(id) else {
                     return;
                 };
-                action.timeline.note(cx.now(), Stage::Answered(code));
+                action
+                    .timeline
+                    .note(cx.now(), TimelineEvent::Answered(code));
                 // What it refuses to begin or to end it does not observe either.
                 if let Some((_, path)) = queue::observation_of(&action) {
                     self.observations.ended(cx, path);
                 }
                 self.fail(action, outcome);
             }
-            Target::Observation(path) => self.observations.lose(cx, path, &why),
-            Target::Report(part) => self.passive.refused(cx, part, (code, &why)),
-            Target::Notification(token) => self.observations.missed(cx, ingest, (token, &why)),
+            ExchangeTarget::Observation(path) => self.observations.lose(cx, path, &why),
+            ExchangeTarget::Report(part) => self.passive.refused(cx, part, (code, &why)),
+            ExchangeTarget::Notification(token) => {
+                self.observations.missed(cx, ingest, (token, &why))
+            }
         }
     }
 
     /// Ends the attempt in flight, if there is one, in silence: the next is due when the device is
     /// next heard.
-    pub(super) fn unanswered(&mut self, ending: Ending, why: &str) {
+    pub(super) fn unanswered(&mut self, ending: ExchangeOutcome, why: &str) {
         self.exchange.note_ending(ending, self.cx.out);
         let Some(ended) = self.end_exchange() else {
             return;
         };
-        if let Target::Report(part) = ended.target {
+        if let ExchangeTarget::Report(part) = ended.target {
             let asked = (part, ended.begun_at);
             self.passive.unanswered(&mut self.cx, asked, why);
         } else {
-            self.end_attempt(&ended, Stage::GaveUp, Outcome::failure(why));
+            self.end_attempt(&ended, TimelineEvent::GaveUp, Outcome::failure(why));
         }
         // A device that was not heard since the attempt began is gone: nothing more is spent on it.
         if self.cx.registration.note_silence(ended.begun_at) {
@@ -329,18 +349,20 @@ impl Step<'_> {
 
     /// Ends an attempt that may be followed by another. What is observed again is asked for when
     /// the device is next heard, what is reported when it next updates its registration.
-    fn end_attempt(&mut self, ended: &Ended, how: Stage, outcome: Outcome) {
+    fn end_attempt(&mut self, ended: &EndedExchange, how: TimelineEvent, outcome: Outcome) {
         let (cx, ingest) = (&mut self.cx, &mut self.ingest);
         let why = outcome.error.clone().unwrap_or_default();
         match ended.target {
-            Target::Action(id) => self.queue.end_attempt(cx, id, (how, outcome)),
-            Target::Observation(_) => {}
-            Target::Notification(token) => self.observations.missed(cx, ingest, (token, &why)),
-            Target::Report(part) => self.passive.missed(cx, part, &why),
+            ExchangeTarget::Action(id) => self.queue.end_attempt(cx, id, (how, outcome)),
+            ExchangeTarget::Observation(_) => {}
+            ExchangeTarget::Notification(token) => {
+                self.observations.missed(cx, ingest, (token, &why))
+            }
+            ExchangeTarget::Report(part) => self.passive.missed(cx, part, &why),
         }
     }
 
-    pub(super) fn end_exchange(&mut self) -> Option<Ended> {
+    pub(super) fn end_exchange(&mut self) -> Option<EndedExchange> {
         let bound_peer = self.cx.registration.bound_peer();
         self.exchange.end(bound_peer, self.cx.out)
     }
@@ -351,11 +373,11 @@ impl Step<'_> {
     }
 
     fn fail(&mut self, action: Action, outcome: Outcome) {
-        queue::fail(&mut self.cx, action, Failure::Refused, outcome);
+        queue::fail(&mut self.cx, action, ActionFailure::Refused, outcome);
     }
 
     /// Notes what happened to the request in flight.
-    fn note(&mut self, what: Stage) {
+    fn note(&mut self, what: TimelineEvent) {
         let in_flight = self.exchange.action();
         self.queue.note(in_flight, self.cx.now(), what);
     }

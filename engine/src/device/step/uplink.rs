@@ -3,30 +3,32 @@
 //!
 //! Whatever a device says by itself lets out what waits for it.
 
-use protocol::coap::assembly::Gathered;
+use protocol::coap::assembly::AssemblyOutcome;
 use protocol::coap::code::Code;
 use protocol::lwm2m::registration::{Register, Update};
 
 use super::Step;
 use crate::action::Protocol;
-use crate::admin_log::entry::{Entry, Seen};
-use crate::datagram::{Bare, Datagram};
-use crate::device::exchange::Target;
-use crate::device::observations::Notified;
-use crate::event::{Happening, Lifecycle};
+use crate::admin_log::entry::{DeviceSighting, Entry};
+use crate::datagram::{Datagram, UdpDatagram};
+use crate::device::exchange::ExchangeTarget;
+use crate::device::observations::NotificationKind;
+use crate::event::{EventContent, Lifecycle};
 use crate::limits::{DATA_REMEMBERED_MS, FAREWELL_MS, REGISTRATION_PACE};
 use crate::location::Location;
 use crate::moment::Moment;
-use crate::occurrence::{Ending, Heard, News, What};
 use crate::peer::{Peer, Transport};
-use crate::route::Route;
+use crate::route::CoapRoute;
+use crate::step_event::{ExchangeOutcome, NotificationOutcome, StepEventKind, UplinkKind};
 
 impl Step<'_> {
     pub(super) fn register(&mut self, datagram: &Datagram) {
         let message = &datagram.message;
         // First, because of somebody who may not, a part is not put together with the others.
-        if let Err(why) = self.cx.reach().admit(datagram.peer) {
-            let entry = |m: &mut Moment, seen: Seen<'_>| Entry::registration_rejected(m, seen, why);
+        if let Err(why) = self.cx.reachability().admit(datagram.peer) {
+            let entry = |m: &mut Moment, seen: DeviceSighting<'_>| {
+                Entry::registration_rejected(m, seen, why)
+            };
             return self.turn_away(datagram, Code::FORBIDDEN, entry);
         }
         let register = match Register::decode(message.uri_query(), &message.payload) {
@@ -35,7 +37,9 @@ impl Step<'_> {
         };
         if *register.endpoint != *self.cx.registration.identity().endpoint() {
             let why = "the endpoint name is not the one that belongs to its keys";
-            let entry = |m: &mut Moment, seen: Seen<'_>| Entry::registration_rejected(m, seen, why);
+            let entry = |m: &mut Moment, seen: DeviceSighting<'_>| {
+                Entry::registration_rejected(m, seen, why)
+            };
             return self.turn_away(datagram, Code::FORBIDDEN, entry);
         }
         let now = self.cx.now();
@@ -48,21 +52,22 @@ impl Step<'_> {
         let salt = self.cx.m.next_u32();
         self.cx.registration.begin(register, salt, now);
         let is_first = self.cx.registration.note_first_heard(now);
-        self.observations.owe_all();
+        self.observations.renew_all();
         self.note_uplink(Protocol::Lwm2m);
         self.save_record();
-        self.cx.tell(Happening::Lifecycle(Lifecycle::Registered));
+        self.cx
+            .publish(EventContent::Lifecycle(Lifecycle::Registered));
         if is_first {
             self.cx.log(Entry::first_registered);
         }
-        self.passive.owe(&self.cx);
+        self.passive.renew(&self.cx);
         self.rebind(from);
         self.answer(datagram, Code::CREATED);
     }
 
     pub(super) fn update(&mut self, datagram: &Datagram, location: Location) {
         let message = &datagram.message;
-        if !self.cx.reach().is_at(location, datagram.peer) {
+        if !self.cx.reachability().is_at(location, datagram.peer) {
             return self.answer(datagram, Code::NOT_FOUND);
         }
         let update = match Update::decode(message.uri_query(), &message.payload) {
@@ -71,27 +76,28 @@ impl Step<'_> {
         };
         let now = self.cx.now();
         let from = self.cx.registration.bound_peer();
-        let moved = from != Some(datagram.peer) && self.observations.owe_all();
+        let moved = from != Some(datagram.peer) && self.observations.renew_all();
         self.messages.move_to(&mut self.cx, datagram.peer);
         self.note_uplink(Protocol::Lwm2m);
         let changed = self.cx.registration.update(update, now);
         if changed || moved || self.cx.registration.is_stale(now) {
             self.save_record();
         }
-        self.passive.owe(&self.cx);
+        self.passive.renew(&self.cx);
         self.rebind(from);
         self.answer(datagram, Code::CHANGED);
     }
 
     pub(super) fn deregister(&mut self, datagram: &Datagram, location: Location) {
-        if !self.cx.reach().is_at(location, datagram.peer) {
+        if !self.cx.reachability().is_at(location, datagram.peer) {
             return self.answer(datagram, Code::NOT_FOUND);
         }
         let from = self.cx.registration.bound_peer();
         self.messages.move_to(&mut self.cx, datagram.peer);
         self.cx.registration.note_awake(self.cx.m.now());
         self.end_registration(from, "the device deregistered before it answered");
-        self.cx.tell(Happening::Lifecycle(Lifecycle::Deregistered));
+        self.cx
+            .publish(EventContent::Lifecycle(Lifecycle::Deregistered));
         self.ingest.linger(self.cx.now().plus_ms(FAREWELL_MS));
         self.answer(datagram, Code::DELETED);
     }
@@ -103,13 +109,13 @@ impl Step<'_> {
             let why = "the registration of the device expired before it answered";
             self.end_registration(from, why);
             self.cx
-                .tell(Happening::Lifecycle(Lifecycle::RegistrationExpired));
+                .publish(EventContent::Lifecycle(Lifecycle::RegistrationExpired));
         }
     }
 
     /// Takes a response nobody waits for: a notification, if something is observed under its
     /// token.
-    pub(super) fn take_notification(&mut self, datagram: &Datagram) -> Heard {
+    pub(super) fn take_notification(&mut self, datagram: &Datagram) -> UplinkKind {
         let message = &datagram.message;
         // A device that left forgot what is observed: what was under way is told so, too.
         let observed = self.observations.path_observed_as(message.token);
@@ -121,44 +127,48 @@ impl Step<'_> {
             if !may_be_another_s && !self.exchange.is_about_to_observe(message.token) {
                 self.messages.reject(&mut self.cx, datagram);
             }
-            return Heard::Unasked;
+            return UplinkKind::Unsolicited;
         };
         let (cx, ingest) = (&mut self.cx, &mut self.ingest);
         match self.observations.judge(cx, ingest, (path, datagram)) {
-            Notified::Unsupported => {
-                self.cx.note(What::Notified(News::Unusable));
+            NotificationKind::Unsupported => {
+                self.cx
+                    .note(StepEventKind::Notified(NotificationOutcome::Unusable));
                 self.messages.reject(&mut self.cx, datagram);
             }
-            Notified::Excessive => self.cx.note(What::Notified(News::Excessive)),
-            Notified::GoesOn => {
+            NotificationKind::Excessive => self
+                .cx
+                .note(StepEventKind::Notified(NotificationOutcome::Excessive)),
+            NotificationKind::GoesOn => {
                 self.cx.registration.note_awake(self.cx.m.now());
-                return Heard::Part;
+                return UplinkKind::BlockPart;
             }
-            Notified::Whole => {
+            NotificationKind::Whole => {
                 self.note_uplink(Protocol::Lwm2m);
                 let (cx, ingest) = (&mut self.cx, &mut self.ingest);
                 let news = self.observations.take(cx, ingest, (path, message));
-                self.cx.note(What::Notified(news));
+                self.cx.note(StepEventKind::Notified(news));
                 self.save_stale_record();
                 self.messages.acknowledge(&mut self.cx, datagram);
             }
         }
-        Heard::Notification
+        UplinkKind::Notification
     }
 
     /// Takes what the device sends.
     pub(super) fn take_send(&mut self, datagram: &Datagram) {
         let now = self.cx.now();
-        if !self.cx.reach().is_registered_at(datagram.peer, now) {
+        if !self.cx.reachability().is_registered_at(datagram.peer, now) {
             return self.answer(datagram, Code::NOT_FOUND);
         }
         if !self.ingest.take(now, 1) {
-            self.cx.note(What::Sent(News::Excessive));
+            self.cx
+                .note(StepEventKind::Sent(NotificationOutcome::Excessive));
             return self.put_off(datagram);
         }
         self.note_uplink(Protocol::Lwm2m);
         let (code, news) = self.ingest.take_send(&mut self.cx, &datagram.message);
-        self.cx.note(What::Sent(news));
+        self.cx.note(StepEventKind::Sent(news));
         self.save_stale_record();
         self.answer(datagram, code);
     }
@@ -166,40 +176,45 @@ impl Step<'_> {
     /// Takes data over plain CoAP, of a device that has no registration: it is known by its address
     /// alone.
     pub(super) fn take_data(&mut self, datagram: &Datagram) {
-        if !self.cx.reach().is_home(datagram.peer) {
+        if !self.cx.reachability().is_home(datagram.peer) {
             let why = "it did not come from the IP address of the device";
             return self.refuse_stranger(datagram, why);
         }
         if !self.ingest.take(self.cx.now(), 1) {
-            self.cx
-                .note(What::DataSent(Protocol::Coap, News::Excessive));
+            self.cx.note(StepEventKind::DataSent(
+                Protocol::Coap,
+                NotificationOutcome::Excessive,
+            ));
             return self.put_off(datagram);
         }
         self.note_contact(datagram.peer, Protocol::Coap);
-        self.messages.remember_visitor(&self.cx, datagram.peer);
+        self.messages.remember_other_peer(&self.cx, datagram.peer);
         if self.is_too_long(&datagram.message) {
-            self.cx.note(What::DataSent(Protocol::Coap, News::Unusable));
+            self.cx.note(StepEventKind::DataSent(
+                Protocol::Coap,
+                NotificationOutcome::Unusable,
+            ));
             return self.refuse_length(datagram);
         }
         let (code, news) = self.ingest.take_data(&mut self.cx, &datagram.message);
-        self.cx.note(What::DataSent(Protocol::Coap, news));
+        self.cx.note(StepEventKind::DataSent(Protocol::Coap, news));
         self.answer(datagram, code);
     }
 
     /// Takes in bytes of no protocol, if they are the device's, and says whether they are.
-    pub(in crate::device) fn hear_bare(&mut self, bare: &Bare) -> bool {
-        if !self.cx.reach().is_home(bare.peer) {
+    pub(in crate::device) fn handle_udp(&mut self, bare: &UdpDatagram) -> bool {
+        if !self.cx.reachability().is_home(bare.peer) {
             return false;
         }
         let news = if self.ingest.take(self.cx.now(), 1) {
             self.note_contact(bare.peer, Protocol::Udp);
-            self.ingest.take_bare(&mut self.cx, &bare.bytes)
+            self.ingest.take_udp(&mut self.cx, &bare.bytes)
         } else {
             let why = "the device sent more data per minute than allowed";
             self.ingest.keep_unreadable(&mut self.cx, why, &bare.bytes);
-            News::Excessive
+            NotificationOutcome::Excessive
         };
-        self.cx.note(What::DataSent(Protocol::Udp, news));
+        self.cx.note(StepEventKind::DataSent(Protocol::Udp, news));
         true
     }
 
@@ -213,18 +228,18 @@ impl Step<'_> {
 
     /// Whether a peer may say such a thing in blocks: nothing is put together for those who would
     /// be turned away.
-    pub(super) fn may_say(&self, route: Route, datagram: &Datagram) -> bool {
-        let (reach, peer) = (self.cx.reach(), datagram.peer);
+    pub(super) fn may_say(&self, route: CoapRoute, datagram: &Datagram) -> bool {
+        let (reach, peer) = (self.cx.reachability(), datagram.peer);
         match route {
-            Route::Register => reach.admit(peer).is_ok(),
-            Route::Update(location) => reach.is_at(location, peer),
-            Route::Send => reach.is_registered_at(peer, self.cx.now()),
-            Route::Data => reach.is_home(peer),
-            Route::Deregister(_)
-            | Route::Bootstrap
-            | Route::NotAllowed(_)
-            | Route::UnknownLocation
-            | Route::Unknown => false,
+            CoapRoute::Register => reach.admit(peer).is_ok(),
+            CoapRoute::Update(location) => reach.is_at(location, peer),
+            CoapRoute::Send => reach.is_registered_at(peer, self.cx.now()),
+            CoapRoute::Data => reach.is_home(peer),
+            CoapRoute::Deregister(_)
+            | CoapRoute::Bootstrap
+            | CoapRoute::NotAllowed(_)
+            | CoapRoute::UnknownLocation
+            | CoapRoute::Unknown => false,
         }
     }
 
@@ -232,14 +247,14 @@ impl Step<'_> {
     pub(super) fn gather(&mut self, datagram: &Datagram) -> Option<Datagram> {
         let (now, peer) = (self.cx.now(), datagram.peer);
         self.cx.registration.note_awake(now);
-        self.messages.remember_visitor(&self.cx, peer);
+        self.messages.remember_other_peer(&self.cx, peer);
         self.linger(DATA_REMEMBERED_MS);
         match self.ingest.gather(&self.cx, datagram) {
-            Gathered::Whole(message) => return Some(datagram.with(message)),
-            Gathered::Continue => self.answer(datagram, Code::CONTINUE),
-            Gathered::Incomplete => self.answer(datagram, Code::REQUEST_ENTITY_INCOMPLETE),
-            Gathered::TooLarge { .. } => self.refuse_length(datagram),
-            Gathered::Malformed => self.answer(datagram, Code::BAD_REQUEST),
+            AssemblyOutcome::Whole(message) => return Some(datagram.with(message)),
+            AssemblyOutcome::Continue => self.answer(datagram, Code::CONTINUE),
+            AssemblyOutcome::Incomplete => self.answer(datagram, Code::REQUEST_ENTITY_INCOMPLETE),
+            AssemblyOutcome::TooLarge { .. } => self.refuse_length(datagram),
+            AssemblyOutcome::Malformed => self.answer(datagram, Code::BAD_REQUEST),
         }
         None
     }
@@ -259,7 +274,7 @@ impl Step<'_> {
         self.cx.registration.note_awake(self.cx.m.now());
         self.observations.release(self.exchange.target());
         self.queue.release(self.exchange.action());
-        self.cx.registration.note_heard_over(protocol)
+        self.cx.registration.note_protocol_seen(protocol)
     }
 
     /// The device was heard without a registration of its own: over any protocol, that may be the
@@ -279,7 +294,8 @@ impl Step<'_> {
             self.save_record();
         }
         if is_first {
-            let entry = |m: &mut Moment, seen: Seen<'_>| Entry::first_heard(m, seen, protocol);
+            let entry =
+                |m: &mut Moment, seen: DeviceSighting<'_>| Entry::first_heard(m, seen, protocol);
             self.cx.log_at(Some(peer), entry);
         }
     }
@@ -287,17 +303,17 @@ impl Step<'_> {
     /// Keeps the device from being idle.
     fn linger(&mut self, for_ms: i64) {
         self.ingest.linger(self.cx.now().plus_ms(for_ms));
-        self.messages.keep_visitors();
+        self.messages.keep_other_peers();
     }
 
     /// Ends the registration of a device that was behind `from`.
     fn end_registration(&mut self, from: Option<Peer>, why: &str) {
         self.end_reading();
         self.cx.registration.end();
-        self.observations.owe_all();
+        self.observations.renew_all();
         self.save_record();
         if self.exchange.is_asked_as_registered() {
-            self.unanswered(Ending::DeviceGone, why);
+            self.unanswered(ExchangeOutcome::DeviceGone, why);
         }
         self.cx.out.rebind(from, None);
         // What it was asked over another protocol may have been asked there.
@@ -306,8 +322,9 @@ impl Step<'_> {
 
     /// Ends what is read with the registration it is read for.
     fn end_reading(&mut self) {
-        if let Some(Target::Report(_)) = self.exchange.target() {
-            self.exchange.note_ending(Ending::DeviceGone, self.cx.out);
+        if let Some(ExchangeTarget::Report(_)) = self.exchange.target() {
+            self.exchange
+                .note_ending(ExchangeOutcome::DeviceGone, self.cx.out);
             self.end_exchange();
         }
         self.passive.end_registration();
@@ -327,7 +344,7 @@ impl Step<'_> {
         &mut self,
         datagram: &Datagram,
         code: Code,
-        entry: impl FnOnce(&mut Moment, Seen<'_>) -> Entry,
+        entry: impl FnOnce(&mut Moment, DeviceSighting<'_>) -> Entry,
     ) {
         if self.ingest.may_log_rejection(self.cx.now()) {
             self.cx.log_at(Some(datagram.peer), entry);

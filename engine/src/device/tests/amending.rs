@@ -1,25 +1,25 @@
 //! Who may speak for a device, and how it is called, once its customer said anew who it is.
 
-use super::vocabulary::{Bench, HOME, OBJECTS, S, profile, read, sent, updated};
+use super::vocabulary::{DeviceFixture, HOME, OBJECTS, S, profile, read, sent, updated};
 use crate::ids::Iccid;
-use crate::rules::NameTrust;
+use crate::rules::EndpointTrust;
 
 const NEW: &str = "10.0.0.9:1024";
 
 #[test]
 fn a_new_address_is_believed_at_once_and_the_old_one_no_longer() {
-    let mut bench = Bench::registered();
-    bench.amend(|profile| profile.ip = Some("10.0.0.9".parse().unwrap()));
+    let mut fixture = DeviceFixture::registered();
+    fixture.amend(|profile| profile.ip = Some("10.0.0.9".parse().unwrap()));
     assert_eq!(
-        bench.at(S).update(),
+        fixture.at(S).update(),
         sent("ACK 4.04 to 102"),
         "the old address does not speak for it"
     );
-    let message = bench.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    let refused = bench.hears(HOME, &message);
+    let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
+    let refused = fixture.hears(HOME, &message);
     assert!(refused.contains(&"send 10.0.0.1:5683: ACK 4.03 to 103".to_owned()));
-    let message = bench.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    let admitted = bench.at(2 * S).hears(NEW, &message);
+    let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
+    let admitted = fixture.at(2 * S).hears(NEW, &message);
     assert!(
         admitted.contains(&format!("rebind {HOME} -> {NEW}")),
         "{admitted:?}"
@@ -28,13 +28,13 @@ fn a_new_address_is_believed_at_once_and_the_old_one_no_longer() {
 
 #[test]
 fn a_registration_stays_when_the_address_changes_until_it_is_judged() {
-    let mut bench = Bench::registered();
-    let before = bench.snapshot().registration;
-    bench.amend(|profile| profile.ip = Some("10.0.0.9".parse().unwrap()));
-    assert_eq!(bench.snapshot().registration, before);
+    let mut fixture = DeviceFixture::registered();
+    let before = fixture.snapshot().registration;
+    fixture.amend(|profile| profile.ip = Some("10.0.0.9".parse().unwrap()));
+    assert_eq!(fixture.snapshot().registration, before);
     assert!(before.is_some());
-    let message = bench.updating(&[], "");
-    let moved = bench.at(S).hears(NEW, &message);
+    let message = fixture.updating(&[], "");
+    let moved = fixture.at(S).hears(NEW, &message);
     assert!(
         moved.contains(&format!("rebind {HOME} -> {NEW}")),
         "its location holds at the new address: {moved:?}"
@@ -43,29 +43,29 @@ fn a_registration_stays_when_the_address_changes_until_it_is_judged() {
 
 #[test]
 fn a_device_that_loses_its_address_stays_registered_where_it_is() {
-    let mut bench = Bench::registered();
-    bench.amend(|profile| profile.ip = None);
-    assert_eq!(bench.at(S).update(), updated(102));
-    let message = bench.updating(&[], "");
-    let elsewhere = bench.hears(NEW, &message);
+    let mut fixture = DeviceFixture::registered();
+    fixture.amend(|profile| profile.ip = None);
+    assert_eq!(fixture.at(S).update(), updated(102));
+    let message = fixture.updating(&[], "");
+    let elsewhere = fixture.hears(NEW, &message);
     assert_eq!(elsewhere, [format!("send {NEW}: ACK 4.04 to 103")]);
 }
 
 #[test]
 fn a_device_believed_by_its_name_is_held_to_the_address_it_is_given() {
-    let mut bench = Bench::of(profile(), NameTrust::NameSuffices);
-    bench.register();
-    assert_eq!(bench.at(S).update(), updated(102));
-    bench.amend(|profile| profile.ip = Some("10.0.0.9".parse().unwrap()));
-    assert_eq!(bench.update(), sent("ACK 4.04 to 103"));
+    let mut fixture = DeviceFixture::of(profile(), EndpointTrust::NameSuffices);
+    fixture.register();
+    assert_eq!(fixture.at(S).update(), updated(102));
+    fixture.amend(|profile| profile.ip = Some("10.0.0.9".parse().unwrap()));
+    assert_eq!(fixture.update(), sent("ACK 4.04 to 103"));
 }
 
 #[test]
 fn a_request_names_the_sim_the_device_has_when_it_is_made() {
-    let mut bench = Bench::registered();
-    let before = bench.ask(read("/3/0/0").when_active());
-    bench.amend(|profile| profile.iccid = Iccid::parse("8902").unwrap());
-    let after = bench.at(S).ask(read("/3/0/0").when_active());
-    assert_eq!(bench.kept(before).addressee.iccid, profile().iccid);
-    assert_eq!(bench.kept(after).addressee.iccid.as_str(), "8902");
+    let mut fixture = DeviceFixture::registered();
+    let before = fixture.ask(read("/3/0/0").when_active());
+    fixture.amend(|profile| profile.iccid = Iccid::parse("8902").unwrap());
+    let after = fixture.at(S).ask(read("/3/0/0").when_active());
+    assert_eq!(fixture.kept(before).addressee.iccid, profile().iccid);
+    assert_eq!(fixture.kept(after).addressee.iccid.as_str(), "8902");
 }

@@ -3,11 +3,11 @@
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
 use super::vocabulary::{
-    Bench, HOME, Lines, S, all, answered, ended, logged, moved, read, sent, write,
+    DeviceFixture, HOME, Lines, S, all, answered, ended, logged, moved, read, sent, write,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled};
 
@@ -16,57 +16,57 @@ const READ: &str = r#"1/1 "205" "87""#;
 
 #[test]
 fn an_answer_in_the_acknowledgement_needs_nothing_back() {
-    let mut bench = asked();
+    let mut fixture = asked();
     assert_eq!(
-        bench.at(S).answer(Code::CONTENT, "87"),
+        fixture.at(S).answer(Code::CONTENT, "87"),
         answered("#1", BATTERY, READ)
     );
-    assert_eq!(bench.deadline(), Some(86_400 * S), "nothing is in flight");
+    assert_eq!(fixture.deadline(), Some(86_400 * S), "nothing is in flight");
 }
 
 #[test]
 fn a_separate_answer_is_acknowledged_once_it_is_saved() {
-    let mut bench = asked();
-    let acknowledgement = Message::acknowledgement(bench.asked().message_id);
-    assert_eq!(bench.at(S).hears(HOME, &acknowledgement), Lines::new());
-    let answer = bench
-        .separate(Kind::Confirmable, Code::CONTENT)
+    let mut fixture = asked();
+    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
+    assert_eq!(fixture.at(S).hears(HOME, &acknowledgement), Lines::new());
+    let answer = fixture
+        .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_payload("87");
     let expected = all([answered("#1", BATTERY, READ), sent("ACK to 102")]);
-    assert_eq!(bench.at(2 * S).hears(HOME, &answer), expected);
+    assert_eq!(fixture.at(2 * S).hears(HOME, &answer), expected);
 }
 
 #[test]
 fn a_separate_answer_that_overtakes_its_acknowledgement_counts() {
-    let mut bench = asked();
-    let acknowledgement = Message::acknowledgement(bench.asked().message_id);
-    let answer = bench
-        .separate(Kind::Confirmable, Code::CONTENT)
+    let mut fixture = asked();
+    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
+    let answer = fixture
+        .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_payload("87");
     let expected = all([answered("#1", BATTERY, READ), sent("ACK to 102")]);
-    assert_eq!(bench.at(S).hears(HOME, &answer), expected);
-    assert_eq!(bench.hears(HOME, &acknowledgement), Lines::new());
+    assert_eq!(fixture.at(S).hears(HOME, &answer), expected);
+    assert_eq!(fixture.hears(HOME, &acknowledgement), Lines::new());
 }
 
 #[test]
 fn a_repeated_separate_answer_is_acknowledged_again_and_counts_once() {
-    let mut bench = asked();
-    let answer = bench
-        .separate(Kind::Confirmable, Code::CONTENT)
+    let mut fixture = asked();
+    let answer = fixture
+        .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_payload("87");
-    bench.hears(HOME, &answer);
-    assert_eq!(bench.at(S).hears(HOME, &answer), sent("ACK to 102"));
+    fixture.hears(HOME, &answer);
+    assert_eq!(fixture.at(S).hears(HOME, &answer), sent("ACK to 102"));
 }
 
 #[test]
 fn a_non_confirmable_answer_needs_nothing_back() {
-    let mut bench = asked();
-    let answer = bench
-        .separate(Kind::NonConfirmable, Code::CONTENT)
+    let mut fixture = asked();
+    let answer = fixture
+        .separate(MessageKind::NonConfirmable, Code::CONTENT)
         .with_payload("87");
-    assert_eq!(bench.hears(HOME, &answer), answered("#1", BATTERY, READ));
+    assert_eq!(fixture.hears(HOME, &answer), answered("#1", BATTERY, READ));
     assert_eq!(
-        bench.hears(HOME, &answer),
+        fixture.hears(HOME, &answer),
         Lines::new(),
         "nor when it is repeated"
     );
@@ -74,32 +74,35 @@ fn a_non_confirmable_answer_needs_nothing_back() {
 
 #[test]
 fn an_answer_that_comes_too_late_is_reset() {
-    let mut bench = asked();
-    let answer = bench
-        .separate(Kind::Confirmable, Code::CONTENT)
+    let mut fixture = asked();
+    let answer = fixture
+        .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_payload("87");
-    bench.answer(Code::CONTENT, "87");
-    assert_eq!(bench.hears(HOME, &answer), sent("RST to 102"));
+    fixture.answer(Code::CONTENT, "87");
+    assert_eq!(fixture.hears(HOME, &answer), sent("RST to 102"));
     assert_eq!(
-        bench.hears(HOME, &answer),
+        fixture.hears(HOME, &answer),
         sent("RST to 102"),
         "also when it is repeated"
     );
     assert_eq!(
-        bench.hears(HOME, &bench.piggybacked(Code::CONTENT)),
+        fixture.hears(HOME, &fixture.piggybacked(Code::CONTENT)),
         Lines::new()
     );
 }
 
 #[test]
 fn a_notification_nobody_asked_for_is_reset() {
-    let mut bench = Bench::registered();
-    for (kind, id) in [(Kind::Confirmable, 300), (Kind::NonConfirmable, 301)] {
+    let mut fixture = DeviceFixture::registered();
+    for (kind, id) in [
+        (MessageKind::Confirmable, 300),
+        (MessageKind::NonConfirmable, 301),
+    ] {
         let token = Token::new(&[1, 2, 3]).unwrap();
         let notification =
             Message::separate(kind, Code::CONTENT, MessageId(id), token).with_observe(3);
         assert_eq!(
-            bench.hears(HOME, &notification),
+            fixture.hears(HOME, &notification),
             sent(&format!("RST to {id}"))
         );
     }
@@ -107,38 +110,38 @@ fn a_notification_nobody_asked_for_is_reset() {
 
 #[test]
 fn another_device_s_token_is_no_answer() {
-    let mut bench = asked();
-    let mut stray = bench.piggybacked(Code::CONTENT).with_payload("87");
+    let mut fixture = asked();
+    let mut stray = fixture.piggybacked(Code::CONTENT).with_payload("87");
     stray.token = Token::new(&[1, 2, 3, 4]).unwrap();
-    assert_eq!(bench.hears(HOME, &stray), Lines::new());
-    let mut separate = bench.separate(Kind::Confirmable, Code::CONTENT);
+    assert_eq!(fixture.hears(HOME, &stray), Lines::new());
+    let mut separate = fixture.separate(MessageKind::Confirmable, Code::CONTENT);
     separate.token = stray.token;
-    assert_eq!(bench.hears(HOME, &separate), sent("RST to 102"));
+    assert_eq!(fixture.hears(HOME, &separate), sent("RST to 102"));
     assert_eq!(
-        bench.answer(Code::CONTENT, "87"),
+        fixture.answer(Code::CONTENT, "87"),
         answered("#1", BATTERY, READ)
     );
 }
 
 #[test]
 fn an_acknowledgement_or_reset_of_something_else_changes_nothing() {
-    let mut bench = asked();
-    let other = MessageId(bench.asked().message_id.0.wrapping_add(1));
+    let mut fixture = asked();
+    let other = MessageId(fixture.asked().message_id.0.wrapping_add(1));
     assert_eq!(
-        bench.hears(HOME, &Message::acknowledgement(other)),
+        fixture.hears(HOME, &Message::acknowledgement(other)),
         Lines::new()
     );
-    assert_eq!(bench.hears(HOME, &Message::reset(other)), Lines::new());
+    assert_eq!(fixture.hears(HOME, &Message::reset(other)), Lines::new());
     assert_eq!(
-        bench.answer(Code::CONTENT, "87"),
+        fixture.answer(Code::CONTENT, "87"),
         answered("#1", BATTERY, READ)
     );
 }
 
 #[test]
 fn a_failure_in_a_separate_answer_is_acknowledged() {
-    let mut bench = asked();
-    let answer = bench.separate(Kind::Confirmable, Code::METHOD_NOT_ALLOWED);
+    let mut fixture = asked();
+    let answer = fixture.separate(MessageKind::Confirmable, Code::METHOD_NOT_ALLOWED);
     let expected = all([
         failed(
             r#""405" "the device answered 4.05""#,
@@ -146,73 +149,73 @@ fn a_failure_in_a_separate_answer_is_acknowledged() {
         ),
         sent("ACK to 102"),
     ]);
-    assert_eq!(bench.hears(HOME, &answer), expected);
+    assert_eq!(fixture.hears(HOME, &answer), expected);
 }
 
 #[test]
 fn an_answer_that_cannot_be_read_fails_the_request() {
-    let mut bench = asked();
+    let mut fixture = asked();
     let why = "the response cannot be decoded: the payload is not a value of type INTEGER";
     let expected = failed(&format!(r#""205" {why:?}"#), why);
-    assert_eq!(bench.answer(Code::CONTENT, "warm"), expected);
+    assert_eq!(fixture.answer(Code::CONTENT, "warm"), expected);
 
-    let mut bench = asked();
-    let answer = bench
+    let mut fixture = asked();
+    let answer = fixture
         .piggybacked(Code::CONTENT)
         .with_content_format(ContentFormat(50));
     let why = "the response cannot be decoded: payloads in Content-Format 50 are not supported";
     let expected = failed(&format!(r#""205" {why:?}"#), why);
-    assert_eq!(bench.hears(HOME, &answer), expected);
+    assert_eq!(fixture.hears(HOME, &answer), expected);
 }
 
 #[test]
 fn a_part_of_an_answer_that_is_no_whole_block_is_not_taken_for_the_whole() {
-    let mut bench = asked();
-    let answer = bench
+    let mut fixture = asked();
+    let answer = fixture
         .piggybacked(Code::CONTENT)
         .with_block2(Block::from_value(0b1110))
         .with_payload("8");
     let why = "the block-wise response is invalid: a block does not match its Block option";
     let expected = failed(&format!(r#""205" {why:?}"#), why);
-    assert_eq!(bench.hears(HOME, &answer), expected);
+    assert_eq!(fixture.hears(HOME, &answer), expected);
 
-    let mut bench = asked();
-    let only = bench
+    let mut fixture = asked();
+    let only = fixture
         .piggybacked(Code::CONTENT)
         .with_block2(Block::from_value(0b0110))
         .with_payload("87");
-    assert_eq!(bench.hears(HOME, &only), answered("#1", BATTERY, READ));
+    assert_eq!(fixture.hears(HOME, &only), answered("#1", BATTERY, READ));
 }
 
 #[test]
 fn an_answer_with_an_unknown_critical_option_is_rejected_and_fails_the_request() {
     let why = "the response has the unsupported critical option 9";
     let outcome = failed(&format!(r#""205" {why:?}"#), why);
-    let mut bench = asked();
-    let answer = bench
+    let mut fixture = asked();
+    let answer = fixture
         .piggybacked(Code::CONTENT)
         .with_option(9, &[1])
         .with_payload("87");
-    assert_eq!(bench.hears(HOME, &answer), outcome);
+    assert_eq!(fixture.hears(HOME, &answer), outcome);
 
-    let mut bench = asked();
-    let answer = bench
-        .separate(Kind::Confirmable, Code::CONTENT)
+    let mut fixture = asked();
+    let answer = fixture
+        .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_option(9, &[1]);
     assert_eq!(
-        bench.hears(HOME, &answer),
+        fixture.hears(HOME, &answer),
         all([outcome, sent("RST to 102")])
     );
 }
 
 #[test]
 fn the_next_request_goes_out_when_the_answer_has_come() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9").when_active());
-    bench.ask(write("/3/0/14", "+01:00").when_active());
-    bench.update();
-    let answer = bench
-        .separate(Kind::Confirmable, Code::CONTENT)
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9").when_active());
+    fixture.ask(write("/3/0/14", "+01:00").when_active());
+    fixture.update();
+    let answer = fixture
+        .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_payload("87");
     let expected = all([
         answered("#1", BATTERY, READ),
@@ -220,14 +223,14 @@ fn the_next_request_goes_out_when_the_answer_has_come() {
         moved("#2", Scheduled, InProgress, "1/1"),
         sent("CON PUT /3/0/14 format 0 \"+01:00\" m2"),
     ]);
-    assert_eq!(bench.hears(HOME, &answer), expected);
+    assert_eq!(fixture.hears(HOME, &answer), expected);
 }
 
 /// A device that was asked for its battery level at the start.
-fn asked() -> Bench {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9"));
-    bench
+fn asked() -> DeviceFixture {
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9"));
+    fixture
 }
 
 fn failed(outcome: &str, why: &str) -> Lines {

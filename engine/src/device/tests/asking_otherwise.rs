@@ -5,99 +5,99 @@ use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::value::Value;
 
 use super::vocabulary::{
-    BATTERY, Bench, HOME, Lines, S, all, answered, end_observing, ended, execute, logged, moved,
-    observe, read, sent, tlv, write,
+    BATTERY, DeviceFixture, HOME, Lines, S, all, answered, end_observing, ended, execute, logged,
+    moved, observe, read, sent, tlv, write,
 };
 use crate::action::Status::{Failed, InProgress};
-use crate::action::timeline::Stage;
+use crate::action::timeline::TimelineEvent;
 
 #[test]
 fn a_refused_format_is_followed_by_the_next_in_the_same_attempt() {
-    let mut bench = Bench::registered();
-    let id = bench.ask(read("/3/0"));
-    assert_eq!(bench.asked().accept(), Some(ContentFormat::LWM2M_TLV));
-    let effects = bench.at(S).answer(Code::NOT_ACCEPTABLE, "");
+    let mut fixture = DeviceFixture::registered();
+    let id = fixture.ask(read("/3/0"));
+    assert_eq!(fixture.asked().accept(), Some(ContentFormat::LWM2M_TLV));
+    let effects = fixture.at(S).answer(Code::NOT_ACCEPTABLE, "");
     assert_eq!(effects, sent("CON GET /3/0 accept 112 m2"));
-    let answer = bench
+    let answer = fixture
         .piggybacked(Code::CONTENT)
         .with_content_format(ContentFormat::SENML_JSON)
         .with_payload(r#"[{"n":"/3/0/9","v":87}]"#);
     let expected = answered("#1", "/3/0/9=87", r#"1/1 "205" "/3/0/9=87""#);
-    assert_eq!(bench.at(2 * S).hears(HOME, &answer), expected);
-    let timeline = bench.kept(id).timeline.as_slice().iter();
+    assert_eq!(fixture.at(2 * S).hears(HOME, &answer), expected);
+    let timeline = fixture.kept(id).timeline.as_slice().iter();
     let stages: Vec<_> = timeline
-        .map(|happened| (bench.since_start(happened.at), happened.what))
+        .map(|happened| (fixture.since_start(happened.at), happened.what))
         .collect();
     let expected = [
-        (0, Stage::AttemptBegun(1)),
-        (0, Stage::DatagramSent),
-        (S, Stage::Answered(Code::NOT_ACCEPTABLE)),
-        (S, Stage::DatagramSent),
-        (2 * S, Stage::Answered(Code::CONTENT)),
+        (0, TimelineEvent::AttemptBegun(1)),
+        (0, TimelineEvent::DatagramSent),
+        (S, TimelineEvent::Answered(Code::NOT_ACCEPTABLE)),
+        (S, TimelineEvent::DatagramSent),
+        (2 * S, TimelineEvent::Answered(Code::CONTENT)),
     ];
     assert_eq!(stages, expected);
 }
 
 #[test]
 fn a_format_a_device_refuses_is_not_asked_for_until_it_registers_anew() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0"));
-    bench.answer(Code::NOT_ACCEPTABLE, "");
-    bench.answer(Code::NOT_FOUND, "");
-    bench.ask(read("/3303/0"));
-    assert_eq!(bench.asked().accept(), Some(ContentFormat::SENML_CBOR));
-    bench.answer(Code::NOT_FOUND, "");
-    bench.update();
-    bench.ask(read("/3/0"));
-    assert_eq!(bench.asked().accept(), Some(ContentFormat::SENML_CBOR));
-    bench.answer(Code::NOT_FOUND, "");
-    bench.register();
-    bench.ask(read("/3/0"));
-    assert_eq!(bench.asked().accept(), Some(ContentFormat::LWM2M_TLV));
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0"));
+    fixture.answer(Code::NOT_ACCEPTABLE, "");
+    fixture.answer(Code::NOT_FOUND, "");
+    fixture.ask(read("/3303/0"));
+    assert_eq!(fixture.asked().accept(), Some(ContentFormat::SENML_CBOR));
+    fixture.answer(Code::NOT_FOUND, "");
+    fixture.update();
+    fixture.ask(read("/3/0"));
+    assert_eq!(fixture.asked().accept(), Some(ContentFormat::SENML_CBOR));
+    fixture.answer(Code::NOT_FOUND, "");
+    fixture.register();
+    fixture.ask(read("/3/0"));
+    assert_eq!(fixture.asked().accept(), Some(ContentFormat::LWM2M_TLV));
 }
 
 #[test]
 fn a_device_that_refuses_every_format_may_answer_as_it_likes() {
     for refusal in [Code::NOT_ACCEPTABLE, Code::UNSUPPORTED_CONTENT_FORMAT] {
-        let mut bench = Bench::registered();
-        bench.ask(read("/3/0").attempts(5));
+        let mut fixture = DeviceFixture::registered();
+        fixture.ask(read("/3/0").attempts(5));
         let mut asked = Vec::new();
-        while let Some(format) = bench.asked().accept() {
+        while let Some(format) = fixture.asked().accept() {
             asked.push(format.0);
-            bench.answer(refusal, "");
+            fixture.answer(refusal, "");
         }
         assert_eq!(asked, [11_542, 112, 110, 11_543]);
-        assert_eq!(bench.answer(refusal, ""), failed("1/5", refusal));
-        let answer = read_again(&mut bench);
+        assert_eq!(fixture.answer(refusal, ""), failed("1/5", refusal));
+        let answer = read_again(&mut fixture);
         let values = [("/3/0/9", Value::Integer(87))];
-        let effects = bench.hears(HOME, &tlv(answer, "/3/0", &values));
+        let effects = fixture.hears(HOME, &tlv(answer, "/3/0", &values));
         assert_eq!(effects[0], "tell /3/0/9=87 for #2");
     }
 }
 
 #[test]
 fn what_is_written_is_written_in_another_format() {
-    let mut bench = Bench::registered();
-    bench.ask(write("/1/0/1", "300"));
-    assert_eq!(bench.asked().content_format(), Some(ContentFormat::TEXT));
-    let effects = bench.answer(Code::UNSUPPORTED_CONTENT_FORMAT, "");
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(write("/1/0/1", "300"));
+    assert_eq!(fixture.asked().content_format(), Some(ContentFormat::TEXT));
+    let effects = fixture.answer(Code::UNSUPPORTED_CONTENT_FORMAT, "");
     assert_eq!(effects.len(), 1, "{effects:?}");
     let line = format!("send {HOME}: CON PUT /1/0/1 format 60 ");
     assert!(effects[0].starts_with(&line), "{effects:?}");
-    assert_eq!(bench.asked().payload, [0x19, 0x01, 0x2c]);
+    assert_eq!(fixture.asked().payload, [0x19, 0x01, 0x2c]);
     let expected = ended("#1", crate::action::Status::Succeeded, r#"1/1 "204""#);
-    assert_eq!(bench.answer(Code::CHANGED, ""), expected);
+    assert_eq!(fixture.answer(Code::CHANGED, ""), expected);
 }
 
 #[test]
 fn a_write_in_no_format_fails_as_the_device_says() {
-    let mut bench = Bench::registered();
-    bench.ask(write("/1/0/1", "300").attempts(5));
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(write("/1/0/1", "300").attempts(5));
     let mut formats = Vec::new();
     let expected = failed("1/5", Code::UNSUPPORTED_CONTENT_FORMAT);
     loop {
-        formats.push(bench.asked().content_format());
-        let effects = bench.answer(Code::UNSUPPORTED_CONTENT_FORMAT, "");
+        formats.push(fixture.asked().content_format());
+        let effects = fixture.answer(Code::UNSUPPORTED_CONTENT_FORMAT, "");
         if effects == expected {
             break;
         }
@@ -106,65 +106,68 @@ fn a_write_in_no_format_fails_as_the_device_says() {
     assert!(formats.len() > 2, "{formats:?}");
     formats.dedup();
     assert!(formats.len() <= 8, "none is tried twice: {formats:?}");
-    bench.ask(write("/1/0/1", "300"));
-    let first = bench.asked().content_format();
+    fixture.ask(write("/1/0/1", "300"));
+    let first = fixture.asked().content_format();
     assert_eq!(first, formats[0], "with none left, each is tried again");
 }
 
 #[test]
 fn arguments_have_no_other_format() {
-    let mut bench = Bench::registered();
-    bench.ask(execute("/3/0/4"));
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(execute("/3/0/4"));
     let expected = failed("1/1", Code::UNSUPPORTED_CONTENT_FORMAT);
-    assert_eq!(bench.answer(Code::UNSUPPORTED_CONTENT_FORMAT, ""), expected);
+    assert_eq!(
+        fixture.answer(Code::UNSUPPORTED_CONTENT_FORMAT, ""),
+        expected
+    );
 }
 
 #[test]
 fn an_observation_begins_and_begins_again_in_the_next_format() {
-    let mut bench = Bench::registered();
-    bench.ask(observe("/3/0"));
-    let effects = bench.answer(Code::NOT_ACCEPTABLE, "");
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(observe("/3/0"));
+    let effects = fixture.answer(Code::NOT_ACCEPTABLE, "");
     assert_eq!(effects, sent("CON GET /3/0 observe 0 accept 112 m2"));
-    let agreed = bench.piggybacked(Code::CONTENT).with_observe(1);
-    bench.hears(
+    let agreed = fixture.piggybacked(Code::CONTENT).with_observe(1);
+    fixture.hears(
         HOME,
         &tlv(agreed, "/3/0", &[("/3/0/9", Value::Integer(87))]),
     );
-    assert_eq!(bench.observations(), ["/3/0 Held"]);
-    bench.at(S).register();
-    assert_eq!(bench.asked().accept(), Some(ContentFormat::LWM2M_TLV));
-    let token = bench.asked().token;
-    let effects = bench.answer(Code::NOT_ACCEPTABLE, "");
+    assert_eq!(fixture.observations(), ["/3/0 Held"]);
+    fixture.at(S).register();
+    assert_eq!(fixture.asked().accept(), Some(ContentFormat::LWM2M_TLV));
+    let token = fixture.asked().token;
+    let effects = fixture.answer(Code::NOT_ACCEPTABLE, "");
     assert_eq!(effects, sent("CON GET /3/0 observe 0 accept 112 m4"));
-    assert_ne!(bench.asked().token, token);
-    let agreed = bench.piggybacked(Code::CONTENT).with_observe(2);
-    bench.hears(
+    assert_ne!(fixture.asked().token, token);
+    let agreed = fixture.piggybacked(Code::CONTENT).with_observe(2);
+    fixture.hears(
         HOME,
         &tlv(agreed, "/3/0", &[("/3/0/9", Value::Integer(86))]),
     );
-    assert_eq!(bench.observations(), ["/3/0 Held"]);
+    assert_eq!(fixture.observations(), ["/3/0 Held"]);
 }
 
 #[test]
 fn the_end_of_an_observation_keeps_its_token_in_another_format() {
-    let mut bench = Bench::observed();
-    bench.ask(end_observing(BATTERY));
-    let token = bench.asked().token;
-    bench.answer(Code::NOT_ACCEPTABLE, "");
-    assert_eq!(bench.asked().observe(), Some(1));
-    assert_eq!(bench.asked().token, token);
+    let mut fixture = DeviceFixture::observed();
+    fixture.ask(end_observing(BATTERY));
+    let token = fixture.asked().token;
+    fixture.answer(Code::NOT_ACCEPTABLE, "");
+    assert_eq!(fixture.asked().observe(), Some(1));
+    assert_eq!(fixture.asked().token, token);
 }
 
 #[test]
 fn silence_behind_a_refusal_ends_the_attempt_as_silence_does() {
-    let mut bench = Bench::registered();
-    let id = bench.ask(read("/3/0").attempts(2));
-    bench.at(S).answer(Code::NOT_ACCEPTABLE, "");
-    while bench.kept(id).timeline.as_slice().last().unwrap().what != Stage::GaveUp {
-        bench.next_deadline();
+    let mut fixture = DeviceFixture::registered();
+    let id = fixture.ask(read("/3/0").attempts(2));
+    fixture.at(S).answer(Code::NOT_ACCEPTABLE, "");
+    while fixture.kept(id).timeline.as_slice().last().unwrap().what != TimelineEvent::GaveUp {
+        fixture.next_deadline();
     }
-    assert_eq!(bench.kept(id).attempts_made, 1);
-    let effects = bench.update();
+    assert_eq!(fixture.kept(id).attempts_made, 1);
+    let effects = fixture.update();
     let expected = all([
         moved("#1", InProgress, InProgress, "2/2"),
         sent("CON GET /3/0 accept 112 m3"),
@@ -172,10 +175,10 @@ fn silence_behind_a_refusal_ends_the_attempt_as_silence_does() {
     assert!(effects.ends_with(&expected), "{effects:?}");
 }
 
-fn read_again(bench: &mut Bench) -> protocol::coap::message::Message {
-    bench.ask(read("/3/0"));
-    assert_eq!(bench.asked().accept(), None);
-    bench.piggybacked(Code::CONTENT)
+fn read_again(fixture: &mut DeviceFixture) -> protocol::coap::message::Message {
+    fixture.ask(read("/3/0"));
+    assert_eq!(fixture.asked().accept(), None);
+    fixture.piggybacked(Code::CONTENT)
 }
 
 fn failed(attempts: &str, code: Code) -> Lines {

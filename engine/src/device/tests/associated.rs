@@ -3,7 +3,7 @@
 
 use protocol::coap::code::Code;
 
-use super::vocabulary::{Bench, Lines, OBJECTS, coap, peer, read};
+use super::vocabulary::{DeviceFixture, Lines, OBJECTS, coap, peer, read};
 use crate::action::{Method, Status};
 
 /// The association of the device, at addresses that are not its own.
@@ -12,57 +12,57 @@ const THERE: &str = "10.0.9.2:61000 over 7";
 
 #[test]
 fn a_device_is_the_same_over_its_association_at_any_address() {
-    let mut bench = Bench::new();
-    let registration = bench.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    let answered = bench.hears(HERE, &registration);
+    let mut fixture = DeviceFixture::new();
+    let registration = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
+    let answered = fixture.hears(HERE, &registration);
     assert!(
         answered.ends_with(&sent(HERE, "ACK 2.01 L1 to 101")),
         "{answered:?}"
     );
-    let update = bench.updating(&[], "");
-    let answered = bench.hears(THERE, &update);
+    let update = fixture.updating(&[], "");
+    let answered = fixture.hears(THERE, &update);
     assert!(
         answered.ends_with(&sent(THERE, "ACK 2.04 to 102")),
         "{answered:?}"
     );
-    let found_at = bench.device().found_at().expect("it is registered");
+    let found_at = fixture.device().found_at().expect("it is registered");
     assert_eq!(found_at.address, peer(THERE).address, "its latest address");
 }
 
 #[test]
 fn an_answer_over_the_association_is_the_answer_from_any_address() {
-    let mut bench = Bench::new();
-    let registration = bench.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    bench.hears(HERE, &registration);
-    let id = bench.ask(read("/3/0/0"));
-    let answer = bench.piggybacked(Code::CONTENT).with_payload("ours");
-    bench.hears(THERE, &answer);
-    assert_eq!(bench.kept(id).status, Status::Succeeded);
+    let mut fixture = DeviceFixture::new();
+    let registration = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
+    fixture.hears(HERE, &registration);
+    let id = fixture.ask(read("/3/0/0"));
+    let answer = fixture.piggybacked(Code::CONTENT).with_payload("ours");
+    fixture.hears(THERE, &answer);
+    assert_eq!(fixture.kept(id).status, Status::Succeeded);
 }
 
 #[test]
 fn a_request_over_coap_goes_to_the_association_a_device_was_heard_over() {
-    let mut bench = Bench::new();
-    let data = bench.request(Code::POST, &[]).with_uri_query(["t=flow"]);
-    bench.hears(HERE, &data);
-    let id = bench.ask(coap(Method::Get, "/a", ""));
-    let answer = bench.piggybacked(Code::CONTENT).with_payload("on");
-    bench.hears(THERE, &answer);
-    assert_eq!(bench.kept(id).status, Status::Succeeded);
+    let mut fixture = DeviceFixture::new();
+    let data = fixture.request(Code::POST, &[]).with_uri_query(["t=flow"]);
+    fixture.hears(HERE, &data);
+    let id = fixture.ask(coap(Method::Get, "/a", ""));
+    let answer = fixture.piggybacked(Code::CONTENT).with_payload("on");
+    fixture.hears(THERE, &answer);
+    assert_eq!(fixture.kept(id).status, Status::Succeeded);
 }
 
 #[test]
 fn a_registration_with_the_name_of_another_device_is_refused() {
-    let mut bench = Bench::new();
-    let registration = bench
+    let mut fixture = DeviceFixture::new();
+    let registration = fixture
         .request(Code::POST, &["rd"])
         .with_uri_query(["ep=other", "lwm2m=1.1"]);
-    let refused = bench.hears(HERE, &registration);
+    let refused = fixture.hears(HERE, &registration);
     assert!(
         refused.ends_with(&sent(HERE, "ACK 4.03 to 101")),
         "{refused:?}"
     );
-    assert_eq!(bench.snapshot().registration, None);
+    assert_eq!(fixture.snapshot().registration, None);
 }
 
 fn sent(to: &str, message: &str) -> Lines {

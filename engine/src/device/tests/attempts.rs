@@ -4,18 +4,18 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
 use super::vocabulary::{
-    Bench, HOME, HOUR, Lines, MINUTE, S, all, answered, created, execute, moved, put_off, read,
-    sent, updated,
+    DeviceFixture, HOME, HOUR, Lines, MINUTE, S, all, answered, created, execute, moved, put_off,
+    read, sent, updated,
 };
 use crate::action::Status::{InProgress, Scheduled};
 
 #[test]
 fn an_unacknowledged_request_is_repeated_four_times_within_one_attempt() {
-    let mut bench = Bench::registered();
-    let id = bench.ask(read("/3/0/9").attempts(2));
+    let mut fixture = DeviceFixture::registered();
+    let id = fixture.ask(read("/3/0/9").attempts(2));
     let mut sent_at = Vec::new();
     loop {
-        let effects = bench.next_deadline();
+        let effects = fixture.next_deadline();
         if effects == put_off("#1", "1/2") {
             break;
         }
@@ -24,20 +24,20 @@ fn an_unacknowledged_request_is_repeated_four_times_within_one_attempt() {
             sent("CON GET /3/0/9 accept 0 m1"),
             "the very same message"
         );
-        sent_at.push(bench.now_s());
+        sent_at.push(fixture.now_s());
     }
     assert_eq!(sent_at, [2, 6, 14, 30]);
-    assert_eq!(bench.now_s(), 62);
-    assert_eq!(bench.kept(id).attempts_made, 1);
+    assert_eq!(fixture.now_s(), 62);
+    assert_eq!(fixture.kept(id).attempts_made, 1);
 }
 
 #[test]
 fn requests_go_out_one_by_one_and_the_oldest_first() {
-    let mut bench = Bench::registered();
+    let mut fixture = DeviceFixture::registered();
     for path in ["/3/0/9", "/3/0/13", "/3/0/14"] {
-        bench.ask(read(path).when_active());
+        fixture.ask(read(path).when_active());
     }
-    let mut effects = bench.update();
+    let mut effects = fixture.update();
     assert_eq!(effects.drain(..2).collect::<Lines>(), updated(102));
     for (number, path, payload) in [(1, "9", "87"), (2, "13", "0"), (3, "14", "+00:00")] {
         let name = format!("#{number}");
@@ -46,8 +46,8 @@ fn requests_go_out_one_by_one_and_the_oldest_first() {
             sent(&format!("CON GET /3/0/{path} accept 0 m{number}")),
         ]);
         assert_eq!(effects, begun);
-        assert_eq!(bench.timeout(), Lines::new(), "one exchange is in flight");
-        effects = bench.answer(Code::CONTENT, payload);
+        assert_eq!(fixture.timeout(), Lines::new(), "one exchange is in flight");
+        effects = fixture.answer(Code::CONTENT, payload);
         assert!(effects[6].starts_with(&format!("save {name} InProgress -> Succeeded")));
         effects.drain(..7);
     }
@@ -56,55 +56,55 @@ fn requests_go_out_one_by_one_and_the_oldest_first() {
 
 #[test]
 fn a_request_to_be_sent_now_waits_for_the_exchange_in_flight() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9"));
-    let (_, effects) = bench.submit(execute("/3/0/4"));
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9"));
+    let (_, effects) = fixture.submit(execute("/3/0/4"));
     assert_eq!(effects, created("#2", InProgress, "0/1"));
     let expected = all([
         answered("#1", "/3/0/9=87", r#"1/1 "205" "87""#),
         moved("#2", InProgress, InProgress, "1/1"),
         sent("CON POST /3/0/4 m2"),
     ]);
-    assert_eq!(bench.answer(Code::CONTENT, "87"), expected);
+    assert_eq!(fixture.answer(Code::CONTENT, "87"), expected);
 }
 
 #[test]
 fn a_request_leaves_as_often_as_permitted_and_no_more() {
-    let mut bench = Bench::registered();
-    let id = bench.ask(execute("/3/0/4").when_active().attempts(3));
+    let mut fixture = DeviceFixture::registered();
+    let id = fixture.ask(execute("/3/0/4").when_active().attempts(3));
     for attempt in 1..=3 {
-        let effects = bench.at(attempt * MINUTE).update();
+        let effects = fixture.at(attempt * MINUTE).update();
         assert!(
             effects.iter().any(|line| line.contains("CON POST /3/0/4")),
             "{effects:?}"
         );
-        bench.answer(Code::SERVICE_UNAVAILABLE, "");
+        fixture.answer(Code::SERVICE_UNAVAILABLE, "");
     }
-    assert_eq!(bench.at(4 * MINUTE).update(), updated(105));
-    assert_eq!(bench.kept(id).attempts_made, 3);
+    assert_eq!(fixture.at(4 * MINUTE).update(), updated(105));
+    assert_eq!(fixture.kept(id).attempts_made, 3);
 }
 
 #[test]
 fn an_update_during_an_attempt_is_not_the_activity_it_waits_for() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9").attempts(2));
-    assert_eq!(bench.at(S).update(), updated(102));
-    let effects = bench.answer(Code::SERVICE_UNAVAILABLE, "");
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9").attempts(2));
+    assert_eq!(fixture.at(S).update(), updated(102));
+    let effects = fixture.answer(Code::SERVICE_UNAVAILABLE, "");
     assert_eq!(effects, put_off("#1", "1/2"));
-    assert_eq!(bench.timeout(), Lines::new());
-    let effects = bench.at(5 * S).update();
+    assert_eq!(fixture.timeout(), Lines::new());
+    let effects = fixture.at(5 * S).update();
     assert!(effects.contains(&"send 10.0.0.1:5683: CON GET /3/0/9 accept 0 m2".to_owned()));
 }
 
 #[test]
 fn what_follows_an_attempt_that_ended_in_silence_waits_for_the_device_too() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9").when_active().attempts(2));
-    let second = bench.ask(read("/3/0/13").when_active());
-    bench.update();
-    let_pass(&mut bench);
-    assert_eq!(bench.kept(second).status, Scheduled);
-    assert_eq!(bench.timeout(), Lines::new());
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9").when_active().attempts(2));
+    let second = fixture.ask(read("/3/0/13").when_active());
+    fixture.update();
+    let_pass(&mut fixture);
+    assert_eq!(fixture.kept(second).status, Scheduled);
+    assert_eq!(fixture.timeout(), Lines::new());
 
     let expected = all([
         updated(103),
@@ -112,7 +112,7 @@ fn what_follows_an_attempt_that_ended_in_silence_waits_for_the_device_too() {
         sent("CON GET /3/0/9 accept 0 m2"),
     ]);
     assert_eq!(
-        bench.at(HOUR - S).update(),
+        fixture.at(HOUR - S).update(),
         expected,
         "the oldest goes first again"
     );
@@ -120,38 +120,38 @@ fn what_follows_an_attempt_that_ended_in_silence_waits_for_the_device_too() {
 
 #[test]
 fn what_follows_an_attempt_goes_out_if_the_device_was_heard_meanwhile() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9").when_active().attempts(2));
-    bench.ask(read("/3/0/13").when_active());
-    bench.update();
-    bench.at(50 * S).update();
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9").when_active().attempts(2));
+    fixture.ask(read("/3/0/13").when_active());
+    fixture.update();
+    fixture.at(50 * S).update();
     let expected = all([
         put_off("#1", "1/2"),
         moved("#2", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/13 accept 0 m2"),
     ]);
-    let_pass_until(&mut bench, &expected);
+    let_pass_until(&mut fixture, &expected);
 }
 
 #[test]
 fn what_follows_an_attempt_goes_out_if_the_device_rejected_it() {
-    let ends: [fn(&mut Bench) -> Message; 2] = [
-        |bench| bench.piggybacked(Code::SERVICE_UNAVAILABLE),
-        |bench| Message::reset(bench.asked().message_id),
+    let ends: [fn(&mut DeviceFixture) -> Message; 2] = [
+        |fixture| fixture.piggybacked(Code::SERVICE_UNAVAILABLE),
+        |fixture| Message::reset(fixture.asked().message_id),
     ];
     for end in ends {
-        let mut bench = Bench::registered();
-        bench.ask(read("/3/0/9").when_active().attempts(2));
-        bench.ask(read("/3/0/13").when_active());
-        bench.update();
-        let message = end(&mut bench);
+        let mut fixture = DeviceFixture::registered();
+        fixture.ask(read("/3/0/9").when_active().attempts(2));
+        fixture.ask(read("/3/0/13").when_active());
+        fixture.update();
+        let message = end(&mut fixture);
         let expected = all([
             put_off("#1", "1/2"),
             moved("#2", Scheduled, InProgress, "1/1"),
             sent("CON GET /3/0/13 accept 0 m2"),
         ]);
         assert_eq!(
-            bench.at(S).hears(HOME, &message),
+            fixture.at(S).hears(HOME, &message),
             expected,
             "the device is there"
         );
@@ -160,26 +160,26 @@ fn what_follows_an_attempt_goes_out_if_the_device_rejected_it() {
 
 #[test]
 fn a_late_wake_up_repeats_nothing_that_could_be_obeyed_twice() {
-    let mut bench = Bench::registered();
-    let id = bench.ask(execute("/3/0/4").attempts(2));
+    let mut fixture = DeviceFixture::registered();
+    let id = fixture.ask(execute("/3/0/4").attempts(2));
     for (late, expected) in [
         (3 * HOUR, Lines::new()),
         (4 * HOUR, put_off("#1", "1/2")),
         (5 * HOUR, Lines::new()),
     ] {
-        assert_eq!(bench.at(late).timeout(), expected);
+        assert_eq!(fixture.at(late).timeout(), expected);
     }
-    assert_eq!(bench.kept(id).attempts_made, 1);
+    assert_eq!(fixture.kept(id).attempts_made, 1);
 }
 
 /// Lets the attempt in flight end in silence.
-fn let_pass(bench: &mut Bench) {
-    while bench.next_deadline() != put_off("#1", "1/2") {}
+fn let_pass(fixture: &mut DeviceFixture) {
+    while fixture.next_deadline() != put_off("#1", "1/2") {}
 }
 
-fn let_pass_until(bench: &mut Bench, expected: &Lines) {
+fn let_pass_until(fixture: &mut DeviceFixture, expected: &Lines) {
     loop {
-        let effects = bench.next_deadline();
+        let effects = fixture.next_deadline();
         if effects == *expected {
             return;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use protocol::coap::code::Code;
 use protocol::lwm2m::links::ObjectLinks;
 
-use super::vocabulary::{Bench, HOME, S, read};
+use super::vocabulary::{DeviceFixture, HOME, S, read};
 use crate::device::Device;
 use crate::device::identity::Identity;
 use crate::device::objects::ObjectLists;
@@ -29,52 +29,52 @@ fn a_device_keeps_within_its_bounds() {
 
 #[test]
 fn a_registered_device_is_at_nothing() {
-    let mut bench = Bench::registered();
-    assert!(bench.device().busy.is_none());
-    bench.at(S).update();
-    assert!(bench.device().busy.is_none());
-    bench.restart();
-    assert!(bench.device().busy.is_none());
+    let mut fixture = DeviceFixture::registered();
+    assert!(fixture.device().busy.is_none());
+    fixture.at(S).update();
+    assert!(fixture.device().busy.is_none());
+    fixture.restart();
+    assert!(fixture.device().busy.is_none());
 }
 
 #[test]
 fn a_request_leaves_memory_when_it_is_final() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9"));
-    assert!(bench.device().busy.is_some());
-    bench.at(S).answer(Code::CONTENT, "87");
-    assert!(bench.device().busy.is_none());
-    let waiting = bench.ask(read("/3/0/9").when_active());
-    assert!(bench.device().busy.is_some());
-    bench.cancel(waiting).0.unwrap();
-    assert!(bench.device().busy.is_none());
-    bench.ask(read("/3/0/9").when_active());
-    bench.cancel_all();
-    assert!(bench.device().busy.is_none());
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9"));
+    assert!(fixture.device().busy.is_some());
+    fixture.at(S).answer(Code::CONTENT, "87");
+    assert!(fixture.device().busy.is_none());
+    let waiting = fixture.ask(read("/3/0/9").when_active());
+    assert!(fixture.device().busy.is_some());
+    fixture.cancel(waiting).0.unwrap();
+    assert!(fixture.device().busy.is_none());
+    fixture.ask(read("/3/0/9").when_active());
+    fixture.cancel_all();
+    assert!(fixture.device().busy.is_none());
 }
 
 #[test]
 fn a_rejection_leaves_memory_when_it_would_be_logged_again() {
-    let mut bench = Bench::new();
-    let registration = bench.registration(&["lwm2m=1.1"], "</3/0>");
-    bench.hears("10.6.6.6:5683", &registration);
-    assert!(bench.device().busy.is_some());
-    bench.next_deadline();
-    assert!(bench.device().busy.is_none());
+    let mut fixture = DeviceFixture::new();
+    let registration = fixture.registration(&["lwm2m=1.1"], "</3/0>");
+    fixture.hears("10.6.6.6:5683", &registration);
+    assert!(fixture.device().busy.is_some());
+    fixture.next_deadline();
+    assert!(fixture.device().busy.is_none());
 }
 
 #[test]
 fn devices_that_offer_the_same_have_one_list() {
     let mut lists = ObjectLists::default();
-    let (mut one, mut other) = (Bench::registered(), Bench::registered());
+    let (mut one, mut other) = (DeviceFixture::registered(), DeviceFixture::registered());
     assert!(!Arc::ptr_eq(&list_of(&one), &list_of(&other)));
     one.share_objects(&mut lists);
     other.share_objects(&mut lists);
     assert!(Arc::ptr_eq(&list_of(&one), &list_of(&other)));
-    for bench in [&mut one, &mut other] {
-        let update = bench.updating(&[], OTHERS);
-        bench.at(S).hears(HOME, &update);
-        bench.share_objects(&mut lists);
+    for fixture in [&mut one, &mut other] {
+        let update = fixture.updating(&[], OTHERS);
+        fixture.at(S).hears(HOME, &update);
+        fixture.share_objects(&mut lists);
     }
     assert!(Arc::ptr_eq(&list_of(&one), &list_of(&other)));
     assert_eq!(list_of(&one).encode(), OTHERS);
@@ -85,12 +85,12 @@ fn devices_that_offer_the_same_have_one_list() {
 
 #[test]
 fn a_device_that_registers_anew_with_what_it_offered_keeps_its_list() {
-    let mut bench = Bench::registered();
-    let before = list_of(&bench);
-    bench.at(S).register();
-    assert!(Arc::ptr_eq(&before, &list_of(&bench)));
+    let mut fixture = DeviceFixture::registered();
+    let before = list_of(&fixture);
+    fixture.at(S).register();
+    assert!(Arc::ptr_eq(&before, &list_of(&fixture)));
 }
 
-fn list_of(bench: &Bench) -> Arc<ObjectLinks> {
-    bench.snapshot().registration.unwrap().links
+fn list_of(fixture: &DeviceFixture) -> Arc<ObjectLinks> {
+    fixture.snapshot().registration.unwrap().links
 }

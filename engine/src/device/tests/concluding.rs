@@ -3,26 +3,26 @@
 use protocol::coap::code::Code;
 
 use super::vocabulary::{
-    Bench, HOUR, S, all, created, ended, logged, moved, read, refused_at_once, told, write,
+    DeviceFixture, HOUR, S, all, created, ended, logged, moved, read, refused_at_once, told, write,
 };
 use crate::action::Status::{Cancelled, Failed, InProgress, Scheduled, Succeeded};
 
 #[test]
 fn a_result_is_told_with_what_came_of_the_request() {
-    let mut bench = Bench::reporting_results();
-    bench.ask(read("/3/0/9"));
+    let mut fixture = DeviceFixture::reporting_results();
+    fixture.ask(read("/3/0/9"));
     let expected = all([
         told("/3/0/9=87 for #1"),
         ended("#1", Succeeded, r#"1/1 "205" "87""#),
         told(r#"#1 Succeeded "205" "87""#),
     ]);
-    assert_eq!(bench.answer(Code::CONTENT, "87"), expected);
+    assert_eq!(fixture.answer(Code::CONTENT, "87"), expected);
 }
 
 #[test]
 fn a_failure_is_told_as_a_result_and_as_a_failure() {
-    let mut bench = Bench::reporting_results();
-    bench.ask(read("/3/0/9"));
+    let mut fixture = DeviceFixture::reporting_results();
+    fixture.ask(read("/3/0/9"));
     let why = "the device answered 4.04";
     let expected = all([
         ended("#1", Failed, &format!(r#"1/1 "404" {why:?}"#)),
@@ -31,38 +31,38 @@ fn a_failure_is_told_as_a_result_and_as_a_failure() {
             "DeviceController[ActionRequestFailed] Error: Action request #1 failed: {why}."
         )),
     ]);
-    assert_eq!(bench.answer(Code::NOT_FOUND, ""), expected);
+    assert_eq!(fixture.answer(Code::NOT_FOUND, ""), expected);
 }
 
 #[test]
 fn a_request_that_is_over_before_it_is_sent_has_a_result_too() {
-    let mut bench = Bench::reporting_results();
-    let effects = bench.submit(write("/1/0/1", "soon")).1;
+    let mut fixture = DeviceFixture::reporting_results();
+    let effects = fixture.submit(write("/1/0/1", "soon")).1;
     let why = "the value for /1/0/1 is not of type INTEGER: \
                expected a decimal integer of at most 64 bits";
     let before = refused_at_once("#1", InProgress, &format!("0/1 {why:?}"));
     let told = told(&format!("#1 Failed {why:?}"));
     assert_eq!(effects[..before.len() + 1], all([before, told]));
 
-    let id = bench.ask(read("/3/0/9").when_active());
+    let id = fixture.ask(read("/3/0/9").when_active());
     let expected = all([
         moved("#2", Scheduled, Cancelled, "0/1"),
         vec!["tell #2 Cancelled".to_owned()],
     ]);
-    assert_eq!(bench.cancel(id).1, expected);
+    assert_eq!(fixture.cancel(id).1, expected);
 
-    bench.ask(read("/3/0/9").when_active());
-    let effects = bench.at(48 * HOUR).timeout();
+    fixture.ask(read("/3/0/9").when_active());
+    let effects = fixture.at(48 * HOUR).timeout();
     let result = |line: &String| line.starts_with("tell #3 Failed \"the request expired");
     assert_eq!(effects.iter().filter(|line| result(line)).count(), 1);
 }
 
 #[test]
 fn each_request_taken_back_with_the_others_has_a_result() {
-    let mut bench = Bench::reporting_results();
-    bench.ask(read("/3/0/9").when_active());
-    bench.ask(read("/3/0/13").when_active());
-    let effects = bench.cancel_all().1;
+    let mut fixture = DeviceFixture::reporting_results();
+    fixture.ask(read("/3/0/9").when_active());
+    fixture.ask(read("/3/0/13").when_active());
+    let effects = fixture.cancel_all().1;
     for expected in ["tell #1 Cancelled", "tell #2 Cancelled"] {
         assert_eq!(effects.iter().filter(|line| *line == expected).count(), 1);
     }
@@ -70,18 +70,18 @@ fn each_request_taken_back_with_the_others_has_a_result() {
 
 #[test]
 fn an_attempt_that_ends_without_the_request_has_no_result() {
-    let mut bench = Bench::reporting_results();
-    let (_, effects) = bench.submit(read("/3/0/9").attempts(2));
+    let mut fixture = DeviceFixture::reporting_results();
+    let (_, effects) = fixture.submit(read("/3/0/9").attempts(2));
     assert_eq!(effects[..3], created("#1", InProgress, "0/2"));
-    let effects = bench.at(S).answer(Code::SERVICE_UNAVAILABLE, "");
+    let effects = fixture.at(S).answer(Code::SERVICE_UNAVAILABLE, "");
     assert_eq!(effects, ended("#1", InProgress, "1/2"));
 }
 
 #[test]
 fn nobody_is_told_what_nobody_wants_to_know() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9"));
-    let effects = bench.answer(Code::CONTENT, "87");
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9"));
+    let effects = fixture.answer(Code::CONTENT, "87");
     let results = effects.iter().filter(|line| line.starts_with("tell #1"));
     assert_eq!(results.collect::<Vec<_>>(), Vec::<&String>::new());
 }

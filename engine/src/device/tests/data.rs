@@ -2,54 +2,54 @@
 //! answered.
 
 use protocol::coap::code::Code;
-use protocol::coap::message::Kind;
+use protocol::coap::message::MessageKind;
 
 use super::vocabulary::{
-    BARE, Bench, HOME, HOUR, Lines, MINUTE, S, all, data_told, datagram, heard_first, logged,
-    moved, recorded, said_bare, sent, told,
+    BARE, DeviceFixture, HOME, HOUR, Lines, MINUTE, S, all, data_told, datagram, heard_first,
+    logged, moved, recorded, said_bare, sent, told,
 };
 use crate::action::Status::{InProgress, Scheduled};
 use crate::limits::{DATA_REMEMBERED_MS, FAREWELL_MS, Limits};
-use crate::occurrence::{Heard, News, What};
+use crate::step_event::{NotificationOutcome, StepEventKind, UplinkKind};
 
 const AWAY: &str = "10.0.0.1:7777";
 const ELSEWHERE: &str = "10.0.0.2:5683";
 
 #[test]
 fn data_is_told_before_the_device_is_thanked() {
-    let mut bench = heard();
-    let message = bench.data("rooms/1", "21.5");
+    let mut fixture = heard();
+    let message = fixture.data("rooms/1", "21.5");
     let expected = all([
         told("Coap data \"rooms/1\" \"21.5\""),
         sent("ACK 2.04 to 102"),
     ]);
-    assert_eq!(bench.at(S).hears(HOME, &message), expected);
+    assert_eq!(fixture.at(S).hears(HOME, &message), expected);
 }
 
 #[test]
 fn the_first_contact_is_logged_once_whatever_the_protocol() {
-    let mut bench = Bench::new();
+    let mut fixture = DeviceFixture::new();
     let expected = all([
         heard_first(0, HOME, "CoAP"),
         data_told("21.5"),
         sent("ACK 2.04 to 101"),
     ]);
-    assert_eq!(bench.posts("21.5"), expected);
+    assert_eq!(fixture.posts("21.5"), expected);
     let expected = all([data_told("22"), sent("ACK 2.04 to 102")]);
-    assert_eq!(bench.at(S).posts("22"), expected);
-    let effects = bench.at(2 * S).register();
+    assert_eq!(fixture.at(S).posts("22"), expected);
+    let effects = fixture.at(2 * S).register();
     assert!(logs(&effects).is_empty(), "{effects:?}");
 
-    let mut bench = Bench::new();
+    let mut fixture = DeviceFixture::new();
     let first = format!("bare {BARE}");
     let expected = all([heard_first(0, &first, "UDP"), said_bare("on")]);
-    assert_eq!(bench.hears_bare(b"on"), expected);
-    assert_eq!(bench.at(S).hears_bare(b"off"), said_bare("off"));
-    bench.restart();
-    let effects = bench.at(2 * S).posts("21.5");
+    assert_eq!(fixture.hears_bare(b"on"), expected);
+    assert_eq!(fixture.at(S).hears_bare(b"off"), said_bare("off"));
+    fixture.restart();
+    let effects = fixture.at(2 * S).posts("21.5");
     assert!(logs(&effects).is_empty(), "{effects:?}");
 
-    let mut bench = Bench::registered();
+    let mut fixture = DeviceFixture::registered();
     let expected = all([
         recorded(&format!(
             "registered until 86400000, seen at 1000 from {HOME}"
@@ -57,30 +57,34 @@ fn the_first_contact_is_logged_once_whatever_the_protocol() {
         data_told("21.5"),
         sent("ACK 2.04 to 102"),
     ]);
-    assert_eq!(bench.at(S).posts("21.5"), expected, "over another protocol");
+    assert_eq!(
+        fixture.at(S).posts("21.5"),
+        expected,
+        "over another protocol"
+    );
 }
 
 #[test]
 fn what_was_heard_over_is_kept_once_for_each_protocol() {
-    let mut bench = heard();
-    let effects = bench.at(S).hears_bare(b"on");
+    let mut fixture = heard();
+    let effects = fixture.at(S).hears_bare(b"on");
     assert!(effects[0].starts_with("save record"), "{effects:?}");
     assert_eq!(effects[1..], said_bare("on"));
-    assert_eq!(bench.at(2 * S).posts("1").len(), 2);
-    assert_eq!(bench.at(3 * S).hears_bare(b"off"), said_bare("off"));
+    assert_eq!(fixture.at(2 * S).posts("1").len(), 2);
+    assert_eq!(fixture.at(3 * S).hears_bare(b"off"), said_bare("off"));
 }
 
 #[test]
 fn data_saves_presence_once_an_hour() {
-    let mut bench = heard();
-    assert_eq!(bench.at(HOUR - 1).posts("1").len(), 2);
+    let mut fixture = heard();
+    assert_eq!(fixture.at(HOUR - 1).posts("1").len(), 2);
     let expected = all([
         recorded(&format!("unregistered, seen at 3600000 from {HOME}")),
         data_told("2"),
         sent("ACK 2.04 to 103"),
     ]);
-    assert_eq!(bench.at(HOUR).posts("2"), expected);
-    assert_eq!(bench.posts("3").len(), 2);
+    assert_eq!(fixture.at(HOUR).posts("2"), expected);
+    assert_eq!(fixture.posts("3").len(), 2);
 }
 
 #[test]
@@ -94,21 +98,21 @@ fn data_without_one_good_topic_is_refused_and_its_bytes_are_kept() {
         (&["t=a\u{7}"], "the topic has the character '\\u{7}'"),
     ];
     for (queries, why) in cases {
-        let mut bench = heard();
-        let message = bench.request(Code::POST, &[]).with_uri_query(queries);
+        let mut fixture = heard();
+        let message = fixture.request(Code::POST, &[]).with_uri_query(queries);
         let expected = all([invalid_topic(why, "21.5"), sent("ACK 4.00 to 102")]);
         let message = message.with_payload("21.5");
-        assert_eq!(bench.at(S).hears(HOME, &message), expected);
-        assert_eq!(bench.occurred(), [data_sent(News::Unusable)]);
+        assert_eq!(fixture.at(S).hears(HOME, &message), expected);
+        assert_eq!(fixture.events(), [data_sent(NotificationOutcome::Unusable)]);
     }
 }
 
 #[test]
 fn a_bad_topic_is_logged_once_a_minute() {
-    let mut bench = heard();
+    let mut fixture = heard();
     let mut post = |at| {
-        let message = bench.request(Code::POST, &[]).with_payload("1");
-        bench.at(at).hears(HOME, &message).len()
+        let message = fixture.request(Code::POST, &[]).with_payload("1");
+        fixture.at(at).hears(HOME, &message).len()
     };
     assert_eq!(
         [post(0), post(S), post(MINUTE - 1), post(MINUTE)],
@@ -118,16 +122,16 @@ fn a_bad_topic_is_logged_once_a_minute() {
 
 #[test]
 fn data_without_a_byte_is_refused_and_a_sign_of_life() {
-    let mut bench = heard();
-    assert_eq!(bench.at(S).posts(""), sent("ACK 4.00 to 102"));
-    assert_eq!(bench.occurred(), [data_sent(News::Empty)]);
-    let seen_at = bench.snapshot().last_seen_at.unwrap();
-    assert_eq!(bench.since_start(seen_at), S);
+    let mut fixture = heard();
+    assert_eq!(fixture.at(S).posts(""), sent("ACK 4.00 to 102"));
+    assert_eq!(fixture.events(), [data_sent(NotificationOutcome::Empty)]);
+    let seen_at = fixture.snapshot().last_seen_at.unwrap();
+    assert_eq!(fixture.since_start(seen_at), S);
 }
 
 #[test]
 fn data_that_is_too_long_is_refused_and_the_device_hears_how_long_it_may_be() {
-    let mut bench = Bench::within(Limits {
+    let mut fixture = DeviceFixture::within(Limits {
         data_bytes_max: 4,
         ..Limits::default()
     });
@@ -136,20 +140,20 @@ fn data_that_is_too_long_is_refused_and_the_device_hears_how_long_it_may_be() {
         data_told("21.5"),
         sent("ACK 2.04 to 101"),
     ]);
-    assert_eq!(bench.posts("21.5"), expected);
+    assert_eq!(fixture.posts("21.5"), expected);
     let why = "the body exceeds the limit of 4 bytes";
     let expected = all([unreadable(why, "21.55"), sent("ACK 4.13 size1 4 to 102")]);
-    assert_eq!(bench.at(S).posts("21.55"), expected);
-    assert_eq!(bench.occurred(), [data_sent(News::Unusable)]);
+    assert_eq!(fixture.at(S).posts("21.55"), expected);
+    assert_eq!(fixture.events(), [data_sent(NotificationOutcome::Unusable)]);
     assert_eq!(
-        bench.at(2 * S).posts("21.55"),
+        fixture.at(2 * S).posts("21.55"),
         sent("ACK 4.13 size1 4 to 103")
     );
 }
 
 #[test]
 fn nothing_else_can_be_done_at_the_root() {
-    let mut bench = heard();
+    let mut fixture = heard();
     for code in [
         Code::GET,
         Code::PUT,
@@ -158,155 +162,164 @@ fn nothing_else_can_be_done_at_the_root() {
         Code::PATCH,
         Code::IPATCH,
     ] {
-        let message = bench.request(code, &[]).with_uri_query(["t=x"]);
+        let message = fixture.request(code, &[]).with_uri_query(["t=x"]);
         let id = message.message_id.0;
         let expected = sent(&format!("ACK 4.05 to {id}"));
-        assert_eq!(bench.hears(HOME, &message), expected, "{code}");
-        assert_eq!(bench.takes_for(&message), Heard::Repeated);
+        assert_eq!(fixture.hears(HOME, &message), expected, "{code}");
+        assert_eq!(fixture.takes_for(&message), UplinkKind::Repeated);
     }
 }
 
 #[test]
 fn data_from_another_address_is_refused_and_logged_once_a_minute() {
-    let mut bench = Bench::registered();
-    let stranger = |bench: &mut Bench, at| {
-        let message = bench.data("t", "21.5");
-        bench.at(at).hears(ELSEWHERE, &message)
+    let mut fixture = DeviceFixture::registered();
+    let stranger = |fixture: &mut DeviceFixture, at| {
+        let message = fixture.data("t", "21.5");
+        fixture.at(at).hears(ELSEWHERE, &message)
     };
     let refused = |id| vec![format!("send {ELSEWHERE}: ACK 4.01 to {id}")];
     let entry = unauthorized("it did not come from the IP address of the device");
     let expected = all([entry.clone(), refused(102)]);
-    assert_eq!(stranger(&mut bench, S), expected);
-    assert_eq!(bench.occurred(), [], "it is no data of the device");
-    assert_eq!(stranger(&mut bench, MINUTE), refused(103));
-    assert_eq!(stranger(&mut bench, S + MINUTE), all([entry, refused(104)]));
-    let seen_at = bench.snapshot().last_seen_at.unwrap();
-    assert_eq!(bench.since_start(seen_at), 0);
+    assert_eq!(stranger(&mut fixture, S), expected);
+    assert_eq!(fixture.events(), [], "it is no data of the device");
+    assert_eq!(stranger(&mut fixture, MINUTE), refused(103));
+    assert_eq!(
+        stranger(&mut fixture, S + MINUTE),
+        all([entry, refused(104)])
+    );
+    let seen_at = fixture.snapshot().last_seen_at.unwrap();
+    assert_eq!(fixture.since_start(seen_at), 0);
 }
 
 #[test]
 fn data_from_an_address_of_several_devices_is_nobody_s() {
-    let mut bench = heard();
+    let mut fixture = heard();
     let why = "several devices have the address it came from";
-    let message = bench.data("t", "21.5");
+    let message = fixture.data("t", "21.5");
     let expected = all([unauthorized(why), sent("ACK 4.01 to 102")]);
-    assert_eq!(bench.at(S).hears_of_several(&message), expected);
-    let message = bench.data("t", "21.5");
+    assert_eq!(fixture.at(S).hears_of_several(&message), expected);
+    let message = fixture.data("t", "21.5");
     assert_eq!(
-        bench.at(2 * S).hears_of_several(&message),
+        fixture.at(2 * S).hears_of_several(&message),
         sent("ACK 4.01 to 103")
     );
 }
 
 #[test]
 fn a_device_that_roams_is_known_where_it_is_registered_and_nowhere_else() {
-    let mut bench = Bench::roaming();
-    let registration = bench.registration(&["lwm2m=1.1"], "</3/0>");
-    bench.hears(AWAY, &registration);
-    let message = bench.data("t", "21.5");
-    let effects = bench.at(S).hears(AWAY, &message);
+    let mut fixture = DeviceFixture::roaming();
+    let registration = fixture.registration(&["lwm2m=1.1"], "</3/0>");
+    fixture.hears(AWAY, &registration);
+    let message = fixture.data("t", "21.5");
+    let effects = fixture.at(S).hears(AWAY, &message);
     assert_eq!(effects[1..2], data_told("21.5"));
-    let message = bench.data("t", "21.5");
-    let effects = bench.hears(HOME, &message);
+    let message = fixture.data("t", "21.5");
+    let effects = fixture.hears(HOME, &message);
     assert_eq!(effects.last().unwrap(), &sent("ACK 4.01 to 103")[0]);
 }
 
 #[test]
 fn data_that_comes_again_is_answered_the_same_and_told_once() {
-    let mut bench = heard();
-    let message = bench.data("t", "1");
-    assert_eq!(bench.at(S).hears(HOME, &message).len(), 2);
+    let mut fixture = heard();
+    let message = fixture.data("t", "1");
+    assert_eq!(fixture.at(S).hears(HOME, &message).len(), 2);
     let last = DATA_REMEMBERED_MS;
     assert_eq!(
-        bench.at(last).hears(HOME, &message),
+        fixture.at(last).hears(HOME, &message),
         sent("ACK 2.04 to 102")
     );
-    bench.at(S + DATA_REMEMBERED_MS).timeout();
-    assert!(bench.device().is_idle(), "nothing more is remembered");
+    fixture.at(S + DATA_REMEMBERED_MS).timeout();
+    assert!(fixture.device().is_idle(), "nothing more is remembered");
 }
 
 #[test]
 fn a_non_confirmable_post_that_comes_again_is_not_answered() {
-    let mut bench = heard();
-    let mut message = bench.data("t", "1");
-    message.kind = Kind::NonConfirmable;
-    let effects = bench.at(S).hears(HOME, &message);
+    let mut fixture = heard();
+    let mut message = fixture.data("t", "1");
+    message.kind = MessageKind::NonConfirmable;
+    let effects = fixture.at(S).hears(HOME, &message);
     assert_eq!(effects[..1], data_told("1"));
     assert!(effects[1].contains("NON 2.04"), "{effects:?}");
-    assert_eq!(bench.hears(HOME, &message), Lines::new());
+    assert_eq!(fixture.hears(HOME, &message), Lines::new());
 }
 
 #[test]
 fn message_ids_of_two_peers_are_told_apart_and_both_remembered() {
-    for mut bench in [heard(), Bench::registered()] {
-        let message = bench.data("t", "1");
+    for mut fixture in [heard(), DeviceFixture::registered()] {
+        let message = fixture.data("t", "1");
         let id = message.message_id.0;
         for from in [HOME, AWAY] {
-            let effects = bench.at(S).hears(from, &message);
+            let effects = fixture.at(S).hears(from, &message);
             assert!(effects.contains(&data_told("1")[0]), "{from}: {effects:?}");
         }
         for from in [HOME, AWAY, HOME] {
             let again = vec![format!("send {from}: ACK 2.04 to {id}")];
-            assert_eq!(bench.at(2 * S).hears(from, &message), again);
+            assert_eq!(fixture.at(2 * S).hears(from, &message), again);
         }
     }
 }
 
 #[test]
 fn a_bare_datagram_in_between_forgets_no_message() {
-    let mut bench = heard();
-    let message = bench.data("t", "1");
-    bench.at(S).hears(HOME, &message);
-    bench.hears_bare(b"on");
-    assert_eq!(bench.hears(HOME, &message), sent("ACK 2.04 to 102"));
+    let mut fixture = heard();
+    let message = fixture.data("t", "1");
+    fixture.at(S).hears(HOME, &message);
+    fixture.hears_bare(b"on");
+    assert_eq!(fixture.hears(HOME, &message), sent("ACK 2.04 to 102"));
 }
 
 #[test]
 fn what_was_posted_is_remembered_across_a_registration() {
-    let mut bench = heard();
-    let message = bench.data("t", "1");
-    bench.at(S).hears(HOME, &message);
-    bench.at(2 * S).register();
+    let mut fixture = heard();
+    let message = fixture.data("t", "1");
+    fixture.at(S).hears(HOME, &message);
+    fixture.at(2 * S).register();
     let again = sent("ACK 2.04 to 102");
-    assert_eq!(bench.at(3 * S).hears(HOME, &message), again);
+    assert_eq!(fixture.at(3 * S).hears(HOME, &message), again);
 
-    let last = bench.sending(r#"[{"n":"/3303/0/5700","v":21.5}]"#);
-    bench.at(240 * S).hears(HOME, &last);
-    bench.at(DATA_REMEMBERED_MS + 2 * S).timeout();
+    let last = fixture.sending(r#"[{"n":"/3303/0/5700","v":21.5}]"#);
+    fixture.at(240 * S).hears(HOME, &last);
+    fixture.at(DATA_REMEMBERED_MS + 2 * S).timeout();
     let again = sent("ACK 2.04 to 104");
-    assert_eq!(bench.hears(HOME, &last), again, "it was sent just now");
+    assert_eq!(fixture.hears(HOME, &last), again, "it was sent just now");
 }
 
 #[test]
 fn a_farewell_is_remembered_whatever_is_posted_behind_it() {
-    let mut bench = Bench::registered();
-    let farewell = bench.deregistering();
-    bench.at(S).hears(HOME, &farewell);
-    bench.at(2 * S).posts("1");
+    let mut fixture = DeviceFixture::registered();
+    let farewell = fixture.deregistering();
+    fixture.at(S).hears(HOME, &farewell);
+    fixture.at(2 * S).posts("1");
     let expected = sent("ACK 2.02 to 102");
-    assert_eq!(bench.at(FAREWELL_MS).hears(HOME, &farewell), expected);
+    assert_eq!(fixture.at(FAREWELL_MS).hears(HOME, &farewell), expected);
 }
 
 #[test]
 fn more_than_is_taken_in_a_minute_is_put_off_and_may_be_posted_again() {
-    let mut bench = heard();
-    while bench.at(S).posts("1").len() > 1 {}
-    let message = bench.data("t", "2");
-    let effects = bench.hears(HOME, &message);
+    let mut fixture = heard();
+    while fixture.at(S).posts("1").len() > 1 {}
+    let message = fixture.data("t", "2");
+    let effects = fixture.hears(HOME, &message);
     assert!(effects[0].contains("ACK 5.03 max-age 10"), "{effects:?}");
-    assert_eq!(bench.occurred(), [data_sent(News::Excessive)]);
-    let effects = bench.hears_bare(b"on");
+    assert_eq!(
+        fixture.events(),
+        [data_sent(NotificationOutcome::Excessive)]
+    );
+    let effects = fixture.hears_bare(b"on");
     assert!(
         effects[0].starts_with("log Translator[UserPayloadError]"),
         "{effects:?}"
     );
     assert_eq!(
-        bench.hears_bare(b"on"),
+        fixture.hears_bare(b"on"),
         Lines::new(),
         "it is said once a minute"
     );
-    assert_eq!(bench.occurred(), [bare_sent(News::Excessive)]);
-    let effects = bench.at(S + MINUTE).hears(HOME, &message);
+    assert_eq!(
+        fixture.events(),
+        [bare_sent(NotificationOutcome::Excessive)]
+    );
+    let effects = fixture.at(S + MINUTE).hears(HOME, &message);
     assert_eq!(effects[..1], data_told("2"), "it was not taken before");
 }
 
@@ -314,24 +327,27 @@ fn more_than_is_taken_in_a_minute_is_put_off_and_may_be_posted_again() {
 fn long_data_counts_for_more() {
     let long = "x".repeat(60_000);
     let taken = (0..).take_while({
-        let mut bench = heard();
+        let mut fixture = heard();
         let long = long.clone();
-        move |_| bench.posts(&long).len() > 1
+        move |_| fixture.posts(&long).len() > 1
     });
     assert!((10..1_000).contains(&taken.count()));
 }
 
 #[test]
 fn bare_bytes_are_told_and_never_answered() {
-    let mut bench = Bench::new();
+    let mut fixture = DeviceFixture::new();
     let first = format!("bare {BARE}");
     let expected = all([heard_first(0, &first, "UDP"), said_bare("{\"on\":true}")]);
-    assert_eq!(bench.hears_bare(br#"{"on":true}"#), expected);
-    assert_eq!(bench.occurred(), [bare_sent(News::Told)]);
-    let (heard, effects) = bench.at(S).hears_bare_from("10.0.0.1:1", b"on");
-    assert_eq!((heard, effects), (Heard::UdpData, said_bare("on")));
+    assert_eq!(fixture.hears_bare(br#"{"on":true}"#), expected);
     assert_eq!(
-        bench.hears_bare(b"on"),
+        fixture.events(),
+        [bare_sent(NotificationOutcome::Published)]
+    );
+    let (heard, effects) = fixture.at(S).hears_bare_from("10.0.0.1:1", b"on");
+    assert_eq!((heard, effects), (UplinkKind::UdpData, said_bare("on")));
+    assert_eq!(
+        fixture.hears_bare(b"on"),
         said_bare("on"),
         "nobody can say whether it is the same again"
     );
@@ -339,8 +355,8 @@ fn bare_bytes_are_told_and_never_answered() {
 
 #[test]
 fn datagrams_one_behind_the_other_are_told_in_their_order_before_anything_leaves() {
-    let mut bench = Bench::new();
-    bench.ask(datagram("go").when_active());
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(datagram("go").when_active());
     let first = format!("bare {BARE}");
     let expected = all([
         heard_first(0, &first, "UDP"),
@@ -350,60 +366,70 @@ fn datagrams_one_behind_the_other_are_told_in_their_order_before_anything_leaves
         moved("#1", Scheduled, InProgress, "1/1"),
         vec![format!("send bare {BARE}: \"go\"")],
     ]);
-    assert_eq!(bench.hears_burst(&["1", "2", "", "1"]), expected);
-    let occurred = [News::Told, News::Told, News::Empty, News::Told].map(bare_sent);
-    assert_eq!(bench.occurred()[..4], occurred);
+    assert_eq!(fixture.hears_burst(&["1", "2", "", "1"]), expected);
+    let events = [
+        NotificationOutcome::Published,
+        NotificationOutcome::Published,
+        NotificationOutcome::Empty,
+        NotificationOutcome::Published,
+    ]
+    .map(bare_sent);
+    assert_eq!(fixture.events()[..4], events);
 }
 
 #[test]
 fn an_empty_datagram_is_a_sign_of_life_and_told_to_nobody() {
-    let mut bench = Bench::new();
+    let mut fixture = DeviceFixture::new();
     let first = format!("bare {BARE}");
-    assert_eq!(bench.hears_bare(b""), heard_first(0, &first, "UDP"));
-    assert_eq!(bench.occurred(), [bare_sent(News::Empty)]);
-    assert_eq!(bench.at(S).hears_bare(b""), Lines::new());
-    let seen_at = bench.snapshot().last_seen_at.unwrap();
-    assert_eq!(bench.since_start(seen_at), S);
+    assert_eq!(fixture.hears_bare(b""), heard_first(0, &first, "UDP"));
+    assert_eq!(fixture.events(), [bare_sent(NotificationOutcome::Empty)]);
+    assert_eq!(fixture.at(S).hears_bare(b""), Lines::new());
+    let seen_at = fixture.snapshot().last_seen_at.unwrap();
+    assert_eq!(fixture.since_start(seen_at), S);
 }
 
 #[test]
 fn a_datagram_that_is_too_long_is_kept_once_a_minute() {
-    let mut bench = Bench::within(Limits {
+    let mut fixture = DeviceFixture::within(Limits {
         data_bytes_max: 4,
         ..Limits::default()
     });
-    bench.hears_bare(b"1234");
+    fixture.hears_bare(b"1234");
     let why = "the datagram of 5 bytes exceeds the limit of 4 bytes";
     let kept = unreadable(why, "12345");
-    assert_eq!(bench.at(S).hears_bare(b"12345"), kept);
-    assert_eq!(bench.occurred(), [bare_sent(News::Unusable)]);
-    assert_eq!(bench.at(MINUTE).hears_bare(b"12345"), Lines::new());
-    assert_eq!(bench.at(S + MINUTE).hears_bare(b"12345"), kept);
+    assert_eq!(fixture.at(S).hears_bare(b"12345"), kept);
+    assert_eq!(fixture.events(), [bare_sent(NotificationOutcome::Unusable)]);
+    assert_eq!(fixture.at(MINUTE).hears_bare(b"12345"), Lines::new());
+    assert_eq!(fixture.at(S + MINUTE).hears_bare(b"12345"), kept);
 }
 
 #[test]
 fn bare_bytes_from_elsewhere_are_nobody_s() {
-    for mut bench in [Bench::new(), Bench::registered(), Bench::roaming()] {
-        let heard = bench.at(S).hears_bare_from("10.0.0.2:4445", b"on");
-        assert_eq!(heard, (Heard::Unasked, Lines::new()));
-        assert_eq!(bench.occurred(), []);
+    for mut fixture in [
+        DeviceFixture::new(),
+        DeviceFixture::registered(),
+        DeviceFixture::roaming(),
+    ] {
+        let heard = fixture.at(S).hears_bare_from("10.0.0.2:4445", b"on");
+        assert_eq!(heard, (UplinkKind::Unsolicited, Lines::new()));
+        assert_eq!(fixture.events(), []);
     }
 }
 
 #[test]
 fn a_device_that_posts_now_and_then_is_idle_in_between() {
-    let mut bench = heard();
-    assert_eq!(bench.deadline(), Some(DATA_REMEMBERED_MS));
-    assert_eq!(bench.next_deadline(), Lines::new());
-    assert!(bench.device().is_idle());
-    assert_eq!(bench.deadline(), None);
+    let mut fixture = heard();
+    assert_eq!(fixture.deadline(), Some(DATA_REMEMBERED_MS));
+    assert_eq!(fixture.next_deadline(), Lines::new());
+    assert!(fixture.device().is_idle());
+    assert_eq!(fixture.deadline(), None);
 }
 
 /// A device that posted at the start.
-fn heard() -> Bench {
-    let mut bench = Bench::new();
-    bench.posts("0");
-    bench
+fn heard() -> DeviceFixture {
+    let mut fixture = DeviceFixture::new();
+    fixture.posts("0");
+    fixture
 }
 
 fn logs(effects: &Lines) -> Vec<&String> {
@@ -411,12 +437,12 @@ fn logs(effects: &Lines) -> Vec<&String> {
     logs.collect()
 }
 
-fn data_sent(news: News) -> What {
-    What::DataSent(crate::action::Protocol::Coap, news)
+fn data_sent(news: NotificationOutcome) -> StepEventKind {
+    StepEventKind::DataSent(crate::action::Protocol::Coap, news)
 }
 
-fn bare_sent(news: News) -> What {
-    What::DataSent(crate::action::Protocol::Udp, news)
+fn bare_sent(news: NotificationOutcome) -> StepEventKind {
+    StepEventKind::DataSent(crate::action::Protocol::Udp, news)
 }
 
 fn unauthorized(why: &str) -> Lines {

@@ -5,7 +5,7 @@ use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
 
 use super::vocabulary::{
-    Bench, HOME, S, all, definition, logged, moved, read, refused_at_once, sent, write,
+    DeviceFixture, HOME, S, all, definition, logged, moved, read, refused_at_once, sent, write,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled};
 
@@ -15,46 +15,46 @@ const METER: &str = "/33000/0/0";
 #[test]
 fn a_value_is_checked_by_what_the_customer_defines() {
     let why = "the value for /33000/0/0 is not of type FLOAT: expected a finite decimal number";
-    let mut bench = Bench::registered();
-    bench.define(&[&definition(33_000, "1.0", "RW", "Float")]);
-    let effects = bench.submit(write(METER, "warm")).1;
+    let mut fixture = DeviceFixture::registered();
+    fixture.define(&[&definition(33_000, "1.0", "RW", "Float")]);
+    let effects = fixture.submit(write(METER, "warm")).1;
     let told = logged(&format!(
         "DeviceController[InvalidDataType] Error: Action request #1 was not sent: {why}."
     ));
     let failed = refused_at_once("#1", InProgress, &format!("0/1 {why:?}"));
     assert_eq!(effects, all([failed, told]));
-    let effects = bench.submit(write(METER, "22.5")).1;
+    let effects = fixture.submit(write(METER, "22.5")).1;
     let told = sent("CON PUT /33000/0/0 format 0 \"22.5\" m1");
     assert!(effects.ends_with(&told), "{effects:?}");
 }
 
 #[test]
 fn what_a_device_tells_is_of_the_type_the_customer_defines() {
-    let mut bench = Bench::registered();
-    bench.define(&[&definition(33_000, "1.0", "R", "Opaque")]);
-    bench.ask(read(METER));
-    let effects = bench.answer(Code::CONTENT, "AP8B");
+    let mut fixture = DeviceFixture::registered();
+    fixture.define(&[&definition(33_000, "1.0", "R", "Opaque")]);
+    fixture.ask(read(METER));
+    let effects = fixture.answer(Code::CONTENT, "AP8B");
     // Bytes, which are shown in base64.
     let told = effects
         .iter()
         .any(|line| line.contains("/33000/0/0=QVA4Qg=="));
     assert!(told, "{effects:?}");
 
-    let mut bench = Bench::registered();
-    bench.define(&[&definition(33_000, "1.0", "R", "Integer")]);
-    bench.ask(read(METER));
-    let effects = bench.answer(Code::CONTENT, "warm");
+    let mut fixture = DeviceFixture::registered();
+    fixture.define(&[&definition(33_000, "1.0", "R", "Integer")]);
+    fixture.ask(read(METER));
+    let effects = fixture.answer(Code::CONTENT, "warm");
     let failed = effects.iter().any(|line| line.contains("Failed"));
     assert!(failed, "{effects:?}");
 }
 
 #[test]
 fn a_definition_that_came_meanwhile_holds_for_what_was_scheduled() {
-    let mut bench = Bench::registered();
-    bench.ask(write(METER, "warm").when_active());
-    bench.define(&[&definition(33_000, "1.0", "RW", "Float")]);
-    let message = bench.updating(&[], "");
-    let effects = bench.at(S).hears(HOME, &message);
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(write(METER, "warm").when_active());
+    fixture.define(&[&definition(33_000, "1.0", "RW", "Float")]);
+    let message = fixture.updating(&[], "");
+    let effects = fixture.at(S).hears(HOME, &message);
     let why = "the value for /33000/0/0 is not of type FLOAT: expected a finite decimal number";
     let expected = all([
         moved("#1", Scheduled, Failed, &format!("0/1 {why:?}")),
@@ -67,23 +67,23 @@ fn a_definition_that_came_meanwhile_holds_for_what_was_scheduled() {
 
 #[test]
 fn a_definition_that_is_gone_holds_no_longer() {
-    let mut bench = Bench::registered();
-    bench.define(&[&definition(33_000, "1.0", "RW", "Float")]);
-    bench.define(&[]);
-    let effects = bench.submit(write(METER, "warm")).1;
+    let mut fixture = DeviceFixture::registered();
+    fixture.define(&[&definition(33_000, "1.0", "RW", "Float")]);
+    fixture.define(&[]);
+    let effects = fixture.submit(write(METER, "warm")).1;
     let told = sent("CON PUT /33000/0/0 format 0 \"warm\" m1");
     assert!(effects.ends_with(&told), "{effects:?}");
 }
 
 #[test]
 fn a_definition_holds_for_the_version_a_device_offers() {
-    let mut bench = Bench::new();
-    bench.register_with(&["lwm2m=1.1"], "</33000>;ver=2.0,</33000/0>");
-    bench.define(&[
+    let mut fixture = DeviceFixture::new();
+    fixture.register_with(&["lwm2m=1.1"], "</33000>;ver=2.0,</33000/0>");
+    fixture.define(&[
         &definition(33_000, "1.0", "RW", "Float"),
         &definition(33_000, "2.0", "RW", "String"),
     ]);
-    let effects = bench.submit(write(METER, "warm")).1;
+    let effects = fixture.submit(write(METER, "warm")).1;
     let told = sent("CON PUT /33000/0/0 format 0 \"warm\" m1");
     assert!(effects.ends_with(&told), "{effects:?}");
 }
@@ -91,43 +91,43 @@ fn a_definition_holds_for_the_version_a_device_offers() {
 #[test]
 fn an_object_the_customer_defines_is_asked_for_as_one_whose_types_are_known() {
     for (definitions, format) in [(vec![], 112), (vec![METERS], 11_542)] {
-        let mut bench = Bench::new();
-        bench.register_with(&["lwm2m=1.1"], "</>;ct=\"112 11542\",</33000/0>");
+        let mut fixture = DeviceFixture::new();
+        fixture.register_with(&["lwm2m=1.1"], "</>;ct=\"112 11542\",</33000/0>");
         let definitions: Vec<String> = definitions.into_iter().map(several).collect();
-        bench.define(&definitions.iter().map(String::as_str).collect::<Vec<_>>());
-        bench.ask(read("/33000"));
-        assert_eq!(bench.asked().accept(), Some(ContentFormat(format)));
+        fixture.define(&definitions.iter().map(String::as_str).collect::<Vec<_>>());
+        fixture.ask(read("/33000"));
+        assert_eq!(fixture.asked().accept(), Some(ContentFormat(format)));
     }
 }
 
 #[test]
 fn a_value_without_an_instance_is_of_none_where_the_customer_defines_several() {
-    let mut bench = Bench::registered();
-    bench.define(&[&definition(METERS, "1.0", "R", "Integer")]);
-    bench.ask(read("/33000"));
-    let effects = bench.hears(HOME, &without_instance(&bench));
+    let mut fixture = DeviceFixture::registered();
+    fixture.define(&[&definition(METERS, "1.0", "R", "Integer")]);
+    fixture.ask(read("/33000"));
+    let effects = fixture.hears(HOME, &without_instance(&fixture));
     assert_eq!(effects[0], "tell /33000/0/0=9 for #1");
 
-    let mut bench = Bench::registered();
-    bench.define(&[&several(METERS)]);
-    bench.ask(read("/33000"));
-    let effects = bench.hears(HOME, &without_instance(&bench));
+    let mut fixture = DeviceFixture::registered();
+    fixture.define(&[&several(METERS)]);
+    fixture.ask(read("/33000"));
+    let effects = fixture.hears(HOME, &without_instance(&fixture));
     let failed = effects.iter().any(|line| line.contains("Failed"));
     assert!(failed, "{effects:?}");
 }
 
 #[test]
 fn an_object_of_the_registry_is_what_the_customer_defines() {
-    let mut bench = Bench::registered();
-    bench.define(&[&definition(3303, "1.0", "RW", "Integer")]);
-    let effects = bench.submit(write("/3303/0/0", "1.5")).1;
+    let mut fixture = DeviceFixture::registered();
+    fixture.define(&[&definition(3303, "1.0", "RW", "Integer")]);
+    let effects = fixture.submit(write("/3303/0/0", "1.5")).1;
     assert!(
         effects
             .iter()
             .any(|line| line.contains("not of type INTEGER")),
         "{effects:?}"
     );
-    let effects = bench.submit(write("/3303/0/0", "15")).1;
+    let effects = fixture.submit(write("/3303/0/0", "15")).1;
     let told = sent("CON PUT /3303/0/0 format 0 \"15\" m1");
     assert!(effects.ends_with(&told), "{effects:?}");
 }
@@ -138,8 +138,8 @@ fn several(object: u16) -> String {
 }
 
 /// An answer in TLV that gives resource 0 the value 9, and does not say of which instance.
-fn without_instance(bench: &Bench) -> Message {
-    bench
+fn without_instance(fixture: &DeviceFixture) -> Message {
+    fixture
         .piggybacked(Code::CONTENT)
         .with_content_format(ContentFormat::LWM2M_TLV)
         .with_payload([0xc1, 0, 9])

@@ -1,103 +1,103 @@
 //! What is asked of a device over bare UDP: a datagram left, or it did not.
 
 use super::vocabulary::{
-    BARE, Bench, Lines, OWN, S, all, created, datagram, ended, heard_first, logged, moved, port,
-    refused_at_once, updated,
+    BARE, DeviceFixture, Lines, OWN, S, all, created, datagram, ended, heard_first, logged, moved,
+    port, refused_at_once, updated,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled, Succeeded};
-use crate::action::timeline::Stage;
-use crate::action::{Content, ContentForm, Request, UdpRequest};
+use crate::action::timeline::TimelineEvent;
+use crate::action::{Content, ContentEncoding, Request, UdpRequest};
+use crate::device::activity::InFlight;
 use crate::device::queue::SubmitRefusal;
-use crate::device::standing::InFlight;
-use crate::effect::Departure;
+use crate::effect::SendOutcome;
 use crate::limits::DEPARTURE_MS;
-use crate::occurrence::What;
+use crate::step_event::StepEventKind;
 
 #[test]
 fn a_datagram_leaves_at_once_and_has_succeeded_when_the_socket_took_it() {
-    for mut bench in [Bench::new(), Bench::registered()] {
-        let (accepted, effects) = bench.submit(datagram("on"));
+    for mut fixture in [DeviceFixture::new(), DeviceFixture::registered()] {
+        let (accepted, effects) = fixture.submit(datagram("on"));
         let expected = all([
             created("#1", InProgress, "0/1"),
             moved("#1", InProgress, InProgress, "1/1"),
             leaves("on"),
         ]);
         assert_eq!(effects, expected, "it is saved before it leaves");
-        let effects = bench.departed(Departure::Taken);
+        let effects = fixture.departed(SendOutcome::Sent);
         assert_eq!(effects, ended("#1", Succeeded, "1/1"));
-        let kept = bench.kept(accepted.unwrap().id);
+        let kept = fixture.kept(accepted.unwrap().id);
         assert_eq!(kept.outcome, None, "nobody answered");
         let stages = kept.timeline.as_slice().iter();
         let last = stages.last().map(|happened| happened.what);
-        assert_eq!(last, Some(Stage::DatagramSent));
+        assert_eq!(last, Some(TimelineEvent::DatagramSent));
     }
 }
 
 #[test]
 fn a_datagram_that_the_socket_refuses_has_failed() {
-    let mut bench = Bench::new();
-    bench.ask(datagram("on"));
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(datagram("on"));
     let expected = failed("#1", "the datagram could not be sent");
-    assert_eq!(bench.departed(Departure::Refused), expected);
-    assert!(bench.device().is_idle());
+    assert_eq!(fixture.departed(SendOutcome::Refused), expected);
+    assert!(fixture.device().is_idle());
 }
 
 #[test]
 fn a_datagram_of_which_nothing_is_said_has_failed_after_a_while() {
-    let mut bench = Bench::new();
-    bench.ask(datagram("on"));
-    assert_eq!(bench.deadline(), Some(DEPARTURE_MS));
-    assert_eq!(bench.at(DEPARTURE_MS - 1).timeout(), Lines::new());
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(datagram("on"));
+    assert_eq!(fixture.deadline(), Some(DEPARTURE_MS));
+    assert_eq!(fixture.at(DEPARTURE_MS - 1).timeout(), Lines::new());
     let expected = failed("#1", "it is unknown whether the datagram was sent");
-    assert_eq!(bench.at(DEPARTURE_MS).timeout(), expected);
-    let late = bench.departed(Departure::Taken);
+    assert_eq!(fixture.at(DEPARTURE_MS).timeout(), expected);
+    let late = fixture.departed(SendOutcome::Sent);
     assert_eq!(late, Lines::new(), "what is final stays so");
 }
 
 #[test]
 fn what_became_of_an_earlier_datagram_says_nothing_of_the_next() {
-    let mut bench = Bench::new();
-    let (first, _) = bench.submit(datagram("1"));
-    bench.ask(datagram("2"));
+    let mut fixture = DeviceFixture::new();
+    let (first, _) = fixture.submit(datagram("1"));
+    fixture.ask(datagram("2"));
     let first = first.unwrap().id;
-    bench.at(DEPARTURE_MS).timeout();
-    let late = bench.departed_of(first, Departure::Taken);
+    fixture.at(DEPARTURE_MS).timeout();
+    let late = fixture.departed_of(first, SendOutcome::Sent);
     assert_eq!(late, Lines::new(), "the second is in flight");
     assert_eq!(
-        bench.departed(Departure::Taken),
+        fixture.departed(SendOutcome::Sent),
         ended("#2", Succeeded, "1/1")
     );
 }
 
 #[test]
 fn a_datagram_in_flight_at_a_restart_has_failed_and_never_leaves_again() {
-    let mut bench = Bench::new();
-    bench.ask(datagram("on"));
-    bench.restart();
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(datagram("on"));
+    fixture.restart();
     let why =
         "the service stopped during the last attempt; the device may have executed the request";
-    assert_eq!(bench.timeout(), failed("#1", why));
+    assert_eq!(fixture.timeout(), failed("#1", why));
     let first = format!("bare {BARE}");
-    assert_eq!(bench.hears_bare(b""), heard_first(0, &first, "UDP"));
+    assert_eq!(fixture.hears_bare(b""), heard_first(0, &first, "UDP"));
 }
 
 #[test]
 fn a_datagram_that_was_not_tried_before_a_restart_leaves_then() {
-    let mut bench = Bench::new();
-    bench.ask(datagram("1"));
-    bench.ask(datagram("2"));
-    bench.restart();
-    let effects = bench.timeout();
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(datagram("1"));
+    fixture.ask(datagram("2"));
+    fixture.restart();
+    let effects = fixture.timeout();
     let expected = all([moved("#2", InProgress, InProgress, "1/1"), leaves("2")]);
     assert!(effects.ends_with(&expected), "{effects:?}");
 }
 
 #[test]
 fn datagrams_leave_one_after_the_other_in_their_order() {
-    let mut bench = Bench::new();
-    bench.ask(datagram("1"));
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(datagram("1"));
     for (name, text) in [("#2", "2"), ("#3", "3")] {
-        let (_, effects) = bench.submit(datagram(text));
+        let (_, effects) = fixture.submit(datagram(text));
         assert_eq!(effects, created(name, InProgress, "0/1"), "one at a time");
     }
     let expected = all([
@@ -105,46 +105,47 @@ fn datagrams_leave_one_after_the_other_in_their_order() {
         moved("#2", InProgress, InProgress, "1/1"),
         leaves("2"),
     ]);
-    assert_eq!(bench.departed(Departure::Taken), expected);
+    assert_eq!(fixture.departed(SendOutcome::Sent), expected);
     let expected = all([
         failed("#2", "the datagram could not be sent"),
         moved("#3", InProgress, InProgress, "1/1"),
         leaves("3"),
     ]);
-    assert_eq!(bench.departed(Departure::Refused), expected);
+    assert_eq!(fixture.departed(SendOutcome::Refused), expected);
 }
 
 #[test]
 fn a_departure_is_no_exchange() {
-    let mut bench = Bench::new();
-    bench.ask(datagram("on"));
-    let is_begun = |what: &What| matches!(what, What::Begun(_) | What::Ended(_));
-    assert!(!bench.occurred().iter().any(is_begun));
-    assert_eq!(bench.device().standing().exchange, InFlight::No);
-    bench.departed(Departure::Taken);
-    assert!(!bench.occurred().iter().any(is_begun));
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(datagram("on"));
+    let is_begun =
+        |what: &StepEventKind| matches!(what, StepEventKind::Begun(_) | StepEventKind::Ended(_));
+    assert!(!fixture.events().iter().any(is_begun));
+    assert_eq!(fixture.device().activity().exchange, InFlight::No);
+    fixture.departed(SendOutcome::Sent);
+    assert!(!fixture.events().iter().any(is_begun));
 }
 
 #[test]
 fn bytes_leave_as_they_were_written() {
-    let mut bench = Bench::new();
+    let mut fixture = DeviceFixture::new();
     let mut new = datagram("on");
     new.request = Request::Udp(UdpRequest {
-        content: Content::parse(ContentForm::Base64, "SGVsbG8=").unwrap(),
+        content: Content::parse(ContentEncoding::Base64, "SGVsbG8=").unwrap(),
         port: port(4445),
     });
-    let (_, effects) = bench.submit(new);
+    let (_, effects) = fixture.submit(new);
     assert!(effects.ends_with(&leaves("Hello")), "{effects:?}");
 }
 
 #[test]
 fn a_device_without_an_address_cannot_be_told_now() {
-    let mut bench = Bench::roaming();
-    let (refused, effects) = bench.submit(datagram("on"));
+    let mut fixture = DeviceFixture::roaming();
+    let (refused, effects) = fixture.submit(datagram("on"));
     assert_eq!(refused, Err(SubmitRefusal::NoAddress));
     assert_eq!(effects, Lines::new());
-    bench.register();
-    let (_, effects) = bench.submit(datagram("on"));
+    fixture.register();
+    let (_, effects) = fixture.submit(datagram("on"));
     assert!(effects.ends_with(&leaves("on")), "where it is registered");
 }
 
@@ -155,8 +156,8 @@ fn the_service_does_not_tell_itself() {
     if let Request::Udp(request) = &mut new.request {
         request.port = port(own);
     }
-    let mut bench = Bench::new();
-    let (_, effects) = bench.submit(new);
+    let mut fixture = DeviceFixture::new();
+    let (_, effects) = fixture.submit(new);
     let why = format!("{OWN} is an address of the service itself");
     let refused = refused_at_once("#1", InProgress, &format!("0/1 {why:?}"));
     assert_eq!(effects, all([refused, entry("#1", &why)]));
@@ -164,34 +165,34 @@ fn the_service_does_not_tell_itself() {
 
 #[test]
 fn a_queue_mode_device_that_sleeps_is_told_when_it_is_next_heard() {
-    let mut bench = Bench::registered_for_queue_mode();
-    let (_, effects) = bench.at(93 * S).submit(datagram("on"));
+    let mut fixture = DeviceFixture::registered_for_queue_mode();
+    let (_, effects) = fixture.at(93 * S).submit(datagram("on"));
     assert_eq!(effects, created("#1", InProgress, "0/1"));
     let expected = all([
         updated(102),
         moved("#1", InProgress, InProgress, "1/1"),
         leaves("on"),
     ]);
-    assert_eq!(bench.at(500 * S).update(), expected);
+    assert_eq!(fixture.at(500 * S).update(), expected);
 }
 
 #[test]
 fn a_datagram_that_waits_for_a_sign_of_life_expires() {
-    let mut bench = Bench::new();
-    bench.ask(datagram("on").when_active().expiring_in_s(60));
-    let effects = bench.at(60 * S).timeout();
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(datagram("on").when_active().expiring_in_s(60));
+    let effects = fixture.at(60 * S).timeout();
     let why = "the request expired at 2023-11-14T22:14:20.000Z before it was sent";
     let expected = moved("#1", Scheduled, Failed, &format!("0/1 {why:?}"));
     assert!(effects.starts_with(&expected), "{effects:?}");
-    assert!(bench.device().is_idle());
+    assert!(fixture.device().is_idle());
 }
 
 #[test]
 fn a_retired_device_is_told_nothing_more() {
-    let mut bench = Bench::new();
-    bench.ask(datagram("on"));
-    bench.retire();
-    assert_eq!(bench.departed(Departure::Taken), Lines::new());
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(datagram("on"));
+    fixture.retire();
+    assert_eq!(fixture.departed(SendOutcome::Sent), Lines::new());
 }
 
 fn leaves(text: &str) -> Lines {

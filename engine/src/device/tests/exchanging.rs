@@ -1,17 +1,17 @@
 //! The device's own requests that are no registration, and messages that come twice.
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
-use super::vocabulary::{Bench, HOME, Lines, S, read, sent};
+use super::vocabulary::{DeviceFixture, HOME, Lines, S, read, sent};
 
 #[test]
 fn a_ping_is_answered_with_a_reset() {
-    let mut bench = Bench::registered();
+    let mut fixture = DeviceFixture::registered();
     let ping = Message::ping(MessageId(500));
-    assert_eq!(bench.hears(HOME, &ping), sent("RST to 500"));
-    assert_eq!(bench.hears(HOME, &ping), sent("RST to 500"));
+    assert_eq!(fixture.hears(HOME, &ping), sent("RST to 500"));
+    assert_eq!(fixture.hears(HOME, &ping), sent("RST to 500"));
 }
 
 #[test]
@@ -26,14 +26,14 @@ fn a_request_for_something_that_is_not_there_is_answered_so() {
         (Code::GET, &[], "4.05"),
     ];
     for (code, path, answer) in cases {
-        let mut bench = Bench::registered();
-        let request = bench.request(code, path);
+        let mut fixture = DeviceFixture::registered();
+        let request = fixture.request(code, path);
         assert_eq!(
-            bench.hears(HOME, &request),
+            fixture.hears(HOME, &request),
             sent(&format!("ACK {answer} to 102"))
         );
         assert_eq!(
-            bench.hears(HOME, &request),
+            fixture.hears(HOME, &request),
             sent(&format!("ACK {answer} to 102"))
         );
     }
@@ -41,27 +41,27 @@ fn a_request_for_something_that_is_not_there_is_answered_so() {
 
 #[test]
 fn a_non_confirmable_request_is_answered_with_a_message_of_our_own_and_once() {
-    let mut bench = Bench::registered();
+    let mut fixture = DeviceFixture::registered();
     let token = Token::new(&[1]).unwrap();
-    let request = Message::request(Kind::NonConfirmable, Code::GET, MessageId(9), token)
+    let request = Message::request(MessageKind::NonConfirmable, Code::GET, MessageId(9), token)
         .with_uri_path(["elsewhere"]);
-    let effects = bench.hears(HOME, &request);
+    let effects = fixture.hears(HOME, &request);
     assert_eq!(effects.len(), 1);
     assert!(
         effects[0].starts_with("send 10.0.0.1:5683: NON 4.04 to "),
         "{effects:?}"
     );
-    assert_eq!(bench.at(S).hears(HOME, &request), Lines::new());
+    assert_eq!(fixture.at(S).hears(HOME, &request), Lines::new());
 }
 
 #[test]
 fn a_message_id_used_again_for_something_else_is_new() {
-    let mut bench = Bench::registered();
-    let first = bench.updating(&[], "");
-    bench.hears(HOME, &first);
-    let mut second = bench.updating(&["lt=60"], "");
+    let mut fixture = DeviceFixture::registered();
+    let first = fixture.updating(&[], "");
+    fixture.hears(HOME, &first);
+    let mut second = fixture.updating(&["lt=60"], "");
     second.message_id = first.message_id;
-    let effects = bench.at(S).hears(HOME, &second);
+    let effects = fixture.at(S).hears(HOME, &second);
     assert!(
         effects[0].starts_with("save record: registered until 61000"),
         "{effects:?}"
@@ -70,15 +70,15 @@ fn a_message_id_used_again_for_something_else_is_new() {
 
 #[test]
 fn a_message_repeated_after_its_lifetime_is_new() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9").when_active());
-    let update = bench.updating(&[], "");
-    bench.hears(HOME, &update);
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9").when_active());
+    let update = fixture.updating(&[], "");
+    fixture.hears(HOME, &update);
     let repeated = sent("ACK 2.04 to 102");
-    assert_eq!(bench.at(246 * S).hears(HOME, &update), repeated);
-    bench.answer(Code::CONTENT, "87");
-    bench.ask(read("/3/0/9").when_active());
-    let effects = bench.at(248 * S).hears(HOME, &update);
+    assert_eq!(fixture.at(246 * S).hears(HOME, &update), repeated);
+    fixture.answer(Code::CONTENT, "87");
+    fixture.ask(read("/3/0/9").when_active());
+    let effects = fixture.at(248 * S).hears(HOME, &update);
     assert!(
         effects.iter().any(|line| line.contains("CON GET")),
         "{effects:?}"

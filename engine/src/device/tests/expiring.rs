@@ -3,93 +3,93 @@
 use protocol::coap::code::Code;
 
 use super::vocabulary::{
-    Bench, HOUR, Lines, S, all, answered, created, ended, logged, moved, put_off, read, recorded,
-    sent, told, updated,
+    DeviceFixture, HOUR, Lines, S, all, answered, created, ended, logged, moved, put_off, read,
+    recorded, sent, told, updated,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled};
 
 #[test]
 fn a_request_may_have_an_expiry_of_its_own() {
-    let mut bench = Bench::new();
-    let (_, effects) = bench.submit(read("/3/0/9").when_active().expiring_in_s(90));
+    let mut fixture = DeviceFixture::new();
+    let (_, effects) = fixture.submit(read("/3/0/9").when_active().expiring_in_s(90));
     assert_eq!(effects, created("#1", Scheduled, "0/1"));
-    assert_eq!(bench.deadline(), Some(90 * S));
+    assert_eq!(fixture.deadline(), Some(90 * S));
     assert_eq!(
-        bench.next_deadline(),
+        fixture.next_deadline(),
         expired(Scheduled, "0/1", "22:14:50", "it was sent")
     );
 }
 
 #[test]
 fn a_request_that_expired_is_not_sent_though_the_device_is_heard_first() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9").when_active().expiring_in_s(90));
-    bench.at(100 * S);
-    assert_eq!(bench.update(), updated(102), "the wake-up comes late");
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9").when_active().expiring_in_s(90));
+    fixture.at(100 * S);
+    assert_eq!(fixture.update(), updated(102), "the wake-up comes late");
     assert_eq!(
-        bench.timeout(),
+        fixture.timeout(),
         expired(Scheduled, "0/1", "22:14:50", "it was sent")
     );
 }
 
 #[test]
 fn an_attempt_in_flight_is_not_cut_off_when_its_request_expires() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9").expiring_in_s(1));
-    assert_eq!(bench.at(S).timeout(), Lines::new());
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9").expiring_in_s(1));
+    assert_eq!(fixture.at(S).timeout(), Lines::new());
     assert_eq!(
-        bench.deadline(),
+        fixture.deadline(),
         Some(2 * S),
         "the deadline is the exchange's"
     );
     let expected = answered("#1", "/3/0/9=87", r#"1/1 "205" "87""#);
-    assert_eq!(bench.at(3 * S).answer(Code::CONTENT, "87"), expected);
+    assert_eq!(fixture.at(3 * S).answer(Code::CONTENT, "87"), expected);
 }
 
 #[test]
 fn a_request_that_expired_during_its_attempt_is_not_tried_again() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9").attempts(5).expiring_in_s(1));
-    let effects = bench.at(3 * S).answer(Code::SERVICE_UNAVAILABLE, "");
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9").attempts(5).expiring_in_s(1));
+    let effects = fixture.at(3 * S).answer(Code::SERVICE_UNAVAILABLE, "");
     assert_eq!(effects, put_off("#1", "1/5"));
-    assert!(bench.deadline() <= Some(3 * S), "it is due at once");
+    assert!(fixture.deadline() <= Some(3 * S), "it is due at once");
     assert_eq!(
-        bench.timeout(),
+        fixture.timeout(),
         expired(InProgress, "1/5", "22:13:21", "the device answered")
     );
 }
 
 #[test]
 fn a_request_that_expired_during_its_attempt_is_not_tried_again_by_an_update_either() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9").attempts(5).expiring_in_s(1));
-    bench.at(3 * S).answer(Code::SERVICE_UNAVAILABLE, "");
-    assert_eq!(bench.update(), updated(102));
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9").attempts(5).expiring_in_s(1));
+    fixture.at(3 * S).answer(Code::SERVICE_UNAVAILABLE, "");
+    assert_eq!(fixture.update(), updated(102));
 }
 
 #[test]
 fn what_expires_at_once_fails_at_once_and_each_is_logged() {
-    let mut bench = Bench::new();
+    let mut fixture = DeviceFixture::new();
     for _ in 0..2 {
-        bench.ask(read("/3/0/9").when_active().expiring_in_s(90));
+        fixture.ask(read("/3/0/9").when_active().expiring_in_s(90));
     }
-    bench.ask(read("/3/0/9").when_active().expiring_in_s(91));
-    let effects = bench.at(90 * S).timeout();
+    fixture.ask(read("/3/0/9").when_active().expiring_in_s(91));
+    let effects = fixture.at(90 * S).timeout();
     let expected = all([
         expired(Scheduled, "0/1", "22:14:50", "it was sent"),
         named("#2", expired(Scheduled, "0/1", "22:14:50", "it was sent")),
     ]);
     assert_eq!(effects, expected);
-    assert_eq!(bench.deadline(), Some(91 * S));
+    assert_eq!(fixture.deadline(), Some(91 * S));
 }
 
 #[test]
 fn an_expired_registration_ends_the_attempt_in_flight() {
-    let mut bench = Bench::new();
-    bench.register_with(&["lwm2m=1.1", "lt=60"], "</3/0>");
-    bench.at(50 * S).ask(read("/3/0/9"));
-    while bench.deadline() < Some(60 * S) {
-        assert_eq!(bench.next_deadline(), sent("CON GET /3/0/9 accept 0 m1"));
+    let mut fixture = DeviceFixture::new();
+    fixture.register_with(&["lwm2m=1.1", "lt=60"], "</3/0>");
+    fixture.at(50 * S).ask(read("/3/0/9"));
+    while fixture.deadline() < Some(60 * S) {
+        assert_eq!(fixture.next_deadline(), sent("CON GET /3/0/9 accept 0 m1"));
     }
     let why = "the registration of the device expired before it answered";
     let expected = all([
@@ -101,15 +101,15 @@ fn an_expired_registration_ends_the_attempt_in_flight() {
         vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
         told("RegistrationExpired"),
     ]);
-    assert_eq!(bench.at(60 * S).timeout(), expected);
+    assert_eq!(fixture.at(60 * S).timeout(), expected);
 }
 
 #[test]
 fn nothing_is_repeated_to_a_device_whose_registration_expired_meanwhile() {
-    let mut bench = Bench::new();
-    bench.register_with(&["lwm2m=1.1", "lt=60"], "</3/0>");
-    bench.at(50 * S).ask(read("/3/0/9"));
-    let effects = bench.at(61 * S).timeout();
+    let mut fixture = DeviceFixture::new();
+    fixture.register_with(&["lwm2m=1.1", "lt=60"], "</3/0>");
+    fixture.at(50 * S).ask(read("/3/0/9"));
+    let effects = fixture.at(61 * S).timeout();
     assert!(
         effects.iter().all(|line| !line.starts_with("send")),
         "{effects:?}"
@@ -118,12 +118,12 @@ fn nothing_is_repeated_to_a_device_whose_registration_expired_meanwhile() {
 
 #[test]
 fn a_request_in_progress_survives_its_device_s_registration() {
-    let mut bench = Bench::new();
-    bench.register_with(&["lwm2m=1.1", "lt=60"], "</3/0>");
-    bench.at(50 * S).ask(read("/3/0/9").attempts(2));
-    bench.at(60 * S).timeout();
-    assert_eq!(bench.timeout(), Lines::new(), "nobody is there");
-    let effects = bench.at(HOUR).register();
+    let mut fixture = DeviceFixture::new();
+    fixture.register_with(&["lwm2m=1.1", "lt=60"], "</3/0>");
+    fixture.at(50 * S).ask(read("/3/0/9").attempts(2));
+    fixture.at(60 * S).timeout();
+    assert_eq!(fixture.timeout(), Lines::new(), "nobody is there");
+    let effects = fixture.at(HOUR).register();
     let again = all([
         moved("#1", InProgress, InProgress, "2/2"),
         sent("CON GET /3/0/9 accept 0 m2"),

@@ -1,17 +1,17 @@
 //! What failed is told on as the log has it, in the same step.
 
-use super::vocabulary::{Bench, HOME, S};
+use super::vocabulary::{DeviceFixture, HOME, S};
 use crate::admin_log::entry::{Category, Entry};
 use crate::effect::Effect;
-use crate::event::{Event, Happening, PayloadKept};
+use crate::event::{Event, EventContent, PayloadKept};
 
 #[test]
 fn a_failure_is_told_as_the_log_has_it() {
-    let mut bench = Bench::registered();
-    bench.at(S).sends("warm");
-    let (entry, event) = logged_and_told(&bench);
+    let mut fixture = DeviceFixture::registered();
+    fixture.at(S).sends("warm");
+    let (entry, event) = logged_and_told(&fixture);
     assert_eq!(entry.category, Category::Error);
-    let Happening::Failure(failure) = &event.happening else {
+    let EventContent::Error(failure) = &event.content else {
         panic!("a failure was told: {event:?}");
     };
     assert_eq!(failure.entry, entry.id);
@@ -19,43 +19,43 @@ fn a_failure_is_told_as_the_log_has_it() {
     assert_eq!(failure.description, entry.description);
     assert_eq!(failure.payload, PayloadKept::Yes);
     assert_eq!((event.at, event.customer), (entry.at, entry.customer));
-    assert_eq!(event.speaker.ip, entry.about.unwrap().ip);
+    assert_eq!(event.device_info.ip, entry.about.unwrap().ip);
 }
 
 #[test]
 fn what_a_stranger_did_is_told_with_the_address_of_the_stranger() {
-    let mut bench = Bench::registered();
-    let message = bench.registration(&["lwm2m=1.1"], "</3/0>");
-    bench.at(S).hears("10.6.6.6:5683", &message);
-    let (entry, event) = logged_and_told(&bench);
-    assert_eq!(event.speaker.ip, Some("10.6.6.6".parse().unwrap()));
-    assert_eq!(event.speaker.ip, entry.about.unwrap().ip);
-    assert_eq!(event.speaker.iccid.as_str(), "8931");
+    let mut fixture = DeviceFixture::registered();
+    let message = fixture.registration(&["lwm2m=1.1"], "</3/0>");
+    fixture.at(S).hears("10.6.6.6:5683", &message);
+    let (entry, event) = logged_and_told(&fixture);
+    assert_eq!(event.device_info.ip, Some("10.6.6.6".parse().unwrap()));
+    assert_eq!(event.device_info.ip, entry.about.unwrap().ip);
+    assert_eq!(event.device_info.iccid.as_str(), "8931");
 }
 
 #[test]
 fn first_contact_is_no_failure() {
-    let mut bench = Bench::new();
-    bench.register();
-    let failures = bench
+    let mut fixture = DeviceFixture::new();
+    fixture.register();
+    let failures = fixture
         .events()
         .into_iter()
-        .filter(|event| matches!(event.happening, Happening::Failure(_)));
+        .filter(|event| matches!(event.content, EventContent::Error(_)));
     assert_eq!(failures.count(), 0);
     assert_eq!(
-        bench.device().bound_peer(),
+        fixture.device().bound_peer(),
         Some(super::vocabulary::peer(HOME))
     );
 }
 
 /// The one entry and the one event of the last step.
-fn logged_and_told(bench: &Bench) -> (Entry, Event) {
+fn logged_and_told(fixture: &DeviceFixture) -> (Entry, Event) {
     let entry = |effect: &Effect| match effect {
         Effect::Log(entry) => Some((**entry).clone()),
-        Effect::Save(_) | Effect::Expect(_) | Effect::Count(_) | Effect::Say(_) => None,
+        Effect::Save(_) | Effect::Expect(_) | Effect::Count(_) | Effect::Send(_) => None,
     };
-    let mut entries: Vec<Entry> = bench.wanted().iter().filter_map(entry).collect();
-    let events = bench.events();
+    let mut entries: Vec<Entry> = fixture.wanted().iter().filter_map(entry).collect();
+    let events = fixture.events();
     assert_eq!((entries.len(), events.len()), (1, 1));
     (entries.remove(0), events[0].clone())
 }

@@ -4,14 +4,16 @@
 use protocol::coap::block::More::{No, Yes};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 
 use super::vocabulary::{
-    BATTERY, Bench, HOME, Lines, S, all, block, ended, logged, moved, observe, observing, read,
-    sent, small_blocks, told,
+    BATTERY, DeviceFixture, HOME, Lines, S, all, block, ended, logged, moved, observe, observing,
+    read, sent, small_blocks, told,
 };
 use crate::action::Status::{InProgress, Scheduled, Succeeded};
-use crate::occurrence::{Ending, Heard, News, Purpose, What};
+use crate::step_event::{
+    ExchangeOutcome, ExchangePurpose, NotificationOutcome, StepEventKind, UplinkKind,
+};
 
 const MAKER: &str = "/3/0/0";
 
@@ -19,179 +21,195 @@ const BEGINS: &str = "0123456789abcdef";
 
 #[test]
 fn a_notification_that_goes_on_is_fetched_told_and_then_acknowledged() {
-    let mut bench = observed();
-    let notification = begins(&mut bench, Kind::Confirmable, 11);
+    let mut fixture = observed();
+    let notification = begins(&mut fixture, MessageKind::Confirmable, 11);
     assert_eq!(
-        bench.at(S).hears(HOME, &notification),
+        fixture.at(S).hears(HOME, &notification),
         sent("CON GET /3/0/0 m2")
     );
-    assert_eq!(bench.occurred(), [What::Begun(Purpose::Observation)]);
     assert_eq!(
-        next_block(&mut bench),
+        fixture.events(),
+        [StepEventKind::Begun(ExchangePurpose::Observation)]
+    );
+    assert_eq!(
+        next_block(&mut fixture),
         sent("CON GET /3/0/0 block2 1/16 m3")
     );
     let expected = all([told(TOLD), sent("ACK to 102")]);
-    assert_eq!(last_block(&mut bench), expected);
-    let occurred = [What::Ended(Ending::Success), What::Notified(News::Told)];
-    assert_eq!(bench.occurred(), occurred);
+    assert_eq!(last_block(&mut fixture), expected);
+    let events = [
+        StepEventKind::Ended(ExchangeOutcome::Success),
+        StepEventKind::Notified(NotificationOutcome::Published),
+    ];
+    assert_eq!(fixture.events(), events);
     assert_eq!(
-        bench.hears(HOME, &notification),
+        fixture.hears(HOME, &notification),
         sent("ACK to 102"),
         "repeated"
     );
-    assert!(bench.device().busy.is_none(), "nothing is left of it");
+    assert!(fixture.device().busy.is_none(), "nothing is left of it");
 }
 
 #[test]
 fn it_is_fetched_in_the_format_it_came_in() {
-    let mut bench = observed();
-    let notification = begins(&mut bench, Kind::NonConfirmable, 11);
+    let mut fixture = observed();
+    let notification = begins(&mut fixture, MessageKind::NonConfirmable, 11);
     let notification = notification.with_content_format(ContentFormat::TEXT);
-    let effects = bench.hears(HOME, &notification);
+    let effects = fixture.hears(HOME, &notification);
     assert_eq!(effects, sent("CON GET /3/0/0 accept 0 m2"));
-    next_block(&mut bench);
-    assert_eq!(last_block(&mut bench), told(TOLD), "and needs nothing back");
+    next_block(&mut fixture);
+    assert_eq!(
+        last_block(&mut fixture),
+        told(TOLD),
+        "and needs nothing back"
+    );
 }
 
 #[test]
 fn a_value_that_fits_one_message_by_now_is_told_as_well() {
-    let mut bench = observed();
-    let notification = begins(&mut bench, Kind::Confirmable, 11);
-    bench.hears(HOME, &notification);
+    let mut fixture = observed();
+    let notification = begins(&mut fixture, MessageKind::Confirmable, 11);
+    fixture.hears(HOME, &notification);
     let expected = all([told("/3/0/0=new for observed /3/0/0"), sent("ACK to 102")]);
-    assert_eq!(bench.answer(Code::CONTENT, "new"), expected);
+    assert_eq!(fixture.answer(Code::CONTENT, "new"), expected);
 }
 
 #[test]
 fn a_notification_that_comes_again_meanwhile_is_fetched_once() {
-    let mut bench = observed();
-    let notification = begins(&mut bench, Kind::Confirmable, 11);
-    bench.hears(HOME, &notification);
-    assert_eq!(bench.at(S).hears(HOME, &notification), Lines::new());
-    next_block(&mut bench);
-    assert_eq!(bench.hears(HOME, &notification), Lines::new());
+    let mut fixture = observed();
+    let notification = begins(&mut fixture, MessageKind::Confirmable, 11);
+    fixture.hears(HOME, &notification);
+    assert_eq!(fixture.at(S).hears(HOME, &notification), Lines::new());
+    next_block(&mut fixture);
+    assert_eq!(fixture.hears(HOME, &notification), Lines::new());
     let expected = all([told(TOLD), sent("ACK to 102")]);
-    assert_eq!(last_block(&mut bench), expected);
-    assert_eq!(bench.timeout(), Lines::new(), "nothing is to be fetched");
+    assert_eq!(last_block(&mut fixture), expected);
+    assert_eq!(fixture.timeout(), Lines::new(), "nothing is to be fetched");
 }
 
 #[test]
 fn of_the_notifications_that_wait_the_newest_is_fetched() {
-    let mut bench = observed();
-    bench.ask(read("/3/0/9"));
+    let mut fixture = observed();
+    fixture.ask(read("/3/0/9"));
     for sequence in [11, 12] {
-        let notification = begins(&mut bench, Kind::Confirmable, sequence);
-        assert_eq!(bench.hears(HOME, &notification), Lines::new());
+        let notification = begins(&mut fixture, MessageKind::Confirmable, sequence);
+        assert_eq!(fixture.hears(HOME, &notification), Lines::new());
     }
-    let effects = bench.answer(Code::NOT_FOUND, "");
+    let effects = fixture.answer(Code::NOT_FOUND, "");
     assert!(effects.ends_with(&sent("CON GET /3/0/0 m3")), "{effects:?}");
-    next_block(&mut bench);
+    next_block(&mut fixture);
     let expected = all([told(TOLD), sent("ACK to 103")]);
-    assert_eq!(last_block(&mut bench), expected, "told once");
+    assert_eq!(last_block(&mut fixture), expected, "told once");
 }
 
 #[test]
 fn an_older_notification_that_was_overtaken_is_not_fetched() {
-    let mut bench = observed();
-    let newer = bench.notification_of(MAKER, Kind::Confirmable, 12);
-    bench.hears(HOME, &newer.with_payload("new"));
-    let older = begins(&mut bench, Kind::Confirmable, 11);
-    assert_eq!(bench.hears(HOME, &older), sent("ACK to 103"));
-    assert_eq!(bench.occurred(), [What::Notified(News::Stale)]);
+    let mut fixture = observed();
+    let newer = fixture.notification_of(MAKER, MessageKind::Confirmable, 12);
+    fixture.hears(HOME, &newer.with_payload("new"));
+    let older = begins(&mut fixture, MessageKind::Confirmable, 11);
+    assert_eq!(fixture.hears(HOME, &older), sent("ACK to 103"));
+    assert_eq!(
+        fixture.events(),
+        [StepEventKind::Notified(NotificationOutcome::Stale)]
+    );
 }
 
 #[test]
 fn a_notification_that_cannot_be_fetched_is_kept_and_not_acknowledged() {
-    let mut bench = observed();
-    let notification = begins(&mut bench, Kind::Confirmable, 11);
-    bench.hears(HOME, &notification);
+    let mut fixture = observed();
+    let notification = begins(&mut fixture, MessageKind::Confirmable, 11);
+    fixture.hears(HOME, &notification);
     let entry = logged(&format!(
         "Translator[UserPayloadError] Error: A payload was rejected: the rest of a \
          notification could not be fetched: the device answered 4.04. \
          Further ones within one minute are not logged. Kept: {BEGINS:?}"
     ));
-    assert_eq!(bench.at(S).answer(Code::NOT_FOUND, ""), entry);
-    let occurred = [
-        What::Ended(Ending::ClientError),
-        What::Notified(News::Unusable),
+    assert_eq!(fixture.at(S).answer(Code::NOT_FOUND, ""), entry);
+    let events = [
+        StepEventKind::Ended(ExchangeOutcome::ClientError),
+        StepEventKind::Notified(NotificationOutcome::Unusable),
     ];
-    assert_eq!(bench.occurred(), occurred);
+    assert_eq!(fixture.events(), events);
     let again = sent("CON GET /3/0/0 m3");
-    assert_eq!(bench.hears(HOME, &notification), again, "it came again");
-    assert_eq!(bench.observations(), ["/3/0/0 Held"]);
+    assert_eq!(fixture.hears(HOME, &notification), again, "it came again");
+    assert_eq!(fixture.observations(), ["/3/0/0 Held"]);
 }
 
 #[test]
 fn a_device_that_falls_silent_meanwhile_is_asked_when_it_notifies_again() {
-    let mut bench = observed();
-    let notification = begins(&mut bench, Kind::Confirmable, 11);
-    bench.hears(HOME, &notification);
-    while bench.deadline() < Some(3_600 * S) {
-        let effects = bench.next_deadline();
+    let mut fixture = observed();
+    let notification = begins(&mut fixture, MessageKind::Confirmable, 11);
+    fixture.hears(HOME, &notification);
+    while fixture.deadline() < Some(3_600 * S) {
+        let effects = fixture.next_deadline();
         assert!(
             !effects.iter().any(|line| line.contains("ACK")),
             "{effects:?}"
         );
     }
-    assert!(bench.device().busy.is_none(), "nothing is left of it");
-    let notification = begins(&mut bench, Kind::Confirmable, 12);
-    let effects = bench.at(7_200 * S).hears(HOME, &notification);
+    assert!(fixture.device().busy.is_none(), "nothing is left of it");
+    let notification = begins(&mut fixture, MessageKind::Confirmable, 12);
+    let effects = fixture.at(7_200 * S).hears(HOME, &notification);
     assert_eq!(effects, sent("CON GET /3/0/0 m3"));
 }
 
 #[test]
 fn notifications_of_several_things_are_fetched_one_after_the_other() {
-    let mut bench = observed();
-    bench.ask(observe("/3/0/1"));
-    bench.agree(10, "a");
-    let first = begins(&mut bench, Kind::Confirmable, 11);
-    let second = bench
-        .notification_of("/3/0/1", Kind::Confirmable, 11)
+    let mut fixture = observed();
+    fixture.ask(observe("/3/0/1"));
+    fixture.agree(10, "a");
+    let first = begins(&mut fixture, MessageKind::Confirmable, 11);
+    let second = fixture
+        .notification_of("/3/0/1", MessageKind::Confirmable, 11)
         .with_block2(block(0, Yes))
         .with_payload(BEGINS);
-    bench.hears(HOME, &first);
-    assert_eq!(bench.hears(HOME, &second), Lines::new());
-    next_block(&mut bench);
+    fixture.hears(HOME, &first);
+    assert_eq!(fixture.hears(HOME, &second), Lines::new());
+    next_block(&mut fixture);
     let expected = all([told(TOLD), sent("ACK to 102"), sent("CON GET /3/0/1 m5")]);
-    assert_eq!(last_block(&mut bench), expected);
+    assert_eq!(last_block(&mut fixture), expected);
     let expected = all([told("/3/0/1=b for observed /3/0/1"), sent("ACK to 103")]);
-    assert_eq!(bench.answer(Code::CONTENT, "b"), expected);
+    assert_eq!(fixture.answer(Code::CONTENT, "b"), expected);
 }
 
 #[test]
 fn what_is_in_flight_comes_first() {
-    let mut bench = observed();
-    bench.ask(read("/3/0/9"));
-    let notification = begins(&mut bench, Kind::Confirmable, 11);
-    assert_eq!(bench.hears(HOME, &notification), Lines::new());
+    let mut fixture = observed();
+    fixture.ask(read("/3/0/9"));
+    let notification = begins(&mut fixture, MessageKind::Confirmable, 11);
+    assert_eq!(fixture.hears(HOME, &notification), Lines::new());
     let expected = all([
         told("/3/0/9=87 for #2"),
         ended("#2", Succeeded, r#"1/1 "205" "87""#),
         sent("CON GET /3/0/0 m3"),
     ]);
-    assert_eq!(bench.answer(Code::CONTENT, "87"), expected);
+    assert_eq!(fixture.answer(Code::CONTENT, "87"), expected);
 }
 
 #[test]
 fn what_waits_for_the_device_goes_out_once_the_notification_is_whole() {
-    let mut bench = observed();
-    bench.ask(read("/3/0/9").when_active());
-    let notification = begins(&mut bench, Kind::Confirmable, 11);
-    assert_eq!(bench.hears(HOME, &notification), sent("CON GET /3/0/0 m2"));
-    next_block(&mut bench);
+    let mut fixture = observed();
+    fixture.ask(read("/3/0/9").when_active());
+    let notification = begins(&mut fixture, MessageKind::Confirmable, 11);
+    assert_eq!(
+        fixture.hears(HOME, &notification),
+        sent("CON GET /3/0/0 m2")
+    );
+    next_block(&mut fixture);
     let expected = all([
         told(TOLD),
         sent("ACK to 102"),
         moved("#2", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/9 accept 0 m4"),
     ]);
-    assert_eq!(last_block(&mut bench), expected);
+    assert_eq!(last_block(&mut fixture), expected);
 }
 
 #[test]
 fn a_failure_ends_the_observation_however_long_its_explanation() {
-    let mut bench = observed();
-    let mut failure = begins(&mut bench, Kind::Confirmable, 11);
+    let mut fixture = observed();
+    let mut failure = begins(&mut fixture, MessageKind::Confirmable, 11);
     failure.code = Code::NOT_FOUND;
     let expected = all([
         observing(S, &[]),
@@ -201,19 +219,19 @@ fn a_failure_ends_the_observation_however_long_its_explanation() {
         ),
         sent("ACK to 102"),
     ]);
-    assert_eq!(bench.at(S).hears(HOME, &failure), expected);
+    assert_eq!(fixture.at(S).hears(HOME, &failure), expected);
 }
 
 #[test]
 fn a_last_value_in_blocks_is_told_and_ends_the_observation() {
-    let mut bench = observed();
-    let token = bench.token_observing(MAKER);
-    let id = bench.device_id();
-    let last = Message::separate(Kind::Confirmable, Code::CONTENT, id, token)
+    let mut fixture = observed();
+    let token = fixture.token_observing(MAKER);
+    let id = fixture.device_id();
+    let last = Message::separate(MessageKind::Confirmable, Code::CONTENT, id, token)
         .with_block2(block(0, Yes))
         .with_payload(BEGINS);
-    bench.hears(HOME, &last);
-    next_block(&mut bench);
+    fixture.hears(HOME, &last);
+    next_block(&mut fixture);
     let expected = all([
         told(TOLD),
         observing(0, &[]),
@@ -223,69 +241,72 @@ fn a_last_value_in_blocks_is_told_and_ends_the_observation() {
         ),
         sent("ACK to 102"),
     ]);
-    assert_eq!(last_block(&mut bench), expected);
+    assert_eq!(last_block(&mut fixture), expected);
 }
 
 #[test]
 fn a_device_that_leaves_meanwhile_is_not_asked_for_the_rest() {
-    let mut bench = observed();
-    let notification = begins(&mut bench, Kind::Confirmable, 11);
-    bench.hears(HOME, &notification);
-    let effects = bench.at(S).deregister();
+    let mut fixture = observed();
+    let notification = begins(&mut fixture, MessageKind::Confirmable, 11);
+    fixture.hears(HOME, &notification);
+    let effects = fixture.at(S).deregister();
     assert!(
         !effects.iter().any(|line| line.contains("/3/0/0 m")),
         "{effects:?}"
     );
-    assert_eq!(bench.occurred(), [What::Ended(Ending::DeviceGone)]);
-    let effects = bench.at(2 * S).register();
+    assert_eq!(
+        fixture.events(),
+        [StepEventKind::Ended(ExchangeOutcome::DeviceGone)]
+    );
+    let effects = fixture.at(2 * S).register();
     let again = effects.last().unwrap();
     assert!(again.contains("GET /3/0/0 observe 0"), "{effects:?}");
 }
 
 #[test]
 fn a_notification_in_blocks_of_nothing_that_is_observed_is_reset() {
-    let mut bench = Bench::registered();
-    bench.ask(observe(BATTERY));
-    let notification = bench
-        .separate(Kind::NonConfirmable, Code::CONTENT)
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(observe(BATTERY));
+    let notification = fixture
+        .separate(MessageKind::NonConfirmable, Code::CONTENT)
         .with_observe(3)
         .with_block2(block(0, Yes))
         .with_payload(BEGINS);
-    bench.answer(Code::NOT_FOUND, "");
-    assert_eq!(bench.hears(HOME, &notification), sent("RST to 102"));
+    fixture.answer(Code::NOT_FOUND, "");
+    assert_eq!(fixture.hears(HOME, &notification), sent("RST to 102"));
 }
 
 #[test]
 fn the_beginning_of_a_notification_is_taken_for_a_part() {
-    let mut bench = observed();
-    let notification = begins(&mut bench, Kind::NonConfirmable, 11);
-    assert_eq!(bench.takes_for(&notification), Heard::Part);
+    let mut fixture = observed();
+    let notification = begins(&mut fixture, MessageKind::NonConfirmable, 11);
+    assert_eq!(fixture.takes_for(&notification), UplinkKind::BlockPart);
 }
 
 const TOLD: &str = "/3/0/0=0123456789abcdef! for observed /3/0/0";
 
 /// A device that registered at the start and of which the maker is observed since.
-fn observed() -> Bench {
-    let mut bench = Bench::within(small_blocks());
-    bench.register();
-    bench.begin_observing(MAKER);
-    bench
+fn observed() -> DeviceFixture {
+    let mut fixture = DeviceFixture::within(small_blocks());
+    fixture.register();
+    fixture.begin_observing(MAKER);
+    fixture
 }
 
 /// A notification that goes on in further blocks.
-fn begins(bench: &mut Bench, kind: Kind, sequence: u32) -> Message {
-    bench
+fn begins(fixture: &mut DeviceFixture, kind: MessageKind, sequence: u32) -> Message {
+    fixture
         .notification_of(MAKER, kind, sequence)
         .with_block2(block(0, Yes))
         .with_payload(BEGINS)
 }
 
-fn next_block(bench: &mut Bench) -> Lines {
-    let answer = bench.answer_in_block(0, Yes, BEGINS);
-    bench.hears(HOME, &answer)
+fn next_block(fixture: &mut DeviceFixture) -> Lines {
+    let answer = fixture.answer_in_block(0, Yes, BEGINS);
+    fixture.hears(HOME, &answer)
 }
 
-fn last_block(bench: &mut Bench) -> Lines {
-    let answer = bench.answer_in_block(1, No, "!");
-    bench.hears(HOME, &answer)
+fn last_block(fixture: &mut DeviceFixture) -> Lines {
+    let answer = fixture.answer_in_block(1, No, "!");
+    fixture.hears(HOME, &answer)
 }

@@ -3,84 +3,86 @@
 
 use protocol::coap::block::More::{No, Yes};
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 use protocol::coap::token::Token;
 
-use super::vocabulary::{Bench, HOME, Lines, S, all, block, coap, port, sent, small_blocks, told};
+use super::vocabulary::{
+    DeviceFixture, HOME, Lines, S, all, block, coap, port, sent, small_blocks, told,
+};
 use crate::action::{Method, Request, Status};
 
 const MAKER: &str = "/3/0/0";
 
 #[test]
 fn a_request_over_coap_is_answered_though_the_device_deregisters_from_there_meanwhile() {
-    let mut bench = asked_at_home();
-    let effects = bench.at(S).deregister();
+    let mut fixture = asked_at_home();
+    let effects = fixture.at(S).deregister();
     check_still_reached(&effects);
-    let answer = bench.piggybacked(Code::CONTENT);
-    let effects = bench.hears(HOME, &answer);
+    let answer = fixture.piggybacked(Code::CONTENT);
+    let effects = fixture.hears(HOME, &answer);
     let closed = format!("rebind {HOME} -> nowhere");
     assert!(effects.contains(&closed), "{effects:?}");
 }
 
 #[test]
 fn a_request_over_coap_is_answered_though_the_registration_there_expires_meanwhile() {
-    let mut bench = asked_at_home();
-    let acknowledgement = Message::acknowledgement(bench.asked().message_id);
-    bench.at(86_399 * S).hears(HOME, &acknowledgement);
-    check_still_reached(&bench.at(86_400 * S).timeout());
+    let mut fixture = asked_at_home();
+    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
+    fixture.at(86_399 * S).hears(HOME, &acknowledgement);
+    check_still_reached(&fixture.at(86_400 * S).timeout());
 }
 
 #[test]
 fn a_notification_is_acknowledged_with_its_own_value_and_not_with_an_older_one() {
-    let mut bench = observed();
-    let older = begins(&mut bench, 11, "0123456789abcdef");
-    bench.hears(HOME, &older);
-    let first = bench.answer_in_block(0, Yes, "0123456789abcdef");
-    bench.hears(HOME, &first);
-    let newer = begins(&mut bench, 12, "0123456789ABCDEF");
-    bench.hears(HOME, &newer);
+    let mut fixture = observed();
+    let older = begins(&mut fixture, 11, "0123456789abcdef");
+    fixture.hears(HOME, &older);
+    let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
+    fixture.hears(HOME, &first);
+    let newer = begins(&mut fixture, 12, "0123456789ABCDEF");
+    fixture.hears(HOME, &newer);
     // The device answered before its value changed, or repeats that answer.
-    let last = bench.answer_in_block(1, No, "!");
+    let last = fixture.answer_in_block(1, No, "!");
     let expected = all([
         told("/3/0/0=0123456789abcdef! for observed /3/0/0"),
         sent("ACK to 102"),
         sent("CON GET /3/0/0 m4"),
     ]);
-    assert_eq!(bench.hears(HOME, &last), expected);
-    let first = bench.answer_in_block(0, Yes, "0123456789ABCDEF");
-    bench.hears(HOME, &first);
-    let last = bench.answer_in_block(1, No, "?");
+    assert_eq!(fixture.hears(HOME, &last), expected);
+    let first = fixture.answer_in_block(0, Yes, "0123456789ABCDEF");
+    fixture.hears(HOME, &first);
+    let last = fixture.answer_in_block(1, No, "?");
     let expected = all([
         told("/3/0/0=0123456789ABCDEF? for observed /3/0/0"),
         sent("ACK to 103"),
     ]);
-    assert_eq!(bench.hears(HOME, &last), expected);
-    assert!(bench.device().busy.is_none(), "nothing is left of it");
+    assert_eq!(fixture.hears(HOME, &last), expected);
+    assert!(fixture.device().busy.is_none(), "nothing is left of it");
 }
 
 #[test]
 fn what_nobody_asked_for_is_left_to_others_where_the_device_is_just_asked() {
-    let mut bench = Bench::registered();
-    bench.ask(coap(Method::Get, "/a", ""));
-    let id = bench.device_id();
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(coap(Method::Get, "/a", ""));
+    let id = fixture.device_id();
     let token = Token::new(&[5]).unwrap();
-    let notification = Message::separate(Kind::Confirmable, Code::CONTENT, id, token);
-    assert_eq!(bench.hears(SERVER, &notification), Lines::new());
-    assert_eq!(bench.hears(HOME, &notification), sent("RST to 102"));
+    let notification = Message::separate(MessageKind::Confirmable, Code::CONTENT, id, token);
+    assert_eq!(fixture.hears(SERVER, &notification), Lines::new());
+    assert_eq!(fixture.hears(HOME, &notification), sent("RST to 102"));
 }
 
 #[test]
 fn a_request_ends_when_it_expires_however_slowly_its_blocks_come() {
-    let mut bench = Bench::within(small_blocks());
-    let id = bench.ask(coap(Method::Get, "/a", "").expiring_in_s(600));
+    let mut fixture = DeviceFixture::within(small_blocks());
+    let id = fixture.ask(coap(Method::Get, "/a", "").expiring_in_s(600));
     for number in 0..20 {
-        if bench.kept(id).status == Status::Failed {
+        if fixture.kept(id).status == Status::Failed {
             assert!(number >= 6, "not before it expired");
             return;
         }
-        bench.at(i64::from(number + 1) * 100 * S);
-        let next = bench.answer_in_block(number, Yes, "0123456789abcdef");
-        bench.hears(SERVER, &next);
+        fixture.at(i64::from(number + 1) * 100 * S);
+        let next = fixture.answer_in_block(number, Yes, "0123456789abcdef");
+        fixture.hears(SERVER, &next);
     }
     panic!("it never ends");
 }
@@ -89,18 +91,18 @@ fn a_request_ends_when_it_expires_however_slowly_its_blocks_come() {
 const SERVER: &str = "10.0.0.1:5685";
 
 /// A device is asked over CoAP at the very place where it is registered.
-fn asked_at_home() -> Bench {
-    let mut bench = Bench::registered();
+fn asked_at_home() -> DeviceFixture {
+    let mut fixture = DeviceFixture::registered();
     let new = coap(Method::Get, "/a", "");
     let Request::Coap(mut request) = new.request.clone() else {
         unreachable!("it is a request over CoAP")
     };
     request.port = port(5683);
-    bench.at(86_390 * S).ask(crate::action::NewAction {
+    fixture.at(86_390 * S).ask(crate::action::NewAction {
         request: Request::Coap(request),
         ..new
     });
-    bench
+    fixture
 }
 
 fn check_still_reached(effects: &[String]) {
@@ -111,17 +113,17 @@ fn check_still_reached(effects: &[String]) {
 }
 
 /// A device that registered at the start and of which the maker is observed since.
-fn observed() -> Bench {
-    let mut bench = Bench::within(small_blocks());
-    bench.register();
-    bench.begin_observing(MAKER);
-    bench
+fn observed() -> DeviceFixture {
+    let mut fixture = DeviceFixture::within(small_blocks());
+    fixture.register();
+    fixture.begin_observing(MAKER);
+    fixture
 }
 
 /// A notification that goes on in further blocks.
-fn begins(bench: &mut Bench, sequence: u32, payload: &str) -> Message {
-    bench
-        .notification_of(MAKER, Kind::Confirmable, sequence)
+fn begins(fixture: &mut DeviceFixture, sequence: u32, payload: &str) -> Message {
+    fixture
+        .notification_of(MAKER, MessageKind::Confirmable, sequence)
         .with_block2(block(0, Yes))
         .with_payload(payload)
 }

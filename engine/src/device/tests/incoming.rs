@@ -3,15 +3,15 @@
 
 use protocol::coap::block::{Block, More};
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 
 use super::vocabulary::{
-    Bench, HOME, Lines, MINUTE, OBJECTS, S, all, block, data_told, heard_first, logged, observing,
-    read, sent, told,
+    DeviceFixture, HOME, Lines, MINUTE, OBJECTS, S, all, block, data_told, heard_first, logged,
+    observing, read, sent, told,
 };
 use crate::device::snapshot::Presence;
 use crate::limits::{Limits, TRANSFER_IDLE_MS};
-use crate::occurrence::{Heard, News, What};
+use crate::step_event::{NotificationOutcome, StepEventKind, UplinkKind};
 
 const AWAY: &str = "10.0.0.1:7777";
 const ELSEWHERE: &str = "10.0.0.2:5683";
@@ -24,171 +24,181 @@ const LONG: &str = "0123456789abcdef0123456789ABCDEF!";
 
 #[test]
 fn a_registration_in_blocks_is_one_and_the_last_is_answered_with_its_location() {
-    let mut bench = Bench::new();
-    let whole = bench.registration(&["lwm2m=1.1", "lt=86400", "b=U"], OBJECTS);
-    let blocks = bench.in_blocks(&whole);
+    let mut fixture = DeviceFixture::new();
+    let whole = fixture.registration(&["lwm2m=1.1", "lt=86400", "b=U"], OBJECTS);
+    let blocks = fixture.in_blocks(&whole);
     assert_eq!(blocks.len(), 2);
     let [first, last] = [&blocks[0], &blocks[1]];
     let expected = sent("ACK 2.31 block1 0/16 more to 102");
-    assert_eq!(bench.hears(HOME, first), expected);
-    assert_eq!(bench.snapshot().presence, Presence::Unregistered);
-    let effects = bench.hears(HOME, last);
+    assert_eq!(fixture.hears(HOME, first), expected);
+    assert_eq!(fixture.snapshot().presence, Presence::Unregistered);
+    let effects = fixture.hears(HOME, last);
     let (said, before) = effects.split_last().unwrap();
     assert_eq!(said, &sent("ACK 2.01 block1 1/16 L1 to 103")[0]);
-    let mut other = Bench::new();
+    let mut other = DeviceFixture::new();
     let at_once = other.register();
     assert_eq!(before, &at_once[..at_once.len() - 1]);
-    assert_eq!(bench.snapshot().presence, Presence::Awake);
-    assert_eq!(&bench.hears(HOME, last)[0], said, "repeated");
-    let offered = &bench.snapshot().registration.unwrap().links;
+    assert_eq!(fixture.snapshot().presence, Presence::Awake);
+    assert_eq!(&fixture.hears(HOME, last)[0], said, "repeated");
+    let offered = &fixture.snapshot().registration.unwrap().links;
     assert_eq!(*offered, other.snapshot().registration.unwrap().links);
 }
 
 #[test]
 fn an_update_in_blocks_changes_what_the_device_offers() {
-    let mut bench = Bench::registered();
+    let mut fixture = DeviceFixture::registered();
     let objects = "</1/0>,</3/0>,</3303/0>,</3304/0>";
-    let whole = bench.updating(&[], objects);
-    let effects = say(&mut bench, &whole);
+    let whole = fixture.updating(&[], objects);
+    let effects = say(&mut fixture, &whole);
     let said = sent("ACK 2.04 block1 2/16 to 105");
     assert_eq!(effects.last(), said.last());
     assert_eq!(effects[..1], observing(0, &[]));
-    let links = &bench.snapshot().registration.unwrap().links;
+    let links = &fixture.snapshot().registration.unwrap().links;
     assert!(links.offers("/3304/0".parse().unwrap()));
 }
 
 #[test]
 fn a_send_in_blocks_is_told_once() {
-    let mut bench = Bench::registered();
-    let whole = bench.sending(WARM);
-    let blocks = bench.in_blocks(&whole);
+    let mut fixture = DeviceFixture::registered();
+    let whole = fixture.sending(WARM);
+    let blocks = fixture.in_blocks(&whole);
     let expected = sent("ACK 2.31 block1 0/16 more to 103");
-    assert_eq!(bench.at(S).hears(HOME, &blocks[0]), expected);
-    assert_eq!(bench.occurred(), [], "nothing was sent yet");
+    assert_eq!(fixture.at(S).hears(HOME, &blocks[0]), expected);
+    assert_eq!(fixture.occurred(), [], "nothing was sent yet");
     let thanked = sent("ACK 2.04 block1 1/16 to 104");
     let expected = all([told("/3303/0/5700=21.5 for sent"), thanked.clone()]);
-    assert_eq!(bench.hears(HOME, &blocks[1]), expected);
-    assert_eq!(bench.occurred(), [What::Sent(News::Told)]);
-    assert_eq!(bench.hears(HOME, &blocks[1]), thanked, "repeated");
+    assert_eq!(fixture.hears(HOME, &blocks[1]), expected);
+    assert_eq!(
+        fixture.occurred(),
+        [StepEventKind::Sent(NotificationOutcome::Published)]
+    );
+    assert_eq!(fixture.hears(HOME, &blocks[1]), thanked, "repeated");
     let mut late = blocks[1].clone();
-    late.message_id = bench.device_id();
-    assert_eq!(bench.hears(HOME, &late), sent("ACK 4.08 to 105"));
+    late.message_id = fixture.device_id();
+    assert_eq!(fixture.hears(HOME, &late), sent("ACK 4.08 to 105"));
 }
 
 #[test]
 fn data_in_blocks_is_told_once_it_is_whole() {
-    let mut bench = Bench::new();
-    let blocks = data_in_blocks(&mut bench);
+    let mut fixture = DeviceFixture::new();
+    let blocks = data_in_blocks(&mut fixture);
     let first = sent("ACK 2.31 block1 0/16 more to 102");
-    assert_eq!(bench.hears(HOME, &blocks[0]), first);
+    assert_eq!(fixture.hears(HOME, &blocks[0]), first);
     let second = sent("ACK 2.31 block1 1/16 more to 103");
-    assert_eq!(bench.hears(HOME, &blocks[1]), second);
+    assert_eq!(fixture.hears(HOME, &blocks[1]), second);
     let expected = all([
         heard_first(S, HOME, "CoAP"),
         data_told(LONG),
         sent("ACK 2.04 block1 2/16 to 104"),
     ]);
-    assert_eq!(bench.at(S).hears(HOME, &blocks[2]), expected);
+    assert_eq!(fixture.at(S).hears(HOME, &blocks[2]), expected);
     assert_eq!(
-        bench.occurred(),
-        [What::DataSent(crate::action::Protocol::Coap, News::Told)]
+        fixture.occurred(),
+        [StepEventKind::DataSent(
+            crate::action::Protocol::Coap,
+            NotificationOutcome::Published
+        )]
     );
 }
 
 #[test]
 fn non_confirmable_blocks_are_answered_likewise() {
-    let mut bench = Bench::registered();
-    let mut whole = bench.sending(WARM);
-    whole.kind = Kind::NonConfirmable;
-    let blocks = bench.in_blocks(&whole);
-    let effects = bench.hears(HOME, &blocks[0]);
+    let mut fixture = DeviceFixture::registered();
+    let mut whole = fixture.sending(WARM);
+    whole.kind = MessageKind::NonConfirmable;
+    let blocks = fixture.in_blocks(&whole);
+    let effects = fixture.hears(HOME, &blocks[0]);
     assert!(
         effects[0].contains("NON 2.31 block1 0/16 more"),
         "{effects:?}"
     );
-    assert_eq!(bench.hears(HOME, &blocks[0]), Lines::new(), "repeated");
-    let effects = bench.hears(HOME, &blocks[1]);
+    assert_eq!(fixture.hears(HOME, &blocks[0]), Lines::new(), "repeated");
+    let effects = fixture.hears(HOME, &blocks[1]);
     assert_eq!(effects[..1], told("/3303/0/5700=21.5 for sent"));
 }
 
 #[test]
 fn a_block_that_comes_again_is_answered_again() {
-    let mut bench = Bench::registered();
-    let blocks = data_in_blocks(&mut bench);
+    let mut fixture = DeviceFixture::registered();
+    let blocks = data_in_blocks(&mut fixture);
     let first = sent("ACK 2.31 block1 0/16 more to 103");
-    assert_eq!(bench.hears(HOME, &blocks[0]), first);
-    assert_eq!(bench.hears(HOME, &blocks[0]), first);
+    assert_eq!(fixture.hears(HOME, &blocks[0]), first);
+    assert_eq!(fixture.hears(HOME, &blocks[0]), first);
     let mut anew = blocks[1].clone();
-    anew.message_id = bench.device_id();
+    anew.message_id = fixture.device_id();
     let second = sent("ACK 2.31 block1 1/16 more to 104");
-    assert_eq!(bench.hears(HOME, &blocks[1]), second);
+    assert_eq!(fixture.hears(HOME, &blocks[1]), second);
     let again = sent("ACK 2.31 block1 1/16 more to 106");
-    assert_eq!(bench.hears(HOME, &anew), again, "in a message of its own");
-    let effects = bench.hears(HOME, &blocks[2]);
+    assert_eq!(fixture.hears(HOME, &anew), again, "in a message of its own");
+    let effects = fixture.hears(HOME, &blocks[2]);
     assert!(effects.contains(&data_told(LONG)[0]), "{effects:?}");
 }
 
 #[test]
 fn a_block_out_of_its_order_ends_what_was_begun() {
-    let mut bench = Bench::registered();
-    let blocks = data_in_blocks(&mut bench);
-    assert_eq!(bench.hears(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
-    bench.hears(HOME, &blocks[0]);
-    assert_eq!(bench.hears(HOME, &blocks[2]), sent("ACK 4.08 to 105"));
+    let mut fixture = DeviceFixture::registered();
+    let blocks = data_in_blocks(&mut fixture);
+    assert_eq!(fixture.hears(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
+    fixture.hears(HOME, &blocks[0]);
+    assert_eq!(fixture.hears(HOME, &blocks[2]), sent("ACK 4.08 to 105"));
     let mut second = blocks[1].clone();
-    second.message_id = bench.device_id();
-    assert_eq!(bench.hears(HOME, &second), sent("ACK 4.08 to 106"));
+    second.message_id = fixture.device_id();
+    assert_eq!(fixture.hears(HOME, &second), sent("ACK 4.08 to 106"));
 }
 
 #[test]
 fn blocks_of_different_requests_do_not_fit_together() {
-    let mut bench = Bench::registered();
-    let blocks = data_in_blocks(&mut bench);
-    let other = bench.data("other", LONG);
-    let others = bench.in_blocks(&other);
-    bench.hears(HOME, &blocks[0]);
-    assert_eq!(bench.hears(HOME, &others[1]), sent("ACK 4.08 to 108"));
-    let sending = bench.sending(LONG);
-    let sending = bench.in_blocks(&sending);
-    bench.hears(HOME, &others[0]);
+    let mut fixture = DeviceFixture::registered();
+    let blocks = data_in_blocks(&mut fixture);
+    let other = fixture.data("other", LONG);
+    let others = fixture.in_blocks(&other);
+    fixture.hears(HOME, &blocks[0]);
+    assert_eq!(fixture.hears(HOME, &others[1]), sent("ACK 4.08 to 108"));
+    let sending = fixture.sending(LONG);
+    let sending = fixture.in_blocks(&sending);
+    fixture.hears(HOME, &others[0]);
     let expected = sent("ACK 4.08 to 112");
-    assert_eq!(bench.hears(HOME, &sending[1]), expected, "of another path");
+    assert_eq!(
+        fixture.hears(HOME, &sending[1]),
+        expected,
+        "of another path"
+    );
 }
 
 #[test]
 fn a_first_block_begins_anew() {
-    let mut bench = Bench::registered();
-    let blocks = data_in_blocks(&mut bench);
-    let other = bench.data("t", "fedcba98765432100");
-    let others = bench.in_blocks(&other);
-    bench.hears(HOME, &blocks[0]);
-    bench.hears(HOME, &others[0]);
-    let effects = bench.hears(HOME, &others[1]);
+    let mut fixture = DeviceFixture::registered();
+    let blocks = data_in_blocks(&mut fixture);
+    let other = fixture.data("t", "fedcba98765432100");
+    let others = fixture.in_blocks(&other);
+    fixture.hears(HOME, &blocks[0]);
+    fixture.hears(HOME, &others[0]);
+    let effects = fixture.hears(HOME, &others[1]);
     let expected = data_told("fedcba98765432100");
     assert!(effects.contains(&expected[0]), "{effects:?}");
 }
 
 #[test]
 fn a_stray_block_from_another_peer_does_not_end_what_is_under_way() {
-    let mut bench = Bench::registered();
-    let blocks = data_in_blocks(&mut bench);
-    bench.hears(HOME, &blocks[0]);
+    let mut fixture = DeviceFixture::registered();
+    let blocks = data_in_blocks(&mut fixture);
+    fixture.hears(HOME, &blocks[0]);
     let stray = vec![format!("send {AWAY}: ACK 4.08 to 104")];
-    assert_eq!(bench.hears(AWAY, &blocks[1]), stray);
-    bench.hears(HOME, &blocks[1]);
-    let effects = bench.hears(HOME, &blocks[2]);
+    assert_eq!(fixture.hears(AWAY, &blocks[1]), stray);
+    fixture.hears(HOME, &blocks[1]);
+    let effects = fixture.hears(HOME, &blocks[2]);
     assert!(effects.contains(&data_told(LONG)[0]), "{effects:?}");
 }
 
 #[test]
 fn of_two_peers_the_one_that_began_last_is_heard_out() {
-    let mut bench = Bench::registered();
-    let blocks = data_in_blocks(&mut bench);
-    bench.hears(HOME, &blocks[0]);
-    bench.hears(AWAY, &blocks[0]);
-    assert_eq!(bench.hears(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
-    bench.hears(AWAY, &blocks[1]);
-    let effects = bench.hears(AWAY, &blocks[2]);
+    let mut fixture = DeviceFixture::registered();
+    let blocks = data_in_blocks(&mut fixture);
+    fixture.hears(HOME, &blocks[0]);
+    fixture.hears(AWAY, &blocks[0]);
+    assert_eq!(fixture.hears(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
+    fixture.hears(AWAY, &blocks[1]);
+    let effects = fixture.hears(AWAY, &blocks[2]);
     assert!(effects.contains(&data_told(LONG)[0]), "{effects:?}");
 }
 
@@ -198,22 +208,22 @@ fn what_is_too_long_is_refused_as_soon_as_that_is_known() {
         data_bytes_max: 30,
         ..Limits::default()
     };
-    let mut bench = Bench::within(limits);
-    bench.register();
-    let blocks = data_in_blocks(&mut bench);
-    bench.hears(HOME, &blocks[0]);
+    let mut fixture = DeviceFixture::within(limits);
+    fixture.register();
+    let blocks = data_in_blocks(&mut fixture);
+    fixture.hears(HOME, &blocks[0]);
     let why = "the body exceeds the limit of 30 bytes";
     let expected = all([
         unreadable(why, "0123456789ABCDEF"),
         sent("ACK 4.13 size1 30 to 104"),
     ]);
-    assert_eq!(bench.hears(HOME, &blocks[1]), expected);
-    assert_eq!(bench.hears(HOME, &blocks[2]), sent("ACK 4.08 to 105"));
+    assert_eq!(fixture.hears(HOME, &blocks[1]), expected);
+    assert_eq!(fixture.hears(HOME, &blocks[2]), sent("ACK 4.08 to 105"));
 
-    let mut bench = Bench::within(limits);
-    bench.register();
-    let first = data_in_blocks(&mut bench).remove(0).with_size1(33);
-    let effects = bench.hears(HOME, &first);
+    let mut fixture = DeviceFixture::within(limits);
+    fixture.register();
+    let first = data_in_blocks(&mut fixture).remove(0).with_size1(33);
+    let effects = fixture.hears(HOME, &first);
     let said = sent("ACK 4.13 size1 30 to 103");
     assert_eq!(effects.last(), said.last(), "it said how long it is");
 }
@@ -226,54 +236,54 @@ fn a_block_that_contradicts_itself_is_a_bad_request() {
         (block(0, More::Yes), ""),
         (block(0, More::No), LONG),
     ] {
-        let mut bench = Bench::registered();
-        let message = bench.data("t", payload).with_block1(block);
+        let mut fixture = DeviceFixture::registered();
+        let message = fixture.data("t", payload).with_block1(block);
         let expected = sent("ACK 4.00 to 102");
-        assert_eq!(bench.hears(HOME, &message), expected, "{block:?}");
-        assert_eq!(bench.takes_for(&message), Heard::Repeated);
+        assert_eq!(fixture.hears(HOME, &message), expected, "{block:?}");
+        assert_eq!(fixture.takes_for(&message), UplinkKind::Repeated);
     }
 }
 
 #[test]
 fn what_does_not_go_on_is_dropped_whatever_else_is_said() {
-    let mut bench = Bench::registered();
-    let blocks = data_in_blocks(&mut bench);
-    bench.hears(HOME, &blocks[0]);
-    bench.at(200 * S).posts("else");
-    assert_eq!(bench.deadline(), Some(TRANSFER_IDLE_MS));
-    bench.at(TRANSFER_IDLE_MS).timeout();
-    assert_eq!(bench.hears(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
+    let mut fixture = DeviceFixture::registered();
+    let blocks = data_in_blocks(&mut fixture);
+    fixture.hears(HOME, &blocks[0]);
+    fixture.at(200 * S).posts("else");
+    assert_eq!(fixture.deadline(), Some(TRANSFER_IDLE_MS));
+    fixture.at(TRANSFER_IDLE_MS).timeout();
+    assert_eq!(fixture.hears(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
 }
 
 #[test]
 fn each_block_keeps_what_is_under_way() {
-    let mut bench = Bench::registered();
-    let blocks = data_in_blocks(&mut bench);
+    let mut fixture = DeviceFixture::registered();
+    let blocks = data_in_blocks(&mut fixture);
     for (at, block) in [0, 200 * S, 400 * S].into_iter().zip(&blocks) {
-        bench.at(at).timeout();
-        bench.hears(HOME, block);
+        fixture.at(at).timeout();
+        fixture.hears(HOME, block);
     }
-    assert_eq!(bench.events().len(), 1);
+    assert_eq!(fixture.events().len(), 1);
 }
 
 #[test]
 fn nothing_is_left_of_what_was_under_way_once_it_is_over() {
-    let mut bench = Bench::new();
-    let blocks = data_in_blocks(&mut bench);
-    bench.hears(HOME, &blocks[0]);
-    assert!(!bench.device().is_idle());
-    bench.next_deadline();
-    assert!(bench.device().is_idle());
+    let mut fixture = DeviceFixture::new();
+    let blocks = data_in_blocks(&mut fixture);
+    fixture.hears(HOME, &blocks[0]);
+    assert!(!fixture.device().is_idle());
+    fixture.next_deadline();
+    assert!(fixture.device().is_idle());
 }
 
 #[test]
 fn nothing_is_put_together_for_those_who_may_not_say_it() {
-    let mut bench = Bench::registered();
-    let registration = bench.registration(&["lwm2m=1.1"], OBJECTS);
-    let update = bench.request(Code::POST, &["rd", "0123456789abcdef"]);
-    let sending = bench.sending(WARM);
-    let data = bench.data("t", LONG);
-    let getting = bench.request(Code::GET, &[]);
+    let mut fixture = DeviceFixture::registered();
+    let registration = fixture.registration(&["lwm2m=1.1"], OBJECTS);
+    let update = fixture.request(Code::POST, &["rd", "0123456789abcdef"]);
+    let sending = fixture.sending(WARM);
+    let data = fixture.data("t", LONG);
+    let getting = fixture.request(Code::GET, &[]);
     let cases = [
         (ELSEWHERE, registration, "4.03"),
         (ELSEWHERE, update.with_payload(LONG), "4.04"),
@@ -282,66 +292,76 @@ fn nothing_is_put_together_for_those_who_may_not_say_it() {
         (HOME, getting.with_payload(LONG), "4.05"),
     ];
     for (from, whole, code) in cases {
-        let first = bench.in_blocks(&whole).remove(0);
-        let effects = bench.hears(from, &first);
+        let first = fixture.in_blocks(&whole).remove(0);
+        let effects = fixture.hears(from, &first);
         let said = format!("send {from}: ACK {code} to {}", first.message_id.0);
         assert_eq!(effects.last(), Some(&said));
-        let busy = bench.device().busy.as_ref();
-        assert!(busy.is_none_or(|busy| busy.incoming.is_none()), "{code}");
+        let busy = fixture.device().busy.as_ref();
+        assert!(
+            busy.is_none_or(|busy| busy.incoming_body.is_none()),
+            "{code}"
+        );
     }
 }
 
 #[test]
 fn a_restart_forgets_what_is_under_way() {
-    let mut bench = Bench::registered();
-    let blocks = data_in_blocks(&mut bench);
-    bench.hears(HOME, &blocks[0]);
-    bench.restart();
-    assert_eq!(bench.hears(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
+    let mut fixture = DeviceFixture::registered();
+    let blocks = data_in_blocks(&mut fixture);
+    fixture.hears(HOME, &blocks[0]);
+    fixture.restart();
+    assert_eq!(fixture.hears(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
 }
 
 #[test]
 fn a_device_that_says_something_in_blocks_listens_and_what_waits_goes_out_at_the_end() {
-    let mut bench = Bench::registered_for_queue_mode();
-    bench.at(93 * S).ask(read("/3/0/9"));
-    let blocks = data_in_blocks(&mut bench);
+    let mut fixture = DeviceFixture::registered_for_queue_mode();
+    fixture.at(93 * S).ask(read("/3/0/9"));
+    let blocks = data_in_blocks(&mut fixture);
     let taken = sent("ACK 2.31 block1 0/16 more to 103");
-    assert_eq!(bench.at(500 * S).hears(HOME, &blocks[0]), taken);
-    assert_eq!(bench.snapshot().presence, Presence::Awake);
-    bench.hears(HOME, &blocks[1]);
-    let effects = bench.hears(HOME, &blocks[2]);
+    assert_eq!(fixture.at(500 * S).hears(HOME, &blocks[0]), taken);
+    assert_eq!(fixture.snapshot().presence, Presence::Awake);
+    fixture.hears(HOME, &blocks[1]);
+    let effects = fixture.hears(HOME, &blocks[2]);
     let expected = sent("CON GET /3/0/9 accept 0 m1");
     assert!(effects.ends_with(&expected), "{effects:?}");
 }
 
 #[test]
 fn a_block_is_taken_for_a_part() {
-    let mut bench = Bench::registered();
-    let blocks = data_in_blocks(&mut bench);
-    let heard: Vec<Heard> = blocks.iter().map(|it| bench.takes_for(it)).collect();
-    assert_eq!(heard, [Heard::Part, Heard::Part, Heard::CoapData]);
+    let mut fixture = DeviceFixture::registered();
+    let blocks = data_in_blocks(&mut fixture);
+    let heard: Vec<UplinkKind> = blocks.iter().map(|it| fixture.takes_for(it)).collect();
+    assert_eq!(
+        heard,
+        [
+            UplinkKind::BlockPart,
+            UplinkKind::BlockPart,
+            UplinkKind::CoapData
+        ]
+    );
 }
 
 #[test]
 fn what_cannot_be_read_is_kept_whole() {
-    let mut bench = Bench::registered();
-    let whole = bench.sending(LONG);
-    let effects = say(bench.at(MINUTE), &whole);
+    let mut fixture = DeviceFixture::registered();
+    let whole = fixture.sending(LONG);
+    let effects = say(fixture.at(MINUTE), &whole);
     let kept = format!("Kept: {LONG:?}");
     assert!(effects[0].ends_with(&kept), "{effects:?}");
     assert_eq!(effects.last(), sent("ACK 4.00 to 105").last());
 }
 
 /// The device says all of it in blocks; what happens at the last one.
-fn say(bench: &mut Bench, whole: &Message) -> Lines {
-    let blocks = bench.in_blocks(whole);
-    let said = blocks.iter().map(|block| bench.hears(HOME, block));
+fn say(fixture: &mut DeviceFixture, whole: &Message) -> Lines {
+    let blocks = fixture.in_blocks(whole);
+    let said = blocks.iter().map(|block| fixture.hears(HOME, block));
     said.last().unwrap()
 }
 
-fn data_in_blocks(bench: &mut Bench) -> Vec<Message> {
-    let whole = bench.data("t", LONG);
-    bench.in_blocks(&whole)
+fn data_in_blocks(fixture: &mut DeviceFixture) -> Vec<Message> {
+    let whole = fixture.data("t", LONG);
+    fixture.in_blocks(&whole)
 }
 
 fn unreadable(why: &str, bytes: &str) -> Lines {

@@ -2,12 +2,12 @@
 
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::lwm2m::value::Value;
 
 use super::vocabulary::{
-    BATTERY, Bench, HOME, HOUR, Lines, OBJECTS, S, all, end_observing, ended, forgets, logged,
-    moved, observing, read, sent, tlv, told,
+    BATTERY, DeviceFixture, HOME, HOUR, Lines, OBJECTS, S, all, end_observing, ended, forgets,
+    logged, moved, observing, read, sent, tlv, told,
 };
 use crate::action::Status::{InProgress, Scheduled, Succeeded};
 use crate::device::snapshot::Presence;
@@ -16,27 +16,27 @@ const TOLD: &str = "/3/0/9=86 for observed /3/0/9";
 
 #[test]
 fn a_notification_is_acknowledged_once_its_value_is_told() {
-    let mut bench = Bench::observed();
+    let mut fixture = DeviceFixture::observed();
     let expected = all([told(TOLD), sent("ACK to 102")]);
-    assert_eq!(bench.at(S).notify(11, "86"), expected);
+    assert_eq!(fixture.at(S).notify(11, "86"), expected);
 }
 
 #[test]
 fn a_non_confirmable_notification_needs_nothing_back() {
-    let mut bench = Bench::observed();
-    let notification = bench.notification(Kind::NonConfirmable, 11, "86");
-    assert_eq!(bench.hears(HOME, &notification), told(TOLD));
-    assert_eq!(bench.hears(HOME, &notification), Lines::new(), "repeated");
+    let mut fixture = DeviceFixture::observed();
+    let notification = fixture.notification(MessageKind::NonConfirmable, 11, "86");
+    assert_eq!(fixture.hears(HOME, &notification), told(TOLD));
+    assert_eq!(fixture.hears(HOME, &notification), Lines::new(), "repeated");
 }
 
 #[test]
 fn a_repeated_notification_is_acknowledged_again_and_counts_once() {
-    let mut bench = Bench::observed();
-    let notification = bench.notification(Kind::Confirmable, 11, "86");
-    bench.hears(HOME, &notification);
-    assert_eq!(bench.at(S).hears(HOME, &notification), sent("ACK to 102"));
+    let mut fixture = DeviceFixture::observed();
+    let notification = fixture.notification(MessageKind::Confirmable, 11, "86");
+    fixture.hears(HOME, &notification);
+    assert_eq!(fixture.at(S).hears(HOME, &notification), sent("ACK to 102"));
     assert_eq!(
-        bench.at(200 * S).hears(HOME, &notification),
+        fixture.at(200 * S).hears(HOME, &notification),
         sent("ACK to 102")
     );
 }
@@ -58,9 +58,9 @@ fn an_overtaken_notification_is_acknowledged_and_not_told() {
         (10, 10, 128 * S + 1, true),
     ];
     for (first, second, later, is_news) in cases {
-        let mut bench = Bench::observed();
-        bench.at(200 * S).notify(first, "88");
-        let effects = bench.at(200 * S + later).notify(second, "86");
+        let mut fixture = DeviceFixture::observed();
+        fixture.at(200 * S).notify(first, "88");
+        let effects = fixture.at(200 * S + later).notify(second, "86");
         let values = if is_news { told(TOLD) } else { Lines::new() };
         let expected = all([values, sent("ACK to 103")]);
         assert_eq!(
@@ -72,36 +72,36 @@ fn an_overtaken_notification_is_acknowledged_and_not_told() {
 
 #[test]
 fn the_answer_that_began_the_observation_is_the_first_to_be_overtaken() {
-    let mut bench = Bench::observed();
-    assert_eq!(bench.notify(9, "86"), sent("ACK to 102"));
-    assert_eq!(bench.notify(10, "86"), sent("ACK to 103"));
+    let mut fixture = DeviceFixture::observed();
+    assert_eq!(fixture.notify(9, "86"), sent("ACK to 102"));
+    assert_eq!(fixture.notify(10, "86"), sent("ACK to 103"));
     assert_eq!(
-        bench.notify(11, "86"),
+        fixture.notify(11, "86"),
         all([told(TOLD), sent("ACK to 104")])
     );
 }
 
 #[test]
 fn each_observation_has_an_order_of_its_own() {
-    let mut bench = Bench::observed();
-    bench.begin_observing("/3303/0/5700");
-    bench.notify(500, "86");
-    let other = bench
-        .notification_of("/3303/0/5700", Kind::NonConfirmable, 11)
+    let mut fixture = DeviceFixture::observed();
+    fixture.begin_observing("/3303/0/5700");
+    fixture.notify(500, "86");
+    let other = fixture
+        .notification_of("/3303/0/5700", MessageKind::NonConfirmable, 11)
         .with_payload("21.5");
     assert_eq!(
-        bench.hears(HOME, &other),
+        fixture.hears(HOME, &other),
         told("/3303/0/5700=21.5 for observed /3303/0/5700")
     );
 }
 
 #[test]
 fn a_notification_of_an_instance_tells_what_is_in_it() {
-    let mut bench = Bench::registered();
-    bench.ask(super::vocabulary::observe("/3/0"));
-    let first = bench.piggybacked(Code::CONTENT).with_observe(1);
-    bench.hears(HOME, &tlv(first, "/3/0", &[("/3/0/9", Value::Integer(87))]));
-    let notification = bench.notification_of("/3/0", Kind::Confirmable, 2);
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(super::vocabulary::observe("/3/0"));
+    let first = fixture.piggybacked(Code::CONTENT).with_observe(1);
+    fixture.hears(HOME, &tlv(first, "/3/0", &[("/3/0/9", Value::Integer(87))]));
+    let notification = fixture.notification_of("/3/0", MessageKind::Confirmable, 2);
     let values = [
         ("/3/0/9", Value::Integer(86)),
         ("/3/0/14", Value::String("+01:00".into())),
@@ -111,60 +111,60 @@ fn a_notification_of_an_instance_tells_what_is_in_it() {
         sent("ACK to 102"),
     ]);
     assert_eq!(
-        bench.hears(HOME, &tlv(notification, "/3/0", &values)),
+        fixture.hears(HOME, &tlv(notification, "/3/0", &values)),
         expected
     );
 }
 
 #[test]
 fn a_notification_of_nothing_tells_nothing() {
-    let mut bench = Bench::registered();
-    bench.ask(super::vocabulary::observe("/3303"));
-    let first = bench.piggybacked(Code::CONTENT).with_observe(1);
-    bench.hears(HOME, &tlv(first, "/3303", &[]));
-    let notification = bench.notification_of("/3303", Kind::Confirmable, 2);
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(super::vocabulary::observe("/3303"));
+    let first = fixture.piggybacked(Code::CONTENT).with_observe(1);
+    fixture.hears(HOME, &tlv(first, "/3303", &[]));
+    let notification = fixture.notification_of("/3303", MessageKind::Confirmable, 2);
     assert_eq!(
-        bench.hears(HOME, &tlv(notification, "/3303", &[])),
+        fixture.hears(HOME, &tlv(notification, "/3303", &[])),
         sent("ACK to 102")
     );
 }
 
 #[test]
 fn bytes_that_cannot_be_read_go_to_the_log_and_are_acknowledged() {
-    let mut bench = Bench::observed();
+    let mut fixture = DeviceFixture::observed();
     let why = "the payload is not a value of type INTEGER";
     let expected = all([undecodable(why, "warm"), sent("ACK to 102")]);
-    assert_eq!(bench.notify(11, "warm"), expected);
+    assert_eq!(fixture.notify(11, "warm"), expected);
     assert_eq!(
-        bench.notify(12, "86"),
+        fixture.notify(12, "86"),
         all([told(TOLD), sent("ACK to 103")])
     );
 }
 
 #[test]
 fn a_notification_of_one_block_is_whole() {
-    let mut bench = Bench::observed();
-    let whole = bench
-        .notification(Kind::Confirmable, 11, "86")
+    let mut fixture = DeviceFixture::observed();
+    let whole = fixture
+        .notification(MessageKind::Confirmable, 11, "86")
         .with_block2(Block::from_value(0b0110));
     assert_eq!(
-        bench.hears(HOME, &whole),
+        fixture.hears(HOME, &whole),
         all([told(TOLD), sent("ACK to 102")])
     );
 }
 
 #[test]
 fn a_notification_with_an_unknown_critical_option_ends_the_observation() {
-    for kind in [Kind::Confirmable, Kind::NonConfirmable] {
-        let mut bench = Bench::observed();
-        let notification = bench.notification(kind, 11, "86").with_option(9, &[1]);
+    for kind in [MessageKind::Confirmable, MessageKind::NonConfirmable] {
+        let mut fixture = DeviceFixture::observed();
+        let notification = fixture.notification(kind, 11, "86").with_option(9, &[1]);
         let expected = all([
             observing(0, &[]),
             forgets("a notification has an unsupported critical option"),
             sent("RST to 102"),
         ]);
-        assert_eq!(bench.hears(HOME, &notification), expected);
-        assert_eq!(bench.observations(), Lines::new());
+        assert_eq!(fixture.hears(HOME, &notification), expected);
+        assert_eq!(fixture.observations(), Lines::new());
     }
 }
 
@@ -175,142 +175,154 @@ fn a_failure_ends_the_observation_and_the_customer_is_told() {
         Code::NOT_ACCEPTABLE,
         Code::SERVICE_UNAVAILABLE,
     ] {
-        let mut bench = Bench::observed();
-        let mut failure = bench.notification(Kind::Confirmable, 11, "");
+        let mut fixture = DeviceFixture::observed();
+        let mut failure = fixture.notification(MessageKind::Confirmable, 11, "");
         failure.code = code;
         let expected = all([
             observing(S, &[]),
             forgets(&format!("the device answered {code}")),
             sent("ACK to 102"),
         ]);
-        let mut later = bench.notification(Kind::Confirmable, 12, "86");
-        assert_eq!(bench.at(S).hears(HOME, &failure), expected);
-        assert_eq!(bench.hears(HOME, &failure), sent("ACK to 102"), "repeated");
+        let mut later = fixture.notification(MessageKind::Confirmable, 12, "86");
+        assert_eq!(fixture.at(S).hears(HOME, &failure), expected);
+        assert_eq!(
+            fixture.hears(HOME, &failure),
+            sent("ACK to 102"),
+            "repeated"
+        );
         later.message_id = MessageId(300);
-        assert_eq!(bench.hears(HOME, &later), sent("RST to 300"));
+        assert_eq!(fixture.hears(HOME, &later), sent("RST to 300"));
     }
 }
 
 #[test]
 fn a_last_value_without_the_promise_of_others_is_told_and_ends_the_observation() {
-    let mut bench = Bench::observed();
-    let token = bench.token_observing(BATTERY);
-    let last = Message::separate(Kind::Confirmable, Code::CONTENT, MessageId(300), token)
-        .with_payload("86");
+    let mut fixture = DeviceFixture::observed();
+    let token = fixture.token_observing(BATTERY);
+    let last = Message::separate(
+        MessageKind::Confirmable,
+        Code::CONTENT,
+        MessageId(300),
+        token,
+    )
+    .with_payload("86");
     let expected = all([
         told(TOLD),
         observing(0, &[]),
         forgets("the device ended the observation"),
         sent("ACK to 300"),
     ]);
-    assert_eq!(bench.hears(HOME, &last), expected);
+    assert_eq!(fixture.hears(HOME, &last), expected);
 }
 
 #[test]
 fn what_waits_for_the_device_goes_out_behind_the_acknowledgement() {
-    let mut bench = Bench::observed();
-    bench.ask(read("/3/0/13").when_active());
+    let mut fixture = DeviceFixture::observed();
+    fixture.ask(read("/3/0/13").when_active());
     let expected = all([
         told(TOLD),
         sent("ACK to 102"),
         moved("#2", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/13 accept 0 m2"),
     ]);
-    assert_eq!(bench.at(S).notify(11, "86"), expected);
+    assert_eq!(fixture.at(S).notify(11, "86"), expected);
 }
 
 #[test]
 fn what_waits_for_the_device_goes_out_though_the_notification_was_overtaken() {
-    let mut bench = Bench::observed();
-    bench.ask(read("/3/0/13").when_active());
+    let mut fixture = DeviceFixture::observed();
+    fixture.ask(read("/3/0/13").when_active());
     let expected = all([
         sent("ACK to 102"),
         moved("#2", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/13 accept 0 m2"),
     ]);
-    assert_eq!(bench.at(S).notify(9, "88"), expected);
+    assert_eq!(fixture.at(S).notify(9, "88"), expected);
 }
 
 #[test]
 fn a_repeated_notification_is_no_new_sign_of_life() {
-    let mut bench = Bench::observed();
-    let notification = bench.notification(Kind::Confirmable, 11, "86");
-    bench.hears(HOME, &notification);
-    bench.ask(read("/3/0/13").when_active());
-    assert_eq!(bench.at(S).hears(HOME, &notification), sent("ACK to 102"));
+    let mut fixture = DeviceFixture::observed();
+    let notification = fixture.notification(MessageKind::Confirmable, 11, "86");
+    fixture.hears(HOME, &notification);
+    fixture.ask(read("/3/0/13").when_active());
+    assert_eq!(fixture.at(S).hears(HOME, &notification), sent("ACK to 102"));
 }
 
 #[test]
 fn a_notification_wakes_a_device_in_queue_mode() {
-    let mut bench = Bench::new();
-    bench.register_with(&["lwm2m=1.1", "lt=86400", "b=U", "Q"], OBJECTS);
-    bench.begin_observing(BATTERY);
-    assert_eq!(bench.at(93 * S).snapshot().presence, Presence::Asleep);
-    bench.ask(read("/3/0/13"));
-    let effects = bench.at(500 * S).notify(11, "86");
+    let mut fixture = DeviceFixture::new();
+    fixture.register_with(&["lwm2m=1.1", "lt=86400", "b=U", "Q"], OBJECTS);
+    fixture.begin_observing(BATTERY);
+    assert_eq!(fixture.at(93 * S).snapshot().presence, Presence::Asleep);
+    fixture.ask(read("/3/0/13"));
+    let effects = fixture.at(500 * S).notify(11, "86");
     assert!(
         effects.ends_with(&sent("CON GET /3/0/13 accept 0 m2")),
         "{effects:?}"
     );
-    assert_eq!(bench.at(593 * S - 1).snapshot().presence, Presence::Awake);
+    assert_eq!(fixture.at(593 * S - 1).snapshot().presence, Presence::Awake);
 }
 
 #[test]
 fn a_notification_saves_presence_once_an_hour() {
-    let mut bench = Bench::observed();
+    let mut fixture = DeviceFixture::observed();
     let expected = all([told(TOLD), sent("ACK to 102")]);
-    assert_eq!(bench.at(HOUR - 1).notify(11, "86"), expected);
+    assert_eq!(fixture.at(HOUR - 1).notify(11, "86"), expected);
     let expected = all([
         told(TOLD),
         observing(HOUR, &["/3/0/9 Held"]),
         sent("ACK to 103"),
     ]);
-    assert_eq!(bench.at(HOUR).notify(12, "86"), expected);
+    assert_eq!(fixture.at(HOUR).notify(12, "86"), expected);
     let expected = all([told(TOLD), sent("ACK to 104")]);
-    assert_eq!(bench.at(HOUR + S).notify(13, "86"), expected);
+    assert_eq!(fixture.at(HOUR + S).notify(13, "86"), expected);
 }
 
 #[test]
 fn a_notification_does_not_renew_the_registration() {
-    let mut bench = Bench::observed();
-    bench.at(S).notify(11, "86");
-    assert_eq!(bench.deadline(), Some(86_400 * S));
+    let mut fixture = DeviceFixture::observed();
+    fixture.at(S).notify(11, "86");
+    assert_eq!(fixture.deadline(), Some(86_400 * S));
 }
 
 #[test]
 fn a_notification_that_crosses_the_end_of_its_observation_is_not_its_answer() {
-    let mut bench = Bench::observed();
-    bench.ask(end_observing(BATTERY));
+    let mut fixture = DeviceFixture::observed();
+    fixture.ask(end_observing(BATTERY));
     assert_eq!(
-        bench.notify(11, "86"),
+        fixture.notify(11, "86"),
         all([told(TOLD), sent("ACK to 102")])
     );
-    let crossing = bench.notification(Kind::NonConfirmable, 12, "86");
-    assert_eq!(bench.hears(HOME, &crossing), told(TOLD));
+    let crossing = fixture.notification(MessageKind::NonConfirmable, 12, "86");
+    assert_eq!(fixture.hears(HOME, &crossing), told(TOLD));
     let expected = all([
         observing(0, &[]),
         told("/3/0/9=85 for #2"),
         ended("#2", Succeeded, r#"1/1 "205" "85""#),
     ]);
-    assert_eq!(bench.answer(Code::CONTENT, "85"), expected);
+    assert_eq!(fixture.answer(Code::CONTENT, "85"), expected);
 }
 
 #[test]
 fn a_notification_counts_after_a_restart_whatever_its_number() {
-    let mut bench = Bench::observed();
-    bench.notify(500, "88");
-    bench.restart();
-    assert_eq!(bench.notify(3, "86"), all([told(TOLD), sent("ACK to 103")]));
-    assert_eq!(bench.notify(2, "87"), sent("ACK to 104"));
+    let mut fixture = DeviceFixture::observed();
+    fixture.notify(500, "88");
+    fixture.restart();
+    assert_eq!(
+        fixture.notify(3, "86"),
+        all([told(TOLD), sent("ACK to 103")])
+    );
+    assert_eq!(fixture.notify(2, "87"), sent("ACK to 104"));
 }
 
 #[test]
 fn a_notification_of_a_device_that_left_is_reset() {
-    let mut bench = Bench::observed();
-    let notification = bench.notification(Kind::Confirmable, 11, "86");
-    bench.deregister();
-    assert_eq!(bench.hears(HOME, &notification), sent("RST to 102"));
-    assert_eq!(bench.observations(), ["/3/0/9 Owed"]);
+    let mut fixture = DeviceFixture::observed();
+    let notification = fixture.notification(MessageKind::Confirmable, 11, "86");
+    fixture.deregister();
+    assert_eq!(fixture.hears(HOME, &notification), sent("RST to 102"));
+    assert_eq!(fixture.observations(), ["/3/0/9 Owed"]);
 }
 
 fn undecodable(why: &str, bytes: &str) -> Lines {

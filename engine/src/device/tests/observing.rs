@@ -1,12 +1,12 @@
 //! How an observation begins and ends by request (RFC 7641 sections 3.1 and 3.6).
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 use protocol::lwm2m::value::Value;
 
 use super::vocabulary::{
-    BATTERY, Bench, HOME, Lines, S, all, answered, created, end_observing, ended, logged, moved,
-    observe, observing, put_off, refused_at_once, sent, tlv, told, updated,
+    BATTERY, DeviceFixture, HOME, Lines, S, all, answered, created, end_observing, ended, logged,
+    moved, observe, observing, put_off, refused_at_once, sent, tlv, told, updated,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled, Succeeded};
 use crate::limits::OBSERVATIONS_MAX;
@@ -15,8 +15,8 @@ const READ: &str = r#"1/1 "205" "87""#;
 
 #[test]
 fn an_observation_begins_with_the_first_value_as_result() {
-    let mut bench = Bench::registered();
-    let (_, effects) = bench.submit(observe(BATTERY));
+    let mut fixture = DeviceFixture::registered();
+    let (_, effects) = fixture.submit(observe(BATTERY));
     let expected = all([
         created("#1", InProgress, "0/1"),
         moved("#1", InProgress, InProgress, "1/1"),
@@ -28,15 +28,15 @@ fn an_observation_begins_with_the_first_value_as_result() {
         observing(S, &["/3/0/9 Held"]),
         ended("#1", Succeeded, READ),
     ]);
-    assert_eq!(bench.at(S).agree(10, "87"), expected);
-    assert_eq!(bench.token_observing(BATTERY), bench.asked().token);
-    assert_eq!(bench.deadline(), Some(86_400 * S), "nothing is in flight");
+    assert_eq!(fixture.at(S).agree(10, "87"), expected);
+    assert_eq!(fixture.token_observing(BATTERY), fixture.asked().token);
+    assert_eq!(fixture.deadline(), Some(86_400 * S), "nothing is in flight");
 }
 
 #[test]
 fn an_instance_is_observed_with_all_its_values() {
-    let mut bench = Bench::registered();
-    let (_, effects) = bench.submit(observe("/3/0"));
+    let mut fixture = DeviceFixture::registered();
+    let (_, effects) = fixture.submit(observe("/3/0"));
     assert!(
         effects.ends_with(&sent("CON GET /3/0 observe 0 accept 11542 m1")),
         "{effects:?}"
@@ -45,20 +45,20 @@ fn an_instance_is_observed_with_all_its_values() {
         ("/3/0/0", Value::String("Acme".into())),
         ("/3/0/9", Value::Integer(87)),
     ];
-    let answer = bench.piggybacked(Code::CONTENT).with_observe(1);
+    let answer = fixture.piggybacked(Code::CONTENT).with_observe(1);
     let answer = tlv(answer, "/3/0", &values);
     let expected = all([
         told("/3/0/0=Acme /3/0/9=87 for #1"),
         observing(0, &["/3/0 Held"]),
         ended("#1", Succeeded, r#"1/1 "205" "/3/0/0=Acme /3/0/9=87""#),
     ]);
-    assert_eq!(bench.hears(HOME, &answer), expected);
+    assert_eq!(fixture.hears(HOME, &answer), expected);
 }
 
 #[test]
 fn an_object_is_observed_with_the_values_of_its_instances() {
-    let mut bench = Bench::registered();
-    let (_, effects) = bench.submit(observe("/3303"));
+    let mut fixture = DeviceFixture::registered();
+    let (_, effects) = fixture.submit(observe("/3303"));
     assert!(
         effects.ends_with(&sent("CON GET /3303 observe 0 accept 11542 m1")),
         "{effects:?}"
@@ -67,7 +67,7 @@ fn an_object_is_observed_with_the_values_of_its_instances() {
         ("/3303/0/5700", Value::Float(21.5)),
         ("/3303/1/5700", Value::Float(4.0)),
     ];
-    let answer = bench.piggybacked(Code::CONTENT).with_observe(1);
+    let answer = fixture.piggybacked(Code::CONTENT).with_observe(1);
     let answer = tlv(answer, "/3303", &values);
     let shown = "/3303/0/5700=21.5 /3303/1/5700=4";
     let expected = all([
@@ -75,15 +75,15 @@ fn an_object_is_observed_with_the_values_of_its_instances() {
         observing(0, &["/3303 Held"]),
         ended("#1", Succeeded, &format!(r#"1/1 "205" {shown:?}"#)),
     ]);
-    assert_eq!(bench.hears(HOME, &answer), expected);
+    assert_eq!(fixture.hears(HOME, &answer), expected);
 }
 
 #[test]
 fn a_notification_that_overtakes_the_answer_begins_the_observation() {
-    let mut bench = Bench::registered();
-    bench.ask(observe(BATTERY));
-    let notification = bench
-        .separate(Kind::Confirmable, Code::CONTENT)
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(observe(BATTERY));
+    let notification = fixture
+        .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_observe(11)
         .with_payload("87");
     let expected = all([
@@ -92,14 +92,14 @@ fn a_notification_that_overtakes_the_answer_begins_the_observation() {
         ended("#1", Succeeded, READ),
         sent("ACK to 102"),
     ]);
-    assert_eq!(bench.hears(HOME, &notification), expected);
-    assert_eq!(bench.agree(10, "86"), Lines::new());
+    assert_eq!(fixture.hears(HOME, &notification), expected);
+    assert_eq!(fixture.agree(10, "86"), Lines::new());
 }
 
 #[test]
 fn a_value_without_the_promise_of_others_is_kept_and_the_request_fails() {
-    let mut bench = Bench::registered();
-    bench.ask(observe(BATTERY));
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(observe(BATTERY));
     let expected = all([
         told("/3/0/9=87 for #1"),
         failed(
@@ -107,73 +107,73 @@ fn a_value_without_the_promise_of_others_is_kept_and_the_request_fails() {
             "the device returned the value but observes nothing",
         ),
     ]);
-    assert_eq!(bench.answer(Code::CONTENT, "87"), expected);
-    assert_eq!(bench.observations(), Lines::new());
+    assert_eq!(fixture.answer(Code::CONTENT, "87"), expected);
+    assert_eq!(fixture.observations(), Lines::new());
 }
 
 #[test]
 fn a_first_value_that_cannot_be_read_begins_nothing() {
-    let mut bench = Bench::registered();
-    bench.ask(observe(BATTERY));
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(observe(BATTERY));
     let why = "the response cannot be decoded: the payload is not a value of type INTEGER";
-    assert_eq!(bench.agree(10, "warm"), failed(r#"1/1 "205""#, why));
-    assert_eq!(bench.observations(), Lines::new());
-    let notification = bench
-        .separate(Kind::NonConfirmable, Code::CONTENT)
+    assert_eq!(fixture.agree(10, "warm"), failed(r#"1/1 "205""#, why));
+    assert_eq!(fixture.observations(), Lines::new());
+    let notification = fixture
+        .separate(MessageKind::NonConfirmable, Code::CONTENT)
         .with_observe(11);
-    assert_eq!(bench.hears(HOME, &notification), sent("RST to 102"));
+    assert_eq!(fixture.hears(HOME, &notification), sent("RST to 102"));
 }
 
 #[test]
 fn what_is_observed_already_is_observed_once_and_under_its_token() {
-    let mut bench = Bench::observed();
-    let token = bench.token_observing(BATTERY);
-    let second = bench.ask(observe(BATTERY));
-    assert_eq!(bench.asked().token, token);
+    let mut fixture = DeviceFixture::observed();
+    let token = fixture.token_observing(BATTERY);
+    let second = fixture.ask(observe(BATTERY));
+    assert_eq!(fixture.asked().token, token);
     let expected = all([
         told("/3/0/9=86 for #2"),
         observing(0, &["/3/0/9 Held"]),
         ended("#2", Succeeded, r#"1/1 "205" "86""#),
     ]);
-    assert_eq!(bench.agree(20, "86"), expected);
-    assert_eq!(bench.token_observing(BATTERY), token);
-    assert_eq!(bench.snapshot().observations[0].action, second);
+    assert_eq!(fixture.agree(20, "86"), expected);
+    assert_eq!(fixture.token_observing(BATTERY), token);
+    assert_eq!(fixture.snapshot().observations[0].action, second);
 }
 
 #[test]
 fn as_many_paths_are_observed_as_may_and_one_more_is_refused() {
-    let mut bench = full();
-    let (_, effects) = bench.submit(observe(BATTERY));
+    let mut fixture = full();
+    let (_, effects) = fixture.submit(observe(BATTERY));
     assert_eq!(effects, too_many("#1", refused_at_once, InProgress));
-    let (_, effects) = bench.submit(observe(BATTERY).when_active());
+    let (_, effects) = fixture.submit(observe(BATTERY).when_active());
     assert_eq!(effects, too_many("#2", refused_at_once, Scheduled));
-    assert_eq!(bench.update(), updated(102), "nothing waits");
+    assert_eq!(fixture.update(), updated(102), "nothing waits");
 }
 
 #[test]
 fn at_the_bound_what_is_observed_may_begin_anew_and_what_ended_makes_room() {
-    let mut bench = full();
+    let mut fixture = full();
     assert_eq!(
-        bench.submit(observe("/3303/0/5700")).1.last(),
+        fixture.submit(observe("/3303/0/5700")).1.last(),
         sent("CON GET /3303/0/5700 observe 0 accept 0 m1").last()
     );
-    bench.agree(11, "87");
-    assert_eq!(bench.observations().len(), OBSERVATIONS_MAX);
-    bench.ask(end_observing("/3303/0/5700"));
-    bench.answer(Code::CONTENT, "87");
-    bench.begin_observing(BATTERY);
-    assert_eq!(bench.observations().len(), OBSERVATIONS_MAX);
+    fixture.agree(11, "87");
+    assert_eq!(fixture.observations().len(), OBSERVATIONS_MAX);
+    fixture.ask(end_observing("/3303/0/5700"));
+    fixture.answer(Code::CONTENT, "87");
+    fixture.begin_observing(BATTERY);
+    assert_eq!(fixture.observations().len(), OBSERVATIONS_MAX);
 }
 
 #[test]
 fn the_bound_counts_when_the_turn_of_a_request_comes() {
-    let mut bench = full();
-    bench.ask(end_observing("/3303/0/5700"));
-    bench.answer(Code::CONTENT, "87");
-    bench.ask(observe(BATTERY).when_active());
-    bench.ask(observe("/3/0/10").when_active());
-    bench.update();
-    let effects = bench.agree(1, "87");
+    let mut fixture = full();
+    fixture.ask(end_observing("/3303/0/5700"));
+    fixture.answer(Code::CONTENT, "87");
+    fixture.ask(observe(BATTERY).when_active());
+    fixture.ask(observe("/3/0/10").when_active());
+    fixture.update();
+    let effects = fixture.agree(1, "87");
     assert!(
         effects.ends_with(&too_many(
             "#3",
@@ -186,39 +186,39 @@ fn the_bound_counts_when_the_turn_of_a_request_comes() {
 
 #[test]
 fn an_observation_ends_under_its_token() {
-    let mut bench = Bench::observed();
-    let token = bench.token_observing(BATTERY);
-    let (_, effects) = bench.submit(end_observing(BATTERY));
+    let mut fixture = DeviceFixture::observed();
+    let token = fixture.token_observing(BATTERY);
+    let (_, effects) = fixture.submit(end_observing(BATTERY));
     let expected = all([
         created("#2", InProgress, "0/1"),
         moved("#2", InProgress, InProgress, "1/1"),
         sent("CON GET /3/0/9 observe 1 accept 0 m2"),
     ]);
     assert_eq!(effects, expected);
-    assert_eq!(bench.asked().token, token);
+    assert_eq!(fixture.asked().token, token);
     let expected = all([
         observing(0, &[]),
         told("/3/0/9=85 for #2"),
         ended("#2", Succeeded, r#"1/1 "205" "85""#),
     ]);
-    assert_eq!(bench.answer(Code::CONTENT, "85"), expected);
-    let late = bench
-        .separate(Kind::Confirmable, Code::CONTENT)
+    assert_eq!(fixture.answer(Code::CONTENT, "85"), expected);
+    let late = fixture
+        .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_observe(12);
-    assert_eq!(bench.hears(HOME, &late), sent("RST to 102"));
+    assert_eq!(fixture.hears(HOME, &late), sent("RST to 102"));
 }
 
 #[test]
 fn an_observation_ends_also_if_the_last_value_cannot_be_read() {
-    let mut bench = Bench::observed();
-    bench.ask(end_observing(BATTERY));
+    let mut fixture = DeviceFixture::observed();
+    fixture.ask(end_observing(BATTERY));
     let expected = all([observing(0, &[]), ended("#2", Succeeded, r#"1/1 "205""#)]);
-    assert_eq!(bench.answer(Code::CONTENT, ""), expected);
+    assert_eq!(fixture.answer(Code::CONTENT, ""), expected);
 }
 
 #[test]
 fn the_end_of_what_is_not_observed_fails_at_once() {
-    let mut bench = Bench::registered();
+    let mut fixture = DeviceFixture::registered();
     for (request, name, status) in [
         (end_observing(BATTERY), "#1", InProgress),
         (end_observing(BATTERY).when_active(), "#2", Scheduled),
@@ -227,18 +227,18 @@ fn the_end_of_what_is_not_observed_fails_at_once() {
             refused_at_once(name, status, r#"0/1 "/3/0/9 is not observed""#),
             log_of(name, "/3/0/9 is not observed"),
         ]);
-        assert_eq!(bench.submit(request).1, expected);
+        assert_eq!(fixture.submit(request).1, expected);
     }
-    assert_eq!(bench.update(), updated(102), "nothing waits");
+    assert_eq!(fixture.update(), updated(102), "nothing waits");
 }
 
 #[test]
 fn an_end_may_wait_behind_its_beginning() {
-    let mut bench = Bench::registered();
-    bench.ask(observe(BATTERY).when_active());
-    let (_, effects) = bench.submit(end_observing(BATTERY).when_active());
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(observe(BATTERY).when_active());
+    let (_, effects) = fixture.submit(end_observing(BATTERY).when_active());
     assert_eq!(effects, created("#2", Scheduled, "0/1"));
-    bench.update();
+    fixture.update();
     let expected = all([
         told("/3/0/9=87 for #1"),
         observing(0, &["/3/0/9 Held"]),
@@ -246,42 +246,42 @@ fn an_end_may_wait_behind_its_beginning() {
         moved("#2", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/9 observe 1 accept 0 m2"),
     ]);
-    assert_eq!(bench.agree(10, "87"), expected);
+    assert_eq!(fixture.agree(10, "87"), expected);
 }
 
 #[test]
 fn an_end_fails_without_an_attempt_when_its_beginning_failed() {
-    let mut bench = Bench::registered();
-    bench.ask(observe(BATTERY).when_active());
-    bench.ask(end_observing(BATTERY).when_active());
-    bench.update();
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(observe(BATTERY).when_active());
+    fixture.ask(end_observing(BATTERY).when_active());
+    fixture.update();
     let expected = all([
         failed(r#"1/1 "404""#, "the device answered 4.04"),
         moved("#2", Scheduled, Failed, r#"0/1 "/3/0/9 is not observed""#),
         log_of("#2", "/3/0/9 is not observed"),
     ]);
-    assert_eq!(bench.answer(Code::NOT_FOUND, ""), expected);
-    assert_eq!(bench.update(), updated(103));
+    assert_eq!(fixture.answer(Code::NOT_FOUND, ""), expected);
+    assert_eq!(fixture.update(), updated(103));
 }
 
 #[test]
 fn a_device_that_refuses_to_end_or_to_renew_an_observation_has_none() {
     for request in [end_observing(BATTERY), observe(BATTERY)] {
-        let mut bench = Bench::observed();
-        bench.ask(request);
+        let mut fixture = DeviceFixture::observed();
+        fixture.ask(request);
         let expected = all([
             observing(0, &[]),
             ended("#2", Failed, r#"1/1 "404" "the device answered 4.04""#),
             log_of("#2", "the device answered 4.04"),
         ]);
-        assert_eq!(bench.answer(Code::NOT_FOUND, ""), expected);
+        assert_eq!(fixture.answer(Code::NOT_FOUND, ""), expected);
     }
 }
 
 #[test]
 fn a_device_that_renews_an_observation_without_a_promise_has_none() {
-    let mut bench = Bench::observed();
-    bench.ask(observe(BATTERY));
+    let mut fixture = DeviceFixture::observed();
+    fixture.ask(observe(BATTERY));
     let why = "the device returned the value but observes nothing";
     let expected = all([
         told("/3/0/9=86 for #2"),
@@ -289,45 +289,45 @@ fn a_device_that_renews_an_observation_without_a_promise_has_none() {
         ended("#2", Failed, &format!(r#"1/1 "205" {why:?}"#)),
         log_of("#2", why),
     ]);
-    assert_eq!(bench.answer(Code::CONTENT, "86"), expected);
+    assert_eq!(fixture.answer(Code::CONTENT, "86"), expected);
 }
 
 #[test]
 fn an_end_the_device_does_not_take_leaves_the_observation() {
     for code in [Code::TOO_MANY_REQUESTS, Code::SERVICE_UNAVAILABLE] {
-        let mut bench = Bench::observed();
-        bench.ask(end_observing(BATTERY).attempts(2));
-        assert_eq!(bench.answer(code, ""), put_off("#2", "1/2"));
-        assert_eq!(bench.observations(), ["/3/0/9 Held"]);
+        let mut fixture = DeviceFixture::observed();
+        fixture.ask(end_observing(BATTERY).attempts(2));
+        assert_eq!(fixture.answer(code, ""), put_off("#2", "1/2"));
+        assert_eq!(fixture.observations(), ["/3/0/9 Held"]);
     }
-    let mut bench = Bench::observed();
-    bench.ask(end_observing(BATTERY));
-    while bench.deadline() < Some(62 * S) {
-        bench.next_deadline();
+    let mut fixture = DeviceFixture::observed();
+    fixture.ask(end_observing(BATTERY));
+    while fixture.deadline() < Some(62 * S) {
+        fixture.next_deadline();
     }
     let why = "the device did not acknowledge the message";
     let expected = all([
         ended("#2", Failed, &format!("1/1 {why:?}")),
         log_of("#2", why),
     ]);
-    assert_eq!(bench.next_deadline(), expected);
-    assert_eq!(bench.observations(), ["/3/0/9 Held"]);
+    assert_eq!(fixture.next_deadline(), expected);
+    assert_eq!(fixture.observations(), ["/3/0/9 Held"]);
 }
 
 #[test]
 fn each_attempt_to_begin_has_a_token_of_its_own() {
-    let mut bench = Bench::registered();
-    bench.ask(observe(BATTERY).attempts(2));
-    let first = bench.asked().clone();
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(observe(BATTERY).attempts(2));
+    let first = fixture.asked().clone();
     let reset = Message::reset(first.message_id);
-    assert_eq!(bench.hears(HOME, &reset), put_off("#1", "1/2"));
-    bench.update();
-    assert_ne!(bench.asked().token, first.token);
-    bench.agree(10, "87");
-    let mut stray = bench.notification(Kind::Confirmable, 11, "86");
+    assert_eq!(fixture.hears(HOME, &reset), put_off("#1", "1/2"));
+    fixture.update();
+    assert_ne!(fixture.asked().token, first.token);
+    fixture.agree(10, "87");
+    let mut stray = fixture.notification(MessageKind::Confirmable, 11, "86");
     stray.token = first.token;
     assert_eq!(
-        bench.hears(HOME, &stray),
+        fixture.hears(HOME, &stray),
         sent("RST to 103"),
         "what the first one began ends"
     );
@@ -335,22 +335,22 @@ fn each_attempt_to_begin_has_a_token_of_its_own() {
 
 #[test]
 fn no_other_request_goes_out_under_the_token_of_an_observation() {
-    let mut bench = Bench::observed();
-    bench.ask(super::vocabulary::read(BATTERY));
-    assert_ne!(bench.asked().token, bench.token_observing(BATTERY));
+    let mut fixture = DeviceFixture::observed();
+    fixture.ask(super::vocabulary::read(BATTERY));
+    assert_ne!(fixture.asked().token, fixture.token_observing(BATTERY));
     let expected = answered("#2", "/3/0/9=86", r#"1/1 "205" "86""#);
-    assert_eq!(bench.answer(Code::CONTENT, "86"), expected);
-    assert_eq!(bench.observations(), ["/3/0/9 Held"]);
+    assert_eq!(fixture.answer(Code::CONTENT, "86"), expected);
+    assert_eq!(fixture.observations(), ["/3/0/9 Held"]);
 }
 
 /// A device of which as much is observed as may be.
-fn full() -> Bench {
-    let mut bench = Bench::registered();
+fn full() -> DeviceFixture {
+    let mut fixture = DeviceFixture::registered();
     for instance in 0..OBSERVATIONS_MAX {
-        bench.begin_observing(&format!("/3303/{instance}/5700"));
+        fixture.begin_observing(&format!("/3303/{instance}/5700"));
     }
-    bench.forget_names();
-    bench
+    fixture.forget_names();
+    fixture
 }
 
 fn too_many(

@@ -2,11 +2,11 @@
 //! (LwM2M Core 1.2 section 6.4.1).
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 
 use super::vocabulary::{
-    BATTERY, Bench, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, end_observing, forgets, logged,
-    moved, observe, put_off, read, recorded, sent, told, updated,
+    BATTERY, DeviceFixture, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, end_observing, forgets,
+    logged, moved, observe, put_off, read, recorded, sent, told, updated,
 };
 use crate::action::Status::{InProgress, Scheduled};
 
@@ -15,8 +15,8 @@ const ASKED: &str = "CON GET /3/0/9 observe 0 accept 0 m2";
 
 #[test]
 fn a_device_that_registers_anew_is_asked_again_under_a_new_token() {
-    let mut bench = Bench::observed();
-    let token = bench.token_observing(BATTERY);
+    let mut fixture = DeviceFixture::observed();
+    let token = fixture.token_observing(BATTERY);
     let expected = all([
         recorded("registered until 86460000, seen at 60000 from 10.0.0.1:5683, /3/0/9 Owed"),
         told("Registered"),
@@ -24,24 +24,24 @@ fn a_device_that_registers_anew_is_asked_again_under_a_new_token() {
         sent("ACK 2.01 L2 to 102"),
         sent(ASKED),
     ]);
-    assert_eq!(bench.at(MINUTE).register(), expected);
-    let new = bench.asked().token;
+    assert_eq!(fixture.at(MINUTE).register(), expected);
+    let new = fixture.asked().token;
     assert_ne!(new, token);
-    assert_eq!(bench.token_observing(BATTERY), token, "until it agrees");
+    assert_eq!(fixture.token_observing(BATTERY), token, "until it agrees");
     let expected = all([
         told("/3/0/9=86 for observed /3/0/9"),
         recorded("registered until 86460000, seen at 60000 from 10.0.0.1:5683, /3/0/9 Held"),
     ]);
-    assert_eq!(bench.agree(3, "86"), expected);
-    assert_eq!(bench.token_observing(BATTERY), new);
-    assert_eq!(bench.update(), updated(103), "nothing is asked twice");
+    assert_eq!(fixture.agree(3, "86"), expected);
+    assert_eq!(fixture.token_observing(BATTERY), new);
+    assert_eq!(fixture.update(), updated(103), "nothing is asked twice");
 }
 
 #[test]
 fn a_device_that_moved_is_asked_again() {
     const ELSEWHERE: &str = "10.0.0.1:1024";
-    let mut bench = Bench::observed();
-    let update = bench.updating(&[], "");
+    let mut fixture = DeviceFixture::observed();
+    let update = fixture.updating(&[], "");
     let expected = all([vec![
         "save record: registered until 86460000, seen at 60000 from 10.0.0.1:1024, /3/0/9 Owed"
             .to_owned(),
@@ -49,8 +49,8 @@ fn a_device_that_moved_is_asked_again() {
         format!("send {ELSEWHERE}: ACK 2.04 to 102"),
         format!("send {ELSEWHERE}: {ASKED}"),
     ]]);
-    assert_eq!(bench.at(MINUTE).hears(ELSEWHERE, &update), expected);
-    let mut unobserved = Bench::registered();
+    assert_eq!(fixture.at(MINUTE).hears(ELSEWHERE, &update), expected);
+    let mut unobserved = DeviceFixture::registered();
     let update = unobserved.updating(&[], "");
     let effects = unobserved.at(MINUTE).hears(ELSEWHERE, &update);
     assert_eq!(effects.len(), 2, "nothing is saved: {effects:?}");
@@ -58,37 +58,37 @@ fn a_device_that_moved_is_asked_again() {
 
 #[test]
 fn a_device_is_asked_again_one_by_one_and_after_what_waits_for_it() {
-    let mut bench = Bench::observed();
-    bench.begin_observing(CLOCK);
-    bench.ask(read("/3/0/14").when_active());
-    let effects = bench.at(MINUTE).register();
+    let mut fixture = DeviceFixture::observed();
+    fixture.begin_observing(CLOCK);
+    fixture.ask(read("/3/0/14").when_active());
+    let effects = fixture.at(MINUTE).register();
     let first = all([
         moved("#3", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/14 accept 0 m3"),
     ]);
     assert!(effects.ends_with(&first), "{effects:?}");
-    let effects = bench.answer(Code::CONTENT, "+01:00");
+    let effects = fixture.answer(Code::CONTENT, "+01:00");
     assert!(
         effects.ends_with(&sent("CON GET /3/0/9 observe 0 accept 0 m4")),
         "{effects:?}"
     );
-    assert_eq!(bench.timeout(), Lines::new(), "one exchange is in flight");
-    let effects = bench.agree(1, "86");
+    assert_eq!(fixture.timeout(), Lines::new(), "one exchange is in flight");
+    let effects = fixture.agree(1, "86");
     assert!(
         effects.ends_with(&sent("CON GET /3/0/13 observe 0 accept 0 m5")),
         "{effects:?}"
     );
-    bench.agree(1, "1700000000");
-    assert_eq!(bench.observations(), ["/3/0/9 Held", "/3/0/13 Held"]);
+    fixture.agree(1, "1700000000");
+    assert_eq!(fixture.observations(), ["/3/0/9 Held", "/3/0/13 Held"]);
 }
 
 #[test]
 fn a_request_of_a_caller_goes_before_what_is_still_to_be_asked_again() {
-    let mut bench = Bench::observed();
-    bench.begin_observing(CLOCK);
-    bench.at(MINUTE).register();
-    bench.ask(read("/3/0/14"));
-    let effects = bench.agree(1, "86");
+    let mut fixture = DeviceFixture::observed();
+    fixture.begin_observing(CLOCK);
+    fixture.at(MINUTE).register();
+    fixture.ask(read("/3/0/14"));
+    let effects = fixture.agree(1, "86");
     assert!(
         effects.ends_with(&sent("CON GET /3/0/14 accept 0 m4")),
         "{effects:?}"
@@ -103,37 +103,37 @@ fn a_device_that_does_not_observe_again_is_said_to_the_customer() {
         (Code::INTERNAL_SERVER_ERROR, "the device answered 5.00"),
     ];
     for (code, why) in unlike {
-        let mut bench = registered_anew();
+        let mut fixture = registered_anew();
         let expected = all([lost(), forgets(why)]);
-        assert_eq!(bench.answer(code, ""), expected);
-        assert_eq!(bench.update(), updated(103), "it is not asked again");
+        assert_eq!(fixture.answer(code, ""), expected);
+        assert_eq!(fixture.update(), updated(103), "it is not asked again");
     }
-    let mut bench = registered_anew();
+    let mut fixture = registered_anew();
     let expected = all([
         told("/3/0/9=86 for observed /3/0/9"),
         lost(),
         forgets("the device did not restart the observation"),
     ]);
-    assert_eq!(bench.answer(Code::CONTENT, "86"), expected);
+    assert_eq!(fixture.answer(Code::CONTENT, "86"), expected);
 }
 
 #[test]
 fn an_answer_with_an_unknown_critical_option_ends_what_was_to_be_observed_again() {
-    let mut bench = registered_anew();
-    let answer = bench
-        .separate(Kind::Confirmable, Code::CONTENT)
+    let mut fixture = registered_anew();
+    let answer = fixture
+        .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_option(9, &[1]);
     let expected = all([
         lost(),
         forgets("the response has the unsupported critical option 9"),
         sent("RST to 103"),
     ]);
-    assert_eq!(bench.hears(HOME, &answer), expected);
+    assert_eq!(fixture.hears(HOME, &answer), expected);
 }
 
 #[test]
 fn a_value_that_cannot_be_read_is_observed_again_all_the_same() {
-    let mut bench = registered_anew();
+    let mut fixture = registered_anew();
     let expected = all([
         logged(
             "Translator[UserPayloadError] Error: A payload was rejected: the notification \
@@ -143,82 +143,82 @@ fn a_value_that_cannot_be_read_is_observed_again_all_the_same() {
         ),
         recorded("registered until 86460000, seen at 60000 from 10.0.0.1:5683, /3/0/9 Held"),
     ]);
-    assert_eq!(bench.agree(1, "warm"), expected);
+    assert_eq!(fixture.agree(1, "warm"), expected);
 }
 
 #[test]
 fn silence_leaves_it_owed_until_the_device_is_next_heard() {
-    let mut bench = Bench::observed();
-    bench.begin_observing(CLOCK);
-    bench.at(MINUTE).register();
+    let mut fixture = DeviceFixture::observed();
+    fixture.begin_observing(CLOCK);
+    fixture.at(MINUTE).register();
     let repeated = sent("CON GET /3/0/9 observe 0 accept 0 m3");
-    while bench.deadline() < Some(MINUTE + 62 * S) {
-        assert_eq!(bench.next_deadline(), repeated);
+    while fixture.deadline() < Some(MINUTE + 62 * S) {
+        assert_eq!(fixture.next_deadline(), repeated);
     }
     assert_eq!(
-        bench.next_deadline(),
+        fixture.next_deadline(),
         Lines::new(),
         "nor is the other asked for"
     );
-    assert_eq!(bench.observations(), ["/3/0/9 Owed", "/3/0/13 Owed"]);
-    assert_eq!(bench.deadline(), Some(MINUTE + 86_400 * S));
+    assert_eq!(fixture.observations(), ["/3/0/9 Owed", "/3/0/13 Owed"]);
+    assert_eq!(fixture.deadline(), Some(MINUTE + 86_400 * S));
     let expected = all([updated(103), sent("CON GET /3/0/9 observe 0 accept 0 m4")]);
-    assert_eq!(bench.at(HOUR).update(), expected);
+    assert_eq!(fixture.at(HOUR).update(), expected);
 }
 
 #[test]
 fn what_the_device_does_not_take_now_it_is_asked_when_it_is_next_heard() {
-    let ends: [fn(&mut Bench) -> Message; 4] = [
-        |bench| bench.piggybacked(Code::REQUEST_ENTITY_INCOMPLETE),
-        |bench| bench.piggybacked(Code::TOO_MANY_REQUESTS),
-        |bench| bench.piggybacked(Code::SERVICE_UNAVAILABLE),
-        |bench| Message::reset(bench.asked().message_id),
+    let ends: [fn(&mut DeviceFixture) -> Message; 4] = [
+        |fixture| fixture.piggybacked(Code::REQUEST_ENTITY_INCOMPLETE),
+        |fixture| fixture.piggybacked(Code::TOO_MANY_REQUESTS),
+        |fixture| fixture.piggybacked(Code::SERVICE_UNAVAILABLE),
+        |fixture| Message::reset(fixture.asked().message_id),
     ];
     for end in ends {
-        let mut bench = Bench::observed();
-        bench.begin_observing(CLOCK);
-        bench.at(MINUTE).register();
-        let message = end(&mut bench);
+        let mut fixture = DeviceFixture::observed();
+        fixture.begin_observing(CLOCK);
+        fixture.at(MINUTE).register();
+        let message = end(&mut fixture);
         let other = sent("CON GET /3/0/13 observe 0 accept 0 m4");
-        assert_eq!(bench.hears(HOME, &message), other, "the device is there");
-        bench.agree(1, "1700000000");
-        assert_eq!(bench.observations(), ["/3/0/9 Owed", "/3/0/13 Held"]);
-        assert_eq!(bench.timeout(), Lines::new());
+        assert_eq!(fixture.hears(HOME, &message), other, "the device is there");
+        fixture.agree(1, "1700000000");
+        assert_eq!(fixture.observations(), ["/3/0/9 Owed", "/3/0/13 Held"]);
+        assert_eq!(fixture.timeout(), Lines::new());
         let expected = all([updated(103), sent("CON GET /3/0/9 observe 0 accept 0 m5")]);
-        assert_eq!(bench.at(2 * MINUTE).update(), expected);
+        assert_eq!(fixture.at(2 * MINUTE).update(), expected);
     }
 }
 
 #[test]
 fn an_update_while_it_is_asked_again_is_not_the_uplink_a_second_asking_waits_for() {
-    let mut bench = registered_anew();
-    assert_eq!(bench.at(MINUTE + S).update(), updated(103));
-    assert_eq!(bench.answer(Code::SERVICE_UNAVAILABLE, ""), Lines::new());
-    assert_eq!(bench.timeout(), Lines::new());
+    let mut fixture = registered_anew();
+    assert_eq!(fixture.at(MINUTE + S).update(), updated(103));
+    assert_eq!(fixture.answer(Code::SERVICE_UNAVAILABLE, ""), Lines::new());
+    assert_eq!(fixture.timeout(), Lines::new());
     let expected = all([updated(104), sent("CON GET /3/0/9 observe 0 accept 0 m3")]);
-    assert_eq!(bench.update(), expected);
+    assert_eq!(fixture.update(), expected);
 }
 
 #[test]
 fn a_device_that_registers_anew_while_it_is_asked_again_is_asked_once() {
-    let mut bench = registered_anew();
-    let effects = bench.at(2 * MINUTE).register();
+    let mut fixture = registered_anew();
+    let effects = fixture.at(2 * MINUTE).register();
     assert!(
         effects.ends_with(&sent("ACK 2.01 L3 to 103")),
         "{effects:?}"
     );
-    bench.agree(1, "86");
-    assert_eq!(bench.update(), updated(104));
+    fixture.agree(1, "86");
+    assert_eq!(fixture.update(), updated(104));
 }
 
 #[test]
 fn a_device_that_notifies_before_it_is_asked_again_is_asked_all_the_same() {
-    let mut bench = Bench::observed();
-    bench.ask(read(CLOCK).when_active());
-    bench.at(MINUTE).register();
+    let mut fixture = DeviceFixture::observed();
+    fixture.ask(read(CLOCK).when_active());
+    fixture.at(MINUTE).register();
     let expected = all([told("/3/0/9=86 for observed /3/0/9"), sent("ACK to 103")]);
-    assert_eq!(bench.notify(3, "86"), expected);
-    let effects = bench.answer(Code::CONTENT, "1700000000");
+    assert_eq!(fixture.notify(3, "86"), expected);
+    let effects = fixture.answer(Code::CONTENT, "1700000000");
     assert!(
         effects.ends_with(&sent("CON GET /3/0/9 observe 0 accept 0 m3")),
         "{effects:?}"
@@ -242,51 +242,56 @@ fn a_late_word_of_the_old_observation_does_not_end_what_is_owed() {
         (|message| message.with_option(9, &[1]), sent("RST to 300")),
     ];
     for (end, expected) in ends {
-        let mut bench = Bench::observed();
-        let token = bench.token_observing(BATTERY);
-        bench.at(MINUTE).register();
-        let late = Message::separate(Kind::Confirmable, Code::CONTENT, MessageId(300), token);
-        assert_eq!(bench.hears(HOME, &end(late)), expected);
-        bench.agree(1, "86");
-        assert_eq!(bench.observations(), ["/3/0/9 Held"]);
+        let mut fixture = DeviceFixture::observed();
+        let token = fixture.token_observing(BATTERY);
+        fixture.at(MINUTE).register();
+        let late = Message::separate(
+            MessageKind::Confirmable,
+            Code::CONTENT,
+            MessageId(300),
+            token,
+        );
+        assert_eq!(fixture.hears(HOME, &end(late)), expected);
+        fixture.agree(1, "86");
+        assert_eq!(fixture.observations(), ["/3/0/9 Held"]);
     }
 }
 
 #[test]
 fn what_is_observed_is_owed_by_a_device_that_left() {
-    let mut bench = Bench::observed();
-    let effects = bench.at(S).deregister();
+    let mut fixture = DeviceFixture::observed();
+    let effects = fixture.at(S).deregister();
     assert_eq!(
         effects[0],
         "save record: unregistered, seen at 1000 from 10.0.0.1:5683, /3/0/9 Owed"
     );
-    bench.next_deadline();
-    assert!(bench.device().is_idle(), "the store knows it");
-    let effects = bench.at(HOUR).register();
+    fixture.next_deadline();
+    assert!(fixture.device().is_idle(), "the store knows it");
+    let effects = fixture.at(HOUR).register();
     assert!(effects.ends_with(&sent(ASKED)), "{effects:?}");
 }
 
 #[test]
 fn what_is_observed_is_owed_by_a_device_whose_registration_expired() {
-    let mut bench = Bench::new();
-    bench.register_with(&["lwm2m=1.1", "lt=60"], OBJECTS);
-    bench.begin_observing(BATTERY);
-    let effects = bench.at(MINUTE).timeout();
+    let mut fixture = DeviceFixture::new();
+    fixture.register_with(&["lwm2m=1.1", "lt=60"], OBJECTS);
+    fixture.begin_observing(BATTERY);
+    let effects = fixture.at(MINUTE).timeout();
     assert_eq!(
         effects[0],
         "save record: unregistered, seen at 0 from 10.0.0.1:5683, /3/0/9 Owed"
     );
-    assert!(bench.device().is_idle(), "the store knows it");
-    let effects = bench.at(HOUR).register();
+    assert!(fixture.device().is_idle(), "the store knows it");
+    let effects = fixture.at(HOUR).register();
     assert!(effects.ends_with(&sent(ASKED)), "{effects:?}");
 }
 
 #[test]
 fn a_device_that_leaves_while_it_is_asked_again_is_asked_when_it_is_back() {
-    let mut bench = registered_anew();
-    bench.deregister();
-    assert_eq!(bench.observations(), ["/3/0/9 Owed"]);
-    let effects = bench.at(HOUR).register();
+    let mut fixture = registered_anew();
+    fixture.deregister();
+    assert_eq!(fixture.observations(), ["/3/0/9 Owed"]);
+    let effects = fixture.at(HOUR).register();
     assert!(
         effects.ends_with(&sent("CON GET /3/0/9 observe 0 accept 0 m3")),
         "{effects:?}"
@@ -295,41 +300,41 @@ fn a_device_that_leaves_while_it_is_asked_again_is_asked_when_it_is_back() {
 
 #[test]
 fn what_is_held_is_not_asked_again_after_a_restart() {
-    let mut bench = Bench::observed();
-    bench.restart();
-    assert_eq!(bench.timeout(), Lines::new());
-    assert_eq!(bench.update(), updated(102));
-    assert_eq!(bench.observations(), ["/3/0/9 Held"]);
+    let mut fixture = DeviceFixture::observed();
+    fixture.restart();
+    assert_eq!(fixture.timeout(), Lines::new());
+    assert_eq!(fixture.update(), updated(102));
+    assert_eq!(fixture.observations(), ["/3/0/9 Held"]);
 }
 
 #[test]
 fn what_is_owed_is_asked_again_after_a_restart_when_the_device_is_heard() {
-    let mut bench = registered_anew();
-    bench.restart();
-    assert_eq!(bench.timeout(), Lines::new());
+    let mut fixture = registered_anew();
+    fixture.restart();
+    assert_eq!(fixture.timeout(), Lines::new());
     let expected = all([updated(103), sent("CON GET /3/0/9 observe 0 accept 0 m3")]);
-    assert_eq!(bench.update(), expected);
+    assert_eq!(fixture.update(), expected);
 }
 
 #[test]
 fn a_device_that_sleeps_is_asked_again_when_it_is_next_heard() {
-    let mut bench = Bench::new();
+    let mut fixture = DeviceFixture::new();
     let queue_mode = ["lwm2m=1.1", "lt=86400", "b=U", "Q"];
-    bench.register_with(&queue_mode, OBJECTS);
-    bench.begin_observing(BATTERY);
-    bench.at(HOUR).ask(read("/3/0/14").attempts(2));
-    bench.register_with(&queue_mode, OBJECTS);
-    let acknowledgement = Message::acknowledgement(bench.asked().message_id);
-    bench.hears(HOME, &acknowledgement);
+    fixture.register_with(&queue_mode, OBJECTS);
+    fixture.begin_observing(BATTERY);
+    fixture.at(HOUR).ask(read("/3/0/14").attempts(2));
+    fixture.register_with(&queue_mode, OBJECTS);
+    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
+    fixture.hears(HOME, &acknowledgement);
     // The answer is waited for as long as the device listens, no longer.
-    assert_eq!(bench.at(HOUR + 93 * S).timeout(), put_off("#2", "1/2"));
-    assert_eq!(bench.timeout(), Lines::new());
-    let effects = bench.at(2 * HOUR - S).update();
+    assert_eq!(fixture.at(HOUR + 93 * S).timeout(), put_off("#2", "1/2"));
+    assert_eq!(fixture.timeout(), Lines::new());
+    let effects = fixture.at(2 * HOUR - S).update();
     assert!(
         effects.ends_with(&sent("CON GET /3/0/14 accept 0 m3")),
         "{effects:?}"
     );
-    let effects = bench.answer(Code::CONTENT, "+01:00");
+    let effects = fixture.answer(Code::CONTENT, "+01:00");
     assert!(
         effects.ends_with(&sent("CON GET /3/0/9 observe 0 accept 0 m4")),
         "{effects:?}"
@@ -338,57 +343,57 @@ fn a_device_that_sleeps_is_asked_again_when_it_is_next_heard() {
 
 #[test]
 fn what_a_request_ends_is_not_asked_again() {
-    let mut bench = Bench::observed();
-    bench.ask(end_observing(BATTERY).when_active());
-    let effects = bench.at(MINUTE).register();
+    let mut fixture = DeviceFixture::observed();
+    fixture.ask(end_observing(BATTERY).when_active());
+    let effects = fixture.at(MINUTE).register();
     assert!(
         effects.ends_with(&sent("CON GET /3/0/9 observe 1 accept 0 m2")),
         "{effects:?}"
     );
-    bench.answer(Code::CONTENT, "86");
-    assert_eq!(bench.observations(), Lines::new());
-    assert_eq!(bench.update(), updated(103));
+    fixture.answer(Code::CONTENT, "86");
+    assert_eq!(fixture.observations(), Lines::new());
+    assert_eq!(fixture.update(), updated(103));
 }
 
 #[test]
 fn what_a_request_begins_anew_is_not_asked_again() {
-    let mut bench = Bench::observed();
-    let token = bench.token_observing(BATTERY);
-    bench.ask(observe(BATTERY).when_active());
-    let effects = bench.at(MINUTE).register();
+    let mut fixture = DeviceFixture::observed();
+    let token = fixture.token_observing(BATTERY);
+    fixture.ask(observe(BATTERY).when_active());
+    let effects = fixture.at(MINUTE).register();
     assert!(effects.ends_with(&sent(ASKED)), "{effects:?}");
-    assert_ne!(bench.asked().token, token);
-    let effects = bench.agree(1, "86");
+    assert_ne!(fixture.asked().token, token);
+    let effects = fixture.agree(1, "86");
     assert!(
         effects.last().unwrap().starts_with("save #2"),
         "{effects:?}"
     );
-    assert_eq!(bench.observations(), ["/3/0/9 Held"]);
-    assert_eq!(bench.update(), updated(103));
+    assert_eq!(fixture.observations(), ["/3/0/9 Held"]);
+    assert_eq!(fixture.update(), updated(103));
 }
 
 #[test]
 fn nothing_is_observed_of_a_device_that_is_removed() {
-    let mut bench = Bench::observed();
+    let mut fixture = DeviceFixture::observed();
     let expected = vec![
         "expect device".to_owned(),
         "remove device".to_owned(),
         "count devices -1".to_owned(),
         format!("rebind {HOME} -> nowhere"),
     ];
-    assert_eq!(bench.retire(), expected);
-    assert!(bench.device().is_idle());
+    assert_eq!(fixture.retire(), expected);
+    assert!(fixture.device().is_idle());
 }
 
 /// Makes a late word of a notification.
 type Word = fn(Message) -> Message;
 
 /// A device of which the battery was observed, that registered anew and is being asked again.
-fn registered_anew() -> Bench {
-    let mut bench = Bench::observed();
-    let effects = bench.at(MINUTE).register();
+fn registered_anew() -> DeviceFixture {
+    let mut fixture = DeviceFixture::observed();
+    let effects = fixture.at(MINUTE).register();
     assert!(effects.ends_with(&sent(ASKED)), "{effects:?}");
-    bench
+    fixture
 }
 
 fn lost() -> Lines {

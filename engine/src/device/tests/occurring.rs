@@ -2,231 +2,283 @@
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
-use super::vocabulary::{BATTERY, Bench, HOME, S, read, write};
-use crate::action::{Operation, Protocol, Status, Task};
-use crate::device::standing::{InFlight, Listens, Standing};
+use super::vocabulary::{BATTERY, DeviceFixture, HOME, S, read, write};
+use crate::action::{Operation, Protocol, RequestKind, Status};
+use crate::device::activity::{DeviceActivity, InFlight, ListenWindow};
 use crate::ids::ActionId;
-use crate::occurrence::{Asked, Ending, Heard, News, Purpose, What};
+use crate::step_event::{
+    ActionRef, ExchangeOutcome, ExchangePurpose, NotificationOutcome, StepEventKind, UplinkKind,
+};
 
 #[test]
 fn each_message_is_taken_for_what_it_is() {
-    let mut bench = Bench::observed();
+    let mut fixture = DeviceFixture::observed();
     let cases = [
-        (bench.updating(&[], ""), Heard::Update),
-        (bench.request(Code::GET, &["time"]), Heard::Unsupported),
-        (Message::ping(MessageId(9_001)), Heard::Ping),
+        (fixture.updating(&[], ""), UplinkKind::Update),
         (
-            bench.notification(Kind::Confirmable, 11, "86"),
-            Heard::Notification,
+            fixture.request(Code::GET, &["time"]),
+            UplinkKind::Unsupported,
         ),
-        (response(9_002), Heard::Unasked),
-        (Message::acknowledgement(MessageId(9_003)), Heard::Unasked),
+        (Message::ping(MessageId(9_001)), UplinkKind::Ping),
+        (
+            fixture.notification(MessageKind::Confirmable, 11, "86"),
+            UplinkKind::Notification,
+        ),
+        (response(9_002), UplinkKind::Unsolicited),
+        (
+            Message::acknowledgement(MessageId(9_003)),
+            UplinkKind::Unsolicited,
+        ),
     ];
     for (message, expected) in cases {
-        assert_eq!(bench.takes_for(&message), expected, "{message:?}");
+        assert_eq!(fixture.takes_for(&message), expected, "{message:?}");
     }
-    let registration = bench.registration(&["lwm2m=1.1", "lt=60"], "</3/0>");
-    assert_eq!(bench.takes_for(&registration), Heard::Register);
-    assert_eq!(bench.takes_for(&registration), Heard::Repeated);
-    let farewell = bench.deregistering();
-    assert_eq!(bench.takes_for(&farewell), Heard::Deregister);
+    let registration = fixture.registration(&["lwm2m=1.1", "lt=60"], "</3/0>");
+    assert_eq!(fixture.takes_for(&registration), UplinkKind::Register);
+    assert_eq!(fixture.takes_for(&registration), UplinkKind::Repeated);
+    let farewell = fixture.deregistering();
+    assert_eq!(fixture.takes_for(&farewell), UplinkKind::Deregister);
 }
 
 #[test]
 fn an_answer_is_one_and_its_repetition_is_not() {
-    let mut bench = Bench::registered();
-    bench.ask(read(BATTERY));
-    let answer = bench
-        .separate(Kind::Confirmable, Code::CONTENT)
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read(BATTERY));
+    let answer = fixture
+        .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_payload("87");
-    assert_eq!(bench.takes_for(&answer), Heard::Answer);
-    assert_eq!(bench.takes_for(&answer), Heard::Repeated);
+    assert_eq!(fixture.takes_for(&answer), UplinkKind::Answer);
+    assert_eq!(fixture.takes_for(&answer), UplinkKind::Repeated);
 }
 
 #[test]
 fn a_request_is_counted_from_its_creation_to_its_end() {
-    let mut bench = Bench::registered();
-    let id = bench.ask(read(BATTERY));
+    let mut fixture = DeviceFixture::registered();
+    let id = fixture.ask(read(BATTERY));
     let asked = asked(id, Operation::Read);
-    let begun = [What::Created(asked), What::Begun(Purpose::Action)];
-    assert_eq!(bench.occurred(), begun);
-    bench.next_deadline();
-    assert_eq!(bench.occurred(), [What::Repeated]);
-    let acknowledgement = Message::acknowledgement(bench.asked().message_id);
-    bench.hears(HOME, &acknowledgement);
-    assert_eq!(bench.occurred(), [What::Acknowledged]);
-    bench.answer(Code::CONTENT, "87");
-    let ended = [
-        What::Ended(Ending::Success),
-        What::Concluded(asked, Status::Succeeded),
+    let begun = [
+        StepEventKind::Created(asked),
+        StepEventKind::Begun(ExchangePurpose::Action),
     ];
-    assert_eq!(bench.occurred(), ended);
+    assert_eq!(fixture.events(), begun);
+    fixture.next_deadline();
+    assert_eq!(fixture.events(), [StepEventKind::Repeated]);
+    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
+    fixture.hears(HOME, &acknowledgement);
+    assert_eq!(fixture.events(), [StepEventKind::Acknowledged]);
+    fixture.answer(Code::CONTENT, "87");
+    let ended = [
+        StepEventKind::Ended(ExchangeOutcome::Success),
+        StepEventKind::Concluded(asked, Status::Succeeded),
+    ];
+    assert_eq!(fixture.events(), ended);
 }
 
 #[test]
 fn what_happens_to_a_request_names_the_call_that_made_it() {
-    let mut bench = Bench::registered();
-    let id = bench.ask(read(BATTERY));
-    let trace = Some(bench.kept(id).trace);
-    assert_eq!(bench.traces(), [trace, trace]);
-    assert_eq!(bench.device().trace_in_flight(), trace);
-    bench.next_deadline();
-    assert_eq!(bench.traces(), [trace]);
-    bench.answer(Code::NOT_FOUND, "");
-    assert_eq!(bench.traces(), [trace, trace]);
-    assert_eq!(bench.device().trace_in_flight(), None);
+    let mut fixture = DeviceFixture::registered();
+    let id = fixture.ask(read(BATTERY));
+    let trace = Some(fixture.kept(id).trace);
+    assert_eq!(fixture.traces(), [trace, trace]);
+    assert_eq!(fixture.device().trace_in_flight(), trace);
+    fixture.next_deadline();
+    assert_eq!(fixture.traces(), [trace]);
+    fixture.answer(Code::NOT_FOUND, "");
+    assert_eq!(fixture.traces(), [trace, trace]);
+    assert_eq!(fixture.device().trace_in_flight(), None);
 }
 
 #[test]
 fn each_way_an_exchange_ends_is_told_from_the_others() {
     let answers = [
-        (Code::CONTENT, Ending::Success),
-        (Code::NOT_FOUND, Ending::ClientError),
-        (Code::INTERNAL_SERVER_ERROR, Ending::ServerError),
+        (Code::CONTENT, ExchangeOutcome::Success),
+        (Code::NOT_FOUND, ExchangeOutcome::ClientError),
+        (Code::INTERNAL_SERVER_ERROR, ExchangeOutcome::ServerError),
     ];
     for (code, ending) in answers {
-        let mut bench = asked_once();
-        bench.answer(code, "87");
-        assert_eq!(bench.occurred()[0], What::Ended(ending), "{code}");
+        let mut fixture = asked_once();
+        fixture.answer(code, "87");
+        assert_eq!(fixture.events()[0], StepEventKind::Ended(ending), "{code}");
     }
-    let mut bench = asked_once();
-    let reset = Message::reset(bench.asked().message_id);
-    bench.hears(HOME, &reset);
-    assert_eq!(bench.occurred()[0], What::Ended(Ending::Reset));
+    let mut fixture = asked_once();
+    let reset = Message::reset(fixture.asked().message_id);
+    fixture.hears(HOME, &reset);
+    assert_eq!(
+        fixture.events()[0],
+        StepEventKind::Ended(ExchangeOutcome::Reset)
+    );
 
-    let mut bench = asked_once();
-    while bench.device().standing().exchange == InFlight::Yes {
-        bench.next_deadline();
+    let mut fixture = asked_once();
+    while fixture.device().activity().exchange == InFlight::Yes {
+        fixture.next_deadline();
     }
-    assert_eq!(bench.occurred()[0], What::Ended(Ending::NotAcknowledged));
+    assert_eq!(
+        fixture.events()[0],
+        StepEventKind::Ended(ExchangeOutcome::NotAcknowledged)
+    );
 
-    let mut bench = asked_once();
-    let acknowledgement = Message::acknowledgement(bench.asked().message_id);
-    bench.hears(HOME, &acknowledgement);
-    bench.next_deadline();
-    assert_eq!(bench.occurred()[0], What::Ended(Ending::NotAnswered));
+    let mut fixture = asked_once();
+    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
+    fixture.hears(HOME, &acknowledgement);
+    fixture.next_deadline();
+    assert_eq!(
+        fixture.events()[0],
+        StepEventKind::Ended(ExchangeOutcome::NotAnswered)
+    );
 
-    let mut bench = asked_once();
-    bench.deregister();
-    assert_eq!(bench.occurred()[0], What::Ended(Ending::DeviceGone));
+    let mut fixture = asked_once();
+    fixture.deregister();
+    assert_eq!(
+        fixture.events()[0],
+        StepEventKind::Ended(ExchangeOutcome::DeviceGone)
+    );
 
-    let mut bench = asked_once();
-    bench.retire();
-    assert_eq!(bench.occurred()[0], What::Ended(Ending::DeviceGone));
+    let mut fixture = asked_once();
+    fixture.retire();
+    assert_eq!(
+        fixture.events()[0],
+        StepEventKind::Ended(ExchangeOutcome::DeviceGone)
+    );
 }
 
 #[test]
 fn what_waits_for_a_device_goes_with_it() {
-    let mut bench = Bench::registered();
+    let mut fixture = DeviceFixture::registered();
     let ids = [
-        bench.ask(read(BATTERY)),
-        bench.ask(write(BATTERY, "1").when_active()),
+        fixture.ask(read(BATTERY)),
+        fixture.ask(write(BATTERY, "1").when_active()),
     ];
-    let done = bench.ask(read(BATTERY).when_active());
-    bench.cancel(done).0.unwrap();
-    bench.retire();
+    let done = fixture.ask(read(BATTERY).when_active());
+    fixture.cancel(done).0.unwrap();
+    fixture.retire();
     let removed = [
-        What::Ended(Ending::DeviceGone),
-        What::Removed(asked(ids[0], Operation::Read)),
-        What::Removed(asked(ids[1], Operation::Write)),
+        StepEventKind::Ended(ExchangeOutcome::DeviceGone),
+        StepEventKind::Removed(asked(ids[0], Operation::Read)),
+        StepEventKind::Removed(asked(ids[1], Operation::Write)),
     ];
-    assert_eq!(bench.occurred(), removed);
+    assert_eq!(fixture.events(), removed);
 }
 
 #[test]
 fn a_request_that_never_leaves_has_no_exchange() {
-    let mut bench = Bench::registered();
-    let id = bench.ask(write("/3/0/13", "noon"));
+    let mut fixture = DeviceFixture::registered();
+    let id = fixture.ask(write("/3/0/13", "noon"));
     let asked = asked(id, Operation::Write);
-    let failed = [What::Created(asked), What::Concluded(asked, Status::Failed)];
-    assert_eq!(bench.occurred(), failed);
-    let id = bench.ask(read(BATTERY).when_active());
-    bench.cancel(id).0.unwrap();
+    let failed = [
+        StepEventKind::Created(asked),
+        StepEventKind::Concluded(asked, Status::Failed),
+    ];
+    assert_eq!(fixture.events(), failed);
+    let id = fixture.ask(read(BATTERY).when_active());
+    fixture.cancel(id).0.unwrap();
     let asked = self::asked(id, Operation::Read);
-    let cancelled = [What::Concluded(asked, Status::Cancelled)];
-    assert_eq!(bench.occurred(), cancelled);
+    let cancelled = [StepEventKind::Concluded(asked, Status::Cancelled)];
+    assert_eq!(fixture.events(), cancelled);
 }
 
 #[test]
 fn a_notification_is_counted_for_what_it_is_worth() {
-    let mut bench = Bench::observed();
-    bench.notify(11, "86");
-    assert_eq!(bench.occurred(), [What::Notified(News::Told)]);
-    bench.notify(9, "86");
-    assert_eq!(bench.occurred(), [What::Notified(News::Stale)]);
-    bench.notify(12, "much");
-    assert_eq!(bench.occurred(), [What::Notified(News::Unusable)]);
-    let nothing = bench
-        .notification(Kind::Confirmable, 13, "")
+    let mut fixture = DeviceFixture::observed();
+    fixture.notify(11, "86");
+    assert_eq!(
+        fixture.events(),
+        [StepEventKind::Notified(NotificationOutcome::Published)]
+    );
+    fixture.notify(9, "86");
+    assert_eq!(
+        fixture.events(),
+        [StepEventKind::Notified(NotificationOutcome::Stale)]
+    );
+    fixture.notify(12, "much");
+    assert_eq!(
+        fixture.events(),
+        [StepEventKind::Notified(NotificationOutcome::Unusable)]
+    );
+    let nothing = fixture
+        .notification(MessageKind::Confirmable, 13, "")
         .with_content_format(ContentFormat::LWM2M_TLV);
-    bench.hears(HOME, &nothing);
-    assert_eq!(bench.occurred(), [What::Notified(News::Empty)]);
-    let end = bench.notification(Kind::Confirmable, 14, "86");
+    fixture.hears(HOME, &nothing);
+    assert_eq!(
+        fixture.events(),
+        [StepEventKind::Notified(NotificationOutcome::Empty)]
+    );
+    let end = fixture.notification(MessageKind::Confirmable, 14, "86");
     let end = Message::separate(end.kind, Code::NOT_FOUND, end.message_id, end.token);
-    bench.hears(HOME, &end);
-    let lost = [What::ObservationLost, What::Notified(News::Unusable)];
-    assert_eq!(bench.occurred(), lost);
+    fixture.hears(HOME, &end);
+    let lost = [
+        StepEventKind::ObservationLost,
+        StepEventKind::Notified(NotificationOutcome::Unusable),
+    ];
+    assert_eq!(fixture.events(), lost);
 }
 
 #[test]
 fn observing_again_is_an_exchange_of_its_own() {
-    let mut bench = Bench::observed();
-    bench.register();
-    assert_eq!(bench.occurred(), [What::Begun(Purpose::Observation)]);
-    assert_eq!(bench.traces(), [None]);
+    let mut fixture = DeviceFixture::observed();
+    fixture.register();
+    assert_eq!(
+        fixture.events(),
+        [StepEventKind::Begun(ExchangePurpose::Observation)]
+    );
+    assert_eq!(fixture.traces(), [None]);
 }
 
 #[test]
 fn a_device_stands_as_it_was_left() {
-    let mut bench = Bench::new();
-    let nothing = Standing {
-        listens: Listens::Unregistered,
+    let mut fixture = DeviceFixture::new();
+    let nothing = DeviceActivity {
+        listens: ListenWindow::Unregistered,
         scheduled: 0,
         in_progress: 0,
         exchange: InFlight::No,
     };
-    assert_eq!(bench.device().standing(), nothing);
-    bench.ask(read(BATTERY).when_active());
-    let waiting = Standing {
+    assert_eq!(fixture.device().activity(), nothing);
+    fixture.ask(read(BATTERY).when_active());
+    let waiting = DeviceActivity {
         scheduled: 1,
         ..nothing
     };
-    assert_eq!(bench.device().standing(), waiting);
-    bench.register();
-    let awake = Standing {
-        listens: Listens::Always,
+    assert_eq!(fixture.device().activity(), waiting);
+    fixture.register();
+    let awake = DeviceActivity {
+        listens: ListenWindow::Always,
         in_progress: 1,
         exchange: InFlight::Yes,
         ..nothing
     };
-    assert_eq!(bench.device().standing(), awake);
-    let mut sleeper = Bench::registered_for_queue_mode();
+    assert_eq!(fixture.device().activity(), awake);
+    let mut sleeper = DeviceFixture::registered_for_queue_mode();
     sleeper.at(S).update();
-    let listens = sleeper.device().standing().listens;
-    let Listens::Until(until) = listens else {
+    let listens = sleeper.device().activity().listens;
+    let ListenWindow::Until(until) = listens else {
         panic!("{listens:?}");
     };
     assert_eq!(sleeper.since_start(until), 94 * S);
 }
 
-fn asked_once() -> Bench {
-    let mut bench = Bench::registered();
-    bench.ask(read(BATTERY));
-    bench
+fn asked_once() -> DeviceFixture {
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read(BATTERY));
+    fixture
 }
 
-fn asked(action: ActionId, operation: Operation) -> Asked {
-    Asked {
+fn asked(action: ActionId, operation: Operation) -> ActionRef {
+    ActionRef {
         action,
         protocol: Protocol::Lwm2m,
-        task: Task::Operation(operation),
+        task: RequestKind::Operation(operation),
     }
 }
 
 fn response(id: u16) -> Message {
     let token = Token::new(&[9, 9]).unwrap();
-    Message::separate(Kind::Confirmable, Code::CONTENT, MessageId(id), token)
+    Message::separate(
+        MessageKind::Confirmable,
+        Code::CONTENT,
+        MessageId(id),
+        token,
+    )
 }

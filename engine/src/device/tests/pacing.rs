@@ -1,17 +1,17 @@
 //! How much of what a device notifies is taken: what it can have written has a bound.
 
-use protocol::coap::message::Kind;
+use protocol::coap::message::MessageKind;
 
-use super::vocabulary::{BATTERY, Bench, HOME, Lines, MINUTE, S, logged, told};
+use super::vocabulary::{BATTERY, DeviceFixture, HOME, Lines, MINUTE, S, logged, told};
 
 #[test]
 fn more_than_is_taken_in_a_minute_is_neither_told_nor_acknowledged() {
-    let mut bench = Bench::observed();
+    let mut fixture = DeviceFixture::observed();
     let mut sequence = 10;
     loop {
         sequence += 1;
-        let notification = bench.notification(Kind::Confirmable, sequence, "86");
-        let effects = bench.at(S).hears(HOME, &notification);
+        let notification = fixture.notification(MessageKind::Confirmable, sequence, "86");
+        let effects = fixture.at(S).hears(HOME, &notification);
         if effects.is_empty() {
             break;
         }
@@ -19,43 +19,43 @@ fn more_than_is_taken_in_a_minute_is_neither_told_nor_acknowledged() {
     }
     assert!(sequence > 10_000, "{sequence} were taken");
     assert_eq!(
-        bench.observations(),
+        fixture.observations(),
         ["/3/0/9 Owed"],
         "it may give up on us"
     );
-    let last = bench.notification(Kind::NonConfirmable, sequence, "85");
-    assert_eq!(bench.at(2 * S).hears(HOME, &last), Lines::new());
-    let effects = bench.at(MINUTE + S).hears(HOME, &last);
+    let last = fixture.notification(MessageKind::NonConfirmable, sequence, "85");
+    assert_eq!(fixture.at(2 * S).hears(HOME, &last), Lines::new());
+    let effects = fixture.at(MINUTE + S).hears(HOME, &last);
     assert_eq!(effects[..1], told_of("85"));
     assert!(effects[1].contains("GET /3/0/9 observe 0"), "{effects:?}");
 }
 
 #[test]
 fn a_device_that_registers_again_and_again_is_put_off() {
-    let mut bench = Bench::new();
+    let mut fixture = DeviceFixture::new();
     let mut registrations = 0;
-    while bench.at(S).register().len() > 1 {
+    while fixture.at(S).register().len() > 1 {
         registrations += 1;
     }
     assert!(registrations > 60, "{registrations} were taken");
-    let effects = bench.register();
+    let effects = fixture.register();
     assert_eq!(effects.len(), 1);
     assert!(effects[0].contains("ACK 5.03 max-age 10"), "{effects:?}");
-    assert!(bench.at(S + MINUTE).register().len() > 1);
+    assert!(fixture.at(S + MINUTE).register().len() > 1);
 }
 
 #[test]
 fn a_clock_that_goes_back_does_not_silence_a_device() {
-    let mut bench = Bench::observed();
-    let ahead = bench.notification(Kind::NonConfirmable, 11, "86");
-    bench.at(10 * MINUTE).hears(HOME, &ahead);
-    let behind = bench.notification(Kind::NonConfirmable, 12, "86");
-    assert_eq!(bench.at(S).hears(HOME, &behind), told_of("86"));
+    let mut fixture = DeviceFixture::observed();
+    let ahead = fixture.notification(MessageKind::NonConfirmable, 11, "86");
+    fixture.at(10 * MINUTE).hears(HOME, &ahead);
+    let behind = fixture.notification(MessageKind::NonConfirmable, 12, "86");
+    assert_eq!(fixture.at(S).hears(HOME, &behind), told_of("86"));
 }
 
 #[test]
 fn bytes_that_cannot_be_read_are_kept_at_most_once_a_minute() {
-    let mut bench = Bench::observed();
+    let mut fixture = DeviceFixture::observed();
     let unreadable = logged(&format!(
         "Translator[UserPayloadError] Error: A payload was rejected: \
          the notification for {BATTERY} cannot be decoded: the payload is not a value of type \
@@ -63,8 +63,8 @@ fn bytes_that_cannot_be_read_are_kept_at_most_once_a_minute() {
     ));
     for (at, is_kept) in [(S, true), (2 * S, false), (S + MINUTE, true)] {
         let sequence = u32::try_from(at / S).unwrap() + 10;
-        let notification = bench.notification(Kind::NonConfirmable, sequence, "warm");
-        let effects = bench.at(at).hears(HOME, &notification);
+        let notification = fixture.notification(MessageKind::NonConfirmable, sequence, "warm");
+        let effects = fixture.at(at).hears(HOME, &notification);
         let expected = if is_kept {
             unreadable.clone()
         } else {
@@ -72,9 +72,9 @@ fn bytes_that_cannot_be_read_are_kept_at_most_once_a_minute() {
         };
         assert_eq!(effects, expected, "at {at}");
     }
-    bench.at(3 * MINUTE).timeout();
+    fixture.at(3 * MINUTE).timeout();
     assert!(
-        bench.device().busy.is_none(),
+        fixture.device().busy.is_none(),
         "nothing is remembered for ever"
     );
 }

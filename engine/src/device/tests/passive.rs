@@ -8,66 +8,66 @@ mod failing;
 use protocol::coap::code::Code;
 
 use super::vocabulary::{
-    Bench, HOME, Lines, MINUTE, REPORTING, S, all, definition, moved, read, reads, recorded,
-    reported, sent, told, updated,
+    DeviceFixture, HOME, Lines, MINUTE, REPORTING, S, all, definition, moved, read, reads,
+    recorded, reported, sent, told, updated,
 };
 use crate::action::Status::{InProgress, Scheduled};
 use crate::limits::REPORT_OBJECTS_MAX;
-use crate::occurrence::{Ending, Purpose, What};
 use crate::setting::SettingState;
+use crate::step_event::{ExchangeOutcome, ExchangePurpose, StepEventKind};
 
 #[test]
 fn each_object_is_read_once_when_the_device_registers() {
-    let mut bench = Bench::reporting();
-    let effects = bench.offer(REPORTING);
+    let mut fixture = DeviceFixture::reporting();
+    let effects = fixture.offer(REPORTING);
     let (registered, asked) = effects.split_at(effects.len() - 1);
     assert_eq!(registered, without_reporting());
     assert_eq!(asked, reads("/6", "m1"));
-    assert_eq!(bench.timeout(), Lines::new(), "one exchange is in flight");
+    assert_eq!(fixture.timeout(), Lines::new(), "one exchange is in flight");
     let expected = all([reported("/6/0/5=1970-01-01T00:00:01Z"), reads("/7", "m2")]);
-    assert_eq!(bench.tell("/6", &[("/6/0/5", 1)]), expected);
+    assert_eq!(fixture.tell("/6", &[("/6/0/5", 1)]), expected);
     let values = [("/7/0/2", 5), ("/7/0/3", 6)];
-    assert_eq!(bench.tell("/7", &values), reported("/7/0/2=5 /7/0/3=6"));
-    assert!(bench.device().busy.is_none(), "nothing is left of it");
+    assert_eq!(fixture.tell("/7", &values), reported("/7/0/2=5 /7/0/3=6"));
+    assert!(fixture.device().busy.is_none(), "nothing is left of it");
 }
 
 #[test]
 fn an_update_has_the_device_read_again_and_nothing_is_saved_before() {
-    let mut bench = reported_once();
+    let mut fixture = reported_once();
     let expected = all([updated(102), reads("/6", "m3")]);
-    assert_eq!(bench.at(MINUTE).update(), expected);
+    assert_eq!(fixture.at(MINUTE).update(), expected);
     assert_eq!(
-        bench.answer(Code::CONTENT, ""),
+        fixture.answer(Code::CONTENT, ""),
         reads("/7", "m4"),
         "it says nothing"
     );
-    assert_eq!(bench.tell("/7", &[("/7/0/2", 6)]), reported("/7/0/2=6"));
-    assert_eq!(bench.timeout(), Lines::new());
+    assert_eq!(fixture.tell("/7", &[("/7/0/2", 6)]), reported("/7/0/2=6"));
+    assert_eq!(fixture.timeout(), Lines::new());
 }
 
 #[test]
 fn nothing_is_read_where_the_customer_does_not_want_it() {
-    let mut bench = Bench::new();
-    assert_eq!(bench.offer(REPORTING), without_reporting());
-    assert_eq!(bench.at(MINUTE).update(), updated(102));
-    assert!(bench.device().busy.is_none());
+    let mut fixture = DeviceFixture::new();
+    assert_eq!(fixture.offer(REPORTING), without_reporting());
+    assert_eq!(fixture.at(MINUTE).update(), updated(102));
+    assert!(fixture.device().busy.is_none());
 }
 
 #[test]
 fn what_is_no_data_of_the_customer_is_never_read() {
     let objects = "</0/0>,</1/0>,</2/0>,</3/0>,</21/0>,</21/1>";
-    let mut bench = Bench::reporting();
-    let effects = bench.offer(objects);
+    let mut fixture = DeviceFixture::reporting();
+    let effects = fixture.offer(objects);
     assert!(effects.last().unwrap().contains("ACK 2.01"), "{effects:?}");
-    assert!(bench.device().busy.is_none());
+    assert!(fixture.device().busy.is_none());
 }
 
 #[test]
 fn an_object_without_instance_is_read_where_the_list_names_no_instances() {
     let read = |objects: &str| {
-        let mut bench = Bench::reporting();
-        let effects = bench.offer(objects);
-        bench.asked_after(effects)
+        let mut fixture = DeviceFixture::reporting();
+        let effects = fixture.offer(objects);
+        fixture.asked_after(effects)
     };
     assert_eq!(read("</1/0>,</3/0>,</6>,</7/0>,</10>;ver=1.1"), ["/7"]);
     assert_eq!(read("</1>,</3>,</6>,</7>"), ["/6", "/7"]);
@@ -76,109 +76,115 @@ fn an_object_without_instance_is_read_where_the_list_names_no_instances() {
 
 #[test]
 fn an_object_is_read_unless_the_model_says_that_it_has_nothing_to_read() {
-    let mut bench = Bench::reporting();
+    let mut fixture = DeviceFixture::reporting();
     // 23 has resources to execute and to write alone; nobody knows of 32769.
-    let effects = bench.offer("</1/0>,</7/0>,</23/0>,</32769/0>");
-    assert_eq!(bench.asked_after(effects), ["/7", "/32769"]);
+    let effects = fixture.offer("</1/0>,</7/0>,</23/0>,</32769/0>");
+    assert_eq!(fixture.asked_after(effects), ["/7", "/32769"]);
 }
 
 #[test]
 fn what_the_customer_defines_is_read_as_it_says() {
-    let mut bench = Bench::new();
-    bench.define(&[
+    let mut fixture = DeviceFixture::new();
+    fixture.define(&[
         &definition(33_000, "1.0", "W", "Integer"),
         &definition(33_001, "1.0", "R", "Integer"),
     ]);
-    bench.switch_reporting(SettingState::Enabled);
-    let effects = bench.offer("</1/0>,</33000/0>,</33001/0>");
+    fixture.switch_reporting(SettingState::Enabled);
+    let effects = fixture.offer("</1/0>,</33000/0>,</33001/0>");
     assert!(effects.ends_with(&reads("/33001", "m1")), "{effects:?}");
-    let effects = bench.tell("/33001", &[("/33001/0/0", 5)]);
+    let effects = fixture.tell("/33001", &[("/33001/0/0", 5)]);
     assert_eq!(effects, reported("/33001/0/0=5"));
 }
 
 #[test]
 fn what_an_update_offers_is_what_is_read() {
-    let mut bench = reported_once();
-    let update = bench.updating(&[], "</1/0>,</3303/0>");
-    let effects = bench.at(MINUTE).hears(HOME, &update);
-    assert_eq!(bench.asked_after(effects), ["/3303"]);
+    let mut fixture = reported_once();
+    let update = fixture.updating(&[], "</1/0>,</3303/0>");
+    let effects = fixture.at(MINUTE).hears(HOME, &update);
+    assert_eq!(fixture.asked_after(effects), ["/3303"]);
 }
 
 #[test]
 fn more_objects_than_are_read_are_left_out() {
     let objects: Vec<String> = (1_000..1_100).map(|id| format!("</{id}/0>")).collect();
-    let mut bench = Bench::reporting();
-    let effects = bench.offer(&objects.join(","));
-    let asked = bench.asked_after(effects);
+    let mut fixture = DeviceFixture::reporting();
+    let effects = fixture.offer(&objects.join(","));
+    let asked = fixture.asked_after(effects);
     assert_eq!(asked.len(), REPORT_OBJECTS_MAX);
     assert_eq!(asked[..2], ["/1000", "/1001"]);
 }
 
 #[test]
 fn requests_of_callers_go_first() {
-    let mut bench = reported_once();
-    bench.ask(read("/3/0/9").when_active());
+    let mut fixture = reported_once();
+    fixture.ask(read("/3/0/9").when_active());
     let expected = all([
         updated(102),
         moved("#1", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/9 accept 0 m3"),
     ]);
-    assert_eq!(bench.at(MINUTE).update(), expected);
-    let effects = bench.answer(Code::CONTENT, "87");
+    assert_eq!(fixture.at(MINUTE).update(), expected);
+    let effects = fixture.answer(Code::CONTENT, "87");
     assert!(effects.ends_with(&reads("/6", "m4")), "{effects:?}");
-    bench.ask(read("/3/0/13"));
-    let effects = bench.answer(Code::NOT_FOUND, "");
+    fixture.ask(read("/3/0/13"));
+    let effects = fixture.answer(Code::NOT_FOUND, "");
     let next = sent("CON GET /3/0/13 accept 0 m5");
     assert!(effects.ends_with(&next), "{effects:?}");
-    let effects = bench.answer(Code::CONTENT, "1700000000");
+    let effects = fixture.answer(Code::CONTENT, "1700000000");
     assert!(effects.ends_with(&reads("/7", "m6")), "{effects:?}");
 }
 
 #[test]
 fn what_is_owed_of_observations_goes_first() {
-    let mut bench = Bench::observed();
-    bench.switch_reporting(SettingState::Enabled);
-    let effects = bench.at(MINUTE).offer(REPORTING);
+    let mut fixture = DeviceFixture::observed();
+    fixture.switch_reporting(SettingState::Enabled);
+    let effects = fixture.at(MINUTE).offer(REPORTING);
     let again = sent("CON GET /3/0/9 observe 0 accept 0 m2");
     assert!(effects.ends_with(&again), "{effects:?}");
-    let effects = bench.agree(1, "86");
+    let effects = fixture.agree(1, "86");
     assert!(effects.ends_with(&reads("/6", "m3")), "{effects:?}");
 }
 
 #[test]
 fn an_update_while_the_device_is_read_has_it_read_once_more_and_no_oftener() {
-    let mut bench = Bench::reporting();
-    bench.offer(REPORTING);
+    let mut fixture = DeviceFixture::reporting();
+    fixture.offer(REPORTING);
     for message_id in [102, 103, 104] {
         assert_eq!(
-            bench.at(S).update(),
+            fixture.at(S).update(),
             updated(message_id),
             "nothing is doubled"
         );
     }
-    assert_eq!(bench.answer(Code::NOT_FOUND, ""), reads("/7", "m2"));
-    assert_eq!(bench.answer(Code::NOT_FOUND, ""), reads("/6", "m3"));
-    assert_eq!(bench.answer(Code::NOT_FOUND, ""), reads("/7", "m4"));
-    assert_eq!(bench.answer(Code::NOT_FOUND, ""), Lines::new());
-    assert!(bench.device().busy.is_none());
+    assert_eq!(fixture.answer(Code::NOT_FOUND, ""), reads("/7", "m2"));
+    assert_eq!(fixture.answer(Code::NOT_FOUND, ""), reads("/6", "m3"));
+    assert_eq!(fixture.answer(Code::NOT_FOUND, ""), reads("/7", "m4"));
+    assert_eq!(fixture.answer(Code::NOT_FOUND, ""), Lines::new());
+    assert!(fixture.device().busy.is_none());
 }
 
 #[test]
 fn reading_a_device_is_remarked() {
-    let mut bench = Bench::reporting();
-    bench.offer("</1/0>,</7/0>");
-    assert_eq!(bench.occurred(), [What::Begun(Purpose::Report)]);
-    bench.tell("/7", &[("/7/0/2", 5)]);
-    assert_eq!(bench.occurred(), [What::Ended(Ending::Success)]);
-    assert_eq!(bench.traces(), [None]);
+    let mut fixture = DeviceFixture::reporting();
+    fixture.offer("</1/0>,</7/0>");
+    assert_eq!(
+        fixture.events(),
+        [StepEventKind::Begun(ExchangePurpose::Report)]
+    );
+    fixture.tell("/7", &[("/7/0/2", 5)]);
+    assert_eq!(
+        fixture.events(),
+        [StepEventKind::Ended(ExchangeOutcome::Success)]
+    );
+    assert_eq!(fixture.traces(), [None]);
 }
 
 /// A device that registered at the start and was read then.
-fn reported_once() -> Bench {
-    let mut bench = Bench::reporting();
-    let effects = bench.offer(REPORTING);
-    assert_eq!(bench.asked_after(effects), ["/6", "/7"]);
-    bench
+fn reported_once() -> DeviceFixture {
+    let mut fixture = DeviceFixture::reporting();
+    let effects = fixture.offer(REPORTING);
+    assert_eq!(fixture.asked_after(effects), ["/6", "/7"]);
+    fixture
 }
 
 /// What a device hears that registers for the first time.

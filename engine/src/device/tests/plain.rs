@@ -3,16 +3,16 @@
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 
 use super::vocabulary::{
-    Bench, HOME, Lines, OWN, S, all, coap, created, ended, logged, moved, port, put_off, read,
-    refused_at_once, sent, updated,
+    DeviceFixture, HOME, Lines, OWN, S, all, coap, created, ended, logged, moved, port, put_off,
+    read, refused_at_once, sent, updated,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled, Succeeded};
-use crate::action::{Method, NewAction, Payload, PayloadType, Request};
+use crate::action::{Method, NewAction, PayloadType, Request, ResultPayload};
 use crate::device::queue::SubmitRefusal;
-use crate::occurrence::{Ending, Purpose, What};
+use crate::step_event::{ExchangeOutcome, ExchangePurpose, StepEventKind};
 
 /// Where the device serves.
 const SERVER: &str = "10.0.0.1:5685";
@@ -21,8 +21,8 @@ const ELSEWHERE: &str = "10.0.0.1:7777";
 
 #[test]
 fn a_request_to_be_sent_now_leaves_at_once_to_a_device_that_never_registered() {
-    let mut bench = Bench::new();
-    let (_, effects) = bench.submit(coap(Method::Get, "/a", ""));
+    let mut fixture = DeviceFixture::new();
+    let (_, effects) = fixture.submit(coap(Method::Get, "/a", ""));
     let expected = all([
         created("#1", InProgress, "0/1"),
         moved("#1", InProgress, InProgress, "1/1"),
@@ -30,7 +30,10 @@ fn a_request_to_be_sent_now_leaves_at_once_to_a_device_that_never_registered() {
         asked("CON GET /a m1"),
     ]);
     assert_eq!(effects, expected);
-    assert_eq!(bench.occurred()[1..], [What::Begun(Purpose::Action)]);
+    assert_eq!(
+        fixture.events()[1..],
+        [StepEventKind::Begun(ExchangePurpose::Action)]
+    );
 }
 
 #[test]
@@ -48,13 +51,13 @@ fn each_method_and_target_becomes_a_request_of_its_own() {
         (Method::Delete, "/a", "", "CON DELETE /a m1"),
     ];
     for (method, target, payload, line) in cases {
-        let mut bench = Bench::new();
-        let (_, effects) = bench.submit(coap(method, target, payload));
+        let mut fixture = DeviceFixture::new();
+        let (_, effects) = fixture.submit(coap(method, target, payload));
         assert!(effects.ends_with(&asked(line)), "{target}: {effects:?}");
     }
-    let mut bench = Bench::new();
-    bench.ask(coap(Method::Get, "/a%2Fb/c", ""));
-    let segments: Vec<&str> = bench.asked().uri_path().collect();
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(coap(Method::Get, "/a%2Fb/c", ""));
+    let segments: Vec<&str> = fixture.asked().uri_path().collect();
     assert_eq!(segments, ["a/b", "c"], "an escaped slash parts nothing");
 }
 
@@ -80,17 +83,17 @@ fn an_answer_is_the_result_as_text_where_it_is_text_and_else_in_base64() {
         ),
     ];
     for (format, payload, shown, payload_type) in cases {
-        let mut bench = Bench::new();
-        let id = bench.ask(coap(Method::Get, "/a", ""));
-        let mut answer = bench.piggybacked(Code::CONTENT).with_payload(payload);
+        let mut fixture = DeviceFixture::new();
+        let id = fixture.ask(coap(Method::Get, "/a", ""));
+        let mut answer = fixture.piggybacked(Code::CONTENT).with_payload(payload);
         if let Some(format) = format {
             answer = answer.with_content_format(format);
         }
         let progress = format!("1/1 \"205\" {shown:?}");
         let expected = all([closed(), ended("#1", Succeeded, &progress)]);
-        assert_eq!(bench.at(S).hears(SERVER, &answer), expected);
-        let outcome = bench.kept(id).outcome.clone().unwrap();
-        assert_eq!(outcome.payload, Some(Payload::from(shown)));
+        assert_eq!(fixture.at(S).hears(SERVER, &answer), expected);
+        let outcome = fixture.kept(id).outcome.clone().unwrap();
+        assert_eq!(outcome.payload, Some(ResultPayload::from(shown)));
         assert_eq!(outcome.payload_type, Some(payload_type), "{shown}");
     }
 }
@@ -98,32 +101,32 @@ fn an_answer_is_the_result_as_text_where_it_is_text_and_else_in_base64() {
 #[test]
 fn every_success_is_one_and_an_answer_without_data_has_none() {
     for code in [Code::CHANGED, Code::CREATED, Code::DELETED, Code::VALID] {
-        let mut bench = Bench::new();
-        let id = bench.ask(coap(Method::Post, "/a", "on"));
+        let mut fixture = DeviceFixture::new();
+        let id = fixture.ask(coap(Method::Post, "/a", "on"));
         let digits = code.digits();
         let progress = format!("1/1 {digits:?}");
         let expected = all([closed(), ended("#1", Succeeded, &progress)]);
-        let answer = bench.piggybacked(code);
-        assert_eq!(bench.hears(SERVER, &answer), expected);
-        let outcome = bench.kept(id).outcome.clone().unwrap();
+        let answer = fixture.piggybacked(code);
+        assert_eq!(fixture.hears(SERVER, &answer), expected);
+        let outcome = fixture.kept(id).outcome.clone().unwrap();
         assert_eq!((outcome.payload, outcome.payload_type), (None, None));
-        assert!(bench.device().is_idle());
+        assert!(fixture.device().is_idle());
     }
 }
 
 #[test]
 fn a_separate_answer_is_acknowledged_once_it_is_saved() {
-    let mut bench = Bench::new();
-    bench.ask(coap(Method::Get, "/a", ""));
-    let acknowledgement = Message::acknowledgement(bench.asked().message_id);
-    assert_eq!(bench.hears(SERVER, &acknowledgement), Lines::new());
-    let answer = bench.separate(Kind::Confirmable, Code::CHANGED);
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(coap(Method::Get, "/a", ""));
+    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
+    assert_eq!(fixture.hears(SERVER, &acknowledgement), Lines::new());
+    let answer = fixture.separate(MessageKind::Confirmable, Code::CHANGED);
     let expected = all([
         closed(),
         ended("#1", Succeeded, "1/1 \"204\""),
         asked("ACK to 101"),
     ]);
-    assert_eq!(bench.at(S).hears(SERVER, &answer), expected);
+    assert_eq!(fixture.at(S).hears(SERVER, &answer), expected);
 }
 
 #[test]
@@ -139,26 +142,26 @@ fn a_refusal_that_no_repetition_would_change_is_final() {
         Code::INTERNAL_SERVER_ERROR,
         Code::PROXYING_NOT_SUPPORTED,
     ] {
-        let mut bench = Bench::new();
-        bench.ask(coap(Method::Get, "/a", "").attempts(5));
+        let mut fixture = DeviceFixture::new();
+        fixture.ask(coap(Method::Get, "/a", "").attempts(5));
         let why = format!("the device answered {code}");
         let progress = format!("1/5 {:?} {why:?}", code.digits());
-        let answer = bench.piggybacked(code);
+        let answer = fixture.piggybacked(code);
         let expected = all([closed(), failed(&progress, &why)]);
-        assert_eq!(bench.hears(SERVER, &answer), expected);
+        assert_eq!(fixture.hears(SERVER, &answer), expected);
     }
 }
 
 #[test]
 fn what_a_device_says_of_its_refusal_is_told() {
     for code in [Code::BAD_REQUEST, Code::SERVICE_UNAVAILABLE] {
-        let mut bench = Bench::new();
-        let id = bench.ask(coap(Method::Get, "/a", ""));
-        let answer = bench.piggybacked(code);
+        let mut fixture = DeviceFixture::new();
+        let id = fixture.ask(coap(Method::Get, "/a", ""));
+        let answer = fixture.piggybacked(code);
         let answer = answer.with_content_format(ContentFormat::TEXT);
-        bench.hears(SERVER, &answer.with_payload("no such colour"));
-        let outcome = bench.kept(id).outcome.clone().unwrap();
-        assert_eq!(outcome.payload, Some(Payload::from("no such colour")));
+        fixture.hears(SERVER, &answer.with_payload("no such colour"));
+        let outcome = fixture.kept(id).outcome.clone().unwrap();
+        assert_eq!(outcome.payload, Some(ResultPayload::from("no such colour")));
         assert_eq!(outcome.payload_type, Some(PayloadType::Text));
         let why = format!("the device answered {code}");
         assert_eq!(outcome.error.as_deref(), Some(why.as_str()));
@@ -172,117 +175,117 @@ fn a_device_that_cannot_now_is_asked_again_when_it_is_next_heard() {
         Code::TOO_MANY_REQUESTS,
         Code::SERVICE_UNAVAILABLE,
     ] {
-        let mut bench = Bench::new();
-        bench.ask(coap(Method::Get, "/a", "").attempts(2));
-        let answer = bench.piggybacked(code);
+        let mut fixture = DeviceFixture::new();
+        fixture.ask(coap(Method::Get, "/a", "").attempts(2));
+        let answer = fixture.piggybacked(code);
         let expected = all([closed(), put_off("#1", "1/2")]);
-        assert_eq!(bench.at(S).hears(SERVER, &answer), expected, "{code}");
-        assert_eq!(bench.at(2 * S).timeout(), Lines::new(), "{code}");
+        assert_eq!(fixture.at(S).hears(SERVER, &answer), expected, "{code}");
+        assert_eq!(fixture.at(2 * S).timeout(), Lines::new(), "{code}");
         let expected = all([
             moved("#1", InProgress, InProgress, "2/2"),
             open(),
             asked("CON GET /a m2"),
         ]);
-        let effects = bench.at(3 * S).hears_bare(b"");
+        let effects = fixture.at(3 * S).hears_bare(b"");
         assert!(effects.ends_with(&expected), "{code}: {effects:?}");
-        let answer = bench.piggybacked(code);
+        let answer = fixture.piggybacked(code);
         let why = format!("the device answered {code}");
         let progress = format!("2/2 {:?} {why:?}", code.digits());
         let expected = all([closed(), failed(&progress, &why)]);
-        assert_eq!(bench.hears(SERVER, &answer), expected);
+        assert_eq!(fixture.hears(SERVER, &answer), expected);
     }
 }
 
 #[test]
 fn a_rejected_message_is_an_attempt() {
-    let mut bench = Bench::new();
-    bench.ask(coap(Method::Get, "/a", ""));
-    let reset = Message::reset(bench.asked().message_id);
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(coap(Method::Get, "/a", ""));
+    let reset = Message::reset(fixture.asked().message_id);
     let why = "the device rejected the message";
     let expected = all([closed(), failed(&format!("1/1 {why:?}"), why)]);
-    assert_eq!(bench.hears(SERVER, &reset), expected);
+    assert_eq!(fixture.hears(SERVER, &reset), expected);
 }
 
 #[test]
 fn one_attempt_is_spent_on_each_sign_of_life() {
-    let mut bench = Bench::new();
-    bench.ask(coap(Method::Get, "/a", "").attempts(2));
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(coap(Method::Get, "/a", "").attempts(2));
     let silence = all([closed(), put_off("#1", "1/2")]);
-    assert_eq!(unanswered(&mut bench), silence);
-    assert_eq!(bench.at(HOUR_LATER).timeout(), Lines::new());
-    bench.hears_bare(b"");
-    bench.hears_bare(b"");
+    assert_eq!(unanswered(&mut fixture), silence);
+    assert_eq!(fixture.at(HOUR_LATER).timeout(), Lines::new());
+    fixture.hears_bare(b"");
+    fixture.hears_bare(b"");
     let why = "the device did not acknowledge the message";
     let expected = all([closed(), failed(&format!("2/2 {why:?}"), why)]);
-    assert_eq!(unanswered(&mut bench), expected);
+    assert_eq!(unanswered(&mut fixture), expected);
 }
 
 #[test]
 fn the_next_request_waits_for_a_silent_device_and_is_not_spent() {
-    let mut bench = Bench::new();
-    bench.ask(coap(Method::Get, "/a", ""));
-    let (_, effects) = bench.submit(coap(Method::Get, "/b", ""));
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(coap(Method::Get, "/a", ""));
+    let (_, effects) = fixture.submit(coap(Method::Get, "/b", ""));
     assert_eq!(effects, created("#2", InProgress, "0/1"), "one at a time");
-    let effects = unanswered(&mut bench);
+    let effects = unanswered(&mut fixture);
     assert!(
         effects.iter().all(|line| !line.contains("/b")),
         "{effects:?}"
     );
-    let effects = bench.at(HOUR_LATER).hears_bare(b"");
+    let effects = fixture.at(HOUR_LATER).hears_bare(b"");
     assert!(effects.ends_with(&asked("CON GET /b m2")), "{effects:?}");
 }
 
 #[test]
 fn only_the_peer_that_was_asked_may_answer() {
-    let mut bench = Bench::registered();
-    bench.ask(coap(Method::Get, "/a", ""));
-    let answer = bench.piggybacked(Code::CHANGED);
-    assert_eq!(bench.hears(HOME, &answer), Lines::new());
-    assert_eq!(bench.hears(ELSEWHERE, &answer), Lines::new());
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(coap(Method::Get, "/a", ""));
+    let answer = fixture.piggybacked(Code::CHANGED);
+    assert_eq!(fixture.hears(HOME, &answer), Lines::new());
+    assert_eq!(fixture.hears(ELSEWHERE, &answer), Lines::new());
     let expected = all([closed(), ended("#1", Succeeded, "1/1 \"204\"")]);
-    assert_eq!(bench.hears(SERVER, &answer), expected);
+    assert_eq!(fixture.hears(SERVER, &answer), expected);
 }
 
 #[test]
 fn the_peer_is_let_through_from_the_beginning_to_the_end_of_the_exchange() {
-    let mut bench = Bench::registered();
-    let (_, effects) = bench.submit(coap(Method::Get, "/a", ""));
+    let mut fixture = DeviceFixture::registered();
+    let (_, effects) = fixture.submit(coap(Method::Get, "/a", ""));
     assert!(effects.ends_with(&all([open(), asked("CON GET /a m1")])));
     let again = all([open(), asked("CON GET /a m1")]);
     assert_eq!(
-        bench.next_deadline(),
+        fixture.next_deadline(),
         again,
         "somebody else may have come there"
     );
-    let answer = bench.piggybacked(Code::CHANGED);
-    assert_eq!(bench.hears(SERVER, &answer)[..1], closed());
+    let answer = fixture.piggybacked(Code::CHANGED);
+    assert_eq!(fixture.hears(SERVER, &answer)[..1], closed());
 }
 
 #[test]
 fn an_exchange_with_the_peer_the_device_is_registered_at_needs_no_way_of_its_own() {
-    let mut bench = Bench::registered();
-    let (_, effects) = bench.submit(to_port(5683, coap(Method::Get, "/a", "")));
+    let mut fixture = DeviceFixture::registered();
+    let (_, effects) = fixture.submit(to_port(5683, coap(Method::Get, "/a", "")));
     let expected = all([
         created("#1", InProgress, "0/1"),
         moved("#1", InProgress, InProgress, "1/1"),
         sent("CON GET /a m1"),
     ]);
     assert_eq!(effects, expected);
-    assert_eq!(bench.next_deadline(), sent("CON GET /a m1"));
+    assert_eq!(fixture.next_deadline(), sent("CON GET /a m1"));
     let expected = ended("#1", Succeeded, "1/1 \"204\"");
-    assert_eq!(bench.answer(Code::CHANGED, ""), expected);
+    assert_eq!(fixture.answer(Code::CHANGED, ""), expected);
 }
 
 #[test]
 fn a_registration_that_comes_to_the_peer_of_the_exchange_stays_there() {
-    let mut bench = Bench::new();
-    bench.ask(to_port(5683, coap(Method::Get, "/a", "")));
-    let asked = bench.asked().clone();
-    bench.register();
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(to_port(5683, coap(Method::Get, "/a", "")));
+    let asked = fixture.asked().clone();
+    fixture.register();
     let answer = Message::response_to(&asked, Code::CHANGED, asked.message_id);
     let expected = ended("#1", Succeeded, "1/1 \"204\"");
     assert_eq!(
-        bench.at(S).hears(HOME, &answer),
+        fixture.at(S).hears(HOME, &answer),
         expected,
         "nothing is unbound"
     );
@@ -290,88 +293,91 @@ fn a_registration_that_comes_to_the_peer_of_the_exchange_stays_there() {
 
 #[test]
 fn a_device_that_moves_is_still_asked_at_the_port_that_was_asked() {
-    let mut bench = Bench::registered();
-    bench.ask(to_port(5683, coap(Method::Get, "/a", "")));
-    let update = bench.updating(&[], "");
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(to_port(5683, coap(Method::Get, "/a", "")));
+    let update = fixture.updating(&[], "");
     let expected = vec![
         format!("rebind {HOME} -> {ELSEWHERE}"),
         format!("rebind nowhere -> {HOME}"),
         format!("send {ELSEWHERE}: ACK 2.04 to 102"),
     ];
-    assert_eq!(bench.at(S).hears(ELSEWHERE, &update), expected);
+    assert_eq!(fixture.at(S).hears(ELSEWHERE, &update), expected);
     let again = vec![
         format!("rebind nowhere -> {HOME}"),
         sent("CON GET /a m1").remove(0),
     ];
-    assert_eq!(bench.next_deadline(), again);
+    assert_eq!(fixture.next_deadline(), again);
     let expected = all([
         vec![format!("rebind {HOME} -> nowhere")],
         ended("#1", Succeeded, "1/1 \"204\""),
     ]);
-    assert_eq!(bench.answer(Code::CHANGED, ""), expected);
+    assert_eq!(fixture.answer(Code::CHANGED, ""), expected);
 }
 
 #[test]
 fn a_device_that_leaves_the_peer_of_the_exchange_may_still_answer_from_there() {
-    let mut bench = Bench::registered();
-    bench.ask(coap(Method::Get, "/a", ""));
-    let update = bench.updating(&[], "");
-    bench.at(S).hears(SERVER, &update);
-    let update = bench.updating(&[], "");
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(coap(Method::Get, "/a", ""));
+    let update = fixture.updating(&[], "");
+    fixture.at(S).hears(SERVER, &update);
+    let update = fixture.updating(&[], "");
     let expected = vec![
         format!("rebind {SERVER} -> {ELSEWHERE}"),
         format!("rebind nowhere -> {SERVER}"),
         format!("send {ELSEWHERE}: ACK 2.04 to 103"),
     ];
-    assert_eq!(bench.hears(ELSEWHERE, &update), expected);
-    let answer = bench.piggybacked(Code::CHANGED);
+    assert_eq!(fixture.hears(ELSEWHERE, &update), expected);
+    let answer = fixture.piggybacked(Code::CHANGED);
     let expected = all([closed(), ended("#1", Succeeded, "1/1 \"204\"")]);
-    assert_eq!(bench.hears(SERVER, &answer), expected);
+    assert_eq!(fixture.hears(SERVER, &answer), expected);
 }
 
 #[test]
 fn an_exchange_elsewhere_outlives_the_registration() {
-    let mut bench = Bench::registered();
-    bench.ask(coap(Method::Get, "/a", ""));
-    let effects = bench.at(S).deregister();
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(coap(Method::Get, "/a", ""));
+    let effects = fixture.at(S).deregister();
     assert_eq!(effects.last().unwrap(), &sent("ACK 2.02 to 102")[0]);
-    let answer = bench.piggybacked(Code::CHANGED);
+    let answer = fixture.piggybacked(Code::CHANGED);
     let expected = all([closed(), ended("#1", Succeeded, "1/1 \"204\"")]);
-    assert_eq!(bench.hears(SERVER, &answer), expected);
+    assert_eq!(fixture.hears(SERVER, &answer), expected);
 }
 
 #[test]
 fn nothing_is_sent_or_let_through_where_the_device_may_not_be_any_more() {
-    let mut bench = Bench::new();
-    bench.ask(coap(Method::Get, "/a", ""));
-    bench.amend(|profile| profile.ip = Some("10.0.0.9".parse().unwrap()));
-    while bench.now_s() < 30 {
-        assert_eq!(bench.next_deadline(), Lines::new());
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(coap(Method::Get, "/a", ""));
+    fixture.amend(|profile| profile.ip = Some("10.0.0.9".parse().unwrap()));
+    while fixture.now_s() < 30 {
+        assert_eq!(fixture.next_deadline(), Lines::new());
     }
-    assert_eq!(bench.next_deadline()[..1], closed(), "it is given up");
-    let (_, effects) = bench.submit(coap(Method::Get, "/a", ""));
+    assert_eq!(fixture.next_deadline()[..1], closed(), "it is given up");
+    let (_, effects) = fixture.submit(coap(Method::Get, "/a", ""));
     let asked = vec!["send 10.0.0.9:5685: CON GET /a m2".to_owned()];
     assert!(effects.ends_with(&asked), "{effects:?}");
 }
 
 #[test]
 fn a_retired_device_leaves_no_way_open() {
-    let mut bench = Bench::registered();
-    bench.ask(coap(Method::Get, "/a", ""));
-    let effects = bench.retire();
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(coap(Method::Get, "/a", ""));
+    let effects = fixture.retire();
     let expected = all([closed(), vec![format!("rebind {HOME} -> nowhere")]]);
     assert!(effects.ends_with(&expected), "{effects:?}");
-    assert_eq!(bench.occurred()[0], What::Ended(Ending::DeviceGone));
+    assert_eq!(
+        fixture.events()[0],
+        StepEventKind::Ended(ExchangeOutcome::DeviceGone)
+    );
 }
 
 #[test]
 fn a_device_without_an_address_cannot_be_asked_now() {
-    let mut bench = Bench::roaming();
-    let (refused, effects) = bench.submit(coap(Method::Get, "/a", ""));
+    let mut fixture = DeviceFixture::roaming();
+    let (refused, effects) = fixture.submit(coap(Method::Get, "/a", ""));
     assert_eq!(refused, Err(SubmitRefusal::NoAddress));
     assert_eq!(effects, Lines::new());
-    bench.ask(coap(Method::Get, "/a", "").when_active());
-    let effects = bench.at(S).register();
+    fixture.ask(coap(Method::Get, "/a", "").when_active());
+    let effects = fixture.at(S).register();
     let expected = all([open(), asked("CON GET /a m1")]);
     assert!(
         effects.ends_with(&expected),
@@ -382,8 +388,8 @@ fn a_device_without_an_address_cannot_be_asked_now() {
 #[test]
 fn the_service_does_not_ask_itself() {
     let own: u16 = OWN.rsplit_once(':').unwrap().1.parse().unwrap();
-    let mut bench = Bench::new();
-    let (_, effects) = bench.submit(to_port(own, coap(Method::Get, "/a", "")));
+    let mut fixture = DeviceFixture::new();
+    let (_, effects) = fixture.submit(to_port(own, coap(Method::Get, "/a", "")));
     let why = format!("{OWN} is an address of the service itself");
     let refused = refused_at_once("#1", InProgress, &format!("0/1 {why:?}"));
     let entry = logged(&format!(
@@ -394,8 +400,8 @@ fn the_service_does_not_ask_itself() {
 
 #[test]
 fn a_queue_mode_device_that_sleeps_is_asked_when_it_is_next_heard() {
-    let mut bench = Bench::registered_for_queue_mode();
-    let (_, effects) = bench.at(93 * S).submit(coap(Method::Get, "/a", ""));
+    let mut fixture = DeviceFixture::registered_for_queue_mode();
+    let (_, effects) = fixture.at(93 * S).submit(coap(Method::Get, "/a", ""));
     assert_eq!(effects, created("#1", InProgress, "0/1"));
     let expected = all([
         updated(102),
@@ -403,17 +409,17 @@ fn a_queue_mode_device_that_sleeps_is_asked_when_it_is_next_heard() {
         open(),
         asked("CON GET /a m1"),
     ]);
-    assert_eq!(bench.at(500 * S).update(), expected);
+    assert_eq!(fixture.at(500 * S).update(), expected);
 }
 
 #[test]
 fn what_is_asked_over_coap_goes_in_turn_with_what_is_asked_over_lwm2m() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9").when_active());
-    bench.ask(coap(Method::Get, "/a", "").when_active());
-    let effects = bench.at(S).update();
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9").when_active());
+    fixture.ask(coap(Method::Get, "/a", "").when_active());
+    let effects = fixture.at(S).update();
     assert!(effects.ends_with(&sent("CON GET /3/0/9 accept 0 m1")));
-    let effects = bench.answer(Code::NOT_FOUND, "");
+    let effects = fixture.answer(Code::NOT_FOUND, "");
     let expected = all([
         moved("#2", Scheduled, InProgress, "1/1"),
         open(),
@@ -424,11 +430,11 @@ fn what_is_asked_over_coap_goes_in_turn_with_what_is_asked_over_lwm2m() {
 
 #[test]
 fn an_attempt_in_flight_at_a_restart_counts_as_made() {
-    let mut bench = Bench::new();
-    bench.ask(coap(Method::Get, "/a", "").attempts(2));
-    bench.restart();
-    assert_eq!(bench.timeout(), Lines::new());
-    let effects = bench.at(S).hears_bare(b"");
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(coap(Method::Get, "/a", "").attempts(2));
+    fixture.restart();
+    assert_eq!(fixture.timeout(), Lines::new());
+    let effects = fixture.at(S).hears_bare(b"");
     let expected = all([
         moved("#1", InProgress, InProgress, "2/2"),
         open(),
@@ -440,9 +446,9 @@ fn an_attempt_in_flight_at_a_restart_counts_as_made() {
 const HOUR_LATER: i64 = 3_600 * S;
 
 /// The device is silent until the attempt in flight is given up; what happens then.
-fn unanswered(bench: &mut Bench) -> Lines {
+fn unanswered(fixture: &mut DeviceFixture) -> Lines {
     loop {
-        let effects = bench.next_deadline();
+        let effects = fixture.next_deadline();
         if !effects.iter().any(|line| line.starts_with("send")) {
             return effects;
         }

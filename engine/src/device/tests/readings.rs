@@ -5,14 +5,16 @@ use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::value::Value;
 
-use super::vocabulary::{Bench, HOME, Lines, all, answered, ended, logged, read, sent, tlv, write};
-use crate::action::Payload;
+use super::vocabulary::{
+    DeviceFixture, HOME, Lines, all, answered, ended, logged, read, sent, tlv, write,
+};
+use crate::action::ResultPayload;
 use crate::action::Status::{Failed, Succeeded};
 
 #[test]
 fn an_instance_is_read_as_its_values_by_path() {
-    let mut bench = Bench::registered();
-    let (accepted, effects) = bench.submit(read("/3/0"));
+    let mut fixture = DeviceFixture::registered();
+    let (accepted, effects) = fixture.submit(read("/3/0"));
     assert!(
         effects.ends_with(&sent("CON GET /3/0 accept 11542 m1")),
         "{effects:?}"
@@ -24,20 +26,20 @@ fn an_instance_is_read_as_its_values_by_path() {
         ("/3/0/9", Value::Integer(87)),
         ("/3/0/13", Value::Time(1_700_000_000)),
     ];
-    let answer = tlv(bench.piggybacked(Code::CONTENT), "/3/0", &values);
+    let answer = tlv(fixture.piggybacked(Code::CONTENT), "/3/0", &values);
     let shown = "/3/0/0=Acme /3/0/6/0=1 /3/0/6/1=5 /3/0/9=87 /3/0/13=2023-11-14T22:13:20Z";
     let expected = answered("#1", shown, &format!(r#"1/1 "205" {shown:?}"#));
-    assert_eq!(bench.hears(HOME, &answer), expected);
+    assert_eq!(fixture.hears(HOME, &answer), expected);
 
-    let kept = bench.kept(accepted.unwrap().id).outcome.clone().unwrap();
+    let kept = fixture.kept(accepted.unwrap().id).outcome.clone().unwrap();
     let values = values.map(|(path, value)| (path.parse().unwrap(), value));
-    assert_eq!(kept.payload, Some(Payload::Values(values.into())));
+    assert_eq!(kept.payload, Some(ResultPayload::Values(values.into())));
 }
 
 #[test]
 fn an_object_is_read_as_the_values_of_its_instances_by_path() {
-    let mut bench = Bench::registered();
-    let effects = bench.submit(read("/3303")).1;
+    let mut fixture = DeviceFixture::registered();
+    let effects = fixture.submit(read("/3303")).1;
     assert!(
         effects.ends_with(&sent("CON GET /3303 accept 11542 m1")),
         "{effects:?}"
@@ -47,16 +49,16 @@ fn an_object_is_read_as_the_values_of_its_instances_by_path() {
         ("/3303/2/5700", Value::Float(-4.25)),
         ("/3303/2/5701", Value::String("Cel".into())),
     ];
-    let answer = tlv(bench.piggybacked(Code::CONTENT), "/3303", &values);
+    let answer = tlv(fixture.piggybacked(Code::CONTENT), "/3303", &values);
     let shown = "/3303/0/5700=21.5 /3303/2/5700=-4.25 /3303/2/5701=Cel";
     let expected = answered("#1", shown, &format!(r#"1/1 "205" {shown:?}"#));
-    assert_eq!(bench.hears(HOME, &answer), expected);
+    assert_eq!(fixture.hears(HOME, &answer), expected);
 }
 
 #[test]
 fn a_multiple_resource_is_read_as_its_instances_by_path() {
-    let mut bench = Bench::registered();
-    let effects = bench.submit(read("/3/0/6")).1;
+    let mut fixture = DeviceFixture::registered();
+    let effects = fixture.submit(read("/3/0/6")).1;
     assert!(
         effects.ends_with(&sent("CON GET /3/0/6 accept 11542 m1")),
         "{effects:?}"
@@ -65,38 +67,40 @@ fn a_multiple_resource_is_read_as_its_instances_by_path() {
         ("/3/0/6/0", Value::Integer(1)),
         ("/3/0/6/1", Value::Integer(5)),
     ];
-    let answer = tlv(bench.piggybacked(Code::CONTENT), "/3/0/6", &values);
+    let answer = tlv(fixture.piggybacked(Code::CONTENT), "/3/0/6", &values);
     let shown = "/3/0/6/0=1 /3/0/6/1=5";
     let expected = answered("#1", shown, &format!(r#"1/1 "205" {shown:?}"#));
-    assert_eq!(bench.hears(HOME, &answer), expected);
+    assert_eq!(fixture.hears(HOME, &answer), expected);
 }
 
 #[test]
 fn a_single_resource_may_come_as_tlv_though_text_was_asked_for() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9"));
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9"));
     let value = [("/3/0/9", Value::Integer(87))];
-    let answer = tlv(bench.piggybacked(Code::CONTENT), "/3/0/9", &value);
+    let answer = tlv(fixture.piggybacked(Code::CONTENT), "/3/0/9", &value);
     let expected = answered("#1", "/3/0/9=87", r#"1/1 "205" "87""#);
-    assert_eq!(bench.hears(HOME, &answer), expected);
+    assert_eq!(fixture.hears(HOME, &answer), expected);
 }
 
 #[test]
 fn an_answer_without_a_format_is_tlv_where_several_values_were_asked_for() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0"));
-    let answer = bench.piggybacked(Code::CONTENT).with_payload([0xc1, 9, 87]);
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0"));
+    let answer = fixture
+        .piggybacked(Code::CONTENT)
+        .with_payload([0xc1, 9, 87]);
     let expected = answered("#1", "/3/0/9=87", r#"1/1 "205" "/3/0/9=87""#);
-    assert_eq!(bench.hears(HOME, &answer), expected);
+    assert_eq!(fixture.hears(HOME, &answer), expected);
 }
 
 #[test]
 fn an_object_without_instances_is_read_as_nothing() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3303"));
-    let answer = tlv(bench.piggybacked(Code::CONTENT), "/3303", &[]);
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3303"));
+    let answer = tlv(fixture.piggybacked(Code::CONTENT), "/3303", &[]);
     assert_eq!(
-        bench.hears(HOME, &answer),
+        fixture.hears(HOME, &answer),
         ended("#1", Succeeded, r#"1/1 "205" """#)
     );
 }
@@ -119,9 +123,9 @@ fn a_device_is_asked_in_a_format_it_announces() {
         ("</>;rt=\"oma.lwm2m\";ct=60,</3/0>", "CON GET /3/0 m1"),
     ];
     for (objects, asked) in cases {
-        let mut bench = Bench::new();
-        bench.register_with(&["lwm2m=1.1"], objects);
-        let effects = bench.submit(read("/3/0")).1;
+        let mut fixture = DeviceFixture::new();
+        fixture.register_with(&["lwm2m=1.1"], objects);
+        let effects = fixture.submit(read("/3/0")).1;
         assert!(effects.ends_with(&sent(asked)), "{objects}: {effects:?}");
     }
 }
@@ -151,28 +155,28 @@ fn values_that_cannot_be_read_are_a_failure_and_none_of_them_is_told() {
         ),
     ];
     for (format, payload, why) in cases {
-        let mut bench = Bench::registered();
-        bench.ask(read("/3/0"));
-        let mut answer = bench.piggybacked(Code::CONTENT).with_payload(payload);
+        let mut fixture = DeviceFixture::registered();
+        fixture.ask(read("/3/0"));
+        let mut answer = fixture.piggybacked(Code::CONTENT).with_payload(payload);
         if let Some(format) = format {
             answer = answer.with_content_format(format);
         }
         let why = format!("the response cannot be decoded: {why}");
-        assert_eq!(bench.hears(HOME, &answer), failed(r#"1/1 "205""#, &why));
+        assert_eq!(fixture.hears(HOME, &answer), failed(r#"1/1 "205""#, &why));
     }
 }
 
 #[test]
 fn a_block_that_does_not_fit_is_not_taken_for_the_whole() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0"));
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0"));
     let values = [("/3/0/9", Value::Integer(87))];
-    let answer = bench
+    let answer = fixture
         .piggybacked(Code::CONTENT)
         .with_block2(Block::from_value(0b1110));
     let why = "the block-wise response is invalid: a block does not match its Block option";
     assert_eq!(
-        bench.hears(HOME, &tlv(answer, "/3/0", &values)),
+        fixture.hears(HOME, &tlv(answer, "/3/0", &values)),
         failed(r#"1/1 "205""#, why)
     );
 }
@@ -188,12 +192,12 @@ fn a_multiple_resource_is_written_as_the_release_can() {
         ("lwm2m=1.2", "CON PUT /3/0/6/0 format 0 \"1\" m1"),
     ];
     for (release, asked) in cases {
-        let mut bench = Bench::new();
-        bench.register_with(&[release, "lt=86400"], "</3/0>");
-        let effects = bench.submit(write("/3/0/6", "1")).1;
+        let mut fixture = DeviceFixture::new();
+        fixture.register_with(&[release, "lt=86400"], "</3/0>");
+        let effects = fixture.submit(write("/3/0/6", "1")).1;
         assert!(effects.ends_with(&sent(asked)), "{release}: {effects:?}");
         let expected = ended("#1", Succeeded, r#"1/1 "204""#);
-        assert_eq!(bench.answer(Code::CHANGED, ""), expected, "{release}");
+        assert_eq!(fixture.answer(Code::CHANGED, ""), expected, "{release}");
     }
 }
 

@@ -1,20 +1,21 @@
 //! Who may register, what the answer is, and what is kept.
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 use protocol::lwm2m::version::EnablerVersion;
 
 use super::vocabulary::{
-    Bench, HOME, HOUR, Lines, OBJECTS, S, all, logged, peer, profile, recorded, sent, told, updated,
+    DeviceFixture, HOME, HOUR, Lines, OBJECTS, S, all, logged, peer, profile, recorded, sent, told,
+    updated,
 };
-use crate::rules::NameTrust;
+use crate::rules::EndpointTrust;
 
 const FIRST: &str = "Lifecycle[DeviceFirstTimeRegistered] Info: \
                      The device registered for the first time as meter.";
 
 #[test]
 fn a_registration_is_saved_and_then_answered_with_its_location() {
-    let mut bench = Bench::new();
+    let mut fixture = DeviceFixture::new();
     let expected = all([
         recorded("registered until 86400000, seen at 0 from 10.0.0.1:5683"),
         told("Registered"),
@@ -22,91 +23,91 @@ fn a_registration_is_saved_and_then_answered_with_its_location() {
         vec!["rebind 10.0.0.1:5683 -> 10.0.0.1:5683".to_owned()],
         sent("ACK 2.01 L1 to 101"),
     ]);
-    assert_eq!(bench.register(), expected);
-    let registration = bench.snapshot().registration.unwrap();
+    assert_eq!(fixture.register(), expected);
+    let registration = fixture.snapshot().registration.unwrap();
     assert_eq!(registration.version, EnablerVersion::V1_1);
     assert_eq!(registration.links.objects().count(), 3);
-    assert_eq!(bench.device().bound_peer(), Some(peer(HOME)));
+    assert_eq!(fixture.device().bound_peer(), Some(peer(HOME)));
 }
 
 #[test]
 fn first_contact_is_logged_exactly_once() {
-    let mut bench = Bench::new();
-    assert!(bench.register().contains(&format!("log {FIRST}")));
-    let first_at = bench.kept_record().first_heard_at;
+    let mut fixture = DeviceFixture::new();
+    assert!(fixture.register().contains(&format!("log {FIRST}")));
+    let first_at = fixture.kept_record().first_heard_at;
     for hour in 1..4 {
-        bench.restart();
-        let effects = bench.at(hour * HOUR).register();
+        fixture.restart();
+        let effects = fixture.at(hour * HOUR).register();
         assert!(
             effects.iter().all(|line| !line.starts_with("log")),
             "{effects:?}"
         );
-        bench.deregister();
-        assert_eq!(bench.kept_record().first_heard_at, first_at);
+        fixture.deregister();
+        assert_eq!(fixture.kept_record().first_heard_at, first_at);
     }
 }
 
 #[test]
 fn a_repeated_register_gets_the_same_location_and_saves_nothing() {
-    let mut bench = Bench::new();
-    let message = bench.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    bench.hears(HOME, &message);
+    let mut fixture = DeviceFixture::new();
+    let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
+    fixture.hears(HOME, &message);
     assert_eq!(
-        bench.at(2 * S).hears(HOME, &message),
+        fixture.at(2 * S).hears(HOME, &message),
         sent("ACK 2.01 L1 to 101")
     );
     assert_eq!(
-        bench.at(200 * S).hears(HOME, &message),
+        fixture.at(200 * S).hears(HOME, &message),
         sent("ACK 2.01 L1 to 101")
     );
 }
 
 #[test]
 fn a_repeated_register_is_not_answered_once_its_registration_is_gone() {
-    let mut bench = Bench::new();
-    let message = bench.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    bench.hears(HOME, &message);
-    bench.at(S).deregister();
+    let mut fixture = DeviceFixture::new();
+    let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
+    fixture.hears(HOME, &message);
+    fixture.at(S).deregister();
     assert_eq!(
-        bench.at(2 * S).hears(HOME, &message),
+        fixture.at(2 * S).hears(HOME, &message),
         Lines::new(),
         "there is no location to tell"
     );
-    assert_eq!(bench.snapshot().registration, None);
+    assert_eq!(fixture.snapshot().registration, None);
 }
 
 #[test]
 fn registering_anew_gives_a_new_location_and_ends_the_old_one() {
-    let mut bench = Bench::registered();
-    let old = bench.updating(&[], "");
+    let mut fixture = DeviceFixture::registered();
+    let old = fixture.updating(&[], "");
     let expected = all([
         recorded("registered until 86405000, seen at 5000 from 10.0.0.1:5683"),
         told("Registered"),
         vec![format!("rebind {HOME} -> {HOME}")],
         sent("ACK 2.01 L2 to 103"),
     ]);
-    assert_eq!(bench.at(5 * S).register(), expected);
-    assert_eq!(bench.hears(HOME, &old), sent("ACK 4.04 to 102"));
-    assert_eq!(bench.update(), updated(104));
+    assert_eq!(fixture.at(5 * S).register(), expected);
+    assert_eq!(fixture.hears(HOME, &old), sent("ACK 4.04 to 102"));
+    assert_eq!(fixture.update(), updated(104));
 }
 
 #[test]
 fn a_non_confirmable_registration_is_answered_likewise() {
-    let mut bench = Bench::new();
-    let mut message = bench.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    message.kind = Kind::NonConfirmable;
-    let effects = bench.hears(HOME, &message);
+    let mut fixture = DeviceFixture::new();
+    let mut message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
+    message.kind = MessageKind::NonConfirmable;
+    let effects = fixture.hears(HOME, &message);
     assert!(
         effects[4].starts_with("send 10.0.0.1:5683: NON 2.01 L1"),
         "{effects:?}"
     );
-    assert_eq!(bench.hears(HOME, &message), Lines::new());
+    assert_eq!(fixture.hears(HOME, &message), Lines::new());
 }
 
 #[test]
 fn a_registration_from_another_address_is_forbidden() {
-    let mut bench = Bench::new();
-    let message = bench.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
+    let mut fixture = DeviceFixture::new();
+    let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
     let expected = all([
         logged(
             "LwM2M[RegistrationRejected] Error: A registration as meter was rejected: \
@@ -114,22 +115,22 @@ fn a_registration_from_another_address_is_forbidden() {
         ),
         vec!["send 10.0.0.2:5683: ACK 4.03 to 101".to_owned()],
     ]);
-    assert_eq!(bench.hears("10.0.0.2:5683", &message), expected);
-    assert_eq!(bench.snapshot().registration, None);
+    assert_eq!(fixture.hears("10.0.0.2:5683", &message), expected);
+    assert_eq!(fixture.snapshot().registration, None);
     assert!(
-        !bench.device().is_idle(),
+        !fixture.device().is_idle(),
         "it remembers that it logged, so that strangers do not fill the log"
     );
-    assert_eq!(bench.next_deadline(), Lines::new());
-    assert_eq!(bench.deadline(), None);
-    assert!(bench.device().is_idle());
+    assert_eq!(fixture.next_deadline(), Lines::new());
+    assert_eq!(fixture.deadline(), None);
+    assert!(fixture.device().is_idle());
 }
 
 #[test]
 fn the_port_of_a_registration_does_not_matter() {
-    let mut bench = Bench::new();
-    let message = bench.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    let effects = bench.hears("10.0.0.1:40000", &message);
+    let mut fixture = DeviceFixture::new();
+    let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
+    let effects = fixture.hears("10.0.0.1:40000", &message);
     assert!(effects.contains(&"send 10.0.0.1:40000: ACK 2.01 L1 to 101".to_owned()));
 }
 
@@ -137,29 +138,29 @@ fn the_port_of_a_registration_does_not_matter() {
 fn an_address_counts_in_either_of_its_spellings() {
     let mut mapped = profile();
     mapped.ip = Some("::ffff:10.0.0.1".parse().unwrap());
-    let mut bench = Bench::of(mapped, NameTrust::AddressRequired);
+    let mut fixture = DeviceFixture::of(mapped, EndpointTrust::AddressRequired);
     assert!(
-        bench
+        fixture
             .register()
             .contains(&"send 10.0.0.1:5683: ACK 2.01 L1 to 101".to_owned())
     );
 
-    let mut bench = Bench::new();
-    let message = bench.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    let effects = bench.hears("[::ffff:10.0.0.1]:5683", &message);
+    let mut fixture = DeviceFixture::new();
+    let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
+    let effects = fixture.hears("[::ffff:10.0.0.1]:5683", &message);
     assert!(effects.contains(&"send 10.0.0.1:5683: ACK 2.01 L1 to 101".to_owned()));
 }
 
 #[test]
 fn a_device_without_address_is_believed_only_where_names_suffice() {
-    let mut bench = Bench::roaming();
+    let mut fixture = DeviceFixture::roaming();
     assert!(
-        bench
+        fixture
             .register()
             .contains(&"send 10.0.0.1:5683: ACK 2.01 L1 to 101".to_owned())
     );
 
-    let mut bench = Bench::of(profile(), NameTrust::AddressRequired);
+    let mut fixture = DeviceFixture::of(profile(), EndpointTrust::AddressRequired);
     let expected = all([
         logged(
             "LwM2M[RegistrationRejected] Error: A registration as meter was rejected: the \
@@ -167,27 +168,27 @@ fn a_device_without_address_is_believed_only_where_names_suffice() {
         ),
         sent("ACK 4.03 to 101"),
     ]);
-    assert_eq!(bench.register(), expected);
+    assert_eq!(fixture.register(), expected);
 }
 
 #[test]
 fn a_device_with_an_address_must_come_from_it_also_where_names_suffice() {
     let mut fixed = profile();
     fixed.ip = Some("10.0.0.1".parse().unwrap());
-    let mut bench = Bench::of(fixed, NameTrust::NameSuffices);
-    let message = bench.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    let effects = bench.hears("10.0.0.2:5683", &message);
+    let mut fixture = DeviceFixture::of(fixed, EndpointTrust::NameSuffices);
+    let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
+    let effects = fixture.hears("10.0.0.2:5683", &message);
     let answer = "send 10.0.0.2:5683: ACK 4.03 to 101";
     assert_eq!(effects.last().unwrap(), answer);
 }
 
 #[test]
 fn rejections_are_logged_at_most_once_a_minute() {
-    let mut bench = Bench::new();
+    let mut fixture = DeviceFixture::new();
     let mut logged_at = Vec::new();
     for s in [0, 1, 59, 60, 61, 119, 120, 500] {
-        let message = bench.registration(&["lwm2m=1.1"], OBJECTS);
-        let effects = bench.at(s * S).hears("10.0.0.2:5683", &message);
+        let message = fixture.registration(&["lwm2m=1.1"], OBJECTS);
+        let effects = fixture.at(s * S).hears("10.0.0.2:5683", &message);
         assert!(effects.last().unwrap().contains("ACK 4.03"), "{effects:?}");
         if effects.len() > 1 {
             assert_eq!(effects[1], "tell failure LwM2M[RegistrationRejected]");
@@ -199,11 +200,11 @@ fn rejections_are_logged_at_most_once_a_minute() {
 
 #[test]
 fn a_stranger_s_attempt_does_not_touch_the_registration() {
-    let mut bench = Bench::registered();
-    let before = bench.snapshot();
-    let message = bench.registration(&["lwm2m=1.1"], OBJECTS);
-    bench.at(S).hears("10.0.0.2:5683", &message);
-    let after = bench.snapshot();
+    let mut fixture = DeviceFixture::registered();
+    let before = fixture.snapshot();
+    let message = fixture.registration(&["lwm2m=1.1"], OBJECTS);
+    fixture.at(S).hears("10.0.0.2:5683", &message);
+    let after = fixture.snapshot();
     assert_eq!(
         (before.registration, before.peer),
         (after.registration, after.peer)
@@ -221,8 +222,8 @@ fn a_registration_that_cannot_be_read_is_answered_with_what_is_wrong() {
         (&["lwm2m=1.1"], "nothing", "4.00"),
     ];
     for (queries, objects, code) in cases {
-        let mut bench = Bench::new();
-        let effects = bench.register_with(queries, objects);
+        let mut fixture = DeviceFixture::new();
+        let effects = fixture.register_with(queries, objects);
         assert_eq!(
             effects,
             sent(&format!("ACK {code} to 101")),
@@ -240,10 +241,10 @@ fn every_enabler_and_a_missing_one_are_welcome() {
         (None, EnablerVersion::V1_0),
     ];
     for (query, version) in cases {
-        let mut bench = Bench::new();
+        let mut fixture = DeviceFixture::new();
         let queries: Vec<&str> = query.into_iter().collect();
-        bench.register_with(&queries, OBJECTS);
-        assert_eq!(bench.snapshot().registration.unwrap().version, version);
+        fixture.register_with(&queries, OBJECTS);
+        assert_eq!(fixture.snapshot().registration.unwrap().version, version);
     }
 }
 
@@ -257,74 +258,74 @@ fn a_lifetime_is_honoured_up_to_a_day_and_the_day_stands_for_none() {
         (&[], 86_400),
     ];
     for (queries, lifetime_s) in cases {
-        let mut bench = Bench::new();
-        bench.register_with(queries, OBJECTS);
-        assert_eq!(bench.deadline(), Some(lifetime_s * S), "{queries:?}");
-        assert_eq!(bench.at(lifetime_s * S - 1).timeout(), Lines::new());
+        let mut fixture = DeviceFixture::new();
+        fixture.register_with(queries, OBJECTS);
+        assert_eq!(fixture.deadline(), Some(lifetime_s * S), "{queries:?}");
+        assert_eq!(fixture.at(lifetime_s * S - 1).timeout(), Lines::new());
         let expected = all([
             recorded("unregistered, seen at 0 from 10.0.0.1:5683"),
             vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
             told("RegistrationExpired"),
         ]);
-        assert_eq!(bench.at(lifetime_s * S).timeout(), expected);
-        assert_eq!(bench.device().bound_peer(), None);
+        assert_eq!(fixture.at(lifetime_s * S).timeout(), expected);
+        assert_eq!(fixture.device().bound_peer(), None);
     }
 }
 
 #[test]
 fn deregistering_ends_the_registration() {
-    let mut bench = Bench::registered();
-    let message = bench.deregistering();
+    let mut fixture = DeviceFixture::registered();
+    let message = fixture.deregistering();
     let expected = all([
         recorded("unregistered, seen at 5000 from 10.0.0.1:5683"),
         vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
         told("Deregistered"),
         sent("ACK 2.02 to 102"),
     ]);
-    assert_eq!(bench.at(5 * S).hears(HOME, &message), expected);
+    assert_eq!(fixture.at(5 * S).hears(HOME, &message), expected);
     assert_eq!(
-        bench.hears(HOME, &message),
+        fixture.hears(HOME, &message),
         sent("ACK 2.02 to 102"),
         "repeated"
     );
-    assert_eq!(bench.update(), sent("ACK 4.04 to 103"));
+    assert_eq!(fixture.update(), sent("ACK 4.04 to 103"));
     assert!(
-        !bench.device().is_idle(),
+        !fixture.device().is_idle(),
         "it remembers how it answered, for the device may ask again"
     );
-    assert_eq!(bench.deadline(), Some(5 * S + 247 * S));
-    assert_eq!(bench.next_deadline(), Lines::new());
-    assert!(bench.device().is_idle());
+    assert_eq!(fixture.deadline(), Some(5 * S + 247 * S));
+    assert_eq!(fixture.next_deadline(), Lines::new());
+    assert!(fixture.device().is_idle());
 }
 
 #[test]
 fn a_device_that_deregisters_from_elsewhere_leaves_the_peer_it_was_behind() {
-    let mut bench = Bench::registered();
-    let message = bench.deregistering();
+    let mut fixture = DeviceFixture::registered();
+    let message = fixture.deregistering();
     let expected = all([
         recorded("unregistered, seen at 5000 from 10.0.0.1:6000"),
         vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
         told("Deregistered"),
         vec!["send 10.0.0.1:6000: ACK 2.02 to 102".to_owned()],
     ]);
-    assert_eq!(bench.at(5 * S).hears("10.0.0.1:6000", &message), expected);
+    assert_eq!(fixture.at(5 * S).hears("10.0.0.1:6000", &message), expected);
 }
 
 #[test]
 fn deregistering_a_registration_that_is_gone_is_not_found() {
-    let mut bench = Bench::registered();
-    let old = bench.deregistering();
-    bench.register();
-    assert_eq!(bench.hears(HOME, &old), sent("ACK 4.04 to 102"));
-    assert!(bench.snapshot().registration.is_some());
+    let mut fixture = DeviceFixture::registered();
+    let old = fixture.deregistering();
+    fixture.register();
+    assert_eq!(fixture.hears(HOME, &old), sent("ACK 4.04 to 102"));
+    assert!(fixture.snapshot().registration.is_some());
 }
 
 #[test]
 fn registering_anew_during_an_exchange_keeps_the_exchange() {
-    let mut bench = Bench::registered();
-    bench.ask(super::vocabulary::read("/3/0/9"));
-    let answer: Message = bench.piggybacked(Code::CONTENT).with_payload("87");
-    bench.at(S).register();
-    assert_eq!(bench.next_deadline(), sent("CON GET /3/0/9 accept 0 m1"));
-    assert!(bench.hears(HOME, &answer)[6].starts_with("save #1 InProgress -> Succeeded"));
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(super::vocabulary::read("/3/0/9"));
+    let answer: Message = fixture.piggybacked(Code::CONTENT).with_payload("87");
+    fixture.at(S).register();
+    assert_eq!(fixture.next_deadline(), sent("CON GET /3/0/9 accept 0 m1"));
+    assert!(fixture.hears(HOME, &answer)[6].starts_with("save #1 InProgress -> Succeeded"));
 }

@@ -1,11 +1,11 @@
 //! What a restart leaves of a device: everything promised, and no attempt twice.
 
 use protocol::coap::code::Code;
-use protocol::coap::message::Kind;
+use protocol::coap::message::MessageKind;
 
 use super::vocabulary::{
-    Bench, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, ended, execute, logged, moved, peer, read,
-    recorded, sent, told, updated,
+    DeviceFixture, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, ended, execute, logged, moved, peer,
+    read, recorded, sent, told, updated,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled};
 
@@ -14,23 +14,23 @@ const INTERRUPTED: &str =
 
 #[test]
 fn a_scheduled_request_waits_across_a_restart_and_goes_out_once() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9").when_active());
-    bench.restart();
-    assert_eq!(bench.timeout(), Lines::new());
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9").when_active());
+    fixture.restart();
+    assert_eq!(fixture.timeout(), Lines::new());
     let expected = all([
         updated(102),
         moved("#1", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/9 accept 0 m1"),
     ]);
-    assert_eq!(bench.at(S).update(), expected);
+    assert_eq!(fixture.at(S).update(), expected);
 }
 
 #[test]
 fn requests_of_one_millisecond_have_ids_in_their_order() {
-    let mut bench = Bench::registered();
+    let mut fixture = DeviceFixture::registered();
     let asked: Vec<_> = (0..10)
-        .map(|_| bench.ask(read("/3/0/9").when_active()))
+        .map(|_| fixture.ask(read("/3/0/9").when_active()))
         .collect();
     assert!(
         asked.is_sorted_by(|before, after| before < after),
@@ -40,72 +40,72 @@ fn requests_of_one_millisecond_have_ids_in_their_order() {
 
 #[test]
 fn an_attempt_in_flight_at_a_restart_counts_as_made() {
-    let mut bench = Bench::registered();
-    let id = bench.ask(execute("/3/0/4").attempts(2));
-    bench.restart();
+    let mut fixture = DeviceFixture::registered();
+    let id = fixture.ask(execute("/3/0/4").attempts(2));
+    fixture.restart();
     assert_eq!(
-        bench.timeout(),
+        fixture.timeout(),
         Lines::new(),
         "it waits for the device to be heard"
     );
-    assert_eq!(bench.kept(id).attempts_left(), 1);
+    assert_eq!(fixture.kept(id).attempts_left(), 1);
     let expected = all([
         updated(102),
         moved("#1", InProgress, InProgress, "2/2"),
         sent("CON POST /3/0/4 m2"),
     ]);
-    assert_eq!(bench.at(S).update(), expected);
+    assert_eq!(fixture.at(S).update(), expected);
 }
 
 #[test]
 fn a_last_attempt_in_flight_at_a_restart_fails_as_interrupted() {
-    let mut bench = Bench::registered();
-    bench.ask(execute("/3/0/4"));
-    bench.restart();
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(execute("/3/0/4"));
+    fixture.restart();
     assert_eq!(
-        bench.deadline().map(|at| at < 0),
+        fixture.deadline().map(|at| at < 0),
         Some(true),
         "it is due at once"
     );
-    assert_eq!(bench.timeout(), interrupted());
-    assert_eq!(bench.timeout(), Lines::new());
+    assert_eq!(fixture.timeout(), interrupted());
+    assert_eq!(fixture.timeout(), Lines::new());
 }
 
 #[test]
 fn a_last_attempt_is_not_made_again_though_the_device_is_heard_first() {
-    let mut bench = Bench::registered();
-    bench.ask(execute("/3/0/4"));
-    bench.restart();
-    let effects = bench.at(S).update();
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(execute("/3/0/4"));
+    fixture.restart();
+    let effects = fixture.at(S).update();
     assert!(
         effects.iter().all(|line| !line.contains("CON POST")),
         "{effects:?}"
     );
-    assert_eq!(bench.timeout(), interrupted());
+    assert_eq!(fixture.timeout(), interrupted());
 }
 
 #[test]
 fn an_attempt_begun_since_the_restart_was_not_interrupted_by_it() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9").when_active());
-    bench.restart();
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9").when_active());
+    fixture.restart();
     let begun = all([
         updated(102),
         moved("#1", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/9 accept 0 m1"),
     ]);
-    assert_eq!(bench.at(S).update(), begun);
-    assert_eq!(bench.timeout(), Lines::new());
+    assert_eq!(fixture.at(S).update(), begun);
+    assert_eq!(fixture.timeout(), Lines::new());
 }
 
 #[test]
 fn attempts_never_exceed_what_was_permitted_across_any_number_of_restarts() {
-    let mut bench = Bench::registered();
-    bench.ask(execute("/3/0/4").when_active().attempts(3));
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(execute("/3/0/4").when_active().attempts(3));
     let mut attempts = 0;
     for minute in 1..10 {
-        bench.restart();
-        let effects = [bench.at(minute * MINUTE).timeout(), bench.update()].concat();
+        fixture.restart();
+        let effects = [fixture.at(minute * MINUTE).timeout(), fixture.update()].concat();
         attempts += effects
             .iter()
             .filter(|line| line.contains("CON POST"))
@@ -116,35 +116,35 @@ fn attempts_never_exceed_what_was_permitted_across_any_number_of_restarts() {
 
 #[test]
 fn a_request_to_be_sent_now_that_was_never_tried_goes_out_after_a_restart() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9").attempts(2));
-    bench.ask(read("/3/0/13"));
-    bench.restart();
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9").attempts(2));
+    fixture.ask(read("/3/0/13"));
+    fixture.restart();
     let expected = all([
         moved("#2", InProgress, InProgress, "1/1"),
         sent("CON GET /3/0/13 accept 0 m2"),
     ]);
-    assert_eq!(bench.at(S).timeout(), expected);
+    assert_eq!(fixture.at(S).timeout(), expected);
 }
 
 #[test]
 fn a_late_answer_to_the_time_before_a_restart_is_reset() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9"));
-    let answer = bench
-        .separate(Kind::Confirmable, Code::CONTENT)
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9"));
+    let answer = fixture
+        .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_payload("87");
-    bench.restart();
-    bench.timeout();
-    assert_eq!(bench.hears(HOME, &answer), sent("RST to 102"));
+    fixture.restart();
+    fixture.timeout();
+    assert_eq!(fixture.hears(HOME, &answer), sent("RST to 102"));
 }
 
 #[test]
 fn a_registration_survives_a_restart_with_its_location_and_its_address() {
-    let mut bench = Bench::registered();
-    bench.restart();
-    assert_eq!(bench.device().bound_peer(), Some(peer(HOME)));
-    assert_eq!(bench.update(), updated(102));
+    let mut fixture = DeviceFixture::registered();
+    fixture.restart();
+    assert_eq!(fixture.device().bound_peer(), Some(peer(HOME)));
+    assert_eq!(fixture.update(), updated(102));
 }
 
 #[test]
@@ -156,34 +156,34 @@ fn a_registration_gets_what_may_have_gone_unsaved_but_not_more_than_its_lifetime
         (7_200, 7_200 + 3_000),
     ];
     for (lifetime_s, expires_at_s) in cases {
-        let mut bench = Bench::new();
-        bench.register_with(&["lwm2m=1.1", &format!("lt={lifetime_s}")], OBJECTS);
-        bench.at(50 * MINUTE).restart();
-        bench.timeout();
-        assert_eq!(bench.deadline(), Some(expires_at_s * S), "{lifetime_s}");
+        let mut fixture = DeviceFixture::new();
+        fixture.register_with(&["lwm2m=1.1", &format!("lt={lifetime_s}")], OBJECTS);
+        fixture.at(50 * MINUTE).restart();
+        fixture.timeout();
+        assert_eq!(fixture.deadline(), Some(expires_at_s * S), "{lifetime_s}");
     }
 }
 
 #[test]
 fn a_registration_that_lapsed_while_the_service_was_down_ends_at_the_restart() {
-    let mut bench = Bench::new();
-    bench.register_with(&["lwm2m=1.1", "lt=60"], OBJECTS);
-    bench.at(2 * HOUR).restart();
+    let mut fixture = DeviceFixture::new();
+    fixture.register_with(&["lwm2m=1.1", "lt=60"], OBJECTS);
+    fixture.at(2 * HOUR).restart();
     let expected = all([
         recorded("unregistered, seen at 0 from 10.0.0.1:5683"),
         vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
         told("RegistrationExpired"),
     ]);
-    assert_eq!(bench.timeout(), expected);
+    assert_eq!(fixture.timeout(), expected);
 }
 
 #[test]
 fn a_request_that_expired_while_the_service_was_down_is_not_sent() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9").when_active().expiring_in_s(60));
-    bench.at(2 * MINUTE).restart();
-    assert_eq!(bench.update(), updated(102));
-    let effects = bench.timeout();
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9").when_active().expiring_in_s(60));
+    fixture.at(2 * MINUTE).restart();
+    assert_eq!(fixture.update(), updated(102));
+    let effects = fixture.timeout();
     assert!(
         effects[5].starts_with("save #1 Scheduled -> Failed"),
         "{effects:?}"
@@ -192,17 +192,17 @@ fn a_request_that_expired_while_the_service_was_down_is_not_sent() {
 
 #[test]
 fn requests_keep_their_order_across_a_restart() {
-    let mut bench = Bench::registered();
+    let mut fixture = DeviceFixture::registered();
     for path in ["/3/0/13", "/3/0/9", "/3/0/14"] {
-        bench.at(bench_time(path)).ask(read(path).when_active());
+        fixture.at(bench_time(path)).ask(read(path).when_active());
     }
-    bench.at(MINUTE).restart();
-    let effects = bench.update();
+    fixture.at(MINUTE).restart();
+    let effects = fixture.update();
     assert!(
         effects.last().unwrap().contains("GET /3/0/13"),
         "{effects:?}"
     );
-    let effects = bench.answer(Code::CONTENT, "0");
+    let effects = fixture.answer(Code::CONTENT, "0");
     assert!(
         effects.last().unwrap().contains("GET /3/0/9"),
         "{effects:?}"

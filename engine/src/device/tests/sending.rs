@@ -3,17 +3,17 @@
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::Kind;
+use protocol::coap::message::MessageKind;
 use protocol::lwm2m::payload::SAMPLES_MAX;
 
 use super::vocabulary::{
-    Bench, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, logged, moved, observing, read, recorded,
-    sent, told,
+    DeviceFixture, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, logged, moved, observing, read,
+    recorded, sent, told,
 };
 use crate::action::Status::{InProgress, Scheduled};
 use crate::device::snapshot::Presence;
 use crate::limits::Limits;
-use crate::occurrence::{Heard, News, What};
+use crate::step_event::{NotificationOutcome, StepEventKind, UplinkKind};
 
 const WARM: &str = r#"[{"n":"/3303/0/5700","v":21.5}]"#;
 
@@ -21,18 +21,18 @@ const TOLD: &str = "/3303/0/5700=21.5 for sent";
 
 #[test]
 fn what_is_sent_is_told_before_the_device_is_thanked() {
-    let mut bench = Bench::registered();
+    let mut fixture = DeviceFixture::registered();
     let payload = r#"[{"bn":"/3303/0/","n":"5700","v":21.5},{"n":"5701","vs":"Cel"}]"#;
     let expected = all([
         told("/3303/0/5700=21.5 /3303/0/5701=Cel for sent"),
         sent("ACK 2.04 to 102"),
     ]);
-    assert_eq!(bench.at(S).sends(payload), expected);
+    assert_eq!(fixture.at(S).sends(payload), expected);
 }
 
 #[test]
 fn a_sensor_without_a_value_loses_no_other_reading() {
-    let mut bench = Bench::registered();
+    let mut fixture = DeviceFixture::registered();
     // [{0: "/3303/0/5700", 2: NaN}, {0: "/3303/0/5601", 2: 1.0}]
     let payload = [
         &[0x82, 0xa2, 0, 0x6c][..],
@@ -41,19 +41,19 @@ fn a_sensor_without_a_value_loses_no_other_reading() {
         b"/3303/0/5601",
         &[2, 0xf9, 0x3c, 0],
     ];
-    let message = bench.request(Code::POST, &["dp"]);
+    let message = fixture.request(Code::POST, &["dp"]);
     let message = message.with_content_format(ContentFormat::SENML_CBOR);
     let expected = all([
         told("/3303/0/5601=1 /3303/0/5700=NaN for sent"),
         sent("ACK 2.04 to 102"),
     ]);
     let message = message.with_payload(payload.concat());
-    assert_eq!(bench.at(S).hears(HOME, &message), expected);
+    assert_eq!(fixture.at(S).hears(HOME, &message), expected);
 }
 
 #[test]
 fn values_of_each_time_are_an_event_and_the_oldest_come_first() {
-    let mut bench = Bench::registered();
+    let mut fixture = DeviceFixture::registered();
     let payload = r#"[
         {"n":"/3303/0/5700","v":4},
         {"n":"/3303/0/5700","t":-5,"v":3},
@@ -68,8 +68,8 @@ fn values_of_each_time_are_an_event_and_the_oldest_come_first() {
         told("/3303/0/5700=4 for sent"),
         sent("ACK 2.04 to 102"),
     ]);
-    assert_eq!(bench.at(10 * S).sends(payload), expected);
-    let ids: Vec<_> = bench.events().iter().map(|event| event.id).collect();
+    assert_eq!(fixture.at(10 * S).sends(payload), expected);
+    let ids: Vec<_> = fixture.events().iter().map(|event| event.id).collect();
     assert!(ids.is_sorted(), "the history has them in this order");
 }
 
@@ -81,18 +81,18 @@ fn as_many_events_as_a_payload_has_samples_stay_in_order() {
             format!(r#"{{"bn":"/3303/0/5700","t":{time_s},"v":{number}}}"#)
         })
         .collect();
-    let mut bench = patient();
-    let effects = bench.sends(&format!("[{}]", records.join(",")));
+    let mut fixture = patient();
+    let effects = fixture.sends(&format!("[{}]", records.join(",")));
     assert_eq!(effects.last().unwrap(), &sent("ACK 2.04 to 102")[0]);
-    let ids: Vec<_> = bench.events().iter().map(|event| event.id).collect();
+    let ids: Vec<_> = fixture.events().iter().map(|event| event.id).collect();
     assert_eq!(ids.len(), SAMPLES_MAX);
     assert!(ids.is_sorted());
 }
 
 #[test]
 fn more_samples_than_are_taken_are_refused_and_none_is_told() {
-    let mut bench = patient();
-    let effects = bench.sends(&pack_of(SAMPLES_MAX + 1));
+    let mut fixture = patient();
+    let effects = fixture.sends(&pack_of(SAMPLES_MAX + 1));
     assert_eq!(effects.len(), 3, "{:?}", effects.first());
     assert!(effects[0].starts_with("log Translator[UserPayloadError] Error"));
     assert_eq!(effects[1], "tell failure Translator[UserPayloadError]");
@@ -101,15 +101,15 @@ fn more_samples_than_are_taken_are_refused_and_none_is_told() {
 
 #[test]
 fn a_payload_that_is_too_long_is_refused_and_its_bytes_are_kept() {
-    let mut bench = Bench::within(Limits {
+    let mut fixture = DeviceFixture::within(Limits {
         data_bytes_max: 30,
         ..Limits::default()
     });
-    bench.register();
+    fixture.register();
     assert_eq!(WARM.len(), 31);
     let fitting = WARM.replace("21.5", "2.5");
     let told = all([told("/3303/0/5700=2.5 for sent"), sent("ACK 2.04 to 102")]);
-    assert_eq!(bench.sends(&fitting), told);
+    assert_eq!(fixture.sends(&fitting), told);
     let expected = all([
         logged(&format!(
             "Translator[UserPayloadError] Error: A payload was rejected: \
@@ -118,21 +118,21 @@ fn a_payload_that_is_too_long_is_refused_and_its_bytes_are_kept() {
         )),
         sent("ACK 4.13 size1 30 to 103"),
     ]);
-    assert_eq!(bench.at(S).sends(WARM), expected);
+    assert_eq!(fixture.at(S).sends(WARM), expected);
     assert_eq!(
-        bench.at(2 * S).sends(WARM),
+        fixture.at(2 * S).sends(WARM),
         sent("ACK 4.13 size1 30 to 104")
     );
 }
 
 #[test]
 fn what_is_sent_again_is_thanked_again_and_told_once() {
-    let mut bench = Bench::registered();
-    let message = bench.sending(WARM);
+    let mut fixture = DeviceFixture::registered();
+    let message = fixture.sending(WARM);
     let expected = all([told(TOLD), sent("ACK 2.04 to 102")]);
-    assert_eq!(bench.hears(HOME, &message), expected);
+    assert_eq!(fixture.hears(HOME, &message), expected);
     assert_eq!(
-        bench.at(S).hears(HOME, &message),
+        fixture.at(S).hears(HOME, &message),
         sent("ACK 2.04 to 102"),
         "the answer may have been lost"
     );
@@ -140,54 +140,58 @@ fn what_is_sent_again_is_thanked_again_and_told_once() {
 
 #[test]
 fn a_non_confirmable_send_is_told_and_answered_likewise() {
-    let mut bench = Bench::registered();
-    let mut message = bench.sending(WARM);
-    message.kind = Kind::NonConfirmable;
-    let effects = bench.hears(HOME, &message);
+    let mut fixture = DeviceFixture::registered();
+    let mut message = fixture.sending(WARM);
+    message.kind = MessageKind::NonConfirmable;
+    let effects = fixture.hears(HOME, &message);
     assert_eq!(effects[..1], told(TOLD));
     assert!(effects[1].contains("NON 2.04"), "{effects:?}");
-    assert_eq!(bench.hears(HOME, &message), Lines::new(), "repeated");
+    assert_eq!(fixture.hears(HOME, &message), Lines::new(), "repeated");
 }
 
 #[test]
 fn an_empty_pack_is_taken_and_tells_nothing() {
-    let mut bench = Bench::registered();
-    assert_eq!(bench.sends("[]"), sent("ACK 2.04 to 102"));
+    let mut fixture = DeviceFixture::registered();
+    assert_eq!(fixture.sends("[]"), sent("ACK 2.04 to 102"));
 }
 
 #[test]
 fn who_is_not_registered_is_told_so() {
-    let mut bench = Bench::new();
+    let mut fixture = DeviceFixture::new();
     let expected = vec![format!("send {HOME}: ACK 4.04 to 101")];
-    assert_eq!(bench.sends(WARM), expected, "never registered");
+    assert_eq!(fixture.sends(WARM), expected, "never registered");
 
-    let mut bench = Bench::registered();
-    bench.deregister();
-    let effects = bench.sends(WARM);
+    let mut fixture = DeviceFixture::registered();
+    fixture.deregister();
+    let effects = fixture.sends(WARM);
     assert_eq!(effects, sent("ACK 4.04 to 103"), "deregistered");
 
-    let mut bench = Bench::registered();
-    let effects = bench.at(86_400 * S).sends(WARM);
+    let mut fixture = DeviceFixture::registered();
+    let effects = fixture.at(86_400 * S).sends(WARM);
     assert_eq!(effects, sent("ACK 4.04 to 102"), "lapsed just now");
 
-    let mut bench = Bench::registered();
-    let message = bench.sending(WARM);
+    let mut fixture = DeviceFixture::registered();
+    let message = fixture.sending(WARM);
     let stranger = "10.0.0.1:7777";
     let expected = vec![format!("send {stranger}: ACK 4.04 to 102")];
-    assert_eq!(bench.hears(stranger, &message), expected, "another peer");
+    assert_eq!(fixture.hears(stranger, &message), expected, "another peer");
 }
 
 #[test]
 fn what_cannot_be_read_is_refused_and_its_bytes_are_kept() {
-    let mut bench = Bench::registered();
+    let mut fixture = DeviceFixture::registered();
     let why = "the payload in Content-Format 110 is malformed: it is not valid JSON for the format";
     let expected = all([unreadable(why, "warm"), sent("ACK 4.00 to 102")]);
-    assert_eq!(bench.sends("warm"), expected);
-    let message = bench.sending("warmer");
+    assert_eq!(fixture.sends("warm"), expected);
+    let message = fixture.sending("warmer");
     let expected = sent("ACK 4.00 to 103");
-    assert_eq!(bench.at(S).hears(HOME, &message), expected, "once a minute");
-    assert_eq!(bench.hears(HOME, &message), expected, "repeated");
-    let effects = bench.at(MINUTE).sends("warm");
+    assert_eq!(
+        fixture.at(S).hears(HOME, &message),
+        expected,
+        "once a minute"
+    );
+    assert_eq!(fixture.hears(HOME, &message), expected, "repeated");
+    let effects = fixture.at(MINUTE).sends("warm");
     assert_eq!(effects[..2], unreadable(why, "warm"));
 }
 
@@ -205,13 +209,13 @@ fn a_format_that_says_not_what_it_is_about_cannot_be_read() {
         ),
     ];
     for (format, why) in cases {
-        let mut bench = Bench::registered();
-        let mut message = bench.request(Code::POST, &["dp"]).with_payload("21.5");
+        let mut fixture = DeviceFixture::registered();
+        let mut message = fixture.request(Code::POST, &["dp"]).with_payload("21.5");
         if let Some(format) = format {
             message = message.with_content_format(format);
         }
         let expected = all([unreadable(why, "21.5"), sent("ACK 4.00 to 102")]);
-        assert_eq!(bench.hears(HOME, &message), expected);
+        assert_eq!(fixture.hears(HOME, &message), expected);
     }
 }
 
@@ -223,7 +227,7 @@ fn values_of_what_nobody_knows_are_told_and_the_customer_is_told_once() {
         ("/3304/0/5700", "of no object of the registration"),
     ];
     for (path, what) in unknown {
-        let mut bench = Bench::registered();
+        let mut fixture = DeviceFixture::registered();
         let payload = format!(r#"[{{"n":"{path}","v":21}}]"#);
         let expected = all([
             told(&format!("{path}=21 for sent")),
@@ -237,105 +241,108 @@ fn values_of_what_nobody_knows_are_told_and_the_customer_is_told_once() {
             )),
             sent("ACK 2.04 to 102"),
         ]);
-        assert_eq!(bench.at(S).sends(&payload), expected, "{what}");
+        assert_eq!(fixture.at(S).sends(&payload), expected, "{what}");
         let again = told(&format!("{path}=21 for sent"));
         assert_eq!(
-            bench.sends(&payload)[..2],
+            fixture.sends(&payload)[..2],
             all([again, sent("ACK 2.04 to 103")])
         );
-        bench.restart();
-        bench.register();
-        assert_eq!(bench.sends(&payload).len(), 2, "{what}: for ever");
+        fixture.restart();
+        fixture.register();
+        assert_eq!(fixture.sends(&payload).len(), 2, "{what}: for ever");
     }
 }
 
 #[test]
 fn more_than_is_taken_in_a_minute_is_put_off_and_may_be_sent_again() {
-    let (mut bench, payload) = (patient(), pack_of(SAMPLES_MAX));
-    while bench.at(S).sends(&payload).len() > 1 {}
-    let message = bench.sending(WARM);
-    let effects = bench.hears(HOME, &message);
+    let (mut fixture, payload) = (patient(), pack_of(SAMPLES_MAX));
+    while fixture.at(S).sends(&payload).len() > 1 {}
+    let message = fixture.sending(WARM);
+    let effects = fixture.hears(HOME, &message);
     assert_eq!(effects.len(), 1);
     assert!(effects[0].contains("ACK 5.03 max-age 10"), "{effects:?}");
-    assert_eq!(bench.occurred(), [What::Sent(News::Excessive)]);
-    let effects = bench.at(S + MINUTE).hears(HOME, &message);
+    assert_eq!(
+        fixture.occurred(),
+        [StepEventKind::Sent(NotificationOutcome::Excessive)]
+    );
+    let effects = fixture.at(S + MINUTE).hears(HOME, &message);
     assert_eq!(effects[..1], told(TOLD), "it was not taken before");
 }
 
 #[test]
 fn a_send_wakes_a_device_in_queue_mode() {
-    let mut bench = Bench::registered_for_queue_mode();
-    assert_eq!(bench.at(93 * S).snapshot().presence, Presence::Asleep);
-    bench.ask(read("/3/0/13").when_active());
+    let mut fixture = DeviceFixture::registered_for_queue_mode();
+    assert_eq!(fixture.at(93 * S).snapshot().presence, Presence::Asleep);
+    fixture.ask(read("/3/0/13").when_active());
     let expected = all([
         told(TOLD),
         sent("ACK 2.04 to 102"),
         moved("#1", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/13 accept 0 m1"),
     ]);
-    assert_eq!(bench.at(500 * S).sends(WARM), expected);
-    assert_eq!(bench.at(593 * S - 1).snapshot().presence, Presence::Awake);
+    assert_eq!(fixture.at(500 * S).sends(WARM), expected);
+    assert_eq!(fixture.at(593 * S - 1).snapshot().presence, Presence::Awake);
 }
 
 #[test]
 fn what_cannot_be_read_is_a_sign_of_life_too() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/13").when_active());
-    let effects = bench.at(S).sends("warm");
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/13").when_active());
+    let effects = fixture.at(S).sends("warm");
     let expected = sent("CON GET /3/0/13 accept 0 m1");
     assert!(effects.ends_with(&expected), "{effects:?}");
 }
 
 #[test]
 fn a_send_saves_presence_once_an_hour_and_does_not_renew_the_registration() {
-    let mut bench = Bench::registered();
+    let mut fixture = DeviceFixture::registered();
     let expected = all([told(TOLD), sent("ACK 2.04 to 102")]);
-    assert_eq!(bench.at(HOUR - S).sends(WARM), expected);
+    assert_eq!(fixture.at(HOUR - S).sends(WARM), expected);
     let expected = all([told(TOLD), observing(HOUR, &[]), sent("ACK 2.04 to 103")]);
-    assert_eq!(bench.at(HOUR).sends(WARM), expected);
-    assert_eq!(bench.deadline(), Some(86_400 * S));
+    assert_eq!(fixture.at(HOUR).sends(WARM), expected);
+    assert_eq!(fixture.deadline(), Some(86_400 * S));
 }
 
 #[test]
 fn nothing_else_can_be_done_there() {
-    let mut bench = Bench::registered();
+    let mut fixture = DeviceFixture::registered();
     for code in [Code::GET, Code::PUT, Code::DELETE, Code::FETCH] {
-        let message = bench.request(code, &["dp"]);
+        let message = fixture.request(code, &["dp"]);
         let id = message.message_id.0;
         let expected = sent(&format!("ACK 4.05 to {id}"));
-        assert_eq!(bench.hears(HOME, &message), expected, "{code}");
+        assert_eq!(fixture.hears(HOME, &message), expected, "{code}");
     }
-    let below = bench.request(Code::POST, &["dp", "1"]);
-    assert_eq!(bench.hears(HOME, &below), sent("ACK 4.04 to 106"));
+    let below = fixture.request(Code::POST, &["dp", "1"]);
+    assert_eq!(fixture.hears(HOME, &below), sent("ACK 4.04 to 106"));
 }
 
 #[test]
 fn a_send_is_counted_for_what_it_was_worth() {
     let cases = [
-        (WARM, News::Told),
-        ("[]", News::Empty),
-        ("warm", News::Unusable),
+        (WARM, NotificationOutcome::Published),
+        ("[]", NotificationOutcome::Empty),
+        ("warm", NotificationOutcome::Unusable),
     ];
     for (payload, news) in cases {
-        let mut bench = Bench::new();
-        bench.register_with(&["lwm2m=1.1"], OBJECTS);
-        let message = bench.sending(payload);
-        assert_eq!(bench.takes_for(&message), Heard::Send);
-        assert_eq!(bench.occurred(), [What::Sent(news)]);
-        assert_eq!(bench.takes_for(&message), Heard::Repeated);
-        assert_eq!(bench.occurred(), []);
+        let mut fixture = DeviceFixture::new();
+        fixture.register_with(&["lwm2m=1.1"], OBJECTS);
+        let message = fixture.sending(payload);
+        assert_eq!(fixture.takes_for(&message), UplinkKind::Send);
+        assert_eq!(fixture.occurred(), [StepEventKind::Sent(news)]);
+        assert_eq!(fixture.takes_for(&message), UplinkKind::Repeated);
+        assert_eq!(fixture.occurred(), []);
     }
 }
 
 #[test]
 fn the_newest_value_is_the_result_of_a_read_and_all_are_told() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3303/0/5700"));
-    let answer = bench
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3303/0/5700"));
+    let answer = fixture
         .piggybacked(Code::CONTENT)
         .with_content_format(ContentFormat::SENML_JSON)
         .with_payload(r#"[{"bn":"/3303/0/5700","v":3},{"t":-2,"v":2},{"t":-9,"v":1}]"#);
-    let effects = bench.at(10 * S).hears(HOME, &answer);
+    let effects = fixture.at(10 * S).hears(HOME, &answer);
     let expected = all([
         told("/3303/0/5700=1 for #1 measured at 1000"),
         told("/3303/0/5700=2 for #1 measured at 8000"),
@@ -348,26 +355,26 @@ fn the_newest_value_is_the_result_of_a_read_and_all_are_told() {
 
 #[test]
 fn the_times_of_a_notification_are_told() {
-    let mut bench = Bench::observed();
-    let notification = bench
-        .notification(Kind::NonConfirmable, 11, "")
+    let mut fixture = DeviceFixture::observed();
+    let notification = fixture
+        .notification(MessageKind::NonConfirmable, 11, "")
         .with_content_format(ContentFormat::SENML_JSON)
         .with_payload(r#"[{"bn":"/3/0/9","v":85},{"t":-2,"v":86}]"#);
     let expected = all([
         told("/3/0/9=86 for observed /3/0/9 measured at 8000"),
         told("/3/0/9=85 for observed /3/0/9"),
     ]);
-    assert_eq!(bench.at(10 * S).hears(HOME, &notification), expected);
+    assert_eq!(fixture.at(10 * S).hears(HOME, &notification), expected);
 }
 
 /// A registered device of which longer payloads are taken than of others.
-fn patient() -> Bench {
-    let mut bench = Bench::within(Limits {
+fn patient() -> DeviceFixture {
+    let mut fixture = DeviceFixture::within(Limits {
         data_bytes_max: 1_024 * 1_024,
         ..Limits::default()
     });
-    bench.register();
-    bench
+    fixture.register();
+    fixture
 }
 
 /// So many samples of one path and time.

@@ -4,15 +4,15 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
 use super::vocabulary::{
-    Bench, HOME, HOUR, Lines, S, all, created, ended, execute, logged, moved, put_off, read,
-    recorded, sent, told, updated, write,
+    DeviceFixture, HOME, HOUR, Lines, S, all, created, ended, execute, logged, moved, put_off,
+    read, recorded, sent, told, updated, write,
 };
 use crate::action::Status::{Cancelled, Failed, InProgress, Scheduled, Succeeded};
 
 #[test]
 fn a_request_to_be_sent_now_is_in_progress_and_goes_out_at_once() {
-    let mut bench = Bench::registered();
-    let (accepted, effects) = bench.submit(read("/3/0/9"));
+    let mut fixture = DeviceFixture::registered();
+    let (accepted, effects) = fixture.submit(read("/3/0/9"));
     assert_eq!(accepted.unwrap().status, InProgress);
     let expected = all([
         created("#1", InProgress, "0/1"),
@@ -24,18 +24,18 @@ fn a_request_to_be_sent_now_is_in_progress_and_goes_out_at_once() {
 
 #[test]
 fn a_request_to_be_sent_when_active_is_scheduled_and_goes_nowhere() {
-    let mut bench = Bench::registered();
-    let (accepted, effects) = bench.submit(read("/3/0/9").when_active());
+    let mut fixture = DeviceFixture::registered();
+    let (accepted, effects) = fixture.submit(read("/3/0/9").when_active());
     assert_eq!(accepted.unwrap().status, Scheduled);
     assert_eq!(effects, created("#1", Scheduled, "0/1"));
-    assert_eq!(bench.timeout(), Lines::new());
+    assert_eq!(fixture.timeout(), Lines::new());
 }
 
 #[test]
 fn a_scheduled_request_is_in_progress_from_the_device_s_registration_on() {
-    let mut bench = Bench::new();
-    bench.ask(read("/3/0/9").when_active());
-    let effects = bench.register();
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(read("/3/0/9").when_active());
+    let effects = fixture.register();
     let expected = all([
         recorded("registered until 86400000, seen at 0 from 10.0.0.1:5683"),
         told("Registered"),
@@ -53,32 +53,32 @@ fn a_scheduled_request_is_in_progress_from_the_device_s_registration_on() {
 
 #[test]
 fn a_scheduled_request_is_in_progress_from_the_device_s_update_on() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9").when_active());
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9").when_active());
     let expected = all([
         updated(102),
         moved("#1", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/9 accept 0 m1"),
     ]);
-    assert_eq!(bench.at(5 * S).update(), expected);
+    assert_eq!(fixture.at(5 * S).update(), expected);
 }
 
 #[test]
 fn a_scheduled_request_that_is_cancelled_ends_there() {
-    let mut bench = Bench::registered();
-    let id = bench.ask(read("/3/0/9").when_active());
-    let (cancelled, effects) = bench.at(S).cancel(id);
+    let mut fixture = DeviceFixture::registered();
+    let id = fixture.ask(read("/3/0/9").when_active());
+    let (cancelled, effects) = fixture.at(S).cancel(id);
     assert_eq!(cancelled, Ok(()));
     assert_eq!(effects, moved("#1", Scheduled, Cancelled, "0/1"));
-    assert_eq!(bench.update(), updated(102));
+    assert_eq!(fixture.update(), updated(102));
 }
 
 #[test]
 fn a_scheduled_request_fails_after_two_days() {
-    let mut bench = Bench::new();
-    bench.ask(read("/3/0/9").when_active());
-    assert_eq!(bench.deadline(), Some(48 * HOUR));
-    assert_eq!(bench.at(48 * HOUR - 1).timeout(), Lines::new());
+    let mut fixture = DeviceFixture::new();
+    fixture.ask(read("/3/0/9").when_active());
+    assert_eq!(fixture.deadline(), Some(48 * HOUR));
+    assert_eq!(fixture.at(48 * HOUR - 1).timeout(), Lines::new());
     let why = "the request expired at 2023-11-16T22:13:20.000Z before it was sent";
     let expected = all([
         moved("#1", Scheduled, Failed, &format!("0/1 {why:?}")),
@@ -86,8 +86,8 @@ fn a_scheduled_request_fails_after_two_days() {
             "DeviceController[ActionRequestExpired] Error: Action request #1 failed: {why}."
         )),
     ]);
-    assert_eq!(bench.at(48 * HOUR).timeout(), expected);
-    assert_eq!(bench.deadline(), None);
+    assert_eq!(fixture.at(48 * HOUR).timeout(), expected);
+    assert_eq!(fixture.deadline(), None);
 }
 
 #[test]
@@ -116,43 +116,47 @@ fn a_request_succeeds_with_any_answer_of_class_two() {
         (execute("/3/0/4"), Code::CHANGED, "", r#"1/1 "204""#),
     ];
     for (request, code, payload, progress) in cases {
-        let mut bench = Bench::registered();
-        bench.ask(request);
+        let mut fixture = DeviceFixture::registered();
+        fixture.ask(request);
         let values = match payload {
             "" => Lines::new(),
             _ => told("/3/0/9=87 for #1"),
         };
         let expected = all([values, ended("#1", Succeeded, progress)]);
-        assert_eq!(bench.at(S).answer(code, payload), expected, "{code}");
+        assert_eq!(fixture.at(S).answer(code, payload), expected, "{code}");
     }
 }
 
 #[test]
 fn a_request_without_result_is_tried_again_when_the_device_is_next_heard() {
     for (what, end) in fruitless_ends() {
-        let mut bench = Bench::registered();
-        let id = bench.ask(read("/3/0/9").attempts(2));
-        assert_eq!(end(&mut bench), put_off("#1", "1/2"), "{what}");
-        assert_eq!(bench.kept(id).status, InProgress, "{what}");
-        assert_eq!(bench.kept(id).attempts_left(), 1, "{what}");
-        assert_eq!(bench.timeout(), Lines::new(), "{what} waits for the device");
+        let mut fixture = DeviceFixture::registered();
+        let id = fixture.ask(read("/3/0/9").attempts(2));
+        assert_eq!(end(&mut fixture), put_off("#1", "1/2"), "{what}");
+        assert_eq!(fixture.kept(id).status, InProgress, "{what}");
+        assert_eq!(fixture.kept(id).attempts_left(), 1, "{what}");
+        assert_eq!(
+            fixture.timeout(),
+            Lines::new(),
+            "{what} waits for the device"
+        );
 
         let expected = all([
             updated(102),
             moved("#1", InProgress, InProgress, "2/2"),
             sent("CON GET /3/0/9 accept 0 m2"),
         ]);
-        assert_eq!(bench.at(HOUR - S).update(), expected, "{what}");
+        assert_eq!(fixture.at(HOUR - S).update(), expected, "{what}");
     }
 }
 
 #[test]
 fn a_request_without_result_and_attempts_fails_and_is_logged() {
     for (what, end) in fruitless_ends() {
-        let mut bench = Bench::registered();
-        let id = bench.ask(read("/3/0/9"));
-        let effects = end(&mut bench);
-        let outcome = bench.kept(id).outcome.clone().unwrap();
+        let mut fixture = DeviceFixture::registered();
+        let id = fixture.ask(read("/3/0/9"));
+        let effects = end(&mut fixture);
+        let outcome = fixture.kept(id).outcome.clone().unwrap();
         let code = outcome
             .code
             .map(|code| format!(" {code:?}"))
@@ -166,7 +170,7 @@ fn a_request_without_result_and_attempts_fails_and_is_logged() {
         ]);
         assert_eq!(effects, expected, "{what}");
         assert_eq!(
-            bench.at(HOUR - S).update(),
+            fixture.at(HOUR - S).update(),
             updated(102),
             "{what}: for ever"
         );
@@ -190,8 +194,8 @@ fn a_request_that_the_device_refuses_fails_although_attempts_are_left() {
         Code::new(5, 31),
     ];
     for code in refusals {
-        let mut bench = Bench::registered();
-        bench.ask(read("/3/0/9").attempts(5));
+        let mut fixture = DeviceFixture::registered();
+        fixture.ask(read("/3/0/9").attempts(5));
         let why = format!("the device answered {code}");
         let expected = all([
             ended("#1", Failed, &format!("1/5 {:?} {why:?}", code.digits())),
@@ -199,56 +203,56 @@ fn a_request_that_the_device_refuses_fails_although_attempts_are_left() {
                 "DeviceController[ActionRequestFailed] Error: Action request #1 failed: {why}."
             )),
         ]);
-        assert_eq!(bench.answer(code, ""), expected);
-        assert_eq!(bench.update(), updated(102));
+        assert_eq!(fixture.answer(code, ""), expected);
+        assert_eq!(fixture.update(), updated(102));
     }
 }
 
 #[test]
 fn a_request_waiting_for_its_next_attempt_fails_after_two_days() {
-    let mut bench = Bench::registered();
-    bench.ask(read("/3/0/9").attempts(5));
-    bench.answer(Code::SERVICE_UNAVAILABLE, "");
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9").attempts(5));
+    fixture.answer(Code::SERVICE_UNAVAILABLE, "");
     let why = "the request expired at 2023-11-16T22:13:20.000Z before the device answered";
-    bench.at(24 * HOUR).timeout();
+    fixture.at(24 * HOUR).timeout();
     let expected = all([
         ended("#1", Failed, &format!("1/5 {why:?}")),
         logged(&format!(
             "DeviceController[ActionRequestExpired] Error: Action request #1 failed: {why}."
         )),
     ]);
-    assert_eq!(bench.at(48 * HOUR).timeout(), expected);
+    assert_eq!(fixture.at(48 * HOUR).timeout(), expected);
 }
 
-type End = fn(&mut Bench) -> Lines;
+type End = fn(&mut DeviceFixture) -> Lines;
 
 /// The ways in which an attempt ends without a result that would stay the same next time.
 fn fruitless_ends() -> [(&'static str, End); 6] {
     [
-        ("no acknowledgement", |bench| {
-            while bench.deadline() < Some(62 * S) {
-                assert_eq!(bench.next_deadline(), sent("CON GET /3/0/9 accept 0 m1"));
+        ("no acknowledgement", |fixture| {
+            while fixture.deadline() < Some(62 * S) {
+                assert_eq!(fixture.next_deadline(), sent("CON GET /3/0/9 accept 0 m1"));
             }
-            bench.next_deadline()
+            fixture.next_deadline()
         }),
-        ("no answer after the acknowledgement", |bench| {
-            let acknowledgement = Message::acknowledgement(bench.asked().message_id);
-            assert_eq!(bench.at(S).hears(HOME, &acknowledgement), Lines::new());
-            assert_eq!(bench.deadline(), Some(94 * S));
-            bench.next_deadline()
+        ("no answer after the acknowledgement", |fixture| {
+            let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
+            assert_eq!(fixture.at(S).hears(HOME, &acknowledgement), Lines::new());
+            assert_eq!(fixture.deadline(), Some(94 * S));
+            fixture.next_deadline()
         }),
-        ("a reset", |bench| {
-            let reset = Message::reset(bench.asked().message_id);
-            bench.at(S).hears(HOME, &reset)
+        ("a reset", |fixture| {
+            let reset = Message::reset(fixture.asked().message_id);
+            fixture.at(S).hears(HOME, &reset)
         }),
-        ("4.08", |bench| {
-            bench.at(S).answer(Code::REQUEST_ENTITY_INCOMPLETE, "")
+        ("4.08", |fixture| {
+            fixture.at(S).answer(Code::REQUEST_ENTITY_INCOMPLETE, "")
         }),
-        ("4.29", |bench| {
-            bench.at(S).answer(Code::TOO_MANY_REQUESTS, "")
+        ("4.29", |fixture| {
+            fixture.at(S).answer(Code::TOO_MANY_REQUESTS, "")
         }),
-        ("5.03", |bench| {
-            bench.at(S).answer(Code::SERVICE_UNAVAILABLE, "")
+        ("5.03", |fixture| {
+            fixture.at(S).answer(Code::SERVICE_UNAVAILABLE, "")
         }),
     ]
 }

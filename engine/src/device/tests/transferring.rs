@@ -3,162 +3,173 @@
 
 use protocol::coap::block::More::{No, Yes};
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 use protocol::lwm2m::value::Value;
 
 use super::vocabulary::{
-    Bench, HOME, Lines, S, all, answered, block, coap, created, ended, logged, moved, observe,
-    observing, put_off, read, recorded, sent, small_blocks, tlv, told, write,
+    DeviceFixture, HOME, Lines, S, all, answered, block, coap, created, ended, logged, moved,
+    observe, observing, put_off, read, recorded, sent, small_blocks, tlv, told, write,
 };
 use crate::action::Method;
 use crate::action::Status::{Failed, InProgress, Succeeded};
 use crate::limits::{Limits, TRANSFER_IDLE_MS};
-use crate::occurrence::{Ending, Heard, Purpose, What};
 use crate::setting::SettingState;
+use crate::step_event::{ExchangeOutcome, ExchangePurpose, StepEventKind, UplinkKind};
 
 const MAKER: &str = "/3/0/0";
 const SERVER: &str = "10.0.0.1:5685";
 
 #[test]
 fn a_long_value_is_written_in_blocks() {
-    let mut bench = registered();
-    let (_, effects) = bench.submit(write("/3/0/14", "0123456789abcdef0123456789ABCDEF!"));
+    let mut fixture = registered();
+    let (_, effects) = fixture.submit(write("/3/0/14", "0123456789abcdef0123456789ABCDEF!"));
     let expected = all([
         created("#1", InProgress, "0/1"),
         moved("#1", InProgress, InProgress, "1/1"),
         sent("CON PUT /3/0/14 block1 0/16 more size1 33 format 0 \"0123456789abcdef\" m1"),
     ]);
     assert_eq!(effects, expected);
-    let first = bench.goes_on(0);
+    let first = fixture.goes_on(0);
     let expected = sent("CON PUT /3/0/14 block1 1/16 more format 0 \"0123456789ABCDEF\" m2");
-    assert_eq!(bench.at(S).hears(HOME, &first), expected);
-    assert_eq!(bench.occurred(), [], "it is one exchange to whoever counts");
-    let second = bench.goes_on(1);
+    assert_eq!(fixture.at(S).hears(HOME, &first), expected);
+    assert_eq!(fixture.events(), [], "it is one exchange to whoever counts");
+    let second = fixture.goes_on(1);
     let expected = sent("CON PUT /3/0/14 block1 2/16 format 0 \"!\" m3");
-    assert_eq!(bench.at(2 * S).hears(HOME, &second), expected);
-    let last = bench.piggybacked(Code::CHANGED).with_block1(block(2, No));
+    assert_eq!(fixture.at(2 * S).hears(HOME, &second), expected);
+    let last = fixture.piggybacked(Code::CHANGED).with_block1(block(2, No));
     let expected = ended("#1", Succeeded, r#"1/1 "204""#);
-    assert_eq!(bench.at(3 * S).hears(HOME, &last), expected);
-    assert_eq!(bench.occurred()[0], What::Ended(Ending::Success));
+    assert_eq!(fixture.at(3 * S).hears(HOME, &last), expected);
+    assert_eq!(
+        fixture.events()[0],
+        StepEventKind::Ended(ExchangeOutcome::Success)
+    );
 }
 
 #[test]
 fn a_device_may_ask_for_smaller_blocks() {
-    let mut bench = Bench::registered();
-    let (_, effects) = bench.submit(write("/3/0/14", &"x".repeat(1_500)));
+    let mut fixture = DeviceFixture::registered();
+    let (_, effects) = fixture.submit(write("/3/0/14", &"x".repeat(1_500)));
     assert!(
         effects
             .last()
             .unwrap()
             .contains("block1 0/1024 more size1 1500")
     );
-    let smaller = bench.piggybacked(Code::CONTINUE).with_block1(block(0, Yes));
-    let effects = bench.hears(HOME, &smaller);
+    let smaller = fixture
+        .piggybacked(Code::CONTINUE)
+        .with_block1(block(0, Yes));
+    let effects = fixture.hears(HOME, &smaller);
     assert!(effects[0].contains("block1 64/16 more"), "{effects:?}");
 }
 
 #[test]
 fn a_long_answer_is_asked_for_block_by_block() {
-    let mut bench = registered();
-    bench.ask(read(MAKER));
-    let first = bench.answer_in_block(0, Yes, "0123456789abcdef");
+    let mut fixture = registered();
+    fixture.ask(read(MAKER));
+    let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
     let expected = sent("CON GET /3/0/0 accept 0 block2 1/16 m2");
-    assert_eq!(bench.at(S).hears(HOME, &first), expected);
-    assert_eq!(bench.occurred(), []);
-    let last = bench.answer_in_block(1, No, "XYZ");
+    assert_eq!(fixture.at(S).hears(HOME, &first), expected);
+    assert_eq!(fixture.events(), []);
+    let last = fixture.answer_in_block(1, No, "XYZ");
     let expected = answered(
         "#1",
         "/3/0/0=0123456789abcdefXYZ",
         r#"1/1 "205" "0123456789abcdefXYZ""#,
     );
-    assert_eq!(bench.at(2 * S).hears(HOME, &last), expected);
-    assert_eq!(bench.occurred()[0], What::Ended(Ending::Success));
-    assert_eq!(bench.deadline(), Some(86_400 * S), "nothing is in flight");
+    assert_eq!(fixture.at(2 * S).hears(HOME, &last), expected);
+    assert_eq!(
+        fixture.events()[0],
+        StepEventKind::Ended(ExchangeOutcome::Success)
+    );
+    assert_eq!(fixture.deadline(), Some(86_400 * S), "nothing is in flight");
 }
 
 #[test]
 fn separate_blocks_are_acknowledged_and_a_repeated_one_again() {
-    let mut bench = registered();
-    bench.ask(read(MAKER));
-    let first = bench
-        .separate(Kind::Confirmable, Code::CONTENT)
+    let mut fixture = registered();
+    fixture.ask(read(MAKER));
+    let first = fixture
+        .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_block2(block(0, Yes))
         .with_payload("0123456789abcdef");
     let expected = all([
         sent("ACK to 102"),
         sent("CON GET /3/0/0 accept 0 block2 1/16 m2"),
     ]);
-    assert_eq!(bench.at(S).hears(HOME, &first), expected);
-    assert_eq!(bench.hears(HOME, &first), sent("ACK to 102"), "repeated");
-    let last = bench.answer_in_block(1, No, "!");
-    let effects = bench.hears(HOME, &last);
+    assert_eq!(fixture.at(S).hears(HOME, &first), expected);
+    assert_eq!(fixture.hears(HOME, &first), sent("ACK to 102"), "repeated");
+    let last = fixture.answer_in_block(1, No, "!");
+    let effects = fixture.hears(HOME, &last);
     assert_eq!(effects[..1], told("/3/0/0=0123456789abcdef! for #1"));
 }
 
 #[test]
 fn a_request_and_its_answer_may_both_be_long() {
-    let mut bench = Bench::within(small_blocks());
-    bench.ask(coap(Method::Post, "/a", "0123456789abcdefXYZ"));
-    let first = bench.goes_on(0);
+    let mut fixture = DeviceFixture::within(small_blocks());
+    fixture.ask(coap(Method::Post, "/a", "0123456789abcdefXYZ"));
+    let first = fixture.goes_on(0);
     let expected = asked("CON POST /a block1 1/16 \"XYZ\" m2");
-    assert_eq!(bench.at(S).hears(SERVER, &first), expected);
-    let begins = bench
+    assert_eq!(fixture.at(S).hears(SERVER, &first), expected);
+    let begins = fixture
         .answer_in_block(0, Yes, "0123456789ABCDEF")
         .with_block1(block(1, No));
     let expected = asked("CON POST /a block2 1/16 m3");
-    assert_eq!(bench.at(2 * S).hears(SERVER, &begins), expected);
-    let ends = bench.answer_in_block(1, No, "!");
+    assert_eq!(fixture.at(2 * S).hears(SERVER, &begins), expected);
+    let ends = fixture.answer_in_block(1, No, "!");
     let expected = all([
         vec![format!("rebind {SERVER} -> nowhere")],
         ended("#1", Succeeded, r#"1/1 "205" "MDEyMzQ1Njc4OUFCQ0RFRiE=""#),
     ]);
-    assert_eq!(bench.at(3 * S).hears(SERVER, &ends), expected);
+    assert_eq!(fixture.at(3 * S).hears(SERVER, &ends), expected);
 }
 
 #[test]
 fn only_the_peer_that_was_asked_may_go_on() {
-    let mut bench = Bench::within(small_blocks());
-    bench.register();
-    bench.ask(coap(Method::Get, "/a", ""));
-    let first = bench.answer_in_block(0, Yes, "0123456789abcdef");
-    assert_eq!(bench.hears(HOME, &first), Lines::new());
-    let effects = bench.hears(SERVER, &first);
+    let mut fixture = DeviceFixture::within(small_blocks());
+    fixture.register();
+    fixture.ask(coap(Method::Get, "/a", ""));
+    let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
+    assert_eq!(fixture.hears(HOME, &first), Lines::new());
+    let effects = fixture.hears(SERVER, &first);
     assert_eq!(effects, asked("CON GET /a block2 1/16 m2"));
-    let last = bench.answer_in_block(1, No, "!");
-    assert_eq!(bench.hears(HOME, &last), Lines::new());
-    assert_eq!(bench.hears(SERVER, &last).len(), 7);
+    let last = fixture.answer_in_block(1, No, "!");
+    assert_eq!(fixture.hears(HOME, &last), Lines::new());
+    assert_eq!(fixture.hears(SERVER, &last).len(), 7);
 }
 
 #[test]
 fn a_block_that_is_lost_is_asked_for_again_when_its_exchange_gave_up() {
-    let mut bench = registered();
-    bench.ask(read(MAKER));
-    let first = bench.answer_in_block(0, Yes, "0123456789abcdef");
-    bench.hears(HOME, &first);
+    let mut fixture = registered();
+    fixture.ask(read(MAKER));
+    let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
+    fixture.hears(HOME, &first);
     let again = sent("CON GET /3/0/0 accept 0 block2 1/16 m2");
     for after in [2, 6, 14, 30] {
-        assert_eq!(bench.next_deadline(), again, "the same message");
-        assert_eq!(bench.now_s(), after);
+        assert_eq!(fixture.next_deadline(), again, "the same message");
+        assert_eq!(fixture.now_s(), after);
     }
     let anew = sent("CON GET /3/0/0 accept 0 block2 1/16 m3");
-    assert_eq!(bench.next_deadline(), anew, "in a message of its own");
-    assert_eq!(bench.occurred(), [What::Repeated]);
-    let last = bench.answer_in_block(1, No, "!");
-    let effects = bench.hears(HOME, &last);
+    assert_eq!(fixture.next_deadline(), anew, "in a message of its own");
+    assert_eq!(fixture.events(), [StepEventKind::Repeated]);
+    let last = fixture.answer_in_block(1, No, "!");
+    let effects = fixture.hears(HOME, &last);
     assert_eq!(effects[..1], told("/3/0/0=0123456789abcdef! for #1"));
 }
 
 #[test]
 fn a_transfer_that_does_not_go_on_is_an_attempt_that_failed() {
-    let mut bench = registered();
-    bench.ask(read(MAKER).attempts(2));
-    let first = bench.answer_in_block(0, Yes, "0123456789abcdef");
-    bench.at(S).hears(HOME, &first);
-    let effects = silence(&mut bench);
+    let mut fixture = registered();
+    fixture.ask(read(MAKER).attempts(2));
+    let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
+    fixture.at(S).hears(HOME, &first);
+    let effects = silence(&mut fixture);
     assert_eq!(effects, put_off("#1", "1/2"));
-    assert_eq!(bench.now_s() * S, S + TRANSFER_IDLE_MS);
-    assert_eq!(bench.occurred(), [What::Ended(Ending::NotAcknowledged)]);
-    let effects = bench.update();
+    assert_eq!(fixture.now_s() * S, S + TRANSFER_IDLE_MS);
+    assert_eq!(
+        fixture.events(),
+        [StepEventKind::Ended(ExchangeOutcome::NotAcknowledged)]
+    );
+    let effects = fixture.update();
     let expected = sent("CON GET /3/0/0 accept 0 m6");
     assert!(
         effects.ends_with(&expected),
@@ -168,33 +179,33 @@ fn a_transfer_that_does_not_go_on_is_an_attempt_that_failed() {
 
 #[test]
 fn a_transfer_of_which_nothing_came_ends_as_an_exchange_does() {
-    let mut bench = registered();
-    bench.ask(write("/3/0/14", "0123456789abcdef!"));
+    let mut fixture = registered();
+    fixture.ask(write("/3/0/14", "0123456789abcdef!"));
     let why = "the device did not acknowledge the message";
-    let effects = silence(&mut bench);
+    let effects = silence(&mut fixture);
     assert_eq!(effects, failed(&format!("1/1 {why:?}"), why));
-    assert_eq!(bench.now_s(), 62);
+    assert_eq!(fixture.now_s(), 62);
 }
 
 #[test]
 fn a_refusal_in_the_middle_is_the_answer() {
-    let mut bench = registered();
-    bench.ask(write("/3/0/14", "0123456789abcdef0123456789ABCDEF!"));
-    let first = bench.goes_on(0);
-    bench.hears(HOME, &first);
+    let mut fixture = registered();
+    fixture.ask(write("/3/0/14", "0123456789abcdef0123456789ABCDEF!"));
+    let first = fixture.goes_on(0);
+    fixture.hears(HOME, &first);
     let expected = failed(
         r#"1/1 "405" "the device answered 4.05""#,
         "the device answered 4.05",
     );
-    assert_eq!(bench.answer(Code::METHOD_NOT_ALLOWED, ""), expected);
+    assert_eq!(fixture.answer(Code::METHOD_NOT_ALLOWED, ""), expected);
 
-    let mut bench = registered();
-    bench.ask(write("/3/0/14", "0123456789abcdef0123456789ABCDEF!").attempts(2));
-    let first = bench.goes_on(0);
-    bench.hears(HOME, &first);
+    let mut fixture = registered();
+    fixture.ask(write("/3/0/14", "0123456789abcdef0123456789ABCDEF!").attempts(2));
+    let first = fixture.goes_on(0);
+    fixture.hears(HOME, &first);
     let expected = put_off("#1", "1/2");
     assert_eq!(
-        bench.answer(Code::REQUEST_ENTITY_INCOMPLETE, ""),
+        fixture.answer(Code::REQUEST_ENTITY_INCOMPLETE, ""),
         expected,
         "it forgot what came before"
     );
@@ -207,72 +218,75 @@ fn blocks_that_do_not_fit_together_fail_the_request() {
         (0, "the received block is not the requested one"),
     ];
     for (number, why) in cases {
-        let mut bench = registered();
-        bench.ask(read(MAKER).attempts(3));
-        let first = bench.answer_in_block(0, Yes, "0123456789abcdef");
-        bench.hears(HOME, &first);
-        let wrong = bench.answer_in_block(number, No, "!");
+        let mut fixture = registered();
+        fixture.ask(read(MAKER).attempts(3));
+        let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
+        fixture.hears(HOME, &first);
+        let wrong = fixture.answer_in_block(number, No, "!");
         let why = format!("the block-wise response is invalid: {why}");
         let expected = failed(&format!(r#"1/3 "205" {why:?}"#), &why);
-        assert_eq!(bench.hears(HOME, &wrong), expected);
-        assert_eq!(bench.occurred()[0], What::Ended(Ending::Unusable));
+        assert_eq!(fixture.hears(HOME, &wrong), expected);
+        assert_eq!(
+            fixture.events()[0],
+            StepEventKind::Ended(ExchangeOutcome::Unusable)
+        );
     }
 }
 
 #[test]
 fn an_answer_that_is_too_long_is_not_put_together() {
-    let mut bench = Bench::within(Limits {
+    let mut fixture = DeviceFixture::within(Limits {
         answer_bytes_max: 20,
         ..small_blocks()
     });
-    bench.register();
-    bench.ask(read(MAKER));
-    let first = bench.answer_in_block(0, Yes, "0123456789abcdef");
-    bench.hears(HOME, &first);
-    let second = bench.answer_in_block(1, Yes, "0123456789ABCDEF");
+    fixture.register();
+    fixture.ask(read(MAKER));
+    let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
+    fixture.hears(HOME, &first);
+    let second = fixture.answer_in_block(1, Yes, "0123456789ABCDEF");
     let why = "the block-wise response is invalid: the body is longer than 20 bytes";
     let expected = failed(&format!(r#"1/1 "205" {why:?}"#), why);
-    assert_eq!(bench.hears(HOME, &second), expected);
+    assert_eq!(fixture.hears(HOME, &second), expected);
 }
 
 #[test]
 fn an_observation_that_begins_in_blocks_has_the_token_of_its_first_message() {
-    let mut bench = registered();
-    bench.ask(observe(MAKER));
-    let token = bench.asked().token;
-    let first = bench.answer_in_block(0, Yes, "0123456789abcdef");
+    let mut fixture = registered();
+    fixture.ask(observe(MAKER));
+    let token = fixture.asked().token;
+    let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
     let expected = sent("CON GET /3/0/0 accept 0 block2 1/16 m2");
-    assert_eq!(bench.hears(HOME, &first.with_observe(10)), expected);
-    assert_ne!(bench.asked().token, token);
-    let last = bench.answer_in_block(1, No, "!");
+    assert_eq!(fixture.hears(HOME, &first.with_observe(10)), expected);
+    assert_ne!(fixture.asked().token, token);
+    let last = fixture.answer_in_block(1, No, "!");
     let expected = all([
         told("/3/0/0=0123456789abcdef! for #1"),
         observing(0, &["/3/0/0 Held"]),
         ended("#1", Succeeded, r#"1/1 "205" "0123456789abcdef!""#),
     ]);
-    assert_eq!(bench.hears(HOME, &last), expected);
-    assert_eq!(bench.token_observing(MAKER), token);
-    let notification = bench.notification_of(MAKER, Kind::Confirmable, 11);
+    assert_eq!(fixture.hears(HOME, &last), expected);
+    assert_eq!(fixture.token_observing(MAKER), token);
+    let notification = fixture.notification_of(MAKER, MessageKind::Confirmable, 11);
     let expected = all([told("/3/0/0=new for observed /3/0/0"), sent("ACK to 102")]);
     let notification = notification.with_payload("new");
-    assert_eq!(bench.hears(HOME, &notification), expected);
+    assert_eq!(fixture.hears(HOME, &notification), expected);
 }
 
 #[test]
 fn a_notification_that_comes_before_the_observation_is_whole_does_not_end_it() {
-    for kind in [Kind::Confirmable, Kind::NonConfirmable] {
-        let mut bench = registered();
-        bench.ask(observe(MAKER));
-        let token = bench.asked().token;
-        let first = bench.answer_in_block(0, Yes, "0123456789abcdef");
-        bench.hears(HOME, &first.with_observe(10));
-        let early = Message::separate(kind, Code::CONTENT, bench.device_id(), token)
+    for kind in [MessageKind::Confirmable, MessageKind::NonConfirmable] {
+        let mut fixture = registered();
+        fixture.ask(observe(MAKER));
+        let token = fixture.asked().token;
+        let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
+        fixture.hears(HOME, &first.with_observe(10));
+        let early = Message::separate(kind, Code::CONTENT, fixture.device_id(), token)
             .with_observe(11)
             .with_payload("new");
-        assert_eq!(bench.hears(HOME, &early), Lines::new(), "it is not reset");
-        let last = bench.answer_in_block(1, No, "!");
-        bench.hears(HOME, &last);
-        let effects = bench.at(2 * S).hears(HOME, &early);
+        assert_eq!(fixture.hears(HOME, &early), Lines::new(), "it is not reset");
+        let last = fixture.answer_in_block(1, No, "!");
+        fixture.hears(HOME, &last);
+        let effects = fixture.at(2 * S).hears(HOME, &early);
         let expected = told("/3/0/0=new for observed /3/0/0");
         assert_eq!(effects[..1], expected, "it comes again");
     }
@@ -280,84 +294,90 @@ fn a_notification_that_comes_before_the_observation_is_whole_does_not_end_it() {
 
 #[test]
 fn what_is_observed_again_in_blocks_has_the_token_of_its_first_message() {
-    let mut bench = registered();
-    bench.begin_observing(MAKER);
-    bench.at(S).register();
-    let token = bench.asked().token;
-    assert_eq!(bench.asked().observe(), Some(0));
-    let first = bench.answer_in_block(0, Yes, "0123456789abcdef");
-    let effects = bench.hears(HOME, &first.with_observe(3));
+    let mut fixture = registered();
+    fixture.begin_observing(MAKER);
+    fixture.at(S).register();
+    let token = fixture.asked().token;
+    assert_eq!(fixture.asked().observe(), Some(0));
+    let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
+    let effects = fixture.hears(HOME, &first.with_observe(3));
     assert_eq!(effects, sent("CON GET /3/0/0 accept 0 block2 1/16 m3"));
     let early = Message::separate(
-        Kind::NonConfirmable,
+        MessageKind::NonConfirmable,
         Code::CONTENT,
-        bench.device_id(),
+        fixture.device_id(),
         token,
     )
     .with_observe(4)
     .with_payload("new");
-    assert_eq!(bench.hears(HOME, &early), Lines::new(), "it is not reset");
-    let last = bench.answer_in_block(1, No, "!");
+    assert_eq!(fixture.hears(HOME, &early), Lines::new(), "it is not reset");
+    let last = fixture.answer_in_block(1, No, "!");
     let expected = all([
         told("/3/0/0=0123456789abcdef! for observed /3/0/0"),
         observing_since(S, &["/3/0/0 Held"]),
     ]);
-    assert_eq!(bench.hears(HOME, &last), expected);
-    assert_eq!(bench.token_observing(MAKER), token);
+    assert_eq!(fixture.hears(HOME, &last), expected);
+    assert_eq!(fixture.token_observing(MAKER), token);
 }
 
 #[test]
 fn what_is_reported_may_come_in_blocks() {
-    let mut bench = Bench::within(small_blocks());
-    bench.switch_reporting(SettingState::Enabled);
-    bench.offer("</1/0>,</3/0>,</7/0>");
+    let mut fixture = DeviceFixture::within(small_blocks());
+    fixture.switch_reporting(SettingState::Enabled);
+    fixture.offer("</1/0>,</3/0>,</7/0>");
     let values: Vec<_> = ["/7/0/1", "/7/0/2", "/7/0/3", "/7/0/4", "/7/0/5"]
         .map(|path| (path, Value::Integer(1_000)))
         .into();
-    let whole = tlv(bench.piggybacked(Code::CONTENT), "/7", &values);
+    let whole = tlv(fixture.piggybacked(Code::CONTENT), "/7", &values);
     let (start, rest) = whole.payload.split_at_checked(16).unwrap();
     assert!(rest.len() <= 16);
     let format = whole.content_format().unwrap();
-    let first = bench.answer_in_block(0, Yes, start);
-    let effects = bench.hears(HOME, &first.with_content_format(format));
+    let first = fixture.answer_in_block(0, Yes, start);
+    let effects = fixture.hears(HOME, &first.with_content_format(format));
     assert_eq!(effects, sent("CON GET /7 accept 11542 block2 1/16 m2"));
-    let last = bench.answer_in_block(1, No, rest);
+    let last = fixture.answer_in_block(1, No, rest);
     let expected = "/7/0/1=1000 /7/0/2=1000 /7/0/3=1000 /7/0/4=1000 /7/0/5=1000";
     assert_eq!(
-        bench.hears(HOME, &last.with_content_format(format)),
+        fixture.hears(HOME, &last.with_content_format(format)),
         told(&format!("{expected} for reported"))
     );
 }
 
 #[test]
 fn the_end_of_the_registration_ends_a_transfer_once() {
-    let mut bench = registered();
-    bench.ask(read(MAKER));
-    assert_eq!(bench.occurred()[1], What::Begun(Purpose::Action));
-    let first = bench.answer_in_block(0, Yes, "0123456789abcdef");
-    assert_eq!(bench.takes_for(&first), Heard::Part);
-    bench.at(S).deregister();
-    assert_eq!(bench.occurred()[0], What::Ended(Ending::DeviceGone));
-    let late = bench.answer_in_block(1, No, "!");
-    assert_eq!(bench.hears(HOME, &late), Lines::new());
+    let mut fixture = registered();
+    fixture.ask(read(MAKER));
+    assert_eq!(
+        fixture.events()[1],
+        StepEventKind::Begun(ExchangePurpose::Action)
+    );
+    let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
+    assert_eq!(fixture.takes_for(&first), UplinkKind::BlockPart);
+    fixture.at(S).deregister();
+    assert_eq!(
+        fixture.events()[0],
+        StepEventKind::Ended(ExchangeOutcome::DeviceGone)
+    );
+    let late = fixture.answer_in_block(1, No, "!");
+    assert_eq!(fixture.hears(HOME, &late), Lines::new());
 }
 
 #[test]
 fn a_transfer_follows_a_device_that_moves() {
-    let mut bench = Bench::of(
+    let mut fixture = DeviceFixture::of(
         super::vocabulary::profile(),
-        crate::rules::NameTrust::NameSuffices,
+        crate::rules::EndpointTrust::NameSuffices,
     );
-    bench.register();
-    bench.ask(read(MAKER));
-    let first = bench
+    fixture.register();
+    fixture.ask(read(MAKER));
+    let first = fixture
         .piggybacked(Code::CONTENT)
         .with_block2(block(0, Yes))
         .with_payload("0123456789abcdef");
-    bench.hears(HOME, &first);
-    let update = bench.updating(&[], "");
-    bench.at(S).hears("10.0.0.9:5683", &update);
-    let effects = bench.next_deadline();
+    fixture.hears(HOME, &first);
+    let update = fixture.updating(&[], "");
+    fixture.at(S).hears("10.0.0.9:5683", &update);
+    let effects = fixture.next_deadline();
     let expected = "send 10.0.0.9:5683: CON GET /3/0/0 accept 0 block2 1/16 m2";
     assert_eq!(effects, [expected]);
 }
@@ -369,16 +389,16 @@ fn observing_since(at_ms: i64, observations: &[&str]) -> Lines {
     recorded(&format!("{seen}, {}", observations.join(", ")))
 }
 
-fn registered() -> Bench {
-    let mut bench = Bench::within(small_blocks());
-    bench.register();
-    bench
+fn registered() -> DeviceFixture {
+    let mut fixture = DeviceFixture::within(small_blocks());
+    fixture.register();
+    fixture
 }
 
 /// The device is silent until the attempt in flight is given up; what happens then.
-fn silence(bench: &mut Bench) -> Lines {
+fn silence(fixture: &mut DeviceFixture) -> Lines {
     loop {
-        let effects = bench.next_deadline();
+        let effects = fixture.next_deadline();
         if !effects.iter().any(|line| line.starts_with("send")) {
             return effects;
         }

@@ -4,7 +4,8 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
 use super::vocabulary::{
-    Bench, HOME, HOUR, Lines, OBJECTS, S, all, ended, execute, peer, read, recorded, sent, updated,
+    DeviceFixture, HOME, HOUR, Lines, OBJECTS, S, all, ended, execute, peer, read, recorded, sent,
+    updated,
 };
 use crate::action::Status::Succeeded;
 
@@ -12,9 +13,9 @@ const ELSEWHERE: &str = "10.0.0.9:1024";
 
 #[test]
 fn an_update_that_changes_nothing_saves_nothing() {
-    let mut bench = Bench::registered();
+    let mut fixture = DeviceFixture::registered();
     for s in [60, 120, 3_599] {
-        let effects = bench.at(s * S).update();
+        let effects = fixture.at(s * S).update();
         assert_eq!(effects.len(), 2, "{effects:?}");
         assert_eq!(effects[0], format!("rebind {HOME} -> {HOME}"));
         assert!(
@@ -22,7 +23,7 @@ fn an_update_that_changes_nothing_saves_nothing() {
             "{effects:?}"
         );
         assert_eq!(
-            bench.deadline(),
+            fixture.deadline(),
             Some((s + 86_400) * S),
             "the lifetime begins anew"
         );
@@ -31,9 +32,9 @@ fn an_update_that_changes_nothing_saves_nothing() {
 
 #[test]
 fn an_update_that_says_what_is_known_saves_nothing() {
-    let mut bench = Bench::registered();
-    let message = bench.updating(&["lt=86400", "b=U"], OBJECTS);
-    assert_eq!(bench.at(S).hears(HOME, &message), updated(102));
+    let mut fixture = DeviceFixture::registered();
+    let message = fixture.updating(&["lt=86400", "b=U"], OBJECTS);
+    assert_eq!(fixture.at(S).hears(HOME, &message), updated(102));
 }
 
 #[test]
@@ -45,8 +46,8 @@ fn an_update_that_changes_something_saves_it_once() {
         (&[], "</3/0>,</5/0>", 86_401),
     ];
     for (queries, objects, until_s) in cases {
-        let mut bench = Bench::registered();
-        let message = bench.updating(queries, objects);
+        let mut fixture = DeviceFixture::registered();
+        let message = fixture.updating(queries, objects);
         let until_ms = until_s * S;
         let expected = all([
             recorded(&format!(
@@ -54,70 +55,70 @@ fn an_update_that_changes_something_saves_it_once() {
             )),
             updated(102),
         ]);
-        assert_eq!(bench.at(S).hears(HOME, &message), expected);
+        assert_eq!(fixture.at(S).hears(HOME, &message), expected);
         assert_eq!(
-            bench.hears(HOME, &message),
+            fixture.hears(HOME, &message),
             sent("ACK 2.04 to 102"),
             "repeated"
         );
-        let again = bench.updating(queries, objects);
-        assert_eq!(bench.hears(HOME, &again), updated(103), "said again");
+        let again = fixture.updating(queries, objects);
+        assert_eq!(fixture.hears(HOME, &again), updated(103), "said again");
     }
 }
 
 #[test]
 fn presence_is_saved_once_an_hour() {
-    let mut bench = Bench::registered();
-    bench.at(1_800 * S).update();
+    let mut fixture = DeviceFixture::registered();
+    fixture.at(1_800 * S).update();
     let expected = all([
         recorded("registered until 90000000, seen at 3600000 from 10.0.0.1:5683"),
         updated(103),
     ]);
-    assert_eq!(bench.at(HOUR).update(), expected);
-    assert_eq!(bench.at(2 * HOUR - S).update(), updated(104));
+    assert_eq!(fixture.at(HOUR).update(), expected);
+    assert_eq!(fixture.at(2 * HOUR - S).update(), updated(104));
 }
 
 #[test]
 fn an_update_that_cannot_be_read_changes_nothing() {
     for (queries, objects) in [(&["lt=soon"][..], ""), (&["b=X"], ""), (&[], "nothing")] {
-        let mut bench = Bench::registered();
-        let message = bench.updating(queries, objects);
-        assert_eq!(bench.at(S).hears(HOME, &message), sent("ACK 4.00 to 102"));
-        assert_eq!(bench.deadline(), Some(86_400 * S));
+        let mut fixture = DeviceFixture::registered();
+        let message = fixture.updating(queries, objects);
+        assert_eq!(fixture.at(S).hears(HOME, &message), sent("ACK 4.00 to 102"));
+        assert_eq!(fixture.deadline(), Some(86_400 * S));
     }
 }
 
 #[test]
 fn an_update_at_a_location_that_is_not_the_registration_s_is_not_found() {
-    let mut bench = Bench::registered();
-    let stranger = bench.request(Code::POST, &["rd", "AAAAAAAAAAAAAAAA"]);
-    assert_eq!(bench.hears(HOME, &stranger), sent("ACK 4.04 to 102"));
+    let mut fixture = DeviceFixture::registered();
+    let stranger = fixture.request(Code::POST, &["rd", "AAAAAAAAAAAAAAAA"]);
+    assert_eq!(fixture.hears(HOME, &stranger), sent("ACK 4.04 to 102"));
 }
 
 #[test]
 fn an_update_from_another_address_moves_the_device_and_writes_nothing() {
-    let mut bench = roaming();
-    let message = bench.updating(&[], "");
+    let mut fixture = roaming();
+    let message = fixture.updating(&[], "");
     let expected = vec![
         format!("rebind {HOME} -> {ELSEWHERE}"),
         format!("send {ELSEWHERE}: ACK 2.04 to 102"),
     ];
-    assert_eq!(bench.at(S).hears(ELSEWHERE, &message), expected);
-    assert_eq!(bench.device().bound_peer(), Some(peer(ELSEWHERE)));
+    assert_eq!(fixture.at(S).hears(ELSEWHERE, &message), expected);
+    assert_eq!(fixture.device().bound_peer(), Some(peer(ELSEWHERE)));
     let repeated = vec![format!("send {ELSEWHERE}: ACK 2.04 to 102")];
-    assert_eq!(bench.hears(ELSEWHERE, &message), repeated);
+    assert_eq!(fixture.hears(ELSEWHERE, &message), repeated);
 }
 
 #[test]
 fn a_device_with_an_address_of_its_own_cannot_be_moved_elsewhere() {
-    let mut bench = Bench::registered();
-    let message = bench.updating(&[], "");
+    let mut fixture = DeviceFixture::registered();
+    let message = fixture.updating(&[], "");
     let expected = vec![format!("send {ELSEWHERE}: ACK 4.04 to 102")];
-    assert_eq!(bench.hears(ELSEWHERE, &message), expected);
-    assert_eq!(bench.device().bound_peer(), Some(peer(HOME)));
+    assert_eq!(fixture.hears(ELSEWHERE, &message), expected);
+    assert_eq!(fixture.device().bound_peer(), Some(peer(HOME)));
 
-    let message = bench.updating(&[], "");
-    let effects = bench.hears("10.0.0.1:1024", &message);
+    let message = fixture.updating(&[], "");
+    let effects = fixture.hears("10.0.0.1:1024", &message);
     assert_eq!(
         effects[0], "rebind 10.0.0.1:5683 -> 10.0.0.1:1024",
         "but to another port"
@@ -126,46 +127,49 @@ fn a_device_with_an_address_of_its_own_cannot_be_moved_elsewhere() {
 
 #[test]
 fn an_exchange_goes_on_at_the_new_address() {
-    let mut bench = roaming();
-    bench.ask(execute("/3/0/4"));
-    let message = bench.updating(&[], "");
-    bench.at(S).hears(ELSEWHERE, &message);
+    let mut fixture = roaming();
+    fixture.ask(execute("/3/0/4"));
+    let message = fixture.updating(&[], "");
+    fixture.at(S).hears(ELSEWHERE, &message);
     let repeated = vec![format!("send {ELSEWHERE}: CON POST /3/0/4 m1")];
-    assert_eq!(bench.next_deadline(), repeated);
-    let answer = bench.piggybacked(Code::CHANGED);
+    assert_eq!(fixture.next_deadline(), repeated);
+    let answer = fixture.piggybacked(Code::CHANGED);
     assert_eq!(
-        bench.hears(ELSEWHERE, &answer),
+        fixture.hears(ELSEWHERE, &answer),
         ended("#1", Succeeded, r#"1/1 "204""#)
     );
 }
 
 #[test]
 fn what_was_heard_at_one_address_is_no_repetition_at_another() {
-    let mut bench = roaming();
+    let mut fixture = roaming();
     let ping = Message::ping(protocol::coap::message::MessageId(500));
-    bench.hears(HOME, &ping);
-    let message = bench.updating(&["lt=60"], "");
-    bench.at(S).hears(HOME, &message);
-    let effects = bench.at(2 * S).hears(ELSEWHERE, &message);
+    fixture.hears(HOME, &ping);
+    let message = fixture.updating(&["lt=60"], "");
+    fixture.at(S).hears(HOME, &message);
+    let effects = fixture.at(2 * S).hears(ELSEWHERE, &message);
     assert_eq!(
         effects[0],
         format!("rebind {HOME} -> {ELSEWHERE}"),
         "{effects:?}"
     );
     let expected = vec![format!("send {ELSEWHERE}: RST to 500")];
-    assert_eq!(bench.hears(ELSEWHERE, &ping), expected);
+    assert_eq!(fixture.hears(ELSEWHERE, &ping), expected);
 }
 
 #[test]
 fn what_a_former_address_says_is_not_remembered_of_the_present_one() {
-    let mut bench = roaming();
-    bench.ask(read("/3/0/9"));
-    let answer = bench
-        .separate(protocol::coap::message::Kind::Confirmable, Code::CONTENT)
+    let mut fixture = roaming();
+    fixture.ask(read("/3/0/9"));
+    let answer = fixture
+        .separate(
+            protocol::coap::message::MessageKind::Confirmable,
+            Code::CONTENT,
+        )
         .with_payload("87");
-    let message = bench.updating(&[], "");
-    bench.at(S).hears(ELSEWHERE, &message);
-    let effects = bench.hears(HOME, &answer);
+    let message = fixture.updating(&[], "");
+    fixture.at(S).hears(ELSEWHERE, &message);
+    let effects = fixture.hears(HOME, &answer);
     assert!(
         effects[6].starts_with("save #1 InProgress -> Succeeded"),
         "{effects:?}"
@@ -174,23 +178,23 @@ fn what_a_former_address_says_is_not_remembered_of_the_present_one() {
     assert_eq!(effects.len(), 8);
     // The same bytes from the present address answer nothing any more.
     let expected = vec![format!("send {ELSEWHERE}: RST to 102")];
-    assert_eq!(bench.hears(ELSEWHERE, &answer), expected);
+    assert_eq!(fixture.hears(ELSEWHERE, &answer), expected);
 }
 
 #[test]
 fn an_update_in_time_keeps_the_registration() {
-    let mut bench = Bench::new();
-    bench.register_with(&["lwm2m=1.1", "lt=60"], OBJECTS);
+    let mut fixture = DeviceFixture::new();
+    fixture.register_with(&["lwm2m=1.1", "lt=60"], OBJECTS);
     for s in [59, 118, 177] {
-        assert_eq!(bench.at(s * S).timeout(), Lines::new());
-        bench.update();
+        assert_eq!(fixture.at(s * S).timeout(), Lines::new());
+        fixture.update();
     }
-    assert!(bench.snapshot().registration.is_some());
+    assert!(fixture.snapshot().registration.is_some());
 }
 
 /// A registered device that is believed wherever it comes from.
-fn roaming() -> Bench {
-    let mut bench = Bench::roaming();
-    bench.register();
-    bench
+fn roaming() -> DeviceFixture {
+    let mut fixture = DeviceFixture::roaming();
+    fixture.register();
+    fixture
 }

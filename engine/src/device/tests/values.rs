@@ -4,7 +4,7 @@ use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 
 use super::vocabulary::{
-    Bench, HOME, Lines, OBJECTS, S, all, answered, created, execute, logged, moved, read,
+    DeviceFixture, HOME, Lines, OBJECTS, S, all, answered, created, execute, logged, moved, read,
     refused_at_once, sent, updated, write,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled};
@@ -28,8 +28,8 @@ fn each_type_is_written_as_a_device_expects_it() {
         ("OPAQUE", "/5/0/0", "QUJD", r#"format 42 "ABC""#),
     ];
     for (data_type, path, data, told) in cases {
-        let mut bench = Bench::registered();
-        let effects = bench.submit(write(path, data)).1;
+        let mut fixture = DeviceFixture::registered();
+        let effects = fixture.submit(write(path, data)).1;
         let expected = sent(&format!("CON PUT {path} {told} m1"));
         assert!(effects.ends_with(&expected), "{data_type}: {effects:?}");
     }
@@ -47,13 +47,17 @@ fn each_type_is_read_as_a_caller_is_shown_it() {
         ("OBJLINK", "/1/0/10", "11:0", "11:0"),
     ];
     for (data_type, path, answer, shown) in cases {
-        let mut bench = Bench::registered();
-        let effects = bench.submit(read(path)).1;
+        let mut fixture = DeviceFixture::registered();
+        let effects = fixture.submit(read(path)).1;
         let expected = sent(&format!("CON GET {path} accept 0 m1"));
         assert!(effects.ends_with(&expected), "{data_type}: {effects:?}");
         let values = format!("{path}={shown}");
         let expected = answered("#1", &values, &format!(r#"1/1 "205" {shown:?}"#));
-        assert_eq!(bench.answer(Code::CONTENT, answer), expected, "{data_type}");
+        assert_eq!(
+            fixture.answer(Code::CONTENT, answer),
+            expected,
+            "{data_type}"
+        );
     }
 }
 
@@ -65,18 +69,18 @@ fn an_opaque_resource_is_read_as_bytes_and_shown_as_base64() {
         (Some(ContentFormat::TEXT), b"AP8B"),
     ];
     for (format, payload) in cases {
-        let mut bench = Bench::registered();
-        let effects = bench.submit(read("/6/0/4")).1;
+        let mut fixture = DeviceFixture::registered();
+        let effects = fixture.submit(read("/6/0/4")).1;
         assert!(
             effects.ends_with(&sent("CON GET /6/0/4 accept 42 m1")),
             "{effects:?}"
         );
-        let mut answer = bench.piggybacked(Code::CONTENT).with_payload(payload);
+        let mut answer = fixture.piggybacked(Code::CONTENT).with_payload(payload);
         if let Some(format) = format {
             answer = answer.with_content_format(format);
         }
         let expected = answered("#1", "/6/0/4=AP8B", r#"1/1 "205" "AP8B""#);
-        assert_eq!(bench.hears(HOME, &answer), expected, "{format:?}");
+        assert_eq!(fixture.hears(HOME, &answer), expected, "{format:?}");
     }
 }
 
@@ -84,19 +88,19 @@ fn an_opaque_resource_is_read_as_bytes_and_shown_as_base64() {
 fn a_value_that_does_not_fit_is_saved_failed_and_logged_in_one_step() {
     let why = "the value for /1/0/1 is not of type INTEGER: \
                expected a decimal integer of at most 64 bits";
-    let mut bench = Bench::registered();
-    let (accepted, effects) = bench.submit(write("/1/0/1", "soon"));
+    let mut fixture = DeviceFixture::registered();
+    let (accepted, effects) = fixture.submit(write("/1/0/1", "soon"));
     let told = logged(&format!(
         "DeviceController[InvalidDataType] Error: Action request #1 was not sent: {why}."
     ));
     let failed = refused_at_once("#1", InProgress, &format!("0/1 {why:?}"));
     assert_eq!(effects, all([failed, told.clone()]));
     let id = accepted.unwrap().id;
-    assert_eq!(bench.kept(id).status, Failed);
-    assert_eq!(bench.update(), updated(102), "it is never sent");
+    assert_eq!(fixture.kept(id).status, Failed);
+    assert_eq!(fixture.update(), updated(102), "it is never sent");
 
-    let mut bench = Bench::registered();
-    let (accepted, effects) = bench.submit(write("/1/0/1", "soon").when_active());
+    let mut fixture = DeviceFixture::registered();
+    let (accepted, effects) = fixture.submit(write("/1/0/1", "soon").when_active());
     assert!(accepted.is_ok());
     let failed = refused_at_once("#1", Scheduled, &format!("0/1 {why:?}"));
     assert_eq!(effects, all([failed, told]), "whenever it was to be sent");
@@ -108,9 +112,9 @@ fn the_type_is_that_of_the_version_the_device_offers() {
         ("</21/0>;ver=1.0", "AQ=="),
         ("</21>;ver=2.0,</21/0>", "AQ=="),
     ] {
-        let mut bench = Bench::new();
-        bench.register_with(&["lwm2m=1.1"], objects);
-        let effects = bench.submit(write("/21/0/0", fits)).1;
+        let mut fixture = DeviceFixture::new();
+        fixture.register_with(&["lwm2m=1.1"], objects);
+        let effects = fixture.submit(write("/21/0/0", fits)).1;
         let told = if objects.contains("2.0") {
             "format 42"
         } else {
@@ -125,11 +129,11 @@ fn the_type_is_that_of_the_version_the_device_offers() {
 
 #[test]
 fn a_value_that_fits_no_more_when_its_turn_comes_fails_without_an_attempt() {
-    let mut bench = Bench::new();
-    bench.register_with(&["lwm2m=1.1"], "</21>;ver=1.0,</21/0>");
-    bench.ask(write("/21/0/0", "not base64").when_active());
-    let message = bench.updating(&[], "</21>;ver=2.0,</21/0>");
-    let effects = bench.at(S).hears(HOME, &message);
+    let mut fixture = DeviceFixture::new();
+    fixture.register_with(&["lwm2m=1.1"], "</21>;ver=1.0,</21/0>");
+    fixture.ask(write("/21/0/0", "not base64").when_active());
+    let message = fixture.updating(&[], "</21>;ver=2.0,</21/0>");
+    let effects = fixture.at(S).hears(HOME, &message);
     let why = "the value for /21/0/0 is not of type OPAQUE: expected standard base64";
     let expected = all([
         moved("#1", Scheduled, Failed, &format!("0/1 {why:?}")),
@@ -142,8 +146,8 @@ fn a_value_that_fits_no_more_when_its_turn_comes_fails_without_an_attempt() {
 
 #[test]
 fn a_value_for_an_unknown_object_is_sent_as_text() {
-    let mut bench = Bench::registered();
-    let effects = bench.submit(write("/32769/0/1", "anything")).1;
+    let mut fixture = DeviceFixture::registered();
+    let effects = fixture.submit(write("/32769/0/1", "anything")).1;
     let told = sent("CON PUT /32769/0/1 format 0 \"anything\" m1");
     assert!(effects.ends_with(&told), "{effects:?}");
 }
@@ -151,29 +155,29 @@ fn a_value_for_an_unknown_object_is_sent_as_text() {
 #[test]
 fn a_value_of_an_unknown_object_is_shown_as_text_or_as_base64() {
     for (payload, shown) in [(&b"21.5 C"[..], "21.5 C"), (&[0xff, 1], "/wE=")] {
-        let mut bench = Bench::registered();
-        let effects = bench.submit(read("/32769/0/1")).1;
+        let mut fixture = DeviceFixture::registered();
+        let effects = fixture.submit(read("/32769/0/1")).1;
         assert!(
             effects.ends_with(&sent("CON GET /32769/0/1 m1")),
             "{effects:?}"
         );
-        let answer = bench.piggybacked(Code::CONTENT).with_payload(payload);
+        let answer = fixture.piggybacked(Code::CONTENT).with_payload(payload);
         let values = format!("/32769/0/1={shown}");
         let expected = answered("#1", &values, &format!(r#"1/1 "205" {shown:?}"#));
-        assert_eq!(bench.hears(HOME, &answer), expected);
+        assert_eq!(fixture.hears(HOME, &answer), expected);
     }
 }
 
 #[test]
 fn a_write_to_a_multiple_resource_writes_its_instance_zero() {
-    let mut bench = Bench::registered();
-    let effects = bench.submit(write("/3/0/6", "1")).1;
+    let mut fixture = DeviceFixture::registered();
+    let effects = fixture.submit(write("/3/0/6", "1")).1;
     assert!(
         effects.ends_with(&sent("CON PUT /3/0/6/0 format 0 \"1\" m1")),
         "{effects:?}"
     );
-    let mut bench = Bench::registered();
-    let effects = bench.submit(write("/3/0/6/2", "1")).1;
+    let mut fixture = DeviceFixture::registered();
+    let effects = fixture.submit(write("/3/0/6/2", "1")).1;
     assert!(
         effects.ends_with(&sent("CON PUT /3/0/6/2 format 0 \"1\" m1")),
         "{effects:?}"
@@ -182,13 +186,13 @@ fn a_write_to_a_multiple_resource_writes_its_instance_zero() {
 
 #[test]
 fn paths_lie_below_the_root_the_device_names() {
-    let mut bench = Bench::new();
+    let mut fixture = DeviceFixture::new();
     let objects = format!(
         "</lwm2m>;rt=\"oma.lwm2m\",{}",
         OBJECTS.replace("</", "</lwm2m/")
     );
-    bench.register_with(&["lwm2m=1.1"], &objects);
-    let effects = bench.submit(read("/3/0/9")).1;
+    fixture.register_with(&["lwm2m=1.1"], &objects);
+    let effects = fixture.submit(read("/3/0/9")).1;
     assert!(
         effects.ends_with(&sent("CON GET /lwm2m/3/0/9 accept 0 m1")),
         "{effects:?}"
@@ -197,19 +201,19 @@ fn paths_lie_below_the_root_the_device_names() {
 
 #[test]
 fn an_execute_carries_its_arguments_as_text() {
-    let mut bench = Bench::registered();
-    let (_, effects) = bench.submit(execute("/3/0/4"));
+    let mut fixture = DeviceFixture::registered();
+    let (_, effects) = fixture.submit(execute("/3/0/4"));
     assert!(
         effects.ends_with(&sent("CON POST /3/0/4 m1")),
         "{effects:?}"
     );
-    let mut bench = Bench::registered();
+    let mut fixture = DeviceFixture::registered();
     let mut with_arguments = execute("/3/0/4");
     let crate::action::Request::Lwm2m(request) = &mut with_arguments.request else {
         panic!("it is an operation");
     };
     request.data = Some("0='a'".into());
-    let effects = bench.submit(with_arguments).1;
+    let effects = fixture.submit(with_arguments).1;
     assert!(
         effects.ends_with(&sent("CON POST /3/0/4 format 0 \"0='a'\" m1")),
         "{effects:?}"
@@ -223,9 +227,9 @@ fn an_operation_the_model_does_not_allow_is_sent_all_the_same() {
         read("/3/0/4"),
         execute("/3/0/9"),
     ] {
-        let mut bench = Bench::registered();
-        bench.ask(request);
-        let effects = bench.answer(Code::METHOD_NOT_ALLOWED, "");
+        let mut fixture = DeviceFixture::registered();
+        fixture.ask(request);
+        let effects = fixture.answer(Code::METHOD_NOT_ALLOWED, "");
         let told = "save #1 InProgress -> Failed 1/1 \"405\" \"the device answered 4.05\"";
         assert_eq!(effects[5], told);
     }
@@ -233,8 +237,8 @@ fn an_operation_the_model_does_not_allow_is_sent_all_the_same() {
 
 #[test]
 fn a_write_of_an_empty_text_is_a_write() {
-    let mut bench = Bench::registered();
-    let (_, effects) = bench.submit(write("/3/0/14", ""));
+    let mut fixture = DeviceFixture::registered();
+    let (_, effects) = fixture.submit(write("/3/0/14", ""));
     let expected: Lines = all([
         created("#1", InProgress, "0/1"),
         moved("#1", InProgress, InProgress, "1/1"),

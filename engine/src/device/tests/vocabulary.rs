@@ -19,7 +19,7 @@ use std::sync::Arc;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::exchange::Transmission;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
 use crate::action::{Action, NewAction};
@@ -28,17 +28,17 @@ use crate::datagram::Datagram;
 use crate::device::Device;
 use crate::device::objects::ObjectLists;
 use crate::device::queue::{Accepted, CancelRefusal, SubmitRefusal};
-use crate::device::record::{DeviceRecord, Restored};
+use crate::device::record::{DeviceRecord, RestoredDevice};
 use crate::device::snapshot::Snapshot;
-use crate::effect::{Effect, Effects, Speech};
+use crate::effect::{Effect, Effects, Outbound};
 use crate::ids::{ActionId, CustomerId, DeviceId, Endpoint, Iccid};
 use crate::limits::Limits;
 use crate::moment::{Moment, Timestamp};
-use crate::occurrence::Occurrence;
 use crate::peer::{AssociationId, Peer};
+use crate::policy::{CustomerPolicy, Wanted};
 use crate::profile::Profile;
-use crate::rules::{NameTrust, Rules};
-use crate::terms::{Terms, Wanted};
+use crate::rules::{EndpointTrust, Rules};
+use crate::step_event::StepEvent;
 
 pub(super) use asking::{execute, read, write};
 pub(super) use blocks::{block, small_blocks};
@@ -68,12 +68,12 @@ pub(super) const OBJECTS: &str = "</1/0>,</3/0>,</3303/0>";
 const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 
 /// A device under test, with a store that keeps exactly what was saved.
-pub(super) struct Bench {
+pub(super) struct DeviceFixture {
     now: Timestamp,
     entropy: u128,
-    terms: Arc<Terms>,
+    policy: Arc<CustomerPolicy>,
     device: Device,
-    kept: Restored,
+    kept: RestoredDevice,
     final_actions: BTreeMap<ActionId, Action>,
     told: telling::Names,
     /// The message id of the device's next message.
@@ -85,12 +85,12 @@ pub(super) struct Bench {
     /// Where the device was told that its registration is.
     location: Vec<String>,
     /// What happened in the last step.
-    occurred: Vec<Occurrence>,
+    events: Vec<StepEvent>,
     /// What the last step wanted done.
     wanted: Vec<Effect>,
 }
 
-impl Bench {
+impl DeviceFixture {
     /// A device that was never heard, whose customer said where it may come from.
     pub(super) fn new() -> Self {
         Self::within(Limits::default())
@@ -100,20 +100,20 @@ impl Bench {
     pub(super) fn within(limits: Limits) -> Self {
         let mut profile = profile();
         profile.ip = Some("10.0.0.1".parse().unwrap());
-        Self::made(profile, NameTrust::AddressRequired, limits)
+        Self::made(profile, EndpointTrust::AddressRequired, limits)
     }
 
     /// A device that is believed wherever it comes from.
     pub(super) fn roaming() -> Self {
-        Self::of(profile(), NameTrust::NameSuffices)
+        Self::of(profile(), EndpointTrust::NameSuffices)
     }
 
-    pub(super) fn of(profile: Profile, names: NameTrust) -> Self {
+    pub(super) fn of(profile: Profile, names: EndpointTrust) -> Self {
         Self::made(profile, names, Limits::default())
     }
 
-    fn made(profile: Profile, names: NameTrust, limits: Limits) -> Self {
-        let terms = Arc::new(Terms::of_rules(Arc::new(Rules {
+    fn made(profile: Profile, names: EndpointTrust, limits: Limits) -> Self {
+        let policy = Arc::new(CustomerPolicy::of_rules(Arc::new(Rules {
             limits,
             transmission: Transmission {
                 // Without chance the times of retransmissions are plain.
@@ -123,7 +123,7 @@ impl Bench {
             names,
             own: [OWN.parse().unwrap()].into(),
         })));
-        let kept = Restored {
+        let kept = RestoredDevice {
             profile,
             record: DeviceRecord::default(),
             pending: Vec::new(),
@@ -132,8 +132,8 @@ impl Bench {
         Self {
             now: START,
             entropy: 1,
-            device: Device::restore(&mut m, Arc::clone(&terms), kept.clone()),
-            terms,
+            device: Device::restore(&mut m, Arc::clone(&policy), kept.clone()),
+            policy,
             kept,
             final_actions: BTreeMap::new(),
             told: telling::Names::default(),
@@ -141,35 +141,35 @@ impl Bench {
             asked: None,
             departing: None,
             location: Vec::new(),
-            occurred: Vec::new(),
+            events: Vec::new(),
             wanted: Vec::new(),
         }
     }
 
     /// A device that registered at the start, with all that was said about it forgotten.
     pub(super) fn registered() -> Self {
-        let mut bench = Self::new();
-        bench.register();
-        bench
+        let mut fixture = Self::new();
+        fixture.register();
+        fixture
     }
 
     /// A device that registered at the start, whose customer wants to be told how requests end.
     pub(super) fn reporting_results() -> Self {
-        let mut bench = Self::registered();
-        let terms = Terms {
+        let mut fixture = Self::registered();
+        let policy = CustomerPolicy {
             results: Wanted::Yes,
-            ..Terms::clone(&bench.terms)
+            ..CustomerPolicy::clone(&fixture.policy)
         };
-        bench.terms = Arc::new(terms);
-        bench.device.take_terms(Arc::clone(&bench.terms));
-        bench
+        fixture.policy = Arc::new(policy);
+        fixture.device.take_policy(Arc::clone(&fixture.policy));
+        fixture
     }
 
     /// A device that registered for queue mode at the start.
     pub(super) fn registered_for_queue_mode() -> Self {
-        let mut bench = Self::new();
-        bench.register_for_queue_mode();
-        bench
+        let mut fixture = Self::new();
+        fixture.register_for_queue_mode();
+        fixture
     }
 
     /// Turns the clock to so many milliseconds after the start.
@@ -228,7 +228,7 @@ impl Bench {
     /// A confirmable request of the device.
     pub(super) fn request(&mut self, code: Code, path: &[&str]) -> Message {
         let (id, token) = (self.device_id(), Token::new(&[7, 7]).unwrap());
-        Message::request(Kind::Confirmable, code, id, token).with_uri_path(path)
+        Message::request(MessageKind::Confirmable, code, id, token).with_uri_path(path)
     }
 
     /// The device answers the last request in its acknowledgement.
@@ -241,7 +241,7 @@ impl Bench {
         Message::response_to(self.asked(), code, MessageId(0))
     }
 
-    pub(super) fn separate(&mut self, kind: Kind, code: Code) -> Message {
+    pub(super) fn separate(&mut self, kind: MessageKind, code: Code) -> Message {
         let token = self.asked().token;
         Message::separate(kind, code, self.device_id(), token)
     }
@@ -317,8 +317,8 @@ impl Bench {
         for observation in &mut self.kept.record.observations {
             observation.newest = None;
         }
-        let terms = Arc::clone(&self.terms);
-        self.device = Device::restore(&mut m, terms, self.kept.clone());
+        let policy = Arc::clone(&self.policy);
+        self.device = Device::restore(&mut m, policy, self.kept.clone());
     }
 
     /// The device takes the list of objects that others have, too.
@@ -369,7 +369,7 @@ impl Bench {
         let mut m = self.moment();
         let mut out = Effects::new();
         let outcome = input(&mut self.device, &mut m, &mut out);
-        self.occurred = out.take_occurred();
+        self.events = out.take_events();
         let before = self.kept.clone();
         for effect in out.as_slice() {
             self.take_note(&before, effect);
@@ -390,7 +390,7 @@ impl Bench {
         Moment::new(self.now, self.entropy)
     }
 
-    fn take_note(&mut self, before: &Restored, effect: &Effect) {
+    fn take_note(&mut self, before: &RestoredDevice, effect: &Effect) {
         match effect {
             Effect::Expect(Expect::Status { action, is }) => {
                 let found = before.pending.iter().find(|kept| kept.id == *action);
@@ -399,13 +399,13 @@ impl Bench {
             }
             Effect::Save(Change::PutAction { action, .. }) => self.keep(action),
             Effect::Save(Change::PutRecord { record, .. }) => self.kept.record = (**record).clone(),
-            Effect::Say(Speech::Send { datagram, .. }) => self.take_note_of_message(datagram),
-            Effect::Say(Speech::SendBare { action, .. }) => self.departing = Some(*action),
+            Effect::Send(Outbound::Send { datagram, .. }) => self.take_note_of_message(datagram),
+            Effect::Send(Outbound::SendUdp { action, .. }) => self.departing = Some(*action),
             Effect::Save(_)
             | Effect::Expect(_)
             | Effect::Count(_)
             | Effect::Log(_)
-            | Effect::Say(Speech::Rebind { .. }) => {}
+            | Effect::Send(Outbound::Rebind { .. }) => {}
         }
     }
 

@@ -6,9 +6,9 @@
 
 use coap_lite::{HeaderRaw, MessageClass, MessageType};
 
-use super::{Kind, Message, MessageId};
+use super::{Message, MessageId, MessageKind};
 use crate::coap::code::Code;
-use crate::coap::message::malformed::{Fault, Malformed};
+use crate::coap::message::malformed::{MalformedMessage, MessageFault};
 use crate::coap::token::Token;
 
 /// What stands in front of the token.
@@ -18,7 +18,7 @@ const VERSION: u8 = 1;
 
 /// What the first four bytes say.
 pub(super) struct Header {
-    pub(super) kind: Kind,
+    pub(super) kind: MessageKind,
     token_length: u8,
     pub(super) code: Code,
     pub(super) message_id: MessageId,
@@ -26,12 +26,12 @@ pub(super) struct Header {
 
 impl Header {
     // A sender whose version is unknown, or whose header is not there, cannot be answered.
-    pub(super) fn read(bytes: &[u8]) -> Result<Header, Malformed> {
-        let unanswerable = |reason| Malformed {
+    pub(super) fn read(bytes: &[u8]) -> Result<Header, MalformedMessage> {
+        let unanswerable = |reason| MalformedMessage {
             reason,
             reset: None,
         };
-        let raw = HeaderRaw::try_from(bytes).map_err(|_| unanswerable(Fault::TooShort))?;
+        let raw = HeaderRaw::try_from(bytes).map_err(|_| unanswerable(MessageFault::TooShort))?;
         let header = coap_lite::Header::from_raw(&raw);
         match header.get_version() {
             VERSION => Ok(Header {
@@ -40,38 +40,44 @@ impl Header {
                 code: Code::from_byte(header.code.into()),
                 message_id: MessageId(header.message_id),
             }),
-            version => Err(unanswerable(Fault::UnknownVersion(version))),
+            version => Err(unanswerable(MessageFault::UnknownVersion(version))),
         }
     }
 
-    pub(super) fn check(&self, bytes: &[u8]) -> Result<(), Fault> {
+    pub(super) fn check(&self, bytes: &[u8]) -> Result<(), MessageFault> {
         if usize::from(self.token_length) > Token::BYTES_MAX {
-            return Err(Fault::ReservedTokenLength(self.token_length));
+            return Err(MessageFault::ReservedTokenLength(self.token_length));
         }
         if !matches!(self.code.class(), 0 | 2..=5) {
-            return Err(Fault::ReservedClass(self.code.class()));
+            return Err(MessageFault::ReservedClass(self.code.class()));
         }
         let is_empty = self.code == Code::EMPTY;
         if is_empty && (self.token_length != 0 || bytes.len() > HEADER_BYTES) {
-            return Err(Fault::EmptyWithContent);
+            return Err(MessageFault::EmptyWithContent);
         }
         match self.kind {
-            Kind::NonConfirmable if is_empty => Err(Fault::EmptyNonConfirmable),
-            Kind::Acknowledgement if self.code.is_request() => Err(Fault::RequestInAcknowledgement),
-            Kind::Reset if !is_empty => Err(Fault::ResetNotEmpty),
-            Kind::Confirmable | Kind::NonConfirmable | Kind::Acknowledgement | Kind::Reset => {
-                Ok(())
+            MessageKind::NonConfirmable if is_empty => Err(MessageFault::EmptyNonConfirmable),
+            MessageKind::Acknowledgement if self.code.is_request() => {
+                Err(MessageFault::RequestInAcknowledgement)
             }
+            MessageKind::Reset if !is_empty => Err(MessageFault::ResetNotEmpty),
+            MessageKind::Confirmable
+            | MessageKind::NonConfirmable
+            | MessageKind::Acknowledgement
+            | MessageKind::Reset => Ok(()),
         }
     }
 
     /// Reads the token behind the header, and gives what is left behind the token.
-    pub(super) fn split_token<'a>(&self, bytes: &'a [u8]) -> Result<(Token, &'a [u8]), Fault> {
+    pub(super) fn split_token<'a>(
+        &self,
+        bytes: &'a [u8],
+    ) -> Result<(Token, &'a [u8]), MessageFault> {
         bytes
             .get(HEADER_BYTES..)
             .and_then(|rest| rest.split_at_checked(self.token_length.into()))
             .and_then(|(token, rest)| Some((Token::new(token)?, rest)))
-            .ok_or(Fault::TokenCutOff)
+            .ok_or(MessageFault::TokenCutOff)
     }
 }
 
@@ -89,20 +95,20 @@ pub(super) fn write(message: &Message, bytes: &mut Vec<u8>) {
         .expect("it refuses nothing but a buffer without room");
 }
 
-fn kind_of(kind: MessageType) -> Kind {
+fn kind_of(kind: MessageType) -> MessageKind {
     match kind {
-        MessageType::Confirmable => Kind::Confirmable,
-        MessageType::NonConfirmable => Kind::NonConfirmable,
-        MessageType::Acknowledgement => Kind::Acknowledgement,
-        MessageType::Reset => Kind::Reset,
+        MessageType::Confirmable => MessageKind::Confirmable,
+        MessageType::NonConfirmable => MessageKind::NonConfirmable,
+        MessageType::Acknowledgement => MessageKind::Acknowledgement,
+        MessageType::Reset => MessageKind::Reset,
     }
 }
 
-fn type_of(kind: Kind) -> MessageType {
+fn type_of(kind: MessageKind) -> MessageType {
     match kind {
-        Kind::Confirmable => MessageType::Confirmable,
-        Kind::NonConfirmable => MessageType::NonConfirmable,
-        Kind::Acknowledgement => MessageType::Acknowledgement,
-        Kind::Reset => MessageType::Reset,
+        MessageKind::Confirmable => MessageType::Confirmable,
+        MessageKind::NonConfirmable => MessageType::NonConfirmable,
+        MessageKind::Acknowledgement => MessageType::Acknowledgement,
+        MessageKind::Reset => MessageType::Reset,
     }
 }

@@ -8,9 +8,9 @@ use super::MessageId;
 /// A datagram that is not a CoAP message.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("{reason}")]
-pub struct Malformed {
+pub struct MalformedMessage {
     /// What is wrong; closed, so that each kind of noise can be counted.
-    pub reason: Fault,
+    pub reason: MessageFault,
     /// The Reset that is owed: to a Confirmable message alone (section 4.2). Whatever else is
     /// malformed is ignored in silence, so that we never amplify noise.
     pub reset: Option<MessageId>,
@@ -18,7 +18,7 @@ pub struct Malformed {
 
 /// The ways in which a datagram fails to be a CoAP message.
 #[derive(Clone, Copy, Debug, Eq, Error, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Fault {
+pub enum MessageFault {
     /// Fewer bytes than the header has.
     #[error("shorter than a header")]
     TooShort,

@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use crate::coap::message::malformed::Fault;
-use crate::coap::option::{self, Definition};
+use crate::coap::message::malformed::MessageFault;
+use crate::coap::option::{self, OptionDefinition};
 
 /// What may stand behind the last option.
 pub(super) const PAYLOAD_MARKER: u8 = 0xFF;
@@ -39,7 +39,7 @@ impl Options {
     /// Reads the options at the start of the bytes, and gives what is left behind them.
     ///
     /// Elective options used against their definition are left out, critical ones remembered.
-    pub(super) fn read(bytes: &[u8]) -> Result<(Options, &[u8]), Fault> {
+    pub(super) fn read(bytes: &[u8]) -> Result<(Options, &[u8]), MessageFault> {
         let mut reader = Reader::new(bytes);
         let mut is_as_defined = true;
         let mut misused = None;
@@ -179,7 +179,7 @@ struct Found<'a> {
 
 impl Found<'_> {
     fn is_well_used(&self) -> bool {
-        Definition::of(self.number).is_none_or(|definition| {
+        OptionDefinition::of(self.number).is_none_or(|definition| {
             definition.allows(self.value) && (self.is_first_of_number || definition.may_repeat())
         })
     }
@@ -202,19 +202,22 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    fn read(&mut self) -> Result<Option<Found<'a>>, Fault> {
+    fn read(&mut self) -> Result<Option<Found<'a>>, MessageFault> {
         let [first, rest @ ..] = self.rest else {
             return Ok(None);
         };
         if *first == PAYLOAD_MARKER {
             return Ok(None);
         }
-        let (delta, rest) = extended(first >> 4, rest, Fault::OptionDelta)?;
-        let (length, rest) = extended(first & 0b1111, rest, Fault::OptionLength)?;
-        self.number = self.number.checked_add(delta).ok_or(Fault::OptionDelta)?;
+        let (delta, rest) = extended(first >> 4, rest, MessageFault::OptionDelta)?;
+        let (length, rest) = extended(first & 0b1111, rest, MessageFault::OptionLength)?;
+        self.number = self
+            .number
+            .checked_add(delta)
+            .ok_or(MessageFault::OptionDelta)?;
         let (value, rest) = rest
             .split_at_checked(length.into())
-            .ok_or(Fault::OptionLength)?;
+            .ok_or(MessageFault::OptionLength)?;
         self.rest = rest;
         Ok(Some(Found {
             number: self.number,
@@ -238,7 +241,7 @@ impl<'a> Iterator for Reader<'a> {
 ///
 /// The standard's longest option is 65,804 bytes and no datagram holds it, so 16 bits are enough.
 #[inline]
-fn extended(nibble: u8, bytes: &[u8], fault: Fault) -> Result<(u16, &[u8]), Fault> {
+fn extended(nibble: u8, bytes: &[u8], fault: MessageFault) -> Result<(u16, &[u8]), MessageFault> {
     match (nibble, bytes) {
         (0..ONE_BYTE, _) => Ok((nibble.into(), bytes)),
         (ONE_BYTE, [byte, rest @ ..]) => Ok((ONE_BYTE_FROM + u16::from(*byte), rest)),
@@ -246,7 +249,7 @@ fn extended(nibble: u8, bytes: &[u8], fault: Fault) -> Result<(u16, &[u8]), Faul
             .checked_add(TWO_BYTES_FROM)
             .map(|number| (number, rest))
             .ok_or(fault),
-        (ONE_BYTE | TWO_BYTES, _) => Err(Fault::OptionLength),
+        (ONE_BYTE | TWO_BYTES, _) => Err(MessageFault::OptionLength),
         (RESERVED.., _) => Err(fault),
     }
 }

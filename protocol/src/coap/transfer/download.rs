@@ -15,12 +15,12 @@ pub(super) struct Download {
     /// Empty once it began again, and not otherwise.
     body: Body,
     size: BlockSize,
-    beginnings: Beginnings,
+    beginnings: RestartPolicy,
 }
 
 /// What a response means for the download.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Progress {
+pub(super) enum DownloadProgress {
     /// The next block is to be asked for.
     Next,
     /// It is the answer, as it stands: an error, say.
@@ -31,7 +31,7 @@ pub(super) enum Progress {
 
 /// Whether the body may be asked for from its beginning when it changes on the way.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Beginnings {
+pub(super) enum RestartPolicy {
     /// Once more: the request asks for nothing to be done.
     OneMore,
     /// No more.
@@ -45,7 +45,7 @@ impl Download {
     /// no version that would hold its blocks together.
     pub(super) fn begin(
         response: &Message,
-        beginnings: Beginnings,
+        beginnings: RestartPolicy,
         bytes_max: usize,
     ) -> Result<Option<Download>, TransferFault> {
         let Some(block) = response.block2().filter(|_| response.code.is_success()) else {
@@ -72,9 +72,9 @@ impl Download {
         &mut self,
         response: &Message,
         bytes_max: usize,
-    ) -> Result<Progress, TransferFault> {
+    ) -> Result<DownloadProgress, TransferFault> {
         if !response.code.is_success() {
-            return Ok(Progress::Answered);
+            return Ok(DownloadProgress::Answered);
         }
         if self.body.is_empty() {
             return self.handle_first(response, bytes_max);
@@ -101,7 +101,7 @@ impl Download {
             return self.check_next();
         }
         let head = self.head.clone();
-        Ok(Progress::Whole(Box::new(
+        Ok(DownloadProgress::Whole(Box::new(
             head.with_payload(self.body.take()),
         )))
     }
@@ -112,7 +112,7 @@ impl Download {
         &mut self,
         response: &Message,
         bytes_max: usize,
-    ) -> Result<Progress, TransferFault> {
+    ) -> Result<DownloadProgress, TransferFault> {
         let observe = self.head.observe();
         let as_observed = |message: Message| match observe {
             Some(observe) => message.with_observe(observe),
@@ -121,30 +121,30 @@ impl Download {
         match Download::begin(response, self.beginnings, bytes_max)? {
             None => {
                 let whole = head_of(response).with_payload(response.payload.as_slice());
-                Ok(Progress::Whole(Box::new(as_observed(whole))))
+                Ok(DownloadProgress::Whole(Box::new(as_observed(whole))))
             }
             Some(download) => {
                 *self = download;
                 self.head = as_observed(self.head.clone());
-                Ok(Progress::Next)
+                Ok(DownloadProgress::Next)
             }
         }
     }
 
-    fn begin_again(&mut self, fault: TransferFault) -> Result<Progress, TransferFault> {
+    fn begin_again(&mut self, fault: TransferFault) -> Result<DownloadProgress, TransferFault> {
         match self.beginnings {
-            Beginnings::NoMore => Err(fault),
-            Beginnings::OneMore => {
-                self.beginnings = Beginnings::NoMore;
+            RestartPolicy::NoMore => Err(fault),
+            RestartPolicy::OneMore => {
+                self.beginnings = RestartPolicy::NoMore;
                 self.body = Body::default();
-                Ok(Progress::Next)
+                Ok(DownloadProgress::Next)
             }
         }
     }
 
-    fn check_next(&self) -> Result<Progress, TransferFault> {
+    fn check_next(&self) -> Result<DownloadProgress, TransferFault> {
         match self.size.number_at(self.body.len()) {
-            Some(_) => Ok(Progress::Next),
+            Some(_) => Ok(DownloadProgress::Next),
             None => Err(TransferFault::TooLong {
                 max: self.size.body_bytes_max(),
             }),

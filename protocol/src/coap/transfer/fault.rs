@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::coap::block::Misfit;
+use crate::coap::block::BlockFault;
 
 /// What the peer did against RFC 7959, or against our limit.
 #[derive(Clone, Copy, Debug, Eq, Error, Hash, PartialEq)]
@@ -36,11 +36,11 @@ pub enum TransferFault {
     WrongSize,
 }
 
-impl From<Misfit> for TransferFault {
-    fn from(misfit: Misfit) -> TransferFault {
+impl From<BlockFault> for TransferFault {
+    fn from(misfit: BlockFault) -> TransferFault {
         match misfit {
-            Misfit::ReservedSize => TransferFault::ReservedSize,
-            Misfit::NotFilled => TransferFault::NotFilled,
+            BlockFault::ReservedSize => TransferFault::ReservedSize,
+            BlockFault::NotFilled => TransferFault::NotFilled,
         }
     }
 }

@@ -13,12 +13,12 @@ pub(super) struct Upload {
     /// Where the block on its way begins; everything before it got across.
     offset: usize,
     size: BlockSize,
-    beginning: Beginning,
+    beginning: UploadStarts,
 }
 
 /// What a response means for the upload.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Progress {
+pub(super) enum UploadProgress {
     /// The next block is to be sent.
     Next,
     /// It is the answer to the whole request.
@@ -27,7 +27,7 @@ pub(super) enum Progress {
 
 /// How often an upload has begun. The peer may once refuse a size and name a smaller one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Beginning {
+enum UploadStarts {
     First,
     Second,
 }
@@ -39,7 +39,7 @@ impl Upload {
             size: size.fitted_to(body.len()),
             body,
             offset: 0,
-            beginning: Beginning::First,
+            beginning: UploadStarts::First,
         }
     }
 
@@ -52,12 +52,12 @@ impl Upload {
             body,
             offset: 0,
             size,
-            beginning: Beginning::Second,
+            beginning: UploadStarts::Second,
         })
     }
 
     /// Takes the response to the block on its way.
-    pub(super) fn handle(&mut self, response: &Message) -> Result<Progress, TransferFault> {
+    pub(super) fn handle(&mut self, response: &Message) -> Result<UploadProgress, TransferFault> {
         let is_last = self.end() == self.body.len();
         match response.code {
             Code::CONTINUE if is_last => Err(TransferFault::ContinuedPastEnd),
@@ -67,11 +67,11 @@ impl Upload {
             code if code.is_success() && !is_last && response.block1().is_some() => {
                 self.advance(response)
             }
-            _ => Ok(Progress::Answered),
+            _ => Ok(UploadProgress::Answered),
         }
     }
 
-    fn advance(&mut self, response: &Message) -> Result<Progress, TransferFault> {
+    fn advance(&mut self, response: &Message) -> Result<UploadProgress, TransferFault> {
         let confirmed = response.block1().ok_or(TransferFault::BlockMissing)?;
         let wanted = confirmed.size().ok_or(TransferFault::ReservedSize)?;
         // With a smaller size the peer may name our block by our number or by its own.
@@ -87,20 +87,20 @@ impl Upload {
         }
         self.offset = self.end();
         self.size = size;
-        Ok(Progress::Next)
+        Ok(UploadProgress::Next)
     }
 
-    fn begin_again(&mut self, refusal: &Message) -> Progress {
+    fn begin_again(&mut self, refusal: &Message) -> UploadProgress {
         let smaller = size_of_refusal(refusal)
             .filter(|size| *size < self.size && can_number(*size, self.body.len()));
         match (smaller, self.beginning) {
-            (Some(size), Beginning::First) => {
+            (Some(size), UploadStarts::First) => {
                 self.size = size;
                 self.offset = 0;
-                self.beginning = Beginning::Second;
-                Progress::Next
+                self.beginning = UploadStarts::Second;
+                UploadProgress::Next
             }
-            (Some(_), Beginning::Second) | (None, _) => Progress::Answered,
+            (Some(_), UploadStarts::Second) | (None, _) => UploadProgress::Answered,
         }
     }
 

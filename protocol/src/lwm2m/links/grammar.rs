@@ -2,7 +2,7 @@
 //!
 //! Blanks around separators are skipped, for some devices break their lists into lines.
 
-use super::{LINKS_MAX, Malformed};
+use super::{LINKS_MAX, MalformedLinks};
 
 /// One link with its attributes, still as text.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl<'a> Link<'a> {
 }
 
 /// Reads a list of links; text of blanks alone is the empty list.
-pub(super) fn read(text: &str) -> Result<Vec<Link<'_>>, Malformed> {
+pub(super) fn read(text: &str) -> Result<Vec<Link<'_>>, MalformedLinks> {
     let mut rest = skip_blanks(text);
     let mut links = Vec::new();
     if rest.is_empty() {
@@ -31,23 +31,23 @@ pub(super) fn read(text: &str) -> Result<Vec<Link<'_>>, Malformed> {
     }
     loop {
         if links.len() == LINKS_MAX {
-            return Err(Malformed::TooMany);
+            return Err(MalformedLinks::TooMany);
         }
         let (link, tail) = read_link(rest)?;
         links.push(link);
         match tail.strip_prefix(',') {
             Some(next) => rest = skip_blanks(next),
             None if tail.is_empty() => return Ok(links),
-            None => return Err(Malformed::Syntax),
+            None => return Err(MalformedLinks::Syntax),
         }
     }
 }
 
-fn read_link(text: &str) -> Result<(Link<'_>, &str), Malformed> {
-    let rest = text.strip_prefix('<').ok_or(Malformed::Syntax)?;
-    let (target, rest) = rest.split_once('>').ok_or(Malformed::Syntax)?;
+fn read_link(text: &str) -> Result<(Link<'_>, &str), MalformedLinks> {
+    let rest = text.strip_prefix('<').ok_or(MalformedLinks::Syntax)?;
+    let (target, rest) = rest.split_once('>').ok_or(MalformedLinks::Syntax)?;
     if target.contains(['<', '"', ' ']) {
-        return Err(Malformed::Syntax);
+        return Err(MalformedLinks::Syntax);
     }
     let mut attributes = Vec::new();
     let mut rest = skip_blanks(rest);
@@ -60,12 +60,12 @@ fn read_link(text: &str) -> Result<(Link<'_>, &str), Malformed> {
 }
 
 /// Reads `name`, `name=value` or `name="value"`.
-fn read_attribute(text: &str) -> Result<((&str, &str), &str), Malformed> {
+fn read_attribute(text: &str) -> Result<((&str, &str), &str), MalformedLinks> {
     let end = text.find(['=', ';', ',']).unwrap_or(text.len());
-    let (name, rest) = text.split_at_checked(end).ok_or(Malformed::Syntax)?;
+    let (name, rest) = text.split_at_checked(end).ok_or(MalformedLinks::Syntax)?;
     let name = name.trim_end();
     if name.is_empty() || name.contains(['<', '>', '"']) {
-        return Err(Malformed::Syntax);
+        return Err(MalformedLinks::Syntax);
     }
     let Some(value) = rest.strip_prefix('=') else {
         return Ok(((name, ""), rest));
@@ -79,29 +79,29 @@ fn read_attribute(text: &str) -> Result<((&str, &str), &str), Malformed> {
 
 /// Reads up to the closing quote; an escaped character stays escaped, as no attribute we
 /// understand holds one.
-fn read_quoted(text: &str) -> Result<(&str, &str), Malformed> {
+fn read_quoted(text: &str) -> Result<(&str, &str), MalformedLinks> {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate() {
         match byte {
             _ if escaped => escaped = false,
             b'\\' => escaped = true,
             b'"' => {
-                let value = text.get(..at).ok_or(Malformed::Syntax)?;
-                let rest = text.get(at + 1..).ok_or(Malformed::Syntax)?;
+                let value = text.get(..at).ok_or(MalformedLinks::Syntax)?;
+                let rest = text.get(at + 1..).ok_or(MalformedLinks::Syntax)?;
                 return Ok((value, rest));
             }
             _ => {}
         }
     }
-    Err(Malformed::Syntax)
+    Err(MalformedLinks::Syntax)
 }
 
-fn read_plain(text: &str) -> Result<(&str, &str), Malformed> {
+fn read_plain(text: &str) -> Result<(&str, &str), MalformedLinks> {
     let end = text.find([';', ',']).unwrap_or(text.len());
-    let (value, rest) = text.split_at_checked(end).ok_or(Malformed::Syntax)?;
+    let (value, rest) = text.split_at_checked(end).ok_or(MalformedLinks::Syntax)?;
     let value = value.trim();
     if value.contains(['<', '>', '"', ' ']) {
-        return Err(Malformed::Syntax);
+        return Err(MalformedLinks::Syntax);
     }
     Ok((value, rest))
 }

@@ -5,7 +5,7 @@ use proptest::option;
 use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
 use proptest::sample::select;
 
-use super::{LINKS_MAX, Malformed, ObjectLinks, OfferedObject};
+use super::{LINKS_MAX, MalformedLinks, ObjectLinks, OfferedObject};
 use crate::lwm2m::path::{InvalidPath, Path};
 use crate::lwm2m::version::Version;
 
@@ -97,20 +97,23 @@ fn a_list_that_breaks_the_syntax_is_malformed() {
     for text in syntax {
         assert_eq!(
             ObjectLinks::decode(text.as_bytes()),
-            Err(Malformed::Syntax),
+            Err(MalformedLinks::Syntax),
             "{text:?}"
         );
     }
     let long_root = format!("</{}>;rt=\"oma.lwm2m\"", "r".repeat(64));
     let others = [
-        ("</3>;ver=1", Malformed::Version),
-        ("</3>;ver", Malformed::Version),
-        ("</65536/0>", Malformed::Path(InvalidPath::InvalidSegment)),
-        ("</3/00>", Malformed::Path(InvalidPath::InvalidSegment)),
-        ("</3/0/1/2/3>", Malformed::Path(InvalidPath::TooDeep)),
-        ("<//>;rt=\"oma.lwm2m\"", Malformed::Root),
-        ("</a%20b>;rt=\"oma.lwm2m\"", Malformed::Root),
-        (long_root.as_str(), Malformed::Root),
+        ("</3>;ver=1", MalformedLinks::Version),
+        ("</3>;ver", MalformedLinks::Version),
+        (
+            "</65536/0>",
+            MalformedLinks::Path(InvalidPath::InvalidSegment),
+        ),
+        ("</3/00>", MalformedLinks::Path(InvalidPath::InvalidSegment)),
+        ("</3/0/1/2/3>", MalformedLinks::Path(InvalidPath::TooDeep)),
+        ("<//>;rt=\"oma.lwm2m\"", MalformedLinks::Root),
+        ("</a%20b>;rt=\"oma.lwm2m\"", MalformedLinks::Root),
+        (long_root.as_str(), MalformedLinks::Root),
     ];
     for (text, reason) in others {
         assert_eq!(
@@ -121,7 +124,7 @@ fn a_list_that_breaks_the_syntax_is_malformed() {
     }
     assert_eq!(
         ObjectLinks::decode(b"</3/0>;n=\"\xff\""),
-        Err(Malformed::NotText)
+        Err(MalformedLinks::NotText)
     );
 }
 
@@ -132,17 +135,17 @@ fn a_list_at_the_bound_is_read_and_one_above_it_refused() {
         ObjectLinks::decode(links.join(",").as_bytes())
     };
     assert_eq!(list(LINKS_MAX).unwrap().objects().count(), LINKS_MAX);
-    assert_eq!(list(LINKS_MAX + 1), Err(Malformed::TooMany));
+    assert_eq!(list(LINKS_MAX + 1), Err(MalformedLinks::TooMany));
     let versions: Vec<String> = (0..LINKS_MAX)
         .map(|id| format!("</{id}/0>;ver=1.0"))
         .collect();
     let versions = ObjectLinks::decode(versions.join(",").as_bytes());
-    assert_eq!(versions, Err(Malformed::TooMany));
+    assert_eq!(versions, Err(MalformedLinks::TooMany));
     let formats: Vec<String> = (0..33).map(|format: u16| format.to_string()).collect();
     let formats = format!("</>;ct=\"{}\"", formats.join(" "));
     assert_eq!(
         ObjectLinks::decode(formats.as_bytes()),
-        Err(Malformed::TooMany)
+        Err(MalformedLinks::TooMany)
     );
 }
 

@@ -33,9 +33,9 @@ pub struct Definition {
 
 /// Tells one thing that is wrong with a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct DefinitionFault {
     /// What sort of thing is wrong.
-    pub kind: Kind,
+    pub kind: DefinitionFaultKind,
     /// The element it is about; empty if it is about no single one.
     pub element: String,
     /// The line it is in, from 1.
@@ -48,7 +48,7 @@ pub struct Fault {
 
 /// Tells what sort of thing is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DefinitionFaultKind {
     /// It is not XML, or XML of a kind that is not read.
     NotXml,
     /// An element is missing.
@@ -64,7 +64,7 @@ pub enum Kind {
 }
 
 /// Reads a definition.
-pub fn parse(xml: &[u8]) -> Result<Definition, Vec<Fault>> {
+pub fn parse(xml: &[u8]) -> Result<Definition, Vec<DefinitionFault>> {
     reading::read(xml)
 }
 
@@ -82,7 +82,7 @@ impl Definition {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for DefinitionFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             line, column, why, ..

@@ -1,12 +1,12 @@
 //! Is each operation the request that LwM2M says, to the path and in the format meant?
 
 use super::{
-    Label, PlannedWrite, cancel_observation, execute, observe, plan_write, read, read_composite,
-    write, write_target,
+    ExchangeLabel, PlannedWrite, cancel_observation, execute, observe, plan_write, read,
+    read_composite, write, write_target,
 };
 use crate::coap::code::Code;
 use crate::coap::content::ContentFormat;
-use crate::coap::message::{Kind, Message, MessageId};
+use crate::coap::message::{Message, MessageId, MessageKind};
 use crate::coap::token::Token;
 use crate::lwm2m::model::{self, Resource};
 use crate::lwm2m::path::Path;
@@ -29,7 +29,10 @@ fn a_read_gets_the_path_in_the_wanted_format() {
         Path::resource(3, 0, 9),
         Some(ContentFormat::TEXT),
     );
-    assert_eq!((message.kind, message.code), (Kind::Confirmable, Code::GET));
+    assert_eq!(
+        (message.kind, message.code),
+        (MessageKind::Confirmable, Code::GET)
+    );
     assert_eq!(
         (message.message_id, message.token),
         (label().message_id, label().token)
@@ -58,12 +61,12 @@ fn an_observation_is_a_read_that_stays() {
 #[test]
 fn the_end_of_an_observation_differs_from_its_start_in_observe_and_message_id() {
     let path = Path::instance(3303, 0);
-    let later = Label {
+    let later = ExchangeLabel {
         message_id: MessageId(8),
         ..label()
     };
     let end = cancel_observation(later, "", path, Some(ContentFormat::LWM2M_TLV));
-    assert_eq!((end.kind, end.code), (Kind::Confirmable, Code::GET));
+    assert_eq!((end.kind, end.code), (MessageKind::Confirmable, Code::GET));
     assert_eq!((end.observe(), end.token), (Some(1), label().token));
 
     let start = observe(later, "", path, Some(ContentFormat::LWM2M_TLV));
@@ -75,7 +78,10 @@ fn the_end_of_an_observation_differs_from_its_start_in_observe_and_message_id() 
 fn a_write_puts_the_value() {
     let path = Path::resource(1, 0, 1);
     let message = write(label(), "", path, ContentFormat::TEXT, b"300".to_vec());
-    assert_eq!((message.kind, message.code), (Kind::Confirmable, Code::PUT));
+    assert_eq!(
+        (message.kind, message.code),
+        (MessageKind::Confirmable, Code::PUT)
+    );
     assert_eq!(path_of(&message), ["1", "0", "1"]);
     assert_eq!(message.content_format(), Some(ContentFormat::TEXT));
     assert_eq!(message.payload, b"300");
@@ -84,7 +90,10 @@ fn a_write_puts_the_value() {
 #[test]
 fn an_execute_posts_its_arguments_as_text() {
     let plain = execute(label(), "", Path::resource(3, 0, 4), "");
-    assert_eq!((plain.kind, plain.code), (Kind::Confirmable, Code::POST));
+    assert_eq!(
+        (plain.kind, plain.code),
+        (MessageKind::Confirmable, Code::POST)
+    );
     assert_eq!((plain.content_format(), plain.payload.len()), (None, 0));
     let with_arguments = execute(label(), "", Path::resource(3, 0, 4), "0='x',1");
     assert_eq!(with_arguments.content_format(), Some(ContentFormat::TEXT));
@@ -237,7 +246,7 @@ fn a_composite_read_carries_its_paths() {
     let (json, cbor) = (ContentFormat::SENML_JSON, ContentFormat::LWM2M_CBOR);
     let message = read_composite(label(), "/lwm2m", &paths, json, cbor).unwrap();
     let about = (message.kind, message.code);
-    assert_eq!(about, (Kind::Confirmable, Code::FETCH));
+    assert_eq!(about, (MessageKind::Confirmable, Code::FETCH));
     assert_eq!(path_of(&message), ["lwm2m"]);
     assert_eq!(message.accept(), Some(json));
     assert_eq!(message.content_format(), Some(cbor));
@@ -265,9 +274,9 @@ fn resource_at(path: Path) -> Option<&'static Resource> {
     model::resource(path.object_id(), Version::new(1, 0), path.resource_id()?)
 }
 
-fn label() -> Label {
+fn label() -> ExchangeLabel {
     let token = Token::new(&[1, 2, 3, 4]).expect("four bytes fit");
-    Label {
+    ExchangeLabel {
         message_id: MessageId(7),
         token,
     }

@@ -6,9 +6,9 @@ pub(crate) mod writer;
 #[cfg(test)]
 mod tests;
 
-use self::reader::Reader;
-use self::writer::Writer;
-use super::samples::{Malformed, Samples};
+use self::reader::CborReader;
+use self::writer::CborWriter;
+use super::samples::{MalformedSamples, Samples};
 use super::scalar::Scalar;
 use super::{Model, Sample, Scope};
 use crate::lwm2m::path::Path;
@@ -19,15 +19,15 @@ pub(super) fn decode(
     path: Path,
     payload: &[u8],
     model: &dyn Model,
-) -> Result<Vec<Sample>, Malformed> {
+) -> Result<Vec<Sample>, MalformedSamples> {
     let mut samples = Samples::new(Scope::Within(path), model);
     samples.add(path, decode_item(payload)?, None)?;
     samples.finish()
 }
 
 /// Reads the one item of a payload.
-fn decode_item(payload: &[u8]) -> Result<Scalar, Malformed> {
-    let mut reader = Reader::new(payload);
+fn decode_item(payload: &[u8]) -> Result<Scalar, MalformedSamples> {
+    let mut reader = CborReader::new(payload);
     let scalar = reader.scalar()?;
     reader.finish()?;
     Ok(scalar)
@@ -35,7 +35,7 @@ fn decode_item(payload: &[u8]) -> Result<Scalar, Malformed> {
 
 /// Writes a value as one item.
 pub(super) fn encode(value: &Value) -> Vec<u8> {
-    let mut writer = Writer::new();
+    let mut writer = CborWriter::new();
     writer.tagged_value(value);
     writer.finish()
 }

@@ -12,7 +12,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::SAMPLES_MAX;
-use super::samples::Malformed;
+use super::samples::MalformedSamples;
 use super::scalar::{Number, Scalar};
 
 /// Bounds the values of one text: more than the fields of as many records as a payload may have. A
@@ -21,22 +21,22 @@ const VALUES_MAX: usize = 16 * SAMPLES_MAX;
 
 /// A value of JSON.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token {
+pub(super) enum JsonToken {
     Null,
     Scalar(Scalar),
-    List(Vec<Token>),
-    Object(Vec<(String, Token)>),
+    List(Vec<JsonToken>),
+    Object(Vec<(String, JsonToken)>),
 }
 
 /// Reads the one value of a text.
-pub(super) fn parse(payload: &[u8]) -> Result<Token, Malformed> {
+pub(super) fn parse(payload: &[u8]) -> Result<JsonToken, MalformedSamples> {
     let left = Cell::new(VALUES_MAX);
     let mut deserializer = serde_json::Deserializer::from_slice(payload);
     let token = Tokens { left: &left }.deserialize(&mut deserializer);
     let whole = token.and_then(|token| deserializer.end().map(|()| token));
     let refusal = || match left.get() {
-        0 => Malformed::TooMany,
-        _ => Malformed::Json,
+        0 => MalformedSamples::TooMany,
+        _ => MalformedSamples::Json,
     };
     whole.map_err(|_| refusal())
 }
@@ -48,9 +48,9 @@ struct Tokens<'a> {
 }
 
 impl<'de> DeserializeSeed<'de> for Tokens<'_> {
-    type Value = Token;
+    type Value = JsonToken;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Token, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<JsonToken, D::Error> {
         let too_many = || D::Error::custom("too many values");
         let left = self.left.get().checked_sub(1).ok_or_else(too_many)?;
         self.left.set(left);
@@ -59,53 +59,53 @@ impl<'de> DeserializeSeed<'de> for Tokens<'_> {
 }
 
 impl<'de> Visitor<'de> for Tokens<'_> {
-    type Value = Token;
+    type Value = JsonToken;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Token, E> {
-        Ok(Token::Scalar(Scalar::Boolean(value)))
+    fn visit_bool<E>(self, value: bool) -> Result<JsonToken, E> {
+        Ok(JsonToken::Scalar(Scalar::Boolean(value)))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Token, E> {
-        Ok(Token::Scalar(Scalar::Number(Number::Integer(
+    fn visit_i64<E>(self, number: i64) -> Result<JsonToken, E> {
+        Ok(JsonToken::Scalar(Scalar::Number(Number::Integer(
             number.into(),
         ))))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Token, E> {
-        Ok(Token::Scalar(Scalar::Number(Number::Integer(
+    fn visit_u64<E>(self, number: u64) -> Result<JsonToken, E> {
+        Ok(JsonToken::Scalar(Scalar::Number(Number::Integer(
             number.into(),
         ))))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Token, E> {
-        Ok(Token::Scalar(Scalar::Number(Number::Float(number))))
+    fn visit_f64<E>(self, number: f64) -> Result<JsonToken, E> {
+        Ok(JsonToken::Scalar(Scalar::Number(Number::Float(number))))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Token, E> {
-        Ok(Token::Scalar(Scalar::Text(text.to_owned())))
+    fn visit_str<E>(self, text: &str) -> Result<JsonToken, E> {
+        Ok(JsonToken::Scalar(Scalar::Text(text.to_owned())))
     }
 
-    fn visit_unit<E>(self) -> Result<Token, E> {
-        Ok(Token::Null)
+    fn visit_unit<E>(self) -> Result<JsonToken, E> {
+        Ok(JsonToken::Null)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Token, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<JsonToken, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element_seed(self)? {
             list.push(item);
         }
-        Ok(Token::List(list))
+        Ok(JsonToken::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Token, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonToken, A::Error> {
         let mut fields = Vec::new();
         while let Some(name) = map.next_key::<String>()? {
             fields.push((name, map.next_value_seed(self)?));
         }
-        Ok(Token::Object(fields))
+        Ok(JsonToken::Object(fields))
     }
 }

@@ -13,9 +13,9 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use super::cbor::reader::{Reader, Shape};
-use super::cbor::writer::Writer;
-use super::samples::{Malformed, Samples};
+use super::cbor::reader::{CborReader, CborShape};
+use super::cbor::writer::CborWriter;
+use super::samples::{MalformedSamples, Samples};
 use super::scalar::{Number, Scalar};
 use super::{Model, Reading, Sample, Scope};
 use crate::lwm2m::path::{Level, Path};
@@ -29,9 +29,9 @@ pub(super) fn decode(
     scope: Scope,
     payload: &[u8],
     model: &dyn Model,
-) -> Result<Vec<Sample>, Malformed> {
+) -> Result<Vec<Sample>, MalformedSamples> {
     let mut decoder = Decoder {
-        reader: Reader::new(payload),
+        reader: CborReader::new(payload),
         samples: Samples::new(scope, model),
         given: BTreeSet::new(),
         pairs: 0,
@@ -49,14 +49,14 @@ pub(super) fn encode(scope: Scope, values: &Reading) -> Vec<u8> {
         .filter(|(at, _)| scope.contains(**at) && at.to_resource().is_some())
         .map(|(at, value)| (*at, value))
         .collect();
-    let mut writer = Writer::new();
+    let mut writer = CborWriter::new();
     write_map(&within, Level::Object, &mut writer);
     writer.finish()
 }
 
 /// Writes paths as a list of lists of numbers.
 pub(super) fn encode_paths(paths: &[Path]) -> Vec<u8> {
-    let mut writer = Writer::new();
+    let mut writer = CborWriter::new();
     writer.array(paths.len());
     for path in paths {
         let segments = path.segments();
@@ -67,9 +67,9 @@ pub(super) fn encode_paths(paths: &[Path]) -> Vec<u8> {
 }
 
 /// Reads a list of lists of numbers as paths.
-pub(super) fn decode_paths(payload: &[u8]) -> Result<Vec<Path>, Malformed> {
+pub(super) fn decode_paths(payload: &[u8]) -> Result<Vec<Path>, MalformedSamples> {
     let mut decoder = Decoder {
-        reader: Reader::new(payload),
+        reader: CborReader::new(payload),
         samples: Samples::new(Scope::All, &|_| None),
         given: BTreeSet::new(),
         pairs: 0,
@@ -79,7 +79,7 @@ pub(super) fn decode_paths(payload: &[u8]) -> Result<Vec<Path>, Malformed> {
     while decoder.reader.another(&mut remaining)? {
         decoder.pairs += 1;
         if decoder.pairs > super::SAMPLES_MAX {
-            return Err(Malformed::TooMany);
+            return Err(MalformedSamples::TooMany);
         }
         paths.push(decoder.read_key(None)?);
     }
@@ -88,7 +88,7 @@ pub(super) fn decode_paths(payload: &[u8]) -> Result<Vec<Path>, Malformed> {
 }
 
 struct Decoder<'a> {
-    reader: Reader<'a>,
+    reader: CborReader<'a>,
     samples: Samples<'a>,
     given: BTreeSet<Path>,
     /// How many pairs were read, for who looks where a payload is wrong.
@@ -99,27 +99,27 @@ impl Decoder<'_> {
     /// Reads a map of what lies below a path; below none are the objects.
     ///
     /// Each level of maps is one level of paths at least, so that none nests deeper than four.
-    fn read_map(&mut self, above: Option<Path>) -> Result<(), Malformed> {
+    fn read_map(&mut self, above: Option<Path>) -> Result<(), MalformedSamples> {
         let mut remaining = self.reader.map()?;
         while self.reader.another(&mut remaining)? {
             self.pairs += 1;
             if self.pairs > PAIRS_MAX {
-                return Err(Malformed::TooMany);
+                return Err(MalformedSamples::TooMany);
             }
             let path = self.read_key(above)?;
             match self.reader.shape()? {
-                Shape::Map => self.read_map(Some(path))?,
-                Shape::Scalar => self.read_value(path)?,
-                Shape::Nothing => return Err(Malformed::NoValue(self.pairs)),
-                Shape::Array => return Err(Malformed::Cbor),
+                CborShape::Map => self.read_map(Some(path))?,
+                CborShape::Scalar => self.read_value(path)?,
+                CborShape::Nothing => return Err(MalformedSamples::NoValue(self.pairs)),
+                CborShape::Array => return Err(MalformedSamples::Cbor),
             }
         }
         Ok(())
     }
 
     /// Reads one number or several, and returns the path they lead to.
-    fn read_key(&mut self, above: Option<Path>) -> Result<Path, Malformed> {
-        if self.reader.shape()? != Shape::Array {
+    fn read_key(&mut self, above: Option<Path>) -> Result<Path, MalformedSamples> {
+        if self.reader.shape()? != CborShape::Array {
             return self.read_step(above);
         }
         let mut path = above;
@@ -131,11 +131,12 @@ impl Decoder<'_> {
         }
         // A key of no number would lead nowhere, and maps could nest without end.
         let leads_on = |_: &Path| steps > 0;
-        path.filter(leads_on).ok_or(Malformed::Name(self.pairs))
+        path.filter(leads_on)
+            .ok_or(MalformedSamples::Name(self.pairs))
     }
 
-    fn read_step(&mut self, above: Option<Path>) -> Result<Path, Malformed> {
-        let name = Malformed::Name(self.pairs);
+    fn read_step(&mut self, above: Option<Path>) -> Result<Path, MalformedSamples> {
+        let name = MalformedSamples::Name(self.pairs);
         let Scalar::Number(Number::Integer(number)) = self.reader.scalar()? else {
             return Err(name);
         };
@@ -146,13 +147,13 @@ impl Decoder<'_> {
         }
     }
 
-    fn read_value(&mut self, path: Path) -> Result<(), Malformed> {
+    fn read_value(&mut self, path: Path) -> Result<(), MalformedSamples> {
         if path.to_resource().is_none() {
-            return Err(Malformed::Name(self.pairs));
+            return Err(MalformedSamples::Name(self.pairs));
         }
         let scalar = self.reader.scalar()?;
         if !self.given.insert(path) {
-            return Err(Malformed::Repeated(self.pairs));
+            return Err(MalformedSamples::Repeated(self.pairs));
         }
         self.samples.add(path, scalar, None)
     }
@@ -160,7 +161,7 @@ impl Decoder<'_> {
 
 /// Writes a map from the numbers of one level to what lies there. The values are in the order of
 /// the tree, and lie at the same place above that level.
-fn write_map(values: &[(Path, &Value)], level: Level, writer: &mut Writer) {
+fn write_map(values: &[(Path, &Value)], level: Level, writer: &mut CborWriter) {
     let number = |path: &Path| path.segments().nth(level as usize);
     let groups = || values.chunk_by(|(one, _), (next, _)| number(one) == number(next));
     writer.map(groups().count());

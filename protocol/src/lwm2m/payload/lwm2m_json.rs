@@ -13,8 +13,8 @@ mod tests;
 
 use serde_json::{Map, Value as Json};
 
-use super::json::{self, Token};
-use super::samples::{Malformed, Samples};
+use super::json::{self, JsonToken};
+use super::samples::{MalformedSamples, Samples};
 use super::scalar::{Number, Scalar};
 use super::senml::measured_at;
 use super::{Measured, Model, Reading, Sample, Scope};
@@ -36,21 +36,21 @@ pub(super) fn decode(
     scope: Scope,
     payload: &[u8],
     model: &dyn Model,
-) -> Result<Vec<Sample>, Malformed> {
-    let Token::Object(root) = json::parse(payload)? else {
-        return Err(Malformed::Json);
+) -> Result<Vec<Sample>, MalformedSamples> {
+    let JsonToken::Object(root) = json::parse(payload)? else {
+        return Err(MalformedSamples::Json);
     };
-    let Some(Token::List(entries)) = field(&root, ENTRIES) else {
-        return Err(Malformed::Json);
+    let Some(JsonToken::List(entries)) = field(&root, ENTRIES) else {
+        return Err(MalformedSamples::Json);
     };
-    let base = Base::of(&root, scope).ok_or(Malformed::Json)?;
+    let base = Base::of(&root, scope).ok_or(MalformedSamples::Json)?;
     let mut samples = Samples::new(scope, model);
     for (record, entry) in (1..).zip(entries) {
-        let Token::Object(entry) = entry else {
-            return Err(Malformed::Json);
+        let JsonToken::Object(entry) = entry else {
+            return Err(MalformedSamples::Json);
         };
         if repeats_a_field(entry) {
-            return Err(Malformed::Repeated(record));
+            return Err(MalformedSamples::Repeated(record));
         }
         let path = base.path_of(entry, record)?;
         let scalar = scalar_of(entry, model.type_of(path), record)?;
@@ -84,7 +84,7 @@ pub(super) fn encode(scope: Scope, values: &Reading) -> Result<Vec<u8>, Path> {
 }
 
 /// A field of an object.
-type Field = (String, Token);
+type Field = (String, JsonToken);
 
 /// What holds for all entries of a payload.
 struct Base<'a> {
@@ -111,10 +111,10 @@ impl<'a> Base<'a> {
         Some(Self { name, time, asked })
     }
 
-    fn path_of(&self, entry: &[Field], record: usize) -> Result<Path, Malformed> {
+    fn path_of(&self, entry: &[Field], record: usize) -> Result<Path, MalformedSamples> {
         let name = match field(entry, NAME) {
             None => "",
-            Some(name) => text_of(name).ok_or(Malformed::Field(record))?,
+            Some(name) => text_of(name).ok_or(MalformedSamples::Field(record))?,
         };
         let path = match (self.name, self.asked) {
             (Some(base), _) => joined(segments(base), name),
@@ -126,13 +126,17 @@ impl<'a> Base<'a> {
             }
         };
         let path = path.filter(|path| path.to_resource().is_some());
-        path.ok_or(Malformed::Name(record))
+        path.ok_or(MalformedSamples::Name(record))
     }
 
-    fn time_of(&self, entry: &[Field], record: usize) -> Result<Option<Measured>, Malformed> {
+    fn time_of(
+        &self,
+        entry: &[Field],
+        record: usize,
+    ) -> Result<Option<Measured>, MalformedSamples> {
         let time = match field(entry, TIME) {
             None => None,
-            Some(time) => Some(number_of(time).ok_or(Malformed::Field(record))?),
+            Some(time) => Some(number_of(time).ok_or(MalformedSamples::Field(record))?),
         };
         let (Some(from), after) = (self.time.or(time), self.time.and(time)) else {
             return Ok(None);
@@ -141,7 +145,7 @@ impl<'a> Base<'a> {
         let is_dated = self.time.is_some_and(dated);
         let sum = from.plus(after.unwrap_or(Number::Integer(0)));
         let measured = sum.and_then(|sum| measured(sum, is_dated));
-        measured.map(Some).ok_or(Malformed::Time(record))
+        measured.map(Some).ok_or(MalformedSamples::Time(record))
     }
 }
 
@@ -172,28 +176,28 @@ fn scalar_of(
     entry: &[Field],
     data_type: Option<DataType>,
     record: usize,
-) -> Result<Scalar, Malformed> {
+) -> Result<Scalar, MalformedSamples> {
     let names = [NUMBER, TEXT, BOOLEAN, LINK];
     let mut given = names
         .into_iter()
         .filter_map(|name| Some((name, field(entry, name)?)));
-    let (name, value) = given.next().ok_or(Malformed::NoValue(record))?;
+    let (name, value) = given.next().ok_or(MalformedSamples::NoValue(record))?;
     if given.next().is_some() {
-        return Err(Malformed::SeveralValues(record));
+        return Err(MalformedSamples::SeveralValues(record));
     }
     let is_opaque = data_type == Some(DataType::Opaque);
     let scalar = match (name, value) {
-        (NUMBER, Token::Scalar(scalar @ Scalar::Number(_)))
-        | (BOOLEAN, Token::Scalar(scalar @ Scalar::Boolean(_))) => Some(scalar.clone()),
-        (TEXT, Token::Scalar(Scalar::Text(text))) if is_opaque => bytes_of(text),
-        (TEXT, Token::Scalar(scalar @ Scalar::Text(_))) => Some(scalar.clone()),
-        (LINK, Token::Scalar(Scalar::Text(text))) => Some(Scalar::Link(text.clone())),
+        (NUMBER, JsonToken::Scalar(scalar @ Scalar::Number(_)))
+        | (BOOLEAN, JsonToken::Scalar(scalar @ Scalar::Boolean(_))) => Some(scalar.clone()),
+        (TEXT, JsonToken::Scalar(Scalar::Text(text))) if is_opaque => bytes_of(text),
+        (TEXT, JsonToken::Scalar(scalar @ Scalar::Text(_))) => Some(scalar.clone()),
+        (LINK, JsonToken::Scalar(Scalar::Text(text))) => Some(Scalar::Link(text.clone())),
         (_, _) => None,
     };
-    scalar.ok_or(Malformed::Field(record))
+    scalar.ok_or(MalformedSamples::Field(record))
 }
 
-fn field<'a>(fields: &'a [Field], name: &str) -> Option<&'a Token> {
+fn field<'a>(fields: &'a [Field], name: &str) -> Option<&'a JsonToken> {
     let mut found = fields.iter().filter(|(field, _)| field == name);
     found.next().map(|(_, token)| token)
 }
@@ -206,17 +210,17 @@ fn repeats_a_field(fields: &[Field]) -> bool {
     pairs.any(|(one, next)| one == next)
 }
 
-fn text_of(token: &Token) -> Option<&str> {
+fn text_of(token: &JsonToken) -> Option<&str> {
     match token {
-        Token::Scalar(Scalar::Text(text)) => Some(text),
-        Token::Scalar(_) | Token::Null | Token::List(_) | Token::Object(_) => None,
+        JsonToken::Scalar(Scalar::Text(text)) => Some(text),
+        JsonToken::Scalar(_) | JsonToken::Null | JsonToken::List(_) | JsonToken::Object(_) => None,
     }
 }
 
-fn number_of(token: &Token) -> Option<Number> {
+fn number_of(token: &JsonToken) -> Option<Number> {
     match token {
-        Token::Scalar(Scalar::Number(number)) => Some(*number),
-        Token::Scalar(_) | Token::Null | Token::List(_) | Token::Object(_) => None,
+        JsonToken::Scalar(Scalar::Number(number)) => Some(*number),
+        JsonToken::Scalar(_) | JsonToken::Null | JsonToken::List(_) | JsonToken::Object(_) => None,
     }
 }
 

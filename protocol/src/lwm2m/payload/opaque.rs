@@ -1,6 +1,6 @@
 //! How do bytes travel as they are? (LwM2M Core 1.1 section 7.4.2, application/octet-stream)
 
-use super::Malformed;
+use super::MalformedValue;
 use crate::lwm2m::value::{DataType, Value};
 
 /// Writes a value as bare bytes; of types other than opaque and text, their text.
@@ -21,7 +21,7 @@ pub fn encode(value: &Value) -> Vec<u8> {
 ///
 /// The format is made for opaque resources; bytes that are UTF-8 may stand for any other type's
 /// text, so that a device that labels everything as bytes is understood.
-pub fn decode(bytes: &[u8], data_type: DataType) -> Result<Value, Malformed> {
+pub fn decode(bytes: &[u8], data_type: DataType) -> Result<Value, MalformedValue> {
     match data_type {
         DataType::Opaque => Ok(Value::Opaque(bytes.to_vec())),
         DataType::Boolean
@@ -41,7 +41,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
     use super::{decode, encode};
-    use crate::lwm2m::payload::Malformed;
+    use crate::lwm2m::payload::MalformedValue;
     use crate::lwm2m::value::{DataType, Value};
 
     #[test]
@@ -53,7 +53,7 @@ mod tests {
         ] {
             assert_eq!(decode(&encode(&value), value.data_type()), Ok(value));
         }
-        let malformed = Malformed {
+        let malformed = MalformedValue {
             data_type: DataType::Integer,
         };
         assert_eq!(decode(&[0, 1], DataType::Integer), Err(malformed));

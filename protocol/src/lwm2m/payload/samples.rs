@@ -5,7 +5,7 @@
 
 use thiserror::Error;
 
-use super::cbor::reader::Unreadable;
+use super::cbor::reader::UnreadableCbor;
 use super::scalar::Scalar;
 use super::{Measured, Model, SAMPLES_MAX, Sample, Scope};
 use crate::lwm2m::path::Path;
@@ -13,7 +13,7 @@ use crate::lwm2m::value::DataType;
 
 /// Tells why a payload of named values became no samples. Records count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Malformed {
+pub enum MalformedSamples {
     /// The bytes are not JSON, or not of the shape the format demands.
     #[error("it is not valid JSON for the format")]
     Json,
@@ -66,8 +66,8 @@ pub enum Malformed {
     TooMany,
 }
 
-impl From<Unreadable> for Malformed {
-    fn from(_: Unreadable) -> Self {
+impl From<UnreadableCbor> for MalformedSamples {
+    fn from(_: UnreadableCbor) -> Self {
         Self::Cbor
     }
 }
@@ -95,17 +95,17 @@ impl<'a> Samples<'a> {
         path: Path,
         scalar: Scalar,
         measured: Option<Measured>,
-    ) -> Result<(), Malformed> {
+    ) -> Result<(), MalformedSamples> {
         if self.found.len() >= SAMPLES_MAX {
-            return Err(Malformed::TooMany);
+            return Err(MalformedSamples::TooMany);
         }
         if !self.scope.contains(path) {
-            return Err(Malformed::Elsewhere(path));
+            return Err(MalformedSamples::Elsewhere(path));
         }
         let data_type = self.model.type_of(path);
         let unfit = || match data_type {
-            Some(data_type) => Malformed::Value { path, data_type },
-            None => Malformed::NoType(path),
+            Some(data_type) => MalformedSamples::Value { path, data_type },
+            None => MalformedSamples::NoType(path),
         };
         let value = scalar.into_value(data_type).ok_or_else(unfit)?;
         self.found.push(Sample {
@@ -117,12 +117,12 @@ impl<'a> Samples<'a> {
     }
 
     /// Returns the samples in the order they were added.
-    pub(super) fn finish(self) -> Result<Vec<Sample>, Malformed> {
+    pub(super) fn finish(self) -> Result<Vec<Sample>, MalformedSamples> {
         let mut paths: Vec<Path> = self.found.iter().map(|sample| sample.path).collect();
         paths.sort_unstable();
         paths.dedup();
         match given_both_ways(paths.iter()) {
-            Some(resource) => Err(Malformed::Ambiguous(resource)),
+            Some(resource) => Err(MalformedSamples::Ambiguous(resource)),
             None => Ok(self.found),
         }
     }

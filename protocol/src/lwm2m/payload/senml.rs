@@ -11,8 +11,8 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-use self::record::Record;
-use super::samples::{Malformed, Samples};
+use self::record::SenmlRecord;
+use super::samples::{MalformedSamples, Samples};
 use super::scalar::{Number, Scalar};
 use super::{Measured, Model, Reading, Sample, Scope, Unencodable};
 use crate::coap::content::ContentFormat;
@@ -59,7 +59,7 @@ struct Entry<'v> {
 /// Takes the records of a pack.
 trait Take {
     /// Takes the next record.
-    fn take(&mut self, record: Record) -> Result<(), Malformed>;
+    fn take(&mut self, record: SenmlRecord) -> Result<(), MalformedSamples>;
 }
 
 impl<'a> Pack<'a> {
@@ -73,7 +73,7 @@ impl<'a> Pack<'a> {
 }
 
 impl Take for Pack<'_> {
-    fn take(&mut self, record: Record) -> Result<(), Malformed> {
+    fn take(&mut self, record: SenmlRecord) -> Result<(), MalformedSamples> {
         let number = record.number;
         self.base.heed(&record)?;
         // Strictly each record has a value (RFC 8428 section 4.2). Devices begin a pack with one
@@ -83,22 +83,25 @@ impl Take for Pack<'_> {
         }
         let path = self.base.path_of(&record)?;
         if path.to_resource().is_none() {
-            return Err(Malformed::Name(number));
+            return Err(MalformedSamples::Name(number));
         }
         let measured = self.base.measured(&record)?;
-        let value = record.value.ok_or(Malformed::NoValue(number))?;
-        let value = self.base.offset(value).ok_or(Malformed::Field(number))?;
+        let value = record.value.ok_or(MalformedSamples::NoValue(number))?;
+        let value = self
+            .base
+            .offset(value)
+            .ok_or(MalformedSamples::Field(number))?;
         self.samples.add(path, value, measured)
     }
 }
 
 impl Take for PathList {
-    fn take(&mut self, record: Record) -> Result<(), Malformed> {
+    fn take(&mut self, record: SenmlRecord) -> Result<(), MalformedSamples> {
         if self.paths.len() >= super::SAMPLES_MAX {
-            return Err(Malformed::TooMany);
+            return Err(MalformedSamples::TooMany);
         }
         if record.value.is_some() {
-            return Err(Malformed::Field(record.number));
+            return Err(MalformedSamples::Field(record.number));
         }
         self.base.heed(&record)?;
         let path = self.base.path_of(&record)?;
@@ -109,10 +112,10 @@ impl Take for PathList {
 
 impl Base {
     /// Heeds what the record says of the base.
-    fn heed(&mut self, record: &Record) -> Result<(), Malformed> {
+    fn heed(&mut self, record: &SenmlRecord) -> Result<(), MalformedSamples> {
         if let Some(name) = &record.base_name {
             if name.len() > NAME_LENGTH_MAX {
-                return Err(Malformed::Name(record.number));
+                return Err(MalformedSamples::Name(record.number));
             }
             self.name.clone_from(name);
         }
@@ -122,8 +125,8 @@ impl Base {
     }
 
     /// Returns the path the record is about.
-    fn path_of(&self, record: &Record) -> Result<Path, Malformed> {
-        let unfit = Malformed::Name(record.number);
+    fn path_of(&self, record: &SenmlRecord) -> Result<Path, MalformedSamples> {
+        let unfit = MalformedSamples::Name(record.number);
         match &record.name {
             None => Path::parse(&self.name).map_err(|_| unfit),
             Some(name) if name.len() > NAME_LENGTH_MAX => Err(unfit),
@@ -133,7 +136,7 @@ impl Base {
 
     /// Returns when the record's value was measured. A missing time counts as zero if the other one
     /// is there; without both, the record does not say.
-    fn measured(&self, record: &Record) -> Result<Option<Measured>, Malformed> {
+    fn measured(&self, record: &SenmlRecord) -> Result<Option<Measured>, MalformedSamples> {
         let times: Vec<Number> = self.time.into_iter().chain(record.time).collect();
         if times.is_empty() {
             return Ok(None);
@@ -142,7 +145,7 @@ impl Base {
         let add = |sum: i128, next: Option<i128>| sum.checked_add(next?);
         let sum_ns = billionths.into_iter().try_fold(0, add);
         let time = sum_ns.and_then(measured_at);
-        time.map(Some).ok_or(Malformed::Time(record.number))
+        time.map(Some).ok_or(MalformedSamples::Time(record.number))
     }
 
     /// Adds the base value to a number.
@@ -172,7 +175,7 @@ pub(super) fn decode_json(
     scope: Scope,
     payload: &[u8],
     model: &dyn Model,
-) -> Result<Vec<Sample>, Malformed> {
+) -> Result<Vec<Sample>, MalformedSamples> {
     let mut pack = Pack::new(scope, model);
     json::decode(payload, &mut pack)?;
     pack.samples.finish()
@@ -183,21 +186,21 @@ pub(super) fn decode_cbor(
     scope: Scope,
     payload: &[u8],
     model: &dyn Model,
-) -> Result<Vec<Sample>, Malformed> {
+) -> Result<Vec<Sample>, MalformedSamples> {
     let mut pack = Pack::new(scope, model);
     cbor::decode(payload, &mut pack)?;
     pack.samples.finish()
 }
 
 /// Reads the paths of a list in JSON.
-pub(super) fn decode_paths_json(payload: &[u8]) -> Result<Vec<Path>, Malformed> {
+pub(super) fn decode_paths_json(payload: &[u8]) -> Result<Vec<Path>, MalformedSamples> {
     let mut list = PathList::default();
     json::decode(payload, &mut list)?;
     Ok(list.paths)
 }
 
 /// Reads the paths of a list in CBOR.
-pub(super) fn decode_paths_cbor(payload: &[u8]) -> Result<Vec<Path>, Malformed> {
+pub(super) fn decode_paths_cbor(payload: &[u8]) -> Result<Vec<Path>, MalformedSamples> {
     let mut list = PathList::default();
     cbor::decode(payload, &mut list)?;
     Ok(list.paths)

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, proptest};
 
-use super::{Malformed, Reading, Undecodable, decode, decode_resource, encode_resource};
+use super::{MalformedValue, Reading, Undecodable, decode, decode_resource, encode_resource};
 use crate::coap::content::ContentFormat;
 use crate::lwm2m::model::{self, Resource};
 use crate::lwm2m::path::Path;
@@ -66,7 +66,7 @@ fn an_answer_with_format_follows_the_format() {
         );
     }
     let unfit = decode_resource(Some(ContentFormat::TEXT), b"warm", Some(DataType::Float));
-    let malformed = Malformed {
+    let malformed = MalformedValue {
         data_type: DataType::Float,
     };
     assert_eq!(unfit, Err(Undecodable::Malformed(malformed)));
@@ -109,7 +109,7 @@ fn a_resource_is_read_in_any_format_of_one_value() {
         }
     }
     let unfit = decode(None, BATTERY_LEVEL, b"full", type_of);
-    let malformed = Malformed {
+    let malformed = MalformedValue {
         data_type: DataType::Integer,
     };
     assert_eq!(unfit, Err(Undecodable::Malformed(malformed)));
@@ -124,7 +124,7 @@ fn tlv_is_read_under_its_number_and_that_of_the_drafts() {
             assert_eq!(read, Ok(one.clone()), "{path}");
         }
         let cut_off = decode(Some(format), BATTERY_LEVEL, &[0xc1, 9], type_of);
-        let malformed = Undecodable::MalformedTlv(tlv::Malformed::CutOff);
+        let malformed = Undecodable::MalformedTlv(tlv::MalformedTlv::CutOff);
         assert_eq!(cut_off, Err(malformed));
     }
 }

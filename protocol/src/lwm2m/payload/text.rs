@@ -1,6 +1,6 @@
 //! How is a value written as plain text? (LwM2M Core 1.1 section 7.4.1, text/plain)
 
-use super::Malformed;
+use super::MalformedValue;
 use crate::lwm2m::value::{DataType, Value};
 
 /// Writes a value as a device expects it: booleans as 0 and 1, times as seconds since 1970, bytes
@@ -23,8 +23,8 @@ pub fn encode(value: &Value) -> Vec<u8> {
 /// Reads a value of the given type.
 ///
 /// The words true and false are taken for booleans too, as some devices write them.
-pub fn decode(bytes: &[u8], data_type: DataType) -> Result<Value, Malformed> {
-    let malformed = Malformed { data_type };
+pub fn decode(bytes: &[u8], data_type: DataType) -> Result<Value, MalformedValue> {
+    let malformed = MalformedValue { data_type };
     let text = std::str::from_utf8(bytes).map_err(|_| malformed)?;
     match data_type {
         DataType::Time => text.parse().map(Value::Time).map_err(|_| malformed),
@@ -45,7 +45,7 @@ mod tests {
     use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
 
     use super::{decode, encode};
-    use crate::lwm2m::payload::Malformed;
+    use crate::lwm2m::payload::MalformedValue;
     use crate::lwm2m::value::{DataType, ObjectLink, Value};
 
     #[test]
@@ -97,7 +97,7 @@ mod tests {
             (DataType::ObjectLink, b"3"),
         ];
         for (data_type, bytes) in cases {
-            assert_eq!(decode(bytes, data_type), Err(Malformed { data_type }));
+            assert_eq!(decode(bytes, data_type), Err(MalformedValue { data_type }));
         }
     }
 

@@ -19,7 +19,7 @@ mod tests;
 
 use thiserror::Error;
 
-use self::entry::{Entry, Kind, entries};
+use self::entry::{TlvEntry, TlvKind, entries};
 use super::samples::given_both_ways;
 use super::{Model, Reading};
 use crate::lwm2m::model::Instances;
@@ -33,7 +33,7 @@ pub const VALUES_MAX: usize = 512;
 
 /// Tells why bytes are not the TLV that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Malformed {
+pub enum MalformedTlv {
     /// An entry reaches behind the end of what it stands in.
     #[error("an entry is cut off")]
     CutOff,
@@ -63,7 +63,7 @@ pub enum Malformed {
 ///
 /// A value whose type is not known is bytes: a number looks like text as often as not. An object
 /// instance or a multiple resource may be empty, and leaves no trace.
-pub fn decode(path: Path, payload: &[u8], model: &dyn Model) -> Result<Reading, Malformed> {
+pub fn decode(path: Path, payload: &[u8], model: &dyn Model) -> Result<Reading, MalformedTlv> {
     let mut decoder = Decoder {
         asked: path,
         model,
@@ -92,7 +92,7 @@ pub fn encode(path: Path, values: &Reading) -> Vec<u8> {
     match path.level() {
         Level::Object => write_instances(&within, &mut out),
         Level::Instance | Level::Resource => write_resources(&within, &mut out),
-        Level::ResourceInstance => write_values(Kind::ResourceInstance, &within, &mut out),
+        Level::ResourceInstance => write_values(TlvKind::ResourceInstance, &within, &mut out),
     }
     out
 }
@@ -105,9 +105,9 @@ struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    fn read_outermost(&mut self, entry: Entry<'_>) -> Result<(), Malformed> {
+    fn read_outermost(&mut self, entry: TlvEntry<'_>) -> Result<(), MalformedTlv> {
         match entry.kind {
-            Kind::ObjectInstance => {
+            TlvKind::ObjectInstance => {
                 let instance = Path::instance(self.asked.object_id(), entry.id);
                 self.check_way(instance)?;
                 for inner in entries(entry.value) {
@@ -115,60 +115,63 @@ impl Decoder<'_> {
                 }
                 Ok(())
             }
-            Kind::MultipleResource | Kind::Resource => {
+            TlvKind::MultipleResource | TlvKind::Resource => {
                 self.read_resource(self.implied_instance()?, entry)
             }
-            Kind::ResourceInstance => {
-                let resource = self.asked.to_resource().ok_or(Malformed::Misplaced)?;
+            TlvKind::ResourceInstance => {
+                let resource = self.asked.to_resource().ok_or(MalformedTlv::Misplaced)?;
                 self.read_value(resource, entry)
             }
         }
     }
 
-    fn read_resource(&mut self, instance: Path, entry: Entry<'_>) -> Result<(), Malformed> {
+    fn read_resource(&mut self, instance: Path, entry: TlvEntry<'_>) -> Result<(), MalformedTlv> {
         match entry.kind {
-            Kind::Resource => self.read_value(instance, entry),
-            Kind::MultipleResource => {
+            TlvKind::Resource => self.read_value(instance, entry),
+            TlvKind::MultipleResource => {
                 let resource = child(instance, entry.id)?;
                 self.check_way(resource)?;
                 for inner in entries(entry.value) {
                     let inner = inner?;
-                    if inner.kind != Kind::ResourceInstance {
-                        return Err(Malformed::Misplaced);
+                    if inner.kind != TlvKind::ResourceInstance {
+                        return Err(MalformedTlv::Misplaced);
                     }
                     self.read_value(resource, inner)?;
                 }
                 Ok(())
             }
-            Kind::ObjectInstance | Kind::ResourceInstance => Err(Malformed::Misplaced),
+            TlvKind::ObjectInstance | TlvKind::ResourceInstance => Err(MalformedTlv::Misplaced),
         }
     }
 
-    fn read_value(&mut self, parent: Path, entry: Entry<'_>) -> Result<(), Malformed> {
+    fn read_value(&mut self, parent: Path, entry: TlvEntry<'_>) -> Result<(), MalformedTlv> {
         let path = child(parent, entry.id)?;
         if !self.asked.contains(path) {
-            return Err(Malformed::Elsewhere(path));
+            return Err(MalformedTlv::Elsewhere(path));
         }
-        self.values_left = self.values_left.checked_sub(1).ok_or(Malformed::TooMany)?;
+        self.values_left = self
+            .values_left
+            .checked_sub(1)
+            .ok_or(MalformedTlv::TooMany)?;
         let data_type = self.model.type_of(path).unwrap_or(DataType::Opaque);
         let value =
-            value::decode(entry.value, data_type).ok_or(Malformed::Value { path, data_type })?;
+            value::decode(entry.value, data_type).ok_or(MalformedTlv::Value { path, data_type })?;
         self.reading.insert(path, value);
         Ok(())
     }
 
     /// Holds that an entry of further entries leads to what was asked for.
-    fn check_way(&self, path: Path) -> Result<(), Malformed> {
+    fn check_way(&self, path: Path) -> Result<(), MalformedTlv> {
         if self.asked.contains(path) || path.contains(self.asked) {
             Ok(())
         } else {
-            Err(Malformed::Elsewhere(path))
+            Err(MalformedTlv::Elsewhere(path))
         }
     }
 
     /// Returns the instance that resources without one belong to. Some devices leave it out when a
     /// whole object is read; that has one meaning only if the object has one instance at most.
-    fn implied_instance(&self) -> Result<Path, Malformed> {
+    fn implied_instance(&self) -> Result<Path, MalformedTlv> {
         let object = self.asked.object_id();
         let instances = self.model.instances_of(object);
         match self.asked.instance_id() {
@@ -176,20 +179,20 @@ impl Decoder<'_> {
             None if instances.is_none_or(|known| known == Instances::Single) => {
                 Ok(Path::instance(object, 0))
             }
-            None => Err(Malformed::Misplaced),
+            None => Err(MalformedTlv::Misplaced),
         }
     }
 
-    fn finish(self) -> Result<Reading, Malformed> {
+    fn finish(self) -> Result<Reading, MalformedTlv> {
         match given_both_ways(self.reading.keys()) {
-            Some(resource) => Err(Malformed::Ambiguous(resource)),
+            Some(resource) => Err(MalformedTlv::Ambiguous(resource)),
             None => Ok(self.reading),
         }
     }
 }
 
-fn child(parent: Path, id: u16) -> Result<Path, Malformed> {
-    parent.child(id).ok_or(Malformed::Misplaced)
+fn child(parent: Path, id: u16) -> Result<Path, MalformedTlv> {
+    parent.child(id).ok_or(MalformedTlv::Misplaced)
 }
 
 fn write_instances(values: &[(Path, &Value)], out: &mut Vec<u8>) {
@@ -197,7 +200,7 @@ fn write_instances(values: &[(Path, &Value)], out: &mut Vec<u8>) {
         let mut resources = Vec::new();
         write_resources(of_one, &mut resources);
         let id = of_one.first().and_then(|(path, _)| path.instance_id());
-        write(Kind::ObjectInstance, id, &resources, out);
+        write(TlvKind::ObjectInstance, id, &resources, out);
     }
 }
 
@@ -205,22 +208,27 @@ fn write_resources(values: &[(Path, &Value)], out: &mut Vec<u8>) {
     for of_one in values.chunk_by(|(one, _), (next, _)| one.to_resource() == next.to_resource()) {
         let is_single = |(path, _): &(Path, &Value)| path.is_resource();
         let (single, multiple) = of_one.split_at(of_one.partition_point(is_single));
-        write_values(Kind::Resource, single, out);
+        write_values(TlvKind::Resource, single, out);
         if let Some((first, _)) = multiple.first() {
             let mut instances = Vec::new();
-            write_values(Kind::ResourceInstance, multiple, &mut instances);
-            write(Kind::MultipleResource, first.resource_id(), &instances, out);
+            write_values(TlvKind::ResourceInstance, multiple, &mut instances);
+            write(
+                TlvKind::MultipleResource,
+                first.resource_id(),
+                &instances,
+                out,
+            );
         }
     }
 }
 
-fn write_values(kind: Kind, values: &[(Path, &Value)], out: &mut Vec<u8>) {
+fn write_values(kind: TlvKind, values: &[(Path, &Value)], out: &mut Vec<u8>) {
     for (path, value) in values {
         write(kind, path.segments().last(), &value::encode(value), out);
     }
 }
 
-fn write(kind: Kind, id: Option<u16>, value: &[u8], out: &mut Vec<u8>) {
+fn write(kind: TlvKind, id: Option<u16>, value: &[u8], out: &mut Vec<u8>) {
     let id = id.expect("a value lies in a resource, and so in an instance");
-    Entry { kind, id, value }.write(out);
+    TlvEntry { kind, id, value }.write(out);
 }

@@ -1,12 +1,12 @@
 //! Which parameters does a Register or Update carry? (LwM2M Core 1.1 tables 6.2.1.-1, 6.2.2.-1)
 
-use super::{ENDPOINT_BYTES_MAX, Refusal, SMS_BYTES_MAX};
+use super::{ENDPOINT_BYTES_MAX, RegistrationRefusal, SMS_BYTES_MAX};
 use crate::lwm2m::binding::Binding;
 use crate::lwm2m::version::EnablerVersion;
 
 /// Holds the parameters that mean something, as text.
 #[derive(Debug, Default)]
-pub(super) struct Parameters<'a> {
+pub(super) struct RegistrationParameters<'a> {
     endpoint: Option<&'a str>,
     lifetime: Option<&'a str>,
     version: Option<&'a str>,
@@ -15,9 +15,11 @@ pub(super) struct Parameters<'a> {
     sms: Option<&'a str>,
 }
 
-impl<'a> Parameters<'a> {
+impl<'a> RegistrationParameters<'a> {
     /// Sorts Uri-Query options by name; a parameter given twice is ambiguous and refused.
-    pub(super) fn read(queries: impl IntoIterator<Item = &'a str>) -> Result<Self, Refusal> {
+    pub(super) fn read(
+        queries: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, RegistrationRefusal> {
         let mut found = Self::default();
         for query in queries {
             let (name, value) = query.split_once('=').unwrap_or((query, ""));
@@ -31,47 +33,47 @@ impl<'a> Parameters<'a> {
                 _ => continue,
             };
             if place.replace(value).is_some() {
-                return Err(Refusal::Repeated);
+                return Err(RegistrationRefusal::Repeated);
             }
         }
         Ok(found)
     }
 
-    pub(super) fn endpoint(&self) -> Result<Box<str>, Refusal> {
+    pub(super) fn endpoint(&self) -> Result<Box<str>, RegistrationRefusal> {
         match self.endpoint.unwrap_or_default() {
-            "" => Err(Refusal::MissingEndpoint),
-            long if long.len() > ENDPOINT_BYTES_MAX => Err(Refusal::EndpointTooLong),
+            "" => Err(RegistrationRefusal::MissingEndpoint),
+            long if long.len() > ENDPOINT_BYTES_MAX => Err(RegistrationRefusal::EndpointTooLong),
             endpoint => Ok(endpoint.into()),
         }
     }
 
     /// Reads the lifetime; a number too large for the field is as good as its maximum.
-    pub(super) fn lifetime_s(&self) -> Result<Option<u32>, Refusal> {
+    pub(super) fn lifetime_s(&self) -> Result<Option<u32>, RegistrationRefusal> {
         let Some(text) = self.lifetime else {
             return Ok(None);
         };
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(Refusal::InvalidLifetime);
+            return Err(RegistrationRefusal::InvalidLifetime);
         }
         Ok(Some(text.parse().unwrap_or(u32::MAX)))
     }
 
     /// Reads the release; clients built against drafts of 1.0 leave it out.
-    pub(super) fn version(&self) -> Result<EnablerVersion, Refusal> {
+    pub(super) fn version(&self) -> Result<EnablerVersion, RegistrationRefusal> {
         self.version.map_or(Ok(EnablerVersion::V1_0), |text| {
-            EnablerVersion::parse(text).map_err(|_| Refusal::UnsupportedVersion)
+            EnablerVersion::parse(text).map_err(|_| RegistrationRefusal::UnsupportedVersion)
         })
     }
 
-    pub(super) fn binding(&self) -> Result<Option<Binding>, Refusal> {
+    pub(super) fn binding(&self) -> Result<Option<Binding>, RegistrationRefusal> {
         let given = self.binding.filter(|letters| !letters.is_empty());
         given
-            .map(|letters| Binding::parse(letters).ok_or(Refusal::InvalidBinding))
+            .map(|letters| Binding::parse(letters).ok_or(RegistrationRefusal::InvalidBinding))
             .transpose()
     }
 
     /// Returns what `b` and `Q` say together; without `b` the device is reached over UDP.
-    pub(super) fn binding_with_queue_mode(&self) -> Result<Binding, Refusal> {
+    pub(super) fn binding_with_queue_mode(&self) -> Result<Binding, RegistrationRefusal> {
         let binding = self.binding()?.unwrap_or(Binding::UDP);
         Ok(if self.queue_mode() {
             binding.with_queue_mode()
@@ -84,9 +86,9 @@ impl<'a> Parameters<'a> {
         self.queue_mode.is_some()
     }
 
-    pub(super) fn sms(&self) -> Result<Option<Box<str>>, Refusal> {
+    pub(super) fn sms(&self) -> Result<Option<Box<str>>, RegistrationRefusal> {
         match self.sms {
-            Some(long) if long.len() > SMS_BYTES_MAX => Err(Refusal::SmsTooLong),
+            Some(long) if long.len() > SMS_BYTES_MAX => Err(RegistrationRefusal::SmsTooLong),
             given => Ok(given.filter(|number| !number.is_empty()).map(Box::from)),
         }
     }

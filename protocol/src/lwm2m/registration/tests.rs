@@ -5,10 +5,10 @@ use proptest::option;
 use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
 use proptest::sample::select;
 
-use super::{Refusal, Register, Update};
+use super::{Register, RegistrationRefusal, Update};
 use crate::coap::code::Code;
 use crate::lwm2m::binding::{Binding, Transport};
-use crate::lwm2m::links::{Malformed, ObjectLinks};
+use crate::lwm2m::links::{MalformedLinks, ObjectLinks};
 use crate::lwm2m::version::EnablerVersion;
 
 #[test]
@@ -92,39 +92,89 @@ fn an_endpoint_name_may_hold_what_separates_parameters() {
 fn a_register_that_breaks_a_rule_is_refused_with_its_code() {
     let long = format!("ep={}", "e".repeat(256));
     let sms = format!("sms={}", "1".repeat(65));
-    let cases: [(&[&str], &[u8], Refusal, &str); 17] = [
+    let cases: [(&[&str], &[u8], RegistrationRefusal, &str); 17] = [
         (
             &["ep=a", "lwm2m=2.0"],
             b"",
-            Refusal::UnsupportedVersion,
+            RegistrationRefusal::UnsupportedVersion,
             "4.12",
         ),
         (
             &["ep=a", "lwm2m=1.3"],
             b"",
-            Refusal::UnsupportedVersion,
+            RegistrationRefusal::UnsupportedVersion,
             "4.12",
         ),
         (
             &["ep=a", "lwm2m="],
             b"",
-            Refusal::UnsupportedVersion,
+            RegistrationRefusal::UnsupportedVersion,
             "4.12",
         ),
-        (&["lwm2m=9.9"], b"?", Refusal::UnsupportedVersion, "4.12"),
-        (&[], b"", Refusal::MissingEndpoint, "4.00"),
-        (&["ep="], b"", Refusal::MissingEndpoint, "4.00"),
-        (&["ep"], b"", Refusal::MissingEndpoint, "4.00"),
-        (&[&long], b"", Refusal::EndpointTooLong, "4.00"),
-        (&["ep=a", "lt="], b"", Refusal::InvalidLifetime, "4.00"),
-        (&["ep=a", "lt=day"], b"", Refusal::InvalidLifetime, "4.00"),
-        (&["ep=a", "lt=-1"], b"", Refusal::InvalidLifetime, "4.00"),
-        (&["ep=a", "lt=+1"], b"", Refusal::InvalidLifetime, "4.00"),
-        (&["ep=a", "lt=1.5"], b"", Refusal::InvalidLifetime, "4.00"),
-        (&["ep=a", "b=Z"], b"", Refusal::InvalidBinding, "4.00"),
-        (&["ep=a", &sms], b"", Refusal::SmsTooLong, "4.00"),
-        (&["ep=a", "ep=b"], b"", Refusal::Repeated, "4.00"),
-        (&["ep=a"], b"{}", Refusal::Links(Malformed::Syntax), "4.00"),
+        (
+            &["lwm2m=9.9"],
+            b"?",
+            RegistrationRefusal::UnsupportedVersion,
+            "4.12",
+        ),
+        (&[], b"", RegistrationRefusal::MissingEndpoint, "4.00"),
+        (&["ep="], b"", RegistrationRefusal::MissingEndpoint, "4.00"),
+        (&["ep"], b"", RegistrationRefusal::MissingEndpoint, "4.00"),
+        (&[&long], b"", RegistrationRefusal::EndpointTooLong, "4.00"),
+        (
+            &["ep=a", "lt="],
+            b"",
+            RegistrationRefusal::InvalidLifetime,
+            "4.00",
+        ),
+        (
+            &["ep=a", "lt=day"],
+            b"",
+            RegistrationRefusal::InvalidLifetime,
+            "4.00",
+        ),
+        (
+            &["ep=a", "lt=-1"],
+            b"",
+            RegistrationRefusal::InvalidLifetime,
+            "4.00",
+        ),
+        (
+            &["ep=a", "lt=+1"],
+            b"",
+            RegistrationRefusal::InvalidLifetime,
+            "4.00",
+        ),
+        (
+            &["ep=a", "lt=1.5"],
+            b"",
+            RegistrationRefusal::InvalidLifetime,
+            "4.00",
+        ),
+        (
+            &["ep=a", "b=Z"],
+            b"",
+            RegistrationRefusal::InvalidBinding,
+            "4.00",
+        ),
+        (
+            &["ep=a", &sms],
+            b"",
+            RegistrationRefusal::SmsTooLong,
+            "4.00",
+        ),
+        (
+            &["ep=a", "ep=b"],
+            b"",
+            RegistrationRefusal::Repeated,
+            "4.00",
+        ),
+        (
+            &["ep=a"],
+            b"{}",
+            RegistrationRefusal::Links(MalformedLinks::Syntax),
+            "4.00",
+        ),
     ];
     for (queries, payload, refusal, code) in cases {
         let refused = Register::decode(queries.iter().copied(), payload);
@@ -132,7 +182,7 @@ fn a_register_that_breaks_a_rule_is_refused_with_its_code() {
         assert_eq!(refusal.code().to_string(), code);
     }
     assert_eq!(
-        Refusal::UnsupportedVersion.code(),
+        RegistrationRefusal::UnsupportedVersion.code(),
         Code::PRECONDITION_FAILED
     );
     let longest = format!("ep={}", "e".repeat(255));
@@ -165,14 +215,17 @@ fn an_update_holds_only_what_changes() {
 fn an_update_that_breaks_a_rule_is_refused() {
     assert_eq!(
         Update::decode(["lt=soon"], b""),
-        Err(Refusal::InvalidLifetime)
+        Err(RegistrationRefusal::InvalidLifetime)
     );
-    assert_eq!(Update::decode(["b=?"], b""), Err(Refusal::InvalidBinding));
+    assert_eq!(
+        Update::decode(["b=?"], b""),
+        Err(RegistrationRefusal::InvalidBinding)
+    );
     assert_eq!(
         Update::decode(["lt=1", "lt=2"], b""),
-        Err(Refusal::Repeated)
+        Err(RegistrationRefusal::Repeated)
     );
-    let malformed = Err(Refusal::Links(Malformed::Syntax));
+    let malformed = Err(RegistrationRefusal::Links(MalformedLinks::Syntax));
     assert_eq!(Update::decode([], b"</3/0"), malformed);
 }
 

@@ -1,10 +1,10 @@
 //! Which operations create CoAP requests? The OpenAPI descriptions.
 
-use engine::action::{ContentForm, Method};
+use engine::action::{ContentEncoding, Method};
 use engine::limits::{ACTION_DATA_BYTES_MAX, COAP_PATH_BYTES_MAX};
 
 use super::{SENT_NOW, as_often, base64, one_of, one_of_many, port, when};
-use crate::api::openapi::{Operation as Described, Schema};
+use crate::api::openapi::{ApiOperation as Described, Schema};
 use crate::api::words::Word;
 
 /// A path with a query: without control characters, blanks, and what RFC 3986 does not allow.
@@ -50,7 +50,7 @@ fn cases() -> [Schema; 3] {
         )
         .must(
             "payloadType",
-            Schema::only(ContentForm::String.word()),
+            Schema::only(ContentEncoding::String.word()),
             "`payload` is text.",
         );
     let bytes = asked()
@@ -61,7 +61,7 @@ fn cases() -> [Schema; 3] {
         )
         .must(
             "payloadType",
-            Schema::only(ContentForm::Base64.word()),
+            Schema::only(ContentEncoding::Base64.word()),
             "`payload` is base64.",
         );
     [bare, text, bytes].map(when).map(as_often)

@@ -4,7 +4,7 @@ use engine::action::Operation;
 use engine::limits::ACTION_DATA_BYTES_MAX;
 
 use super::{as_often, one_of, one_of_many, when};
-use crate::api::openapi::{Operation as Described, Schema};
+use crate::api::openapi::{ApiOperation as Described, Schema};
 use crate::api::words::Word;
 
 /// An object id, an instance id or a resource id.

@@ -1,9 +1,9 @@
 //! Which operations create UDP requests? The OpenAPI descriptions.
 
-use engine::action::ContentForm;
+use engine::action::ContentEncoding;
 
 use super::{SENT_NOW, base64, one_of, one_of_many, port, when};
-use crate::api::openapi::{Operation as Described, Schema};
+use crate::api::openapi::{ApiOperation as Described, Schema};
 use crate::api::words::Word;
 
 /// The default of the `udp_payload_bytes_max` setting.
@@ -47,7 +47,7 @@ fn cases() -> [Schema; 2] {
         )
         .must(
             "payloadType",
-            Schema::only(ContentForm::String.word()),
+            Schema::only(ContentEncoding::String.word()),
             "`payload` is text.",
         );
     let characters = PAYLOAD_BYTES.div_ceil(3) * 4;
@@ -58,7 +58,7 @@ fn cases() -> [Schema; 2] {
         .must("payload", base64().of_characters(4..=characters), &sent)
         .must(
             "payloadType",
-            Schema::only(ContentForm::Base64.word()),
+            Schema::only(ContentEncoding::Base64.word()),
             "`payload` is base64.",
         );
     let port = || port(4_445);

@@ -3,7 +3,7 @@
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 
 use super::{PROPERTIES, Record, malformed, too_long};
-use crate::api::error::{Failure, Fault};
+use crate::api::error::{ApiError, ErrorDetail};
 use crate::api::fields::Fields;
 use crate::api::import::lines::{LINE_BYTES_MAX, Line, TooLong};
 
@@ -53,7 +53,7 @@ impl Csv {
     }
 
     /// What the line completes; the header completes nothing, and a faulty one everything.
-    pub(super) fn read(&mut self, line: Line) -> Result<Option<Record>, Failure> {
+    pub(super) fn read(&mut self, line: Line) -> Result<Option<Record>, ApiError> {
         let number = line.number;
         let progress = match &line.text {
             Ok(text) if text.is_empty() && self.begun_on.is_none() => return Ok(None),
@@ -83,7 +83,7 @@ impl Csv {
     }
 
     /// What the end of the stream leaves unfinished.
-    pub(super) fn end(&mut self) -> Result<Option<Record>, Failure> {
+    pub(super) fn end(&mut self) -> Result<Option<Record>, ApiError> {
         if !self.has_header() {
             return Err(no_header());
         }
@@ -126,7 +126,7 @@ impl Csv {
     }
 
     /// The texts of the record.
-    fn texts(&self) -> Result<Vec<&str>, Failure> {
+    fn texts(&self) -> Result<Vec<&str>, ApiError> {
         let mut from = 0;
         let ends = self.ends.iter().take(self.fields);
         let texts = ends.map(|end| {
@@ -138,33 +138,33 @@ impl Csv {
     }
 
     /// What the columns are called; the failure is one of the whole import.
-    fn header(&self) -> Result<Vec<&'static str>, Failure> {
+    fn header(&self) -> Result<Vec<&'static str>, ApiError> {
         let mut columns: Vec<&'static str> = Vec::new();
         let mut faults = Vec::new();
         for text in self.texts()? {
             match PROPERTIES.iter().find(|name| **name == text) {
                 None => {
                     let message = "is not a known column";
-                    faults.push(Fault::of("UNKNOWN_PROPERTY", text, message));
+                    faults.push(ErrorDetail::of("UNKNOWN_PROPERTY", text, message));
                 }
                 Some(name) if columns.contains(name) => {
-                    faults.push(Fault::of("REPEATED", name, "must be given only once"));
+                    faults.push(ErrorDetail::of("REPEATED", name, "must be given only once"));
                 }
                 Some(name) => columns.push(name),
             }
         }
         if !columns.contains(&"deviceId") && !columns.contains(&"iccid") {
             let message = "the header must have a column deviceId or iccid";
-            faults.push(Fault::of("REQUIRED", "deviceId", message));
+            faults.push(ErrorDetail::of("REQUIRED", "deviceId", message));
         }
         if faults.is_empty() {
             Ok(columns)
         } else {
-            Err(Failure::invalid(faults))
+            Err(ApiError::invalid(faults))
         }
     }
 
-    fn named_fields(&self) -> Result<Fields, Failure> {
+    fn named_fields(&self) -> Result<Fields, ApiError> {
         let texts = self.texts()?;
         match texts.len().cmp(&self.columns.len()) {
             std::cmp::Ordering::Less => Err(self.wrong_count("fewer")),
@@ -178,7 +178,7 @@ impl Csv {
         }
     }
 
-    fn wrong_count(&self, than: &str) -> Failure {
+    fn wrong_count(&self, than: &str) -> ApiError {
         let columns = self.columns.len();
         malformed(&format!(
             "the line has {than} fields than the {columns} columns of the header"
@@ -186,6 +186,6 @@ impl Csv {
     }
 }
 
-fn no_header() -> Failure {
-    Failure::malformed("the first line must be a header that names the columns")
+fn no_header() -> ApiError {
+    ApiError::malformed("the first line must be a header that names the columns")
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Format, Record, Records};
-use crate::api::error::Failure;
+use crate::api::error::ApiError;
 use crate::api::import::lines::Lines;
 
 #[test]
@@ -127,7 +127,7 @@ fn check(format: Format, text: &[u8], expected: &[(u64, Result<Value, &str>)]) {
     assert_eq!(shown, expected);
 }
 
-fn records(format: Format, text: &[u8]) -> Result<Vec<Record>, Failure> {
+fn records(format: Format, text: &[u8]) -> Result<Vec<Record>, ApiError> {
     let mut lines = Lines::default();
     let mut records = Records::of(format);
     let mut read = Vec::new();
@@ -151,7 +151,7 @@ fn shown(record: &Record) -> (u64, Result<Value, String>) {
     (record.line, fields)
 }
 
-fn codes_of(failure: Failure) -> Vec<&'static str> {
+fn codes_of(failure: ApiError) -> Vec<&'static str> {
     let faults = failure.into_faults().into_iter();
     faults.map(|fault| fault.code).collect()
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{FAULTS_MAX, REFUSAL_BYTES_MAX, REFUSALS_MAX, Report, Tally, Told};
-use crate::api::error::Fault;
-use crate::api::import::batches::{Made, Settled};
+use super::{FAULTS_MAX, LineCounts, REFUSAL_BYTES_MAX, REFUSALS_MAX, ReportMode, ReportStream};
+use crate::api::error::ErrorDetail;
+use crate::api::import::batches::{LineEffect, SettledLine};
 
 #[actix_web::test]
 async fn the_answer_at_the_end_has_counts_and_refused_lines() {
@@ -24,7 +24,7 @@ async fn the_answer_at_the_end_has_counts_and_refused_lines() {
 
 #[actix_web::test]
 async fn the_answer_as_it_goes_tells_each_batch_and_then_the_end() {
-    let (mut report, mut told) = Report::as_it_goes();
+    let (mut report, mut told) = ReportMode::as_it_goes();
     let settled = vec![created(1), refused(2, 1)];
     let tally = counted(&settled);
     report.tell(settled, tally).await.unwrap();
@@ -52,13 +52,13 @@ async fn refused_lines_beyond_the_bound_are_counted() {
 #[actix_web::test]
 async fn long_refusals_are_bounded_by_their_bytes() {
     let long = |line| {
-        let fault = Fault::of("X", &"x".repeat(100_000), "is wrong");
-        Settled {
+        let fault = ErrorDetail::of("X", &"x".repeat(100_000), "is wrong");
+        SettledLine {
             line,
             outcome: Err(vec![fault]),
         }
     };
-    let mut lines: Vec<Settled> = (1..=200).map(long).collect();
+    let mut lines: Vec<SettledLine> = (1..=200).map(long).collect();
     lines.push(refused(201, 1));
     let told = told_at_the_end(lines).await;
     let listed = told["refusals"].as_array().unwrap().len();
@@ -79,21 +79,21 @@ async fn a_line_has_only_so_many_faults() {
 
 #[actix_web::test]
 async fn a_caller_that_is_gone_is_noticed() {
-    let (mut report, told) = Report::as_it_goes();
+    let (mut report, told) = ReportMode::as_it_goes();
     drop(told);
-    let tally = Tally::default();
+    let tally = LineCounts::default();
     assert!(report.tell(vec![created(1)], tally).await.is_err());
     assert!(report.end(tally, None).await.is_err());
 }
 
-async fn told_at_the_end(settled: Vec<Settled>) -> Value {
+async fn told_at_the_end(settled: Vec<SettledLine>) -> Value {
     let tally = counted(&settled);
-    let mut report = Report::at_the_end();
+    let mut report = ReportMode::at_the_end();
     report.tell(settled, tally).await.unwrap();
     serde_json::to_value(report.into_summary(tally)).unwrap()
 }
 
-async fn lines_of(told: &mut Told) -> Vec<Value> {
+async fn lines_of(told: &mut ReportStream) -> Vec<Value> {
     let mut lines = Vec::new();
     while let Some(part) = told.0.recv().await {
         let text = std::str::from_utf8(&part).unwrap();
@@ -105,27 +105,27 @@ async fn lines_of(told: &mut Told) -> Vec<Value> {
     lines
 }
 
-fn counted(settled: &[Settled]) -> Tally {
-    let mut tally = Tally {
+fn counted(settled: &[SettledLine]) -> LineCounts {
+    let mut tally = LineCounts {
         through: 9,
-        ..Tally::default()
+        ..LineCounts::default()
     };
     tally.count(settled);
     tally
 }
 
-fn created(line: u64) -> Settled {
-    let outcome = Ok(Made::Created);
-    Settled { line, outcome }
+fn created(line: u64) -> SettledLine {
+    let outcome = Ok(LineEffect::Created);
+    SettledLine { line, outcome }
 }
 
-fn unchanged(line: u64) -> Settled {
-    let outcome = Ok(Made::Unchanged);
-    Settled { line, outcome }
+fn unchanged(line: u64) -> SettledLine {
+    let outcome = Ok(LineEffect::Unchanged);
+    SettledLine { line, outcome }
 }
 
-fn refused(line: u64, faults: usize) -> Settled {
-    let fault = Fault::of("X", "name", "is wrong");
+fn refused(line: u64, faults: usize) -> SettledLine {
+    let fault = ErrorDetail::of("X", "name", "is wrong");
     let outcome = Err(vec![fault; faults]);
-    Settled { line, outcome }
+    SettledLine { line, outcome }
 }

@@ -3,11 +3,11 @@
 use std::num::NonZeroU16;
 
 use engine::action::{
-    Action, CoapRequest, Content, ContentForm, Method, Outcome, PayloadType, Protocol, Request,
+    Action, CoapRequest, Content, ContentEncoding, Method, Outcome, PayloadType, Protocol, Request,
     Status, UdpRequest,
 };
 use engine::device::snapshot::{Presence, Snapshot};
-use engine::event::{Data, Event, Happening};
+use engine::event::{Data, Event, EventContent};
 use engine::peer::Peer;
 use engine::topic::Topic;
 
@@ -33,7 +33,7 @@ fn an_action_request_over_coap_that_was_answered() {
         method: Method::Put,
         port: NonZeroU16::new(5_683).unwrap(),
         target: engine::PathAndQuery::parse("/led?color=r").unwrap(),
-        content: Some(Content::parse(ContentForm::Base64, "AQID").unwrap()),
+        content: Some(Content::parse(ContentEncoding::Base64, "AQID").unwrap()),
     };
     let answered = Action {
         request: Request::Coap(asked),
@@ -66,7 +66,7 @@ fn a_device_that_speaks_plain_coap() {
         first_heard_at: Some(NOON),
         last_seen_at: Some(NOON.plus_s(60)),
         peer: Some(Peer::plain("10.0.0.7:49152".parse().unwrap())),
-        heard_over: Some(Protocol::Coap),
+        protocols_seen: Some(Protocol::Coap),
         presence: Presence::Unregistered,
         registration: None,
         pending: vec![over_udp()],
@@ -79,7 +79,7 @@ fn a_device_that_speaks_plain_coap() {
 
 /// Data of the device.
 pub(super) fn said(source: Protocol, topic: Option<&str>) -> Event {
-    event(Happening::Data(Box::new(Data {
+    event(EventContent::Data(Box::new(Data {
         source,
         topic: topic.map(|topic| Topic::parse(topic).unwrap()),
         bytes: br#"{"t":21.5}"#.as_slice().into(),
@@ -88,7 +88,7 @@ pub(super) fn said(source: Protocol, topic: Option<&str>) -> Event {
 
 fn over_udp() -> Action {
     let asked = UdpRequest {
-        content: Content::parse(ContentForm::String, "on").unwrap(),
+        content: Content::parse(ContentEncoding::String, "on").unwrap(),
         port: NonZeroU16::new(4_445).unwrap(),
     };
     Action {

@@ -4,20 +4,20 @@
 use actix_web::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::api::tests::world::{Answer, Credentials, World};
+use crate::api::tests::test_service::{CallAnswer, TestCredentials, TestService};
 
 const DEVICES: &str = "/management-api/v1/devices";
 const METER: &str = "/management-api/v1/devices/meter";
 
 #[actix_web::test]
 async fn every_fault_of_a_change_is_told_at_once() {
-    let (world, acme) = with_meter().await;
+    let (setup, acme) = with_meter().await;
     let body = json!({
         "deviceId": "other", "number": 7, "psk": {"identity": "x"}, "created": null,
         "iccid": null, "endpoint": null, "imsi": "12a", "msisdn": 49, "ip": "here", "name": " ",
         "tint": null, "shade": "dark",
     });
-    let refused = world.patch(METER, &acme.bearer, body).await;
+    let refused = setup.patch(METER, &acme.bearer, body).await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST);
     let expected = [
         ("WRONG_TYPE", "iccid"),
@@ -37,60 +37,60 @@ async fn every_fault_of_a_change_is_told_at_once() {
     let told = refused.json();
     let messages: Vec<_> = told["errors"].as_array().unwrap().iter().collect();
     assert_eq!(messages[6]["message"], "cannot be changed");
-    assert_eq!(shown(&world, &acme).await["iccid"], "8901");
+    assert_eq!(shown(&setup, &acme).await["iccid"], "8901");
 }
 
 #[actix_web::test]
 async fn each_name_that_another_device_bears_is_told_and_nothing_changes() {
-    let (world, acme) = with_meter().await;
-    let umbrella = world.customer("umbrella", &["all"]).await;
+    let (setup, acme) = with_meter().await;
+    let umbrella = setup.customer("umbrella", &["all"]).await;
     let taken = json!({
         "deviceId": "theirs", "iccid": "8902", "imsi": "9012", "msisdn": "4912", "endpoint": "ep",
     });
-    world.post(DEVICES, &umbrella.bearer, taken).await;
-    let before = shown(&world, &acme).await;
+    setup.post(DEVICES, &umbrella.bearer, taken).await;
+    let before = shown(&setup, &acme).await;
     let body = json!({
         "iccid": "8902", "imsi": "9012", "msisdn": "4912", "endpoint": "ep", "name": "Attic",
     });
-    let refused = world.patch(METER, &acme.bearer, body).await;
+    let refused = setup.patch(METER, &acme.bearer, body).await;
     assert_eq!(refused.status, StatusCode::CONFLICT);
     let expected = ["iccid", "endpoint", "imsi", "msisdn"].map(|field| ("DEVICE_EXISTS", field));
     assert_eq!(faults(&refused), expected);
-    assert_eq!(shown(&world, &acme).await, before);
+    assert_eq!(shown(&setup, &acme).await, before);
 }
 
 #[actix_web::test]
 async fn a_device_that_is_not_the_caller_s_cannot_be_changed() {
-    let (world, acme) = with_meter().await;
-    let umbrella = world.customer("umbrella", &["all"]).await;
+    let (setup, acme) = with_meter().await;
+    let umbrella = setup.customer("umbrella", &["all"]).await;
     let body = || json!({"name": "Attic"});
-    let theirs = world.patch(METER, &umbrella.bearer, body()).await;
+    let theirs = setup.patch(METER, &umbrella.bearer, body()).await;
     assert_eq!(theirs.status, StatusCode::NOT_FOUND);
     let nobody = format!("{DEVICES}/nobody");
-    let nobody = world.patch(&nobody, &acme.bearer, body()).await;
+    let nobody = setup.patch(&nobody, &acme.bearer, body()).await;
     assert_eq!(nobody.status, StatusCode::NOT_FOUND);
-    let reader = world.client("acme", &["devices:read"]).await;
-    let reader = world.patch(METER, &reader.bearer, body()).await;
+    let reader = setup.client("acme", &["devices:read"]).await;
+    let reader = setup.patch(METER, &reader.bearer, body()).await;
     assert_eq!(reader.status, StatusCode::FORBIDDEN);
-    assert_eq!(shown(&world, &acme).await["name"], Value::Null);
+    assert_eq!(shown(&setup, &acme).await["name"], Value::Null);
 }
 
-async fn with_meter() -> (World, Credentials) {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
+async fn with_meter() -> (TestService, TestCredentials) {
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
     let body = json!({"deviceId": "meter", "iccid": "8901"});
-    let made = world.post(DEVICES, &acme.bearer, body).await;
+    let made = setup.post(DEVICES, &acme.bearer, body).await;
     assert_eq!(made.status, StatusCode::CREATED);
-    (world, acme)
+    (setup, acme)
 }
 
 /// The device as the list shows it.
-async fn shown(world: &World, caller: &Credentials) -> Value {
-    let listed = world.get(DEVICES, &caller.bearer).await;
+async fn shown(setup: &TestService, caller: &TestCredentials) -> Value {
+    let listed = setup.get(DEVICES, &caller.bearer).await;
     listed.json()["items"][0].clone()
 }
 
-fn faults(answer: &Answer) -> Vec<(&'static str, &'static str)> {
+fn faults(answer: &CallAnswer) -> Vec<(&'static str, &'static str)> {
     let told = answer.faults().into_iter();
     told.map(|(code, field)| (&*code.leak(), &*field.leak()))
         .collect()

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use engine::limits::ACTION_DATA_BYTES_MAX;
 
-use crate::api::tests::world::{Credentials, World};
+use crate::api::tests::test_service::{TestCredentials, TestService};
 
 const ACTIONS: &str = "/management-api/v1/integrate/devices/meter/actions";
 const ACTIONS_OF_MANY: &str = "/management-api/v1/integrate/devices/actions";
@@ -160,7 +160,7 @@ async fn every_fault_of_a_coap_request_is_told_at_once() {
 
 #[actix_web::test]
 async fn a_call_for_many_must_name_them() {
-    let (world, acme) = world().await;
+    let (setup, acme) = setup().await;
     let bodies = [
         (
             "UDP",
@@ -173,26 +173,26 @@ async fn a_call_for_many_must_name_them() {
     ];
     for (protocol, body) in bodies {
         let path = format!("{ACTIONS_OF_MANY}/{protocol}");
-        let answer = world.post(&path, &acme.bearer, body.clone()).await;
+        let answer = setup.post(&path, &acme.bearer, body.clone()).await;
         assert_eq!(answer.faults(), told(&[("REQUIRED", "deviceIds")]));
         let named = with(&body, &json!({ "deviceIds": ["a", "a", "/"] }));
-        let answer = world.post(&path, &acme.bearer, named).await;
+        let answer = setup.post(&path, &acme.bearer, named).await;
         let expected = [("REPEATED", "deviceIds"), ("INVALID_VALUE", "deviceIds")];
         assert_eq!(answer.faults(), told(&expected), "{protocol}");
         let alone = with(&body, &json!({ "deviceIds": ["a"] }));
         let path = format!("{ACTIONS}/{protocol}");
-        let answer = world.post(&path, &acme.bearer, alone).await;
+        let answer = setup.post(&path, &acme.bearer, alone).await;
         assert_eq!(answer.faults(), told(&[("UNKNOWN_PROPERTY", "deviceIds")]));
     }
 }
 
 #[actix_web::test]
 async fn a_protocol_nobody_knows_is_not_found() {
-    let (world, acme) = world().await;
+    let (setup, acme) = setup().await;
     for protocol in ["SMTP", "udp", "Coap", "LWM2M%20"] {
         for of in [ACTIONS, ACTIONS_OF_MANY] {
             let path = format!("{of}/{protocol}");
-            let answer = world.post(&path, &acme.bearer, json!({})).await;
+            let answer = setup.post(&path, &acme.bearer, json!({})).await;
             assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
         }
     }
@@ -201,24 +201,24 @@ async fn a_protocol_nobody_knows_is_not_found() {
 /// Holds bodies to their faults: each is the whole one with something else in it, asked of one
 /// device and of several.
 async fn check(protocol: &str, whole: &Value, cases: &[(Value, Faults)]) {
-    let (world, acme) = world().await;
+    let (setup, acme) = setup().await;
     let one = format!("{ACTIONS}/{protocol}");
     let many = format!("{ACTIONS_OF_MANY}/{protocol}");
     for (changes, faults) in cases {
         let body = with(whole, changes);
         let of_many = with(&body, &json!({ "deviceIds": ["meter"] }));
         for (path, body) in [(&one, body), (&many, of_many)] {
-            let answer = world.post(path, &acme.bearer, body).await;
+            let answer = setup.post(path, &acme.bearer, body).await;
             assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path} {faults:?}");
             assert_eq!(answer.faults(), told(faults), "{path}");
         }
     }
 }
 
-async fn world() -> (World, Credentials) {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
-    (world, acme)
+async fn setup() -> (TestService, TestCredentials) {
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
+    (setup, acme)
 }
 
 /// The body with these properties in place of its own.

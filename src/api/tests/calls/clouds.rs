@@ -8,7 +8,7 @@ use engine::ids::DestinationId;
 use engine::limits::DESTINATIONS_MAX;
 use engine::supervision::Unserved;
 
-use crate::api::tests::world::{Answer, Credentials, OPERATOR, World};
+use crate::api::tests::test_service::{CallAnswer, OPERATOR, TestCredentials, TestService};
 use crate::config::Config;
 
 const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks";
@@ -16,9 +16,9 @@ const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 #[actix_web::test]
 async fn a_webhook_that_says_little_is_told_all_but_results() {
-    let (world, acme) = acme().await;
+    let (setup, acme) = acme().await;
     let made = create(
-        &world,
+        &setup,
         &acme,
         json!({"name": "Here", "url": "https://example.com/in"}),
     );
@@ -34,7 +34,7 @@ async fn a_webhook_that_says_little_is_told_all_but_results() {
     assert_eq!(body["secretSet"], false);
     assert_eq!(body["state"], "ROLLOUT_DONE");
     assert_eq!(body["replaying"], false);
-    let mut shown = world.get(&path, &acme.bearer).await.json();
+    let mut shown = setup.get(&path, &acme.bearer).await.json();
     let backlog = json!({"waiting": 0, "deadLetters": 0});
     assert_eq!(
         shown.as_object_mut().unwrap().remove("backlog"),
@@ -45,42 +45,42 @@ async fn a_webhook_that_says_little_is_told_all_but_results() {
 
 #[actix_web::test]
 async fn a_webhook_is_shown_as_it_was_given_but_for_its_secret() {
-    let (world, acme) = acme().await;
-    let made = create(&world, &acme, whole()).await.json();
+    let (setup, acme) = acme().await;
+    let made = create(&setup, &acme, whole()).await.json();
     let mut expected = whole();
     expected.as_object_mut().unwrap().remove("secret");
     for (name, value) in expected.as_object().unwrap() {
         assert_eq!(made[name], *value, "{name}");
     }
     assert_eq!(made["secretSet"], true);
-    let list = world.get(WEBHOOKS, &acme.bearer).await;
+    let list = setup.get(WEBHOOKS, &acme.bearer).await;
     assert_eq!(list.json()["items"], json!([made]));
     assert!(!String::from_utf8_lossy(&list.bytes).contains(SECRET));
 }
 
 #[actix_web::test]
 async fn a_webhook_of_a_customer_that_was_removed_meanwhile_is_not_made() {
-    let (world, acme) = acme().await;
-    let made = create(&world, &acme, whole()).await.json();
+    let (setup, acme) = acme().await;
+    let made = create(&setup, &acme, whole()).await.json();
     let id = DestinationId::parse(made["id"].as_str().unwrap()).unwrap();
-    let before = world.store.destination(id).await.unwrap().unwrap();
-    let removed = world.delete("/operator-api/v1/customers/acme", OPERATOR);
+    let before = setup.store.destination(id).await.unwrap().unwrap();
+    let removed = setup.delete("/operator-api/v1/customers/acme", OPERATOR);
     assert_eq!(removed.await.status, StatusCode::NO_CONTENT);
     let late = Destination {
         id: DestinationId::from_bytes([7; 16]),
         ..before
     };
-    let created = world.state.0.post.create(late.clone()).await;
+    let created = setup.state.0.deliveries.create(late.clone()).await;
     assert_eq!(created, Err(Unserved::Unknown));
-    assert_eq!(world.store.destination(late.id).await, Ok(None));
+    assert_eq!(setup.store.destination(late.id).await, Ok(None));
 }
 
 #[actix_web::test]
 async fn what_is_secret_in_a_webhook_is_kept_sealed() {
-    let (world, acme) = acme().await;
-    create(&world, &acme, whole()).await;
+    let (setup, acme) = acme().await;
+    create(&setup, &acme, whole()).await;
     let customer = engine::ids::CustomerId::parse("acme").unwrap();
-    let kept = world.store.chosen_by(customer).await.unwrap();
+    let kept = setup.store.customer_settings(customer).await.unwrap();
     assert_eq!(kept.destinations.len(), 1);
     let engine::delivery::destination::Target::Webhook(webhook) = &kept.destinations[0].target;
     let sealed = webhook.headers.iter().map(|header| &header.value);
@@ -99,10 +99,10 @@ async fn what_is_secret_in_a_webhook_is_kept_sealed() {
 
 #[actix_web::test]
 async fn what_is_not_said_anew_stays() {
-    let (world, acme) = acme().await;
-    let made = create(&world, &acme, whole()).await.json();
+    let (setup, acme) = acme().await;
+    let made = create(&setup, &acme, whole()).await.json();
     let path = format!("{WEBHOOKS}/{}", made["id"].as_str().unwrap());
-    let untouched = world.patch(&path, &acme.bearer, json!({})).await;
+    let untouched = setup.patch(&path, &acme.bearer, json!({})).await;
     assert_eq!(
         without_updated(untouched.json()),
         without_updated(made.clone())
@@ -114,8 +114,8 @@ async fn what_is_not_said_anew_stays() {
         ("eventTypes", json!([{"type": "ACTION_RESULT"}])),
         ("jsonPayloadEnabled", json!(false)),
     ] {
-        let before = world.get(&path, &acme.bearer).await.json();
-        let amended = world.patch(&path, &acme.bearer, json!({name: value})).await;
+        let before = setup.get(&path, &acme.bearer).await.json();
+        let amended = setup.patch(&path, &acme.bearer, json!({name: value})).await;
         assert_eq!(amended.status, StatusCode::OK, "{name}");
         let mut expected = before;
         expected[name] = value;
@@ -131,7 +131,7 @@ async fn what_is_not_said_anew_stays() {
         (json!(null), false),
         (json!(SECRET), true),
     ] {
-        let amended = world
+        let amended = setup
             .patch(&path, &acme.bearer, json!({"secret": secret}))
             .await;
         assert_eq!(amended.json()["secretSet"], is_set);
@@ -140,15 +140,15 @@ async fn what_is_not_said_anew_stays() {
 
 #[actix_web::test]
 async fn every_fault_of_a_new_webhook_is_told_at_once() {
-    let (world, acme) = acme().await;
-    let empty = create(&world, &acme, json!({})).await;
+    let (setup, acme) = acme().await;
+    let empty = create(&setup, &acme, json!({})).await;
     faulty(&empty, &[("REQUIRED", "name"), ("REQUIRED", "url")]);
     let body = json!({
         "name": " ", "url": "ftp://example.com", "secret": "short", "jsonPayloadEnabled": "yes",
         "headers": {"Host": "x", "X-Fine": "1", "X-Number": 1, "webhook-id": "1"},
         "eventTypes": [{"type": "TEST"}, {"type": "ERROR", "only": true}, {}], "colour": "red",
     });
-    let refused = create(&world, &acme, body).await;
+    let refused = create(&setup, &acme, body).await;
     let expected = [
         ("INVALID_VALUE", "eventTypes[0].type"),
         ("INVALID_VALUE", "headers.Host"),
@@ -164,22 +164,22 @@ async fn every_fault_of_a_new_webhook_is_told_at_once() {
     ];
     faulty(&refused, &expected);
     let none = json!({"name": "x", "url": "https://example.com", "eventTypes": []});
-    let refused = create(&world, &acme, none).await;
+    let refused = create(&setup, &acme, none).await;
     faulty(&refused, &[("INVALID_VALUE", "eventTypes")]);
-    let list = world.get(WEBHOOKS, &acme.bearer).await.json();
+    let list = setup.get(WEBHOOKS, &acme.bearer).await.json();
     assert_eq!(list["items"], json!([]), "nothing was kept");
 }
 
 #[actix_web::test]
 async fn every_fault_of_an_amendment_is_told_at_once_and_nothing_changes() {
-    let (world, acme) = acme().await;
-    let made = create(&world, &acme, whole()).await.json();
+    let (setup, acme) = acme().await;
+    let made = create(&setup, &acme, whole()).await.json();
     let path = format!("{WEBHOOKS}/{}", made["id"].as_str().unwrap());
     let body = json!({
         "name": null, "url": null, "headers": null, "eventTypes": null, "id": "x",
         "jsonPayloadEnabled": null, "secret": "x", "state": "INTEGRATION_ACTIVE", "tint": null,
     });
-    let refused = world.patch(&path, &acme.bearer, body).await;
+    let refused = setup.patch(&path, &acme.bearer, body).await;
     let expected = [
         ("INVALID_VALUE", "secret"),
         ("READ_ONLY", "id"),
@@ -192,25 +192,25 @@ async fn every_fault_of_an_amendment_is_told_at_once_and_nothing_changes() {
         ("WRONG_TYPE", "url"),
     ];
     faulty(&refused, &expected);
-    let kept = world.get(WEBHOOKS, &acme.bearer).await.json();
+    let kept = setup.get(WEBHOOKS, &acme.bearer).await.json();
     assert_eq!(kept["items"], json!([made]));
 }
 
 #[actix_web::test]
 async fn headers_that_differ_in_case_alone_are_one_header_twice() {
-    let (world, acme) = acme().await;
+    let (setup, acme) = acme().await;
     let mut body = whole();
     body["headers"] = json!({"X-Key": "1", "x-key": "2"});
     faulty(
-        &create(&world, &acme, body).await,
+        &create(&setup, &acme, body).await,
         &[("INVALID_VALUE", "headers")],
     );
 }
 
 #[actix_web::test]
 async fn a_url_that_leads_where_it_must_not_is_refused_unless_the_operator_allows_it() {
-    let (world, acme) = acme().await;
-    let allowing = World::with(Config {
+    let (setup, acme) = acme().await;
+    let allowing = TestService::with(Config {
         allow_private_destinations: true,
         ..Config::of_defaults()
     });
@@ -226,7 +226,7 @@ async fn a_url_that_leads_where_it_must_not_is_refused_unless_the_operator_allow
         "https://169.254.169.254/latest/meta-data",
     ] {
         let body = json!({"name": "x", "url": url});
-        let refused = create(&world, &acme, body.clone()).await;
+        let refused = create(&setup, &acme, body.clone()).await;
         faulty(&refused, &[("INVALID_VALUE", "url")]);
         let taken = create(&allowing, &allowed, body).await;
         assert_eq!(taken.status, StatusCode::CREATED, "{url}");
@@ -245,55 +245,55 @@ async fn a_url_that_leads_where_it_must_not_is_refused_unless_the_operator_allow
 
 #[actix_web::test]
 async fn a_customer_has_no_more_webhooks_than_one_may_have() {
-    let (world, acme) = acme().await;
-    let umbrella = world.customer("umbrella", &["all"]).await;
+    let (setup, acme) = acme().await;
+    let umbrella = setup.customer("umbrella", &["all"]).await;
     for number in 0..DESTINATIONS_MAX {
-        let made = create(&world, &acme, named(&number.to_string())).await;
+        let made = create(&setup, &acme, named(&number.to_string())).await;
         assert_eq!(made.status, StatusCode::CREATED);
     }
-    let refused = create(&world, &acme, named("one more")).await;
+    let refused = create(&setup, &acme, named("one more")).await;
     assert_eq!(refused.status, StatusCode::CONFLICT);
     assert_eq!(refused.faults()[0].0, "TOO_MANY_DESTINATIONS");
-    let others = create(&world, &umbrella, named("first")).await;
+    let others = create(&setup, &umbrella, named("first")).await;
     assert_eq!(others.status, StatusCode::CREATED);
     let second = format!("{WEBHOOKS}?page=2&pageSize=15");
-    let second = world.get(&second, &acme.bearer).await.json();
+    let second = setup.get(&second, &acme.bearer).await.json();
     let names = second["items"].as_array().unwrap().iter();
     let names: Vec<_> = names.map(|item| item["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["15", "16", "17", "18", "19"]);
     assert_eq!(second["pageAmount"], 2);
     let last = &second["items"][4]["id"];
     let last = format!("{WEBHOOKS}/{}", last.as_str().unwrap());
-    let removed = world.delete(&last, &acme.bearer);
+    let removed = setup.delete(&last, &acme.bearer);
     assert_eq!(removed.await.status, StatusCode::NO_CONTENT);
-    let made = create(&world, &acme, named("one more")).await;
+    let made = create(&setup, &acme, named("one more")).await;
     assert_eq!(made.status, StatusCode::CREATED);
 }
 
 #[actix_web::test]
 async fn a_webhook_that_is_removed_is_not_found_any_more() {
-    let (world, acme) = acme().await;
-    let made = create(&world, &acme, whole()).await.json();
+    let (setup, acme) = acme().await;
+    let made = create(&setup, &acme, whole()).await.json();
     let path = format!("{WEBHOOKS}/{}", made["id"].as_str().unwrap());
-    let removed = world.delete(&path, &acme.bearer).await;
+    let removed = setup.delete(&path, &acme.bearer).await;
     assert_eq!(removed.status, StatusCode::NO_CONTENT);
     for answer in [
-        world.get(&path, &acme.bearer).await,
-        world.delete(&path, &acme.bearer).await,
-        world.patch(&path, &acme.bearer, json!({})).await,
-        world
+        setup.get(&path, &acme.bearer).await,
+        setup.delete(&path, &acme.bearer).await,
+        setup.patch(&path, &acme.bearer, json!({})).await,
+        setup
             .post(&format!("{path}/restart"), &acme.bearer, json!({}))
             .await,
-        world
+        setup
             .post(&format!("{path}/test"), &acme.bearer, json!({}))
             .await,
-        world
+        setup
             .get(&format!("{path}/deadletters"), &acme.bearer)
             .await,
-        world
+        setup
             .delete(&format!("{path}/deadletters"), &acme.bearer)
             .await,
-        world
+        setup
             .post(
                 &format!("{path}/deadletters/replay"),
                 &acme.bearer,
@@ -304,26 +304,26 @@ async fn a_webhook_that_is_removed_is_not_found_any_more() {
         assert_eq!(answer.status, StatusCode::NOT_FOUND);
         assert_eq!(answer.faults()[0].0, "NOT_FOUND");
     }
-    let list = world.get(WEBHOOKS, &acme.bearer).await.json();
+    let list = setup.get(WEBHOOKS, &acme.bearer).await.json();
     assert_eq!(list["items"], json!([]));
 }
 
 #[actix_web::test]
 async fn a_webhook_that_has_not_failed_goes_on_when_it_is_restarted_or_replayed() {
-    let (world, acme) = acme().await;
-    let made = create(&world, &acme, whole()).await.json();
+    let (setup, acme) = acme().await;
+    let made = create(&setup, &acme, whole()).await.json();
     let path = format!("{WEBHOOKS}/{}", made["id"].as_str().unwrap());
-    let restarted = world
+    let restarted = setup
         .post(&format!("{path}/restart"), &acme.bearer, json!({}))
         .await;
     assert_eq!(restarted.status, StatusCode::OK);
     assert_eq!(restarted.json(), made);
-    let letters = world
+    let letters = setup
         .get(&format!("{path}/deadletters"), &acme.bearer)
         .await;
     assert_eq!(letters.json(), json!({"items": []}));
     let replay = format!("{path}/deadletters/replay");
-    let replayed = world.post(&replay, &acme.bearer, json!({}));
+    let replayed = setup.post(&replay, &acme.bearer, json!({}));
     let replayed = replayed.await;
     assert_eq!(replayed.status, StatusCode::ACCEPTED);
     assert_eq!(
@@ -334,45 +334,45 @@ async fn a_webhook_that_has_not_failed_goes_on_when_it_is_restarted_or_replayed(
 
 #[actix_web::test]
 async fn a_dead_letter_that_is_not_there_is_not_discarded_and_none_at_all_is() {
-    let (world, acme) = acme().await;
-    let made = create(&world, &acme, whole()).await.json();
+    let (setup, acme) = acme().await;
+    let made = create(&setup, &acme, whole()).await.json();
     let path = format!("{WEBHOOKS}/{}/deadletters", made["id"].as_str().unwrap());
     for letter in ["01935c5a-0000-7000-8000-000000000001", "none"] {
-        let unknown = world
+        let unknown = setup
             .delete(&format!("{path}/{letter}"), &acme.bearer)
             .await;
         assert_eq!(unknown.status, StatusCode::NOT_FOUND);
         assert_eq!(unknown.faults()[0].0, "NOT_FOUND");
     }
-    let discarded = world.delete(&path, &acme.bearer).await;
+    let discarded = setup.delete(&path, &acme.bearer).await;
     assert_eq!(discarded.status, StatusCode::NO_CONTENT);
 }
 
 #[actix_web::test]
 async fn a_cursor_that_none_was_given_as_is_refused() {
-    let (world, acme) = acme().await;
-    let made = create(&world, &acme, whole()).await.json();
+    let (setup, acme) = acme().await;
+    let made = create(&setup, &acme, whole()).await.json();
     let path = format!("{WEBHOOKS}/{}/deadletters", made["id"].as_str().unwrap());
     for cursor in ["x", "-1", "1.5", "99999999999999999999"] {
-        let refused = world
+        let refused = setup
             .get(&format!("{path}?cursor={cursor}"), &acme.bearer)
             .await;
         faulty(&refused, &[("INVALID_VALUE", "cursor")]);
     }
-    let behind = world
+    let behind = setup
         .get(&format!("{path}?cursor=7&pageSize=1"), &acme.bearer)
         .await;
     assert_eq!(behind.json(), json!({"items": []}));
 }
 
-async fn acme() -> (World, Credentials) {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
-    (world, acme)
+async fn acme() -> (TestService, TestCredentials) {
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
+    (setup, acme)
 }
 
-async fn create(world: &World, by: &Credentials, body: Value) -> Answer {
-    world.post(WEBHOOKS, &by.bearer, body).await
+async fn create(setup: &TestService, by: &TestCredentials, body: Value) -> CallAnswer {
+    setup.post(WEBHOOKS, &by.bearer, body).await
 }
 
 fn named(name: &str) -> Value {
@@ -397,7 +397,7 @@ fn without_updated(mut body: Value) -> Value {
 }
 
 /// Holds a refusal to exactly these faults.
-fn faulty(answer: &Answer, expected: &[(&str, &str)]) {
+fn faulty(answer: &CallAnswer, expected: &[(&str, &str)]) {
     assert_eq!(answer.status, StatusCode::BAD_REQUEST);
     let mut told = answer.faults();
     told.sort();

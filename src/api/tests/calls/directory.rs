@@ -6,7 +6,7 @@ use serde_json::json;
 use engine::ids::{CustomerId, DeviceId, DeviceKey};
 use store::sealed::MasterKey;
 
-use crate::api::tests::world::{OPERATOR, World};
+use crate::api::tests::test_service::{OPERATOR, TestService};
 
 const CUSTOMERS: &str = "/operator-api/v1/customers";
 const DEVICES: &str = "/management-api/v1/devices";
@@ -14,8 +14,8 @@ const SETTINGS: &str = "/management-api/v1/settings";
 
 #[actix_web::test]
 async fn a_customer_has_the_id_it_is_given_or_one_of_its_own() {
-    let world = World::new();
-    let given = world
+    let setup = TestService::new();
+    let given = setup
         .post(CUSTOMERS, OPERATOR, json!({"name": "Acme", "id": "acme"}))
         .await;
     assert_eq!(given.json(), json!({"id": "acme", "name": "Acme"}));
@@ -23,7 +23,7 @@ async fn a_customer_has_the_id_it_is_given_or_one_of_its_own() {
         given.header("location"),
         Some("/operator-api/v1/customers/acme")
     );
-    let again = world
+    let again = setup
         .post(CUSTOMERS, OPERATOR, json!({"name": "Other", "id": "acme"}))
         .await;
     assert_eq!(again.status, StatusCode::CONFLICT);
@@ -31,19 +31,19 @@ async fn a_customer_has_the_id_it_is_given_or_one_of_its_own() {
         again.faults(),
         [("CUSTOMER_EXISTS".to_owned(), "id".to_owned())]
     );
-    let made = world
+    let made = setup
         .post(CUSTOMERS, OPERATOR, json!({"name": "Umbrella"}))
         .await;
     assert_eq!(made.status, StatusCode::CREATED);
-    let listed = world.get(CUSTOMERS, OPERATOR).await.json();
+    let listed = setup.get(CUSTOMERS, OPERATOR).await.json();
     assert_eq!(listed["items"].as_array().unwrap().len(), 2);
 }
 
 #[actix_web::test]
 async fn a_client_s_secret_is_shown_once_and_never_kept() {
-    let world = World::new();
-    let acme = world.customer("acme", &["logs:read", "devices:read"]).await;
-    let listed = world
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["logs:read", "devices:read"]).await;
+    let listed = setup
         .get("/operator-api/v1/customers/acme/clients", OPERATOR)
         .await;
     let client = &listed.json()["items"][0];
@@ -52,58 +52,58 @@ async fn a_client_s_secret_is_shown_once_and_never_kept() {
     assert!(!String::from_utf8_lossy(&listed.bytes).contains(&acme.secret));
     let unknown = "/operator-api/v1/customers/nobody/clients";
     assert_eq!(
-        world.get(unknown, OPERATOR).await.status,
+        setup.get(unknown, OPERATOR).await.status,
         StatusCode::NOT_FOUND
     );
     let body = json!({"name": "x"});
     assert_eq!(
-        world.post(unknown, OPERATOR, body).await.status,
+        setup.post(unknown, OPERATOR, body).await.status,
         StatusCode::NOT_FOUND
     );
 }
 
 #[actix_web::test]
 async fn removing_a_customer_ends_its_clients_and_frees_its_id() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
     let path = format!("{CUSTOMERS}/acme");
     assert_eq!(
-        world.delete(&path, OPERATOR).await.status,
+        setup.delete(&path, OPERATOR).await.status,
         StatusCode::NO_CONTENT
     );
     assert_eq!(
-        world.get(DEVICES, &acme.bearer).await.status,
+        setup.get(DEVICES, &acme.bearer).await.status,
         StatusCode::UNAUTHORIZED
     );
     assert_eq!(
-        world.delete(&path, OPERATOR).await.status,
+        setup.delete(&path, OPERATOR).await.status,
         StatusCode::NOT_FOUND
     );
     let body = json!({"name": "Acme", "id": "acme"});
     assert_eq!(
-        world.post(CUSTOMERS, OPERATOR, body).await.status,
+        setup.post(CUSTOMERS, OPERATOR, body).await.status,
         StatusCode::CREATED
     );
 }
 
 #[actix_web::test]
 async fn a_device_is_made_once_and_each_name_it_shares_is_told() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
     let body = json!({"deviceId": "meter", "iccid": "8988", "imsi": "901", "endpoint": "ep"});
-    let made = world.post(DEVICES, &acme.bearer, body.clone()).await;
+    let made = setup.post(DEVICES, &acme.bearer, body.clone()).await;
     assert_eq!(made.status, StatusCode::CREATED);
     assert_eq!(
         made.header("location"),
         Some("/management-api/v1/devices/meter")
     );
-    let again = world.post(DEVICES, &acme.bearer, body).await;
+    let again = setup.post(DEVICES, &acme.bearer, body).await;
     assert_eq!(again.status, StatusCode::CONFLICT);
     let told: Vec<_> = again.faults().into_iter().map(|(_, field)| field).collect();
     assert_eq!(told, ["deviceId", "iccid", "endpoint", "imsi"]);
-    let umbrella = world.customer("umbrella", &["all"]).await;
+    let umbrella = setup.customer("umbrella", &["all"]).await;
     let other = json!({"deviceId": "meter", "iccid": "8988"});
-    let other = world.post(DEVICES, &umbrella.bearer, other).await;
+    let other = setup.post(DEVICES, &umbrella.bearer, other).await;
     assert_eq!(
         other.faults(),
         [("DEVICE_EXISTS".to_owned(), "iccid".to_owned())]
@@ -112,9 +112,9 @@ async fn a_device_is_made_once_and_each_name_it_shares_is_told() {
 
 #[actix_web::test]
 async fn a_device_without_any_name_is_refused() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
-    let answer = world
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
+    let answer = setup
         .post(DEVICES, &acme.bearer, json!({"name": "meter"}))
         .await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST);
@@ -126,38 +126,38 @@ async fn a_device_without_any_name_is_refused() {
 
 #[actix_web::test]
 async fn a_customer_sees_its_own_devices_page_by_page() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
-    let umbrella = world.customer("umbrella", &["all"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
+    let umbrella = setup.customer("umbrella", &["all"]).await;
     for id in ["a", "b", "c"] {
-        world
+        setup
             .post(DEVICES, &acme.bearer, json!({ "deviceId": id }))
             .await;
     }
-    let page = world
+    let page = setup
         .get(&format!("{DEVICES}?pageSize=2&page=2"), &acme.bearer)
         .await
         .json();
     assert_eq!((&page["page"], &page["pageAmount"]), (&json!(2), &json!(2)));
     assert_eq!(page["items"][0]["deviceId"], "c");
-    let none = world.get(DEVICES, &umbrella.bearer).await.json();
+    let none = setup.get(DEVICES, &umbrella.bearer).await.json();
     assert_eq!(none, json!({"items": [], "page": 1, "pageAmount": 1}));
 }
 
 #[actix_web::test]
 async fn a_device_s_key_is_kept_sealed_for_that_device() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
-    world
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
+    setup
         .post(DEVICES, &acme.bearer, json!({"deviceId": "meter"}))
         .await;
     let path = format!("{DEVICES}/meter/psk");
     let body = json!({"secretKey": "00112233aabbccdd", "format": "HEX", "identity": "key-7"});
-    let given = world.post(&path, &acme.bearer, body).await;
+    let given = setup.post(&path, &acme.bearer, body).await;
     assert_eq!(given.status, StatusCode::NO_CONTENT);
     let customer = CustomerId::parse("acme").unwrap();
     let device = DeviceKey::of(&customer, &DeviceId::parse("meter").unwrap());
-    let psk = world
+    let psk = setup
         .store
         .profile(device)
         .await
@@ -170,7 +170,7 @@ async fn a_device_s_key_is_kept_sealed_for_that_device() {
         .open(&psk.key, device.as_bytes())
         .unwrap();
     assert_eq!(opened, [0x00, 0x11, 0x22, 0x33, 0xAA, 0xBB, 0xCC, 0xDD]);
-    let listed = world.get(DEVICES, &acme.bearer).await;
+    let listed = setup.get(DEVICES, &acme.bearer).await;
     assert_eq!(
         listed.json()["items"][0]["psk"],
         json!({"identity": "key-7", "configured": true})
@@ -179,25 +179,25 @@ async fn a_device_s_key_is_kept_sealed_for_that_device() {
 
 #[actix_web::test]
 async fn a_key_for_nobody_or_in_nobody_s_format_is_refused() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
     for id in ["meter", "other"] {
-        world
+        setup
             .post(DEVICES, &acme.bearer, json!({ "deviceId": id }))
             .await;
     }
     let path = format!("{DEVICES}/meter/psk");
     let key = json!({"secretKey": "12345678", "format": "STRING", "identity": "other"});
-    let taken = world.post(&path, &acme.bearer, key.clone()).await;
+    let taken = setup.post(&path, &acme.bearer, key.clone()).await;
     assert_eq!(
         taken.faults(),
         [("DEVICE_EXISTS".to_owned(), "identity".to_owned())]
     );
-    let nobody = world
+    let nobody = setup
         .post(&format!("{DEVICES}/nobody/psk"), &acme.bearer, key)
         .await;
     assert_eq!(nobody.status, StatusCode::NOT_FOUND);
-    let short = world
+    let short = setup
         .post(
             &path,
             &acme.bearer,
@@ -208,7 +208,7 @@ async fn a_key_for_nobody_or_in_nobody_s_format_is_refused() {
         short.faults(),
         [("INVALID_VALUE".to_owned(), "secretKey".to_owned())]
     );
-    let empty = world
+    let empty = setup
         .post(&path, &acme.bearer, json!({"format": "TEXT"}))
         .await;
     let expected = [("INVALID_VALUE", "format"), ("REQUIRED", "secretKey")];
@@ -220,11 +220,11 @@ async fn a_key_for_nobody_or_in_nobody_s_format_is_refused() {
 
 #[actix_web::test]
 async fn a_setting_is_changed_listed_and_nobody_else_s() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
-    let umbrella = world.customer("umbrella", &["all"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
+    let umbrella = setup.customer("umbrella", &["all"]).await;
     let path = format!("{SETTINGS}/signalbox/LWM2M_PASSIVE_REPORTING");
-    let changed = world
+    let changed = setup
         .patch(&path, &acme.bearer, json!({"state": "ENABLED"}))
         .await;
     let name = "LWM2M_PASSIVE_REPORTING";
@@ -233,12 +233,12 @@ async fn a_setting_is_changed_listed_and_nobody_else_s() {
         (changed.status, changed.json()),
         (StatusCode::OK, expected.clone())
     );
-    let listed = world
+    let listed = setup
         .get(&format!("{SETTINGS}/signalbox"), &acme.bearer)
         .await
         .json();
     assert_eq!(listed["items"], json!([expected]));
-    let other = world
+    let other = setup
         .get(&format!("{SETTINGS}/signalbox"), &umbrella.bearer)
         .await
         .json();
@@ -247,21 +247,21 @@ async fn a_setting_is_changed_listed_and_nobody_else_s() {
 
 #[actix_web::test]
 async fn a_setting_nobody_knows_is_not_found_and_a_state_nobody_knows_refused() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
     for path in ["signalbox/NIGHT_MODE", "elsewhere/LWM2M_PASSIVE_REPORTING"] {
         let path = format!("{SETTINGS}/{path}");
-        let answer = world
+        let answer = setup
             .patch(&path, &acme.bearer, json!({"state": "ENABLED"}))
             .await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
     }
-    let elsewhere = world
+    let elsewhere = setup
         .get(&format!("{SETTINGS}/elsewhere"), &acme.bearer)
         .await;
     assert_eq!(elsewhere.status, StatusCode::NOT_FOUND);
     let path = format!("{SETTINGS}/signalbox/LWM2M_PASSIVE_REPORTING");
-    let answer = world
+    let answer = setup
         .patch(&path, &acme.bearer, json!({"state": "on"}))
         .await;
     assert_eq!(
@@ -272,9 +272,9 @@ async fn a_setting_nobody_knows_is_not_found_and_a_state_nobody_knows_refused() 
 
 #[actix_web::test]
 async fn the_address_of_a_device_is_that_of_one_host() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
-    let made = world
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
+    let made = setup
         .post(DEVICES, &acme.bearer, json!({"deviceId": "meter"}))
         .await;
     assert_eq!(made.status, StatusCode::CREATED);
@@ -295,9 +295,9 @@ async fn the_address_of_a_device_is_that_of_one_host() {
         "",
     ] {
         let body = json!({"deviceId": "other", "ip": ip});
-        let refused = world.post(DEVICES, &acme.bearer, body).await;
+        let refused = setup.post(DEVICES, &acme.bearer, body).await;
         assert_eq!(refused.faults(), expected, "{ip}");
-        let refused = world.patch(&meter, &acme.bearer, json!({"ip": ip})).await;
+        let refused = setup.patch(&meter, &acme.bearer, json!({"ip": ip})).await;
         assert_eq!(refused.faults(), expected, "{ip}");
     }
     let good = [
@@ -310,7 +310,7 @@ async fn the_address_of_a_device_is_that_of_one_host() {
     ];
     for ((ip, shown), number) in good.into_iter().zip(1..) {
         let body = json!({"deviceId": format!("device-{number}"), "ip": ip});
-        let made = world.post(DEVICES, &acme.bearer, body).await;
+        let made = setup.post(DEVICES, &acme.bearer, body).await;
         assert_eq!(made.json()["ip"], shown, "{ip}");
     }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::api::access::Access;
 use crate::api::paths;
 use crate::api::routes::{ROUTES, Route};
-use crate::api::tests::world::{Credentials, OPERATOR, World};
+use crate::api::tests::test_service::{OPERATOR, TestCredentials, TestService};
 use crate::api::words::Word;
 use crate::config::Config;
 
@@ -23,7 +23,7 @@ const OBJECTS: &str = "/management-api/v1/lwm2m/objects";
 
 #[actix_web::test]
 async fn a_method_that_a_path_has_not_is_told_those_it_has() {
-    let world = World::new();
+    let setup = TestService::new();
     for path in paths() {
         let known: Vec<_> = ROUTES
             .iter()
@@ -34,7 +34,7 @@ async fn a_method_that_a_path_has_not_is_told_those_it_has() {
             })
             .collect();
         for method in METHODS.iter().filter(|method| !known.contains(method)) {
-            let answer = world.call(World::request(method, &named(path))).await;
+            let answer = setup.call(TestService::request(method, &named(path))).await;
             assert_eq!(
                 answer.status,
                 StatusCode::METHOD_NOT_ALLOWED,
@@ -49,15 +49,15 @@ async fn a_method_that_a_path_has_not_is_told_those_it_has() {
 
 #[actix_web::test]
 async fn whatever_can_be_read_can_be_asked_for_its_head() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
     // No device is at home in this world to be inspected.
     let is_there = |route: &&Route| !route.path.ends_with("/{device}");
     let read = ROUTES.iter().filter(|route| route.method == "GET");
     for route in read.filter(is_there) {
-        let whole = world.call(request(route, &acme)).await;
+        let whole = setup.call(request(route, &acme)).await;
         let head = request(route, &acme).method(actix_web::http::Method::HEAD);
-        let head = world.call(head).await;
+        let head = setup.call(head).await;
         assert_eq!(head.status, whole.status, "{}", route.path);
         assert_ne!(head.status, StatusCode::METHOD_NOT_ALLOWED);
         let media = whole.header("content-type");
@@ -67,11 +67,11 @@ async fn whatever_can_be_read_can_be_asked_for_its_head() {
 
 #[actix_web::test]
 async fn a_body_of_another_kind_is_read_by_no_route() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
     for route in reading() {
         let request = request(route, &acme).insert_header((CONTENT_TYPE, "text/plain"));
-        let answer = world.call(request.set_payload("{}")).await;
+        let answer = setup.call(request.set_payload("{}")).await;
         let expected = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         assert_eq!(answer.status, expected, "{} {}", route.method, route.path);
         assert_eq!(answer.faults()[0].0, "UNSUPPORTED_MEDIA_TYPE");
@@ -84,12 +84,12 @@ async fn a_body_that_is_too_long_is_read_by_no_route() {
         json_body_bytes_max: 256,
         ..Config::of_defaults()
     };
-    let world = World::with(config);
-    let acme = world.customer("acme", &["all"]).await;
+    let setup = TestService::with(config);
+    let acme = setup.customer("acme", &["all"]).await;
     let long = format!("{{\"name\":\"{}\"}}", "x".repeat(256));
     for route in reading().filter(|route| route.path != IMPORT) {
         let request = request(route, &acme).insert_header((CONTENT_TYPE, "application/json"));
-        let answer = world.call(request.set_payload(long.clone())).await;
+        let answer = setup.call(request.set_payload(long.clone())).await;
         let expected = StatusCode::PAYLOAD_TOO_LARGE;
         assert_eq!(answer.status, expected, "{} {}", route.method, route.path);
         assert_eq!(answer.faults()[0].0, "BODY_TOO_LARGE");
@@ -98,10 +98,10 @@ async fn a_body_that_is_too_long_is_read_by_no_route() {
 
 #[actix_web::test]
 async fn no_route_but_the_open_ones_is_served_without_a_token() {
-    let world = World::new();
+    let setup = TestService::new();
     for route in ROUTES.iter().filter(|route| route.access != Access::Open) {
-        let request = World::request(route.method.as_str(), &named(route.path));
-        let answer = world.call(request).await;
+        let request = TestService::request(route.method.as_str(), &named(route.path));
+        let answer = setup.call(request).await;
         let expected = StatusCode::UNAUTHORIZED;
         assert_eq!(answer.status, expected, "{} {}", route.method, route.path);
         assert_eq!(answer.faults()[0].0, "UNAUTHORIZED");
@@ -110,24 +110,24 @@ async fn no_route_but_the_open_ones_is_served_without_a_token() {
 
 #[actix_web::test]
 async fn a_route_is_opened_by_its_own_scope_and_by_no_other() {
-    let world = World::new();
-    world.customer("acme", &["all"]).await;
+    let setup = TestService::new();
+    setup.customer("acme", &["all"]).await;
     for scope in Scope::ALL {
         let others = Scope::ALL.into_iter().filter(|other| *other != scope);
         let others: Vec<_> = others.map(Word::word).collect();
-        let has_it = world.client("acme", &[scope.word()]).await;
-        let lacks_it = world.client("acme", &others).await;
+        let has_it = setup.client("acme", &[scope.word()]).await;
+        let lacks_it = setup.client("acme", &others).await;
         let opened = |route: &&Route| route.access == Access::Customer(scope);
         for route in ROUTES.iter().filter(opened) {
             let called = format!("{} {}", route.method, route.path);
-            let answer = world.call(request(route, &lacks_it)).await;
+            let answer = setup.call(request(route, &lacks_it)).await;
             assert_eq!(answer.status, StatusCode::FORBIDDEN, "{called}");
             assert_eq!(answer.faults()[0].0, "FORBIDDEN");
             // No device is at home in this world: one that cannot be is asked for.
             let path = named(&route.path.replace("{device}", "%FF"));
-            let call = World::request(route.method.as_str(), &path);
+            let call = TestService::request(route.method.as_str(), &path);
             let call = call.insert_header((AUTHORIZATION, has_it.bearer.clone()));
-            let answer = world.call(call).await;
+            let answer = setup.call(call).await;
             let refused = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
             assert!(!refused.contains(&answer.status), "{called}");
         }
@@ -136,8 +136,8 @@ async fn a_route_is_opened_by_its_own_scope_and_by_no_other() {
 
 #[actix_web::test]
 async fn a_property_nobody_knows_is_refused_by_every_route_that_reads_json() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
     let unknown = ("UNKNOWN_PROPERTY".to_owned(), "colour".to_owned());
     // What a token is asked with may have more in it (RFC 6749 section 3.2).
     let is_judged = |route: &&Route| {
@@ -145,7 +145,7 @@ async fn a_property_nobody_knows_is_refused_by_every_route_that_reads_json() {
     };
     for route in reading().filter(is_judged) {
         let call = request(route, &acme).set_json(json!({ "colour": "red" }));
-        let answer = world.call(call).await;
+        let answer = setup.call(call).await;
         let called = format!("{} {}", route.method, route.path);
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{called}");
         assert!(answer.faults().contains(&unknown), "{called}");
@@ -158,8 +158,8 @@ fn reading() -> impl Iterator<Item = &'static Route> {
 }
 
 /// A call to a route by somebody who may make it.
-fn request(route: &Route, acme: &Credentials) -> actix_web::test::TestRequest {
-    let request = World::request(route.method.as_str(), &named(route.path));
+fn request(route: &Route, acme: &TestCredentials) -> actix_web::test::TestRequest {
+    let request = TestService::request(route.method.as_str(), &named(route.path));
     match route.access {
         Access::Open => request,
         Access::Operator => request.insert_header((AUTHORIZATION, OPERATOR)),

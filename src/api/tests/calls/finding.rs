@@ -5,28 +5,28 @@ use serde_json::{Value, json};
 
 use engine::action::Protocol;
 use engine::change::{Batch, Change};
-use engine::device::record::{DeviceRecord, HeardOver};
+use engine::device::record::{DeviceRecord, ProtocolsSeen};
 use engine::ids::{CustomerId, DeviceId, DeviceKey};
-use store::conformance::given::record;
+use store::conformance::samples::record;
 
-use crate::api::tests::world::{Credentials, World};
+use crate::api::tests::test_service::{TestCredentials, TestService};
 
 const DEVICES: &str = "/management-api/v1/devices";
 
 #[actix_web::test]
 async fn a_device_is_found_by_the_beginning_of_each_of_its_names() {
-    let (world, acme) = fleet().await;
+    let (setup, acme) = fleet().await;
     for beginning in ["al", "alpha", "8901", "901401", "49171", "urn:imei:3"] {
         assert_eq!(
-            found(&world, &acme, &format!("q={beginning}")).await,
+            found(&setup, &acme, &format!("q={beginning}")).await,
             ["alpha"]
         );
     }
-    assert_eq!(found(&world, &acme, "q=b").await, ["beta", "bravo"]);
+    assert_eq!(found(&setup, &acme, "q=b").await, ["beta", "bravo"]);
     for beginning in ["AL", "lpha", "alphabet", "psk", "Cellar", "10.0"] {
         let nobody: [&str; 0] = [];
         assert_eq!(
-            found(&world, &acme, &format!("q={beginning}")).await,
+            found(&setup, &acme, &format!("q={beginning}")).await,
             nobody
         );
     }
@@ -34,38 +34,38 @@ async fn a_device_is_found_by_the_beginning_of_each_of_its_names() {
 
 #[actix_web::test]
 async fn a_search_finds_the_caller_s_devices_alone() {
-    let (world, acme) = fleet().await;
-    let umbrella = world.customer("umbrella", &["all"]).await;
-    assert_eq!(found(&world, &umbrella, "q=8901").await, [""; 0]);
+    let (setup, acme) = fleet().await;
+    let umbrella = setup.customer("umbrella", &["all"]).await;
+    assert_eq!(found(&setup, &umbrella, "q=8901").await, [""; 0]);
     let body = json!({"deviceId": "theirs", "iccid": "89019"});
-    world.post(DEVICES, &umbrella.bearer, body).await;
-    assert_eq!(found(&world, &umbrella, "q=8901").await, ["theirs"]);
-    assert_eq!(found(&world, &acme, "q=8901").await, ["alpha"]);
+    setup.post(DEVICES, &umbrella.bearer, body).await;
+    assert_eq!(found(&setup, &umbrella, "q=8901").await, ["theirs"]);
+    assert_eq!(found(&setup, &acme, "q=8901").await, ["alpha"]);
 }
 
 #[actix_web::test]
 async fn devices_are_told_apart_by_what_they_do() {
-    let (world, acme) = fleet().await;
-    assert_eq!(found(&world, &acme, "registered=true").await, ["bravo"]);
+    let (setup, acme) = fleet().await;
+    assert_eq!(found(&setup, &acme, "registered=true").await, ["bravo"]);
     assert_eq!(
-        found(&world, &acme, "registered=false").await,
+        found(&setup, &acme, "registered=false").await,
         ["alpha", "beta"]
     );
     assert_eq!(
-        found(&world, &acme, "protocol=LWM2M").await,
+        found(&setup, &acme, "protocol=LWM2M").await,
         ["beta", "bravo"]
     );
-    assert_eq!(found(&world, &acme, "protocol=COAP").await, ["beta"]);
-    assert_eq!(found(&world, &acme, "protocol=UDP").await, [""; 0]);
+    assert_eq!(found(&setup, &acme, "protocol=COAP").await, ["beta"]);
+    assert_eq!(found(&setup, &acme, "protocol=UDP").await, [""; 0]);
     assert_eq!(
-        found(&world, &acme, "protocol=LWM2M&registered=false&q=b").await,
+        found(&setup, &acme, "protocol=LWM2M&registered=false&q=b").await,
         ["beta"]
     );
 }
 
 #[actix_web::test]
 async fn a_filtered_list_has_as_many_pages_as_it_needs() {
-    let (world, acme) = fleet().await;
+    let (setup, acme) = fleet().await;
     for (query, pages) in [
         ("registered=false", 2),
         ("q=b", 2),
@@ -73,7 +73,7 @@ async fn a_filtered_list_has_as_many_pages_as_it_needs() {
         ("q=x", 1),
     ] {
         let path = format!("{DEVICES}?pageSize=1&page=2&{query}");
-        let page = world.get(&path, &acme.bearer).await.json();
+        let page = setup.get(&path, &acme.bearer).await.json();
         assert_eq!(page["pageAmount"], pages, "{query}");
         let shown = page["items"].as_array().unwrap().len();
         assert_eq!(shown, pages - 1, "{query}");
@@ -82,9 +82,9 @@ async fn a_filtered_list_has_as_many_pages_as_it_needs() {
 
 #[actix_web::test]
 async fn every_filter_that_cannot_be_understood_is_told() {
-    let (world, acme) = fleet().await;
+    let (setup, acme) = fleet().await;
     let path = format!("{DEVICES}?q=&registered=yes&protocol=lwm2m&page=0");
-    let refused = world.get(&path, &acme.bearer).await;
+    let refused = setup.get(&path, &acme.bearer).await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST);
     let expected = [
         ("OUT_OF_RANGE", "page"),
@@ -95,7 +95,7 @@ async fn every_filter_that_cannot_be_understood_is_told() {
     let expected = expected.map(|(code, field)| (code.to_owned(), field.to_owned()));
     assert_eq!(refused.faults(), expected);
     for query in [format!("q={}", "x".repeat(256)), "q=a%0A".to_owned()] {
-        let refused = world.get(&format!("{DEVICES}?{query}"), &acme.bearer).await;
+        let refused = setup.get(&format!("{DEVICES}?{query}"), &acme.bearer).await;
         assert_eq!(
             refused.faults(),
             [("INVALID_VALUE".to_owned(), "q".to_owned())]
@@ -105,9 +105,9 @@ async fn every_filter_that_cannot_be_understood_is_told() {
 
 /// A customer with one device that was never heard, one that was over two protocols, and one that
 /// is registered.
-async fn fleet() -> (World, Credentials) {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
+async fn fleet() -> (TestService, TestCredentials) {
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
     let bodies = [
         json!({
             "deviceId": "alpha", "iccid": "8901", "imsi": "901401", "msisdn": "491710",
@@ -117,13 +117,16 @@ async fn fleet() -> (World, Credentials) {
         json!({"deviceId": "bravo", "iccid": "b"}),
     ];
     for body in bodies {
-        let made = world.post(DEVICES, &acme.bearer, body).await;
+        let made = setup.post(DEVICES, &acme.bearer, body).await;
         assert_eq!(made.status, StatusCode::CREATED);
     }
     let registered = record(10, "</3/0>");
     let gone = DeviceRecord {
         registration: None,
-        heard_over: HeardOver::restored([Protocol::Lwm2m, Protocol::Coap], Some(Protocol::Coap)),
+        protocols_seen: ProtocolsSeen::restored(
+            [Protocol::Lwm2m, Protocol::Coap],
+            Some(Protocol::Coap),
+        ),
         ..registered.clone()
     };
     for (id, record) in [("beta", gone), ("bravo", registered)] {
@@ -136,14 +139,14 @@ async fn fleet() -> (World, Credentials) {
             changes: vec![change],
             ..Batch::default()
         };
-        world.store.commit(batch).await.unwrap();
+        setup.store.commit(batch).await.unwrap();
     }
-    (world, acme)
+    (setup, acme)
 }
 
 /// The ids of the devices that a query finds.
-async fn found(world: &World, caller: &Credentials, query: &str) -> Vec<String> {
-    let listed = world
+async fn found(setup: &TestService, caller: &TestCredentials, query: &str) -> Vec<String> {
+    let listed = setup
         .get(&format!("{DEVICES}?{query}"), &caller.bearer)
         .await;
     assert_eq!(listed.status, StatusCode::OK, "{query}");

@@ -6,17 +6,17 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use serde_json::json;
 
-use engine::change::Name;
+use engine::change::UniqueName;
 use engine::ids::Endpoint;
 use store::CommitError::{Conflict, Fenced, Full, Unavailable};
 
-use crate::api::tests::scripted::Scripted;
-use crate::api::tests::world::{Answer, World};
+use crate::api::tests::scripted::ScriptedStore;
+use crate::api::tests::test_service::{CallAnswer, TestService};
 
 #[actix_web::test]
 async fn a_batch_is_decided_anew_until_it_holds() {
-    let (world, store) = scripted();
-    let bearer = world.customer("acme", &["all"]).await.bearer;
+    let (setup, store) = scripted();
+    let bearer = setup.customer("acme", &["all"]).await.bearer;
     let cases: [(&str, &[_]); 3] = [
         ("a", &[Some(Conflict), Some(Conflict), Some(Conflict)]),
         ("b", &[Some(Full), Some(Full)]),
@@ -24,7 +24,7 @@ async fn a_batch_is_decided_anew_until_it_holds() {
     ];
     for (name, verdicts) in cases {
         store.expect(verdicts);
-        let answer = import(&world, &bearer, &lines(name, 600)).await;
+        let answer = import(&setup, &bearer, &lines(name, 600)).await;
         assert_eq!(answer.status, StatusCode::OK);
         assert_eq!(answer.json()["created"], 600, "{verdicts:?}");
         assert_eq!(store.left(), 0, "{verdicts:?}");
@@ -33,30 +33,30 @@ async fn a_batch_is_decided_anew_until_it_holds() {
 
 #[actix_web::test]
 async fn a_batch_that_never_holds_is_settled_line_by_line() {
-    let (world, store) = scripted();
-    let bearer = world.customer("acme", &["all"]).await.bearer;
+    let (setup, store) = scripted();
+    let bearer = setup.customer("acme", &["all"]).await.bearer;
     // As if free, three times read first, then the lines: the second is the one that never holds.
     let mut verdicts = vec![Some(Conflict); 4];
     verdicts.extend([None, Some(Conflict), Some(Conflict), Some(Conflict), None]);
     store.expect(&verdicts);
-    let answer = import(&world, &bearer, &lines("device", 3)).await;
+    let answer = import(&setup, &bearer, &lines("device", 3)).await;
     assert_eq!(answer.status, StatusCode::OK);
     let told = answer.json();
     assert_eq!((&told["created"], &told["through"]), (&json!(2), &json!(3)));
     assert_eq!(told["refusals"][0]["line"], 2);
     assert_eq!(told["refusals"][0]["errors"][0]["code"], "UNAVAILABLE");
     assert_eq!(store.left(), 0);
-    assert!(is_known(&world, "device-0").await);
-    assert!(!is_known(&world, "device-1").await);
+    assert!(is_known(&setup, "device-0").await);
+    assert!(!is_known(&setup, "device-1").await);
 }
 
 #[actix_web::test]
 async fn an_import_that_the_store_stops_says_through_which_line_all_is_durable() {
     for (refusal, status) in [(Unavailable, 503), (Fenced, 500)] {
-        let (world, store) = scripted();
-        let bearer = world.customer("acme", &["all"]).await.bearer;
+        let (setup, store) = scripted();
+        let bearer = setup.customer("acme", &["all"]).await.bearer;
         store.expect(&[None, Some(refusal), None]);
-        let answer = import(&world, &bearer, &lines("device", 1_200)).await;
+        let answer = import(&setup, &bearer, &lines("device", 1_200)).await;
         assert_eq!(answer.status.as_u16(), status);
         let told = answer.json();
         assert_eq!(told["statusCode"], status);
@@ -65,9 +65,9 @@ async fn an_import_that_the_store_stops_says_through_which_line_all_is_durable()
         let created = told["created"].as_u64().unwrap();
         assert!([512, 688].contains(&created), "{told}");
         assert_eq!(told["lines"], created);
-        assert!(is_known(&world, "device-511").await);
-        assert!(!is_known(&world, "device-512").await);
-        let again = import(&world, &bearer, &lines("device", 1_200))
+        assert!(is_known(&setup, "device-511").await);
+        assert!(!is_known(&setup, "device-512").await);
+        let again = import(&setup, &bearer, &lines("device", 1_200))
             .await
             .json();
         assert_eq!(
@@ -77,29 +77,29 @@ async fn an_import_that_the_store_stops_says_through_which_line_all_is_durable()
     }
 }
 
-fn scripted() -> (World, Arc<Scripted>) {
+fn scripted() -> (TestService, Arc<ScriptedStore>) {
     let mut made = None;
-    let world = World::over(|store| {
-        let store = Arc::new(Scripted::new(store));
+    let setup = TestService::over(|store| {
+        let store = Arc::new(ScriptedStore::new(store));
         made = Some(Arc::clone(&store));
         store
     });
-    (world, made.unwrap())
+    (setup, made.unwrap())
 }
 
-async fn import(world: &World, bearer: &str, text: &str) -> Answer {
-    let request = World::request("POST", "/management-api/v1/devices/import")
+async fn import(setup: &TestService, bearer: &str, text: &str) -> CallAnswer {
+    let request = TestService::request("POST", "/management-api/v1/devices/import")
         .insert_header((AUTHORIZATION, bearer))
         .insert_header((CONTENT_TYPE, "application/x-ndjson"));
-    world.call(request.set_payload(text.to_owned())).await
+    setup.call(request.set_payload(text.to_owned())).await
 }
 
 /// Whether there is a device of the customer, by its names.
-async fn is_known(world: &World, id: &str) -> bool {
+async fn is_known(setup: &TestService, id: &str) -> bool {
     let endpoint = Endpoint::parse(id).unwrap();
-    world
+    setup
         .store
-        .bearer(Name::Endpoint(endpoint))
+        .device_by_name(UniqueName::Endpoint(endpoint))
         .await
         .unwrap()
         .is_some()

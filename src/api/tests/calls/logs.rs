@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actors::clock::Clock;
 use engine::action::Protocol;
-use engine::admin_log::entry::{Entry, Seen};
+use engine::admin_log::entry::{DeviceSighting, Entry};
 use engine::change::{Batch, Change};
 use engine::device::identity::Identity;
 use engine::directory::device::{NewDevice, draft_device};
@@ -13,7 +13,7 @@ use engine::moment::{Moment, Timestamp};
 use engine::profile::Profile;
 use serde_json::{Value, json};
 
-use crate::api::tests::world::{Credentials, World};
+use crate::api::tests::test_service::{TestCredentials, TestService};
 
 const LOGS: &str = "/management-api/v1/administrationLogs";
 const STATS: &str = "/management-api/v1/administrationLogs/stats";
@@ -21,16 +21,16 @@ const DAY_MS: i64 = 86_400_000;
 
 #[actix_web::test]
 async fn bytes_that_could_not_be_read_are_answered_as_they_came() {
-    let (world, acme) = acme().await;
-    let globex = world.customer("globex", &["logs:read"]).await;
+    let (setup, acme) = acme().await;
+    let globex = setup.customer("globex", &["logs:read"]).await;
     let bytes = [0x00, 0xff, 0x80, b'{', 0x0d, 0x0a];
     let now = Clock::new().now();
     let undecodable = undecodable(&meter("acme", "one"), now.plus_ms(-1), &bytes);
     let first_contact = first_contact(&meter("acme", "one"), now);
-    append(&world, &[&undecodable, &first_contact]).await;
+    append(&setup, &[&undecodable, &first_contact]).await;
 
     let path = format!("{LOGS}/{}/payload", undecodable.id);
-    let listed = world.get(LOGS, &acme.bearer).await.json();
+    let listed = setup.get(LOGS, &acme.bearer).await.json();
     let references: Vec<&Value> = items(&listed)
         .iter()
         .map(|entry| &entry["payloadReference"])
@@ -38,7 +38,7 @@ async fn bytes_that_could_not_be_read_are_answered_as_they_came() {
     assert_eq!(references, [&Value::Null, &json!(path)]);
     assert_eq!(items(&listed)[1]["message"], "Translator[UserPayloadError]");
 
-    let answer = world.get(&path, &acme.bearer).await;
+    let answer = setup.get(&path, &acme.bearer).await;
     assert_eq!(answer.status, StatusCode::OK);
     assert_eq!(
         answer.header("content-type"),
@@ -55,7 +55,7 @@ async fn bytes_that_could_not_be_read_are_answered_as_they_came() {
         (&unreadable, &acme),
         (&path, &globex),
     ] {
-        let answer = world.get(path, &caller.bearer).await;
+        let answer = setup.get(path, &caller.bearer).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
         assert_eq!(answer.faults()[0].0, "NOT_FOUND");
     }
@@ -63,23 +63,23 @@ async fn bytes_that_could_not_be_read_are_answered_as_they_came() {
 
 #[actix_web::test]
 async fn bytes_are_kept_up_to_a_bound_and_the_entry_says_so() {
-    let (world, acme) = acme().await;
+    let (setup, acme) = acme().await;
     let bytes = vec![7; LOG_PAYLOAD_BYTES_MAX + 1];
     let entry = undecodable(&meter("acme", "one"), Clock::new().now(), &bytes);
-    append(&world, &[&entry]).await;
-    let listed = world.get(LOGS, &acme.bearer).await.json();
+    append(&setup, &[&entry]).await;
+    let listed = setup.get(LOGS, &acme.bearer).await.json();
     let shown = &items(&listed)[0];
     let description = shown["description"].as_str().unwrap();
     assert!(description.contains("The first 65536 of 65537 bytes are stored."));
     let path = shown["payloadReference"].as_str().unwrap();
-    let answer = world.get(path, &acme.bearer).await;
+    let answer = setup.get(path, &acme.bearer).await;
     assert_eq!(answer.bytes, bytes[..LOG_PAYLOAD_BYTES_MAX]);
 }
 
 #[actix_web::test]
 async fn statistics_count_each_day_of_the_zone_and_every_device_once() {
-    let (world, acme) = acme().await;
-    let globex = world.customer("globex", &["logs:read"]).await;
+    let (setup, acme) = acme().await;
+    let globex = setup.customer("globex", &["logs:read"]).await;
     let now = Clock::new().now();
     let [one, two, three] = ["one", "two", "three"].map(|device| meter("acme", device));
     let entries = [
@@ -95,7 +95,7 @@ async fn statistics_count_each_day_of_the_zone_and_every_device_once() {
         first_contact(&two, now.plus_ms(-2)),
         undecodable(&two, now.plus_ms(-1), &[1]),
     ];
-    append(&world, &entries.iter().collect::<Vec<_>>()).await;
+    append(&setup, &entries.iter().collect::<Vec<_>>()).await;
 
     // Nobody changes clocks in these, so that a date is the time so much later in UTC.
     for (zone, offset_min) in [
@@ -131,13 +131,13 @@ async fn statistics_count_each_day_of_the_zone_and_every_device_once() {
         for (filter, devices, days) in cases {
             let path = format!("{STATS}?timezone={zone}{filter}");
             let expected = json!({ "totalUniqueDevices": devices, "administrationLogs": days });
-            let told = world.get(&path, &acme.bearer).await;
+            let told = setup.get(&path, &acme.bearer).await;
             assert_eq!(told.status, StatusCode::OK);
             assert_eq!(told.json(), expected, "{path}");
         }
     }
     let nothing = json!({ "totalUniqueDevices": 0, "administrationLogs": [] });
-    let told = world
+    let told = setup
         .get(&format!("{STATS}?timezone=UTC"), &globex.bearer)
         .await;
     assert_eq!(told.json(), nothing);
@@ -145,7 +145,7 @@ async fn statistics_count_each_day_of_the_zone_and_every_device_once() {
 
 #[actix_web::test]
 async fn a_wrong_question_for_statistics_is_told_every_fault() {
-    let (world, acme) = acme().await;
+    let (setup, acme) = acme().await;
     for (query, faults) in [
         ("", vec![("REQUIRED", "timezone")]),
         (
@@ -165,13 +165,13 @@ async fn a_wrong_question_for_statistics_is_told_every_fault() {
             ],
         ),
     ] {
-        refused(&world, &acme, &format!("{STATS}{query}"), &faults).await;
+        refused(&setup, &acme, &format!("{STATS}{query}"), &faults).await;
     }
 }
 
 #[actix_web::test]
 async fn a_wrong_question_for_entries_is_told_every_fault() {
-    let (world, acme) = acme().await;
+    let (setup, acme) = acme().await;
     for (query, faults) in [
         ("pageSize=26", vec![("OUT_OF_RANGE", "pageSize")]),
         ("pageSize=0", vec![("OUT_OF_RANGE", "pageSize")]),
@@ -212,13 +212,13 @@ async fn a_wrong_question_for_entries_is_told_every_fault() {
             ],
         ),
     ] {
-        refused(&world, &acme, &format!("{LOGS}?{query}"), &faults).await;
+        refused(&setup, &acme, &format!("{LOGS}?{query}"), &faults).await;
     }
 }
 
 #[actix_web::test]
 async fn a_bound_that_is_not_given_follows_from_the_other_or_from_the_time() {
-    let (world, acme) = acme().await;
+    let (setup, acme) = acme().await;
     let now = Clock::new().now().plus_ms(-60_000);
     let end = now.plus_ms(-2 * DAY_MS);
     let at = [
@@ -232,7 +232,7 @@ async fn a_bound_that_is_not_given_follows_from_the_other_or_from_the_time() {
         ("long ago", now.plus_ms(-29 * DAY_MS)),
     ];
     let entries = at.map(|(_, time)| first_contact(&meter("acme", "one"), time));
-    append(&world, &entries.iter().collect::<Vec<_>>()).await;
+    append(&setup, &entries.iter().collect::<Vec<_>>()).await;
     let (start, end) = (at[7].1.iso().to_string(), end.iso().to_string());
     for (query, told) in [
         (String::new(), 0..4),
@@ -241,7 +241,7 @@ async fn a_bound_that_is_not_given_follows_from_the_other_or_from_the_time() {
         (format!("startDateTime={start}&endDateTime={end}"), 2..8),
     ] {
         let path = format!("{LOGS}?pageSize=25&{query}");
-        let page = world.get(&path, &acme.bearer).await.json();
+        let page = setup.get(&path, &acme.bearer).await.json();
         let shown = |item: &Value| {
             let entry = entries
                 .iter()
@@ -256,14 +256,14 @@ async fn a_bound_that_is_not_given_follows_from_the_other_or_from_the_time() {
 
 #[actix_web::test]
 async fn a_page_beyond_the_end_is_empty() {
-    let (world, acme) = acme().await;
+    let (setup, acme) = acme().await;
     let empty = |page: u64, amount: u64| json!({ "items": [], "page": page, "pageAmount": amount });
-    assert_eq!(world.get(LOGS, &acme.bearer).await.json(), empty(1, 1));
+    assert_eq!(setup.get(LOGS, &acme.bearer).await.json(), empty(1, 1));
     let now = Clock::new().now();
     let entries = [1, 2, 3].map(|ago| first_contact(&meter("acme", "one"), now.plus_ms(-ago)));
-    append(&world, &entries.iter().collect::<Vec<_>>()).await;
+    append(&setup, &entries.iter().collect::<Vec<_>>()).await;
     for (query, page, amount) in [("page=2", 2, 1), ("pageSize=2&page=3", 3, 2)] {
-        let told = world.get(&format!("{LOGS}?{query}"), &acme.bearer).await;
+        let told = setup.get(&format!("{LOGS}?{query}"), &acme.bearer).await;
         assert_eq!(
             (told.status, told.json()),
             (StatusCode::OK, empty(page, amount))
@@ -273,10 +273,10 @@ async fn a_page_beyond_the_end_is_empty() {
 
 #[actix_web::test]
 async fn a_window_may_reach_beyond_all_time_there_was() {
-    let (world, acme) = acme().await;
+    let (setup, acme) = acme().await;
     let now = Clock::new().now();
     let entries = [1, 2, 3].map(|ago| first_contact(&meter("acme", "one"), now.plus_ms(-ago)));
-    append(&world, &entries.iter().collect::<Vec<_>>()).await;
+    append(&setup, &entries.iter().collect::<Vec<_>>()).await;
     let (first, last) = ("0000-01-01T00:00:00.000", "9999-12-31T23:59:59.999");
     let (epoch, before) = ("1970-01-01T00:00:00.000", "1969-12-31T23:59:59.999");
     for (start, end, number) in [
@@ -294,15 +294,20 @@ async fn a_window_may_reach_beyond_all_time_there_was() {
             "&category=info&iccid=one",
         ] {
             let query = format!("startDateTime={start}&endDateTime={end}{filter}");
-            let told = world.get(&format!("{LOGS}?{query}"), &acme.bearer).await;
+            let told = setup.get(&format!("{LOGS}?{query}"), &acme.bearer).await;
             assert_eq!(told.status, StatusCode::OK, "{query}");
             assert_eq!(items(&told.json()).len(), number, "{query}");
         }
     }
 }
 
-async fn refused(world: &World, caller: &Credentials, path: &str, faults: &[(&str, &str)]) {
-    let answer = world.get(path, &caller.bearer).await;
+async fn refused(
+    setup: &TestService,
+    caller: &TestCredentials,
+    path: &str,
+    faults: &[(&str, &str)],
+) {
+    let answer = setup.get(path, &caller.bearer).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path}");
     let found = answer.faults();
     let found: Vec<_> = found
@@ -312,10 +317,10 @@ async fn refused(world: &World, caller: &Credentials, path: &str, faults: &[(&st
     assert_eq!(found, faults, "{path}");
 }
 
-async fn acme() -> (World, Credentials) {
-    let world = World::new();
-    let acme = world.customer("acme", &["logs:read"]).await;
-    (world, acme)
+async fn acme() -> (TestService, TestCredentials) {
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["logs:read"]).await;
+    (setup, acme)
 }
 
 fn meter(customer: &str, device: &str) -> Profile {
@@ -339,22 +344,22 @@ fn first_contact(device: &Profile, at: Timestamp) -> Entry {
     Entry::first_heard(&mut moment, seen(device, &identity), Protocol::Lwm2m)
 }
 
-fn seen<'a>(device: &Profile, identity: &'a Identity) -> Seen<'a> {
-    Seen {
+fn seen<'a>(device: &Profile, identity: &'a Identity) -> DeviceSighting<'a> {
+    DeviceSighting {
         key: device.key(),
         identity,
         at: None,
     }
 }
 
-async fn append(world: &World, entries: &[&Entry]) {
+async fn append(setup: &TestService, entries: &[&Entry]) {
     let append = |entry: &&Entry| Change::AppendEntry(Box::new((*entry).clone()));
     let changes = entries.iter().map(append).collect();
     let batch = Batch {
         changes,
         ..Batch::default()
     };
-    world.store.commit(batch).await.unwrap();
+    setup.store.commit(batch).await.unwrap();
 }
 
 fn items(page: &Value) -> &Vec<Value> {

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use store::CommitError;
 
-use crate::api::tests::scripted::Scripted;
-use crate::api::tests::world::{Answer, OPERATOR, World};
+use crate::api::tests::scripted::ScriptedStore;
+use crate::api::tests::test_service::{CallAnswer, OPERATOR, TestService};
 use crate::config::Config;
 
 const CUSTOMERS: &str = "/operator-api/v1/customers";
@@ -18,7 +18,7 @@ const LOGS: &str = "/management-api/v1/administrationLogs";
 
 #[actix_web::test]
 async fn an_unknown_path_is_not_found() {
-    let world = World::new();
+    let setup = TestService::new();
     for path in [
         "/",
         "/nothing",
@@ -26,37 +26,37 @@ async fn an_unknown_path_is_not_found() {
         "/livez/",
         "/%ff",
     ] {
-        let answer = world.call(World::request("GET", path)).await;
+        let answer = setup.call(TestService::request("GET", path)).await;
         shaped(&answer, StatusCode::NOT_FOUND, "Not Found");
     }
 }
 
 #[actix_web::test]
 async fn another_method_is_told_those_there_are() {
-    let world = World::new();
-    let answer = world.call(World::request("PUT", DEVICES)).await;
+    let setup = TestService::new();
+    let answer = setup.call(TestService::request("PUT", DEVICES)).await;
     shaped(
         &answer,
         StatusCode::METHOD_NOT_ALLOWED,
         "Method Not Allowed",
     );
     assert_eq!(answer.header("allow"), Some("POST, GET, HEAD"));
-    let answer = world.call(World::request("POST", "/livez")).await;
+    let answer = setup.call(TestService::request("POST", "/livez")).await;
     assert_eq!(answer.header("allow"), Some("GET, HEAD"));
 }
 
 #[actix_web::test]
 async fn a_call_without_a_token_is_told_to_bring_one() {
-    let world = World::new();
+    let setup = TestService::new();
     for path in [DEVICES, LOGS, CUSTOMERS] {
-        let answer = world.call(World::request("GET", path)).await;
+        let answer = setup.call(TestService::request("GET", path)).await;
         shaped(&answer, StatusCode::UNAUTHORIZED, "Unauthorized");
         assert_eq!(
             answer.header("www-authenticate"),
             Some("Bearer realm=\"signalbox\"")
         );
     }
-    let answer = world.get(CUSTOMERS, "Bearer the-operato").await;
+    let answer = setup.get(CUSTOMERS, "Bearer the-operato").await;
     shaped(&answer, StatusCode::UNAUTHORIZED, "Unauthorized");
     assert!(
         answer
@@ -72,35 +72,36 @@ async fn a_body_longer_than_allowed_is_not_read() {
         json_body_bytes_max: 64,
         ..Config::of_defaults()
     };
-    let world = World::with(config);
-    let answer = world
+    let setup = TestService::with(config);
+    let answer = setup
         .post(CUSTOMERS, OPERATOR, json!({"name": "x".repeat(64)}))
         .await;
     shaped(&answer, StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large");
-    let answer = world.post(CUSTOMERS, OPERATOR, json!({"name": "x"})).await;
+    let answer = setup.post(CUSTOMERS, OPERATOR, json!({"name": "x"})).await;
     assert_eq!(answer.status, StatusCode::CREATED);
 }
 
 #[actix_web::test]
 async fn a_body_that_is_not_said_to_be_json_is_not_read() {
-    let world = World::new();
+    let setup = TestService::new();
     for media_type in ["text/plain", "application/xml", ""] {
-        let request = World::request("POST", CUSTOMERS).insert_header((AUTHORIZATION, OPERATOR));
+        let request =
+            TestService::request("POST", CUSTOMERS).insert_header((AUTHORIZATION, OPERATOR));
         let request = request.insert_header((CONTENT_TYPE, media_type));
-        let answer = world.call(request.set_payload("{\"name\":\"x\"}")).await;
+        let answer = setup.call(request.set_payload("{\"name\":\"x\"}")).await;
         shaped(
             &answer,
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "Unsupported Media Type",
         );
     }
-    let request = World::request("POST", CUSTOMERS).insert_header((AUTHORIZATION, OPERATOR));
+    let request = TestService::request("POST", CUSTOMERS).insert_header((AUTHORIZATION, OPERATOR));
     let request = request.insert_header((CONTENT_TYPE, "Application/JSON; charset=utf-8"));
-    let answer = world.call(request.set_payload("{\"name\":\"x\"}")).await;
+    let answer = setup.call(request.set_payload("{\"name\":\"x\"}")).await;
     assert_eq!(answer.status, StatusCode::CREATED);
-    let request = World::request("POST", CUSTOMERS).insert_header((AUTHORIZATION, OPERATOR));
+    let request = TestService::request("POST", CUSTOMERS).insert_header((AUTHORIZATION, OPERATOR));
     let request = request.insert_header((CONTENT_ENCODING, "gzip"));
-    let answer = world.call(request.set_json(json!({"name": "x"}))).await;
+    let answer = setup.call(request.set_json(json!({"name": "x"}))).await;
     shaped(
         &answer,
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -110,11 +111,12 @@ async fn a_body_that_is_not_said_to_be_json_is_not_read() {
 
 #[actix_web::test]
 async fn a_body_that_is_not_json_is_a_bad_request() {
-    let world = World::new();
+    let setup = TestService::new();
     for body in ["", "{", "[]", "null"] {
-        let request = World::request("POST", CUSTOMERS).insert_header((AUTHORIZATION, OPERATOR));
+        let request =
+            TestService::request("POST", CUSTOMERS).insert_header((AUTHORIZATION, OPERATOR));
         let request = request.insert_header((CONTENT_TYPE, "application/json"));
-        let answer = world.call(request.set_payload(body)).await;
+        let answer = setup.call(request.set_payload(body)).await;
         shaped(&answer, StatusCode::BAD_REQUEST, "Bad Request");
         assert_eq!(answer.faults()[0].0, "MALFORMED_BODY");
     }
@@ -122,10 +124,10 @@ async fn a_body_that_is_not_json_is_a_bad_request() {
 
 #[actix_web::test]
 async fn every_fault_of_a_query_is_told_at_once() {
-    let world = World::new();
-    let acme = world.customer("acme", &["logs:read"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["logs:read"]).await;
     let query = "?pageSize=26&page=0&type=NEWS&category=bad&startDateTime=today&sort=x&iccid=a/b";
-    let answer = world.get(&format!("{LOGS}{query}"), &acme.bearer).await;
+    let answer = setup.get(&format!("{LOGS}{query}"), &acme.bearer).await;
     shaped(&answer, StatusCode::BAD_REQUEST, "Bad Request");
     let told = answer.faults();
     for (code, field) in [
@@ -147,17 +149,17 @@ async fn every_fault_of_a_query_is_told_at_once() {
 
 #[actix_web::test]
 async fn a_window_that_ends_before_it_starts_is_a_bad_request() {
-    let world = World::new();
-    let acme = world.customer("acme", &["logs:read"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["logs:read"]).await;
     let start = "startDateTime=2026-11-21T00:00:00.001";
     let reversed = format!("{LOGS}?{start}&endDateTime=2026-11-21T00:00:00.000");
-    let answer = world.get(&reversed, &acme.bearer).await;
+    let answer = setup.get(&reversed, &acme.bearer).await;
     assert_eq!(
         answer.faults(),
         [("INVALID_VALUE".to_owned(), "startDateTime".to_owned())]
     );
     let whole = format!("{LOGS}?{start}&endDateTime=2026-11-21T00:00:00.001&pageSize=25&page=9");
-    let answer = world.get(&whole, &acme.bearer).await;
+    let answer = setup.get(&whole, &acme.bearer).await;
     assert_eq!(
         answer.json(),
         json!({"items": [], "page": 9, "pageAmount": 1})
@@ -170,12 +172,12 @@ async fn a_customer_over_its_rate_is_told_to_wait() {
         rate_limit: 1,
         ..Config::of_defaults()
     };
-    let world = World::with(config);
-    let acme = world.customer("acme", &["devices:read"]).await;
-    let umbrella = world.customer("umbrella", &["devices:read"]).await;
+    let setup = TestService::with(config);
+    let acme = setup.customer("acme", &["devices:read"]).await;
+    let umbrella = setup.customer("umbrella", &["devices:read"]).await;
     let mut answers = vec![];
     for _ in 0..3 {
-        answers.push(world.get(DEVICES, &acme.bearer).await);
+        answers.push(setup.get(DEVICES, &acme.bearer).await);
     }
     let refused = answers
         .iter()
@@ -184,7 +186,7 @@ async fn a_customer_over_its_rate_is_told_to_wait() {
     shaped(refused, StatusCode::TOO_MANY_REQUESTS, "Too Many Requests");
     assert_eq!(refused.header("retry-after"), Some("1"));
     assert_eq!(
-        world.get(DEVICES, &umbrella.bearer).await.status,
+        setup.get(DEVICES, &umbrella.bearer).await.status,
         StatusCode::OK
     );
 }
@@ -192,8 +194,8 @@ async fn a_customer_over_its_rate_is_told_to_wait() {
 #[actix_web::test]
 async fn a_store_that_fails_is_told_without_detail_and_with_when_to_come_back() {
     let mut made = None;
-    let world = World::over(|store| {
-        let store = Arc::new(Scripted::new(store));
+    let setup = TestService::over(|store| {
+        let store = Arc::new(ScriptedStore::new(store));
         made = Some(Arc::clone(&store));
         store
     });
@@ -209,7 +211,7 @@ async fn a_store_that_fails_is_told_without_detail_and_with_when_to_come_back() 
     ];
     for (error, (status, retry_after)) in cases {
         store.expect(&[Some(error)]);
-        let answer = world.post(CUSTOMERS, OPERATOR, json!({"name": "x"})).await;
+        let answer = setup.post(CUSTOMERS, OPERATOR, json!({"name": "x"})).await;
         shaped(&answer, status, status.canonical_reason().unwrap());
         assert_eq!(answer.header("retry-after"), retry_after, "{error:?}");
         assert!(!answer.json().to_string().contains("fence"), "{error:?}");
@@ -219,8 +221,8 @@ async fn a_store_that_fails_is_told_without_detail_and_with_when_to_come_back() 
 
 #[actix_web::test]
 async fn the_service_is_ready_between_its_start_and_its_end() {
-    let world = World::new();
-    let readyz = async || world.call(World::request("GET", "/readyz")).await;
+    let setup = TestService::new();
+    let readyz = async || setup.call(TestService::request("GET", "/readyz")).await;
     let starting = readyz().await;
     shaped(
         &starting,
@@ -228,16 +230,16 @@ async fn the_service_is_ready_between_its_start_and_its_end() {
         "Service Unavailable",
     );
     assert!(starting.header("retry-after").is_some());
-    world.state.set_ready();
+    setup.state.set_ready();
     assert_eq!(readyz().await.json(), json!({"status": "ok"}));
-    world.state.set_draining();
+    setup.state.set_draining();
     assert_eq!(readyz().await.status, StatusCode::SERVICE_UNAVAILABLE);
-    let alive = world.call(World::request("GET", "/livez")).await;
+    let alive = setup.call(TestService::request("GET", "/livez")).await;
     assert_eq!(alive.status, StatusCode::OK);
 }
 
 /// Holds an answer to the shape of every failure.
-fn shaped(answer: &Answer, status: StatusCode, text: &str) {
+fn shaped(answer: &CallAnswer, status: StatusCode, text: &str) {
     assert_eq!(answer.status, status);
     assert_eq!(answer.header("content-type"), Some("application/json"));
     let body = answer.json();

@@ -12,7 +12,7 @@ use engine::customer::{AccessToken, SecretDigest};
 use engine::ids::ClientId;
 use engine::moment::Timestamp;
 
-use crate::api::tests::world::{Credentials, OPERATOR, World};
+use crate::api::tests::test_service::{OPERATOR, TestCredentials, TestService};
 
 const DEVICES: &str = "/management-api/v1/devices";
 const PATHS: [&str; 2] = ["/oauth/token", "/management-api/oauth/token"];
@@ -22,9 +22,9 @@ const GRANT: &str = "{\"grant_type\":\"client_credentials\"}";
 
 #[actix_web::test]
 async fn what_is_shown_in_json_has_to_be_text() {
-    let world = World::new();
+    let setup = TestService::new();
     let body = json!({"grant_type": 1, "client_id": [], "client_secret": {}, "other": 1});
-    let answer = world.call(ask(PATHS[0], JSON, &body.to_string())).await;
+    let answer = setup.call(ask(PATHS[0], JSON, &body.to_string())).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST);
     let wrong = |field: &str| ("WRONG_TYPE".to_owned(), field.to_owned());
     let told = ["client_id", "client_secret", "grant_type"].map(wrong);
@@ -33,11 +33,11 @@ async fn what_is_shown_in_json_has_to_be_text() {
 
 #[actix_web::test]
 async fn what_is_shown_twice_is_refused() {
-    let world = World::new();
+    let setup = TestService::new();
     let json = r#"{"grant_type": "a", "client_id": "b", "client_id": "c", "x": "d", "x": "e"}"#;
     let form = "grant_type=a&client_id=b&client_id=c&x=d&x=e";
     for (media_type, body) in [(JSON, json), (FORM, form)] {
-        let answer = world.call(ask(PATHS[0], media_type, body)).await;
+        let answer = setup.call(ask(PATHS[0], media_type, body)).await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST);
         let told = ("REPEATED".to_owned(), "client_id".to_owned());
         assert_eq!(answer.faults(), [told], "{media_type}");
@@ -46,9 +46,9 @@ async fn what_is_shown_twice_is_refused() {
 
 #[actix_web::test]
 async fn a_client_shows_its_secret_in_any_of_the_known_ways() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
-    let Credentials { id, secret, .. } = &acme;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
+    let TestCredentials { id, secret, .. } = &acme;
     let form = format!("client_id={id}&client_secret={secret}&grant_type=client_credentials");
     let json =
         json!({"grant_type": "client_credentials", "client_id": id, "client_secret": secret});
@@ -60,7 +60,7 @@ async fn a_client_shows_its_secret_in_any_of_the_known_ways() {
             ask(path, JSON, &json.to_string()),
         ];
         for request in asks {
-            let answer = world.call(request).await;
+            let answer = setup.call(request).await;
             assert_eq!(answer.status, StatusCode::OK);
             let token = answer.json()["access_token"].as_str().unwrap().to_owned();
             assert_eq!(
@@ -75,7 +75,7 @@ async fn a_client_shows_its_secret_in_any_of_the_known_ways() {
                 })
             );
             assert_eq!(answer.header("cache-control"), Some("no-store"));
-            let opened = world.get(DEVICES, &format!("bearer {token}")).await;
+            let opened = setup.get(DEVICES, &format!("bearer {token}")).await;
             assert_eq!(opened.status, StatusCode::OK);
         }
     }
@@ -83,8 +83,8 @@ async fn a_client_shows_its_secret_in_any_of_the_known_ways() {
 
 #[actix_web::test]
 async fn whoever_does_not_show_a_client_s_secret_gets_none() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
     let asks = [
         ask(PATHS[0], JSON, GRANT),
         ask(PATHS[0], JSON, GRANT).insert_header(basic(&acme.id, "wrong")),
@@ -94,7 +94,7 @@ async fn whoever_does_not_show_a_client_s_secret_gets_none() {
         ask(PATHS[0], JSON, GRANT).insert_header((AUTHORIZATION, acme.bearer.as_str())),
     ];
     for request in asks {
-        let answer = world.call(request).await;
+        let answer = setup.call(request).await;
         assert_eq!(answer.status, StatusCode::UNAUTHORIZED);
         assert_eq!(
             answer.json(),
@@ -109,8 +109,8 @@ async fn whoever_does_not_show_a_client_s_secret_gets_none() {
 
 #[actix_web::test]
 async fn only_the_grant_of_clients_is_known() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
     for (media_type, body, code) in [
         (JSON, "{}", "REQUIRED"),
         (
@@ -122,25 +122,25 @@ async fn only_the_grant_of_clients_is_known() {
         (JSON, "[", "MALFORMED_BODY"),
     ] {
         let request = ask(PATHS[0], media_type, body).insert_header(basic(&acme.id, &acme.secret));
-        let answer = world.call(request).await;
+        let answer = setup.call(request).await;
         assert_eq!(
             (answer.status, answer.faults()[0].0.as_str()),
             (StatusCode::BAD_REQUEST, code)
         );
     }
-    let answer = world.call(ask(PATHS[0], "text/plain", GRANT)).await;
+    let answer = setup.call(ask(PATHS[0], "text/plain", GRANT)).await;
     assert_eq!(answer.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
 }
 
 #[actix_web::test]
 async fn a_token_opens_what_its_client_may_do_and_no_more() {
-    let world = World::new();
-    let reader = world.customer("acme", &["devices:read"]).await;
+    let setup = TestService::new();
+    let reader = setup.customer("acme", &["devices:read"]).await;
     assert_eq!(
-        world.get(DEVICES, &reader.bearer).await.status,
+        setup.get(DEVICES, &reader.bearer).await.status,
         StatusCode::OK
     );
-    let refused = world
+    let refused = setup
         .post(DEVICES, &reader.bearer, json!({"deviceId": "meter"}))
         .await;
     assert_eq!(refused.status, StatusCode::FORBIDDEN);
@@ -151,48 +151,48 @@ async fn a_token_opens_what_its_client_may_do_and_no_more() {
             .unwrap()
             .contains("insufficient_scope")
     );
-    let refused = world
+    let refused = setup
         .get("/operator-api/v1/customers", &reader.bearer)
         .await;
     assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
     assert_eq!(
-        world.get(DEVICES, OPERATOR).await.status,
+        setup.get(DEVICES, OPERATOR).await.status,
         StatusCode::UNAUTHORIZED
     );
 }
 
 #[actix_web::test]
 async fn the_tokens_of_a_revoked_client_end_at_once() {
-    let world = World::new();
-    let first = world.customer("acme", &["all"]).await;
-    let second = world.client("acme", &["all"]).await;
+    let setup = TestService::new();
+    let first = setup.customer("acme", &["all"]).await;
+    let second = setup.client("acme", &["all"]).await;
     let path = format!("/operator-api/v1/customers/acme/clients/{}", first.id);
     assert_eq!(
-        world.delete(&path, OPERATOR).await.status,
+        setup.delete(&path, OPERATOR).await.status,
         StatusCode::NO_CONTENT
     );
-    let refused = world.get(DEVICES, &first.bearer).await;
+    let refused = setup.get(DEVICES, &first.bearer).await;
     assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
     assert_eq!(
-        world.get(DEVICES, &second.bearer).await.status,
+        setup.get(DEVICES, &second.bearer).await.status,
         StatusCode::OK
     );
     assert_eq!(
-        world.delete(&path, OPERATOR).await.status,
+        setup.delete(&path, OPERATOR).await.status,
         StatusCode::NOT_FOUND
     );
 }
 
 #[actix_web::test]
 async fn a_token_past_its_hour_is_worthless() {
-    let world = World::new();
-    let acme = world.customer("acme", &["all"]).await;
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
     let put = Change::PutToken(AccessToken {
         digest: SecretDigest::of("stale"),
         client: ClientId::parse(&acme.id).unwrap(),
         expires_at: Timestamp::from_ms(1),
     });
-    world
+    setup
         .store
         .commit(Batch {
             changes: vec![put],
@@ -201,13 +201,13 @@ async fn a_token_past_its_hour_is_worthless() {
         .await
         .unwrap();
     assert_eq!(
-        world.get(DEVICES, "Bearer stale").await.status,
+        setup.get(DEVICES, "Bearer stale").await.status,
         StatusCode::UNAUTHORIZED
     );
 }
 
 fn ask(path: &str, media_type: &str, body: &str) -> TestRequest {
-    let request = World::request("POST", path).insert_header((CONTENT_TYPE, media_type));
+    let request = TestService::request("POST", path).insert_header((CONTENT_TYPE, media_type));
     request.set_payload(body.to_owned())
 }
 

@@ -11,15 +11,15 @@ pub(in crate::api::tests) fn faults(
     schema: &Value,
     value: &Value,
 ) -> Vec<String> {
-    let judge = Judge { document };
+    let judge = SchemaValidator { document };
     judge.faults(schema, value, "")
 }
 
-struct Judge<'a> {
+struct SchemaValidator<'a> {
     document: &'a Value,
 }
 
-impl Judge<'_> {
+impl SchemaValidator<'_> {
     fn faults(&self, schema: &Value, value: &Value, at: &str) -> Vec<String> {
         let mut found = Vec::new();
         let mut expect = |holds: bool, what: &Value| {

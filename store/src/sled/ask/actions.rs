@@ -9,10 +9,10 @@ use std::collections::{BinaryHeap, HashSet};
 
 use engine::action::{Action, Protocol, Status};
 use engine::change::Counter;
+use engine::idempotency::{IdempotencyKey, IdempotencyRecord};
 use engine::ids::ActionId;
-use engine::promise::{OnceKey, Promise};
 use engine::query::listed::ListedAction;
-use engine::query::{ActionFilter, ActionOrder, Page, PageWanted};
+use engine::query::{ActionFilter, ActionOrder, Page, PageRequest};
 use sled::{Db, Iter};
 
 use super::{count, load, rows_of};
@@ -21,7 +21,7 @@ use crate::sled::key::action::Updated;
 use crate::sled::key::{self, Key};
 use crate::sled::record::Unreadable;
 use crate::sled::record::action::read_action;
-use crate::sled::record::promise::read_promise;
+use crate::sled::record::idempotency::read_idempotency_record;
 
 /// An action request.
 pub(in crate::sled) fn action(db: &Db, id: ActionId) -> Result<Option<Action>, Fault> {
@@ -32,7 +32,7 @@ pub(in crate::sled) fn action(db: &Db, id: ActionId) -> Result<Option<Action>, F
 pub(in crate::sled) fn actions(
     db: &Db,
     filter: &ActionFilter,
-    page: PageWanted,
+    page: PageRequest,
 ) -> Result<Page<ListedAction>, Fault> {
     let mut total = 0;
     let mut ranges = Vec::new();
@@ -57,15 +57,18 @@ pub(in crate::sled) fn actions(
 }
 
 /// All that was promised under a key: one row for each device of one call.
-pub(in crate::sled) fn promises_under(db: &Db, key: OnceKey) -> Result<Vec<Promise>, Fault> {
-    let mut promises = Vec::new();
-    for row in rows_of(db, &key::promise::promises_under(key)) {
+pub(in crate::sled) fn promises_under(
+    db: &Db,
+    key: IdempotencyKey,
+) -> Result<Vec<IdempotencyRecord>, Fault> {
+    let mut records = Vec::new();
+    for row in rows_of(db, &key::idempotency::idempotency_under(key)) {
         let (row, value) = row?;
-        let device = key::promise::device_of(&row);
+        let device = key::idempotency::device_of(&row);
         let device = device.ok_or(Unreadable::Damaged("a promise"))?;
-        promises.push(read_promise(key, device, &value)?);
+        records.push(read_idempotency_record(key, device, &value)?);
     }
-    Ok(promises)
+    Ok(records)
 }
 
 /// From which end a list is read.
@@ -82,12 +85,12 @@ fn direction(order: ActionOrder) -> Direction {
 }
 
 /// Reads where a request stands from its key and from what the keys of its range begin with.
-type ReadPlace = fn(&[u8], &[u8]) -> Option<Updated>;
+type ReadPosition = fn(&[u8], &[u8]) -> Option<Updated>;
 
 /// The requests of one protocol in one status, in the order of their keys.
 struct Range {
     rows: Iter,
-    place: ReadPlace,
+    place: ReadPosition,
     beginning: Key,
 }
 
@@ -97,7 +100,7 @@ impl Range {
             ActionOrder::Created | ActionOrder::CreatedDescending => false,
             ActionOrder::Updated | ActionOrder::UpdatedDescending => !status.is_untouched(),
         };
-        let (beginning, place): (Key, ReadPlace) = if by_update {
+        let (beginning, place): (Key, ReadPosition) = if by_update {
             (updates(filter, protocol, status), Updated::from_key)
         } else {
             (creations(filter, protocol, status), created)
@@ -193,7 +196,7 @@ fn passes(action: &Action, filter: &ActionFilter) -> bool {
 /// may be met twice and is shown once.
 fn page_of_ids<R: Ord>(
     mut ranges: Vec<Range>,
-    page: PageWanted,
+    page: PageRequest,
     next: impl Fn(&mut Range) -> Result<Option<Updated>, Fault>,
     rank: impl Fn(Updated) -> R,
 ) -> Result<Vec<ActionId>, Fault> {

@@ -1,8 +1,8 @@
 //! Who are the customers, their API clients, tokens and settings?
 
-use engine::customer::{AccessToken, Client, Customer, SecretDigest};
+use engine::customer::{AccessToken, ApiClient, Customer, SecretDigest};
 use engine::ids::{ClientId, CustomerId};
-use engine::query::{Page, PageWanted};
+use engine::query::{Page, PageRequest};
 use engine::setting::Setting;
 use sled::Db;
 
@@ -18,7 +18,7 @@ pub(in crate::sled) fn customer(db: &Db, id: &CustomerId) -> Result<Option<Custo
 }
 
 /// A page of the customers.
-pub(in crate::sled) fn customers(db: &Db, page: PageWanted) -> Result<Page<Customer>, Fault> {
+pub(in crate::sled) fn customers(db: &Db, page: PageRequest) -> Result<Page<Customer>, Fault> {
     let total = count(db, &key::customers_counted())?;
     let mut items = Vec::new();
     if page.skip() < total {
@@ -30,12 +30,12 @@ pub(in crate::sled) fn customers(db: &Db, page: PageWanted) -> Result<Page<Custo
 }
 
 /// An API client.
-pub(in crate::sled) fn client(db: &Db, id: &ClientId) -> Result<Option<Client>, Fault> {
+pub(in crate::sled) fn client(db: &Db, id: &ClientId) -> Result<Option<ApiClient>, Fault> {
     load(db, &key::client(id), read_client)
 }
 
 /// The API clients of a customer.
-pub(in crate::sled) fn clients_of(db: &Db, customer: &CustomerId) -> Result<Vec<Client>, Fault> {
+pub(in crate::sled) fn clients_of(db: &Db, customer: &CustomerId) -> Result<Vec<ApiClient>, Fault> {
     let clients = key::clients_of(customer);
     let mut found = Vec::new();
     for of_customer in rows_of(db, &clients).keys() {
@@ -50,7 +50,7 @@ pub(in crate::sled) fn clients_of(db: &Db, customer: &CustomerId) -> Result<Vec<
 pub(in crate::sled) fn token(
     db: &Db,
     digest: &SecretDigest,
-) -> Result<Option<(AccessToken, Client)>, Fault> {
+) -> Result<Option<(AccessToken, ApiClient)>, Fault> {
     let Some(token) = load(db, &key::token::token(digest), read_token)? else {
         return Ok(None);
     };

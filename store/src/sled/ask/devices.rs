@@ -2,12 +2,12 @@
 
 use std::net::IpAddr;
 
-use engine::change::Name;
-use engine::device::record::{DeviceRecord, Restored};
-use engine::directory::import::Known;
+use engine::change::UniqueName;
+use engine::device::record::{DeviceRecord, RestoredDevice};
+use engine::directory::import::ExistingDevices;
+use engine::dispatch::DevicesAtAddress;
 use engine::ids::{ActionId, DeviceKey};
 use engine::profile::Profile;
-use engine::registry::Behind;
 use sled::Db;
 
 use super::{actions, load, rows_of};
@@ -15,7 +15,7 @@ use crate::sled::fault::Fault;
 use crate::sled::key;
 use crate::sled::record::Unreadable;
 use crate::sled::record::device::read_device;
-use crate::sled::record::number::read_bearer;
+use crate::sled::record::number::read_name_owner;
 use crate::sled::record::profile::read_profile;
 
 /// A device.
@@ -24,42 +24,42 @@ pub(in crate::sled) fn profile(db: &Db, device: DeviceKey) -> Result<Option<Prof
 }
 
 /// The device that bears a name.
-pub(in crate::sled) fn bearer(db: &Db, name: &Name) -> Result<Option<DeviceKey>, Fault> {
+pub(in crate::sled) fn bearer(db: &Db, name: &UniqueName) -> Result<Option<DeviceKey>, Fault> {
     match name {
-        Name::Customer(_) | Name::Client(_) => Ok(None),
-        Name::Device(device) => Ok(db
+        UniqueName::Customer(_) | UniqueName::Client(_) => Ok(None),
+        UniqueName::Device(device) => Ok(db
             .contains_key(key::device::device(*device))?
             .then_some(*device)),
-        Name::Iccid(_)
-        | Name::Imsi(_)
-        | Name::Msisdn(_)
-        | Name::Endpoint(_)
-        | Name::PskIdentity(_) => load(db, &key::name(name), read_bearer),
+        UniqueName::Iccid(_)
+        | UniqueName::Imsi(_)
+        | UniqueName::Msisdn(_)
+        | UniqueName::Endpoint(_)
+        | UniqueName::PskIdentity(_) => load(db, &key::name(name), read_name_owner),
     }
 }
 
 /// Those of the names that devices bear, and the devices that bear the ids among them.
-pub(in crate::sled) fn known(db: &Db, names: Vec<Name>) -> Result<Known, Fault> {
-    let mut known = Known::default();
+pub(in crate::sled) fn known(db: &Db, names: Vec<UniqueName>) -> Result<ExistingDevices, Fault> {
+    let mut known = ExistingDevices::default();
     for name in names {
         let is_borne = match &name {
-            Name::Device(key) => match profile(db, *key)? {
+            UniqueName::Device(key) => match profile(db, *key)? {
                 Some(there) => {
                     known.profile_by_key.insert(*key, there);
                     true
                 }
                 None => false,
             },
-            Name::Customer(_)
-            | Name::Client(_)
-            | Name::Iccid(_)
-            | Name::Imsi(_)
-            | Name::Msisdn(_)
-            | Name::Endpoint(_)
-            | Name::PskIdentity(_) => bearer(db, &name)?.is_some(),
+            UniqueName::Customer(_)
+            | UniqueName::Client(_)
+            | UniqueName::Iccid(_)
+            | UniqueName::Imsi(_)
+            | UniqueName::Msisdn(_)
+            | UniqueName::Endpoint(_)
+            | UniqueName::PskIdentity(_) => bearer(db, &name)?.is_some(),
         };
         if is_borne {
-            known.borne.insert(name);
+            known.key_by_name.insert(name);
         }
     }
     Ok(known)
@@ -74,15 +74,15 @@ pub(in crate::sled) fn device_at(db: &Db, prefix: [u8; 8]) -> Result<Option<Devi
 }
 
 /// Which devices have an address; of several, the first.
-pub(in crate::sled) fn at_address(db: &Db, ip: IpAddr) -> Result<Behind, Fault> {
+pub(in crate::sled) fn at_address(db: &Db, ip: IpAddr) -> Result<DevicesAtAddress, Fault> {
     let mut keys = rows_of(db, &key::device::at(ip)).keys();
     let Some(first) = keys.next() else {
-        return Ok(Behind::Nobody);
+        return Ok(DevicesAtAddress::Nobody);
     };
     let first = device_in(key::last_id(&first?))?;
     Ok(match keys.next().transpose()? {
-        None => Behind::One(first),
-        Some(_) => Behind::Several(first),
+        None => DevicesAtAddress::One(first),
+        Some(_) => DevicesAtAddress::Several(first),
     })
 }
 
@@ -92,7 +92,10 @@ fn record(db: &Db, device: DeviceKey) -> Result<Option<DeviceRecord>, Fault> {
 }
 
 /// Everything needed to bring a device back.
-pub(in crate::sled) fn restored(db: &Db, device: DeviceKey) -> Result<Option<Restored>, Fault> {
+pub(in crate::sled) fn restored(
+    db: &Db,
+    device: DeviceKey,
+) -> Result<Option<RestoredDevice>, Fault> {
     let Some(profile) = profile(db, device)? else {
         return Ok(None);
     };
@@ -103,7 +106,7 @@ pub(in crate::sled) fn restored(db: &Db, device: DeviceKey) -> Result<Option<Res
         let action = actions::action(db, ActionId::from_bytes(id))?;
         pending.extend(action.filter(|action| action.status.is_pending()));
     }
-    Ok(Some(Restored {
+    Ok(Some(RestoredDevice {
         profile,
         record,
         pending,

@@ -6,37 +6,37 @@
 //! read only if it is shown.
 
 mod counts;
-mod stretch;
+mod time_span;
 
 use std::collections::BinaryHeap;
 
 use engine::admin_log::entry::Entry;
 use engine::ids::{CustomerId, EntryId, Iccid};
-use engine::query::{LogFilter, Page, PageWanted};
+use engine::query::{LogFilter, Page, PageRequest};
 use sled::{Db, Iter};
 
 use super::load;
 use crate::sled::fault::Fault;
 use crate::sled::key::log::Kind;
-use crate::sled::key::log::count::Span;
+use crate::sled::key::log::count::BucketSize;
 use crate::sled::key::{self, Key};
 use crate::sled::record::Unreadable;
 use crate::sled::record::counts::read_counts;
 use crate::sled::record::entry::{read_entry, read_payload};
 use crate::sled::record::number::read_last_entry;
 
-use counts::Counts;
-pub(super) use stretch::Stretch;
+use counts::WindowCounts;
+pub(super) use time_span::TimeSpan;
 
 /// A page of the entries that pass a filter.
 pub(in crate::sled) fn entries(
     db: &Db,
     filter: &LogFilter,
-    page: PageWanted,
+    page: PageRequest,
 ) -> Result<Page<Entry>, Fault> {
     let kinds = Kind::all(filter.category, filter.subject);
     let log = Log::of(db, &filter.customer, kinds)?;
-    let window = Stretch::of(&filter.window);
+    let window = TimeSpan::of(&filter.window);
     let (total, wanted) = match &filter.iccid {
         Some(iccid) => log.page_of_sim(iccid, window, page)?,
         None => log.page(window, page)?,
@@ -93,7 +93,7 @@ impl<'a> Log<'a> {
     /// Has a look at the id of each entry in a stretch of time, in no order.
     pub(super) fn each(
         &self,
-        stretch: Stretch,
+        stretch: TimeSpan,
         mut look: impl FnMut(EntryId),
     ) -> Result<(), Fault> {
         for range in self.ranges(stretch) {
@@ -108,8 +108,8 @@ impl<'a> Log<'a> {
     /// which span they are, and how many entries of these kinds it has.
     pub(super) fn each_count(
         &self,
-        span: Span,
-        stretch: Stretch,
+        span: BucketSize,
+        stretch: TimeSpan,
         mut look: impl FnMut(u32, u64),
     ) -> Result<(), Fault> {
         let [first, end] = [stretch.from, stretch.end]
@@ -125,12 +125,12 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    fn page(&self, window: Stretch, page: PageWanted) -> Result<Found, Fault> {
+    fn page(&self, window: TimeSpan, page: PageRequest) -> Result<Found, Fault> {
         // What a removed customer left is still counted, so that everything is looked at.
         let (total, rest, skip) = match self.removed {
             Some(_) => (self.number_in(window)?, window, page.skip()),
             None => {
-                let counts = Counts::of(self, window)?;
+                let counts = WindowCounts::of(self, window)?;
                 let (rest, skip) = counts.behind(page.skip())?;
                 (counts.total(), rest, skip)
             }
@@ -142,14 +142,14 @@ impl<'a> Log<'a> {
     }
 
     /// How many entries a stretch of time has, looking at each.
-    fn number_in(&self, stretch: Stretch) -> Result<u64, Fault> {
+    fn number_in(&self, stretch: TimeSpan) -> Result<u64, Fault> {
         let mut number = 0;
         self.each(stretch, |_| number += 1)?;
         Ok(number)
     }
 
     /// Whether there is no entry in a stretch of time.
-    fn is_empty(&self, stretch: Stretch) -> Result<bool, Fault> {
+    fn is_empty(&self, stretch: TimeSpan) -> Result<bool, Fault> {
         for mut range in self.ranges(stretch) {
             if range.next().transpose()?.is_some() {
                 return Ok(false);
@@ -161,7 +161,7 @@ impl<'a> Log<'a> {
     /// The newest entries of a stretch of time behind the first few.
     fn newest(
         &self,
-        stretch: Stretch,
+        stretch: TimeSpan,
         mut skip: u64,
         size: u32,
     ) -> Result<Vec<(EntryId, Kind)>, Fault> {
@@ -194,7 +194,7 @@ impl<'a> Log<'a> {
     }
 
     /// The entries of a stretch of time, kind by kind.
-    fn ranges(&self, stretch: Stretch) -> impl Iterator<Item = Iter> {
+    fn ranges(&self, stretch: TimeSpan) -> impl Iterator<Item = Iter> {
         self.kinds.iter().map(move |kind| {
             let prefix = key::log::of_kind(key::log::of_customer(self.customer), *kind);
             self.range(&prefix, stretch)
@@ -202,7 +202,7 @@ impl<'a> Log<'a> {
     }
 
     /// The keys of a stretch of time behind a prefix, without those of a removed customer.
-    fn range(&self, prefix: &[u8], stretch: Stretch) -> Iter {
+    fn range(&self, prefix: &[u8], stretch: TimeSpan) -> Iter {
         let mut first = key::ids_from(prefix.to_vec(), stretch.from);
         if let Some(last) = self.removed {
             first = first.max(key::behind(key::append(prefix.to_vec(), last.as_bytes())));
@@ -215,8 +215,8 @@ impl<'a> Log<'a> {
     fn page_of_sim(
         &self,
         iccid: &Iccid,
-        window: Stretch,
-        page: PageWanted,
+        window: TimeSpan,
+        page: PageRequest,
     ) -> Result<Found, Fault> {
         let prefix = key::log::of_iccid(self.customer, iccid);
         let last_wanted = page.skip().saturating_add(u64::from(page.size));

@@ -4,7 +4,7 @@ use engine::event::Event;
 use engine::ids::{DeviceKey, EventId};
 use engine::limits::STRETCH_BYTES_MAX;
 use engine::query::KnownValue;
-use engine::query::listed::Stretch;
+use engine::query::listed::HistoryPage;
 use sled::Db;
 
 use super::{load, rows_of};
@@ -22,7 +22,7 @@ pub(in crate::sled) fn events_of(
     device: DeviceKey,
     before: Option<EventId>,
     max: u32,
-) -> Result<Stretch, Fault> {
+) -> Result<HistoryPage, Fault> {
     let all = key::event::of_device(device);
     let end = match before {
         Some(before) => key::event::event(device, before),
@@ -41,14 +41,14 @@ pub(in crate::sled) fn events_of(
         .keys();
     for key in keys.rev() {
         if events.len() >= max || bytes > STRETCH_BYTES_MAX {
-            return Ok(Stretch { events, more: true });
+            return Ok(HistoryPage { events, more: true });
         }
         events.extend(load(db, &key?, |value| {
             bytes += value.len();
             read_event(value)
         })?);
     }
-    Ok(Stretch {
+    Ok(HistoryPage {
         events,
         more: false,
     })

@@ -13,31 +13,31 @@ use engine::change::Counter;
 use engine::ids::{CustomerId, DeviceKey, Imsi, Msisdn};
 use engine::limits::NAMES_SEARCHED_MAX;
 use engine::profile::Profile;
-use engine::query::devices::{DeviceFilter, TooBroad};
-use engine::query::{Page, PageWanted};
+use engine::query::devices::{DeviceFilter, SearchTooBroad};
+use engine::query::{Page, PageRequest};
 use sled::{Db, IVec, Iter};
 
 use super::devices::profile;
 use super::{count, load, rows_of};
 use crate::sled::fault::Fault;
 use crate::sled::key;
-use crate::sled::record::number::read_bearer;
-use crate::sled::record::traits::{Traits, read_traits};
+use crate::sled::record::device_flags::{DeviceFlags, read_device_flags};
+use crate::sled::record::number::read_name_owner;
 
 /// A page of the devices of a customer that pass a filter.
 pub(in crate::sled) fn devices_of(
     db: &Db,
     filter: &DeviceFilter,
-    page: PageWanted,
+    page: PageRequest,
 ) -> Result<Page<Profile>, Fault> {
     let customer = &filter.customer;
     let mut total = 0;
     let mut ranges = Vec::new();
-    for traits in wanted(filter) {
-        let counted = count(db, &key::device::counted(customer, traits))?;
+    for flags in wanted(filter) {
+        let counted = count(db, &key::device::counted(customer, flags))?;
         if counted > 0 {
             total += counted;
-            ranges.push(Range::of(db, customer, traits, ""));
+            ranges.push(Range::of(db, customer, flags, ""));
         }
     }
     if *filter == DeviceFilter::all_of(customer.clone()) {
@@ -57,11 +57,11 @@ pub(in crate::sled) fn devices_named(
     db: &Db,
     beginning: &str,
     filter: &DeviceFilter,
-    page: PageWanted,
-) -> Result<Result<Page<Profile>, TooBroad>, Fault> {
+    page: PageRequest,
+) -> Result<Result<Page<Profile>, SearchTooBroad>, Fault> {
     let mut own = 0;
-    for traits in wanted(filter) {
-        own += count(db, &key::device::counted(&filter.customer, traits))?;
+    for flags in wanted(filter) {
+        own += count(db, &key::device::counted(&filter.customer, flags))?;
     }
     let own = usize::try_from(own).unwrap_or(usize::MAX);
     let mut search = Search::of(own.min(NAMES_SEARCHED_MAX));
@@ -74,8 +74,8 @@ pub(in crate::sled) fn devices_named(
     search.page(db, page).map(Ok)
 }
 
-fn wanted(filter: &DeviceFilter) -> impl Iterator<Item = Traits> {
-    Traits::every().filter(|traits| traits.pass(filter))
+fn wanted(filter: &DeviceFilter) -> impl Iterator<Item = DeviceFlags> {
+    DeviceFlags::every().filter(|flags| flags.pass(filter))
 }
 
 /// The devices of a customer with the same traits, in the order of their ids.
@@ -86,8 +86,8 @@ struct Range {
 }
 
 impl Range {
-    fn of(db: &Db, customer: &CustomerId, traits: Traits, beginning: &str) -> Self {
-        let devices = key::device::devices_of(customer, traits);
+    fn of(db: &Db, customer: &CustomerId, flags: DeviceFlags, beginning: &str) -> Self {
+        let devices = key::device::devices_of(customer, flags);
         let before_id = devices.len();
         Self {
             rows: rows_of(db, &key::append(devices, beginning.as_bytes())),
@@ -108,7 +108,7 @@ impl Range {
 
 /// Merges ranges, the smallest id first, and cuts a page out. A device that changed meanwhile may
 /// be met twice and is shown once.
-fn page_of_devices(mut ranges: Vec<Range>, page: PageWanted) -> Result<Vec<DeviceKey>, Fault> {
+fn page_of_devices(mut ranges: Vec<Range>, page: PageRequest) -> Result<Vec<DeviceKey>, Fault> {
     let mut heads = BinaryHeap::new();
     for (number, range) in ranges.iter_mut().enumerate() {
         heads.extend(range.next()?.map(|head| (Reverse(head), number)));
@@ -128,7 +128,7 @@ fn page_of_devices(mut ranges: Vec<Range>, page: PageWanted) -> Result<Vec<Devic
             skip -= 1;
             continue;
         }
-        devices.push(read_bearer(&bearer)?);
+        devices.push(read_name_owner(&bearer)?);
         if u32::try_from(devices.len()).unwrap_or(u32::MAX) >= page.size {
             break;
         }
@@ -158,10 +158,10 @@ impl Search {
     /// What is found when every device of the customer that passes the filter is looked at.
     fn among_own(db: &Db, beginning: &str, filter: &DeviceFilter) -> Result<Self, Fault> {
         let mut search = Self::of(0);
-        for traits in wanted(filter) {
-            let mut range = Range::of(db, &filter.customer, traits, "");
+        for flags in wanted(filter) {
+            let mut range = Range::of(db, &filter.customer, flags, "");
             while let Some((id, bearer)) = range.next()? {
-                let device = read_bearer(&bearer)?;
+                let device = read_name_owner(&bearer)?;
                 if profile(db, device)?.is_some_and(|it| has_name(&it, beginning)) {
                     search.find(device, id);
                 }
@@ -176,14 +176,14 @@ impl Search {
         db: &Db,
         beginning: &str,
         filter: &DeviceFilter,
-    ) -> Result<Result<(), TooBroad>, Fault> {
-        for traits in wanted(filter) {
-            let mut range = Range::of(db, &filter.customer, traits, beginning);
+    ) -> Result<Result<(), SearchTooBroad>, Fault> {
+        for flags in wanted(filter) {
+            let mut range = Range::of(db, &filter.customer, flags, beginning);
             while let Some((id, bearer)) = range.next()? {
                 if let Err(broad) = self.count_one() {
                     return Ok(Err(broad));
                 }
-                self.find(read_bearer(&bearer)?, id);
+                self.find(read_name_owner(&bearer)?, id);
             }
         }
         for names in key::device::names_beginning(beginning) {
@@ -191,15 +191,15 @@ impl Search {
                 if let Err(broad) = self.count_one() {
                     return Ok(Err(broad));
                 }
-                self.look_at(db, read_bearer(&bearer?)?, filter)?;
+                self.look_at(db, read_name_owner(&bearer?)?, filter)?;
             }
         }
         Ok(Ok(()))
     }
 
     /// Looks at one name more, unless that is too many.
-    fn count_one(&mut self) -> Result<(), TooBroad> {
-        self.names_left = self.names_left.checked_sub(1).ok_or(TooBroad)?;
+    fn count_one(&mut self) -> Result<(), SearchTooBroad> {
+        self.names_left = self.names_left.checked_sub(1).ok_or(SearchTooBroad)?;
         Ok(())
     }
 
@@ -223,7 +223,7 @@ impl Search {
         Ok(())
     }
 
-    fn page(self, db: &Db, page: PageWanted) -> Result<Page<Profile>, Fault> {
+    fn page(self, db: &Db, page: PageRequest) -> Result<Page<Profile>, Fault> {
         let total = u64::try_from(self.device_by_id.len()).expect("a bounded count");
         let skip = usize::try_from(page.skip()).unwrap_or(usize::MAX);
         let size = usize::try_from(page.size).unwrap_or(usize::MAX);
@@ -235,9 +235,9 @@ impl Search {
     }
 }
 
-fn traits_of(db: &Db, device: DeviceKey) -> Result<Traits, Fault> {
-    let traits = load(db, &key::device::record(device), read_traits)?;
-    Ok(traits.unwrap_or_default())
+fn traits_of(db: &Db, device: DeviceKey) -> Result<DeviceFlags, Fault> {
+    let flags = load(db, &key::device::record(device), read_device_flags)?;
+    Ok(flags.unwrap_or_default())
 }
 
 /// Whether a device has a name that begins so.

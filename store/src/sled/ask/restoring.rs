@@ -8,7 +8,7 @@
 use std::ops::RangeInclusive;
 
 use engine::action::Action;
-use engine::device::record::Restored;
+use engine::device::record::RestoredDevice;
 use engine::ids::{ActionId, DeviceKey};
 use sled::{Db, IVec, Iter};
 
@@ -18,9 +18,9 @@ use crate::sled::fault::Fault;
 use crate::sled::key::{self, Key};
 use crate::sled::kv;
 use crate::sled::record::Unreadable;
-use crate::sled::record::device::{LikeOthers, read_one_of_many};
+use crate::sled::record::device::{ObjectListCache, read_one_of_many};
+use crate::sled::record::device_flags::{DeviceFlags, read_device_flags};
 use crate::sled::record::profile::read_profile;
-use crate::sled::record::traits::{Traits, read_traits};
 
 /// The bytes of the rows of a page: what a page costs in memory is a few times that. A page ends
 /// with the device that reaches it.
@@ -36,8 +36,8 @@ pub(in crate::sled) fn restored_page(
     keys: &RangeInclusive<DeviceKey>,
     max: u32,
 ) -> Result<RestoredPage, Fault> {
-    let mut live = Live::within(db, keys)?;
-    let mut rest = Belongings::within(db, keys)?;
+    let mut live = LiveDevices::within(db, keys)?;
+    let mut rest = DeviceRows::within(db, keys)?;
     let mut page = RestoredPage::default();
     for _ in 0..max {
         let Some((device, pending)) = live.next()? else {
@@ -58,12 +58,12 @@ pub(in crate::sled) fn restored_page(
 }
 
 /// Which devices have a registration or a pending request, and which requests those are.
-struct Live {
+struct LiveDevices {
     records: Column,
     pending: Column,
 }
 
-impl Live {
+impl LiveDevices {
     fn within(db: &Db, keys: &RangeInclusive<DeviceKey>) -> Result<Self, Fault> {
         let mut live = Self {
             records: Column::within(db, key::device::records(), keys)?,
@@ -111,32 +111,38 @@ impl Live {
 
     fn next_is_registered(&self) -> Result<bool, Fault> {
         let record = self.records.value()?;
-        let traits = record.map(|record| read_traits(&record)).transpose()?;
-        Ok(traits.is_some_and(Traits::is_registered))
+        let flags = record
+            .map(|record| read_device_flags(&record))
+            .transpose()?;
+        Ok(flags.is_some_and(DeviceFlags::is_registered))
     }
 }
 
 /// What belongs to the devices: asked for in the order of their keys.
-struct Belongings<'a> {
+struct DeviceRows<'a> {
     db: &'a Db,
     profiles: Column,
     records: Column,
-    others: LikeOthers,
+    others: ObjectListCache,
     bytes: usize,
 }
 
-impl<'a> Belongings<'a> {
+impl<'a> DeviceRows<'a> {
     fn within(db: &'a Db, keys: &RangeInclusive<DeviceKey>) -> Result<Self, Fault> {
         Ok(Self {
             db,
             profiles: Column::within(db, key::device::devices(), keys)?,
             records: Column::within(db, key::device::records(), keys)?,
-            others: LikeOthers::default(),
+            others: ObjectListCache::default(),
             bytes: 0,
         })
     }
 
-    fn of(&mut self, device: DeviceKey, pending: &[ActionId]) -> Result<Option<Restored>, Fault> {
+    fn of(
+        &mut self,
+        device: DeviceKey,
+        pending: &[ActionId],
+    ) -> Result<Option<RestoredDevice>, Fault> {
         let Some(profile) = self.profiles.value_of(device)? else {
             return Ok(None);
         };
@@ -146,7 +152,7 @@ impl<'a> Belongings<'a> {
         let record = record.map(|record| read_one_of_many(&record, &mut self.others));
         let record = record.transpose()?;
         let pending = self.requests(pending)?;
-        Ok(Some(Restored {
+        Ok(Some(RestoredDevice {
             profile,
             record: record.unwrap_or_default(),
             pending,
@@ -254,7 +260,7 @@ mod tests {
     use engine::change::Change;
 
     use super::*;
-    use crate::conformance::given::{acme, batch, device, known, record};
+    use crate::conformance::samples::{acme, batch, device, known, record};
     use crate::conformance::wait;
     use crate::sled::kv::Value;
     use crate::sled::open;

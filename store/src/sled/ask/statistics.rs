@@ -4,37 +4,37 @@
 //! quarter of their last entry, so that both are sums of counts. A log that follows one of a
 //! removed customer is counted entry by entry until that is swept.
 
-use engine::admin_log::daily::{Statistics, StatisticsWanted};
+use engine::admin_log::daily::{Statistics, StatisticsQuery};
 use engine::ids::EntryId;
 use sled::Db;
 
-use super::entries::{Log, Stretch};
+use super::entries::{Log, TimeSpan};
 use super::rows_of;
+use crate::sled::commit_state::CommitState;
 use crate::sled::fault::Fault;
-use crate::sled::gauge::Gauge;
 use crate::sled::key;
 use crate::sled::key::log::Kind;
-use crate::sled::key::log::count::{self, Span};
-use crate::sled::record::last::read_last_entries;
+use crate::sled::key::log::count::{self, BucketSize};
+use crate::sled::record::last_entries::read_last_entries;
 use crate::sled::record::number;
 
 /// The statistics of a log.
 pub(in crate::sled) fn statistics(
     db: &Db,
-    gauge: &Gauge,
-    wanted: &StatisticsWanted,
+    gauge: &CommitState,
+    wanted: &StatisticsQuery,
 ) -> Result<Statistics, Fault> {
     let kinds = Kind::all(wanted.category, None);
     let log = Log::of(db, &wanted.customer, kinds)?;
     let mut account = wanted.days.account();
-    let stretch = Stretch {
+    let stretch = TimeSpan {
         from: wanted.days.from(),
         end: wanted.days.end(),
     };
     let devices = match log.removed {
         None => {
-            log.each_count(Span::Quarter, stretch, |quarter, number| {
-                account.add(Span::Quarter.start(quarter), number);
+            log.each_count(BucketSize::Quarter, stretch, |quarter, number| {
+                account.add(BucketSize::Quarter.start(quarter), number);
             })?;
             gauge.between_groups(|| devices_counted(db, wanted))?
         }
@@ -49,13 +49,13 @@ pub(in crate::sled) fn statistics(
 
 /// Devices whose last entry lies in the days, or behind them: seven hundred short rows at most. A
 /// device that is told of moves from one of them to another.
-fn devices_counted(db: &Db, wanted: &StatisticsWanted) -> Result<u64, Fault> {
-    let StatisticsWanted {
+fn devices_counted(db: &Db, wanted: &StatisticsQuery) -> Result<u64, Fault> {
+    let StatisticsQuery {
         customer,
         days,
         category,
     } = wanted;
-    let first = count::devices_in(customer, *category, Span::Quarter.bucket(days.from()));
+    let first = count::devices_in(customer, *category, BucketSize::Quarter.bucket(days.from()));
     let end = key::behind(count::devices_among(customer, *category));
     let mut devices = 0;
     for row in db.range::<&[u8], _>(first.as_slice()..end.as_slice()) {
@@ -66,14 +66,14 @@ fn devices_counted(db: &Db, wanted: &StatisticsWanted) -> Result<u64, Fault> {
 }
 
 /// The same without the log of a removed customer.
-fn devices_behind(removed: EntryId, db: &Db, wanted: &StatisticsWanted) -> Result<u64, Fault> {
-    let first = Span::Quarter.bucket(wanted.days.from());
+fn devices_behind(removed: EntryId, db: &Db, wanted: &StatisticsQuery) -> Result<u64, Fault> {
+    let first = BucketSize::Quarter.bucket(wanted.days.from());
     let mut devices = 0;
     for row in rows_of(db, &count::devices(&wanted.customer)) {
         let (_, row) = row?;
         let last = read_last_entries(&row)?.among(wanted.category);
         let last = last.filter(|last| *last > removed);
-        if last.is_some_and(|last| Span::Quarter.bucket_of(last) >= first) {
+        if last.is_some_and(|last| BucketSize::Quarter.bucket_of(last) >= first) {
             devices += 1;
         }
     }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use engine::ids::{CustomerId, DeviceId, DeviceKey};
 
 use super::{Builder, Key, Table, append};
-use crate::sled::record::traits::Traits;
+use crate::sled::record::device_flags::DeviceFlags;
 
 /// A device.
 pub(crate) fn device(key: DeviceKey) -> Key {
@@ -23,15 +23,15 @@ pub(crate) fn devices_at(prefix: [u8; 8]) -> Key {
 }
 
 /// That a customer has a device with these traits.
-pub(crate) fn device_of(customer: &CustomerId, traits: Traits, device: &DeviceId) -> Key {
-    append(devices_of(customer, traits), device.as_str().as_bytes())
+pub(crate) fn device_of(customer: &CustomerId, flags: DeviceFlags, device: &DeviceId) -> Key {
+    append(devices_of(customer, flags), device.as_str().as_bytes())
 }
 
 /// What the keys of a customer's devices with these traits begin with.
-pub(crate) fn devices_of(customer: &CustomerId, traits: Traits) -> Key {
+pub(crate) fn devices_of(customer: &CustomerId, flags: DeviceFlags) -> Key {
     Builder::of(Table::DeviceOfCustomer)
         .text(customer.as_str())
-        .byte(traits.code())
+        .byte(flags.code())
         .end()
 }
 
@@ -51,11 +51,11 @@ pub(crate) fn at(ip: IpAddr) -> Key {
 }
 
 /// How many devices with these traits a customer has, which the store keeps by itself.
-pub(crate) fn counted(customer: &CustomerId, traits: Traits) -> Key {
+pub(crate) fn counted(customer: &CustomerId, flags: DeviceFlags) -> Key {
     Builder::of(Table::Counter)
         .byte(5)
         .text(customer.as_str())
-        .byte(traits.code())
+        .byte(flags.code())
         .end()
 }
 
@@ -65,9 +65,9 @@ pub(crate) fn counts() -> Key {
 }
 
 /// The traits that a count is of.
-pub(crate) fn traits_counted(key: &[u8]) -> Option<Traits> {
+pub(crate) fn traits_counted(key: &[u8]) -> Option<DeviceFlags> {
     let code = key.last()?;
-    Traits::every().find(|traits| traits.code() == *code)
+    DeviceFlags::every().find(|flags| flags.code() == *code)
 }
 
 /// What the keys of the names of devices begin with that begin so: of ICCIDs, IMSIs, MSISDNs and

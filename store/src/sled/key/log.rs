@@ -163,8 +163,8 @@ mod tests {
     fn an_entry_is_found_by_its_age_and_by_its_sim() {
         let customer = CustomerId::parse("acme").unwrap();
         let iccid = Iccid::parse("8988").unwrap();
-        let device = crate::conformance::given::device(&customer, 1);
-        let written = crate::conformance::given::entry(&device, 10, 1);
+        let device = crate::conformance::samples::device(&customer, 1);
+        let written = crate::conformance::samples::entry(&device, 10, 1);
         let key = entry(&written);
         assert_eq!(entry_from_age(&entry_by_age(&written)), Some(key.clone()));
         let (id, kind) = entry_from_iccid(&entry_of_iccid(&written, &iccid)).unwrap();

@@ -1,21 +1,21 @@
 //! Which rows is an action request kept in and listed by?
 
-use engine::action::{Action, Standing, Status};
+use engine::action::{Action, ActionState, Status};
 
-use super::{Step, Steps};
+use super::{PlanStep, Steps};
 use crate::sled::key::action::Updated;
 use crate::sled::key::{self, Key};
 use crate::sled::record;
 
 impl Steps {
     /// Puts a request that stood so before, and lists it.
-    pub(super) fn put_action(&mut self, was: Option<Standing>, action: &Action) {
+    pub(super) fn put_action(&mut self, was: Option<ActionState>, action: &Action) {
         let value = record::action::write_action(action);
         match was {
             None => self.insert(key::action::action(action.id), &value),
             Some(_) => self.replace(key::action::action(action.id), &value),
         }
-        let now = action.standing();
+        let now = action.state();
         if was == Some(now) {
             return;
         }
@@ -24,7 +24,7 @@ impl Steps {
         }
         if let Some(was) = was {
             for row in updates_of(action, was) {
-                self.0.push(Step::Remove(row.into()));
+                self.0.push(PlanStep::Remove(row.into()));
             }
         }
         for row in updates_of(action, now) {
@@ -36,7 +36,7 @@ impl Steps {
     fn move_action(&mut self, was: Option<Status>, action: &Action) {
         if let Some(was) = was {
             for row in creations_of(action, was) {
-                self.0.push(Step::Remove(row.into()));
+                self.0.push(PlanStep::Remove(row.into()));
             }
         }
         for row in creations_of(action, action.status) {
@@ -48,11 +48,11 @@ impl Steps {
             (None, true) => self.put(pending, &[]),
             (None, false) => self.put(done, &[]),
             (Some(true), false) => {
-                self.0.push(Step::Remove(pending.into()));
+                self.0.push(PlanStep::Remove(pending.into()));
                 self.put(done, &[]);
             }
             (Some(false), true) => {
-                self.0.push(Step::Remove(done.into()));
+                self.0.push(PlanStep::Remove(done.into()));
                 self.put(pending, &[]);
             }
             (Some(true), true) | (Some(false), false) => {}
@@ -71,8 +71,8 @@ fn creations_of(action: &Action, status: Status) -> [Key; 2] {
 
 /// The rows that list a request by its last change. One that never changed has none: it was last
 /// changed when it was created, and is found by that.
-fn updates_of(action: &Action, standing: Standing) -> impl Iterator<Item = Key> {
-    let Standing { status, updated_at } = standing;
+fn updates_of(action: &Action, progress: ActionState) -> impl Iterator<Item = Key> {
+    let ActionState { status, updated_at } = progress;
     let protocol = action.protocol();
     let updated = Updated {
         at: updated_at,

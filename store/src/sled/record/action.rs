@@ -17,7 +17,7 @@ use minicbor::{Decode, Encode};
 use super::customer::customer_id;
 use super::outcome::{OutcomeV1, outcome_record, read_outcome};
 use super::profile::{device_id, iccid, imsi};
-use super::timeline::{HappenedV1, read_timeline, timeline_records};
+use super::timeline::{TimelineEntryV1, read_timeline, timeline_records};
 use super::{Unreadable, check_version, code, damaged, read_record, write_behind};
 
 const VERSION: u8 = 1;
@@ -54,7 +54,7 @@ struct ActionV1<'a> {
     #[n(13)]
     expires_in_s: Option<u32>,
     #[n(14)]
-    timeline: Option<Vec<HappenedV1>>,
+    timeline: Option<Vec<TimelineEntryV1>>,
 }
 
 #[derive(Decode, Encode)]

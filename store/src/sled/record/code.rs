@@ -1,6 +1,6 @@
 //! Which number stands for which choice? Numbers never change their meaning.
 
-use engine::action::{ContentForm, Method, Mode, Operation, PayloadType, Protocol, Status};
+use engine::action::{ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
 use engine::delivery::destination::{DestinationState, JsonPayload, Replay};
 use engine::device::record::{Logged, ObservationState};
@@ -46,7 +46,7 @@ codes!(of_operation, operation, Operation {
     ObserveEnd = 5,
 });
 codes!(of_method, method, Method { Get = 1, Post = 2, Put = 3, Delete = 4, Patch = 5 });
-codes!(of_content_form, content_form, ContentForm { String = 1, Base64 = 2 });
+codes!(of_content_form, content_form, ContentEncoding { String = 1, Base64 = 2 });
 codes!(of_transport, transport, Transport { Coap = 1, Udp = 2 });
 codes!(of_lifecycle, lifecycle, Lifecycle {
     Registered = 1,
@@ -60,7 +60,7 @@ codes!(of_event_type, event_type, EventType {
     ActionResult = 4,
 });
 codes!(of_payload_kept, payload_kept, PayloadKept { No = 1, Yes = 2 });
-codes!(of_observation_state, observation_state, ObservationState { Held = 1, Owed = 2 });
+codes!(of_observation_state, observation_state, ObservationState { Established = 1, Pending = 2 });
 codes!(of_protocol, protocol, Protocol { Udp = 1, Coap = 2, Lwm2m = 3 });
 codes!(of_payload_type, payload_type, PayloadType { Text = 1, Base64 = 2 });
 codes!(of_subject, subject, Subject { Device = 1, Lifecycle = 2, Integration = 3, General = 4 });

@@ -10,9 +10,9 @@ const COUNT: usize = size_of::<u64>();
 /// A count for each kind, by its place. Kinds that come later stand behind; a kind that has no
 /// place yet has no entries.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Counts(Vec<u64>);
+pub(crate) struct KindCounts(Vec<u64>);
 
-impl Counts {
+impl KindCounts {
     /// How many there are of the kind at a place.
     pub(crate) fn at(&self, place: usize) -> u64 {
         self.0.get(place).copied().unwrap_or(0)
@@ -35,7 +35,7 @@ impl Counts {
 }
 
 /// Writes counts.
-pub(crate) fn write_counts(counts: &Counts) -> Vec<u8> {
+pub(crate) fn write_counts(counts: &KindCounts) -> Vec<u8> {
     let mut value = Vec::with_capacity(1 + COUNT * counts.0.len());
     value.push(VERSION);
     for count in &counts.0 {
@@ -45,13 +45,13 @@ pub(crate) fn write_counts(counts: &Counts) -> Vec<u8> {
 }
 
 /// Reads counts.
-pub(crate) fn read_counts(value: &[u8]) -> Result<Counts, Unreadable> {
+pub(crate) fn read_counts(value: &[u8]) -> Result<KindCounts, Unreadable> {
     let (counts, rest) = check_version(VERSION, value)?.as_chunks::<COUNT>();
     if !rest.is_empty() {
         return Err(Unreadable::Damaged("half a count"));
     }
     let counts = counts.iter().map(|count| u64::from_be_bytes(*count));
-    Ok(Counts(counts.collect()))
+    Ok(KindCounts(counts.collect()))
 }
 
 #[cfg(test)]
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn counts_come_back_with_room_for_later_kinds() {
-        let mut counts = Counts::default();
+        let mut counts = KindCounts::default();
         assert!(counts.are_zero());
         counts.add(2, 1);
         counts.add(0, 300);

@@ -1,6 +1,6 @@
 //! How are customers, API clients, access tokens and settings kept?
 
-use engine::customer::{AccessToken, Client, Customer, Scopes, SecretDigest};
+use engine::customer::{AccessToken, ApiClient, Customer, Scopes, SecretDigest};
 use engine::ids::{ClientId, CustomerId};
 use engine::moment::Timestamp;
 use engine::setting::Setting;
@@ -86,7 +86,7 @@ pub(crate) fn read_customer(value: &[u8]) -> Result<Customer, Unreadable> {
 }
 
 /// Writes an API client.
-pub(crate) fn write_client(client: &Client) -> Vec<u8> {
+pub(crate) fn write_client(client: &ApiClient) -> Vec<u8> {
     let record = ClientV1 {
         id: client.id.as_str(),
         customer: client.customer.as_str(),
@@ -99,9 +99,9 @@ pub(crate) fn write_client(client: &Client) -> Vec<u8> {
 }
 
 /// Reads an API client.
-pub(crate) fn read_client(value: &[u8]) -> Result<Client, Unreadable> {
+pub(crate) fn read_client(value: &[u8]) -> Result<ApiClient, Unreadable> {
     let record: ClientV1<'_> = read(VERSION, value)?;
-    Ok(Client {
+    Ok(ApiClient {
         id: client_id(record.id)?,
         customer: customer_id(record.customer)?,
         name: record.name.into(),

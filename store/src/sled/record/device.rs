@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use engine::Path;
 use engine::device::record::{
-    DeviceRecord, HeardOver, Logged, OBSERVATION_TOKEN_BYTES, Observation, Registration,
+    DeviceRecord, Logged, OBSERVATION_TOKEN_BYTES, Observation, ProtocolsSeen, Registration,
 };
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
@@ -12,7 +12,7 @@ use engine::peer::Peer;
 use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 
-use super::traits::{self, DEVICE_VERSION};
+use super::device_flags::{self, DEVICE_VERSION};
 use super::{Unreadable, code, damaged, read, write};
 
 #[derive(Decode, Encode)]
@@ -85,14 +85,14 @@ struct RegistrationV1<'a> {
 }
 
 /// What stands in a record as text and is something else in memory.
-struct Texts {
+struct ParsedTexts {
     address: Option<String>,
     version: String,
     binding: String,
     links: String,
 }
 
-impl Texts {
+impl ParsedTexts {
     fn of(record: &DeviceRecord) -> Self {
         let of_registration =
             |text: fn(&Registration) -> String| record.registration.as_ref().map(text);
@@ -107,7 +107,7 @@ impl Texts {
 
 /// Writes a device record.
 pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
-    let texts = Texts::of(record);
+    let texts = ParsedTexts::of(record);
     let registration = record.registration.as_ref();
     let kept = DeviceV1 {
         first_heard_at_ms: record.first_heard_at.map(Timestamp::as_ms),
@@ -118,21 +118,21 @@ pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
             .then(|| record.observations.iter().map(observation_record).collect()),
         unknown_object: (record.unknown_object != Logged::default())
             .then(|| code::of_logged(record.unknown_object)),
-        heard_over: Some(traits::bits_of(record.heard_over)).filter(|bits| *bits != 0),
-        heard_over_last: record.heard_over.last().map(code::of_protocol),
+        heard_over: Some(device_flags::bits_of(record.protocols_seen)).filter(|bits| *bits != 0),
+        heard_over_last: record.protocols_seen.last().map(code::of_protocol),
     };
     write(DEVICE_VERSION, &kept)
 }
 
 /// Reads a device record.
 pub(crate) fn read_device(value: &[u8]) -> Result<DeviceRecord, Unreadable> {
-    read_one_of_many(value, &mut LikeOthers::default())
+    read_one_of_many(value, &mut ObjectListCache::default())
 }
 
 /// Reads a device record that has much in common with others.
 pub(crate) fn read_one_of_many(
     value: &[u8],
-    others: &mut LikeOthers,
+    others: &mut ObjectListCache,
 ) -> Result<DeviceRecord, Unreadable> {
     let kept: DeviceV1<'_> = read(DEVICE_VERSION, value)?;
     Ok(DeviceRecord {
@@ -152,14 +152,14 @@ pub(crate) fn read_one_of_many(
         unknown_object: kept
             .unknown_object
             .map_or(Ok(Logged::default()), code::logged)?,
-        heard_over: read_heard_over(kept.heard_over, kept.heard_over_last)?,
+        protocols_seen: read_heard_over(kept.heard_over, kept.heard_over_last)?,
     })
 }
 
 /// The object lists of devices read before. Most of a fleet offers one of a few, and to read a list
 /// costs more than all the rest of a record.
 #[derive(Default)]
-pub(crate) struct LikeOthers {
+pub(crate) struct ObjectListCache {
     /// The text of a list, and a registration that has it.
     known: Vec<(Box<str>, Registration)>,
     /// Which of them gives way to the next.
@@ -169,7 +169,7 @@ pub(crate) struct LikeOthers {
 /// Object lists remembered: what one fleet is made of, and few enough to look through.
 const LISTS_MAX: usize = 8;
 
-impl LikeOthers {
+impl ObjectListCache {
     fn with_links(&self, text: &str) -> Option<&Registration> {
         let mut known = self.known.iter();
         known
@@ -187,7 +187,7 @@ impl LikeOthers {
     }
 }
 
-fn peer_record(peer: Peer, texts: &Texts) -> PeerV1<'_> {
+fn peer_record(peer: Peer, texts: &ParsedTexts) -> PeerV1<'_> {
     PeerV1 {
         via: code::of_transport(peer.transport),
         address: texts.address.as_deref().unwrap_or_default(),
@@ -199,10 +199,10 @@ fn read_peer(kept: &PeerV1<'_>) -> Result<Peer, Unreadable> {
     Ok(Peer::at(address, code::transport(kept.via)?))
 }
 
-fn read_heard_over(ever: Option<u8>, last: Option<u8>) -> Result<HeardOver, Unreadable> {
-    let ever = traits::protocols_of(ever.unwrap_or(0))?;
+fn read_heard_over(ever: Option<u8>, last: Option<u8>) -> Result<ProtocolsSeen, Unreadable> {
+    let ever = device_flags::protocols_of(ever.unwrap_or(0))?;
     let last = last.map(code::protocol).transpose()?;
-    Ok(HeardOver::restored(ever, last))
+    Ok(ProtocolsSeen::restored(ever, last))
 }
 
 fn observation_record(observation: &Observation) -> ObservationV1 {
@@ -226,7 +226,10 @@ fn read_observation(kept: ObservationV1) -> Result<Observation, Unreadable> {
     })
 }
 
-fn registration_record<'a>(registration: &'a Registration, texts: &'a Texts) -> RegistrationV1<'a> {
+fn registration_record<'a>(
+    registration: &'a Registration,
+    texts: &'a ParsedTexts,
+) -> RegistrationV1<'a> {
     RegistrationV1 {
         salt: registration.salt,
         lifetime_asked_s: registration.lifetime_asked_s,
@@ -241,7 +244,7 @@ fn registration_record<'a>(registration: &'a Registration, texts: &'a Texts) -> 
 
 fn read_registration(
     kept: RegistrationV1<'_>,
-    others: &mut LikeOthers,
+    others: &mut ObjectListCache,
 ) -> Result<Registration, Unreadable> {
     let like = others.with_links(kept.links);
     let is_new = like.is_none();
@@ -272,11 +275,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::conformance::given::{links, record};
+    use crate::conformance::samples::{links, record};
 
     #[test]
     fn devices_that_offer_the_same_share_the_list_of_it() {
-        let mut others = LikeOthers::default();
+        let mut others = ObjectListCache::default();
         let mut read = |record: &DeviceRecord| {
             let read = read_one_of_many(&write_device(record), &mut others).unwrap();
             assert_eq!(read, *record);
@@ -290,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_fleet_of_many_kinds_is_read_right_and_remembered_in_part() {
-        let mut others = LikeOthers::default();
+        let mut others = ObjectListCache::default();
         for round in 0..3 {
             for kind in 1..=3 * LISTS_MAX as u64 {
                 let record = record(round, &links(kind));

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use engine::admin_log::entry::{AboutDevice, Entry};
-use engine::admin_log::payload::Payload;
+use engine::admin_log::payload::EntryPayload;
 use engine::ids::{DeviceKey, EntryId, Imsi, TraceId};
 use engine::moment::Timestamp;
 use minicbor::bytes::ByteArray;
@@ -72,7 +72,7 @@ pub(crate) fn write_entry(entry: &Entry) -> Vec<u8> {
             imsi: about.imsi.as_ref().map(Imsi::as_str),
             ip: about.ip,
         }),
-        payload_bytes: entry.payload.as_ref().map(Payload::size),
+        payload_bytes: entry.payload.as_ref().map(EntryPayload::size),
     };
     write(VERSION, &record)
 }
@@ -90,7 +90,9 @@ pub(crate) fn read_entry(value: &[u8]) -> Result<Entry, Unreadable> {
         description: record.description.into(),
         trace: TraceId::from_bytes(record.trace.into()),
         about: record.about.map(read_about).transpose()?,
-        payload: record.payload_bytes.map(|bytes| Payload::Kept { bytes }),
+        payload: record
+            .payload_bytes
+            .map(|bytes| EntryPayload::Kept { bytes }),
     })
 }
 

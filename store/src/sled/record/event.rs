@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 
 use engine::Path;
-use engine::event::{Cause, Conclusion, Data, Event, Failure, Happening, Speaker, Telemetry};
+use engine::event::{
+    ActionResult, Cause, Data, DeviceInfo, ErrorReport, Event, EventContent, Telemetry,
+};
 use engine::ids::{ActionId, DeviceKey, EntryId, EventId, Iccid, Imsi};
 use engine::moment::Timestamp;
 use engine::topic::Topic;
@@ -13,7 +15,7 @@ use minicbor::{Decode, Encode};
 use super::customer::customer_id;
 use super::outcome::{OutcomeV1, outcome_record, read_outcome};
 use super::profile::{device_id, iccid, imsi};
-use super::value::{ToldV1, read_told, told_records};
+use super::value::{NamedValueV1, named_value_records, read_named_value};
 use super::{Unreadable, code, damaged, read, write};
 
 const VERSION: u8 = 1;
@@ -30,14 +32,14 @@ struct EventV1<'a> {
     #[n(3)]
     at_ms: i64,
     #[b(4)]
-    happening: HappeningV1<'a>,
+    happening: EventContentV1<'a>,
     #[b(5)]
-    speaker: SpeakerV1<'a>,
+    speaker: DeviceInfoV1<'a>,
 }
 
 #[derive(Decode, Encode)]
 #[cbor(array)]
-struct SpeakerV1<'a> {
+struct DeviceInfoV1<'a> {
     #[b(0)]
     device: &'a str,
     /// Where it is another text than the device id, which stands for it otherwise.
@@ -50,15 +52,15 @@ struct SpeakerV1<'a> {
 }
 
 #[derive(Decode, Encode)]
-enum HappeningV1<'a> {
+enum EventContentV1<'a> {
     #[n(0)]
     Telemetry(#[n(0)] TelemetryV1),
     #[n(1)]
     Lifecycle(#[n(0)] u8),
     #[n(2)]
-    Failure(#[b(0)] FailureV1<'a>),
+    Failure(#[b(0)] ErrorReportV1<'a>),
     #[n(3)]
-    Concluded(#[b(0)] ConclusionV1<'a>),
+    Concluded(#[b(0)] ActionResultV1<'a>),
     #[n(4)]
     Data(#[b(0)] DataV1<'a>),
 }
@@ -71,7 +73,7 @@ struct TelemetryV1 {
     #[n(1)]
     cause: CauseV1,
     #[n(2)]
-    values: Vec<ToldV1>,
+    values: Vec<NamedValueV1>,
     #[n(3)]
     measured_at_ms: Option<i64>,
 }
@@ -90,7 +92,7 @@ enum CauseV1 {
 
 #[derive(Decode, Encode)]
 #[cbor(array)]
-struct FailureV1<'a> {
+struct ErrorReportV1<'a> {
     #[n(0)]
     entry: ByteArray<16>,
     #[b(1)]
@@ -103,7 +105,7 @@ struct FailureV1<'a> {
 
 #[derive(Decode, Encode)]
 #[cbor(array)]
-struct ConclusionV1<'a> {
+struct ActionResultV1<'a> {
     #[n(0)]
     action: ByteArray<16>,
     #[n(1)]
@@ -132,8 +134,8 @@ pub(crate) fn write_event(event: &Event) -> Vec<u8> {
         customer: event.customer.as_str(),
         device: ByteArray::from(*event.device.as_bytes()),
         at_ms: event.at.as_ms(),
-        happening: happening_record(&event.happening),
-        speaker: speaker_record(&event.speaker),
+        happening: happening_record(&event.content),
+        speaker: speaker_record(&event.device_info),
     };
     write(VERSION, &record)
 }
@@ -145,15 +147,15 @@ pub(crate) fn read_event(value: &[u8]) -> Result<Event, Unreadable> {
         id: EventId::from_bytes(record.id.into()),
         customer: customer_id(record.customer)?,
         device: DeviceKey::from_bytes(record.device.into()),
-        speaker: read_speaker(&record.speaker)?,
+        device_info: read_speaker(&record.speaker)?,
         at: Timestamp::from_ms(record.at_ms),
-        happening: read_happening(record.happening)?,
+        content: read_happening(record.happening)?,
     })
 }
 
-fn speaker_record(speaker: &Speaker) -> SpeakerV1<'_> {
+fn speaker_record(speaker: &DeviceInfo) -> DeviceInfoV1<'_> {
     let (device, iccid) = (speaker.device.as_str(), speaker.iccid.as_str());
-    SpeakerV1 {
+    DeviceInfoV1 {
         device,
         iccid: (iccid != device).then_some(iccid),
         imsi: speaker.imsi.as_ref().map(Imsi::as_str),
@@ -161,9 +163,9 @@ fn speaker_record(speaker: &Speaker) -> SpeakerV1<'_> {
     }
 }
 
-fn read_speaker(record: &SpeakerV1<'_>) -> Result<Speaker, Unreadable> {
+fn read_speaker(record: &DeviceInfoV1<'_>) -> Result<DeviceInfo, Unreadable> {
     let sim: Iccid = iccid(record.iccid.unwrap_or(record.device))?;
-    Ok(Speaker {
+    Ok(DeviceInfo {
         device: device_id(record.device)?,
         iccid: sim,
         imsi: record.imsi.map(imsi).transpose()?,
@@ -171,23 +173,23 @@ fn read_speaker(record: &SpeakerV1<'_>) -> Result<Speaker, Unreadable> {
     })
 }
 
-fn happening_record(happening: &Happening) -> HappeningV1<'_> {
+fn happening_record(happening: &EventContent) -> EventContentV1<'_> {
     match happening {
-        Happening::Telemetry(told) => HappeningV1::Telemetry(telemetry_record(told)),
-        Happening::Lifecycle(what) => HappeningV1::Lifecycle(code::of_lifecycle(*what)),
-        Happening::Failure(failure) => HappeningV1::Failure(FailureV1 {
+        EventContent::Telemetry(told) => EventContentV1::Telemetry(telemetry_record(told)),
+        EventContent::Lifecycle(what) => EventContentV1::Lifecycle(code::of_lifecycle(*what)),
+        EventContent::Error(failure) => EventContentV1::Failure(ErrorReportV1 {
             entry: ByteArray::from(*failure.entry.as_bytes()),
             message: &failure.message,
             description: &failure.description,
             payload: code::of_payload_kept(failure.payload),
         }),
-        Happening::Concluded(conclusion) => HappeningV1::Concluded(ConclusionV1 {
+        EventContent::ActionResult(conclusion) => EventContentV1::Concluded(ActionResultV1 {
             action: ByteArray::from(*conclusion.action.as_bytes()),
             protocol: code::of_protocol(conclusion.protocol),
             status: code::of_status(conclusion.status),
             outcome: conclusion.outcome.as_ref().map(outcome_record),
         }),
-        Happening::Data(data) => HappeningV1::Data(DataV1 {
+        EventContent::Data(data) => EventContentV1::Data(DataV1 {
             source: code::of_protocol(data.source),
             topic: data.topic.as_ref().map(Topic::as_str),
             bytes: (*data.bytes).into(),
@@ -195,23 +197,25 @@ fn happening_record(happening: &Happening) -> HappeningV1<'_> {
     }
 }
 
-fn read_happening(record: HappeningV1<'_>) -> Result<Happening, Unreadable> {
+fn read_happening(record: EventContentV1<'_>) -> Result<EventContent, Unreadable> {
     Ok(match record {
-        HappeningV1::Telemetry(told) => Happening::Telemetry(read_telemetry(told)?),
-        HappeningV1::Lifecycle(what) => Happening::Lifecycle(code::lifecycle(what)?),
-        HappeningV1::Failure(failure) => Happening::Failure(Box::new(Failure {
+        EventContentV1::Telemetry(told) => EventContent::Telemetry(read_telemetry(told)?),
+        EventContentV1::Lifecycle(what) => EventContent::Lifecycle(code::lifecycle(what)?),
+        EventContentV1::Failure(failure) => EventContent::Error(Box::new(ErrorReport {
             entry: EntryId::from_bytes(failure.entry.into()),
             message: failure.message.into(),
             description: failure.description.into(),
             payload: code::payload_kept(failure.payload)?,
         })),
-        HappeningV1::Concluded(conclusion) => Happening::Concluded(Box::new(Conclusion {
-            action: ActionId::from_bytes(conclusion.action.into()),
-            protocol: code::protocol(conclusion.protocol)?,
-            status: code::status(conclusion.status)?,
-            outcome: conclusion.outcome.map(read_outcome).transpose()?,
-        })),
-        HappeningV1::Data(data) => Happening::Data(Box::new(read_data(&data)?)),
+        EventContentV1::Concluded(conclusion) => {
+            EventContent::ActionResult(Box::new(ActionResult {
+                action: ActionId::from_bytes(conclusion.action.into()),
+                protocol: code::protocol(conclusion.protocol)?,
+                status: code::status(conclusion.status)?,
+                outcome: conclusion.outcome.map(read_outcome).transpose()?,
+            }))
+        }
+        EventContentV1::Data(data) => EventContent::Data(Box::new(read_data(&data)?)),
     })
 }
 
@@ -233,7 +237,7 @@ fn telemetry_record(told: &Telemetry) -> TelemetryV1 {
             Cause::Send => CauseV1::Send,
             Cause::PassiveReport => CauseV1::PassiveReport,
         },
-        values: told_records(&told.values),
+        values: named_value_records(&told.values),
         measured_at_ms: told.measured_at.map(Timestamp::as_ms),
     }
 }
@@ -250,6 +254,6 @@ fn read_telemetry(record: TelemetryV1) -> Result<Telemetry, Unreadable> {
             CauseV1::PassiveReport => Cause::PassiveReport,
         },
         measured_at: record.measured_at_ms.map(Timestamp::from_ms),
-        values: read_told(record.values)?,
+        values: read_named_value(record.values)?,
     })
 }

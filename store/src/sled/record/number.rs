@@ -1,7 +1,7 @@
 //! How are single numbers and keys kept: counts, epochs, a name's bearer, an end of a log or a
 //! history, the number of an event that waits?
 
-use engine::delivery::letter::Sequence;
+use engine::delivery::backlog::Sequence;
 use engine::ids::{DeviceKey, EntryId, EventId};
 
 use super::{Unreadable, check_version};
@@ -29,12 +29,12 @@ pub(crate) fn read_epoch(value: &[u8]) -> Result<u64, Unreadable> {
 }
 
 /// Writes who bears a name.
-pub(crate) fn write_bearer(device: DeviceKey) -> [u8; 17] {
+pub(crate) fn write_name_owner(device: DeviceKey) -> [u8; 17] {
     behind_version(*device.as_bytes())
 }
 
 /// Reads who bears a name.
-pub(crate) fn read_bearer(value: &[u8]) -> Result<DeviceKey, Unreadable> {
+pub(crate) fn read_name_owner(value: &[u8]) -> Result<DeviceKey, Unreadable> {
     exactly(value).map(DeviceKey::from_bytes)
 }
 

@@ -1,9 +1,9 @@
 //! How is it kept what came of a request, with the request and in what is told of it?
 
-use engine::action::{Outcome, Payload};
+use engine::action::{Outcome, ResultPayload};
 use minicbor::{Decode, Encode};
 
-use super::value::{ToldV1, read_told, told_records};
+use super::value::{NamedValueV1, named_value_records, read_named_value};
 use super::{Unreadable, code};
 
 /// What came of a request.
@@ -20,15 +20,15 @@ pub(super) struct OutcomeV1<'a> {
     error: Option<&'a str>,
     /// A payload of several values; one that is text stands in `payload`.
     #[n(4)]
-    values: Option<Vec<ToldV1>>,
+    values: Option<Vec<NamedValueV1>>,
 }
 
 /// An outcome, as part of a record.
 pub(super) fn outcome_record(outcome: &Outcome) -> OutcomeV1<'_> {
     let (payload, values) = match &outcome.payload {
         None => (None, None),
-        Some(Payload::Text(text)) => (Some(&**text), None),
-        Some(Payload::Values(values)) => (None, Some(told_records(values))),
+        Some(ResultPayload::Text(text)) => (Some(&**text), None),
+        Some(ResultPayload::Values(values)) => (None, Some(named_value_records(values))),
     };
     OutcomeV1 {
         code: outcome.code.as_deref(),
@@ -41,11 +41,11 @@ pub(super) fn outcome_record(outcome: &Outcome) -> OutcomeV1<'_> {
 
 /// Reads an outcome.
 pub(super) fn read_outcome(record: OutcomeV1<'_>) -> Result<Outcome, Unreadable> {
-    let values = record.values.map(read_told).transpose()?;
-    let text = record.payload.map(|text| Payload::Text(text.into()));
+    let values = record.values.map(read_named_value).transpose()?;
+    let text = record.payload.map(|text| ResultPayload::Text(text.into()));
     Ok(Outcome {
         code: record.code.map(Into::into),
-        payload: text.or(values.map(Payload::Values)),
+        payload: text.or(values.map(ResultPayload::Values)),
         payload_type: record.payload_type.map(code::payload_type).transpose()?,
         error: record.error.map(Into::into),
     })

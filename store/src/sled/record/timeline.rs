@@ -1,7 +1,7 @@
 //! How is it kept what happened to an action request?
 
 use engine::Code;
-use engine::action::timeline::{Happened, Stage, Timeline};
+use engine::action::timeline::{Timeline, TimelineEntry, TimelineEvent};
 use engine::moment::Timestamp;
 use minicbor::{Decode, Encode};
 
@@ -10,7 +10,7 @@ use super::Unreadable;
 /// One thing that happened: when, what, and the number or code that goes with it.
 #[derive(Decode, Encode)]
 #[cbor(array)]
-pub(super) struct HappenedV1 {
+pub(super) struct TimelineEntryV1 {
     #[n(0)]
     at_ms: i64,
     #[n(1)]
@@ -20,27 +20,27 @@ pub(super) struct HappenedV1 {
 }
 
 /// The timeline as part of a record; nothing while nothing happened.
-pub(super) fn timeline_records(timeline: &Timeline) -> Option<Vec<HappenedV1>> {
+pub(super) fn timeline_records(timeline: &Timeline) -> Option<Vec<TimelineEntryV1>> {
     let happened = timeline.as_slice();
-    (!happened.is_empty()).then(|| happened.iter().map(HappenedV1::of).collect())
+    (!happened.is_empty()).then(|| happened.iter().map(TimelineEntryV1::of).collect())
 }
 
 /// Reads a timeline.
-pub(super) fn read_timeline(records: Option<Vec<HappenedV1>>) -> Result<Timeline, Unreadable> {
-    let happened = records.into_iter().flatten().map(HappenedV1::read);
+pub(super) fn read_timeline(records: Option<Vec<TimelineEntryV1>>) -> Result<Timeline, Unreadable> {
+    let happened = records.into_iter().flatten().map(TimelineEntryV1::read);
     Ok(Timeline::restored(happened.collect::<Result<_, _>>()?))
 }
 
-impl HappenedV1 {
-    fn of(happened: &Happened) -> Self {
+impl TimelineEntryV1 {
+    fn of(happened: &TimelineEntry) -> Self {
         let (what, detail) = match happened.what {
-            Stage::AttemptBegun(number) => (1, Some(number)),
-            Stage::DatagramSent => (2, None),
-            Stage::DatagramRepeated => (3, None),
-            Stage::Acknowledged => (4, None),
-            Stage::Answered(code) => (5, Some(code.as_byte())),
-            Stage::Rejected => (6, None),
-            Stage::GaveUp => (7, None),
+            TimelineEvent::AttemptBegun(number) => (1, Some(number)),
+            TimelineEvent::DatagramSent => (2, None),
+            TimelineEvent::DatagramRepeated => (3, None),
+            TimelineEvent::Acknowledged => (4, None),
+            TimelineEvent::Answered(code) => (5, Some(code.as_byte())),
+            TimelineEvent::Rejected => (6, None),
+            TimelineEvent::GaveUp => (7, None),
         };
         Self {
             at_ms: happened.at.as_ms(),
@@ -49,18 +49,18 @@ impl HappenedV1 {
         }
     }
 
-    fn read(self) -> Result<Happened, Unreadable> {
+    fn read(self) -> Result<TimelineEntry, Unreadable> {
         let what = match (self.what, self.detail) {
-            (1, Some(number)) => Stage::AttemptBegun(number),
-            (2, None) => Stage::DatagramSent,
-            (3, None) => Stage::DatagramRepeated,
-            (4, None) => Stage::Acknowledged,
-            (5, Some(code)) => Stage::Answered(Code::from_byte(code)),
-            (6, None) => Stage::Rejected,
-            (7, None) => Stage::GaveUp,
+            (1, Some(number)) => TimelineEvent::AttemptBegun(number),
+            (2, None) => TimelineEvent::DatagramSent,
+            (3, None) => TimelineEvent::DatagramRepeated,
+            (4, None) => TimelineEvent::Acknowledged,
+            (5, Some(code)) => TimelineEvent::Answered(Code::from_byte(code)),
+            (6, None) => TimelineEvent::Rejected,
+            (7, None) => TimelineEvent::GaveUp,
             _ => return Err(Unreadable::Damaged("an unknown kind of happening")),
         };
-        Ok(Happened {
+        Ok(TimelineEntry {
             at: Timestamp::from_ms(self.at_ms),
             what,
         })

@@ -14,7 +14,7 @@ const VERSION: u8 = 1;
 /// A value with its path.
 #[derive(Decode, Encode)]
 #[cbor(array)]
-pub(super) struct ToldV1 {
+pub(super) struct NamedValueV1 {
     #[n(0)]
     path: ByteVec,
     #[n(1)]
@@ -93,8 +93,8 @@ pub(crate) fn known_at(value: &[u8]) -> Result<Timestamp, Unreadable> {
 }
 
 /// Values with their paths, as part of a record.
-pub(super) fn told_records(values: &[(Path, Value)]) -> Vec<ToldV1> {
-    let told = |(path, value): &(Path, Value)| ToldV1 {
+pub(super) fn named_value_records(values: &[(Path, Value)]) -> Vec<NamedValueV1> {
+    let told = |(path, value): &(Path, Value)| NamedValueV1 {
         path: path.to_bytes().to_vec().into(),
         value: ValueV1::of(value),
     };
@@ -102,8 +102,10 @@ pub(super) fn told_records(values: &[(Path, Value)]) -> Vec<ToldV1> {
 }
 
 /// Reads values with their paths.
-pub(super) fn read_told(records: Vec<ToldV1>) -> Result<Box<[(Path, Value)]>, Unreadable> {
-    let read = |told: ToldV1| {
+pub(super) fn read_named_value(
+    records: Vec<NamedValueV1>,
+) -> Result<Box<[(Path, Value)]>, Unreadable> {
+    let read = |told: NamedValueV1| {
         let path = Path::from_bytes(&told.path).ok_or(Unreadable::Damaged("no path"))?;
         Ok((path, told.value.read()))
     };
@@ -154,7 +156,8 @@ mod tests {
             let known = read_known(path, &row).unwrap();
             // Compared as text: a number that is none equals nothing.
             assert_eq!(known.value.to_text(), number.to_string());
-            let told = read_told(told_records(&[(path, Value::Float(number))])).unwrap();
+            let told =
+                read_named_value(named_value_records(&[(path, Value::Float(number))])).unwrap();
             let [(at, value)] = &told[..] else {
                 panic!("one value is kept: {told:?}");
             };

@@ -4,10 +4,10 @@ use engine::action::Action;
 use engine::admin_log::entry::Entry;
 use engine::ids::ActionId;
 
-use super::Due;
-use super::room::{Removed, Room};
-use crate::sled::apply::{Indexed, remove_action, remove_updates};
-use crate::sled::counting::Counted;
+use super::SweepTargets;
+use super::budget::{RemovedRows, SweepBudget};
+use crate::sled::apply::{ActionIndexEntry, remove_action, remove_updates};
+use crate::sled::counting::CountedEntry;
 use crate::sled::destinations::{count_out_dead, remove_dead};
 use crate::sled::fault::Fault;
 use crate::sled::key;
@@ -17,10 +17,10 @@ use crate::sled::record::{self, Unreadable};
 
 /// Removes access tokens.
 pub(super) fn tokens(
-    due: &mut Due<'_>,
-    room: Room,
+    due: &mut SweepTargets<'_>,
+    room: SweepBudget,
     rows: &mut Overlay<'_>,
-) -> Result<Removed, Fault> {
+) -> Result<RemovedRows, Fault> {
     let first = key::token::by_expiry();
     let end = key::token::expiring_from(due.retention.tokens_before);
     room.clear(&first, &end, rows, |expiring, rows| {
@@ -36,15 +36,15 @@ pub(super) fn tokens(
 }
 
 /// Removes what calls were promised.
-pub(super) fn promises(
-    due: &mut Due<'_>,
-    room: Room,
+pub(super) fn idempotency_records(
+    due: &mut SweepTargets<'_>,
+    room: SweepBudget,
     rows: &mut Overlay<'_>,
-) -> Result<Removed, Fault> {
-    let first = key::promise::by_age();
-    let end = key::promise::promised_from(due.retention.promises_before);
+) -> Result<RemovedRows, Fault> {
+    let first = key::idempotency::by_age();
+    let end = key::idempotency::idempotency_from(due.retention.idempotency_before);
     room.clear(&first, &end, rows, |by_age, rows| {
-        rows.remove(key::promise::promise_from_age(&by_age));
+        rows.remove(key::idempotency::idempotency_from_age(&by_age));
         rows.remove(by_age);
         Ok(())
     })
@@ -52,10 +52,10 @@ pub(super) fn promises(
 
 /// Removes final action requests.
 pub(super) fn actions(
-    due: &mut Due<'_>,
-    room: Room,
+    due: &mut SweepTargets<'_>,
+    room: SweepBudget,
     rows: &mut Overlay<'_>,
-) -> Result<Removed, Fault> {
+) -> Result<RemovedRows, Fault> {
     let first = key::action::final_actions();
     let end = key::ids_from(first.clone(), due.retention.actions_before);
     room.clear(&first, &end, rows, |final_action, rows| {
@@ -73,10 +73,10 @@ pub(super) fn actions(
 
 /// Removes entries of the administration log.
 pub(super) fn entries(
-    due: &mut Due<'_>,
-    room: Room,
+    due: &mut SweepTargets<'_>,
+    room: SweepBudget,
     rows: &mut Overlay<'_>,
-) -> Result<Removed, Fault> {
+) -> Result<RemovedRows, Fault> {
     let first = key::log::by_age();
     let end = key::ids_from(first.clone(), due.retention.entries_before);
     room.clear(&first, &end, rows, |by_age, rows| {
@@ -89,10 +89,10 @@ pub(super) fn entries(
 
 /// Removes what devices said.
 pub(super) fn events(
-    due: &mut Due<'_>,
-    room: Room,
+    due: &mut SweepTargets<'_>,
+    room: SweepBudget,
     rows: &mut Overlay<'_>,
-) -> Result<Removed, Fault> {
+) -> Result<RemovedRows, Fault> {
     let first = key::event::by_age();
     let end = key::ids_from(first.clone(), due.retention.events_before);
     room.clear(&first, &end, rows, |by_age, rows| {
@@ -104,15 +104,15 @@ pub(super) fn events(
 }
 
 /// Removes dead letters.
-pub(super) fn letters(
-    due: &mut Due<'_>,
-    room: Room,
+pub(super) fn dead_letters(
+    due: &mut SweepTargets<'_>,
+    room: SweepBudget,
     rows: &mut Overlay<'_>,
-) -> Result<Removed, Fault> {
-    let first = key::letter::by_age();
-    let end = key::letter::dead_from(due.retention.letters_before);
+) -> Result<RemovedRows, Fault> {
+    let first = key::outbox::by_age();
+    let end = key::outbox::dead_from(due.retention.dead_letters_before);
     room.clear(&first, &end, rows, |by_age, rows| {
-        let letter = key::letter::dead_from_age(&by_age);
+        let letter = key::outbox::dead_from_age(&by_age);
         let (id, sequence) = letter.ok_or(Unreadable::Damaged("an index of dead letters"))?;
         if remove_dead(id, sequence, rows)? {
             count_out_dead(id, rows)?;
@@ -136,7 +136,7 @@ pub(super) fn remove_entry(key: &[u8], rows: &mut Overlay<'_>) -> Result<(), Fau
         rows.erase(key::log::payload(&entry.customer, entry.id))?;
     }
     rows.erase(key)?;
-    Counted::of(&entry).leave(rows)
+    CountedEntry::of(&entry).leave(rows)
 }
 
 fn load_action(id: ActionId, rows: &Overlay<'_>) -> Result<Option<Action>, Fault> {
@@ -146,8 +146,8 @@ fn load_action(id: ActionId, rows: &Overlay<'_>) -> Result<Option<Action>, Fault
     }
 }
 
-fn indexed(action: &Action) -> Indexed<'_> {
-    Indexed {
+fn indexed(action: &Action) -> ActionIndexEntry<'_> {
+    ActionIndexEntry {
         id: action.id,
         customer: &action.customer,
         device: action.device,

@@ -3,9 +3,9 @@
 
 use engine::ids::{EntryId, EventId};
 
-use super::Due;
+use super::SweepTargets;
+use super::budget::{RemovedRows, SweepBudget};
 use super::old::remove_entry;
-use super::room::{Removed, Room};
 use crate::sled::destinations::remove_dead;
 use crate::sled::fault::Fault;
 use crate::sled::key::log::Kind;
@@ -15,46 +15,54 @@ use crate::sled::overlay::Overlay;
 use crate::sled::record::{Unreadable, number};
 
 /// Removes what is left of the logs of removed customers.
-pub(super) fn logs(_: &mut Due<'_>, room: Room, rows: &mut Overlay<'_>) -> Result<Removed, Fault> {
+pub(super) fn logs(
+    _: &mut SweepTargets<'_>,
+    room: SweepBudget,
+    rows: &mut Overlay<'_>,
+) -> Result<RemovedRows, Fault> {
     each_marked(&key::log::removed(), room, rows, log)
 }
 
 /// Removes what is left of the histories of removed devices.
 pub(super) fn histories(
-    _: &mut Due<'_>,
-    room: Room,
+    _: &mut SweepTargets<'_>,
+    room: SweepBudget,
     rows: &mut Overlay<'_>,
-) -> Result<Removed, Fault> {
+) -> Result<RemovedRows, Fault> {
     each_marked(&key::event::removed(), room, rows, history)
 }
 
 /// Removes what is left of the texts of removed customers.
-pub(super) fn texts(_: &mut Due<'_>, room: Room, rows: &mut Overlay<'_>) -> Result<Removed, Fault> {
+pub(super) fn texts(
+    _: &mut SweepTargets<'_>,
+    room: SweepBudget,
+    rows: &mut Overlay<'_>,
+) -> Result<RemovedRows, Fault> {
     each_marked(&key::definition::removed(), room, rows, text)
 }
 
 /// Removes what is left of removed destinations.
 pub(super) fn destinations(
-    _: &mut Due<'_>,
-    room: Room,
+    _: &mut SweepTargets<'_>,
+    room: SweepBudget,
     rows: &mut Overlay<'_>,
-) -> Result<Removed, Fault> {
-    each_marked(&key::letter::removed(), room, rows, destination)
+) -> Result<RemovedRows, Fault> {
+    each_marked(&key::outbox::removed(), room, rows, destination)
 }
 
 /// Removes what a mark with this row stands for.
-type Clear = fn(&[u8], &[u8], Room, &mut Overlay<'_>) -> Result<Removed, Fault>;
+type Clear = fn(&[u8], &[u8], SweepBudget, &mut Overlay<'_>) -> Result<RemovedRows, Fault>;
 
 fn each_marked(
     marks: &[u8],
-    room: Room,
+    room: SweepBudget,
     rows: &mut Overlay<'_>,
     clear: Clear,
-) -> Result<Removed, Fault> {
+) -> Result<RemovedRows, Fault> {
     // A mark of nothing is a row itself, so looking at so many is bounded as well.
     let marks_max = room.keys(rows);
     let marks = rows.keys(marks, marks_max)?;
-    let mut removed = Removed {
+    let mut removed = RemovedRows {
         things: 0,
         full: marks.len() >= marks_max,
     };
@@ -72,9 +80,14 @@ fn each_marked(
     Ok(removed)
 }
 
-fn log(mark: &[u8], row: &[u8], room: Room, rows: &mut Overlay<'_>) -> Result<Removed, Fault> {
+fn log(
+    mark: &[u8],
+    row: &[u8],
+    room: SweepBudget,
+    rows: &mut Overlay<'_>,
+) -> Result<RemovedRows, Fault> {
     let (log, last) = (key::log::of_removed(mark), number::read_last_entry(row)?);
-    let mut removed = Removed::default();
+    let mut removed = RemovedRows::default();
     for kind in Kind::all(None, None) {
         let first = key::log::of_kind(log.clone(), kind);
         let end = end_of_removed(&first, last);
@@ -89,7 +102,12 @@ fn end_of_removed(of_kind: &[u8], last: EntryId) -> Key {
     key::behind(key::append(of_kind.to_vec(), last.as_bytes()))
 }
 
-fn history(mark: &[u8], row: &[u8], room: Room, rows: &mut Overlay<'_>) -> Result<Removed, Fault> {
+fn history(
+    mark: &[u8],
+    row: &[u8],
+    room: SweepBudget,
+    rows: &mut Overlay<'_>,
+) -> Result<RemovedRows, Fault> {
     let device = key::event::device_of_removed(mark);
     let device = device.ok_or(Unreadable::Damaged("the mark of a history"))?;
     let first = key::event::of_device(device);
@@ -103,9 +121,14 @@ fn history(mark: &[u8], row: &[u8], room: Room, rows: &mut Overlay<'_>) -> Resul
 }
 
 /// A text is a few dozen rows at most, so it goes whole.
-fn text(mark: &[u8], _: &[u8], room: Room, rows: &mut Overlay<'_>) -> Result<Removed, Fault> {
+fn text(
+    mark: &[u8],
+    _: &[u8],
+    room: SweepBudget,
+    rows: &mut Overlay<'_>,
+) -> Result<RemovedRows, Fault> {
     if room.keys(rows) == 0 {
-        return Ok(Removed {
+        return Ok(RemovedRows {
             things: 0,
             full: true,
         });
@@ -113,7 +136,7 @@ fn text(mark: &[u8], _: &[u8], room: Room, rows: &mut Overlay<'_>) -> Result<Rem
     let text = key::definition::text_of_removed(mark);
     let text = text.ok_or(Unreadable::Damaged("the mark of a text"))?;
     let things = usize::from(rows.erase(key::definition::text(text))?);
-    Ok(Removed {
+    Ok(RemovedRows {
         things,
         full: false,
     })
@@ -122,12 +145,12 @@ fn text(mark: &[u8], _: &[u8], room: Room, rows: &mut Overlay<'_>) -> Result<Rem
 fn destination(
     mark: &[u8],
     _: &[u8],
-    room: Room,
+    room: SweepBudget,
     rows: &mut Overlay<'_>,
-) -> Result<Removed, Fault> {
-    let id = key::letter::destination_of_removed(mark);
+) -> Result<RemovedRows, Fault> {
+    let id = key::outbox::destination_of_removed(mark);
     let id = id.ok_or(Unreadable::Damaged("the mark of a destination"))?;
-    let (held, dead) = (key::letter::all_held(id), key::letter::all_dead(id));
+    let (held, dead) = (key::outbox::all_retries(id), key::outbox::all_dead(id));
     let end = key::behind(held.clone());
     let mut removed = room.clear(&held, &end, rows, |held, rows| {
         rows.remove(held);
@@ -135,13 +158,13 @@ fn destination(
     })?;
     let (left, end) = (room.behind(removed), key::behind(dead.clone()));
     removed.add(left.clear(&dead, &end, rows, |dead, rows| {
-        let sequence = key::letter::last_number(&dead);
+        let sequence = key::outbox::last_number(&dead);
         let sequence = sequence.ok_or(Unreadable::Damaged("the key of a dead letter"))?;
         remove_dead(id, sequence, rows).map(|_| ())
     })?);
     if !removed.full {
         // A row for each shard at most, so they go as a whole.
-        for reached in rows.keys(&key::letter::all_reached(id), usize::MAX)? {
+        for reached in rows.keys(&key::outbox::all_cursors(id), usize::MAX)? {
             rows.remove(reached);
         }
     }

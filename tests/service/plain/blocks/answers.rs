@@ -3,27 +3,27 @@
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::{Message, MessageId, MessageKind};
 use serde_json::{Value, json};
 
-use super::super::{ID, IP, Scene};
+use super::super::{ID, IP, PlainService};
 use super::size;
 use crate::vocabulary::blockwise::block_of;
 use crate::vocabulary::lwm2m::{observe_start, outcome, read};
 use crate::vocabulary::plain::{answer, coap, path_of};
-use crate::vocabulary::wire::Wire;
+use crate::vocabulary::wire::DeviceSocket;
 
 const TEXT: Option<ContentFormat> = Some(ContentFormat::TEXT);
 
 #[test]
 fn a_long_answer_is_fetched_whole_in_blocks_of_the_device_s_size() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     for bytes in [16, 128, 1_024] {
         let (size, text) = (size(bytes), text(usize::from(bytes) * 4 + 3));
-        let id = scene.ask(&coap("GET", "/log?from=1", scene.coap.port()));
+        let id = setup.ask(&coap("GET", "/log?from=1", setup.coap.port()));
         let mut tokens = Vec::new();
         for number in 0..5 {
-            let asked = scene.coap.hear_request();
+            let asked = setup.coap.hear_request();
             assert_eq!((asked.code, &*path_of(&asked)), (Code::GET, "/log"));
             assert!(asked.uri_query().eq(["from=1"]), "{asked:?}");
             if number > 0 {
@@ -35,11 +35,11 @@ fn a_long_answer_is_fetched_whole_in_blocks_of_the_device_s_size() {
                 "each is a request of its own"
             );
             tokens.push(asked.token);
-            scene
+            setup
                 .coap
                 .say(&block_of(&asked, text.as_bytes(), TEXT, size).encode());
         }
-        let action = scene.caller.final_action(&id);
+        let action = setup.caller.final_action(&id);
         let expected = json!({ "code": "205", "payload": text, "payloadType": "TEXT" });
         assert_eq!(action["resultData"], expected);
     }
@@ -47,7 +47,7 @@ fn a_long_answer_is_fetched_whole_in_blocks_of_the_device_s_size() {
 
 #[test]
 fn an_answer_that_changes_meanwhile_is_fetched_anew_once() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     let versions: [(&[u8], String); 3] = [(b"1", text(40)), (b"2", text(50)), (b"3", text(60))];
     // Which version each request meets, and what comes of it.
     let cases: [(&[usize], Option<usize>); 3] = [
@@ -56,17 +56,17 @@ fn an_answer_that_changes_meanwhile_is_fetched_anew_once() {
         (&[0, 1, 1, 2, 2], None),
     ];
     for (met, expected) in cases {
-        let id = scene.ask(&coap("GET", "/state", scene.coap.port()));
+        let id = setup.ask(&coap("GET", "/state", setup.coap.port()));
         let mut met = met.iter().copied().chain(std::iter::repeat(2));
         let action = loop {
-            let action = scene.caller.action(&id);
+            let action = setup.caller.action(&id);
             if action["status"] != "IN_PROGRESS" {
                 break action;
             }
-            for asked in scene.coap.heard() {
+            for asked in setup.coap.heard() {
                 let (etag, text) = &versions[met.next().unwrap()];
                 let said = block_of(&asked, text.as_bytes(), TEXT, size(16));
-                scene.coap.say(&said.with_etag(etag).encode());
+                setup.coap.say(&said.with_etag(etag).encode());
             }
         };
         match expected {
@@ -81,7 +81,7 @@ fn an_answer_that_changes_meanwhile_is_fetched_anew_once() {
 
 #[test]
 fn pieces_that_do_not_fit_fail_the_request() {
-    let scene = Scene::with(&[("SIGNALBOX_COAP_ANSWER_BYTES_MAX", "1024")]);
+    let setup = PlainService::with(&[("SIGNALBOX_COAP_ANSWER_BYTES_MAX", "1024")]);
     let block = |number, more| Block::new(number, more, size(16));
     let (yes, no) = (More::Yes, More::No);
     // The second answer, after a first block of 16 bytes.
@@ -94,16 +94,16 @@ fn pieces_that_do_not_fit_fail_the_request() {
         (Block::from_value(0b1_1111), 16),
     ];
     for (wrong, length) in second {
-        let id = scene.ask(&coap("GET", "/odd", scene.coap.port()));
-        let asked = scene.coap.hear_request();
-        scene
+        let id = setup.ask(&coap("GET", "/odd", setup.coap.port()));
+        let asked = setup.coap.hear_request();
+        setup
             .coap
             .say(&block_of(&asked, &[7; 40], None, size(16)).encode());
-        let asked = scene.coap.hear_request();
+        let asked = setup.coap.hear_request();
         let said = answer(&asked, Code::CONTENT).with_payload(vec![7; length]);
-        scene.coap.say(&said.with_block2(wrong).encode());
-        check_failed(&scene.caller.final_action(&id));
-        assert_eq!(scene.coap.heard(), [], "{wrong:?}");
+        setup.coap.say(&said.with_block2(wrong).encode());
+        check_failed(&setup.caller.final_action(&id));
+        assert_eq!(setup.coap.heard(), [], "{wrong:?}");
     }
     let first: [(Block, Option<u32>); 3] = [
         (block(3, yes), None),
@@ -111,8 +111,8 @@ fn pieces_that_do_not_fit_fail_the_request() {
         (block(0, yes), Some(1_025)),
     ];
     for (wrong, total) in first {
-        let id = scene.ask(&coap("GET", "/odd", scene.coap.port()));
-        let asked = scene.coap.hear_request();
+        let id = setup.ask(&coap("GET", "/odd", setup.coap.port()));
+        let asked = setup.coap.hear_request();
         let said = answer(&asked, Code::CONTENT)
             .with_payload([7; 16])
             .with_block2(wrong);
@@ -120,35 +120,35 @@ fn pieces_that_do_not_fit_fail_the_request() {
             Some(total) => said.with_size2(total),
             None => said,
         };
-        scene.coap.say(&said.encode());
-        check_failed(&scene.caller.final_action(&id));
+        setup.coap.say(&said.encode());
+        check_failed(&setup.caller.final_action(&id));
     }
 }
 
 #[test]
 fn values_over_lwm2m_may_be_as_long() {
-    let scene = Scene::new();
-    let wire = Wire::from(IP, &scene.service);
+    let setup = PlainService::new();
+    let wire = DeviceSocket::from(IP, &setup.service);
     wire.register(ID, 1);
     let (first, second) = (text(100), text(70));
-    let id = scene.caller.create_action(ID, &read("/3/0/0"));
+    let id = setup.caller.create_action(ID, &read("/3/0/0"));
     serve_blocks(&wire, &first);
-    let action = scene.caller.final_action(&id);
+    let action = setup.caller.final_action(&id);
     assert_eq!(action["resultData"]["payload"], first, "{action}");
 
-    let id = scene.caller.create_action(ID, &observe_start("/3/0/1"));
+    let id = setup.caller.create_action(ID, &observe_start("/3/0/1"));
     let asked = wire.hear_request();
     assert_eq!(asked.observe(), Some(0));
     let said = block_of(&asked, first.as_bytes(), TEXT, size(32)).with_observe(5);
     wire.say(&said.encode());
     fetch_rest(&wire, &first);
-    let action = scene.caller.final_action(&id);
+    let action = setup.caller.final_action(&id);
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
     assert_eq!(action["resultData"]["payload"], first, "{action}");
 
     for (number, text) in (6..).zip([&second, &first]) {
         let own = MessageId(1_000 + u16::try_from(number).unwrap());
-        let told = Message::separate(Kind::Confirmable, Code::CONTENT, own, asked.token)
+        let told = Message::separate(MessageKind::Confirmable, Code::CONTENT, own, asked.token)
             .with_observe(number)
             .with_content_format(ContentFormat::TEXT)
             .with_block2(Block::new(0, More::Yes, size(32)))
@@ -156,20 +156,20 @@ fn values_over_lwm2m_may_be_as_long() {
         wire.say(&told.encode());
         serve_until_acknowledged(&wire, own, text);
         let times = usize::try_from(number - 5).unwrap();
-        let told = scene.caller.once_notified(ID, "/3/0/1", times);
+        let told = setup.caller.once_notified(ID, "/3/0/1", times);
         assert_eq!(told.last().unwrap()["/3/0/1"], **text);
     }
 }
 
 /// Answers a request and those for the rest of the answer.
-fn serve_blocks(wire: &Wire, text: &str) {
+fn serve_blocks(wire: &DeviceSocket, text: &str) {
     let asked = wire.hear_request();
     wire.say(&block_of(&asked, text.as_bytes(), TEXT, size(32)).encode());
     fetch_rest(wire, text);
 }
 
 /// Answers the requests for all but the first block of 32 bytes.
-fn fetch_rest(wire: &Wire, text: &str) {
+fn fetch_rest(wire: &DeviceSocket, text: &str) {
     let mut number = 1;
     while usize::try_from(number).unwrap() < text.len().div_ceil(32) {
         let asked = wire.hear_request();
@@ -181,7 +181,7 @@ fn fetch_rest(wire: &Wire, text: &str) {
 }
 
 /// Answers the requests for a value that a notification began, until that is acknowledged.
-fn serve_until_acknowledged(wire: &Wire, own: MessageId, text: &str) {
+fn serve_until_acknowledged(wire: &DeviceSocket, own: MessageId, text: &str) {
     loop {
         let heard = wire.hear();
         if heard == Message::acknowledgement(own) {

@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use super::super::{ID, IP};
 use super::{body, size};
-use crate::scene::start;
+use crate::test_service::start;
 use crate::vocabulary::blockwise::{Keeper, Loss};
 use crate::vocabulary::caller::{Caller, text};
 use crate::vocabulary::lwm2m::{outcome, read, write};
 use crate::vocabulary::plain::{carrying_bytes, coap};
 use crate::vocabulary::poll::until;
-use crate::vocabulary::wire::{Wire, register_with};
+use crate::vocabulary::wire::{DeviceSocket, register_with};
 
 /// What is lost is said again at once: the link is slow enough as it is. It is said again so often
 /// that a machine on which the device is late does not use up the patience of the first exchange.
@@ -40,7 +40,7 @@ const PAUSES_MAX: u32 = 300;
 fn a_mebibyte_is_put_and_got_over_coap() {
     let (service, caller) = start(&QUICK);
     caller.create_device(ID, IP);
-    let wire = Wire::from(IP, &service);
+    let wire = DeviceSocket::from(IP, &service);
     let (port, whole) = (wire.port(), body(MEBIBYTE));
     let device = Keeper::behind(wire, BlockSize::MAX, Loss::percent(LOST, 1));
     let put = carrying_bytes(coap("PUT", "/firmware", port), &whole);
@@ -62,7 +62,7 @@ fn a_mebibyte_is_put_and_got_over_coap() {
 fn a_mebibyte_is_written_and_read_over_lwm2m() {
     let (service, caller) = start(&QUICK);
     caller.create_device(ID, IP);
-    let wire = Wire::from(IP, &service);
+    let wire = DeviceSocket::from(IP, &service);
     let endpoint = format!("ep={ID}");
     let queries = [&endpoint, "lt=3600", "lwm2m=1.1", "b=U"];
     let registered = wire.ask(&register_with(&queries, "</1/0>,</3/0>,</5/0>", 1));
@@ -82,7 +82,7 @@ fn a_mebibyte_is_written_and_read_over_lwm2m() {
 fn a_device_of_small_blocks_gets_and_gives_its_body_over_a_bad_link() {
     let (service, caller) = start(&QUICK);
     caller.create_device(ID, IP);
-    let wire = Wire::from(IP, &service);
+    let wire = DeviceSocket::from(IP, &service);
     let (port, whole) = (wire.port(), body(3_000));
     let device = Keeper::behind(wire, size(64), Loss::percent(30, 3));
     let put = carrying_bytes(coap("POST", "/log", port), &whole);

@@ -3,24 +3,24 @@
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 
-use super::super::{ID, IP, Scene};
+use super::super::{ID, IP, PlainService};
 use super::{blocks, size};
 use crate::vocabulary::blockwise::block_of;
 use crate::vocabulary::lwm2m::read;
 use crate::vocabulary::plain::coap;
-use crate::vocabulary::wire::{Wire, request};
+use crate::vocabulary::wire::{DeviceSocket, request};
 
 const TEXT: Option<ContentFormat> = Some(ContentFormat::TEXT);
 
 #[test]
 fn an_answer_that_is_one_block_is_whole() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     for text in ["", "short", "0123456789abcdef"] {
-        let id = scene.ask(&coap("GET", "/short", scene.coap.port()));
-        let asked = scene.coap.hear_request();
+        let id = setup.ask(&coap("GET", "/short", setup.coap.port()));
+        let asked = setup.coap.hear_request();
         let said = block_of(&asked, text.as_bytes(), TEXT, size(16));
-        scene.coap.say(&said.encode());
-        let action = scene.caller.final_action(&id);
+        setup.coap.say(&said.encode());
+        let action = setup.caller.final_action(&id);
         let payload = action["resultData"]["payload"].as_str();
         assert_eq!(payload.unwrap_or_default(), text, "{action}");
     }
@@ -28,11 +28,11 @@ fn an_answer_that_is_one_block_is_whole() {
 
 #[test]
 fn bodies_go_both_ways_at_once() {
-    let scene = Scene::new();
-    let wire = Wire::from(IP, &scene.service);
+    let setup = PlainService::new();
+    let wire = DeviceSocket::from(IP, &setup.service);
     wire.register(ID, 1);
     let text = "abcdefgh".repeat(20);
-    let id = scene.caller.create_action(ID, &read("/3/0/0"));
+    let id = setup.caller.create_action(ID, &read("/3/0/0"));
     let senml = format!(r#"[{{"n":"/3/0/15","vs":"{}"}}]"#, "UTC".repeat(45));
     let mut parts = blocks(senml.as_bytes(), size(16));
     for number in 0..10 {
@@ -54,8 +54,8 @@ fn bodies_go_both_ways_at_once() {
         wire.say(&given.encode());
     }
     assert_eq!(parts.next(), None, "both are over");
-    let action = scene.caller.final_action(&id);
+    let action = setup.caller.final_action(&id);
     assert_eq!(action["resultData"]["payload"], text, "{action}");
-    let known = scene.caller.known_value(ID, "/3/0/15").unwrap();
+    let known = setup.caller.known_value(ID, "/3/0/15").unwrap();
     assert_eq!(known["value"], "UTC".repeat(45), "{known}");
 }

@@ -5,26 +5,26 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 use serde_json::Value;
 
-use super::super::{ID, Scene, standing};
+use super::super::{ID, PlainService, standing};
 use super::{SIZES, body, size};
 use crate::vocabulary::plain::{answer, carrying_bytes, coap, path_of};
 
 #[test]
 fn a_long_request_goes_in_blocks_of_the_size_the_operator_says() {
     for bytes in [16, 256, 1_024] {
-        let scene = Scene::with(&[("SIGNALBOX_COAP_BLOCK_BYTES", &bytes.to_string())]);
+        let setup = PlainService::with(&[("SIGNALBOX_COAP_BLOCK_BYTES", &bytes.to_string())]);
         let (size, whole) = (size(bytes), body(3 * usize::from(bytes) + 1));
-        let id = scene.ask(&put(&scene, &whole));
+        let id = setup.ask(&put(&setup, &whole));
         for number in 0..4 {
-            let asked = scene.coap.hear_request();
+            let asked = setup.coap.hear_request();
             check_block(&asked, &whole, number, size);
             let total = asked.size1().map(usize::try_from);
             if number == 0 {
                 assert_eq!(total, Some(Ok(whole.len())), "how long it will be");
             }
-            confirm(&scene, &asked, size);
+            confirm(&setup, &asked, size);
         }
-        let action = scene.caller.final_action(&id);
+        let action = setup.caller.final_action(&id);
         assert_eq!(standing(&action), ("SUCCEEDED", 0), "{action}");
         assert_eq!(action["resultData"]["code"], "204", "{action}");
     }
@@ -32,46 +32,46 @@ fn a_long_request_goes_in_blocks_of_the_size_the_operator_says() {
 
 #[test]
 fn a_device_that_wants_smaller_blocks_gets_them_from_where_it_is() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     let whole = body(3_000);
     for bytes in &SIZES[..6] {
         let wanted = size(*bytes);
-        let id = scene.ask(&put(&scene, &whole));
-        let asked = scene.coap.hear_request();
+        let id = setup.ask(&put(&setup, &whole));
+        let asked = setup.coap.hear_request();
         check_block(&asked, &whole, 0, BlockSize::MAX);
-        confirm(&scene, &asked, wanted);
+        confirm(&setup, &asked, wanted);
         let first = 1_024 / u32::from(*bytes);
         for number in first..u32::try_from(whole.len().div_ceil(wanted.bytes())).unwrap() {
-            let asked = scene.coap.hear_request();
+            let asked = setup.coap.hear_request();
             check_block(&asked, &whole, number, wanted);
-            confirm(&scene, &asked, wanted);
+            confirm(&setup, &asked, wanted);
         }
-        let action = scene.caller.final_action(&id);
+        let action = setup.caller.final_action(&id);
         assert_eq!(action["status"], "SUCCEEDED", "{bytes}: {action}");
     }
 }
 
 #[test]
 fn a_device_that_refuses_large_blocks_is_asked_again_in_small_ones() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     let whole = body(1_500);
-    let id = scene.ask(&put(&scene, &whole));
-    let asked = scene.coap.hear_request();
+    let id = setup.ask(&put(&setup, &whole));
+    let asked = setup.coap.hear_request();
     let hint = Block::new(0, More::Yes, size(512));
     let refused = answer(&asked, Code::REQUEST_ENTITY_TOO_LARGE).with_block1(hint);
-    scene.coap.say(&refused.encode());
+    setup.coap.say(&refused.encode());
     for number in 0..3 {
-        let asked = scene.coap.hear_request();
+        let asked = setup.coap.hear_request();
         check_block(&asked, &whole, number, size(512));
-        confirm(&scene, &asked, size(512));
+        confirm(&setup, &asked, size(512));
     }
-    let action = scene.caller.final_action(&id);
+    let action = setup.caller.final_action(&id);
     assert_eq!(standing(&action), ("SUCCEEDED", 0), "{action}");
 }
 
 #[test]
 fn an_answer_before_the_last_block_ends_the_request() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     let cases = [
         (Code::REQUEST_ENTITY_TOO_LARGE, "413", "FAILED"),
         (Code::NOT_FOUND, "404", "FAILED"),
@@ -79,36 +79,36 @@ fn an_answer_before_the_last_block_ends_the_request() {
         (Code::CHANGED, "204", "SUCCEEDED"),
     ];
     for (code, digits, status) in cases {
-        let id = scene.ask(&put(&scene, &body(5_000)));
-        let asked = scene.coap.hear_request();
-        confirm(&scene, &asked, BlockSize::MAX);
-        let asked = scene.coap.hear_request();
-        scene.coap.say(&answer(&asked, code).encode());
-        let action = scene.caller.final_action(&id);
+        let id = setup.ask(&put(&setup, &body(5_000)));
+        let asked = setup.coap.hear_request();
+        confirm(&setup, &asked, BlockSize::MAX);
+        let asked = setup.coap.hear_request();
+        setup.coap.say(&answer(&asked, code).encode());
+        let action = setup.caller.final_action(&id);
         assert_eq!(action["status"], status, "{action}");
         assert_eq!(action["resultData"]["code"], digits, "{action}");
-        assert_eq!(scene.coap.heard(), [], "{digits}");
+        assert_eq!(setup.coap.heard(), [], "{digits}");
     }
 }
 
 #[test]
 fn a_confirmation_that_fits_nothing_fails_the_request() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     let wrong = [
         None,
         Some(Block::new(1, More::Yes, BlockSize::MAX)),
         Some(Block::from_value(0b1111)),
     ];
     for block in wrong {
-        let id = scene.ask(&put(&scene, &body(5_000)));
-        let asked = scene.coap.hear_request();
+        let id = setup.ask(&put(&setup, &body(5_000)));
+        let asked = setup.coap.hear_request();
         let said = answer(&asked, Code::CONTINUE);
         let said = match block {
             Some(block) => said.with_block1(block),
             None => said,
         };
-        scene.coap.say(&said.encode());
-        let action = scene.caller.final_action(&id);
+        setup.coap.say(&said.encode());
+        let action = setup.caller.final_action(&id);
         assert_eq!(action["status"], "FAILED", "{block:?}: {action}");
         assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
     }
@@ -116,27 +116,27 @@ fn a_confirmation_that_fits_nothing_fails_the_request() {
 
 #[test]
 fn nothing_else_is_asked_while_a_request_in_blocks_is_under_way() {
-    let scene = Scene::new();
+    let setup = PlainService::new();
     let whole = body(2_000);
-    let first = scene.ask(&put(&scene, &whole));
-    let asked = scene.coap.hear_request();
-    let second = scene.ask(&coap("GET", "/other", scene.coap.port()));
-    confirm(&scene, &asked, BlockSize::MAX);
-    let asked = scene.coap.hear_request();
+    let first = setup.ask(&put(&setup, &whole));
+    let asked = setup.coap.hear_request();
+    let second = setup.ask(&coap("GET", "/other", setup.coap.port()));
+    confirm(&setup, &asked, BlockSize::MAX);
+    let asked = setup.coap.hear_request();
     check_block(&asked, &whole, 1, BlockSize::MAX);
-    assert_eq!(scene.coap.heard(), []);
-    confirm(&scene, &asked, BlockSize::MAX);
-    let asked = scene.answer_next(Code::CONTENT, "other");
+    assert_eq!(setup.coap.heard(), []);
+    confirm(&setup, &asked, BlockSize::MAX);
+    let asked = setup.answer_next(Code::CONTENT, "other");
     assert_eq!(path_of(&asked), "/other");
     for id in [first, second] {
-        assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
+        assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
     }
-    assert_eq!(scene.caller.told(ID), []);
+    assert_eq!(setup.caller.told(ID), []);
 }
 
 /// Puts bytes to the device.
-fn put(scene: &Scene, bytes: &[u8]) -> Value {
-    carrying_bytes(coap("PUT", "/image", scene.coap.port()), bytes)
+fn put(setup: &PlainService, bytes: &[u8]) -> Value {
+    carrying_bytes(coap("PUT", "/image", setup.coap.port()), bytes)
 }
 
 /// It is this block of the body, whole.
@@ -154,7 +154,7 @@ fn check_block(asked: &Message, whole: &[u8], number: u32, size: BlockSize) {
 }
 
 /// Has the device take a block, and say which size it likes.
-fn confirm(scene: &Scene, asked: &Message, wanted: BlockSize) {
+fn confirm(setup: &PlainService, asked: &Message, wanted: BlockSize) {
     let block = asked.block1().unwrap();
     let said = if block.has_more() {
         let taken = Block::new(block.number(), More::Yes, wanted);
@@ -162,5 +162,5 @@ fn confirm(scene: &Scene, asked: &Message, wanted: BlockSize) {
     } else {
         answer(asked, Code::CHANGED).with_block1(block)
     };
-    scene.coap.say(&said.encode());
+    setup.coap.say(&said.encode());
 }

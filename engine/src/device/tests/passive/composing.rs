@@ -4,10 +4,10 @@
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 
 use super::super::vocabulary::{
-    Bench, HOME, Lines, MINUTE, S, all, reported, sent, unread, updated,
+    DeviceFixture, HOME, Lines, MINUTE, S, all, reported, sent, unread, updated,
 };
 
 /// The objects of a device that announces SenML JSON.
@@ -18,33 +18,33 @@ const PATHS: &str = r#"[{"n":"/6"},{"n":"/7"}]"#;
 
 #[test]
 fn a_device_that_seems_to_know_how_is_asked_for_all_its_objects_at_once() {
-    let mut bench = asked_for_all();
+    let mut fixture = asked_for_all();
     let told = r#"[{"bn":"/6/0/","n":"5","v":1},{"bn":"/7/0/","n":"2","v":5},{"n":"3","v":6}]"#;
     let expected = reported("/6/0/5=1970-01-01T00:00:01Z /7/0/2=5 /7/0/3=6");
-    assert_eq!(bench.tell_all(told), expected);
-    assert!(bench.device().busy.is_none());
+    assert_eq!(fixture.tell_all(told), expected);
+    assert!(fixture.device().busy.is_none());
     let expected = all([updated(102), asks_for_all("m2")]);
-    assert_eq!(bench.at(MINUTE).update(), expected);
+    assert_eq!(fixture.at(MINUTE).update(), expected);
 }
 
 #[test]
 fn what_the_device_says_of_other_objects_is_left_out() {
-    let mut bench = asked_for_all();
+    let mut fixture = asked_for_all();
     let told = r#"[{"n":"/1/0/1","v":60},{"n":"/7/0/2","v":5},{"n":"/3303/0/5700","v":1}]"#;
-    assert_eq!(bench.tell_all(told), reported("/7/0/2=5"));
-    bench.at(MINUTE).update();
-    assert_eq!(bench.tell_all(r#"[{"n":"/1/0/1","v":60}]"#), Lines::new());
-    bench.at(2 * MINUTE).update();
-    assert_eq!(bench.tell_all("[]"), Lines::new());
-    assert!(bench.device().busy.is_none());
+    assert_eq!(fixture.tell_all(told), reported("/7/0/2=5"));
+    fixture.at(MINUTE).update();
+    assert_eq!(fixture.tell_all(r#"[{"n":"/1/0/1","v":60}]"#), Lines::new());
+    fixture.at(2 * MINUTE).update();
+    assert_eq!(fixture.tell_all("[]"), Lines::new());
+    assert!(fixture.device().busy.is_none());
 }
 
 #[test]
 fn values_of_other_times_are_told_for_themselves_oldest_first() {
-    let mut bench = asked_for_all();
+    let mut fixture = asked_for_all();
     let told = r#"[{"n":"/7/0/2","v":5},{"n":"/7/0/2","v":4,"t":-60},{"n":"/1/0/1","v":1,"t":-5}]"#;
     let expected = all([reported("/7/0/2=4"), reported("/7/0/2=5")]);
-    let effects = bench.tell_all(told);
+    let effects = fixture.tell_all(told);
     assert_eq!(effects.len(), expected.len(), "{effects:?}");
     assert!(effects[0].contains("/7/0/2=4"), "{effects:?}");
     assert_eq!(effects[1..], expected[1..]);
@@ -52,27 +52,27 @@ fn values_of_other_times_are_told_for_themselves_oldest_first() {
 
 #[test]
 fn a_device_that_refuses_is_asked_one_by_one_until_it_registers_anew() {
-    let unlike: [fn(&mut Bench) -> Message; 10] = [
-        |bench| bench.piggybacked(Code::BAD_REQUEST),
-        |bench| bench.piggybacked(Code::UNAUTHORIZED),
-        |bench| bench.piggybacked(Code::BAD_OPTION),
-        |bench| bench.piggybacked(Code::NOT_FOUND),
-        |bench| bench.piggybacked(Code::METHOD_NOT_ALLOWED),
-        |bench| bench.piggybacked(Code::NOT_IMPLEMENTED),
-        |bench| bench.piggybacked(Code::SERVICE_UNAVAILABLE),
-        |bench| Message::reset(bench.asked().message_id),
-        |bench| bench.in_json("warm"),
-        |bench| bench.in_json("[]").with_block2(Block::from_value(0x0e)),
+    let unlike: [fn(&mut DeviceFixture) -> Message; 10] = [
+        |fixture| fixture.piggybacked(Code::BAD_REQUEST),
+        |fixture| fixture.piggybacked(Code::UNAUTHORIZED),
+        |fixture| fixture.piggybacked(Code::BAD_OPTION),
+        |fixture| fixture.piggybacked(Code::NOT_FOUND),
+        |fixture| fixture.piggybacked(Code::METHOD_NOT_ALLOWED),
+        |fixture| fixture.piggybacked(Code::NOT_IMPLEMENTED),
+        |fixture| fixture.piggybacked(Code::SERVICE_UNAVAILABLE),
+        |fixture| Message::reset(fixture.asked().message_id),
+        |fixture| fixture.in_json("warm"),
+        |fixture| fixture.in_json("[]").with_block2(Block::from_value(0x0e)),
     ];
     for refusal in unlike {
-        let mut bench = asked_for_all();
-        let refusal = refusal(&mut bench);
-        let effects = bench.hears(HOME, &refusal);
+        let mut fixture = asked_for_all();
+        let refusal = refusal(&mut fixture);
+        let effects = fixture.hears(HOME, &refusal);
         assert_eq!(effects, reads_json("/6", "m2"), "{refusal:?}");
-        assert_eq!(bench.asked_after(effects), ["/6", "/7"]);
+        assert_eq!(fixture.asked_after(effects), ["/6", "/7"]);
         let expected = all([updated(102), reads_json("/6", "m4")]);
-        assert_eq!(bench.at(MINUTE).update(), expected, "it is known by then");
-        let effects = bench.at(2 * MINUTE).offer(JSON);
+        assert_eq!(fixture.at(MINUTE).update(), expected, "it is known by then");
+        let effects = fixture.at(2 * MINUTE).offer(JSON);
         assert!(effects.ends_with(&asks_for_all("m5")), "{effects:?}");
     }
 }
@@ -80,56 +80,56 @@ fn a_device_that_refuses_is_asked_one_by_one_until_it_registers_anew() {
 #[test]
 fn a_format_refused_for_several_objects_leaves_no_other_for_them() {
     for code in [Code::NOT_ACCEPTABLE, Code::UNSUPPORTED_CONTENT_FORMAT] {
-        let mut bench = asked_for_all();
-        let mut effects = bench.answer(code, "");
+        let mut fixture = asked_for_all();
+        let mut effects = fixture.answer(code, "");
         let mut asked = 1;
         while effects.iter().any(|line| line.contains("FETCH")) {
-            effects = bench.answer(code, "");
+            effects = fixture.answer(code, "");
             asked += 1;
         }
         assert!(asked <= 2, "asked {asked} times");
-        assert_eq!(bench.asked_after(effects), ["/6", "/7"]);
+        assert_eq!(fixture.asked_after(effects), ["/6", "/7"]);
     }
 }
 
 #[test]
 fn a_device_that_takes_the_request_and_never_answers_is_asked_one_by_one() {
-    let mut bench = asked_for_all();
-    let acknowledgement = Message::acknowledgement(bench.asked().message_id);
-    bench.at(S).hears(HOME, &acknowledgement);
-    assert_eq!(bench.next_deadline(), reads_json("/6", "m2"));
-    assert_eq!(bench.answer(Code::NOT_FOUND, ""), reads_json("/7", "m3"));
-    assert_eq!(bench.answer(Code::NOT_FOUND, ""), Lines::new());
+    let mut fixture = asked_for_all();
+    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
+    fixture.at(S).hears(HOME, &acknowledgement);
+    assert_eq!(fixture.next_deadline(), reads_json("/6", "m2"));
+    assert_eq!(fixture.answer(Code::NOT_FOUND, ""), reads_json("/7", "m3"));
+    assert_eq!(fixture.answer(Code::NOT_FOUND, ""), Lines::new());
     let expected = all([updated(102), reads_json("/6", "m4")]);
-    assert_eq!(bench.update(), expected, "that costs no update its time");
+    assert_eq!(fixture.update(), expected, "that costs no update its time");
 }
 
 #[test]
 fn a_device_that_does_not_even_take_the_request_is_asked_one_by_one_with_its_next_update() {
-    let mut bench = asked_for_all();
-    while bench.deadline() < Some(62 * S) {
-        assert_eq!(bench.next_deadline(), asks_for_all("m1"));
+    let mut fixture = asked_for_all();
+    while fixture.deadline() < Some(62 * S) {
+        assert_eq!(fixture.next_deadline(), asks_for_all("m1"));
     }
-    assert_eq!(bench.next_deadline(), Lines::new());
-    assert!(bench.device().busy.is_none());
+    assert_eq!(fixture.next_deadline(), Lines::new());
+    assert!(fixture.device().busy.is_none());
     let expected = all([updated(102), reads_json("/6", "m2")]);
-    assert_eq!(bench.at(10 * MINUTE).update(), expected);
+    assert_eq!(fixture.at(10 * MINUTE).update(), expected);
 }
 
 #[test]
 fn an_object_that_is_not_to_be_read_is_in_no_further_request() {
-    let mut bench = asked_for_all();
-    bench.answer(Code::BAD_REQUEST, "");
-    let effects = bench.answer(Code::METHOD_NOT_ALLOWED, "");
-    assert_eq!(bench.asked_after(effects), ["/7"]);
-    let effects = bench.at(MINUTE).update();
-    assert_eq!(bench.asked_after(effects), ["/7"]);
+    let mut fixture = asked_for_all();
+    fixture.answer(Code::BAD_REQUEST, "");
+    let effects = fixture.answer(Code::METHOD_NOT_ALLOWED, "");
+    assert_eq!(fixture.asked_after(effects), ["/7"]);
+    let effects = fixture.at(MINUTE).update();
+    assert_eq!(fixture.asked_after(effects), ["/7"]);
 }
 
 #[test]
 fn one_object_is_read_as_such() {
-    let mut bench = Bench::reporting();
-    let effects = bench.offer("</>;rt=\"oma.lwm2m\";ct=110,</1/0>,</7/0>");
+    let mut fixture = DeviceFixture::reporting();
+    let effects = fixture.offer("</>;rt=\"oma.lwm2m\";ct=110,</1/0>,</7/0>");
     assert!(effects.ends_with(&reads_json("/7", "m1")), "{effects:?}");
 }
 
@@ -139,9 +139,9 @@ fn a_device_that_says_nothing_of_its_formats_or_knows_the_first_release_alone_is
     let first = format!("</>;rt=\"oma.lwm2m\";ct=110,{objects}");
     let tlv = format!("</>;rt=\"oma.lwm2m\";ct=11542,{objects}");
     for (release, objects) in [("1.1", objects), ("1.0", &first), ("1.1", &tlv)] {
-        let mut bench = Bench::reporting();
+        let mut fixture = DeviceFixture::reporting();
         let release = format!("lwm2m={release}");
-        let effects = bench.register_with(&[&release, "lt=86400", "b=U"], objects);
+        let effects = fixture.register_with(&[&release, "lt=86400", "b=U"], objects);
         let last = effects.last().unwrap();
         assert!(last.contains("CON GET /6"), "{release} {objects}: {last}");
     }
@@ -149,40 +149,40 @@ fn a_device_that_says_nothing_of_its_formats_or_knows_the_first_release_alone_is
 
 #[test]
 fn the_objects_are_found_under_the_root_of_the_device() {
-    let mut bench = Bench::reporting();
-    let effects = bench.offer("</a>;rt=\"oma.lwm2m\";ct=110,</a/6/0>,</a/7/0>");
+    let mut fixture = DeviceFixture::reporting();
+    let effects = fixture.offer("</a>;rt=\"oma.lwm2m\";ct=110,</a/6/0>,</a/7/0>");
     let expected = sent(&format!("CON FETCH /a accept 110 format 110 {PATHS:?} m1"));
     assert!(effects.ends_with(&expected), "{effects:?}");
 }
 
 #[test]
 fn an_unreadable_object_is_found_out_one_by_one() {
-    let mut bench = asked_for_all();
-    bench.tell_all("warm");
-    let answer = bench.piggybacked(Code::INTERNAL_SERVER_ERROR);
+    let mut fixture = asked_for_all();
+    fixture.tell_all("warm");
+    let answer = fixture.piggybacked(Code::INTERNAL_SERVER_ERROR);
     let expected = all([
         unread("/6", "the device answered 5.00."),
         reads_json("/7", "m3"),
     ]);
-    assert_eq!(bench.hears(HOME, &answer), expected);
+    assert_eq!(fixture.hears(HOME, &answer), expected);
 }
 
 #[test]
 fn a_separate_answer_is_as_good() {
-    let mut bench = asked_for_all();
-    let answer = bench.separate(Kind::Confirmable, Code::CONTENT);
+    let mut fixture = asked_for_all();
+    let answer = fixture.separate(MessageKind::Confirmable, Code::CONTENT);
     let answer = answer.with_content_format(ContentFormat::SENML_JSON);
     let answer = answer.with_payload(r#"[{"n":"/7/0/2","v":5}]"#);
     let expected = all([reported("/7/0/2=5"), sent("ACK to 102")]);
-    assert_eq!(bench.hears(HOME, &answer), expected);
+    assert_eq!(fixture.hears(HOME, &answer), expected);
 }
 
 /// A device that registered and is asked for all of its objects.
-fn asked_for_all() -> Bench {
-    let mut bench = Bench::reporting();
-    let effects = bench.offer(JSON);
+fn asked_for_all() -> DeviceFixture {
+    let mut fixture = DeviceFixture::reporting();
+    let effects = fixture.offer(JSON);
     assert!(effects.ends_with(&asks_for_all("m1")), "{effects:?}");
-    bench
+    fixture
 }
 
 fn asks_for_all(message: &str) -> Lines {
@@ -195,7 +195,7 @@ fn reads_json(path: &str, message: &str) -> Lines {
     sent(&format!("CON GET {path} accept 110 {message}"))
 }
 
-impl Bench {
+impl DeviceFixture {
     fn in_json(&self, payload: &str) -> Message {
         let answer = self.piggybacked(Code::CONTENT);
         let answer = answer.with_content_format(ContentFormat::SENML_JSON);

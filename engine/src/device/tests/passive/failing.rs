@@ -2,74 +2,74 @@
 
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 
 use super::super::vocabulary::{
-    Bench, HOME, HOUR, Lines, MINUTE, REPORTING, S, all, logged, read, reads, reported, sent, told,
-    unread, updated,
+    DeviceFixture, HOME, HOUR, Lines, MINUTE, REPORTING, S, all, logged, read, reads, reported,
+    sent, told, unread, updated,
 };
 
 /// How the device ends a read.
-type Ending = fn(&mut Bench) -> Message;
+type Ending = fn(&mut DeviceFixture) -> Message;
 
 #[test]
 fn an_object_that_is_not_there_or_not_to_be_read_is_passed_over_quietly() {
     for code in [Code::NOT_FOUND, Code::METHOD_NOT_ALLOWED] {
-        let mut bench = asked_first();
-        assert_eq!(bench.answer(code, ""), reads("/7", "m2"));
-        assert_eq!(bench.tell("/7", &[("/7/0/2", 5)]), reported("/7/0/2=5"));
+        let mut fixture = asked_first();
+        assert_eq!(fixture.answer(code, ""), reads("/7", "m2"));
+        assert_eq!(fixture.tell("/7", &[("/7/0/2", 5)]), reported("/7/0/2=5"));
     }
 }
 
 #[test]
 fn what_is_not_to_be_read_is_not_asked_for_until_the_device_registers_anew() {
-    let mut bench = asked_first();
-    bench.answer(Code::METHOD_NOT_ALLOWED, "");
-    bench.answer(Code::NOT_FOUND, "");
-    let effects = bench.at(MINUTE).update();
-    assert_eq!(bench.asked_after(effects), ["/7"]);
-    let effects = bench.at(2 * MINUTE).offer(REPORTING);
-    assert_eq!(bench.asked_after(effects), ["/6", "/7"]);
+    let mut fixture = asked_first();
+    fixture.answer(Code::METHOD_NOT_ALLOWED, "");
+    fixture.answer(Code::NOT_FOUND, "");
+    let effects = fixture.at(MINUTE).update();
+    assert_eq!(fixture.asked_after(effects), ["/7"]);
+    let effects = fixture.at(2 * MINUTE).offer(REPORTING);
+    assert_eq!(fixture.asked_after(effects), ["/6", "/7"]);
 }
 
 #[test]
 fn an_object_that_cannot_be_read_is_told_to_the_customer_and_the_next_is_read() {
     let unlike: [(Ending, &str); 5] = [
         (
-            |bench| bench.piggybacked(Code::UNAUTHORIZED),
+            |fixture| fixture.piggybacked(Code::UNAUTHORIZED),
             "the device answered 4.01",
         ),
         (
-            |bench| bench.piggybacked(Code::INTERNAL_SERVER_ERROR),
+            |fixture| fixture.piggybacked(Code::INTERNAL_SERVER_ERROR),
             "the device answered 5.00",
         ),
         (
-            |bench| bench.piggybacked(Code::SERVICE_UNAVAILABLE),
+            |fixture| fixture.piggybacked(Code::SERVICE_UNAVAILABLE),
             "the device answered 5.03",
         ),
         (
-            |bench| Message::reset(bench.asked().message_id),
+            |fixture| Message::reset(fixture.asked().message_id),
             "the device rejected the message",
         ),
         (
-            |bench| bench.piggybacked(Code::CONTENT).with_option(9, &[1]),
+            |fixture| fixture.piggybacked(Code::CONTENT).with_option(9, &[1]),
             "the response has the unsupported critical option 9",
         ),
     ];
     for (answer, why) in unlike {
-        let mut bench = asked_first();
-        let answer = answer(&mut bench);
+        let mut fixture = asked_first();
+        let answer = answer(&mut fixture);
         let expected = all([unread("/6", &format!("{why}.")), reads("/7", "m2")]);
-        assert_eq!(bench.hears(HOME, &answer), expected);
-        assert_eq!(bench.tell("/7", &[("/7/0/2", 5)]), reported("/7/0/2=5"));
+        assert_eq!(fixture.hears(HOME, &answer), expected);
+        assert_eq!(fixture.tell("/7", &[("/7/0/2", 5)]), reported("/7/0/2=5"));
     }
 }
 
 #[test]
 fn bytes_that_cannot_be_read_are_kept() {
-    let mut bench = asked_first();
-    let answer = bench.piggybacked(Code::CONTENT).with_payload("warm");
-    let effects = bench.hears(HOME, &answer);
+    let mut fixture = asked_first();
+    let answer = fixture.piggybacked(Code::CONTENT).with_payload("warm");
+    let effects = fixture.hears(HOME, &answer);
     assert!(effects[0].starts_with(&unread("/6", "the TLV payload is malformed")[0]));
     assert!(effects[0].ends_with("Kept: \"warm\""), "{effects:?}");
     assert_eq!(
@@ -83,17 +83,17 @@ fn bytes_that_cannot_be_read_are_kept() {
 
 #[test]
 fn an_answer_in_blocks_that_do_not_fit_cannot_be_read() {
-    let mut bench = asked_first();
-    let answer = bench.piggybacked(Code::CONTENT).with_payload("block");
+    let mut fixture = asked_first();
+    let answer = fixture.piggybacked(Code::CONTENT).with_payload("block");
     let answer = answer.with_block2(Block::from_value(0x0e));
     let why = "the block-wise response is invalid: a block does not match its Block option.";
     let expected = all([unread("/6", why), reads("/7", "m2")]);
-    assert_eq!(bench.hears(HOME, &answer), expected);
+    assert_eq!(fixture.hears(HOME, &answer), expected);
 }
 
 #[test]
 fn it_is_told_once_a_day() {
-    let mut bench = asked_first();
+    let mut fixture = asked_first();
     for (at, is_told) in [
         (S, true),
         (2 * S, false),
@@ -101,36 +101,36 @@ fn it_is_told_once_a_day() {
         (23 * HOUR, false),
         (25 * HOUR, true),
     ] {
-        bench.at(at);
+        fixture.at(at);
         if at > 2 * S {
-            bench.update();
+            fixture.update();
         }
-        let effects = bench.answer(Code::INTERNAL_SERVER_ERROR, "");
+        let effects = fixture.answer(Code::INTERNAL_SERVER_ERROR, "");
         assert_eq!(!logs(&effects).is_empty(), is_told, "at {at}: {effects:?}");
-        while bench.device().busy.is_some() && at != S {
-            bench.answer(Code::NOT_FOUND, "");
+        while fixture.device().busy.is_some() && at != S {
+            fixture.answer(Code::NOT_FOUND, "");
         }
     }
 }
 
 #[test]
 fn a_day_without_a_word_outlives_a_registration() {
-    let mut bench = asked_first();
-    assert!(!logs(&bench.answer(Code::INTERNAL_SERVER_ERROR, "")).is_empty());
-    bench.at(HOUR).offer(REPORTING);
+    let mut fixture = asked_first();
+    assert!(!logs(&fixture.answer(Code::INTERNAL_SERVER_ERROR, "")).is_empty());
+    fixture.at(HOUR).offer(REPORTING);
     assert_eq!(
-        bench.answer(Code::INTERNAL_SERVER_ERROR, ""),
+        fixture.answer(Code::INTERNAL_SERVER_ERROR, ""),
         reads("/7", "m4")
     );
 }
 
 #[test]
 fn a_format_that_is_refused_gives_way_to_the_next_for_all_objects() {
-    let mut bench = asked_first();
+    let mut fixture = asked_first();
     let other = sent("CON GET /6 accept 112 m2");
-    assert_eq!(bench.answer(Code::NOT_ACCEPTABLE, ""), other);
+    assert_eq!(fixture.answer(Code::NOT_ACCEPTABLE, ""), other);
     let next = sent("CON GET /7 accept 112 m3");
-    assert_eq!(bench.answer(Code::NOT_FOUND, ""), next);
+    assert_eq!(fixture.answer(Code::NOT_FOUND, ""), next);
 }
 
 #[test]
@@ -143,33 +143,33 @@ fn an_object_that_is_refused_in_every_format_is_not_asked_for_again() {
         ),
     ];
     for (code, why) in refusals {
-        let mut bench = Bench::reporting();
-        let mut effects = bench.offer("</1/0>,</7/0>");
+        let mut fixture = DeviceFixture::reporting();
+        let mut effects = fixture.offer("</1/0>,</7/0>");
         let mut asked = 0;
         while effects.iter().any(|line| line.contains("CON GET /7")) {
             asked += 1;
-            effects = bench.answer(code, "");
+            effects = fixture.answer(code, "");
         }
         assert!((2..=9).contains(&asked), "asked {asked} times");
         assert_eq!(effects, unread("/7", why));
-        assert_eq!(bench.at(MINUTE).update(), updated(102));
+        assert_eq!(fixture.at(MINUTE).update(), updated(102));
     }
 }
 
 #[test]
 fn a_request_is_repeated_before_it_is_given_up() {
-    let mut bench = asked_first();
+    let mut fixture = asked_first();
     let mut repeated = 0;
-    while bench.deadline() < Some(62 * S) {
-        assert_eq!(bench.next_deadline(), reads("/6", "m1"));
+    while fixture.deadline() < Some(62 * S) {
+        assert_eq!(fixture.next_deadline(), reads("/6", "m1"));
         repeated += 1;
     }
     assert_eq!(repeated, 4);
-    assert_eq!(bench.next_deadline(), Lines::new(), "the device is gone");
-    assert!(bench.device().busy.is_none());
+    assert_eq!(fixture.next_deadline(), Lines::new(), "the device is gone");
+    assert!(fixture.device().busy.is_none());
     let expected = all([updated(102), reads("/7", "m2")]);
     assert_eq!(
-        bench.at(10 * MINUTE).update(),
+        fixture.at(10 * MINUTE).update(),
         expected,
         "the silent one is last"
     );
@@ -177,10 +177,10 @@ fn a_request_is_repeated_before_it_is_given_up() {
 
 #[test]
 fn an_object_the_device_is_silent_about_is_passed_over_if_it_was_heard() {
-    let mut bench = asked_first();
-    let acknowledgement = Message::acknowledgement(bench.asked().message_id);
-    bench.at(S).hears(HOME, &acknowledgement);
-    let effects = bench.next_deadline();
+    let mut fixture = asked_first();
+    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
+    fixture.at(S).hears(HOME, &acknowledgement);
+    let effects = fixture.next_deadline();
     let expected = all([
         unread("/6", "the device did not answer in time."),
         reads("/7", "m2"),
@@ -190,105 +190,105 @@ fn an_object_the_device_is_silent_about_is_passed_over_if_it_was_heard() {
 
 #[test]
 fn an_object_the_device_is_silent_about_does_not_keep_the_others_from_being_read() {
-    let mut bench = asked_first();
+    let mut fixture = asked_first();
     assert_eq!(
-        fallen_silent(&mut bench),
+        fallen_silent(&mut fixture),
         Lines::new(),
         "the device is gone"
     );
     let mut expected = [true, false].into_iter();
     for hour in [1, 2] {
-        let effects = bench.at(hour * HOUR).update();
+        let effects = fixture.at(hour * HOUR).update();
         assert!(effects.last().unwrap().contains("GET /7"), "{effects:?}");
-        let effects = bench.answer(Code::NOT_FOUND, "");
+        let effects = fixture.answer(Code::NOT_FOUND, "");
         assert!(effects.last().unwrap().contains("GET /6"), "{effects:?}");
-        let effects = fallen_silent(&mut bench);
+        let effects = fallen_silent(&mut fixture);
         let is_told = expected.next().unwrap();
         let why = unread("/6", "the device did not acknowledge the message.");
         let why = if is_told { why } else { Lines::new() };
         assert_eq!(effects, why, "once a day");
-        assert!(bench.device().busy.is_none());
+        assert!(fixture.device().busy.is_none());
     }
-    let effects = bench.at(3 * HOUR).update();
-    assert_eq!(bench.asked_after(effects), ["/7"], "it is given up");
-    let effects = bench.at(4 * HOUR).offer(REPORTING);
-    assert_eq!(bench.asked_after(effects), ["/6", "/7"]);
+    let effects = fixture.at(3 * HOUR).update();
+    assert_eq!(fixture.asked_after(effects), ["/7"], "it is given up");
+    let effects = fixture.at(4 * HOUR).offer(REPORTING);
+    assert_eq!(fixture.asked_after(effects), ["/6", "/7"]);
 }
 
 #[test]
 fn silence_after_an_answer_is_told_and_the_rest_is_read_with_the_next_update() {
-    let mut bench = Bench::reporting();
-    bench.offer("</1/0>,</6/0>,</7/0>,</3303/0>");
-    bench.answer(Code::NOT_FOUND, "");
+    let mut fixture = DeviceFixture::reporting();
+    fixture.offer("</1/0>,</6/0>,</7/0>,</3303/0>");
+    fixture.answer(Code::NOT_FOUND, "");
     let why = unread("/7", "the device did not acknowledge the message.");
-    assert_eq!(fallen_silent(&mut bench), why);
-    let effects = bench.at(HOUR).update();
-    assert_eq!(bench.asked_after(effects), ["/6", "/3303", "/7"]);
+    assert_eq!(fallen_silent(&mut fixture), why);
+    let effects = fixture.at(HOUR).update();
+    assert_eq!(fixture.asked_after(effects), ["/6", "/3303", "/7"]);
 }
 
 #[test]
 fn an_object_that_is_answered_at_last_is_not_given_up() {
-    let mut bench = asked_first();
+    let mut fixture = asked_first();
     for hour in 1..6 {
-        fallen_silent(&mut bench);
-        let effects = bench.at(hour * 2 * HOUR).update();
-        assert_eq!(bench.asked_after(effects), ["/7", "/6"]);
-        bench.at((hour * 2 + 1) * HOUR).update();
-        bench.answer(Code::NOT_FOUND, "");
+        fallen_silent(&mut fixture);
+        let effects = fixture.at(hour * 2 * HOUR).update();
+        assert_eq!(fixture.asked_after(effects), ["/7", "/6"]);
+        fixture.at((hour * 2 + 1) * HOUR).update();
+        fixture.answer(Code::NOT_FOUND, "");
     }
 }
 
 #[test]
 fn a_device_that_is_gone_has_no_object_given_up() {
-    let mut bench = asked_first();
+    let mut fixture = asked_first();
     for hour in 1..6 {
-        assert_eq!(fallen_silent(&mut bench), Lines::new());
-        bench.at(hour * HOUR).update();
+        assert_eq!(fallen_silent(&mut fixture), Lines::new());
+        fixture.at(hour * HOUR).update();
     }
-    bench.answer(Code::NOT_FOUND, "");
-    assert!(bench.answer(Code::NOT_FOUND, "").is_empty());
-    let effects = bench.at(6 * HOUR).update();
-    assert_eq!(bench.asked_after(effects), ["/6", "/7"]);
+    fixture.answer(Code::NOT_FOUND, "");
+    assert!(fixture.answer(Code::NOT_FOUND, "").is_empty());
+    let effects = fixture.at(6 * HOUR).update();
+    assert_eq!(fixture.asked_after(effects), ["/6", "/7"]);
 }
 
 #[test]
 fn silence_about_a_request_of_a_caller_ends_what_was_to_be_read_after_it() {
-    let mut bench = Bench::reporting();
-    bench.offer("</1/0>,</3/0>");
-    bench.ask(read("/3/0/9").attempts(2).when_active());
-    let update = bench.updating(&[], REPORTING);
-    bench.at(S).hears(HOME, &update);
-    while bench.deadline() < Some(63 * S) {
-        assert_eq!(bench.next_deadline(), sent("CON GET /3/0/9 accept 0 m1"));
+    let mut fixture = DeviceFixture::reporting();
+    fixture.offer("</1/0>,</3/0>");
+    fixture.ask(read("/3/0/9").attempts(2).when_active());
+    let update = fixture.updating(&[], REPORTING);
+    fixture.at(S).hears(HOME, &update);
+    while fixture.deadline() < Some(63 * S) {
+        assert_eq!(fixture.next_deadline(), sent("CON GET /3/0/9 accept 0 m1"));
     }
-    let effects = bench.next_deadline();
+    let effects = fixture.next_deadline();
     assert!(
         effects.iter().all(|line| !line.contains("GET")),
         "{effects:?}"
     );
-    assert!(bench.device().busy.as_ref().unwrap().round.is_none());
+    assert!(fixture.device().busy.as_ref().unwrap().round.is_none());
 }
 
 #[test]
 fn a_separate_answer_is_acknowledged_before_the_next_request() {
-    let mut bench = asked_first();
-    let answer = bench.separate(Kind::Confirmable, Code::NOT_FOUND);
+    let mut fixture = asked_first();
+    let answer = fixture.separate(MessageKind::Confirmable, Code::NOT_FOUND);
     let expected = all([sent("ACK to 102"), reads("/7", "m2")]);
-    assert_eq!(bench.hears(HOME, &answer), expected);
+    assert_eq!(fixture.hears(HOME, &answer), expected);
 }
 
 /// A device that registered and is asked for the first of its objects.
-fn asked_first() -> Bench {
-    let mut bench = Bench::reporting();
-    let effects = bench.offer(REPORTING);
+fn asked_first() -> DeviceFixture {
+    let mut fixture = DeviceFixture::reporting();
+    let effects = fixture.offer(REPORTING);
     assert!(effects.ends_with(&reads("/6", "m1")), "{effects:?}");
-    bench
+    fixture
 }
 
 /// What the last of all repetitions leads to that the device does not answer.
-fn fallen_silent(bench: &mut Bench) -> Lines {
+fn fallen_silent(fixture: &mut DeviceFixture) -> Lines {
     loop {
-        let effects = bench.next_deadline();
+        let effects = fixture.next_deadline();
         if effects.iter().all(|line| !line.contains("GET")) {
             return effects;
         }

@@ -1,8 +1,8 @@
 //! What a caller asks of the device on the bench.
 
 use crate::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
+use crate::idempotency::IdempotentCall;
 use crate::ids::TraceId;
-use crate::promise::Once;
 
 pub(in crate::device::tests) fn read(path: &str) -> NewAction {
     request(Operation::Read, path, None)
@@ -32,7 +32,7 @@ pub(super) fn asking(request: Request) -> NewAction {
         attempts_permitted: 1,
         expires_in_s: None,
         trace: TraceId::from_bytes([9; 16]),
-        once: None,
+        idempotent_call: None,
     }
 }
 
@@ -44,9 +44,12 @@ impl NewAction {
     }
 
     /// The same request, asked by a call that must not happen twice.
-    pub(in crate::device::tests) fn once(self, once: Once) -> Self {
+    pub(in crate::device::tests) fn once(self, once: IdempotentCall) -> Self {
         let once = Some(once);
-        Self { once, ..self }
+        Self {
+            idempotent_call: once,
+            ..self
+        }
     }
 
     /// The same request with so many attempts.

@@ -4,7 +4,7 @@ use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
-use super::Bench;
+use super::DeviceFixture;
 use crate::limits::Limits;
 
 /// Limits by which whatever has more than 16 bytes goes in blocks.
@@ -20,7 +20,7 @@ pub(in crate::device::tests) fn block(number: u32, more: More) -> Block {
     Block::new(number, more, BlockSize::MIN)
 }
 
-impl Bench {
+impl DeviceFixture {
     /// What the device says in blocks of 16 bytes, each a message of its own.
     pub(in crate::device::tests) fn in_blocks(&mut self, whole: &Message) -> Vec<Message> {
         let parts: Vec<&[u8]> = whole.payload.chunks(16).collect();

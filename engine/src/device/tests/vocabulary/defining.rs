@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::Bench;
-use crate::definition::{Definition, DefinitionId, Read};
+use super::DeviceFixture;
+use crate::definition::{Definition, DefinitionId, ParsedDefinition};
 use crate::moment::Timestamp;
-use crate::terms::{Chosen, Terms};
+use crate::policy::{CustomerPolicy, CustomerSettings};
 
-impl Bench {
+impl DeviceFixture {
     /// The customer of the device has these definitions from now on, and no others.
     pub(in crate::device::tests) fn define(&mut self, definitions: &[&str]) {
         let customer = self.kept.profile.customer.clone();
         let kept = |xml: &&str| {
-            let read = Read::of(xml.as_bytes()).unwrap();
+            let read = ParsedDefinition::of(xml.as_bytes()).unwrap();
             Definition {
                 id: DefinitionId {
                     customer: customer.clone(),
@@ -23,15 +23,15 @@ impl Bench {
                 at: Timestamp::default(),
             }
         };
-        let chosen = Chosen {
+        let chosen = CustomerSettings {
             customer: customer.clone(),
             settings: Vec::new(),
             definitions: definitions.iter().map(kept).collect(),
             destinations: Vec::new(),
         };
-        let terms = Terms::of(Arc::clone(&self.terms.rules), &chosen);
-        self.terms = Arc::new(terms);
-        self.device.take_terms(Arc::clone(&self.terms));
+        let policy = CustomerPolicy::of(Arc::clone(&self.policy.rules), &chosen);
+        self.policy = Arc::new(policy);
+        self.device.take_policy(Arc::clone(&self.policy));
     }
 }
 

@@ -2,13 +2,13 @@
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 use protocol::coap::token::Token;
 use protocol::lwm2m::payload;
 use protocol::lwm2m::value::Value;
 
 use super::asking::request;
-use super::{Bench, HOME};
+use super::{DeviceFixture, HOME};
 use crate::action::{NewAction, Operation};
 
 use super::telling::Lines;
@@ -16,13 +16,13 @@ use super::telling::Lines;
 /// What is observed, unless a test says otherwise.
 pub(in crate::device::tests) const BATTERY: &str = "/3/0/9";
 
-impl Bench {
+impl DeviceFixture {
     /// A device that registered at the start and of which the battery is observed since; the first
     /// value had the number 10.
     pub(in crate::device::tests) fn observed() -> Self {
-        let mut bench = Self::registered();
-        bench.begin_observing(BATTERY);
-        bench
+        let mut fixture = Self::registered();
+        fixture.begin_observing(BATTERY);
+        fixture
     }
 
     /// A request begins to observe a resource, and the device agrees.
@@ -40,7 +40,7 @@ impl Bench {
     /// A notification of the battery.
     pub(in crate::device::tests) fn notification(
         &mut self,
-        kind: Kind,
+        kind: MessageKind,
         sequence: u32,
         value: &str,
     ) -> Message {
@@ -52,7 +52,7 @@ impl Bench {
     pub(in crate::device::tests) fn notification_of(
         &mut self,
         path: &str,
-        kind: Kind,
+        kind: MessageKind,
         sequence: u32,
     ) -> Message {
         let token = self.token_observing(path);
@@ -61,7 +61,7 @@ impl Bench {
 
     /// The device notifies of the battery and waits for the acknowledgement.
     pub(in crate::device::tests) fn notify(&mut self, sequence: u32, value: &str) -> Lines {
-        let message = self.notification(Kind::Confirmable, sequence, value);
+        let message = self.notification(MessageKind::Confirmable, sequence, value);
         self.hears(HOME, &message)
     }
 

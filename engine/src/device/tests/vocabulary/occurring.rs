@@ -2,14 +2,14 @@
 
 use protocol::coap::message::Message;
 
-use super::{Bench, HOME, peer};
+use super::{DeviceFixture, HOME, peer};
 use crate::datagram::Datagram;
 use crate::ids::TraceId;
-use crate::occurrence::{Heard, What};
+use crate::step_event::{StepEventKind, UplinkKind};
 
-impl Bench {
+impl DeviceFixture {
     /// What a message of the device is taken for.
-    pub(in crate::device::tests) fn takes_for(&mut self, message: &Message) -> Heard {
+    pub(in crate::device::tests) fn takes_for(&mut self, message: &Message) -> UplinkKind {
         let message = message.clone();
         let peer = peer(HOME);
         let datagram = Datagram {
@@ -22,12 +22,12 @@ impl Bench {
     }
 
     /// What happened in the last step.
-    pub(in crate::device::tests) fn occurred(&self) -> Vec<What> {
-        self.occurred.iter().map(|it| it.what).collect()
+    pub(in crate::device::tests) fn events(&self) -> Vec<StepEventKind> {
+        self.events.iter().map(|it| it.kind).collect()
     }
 
     /// The calls behind what happened in the last step.
     pub(in crate::device::tests) fn traces(&self) -> Vec<Option<TraceId>> {
-        self.occurred.iter().map(|it| it.trace).collect()
+        self.events.iter().map(|it| it.trace).collect()
     }
 }

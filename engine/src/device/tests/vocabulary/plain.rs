@@ -9,19 +9,21 @@ use protocol::coap::uri::PathAndQuery;
 
 use super::asking::asking;
 use super::telling::Lines;
-use super::{Bench, HOME, peer};
-use crate::action::{CoapRequest, Content, ContentForm, Method, NewAction, Request, UdpRequest};
-use crate::datagram::{Bare, Datagram};
+use super::{DeviceFixture, HOME, peer};
+use crate::action::{
+    CoapRequest, Content, ContentEncoding, Method, NewAction, Request, UdpRequest,
+};
+use crate::datagram::{Datagram, UdpDatagram};
 use crate::device::Device;
-use crate::effect::Departure;
+use crate::effect::SendOutcome;
 use crate::ids::ActionId;
-use crate::occurrence::Heard;
 use crate::peer::Peer;
+use crate::step_event::UplinkKind;
 
 /// Where bare datagrams of the device come from and go to.
 pub(in crate::device::tests) const BARE: &str = "10.0.0.1:4445";
 
-impl Bench {
+impl DeviceFixture {
     /// Data of the device about a topic.
     pub(in crate::device::tests) fn data(&mut self, topic: &str, payload: &str) -> Message {
         self.request(Code::POST, &[])
@@ -44,25 +46,25 @@ impl Bench {
         &mut self,
         from: &str,
         bytes: &[u8],
-    ) -> (Heard, Lines) {
-        let bare = Bare {
+    ) -> (UplinkKind, Lines) {
+        let bare = UdpDatagram {
             number: 0,
             peer: Peer::bare(from.parse().unwrap()),
             bytes: bytes.to_vec(),
         };
-        self.step(|device, m, out| device.handle_bare(m, &bare, out))
+        self.step(|device, m, out| device.handle_udp(m, &bare, out))
     }
 
     /// The device sends bare datagrams one behind the other.
     pub(in crate::device::tests) fn hears_burst(&mut self, texts: &[&str]) -> Lines {
         let peer = Peer::bare(BARE.parse().unwrap());
-        let bare = |text: &&str| Bare {
+        let bare = |text: &&str| UdpDatagram {
             number: 0,
             peer,
             bytes: text.as_bytes().to_vec(),
         };
-        let burst: Vec<Bare> = texts.iter().map(bare).collect();
-        self.step(|device, m, out| device.handle_burst(m, &burst, out))
+        let burst: Vec<UdpDatagram> = texts.iter().map(bare).collect();
+        self.step(|device, m, out| device.handle_udp_burst(m, &burst, out))
             .1
     }
 
@@ -78,19 +80,19 @@ impl Bench {
     }
 
     /// The socket says what became of the bare datagram that was to leave last.
-    pub(in crate::device::tests) fn departed(&mut self, departure: Departure) -> Lines {
+    pub(in crate::device::tests) fn departed(&mut self, outcome: SendOutcome) -> Lines {
         let action = self.departing.expect("something was to leave");
-        self.departed_of(action, departure)
+        self.departed_of(action, outcome)
     }
 
     /// The socket says what became of the bare datagram of a request.
     pub(in crate::device::tests) fn departed_of(
         &mut self,
         action: ActionId,
-        departure: Departure,
+        outcome: SendOutcome,
     ) -> Lines {
         let told = |device: &mut Device, m: &mut _, out: &mut _| {
-            device.handle_departure(m, (action, departure), out);
+            device.handle_send_outcome(m, (action, outcome), out);
         };
         self.step(told).1
     }
@@ -120,7 +122,7 @@ pub(in crate::device::tests) fn port(number: u16) -> NonZeroU16 {
 }
 
 fn written(text: &str) -> Content {
-    Content::parse(ContentForm::String, text).unwrap()
+    Content::parse(ContentEncoding::String, text).unwrap()
 }
 
 /// The record is saved of a device that was just heard for the first time.

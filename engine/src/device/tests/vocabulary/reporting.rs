@@ -6,30 +6,30 @@ use std::sync::Arc;
 use protocol::coap::code::Code;
 use protocol::lwm2m::value::Value;
 
-use super::{Bench, HOME, logged, observing, sent, told};
+use super::{DeviceFixture, HOME, logged, observing, sent, told};
+use crate::policy::CustomerPolicy;
 use crate::setting::SettingState;
-use crate::terms::Terms;
 
 use super::telling::Lines;
 
 /// The objects of a device that has something to report.
 pub(in crate::device::tests) const REPORTING: &str = "</1/0>,</3/0>,</6/0>,</7/0>";
 
-impl Bench {
+impl DeviceFixture {
     /// A device that was never heard, whose customer wants it to be read.
     pub(in crate::device::tests) fn reporting() -> Self {
-        let mut bench = Self::new();
-        bench.switch_reporting(SettingState::Enabled);
-        bench
+        let mut fixture = Self::new();
+        fixture.switch_reporting(SettingState::Enabled);
+        fixture
     }
 
     /// The customer switches passive reporting on or off.
     pub(in crate::device::tests) fn switch_reporting(&mut self, state: SettingState) {
-        self.terms = Arc::new(Terms {
+        self.policy = Arc::new(CustomerPolicy {
             passive_reporting: state,
-            ..(*self.terms).clone()
+            ..(*self.policy).clone()
         });
-        self.device.take_terms(Arc::clone(&self.terms));
+        self.device.take_policy(Arc::clone(&self.policy));
     }
 
     /// The device registers with these objects.

@@ -4,14 +4,14 @@ use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
 
-use super::{Bench, HOME};
+use super::{DeviceFixture, HOME};
 use crate::change::Change;
 use crate::effect::Effect;
 use crate::event::Event;
 
 use super::telling::Lines;
 
-impl Bench {
+impl DeviceFixture {
     /// The device sends values in SenML JSON and waits for the answer.
     pub(in crate::device::tests) fn sends(&mut self, payload: &str) -> Lines {
         let message = self.sending(payload);
@@ -42,6 +42,6 @@ fn event_in(effect: &Effect) -> Option<&Event> {
         | Effect::Expect(_)
         | Effect::Count(_)
         | Effect::Log(_)
-        | Effect::Say(_) => None,
+        | Effect::Send(_) => None,
     }
 }

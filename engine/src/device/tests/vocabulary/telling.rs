@@ -5,16 +5,16 @@
 
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Message, MessageKind};
 use protocol::coap::option;
 
-use crate::action::{Action, Outcome, Payload, Status};
+use crate::action::{Action, Outcome, ResultPayload, Status};
 use crate::admin_log::entry::Entry;
-use crate::admin_log::payload::Payload as Bytes;
-use crate::change::{Add, Change, Counter, Expect, Name};
+use crate::admin_log::payload::EntryPayload as Bytes;
+use crate::change::{Change, Counter, CounterDelta, Expect, UniqueName};
 use crate::device::record::{DeviceRecord, Logged};
-use crate::effect::{Effect, Speech};
-use crate::event::{Cause, Data, Event, Happening};
+use crate::effect::{Effect, Outbound};
+use crate::event::{Cause, Data, Event, EventContent};
 use crate::peer::{Peer, Transport};
 
 use super::START;
@@ -37,21 +37,23 @@ impl Names {
             Effect::Expect(Expect::Status { action, is }) => {
                 format!("expect {} {is:?}", self.action(&action.to_string()))
             }
-            Effect::Expect(Expect::Unpromised { .. }) => "expect nothing promised".to_owned(),
-            Effect::Expect(Expect::Taken(Name::Device(_))) => "expect device".to_owned(),
+            Effect::Expect(Expect::IdempotencyKeyUnused { .. }) => {
+                "expect nothing promised".to_owned()
+            }
+            Effect::Expect(Expect::Taken(UniqueName::Device(_))) => "expect device".to_owned(),
             Effect::Expect(other @ (Expect::Free(_) | Expect::Taken(_) | Expect::Profile(_))) => {
                 panic!("not a device's to expect: {other:?}")
             }
             Effect::Count(add) => count(add),
             Effect::Log(entry) => self.log(entry),
-            Effect::Say(Speech::Rebind { from, to }) => {
+            Effect::Send(Outbound::Rebind { from, to }) => {
                 format!("rebind {} -> {}", end(*from), end(*to))
             }
-            Effect::Say(Speech::Send { to, datagram }) => {
+            Effect::Send(Outbound::Send { to, datagram }) => {
                 let message = Message::decode(datagram).expect("we send well-formed messages");
                 format!("send {to}: {}", self.message(&message))
             }
-            Effect::Say(Speech::SendBare { to, bytes, .. }) => {
+            Effect::Send(Outbound::SendUdp { to, bytes, .. }) => {
                 format!("send bare {to}: {:?}", String::from_utf8_lossy(bytes))
             }
         }
@@ -67,7 +69,7 @@ impl Names {
                 format!("save {name} {was}{:?} {}", action.status, progress(action))
             }
             Change::PutRecord { record, .. } => self.record(record),
-            Change::KeepPromise(promise) => {
+            Change::PutIdempotencyRecord(promise) => {
                 format!("promise {}", self.action(&promise.action.to_string()))
             }
             Change::AppendEvent(event) => self.event(event),
@@ -109,12 +111,12 @@ impl Names {
     }
 
     fn event(&mut self, event: &Event) -> String {
-        let told = match &event.happening {
-            Happening::Lifecycle(what) => return format!("tell {what:?}"),
-            Happening::Telemetry(told) => told,
-            Happening::Data(data) => return told_data(data),
-            Happening::Failure(failure) => return format!("tell failure {}", failure.message),
-            Happening::Concluded(done) => {
+        let told = match &event.content {
+            EventContent::Lifecycle(what) => return format!("tell {what:?}"),
+            EventContent::Telemetry(told) => told,
+            EventContent::Data(data) => return told_data(data),
+            EventContent::Error(failure) => return format!("tell failure {}", failure.message),
+            EventContent::ActionResult(done) => {
                 let action = self.action(&done.action.to_string());
                 return format!("tell {action} {:?}{}", done.status, came(&done.outcome));
             }
@@ -136,10 +138,10 @@ impl Names {
 
     fn message(&mut self, message: &Message) -> String {
         let kind = match message.kind {
-            Kind::Confirmable => "CON",
-            Kind::NonConfirmable => "NON",
-            Kind::Acknowledgement => "ACK",
-            Kind::Reset => "RST",
+            MessageKind::Confirmable => "CON",
+            MessageKind::NonConfirmable => "NON",
+            MessageKind::Acknowledgement => "ACK",
+            MessageKind::Reset => "RST",
         };
         let mut words = vec![kind.to_owned()];
         if message.code.is_request() {
@@ -278,10 +280,10 @@ fn came(outcome: &Option<Outcome>) -> String {
     text
 }
 
-fn shown(payload: &Payload) -> Box<str> {
+fn shown(payload: &ResultPayload) -> Box<str> {
     match payload {
-        Payload::Text(text) => text.clone(),
-        Payload::Values(values) => {
+        ResultPayload::Text(text) => text.clone(),
+        ResultPayload::Values(values) => {
             let values = values.iter();
             let values: Vec<_> = values
                 .map(|(path, value)| format!("{path}={value}"))
@@ -291,7 +293,7 @@ fn shown(payload: &Payload) -> Box<str> {
     }
 }
 
-fn count(add: &Add) -> String {
+fn count(add: &CounterDelta) -> String {
     let what = match &add.counter {
         Counter::CustomerActions { status, .. } => format!("of customer {status:?}"),
         Counter::DeviceActions { status, .. } => format!("of device {status:?}"),

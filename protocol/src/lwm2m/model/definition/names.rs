@@ -12,7 +12,7 @@ pub(super) struct Names {
 }
 
 /// There is no room for one more name.
-pub(super) struct Full;
+pub(super) struct NamesFull;
 
 impl Names {
     /// The length of a single name that has a place.
@@ -22,13 +22,13 @@ impl Names {
     pub(super) const TEXT_MAX: usize = 65_535;
 
     /// Gives a name its place.
-    pub(super) fn place(&mut self, name: &str) -> Result<Name, Full> {
+    pub(super) fn place(&mut self, name: &str) -> Result<Name, NamesFull> {
         if let Some(placed) = self.name_by_text.get(name) {
             return Ok(*placed);
         }
         let placed = Name {
-            at: u16::try_from(self.text.len()).map_err(|_| Full)?,
-            length: u8::try_from(name.len()).map_err(|_| Full)?,
+            at: u16::try_from(self.text.len()).map_err(|_| NamesFull)?,
+            length: u8::try_from(name.len()).map_err(|_| NamesFull)?,
         };
         self.text.push_str(name);
         self.name_by_text.insert(name.into(), placed);

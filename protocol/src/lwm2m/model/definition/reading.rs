@@ -11,11 +11,11 @@ use std::collections::BTreeSet;
 use roxmltree::Node;
 
 use super::names::Names;
-use super::{BYTES_MAX, Definition, Fault, Kind, RESOURCES_MAX};
+use super::{BYTES_MAX, Definition, DefinitionFault, DefinitionFaultKind, RESOURCES_MAX};
 use crate::lwm2m::model::{Instances, Name, Operations, Resource};
 use crate::lwm2m::value::DataType;
 use crate::lwm2m::version::Version;
-use tree::{Found, Reader};
+use tree::{FaultAt, TreeReader};
 
 /// What an object may be described by.
 const OBJECT_PARTS: [&str; 10] = [
@@ -44,20 +44,26 @@ const ITEM_PARTS: [&str; 8] = [
 ];
 
 /// Reads a definition.
-pub(super) fn read(xml: &[u8]) -> Result<Definition, Vec<Fault>> {
+pub(super) fn read(xml: &[u8]) -> Result<Definition, Vec<DefinitionFault>> {
     if xml.len() > BYTES_MAX {
         let why = format!("it is longer than {BYTES_MAX} bytes");
-        return Err(tree::placed("", vec![Found::whole(Kind::TooMuch, why)]));
+        return Err(tree::placed(
+            "",
+            vec![FaultAt::whole(DefinitionFaultKind::TooMuch, why)],
+        ));
     }
     let text = std::str::from_utf8(xml).map_err(|error| {
         let known = xml.get(..error.valid_up_to()).unwrap_or_default();
         let known = String::from_utf8_lossy(known);
         let why = "it is not UTF-8 from here on".to_owned();
-        tree::placed(&known, vec![Found::new(Kind::NotXml, known.len(), why)])
+        tree::placed(
+            &known,
+            vec![FaultAt::new(DefinitionFaultKind::NotXml, known.len(), why)],
+        )
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let document = tree::parse(text).map_err(|found| tree::placed(text, vec![found]))?;
-    let mut reader = Reader::default();
+    let mut reader = TreeReader::default();
     let definition = read_document(&mut reader, document.root_element());
     match definition {
         Some(definition) if reader.found.is_empty() => Ok(definition),
@@ -65,11 +71,11 @@ pub(super) fn read(xml: &[u8]) -> Result<Definition, Vec<Fault>> {
     }
 }
 
-fn read_document(reader: &mut Reader, root: Node<'_, '_>) -> Option<Definition> {
+fn read_document(reader: &mut TreeReader, root: Node<'_, '_>) -> Option<Definition> {
     let name = root.tag_name().name();
     if name != "LWM2M" {
         let why = "the document is not an LWM2M element";
-        reader.note(root, "", Kind::Unknown, why);
+        reader.note(root, "", DefinitionFaultKind::Unknown, why);
         return None;
     }
     let parts = reader.parts(root, "LWM2M", &["Object"]);
@@ -77,7 +83,7 @@ fn read_document(reader: &mut Reader, root: Node<'_, '_>) -> Option<Definition> 
     read_object(reader, object)
 }
 
-fn read_object(reader: &mut Reader, object: Node<'_, '_>) -> Option<Definition> {
+fn read_object(reader: &mut TreeReader, object: Node<'_, '_>) -> Option<Definition> {
     let parts = reader.parts(object, "Object", &OBJECT_PARTS);
     let id = reader.value(&parts, "ObjectID", number);
     let version = reader.value_or(&parts, "ObjectVersion", Version::new(1, 0), version);
@@ -98,23 +104,28 @@ fn read_object(reader: &mut Reader, object: Node<'_, '_>) -> Option<Definition> 
     })
 }
 
-fn read_items(reader: &mut Reader, names: &mut Names, items: Node<'_, '_>) -> Vec<Resource> {
+fn read_items(reader: &mut TreeReader, names: &mut Names, items: Node<'_, '_>) -> Vec<Resource> {
     let (known, others) = tree::children(items).partition(|it| it.tag_name().name() == "Item");
     let (known, others): (Vec<_>, Vec<_>) = (known, others);
     for other in others {
         reader.note(
             other,
             "Resources",
-            Kind::Unknown,
+            DefinitionFaultKind::Unknown,
             "only an Item stands here",
         );
     }
     if known.is_empty() {
-        reader.note(items, "Resources", Kind::Missing, "there is no Item");
+        reader.note(
+            items,
+            "Resources",
+            DefinitionFaultKind::Missing,
+            "there is no Item",
+        );
     }
     if let Some(first) = known.get(RESOURCES_MAX) {
         let why = format!("an object has at most {RESOURCES_MAX} resources");
-        reader.note(*first, "Resources", Kind::TooMuch, &why);
+        reader.note(*first, "Resources", DefinitionFaultKind::TooMuch, &why);
     }
     let mut ids = BTreeSet::new();
     let mut resources = Vec::new();
@@ -126,7 +137,7 @@ fn read_items(reader: &mut Reader, names: &mut Names, items: Node<'_, '_>) -> Ve
 }
 
 fn read_item(
-    reader: &mut Reader,
+    reader: &mut TreeReader,
     names: &mut Names,
     ids: &mut BTreeSet<u16>,
     item: Node<'_, '_>,
@@ -153,33 +164,43 @@ fn read_item(
     })
 }
 
-fn read_id(reader: &mut Reader, ids: &mut BTreeSet<u16>, item: Node<'_, '_>) -> Option<u16> {
+fn read_id(reader: &mut TreeReader, ids: &mut BTreeSet<u16>, item: Node<'_, '_>) -> Option<u16> {
     let Some(text) = item.attribute("ID") else {
-        reader.note(item, "Item", Kind::Missing, "the attribute ID is missing");
+        reader.note(
+            item,
+            "Item",
+            DefinitionFaultKind::Missing,
+            "the attribute ID is missing",
+        );
         return None;
     };
     match number(text.trim()) {
         Ok(id) if ids.insert(id) => Some(id),
         Ok(id) => {
             let why = format!("another resource has the ID {id}");
-            reader.note(item, "Item", Kind::Repeated, &why);
+            reader.note(item, "Item", DefinitionFaultKind::Repeated, &why);
             None
         }
         Err(expected) => {
             let why = format!("the attribute ID is {}, not {expected}", tree::quoted(text));
-            reader.note(item, "Item", Kind::Invalid, &why);
+            reader.note(item, "Item", DefinitionFaultKind::Invalid, &why);
             None
         }
     }
 }
 
-fn placed(reader: &mut Reader, names: &mut Names, of: Node<'_, '_>, name: &str) -> Option<Name> {
+fn placed(
+    reader: &mut TreeReader,
+    names: &mut Names,
+    of: Node<'_, '_>,
+    name: &str,
+) -> Option<Name> {
     let placed = names.place(name).ok();
     if placed.is_none() && !reader.names_are_full {
         reader.names_are_full = true;
         let max = Names::TEXT_MAX;
         let why = format!("all names and units together are longer than {max} bytes");
-        reader.note(of, "Object", Kind::TooMuch, &why);
+        reader.note(of, "Object", DefinitionFaultKind::TooMuch, &why);
     }
     placed
 }

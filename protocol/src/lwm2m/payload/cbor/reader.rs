@@ -23,9 +23,9 @@ const DECIMAL_FRACTION: u64 = 4;
 /// Tells that bytes are not the CBOR that was looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("it is not valid CBOR for the format")]
-pub(crate) struct Unreadable;
+pub(crate) struct UnreadableCbor;
 
-impl From<Error> for Unreadable {
+impl From<Error> for UnreadableCbor {
     fn from(_: Error) -> Self {
         Self
     }
@@ -33,7 +33,7 @@ impl From<Error> for Unreadable {
 
 /// What the next item is, as far as formats of ours differ by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum CborShape {
     /// A list of items.
     Array,
     /// A list of pairs.
@@ -49,11 +49,11 @@ pub(crate) enum Shape {
 pub(crate) struct Remaining(Option<u64>);
 
 /// Reads items one after the other.
-pub(crate) struct Reader<'b> {
+pub(crate) struct CborReader<'b> {
     decoder: Decoder<'b>,
 }
 
-impl<'b> Reader<'b> {
+impl<'b> CborReader<'b> {
     /// Starts at the first byte.
     pub(crate) fn new(bytes: &'b [u8]) -> Self {
         Self {
@@ -62,11 +62,11 @@ impl<'b> Reader<'b> {
     }
 
     /// Tells what comes next, without reading it.
-    pub(crate) fn shape(&self) -> Result<Shape, Unreadable> {
+    pub(crate) fn shape(&self) -> Result<CborShape, UnreadableCbor> {
         match self.next_type()? {
-            Type::Array | Type::ArrayIndef => Ok(Shape::Array),
-            Type::Map | Type::MapIndef => Ok(Shape::Map),
-            Type::Null | Type::Undefined => Ok(Shape::Nothing),
+            Type::Array | Type::ArrayIndef => Ok(CborShape::Array),
+            Type::Map | Type::MapIndef => Ok(CborShape::Map),
+            Type::Null | Type::Undefined => Ok(CborShape::Nothing),
             Type::Bool
             | Type::U8
             | Type::U16
@@ -87,22 +87,22 @@ impl<'b> Reader<'b> {
             | Type::StringIndef
             | Type::Tag
             | Type::Break
-            | Type::Unknown(_) => Ok(Shape::Scalar),
+            | Type::Unknown(_) => Ok(CborShape::Scalar),
         }
     }
 
     /// Enters an array.
-    pub(crate) fn array(&mut self) -> Result<Remaining, Unreadable> {
+    pub(crate) fn array(&mut self) -> Result<Remaining, UnreadableCbor> {
         Ok(Remaining(self.decoder.array()?))
     }
 
     /// Enters a map; its keys and values follow in turn.
-    pub(crate) fn map(&mut self) -> Result<Remaining, Unreadable> {
+    pub(crate) fn map(&mut self) -> Result<Remaining, UnreadableCbor> {
         Ok(Remaining(self.decoder.map()?))
     }
 
     /// Tells whether another item, or another pair, follows; leaves the array or map if not.
-    pub(crate) fn another(&mut self, remaining: &mut Remaining) -> Result<bool, Unreadable> {
+    pub(crate) fn another(&mut self, remaining: &mut Remaining) -> Result<bool, UnreadableCbor> {
         let Some(left) = &mut remaining.0 else {
             let ends = self.next_type()? == Type::Break;
             if ends {
@@ -116,7 +116,7 @@ impl<'b> Reader<'b> {
     }
 
     /// Reads a number, a text, bytes or a boolean. Tags without meaning here are passed over.
-    pub(crate) fn scalar(&mut self) -> Result<Scalar, Unreadable> {
+    pub(crate) fn scalar(&mut self) -> Result<Scalar, UnreadableCbor> {
         while self.next_type()? == Type::Tag {
             let tag = self.decoder.tag()?.as_u64();
             match tag {
@@ -133,7 +133,7 @@ impl<'b> Reader<'b> {
     }
 
     /// Reads a number, whichever way it is written; seconds since 1970 are one, too.
-    pub(crate) fn number(&mut self) -> Result<Number, Unreadable> {
+    pub(crate) fn number(&mut self) -> Result<Number, UnreadableCbor> {
         while self.next_type()? == Type::Tag {
             match self.decoder.tag()?.as_u64() {
                 tag @ (POSITIVE_BIGNUM | NEGATIVE_BIGNUM) => {
@@ -149,29 +149,29 @@ impl<'b> Reader<'b> {
             | Scalar::Bytes(_)
             | Scalar::Link(_)
             | Scalar::Text(_)
-            | Scalar::Time(_) => Err(Unreadable),
+            | Scalar::Time(_) => Err(UnreadableCbor),
         }
     }
 
     /// Passes over one item and all within it.
-    pub(crate) fn skip(&mut self) -> Result<(), Unreadable> {
+    pub(crate) fn skip(&mut self) -> Result<(), UnreadableCbor> {
         self.skip_within(DEPTH_MAX)
     }
 
     /// Holds that every byte has been read.
-    pub(crate) fn finish(self) -> Result<(), Unreadable> {
+    pub(crate) fn finish(self) -> Result<(), UnreadableCbor> {
         if self.decoder.position() == self.decoder.input().len() {
             Ok(())
         } else {
-            Err(Unreadable)
+            Err(UnreadableCbor)
         }
     }
 
-    fn next_type(&self) -> Result<Type, Unreadable> {
+    fn next_type(&self) -> Result<Type, UnreadableCbor> {
         Ok(self.decoder.datatype()?)
     }
 
-    fn untagged(&mut self) -> Result<Scalar, Unreadable> {
+    fn untagged(&mut self) -> Result<Scalar, UnreadableCbor> {
         match self.next_type()? {
             Type::Bool => Ok(Scalar::Boolean(self.decoder.bool()?)),
             Type::U8
@@ -203,52 +203,52 @@ impl<'b> Reader<'b> {
             | Type::MapIndef
             | Type::Tag
             | Type::Break
-            | Type::Unknown(_) => Err(Unreadable),
+            | Type::Unknown(_) => Err(UnreadableCbor),
         }
     }
 
-    fn integer(&mut self) -> Result<i128, Unreadable> {
+    fn integer(&mut self) -> Result<i128, UnreadableCbor> {
         Ok(self.decoder.int()?.into())
     }
 
     /// Reads a date such as `2026-11-21T11:34:34Z`.
-    fn date(&mut self) -> Result<Scalar, Unreadable> {
+    fn date(&mut self) -> Result<Scalar, UnreadableCbor> {
         let Scalar::Text(text) = self.untagged()? else {
-            return Err(Unreadable);
+            return Err(UnreadableCbor);
         };
         match Value::parse(DataType::Time, &text) {
             Ok(Value::Time(seconds)) => Ok(Scalar::Time(Number::Integer(seconds.into()))),
-            Ok(_) | Err(_) => Err(Unreadable),
+            Ok(_) | Err(_) => Err(UnreadableCbor),
         }
     }
 
     /// Reads an integer of any length, as long as its value is of use.
-    fn bignum(&mut self, tag: u64) -> Result<i128, Unreadable> {
+    fn bignum(&mut self, tag: u64) -> Result<i128, UnreadableCbor> {
         let Scalar::Bytes(bytes) = self.untagged()? else {
-            return Err(Unreadable);
+            return Err(UnreadableCbor);
         };
         let shift_in = |number: i128, byte: &u8| {
             let shifted = number.checked_mul(256)?;
             shifted.checked_add(i128::from(*byte))
         };
-        let magnitude = bytes.iter().try_fold(0, shift_in).ok_or(Unreadable)?;
+        let magnitude = bytes.iter().try_fold(0, shift_in).ok_or(UnreadableCbor)?;
         match tag {
             POSITIVE_BIGNUM => Ok(magnitude),
             NEGATIVE_BIGNUM => Ok(-1 - magnitude),
-            _ => Err(Unreadable),
+            _ => Err(UnreadableCbor),
         }
     }
 
     /// Reads a pair of exponent and mantissa (RFC 8949 section 3.4.4); one without fraction is an
     /// integer.
-    fn fraction(&mut self) -> Result<Number, Unreadable> {
+    fn fraction(&mut self) -> Result<Number, UnreadableCbor> {
         let mut remaining = self.array()?;
         if !self.another(&mut remaining)? {
-            return Err(Unreadable);
+            return Err(UnreadableCbor);
         }
         let exponent = self.integer()?;
         if !self.another(&mut remaining)? {
-            return Err(Unreadable);
+            return Err(UnreadableCbor);
         }
         let mantissa = if self.next_type()? == Type::Tag {
             let tag = self.decoder.tag()?.as_u64();
@@ -257,29 +257,33 @@ impl<'b> Reader<'b> {
             self.integer()?
         };
         if self.another(&mut remaining)? {
-            return Err(Unreadable);
+            return Err(UnreadableCbor);
         }
         Ok(times_power_of_ten(mantissa, exponent))
     }
 
-    fn skip_within(&mut self, depth: u8) -> Result<(), Unreadable> {
-        let deeper = depth.checked_sub(1).ok_or(Unreadable);
+    fn skip_within(&mut self, depth: u8) -> Result<(), UnreadableCbor> {
+        let deeper = depth.checked_sub(1).ok_or(UnreadableCbor);
         if self.next_type()? == Type::Tag {
             self.decoder.tag()?;
             return self.skip_within(deeper?);
         }
         if self.next_type()? == Type::Simple {
-            return self.decoder.simple().map(drop).map_err(Unreadable::from);
+            return self
+                .decoder
+                .simple()
+                .map(drop)
+                .map_err(UnreadableCbor::from);
         }
         match self.shape()? {
-            Shape::Array => {
+            CborShape::Array => {
                 let mut remaining = self.array()?;
                 while self.another(&mut remaining)? {
                     self.skip_within(deeper?)?;
                 }
                 Ok(())
             }
-            Shape::Map => {
+            CborShape::Map => {
                 let mut remaining = self.map()?;
                 while self.another(&mut remaining)? {
                     self.skip_within(deeper?)?;
@@ -287,8 +291,8 @@ impl<'b> Reader<'b> {
                 }
                 Ok(())
             }
-            Shape::Nothing => Ok(self.decoder.skip()?),
-            Shape::Scalar => self.untagged().map(drop),
+            CborShape::Nothing => Ok(self.decoder.skip()?),
+            CborShape::Scalar => self.untagged().map(drop),
         }
     }
 }

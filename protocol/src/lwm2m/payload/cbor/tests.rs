@@ -3,10 +3,10 @@
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, proptest};
 
-use super::reader::{Reader, Unreadable};
+use super::reader::{CborReader, UnreadableCbor};
 use super::{decode_item as decode, encode};
 use crate::lwm2m::path::Path;
-use crate::lwm2m::payload::samples::Malformed;
+use crate::lwm2m::payload::samples::MalformedSamples;
 use crate::lwm2m::payload::scalar::{Number, Scalar};
 use crate::lwm2m::value::{DataType, ObjectLink, Value};
 
@@ -78,7 +78,7 @@ fn a_number_is_read_however_it_is_written() {
     ];
     for (hex, number) in cases {
         assert_eq!(decode(&bytes(hex)), Ok(Scalar::Number(number)), "{hex}");
-        assert_eq!(Reader::new(&bytes(hex)).number(), Ok(number), "{hex}");
+        assert_eq!(CborReader::new(&bytes(hex)).number(), Ok(number), "{hex}");
     }
 }
 
@@ -95,7 +95,7 @@ fn a_float_that_is_no_number_is_one_value_among_others() {
         }
         for data_type in [DataType::Integer, DataType::Time] {
             let read = super::decode(path, &bytes(item), &|_| Some(data_type));
-            assert_eq!(read, Err(Malformed::Value { path, data_type }));
+            assert_eq!(read, Err(MalformedSamples::Value { path, data_type }));
         }
     }
 }
@@ -182,7 +182,7 @@ fn what_is_not_one_item_is_refused() {
     ];
     for hex in cases {
         let payload = bytes(hex);
-        assert_eq!(decode(&payload), Err(Malformed::Cbor), "{hex}");
+        assert_eq!(decode(&payload), Err(MalformedSamples::Cbor), "{hex}");
     }
 }
 
@@ -213,7 +213,7 @@ fn an_item_is_passed_over_with_all_within_it() {
     for hex in cases {
         let mut payload = bytes(hex);
         payload.push(5);
-        let mut reader = Reader::new(&payload);
+        let mut reader = CborReader::new(&payload);
         assert_eq!(reader.skip(), Ok(()), "{hex}");
         assert_eq!(reader.number(), Ok(Number::Integer(5)), "{hex}");
         assert_eq!(reader.finish(), Ok(()));
@@ -229,7 +229,11 @@ fn what_is_passed_over_is_well_formed_and_not_too_deep() {
     ];
     for hex in cases {
         let payload = bytes(hex);
-        assert_eq!(Reader::new(&payload).skip(), Err(Unreadable), "{hex}");
+        assert_eq!(
+            CborReader::new(&payload).skip(),
+            Err(UnreadableCbor),
+            "{hex}"
+        );
     }
 }
 
@@ -241,7 +245,7 @@ proptest! {
             let again = decode(&encode(&value)).map(|it| it.into_value(Some(value.data_type())));
             prop_assert!(is_again(&value, &again), "{value:?} {again:?}");
         }
-        let mut reader = Reader::new(&payload);
+        let mut reader = CborReader::new(&payload);
         while reader.skip().is_ok() {}
     }
 
@@ -258,7 +262,7 @@ proptest! {
 }
 
 /// Whether a value was read as it was written. What is no number is not equal to itself.
-fn is_again(value: &Value, read: &Result<Option<Value>, Malformed>) -> bool {
+fn is_again(value: &Value, read: &Result<Option<Value>, MalformedSamples>) -> bool {
     match (value, read) {
         (Value::Float(one), Ok(Some(Value::Float(other)))) if one.is_nan() => other.is_nan(),
         (value, read) => *read == Ok(Some(value.clone())),

@@ -14,11 +14,11 @@ use crate::lwm2m::value::Value;
 const EPOCH_TIME: Tag = Tag::new(1);
 
 /// Appends items one after the other.
-pub(crate) struct Writer {
+pub(crate) struct CborWriter {
     encoder: Encoder<Vec<u8>>,
 }
 
-impl Writer {
+impl CborWriter {
     /// Starts with no bytes.
     pub(crate) fn new() -> Self {
         Self {

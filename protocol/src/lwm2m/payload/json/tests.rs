@@ -2,15 +2,15 @@
 
 use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
 
-use super::{Token, VALUES_MAX, parse};
-use crate::lwm2m::payload::samples::Malformed;
+use super::{JsonToken, VALUES_MAX, parse};
+use crate::lwm2m::payload::samples::MalformedSamples;
 use crate::lwm2m::payload::scalar::{Number, Scalar};
 
 #[test]
 fn a_text_is_read_as_it_stands() {
     let cases = [
-        ("null", Token::Null),
-        ("true", Token::Scalar(Scalar::Boolean(true))),
+        ("null", JsonToken::Null),
+        ("true", JsonToken::Scalar(Scalar::Boolean(true))),
         (" -1 ", integer(-1)),
         ("18446744073709551615", integer(u64::MAX.into())),
         ("-9223372036854775808", integer(i64::MIN.into())),
@@ -18,17 +18,20 @@ fn a_text_is_read_as_it_stands() {
         ("1.0", float(1.0)),
         ("1e3", float(1000.0)),
         (r#""\u00e9\"""#, text("é\"")),
-        ("[]", Token::List(vec![])),
+        ("[]", JsonToken::List(vec![])),
         (
             "[[1],\"a\"]",
-            Token::List(vec![Token::List(vec![integer(1)]), text("a")]),
+            JsonToken::List(vec![JsonToken::List(vec![integer(1)]), text("a")]),
         ),
-        ("{}", Token::Object(vec![])),
+        ("{}", JsonToken::Object(vec![])),
         (
             r#"{"a":1,"b":{"a":null},"a":2}"#,
-            Token::Object(vec![
+            JsonToken::Object(vec![
                 ("a".into(), integer(1)),
-                ("b".into(), Token::Object(vec![("a".into(), Token::Null)])),
+                (
+                    "b".into(),
+                    JsonToken::Object(vec![("a".into(), JsonToken::Null)]),
+                ),
                 ("a".into(), integer(2)),
             ]),
         ),
@@ -60,7 +63,7 @@ fn what_is_not_one_json_text_is_refused() {
         deep.as_bytes(),
     ];
     for json in cases {
-        assert_eq!(parse(json), Err(Malformed::Json), "{json:?}");
+        assert_eq!(parse(json), Err(MalformedSamples::Json), "{json:?}");
     }
 }
 
@@ -68,7 +71,10 @@ fn what_is_not_one_json_text_is_refused() {
 fn values_are_counted() {
     let list = |length: usize| format!("[{}0]", "0,".repeat(length - 1));
     assert!(parse(list(VALUES_MAX - 2).as_bytes()).is_ok());
-    assert_eq!(parse(list(VALUES_MAX).as_bytes()), Err(Malformed::TooMany));
+    assert_eq!(
+        parse(list(VALUES_MAX).as_bytes()),
+        Err(MalformedSamples::TooMany)
+    );
 }
 
 proptest! {
@@ -80,14 +86,14 @@ proptest! {
     }
 }
 
-fn integer(number: i128) -> Token {
-    Token::Scalar(Scalar::Number(Number::Integer(number)))
+fn integer(number: i128) -> JsonToken {
+    JsonToken::Scalar(Scalar::Number(Number::Integer(number)))
 }
 
-fn float(number: f64) -> Token {
-    Token::Scalar(Scalar::Number(Number::Float(number)))
+fn float(number: f64) -> JsonToken {
+    JsonToken::Scalar(Scalar::Number(Number::Float(number)))
 }
 
-fn text(text: &str) -> Token {
-    Token::Scalar(Scalar::Text(text.to_owned()))
+fn text(text: &str) -> JsonToken {
+    JsonToken::Scalar(Scalar::Text(text.to_owned()))
 }

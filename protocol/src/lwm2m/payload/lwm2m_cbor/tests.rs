@@ -2,7 +2,7 @@
 
 use super::{decode, encode, encode_paths};
 use crate::lwm2m::path::Path;
-use crate::lwm2m::payload::samples::Malformed;
+use crate::lwm2m::payload::samples::MalformedSamples;
 use crate::lwm2m::payload::{Reading, Sample, Scope};
 use crate::lwm2m::value::{DataType, ObjectLink, Value};
 
@@ -120,36 +120,36 @@ fn a_float_that_is_no_number_leaves_the_other_values() {
 #[test]
 fn what_is_no_such_tree_is_refused() {
     let text = DataType::String;
-    let cases: [(&[u8], Malformed); 18] = [
-        (&[], Malformed::Cbor),
-        (&[0x80], Malformed::Cbor),
-        (&[0x18], Malformed::Cbor),
-        (&[0xa1], Malformed::Cbor),
-        (&[0xa0, 0], Malformed::Cbor),
-        (&[0xbf, 3, 0xa0], Malformed::Cbor),
+    let cases: [(&[u8], MalformedSamples); 18] = [
+        (&[], MalformedSamples::Cbor),
+        (&[0x80], MalformedSamples::Cbor),
+        (&[0x18], MalformedSamples::Cbor),
+        (&[0xa1], MalformedSamples::Cbor),
+        (&[0xa0, 0], MalformedSamples::Cbor),
+        (&[0xbf, 3, 0xa0], MalformedSamples::Cbor),
         // An object or an instance has no value.
-        (&[0xa1, 3, 1], Malformed::Name(1)),
-        (&[0xa1, 0x82, 3, 0, 1], Malformed::Name(1)),
+        (&[0xa1, 3, 1], MalformedSamples::Name(1)),
+        (&[0xa1, 0x82, 3, 0, 1], MalformedSamples::Name(1)),
         // Keys that are no numbers, or lead nowhere, or too deep.
-        (&[0xa1, 0x61, b'3', 1], Malformed::Name(1)),
-        (&[0xa1, 0x20, 1], Malformed::Name(1)),
-        (&[0xa1, 0x1a, 0, 1, 0, 0, 1], Malformed::Name(1)),
-        (&[0xa1, 0x80, 1], Malformed::Name(1)),
-        (&[0xa1, 3, 0xa1, 0x80, 0xa0], Malformed::Name(2)),
-        (&[0xa1, 0x85, 3, 0, 6, 0, 0, 1], Malformed::Name(1)),
+        (&[0xa1, 0x61, b'3', 1], MalformedSamples::Name(1)),
+        (&[0xa1, 0x20, 1], MalformedSamples::Name(1)),
+        (&[0xa1, 0x1a, 0, 1, 0, 0, 1], MalformedSamples::Name(1)),
+        (&[0xa1, 0x80, 1], MalformedSamples::Name(1)),
+        (&[0xa1, 3, 0xa1, 0x80, 0xa0], MalformedSamples::Name(2)),
+        (&[0xa1, 0x85, 3, 0, 6, 0, 0, 1], MalformedSamples::Name(1)),
         // Values that are none.
-        (&[0xa1, 0x83, 3, 0, 9, 0xf6], Malformed::NoValue(1)),
-        (&[0xa1, 0x83, 3, 0, 9, 0x80], Malformed::Cbor),
+        (&[0xa1, 0x83, 3, 0, 9, 0xf6], MalformedSamples::NoValue(1)),
+        (&[0xa1, 0x83, 3, 0, 9, 0x80], MalformedSamples::Cbor),
         (
             &[0xa1, 0x83, 3, 0, 9, 1],
-            Malformed::Value {
+            MalformedSamples::Value {
                 path: LEVEL,
                 data_type: text,
             },
         ),
         (
             &[0xa2, 0x83, 3, 0, 9, 0x60, 0x83, 3, 0, 9, 0x60],
-            Malformed::Repeated(2),
+            MalformedSamples::Repeated(2),
         ),
     ];
     for (payload, why) in cases {
@@ -162,7 +162,7 @@ fn what_is_no_such_tree_is_refused() {
 fn a_resource_has_one_value_or_several_never_both() {
     let both = [0xa2, 0x83, 3, 0, 6, 1, 0x84, 3, 0, 6, 0, 1];
     let read = decode(Scope::All, &both, &|_| None);
-    assert_eq!(read, Err(Malformed::Ambiguous(SOURCES)));
+    assert_eq!(read, Err(MalformedSamples::Ambiguous(SOURCES)));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn what_was_not_asked_for_is_refused() {
     let payload = [0xa1, 0x83, 3, 0, 9, 1];
     let asked = Scope::Within(Path::resource(3, 0, 10));
     let read = decode(asked, &payload, &|_| None);
-    assert_eq!(read, Err(Malformed::Elsewhere(LEVEL)));
+    assert_eq!(read, Err(MalformedSamples::Elsewhere(LEVEL)));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn maps_of_nothing_are_read_to_a_bound() {
     ]
     .concat();
     let read = decode(Scope::All, &payload, &|_| None);
-    assert_eq!(read, Err(Malformed::TooMany));
+    assert_eq!(read, Err(MalformedSamples::TooMany));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{decode, encode};
 use crate::lwm2m::path::Path;
-use crate::lwm2m::payload::samples::Malformed;
+use crate::lwm2m::payload::samples::MalformedSamples;
 use crate::lwm2m::payload::{Measured, Reading, Sample, Scope};
 use crate::lwm2m::value::{DataType, ObjectLink, Value};
 
@@ -181,37 +181,43 @@ fn one_resource_may_be_told_of_at_many_times() {
 
 #[test]
 fn what_is_no_such_object_is_refused() {
-    let unfit = Malformed::Value {
+    let unfit = MalformedSamples::Value {
         path: LEVEL,
         data_type: DataType::Integer,
     };
     let cases = [
-        ("", Malformed::Json),
-        ("[]", Malformed::Json),
-        ("{}", Malformed::Json),
-        (r#"{"e":{}}"#, Malformed::Json),
-        (r#"{"e":[7]}"#, Malformed::Json),
-        (r#"{"e":[]"#, Malformed::Json),
-        (r#"{"e":[]} x"#, Malformed::Json),
-        (r#"{"bn":7,"e":[]}"#, Malformed::Json),
-        (r#"{"bt":"7","e":[]}"#, Malformed::Json),
-        (r#"{"e":[{"n":7,"v":7}]}"#, Malformed::Field(1)),
-        (r#"{"e":[{"v":"7"}]}"#, Malformed::Field(1)),
-        (r#"{"e":[{"v":7,"t":"1"}]}"#, Malformed::Field(1)),
-        (r#"{"e":[{"v":7},{"bv":1}]}"#, Malformed::Field(2)),
-        (r#"{"e":[{"v":7},{"t":1}]}"#, Malformed::NoValue(2)),
-        (r#"{"e":[{"v":7,"v":8}]}"#, Malformed::Repeated(1)),
-        (r#"{"e":[{"v":7,"bv":true}]}"#, Malformed::SeveralValues(1)),
-        (r#"{"e":[{"n":"0/0","v":7}]}"#, Malformed::Name(1)),
-        (r#"{"e":[{"n":"x","v":7}]}"#, Malformed::Name(1)),
-        (r#"{"bn":"/3/0","e":[{"v":7}]}"#, Malformed::Name(1)),
-        (r#"{"e":[{"v":7,"t":1e300}]}"#, Malformed::Time(1)),
-        (r#"{"e":[{"v":7,"t":253402300800}]}"#, Malformed::Time(1)),
+        ("", MalformedSamples::Json),
+        ("[]", MalformedSamples::Json),
+        ("{}", MalformedSamples::Json),
+        (r#"{"e":{}}"#, MalformedSamples::Json),
+        (r#"{"e":[7]}"#, MalformedSamples::Json),
+        (r#"{"e":[]"#, MalformedSamples::Json),
+        (r#"{"e":[]} x"#, MalformedSamples::Json),
+        (r#"{"bn":7,"e":[]}"#, MalformedSamples::Json),
+        (r#"{"bt":"7","e":[]}"#, MalformedSamples::Json),
+        (r#"{"e":[{"n":7,"v":7}]}"#, MalformedSamples::Field(1)),
+        (r#"{"e":[{"v":"7"}]}"#, MalformedSamples::Field(1)),
+        (r#"{"e":[{"v":7,"t":"1"}]}"#, MalformedSamples::Field(1)),
+        (r#"{"e":[{"v":7},{"bv":1}]}"#, MalformedSamples::Field(2)),
+        (r#"{"e":[{"v":7},{"t":1}]}"#, MalformedSamples::NoValue(2)),
+        (r#"{"e":[{"v":7,"v":8}]}"#, MalformedSamples::Repeated(1)),
+        (
+            r#"{"e":[{"v":7,"bv":true}]}"#,
+            MalformedSamples::SeveralValues(1),
+        ),
+        (r#"{"e":[{"n":"0/0","v":7}]}"#, MalformedSamples::Name(1)),
+        (r#"{"e":[{"n":"x","v":7}]}"#, MalformedSamples::Name(1)),
+        (r#"{"bn":"/3/0","e":[{"v":7}]}"#, MalformedSamples::Name(1)),
+        (r#"{"e":[{"v":7,"t":1e300}]}"#, MalformedSamples::Time(1)),
+        (
+            r#"{"e":[{"v":7,"t":253402300800}]}"#,
+            MalformedSamples::Time(1),
+        ),
         (r#"{"e":[{"sv":"7"}]}"#, unfit),
         (r#"{"e":[{"v":0.5}]}"#, unfit),
         (
             r#"{"bn":"/3/0/8","e":[{"v":7}]}"#,
-            Malformed::Elsewhere(Path::resource(3, 0, 8)),
+            MalformedSamples::Elsewhere(Path::resource(3, 0, 8)),
         ),
     ];
     for (payload, why) in cases {
@@ -223,7 +229,7 @@ fn what_is_no_such_object_is_refused() {
     }
     let no_bytes = r#"{"e":[{"sv":"*"}]}"#;
     let refused = read(LEVEL, no_bytes, DataType::Opaque);
-    assert_eq!(refused, Err(Malformed::Field(1)));
+    assert_eq!(refused, Err(MalformedSamples::Field(1)));
 }
 
 #[test]
@@ -290,7 +296,7 @@ fn a_number_that_is_none_has_no_form() {
     }
 }
 
-fn read(asked: Path, payload: &str, data_type: DataType) -> Result<Vec<Sample>, Malformed> {
+fn read(asked: Path, payload: &str, data_type: DataType) -> Result<Vec<Sample>, MalformedSamples> {
     decode(Scope::Within(asked), payload.as_bytes(), &|_| {
         Some(data_type)
     })

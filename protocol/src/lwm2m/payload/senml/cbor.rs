@@ -1,10 +1,10 @@
 //! Which CBOR is a SenML pack? (RFC 8428 section 6, application/senml+cbor)
 
-use super::record::{Label, Record};
+use super::record::{SenmlLabel, SenmlRecord};
 use super::{Entry, Take};
-use crate::lwm2m::payload::cbor::reader::{Reader, Remaining};
-use crate::lwm2m::payload::cbor::writer::Writer;
-use crate::lwm2m::payload::samples::Malformed;
+use crate::lwm2m::payload::cbor::reader::{CborReader, Remaining};
+use crate::lwm2m::payload::cbor::writer::CborWriter;
+use crate::lwm2m::payload::samples::MalformedSamples;
 use crate::lwm2m::payload::scalar::Scalar;
 use crate::lwm2m::value::{DataType, Value};
 
@@ -19,8 +19,8 @@ const DATA: i64 = 8;
 const LINK: &str = "vlo";
 
 /// Hands over the records of a pack in their order.
-pub(super) fn decode(payload: &[u8], taker: &mut impl Take) -> Result<(), Malformed> {
-    let mut reader = Reader::new(payload);
+pub(super) fn decode(payload: &[u8], taker: &mut impl Take) -> Result<(), MalformedSamples> {
+    let mut reader = CborReader::new(payload);
     let mut records = reader.array()?;
     let mut number = 0;
     while reader.another(&mut records)? {
@@ -30,8 +30,11 @@ pub(super) fn decode(payload: &[u8], taker: &mut impl Take) -> Result<(), Malfor
     Ok(reader.finish()?)
 }
 
-fn read_record(reader: &mut Reader<'_>, number: usize) -> Result<Record, Malformed> {
-    let mut record = Record::new(number);
+fn read_record(
+    reader: &mut CborReader<'_>,
+    number: usize,
+) -> Result<SenmlRecord, MalformedSamples> {
+    let mut record = SenmlRecord::new(number);
     let mut fields: Remaining = reader.map()?;
     while reader.another(&mut fields)? {
         let label = read_label(reader)?;
@@ -45,22 +48,22 @@ fn read_record(reader: &mut Reader<'_>, number: usize) -> Result<Record, Malform
     Ok(record)
 }
 
-fn read_label(reader: &mut Reader<'_>) -> Result<Label, Malformed> {
+fn read_label(reader: &mut CborReader<'_>) -> Result<SenmlLabel, MalformedSamples> {
     match reader.scalar()? {
         Scalar::Number(number) => {
-            let number = number.to_signed().ok_or(Malformed::Cbor)?;
-            Ok(Label::of_number(number))
+            let number = number.to_signed().ok_or(MalformedSamples::Cbor)?;
+            Ok(SenmlLabel::of_number(number))
         }
-        Scalar::Text(text) => Ok(Label::of_text(text)),
+        Scalar::Text(text) => Ok(SenmlLabel::of_text(text)),
         Scalar::Boolean(_) | Scalar::Bytes(_) | Scalar::Link(_) | Scalar::Time(_) => {
-            Err(Malformed::Cbor)
+            Err(MalformedSamples::Cbor)
         }
     }
 }
 
 /// Writes the records as a pack.
 pub(super) fn encode(entries: &[Entry<'_>]) -> Vec<u8> {
-    let mut writer = Writer::new();
+    let mut writer = CborWriter::new();
     writer.array(entries.len());
     for Entry { base, name, value } in entries {
         let fields = [base.is_some(), name.is_some(), value.is_some()];
@@ -81,7 +84,7 @@ pub(super) fn encode(entries: &[Entry<'_>]) -> Vec<u8> {
     writer.finish()
 }
 
-fn write_label(value: &Value, writer: &mut Writer) {
+fn write_label(value: &Value, writer: &mut CborWriter) {
     match value.data_type() {
         DataType::Boolean => writer.integer(BOOLEAN),
         DataType::CoreLink | DataType::String => writer.integer(TEXT),

@@ -3,46 +3,49 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::record::{Label, Record};
+use super::record::{SenmlLabel, SenmlRecord};
 use super::{Entry, Take};
-use crate::lwm2m::payload::json::{self, Token};
-use crate::lwm2m::payload::samples::Malformed;
+use crate::lwm2m::payload::json::{self, JsonToken};
+use crate::lwm2m::payload::samples::MalformedSamples;
 use crate::lwm2m::payload::scalar::Scalar;
 use crate::lwm2m::value::{DataType, Value};
 
 /// Hands over the records of a pack in their order.
-pub(super) fn decode(payload: &[u8], taker: &mut impl Take) -> Result<(), Malformed> {
-    let Token::List(records) = json::parse(payload)? else {
-        return Err(Malformed::Json);
+pub(super) fn decode(payload: &[u8], taker: &mut impl Take) -> Result<(), MalformedSamples> {
+    let JsonToken::List(records) = json::parse(payload)? else {
+        return Err(MalformedSamples::Json);
     };
     for (number, record) in (1..).zip(records) {
-        let Token::Object(fields) = record else {
-            return Err(Malformed::Json);
+        let JsonToken::Object(fields) = record else {
+            return Err(MalformedSamples::Json);
         };
         taker.take(record_of(fields, number)?)?;
     }
     Ok(())
 }
 
-fn record_of(fields: Vec<(String, Token)>, number: usize) -> Result<Record, Malformed> {
-    let mut record = Record::new(number);
+fn record_of(
+    fields: Vec<(String, JsonToken)>,
+    number: usize,
+) -> Result<SenmlRecord, MalformedSamples> {
+    let mut record = SenmlRecord::new(number);
     for (name, token) in fields {
-        let label = Label::of_text(name);
+        let label = SenmlLabel::of_text(name);
         if record.note(&label)? {
-            let value = value_of(&label, token).ok_or(Malformed::Field(number))?;
+            let value = value_of(&label, token).ok_or(MalformedSamples::Field(number))?;
             record.put(label, value)?;
         }
     }
     Ok(record)
 }
 
-fn value_of(label: &Label, token: Token) -> Option<Scalar> {
+fn value_of(label: &SenmlLabel, token: JsonToken) -> Option<Scalar> {
     match token {
-        Token::Scalar(Scalar::Text(text)) if *label == Label::Data => {
+        JsonToken::Scalar(Scalar::Text(text)) if *label == SenmlLabel::Data => {
             bytes_of(&text).map(Scalar::Bytes)
         }
-        Token::Scalar(scalar) => Some(scalar),
-        Token::Null | Token::List(_) | Token::Object(_) => None,
+        JsonToken::Scalar(scalar) => Some(scalar),
+        JsonToken::Null | JsonToken::List(_) | JsonToken::Object(_) => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which fields has a record of a SenML pack? (RFC 8428 sections 4.1, 4.2, 4.4 and 6)
 
-use crate::lwm2m::payload::samples::Malformed;
+use crate::lwm2m::payload::samples::MalformedSamples;
 use crate::lwm2m::payload::scalar::{Number, Scalar};
 
 /// The only version of SenML there is.
@@ -11,7 +11,7 @@ const FIELDS_MAX: usize = 32;
 
 /// Names a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Label {
+pub(super) enum SenmlLabel {
     BaseName,
     BaseTime,
     BaseValue,
@@ -29,7 +29,7 @@ pub(super) enum Label {
 
 /// The fields of one record.
 #[derive(Default)]
-pub(super) struct Record {
+pub(super) struct SenmlRecord {
     /// Counts from 1.
     pub(super) number: usize,
     pub(super) base_name: Option<String>,
@@ -38,10 +38,10 @@ pub(super) struct Record {
     pub(super) name: Option<String>,
     pub(super) time: Option<Number>,
     pub(super) value: Option<Scalar>,
-    seen: Vec<Label>,
+    seen: Vec<SenmlLabel>,
 }
 
-impl Label {
+impl SenmlLabel {
     /// Returns the field of a name, as JSON has it.
     pub(super) fn of_text(text: String) -> Self {
         match text.as_str() {
@@ -78,7 +78,7 @@ impl Label {
     }
 }
 
-impl Label {
+impl SenmlLabel {
     /// Whether the field holds for the records that follow, too. Units and sums do, by their name
     /// or number, though nothing here needs them.
     fn is_base(&self) -> bool {
@@ -96,7 +96,7 @@ impl Label {
     }
 }
 
-impl Record {
+impl SenmlRecord {
     /// Starts the record of a number with no fields.
     pub(super) fn new(number: usize) -> Self {
         Self {
@@ -106,56 +106,62 @@ impl Record {
     }
 
     /// Notes that a field is there; tells whether its value is of interest.
-    pub(super) fn note(&mut self, label: &Label) -> Result<bool, Malformed> {
+    pub(super) fn note(&mut self, label: &SenmlLabel) -> Result<bool, MalformedSamples> {
         if self.seen.len() >= FIELDS_MAX {
-            return Err(Malformed::Field(self.number));
+            return Err(MalformedSamples::Field(self.number));
         }
         if self.seen.contains(label) {
-            return Err(Malformed::Repeated(self.number));
+            return Err(MalformedSamples::Repeated(self.number));
         }
         self.seen.push(label.clone());
         match label {
-            Label::Other(name) if name.ends_with('_') => Err(Malformed::NotUnderstood(self.number)),
-            Label::Other(_) => Ok(false),
-            Label::BaseName
-            | Label::BaseTime
-            | Label::BaseValue
-            | Label::BaseVersion
-            | Label::Boolean
-            | Label::Data
-            | Label::Link
-            | Label::Name
-            | Label::Number
-            | Label::Text
-            | Label::Time => Ok(true),
+            SenmlLabel::Other(name) if name.ends_with('_') => {
+                Err(MalformedSamples::NotUnderstood(self.number))
+            }
+            SenmlLabel::Other(_) => Ok(false),
+            SenmlLabel::BaseName
+            | SenmlLabel::BaseTime
+            | SenmlLabel::BaseValue
+            | SenmlLabel::BaseVersion
+            | SenmlLabel::Boolean
+            | SenmlLabel::Data
+            | SenmlLabel::Link
+            | SenmlLabel::Name
+            | SenmlLabel::Number
+            | SenmlLabel::Text
+            | SenmlLabel::Time => Ok(true),
         }
     }
 
     /// Takes the value of a field.
-    pub(super) fn put(&mut self, label: Label, scalar: Scalar) -> Result<(), Malformed> {
-        let unfit = Malformed::Field(self.number);
+    pub(super) fn put(
+        &mut self,
+        label: SenmlLabel,
+        scalar: Scalar,
+    ) -> Result<(), MalformedSamples> {
+        let unfit = MalformedSamples::Field(self.number);
         match (label, scalar) {
-            (Label::BaseName, Scalar::Text(name)) => self.base_name = Some(name),
-            (Label::BaseTime, Scalar::Number(time) | Scalar::Time(time)) => {
+            (SenmlLabel::BaseName, Scalar::Text(name)) => self.base_name = Some(name),
+            (SenmlLabel::BaseTime, Scalar::Number(time) | Scalar::Time(time)) => {
                 self.base_time = Some(time);
             }
-            (Label::BaseValue, Scalar::Number(value)) => self.base_value = Some(value),
-            (Label::BaseVersion, Scalar::Number(version)) => {
+            (SenmlLabel::BaseValue, Scalar::Number(value)) => self.base_value = Some(value),
+            (SenmlLabel::BaseVersion, Scalar::Number(version)) => {
                 let version = version.to_signed().ok_or(unfit)?;
                 if version > VERSION {
-                    return Err(Malformed::Version(self.number));
+                    return Err(MalformedSamples::Version(self.number));
                 }
             }
-            (Label::Name, Scalar::Text(name)) => self.name = Some(name),
-            (Label::Time, Scalar::Number(time) | Scalar::Time(time)) => self.time = Some(time),
-            (Label::Boolean, value @ Scalar::Boolean(_))
-            | (Label::Data, value @ Scalar::Bytes(_))
-            | (Label::Text, value @ Scalar::Text(_)) => self.put_value(value)?,
+            (SenmlLabel::Name, Scalar::Text(name)) => self.name = Some(name),
+            (SenmlLabel::Time, Scalar::Number(time) | Scalar::Time(time)) => self.time = Some(time),
+            (SenmlLabel::Boolean, value @ Scalar::Boolean(_))
+            | (SenmlLabel::Data, value @ Scalar::Bytes(_))
+            | (SenmlLabel::Text, value @ Scalar::Text(_)) => self.put_value(value)?,
             // A pack does not tell times from numbers, so that a tag of CBOR says nothing here.
-            (Label::Number, Scalar::Number(value) | Scalar::Time(value)) => {
+            (SenmlLabel::Number, Scalar::Number(value) | Scalar::Time(value)) => {
                 self.put_value(Scalar::Number(value))?;
             }
-            (Label::Link, Scalar::Text(link)) => self.put_value(Scalar::Link(link))?,
+            (SenmlLabel::Link, Scalar::Text(link)) => self.put_value(Scalar::Link(link))?,
             (_, _) => return Err(unfit),
         }
         Ok(())
@@ -163,13 +169,13 @@ impl Record {
 
     /// Whether the record has fields of the base and no others.
     pub(super) fn is_base_alone(&self) -> bool {
-        !self.seen.is_empty() && self.seen.iter().all(Label::is_base)
+        !self.seen.is_empty() && self.seen.iter().all(SenmlLabel::is_base)
     }
 
-    fn put_value(&mut self, value: Scalar) -> Result<(), Malformed> {
+    fn put_value(&mut self, value: Scalar) -> Result<(), MalformedSamples> {
         match self.value.replace(value) {
             None => Ok(()),
-            Some(_) => Err(Malformed::SeveralValues(self.number)),
+            Some(_) => Err(MalformedSamples::SeveralValues(self.number)),
         }
     }
 }

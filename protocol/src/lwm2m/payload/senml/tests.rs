@@ -6,7 +6,7 @@ mod vocabulary;
 use self::vocabulary::{as_cbor, bytes, read, read_as, sample, type_of};
 use super::{decode_cbor, decode_json, decode_paths_cbor, decode_paths_json};
 use crate::lwm2m::path::Path;
-use crate::lwm2m::payload::samples::Malformed;
+use crate::lwm2m::payload::samples::MalformedSamples;
 use crate::lwm2m::payload::{Measured, SAMPLES_MAX, Scope};
 use crate::lwm2m::value::{DataType, Value};
 
@@ -14,76 +14,94 @@ const BATTERY_LEVEL: Path = Path::resource(3, 0, 9);
 const SENSOR_VALUE: Path = Path::resource(3303, 0, 5700);
 
 /// Packs that are not read, and what is told of each.
-const FAULTS: &[(&str, Malformed)] = &[
-    (r#"[{"n":"/3/0/9"}]"#, Malformed::NoValue(1)),
-    (r#"[{"bn":"/3/0/9","u":"%"}]"#, Malformed::NoValue(1)),
-    (r#"[{"bn":"/3/0/9","t":1}]"#, Malformed::NoValue(1)),
+const FAULTS: &[(&str, MalformedSamples)] = &[
+    (r#"[{"n":"/3/0/9"}]"#, MalformedSamples::NoValue(1)),
+    (r#"[{"bn":"/3/0/9","u":"%"}]"#, MalformedSamples::NoValue(1)),
+    (r#"[{"bn":"/3/0/9","t":1}]"#, MalformedSamples::NoValue(1)),
     (
         r#"[{"bn":"/0000000000000000000000000/"}]"#,
-        Malformed::Name(1),
+        MalformedSamples::Name(1),
     ),
     (
         r#"[{"n":"/3/0/9","v":1},{"n":"/3/0/20"}]"#,
-        Malformed::NoValue(2),
+        MalformedSamples::NoValue(2),
     ),
     (
         r#"[{"n":"/3/0/9","v":1,"vs":"1"}]"#,
-        Malformed::SeveralValues(1),
+        MalformedSamples::SeveralValues(1),
     ),
-    (r#"[{"n":"/3/0/9","v":1,"v":1}]"#, Malformed::Repeated(1)),
+    (
+        r#"[{"n":"/3/0/9","v":1,"v":1}]"#,
+        MalformedSamples::Repeated(1),
+    ),
     (
         r#"[{"n":"/3/0/9","v":1,"n":"/3/0/9"}]"#,
-        Malformed::Repeated(1),
+        MalformedSamples::Repeated(1),
     ),
     (
         r#"[{"n":"/3/0/9","v":1,"u":"a","u":"a"}]"#,
-        Malformed::Repeated(1),
+        MalformedSamples::Repeated(1),
     ),
     (
         r#"[{"n":"/3/0/9","v":1,"x_":1}]"#,
-        Malformed::NotUnderstood(1),
+        MalformedSamples::NotUnderstood(1),
     ),
-    (r#"[{"bver":11,"n":"/3/0/9","v":1}]"#, Malformed::Version(1)),
-    (r#"[{"v":1}]"#, Malformed::Name(1)),
-    (r#"[{}]"#, Malformed::Name(1)),
-    (r#"[{"n":"3/0/9","v":1}]"#, Malformed::Name(1)),
-    (r#"[{"n":"/3/0","v":1}]"#, Malformed::Name(1)),
-    (r#"[{"n":"/3","v":1}]"#, Malformed::Name(1)),
-    (r#"[{"n":"/","v":1}]"#, Malformed::Name(1)),
-    (r#"[{"n":"/3/0/9/0/1","v":1}]"#, Malformed::Name(1)),
-    (r#"[{"n":"/3/0/9/","v":1}]"#, Malformed::Name(1)),
-    (r#"[{"n":"/3//9","v":1}]"#, Malformed::Name(1)),
-    (r#"[{"n":"/3/0/65536","v":1}]"#, Malformed::Name(1)),
-    (r#"[{"n":"/lwm2m/3/0/9","v":1}]"#, Malformed::Name(1)),
+    (
+        r#"[{"bver":11,"n":"/3/0/9","v":1}]"#,
+        MalformedSamples::Version(1),
+    ),
+    (r#"[{"v":1}]"#, MalformedSamples::Name(1)),
+    (r#"[{}]"#, MalformedSamples::Name(1)),
+    (r#"[{"n":"3/0/9","v":1}]"#, MalformedSamples::Name(1)),
+    (r#"[{"n":"/3/0","v":1}]"#, MalformedSamples::Name(1)),
+    (r#"[{"n":"/3","v":1}]"#, MalformedSamples::Name(1)),
+    (r#"[{"n":"/","v":1}]"#, MalformedSamples::Name(1)),
+    (r#"[{"n":"/3/0/9/0/1","v":1}]"#, MalformedSamples::Name(1)),
+    (r#"[{"n":"/3/0/9/","v":1}]"#, MalformedSamples::Name(1)),
+    (r#"[{"n":"/3//9","v":1}]"#, MalformedSamples::Name(1)),
+    (r#"[{"n":"/3/0/65536","v":1}]"#, MalformedSamples::Name(1)),
+    (r#"[{"n":"/lwm2m/3/0/9","v":1}]"#, MalformedSamples::Name(1)),
     (
         r#"[{"bn":"/0000000000000000000000000/","n":"9","v":1}]"#,
-        Malformed::Name(1),
+        MalformedSamples::Name(1),
     ),
-    (r#"[{"n":"/3/0/9","v":"1"}]"#, Malformed::Field(1)),
-    (r#"[{"n":"/3/0/9","vb":1}]"#, Malformed::Field(1)),
-    (r#"[{"n":"/3/0/9","vs":1}]"#, Malformed::Field(1)),
-    (r#"[{"n":"/3/0/9","vlo":1}]"#, Malformed::Field(1)),
-    (r#"[{"n":"/3/0/9","vd":1}]"#, Malformed::Field(1)),
-    (r#"[{"n":9,"v":1}]"#, Malformed::Field(1)),
-    (r#"[{"bn":9,"v":1}]"#, Malformed::Field(1)),
-    (r#"[{"n":"/3/0/9","t":"0","v":1}]"#, Malformed::Field(1)),
-    (r#"[{"n":"/3/0/9","bt":true,"v":1}]"#, Malformed::Field(1)),
-    (r#"[{"n":"/3/0/9","bver":"10","v":1}]"#, Malformed::Field(1)),
-    (r#"[{"n":"/3/0/9","bver":9.5,"v":1}]"#, Malformed::Field(1)),
+    (r#"[{"n":"/3/0/9","v":"1"}]"#, MalformedSamples::Field(1)),
+    (r#"[{"n":"/3/0/9","vb":1}]"#, MalformedSamples::Field(1)),
+    (r#"[{"n":"/3/0/9","vs":1}]"#, MalformedSamples::Field(1)),
+    (r#"[{"n":"/3/0/9","vlo":1}]"#, MalformedSamples::Field(1)),
+    (r#"[{"n":"/3/0/9","vd":1}]"#, MalformedSamples::Field(1)),
+    (r#"[{"n":9,"v":1}]"#, MalformedSamples::Field(1)),
+    (r#"[{"bn":9,"v":1}]"#, MalformedSamples::Field(1)),
+    (
+        r#"[{"n":"/3/0/9","t":"0","v":1}]"#,
+        MalformedSamples::Field(1),
+    ),
+    (
+        r#"[{"n":"/3/0/9","bt":true,"v":1}]"#,
+        MalformedSamples::Field(1),
+    ),
+    (
+        r#"[{"n":"/3/0/9","bver":"10","v":1}]"#,
+        MalformedSamples::Field(1),
+    ),
+    (
+        r#"[{"n":"/3/0/9","bver":9.5,"v":1}]"#,
+        MalformedSamples::Field(1),
+    ),
     (r#"[{"n":"/3/0/9","vs":"full"}]"#, NO_INTEGER),
     (r#"[{"n":"/3/0/9","v":0.5}]"#, NO_INTEGER),
-    (r#"[{"n":"/3/0/9","vd":"A"}]"#, Malformed::Field(1)),
+    (r#"[{"n":"/3/0/9","vd":"A"}]"#, MalformedSamples::Field(1)),
     (
         r#"[{"n":"/42000/0/1","vlo":"1"}]"#,
-        Malformed::NoType(Path::resource(42_000, 0, 1)),
+        MalformedSamples::NoType(Path::resource(42_000, 0, 1)),
     ),
     (
         r#"[{"n":"/3/0/7","v":1},{"n":"/3/0/9","v":1},{"n":"/3/0/7/0","v":1}]"#,
-        Malformed::Ambiguous(Path::resource(3, 0, 7)),
+        MalformedSamples::Ambiguous(Path::resource(3, 0, 7)),
     ),
 ];
 
-const NO_INTEGER: Malformed = Malformed::Value {
+const NO_INTEGER: MalformedSamples = MalformedSamples::Value {
     path: BATTERY_LEVEL,
     data_type: DataType::Integer,
 };
@@ -157,10 +175,13 @@ fn a_time_is_relative_below_2_to_the_28_and_in_whole_milliseconds() {
         ),
         (r#""bt":268435456,"t":-1,"#, relative(268_435_455_000)),
         (r#""t":253402300799.999,"#, absolute(253_402_300_799_999)),
-        (r#""t":253402300800,"#, Err(Malformed::Time(1))),
-        (r#""t":-253402300800,"#, Err(Malformed::Time(1))),
-        (r#""t":18446744073709551615,"#, Err(Malformed::Time(1))),
-        (r#""bt":1e300,"t":-1e300,"#, Err(Malformed::Time(1))),
+        (r#""t":253402300800,"#, Err(MalformedSamples::Time(1))),
+        (r#""t":-253402300800,"#, Err(MalformedSamples::Time(1))),
+        (
+            r#""t":18446744073709551615,"#,
+            Err(MalformedSamples::Time(1)),
+        ),
+        (r#""bt":1e300,"t":-1e300,"#, Err(MalformedSamples::Time(1))),
     ];
     for (fields, measured) in cases {
         let pack = format!(r#"[{{"n":"/3/0/9",{fields}"v":1}}]"#);
@@ -309,7 +330,7 @@ fn only_what_was_asked_for_is_told() {
     ];
     for (scope, elsewhere) in cases {
         let read = read(pack, Scope::Within(scope));
-        assert_eq!(read, Err(Malformed::Elsewhere(elsewhere)), "{scope}");
+        assert_eq!(read, Err(MalformedSamples::Elsewhere(elsewhere)), "{scope}");
     }
 }
 
@@ -323,12 +344,12 @@ fn samples_and_fields_are_bounded() {
     assert_eq!(read_many.len(), SAMPLES_MAX);
     assert_eq!(
         read(&pack(SAMPLES_MAX + 1), Scope::All),
-        Err(Malformed::TooMany)
+        Err(MalformedSamples::TooMany)
     );
 
     let fields: String = (0..40).map(|field| format!(r#""x{field}":1,"#)).collect();
     let wide = format!(r#"[{{{fields}"n":"/3/0/9","v":1}}]"#);
-    assert_eq!(read(&wide, Scope::All), Err(Malformed::Field(1)));
+    assert_eq!(read(&wide, Scope::All), Err(MalformedSamples::Field(1)));
 }
 
 #[test]
@@ -345,7 +366,7 @@ fn what_is_no_pack_is_refused() {
         r#"{"n":"/3/0/9","v":1}"#,
     ] {
         let read = decode_json(Scope::All, json.as_bytes(), &type_of);
-        assert_eq!(read, Err(Malformed::Json), "{json}");
+        assert_eq!(read, Err(MalformedSamples::Json), "{json}");
     }
     let cases = [
         "",
@@ -372,11 +393,11 @@ fn what_is_no_pack_is_refused() {
     ];
     for hex in cases {
         let read = decode_cbor(Scope::All, &bytes(hex), &type_of);
-        assert_eq!(read, Err(Malformed::Cbor), "{hex}");
+        assert_eq!(read, Err(MalformedSamples::Cbor), "{hex}");
     }
     let nothing = r#"[{"n":"/3/0/9","v":null}]"#;
     let read = decode_json(Scope::All, nothing.as_bytes(), &type_of);
-    assert_eq!(read, Err(Malformed::Field(1)));
+    assert_eq!(read, Err(MalformedSamples::Field(1)));
 }
 
 #[test]
@@ -450,14 +471,17 @@ fn a_list_of_paths_has_names_alone() {
         json
     };
     let found = paths(r#"[{"n":"/3/0/9"},{"bn":"/3303/"},{"n":"0/5700"},{"bn":"/1"}]"#);
-    assert_eq!(found, Err(Malformed::Name(2)));
+    assert_eq!(found, Err(MalformedSamples::Name(2)));
     let found = paths(r#"[{"n":"/3/0/9"},{"bn":"/3303","n":"/0"},{"n":"/1/5700"},{"bn":"/1"}]"#);
     let expected = ["/3/0/9", "/3303/0", "/3303/1/5700", "/1"];
     assert_eq!(
         found,
         Ok(expected.map(|path| path.parse().unwrap()).to_vec())
     );
-    assert_eq!(paths(r#"[{"n":"/3/0/9","v":1}]"#), Err(Malformed::Field(1)));
+    assert_eq!(
+        paths(r#"[{"n":"/3/0/9","v":1}]"#),
+        Err(MalformedSamples::Field(1))
+    );
     let many = format!("[{}{{\"n\":\"/3\"}}]", r#"{"n":"/3"},"#.repeat(SAMPLES_MAX));
-    assert_eq!(paths(&many), Err(Malformed::TooMany));
+    assert_eq!(paths(&many), Err(MalformedSamples::TooMany));
 }

@@ -5,7 +5,7 @@
 //! id: 1 or 2 bytes | length: 0 to 3 bytes | value
 //! ```
 
-use super::Malformed;
+use super::MalformedTlv;
 
 const WIDE_ID: u8 = 0b0010_0000;
 const LENGTH_BYTES_SHIFT: u32 = 3;
@@ -14,7 +14,7 @@ const SHORT_LENGTH_MASK: u8 = 0b111;
 
 /// What an entry holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TlvKind {
     /// The resources of one object instance.
     ObjectInstance = 0b0000_0000,
     /// The value of one instance of a multiple resource.
@@ -27,9 +27,9 @@ pub(super) enum Kind {
 
 /// One entry of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry<'a> {
+pub(super) struct TlvEntry<'a> {
     /// What the value is.
-    pub(super) kind: Kind,
+    pub(super) kind: TlvKind,
     /// The number of the object instance, the resource or the resource instance.
     pub(super) id: u16,
     /// Bytes, or entries.
@@ -37,19 +37,19 @@ pub(super) struct Entry<'a> {
 }
 
 /// Walks the entries that stand behind each other; ends behind the first one that is cut off.
-pub(super) fn entries(payload: &[u8]) -> impl Iterator<Item = Result<Entry<'_>, Malformed>> {
+pub(super) fn entries(payload: &[u8]) -> impl Iterator<Item = Result<TlvEntry<'_>, MalformedTlv>> {
     let mut rest = payload;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let read = Entry::read(rest);
+        let read = TlvEntry::read(rest);
         rest = read.map_or(&[], |(_, rest)| rest);
-        Some(read.map(|(entry, _)| entry).ok_or(Malformed::CutOff))
+        Some(read.map(|(entry, _)| entry).ok_or(MalformedTlv::CutOff))
     })
 }
 
-impl<'a> Entry<'a> {
+impl<'a> TlvEntry<'a> {
     fn read(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (&first, rest) = bytes.split_first()?;
         let (id, rest) = match first & WIDE_ID {
@@ -66,7 +66,7 @@ impl<'a> Entry<'a> {
             count => read_length(rest, count)?,
         };
         let (value, rest) = rest.split_at_checked(length)?;
-        let kind = Kind::of(first);
+        let kind = TlvKind::of(first);
         Some((Self { kind, id, value }, rest))
     }
 
@@ -99,7 +99,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-impl Kind {
+impl TlvKind {
     fn of(first: u8) -> Self {
         match first >> 6 {
             0b00 => Self::ObjectInstance,
@@ -121,16 +121,16 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::{Just, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 
-    use super::{Entry, Kind, entries};
-    use crate::lwm2m::payload::tlv::Malformed;
+    use super::{TlvEntry, TlvKind, entries};
+    use crate::lwm2m::payload::tlv::MalformedTlv;
 
-    type Parts = (Kind, u16, Vec<u8>);
+    type Parts = (TlvKind, u16, Vec<u8>);
 
-    const KINDS: [Kind; 4] = [
-        Kind::ObjectInstance,
-        Kind::ResourceInstance,
-        Kind::MultipleResource,
-        Kind::Resource,
+    const KINDS: [TlvKind; 4] = [
+        TlvKind::ObjectInstance,
+        TlvKind::ResourceInstance,
+        TlvKind::MultipleResource,
+        TlvKind::Resource,
     ];
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
         ];
         for (id, length, header) in cases {
             let value = vec![0xaa; length];
-            let written = written(Kind::Resource, id, &value);
+            let written = written(TlvKind::Resource, id, &value);
             assert_eq!(written.get(..header.len()), Some(header));
             assert_eq!(written.get(header.len()..), Some(value.as_slice()));
         }
@@ -159,10 +159,13 @@ mod tests {
         let longest = [0x78, 0, 3, 0, 0, 1, 0xff];
         assert_eq!(
             read(&longest),
-            [Ok((Kind::ResourceInstance, 3, vec![0xff]))]
+            [Ok((TlvKind::ResourceInstance, 3, vec![0xff]))]
         );
         // With bytes of length there, the short length means nothing.
-        assert_eq!(read(&[0xcf, 1, 1, 5]), [Ok((Kind::Resource, 1, vec![5]))]);
+        assert_eq!(
+            read(&[0xcf, 1, 1, 5]),
+            [Ok((TlvKind::Resource, 1, vec![5]))]
+        );
     }
 
     #[test]
@@ -178,11 +181,11 @@ mod tests {
             &[0xd8, 0, 0xff, 0xff, 0xff, 1],
         ];
         for bytes in cut {
-            assert_eq!(read(bytes), [Err(Malformed::CutOff)], "{bytes:?}");
+            assert_eq!(read(bytes), [Err(MalformedTlv::CutOff)], "{bytes:?}");
         }
         let behind_another = [0xc1, 9, 100, 0xc1];
-        let first = Ok((Kind::Resource, 9, vec![100]));
-        assert_eq!(read(&behind_another), [first, Err(Malformed::CutOff)]);
+        let first = Ok((TlvKind::Resource, 9, vec![100]));
+        assert_eq!(read(&behind_another), [first, Err(MalformedTlv::CutOff)]);
     }
 
     proptest! {
@@ -204,14 +207,14 @@ mod tests {
         (kind, any::<u16>(), value)
     }
 
-    fn written(kind: Kind, id: u16, value: &[u8]) -> Vec<u8> {
+    fn written(kind: TlvKind, id: u16, value: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        Entry { kind, id, value }.write(&mut out);
+        TlvEntry { kind, id, value }.write(&mut out);
         out
     }
 
-    fn read(bytes: &[u8]) -> Vec<Result<Parts, Malformed>> {
-        let own = |entry: Entry<'_>| (entry.kind, entry.id, entry.value.to_vec());
+    fn read(bytes: &[u8]) -> Vec<Result<Parts, MalformedTlv>> {
+        let own = |entry: TlvEntry<'_>| (entry.kind, entry.id, entry.value.to_vec());
         entries(bytes).map(|entry| entry.map(own)).collect()
     }
 }

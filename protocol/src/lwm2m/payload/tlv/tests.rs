@@ -1,6 +1,6 @@
 //! Is each level of a TLV payload understood with and without those above it?
 
-use super::{Malformed, VALUES_MAX, decode, encode};
+use super::{MalformedTlv, VALUES_MAX, decode, encode};
 use crate::lwm2m::model::{self, Instances};
 use crate::lwm2m::path::Path;
 use crate::lwm2m::payload::{Model, Reading};
@@ -73,7 +73,10 @@ fn resources_without_instance_belong_to_the_only_one() {
     let unknown = reading([(Path::resource(42_000, 0, 9), Value::Opaque(vec![100]))]);
     assert_eq!(read(Path::object(42_000), &payload), Ok(unknown.clone()));
     // Of an object with several instances nobody can tell which one is meant.
-    assert_eq!(read(Path::object(1), &payload), Err(Malformed::Misplaced));
+    assert_eq!(
+        read(Path::object(1), &payload),
+        Err(MalformedTlv::Misplaced)
+    );
     // Whoever knows better than the registry is believed.
     let one = decode(Path::object(42_000), &payload, &Present(Instances::Single));
     assert_eq!(one, Ok(unknown));
@@ -82,7 +85,7 @@ fn resources_without_instance_belong_to_the_only_one() {
         &payload,
         &Present(Instances::Multiple),
     );
-    assert_eq!(of_several, Err(Malformed::Misplaced));
+    assert_eq!(of_several, Err(MalformedTlv::Misplaced));
 }
 
 #[test]
@@ -123,7 +126,7 @@ fn what_was_not_asked_for_is_refused() {
         (power_source(5), &[0xc1, 6, 1], POWER_SOURCES),
     ];
     for (path, payload, elsewhere) in cases {
-        let refused = Err(Malformed::Elsewhere(elsewhere));
+        let refused = Err(MalformedTlv::Elsewhere(elsewhere));
         assert_eq!(read(path, payload), refused, "{path} {payload:?}");
     }
 }
@@ -143,7 +146,7 @@ fn an_entry_among_those_of_another_kind_is_refused() {
     for (path, payload) in cases {
         assert_eq!(
             read(path, payload),
-            Err(Malformed::Misplaced),
+            Err(MalformedTlv::Misplaced),
             "{path} {payload:?}"
         );
     }
@@ -159,7 +162,7 @@ fn an_entry_longer_than_what_it_stands_in_is_refused() {
     for (path, payload) in cases {
         assert_eq!(
             read(path, payload),
-            Err(Malformed::CutOff),
+            Err(MalformedTlv::CutOff),
             "{path} {payload:?}"
         );
     }
@@ -168,13 +171,13 @@ fn an_entry_longer_than_what_it_stands_in_is_refused() {
 #[test]
 fn a_resource_with_one_value_and_with_several_is_refused() {
     let payload = [0xc1, 6, 1, 0x83, 6, 0x41, 0, 1];
-    let refused = Err(Malformed::Ambiguous(POWER_SOURCES));
+    let refused = Err(MalformedTlv::Ambiguous(POWER_SOURCES));
     assert_eq!(read(Path::instance(3, 0), &payload), refused);
 }
 
 #[test]
 fn a_value_of_another_type_is_named() {
-    let refused = Err(Malformed::Value {
+    let refused = Err(MalformedTlv::Value {
         path: power_source(5),
         data_type: DataType::Integer,
     });
@@ -202,7 +205,7 @@ fn more_values_than_allowed_are_refused() {
     assert_eq!(read(POWER_SOURCES, &values(VALUES_MAX)), Ok(last));
     assert_eq!(
         read(POWER_SOURCES, &values(VALUES_MAX + 1)),
-        Err(Malformed::TooMany)
+        Err(MalformedTlv::TooMany)
     );
 }
 
@@ -255,7 +258,7 @@ fn reading<const N: usize>(values: [(Path, Value); N]) -> Reading {
     Reading::from(values)
 }
 
-fn read(path: Path, payload: &[u8]) -> Result<Reading, Malformed> {
+fn read(path: Path, payload: &[u8]) -> Result<Reading, MalformedTlv> {
     decode(path, payload, &type_of)
 }
 

@@ -4,21 +4,21 @@
 use engine::moment::Timestamp;
 
 use super::Log;
-use super::stretch::{Part, Stretch, shorter};
+use super::time_span::{SpanPart, TimeSpan, shorter};
 use crate::sled::fault::Fault;
-use crate::sled::key::log::count::Span;
+use crate::sled::key::log::count::BucketSize;
 
 /// What a window has, part by part.
-pub(super) struct Counts<'a> {
+pub(super) struct WindowCounts<'a> {
     log: &'a Log<'a>,
-    window: Stretch,
+    window: TimeSpan,
     /// Each part with how many entries it has, newest first.
-    parts: Vec<(Part, u64)>,
+    parts: Vec<(SpanPart, u64)>,
 }
 
-impl<'a> Counts<'a> {
+impl<'a> WindowCounts<'a> {
     /// The counts of a window.
-    pub(super) fn of(log: &'a Log<'a>, window: Stretch) -> Result<Self, Fault> {
+    pub(super) fn of(log: &'a Log<'a>, window: TimeSpan) -> Result<Self, Fault> {
         // Most windows end now: with nothing behind it, the last day is as good as whole.
         let window = if log.is_empty(window.behind())? {
             window.to_the_end_of_the_day()
@@ -39,29 +39,29 @@ impl<'a> Counts<'a> {
 
     /// What of the window is left behind its newest entries, nearly: so many more are to be passed
     /// over in it, at most as many as five seconds have.
-    pub(super) fn behind(&self, mut skip: u64) -> Result<(Stretch, u64), Fault> {
+    pub(super) fn behind(&self, mut skip: u64) -> Result<(TimeSpan, u64), Fault> {
         for (part, number) in &self.parts {
             if skip < *number {
                 let (end, skip) = self.within(*part, skip)?;
-                return Ok((Stretch { end, ..self.window }, skip));
+                return Ok((TimeSpan { end, ..self.window }, skip));
             }
             skip -= number;
         }
         let end = self.window.from;
-        Ok((Stretch { end, ..self.window }, skip))
+        Ok((TimeSpan { end, ..self.window }, skip))
     }
 
     /// Where in a part the entries behind its newest begin, and how many more are to be passed
     /// over from there.
-    fn within(&self, part: Part, mut skip: u64) -> Result<(Timestamp, u64), Fault> {
+    fn within(&self, part: SpanPart, mut skip: u64) -> Result<(Timestamp, u64), Fault> {
         let Some(span) = part.by else {
             return Ok((part.stretch.end, skip));
         };
         for (bucket, number) in buckets(self.log, span, part.stretch)? {
             if skip < number {
-                let stretch = Stretch::of_bucket(span, bucket);
+                let stretch = TimeSpan::of_bucket(span, bucket);
                 let by = shorter(Some(span));
-                return self.within(Part { stretch, by }, skip);
+                return self.within(SpanPart { stretch, by }, skip);
             }
             skip -= number;
         }
@@ -70,7 +70,7 @@ impl<'a> Counts<'a> {
     }
 }
 
-fn number_in(log: &Log<'_>, part: Part) -> Result<u64, Fault> {
+fn number_in(log: &Log<'_>, part: SpanPart) -> Result<u64, Fault> {
     match part.by {
         Some(span) => {
             let buckets = buckets(log, span, part.stretch)?;
@@ -81,7 +81,7 @@ fn number_in(log: &Log<'_>, part: Part) -> Result<u64, Fault> {
 }
 
 /// The numbers of entries in the spans of a stretch, newest first, without those that have none.
-fn buckets(log: &Log<'_>, span: Span, stretch: Stretch) -> Result<Vec<(u32, u64)>, Fault> {
+fn buckets(log: &Log<'_>, span: BucketSize, stretch: TimeSpan) -> Result<Vec<(u32, u64)>, Fault> {
     let mut buckets = Vec::new();
     log.each_count(span, stretch, |bucket, number| {
         if number > 0 {

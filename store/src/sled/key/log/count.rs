@@ -12,7 +12,7 @@ use crate::sled::record::code;
 
 /// How long the stretches are that entries are counted in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Span {
+pub(crate) enum BucketSize {
     /// Five seconds: what a fleet that registers at once writes in them is passed over in
     /// milliseconds.
     FiveSeconds,
@@ -24,7 +24,7 @@ pub(crate) enum Span {
     Day,
 }
 
-impl Span {
+impl BucketSize {
     /// Every span, shortest first.
     pub(crate) const ALL: [Self; 4] = [Self::FiveSeconds, Self::Minute, Self::Quarter, Self::Day];
 
@@ -65,7 +65,7 @@ impl Span {
 }
 
 /// How many entries of each kind a customer has in a stretch.
-pub(crate) fn entries(customer: &CustomerId, span: Span, bucket: u32) -> Key {
+pub(crate) fn entries(customer: &CustomerId, span: BucketSize, bucket: u32) -> Key {
     Builder::of(Table::EntryCount)
         .text(customer.as_str())
         .byte(span.code())
@@ -114,7 +114,7 @@ mod tests {
     fn a_stretch_is_found_again_in_the_key_of_its_count() {
         let acme = CustomerId::parse("acme").unwrap();
         for bucket in [0, 1, 0x0102_0304, u32::MAX] {
-            let key = entries(&acme, Span::Quarter, bucket);
+            let key = entries(&acme, BucketSize::Quarter, bucket);
             assert_eq!(counted(&key), Some(bucket));
         }
         assert_eq!(counted(b"cut"), None);
@@ -127,13 +127,14 @@ mod tests {
         for ms in [0, 1, 1_700_000_000_123, 1 << 43] {
             let mut moment = Moment::new(Timestamp::from_ms(ms), u128::MAX);
             let id = EntryId::new(moment.uuid());
-            for span in Span::ALL {
+            for span in BucketSize::ALL {
                 assert_eq!(i64::from(span.bucket_of(id)), ms / span.ms());
             }
         }
         let noon = Timestamp::from_ms(12 * 3_600_000);
-        let buckets = Span::ALL.map(|span| (span.bucket(noon.plus_ms(-1)), span.bucket(noon)));
+        let buckets =
+            BucketSize::ALL.map(|span| (span.bucket(noon.plus_ms(-1)), span.bucket(noon)));
         assert_eq!(buckets, [(8_639, 8_640), (719, 720), (47, 48), (0, 0)]);
-        assert_eq!(Span::Minute.bucket(Timestamp::from_ms(-1)), 0);
+        assert_eq!(BucketSize::Minute.bucket(Timestamp::from_ms(-1)), 0);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use roxmltree::{Document, Error, Node, ParsingOptions};
 
-use crate::lwm2m::model::definition::{Fault, Kind};
+use crate::lwm2m::model::definition::{DefinitionFault, DefinitionFaultKind};
 
 /// Signs that could begin an element: a thousand resources are described by half as many.
 const OPENINGS_MAX: usize = 65_536;
@@ -22,8 +22,8 @@ const FOUND_MAX: usize = 200;
 const QUOTED_MAX: usize = 40;
 
 /// Something wrong, by its place in the text.
-pub(super) struct Found {
-    kind: Kind,
+pub(super) struct FaultAt {
+    kind: DefinitionFaultKind,
     at: usize,
     element: String,
     why: String,
@@ -31,14 +31,14 @@ pub(super) struct Found {
 
 /// Reads elements and remembers what is wrong with them.
 #[derive(Default)]
-pub(super) struct Reader {
-    pub(super) found: Vec<Found>,
+pub(super) struct TreeReader {
+    pub(super) found: Vec<FaultAt>,
     /// That there is no room for names is said once.
     pub(super) names_are_full: bool,
 }
 
 /// The elements that an element consists of, by name.
-pub(super) struct Parts<'d, 'i> {
+pub(super) struct ChildElements<'d, 'i> {
     whole: Node<'d, 'i>,
     /// What the whole is called in faults.
     way: String,
@@ -46,7 +46,7 @@ pub(super) struct Parts<'d, 'i> {
 }
 
 /// Parses XML of a reasonable extent.
-pub(super) fn parse(text: &str) -> Result<Document<'_>, Found> {
+pub(super) fn parse(text: &str) -> Result<Document<'_>, FaultAt> {
     for (sign, what, max) in [
         ("<", "elements", OPENINGS_MAX),
         ("=", "attributes", EQUALS_MAX),
@@ -54,7 +54,7 @@ pub(super) fn parse(text: &str) -> Result<Document<'_>, Found> {
     ] {
         if let Some((at, _)) = text.match_indices(sign).nth(max) {
             let why = format!("there are too many {what} ({sign:?} stands more than {max} times)");
-            return Err(Found::new(Kind::TooMuch, at, why));
+            return Err(FaultAt::new(DefinitionFaultKind::TooMuch, at, why));
         }
     }
     let options = ParsingOptions {
@@ -66,10 +66,10 @@ pub(super) fn parse(text: &str) -> Result<Document<'_>, Found> {
 }
 
 /// Says where in a text what was found is.
-pub(super) fn placed(text: &str, mut found: Vec<Found>) -> Vec<Fault> {
+pub(super) fn placed(text: &str, mut found: Vec<FaultAt>) -> Vec<DefinitionFault> {
     found.sort_by_key(|found| found.at);
     let (mut line, mut column, mut through) = (1, 1, 0);
-    let place = |found: Found| {
+    let place = |found: FaultAt| {
         let passed = text.get(through..found.at).unwrap_or_default();
         for character in passed.chars() {
             (line, column) = match character {
@@ -78,7 +78,7 @@ pub(super) fn placed(text: &str, mut found: Vec<Found>) -> Vec<Fault> {
             };
         }
         through = found.at;
-        Fault {
+        DefinitionFault {
             kind: found.kind,
             element: found.element,
             line,
@@ -102,9 +102,9 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
-impl Found {
+impl FaultAt {
     /// Something wrong at a place.
-    pub(super) fn new(kind: Kind, at: usize, why: String) -> Self {
+    pub(super) fn new(kind: DefinitionFaultKind, at: usize, why: String) -> Self {
         Self {
             kind,
             at,
@@ -114,16 +114,22 @@ impl Found {
     }
 
     /// Something wrong with all of it.
-    pub(super) fn whole(kind: Kind, why: String) -> Self {
+    pub(super) fn whole(kind: DefinitionFaultKind, why: String) -> Self {
         Self::new(kind, 0, why)
     }
 }
 
-impl Reader {
+impl TreeReader {
     /// Remembers what is wrong with an element.
-    pub(super) fn note(&mut self, node: Node<'_, '_>, element: &str, kind: Kind, why: &str) {
+    pub(super) fn note(
+        &mut self,
+        node: Node<'_, '_>,
+        element: &str,
+        kind: DefinitionFaultKind,
+        why: &str,
+    ) {
         if self.found.len() < FOUND_MAX {
-            self.found.push(Found {
+            self.found.push(FaultAt {
                 kind,
                 at: node.range().start,
                 element: element.to_owned(),
@@ -139,23 +145,28 @@ impl Reader {
         whole: Node<'d, 'i>,
         way: &str,
         known: &[&'static str],
-    ) -> Parts<'d, 'i> {
+    ) -> ChildElements<'d, 'i> {
         let mut by_name = BTreeMap::new();
         for part in children(whole) {
             let name = part.tag_name().name();
             let Some(known) = known.iter().find(|known| **known == name) else {
                 let why = format!("there is no element {} here", quoted(name));
-                self.note(part, way, Kind::Unknown, &why);
+                self.note(part, way, DefinitionFaultKind::Unknown, &why);
                 continue;
             };
             if by_name.contains_key(known) {
                 let element = format!("{way}/{known}");
-                self.note(part, &element, Kind::Repeated, "the element is there twice");
+                self.note(
+                    part,
+                    &element,
+                    DefinitionFaultKind::Repeated,
+                    "the element is there twice",
+                );
             } else {
                 by_name.insert(*known, part);
             }
         }
-        Parts {
+        ChildElements {
             whole,
             way: way.to_owned(),
             by_name,
@@ -165,13 +176,13 @@ impl Reader {
     /// An element that must be there.
     pub(super) fn needed<'d, 'i>(
         &mut self,
-        parts: &Parts<'d, 'i>,
+        parts: &ChildElements<'d, 'i>,
         name: &'static str,
     ) -> Option<Node<'d, 'i>> {
         let part = parts.by_name.get(name).copied();
         if part.is_none() {
             let why = format!("the element {name} is missing");
-            self.note(parts.whole, &parts.way, Kind::Missing, &why);
+            self.note(parts.whole, &parts.way, DefinitionFaultKind::Missing, &why);
         }
         part
     }
@@ -179,7 +190,7 @@ impl Reader {
     /// What an element says that must be there.
     pub(super) fn value<T>(
         &mut self,
-        parts: &Parts<'_, '_>,
+        parts: &ChildElements<'_, '_>,
         name: &'static str,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Option<T> {
@@ -190,7 +201,7 @@ impl Reader {
     /// What an element says that may be missing or empty.
     pub(super) fn value_or<T>(
         &mut self,
-        parts: &Parts<'_, '_>,
+        parts: &ChildElements<'_, '_>,
         name: &'static str,
         otherwise: T,
         read: impl Fn(&str) -> Result<T, String>,
@@ -207,14 +218,19 @@ impl Reader {
 
     fn read<T>(
         &mut self,
-        parts: &Parts<'_, '_>,
+        parts: &ChildElements<'_, '_>,
         name: &'static str,
         part: Node<'_, '_>,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Option<T> {
         let element = format!("{}/{name}", parts.way);
         if children(part).next().is_some() {
-            self.note(part, &element, Kind::Invalid, "the element holds elements");
+            self.note(
+                part,
+                &element,
+                DefinitionFaultKind::Invalid,
+                "the element holds elements",
+            );
             return None;
         }
         let text = text_of(part);
@@ -222,7 +238,7 @@ impl Reader {
             Ok(value) => Some(value),
             Err(expected) => {
                 let why = format!("{name} is {}, not {expected}", quoted(&text));
-                self.note(part, &element, Kind::Invalid, &why);
+                self.note(part, &element, DefinitionFaultKind::Invalid, &why);
                 None
             }
         }
@@ -237,26 +253,37 @@ fn text_of(node: Node<'_, '_>) -> String {
     words.join(" ")
 }
 
-fn unparsed(text: &str, error: &Error) -> Found {
+fn unparsed(text: &str, error: &Error) -> FaultAt {
     if let Error::DtdDetected = error {
         let at = text.find("<!DOCTYPE").unwrap_or_default();
-        return Found::new(Kind::NotXml, at, "a document type is not read".to_owned());
+        return FaultAt::new(
+            DefinitionFaultKind::NotXml,
+            at,
+            "a document type is not read".to_owned(),
+        );
     }
     if let Error::NodesLimitReached = error {
-        return Found::whole(Kind::TooMuch, "there are too many elements".to_owned());
+        return FaultAt::whole(
+            DefinitionFaultKind::TooMuch,
+            "there are too many elements".to_owned(),
+        );
     }
     if let Error::NoRootNode = error {
-        return Found::new(Kind::NotXml, text.len(), "there is no element".to_owned());
+        return FaultAt::new(
+            DefinitionFaultKind::NotXml,
+            text.len(),
+            "there is no element".to_owned(),
+        );
     }
     if let Error::UnclosedRootNode | Error::UnexpectedEndOfStream = error {
         let why = "it ends before its elements do".to_owned();
-        return Found::new(Kind::NotXml, text.len(), why);
+        return FaultAt::new(DefinitionFaultKind::NotXml, text.len(), why);
     }
     let position = error.pos();
     let why = error.to_string().replace(&format!(" at {position}"), "");
     let why = why.chars().take(4 * QUOTED_MAX).collect();
-    Found::new(
-        Kind::NotXml,
+    FaultAt::new(
+        DefinitionFaultKind::NotXml,
         offset_of(text, position.row, position.col),
         why,
     )

@@ -4,7 +4,7 @@ use super::vocabulary::{bytes, sample, type_of};
 use super::{BATTERY_LEVEL, SENSOR_VALUE};
 use crate::coap::content::ContentFormat;
 use crate::lwm2m::path::Path;
-use crate::lwm2m::payload::samples::Malformed;
+use crate::lwm2m::payload::samples::MalformedSamples;
 use crate::lwm2m::payload::senml::{decode_cbor, encode_cbor, encode_json};
 use crate::lwm2m::payload::{Scope, Unencodable};
 use crate::lwm2m::value::{DataType, Value};
@@ -52,7 +52,7 @@ fn a_float_that_is_no_number_leaves_the_other_values() {
             assert_eq!(json, Err(Unencodable::Value { format, path }));
         }
     }
-    let level = Malformed::Value {
+    let level = MalformedSamples::Value {
         path: BATTERY_LEVEL,
         data_type: DataType::Integer,
     };
@@ -61,5 +61,5 @@ fn a_float_that_is_no_number_leaves_the_other_values() {
     assert_eq!(read, Err(level));
     let time = "81a300662f332f302f3906f97e000205";
     let read = decode_cbor(Scope::All, &bytes(time), &type_of);
-    assert_eq!(read, Err(Malformed::Time(1)));
+    assert_eq!(read, Err(MalformedSamples::Time(1)));
 }

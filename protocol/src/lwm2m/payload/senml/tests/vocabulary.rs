@@ -4,8 +4,8 @@ use minicbor::data::Int;
 use minicbor::encode::Encoder;
 
 use crate::lwm2m::path::Path;
-use crate::lwm2m::payload::json::{self, Token};
-use crate::lwm2m::payload::samples::Malformed;
+use crate::lwm2m::payload::json::{self, JsonToken};
+use crate::lwm2m::payload::samples::MalformedSamples;
 use crate::lwm2m::payload::scalar::{Number, Scalar};
 use crate::lwm2m::payload::senml::{decode_cbor, decode_json};
 use crate::lwm2m::payload::{Measured, Sample, Scope};
@@ -20,7 +20,7 @@ pub(super) fn sample(path: &str, value: Value, measured: Option<Measured>) -> Sa
 }
 
 /// Reads a pack with the types of a few known resources, in JSON and in CBOR.
-pub(super) fn read(pack: &str, scope: Scope) -> Result<Vec<Sample>, Malformed> {
+pub(super) fn read(pack: &str, scope: Scope) -> Result<Vec<Sample>, MalformedSamples> {
     let json = decode_json(scope, pack.as_bytes(), &type_of);
     let cbor = decode_cbor(scope, &as_cbor(pack), &type_of);
     assert_eq!(cbor, json, "{pack}");
@@ -32,7 +32,7 @@ pub(super) fn read_as(
     pack: &str,
     scope: Scope,
     data_type: Option<DataType>,
-) -> Result<Vec<Sample>, Malformed> {
+) -> Result<Vec<Sample>, MalformedSamples> {
     let json = decode_json(scope, pack.as_bytes(), &|_| data_type);
     let cbor = decode_cbor(scope, &as_cbor(pack), &|_| data_type);
     assert_eq!(cbor, json, "{pack}");
@@ -50,13 +50,13 @@ pub(super) fn type_of(path: Path) -> Option<DataType> {
 
 /// Writes a pack given in JSON as the same pack in CBOR.
 pub(super) fn as_cbor(pack: &str) -> Vec<u8> {
-    let Ok(Token::List(records)) = json::parse(pack.as_bytes()) else {
+    let Ok(JsonToken::List(records)) = json::parse(pack.as_bytes()) else {
         panic!("not a pack: {pack}");
     };
     let mut encoder = Encoder::new(Vec::new());
     encoder.array(records.len() as u64).unwrap();
     for record in records {
-        let Token::Object(fields) = record else {
+        let JsonToken::Object(fields) = record else {
             panic!("not a record: {pack}");
         };
         encoder.map(fields.len() as u64).unwrap();
@@ -66,7 +66,7 @@ pub(super) fn as_cbor(pack: &str) -> Vec<u8> {
                 None => encoder.str(&name).unwrap(),
             };
             match (name.as_str(), value) {
-                ("vd", Token::Scalar(Scalar::Text(text))) => write_bytes(&text, &mut encoder),
+                ("vd", JsonToken::Scalar(Scalar::Text(text))) => write_bytes(&text, &mut encoder),
                 (_, value) => write_token(&value, &mut encoder),
             }
         }
@@ -101,25 +101,25 @@ fn write_bytes(base64: &str, encoder: &mut Encoder<Vec<u8>>) {
     };
 }
 
-fn write_token(token: &Token, encoder: &mut Encoder<Vec<u8>>) {
+fn write_token(token: &JsonToken, encoder: &mut Encoder<Vec<u8>>) {
     match token {
-        Token::Null => drop(encoder.null().unwrap()),
-        Token::Scalar(Scalar::Boolean(value)) => drop(encoder.bool(*value).unwrap()),
-        Token::Scalar(Scalar::Number(Number::Float(number))) => {
+        JsonToken::Null => drop(encoder.null().unwrap()),
+        JsonToken::Scalar(Scalar::Boolean(value)) => drop(encoder.bool(*value).unwrap()),
+        JsonToken::Scalar(Scalar::Number(Number::Float(number))) => {
             encoder.f64(*number).unwrap();
         }
-        Token::Scalar(Scalar::Number(Number::Integer(number))) => {
+        JsonToken::Scalar(Scalar::Number(Number::Integer(number))) => {
             encoder.int(Int::try_from(*number).unwrap()).unwrap();
         }
-        Token::Scalar(Scalar::Text(text)) => drop(encoder.str(text).unwrap()),
-        Token::Scalar(Scalar::Bytes(_) | Scalar::Link(_) | Scalar::Time(_)) => {
+        JsonToken::Scalar(Scalar::Text(text)) => drop(encoder.str(text).unwrap()),
+        JsonToken::Scalar(Scalar::Bytes(_) | Scalar::Link(_) | Scalar::Time(_)) => {
             panic!("JSON has no {token:?}")
         }
-        Token::List(items) => {
+        JsonToken::List(items) => {
             encoder.array(items.len() as u64).unwrap();
             items.iter().for_each(|item| write_token(item, encoder));
         }
-        Token::Object(fields) => {
+        JsonToken::Object(fields) => {
             encoder.map(fields.len() as u64).unwrap();
             for (name, value) in fields {
                 encoder.str(name).unwrap();

@@ -1,0 +1,289 @@
+//! The shell of one forwarder: performs what its machine decides, in the order of the law.
+//!
+//! A step that changes something for good waits for its receipt, and the destination's next input
+//! with it. If the receipt is not Ok, the actor ends; the supervisor restores the forwarder from
+//! the store, and what was under way is delivered again under the same id.
+
+mod running_tasks;
+mod webhook;
+
+pub use webhook::{header_context, secret_context};
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{
+    Actor, ActorContext as _, ActorFutureExt as _, AsyncContext as _, Context, Handler, Recipient,
+    SpawnHandle, WrapFuture as _,
+};
+use engine::change::Batch;
+use engine::delivery::command::DestinationReply;
+use engine::delivery::destination::{Destination, DestinationState};
+use engine::delivery::forwarder::{self, ForwarderEffect};
+use engine::delivery::forwarders::ForwarderExit;
+use engine::delivery::forwarding::{DeliveryOutcome, ForwarderTask, Forwarding};
+use engine::ids::{DestinationId, EventId};
+use engine::moment::Timestamp;
+use engine::supervision::{ActorFailure, Generation};
+use store::ShardNotifier;
+use tracing::{debug, info, warn};
+
+use crate::delivery::DeliveryParts;
+use crate::delivery::messages::{
+    ForgetDestination, ForwarderCommand, ForwarderEnded, Reply, answer, refusal,
+};
+use crate::delivery::meters::DeliveryMeters;
+
+use running_tasks::{Completions, RunningTasks};
+use webhook::WebhookSender;
+
+/// Inputs that may wait for a destination: what its own deliveries bring, and what few callers ask.
+const INPUTS_MAX: usize = 1_024;
+
+/// How often it is looked at how much waits.
+const BACKLOG_EVERY: Duration = Duration::from_secs(10);
+
+type Input = forwarder::ForwarderInput<Reply<DestinationReply>>;
+
+type Effects = Vec<ForwarderEffect<Reply<DestinationReply>>>;
+
+/// One destination.
+pub(super) struct ForwarderActor {
+    parts: Rc<DeliveryParts>,
+    machine: forwarder::Forwarder<Reply<DestinationReply>>,
+    sender: Rc<WebhookSender>,
+    tasks: RunningTasks,
+    notifier: Arc<ShardNotifier>,
+    supervisor: Recipient<ForwarderEnded>,
+    meters: Rc<DeliveryMeters>,
+    generation: Generation,
+    /// The wake-up that was asked for.
+    armed: Option<(Timestamp, SpawnHandle)>,
+    /// Why it ended, unless it panics or the arbiter ends.
+    end: Option<ForwarderExit>,
+}
+
+impl ForwarderActor {
+    pub(super) fn new(
+        parts: Rc<DeliveryParts>,
+        forwarding: Forwarding,
+        notifier: Arc<ShardNotifier>,
+        supervisor: Recipient<ForwarderEnded>,
+        (meters, generation): (Rc<DeliveryMeters>, Generation),
+    ) -> Self {
+        Self {
+            sender: Rc::new(WebhookSender::new(&parts, forwarding.destination())),
+            parts,
+            machine: forwarder::Forwarder::new(forwarding),
+            tasks: RunningTasks::default(),
+            notifier,
+            supervisor,
+            meters,
+            generation,
+            armed: None,
+            end: None,
+        }
+    }
+
+    fn destination(&self) -> &Destination {
+        self.machine.forwarding().destination()
+    }
+
+    fn id(&self) -> DestinationId {
+        self.destination().id
+    }
+
+    /// Has the machine take a step, and does what it wants done.
+    fn take(&mut self, input: Input, ctx: &mut Context<Self>) {
+        if let Input::Delivered(_, DeliveryOutcome::Failed { why }) = &input {
+            debug!(destination = %self.id(), %why, "a delivery attempt failed");
+        }
+        let mut out = Vec::new();
+        self.machine
+            .handle(&mut self.parts.clock.moment(), input, &mut out);
+        self.perform(out, ctx);
+    }
+
+    fn perform(&mut self, effects: Effects, ctx: &mut Context<Self>) {
+        for effect in effects {
+            match effect {
+                ForwarderEffect::Commit(batch) => self.commit(batch, ctx),
+                ForwarderEffect::Retarget(destination) => {
+                    self.sender = Rc::new(WebhookSender::new(&self.parts, &destination));
+                }
+                ForwarderEffect::Begin(task) => self.begin(task),
+                ForwarderEffect::Test { event, at, reply } => self.test(event, at, reply, ctx),
+                ForwarderEffect::ShowState { before, state } => self.show_state(before, state),
+                ForwarderEffect::Answer(reply, answered) => answer(reply, answered),
+                ForwarderEffect::End(end) => {
+                    self.end = Some(end);
+                    ctx.stop();
+                }
+            }
+        }
+        self.arm(ctx);
+    }
+
+    /// Asks to be woken at the machine's deadline; an earlier wake-up does instead.
+    fn arm(&mut self, ctx: &mut Context<Self>) {
+        let Some(at) = self.machine.next_timeout() else {
+            return;
+        };
+        if self.armed.is_some_and(|(armed_at, _)| armed_at <= at) {
+            return;
+        }
+        if let Some((_, handle)) = self.armed.take() {
+            ctx.cancel_future(handle);
+        }
+        let handle = ctx.run_later(self.parts.clock.until(at), |actor, ctx| {
+            actor.armed = None;
+            actor.take(Input::Timeout, ctx);
+        });
+        self.armed = Some((at, handle));
+    }
+
+    /// Nothing else happens to the actor until the receipt is there.
+    fn commit(&self, batch: Batch, ctx: &mut Context<Self>) {
+        let receipt = self.parts.commits.commit(batch).into_actor(self);
+        ctx.wait(receipt.map(|receipt, actor, ctx| {
+            if let Err(error) = &receipt {
+                warn!(destination = %actor.id(), %error, "a step of a destination was not saved");
+            }
+            let mut out = Vec::new();
+            let receipt = receipt.map_err(refusal);
+            actor.machine.handle_receipt(receipt, &mut out);
+            actor.perform(out, ctx);
+        }));
+    }
+
+    fn begin(&mut self, task: ForwarderTask) {
+        let store = Arc::clone(&self.parts.store);
+        match task {
+            ForwarderTask::Read { shard, after, max } => {
+                let customer = self.destination().customer.clone();
+                self.tasks.begin(task, async move {
+                    let rows = store.waiting(customer, shard, after, max).await?;
+                    Ok(Input::EventsRead(shard, rows))
+                });
+            }
+            ForwarderTask::ReadDeadLetters { after, max } => {
+                let id = self.id();
+                self.tasks.begin(task, async move {
+                    Ok(Input::DeadLettersRead(
+                        store.dead_letters(id, after, max).await?,
+                    ))
+                });
+            }
+            ForwarderTask::Deliver(waiting) => {
+                let (sender, meters) = (Rc::clone(&self.sender), Rc::clone(&self.meters));
+                self.tasks.begin(task, async move {
+                    let begun = meters.begin();
+                    let delivered = sender.deliver(waiting).await?;
+                    meters.end(begun, &delivered);
+                    Ok(Input::Delivered(waiting.sequence, delivered))
+                });
+            }
+        }
+    }
+
+    fn test(
+        &self,
+        event: EventId,
+        at: Timestamp,
+        reply: Reply<DestinationReply>,
+        ctx: &mut Context<Self>,
+    ) {
+        let sender = Rc::clone(&self.sender);
+        let tested = async move {
+            let tested = sender.test(event, at).await;
+            answer(reply, Ok(DestinationReply::Tested(tested)));
+        };
+        ctx.spawn(tested.into_actor(self));
+    }
+
+    fn show_state(&self, before: Option<DestinationState>, state: DestinationState) {
+        let id = self.id();
+        self.meters.state(id, state);
+        match state {
+            DestinationState::Failed => {
+                warn!(destination = %id, "a destination has failed; events become dead letters");
+            }
+            DestinationState::Active if before == Some(DestinationState::Failed) => {
+                info!(destination = %id, "a destination was restarted");
+            }
+            DestinationState::Active | DestinationState::RolledOut => {}
+        }
+    }
+
+    /// Reads the board for as long as the actor lives.
+    fn subscribe(&self, ctx: &mut Context<Self>) {
+        let notifier = Arc::clone(&self.notifier);
+        let news = async move { notifier.read().await };
+        ctx.spawn(news.into_actor(self).map(|shards, actor, ctx| {
+            actor.take(Input::ShardsReady(shards), ctx);
+            actor.subscribe(ctx);
+        }));
+    }
+
+    fn read_backlog(&mut self, ctx: &mut Context<Self>) {
+        let backlog = self.parts.store.backlog(self.id()).into_actor(self);
+        ctx.spawn(backlog.map(|backlog, actor, ctx| {
+            if let Ok(backlog) = backlog {
+                actor.meters.waiting(actor.id(), backlog);
+                actor.take(Input::Backlog(backlog.waiting), ctx);
+            }
+        }));
+    }
+}
+
+impl Actor for ForwarderActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.set_mailbox_capacity(INPUTS_MAX);
+        ctx.spawn(Completions);
+        self.subscribe(ctx);
+        self.take(Input::Timeout, ctx);
+        self.read_backlog(ctx);
+        ctx.run_interval(BACKLOG_EVERY, Self::read_backlog);
+    }
+}
+
+impl Drop for ForwarderActor {
+    fn drop(&mut self) {
+        self.meters.leave(self.id());
+        let end = match self.end {
+            Some(end) => end,
+            None if std::thread::panicking() => ForwarderExit::Failed(ActorFailure::Panicked),
+            // The arbiter ends.
+            None => return,
+        };
+        self.supervisor.do_send(ForwarderEnded {
+            id: self.id(),
+            generation: self.generation,
+            end,
+        });
+    }
+}
+
+impl Handler<ForwarderCommand> for ForwarderActor {
+    type Result = ();
+
+    fn handle(&mut self, asked: ForwarderCommand, ctx: &mut Context<Self>) {
+        let ForwarderCommand {
+            command: question,
+            reply,
+            span,
+        } = asked;
+        span.in_scope(|| self.take(Input::Command(question, reply), ctx));
+    }
+}
+
+impl Handler<ForgetDestination> for ForwarderActor {
+    type Result = ();
+
+    fn handle(&mut self, _: ForgetDestination, ctx: &mut Context<Self>) {
+        self.take(Input::CustomerRemoved, ctx);
+    }
+}

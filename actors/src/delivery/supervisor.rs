@@ -1,0 +1,255 @@
+//! The shell of the supervisor of forwarders: performs what [`Forwarders`] decides, and hands a
+//! forwarder what is asked of its destination.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix::{
+    Actor, ActorFutureExt as _, Addr, AsyncContext as _, Context, Handler, ResponseFuture,
+    WrapFuture as _,
+};
+use engine::admin_log::entry::Entry;
+use engine::delivery::command::DestinationReply;
+use engine::delivery::destination::Destination;
+use engine::delivery::forwarders::{
+    CommandRoute, DestinationUnreadable, Forwarders, SupervisorEffect, creation,
+};
+use engine::delivery::forwarding::Forwarding;
+use engine::ids::{CustomerId, DestinationId};
+use engine::supervision::Unserved;
+use engine::supervision::{ActorFailure, Generation};
+use store::{Pressure, ShardNotifier, Unavailable};
+use tracing::{debug, error, warn};
+
+use crate::delivery::DeliveryParts;
+use crate::delivery::forwarder::ForwarderActor;
+use crate::delivery::messages::{
+    AskDestination, CreateDestination, ForgetCustomer, ForgetDestination, ForwarderEnded, Reply,
+    answer, refusal,
+};
+use crate::delivery::meters::DeliveryMeters;
+use crate::logging::{Logging, WriteEntry};
+
+/// Questions that may wait for the supervisor; more are refused as too busy.
+const QUESTIONS_MAX: usize = 1_024;
+
+/// What a forwarder is started with: its board is put up before the store is read, so that nothing
+/// that begins to wait is missed.
+type FoundDestination = (Forwarding, Arc<ShardNotifier>);
+
+type Effects = Vec<SupervisorEffect<FoundDestination>>;
+
+/// The supervisor of all forwarders.
+pub(crate) struct ForwarderSupervisor {
+    parts: Rc<DeliveryParts>,
+    forwarders: Forwarders<Addr<ForwarderActor>>,
+    meters: Rc<DeliveryMeters>,
+    logging: Addr<Logging>,
+    /// The destinations there are at the start.
+    first: Vec<Destination>,
+}
+
+impl ForwarderSupervisor {
+    pub(super) fn new(
+        parts: DeliveryParts,
+        first: Vec<Destination>,
+        logging: Addr<Logging>,
+    ) -> Self {
+        Self {
+            parts: Rc::new(parts),
+            forwarders: Forwarders::default(),
+            meters: Rc::new(DeliveryMeters::new()),
+            logging,
+            first,
+        }
+    }
+
+    fn perform(&mut self, id: DestinationId, effects: Effects, ctx: &mut Context<Self>) {
+        for effect in effects {
+            match effect {
+                SupervisorEffect::Spawn(generation, found) => {
+                    self.spawn(id, generation, found, ctx);
+                }
+                SupervisorEffect::RestoreAt(at) => {
+                    let wait = self.parts.clock.until(at);
+                    ctx.run_later(wait, move |supervisor, ctx| {
+                        if let Some(customer) = supervisor.forwarders.handle_timeout(id) {
+                            supervisor.restore(id, customer, None, ctx);
+                        }
+                    });
+                }
+                SupervisorEffect::LogRestore(ActorFailure::Unsaved) => {
+                    warn!(destination = %id, "restoring a forwarder from the store");
+                }
+                SupervisorEffect::LogRestore(ActorFailure::Panicked) => {
+                    error!(destination = %id, "a forwarder panicked and is restored");
+                }
+                SupervisorEffect::LogParked => {
+                    error!(destination = %id, "a forwarder keeps panicking and is parked");
+                    self.log_parked(id, ctx);
+                }
+            }
+        }
+    }
+
+    /// Restores a forwarder; whoever made its destination is answered once that was tried.
+    fn restore(
+        &self,
+        id: DestinationId,
+        customer: CustomerId,
+        creator: Option<Reply<()>>,
+        ctx: &mut Context<Self>,
+    ) {
+        let parts = Rc::clone(&self.parts);
+        let found = async move { found(&parts, id, customer).await };
+        ctx.spawn(found.into_actor(self).map(move |found, supervisor, ctx| {
+            let now = supervisor.parts.clock.now();
+            let found = found.map_err(|Unavailable| DestinationUnreadable);
+            let effect = supervisor.forwarders.handle_restored(now, id, found);
+            supervisor.perform(id, effect.into_iter().collect(), ctx);
+            if let Some(creator) = creator {
+                answer(creator, Ok(()));
+            }
+        }));
+    }
+
+    fn spawn(
+        &mut self,
+        id: DestinationId,
+        generation: Generation,
+        (forwarding, notifier): FoundDestination,
+        ctx: &Context<Self>,
+    ) {
+        let forwarder = ForwarderActor::new(
+            Rc::clone(&self.parts),
+            forwarding,
+            notifier,
+            ctx.address().recipient(),
+            (Rc::clone(&self.meters), generation),
+        );
+        let handle = forwarder.start();
+        self.forwarders.handle_spawned(id, generation, handle);
+    }
+
+    fn log_parked(&self, id: DestinationId, ctx: &mut Context<Self>) {
+        let destination = self.parts.store.destination(id).into_actor(self);
+        ctx.spawn(destination.map(|found, supervisor, _| {
+            if let Ok(Some(destination)) = found {
+                let mut m = supervisor.parts.clock.moment();
+                let entry = Box::new(Entry::integration_parked(&mut m, &destination));
+                let record = WriteEntry { entry, told: None };
+                if supervisor.logging.try_send(record).is_err() {
+                    warn!("the logging actor is busy; a log entry was dropped");
+                }
+            }
+        }));
+    }
+}
+
+/// All that is needed to deliver to a destination, if it is still there. While the store takes
+/// nothing, nothing is restored: what was delivered could not be kept, and would be delivered
+/// again and again.
+async fn found(
+    parts: &DeliveryParts,
+    id: DestinationId,
+    customer: CustomerId,
+) -> Result<Option<FoundDestination>, Unavailable> {
+    match parts.commits.pressure() {
+        Pressure::Open => {}
+        Pressure::Full => return Err(Unavailable),
+    }
+    let notifier = parts.store.subscribe(customer);
+    let Some(destination) = parts.store.destination(id).await? else {
+        return Ok(None);
+    };
+    let progress = parts.store.progress_of(id).await?;
+    let waiting_in = parts.store.shards_waiting(id).await?;
+    let rules = Arc::clone(&parts.rules);
+    let forwarding = Forwarding::restore(rules, destination, progress, waiting_in);
+    Ok(Some((forwarding, notifier)))
+}
+
+impl Actor for ForwarderSupervisor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.set_mailbox_capacity(QUESTIONS_MAX);
+        for Destination { id, customer, .. } in std::mem::take(&mut self.first) {
+            self.forwarders.restore(id, customer.clone());
+            self.restore(id, customer, None, ctx);
+        }
+    }
+}
+
+impl Handler<CreateDestination> for ForwarderSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, create: CreateDestination, ctx: &mut Context<Self>) {
+        let CreateDestination { destination, reply } = create;
+        let (id, customer) = (destination.id, destination.customer.clone());
+        let receipt = self.parts.commits.commit(creation(destination));
+        let receipt = receipt.into_actor(self);
+        ctx.spawn(receipt.map(move |saved, supervisor, ctx| match saved {
+            Ok(()) => {
+                supervisor.forwarders.restore(id, customer.clone());
+                supervisor.restore(id, customer, Some(reply), ctx);
+            }
+            Err(error) => answer(reply, Err(refusal(error))),
+        }));
+    }
+}
+
+impl Handler<AskDestination> for ForwarderSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, AskDestination { id, asked }: AskDestination, ctx: &mut Context<Self>) {
+        match self.forwarders.route(id, &asked.command) {
+            CommandRoute::Deliver(forwarder) => {
+                if let Err(unsent) = forwarder.try_send(asked) {
+                    answer(unsent.into_inner().reply, Err(Unserved::Busy));
+                }
+            }
+            CommandRoute::Refuse(why) => answer(asked.reply, Err(why)),
+            CommandRoute::Remove(batch) => {
+                let receipt = self.parts.commits.commit(batch).into_actor(self);
+                ctx.spawn(receipt.map(move |removed, supervisor, _| {
+                    if removed.is_ok() {
+                        supervisor.forwarders.handle_removed(id);
+                    }
+                    let removed = removed.map(|()| DestinationReply::Removed);
+                    answer(asked.reply, removed.map_err(refusal));
+                }));
+            }
+        }
+    }
+}
+
+impl Handler<ForgetCustomer> for ForwarderSupervisor {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, forget: ForgetCustomer, _: &mut Context<Self>) -> ResponseFuture<()> {
+        let running = self.forwarders.forget_customer(&forget.0);
+        Box::pin(async move {
+            for forwarder in running {
+                if forwarder.send(ForgetDestination).await.is_err() {
+                    debug!("a forwarder has stopped");
+                }
+            }
+        })
+    }
+}
+
+impl Handler<ForwarderEnded> for ForwarderSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, ended: ForwarderEnded, ctx: &mut Context<Self>) {
+        let ForwarderEnded {
+            id,
+            generation,
+            end,
+        } = ended;
+        let now = self.parts.clock.now();
+        let effects = self.forwarders.handle_ended(now, (id, generation), end);
+        self.perform(id, effects, ctx);
+    }
+}

@@ -1,0 +1,176 @@
+//! What the actors of one arbiter share: its clock, sockets, store and machine.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Waker;
+
+use actix::Addr;
+use engine::arbiter::ArbiterLimits;
+use engine::arbiter::cell::CellEffect;
+use engine::device::objects::ObjectLists;
+use engine::dispatch::Restoration;
+use engine::dispatch::shard_map::{ArbiterId, ShardMap};
+use engine::ids::DeviceKey;
+use engine::moment::Timestamp;
+use engine::peer::Peer;
+use store::{Commit, DeviceReads};
+use tracing::Span;
+
+use crate::clock::Clock;
+use crate::meters::ArbiterMeters;
+use crate::policy::{PolicyCache, PolicyHandles};
+use crate::registry::{Machine, Registry};
+use crate::reply::ReplyTo;
+use crate::socket::Sockets;
+
+/// The common ground of an arbiter; it never leaves its thread.
+pub(crate) struct ArbiterContext {
+    pub(crate) clock: Clock,
+    pub(crate) commits: Arc<dyn Commit>,
+    pub(crate) store: Arc<dyn DeviceReads>,
+    /// The terms of the customers of its devices.
+    pub(crate) policies: PolicyHandles,
+    pub(crate) sockets: Sockets,
+    /// What this arbiter decides by. Its registry gives it inputs; its devices say where they are
+    /// and when they are due.
+    pub(crate) arbiter: RefCell<Machine>,
+    /// Told when something is due sooner than known.
+    pub(crate) alarm_waker: AlarmWaker,
+    /// The effects of a device's step; kept for their memory.
+    pub(crate) effects_buffer: RefCell<Vec<CellEffect<ReplyTo>>>,
+    pub(crate) actor: Addr<Registry>,
+    /// In which epoch this process owns its shards.
+    pub(crate) epoch: u64,
+    /// Which arbiter this is.
+    pub(crate) arbiter_id: ArbiterId,
+    /// Whether all devices are back since the start.
+    pub(crate) startup_barrier: Arc<StartupBarrier>,
+    /// The lists of objects that devices of this arbiter have in common.
+    pub(crate) object_lists: RefCell<ObjectLists>,
+    /// What is counted here.
+    pub(crate) meters: Rc<ArbiterMeters>,
+    /// The span of the question that is being decided, in case its device falls over it.
+    pub(crate) deciding: Cell<Option<Span>>,
+}
+
+impl ArbiterContext {
+    pub(crate) fn new(
+        parts: ArbiterParts,
+        place: ArbiterPlacement,
+        (sockets, meters): (Sockets, Rc<ArbiterMeters>),
+        registry: Addr<Registry>,
+    ) -> Rc<Self> {
+        let ArbiterPlacement {
+            arbiter_id: here,
+            shard_map,
+            startup_barrier,
+        } = place;
+        Rc::new(Self {
+            startup_barrier,
+            clock: parts.clock,
+            commits: parts.commits,
+            store: parts.store,
+            policies: PolicyHandles::new(parts.policies),
+            epoch: parts.epoch,
+            sockets,
+            actor: registry,
+            arbiter: RefCell::new(Machine::new(here, shard_map, ArbiterLimits::default())),
+            alarm_waker: AlarmWaker::default(),
+            effects_buffer: RefCell::default(),
+            arbiter_id: here,
+            object_lists: RefCell::default(),
+            meters,
+            deciding: Cell::new(None),
+        })
+    }
+
+    /// Lets a message leave through the socket its peer knows.
+    pub(crate) fn send(&self, to: Peer, message: Vec<u8>) {
+        self.sockets.of(to.transport).send(to, message);
+    }
+
+    /// Notes when a device is due.
+    pub(crate) fn arm(&self, at: Timestamp, device: DeviceKey) {
+        self.arbiter.borrow_mut().arm(at, device);
+        self.alarm_waker.note(at);
+    }
+}
+
+/// Wakes the alarm of an arbiter when a deadline comes before the one it sleeps for.
+#[derive(Default)]
+pub(crate) struct AlarmWaker {
+    set_for: Cell<Option<Timestamp>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl AlarmWaker {
+    /// Is rung for this time, if it is any.
+    pub(crate) fn set_for(&self, at: Option<Timestamp>) {
+        self.set_for.set(at);
+    }
+
+    /// Wakes this task when it rings.
+    pub(crate) fn wake_by(&self, waker: &Waker) {
+        self.waker.replace(Some(waker.clone()));
+    }
+
+    /// Notes that something is due at a time.
+    pub(crate) fn note(&self, at: Timestamp) {
+        if self.set_for.get().is_none_or(|set_for| at < set_for)
+            && let Some(waker) = self.waker.take()
+        {
+            waker.wake();
+        }
+    }
+}
+
+/// Where an arbiter stands among the others.
+pub(crate) struct ArbiterPlacement {
+    /// Which it is.
+    pub(crate) arbiter_id: ArbiterId,
+    /// Who is at home where.
+    pub(crate) shard_map: ShardMap,
+    /// What all of them know of the start.
+    pub(crate) startup_barrier: Arc<StartupBarrier>,
+}
+
+/// How many arbiters still bring devices back since the start: one of them may have the device
+/// that nobody knows.
+pub(crate) struct StartupBarrier(AtomicUsize);
+
+impl StartupBarrier {
+    /// So many arbiters are about to begin.
+    pub(crate) fn of(arbiters: usize) -> Self {
+        Self(AtomicUsize::new(arbiters))
+    }
+
+    /// The devices of one more arbiter are back.
+    pub(crate) fn note_complete(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether all devices are back.
+    pub(crate) fn of_devices(&self) -> Restoration {
+        match self.0.load(Ordering::Relaxed) {
+            0 => Restoration::Complete,
+            1.. => Restoration::UnderWay,
+        }
+    }
+}
+
+/// What every arbiter's home is made of, apart from what only its own thread can make.
+#[derive(Clone)]
+pub struct ArbiterParts {
+    /// The clock.
+    pub clock: Clock,
+    /// Makes durable what devices do.
+    pub commits: Arc<dyn Commit>,
+    /// Reads what is stored of them.
+    pub store: Arc<dyn DeviceReads>,
+    /// The terms of all customers.
+    pub policies: PolicyCache,
+    /// In which epoch this process owns its shards.
+    pub epoch: u64,
+}

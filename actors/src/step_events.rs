@@ -1,0 +1,74 @@
+//! What is the operator told of a step? What came of it, under the trace of the call behind it, by
+//! which its caller knows it.
+
+use engine::arbiter::cell::StepReport;
+use engine::ids::{DeviceKey, TraceId};
+use engine::step_event::{ExchangePurpose, StepEventKind};
+use tracing::{Level, Span, debug, enabled, error_span};
+
+use crate::meters::ArbiterMeters;
+use crate::meters::words;
+
+/// Counts what happened in a step that is durable, and tells it.
+pub(crate) fn trace_events(report: &StepReport, device: DeviceKey, meters: &ArbiterMeters) {
+    meters.events(&report.events);
+    if !enabled!(Level::DEBUG) {
+        return;
+    }
+    for step_event in &report.events {
+        let span = step_event.trace.map_or_else(Span::current, span_of);
+        span.in_scope(|| trace_event(device, step_event.kind));
+    }
+    for (trace, entry) in &report.entries {
+        let line = "the administration log has an entry";
+        span_of(*trace).in_scope(|| debug!(%device, %entry, "{line}"));
+    }
+}
+
+/// What concerns the call with this trace is told in this span. It is there whatever is logged, so
+/// that the one line there may be says which call it is about.
+pub(crate) fn span_of(trace: TraceId) -> Span {
+    error_span!("request", %trace)
+}
+
+fn trace_event(device: DeviceKey, what: StepEventKind) {
+    match what {
+        StepEventKind::Created(asked) => {
+            let operation = words::task(asked.task);
+            debug!(%device, action = %asked.action, operation, "a request was created");
+        }
+        StepEventKind::Concluded(asked, status) => {
+            let status = words::status(status);
+            debug!(%device, action = %asked.action, status, "a request is final");
+        }
+        StepEventKind::Removed(asked) => {
+            debug!(%device, action = %asked.action, "a request was deleted with its device");
+        }
+        StepEventKind::Begun(ExchangePurpose::Action) => debug!(%device, "an attempt began"),
+        StepEventKind::Begun(ExchangePurpose::Observation) => {
+            debug!(%device, "an observation is being restarted")
+        }
+        StepEventKind::Begun(ExchangePurpose::Report) => {
+            debug!(%device, "passive reporting reads the device")
+        }
+        StepEventKind::Repeated => debug!(%device, "a datagram was retransmitted"),
+        StepEventKind::Acknowledged => debug!(%device, "a datagram was acknowledged"),
+        StepEventKind::Ended(ending) => {
+            let ending = words::ending(ending);
+            debug!(%device, ending, "an exchange is over");
+        }
+        StepEventKind::Notified(news) => {
+            let worth = words::news(news);
+            debug!(%device, worth, "a notification was received");
+        }
+        StepEventKind::Sent(news) => {
+            let worth = words::news(news);
+            debug!(%device, worth, "a Send was received");
+        }
+        StepEventKind::DataSent(over, news) => {
+            let (protocol, worth) = (words::protocol(over), words::news(news));
+            debug!(%device, protocol, worth, "data was received");
+        }
+        StepEventKind::ObservationLost => debug!(%device, "an observation was lost"),
+    }
+}

@@ -1,0 +1,167 @@
+//! Where is the device, and does it listen? What its customer says goes before what was heard: a
+//! device that has an address of its own is nowhere else, but for an association of its own.
+//!
+//! | question | answer |
+//! |---|---|
+//! | where it may register from | `admit` |
+//! | where its requests are accepted from | `found_at`; plain data: `is_home` |
+//! | where a request over LwM2M goes | `found_at` |
+//! | where one over CoAP goes | its association, or else the port of the request at `address` |
+//! | where one over UDP goes | the port of the request at `address` |
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::action::Request;
+use crate::device::activity::ListenWindow;
+use crate::device::registration::RegistrationState;
+use crate::device::snapshot::Presence;
+use crate::location::Location;
+use crate::moment::Timestamp;
+use crate::peer::{Peer, PeerIdentity};
+use crate::rules::{EndpointTrust, Rules};
+
+/// The whereabouts of a device, by the rules of the service.
+#[derive(Clone, Copy)]
+pub(super) struct Reachability<'a> {
+    state: &'a RegistrationState,
+    rules: &'a Rules,
+}
+
+impl<'a> Reachability<'a> {
+    pub(super) fn of(state: &'a RegistrationState, rules: &'a Rules) -> Self {
+        Self { state, rules }
+    }
+
+    /// Whether the device listens now.
+    pub(super) fn presence(self, now: Timestamp) -> Presence {
+        match self.state.registration() {
+            None => Presence::Unregistered,
+            // The wake-up that ends it may come late.
+            Some(r) if r.expires_at <= now => Presence::Unregistered,
+            Some(r) if r.binding.queue_mode() && now >= self.awake_until() => Presence::Asleep,
+            Some(_) => Presence::Awake,
+        }
+    }
+
+    /// How long it listens if nothing happens.
+    pub(super) fn listens(self) -> ListenWindow {
+        match self.state.registration() {
+            None => ListenWindow::Unregistered,
+            Some(r) if r.binding.queue_mode() => ListenWindow::Until(self.awake_until()),
+            Some(_) => ListenWindow::Always,
+        }
+    }
+
+    /// Where requests of this device come from: where it is registered, unless its customer gave it
+    /// another address since. Somebody else may have the old one by now.
+    pub(super) fn found_at(self) -> Option<Peer> {
+        let bound_peer = self.state.bound_peer();
+        bound_peer.filter(|peer| self.may_speak(*peer))
+    }
+
+    /// Whether the peer is the device, which is registered.
+    pub(super) fn is_registered_at(self, peer: Peer, now: Timestamp) -> bool {
+        let is_registered = self.presence(now) != Presence::Unregistered;
+        is_registered && self.found_at() == Some(peer)
+    }
+
+    /// Whether the location names the registration, and the peer may speak for it.
+    pub(super) fn is_at(self, location: Location, peer: Peer) -> bool {
+        self.state.location() == Some(location) && self.may_speak(peer)
+    }
+
+    /// Whether data from a peer is the device's: it comes from the device's address, or from where
+    /// the device is registered.
+    pub(super) fn is_home(self, peer: Peer) -> bool {
+        self.found_at() == Some(peer) || self.identifies(peer) == Some(true)
+    }
+
+    /// Whether the device may be at a peer.
+    pub(super) fn may_be_at(self, peer: Peer) -> bool {
+        self.identifies(peer) != Some(false)
+    }
+
+    /// Whether a peer may be this device: without security, a name alone proves nothing.
+    pub(super) fn admit(self, peer: Peer) -> Result<(), &'static str> {
+        match (self.identifies(peer), self.rules.names) {
+            (Some(true), _) => Ok(()),
+            (Some(false), _) => Err("it did not come from the IP address of the device"),
+            (None, EndpointTrust::NameSuffices) => Ok(()),
+            (None, EndpointTrust::AddressRequired) => {
+                Err("the device has no IP address, and a name alone is not trusted")
+            }
+        }
+    }
+
+    /// Whether the device can be asked now where it is registered.
+    pub(super) fn is_there(self, now: Timestamp) -> bool {
+        self.found_at().is_some() && self.presence(now) == Presence::Awake
+    }
+
+    /// Where a request goes; none while nobody knows.
+    pub(super) fn peer_for(self, request: &Request) -> Option<Peer> {
+        let at = |port| Some(SocketAddr::new(self.address()?, port));
+        match request {
+            Request::Udp(request) => at(request.port.get()).map(Peer::bare),
+            Request::Coap(request) => {
+                let plain = || at(request.port.get()).map(Peer::plain);
+                self.associated().or_else(plain)
+            }
+            Request::Lwm2m(_) => self.found_at(),
+        }
+    }
+
+    /// Whether a request could leave now: there is a peer for it, and the device listens as far as
+    /// anyone can tell. Of a device without registration nobody can.
+    pub(super) fn can_take(self, request: &Request, now: Timestamp) -> bool {
+        let listens = match (self.presence(now), request) {
+            (Presence::Awake, _) => true,
+            (Presence::Asleep, _) | (Presence::Unregistered, Request::Lwm2m(_)) => false,
+            (Presence::Unregistered, Request::Udp(_) | Request::Coap(_)) => true,
+        };
+        listens && self.peer_for(request).is_some()
+    }
+
+    /// Whether nobody knows where to send a request.
+    pub(super) fn is_out_of_reach(self, request: &Request, now: Timestamp) -> bool {
+        match request {
+            Request::Udp(_) | Request::Coap(_) => self.address().is_none(),
+            Request::Lwm2m(_) => self.presence(now) == Presence::Unregistered,
+        }
+    }
+
+    fn awake_until(self) -> Timestamp {
+        self.state.awake_until(self.rules.limits.awake_window_ms)
+    }
+
+    /// Whether a peer may speak for the registration. A device that has an address has to come from
+    /// it, even if it was given that address after it registered.
+    fn may_speak(self, peer: Peer) -> bool {
+        let is_where_it_was = self.state.peer() == Some(peer);
+        (is_where_it_was && self.identifies(peer).is_none()) || self.admit(peer).is_ok()
+    }
+
+    /// Whether the identity of a peer is this device's; nothing if the device has none to compare.
+    fn identifies(self, peer: Peer) -> Option<bool> {
+        match peer.identity() {
+            // The arbiter brings what comes over an association to the device that proved its keys.
+            PeerIdentity::Association(_) => Some(true),
+            PeerIdentity::Address(ip) => self.own_address().map(|own| own == ip),
+        }
+    }
+
+    /// The peer of the association the device was heard over last.
+    fn associated(self) -> Option<Peer> {
+        self.state.peer().filter(|it| it.association.is_some())
+    }
+
+    /// The address the device is at: its own, or else that of its registration.
+    fn address(self) -> Option<IpAddr> {
+        let registered_at = || self.state.bound_peer().map(|peer| peer.ip());
+        self.own_address().or_else(registered_at)
+    }
+
+    fn own_address(self) -> Option<IpAddr> {
+        self.state.identity().ip().map(|ip| ip.to_canonical())
+    }
+}

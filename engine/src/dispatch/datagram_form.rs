@@ -1,0 +1,223 @@
+//! What does a datagram look like, to whoever counts? Its type and the class of its code (RFC 7252
+//! section 3).
+
+use protocol::coap::code::Code;
+
+use super::{Classified, DropReason};
+
+/// The types of messages, as the header numbers them.
+const KINDS: [&str; 4] = ["CON", "NON", "ACK", "RST"];
+
+/// The classes of codes.
+const CODES: [&str; 9] = [
+    "GET", "POST", "PUT", "DELETE", "2.xx", "4.xx", "5.xx", "empty", "other",
+];
+
+const GET: usize = 0;
+const POST: usize = 1;
+const PUT: usize = 2;
+const DELETE: usize = 3;
+const SUCCESS: usize = 4;
+const CLIENT_ERROR: usize = 5;
+const SERVER_ERROR: usize = 6;
+const EMPTY: usize = 7;
+const OTHER: usize = 8;
+
+/// What a datagram looks like.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct DatagramForm(u8);
+
+impl DatagramForm {
+    /// How many forms there are.
+    pub const COUNT: usize = KINDS.len() * CODES.len() + 2;
+
+    /// Bytes of no protocol, at the port they are heard at or leave from.
+    pub const BARE: Self = Self((Self::COUNT - 1) as u8);
+
+    /// No CoAP message.
+    const MALFORMED: Self = Self((Self::COUNT - 2) as u8);
+
+    /// The form of a datagram of ours.
+    pub fn of(datagram: &[u8]) -> Self {
+        let [first, code, ..] = datagram else {
+            return Self::MALFORMED;
+        };
+        let kind = usize::from(first >> 4 & 0b11);
+        let place = kind * CODES.len() + class_of(Code::from_byte(*code));
+        u8::try_from(place).map_or(Self::MALFORMED, Self)
+    }
+
+    /// The form of a datagram that was heard and sorted.
+    pub fn received(datagram: &[u8], classified: &Classified) -> Self {
+        match classified {
+            Classified::Ignored(reason) | Classified::Answered { reason, .. }
+                if reason.is_malformed() =>
+            {
+                Self::MALFORMED
+            }
+            Classified::ToEndpoint(..)
+            | Classified::ToLocation(..)
+            | Classified::ToPeer(_)
+            | Classified::ToIdentity(_)
+            | Classified::Answered { .. }
+            | Classified::Ignored(_) => Self::of(datagram),
+        }
+    }
+
+    /// Every form that a well-formed message can have (RFC 7252 section 4.3, table 1), and those of
+    /// what is none.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let can_be = |form: &Self| match form.parts() {
+            None => true,
+            Some((0, _)) => true,
+            Some((1, code)) => code != EMPTY,
+            Some((2, code)) => code >= SUCCESS,
+            Some((_, code)) => code == EMPTY,
+        };
+        (0..Self::COUNT as u8).map(Self).filter(can_be)
+    }
+
+    /// Where it stands among all forms.
+    pub fn index(self) -> usize {
+        self.0.into()
+    }
+
+    /// What its type is called.
+    pub fn kind(self) -> &'static str {
+        let kind = self.parts().and_then(|(kind, _)| KINDS.get(kind));
+        kind.copied().unwrap_or("none")
+    }
+
+    /// What the class of its code is called.
+    pub fn code(self) -> &'static str {
+        if self == Self::BARE {
+            return "bare";
+        }
+        let code = self.parts().and_then(|(_, code)| CODES.get(code));
+        code.copied().unwrap_or("malformed")
+    }
+
+    /// Whether anything of ours can have it.
+    pub fn can_be_ours(self) -> bool {
+        self != Self::MALFORMED
+    }
+
+    /// Whether it is that of a message at all.
+    fn is_message(self) -> bool {
+        self.index() < KINDS.len() * CODES.len()
+    }
+
+    /// Kind and class of code; none for what is no message.
+    fn parts(self) -> Option<(usize, usize)> {
+        let place = self.index();
+        self.is_message()
+            .then_some((place / CODES.len(), place % CODES.len()))
+    }
+}
+
+impl DropReason {
+    fn is_malformed(self) -> bool {
+        match self {
+            Self::Malformed(_) => true,
+            Self::UnknownOption
+            | Self::UnknownEndpoint
+            | Self::UnknownLocation
+            | Self::UnknownPeer
+            | Self::UnknownAddress
+            | Self::Proxied
+            | Self::Unanswerable
+            | Self::Overloaded
+            | Self::ArbiterBusy
+            | Self::MailboxFull => false,
+        }
+    }
+}
+
+fn class_of(code: Code) -> usize {
+    match code {
+        Code::GET => GET,
+        Code::POST => POST,
+        Code::PUT => PUT,
+        Code::DELETE => DELETE,
+        Code::EMPTY => EMPTY,
+        code => match code.class() {
+            2 => SUCCESS,
+            4 => CLIENT_ERROR,
+            5 => SERVER_ERROR,
+            _ => OTHER,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use protocol::coap::message::{Message, MessageId, MessageKind};
+    use protocol::coap::token::Token;
+
+    use super::*;
+    use crate::dispatch::classify;
+    use crate::peer::Peer;
+
+    #[test]
+    fn a_datagram_is_known_by_its_type_and_code() {
+        let kinds = [
+            (MessageKind::Confirmable, "CON"),
+            (MessageKind::NonConfirmable, "NON"),
+            (MessageKind::Acknowledgement, "ACK"),
+        ];
+        let codes = [
+            (Code::GET, "GET"),
+            (Code::DELETE, "DELETE"),
+            (Code::FETCH, "other"),
+            (Code::CREATED, "2.xx"),
+            (Code::NOT_FOUND, "4.xx"),
+            (Code::SERVICE_UNAVAILABLE, "5.xx"),
+        ];
+        for (kind, type_word) in kinds {
+            for (code, code_word) in codes {
+                let message = Message::request(kind, code, MessageId(1), Token::EMPTY);
+                let form = DatagramForm::of(&message.encode());
+                assert_eq!((form.kind(), form.code()), (type_word, code_word));
+            }
+        }
+        let reset = DatagramForm::of(&Message::reset(MessageId(1)).encode());
+        assert_eq!((reset.kind(), reset.code()), ("RST", "empty"));
+    }
+
+    #[test]
+    fn what_is_no_message_has_no_type() {
+        for bytes in [&b""[..], b"\xff", b"\xffnot CoAP", b"\x70\x01\x00\x01"] {
+            let classified = classify(0, Peer::plain("10.0.0.1:5683".parse().unwrap()), bytes);
+            let form = DatagramForm::received(bytes, &classified);
+            assert_eq!((form.kind(), form.code()), ("none", "malformed"));
+        }
+    }
+
+    #[test]
+    fn bare_bytes_have_a_form_of_their_own() {
+        assert_eq!(
+            (DatagramForm::BARE.kind(), DatagramForm::BARE.code()),
+            ("none", "bare")
+        );
+        let places: BTreeSet<usize> = DatagramForm::all().map(DatagramForm::index).collect();
+        assert_eq!(places.len(), DatagramForm::all().count());
+        assert!(places.contains(&DatagramForm::BARE.index()));
+        assert!(places.iter().all(|place| *place < DatagramForm::COUNT));
+        assert!(DatagramForm::BARE.can_be_ours() && !DatagramForm::MALFORMED.can_be_ours());
+    }
+
+    #[test]
+    fn what_can_be_heard_or_said_is_among_all_forms() {
+        let all: Vec<DatagramForm> = DatagramForm::all().collect();
+        let peer = Peer::plain("10.0.0.1:5683".parse().unwrap());
+        for first in [0x40, 0x50, 0x60, 0x70] {
+            for code in 0..=u8::MAX {
+                let bytes = [first, code, 0, 1];
+                let form = DatagramForm::received(&bytes, &classify(0, peer, &bytes));
+                assert!(all.contains(&form), "{first:x} {code:x}");
+            }
+        }
+    }
+}

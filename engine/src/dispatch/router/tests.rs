@@ -1,0 +1,249 @@
+//! Does every datagram find its device, wherever it is heard, and by how long a way?
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use protocol::coap::code::Code;
+use protocol::coap::message::{Message, MessageId, MessageKind};
+use protocol::coap::token::Token;
+
+use super::{Datagram, Inbound, Location, Peer, PeerBinding, RouteDecision, Router};
+use crate::dispatch::shard_map::{ArbiterId, ShardMap};
+use crate::ids::{CustomerId, DeviceId, DeviceKey};
+
+const SALT: u32 = 17;
+
+/// All arbiters of a process, with nothing between them.
+struct Process {
+    shard_map: ShardMap,
+    routers: Vec<Router>,
+}
+
+/// Where a datagram ended, and after how many steps from one arbiter to another.
+#[derive(Debug, Eq, PartialEq)]
+struct Ended {
+    at: ArbiterId,
+    device: Option<DeviceKey>,
+    steps: u16,
+}
+
+impl Process {
+    fn of(arbiters: usize) -> Self {
+        let shard_map = ShardMap::among(arbiters);
+        let router = |here| Router::new(here, shard_map);
+        Self {
+            shard_map,
+            routers: shard_map.arbiters().map(router).collect(),
+        }
+    }
+
+    fn binds(&mut self, key: DeviceKey, peer: Peer) {
+        let home = self.shard_map.arbiter_of(key.shard());
+        self.routers[home.index()].rebind(key, Some(peer), Some(peer), &mut PeerBinding::default());
+    }
+
+    fn asks_at(&mut self, key: DeviceKey, peer: Peer) {
+        let home = self.shard_map.arbiter_of(key.shard());
+        self.routers[home.index()].rebind(key, None, Some(peer), &mut PeerBinding::default());
+    }
+
+    fn hears_update(&mut self, at: ArbiterId, key: DeviceKey, peer: Peer) -> Ended {
+        let location = Location::new(key, SALT);
+        let route = self.routers[at.index()].to_location(location, datagram(peer));
+        self.follow(at, route, key)
+    }
+
+    fn hears_registration(&mut self, at: ArbiterId, key: DeviceKey, peer: Peer) -> Ended {
+        let route = self.routers[at.index()].to_device(key, Inbound::Message(datagram(peer)));
+        self.follow(at, route, key)
+    }
+
+    fn hears_answer(&mut self, at: ArbiterId, key: DeviceKey, peer: Peer) -> Ended {
+        let route = self.routers[at.index()].to_peer(datagram(peer));
+        self.follow(at, route, key)
+    }
+
+    fn hears_request(&mut self, at: ArbiterId, key: DeviceKey, peer: Peer) -> Ended {
+        let id = MessageId(1);
+        let message = Message::request(MessageKind::Confirmable, Code::POST, id, Token::EMPTY);
+        let route = self.routers[at.index()].to_peer(Datagram {
+            number: 0,
+            peer,
+            message,
+        });
+        self.follow(at, route, key)
+    }
+
+    fn follow(
+        &mut self,
+        heard_by: ArbiterId,
+        mut route: RouteDecision,
+        expected: DeviceKey,
+    ) -> Ended {
+        let (mut at, mut steps) = (heard_by, 0);
+        loop {
+            match route {
+                RouteDecision::Device(key, _) => {
+                    assert_eq!(
+                        self.shard_map.arbiter_of(key.shard()),
+                        at,
+                        "it is at home there"
+                    );
+                    let device = Some(key);
+                    return Ended { at, device, steps };
+                }
+                RouteDecision::Location(location, _) => {
+                    assert_eq!(location, Location::new(expected, SALT));
+                    assert_eq!(
+                        self.shard_map.arbiter_of(expected.shard()),
+                        at,
+                        "it is at home there"
+                    );
+                    let device = Some(expected);
+                    return Ended { at, device, steps };
+                }
+                RouteDecision::Unknown(_) => {
+                    let device = None;
+                    return Ended { at, device, steps };
+                }
+                RouteDecision::Forward(next, forwarded) => {
+                    steps += 1;
+                    assert!(
+                        steps <= self.shard_map.count(),
+                        "no datagram goes in circles"
+                    );
+                    at = next;
+                    let (onward, hint) = self.routers[next.index()].route_forwarded(forwarded);
+                    if let Some(hint) = hint {
+                        assert_eq!(hint.to, heard_by);
+                        self.routers[hint.to.index()].note_hint(hint);
+                    }
+                    route = onward;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_from_where_a_device_is_just_asked_is_not_taken_for_its_own() {
+    for arbiters in [1, 2, 8] {
+        let mut process = Process::of(arbiters);
+        for (number, at) in (0..64).zip(process.shard_map.arbiters().cycle()) {
+            let (asked, registered, peer) = (key(number), key(number + 64), peer(number));
+            process.asks_at(asked, peer);
+            assert_eq!(process.hears_request(at, asked, peer).device, None);
+            process.binds(registered, peer);
+            let ended = process.hears_request(at, registered, peer);
+            assert_eq!(ended.device, Some(registered));
+        }
+    }
+}
+
+#[test]
+fn what_names_its_device_is_forwarded_once_at_most() {
+    for arbiters in [1, 2, 3, 8] {
+        let mut process = Process::of(arbiters);
+        for (number, at) in (0..64).zip(process.shard_map.arbiters().cycle()) {
+            let (key, peer) = (key(number), peer(number));
+            let home = process.shard_map.arbiter_of(key.shard());
+            let there = Ended {
+                at: home,
+                device: Some(key),
+                steps: u16::from(home != at),
+            };
+            assert_eq!(process.hears_registration(at, key, peer), there);
+            assert_eq!(process.hears_update(at, key, peer), there);
+        }
+    }
+}
+
+#[test]
+fn an_answer_of_a_device_heard_before_is_forwarded_once_at_most() {
+    let mut process = Process::of(8);
+    let arbiters: Vec<ArbiterId> = process.shard_map.arbiters().collect();
+    for (number, at) in (0..64).zip(arbiters.iter().copied().cycle()) {
+        let (key, peer) = (key(number), peer(number));
+        process.hears_update(at, key, peer);
+        process.binds(key, peer);
+        let ended = process.hears_answer(at, key, peer);
+        assert_eq!(ended.device, Some(key));
+        assert!(ended.steps <= 1, "{ended:?}");
+    }
+}
+
+#[test]
+fn an_answer_is_found_by_search_where_nothing_is_remembered_and_remembered_then() {
+    let mut process = Process::of(8);
+    let arbiters: Vec<ArbiterId> = process.shard_map.arbiters().collect();
+    for (number, at) in (0..64).zip(arbiters.iter().copied().cycle()) {
+        let (key, peer) = (key(number), peer(number));
+        process.binds(key, peer);
+        assert_eq!(process.hears_answer(at, key, peer).device, Some(key));
+        let again = process.hears_answer(at, key, peer);
+        assert_eq!(again.device, Some(key));
+        assert!(again.steps <= 1, "{again:?}");
+    }
+}
+
+#[test]
+fn a_stranger_is_looked_for_everywhere_once() {
+    let mut process = Process::of(5);
+    let at = process.shard_map.arbiters().nth(2).unwrap();
+    let ended = process.hears_answer(at, key(0), peer(0));
+    assert_eq!((ended.device, ended.steps), (None, 4));
+}
+
+#[test]
+fn a_name_that_is_claimed_in_vain_does_not_hide_who_is_behind_the_peer() {
+    let mut process = Process::of(8);
+    let arbiters: Vec<ArbiterId> = process.shard_map.arbiters().collect();
+    let (device, peer) = (key(0), peer(0));
+    process.binds(device, peer);
+    for (number, at) in (1..64).zip(arbiters.iter().copied().cycle()) {
+        process.hears_update(at, key(number), peer);
+        assert_eq!(process.hears_answer(at, device, peer).device, Some(device));
+    }
+}
+
+#[test]
+fn of_two_devices_behind_a_peer_the_one_heard_last_is_asked_first() {
+    let mut process = Process::of(2);
+    let at = process.shard_map.arbiters().next().unwrap();
+    let early = (0..)
+        .map(key)
+        .find(|key| process.shard_map.arbiter_of(key.shard()) == at);
+    let late = (0..)
+        .map(key)
+        .find(|key| process.shard_map.arbiter_of(key.shard()) != at);
+    let (early, late) = (early.unwrap(), late.unwrap());
+    for device in [early, late, early, late] {
+        process.hears_update(at, device, peer(0));
+        process.binds(device, peer(0));
+        assert_eq!(
+            process.hears_answer(at, device, peer(0)).device,
+            Some(device)
+        );
+    }
+}
+
+fn key(number: u32) -> DeviceKey {
+    let customer = CustomerId::parse("acme").unwrap();
+    let device = DeviceId::parse(&format!("meter-{number}")).unwrap();
+    DeviceKey::of(&customer, &device)
+}
+
+fn peer(number: u32) -> Peer {
+    Peer::plain(SocketAddr::from((
+        Ipv4Addr::from_bits(0x0A00_0000 + number),
+        5683,
+    )))
+}
+
+fn datagram(peer: Peer) -> Datagram {
+    let message = Message::acknowledgement(MessageId(1));
+    Datagram {
+        number: 0,
+        peer,
+        message,
+    }
+}

@@ -1,0 +1,119 @@
+//! Which arbiter of this process is home to a shard?
+//!
+//! Shards are dealt out in runs, so that the devices of an arbiter are neighbours in the store.
+
+use std::num::NonZeroU16;
+use std::ops::RangeInclusive;
+
+use crate::ids::{DeviceKey, Shard};
+use crate::limits::SHARDS;
+
+/// Names an arbiter of this process: one thread with its own socket and devices.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ArbiterId(u16);
+
+impl ArbiterId {
+    /// The place of the arbiter among those of this process.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// The number of the arbiter.
+    pub(super) fn number(self) -> u16 {
+        self.0
+    }
+}
+
+/// How the shards are dealt out among the arbiters of this process.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ShardMap {
+    arbiters: NonZeroU16,
+}
+
+impl ShardMap {
+    /// The most arbiters that each have a shard of their own.
+    pub const ARBITERS_MAX: u16 = SHARDS;
+
+    /// Shards dealt out among so many arbiters, at least one and at most as many as have a shard.
+    pub fn among(arbiters: usize) -> Self {
+        let arbiters = u16::try_from(arbiters).unwrap_or(Self::ARBITERS_MAX);
+        let arbiters = arbiters.clamp(1, Self::ARBITERS_MAX);
+        Self {
+            arbiters: NonZeroU16::new(arbiters).expect("at least one"),
+        }
+    }
+
+    /// The arbiters.
+    pub fn arbiters(self) -> impl Iterator<Item = ArbiterId> + Clone {
+        (0..self.arbiters.get()).map(ArbiterId)
+    }
+
+    /// How many arbiters there are.
+    pub fn count(self) -> u16 {
+        self.arbiters.get()
+    }
+
+    /// The arbiter of this number, if there is one.
+    pub(super) fn numbered(self, number: u16) -> Option<ArbiterId> {
+        (number < self.arbiters.get()).then_some(ArbiterId(number))
+    }
+
+    /// The home of a shard.
+    pub fn arbiter_of(self, Shard(shard): Shard) -> ArbiterId {
+        let home = u32::from(shard) * u32::from(self.arbiters.get()) / u32::from(SHARDS);
+        ArbiterId(u16::try_from(home).expect("less than the arbiters"))
+    }
+
+    /// The shards of an arbiter.
+    pub fn shards(self, arbiter: ArbiterId) -> RangeInclusive<Shard> {
+        let first = |arbiter: u32| {
+            let first = (arbiter * u32::from(SHARDS)).div_ceil(u32::from(self.arbiters.get()));
+            u16::try_from(first).expect("at most the shards")
+        };
+        let arbiter = u32::from(arbiter.0);
+        Shard(first(arbiter))..=Shard(first(arbiter + 1) - 1)
+    }
+
+    /// The keys of the devices that are at home at an arbiter.
+    pub fn keys(self, arbiter: ArbiterId) -> RangeInclusive<DeviceKey> {
+        let shards = self.shards(arbiter);
+        shards.start().first_key()..=shards.end().last_key()
+    }
+
+    /// The arbiter after this one; after the last comes the first.
+    pub(super) fn next(self, arbiter: ArbiterId) -> ArbiterId {
+        ArbiterId(arbiter.0.saturating_add(1) % self.arbiters.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shard_has_one_home_and_every_arbiter_a_run_of_shards() {
+        for count in [1, 2, 3, 7, 64, 1_000, SHARDS] {
+            let shard_map = ShardMap::among(usize::from(count));
+            let mut next = 0;
+            for arbiter in shard_map.arbiters() {
+                let (Shard(first), Shard(last)) = shard_map.shards(arbiter).into_inner();
+                assert_eq!(first, next);
+                assert!(first <= last, "{count} arbiters, {arbiter:?}");
+                for shard in first..=last {
+                    assert_eq!(shard_map.arbiter_of(Shard(shard)), arbiter);
+                }
+                let keys = shard_map.keys(arbiter);
+                assert_eq!(keys.start().shard(), Shard(first));
+                assert_eq!(keys.end().shard(), Shard(last));
+                next = last + 1;
+            }
+            assert_eq!(next, SHARDS);
+        }
+    }
+
+    #[test]
+    fn there_is_an_arbiter_and_none_without_a_shard() {
+        assert_eq!(ShardMap::among(0).count(), 1);
+        assert_eq!(ShardMap::among(100_000).count(), SHARDS);
+    }
+}

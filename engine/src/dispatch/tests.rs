@@ -1,0 +1,432 @@
+//! Which datagram goes where, and what those are told that go nowhere.
+
+use std::num::NonZeroU32;
+
+use protocol::coap::block::{Block, BlockSize, More};
+use protocol::coap::code::Code;
+use protocol::coap::message::{Message, MessageId, MessageKind};
+use protocol::coap::option;
+use protocol::coap::token::Token;
+
+use super::{Classified, DropReason, Restoration};
+use super::{ambiguous, classify, overloaded};
+use super::{unknown_address, unknown_endpoint, unknown_location, unknown_peer};
+use crate::datagram::{Datagram, Inbound, UdpDatagram};
+use crate::ids::{CustomerId, DeviceId, DeviceKey};
+use crate::location::Location;
+use crate::peer::{AssociationId, Peer};
+
+#[test]
+fn a_registration_goes_to_the_device_that_bears_the_name() {
+    let message = request(Code::POST, &["rd"]).with_uri_query(["lwm2m=1.1", "ep=meter", "lt=60"]);
+    assert_eq!(classified(&message), "to endpoint meter: CON 0.02");
+    let message = non(message);
+    assert_eq!(classified(&message), "to endpoint meter: NON 0.02");
+}
+
+#[test]
+fn a_registration_without_a_name_is_a_bad_request() {
+    let long = format!("ep={}", "x".repeat(252));
+    let queries: [&[&str]; 5] = [&[], &["lt=60"], &["ep="], &["ep=a\tb"], &["endpoint=meter"]];
+    for query in queries {
+        let message = request(Code::POST, &["rd"]).with_uri_query(query);
+        assert_eq!(
+            classified(&message),
+            "ACK 4.00 to 7, UnknownEndpoint",
+            "{query:?}"
+        );
+    }
+    let message = request(Code::POST, &["rd"]).with_uri_query([long]);
+    assert!(
+        classified(&message).starts_with("to endpoint xxx"),
+        "what fits an option is a name"
+    );
+    let message = non(request(Code::POST, &["rd"]));
+    assert_eq!(classified(&message), "ignored, UnknownEndpoint");
+}
+
+#[test]
+fn an_update_and_a_deregistration_go_to_the_device_at_the_location() {
+    let location = location();
+    for code in [Code::POST, Code::DELETE, Code::GET] {
+        let message = request(code, &["rd", &location.to_string()]);
+        assert_eq!(
+            classified(&message),
+            format!("to location {location}: CON {code}")
+        );
+    }
+}
+
+#[test]
+fn a_location_that_is_none_of_ours_is_not_found() {
+    for segment in ["5a3f", "", "AAAAAAAAAAAAAAAAA"] {
+        let message = request(Code::POST, &["rd", segment]);
+        assert_eq!(
+            classified(&message),
+            "ACK 4.04 to 7, UnknownLocation",
+            "{segment:?}"
+        );
+        assert_eq!(classified(&non(message)), "ignored, UnknownLocation");
+    }
+}
+
+#[test]
+fn everything_else_goes_to_the_device_behind_the_peer() {
+    let token = Token::new(&[1]).unwrap();
+    let cases = [
+        (request(Code::GET, &["rd"]), "CON 0.01"),
+        (request(Code::POST, &["rd", "a", "b"]), "CON 0.02"),
+        (request(Code::POST, &["dp"]), "CON 0.02"),
+        (request(Code::POST, &[]), "CON 0.02"),
+        (Message::ping(ID), "CON 0.00"),
+        (Message::acknowledgement(ID), "ACK 0.00"),
+        (Message::reset(ID), "RST 0.00"),
+        (
+            Message::separate(MessageKind::NonConfirmable, Code::CONTENT, ID, token),
+            "NON 2.05",
+        ),
+        (
+            Message::separate(MessageKind::Confirmable, Code::CONTENT, ID, token),
+            "CON 2.05",
+        ),
+    ];
+    for (message, told) in cases {
+        assert_eq!(classified(&message), format!("to peer: {told}"));
+    }
+}
+
+#[test]
+fn noise_is_ignored_and_a_malformed_confirmable_message_is_reset() {
+    let cases: [(&[u8], &str); 7] = [
+        (&[], "ignored, Malformed(TooShort)"),
+        (b"GET", "ignored, Malformed(TooShort)"),
+        (&[0x80, 1, 0, 7], "ignored, Malformed(UnknownVersion(2))"),
+        (&[0x50, 0, 0, 7], "ignored, Malformed(EmptyNonConfirmable)"),
+        (
+            &[0x60, 1, 0, 7],
+            "ignored, Malformed(RequestInAcknowledgement)",
+        ),
+        (
+            &[0x49, 1, 0, 7],
+            "RST 0.00 to 7, Malformed(ReservedTokenLength(9))",
+        ),
+        (
+            &[0x40, 1, 0, 7, 0xff],
+            "RST 0.00 to 7, Malformed(PayloadMissing)",
+        ),
+    ];
+    for (bytes, told) in cases {
+        assert_eq!(told_of(classify(0, peer(), bytes)), told);
+    }
+}
+
+#[test]
+fn a_request_with_an_unknown_critical_option_is_refused() {
+    let quick = request(Code::POST, &["rd"])
+        .with_uri_query(["ep=meter"])
+        .with_option(option::Q_BLOCK1, &[8]);
+    assert_eq!(classified(&quick), "ACK 4.02 to 7, UnknownOption");
+    assert_eq!(classified(&non(quick)), "ignored, UnknownOption");
+}
+
+#[test]
+fn what_is_for_another_server_is_not_passed_on() {
+    for number in [option::PROXY_URI, option::PROXY_SCHEME] {
+        let proxied = request(Code::POST, &[]).with_option(number, b"coap");
+        assert_eq!(classified(&proxied), "ACK 5.05 to 7, Proxied");
+        assert_eq!(classified(&non(proxied)), "ignored, Proxied");
+    }
+}
+
+#[test]
+fn nobody_is_answered_who_cannot_be() {
+    let data = request(Code::POST, &[]).encode();
+    for from in [
+        "224.0.1.187:5683",
+        "255.255.255.255:5683",
+        "0.0.0.0:5683",
+        "[ff02::fd]:5683",
+    ] {
+        let from = from.parse().unwrap();
+        let unanswerable = "ignored, Unanswerable";
+        assert_eq!(told_of(classify(0, Peer::plain(from), &data)), unanswerable);
+        assert_eq!(told_of(classify(0, Peer::bare(from), &data)), unanswerable);
+    }
+    let without_port = "10.0.0.1:0".parse().unwrap();
+    let told = told_of(classify(0, Peer::plain(without_port), &data));
+    assert_eq!(told, "ignored, Unanswerable");
+    let told = told_of(classify(0, Peer::bare(without_port), b"on"));
+    assert_eq!(told, "to identity: [111, 110]", "it asks for no answer");
+}
+
+#[test]
+fn bare_bytes_go_to_the_device_at_the_address_whatever_they_are() {
+    for bytes in [&b""[..], b"on", &request(Code::POST, &["rd"]).encode()] {
+        let classified = classify(0, Peer::bare("10.0.0.1:4445".parse().unwrap()), bytes);
+        assert_eq!(told_of(classified), format!("to identity: {bytes:?}"));
+    }
+}
+
+#[test]
+fn what_comes_over_an_association_is_its_device_s_whatever_name_it_says() {
+    let association = AssociationId(NonZeroU32::MIN);
+    let peer = Peer::plain("10.0.0.1:5684".parse().unwrap()).over(association);
+    let register = request(Code::POST, &["rd"]).with_uri_query(["ep=other"]);
+    let update = request(Code::POST, &["rd", "0011223344556677"]);
+    for message in [register, update, request(Code::POST, &[])] {
+        let classified = classify(0, peer, &message.encode());
+        let Classified::ToPeer(datagram) = classified else {
+            panic!("{classified:?}");
+        };
+        let unknown = unknown_peer(datagram, Restoration::Complete);
+        assert_eq!(told_of(unknown), "to identity: CON 0.02");
+    }
+}
+
+#[test]
+fn data_of_nobody_is_refused_and_bare_bytes_are_dropped() {
+    let tell = |arrival: &Inbound| told_of(unknown_address(arrival));
+    let told = tell(&arrival(request(Code::POST, &[])));
+    assert_eq!(told, "ACK 4.01 to 7, UnknownAddress");
+    let told = tell(&arrival(non(request(Code::POST, &[]))));
+    assert_eq!(told, "ignored, UnknownAddress");
+    assert_eq!(tell(&bare()), "ignored, UnknownAddress");
+}
+
+#[test]
+fn data_from_an_address_of_several_is_answered_by_one_and_bare_bytes_are_dropped() {
+    let asked = ambiguous(arrival(request(Code::POST, &[])));
+    assert!(matches!(asked, Ok(Inbound::Ambiguous(_))), "{asked:?}");
+    let dropped = ambiguous(bare());
+    assert_eq!(dropped.unwrap_err(), DropReason::UnknownAddress);
+}
+
+#[test]
+fn data_is_put_off_while_nothing_more_can_be_kept() {
+    let put_off = |arrival| told_of(Classified::ToIdentity(arrival).defer());
+    let told = put_off(arrival(request(Code::POST, &[])));
+    assert_eq!(told, "ACK 5.03 to 7, Overloaded");
+    assert_eq!(put_off(bare()), "ignored, Overloaded");
+}
+
+#[test]
+fn options_a_device_may_use_are_known() {
+    let message = request(Code::POST, &["rd"])
+        .with_uri_query(["ep=meter"])
+        .with_option(option::URI_HOST, b"box.example")
+        .with_option(option::URI_PORT, &[0x16, 0x33])
+        .with_option(option::IF_NONE_MATCH, &[])
+        .with_option(option::ACCEPT, &[])
+        .with_block1(Block::new(0, More::Yes, BlockSize::MAX))
+        .with_block2(Block::new(0, More::No, BlockSize::MIN))
+        .with_size1(2_000)
+        .with_option(option::REQUEST_TAG, &[1])
+        .with_observe(0)
+        .with_max_age(60);
+    assert_eq!(classified(&message), "to endpoint meter: CON 0.02");
+}
+
+#[test]
+fn what_a_device_sends_goes_to_the_device_behind_the_peer() {
+    let send = request(Code::POST, &["dp"]);
+    assert_eq!(classified(&send), "to peer: CON 0.02");
+    assert_eq!(classified(&non(send)), "to peer: NON 0.02");
+}
+
+#[test]
+fn an_answer_with_an_unknown_critical_option_still_reaches_its_device() {
+    let token = Token::new(&[1]).unwrap();
+    let answer =
+        Message::separate(MessageKind::Confirmable, Code::CONTENT, ID, token).with_option(9, &[]);
+    assert_eq!(classified(&answer), "to peer: CON 2.05");
+}
+
+#[test]
+fn those_who_belong_to_nobody_are_told_so() {
+    let token = Token::new(&[1]).unwrap();
+    let notification = Message::separate(MessageKind::NonConfirmable, Code::CONTENT, ID, token);
+    let cases: [(Tell, Message, &str); 16] = [
+        (
+            unknown_endpoint,
+            request(Code::POST, &["rd"]),
+            "ACK 4.03 to 7, UnknownEndpoint",
+        ),
+        (
+            unknown_endpoint,
+            non(request(Code::POST, &["rd"])),
+            "ignored, UnknownEndpoint",
+        ),
+        (
+            unknown_location,
+            request(Code::POST, &["rd", "x"]),
+            "ACK 4.04 to 7, UnknownLocation",
+        ),
+        (stranger, Message::ping(ID), "RST 0.00 to 7, UnknownPeer"),
+        (
+            stranger,
+            Message::acknowledgement(ID),
+            "ignored, UnknownPeer",
+        ),
+        (stranger, Message::reset(ID), "ignored, UnknownPeer"),
+        (stranger, notification.clone(), "RST 0.00 to 7, UnknownPeer"),
+        (not_known_yet, notification.clone(), "ignored, UnknownPeer"),
+        (
+            not_known_yet,
+            Message::ping(ID),
+            "RST 0.00 to 7, UnknownPeer",
+        ),
+        (
+            not_known_yet,
+            request(Code::POST, &[]),
+            "to identity: CON 0.02",
+        ),
+        (stranger, request(Code::POST, &[]), "to identity: CON 0.02"),
+        (stranger, request(Code::GET, &[]), "to identity: CON 0.01"),
+        (
+            stranger,
+            request(Code::POST, &["dp"]),
+            "ACK 4.04 to 7, UnknownPeer",
+        ),
+        (
+            stranger,
+            non(request(Code::POST, &["dp"])),
+            "ignored, UnknownPeer",
+        ),
+        (
+            not_known_yet,
+            request(Code::POST, &["dp"]),
+            "ignored, UnknownPeer",
+        ),
+        (overloaded, notification, "ignored, Overloaded"),
+    ];
+    for (tell, message, told) in cases {
+        let datagram = Datagram {
+            number: 0,
+            peer: peer(),
+            message,
+        };
+        assert_eq!(told_of(tell(&datagram)), told);
+    }
+}
+
+#[test]
+fn what_has_to_be_written_is_put_off_and_answers_are_not() {
+    let put_off = |message: &Message| {
+        let classified = classify(0, peer(), &message.encode()).defer();
+        told_of(classified)
+    };
+    for path in [&["rd"][..], &["dp"]] {
+        let message = request(Code::POST, path).with_uri_query(["ep=meter"]);
+        assert_eq!(put_off(&message), "ACK 5.03 to 7, Overloaded", "{path:?}");
+    }
+    let answer = Message::response_to(&request(Code::GET, &["3"]), Code::CONTENT, ID);
+    assert_eq!(put_off(&answer), classified(&answer));
+}
+
+#[test]
+fn an_overloaded_service_says_when_to_come_back() {
+    let message = request(Code::POST, &["rd"]).with_uri_query(["ep=meter"]);
+    let Classified::Answered { datagram, reason } = overloaded(&Datagram {
+        number: 0,
+        peer: peer(),
+        message,
+    }) else {
+        panic!("a confirmable request is answered");
+    };
+    let answer = Message::decode(&datagram).unwrap();
+    assert_eq!(
+        (answer.kind, answer.code),
+        (MessageKind::Acknowledgement, Code::SERVICE_UNAVAILABLE)
+    );
+    assert_eq!((answer.message_id, answer.max_age()), (ID, Some(10)));
+    assert_eq!(reason, DropReason::Overloaded);
+}
+
+// The vocabulary of these tests.
+
+type Tell = fn(&Datagram) -> Classified;
+
+const ID: MessageId = MessageId(7);
+
+fn peer() -> Peer {
+    Peer::plain("10.0.0.1:5683".parse().unwrap())
+}
+
+fn arrival(message: Message) -> Inbound {
+    let peer = peer();
+    Inbound::Message(Datagram {
+        number: 0,
+        peer,
+        message,
+    })
+}
+
+fn bare() -> Inbound {
+    let peer = Peer::bare("10.0.0.1:4445".parse().unwrap());
+    let bytes = b"on".to_vec();
+    Inbound::Udp(UdpDatagram {
+        number: 0,
+        peer,
+        bytes,
+    })
+}
+
+fn location() -> Location {
+    let customer = CustomerId::parse("acme").unwrap();
+    let device = DeviceId::parse("8931").unwrap();
+    Location::new(DeviceKey::of(&customer, &device), 17)
+}
+
+fn request(code: Code, path: &[&str]) -> Message {
+    Message::request(MessageKind::Confirmable, code, ID, Token::EMPTY).with_uri_path(path)
+}
+
+fn non(mut message: Message) -> Message {
+    message.kind = MessageKind::NonConfirmable;
+    message
+}
+
+fn classified(message: &Message) -> String {
+    told_of(classify(0, peer(), &message.encode()))
+}
+
+fn told_of(classified: Classified) -> String {
+    match classified {
+        Classified::ToEndpoint(endpoint, datagram) => {
+            format!("to endpoint {endpoint}: {}", head(&datagram.message))
+        }
+        Classified::ToLocation(location, datagram) => {
+            format!("to location {location}: {}", head(&datagram.message))
+        }
+        Classified::ToPeer(datagram) => format!("to peer: {}", head(&datagram.message)),
+        Classified::ToIdentity(Inbound::Message(datagram) | Inbound::Ambiguous(datagram)) => {
+            format!("to identity: {}", head(&datagram.message))
+        }
+        Classified::ToIdentity(Inbound::Udp(bare) | Inbound::UdpBurst(bare, _)) => {
+            format!("to identity: {:?}", bare.bytes)
+        }
+        Classified::Answered { datagram, reason } => {
+            let answer = Message::decode(&datagram).unwrap();
+            format!("{} to {}, {reason:?}", head(&answer), answer.message_id.0)
+        }
+        Classified::Ignored(reason) => format!("ignored, {reason:?}"),
+    }
+}
+
+fn head(message: &Message) -> String {
+    let kind = match message.kind {
+        MessageKind::Confirmable => "CON",
+        MessageKind::NonConfirmable => "NON",
+        MessageKind::Acknowledgement => "ACK",
+        MessageKind::Reset => "RST",
+    };
+    format!("{kind} {}", message.code)
+}
+
+fn stranger(datagram: &Datagram) -> Classified {
+    unknown_peer(datagram.clone(), Restoration::Complete)
+}
+
+fn not_known_yet(datagram: &Datagram) -> Classified {
+    unknown_peer(datagram.clone(), Restoration::UnderWay)
+}

@@ -1,0 +1,147 @@
+//! What is remembered of a call, so that the same call again does nothing twice
+//! (`Idempotency-Key`)?
+//!
+//! A row for each device that was promised a request under a key lives and dies with the request's
+//! own row: in one batch. A call that was refused promised nothing and leaves nothing. What was
+//! promised for a device is nothing to one that is made anew with its id.
+
+use sha2::{Digest, Sha256};
+
+use crate::ids::{ActionId, DeviceKey, kept_as_bytes};
+use crate::moment::Timestamp;
+
+/// The longest key a call may have, in characters.
+pub const KEY_CHARACTERS_MAX: usize = 255;
+
+/// A text that is no key of a call.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("must be 1 to {KEY_CHARACTERS_MAX} visible ASCII characters")]
+pub struct InvalidIdempotencyKey;
+
+/// What a caller names a call by.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct IdempotencyKeyText(Box<str>);
+
+impl IdempotencyKeyText {
+    /// Reads a key.
+    pub fn parse(text: &str) -> Result<Self, InvalidIdempotencyKey> {
+        let visible = text.bytes().all(|byte| byte.is_ascii_graphic());
+        if !visible || text.is_empty() || text.len() > KEY_CHARACTERS_MAX {
+            return Err(InvalidIdempotencyKey);
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+/// What a call is known by: 128 bits of SHA-256 over its customer and what its caller names it by.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct IdempotencyKey([u8; 16]);
+
+impl IdempotencyKey {
+    /// The key of a customer that is named so. The customer's number is part of it, because a
+    /// customer may come to have the id of one that was removed, and inherits no promises.
+    pub fn of(customer_number: u64, text: &IdempotencyKeyText) -> Self {
+        let number = customer_number.to_be_bytes();
+        Self(digest_of(&[&number, text.0.as_bytes()]))
+    }
+}
+
+kept_as_bytes!(IdempotencyKey, 16);
+
+/// What a call asked for: two calls that ask for the same have the same one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct CallFingerprint([u8; 16]);
+
+impl CallFingerprint {
+    /// The fingerprint of a call made of these parts.
+    pub fn of(parts: &[&[u8]]) -> Self {
+        Self(digest_of(parts))
+    }
+}
+
+kept_as_bytes!(CallFingerprint, 16);
+
+/// A call that must not happen twice.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct IdempotentCall {
+    /// What its caller names it by.
+    pub key: IdempotencyKey,
+    /// What it asks for.
+    pub fingerprint: CallFingerprint,
+}
+
+/// What a call was promised for one device.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct IdempotencyRecord {
+    /// The call.
+    pub call: IdempotentCall,
+    /// The device.
+    pub device: DeviceKey,
+    /// The number of the device, because another one may come to have its key.
+    pub number: u64,
+    /// The request that was made for it.
+    pub action: ActionId,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// The length of each part stands before it, so that no two lists of parts look alike.
+fn digest_of(parts: &[&[u8]]) -> [u8; 16] {
+    let mut digest = Sha256::new();
+    for part in parts {
+        let length = u64::try_from(part.len()).expect("a length in memory");
+        digest.update(length.to_be_bytes());
+        digest.update(part);
+    }
+    let digest: [u8; 32] = digest.finalize().into();
+    let mut half = [0; 16];
+    half.copy_from_slice(&digest[..16]);
+    half
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_1_to_255_visible_ascii_characters() {
+        let longest = "x".repeat(KEY_CHARACTERS_MAX);
+        for text in ["x", "5f0c7b1e-9d0f-4f4b", "!~", longest.as_str()] {
+            assert!(IdempotencyKeyText::parse(text).is_ok(), "{text}");
+        }
+        let too_long = "x".repeat(KEY_CHARACTERS_MAX + 1);
+        for text in ["", "a b", "a\tb", "\u{7f}", "caf\u{e9}", too_long.as_str()] {
+            assert_eq!(
+                IdempotencyKeyText::parse(text),
+                Err(InvalidIdempotencyKey),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_key_belongs_to_one_customer() {
+        let key = |customer, text| {
+            IdempotencyKey::of(customer, &IdempotencyKeyText::parse(text).unwrap())
+        };
+        assert_eq!(key(1, "x"), key(1, "x"));
+        assert_ne!(key(1, "x"), key(2, "x"));
+        assert_ne!(key(1, "x"), key(1, "y"));
+    }
+
+    #[test]
+    fn a_fingerprint_tells_where_one_part_ends() {
+        assert_eq!(
+            CallFingerprint::of(&[b"ab", b"c"]),
+            CallFingerprint::of(&[b"ab", b"c"])
+        );
+        assert_ne!(
+            CallFingerprint::of(&[b"ab", b"c"]),
+            CallFingerprint::of(&[b"a", b"bc"])
+        );
+        assert_ne!(
+            CallFingerprint::of(&[b"ab"]),
+            CallFingerprint::of(&[b"ab", b""])
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! Did the device hear this message before? RFC 7252 section 4.2: a repeated message is acted upon
+//! once, and answered as the first time.
+
+use std::collections::VecDeque;
+
+use protocol::coap::message::{Message, MessageId, MessageKind};
+
+/// How many messages a device remembers; the oldest gives way. A server has one request under way
+/// at a device, so this is a minute of its most hurried traffic, repeats and late copies included.
+const HEARD_MAX: usize = 64;
+
+/// EXCHANGE_LIFETIME of RFC 7252 section 4.8.2.
+const CONFIRMABLE_LIFETIME_MS: i64 = 247_000;
+
+/// NON_LIFETIME of RFC 7252 section 4.8.2.
+const NON_CONFIRMABLE_LIFETIME_MS: i64 = 145_000;
+
+/// The messages of the server that a device remembers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DedupCache {
+    // Oldest first.
+    entries: VecDeque<Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    expires_at_ms: i64,
+    message_id: MessageId,
+    digest: u64,
+    reply: Box<[u8]>,
+}
+
+impl DedupCache {
+    /// Takes note of a datagram and of the one it was met with, which may be none at all.
+    pub(super) fn remember(&mut self, now_ms: i64, message: &Message, bytes: &[u8], reply: &[u8]) {
+        let is_over = |oldest: &Entry| oldest.expires_at_ms <= now_ms;
+        while self.entries.len() >= HEARD_MAX || self.entries.front().is_some_and(is_over) {
+            self.entries.pop_front();
+        }
+        self.entries.push_back(Entry {
+            expires_at_ms: now_ms.saturating_add(lifetime_ms(message.kind)),
+            message_id: message.message_id,
+            digest: digest(bytes),
+            reply: reply.into(),
+        });
+    }
+
+    /// Returns what a datagram was met with when it came before.
+    ///
+    /// The whole datagram counts, not its message id alone: a server that restarts may use an id
+    /// again for something else.
+    pub(super) fn find(&self, now_ms: i64, message: &Message, bytes: &[u8]) -> Option<&[u8]> {
+        let has_id = |entry: &&Entry| entry.message_id == message.message_id;
+        let mut same_id = self.entries.iter().rev().filter(has_id).peekable();
+        same_id.peek()?;
+        let digest = digest(bytes);
+        let found = same_id.find(|entry| entry.digest == digest && now_ms < entry.expires_at_ms)?;
+        Some(&found.reply)
+    }
+}
+
+const fn lifetime_ms(kind: MessageKind) -> i64 {
+    match kind {
+        MessageKind::Confirmable => CONFIRMABLE_LIFETIME_MS,
+        MessageKind::NonConfirmable | MessageKind::Acknowledgement | MessageKind::Reset => {
+            NON_CONFIRMABLE_LIFETIME_MS
+        }
+    }
+}
+
+// FNV-1a: nobody attacks a simulated device.
+pub(super) fn digest(bytes: &[u8]) -> u64 {
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
+    bytes.iter().fold(0xCBF2_9CE4_8422_2325, mix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CONFIRMABLE_LIFETIME_MS, DedupCache, HEARD_MAX};
+    use protocol::coap::code::Code;
+    use protocol::coap::message::{Message, MessageId, MessageKind};
+    use protocol::coap::token::Token;
+
+    #[test]
+    fn a_datagram_is_known_until_it_cannot_be_repeated_any_more() {
+        let (message, bytes) = execute(7, 1);
+        let mut heard = DedupCache::default();
+        assert_eq!(heard.find(0, &message, &bytes), None);
+        heard.remember(0, &message, &bytes, b"reply");
+        let last_ms = CONFIRMABLE_LIFETIME_MS - 1;
+        assert_eq!(
+            heard.find(last_ms, &message, &bytes),
+            Some(b"reply".as_slice())
+        );
+        assert_eq!(heard.find(last_ms + 1, &message, &bytes), None);
+    }
+
+    #[test]
+    fn the_same_id_with_another_content_is_something_else() {
+        let (message, bytes) = execute(7, 1);
+        let (other, other_bytes) = execute(7, 2);
+        let mut heard = DedupCache::default();
+        heard.remember(0, &message, &bytes, b"reply");
+        assert_eq!(heard.find(0, &other, &other_bytes), None);
+    }
+
+    #[test]
+    fn the_oldest_is_forgotten_first() {
+        let mut heard = DedupCache::default();
+        let count = u16::try_from(HEARD_MAX).unwrap() + 1;
+        for id in 0..count {
+            let (message, bytes) = execute(id, 1);
+            heard.remember(0, &message, &bytes, b"");
+        }
+        let is_known = |id| {
+            let (message, bytes) = execute(id, 1);
+            heard.find(0, &message, &bytes).is_some()
+        };
+        assert!(!is_known(0));
+        assert!((1..count).all(is_known));
+    }
+
+    fn execute(id: u16, token: u64) -> (Message, Vec<u8>) {
+        let token = Token::from_u64(token);
+        let message = Message::request(MessageKind::Confirmable, Code::POST, MessageId(id), token);
+        let bytes = message.encode();
+        (message, bytes)
+    }
+}

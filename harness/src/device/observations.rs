@@ -1,0 +1,228 @@
+//! What is observed of the device, and what is to be told of it? (RFC 7641 section 4, LwM2M Core
+//! 1.1 section 6.4)
+//!
+//! What the server was told last is compared with what it would be told now; where the two differ,
+//! there is news. A notification that is not acknowledged yet holds the next one back.
+
+use protocol::coap::content::ContentFormat;
+use protocol::coap::exchange::Exchange;
+use protocol::coap::message::{Message, MessageId, MessageKind};
+use protocol::coap::token::Token;
+use protocol::lwm2m::path::Path;
+
+use super::answers::repeat;
+use super::configuration::Notify;
+use super::event::{DeviceEvent, DeviceOutput, Uplink};
+use super::outcome::ResponseContent;
+use super::resources::Resources;
+use super::{SimulatedDevice, blocks};
+
+/// How many paths are observed at most: far more than a small device has memory for. At the bound a
+/// request to observe is answered like one to read (section 4.1).
+const OBSERVATIONS_MAX: usize = 64;
+
+/// The bits of a notification's number.
+const SEQUENCE_MASK: u32 = 0xFF_FFFF;
+
+/// Everything the server observes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Observations {
+    entries: Vec<Observation>,
+    /// The number of the last thing that was told of any of them.
+    sequence: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Observation {
+    token: Token,
+    path: Path,
+    accept: Option<ContentFormat>,
+    told: ResponseContent,
+    news: Option<ResponseContent>,
+    /// The last notification, which a Reset would name.
+    message_id: Option<MessageId>,
+    /// The notification whose acknowledgement is awaited.
+    open: Option<Exchange>,
+}
+
+impl SimulatedDevice {
+    /// Tells the server what is new.
+    pub(super) fn notify(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
+        let Observations { entries, sequence } = &mut self.session.observations;
+        let kind = match self.configuration.notify {
+            Notify::Confirmable => MessageKind::Confirmable,
+            Notify::NonConfirmable => MessageKind::NonConfirmable,
+        };
+        entries.retain_mut(|observation| {
+            let Some(news) = observation.take_news() else {
+                return true;
+            };
+            // An error is told once, and ends the observation (section 4.2).
+            let goes_on = news.code.is_success();
+            let message_id = self.session.message_ids.take();
+            let observe = goes_on.then(|| next(sequence));
+            let outcome = ResponseContent { observe, ..news };
+            let message = Message::separate(kind, outcome.code, message_id, observation.token);
+            let message = blocks::begin(outcome.fill(message), self.configuration.block);
+            out.push(DeviceOutput::Send(message.encode()));
+            out.push(match goes_on {
+                true => observation.notified(),
+                false => observation.ended(),
+            });
+            observation.message_id = Some(message_id);
+            observation.open = (kind == MessageKind::Confirmable).then(|| {
+                let transmission = &self.configuration.transmission;
+                Exchange::begin(now_ms, transmission, &message, self.rng.number_u32())
+            });
+            goes_on
+        });
+    }
+}
+
+impl Observations {
+    /// Begins an observation with what its request is answered, in the place of others of that
+    /// token or path. Returns the answer's number; nothing if it is one too many.
+    pub(super) fn begin(
+        &mut self,
+        request: &Message,
+        path: Path,
+        told: &ResponseContent,
+    ) -> Option<u32> {
+        self.entries
+            .retain(|other| other.token != request.token && other.path != path);
+        if self.entries.len() >= OBSERVATIONS_MAX {
+            return None;
+        }
+        self.entries.push(Observation {
+            token: request.token,
+            path,
+            accept: request.accept(),
+            told: told.clone(),
+            news: None,
+            message_id: None,
+            open: None,
+        });
+        Some(next(&mut self.sequence))
+    }
+
+    /// Ends the observation of a path, if it is known by that token.
+    pub(super) fn end(&mut self, token: Token, path: Path) {
+        self.entries
+            .retain(|other| other.token != token || other.path != path);
+    }
+
+    /// Ends all of them without a word.
+    pub(super) fn forget(&mut self) {
+        self.entries.clear();
+    }
+
+    /// Looks what is new.
+    pub(super) fn look(&mut self, resources: &Resources) {
+        for observation in &mut self.entries {
+            let seen = resources.read(observation.path, observation.accept);
+            observation.news = (seen != observation.told).then_some(seen);
+        }
+    }
+
+    /// Takes what the server makes of a notification, and tells whether it is about one.
+    pub(super) fn handle(&mut self, message: &Message, out: &mut Vec<DeviceOutput>) -> bool {
+        let is_about = |it: &Observation| it.message_id == Some(message.message_id);
+        let Some(place) = self.entries.iter().position(is_about) else {
+            return false;
+        };
+        match message.kind {
+            MessageKind::Acknowledgement => {
+                let observation = self.entries.get_mut(place);
+                observation.is_some_and(|observation| observation.open.take().is_some())
+            }
+            MessageKind::Reset => {
+                let observation = self.entries.remove(place);
+                out.push(observation.ended());
+                true
+            }
+            MessageKind::Confirmable | MessageKind::NonConfirmable => false,
+        }
+    }
+
+    /// Repeats what was not acknowledged; what never is ends its observation.
+    pub(super) fn handle_timeout(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
+        self.entries.retain_mut(|observation| {
+            let Some(exchange) = &mut observation.open else {
+                return true;
+            };
+            let goes_on = repeat(exchange, now_ms, Uplink::Notification, out);
+            if !goes_on {
+                out.push(observation.ended());
+            }
+            goes_on
+        });
+    }
+
+    /// Leaves unsaid what was being repeated.
+    pub(super) fn hush(&mut self) {
+        for observation in &mut self.entries {
+            observation.open = None;
+        }
+    }
+
+    /// Tells when something is to be repeated or given up.
+    pub(super) fn next_timeout(&self) -> Option<i64> {
+        let open = self.entries.iter().filter_map(|it| it.open.as_ref());
+        open.map(Exchange::next_timeout).min()
+    }
+
+    /// Tells whether there is something to say at once.
+    pub(super) fn has_news(&self) -> bool {
+        self.entries.iter().any(Observation::has_news)
+    }
+
+    /// Tells whether a notification waits for its acknowledgement.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.entries.iter().any(|it| it.open.is_some())
+    }
+}
+
+impl Observation {
+    fn has_news(&self) -> bool {
+        self.news.is_some() && self.open.is_none()
+    }
+
+    /// Takes what is to be told, which counts as told from now on.
+    fn take_news(&mut self) -> Option<ResponseContent> {
+        if !self.has_news() {
+            return None;
+        }
+        let news = self.news.take()?;
+        self.told = news.clone();
+        Some(news)
+    }
+
+    fn notified(&self) -> DeviceOutput {
+        DeviceOutput::Report(DeviceEvent::Notified { path: self.path })
+    }
+
+    fn ended(&self) -> DeviceOutput {
+        DeviceOutput::Report(DeviceEvent::ObservationEnded { path: self.path })
+    }
+}
+
+fn next(sequence: &mut u32) -> u32 {
+    *sequence = sequence.wrapping_add(1) & SEQUENCE_MASK;
+    *sequence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SEQUENCE_MASK, next};
+
+    #[test]
+    fn after_the_last_number_of_24_bits_comes_the_first() {
+        let mut sequence = SEQUENCE_MASK - 1;
+        let numbers = [
+            next(&mut sequence),
+            next(&mut sequence),
+            next(&mut sequence),
+        ];
+        assert_eq!(numbers, [SEQUENCE_MASK, 0, 1]);
+    }
+}

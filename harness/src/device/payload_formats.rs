@@ -1,0 +1,130 @@
+//! Which formats does the device speak, and what does it say and understand in them? (LwM2M Core
+//! 1.2 section 7.4)
+
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::Message;
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::{self, Reading, Unencodable};
+use protocol::lwm2m::value::{DataType, Value};
+
+use super::outcome::ResponseContent;
+
+/// Formats for several values, in the order a device chooses if the server does not.
+const FOR_SEVERAL: [ContentFormat; 5] = [
+    ContentFormat::LWM2M_TLV,
+    ContentFormat::SENML_CBOR,
+    ContentFormat::SENML_JSON,
+    ContentFormat::LWM2M_CBOR,
+    ContentFormat::LWM2M_JSON,
+];
+
+/// The formats a device has. Text and bytes are told without being asked for by every device.
+#[derive(Clone, Debug)]
+pub(super) struct PayloadFormats {
+    formats: Box<[ContentFormat]>,
+}
+
+impl PayloadFormats {
+    pub(super) fn new(formats: &[ContentFormat]) -> Self {
+        Self {
+            formats: formats.into(),
+        }
+    }
+
+    /// Tells whether the device has the format.
+    pub(super) fn has(&self, format: ContentFormat) -> bool {
+        self.formats.contains(&format)
+    }
+
+    /// Tells the value of one resource in the format asked for.
+    pub(super) fn tell_one(
+        &self,
+        accept: Option<ContentFormat>,
+        path: Path,
+        value: Value,
+    ) -> Result<ResponseContent, Code> {
+        let data_type = value.data_type();
+        let format = accept.unwrap_or(payload::format_of(data_type));
+        let fits = format != ContentFormat::OCTET_STREAM || data_type == DataType::Opaque;
+        if accept.is_some() && !(fits && self.has(format)) {
+            return Err(Code::NOT_ACCEPTABLE);
+        }
+        let values = Reading::from([(path, value)]);
+        content(format, payload::encode(format, path, &values))
+    }
+
+    /// Tells the values below a path in the format asked for.
+    pub(super) fn tell(
+        &self,
+        accept: Option<ContentFormat>,
+        path: Path,
+        values: &Reading,
+    ) -> Result<ResponseContent, Code> {
+        let own = FOR_SEVERAL.into_iter().find(|format| self.has(*format));
+        let wanted = accept.filter(|format| self.has(*format));
+        let format = match accept {
+            Some(_) => wanted,
+            None => own,
+        };
+        let format = format.ok_or(Code::NOT_ACCEPTABLE)?;
+        content(format, payload::encode(format, path, values))
+    }
+
+    /// Tells values wherever they lie.
+    pub(super) fn tell_all(
+        &self,
+        accept: ContentFormat,
+        values: &Reading,
+    ) -> Result<ResponseContent, Code> {
+        if !self.has(accept) {
+            return Err(Code::NOT_ACCEPTABLE);
+        }
+        content(accept, payload::encode_all(accept, values))
+    }
+
+    /// Understands the value a message gives a resource.
+    pub(super) fn hear_one(
+        &self,
+        path: Path,
+        by: &Message,
+        data_type: DataType,
+    ) -> Result<Value, Code> {
+        let format = by.content_format();
+        let fits = format != Some(ContentFormat::OCTET_STREAM) || data_type == DataType::Opaque;
+        if !fits || format.is_some_and(|format| !self.has(format)) {
+            return Err(Code::UNSUPPORTED_CONTENT_FORMAT);
+        }
+        let mut values = self.hear(path, by, data_type)?;
+        values.remove(&path).ok_or(Code::BAD_REQUEST)
+    }
+
+    /// Understands the values a message gives the instances of a resource.
+    pub(super) fn hear_several(
+        &self,
+        path: Path,
+        by: &Message,
+        data_type: DataType,
+    ) -> Result<Reading, Code> {
+        let format = by.content_format();
+        let holds_several = |format: &ContentFormat| FOR_SEVERAL.contains(format);
+        if !format.is_some_and(|format| holds_several(&format) && self.has(format)) {
+            return Err(Code::UNSUPPORTED_CONTENT_FORMAT);
+        }
+        self.hear(path, by, data_type)
+    }
+
+    fn hear(&self, path: Path, by: &Message, data_type: DataType) -> Result<Reading, Code> {
+        let format = by.content_format();
+        let values = payload::decode(format, path, &by.payload, |_| Some(data_type));
+        values.map_err(|_| Code::BAD_REQUEST)
+    }
+}
+
+fn content(
+    format: ContentFormat,
+    payload: Result<Vec<u8>, Unencodable>,
+) -> Result<ResponseContent, Code> {
+    let payload = payload.map_err(|_| Code::NOT_ACCEPTABLE)?;
+    Ok(ResponseContent::content(format, payload))
+}

@@ -1,0 +1,201 @@
+//! When may the next request leave?
+//!
+//! With a closed window, as soon as one of those under way is answered. With a rate, when the clock
+//! says so, whatever became of the others: a request that leaves late was due all the same, and
+//! its latency counts from then. Otherwise a server that stalls would be asked less while it
+//! stalls, and look fast (coordinated omission).
+
+/// How requests follow each other.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ArrivalPattern {
+    /// So many are under way at any time.
+    Window(u32),
+    /// So many leave each second.
+    Rate(u32),
+}
+
+/// One of several that share a pace.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ArrivalShare {
+    /// Which one, from 0.
+    pub index: u32,
+    /// Of how many, at least 1.
+    pub of: u32,
+}
+
+const NS_PER_S: u128 = 1_000_000_000;
+
+/// When the requests of one share leave.
+#[derive(Clone, Debug)]
+pub struct ArrivalSchedule {
+    arrivals: ArrivalPattern,
+    share: ArrivalShare,
+    begun_at_ns: u64,
+    until_ns: u64,
+    begun: u64,
+}
+
+impl ArrivalSchedule {
+    /// Plans requests from now on, until a time from which on none is due.
+    pub fn begin(
+        arrivals: ArrivalPattern,
+        share: ArrivalShare,
+        now_ns: u64,
+        until_ns: u64,
+    ) -> Self {
+        Self {
+            arrivals,
+            share,
+            begun_at_ns: now_ns,
+            until_ns,
+            begun: 0,
+        }
+    }
+
+    /// Tells when the next request should have left, if it may leave now.
+    pub fn due(&self, now_ns: u64, open: u32) -> Option<u64> {
+        match self.arrivals {
+            ArrivalPattern::Window(_) if now_ns >= self.until_ns => None,
+            ArrivalPattern::Window(size) => (open < self.own_part(size)).then_some(now_ns),
+            ArrivalPattern::Rate(_) => self.next_at().filter(|at_ns| *at_ns <= now_ns),
+        }
+    }
+
+    /// Notes that the request that was due has left.
+    pub fn advance(&mut self) {
+        self.begun += 1;
+    }
+
+    /// Tells when the clock makes the next request due, if it is the clock that does.
+    pub fn next_at(&self) -> Option<u64> {
+        match self.arrivals {
+            ArrivalPattern::Window(_) => None,
+            ArrivalPattern::Rate(rate) => {
+                let number = u128::from(self.begun) * u128::from(self.share.of)
+                    + u128::from(self.share.index);
+                let after_ns = number * NS_PER_S / u128::from(rate.max(1));
+                let at_ns = u64::try_from(after_ns)
+                    .ok()?
+                    .checked_add(self.begun_at_ns)?;
+                (at_ns < self.until_ns).then_some(at_ns)
+            }
+        }
+    }
+
+    /// Tells whether nothing is due any more.
+    pub fn is_over(&self, now_ns: u64) -> bool {
+        now_ns >= self.until_ns && self.next_at().is_none()
+    }
+
+    /// Gives up what is due; returns how many requests that was.
+    pub fn abandon(&mut self) -> u64 {
+        let begun = self.begun;
+        while self.next_at().is_some() {
+            self.begun += 1;
+        }
+        self.begun - begun
+    }
+
+    // The parts of all shares add up to the whole, and each has one at least: a share without a
+    // window would never begin.
+    fn own_part(&self, size: u32) -> u32 {
+        let ArrivalShare { index, of } = self.share;
+        let rest = u32::from(index < size % of.max(1));
+        (size / of.max(1) + rest).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: ArrivalShare = ArrivalShare { index: 0, of: 1 };
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn a_window_lets_as_many_out_as_are_not_under_way() {
+        let schedule = ArrivalSchedule::begin(ArrivalPattern::Window(2), WHOLE, 5, 100);
+        assert_eq!(schedule.due(7, 0), Some(7));
+        assert_eq!(schedule.due(7, 1), Some(7));
+        assert_eq!(schedule.due(7, 2), None);
+        assert_eq!(schedule.next_at(), None);
+        assert_eq!(schedule.due(100, 0), None);
+        assert!(schedule.is_over(100) && !schedule.is_over(99));
+    }
+
+    #[test]
+    fn a_rate_is_kept_by_the_clock_alone() {
+        let mut schedule =
+            ArrivalSchedule::begin(ArrivalPattern::Rate(1_000), WHOLE, 10 * MS, u64::MAX);
+        assert_eq!(schedule.due(10 * MS, 1_000_000), Some(10 * MS));
+        schedule.advance();
+        assert_eq!(schedule.due(11 * MS - 1, 0), None);
+        assert_eq!(schedule.next_at(), Some(11 * MS));
+        assert_eq!(schedule.due(11 * MS, 0), Some(11 * MS));
+    }
+
+    #[test]
+    fn what_leaves_late_was_due_all_the_same() {
+        let mut schedule = ArrivalSchedule::begin(ArrivalPattern::Rate(1_000), WHOLE, 0, u64::MAX);
+        let mut left = Vec::new();
+        // Nothing could leave for half a second.
+        while let Some(due_at_ns) = schedule.due(500 * MS, 0) {
+            left.push(due_at_ns);
+            schedule.advance();
+        }
+        let expected: Vec<u64> = (0..=500).map(|ms| ms * MS).collect();
+        assert_eq!(left, expected);
+    }
+
+    #[test]
+    fn a_rate_does_not_drift() {
+        let mut schedule = ArrivalSchedule::begin(ArrivalPattern::Rate(3), WHOLE, 0, u64::MAX);
+        for _ in 0..3_000_000 {
+            schedule.advance();
+        }
+        assert_eq!(schedule.next_at(), Some(1_000_000 * 1_000 * MS));
+    }
+
+    #[test]
+    fn shares_of_a_rate_take_turns() {
+        let share = |index| ArrivalShare { index, of: 3 };
+        let times = |index| {
+            let mut schedule =
+                ArrivalSchedule::begin(ArrivalPattern::Rate(1_000), share(index), 0, 9 * MS);
+            let mut times = Vec::new();
+            while let Some(at_ns) = schedule.next_at() {
+                times.push(at_ns / MS);
+                schedule.advance();
+            }
+            times
+        };
+        assert_eq!(times(0), [0, 3, 6]);
+        assert_eq!(times(1), [1, 4, 7]);
+        assert_eq!(times(2), [2, 5, 8]);
+    }
+
+    #[test]
+    fn shares_of_a_window_add_up() {
+        let part = |size, index, of| {
+            let schedule = ArrivalSchedule::begin(
+                ArrivalPattern::Window(size),
+                ArrivalShare { index, of },
+                0,
+                1,
+            );
+            (0..).find(|open| schedule.due(0, *open).is_none()).unwrap()
+        };
+        assert_eq!([part(8, 0, 3), part(8, 1, 3), part(8, 2, 3)], [3, 3, 2]);
+        assert_eq!([part(1, 0, 2), part(1, 1, 2)], [1, 1]);
+    }
+
+    #[test]
+    fn what_is_given_up_is_counted() {
+        let mut schedule = ArrivalSchedule::begin(ArrivalPattern::Rate(1_000), WHOLE, 0, 10 * MS);
+        schedule.advance();
+        schedule.advance();
+        assert!(!schedule.is_over(20 * MS));
+        assert_eq!(schedule.abandon(), 8);
+        assert!(schedule.is_over(20 * MS));
+    }
+}

@@ -1,0 +1,468 @@
+//! What do very many devices say next, and what does an answer mean to them? The machine behind a
+//! load: no socket, no clock, and a few bytes for each device.
+//!
+//! ```text
+//!   idle ---- request is due, leaves ----> under way ---- answer, Reset, last timeout ----> idle
+//!                                             |  ^
+//!                                             +--+ timeout: the same datagram again
+//! ```
+//! A device has one request under way (NSTART of RFC 7252 section 4.7); its turn comes again when
+//! all others had theirs.
+
+use protocol::coap::code::Code;
+use protocol::coap::exchange::Transmission;
+use protocol::coap::message::{Message, MessageKind};
+
+use super::addressing::EndpointPattern;
+use super::arrivals::ArrivalSchedule;
+use super::datagram;
+use super::deadlines::Deadlines;
+use super::exchange::{ExchangeDue, LoadExchange, LoadRequest};
+use super::locations::{LocationRef, Locations};
+use super::outbox::Outbox;
+use super::tally::{LATE_NS, LoadFailure, TaskTally};
+use crate::rng::Rng;
+
+/// Requests that leave between two looks at what came in: enough to be sent in few calls, few
+/// enough that answers do not wait.
+const BURST: usize = 64;
+
+/// How the devices of a load behave.
+#[derive(Clone, Debug)]
+pub struct DeviceBehaviour {
+    /// What they are called.
+    pub pattern: EndpointPattern,
+    /// The lifetime they register with.
+    pub lifetime_s: u32,
+    /// How patient they are.
+    pub transmission: Transmission,
+    /// How many of a hundred datagrams are dropped, in each direction.
+    pub loss_percent: u8,
+}
+
+/// What the devices are about.
+#[derive(Clone, Debug)]
+pub(super) enum LoadTask {
+    /// Each registers once, when the schedule says.
+    Register(ArrivalSchedule),
+    /// One after the other does this, again and again.
+    Repeat(LoadRequest, ArrivalSchedule),
+    /// They answer what the server asks.
+    Listen,
+}
+
+/// Very many devices.
+pub(super) struct DeviceGroup {
+    behaviour: DeviceBehaviour,
+    // The number of the first device; the others follow.
+    first: u32,
+    members: Vec<GroupMember>,
+    registered: u32,
+    locations: Locations,
+    exchanges: Vec<Option<LoadExchange>>,
+    free_places: Vec<u32>,
+    deadlines: Deadlines,
+    task: LoadTask,
+    until_ns: u64,
+    cursor: usize,
+    rng: Rng,
+    tally: TaskTally,
+}
+
+/// A device, as far as it is remembered.
+#[derive(Clone, Copy, Debug)]
+struct GroupMember {
+    location: LocationRef,
+    // Where its request is; NOWHERE if it has none under way.
+    place: u32,
+    next_id: u16,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+impl DeviceGroup {
+    /// So many devices from a number on, none of them registered.
+    pub(super) fn gather(behaviour: DeviceBehaviour, first: u32, count: u32, seed: u64) -> Self {
+        let mut rng = Rng::from_seed(seed);
+        // A server may remember the ids of an earlier run.
+        let member = GroupMember {
+            location: LocationRef::default(),
+            place: NOWHERE,
+            next_id: rng.number_u16(),
+        };
+        Self {
+            behaviour,
+            first,
+            members: vec![member; count as usize],
+            registered: 0,
+            locations: Locations::default(),
+            exchanges: Vec::new(),
+            free_places: Vec::new(),
+            deadlines: Deadlines::default(),
+            task: LoadTask::Listen,
+            until_ns: u64::MAX,
+            cursor: 0,
+            rng,
+            tally: TaskTally::default(),
+        }
+    }
+
+    /// Begins a task. Its answers are in time until then.
+    pub(super) fn begin(&mut self, task: LoadTask, until_ns: u64) {
+        self.task = task;
+        self.until_ns = until_ns;
+        self.cursor = 0;
+        self.tally = TaskTally::default();
+    }
+
+    /// Sends what is to be sent again, and what is due.
+    pub(super) fn turn(&mut self, now_ns: u64, out: &mut Outbox) {
+        while let Some(place) = self.deadlines.take_due(now_ns) {
+            self.look_at(place, now_ns, out);
+        }
+        for _ in 0..BURST {
+            let Some(due_at_ns) = self.due(now_ns) else {
+                return;
+            };
+            let Some((member, act)) = self.next_free() else {
+                self.give_up_after_the_end(now_ns);
+                return;
+            };
+            if let LoadTask::Register(schedule) | LoadTask::Repeat(_, schedule) = &mut self.task {
+                schedule.advance();
+            }
+            self.request(member, act, due_at_ns, now_ns, out);
+        }
+    }
+
+    /// Has a device update its registration out of turn, if it can.
+    pub(super) fn wake(&mut self, member: u32, now_ns: u64, out: &mut Outbox) {
+        let found = self.members.get(member as usize);
+        if found.is_some_and(|found| found.location.is_known() && found.place == NOWHERE) {
+            self.request(member, LoadRequest::Update, now_ns, now_ns, out);
+        }
+    }
+
+    /// Takes a datagram that came for a device.
+    pub(super) fn hear(&mut self, member: u32, bytes: &[u8], now_ns: u64, out: &mut Outbox) {
+        if self.is_lost() {
+            return;
+        }
+        if let Some(answer) = datagram::bare_answer(bytes) {
+            match self.under_way(member, answer.message_id) {
+                Some(place) => self.settle(place, answer.code, None, now_ns),
+                None => self.tally.stray += 1,
+            }
+            return;
+        }
+        match Message::decode(bytes) {
+            Ok(message) => self.hear_message(member, &message, now_ns, out),
+            Err(_) => self.tally.fail(LoadFailure::Malformed),
+        }
+    }
+
+    /// Takes what was counted since the task began.
+    pub(super) fn take_tally(&mut self) -> TaskTally {
+        std::mem::take(&mut self.tally)
+    }
+
+    /// Shows what was counted since the task began.
+    pub(super) fn tally(&self) -> &TaskTally {
+        &self.tally
+    }
+
+    /// When the clock alone makes something to do; while no device is free, it is their answers.
+    pub(super) fn next_at(&self) -> Option<u64> {
+        let scheduled = match &self.task {
+            LoadTask::Register(schedule) if self.cursor < self.members.len() => schedule.next_at(),
+            LoadTask::Repeat(_, schedule) if self.open() < self.registered => schedule.next_at(),
+            LoadTask::Register(_) | LoadTask::Repeat(..) | LoadTask::Listen => None,
+        };
+        let alarm = self.deadlines.next_at();
+        scheduled.into_iter().chain(alarm).min()
+    }
+
+    /// Whether everything the task is about has ended; listening has no end of its own.
+    pub(super) fn is_done(&self, now_ns: u64) -> bool {
+        let is_over = match &self.task {
+            LoadTask::Register(_) => self.cursor >= self.members.len(),
+            LoadTask::Repeat(_, schedule) => schedule.is_over(now_ns),
+            LoadTask::Listen => true,
+        };
+        is_over && self.open() == 0
+    }
+
+    /// How many devices are registered.
+    pub(super) fn registered(&self) -> u32 {
+        self.registered
+    }
+
+    fn open(&self) -> u32 {
+        let open = self.exchanges.len() - self.free_places.len();
+        u32::try_from(open).unwrap_or(u32::MAX)
+    }
+
+    fn due(&self, now_ns: u64) -> Option<u64> {
+        match &self.task {
+            LoadTask::Register(schedule) | LoadTask::Repeat(_, schedule) => {
+                schedule.due(now_ns, self.open())
+            }
+            LoadTask::Listen => None,
+        }
+    }
+
+    /// The device whose turn it is, of those that have no request under way.
+    fn next_free(&mut self) -> Option<(u32, LoadRequest)> {
+        let count = self.members.len();
+        match self.task {
+            LoadTask::Register(_) => {
+                let member = u32::try_from(self.cursor).ok();
+                let member = member.filter(|_| self.cursor < count)?;
+                self.cursor += 1;
+                Some((member, LoadRequest::Register))
+            }
+            LoadTask::Repeat(..) if self.open() >= self.registered => None,
+            LoadTask::Repeat(act, _) => {
+                for _ in 0..count {
+                    let at = self.cursor;
+                    self.cursor = if at + 1 < count { at + 1 } else { 0 };
+                    let member = self.members.get(at)?;
+                    if member.place == NOWHERE && member.location.is_known() {
+                        return Some((u32::try_from(at).ok()?, act));
+                    }
+                }
+                None
+            }
+            LoadTask::Listen => None,
+        }
+    }
+
+    fn give_up_after_the_end(&mut self, now_ns: u64) {
+        if let LoadTask::Repeat(_, schedule) = &mut self.task
+            && now_ns >= self.until_ns
+        {
+            let unsent = schedule.abandon();
+            self.tally.fail_times(LoadFailure::Unsent, unsent);
+        }
+    }
+
+    fn request(
+        &mut self,
+        number: u32,
+        act: LoadRequest,
+        due_at_ns: u64,
+        now_ns: u64,
+        out: &mut Outbox,
+    ) {
+        let place = self.free_places.pop().unwrap_or_else(|| {
+            self.exchanges.push(None);
+            u32::try_from(self.exchanges.len() - 1).expect("no more exchanges than devices")
+        });
+        let Some(member) = self.members.get_mut(number as usize) else {
+            return self.free_places.push(place);
+        };
+        member.place = place;
+        member.next_id = member.next_id.wrapping_add(1);
+        let exchange = LoadExchange::begin(
+            (number, member.next_id, act),
+            due_at_ns,
+            now_ns,
+            &self.behaviour.transmission,
+            &mut self.rng,
+        );
+        self.tally.begin(due_at_ns, now_ns, LATE_NS);
+        self.deadlines.set(place, exchange.next_at_ns);
+        if let Some(kept) = self.exchanges.get_mut(place as usize) {
+            *kept = Some(exchange);
+        }
+        self.transmit(exchange, out);
+    }
+
+    fn look_at(&mut self, place: u32, now_ns: u64, out: &mut Outbox) {
+        let Some(Some(exchange)) = self.exchanges.get_mut(place as usize) else {
+            return;
+        };
+        match exchange.look(now_ns) {
+            ExchangeDue::NotYet => self.deadlines.set(place, exchange.next_at_ns),
+            ExchangeDue::Repeat => {
+                self.deadlines.set(place, exchange.next_at_ns);
+                let exchange = *exchange;
+                self.tally.retransmissions += 1;
+                self.transmit(exchange, out);
+            }
+            ExchangeDue::GiveUp => {
+                self.close(place);
+                self.tally.fail(LoadFailure::Timeout);
+            }
+        }
+    }
+
+    fn transmit(&mut self, exchange: LoadExchange, out: &mut Outbox) {
+        let LoadExchange {
+            member,
+            message_id,
+            act,
+            ..
+        } = exchange;
+        if self.is_lost() {
+            return;
+        }
+        match act {
+            LoadRequest::Register => {
+                let name = self.behaviour.pattern.name(self.first + member);
+                let datagram = datagram::register(&name, self.behaviour.lifetime_s, message_id);
+                out.put(member, |bytes| bytes.extend_from_slice(&datagram));
+            }
+            LoadRequest::Send => {
+                out.put(member, |bytes| datagram::write_send(message_id, bytes));
+            }
+            LoadRequest::Update => {
+                let known = self.members.get(member as usize);
+                let location = known.map(|known| known.location).unwrap_or_default();
+                let options = self.locations.options(location);
+                out.put(member, |bytes| {
+                    datagram::write_update(message_id, options, bytes);
+                });
+            }
+        }
+    }
+
+    fn hear_message(&mut self, member: u32, message: &Message, now_ns: u64, out: &mut Outbox) {
+        match message.kind {
+            MessageKind::Acknowledgement | MessageKind::Reset => {
+                self.hear_reply(member, message, now_ns)
+            }
+            MessageKind::Confirmable | MessageKind::NonConfirmable if message.code.is_request() => {
+                self.answer(member, message, out);
+            }
+            MessageKind::Confirmable | MessageKind::NonConfirmable => {
+                self.hear_separate(member, message, now_ns, out);
+            }
+        }
+    }
+
+    fn hear_reply(&mut self, member: u32, message: &Message, now_ns: u64) {
+        let Some(place) = self.under_way(member, message.message_id.0) else {
+            self.tally.stray += 1;
+            return;
+        };
+        if message.kind == MessageKind::Reset {
+            self.close(place);
+            self.tally.fail(LoadFailure::Reset);
+        } else if message.code == Code::EMPTY {
+            self.acknowledge(place, now_ns);
+        } else if message.token == datagram::token(message.message_id.0) {
+            self.settle(place, message.code, Some(message), now_ns);
+        } else {
+            self.close(place);
+            self.tally.fail(LoadFailure::Unexpected);
+        }
+    }
+
+    fn hear_separate(&mut self, member: u32, message: &Message, now_ns: u64, out: &mut Outbox) {
+        let place = message.code.is_response().then(|| {
+            let [high, low] = *message.token.as_bytes() else {
+                return None;
+            };
+            self.under_way(member, u16::from_be_bytes([high, low]))
+        });
+        let place = place.flatten();
+        if message.kind == MessageKind::Confirmable {
+            let reply = match place {
+                Some(_) => Message::acknowledgement(message.message_id),
+                None => Message::reset(message.message_id),
+            };
+            self.say(member, &reply, out);
+        }
+        match place {
+            Some(place) => self.settle(place, message.code, Some(message), now_ns),
+            None => self.tally.stray += 1,
+        }
+    }
+
+    fn answer(&mut self, number: u32, request: &Message, out: &mut Outbox) {
+        let Some(member) = self.members.get_mut(number as usize) else {
+            return;
+        };
+        member.next_id = member.next_id.wrapping_add(1);
+        let answer = datagram::answer(request, member.next_id);
+        self.tally.asked += 1;
+        if self.say(number, &answer, out) {
+            out.note_asked(number);
+        }
+    }
+
+    /// Returns whether it leaves.
+    fn say(&mut self, member: u32, message: &Message, out: &mut Outbox) -> bool {
+        let leaves = !self.is_lost();
+        if leaves {
+            let datagram = message.encode();
+            out.put(member, |bytes| bytes.extend_from_slice(&datagram));
+        }
+        leaves
+    }
+
+    /// The place of the request a device has under way under an id.
+    fn under_way(&self, member: u32, message_id: u16) -> Option<u32> {
+        let place = self.members.get(member as usize)?.place;
+        let exchange = self.exchanges.get(place as usize)?.as_ref()?;
+        (exchange.message_id == message_id).then_some(place)
+    }
+
+    fn acknowledge(&mut self, place: u32, now_ns: u64) {
+        if let Some(Some(exchange)) = self.exchanges.get_mut(place as usize) {
+            exchange.acknowledge(now_ns, &self.behaviour.transmission);
+            self.deadlines.set(place, exchange.next_at_ns);
+        }
+    }
+
+    fn settle(&mut self, place: u32, code: Code, answer: Option<&Message>, now_ns: u64) {
+        let Some(exchange) = self.close(place) else {
+            return;
+        };
+        let is_right = match exchange.act {
+            LoadRequest::Register => code == Code::CREATED && self.locate(exchange.member, answer),
+            LoadRequest::Update | LoadRequest::Send => code == Code::CHANGED,
+        };
+        if is_right {
+            self.tally.answer(exchange.due_at_ns, now_ns, self.until_ns);
+        } else if code.is_success() {
+            self.tally.fail(LoadFailure::Unexpected);
+        } else {
+            self.tally.fail(LoadFailure::Refused(code));
+        }
+    }
+
+    /// Notes where the server keeps a registration; returns whether it said so.
+    fn locate(&mut self, member: u32, answer: Option<&Message>) -> bool {
+        let options = answer.and_then(datagram::options_to);
+        let Some((member, options)) = self.members.get_mut(member as usize).zip(options) else {
+            return false;
+        };
+        let Some(kept) = self.locations.keep(member.location, &options) else {
+            return false;
+        };
+        self.registered += u32::from(!member.location.is_known());
+        member.location = kept;
+        true
+    }
+
+    fn close(&mut self, place: u32) -> Option<LoadExchange> {
+        let exchange = self.exchanges.get_mut(place as usize)?.take()?;
+        self.free_places.push(place);
+        if let Some(member) = self.members.get_mut(exchange.member as usize) {
+            member.place = NOWHERE;
+        }
+        Some(exchange)
+    }
+
+    fn is_lost(&mut self) -> bool {
+        let percent = self.behaviour.loss_percent;
+        let is_lost = percent > 0 && self.rng.hits(percent);
+        self.tally.dropped += u64::from(is_lost);
+        is_lost
+    }
+}
+
+#[cfg(test)]
+mod tests;

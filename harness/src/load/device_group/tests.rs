@@ -1,0 +1,351 @@
+//! Do the devices of a crowd say what they should, and count what they hear?
+
+use super::super::arrivals::{ArrivalPattern, ArrivalShare};
+use super::*;
+use protocol::coap::message::MessageId;
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000 * MS;
+
+/// A server in a few lines: what one datagram of a device brings back.
+type Server<'a> = dyn FnMut(&Message) -> Option<Message> + 'a;
+
+fn group(count: u32, loss_percent: u8) -> DeviceGroup {
+    let behaviour = DeviceBehaviour {
+        pattern: "meter-{:03}".parse().unwrap(),
+        lifetime_s: 300,
+        transmission: Transmission::STANDARD,
+        loss_percent,
+    };
+    DeviceGroup::gather(behaviour, 100, count, 7)
+}
+
+fn registering(arrivals: ArrivalPattern) -> LoadTask {
+    let share = ArrivalShare { index: 0, of: 1 };
+    LoadTask::Register(ArrivalSchedule::begin(arrivals, share, 0, u64::MAX))
+}
+
+fn updating(arrivals: ArrivalPattern, now_ns: u64, until_ns: u64) -> LoadTask {
+    let share = ArrivalShare { index: 0, of: 1 };
+    LoadTask::Repeat(
+        LoadRequest::Update,
+        ArrivalSchedule::begin(arrivals, share, now_ns, until_ns),
+    )
+}
+
+/// Gives the crowd its turns until it is done; an answer takes a millisecond. Returns when.
+fn run(group: &mut DeviceGroup, mut now_ns: u64, server: &mut Server<'_>) -> u64 {
+    let mut out = Outbox::default();
+    while !group.is_done(now_ns) {
+        group.turn(now_ns, &mut out);
+        let next_at_ns = group.next_at();
+        let was_idle = out.is_empty();
+        now_ns += MS;
+        while !out.is_empty() {
+            let said = std::mem::take(&mut out);
+            for (member, bytes) in said.datagrams() {
+                if let Some(answer) = server(&Message::decode(bytes).unwrap()) {
+                    group.hear(member, &answer.encode(), now_ns, &mut out);
+                }
+            }
+        }
+        if was_idle {
+            now_ns = next_at_ns.unwrap_or(now_ns).max(now_ns);
+        }
+    }
+    now_ns
+}
+
+/// Answers as a server does that knows everybody.
+fn kind(request: &Message) -> Option<Message> {
+    let respond = |code| Message::response_to(request, code, request.message_id);
+    let is_update = request.uri_path().count() == 2;
+    let endpoint = request.uri_query().find_map(|it| it.strip_prefix("ep="));
+    match endpoint {
+        Some(endpoint) => Some(respond(Code::CREATED).with_location_path(["rd", endpoint])),
+        None => is_update.then(|| respond(Code::CHANGED)),
+    }
+}
+
+fn registered(count: u32, loss_percent: u8) -> (DeviceGroup, u64) {
+    let mut group = group(count, loss_percent);
+    group.begin(registering(ArrivalPattern::Window(16)), u64::MAX);
+    let now_ns = run(&mut group, 0, &mut kind);
+    (group, now_ns)
+}
+
+#[test]
+fn every_device_registers_once_under_its_own_name() {
+    let mut names = Vec::new();
+    let mut group = group(50, 0);
+    group.begin(registering(ArrivalPattern::Window(8)), u64::MAX);
+    run(&mut group, 0, &mut |request| {
+        let mut queries = request.uri_query();
+        names.extend(queries.find_map(|it| it.strip_prefix("ep=").map(str::to_owned)));
+        kind(request)
+    });
+    let expected: Vec<String> = (100..150).map(|number| format!("meter-{number}")).collect();
+    assert_eq!(names, expected);
+    assert_eq!(group.registered(), 50);
+    let tally = group.take_tally();
+    assert_eq!((tally.begun, tally.answered, tally.failed()), (50, 50, 0));
+    assert_eq!(tally.latencies.count(), 50);
+}
+
+#[test]
+fn updates_go_round_and_each_is_a_new_message() {
+    let (mut group, now_ns) = registered(3, 0);
+    let until_ns = now_ns + 4 * MS;
+    group.begin(
+        updating(ArrivalPattern::Window(2), now_ns, until_ns),
+        until_ns,
+    );
+    let mut heard = Vec::new();
+    run(&mut group, now_ns, &mut |request| {
+        let who = request.uri_path().last().unwrap().to_owned();
+        heard.push((who, request.message_id));
+        kind(request)
+    });
+    let who: Vec<&str> = heard.iter().map(|(who, _)| who.as_str()).collect();
+    let round = ["meter-100", "meter-101", "meter-102"];
+    let expected: Vec<&str> = round.iter().copied().cycle().take(8).collect();
+    assert_eq!(who, expected);
+    heard.sort();
+    heard.dedup();
+    assert_eq!(heard.len(), 8);
+}
+
+#[test]
+fn what_is_lost_is_sent_again_and_nothing_fails() {
+    let (mut group, now_ns) = registered(200, 10);
+    assert_eq!(group.registered(), 200);
+    let tally = group.take_tally();
+    assert_eq!((tally.answered, tally.failed()), (200, 0));
+    assert!(tally.retransmissions > 20 && tally.dropped >= tally.retransmissions);
+    let until_ns = now_ns + S;
+    group.begin(
+        updating(ArrivalPattern::Rate(100), now_ns, until_ns),
+        until_ns,
+    );
+    run(&mut group, now_ns, &mut kind);
+    let tally = group.take_tally();
+    assert_eq!((tally.begun, tally.answered, tally.failed()), (100, 100, 0));
+    assert!(
+        tally.in_time < 100,
+        "what was lost is answered after the end"
+    );
+    assert!(
+        tally.latencies.max_ns() > 2 * S,
+        "and counts from when it was due"
+    );
+}
+
+#[test]
+fn a_silent_server_is_asked_five_times() {
+    let mut group = group(10, 0);
+    group.begin(registering(ArrivalPattern::Window(4)), u64::MAX);
+    let mut asked = 0;
+    run(&mut group, 0, &mut |_| {
+        asked += 1;
+        None
+    });
+    let tally = group.take_tally();
+    assert_eq!(asked, 50);
+    assert_eq!(tally.failures, [(LoadFailure::Timeout, 10)].into());
+    assert_eq!((tally.begun, tally.retransmissions), (10, 40));
+    assert_eq!(group.registered(), 0);
+}
+
+#[test]
+fn a_stall_of_the_server_counts_for_everything_that_was_due() {
+    let (mut group, now_ns) = registered(10, 0);
+    let until_ns = now_ns + S;
+    group.begin(
+        updating(ArrivalPattern::Rate(100), now_ns, until_ns),
+        until_ns,
+    );
+    let mut out = Outbox::default();
+    let mut open = Vec::new();
+    for ms in 0..500 {
+        group.turn(now_ns + ms * MS, &mut out);
+        open.extend(
+            out.datagrams()
+                .map(|(member, bytes)| (member, bytes.to_vec())),
+        );
+        out.clear();
+    }
+    assert_eq!(open.len(), 10, "a device has one request under way");
+    let woken_ns = now_ns + 500 * MS;
+    for (member, bytes) in open {
+        let answer = kind(&Message::decode(&bytes).unwrap()).unwrap();
+        group.hear(member, &answer.encode(), woken_ns, &mut out);
+    }
+    run(&mut group, woken_ns, &mut kind);
+    let tally = group.take_tally();
+    assert_eq!((tally.begun, tally.failed()), (100, 0));
+    // Half of the requests were due while the server stood still.
+    assert!(tally.latencies.percentile_ns(45.0) < 5 * MS);
+    assert!(tally.latencies.percentile_ns(60.0) > 40 * MS);
+    assert!((39..=41).contains(&tally.late), "{}", tally.late);
+    assert!((399 * MS..=401 * MS).contains(&tally.latest_ns));
+}
+
+#[test]
+fn a_thread_may_rest_while_every_device_waits_for_its_answer() {
+    let (mut group, now_ns) = registered(2, 0);
+    let until_ns = now_ns + S;
+    group.begin(
+        updating(ArrivalPattern::Rate(1_000), now_ns, until_ns),
+        until_ns,
+    );
+    let mut out = Outbox::default();
+    group.turn(now_ns, &mut out);
+    assert_eq!(group.next_at(), Some(now_ns + MS));
+    group.turn(now_ns + MS, &mut out);
+    assert_eq!(out.datagrams().count(), 2);
+    let next_at_ns = group.next_at().unwrap();
+    assert!(
+        next_at_ns >= now_ns + 2 * S,
+        "the next repetition, not the next request"
+    );
+}
+
+#[test]
+fn what_was_due_and_could_not_leave_is_counted() {
+    let (mut group, now_ns) = registered(2, 0);
+    let until_ns = now_ns + S;
+    group.begin(
+        updating(ArrivalPattern::Rate(10), now_ns, until_ns),
+        until_ns,
+    );
+    run(&mut group, now_ns, &mut |_| None);
+    let tally = group.take_tally();
+    let expected = [(LoadFailure::Timeout, 2), (LoadFailure::Unsent, 8)];
+    assert_eq!(tally.failures, expected.into());
+}
+
+#[test]
+fn failures_are_told_apart() {
+    let refuse = |code| move |it: &Message| Some(Message::response_to(it, code, it.message_id));
+    let (not_found, busy) = (refuse(Code::NOT_FOUND), refuse(Code::SERVICE_UNAVAILABLE));
+    let no_location = refuse(Code::CREATED);
+    let reset = |it: &Message| Some(Message::reset(it.message_id));
+    let other_token = |it: &Message| {
+        let mut answer = Message::response_to(it, Code::CREATED, it.message_id);
+        answer.token = datagram::token(!it.message_id.0);
+        Some(answer)
+    };
+    let cases: [(&mut Server<'_>, LoadFailure); 5] = [
+        (&mut { not_found }, LoadFailure::Refused(Code::NOT_FOUND)),
+        (
+            &mut { busy },
+            LoadFailure::Refused(Code::SERVICE_UNAVAILABLE),
+        ),
+        (&mut { no_location }, LoadFailure::Unexpected),
+        (&mut { reset }, LoadFailure::Reset),
+        (&mut { other_token }, LoadFailure::Unexpected),
+    ];
+    for (server, failure) in cases {
+        let mut group = group(3, 0);
+        group.begin(registering(ArrivalPattern::Window(4)), u64::MAX);
+        run(&mut group, 0, server);
+        assert_eq!(group.take_tally().failures, [(failure, 3)].into());
+    }
+}
+
+#[test]
+fn noise_is_counted_and_changes_nothing() {
+    let (mut group, now_ns) = registered(2, 0);
+    group.begin(LoadTask::Listen, u64::MAX);
+    let mut out = Outbox::default();
+    for bytes in [&[][..], &[0x40], &[0xFF; 9]] {
+        group.hear(0, bytes, now_ns, &mut out);
+    }
+    let late = Message::acknowledgement(MessageId(1));
+    group.hear(1, &late.encode(), now_ns, &mut out);
+    group.hear(1, &[0x62, 0x44, 0, 1, 0, 1], now_ns, &mut out);
+    group.hear(99, &late.encode(), now_ns, &mut out);
+    let tally = group.take_tally();
+    assert_eq!(tally.failures, [(LoadFailure::Malformed, 3)].into());
+    assert_eq!((tally.stray, tally.answered), (3, 0));
+    assert!(out.is_empty());
+}
+
+#[test]
+fn a_separate_response_ends_the_request_and_is_acknowledged() {
+    let mut group = group(1, 0);
+    group.begin(registering(ArrivalPattern::Window(1)), u64::MAX);
+    let mut out = Outbox::default();
+    group.turn(0, &mut out);
+    let (_, bytes) = out.datagrams().next().unwrap();
+    let request = Message::decode(bytes).unwrap();
+    out.clear();
+    let empty = Message::acknowledgement(request.message_id);
+    group.hear(0, &empty.encode(), MS, &mut out);
+    group.turn(60 * S, &mut out);
+    assert!(out.is_empty(), "what has arrived is not sent again");
+    let id = MessageId(0x7777);
+    let response = Message::separate(MessageKind::Confirmable, Code::CREATED, id, request.token);
+    let response = response.with_location_path(["rd", "x"]).encode();
+    for time in 0..2 {
+        group.hear(0, &response, 60 * S, &mut out);
+        let replies: Vec<Message> = out
+            .datagrams()
+            .map(|(_, bytes)| Message::decode(bytes).unwrap())
+            .collect();
+        out.clear();
+        let expected = match time {
+            0 => Message::acknowledgement(id),
+            _ => Message::reset(id),
+        };
+        assert_eq!(replies, [expected]);
+    }
+    assert_eq!(group.registered(), 1);
+    assert!(group.is_done(60 * S));
+}
+
+#[test]
+fn a_device_answers_what_it_is_asked() {
+    let (mut group, now_ns) = registered(2, 0);
+    group.begin(LoadTask::Listen, u64::MAX);
+    let mut out = Outbox::default();
+    let (id, token) = (MessageId(9), datagram::token(9));
+    let read = Message::request(MessageKind::Confirmable, Code::GET, id, token);
+    let read = read.with_uri_path(["3", "0", "0"]).encode();
+    group.hear(1, &read, now_ns, &mut out);
+    assert_eq!(out.asked(), [1]);
+    let (member, bytes) = out.datagrams().next().unwrap();
+    let answer = Message::decode(bytes).unwrap();
+    assert_eq!(
+        (member, answer.code, answer.token),
+        (1, Code::CONTENT, token)
+    );
+    assert!(!answer.payload.is_empty());
+    assert_eq!(group.take_tally().asked, 1);
+}
+
+#[test]
+fn a_device_is_woken_unless_it_speaks_already() {
+    let (mut group, now_ns) = registered(2, 0);
+    group.begin(LoadTask::Listen, u64::MAX);
+    let mut out = Outbox::default();
+    for _ in 0..2 {
+        group.wake(1, now_ns, &mut out);
+    }
+    group.wake(2, now_ns, &mut out);
+    let said: Vec<u32> = out.datagrams().map(|(member, _)| member).collect();
+    assert_eq!(said, [1]);
+    let (mut strangers, now_ns) = (self::group(1, 0), 0);
+    strangers.wake(0, now_ns, &mut out);
+    assert_eq!(out.datagrams().count(), 1);
+}
+
+#[test]
+fn a_device_takes_few_bytes() {
+    assert!(
+        size_of::<GroupMember>() <= 16,
+        "{}",
+        size_of::<GroupMember>()
+    );
+    assert!(size_of::<Option<LoadExchange>>() <= 64);
+}

@@ -1,0 +1,175 @@
+//! Was this message heard before? The server's side of RFC 7252 section 4.2: a repeated message is
+//! answered as the first one was, and acted upon once.
+//!
+//! A million peers leave no room for 247 s of answers each, so a peer keeps its last few
+//! message ids and the codes of their answers. The rest of a repeated answer is the caller's to
+//! make again; section 4.5 allows that for idempotent requests.
+
+use super::code::Code;
+use super::message::{Message, MessageId, MessageKind};
+
+/// How many messages of one peer are remembered. A device has one request outstanding (NSTART is
+/// 1), so eight cover its last eight requests; at the bound the oldest is forgotten.
+pub const RECENT_MAX: usize = 8;
+
+/// EXCHANGE_LIFETIME of RFC 7252 section 4.8.2.
+const CONFIRMABLE_LIFETIME_MS: u32 = 247_000;
+
+/// NON_LIFETIME of RFC 7252 section 4.8.2.
+const NON_CONFIRMABLE_LIFETIME_MS: u32 = 145_000;
+
+/// The last messages of one peer and what became of them.
+///
+/// They are held here and not on the heap, though most peers have said nothing lately: a fleet that
+/// speaks often must not need more memory than one that is silent.
+#[derive(Clone, Debug, Default)]
+pub struct DedupWindow {
+    /// When the latest was remembered; from here the entries count.
+    as_of_ms: i64,
+    /// Oldest first, the free places last.
+    entries: [Option<Entry>; RECENT_MAX],
+}
+
+/// What a message was met with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Duplicate {
+    /// With a response of this code.
+    Answered(Code),
+    /// With an Empty Acknowledgement.
+    Acknowledged,
+    /// With a Reset.
+    Rejected,
+}
+
+impl DedupWindow {
+    /// Takes note of what a message was met with; of a repeated one, the latest counts.
+    pub fn remember(&mut self, now_ms: i64, message: &Message, what: Duplicate) {
+        let digest = digest_of(message);
+        let mut now = Self {
+            as_of_ms: now_ms,
+            ..Self::default()
+        };
+        for entry in self.entries() {
+            if let Some(lives_for_ms) = self.lives_for_ms(now_ms, entry)
+                && !entry.is_of(message, digest)
+            {
+                now.push(Entry {
+                    lives_for_ms,
+                    ..*entry
+                });
+            }
+        }
+        now.push(Entry {
+            lives_for_ms: lifetime_ms(message.kind),
+            digest,
+            message_id: message.message_id,
+            what,
+        });
+        *self = now;
+    }
+
+    /// Forgets the peer's past, for a peer that has begun anew.
+    pub fn forget_all(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Tells what the message was met with when it came before.
+    ///
+    /// Message id and content both have to match: a device that restarts on the same port may use
+    /// an id again for something else.
+    pub fn find(&self, now_ms: i64, message: &Message) -> Option<Duplicate> {
+        let is_known = |entry: &&Entry| entry.message_id == message.message_id;
+        self.entries().find(is_known)?;
+        let digest = digest_of(message);
+        let found = self.entries().find(|entry| entry.is_of(message, digest))?;
+        self.lives_for_ms(now_ms, found).map(|_| found.what)
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().flatten()
+    }
+
+    /// How long an entry lives from now on, if it does.
+    fn lives_for_ms(&self, now_ms: i64, entry: &Entry) -> Option<u32> {
+        let passed_ms = now_ms.saturating_sub(self.as_of_ms);
+        let left_ms = i64::from(entry.lives_for_ms).saturating_sub(passed_ms);
+        // Time does not run backwards, so that no entry lives longer than it did.
+        (left_ms > 0).then(|| u32::try_from(left_ms).unwrap_or(u32::MAX))
+    }
+
+    fn push(&mut self, entry: Entry) {
+        let place = self.entries.iter().position(Option::is_none);
+        let place = place.unwrap_or_else(|| {
+            self.entries.rotate_left(1);
+            RECENT_MAX - 1
+        });
+        if let Some(place) = self.entries.get_mut(place) {
+            *place = Some(entry);
+        }
+    }
+}
+
+/// 12 bytes, of which each of a million devices has eight.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    digest: u32,
+    lives_for_ms: u32,
+    message_id: MessageId,
+    what: Duplicate,
+}
+
+const _: () = assert!(size_of::<Option<Entry>>() == 12);
+
+impl Entry {
+    fn is_of(&self, message: &Message, digest: u32) -> bool {
+        self.message_id == message.message_id && self.digest == digest
+    }
+}
+
+fn lifetime_ms(kind: MessageKind) -> u32 {
+    match kind {
+        MessageKind::Confirmable => CONFIRMABLE_LIFETIME_MS,
+        MessageKind::NonConfirmable | MessageKind::Acknowledgement | MessageKind::Reset => {
+            NON_CONFIRMABLE_LIFETIME_MS
+        }
+    }
+}
+
+fn digest_of(message: &Message) -> u32 {
+    let mut digest = Digest::default();
+    digest.fold(&[message.code.as_byte(), message.kind as u8]);
+    digest.fold(message.token.as_bytes());
+    for (number, value) in message.options() {
+        digest.fold(&number.to_be_bytes());
+        digest.fold(value);
+    }
+    digest.fold(&message.payload);
+    u32::try_from(digest.0 >> 32).expect("32 bits are left")
+}
+
+/// Multiplies and rotates, a word at a time. Whoever makes two of its own messages collide loses
+/// its own answer and nothing else, so nothing stronger is needed, and every request pays for it.
+#[derive(Default)]
+struct Digest(u64);
+
+impl Digest {
+    /// The golden ratio in 64 bits, odd: multiplying by it spreads every bit upwards.
+    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+
+    fn fold(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        for word in words {
+            self.fold_word(u64::from_le_bytes(*word));
+        }
+        // The length stands above the rest, which has seven bytes at most.
+        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX) << 56;
+        let rest = rest
+            .iter()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte));
+        self.fold_word(length | rest);
+    }
+
+    fn fold_word(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(Self::FACTOR);
+    }
+}

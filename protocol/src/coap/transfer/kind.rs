@@ -1,0 +1,167 @@
+//! How far has a request got that takes more than one exchange?
+
+use super::TransferRules;
+use super::download::{self, Download, RestartPolicy};
+use super::fault::TransferFault;
+use super::upload::{self, Upload};
+use crate::coap::code::Code;
+use crate::coap::message::{Message, MessageId};
+use crate::coap::option;
+use crate::coap::token::Token;
+
+/// A request in blocks, its answer in blocks, or the one after the other.
+#[derive(Clone, Debug)]
+pub(super) struct TransferKind {
+    /// What all its messages have in common.
+    request: Message,
+    /// The token of the first message.
+    pub(super) token: Token,
+    stage: Stage,
+    /// When it ends unless a block gets across, `i64::MAX` once it is over; nothing before the
+    /// first block got across.
+    pub(super) ends_at_ms: Option<i64>,
+}
+
+#[derive(Clone, Debug)]
+enum Stage {
+    Upload(Upload),
+    Download(Download),
+}
+
+/// What a response means for the whole request.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum TransferStep {
+    /// Another message is to be sent.
+    Next,
+    /// The response is the answer as it stands.
+    Answered,
+    /// The answer is put together.
+    Whole(Box<Message>),
+}
+
+impl TransferKind {
+    /// Begins with a request whose body does not fit one message.
+    pub(super) fn with_long_body(rules: &TransferRules<'_>, mut request: Message) -> TransferKind {
+        let body = std::mem::take(&mut request.payload);
+        let upload = Upload::begin(body, rules.block);
+        TransferKind::begin(request, Stage::Upload(upload))
+    }
+
+    /// Begins with the response to a request that went in one message, if that response leaves
+    /// anything to send.
+    pub(super) fn after(
+        rules: &TransferRules<'_>,
+        datagram: &[u8],
+        response: &Message,
+    ) -> Result<Option<TransferKind>, TransferFault> {
+        let is_refused = response.code == Code::REQUEST_ENTITY_TOO_LARGE;
+        if !is_refused && response.block2().is_none() {
+            return Ok(None);
+        }
+        // A request that names a block itself gets what it asks for.
+        let is_whole = |request: &Message| {
+            let asked = request.block2().map_or(0, |block| block.number());
+            request.code.is_request() && request.block1().is_none() && asked == 0
+        };
+        let Some(request) = Message::decode(datagram).ok().filter(is_whole) else {
+            return Ok(None);
+        };
+        if is_refused {
+            return Ok(TransferKind::with_smaller_blocks(request, response));
+        }
+        let answer_bytes_max = rules.answer_bytes_max;
+        let download = Download::begin(response, beginnings_of(&request), answer_bytes_max)?;
+        Ok(download.map(|download| {
+            let mut request = for_further_blocks(request);
+            if request.code != Code::FETCH {
+                request.payload = Vec::new();
+            }
+            TransferKind::begin(request, Stage::Download(download))
+        }))
+    }
+
+    fn with_smaller_blocks(mut request: Message, refusal: &Message) -> Option<TransferKind> {
+        let body = std::mem::take(&mut request.payload);
+        let upload = Upload::begin_smaller(body, refusal)?;
+        Some(TransferKind::begin(request, Stage::Upload(upload)))
+    }
+
+    fn begin(request: Message, stage: Stage) -> TransferKind {
+        TransferKind {
+            token: request.token,
+            request,
+            stage,
+            ends_at_ms: None,
+        }
+    }
+
+    /// Takes the response to the message on its way.
+    pub(super) fn handle(
+        &mut self,
+        rules: &TransferRules<'_>,
+        response: &Message,
+    ) -> Result<TransferStep, TransferFault> {
+        match &mut self.stage {
+            Stage::Upload(upload) => match upload.handle(response)? {
+                upload::UploadProgress::Next => Ok(TransferStep::Next),
+                upload::UploadProgress::Answered => self.handle_answer(rules, response),
+            },
+            Stage::Download(download) => {
+                match download.handle(response, rules.answer_bytes_max)? {
+                    download::DownloadProgress::Next => Ok(TransferStep::Next),
+                    download::DownloadProgress::Answered => Ok(TransferStep::Answered),
+                    download::DownloadProgress::Whole(whole) => Ok(TransferStep::Whole(whole)),
+                }
+            }
+        }
+    }
+
+    // The response to the last block of the request may be the first block of the answer. What
+    // was asked for cannot be asked for again without the body.
+    fn handle_answer(
+        &mut self,
+        rules: &TransferRules<'_>,
+        response: &Message,
+    ) -> Result<TransferStep, TransferFault> {
+        match Download::begin(response, RestartPolicy::NoMore, rules.answer_bytes_max)? {
+            None => Ok(TransferStep::Answered),
+            Some(download) => {
+                self.request = for_further_blocks(self.request.clone());
+                self.stage = Stage::Download(download);
+                Ok(TransferStep::Next)
+            }
+        }
+    }
+
+    /// Makes the first message, under the request's own id and token.
+    pub(super) fn first(&self) -> Message {
+        self.message(self.request.message_id, self.token)
+    }
+
+    /// Makes the message that is to go now.
+    pub(super) fn message(&self, message_id: MessageId, token: Token) -> Message {
+        let mut request = self.request.clone();
+        request.message_id = message_id;
+        request.token = token;
+        match &self.stage {
+            Stage::Upload(upload) => upload.block_of(request),
+            Stage::Download(download) => download.request_of(request),
+        }
+    }
+}
+
+fn beginnings_of(request: &Message) -> RestartPolicy {
+    if [Code::GET, Code::FETCH].contains(&request.code) {
+        RestartPolicy::OneMore
+    } else {
+        RestartPolicy::NoMore
+    }
+}
+
+// Only the first request asks for an observation (RFC 7959 section 2.6), and whether the body is
+// known already: its versions are of the whole, of which no block is known.
+fn for_further_blocks(request: Message) -> Message {
+    request
+        .without_option(option::OBSERVE)
+        .without_option(option::ETAG)
+}

@@ -1,0 +1,146 @@
+//! How is the body of an action request parsed? With every fault reported at once.
+
+mod coap;
+mod lwm2m;
+mod udp;
+
+use std::collections::HashSet;
+use std::num::NonZeroU16;
+
+use engine::action::parse::RawField;
+use engine::action::{Mode, NewAction, Protocol, Request};
+use engine::ids::DeviceId;
+use engine::limits::{ACTION_RETENTION_MS, SEND_ATTEMPTS_MAX};
+
+use crate::api::call::Call;
+use crate::api::error::ApiError;
+use crate::api::fields::{FieldFault, Fields};
+use crate::api::words::Word;
+
+/// The longest expiry of a request: later, its record would be deleted.
+pub(super) const EXPIRY_S_MAX: u32 = (ACTION_RETENTION_MS / 1_000) as u32;
+
+/// The parser of action requests over one protocol, with its limits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ActionParser {
+    /// The protocol.
+    pub(super) protocol: Protocol,
+    /// The maximum payload of a datagram.
+    pub(super) udp_payload_bytes_max: usize,
+    /// The maximum number of devices in a bulk call.
+    pub(super) devices_max: u32,
+}
+
+impl ActionParser {
+    /// Parses a request for one device.
+    pub(super) fn asked_of_one(
+        self,
+        call: Call,
+        mut fields: Fields,
+    ) -> Result<NewAction, ApiError> {
+        let new = self.new_action(call, &mut fields);
+        fields.finish(new)
+    }
+
+    /// Parses a request for several devices.
+    pub(super) fn asked_of_many(
+        self,
+        call: Call,
+        mut fields: Fields,
+    ) -> Result<(NewAction, Vec<DeviceId>), ApiError> {
+        let new = self.new_action(call, &mut fields);
+        let devices = device_ids(&mut fields, self.devices_max);
+        fields.finish(new.zip(devices))
+    }
+
+    fn new_action(self, call: Call, fields: &mut Fields) -> Option<NewAction> {
+        let request = self.request(fields);
+        let mode = fields.optional("requestMode", Mode::read);
+        let attempts = self.attempts(fields);
+        let expires_in_s = fields.number("expiresIn", 1..=EXPIRY_S_MAX);
+        Some(NewAction {
+            request: request?,
+            mode: mode.unwrap_or(Mode::SendNow),
+            attempts_permitted: attempts,
+            expires_in_s,
+            trace: call.trace,
+            idempotent_call: None,
+        })
+    }
+
+    fn request(self, fields: &mut Fields) -> Option<Request> {
+        match self.protocol {
+            Protocol::Udp => udp::request(fields, self.udp_payload_bytes_max).map(Request::Udp),
+            Protocol::Coap => coap::request(fields).map(Request::Coap),
+            Protocol::Lwm2m => lwm2m::request(fields).map(Request::Lwm2m),
+        }
+    }
+
+    /// A datagram is sent once: UDP reports no failure, so there is nothing to repeat.
+    fn attempts(self, fields: &mut Fields) -> u8 {
+        const FIELD: &str = "sendAttempts";
+        match self.protocol {
+            Protocol::Udp => {
+                fields.refuse(FIELD, "is not supported for UDP");
+                1
+            }
+            Protocol::Coap | Protocol::Lwm2m => {
+                let attempts = fields.number(FIELD, 1..=u32::from(SEND_ATTEMPTS_MAX));
+                u8::try_from(attempts.unwrap_or(1)).unwrap_or(SEND_ATTEMPTS_MAX)
+            }
+        }
+    }
+}
+
+/// The required port on the device.
+fn port(fields: &mut Fields) -> Option<NonZeroU16> {
+    let port = fields.required_number("port", 1..=u32::from(u16::MAX))?;
+    u16::try_from(port).ok().and_then(NonZeroU16::new)
+}
+
+/// A required string.
+fn text(fields: &mut Fields, name: &str) -> Option<String> {
+    fields.required(name, |text| Ok::<_, String>(text.to_owned()))
+}
+
+/// An optional string, with its parser.
+fn given<T>(
+    fields: &mut Fields,
+    name: &str,
+    read: impl FnOnce(&str) -> Result<T, String>,
+) -> RawField<T> {
+    if !fields.has(name) {
+        return RawField::Nothing;
+    }
+    match fields.optional(name, read) {
+        Some(value) => RawField::Value(value),
+        None => RawField::Unreadable,
+    }
+}
+
+fn device_ids(fields: &mut Fields, max: u32) -> Option<Vec<DeviceId>> {
+    const FIELD: &str = "deviceIds";
+    let texts = fields.required_texts(FIELD)?;
+    let fits = u32::try_from(texts.len()).is_ok_and(|count| (1..=max).contains(&count));
+    if !fits {
+        let why = format!("must have 1 to {max} items");
+        fields.fault(FIELD, FieldFault::out_of_range(why));
+        return None;
+    }
+    let mut known = HashSet::new();
+    let mut devices = Vec::with_capacity(texts.len());
+    for (text, number) in texts.iter().zip(1..) {
+        match DeviceId::parse(text) {
+            Err(why) => fields.fault(FIELD, format!("item {number} {why}")),
+            Ok(_) if !known.insert(text) => fields.fault(
+                FIELD,
+                FieldFault::repeated_item(format!("item {number} is a duplicate")),
+            ),
+            Ok(device) => devices.push(device),
+        }
+    }
+    (devices.len() == texts.len()).then_some(devices)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Is what a body asks what the device is asked?
+
+use serde_json::{Value, json};
+
+use engine::action::parse::udp::UdpDraft as Datagram;
+use engine::action::{
+    CoapRequest, Content, ContentEncoding, Lwm2mRequest, Method, Mode, NewAction, Operation,
+    Protocol, Request,
+};
+use engine::ids::TraceId;
+
+use super::{ActionParser, NonZeroU16};
+use crate::api::call::Call;
+use crate::api::error::ApiError;
+use crate::api::fields::Fields;
+
+#[test]
+fn a_datagram_is_sent_once_and_now_unless_its_caller_says_otherwise() {
+    let body = json!({ "payload": "on", "payloadType": "STRING", "port": 4445 });
+    let request = datagram("on", ContentEncoding::String);
+    assert_eq!(asked(Protocol::Udp, body).unwrap(), new(request.clone()));
+    let body = json!({
+        "payload": "b24=", "payloadType": "BASE64", "port": 4445, "requestMode": "SEND_WHEN_ACTIVE",
+        "expiresIn": 600, "sendAttempts": null,
+    });
+    let later = NewAction {
+        mode: Mode::SendWhenActive,
+        expires_in_s: Some(600),
+        ..new(datagram("b24=", ContentEncoding::Base64))
+    };
+    assert_eq!(asked(Protocol::Udp, body).unwrap(), later);
+}
+
+#[test]
+fn a_coap_request_has_a_method_a_port_and_a_path_and_maybe_a_payload() {
+    let body = json!({ "port": 5683, "path": "/a/b?c=d", "requestType": "GET" });
+    let bare = new(coap(Method::Get, None));
+    assert_eq!(asked(Protocol::Coap, body).unwrap(), bare);
+    let body = json!({
+        "port": 5683, "path": "/a/b?c=d", "requestType": "PATCH", "payload": "",
+        "payloadType": "STRING", "sendAttempts": 5, "requestMode": "SEND_NOW",
+    });
+    let content = Content::parse(ContentEncoding::String, "").unwrap();
+    let with_payload = NewAction {
+        attempts_permitted: 5,
+        ..new(coap(Method::Patch, Some(content)))
+    };
+    assert_eq!(asked(Protocol::Coap, body).unwrap(), with_payload);
+    let body = json!({
+        "port": 5683, "path": "/a/b?c=d", "requestType": "GET", "payload": null,
+        "payloadType": null, "sendAttempts": null,
+    });
+    assert_eq!(asked(Protocol::Coap, body).unwrap(), bare);
+}
+
+#[test]
+fn an_operation_has_an_address_and_maybe_data() {
+    let body = json!({ "action": "write", "resourceAddress": "/3303/0/5700", "data": "21.5" });
+    let write = Lwm2mRequest::parse(Operation::Write, "/3303/0/5700", Some("21.5")).unwrap();
+    let write = new(Request::Lwm2m(write));
+    assert_eq!(asked(Protocol::Lwm2m, body).unwrap(), write);
+}
+
+#[test]
+fn the_operator_says_how_long_a_datagram_may_be() {
+    let body = |length| {
+        let payload = "x".repeat(length);
+        json!({ "payload": payload, "payloadType": "STRING", "port": 4445 })
+    };
+    let desk = ActionParser {
+        udp_payload_bytes_max: 3,
+        ..desk(Protocol::Udp)
+    };
+    assert!(desk.asked_of_one(call(), fields(&body(3))).is_ok());
+    let refused = desk.asked_of_one(call(), fields(&body(4))).unwrap_err();
+    let fault = &refused.faults()[0];
+    assert_eq!(
+        fault.message,
+        "must not be longer than 3 bytes when decoded"
+    );
+    assert_eq!(fault.field.as_deref(), Some("payload"));
+}
+
+#[test]
+fn the_same_is_asked_of_each_device_that_is_named() {
+    let body = json!({
+        "payload": "on", "payloadType": "STRING", "port": 4445, "deviceIds": ["a", "b"],
+    });
+    let desk = desk(Protocol::Udp);
+    let (asked, devices) = desk.asked_of_many(call(), fields(&body)).unwrap();
+    assert_eq!(asked, new(datagram("on", ContentEncoding::String)));
+    let devices: Vec<_> = devices.iter().map(ToString::to_string).collect();
+    assert_eq!(devices, ["a", "b"]);
+}
+
+fn asked(protocol: Protocol, body: Value) -> Result<NewAction, ApiError> {
+    desk(protocol).asked_of_one(call(), fields(&body))
+}
+
+fn desk(protocol: Protocol) -> ActionParser {
+    ActionParser {
+        protocol,
+        udp_payload_bytes_max: 508,
+        devices_max: 100,
+    }
+}
+
+fn call() -> Call {
+    let trace = TraceId::parse("01935c5a-0000-7000-8000-000000000002").unwrap();
+    Call { trace }
+}
+
+fn fields(body: &Value) -> Fields {
+    Fields::of_json(body.to_string().as_bytes()).unwrap()
+}
+
+/// What is asked where the caller says no more.
+fn new(request: Request) -> NewAction {
+    NewAction {
+        request,
+        mode: Mode::SendNow,
+        attempts_permitted: 1,
+        expires_in_s: None,
+        trace: call().trace,
+        idempotent_call: None,
+    }
+}
+
+fn datagram(payload: &str, form: ContentEncoding) -> Request {
+    let draft = Datagram {
+        payload: Some(payload),
+        form: Some(form),
+        port: NonZeroU16::new(4_445),
+    };
+    Request::Udp(draft.read(508).unwrap().unwrap())
+}
+
+fn coap(method: Method, content: Option<Content>) -> Request {
+    Request::Coap(CoapRequest {
+        method,
+        port: NonZeroU16::new(5_683).unwrap(),
+        target: engine::PathAndQuery::parse("/a/b?c=d").unwrap(),
+        content,
+    })
+}

@@ -1,0 +1,182 @@
+//! Which handlers list, replay and delete the dead letters of a webhook?
+
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+
+use engine::delivery::backlog::{DeadLetter, Sequence};
+use engine::event::Event;
+use engine::ids::{DestinationId, EventId};
+
+use super::{followed, owned, unserved};
+use crate::api::Api;
+use crate::api::access::AuthenticatedCaller;
+use crate::api::body::Query;
+use crate::api::error::ApiError;
+use crate::api::page::wanted_size;
+use crate::api::records::to_its_end;
+use crate::api::segment::{PathSegment, Segment as _};
+use crate::api::words::Word;
+
+/// Dead letters that are searched, or deleted, in one step.
+const STEP: u32 = 256;
+
+/// A page of dead letters.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::api) struct DeadLettersBody {
+    items: Vec<DeadLetterBody>,
+    /// The cursor of the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+/// A dead letter.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::api) struct DeadLetterBody {
+    /// The event id: the `webhook-id` of each attempt.
+    id: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Absent if the event itself has expired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    received: Option<String>,
+    tries: u8,
+    time: String,
+    reason: String,
+}
+
+/// GET: lists the dead letters of a webhook, starting at a cursor.
+pub(in crate::api) async fn list(
+    caller: AuthenticatedCaller,
+    PathSegment(id): PathSegment<DestinationId>,
+    Query(mut fields): Query,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, ApiError> {
+    let size = wanted_size(&mut fields);
+    let after = fields.optional("cursor", cursor);
+    fields.finish(Some(()))?;
+    owned(&api, &caller, id).await?;
+    // One more than a page, to see whether there is a next page.
+    let mut letters = api.store.dead_letters(id, after, size + 1).await?;
+    let shown = usize::try_from(size).unwrap_or(usize::MAX);
+    let more = letters.len() > shown;
+    letters.truncate(shown);
+    let last = letters.last().filter(|_| more);
+    let last = last.map(|letter| letter.queued.sequence);
+    let mut items = Vec::with_capacity(letters.len());
+    for letter in letters {
+        let waiting = letter.queued;
+        let event = api.store.event(waiting.device, waiting.event).await?;
+        items.push(DeadLetterBody::of(&letter, event.as_ref()));
+    }
+    Ok(HttpResponse::Ok().json(DeadLettersBody::of(items, last)))
+}
+
+/// POST: replays the dead letters of a webhook.
+pub(in crate::api) async fn replay(
+    caller: AuthenticatedCaller,
+    PathSegment(id): PathSegment<DestinationId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, ApiError> {
+    owned(&api, &caller, id).await?;
+    api.deliveries.replay(id).await.map_err(unserved)??;
+    Ok(HttpResponse::Accepted().json(followed(&api, &caller, id).await?))
+}
+
+/// DELETE: deletes a dead letter of a webhook.
+pub(in crate::api) async fn discard(
+    caller: AuthenticatedCaller,
+    PathSegment(id): PathSegment<DestinationId>,
+    PathSegment(event): PathSegment<EventId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, ApiError> {
+    owned(&api, &caller, id).await?;
+    let found = found(&api, id, event).await?;
+    let found = found.ok_or_else(|| ApiError::unknown(EventId::NAME))?;
+    let discarded = api.deliveries.discard(id, [found].into()).await;
+    discarded.map_err(unserved)??;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// DELETE: deletes all dead letters of a webhook.
+pub(in crate::api) async fn discard_all(
+    caller: AuthenticatedCaller,
+    PathSegment(id): PathSegment<DestinationId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, ApiError> {
+    owned(&api, &caller, id).await?;
+    to_its_end(all_discarded(api, id)).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// The sequence number of the dead letter of an event.
+async fn found(api: &Api, id: DestinationId, event: EventId) -> Result<Option<Sequence>, ApiError> {
+    let mut after = None;
+    loop {
+        let letters = api.store.dead_letters(id, after, STEP).await?;
+        let letter = letters.iter().find(|it| it.queued.event == event);
+        if let Some(letter) = letter {
+            return Ok(Some(letter.queued.sequence));
+        }
+        if !is_whole(&letters) {
+            return Ok(None);
+        }
+        after = letters.last().map(|it| it.queued.sequence);
+    }
+}
+
+/// Deletes step by step; dead letters added meanwhile may stay.
+async fn all_discarded(api: web::Data<Api>, id: DestinationId) -> Result<(), ApiError> {
+    let mut after = None;
+    loop {
+        let letters = api.store.dead_letters(id, after, STEP).await?;
+        let numbers: Box<[Sequence]> = letters.iter().map(|it| it.queued.sequence).collect();
+        after = numbers.last().copied();
+        api.deliveries
+            .discard(id, numbers)
+            .await
+            .map_err(unserved)??;
+        if !is_whole(&letters) {
+            return Ok(());
+        }
+    }
+}
+
+/// Whether a step is full: there may be more.
+fn is_whole(letters: &[DeadLetter]) -> bool {
+    u32::try_from(letters.len()).is_ok_and(|length| length >= STEP)
+}
+
+impl DeadLettersBody {
+    /// The items, and the last sequence number if there is a next page.
+    pub(in crate::api) fn of(items: Vec<DeadLetterBody>, last: Option<Sequence>) -> Self {
+        Self {
+            items,
+            next_cursor: last.map(|Sequence(number)| number.to_string()),
+        }
+    }
+}
+
+impl DeadLetterBody {
+    /// The dead letter with its event, if the event still exists.
+    pub(in crate::api) fn of(letter: &DeadLetter, event: Option<&Event>) -> Self {
+        Self {
+            id: letter.queued.event.to_string(),
+            kind: letter.queued.event_type.word(),
+            device_id: event.map(|event| event.device_info.device.to_string()),
+            received: event.map(|event| event.at.as_ms().to_string()),
+            tries: letter.tries,
+            time: letter.at.iso().to_string(),
+            reason: letter.why.to_string(),
+        }
+    }
+}
+
+/// The end of the previous page.
+fn cursor(text: &str) -> Result<Sequence, &'static str> {
+    let number = text.parse().map(Sequence);
+    number.map_err(|_| "must be the nextCursor of the previous page")
+}

@@ -1,0 +1,338 @@
+//! Which operations manage webhooks and their dead letters? The OpenAPI descriptions.
+
+use engine::delivery::destination::DestinationState;
+use engine::event::EventType;
+use engine::limits::{DESTINATIONS_MAX, WEBHOOK_URL_BYTES_MAX};
+
+use crate::api::openapi::{ApiOperation, Node, Schema, Tag, names};
+use crate::api::page::described::{page_of, paged, sized};
+
+/// The URL in examples.
+const URL_EXAMPLE: &str = "https://example.com/devices/:deviceId:";
+
+/// POST.
+pub(in crate::api) fn create() -> ApiOperation {
+    let text = "The service POSTs each event of the customer's devices to `url` as JSON. Delivery \
+                is at least once and in order per device. Events from before the creation are not \
+                delivered.\n\nThe placeholders `:deviceId:`, `:iccid:`, `:imsi:` and `:ip:` in \
+                the path and query of `url` and in header values are replaced by the values of \
+                the event's device, or by `none` if a value is unknown. The URL must use `https`, \
+                must not contain credentials, and must resolve to a public address, which is \
+                checked at each connection. The operator can allow `http` and private \
+                addresses.\n\nWith a `secret`, deliveries are signed as Standard Webhooks \
+                specifies.";
+    ApiOperation::new("createWebhook", Tag::Clouds, "Create a webhook")
+        .description(text)
+        .json(new_webhook(), "The webhook to create.")
+        .answer(201, webhook(), "The created webhook.")
+        .answer_header(201, "Location", Schema::text(), "The path of the webhook.")
+        .leads_to(
+            201,
+            &[
+                "getWebhook",
+                "amendWebhook",
+                "restartWebhook",
+                "listDeadLetters",
+                "replayDeadLetters",
+            ],
+            &[("webhook", "$response.body#/id")],
+        )
+        .refusal(
+            409,
+            &["TOO_MANY_DESTINATIONS"],
+            &format!("The customer has {DESTINATIONS_MAX} webhooks, which is the maximum."),
+        )
+}
+
+/// GET all.
+pub(in crate::api) fn list() -> ApiOperation {
+    let operation = ApiOperation::new("listWebhooks", Tag::Clouds, "List webhooks")
+        .description("Returns the webhooks of the customer, oldest first.");
+    paged(operation).answer(200, page_of(webhook()), "A page of webhooks.")
+}
+
+/// GET one.
+pub(in crate::api) fn show() -> ApiOperation {
+    let text = "Returns the webhook with its backlog. Header values are returned as they were \
+                given. The secret is never returned.";
+    ApiOperation::new("getWebhook", Tag::Clouds, "Get a webhook")
+        .description(text)
+        .answer(200, followed(), "The webhook and its backlog.")
+}
+
+/// PATCH.
+pub(in crate::api) fn amend() -> ApiOperation {
+    let text = "Changes only the given fields. `headers` and `eventTypes` replace the previous \
+                values as a whole. `\"secret\": null` removes the secret. Events that wait for \
+                delivery use the new values. A webhook in state `INTEGRATION_FAILED` stays in \
+                that state until it is restarted.";
+    ApiOperation::new("amendWebhook", Tag::Clouds, "Update a webhook")
+        .description(text)
+        .json(amended_webhook(), "The fields to change.")
+        .answer(200, webhook(), "The updated webhook.")
+        .faults(&["READ_ONLY"])
+}
+
+/// DELETE.
+pub(in crate::api) fn delete() -> ApiOperation {
+    let text = "Also deletes its waiting events and its dead letters. A delivery in progress may \
+                still arrive.";
+    ApiOperation::new("deleteWebhook", Tag::Clouds, "Delete a webhook")
+        .description(text)
+        .answer_empty(204, "The webhook is deleted.")
+}
+
+/// POST test.
+pub(in crate::api) fn test() -> ApiOperation {
+    let text = "Sends one `TEST_MESSAGE` with the headers and the signature of the webhook, and \
+                waits for the response of the endpoint. There is one attempt, in any state of \
+                the webhook, and the state does not change.";
+    ApiOperation::new("testWebhook", Tag::Clouds, "Send a test event")
+        .description(text)
+        .answer(200, tested(), "The result of the delivery.")
+}
+
+/// POST restart.
+pub(in crate::api) fn restart() -> ApiOperation {
+    let text = "Resumes delivery after `INTEGRATION_FAILED`. Dead letters stay until they are \
+                replayed. In any other state this has no effect.";
+    ApiOperation::new("restartWebhook", Tag::Clouds, "Restart a webhook")
+        .description(text)
+        .answer(200, webhook(), "The webhook.")
+}
+
+/// GET dead letters.
+pub(in crate::api) fn letters() -> ApiOperation {
+    let text = "Returns the events that were not delivered, oldest first. Dead letters are \
+                deleted after 7 days; the operator can change this. To read the next page, pass \
+                `nextCursor` as `cursor` until a page has none.";
+    let cursor = Schema::text().pattern("^[0-9]{1,19}$").example("4711");
+    let operation = ApiOperation::new("listDeadLetters", Tag::Clouds, "List dead letters")
+        .description(text)
+        .query("cursor", cursor, "The `nextCursor` of the previous page.");
+    sized(operation).answer(200, letters_body(), "A page of dead letters.")
+}
+
+/// DELETE one dead letter.
+pub(in crate::api) fn discard() -> ApiOperation {
+    let text = "Deletes a dead letter that the endpoint never accepts. The event is not replayed \
+                and no longer blocks the events behind it. It stays in the message history of \
+                its device.";
+    let operation = ApiOperation::new("discardDeadLetter", Tag::Clouds, "Delete a dead letter");
+    let operation = operation.description(text);
+    unless_replayed(operation.answer_empty(204, "The dead letter is deleted."))
+}
+
+/// DELETE all dead letters.
+pub(in crate::api) fn discard_all() -> ApiOperation {
+    let text = "Deletes all dead letters of the webhook.";
+    let summary = "Delete all dead letters";
+    let operation = ApiOperation::new("discardDeadLetters", Tag::Clouds, summary);
+    let operation = operation.description(text);
+    unless_replayed(operation.answer_empty(204, "The dead letters are deleted."))
+}
+
+fn unless_replayed(operation: ApiOperation) -> ApiOperation {
+    let why = "A replay is in progress. Try again when `replaying` is `false`.";
+    operation.refusal(409, &["REPLAY_UNDER_WAY"], why)
+}
+
+/// POST replay.
+pub(in crate::api) fn replay() -> ApiOperation {
+    let text = "Queues the dead letters for delivery, in order and ahead of new events. Each \
+                event keeps its `webhook-id` and gets the full number of attempts. Calling this \
+                again during a replay has no effect.";
+    ApiOperation::new("replayDeadLetters", Tag::Clouds, "Replay dead letters")
+        .description(text)
+        .answer(202, followed(), "The replay has started.")
+        .refusal(
+            409,
+            &["INTEGRATION_FAILED"],
+            "The state is `INTEGRATION_FAILED`. Restart the webhook first.",
+        )
+}
+
+fn new_webhook() -> Schema {
+    Schema::closed()
+        .must("name", names::label(), NAME)
+        .must("url", url(), URL)
+        .may("headers", headers(), HEADERS)
+        .may(
+            "eventTypes",
+            types_asked(),
+            &format!("{TYPES} Default: all but `ACTION_RESULT`."),
+        )
+        .may(
+            "jsonPayloadEnabled",
+            Schema::truth(),
+            &format!("{JSON_PAYLOAD} Default: `false`."),
+        )
+        .may("secret", secret(), SECRET)
+        .named("NewWebhook")
+}
+
+fn amended_webhook() -> Schema {
+    Schema::closed()
+        .may_never_null("name", names::label(), NAME)
+        .may_never_null("url", url(), URL)
+        .may_never_null("headers", headers(), HEADERS)
+        .may_never_null("eventTypes", types_asked(), TYPES)
+        .may_never_null("jsonPayloadEnabled", Schema::truth(), JSON_PAYLOAD)
+        .may("secret", secret(), SECRET)
+        .named("AmendedWebhook")
+}
+
+const NAME: &str = "The display name.";
+
+const URL: &str = "The URL that events are POSTed to.";
+
+const TYPES: &str = "The event types to deliver.";
+
+const JSON_PAYLOAD: &str = "If `true`, UDP and CoAP data that is valid JSON is delivered as JSON \
+                            instead of a base64 string. LwM2M values are always typed.";
+
+const HEADERS: &str = "HTTP headers sent with each event, as a map of names to values. At most 20 \
+                       headers, 4 KiB each, 8 KiB in total. `Authorization`, `Content-Type`, \
+                       `Accept` and `User-Agent` replace the defaults of the service. Headers \
+                       that HTTP itself uses, such as `Host`, and names that begin with \
+                       `webhook-` or `proxy-` are rejected.";
+
+const SECRET: &str = "The signing secret (Standard Webhooks): `whsec_` followed by 24 to 64 bytes \
+                      in base64. Without a secret, events are not signed.";
+
+/// A webhook in responses.
+fn webhook() -> Schema {
+    webhook_body().named("Webhook")
+}
+
+fn followed() -> Schema {
+    let backlog = Schema::object()
+        .must("waiting", Schema::count(), "Events not yet delivered.")
+        .must("deadLetters", Schema::count(), "Dead letters.")
+        .named("WebhookBacklog");
+    webhook_body()
+        .must("backlog", backlog, "The number of undelivered events.")
+        .named("FollowedWebhook")
+}
+
+fn webhook_body() -> Schema {
+    let shown = Schema::map(Schema::text().or_null());
+    Schema::object()
+        .must("id", Schema::uuid(), "The id of the webhook.")
+        .must("name", names::label(), NAME)
+        .must("url", Schema::text().example(URL_EXAMPLE), URL)
+        .must(
+            "headers",
+            shown,
+            "The HTTP headers sent with each event. A value is `null` if the service can no \
+             longer decrypt it because its master key was replaced.",
+        )
+        .must("eventTypes", types_shown(), TYPES)
+        .must("jsonPayloadEnabled", Schema::truth(), JSON_PAYLOAD)
+        .must("secretSet", Schema::truth(), "Whether a secret is set.")
+        .must("state", Schema::word::<DestinationState>(), STATE)
+        .must(
+            "replaying",
+            Schema::truth(),
+            "Whether a replay is queueing dead letters. `false` means that all of them are \
+             queued, not that they are delivered.",
+        )
+        .must("created", names::instant(), "The creation time.")
+        .must(
+            "updated",
+            names::instant(),
+            "The time of the last change of the webhook or its state.",
+        )
+}
+
+const STATE: &str = "`ROLLOUT_DONE`: no event was delivered yet. `INTEGRATION_ACTIVE`: events are \
+                     delivered or retried. `INTEGRATION_FAILED`: all attempts for an event \
+                     failed; events go to the dead letters until the webhook is restarted.";
+
+fn url() -> Schema {
+    let url = Schema::text_of(1..=WEBHOOK_URL_BYTES_MAX);
+    let url = url.pattern(r"^[Hh][Tt][Tt][Pp][Ss]?://[^\s\\]+$");
+    url.example(URL_EXAMPLE)
+}
+
+fn headers() -> Schema {
+    let example = serde_json::json!({ "Authorization": "Bearer 7b0cf", "X-Device": ":deviceId:" });
+    Schema::map(Schema::text()).example(Node::from(example))
+}
+
+fn types_asked() -> Schema {
+    let event_type = Schema::closed().must("type", Schema::word::<EventType>(), TYPE);
+    types_of(event_type.named("WantedEventType"))
+}
+
+fn types_shown() -> Schema {
+    let event_type = Schema::object().must("type", Schema::word::<EventType>(), TYPE);
+    types_of(event_type.named("EventType"))
+}
+
+const TYPE: &str = "An event type.";
+
+fn types_of(event_type: Schema) -> Schema {
+    let example = serde_json::json!([{ "type": "TELEMETRY_DATA" }, { "type": "LIFECYCLE" }]);
+    let types = Schema::list(event_type).at_least_one();
+    types.example(Node::from(example))
+}
+
+fn secret() -> Schema {
+    let secret = Schema::text().pattern("^(whsec_)?[A-Za-z0-9+/]{32,86}={0,2}$");
+    secret.example("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+}
+
+fn tested() -> Schema {
+    let status = Schema::whole(100..=599);
+    Schema::object()
+        .must(
+            "delivered",
+            Schema::truth(),
+            "Whether the endpoint answered with a 2xx status.",
+        )
+        .may(
+            "statusCode",
+            status.example(204_u64),
+            "The HTTP status of the endpoint's response, if there was one.",
+        )
+        .must("message", Schema::text(), "The result, for people.")
+        .named("TestedWebhook")
+}
+
+fn letters_body() -> Schema {
+    let received = Schema::text().pattern("^[0-9]+$").example("1795780800000");
+    let letter = Schema::object()
+        .must(
+            "id",
+            Schema::uuid(),
+            "The id of the event: its `webhook-id`.",
+        )
+        .must("type", Schema::word::<EventType>(), TYPE)
+        .may(
+            "deviceId",
+            names::device_id(),
+            "The device of the event. Absent if the event itself has expired.",
+        )
+        .may(
+            "received",
+            received,
+            "The time of the event, in Unix milliseconds. Absent if the event has expired.",
+        )
+        .must("tries", Schema::count(), "The number of delivery attempts.")
+        .must(
+            "time",
+            names::instant(),
+            "When the event became a dead letter.",
+        )
+        .must("reason", Schema::text(), "Why the event was not delivered.")
+        .named("DeadLetter");
+    let cursor = Schema::text().pattern("^[0-9]+$").example("4711");
+    Schema::object()
+        .must("items", Schema::list(letter), "The dead letters.")
+        .may(
+            "nextCursor",
+            cursor,
+            "The cursor of the next page. Absent on the last page.",
+        )
+}

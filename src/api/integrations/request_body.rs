@@ -1,0 +1,131 @@
+//! How are the bodies that create and update webhooks parsed?
+
+use engine::delivery::address::WebhookUrl;
+use engine::delivery::address::headers::Headers;
+use engine::delivery::address::policy::AddressPolicy;
+use engine::delivery::destination::{EventTypes, Header, JsonPayload};
+use engine::delivery::signature::SigningSecret;
+use engine::directory::destination::{NewWebhook, SealedField, WebhookAmendments};
+use engine::event::EventType;
+use engine::sealed::Sealed;
+
+use crate::api::error::ApiError;
+use crate::api::fields::{FieldFault, Fields, label};
+use crate::api::words::Word;
+
+/// The read-only properties of a webhook, with the message for each.
+const READ_ONLY: [(&str, &str); 7] = [
+    ("id", "is assigned by the service and cannot be changed"),
+    (
+        "state",
+        "is read-only; use POST …/webhooks/{id}/restart to restart the webhook",
+    ),
+    (
+        "replaying",
+        "is read-only; use POST …/webhooks/{id}/deadletters/replay to start a replay",
+    ),
+    (
+        "secretSet",
+        "is read-only; set the property secret, or null to remove the secret",
+    ),
+    ("created", "cannot be changed"),
+    ("updated", "is set by the service"),
+    ("backlog", "is set by the service"),
+];
+
+/// The name and the value of a header.
+type Plain = (Box<str>, Box<str>);
+
+/// The webhook that a body creates.
+pub(super) fn new_webhook(
+    mut fields: Fields,
+    policy: AddressPolicy,
+) -> Result<NewWebhook, ApiError> {
+    let name = fields.required("name", label);
+    let url = fields.required("url", |text| url(text, policy));
+    let headers = headers(&mut fields);
+    let wants = event_types(&mut fields);
+    let json = json_payload(&mut fields);
+    let secret = fields.optional("secret", secret);
+    let new = name.zip(url).map(|(name, url)| NewWebhook {
+        name,
+        url,
+        headers: headers.unwrap_or_default(),
+        event_types: wants.unwrap_or_else(EventTypes::usual),
+        json: json.unwrap_or_default(),
+        secret,
+    });
+    fields.finish(new)
+}
+
+/// The changes in a body that updates a webhook.
+pub(super) fn amendments(
+    mut fields: Fields,
+    policy: AddressPolicy,
+    seal: impl Fn(SealedField<'_>, &str) -> Sealed,
+) -> Result<WebhookAmendments, ApiError> {
+    fields.never_removed(&["headers", "eventTypes", "jsonPayloadEnabled"]);
+    let sealed = |(name, value): Plain| Header {
+        value: seal(SealedField::Header(&name), &value),
+        name,
+    };
+    let sealed = |headers: Vec<Plain>| headers.into_iter().map(sealed).collect();
+    let amendments = WebhookAmendments {
+        name: fields.replacement("name", label),
+        url: fields.replacement("url", |text| url(text, policy)),
+        headers: headers(&mut fields).map(sealed),
+        event_types: event_types(&mut fields),
+        json: json_payload(&mut fields),
+        secret: fields.amendment("secret", |text| {
+            secret(text).map(|text| seal(SealedField::Secret, &text))
+        }),
+    };
+    for (name, why) in READ_ONLY {
+        fields.read_only(name, why);
+    }
+    fields.finish_amending(amendments)
+}
+
+fn url(text: &str, policy: AddressPolicy) -> Result<Box<str>, FieldFault> {
+    Ok(WebhookUrl::parse(text, policy)?.as_str().into())
+}
+
+/// Checks each header on its own, so that each fault is reported, and then all of them together.
+fn headers(fields: &mut Fields) -> Option<Vec<Plain>> {
+    let alone = |name: &str, value: &str| {
+        Headers::parse([(name, value)]).map(|_| (Box::from(name), Box::from(value)))
+    };
+    let given: Vec<Plain> = fields.texts_by_name("headers", alone)?;
+    let pairs = given.iter().map(|(name, value)| (&**name, &**value));
+    match Headers::parse(pairs) {
+        Ok(_) => Some(given),
+        Err(fault) => {
+            fields.fault("headers", fault);
+            None
+        }
+    }
+}
+
+fn event_types(fields: &mut Fields) -> Option<EventTypes> {
+    let types = fields.objects("eventTypes", "type", EventType::read)?;
+    if types.is_empty() {
+        let message = "must have at least one item; use DELETE to delete the webhook";
+        fields.fault("eventTypes", message);
+        return None;
+    }
+    Some(types.into_iter().collect())
+}
+
+fn json_payload(fields: &mut Fields) -> Option<JsonPayload> {
+    let is_enabled = fields.truth("jsonPayloadEnabled")?;
+    Some(match is_enabled {
+        true => JsonPayload::Parsed,
+        false => JsonPayload::AsText,
+    })
+}
+
+/// The secret as given: it is stored so, and parsed again for each signature.
+fn secret(text: &str) -> Result<Box<str>, FieldFault> {
+    SigningSecret::parse(text)?;
+    Ok(text.into())
+}

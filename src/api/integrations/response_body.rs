@@ -1,0 +1,126 @@
+//! What is the JSON of a webhook? Its configuration without the secret.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use engine::delivery::backlog::Backlog;
+use engine::delivery::command::TestOutcome;
+use engine::delivery::destination::{Destination, EventTypes, JsonPayload, Replay, Target};
+use engine::event::EventType;
+use engine::ids::DestinationId;
+use engine::sealed::Sealed;
+
+use crate::api::words::Word;
+
+/// A webhook.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::api) struct WebhookBody {
+    id: String,
+    name: String,
+    url: String,
+    /// A value that cannot be decrypted, because the master key was replaced, is null.
+    headers: BTreeMap<String, Option<String>>,
+    event_types: Vec<TypeBody>,
+    json_payload_enabled: bool,
+    secret_set: bool,
+    state: &'static str,
+    replaying: bool,
+    created: String,
+    updated: String,
+}
+
+/// A webhook with its backlog.
+#[derive(Serialize)]
+pub(in crate::api) struct WebhookWithBacklogBody {
+    #[serde(flatten)]
+    webhook: WebhookBody,
+    backlog: BacklogBody,
+}
+
+/// A type of events.
+#[derive(Serialize)]
+struct TypeBody {
+    #[serde(rename = "type")]
+    word: &'static str,
+}
+
+/// The number of undelivered events.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BacklogBody {
+    waiting: u64,
+    dead_letters: u64,
+}
+
+/// The result of a test event.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::api) struct TestedBody {
+    delivered: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status_code: Option<u16>,
+    message: String,
+}
+
+impl WebhookBody {
+    /// The webhook; `open` decrypts its headers.
+    pub(in crate::api) fn of(
+        destination: &Destination,
+        open: impl Fn(DestinationId, &str, &Sealed) -> Option<String>,
+    ) -> Self {
+        let Target::Webhook(webhook) = &destination.target;
+        let opened = webhook.headers.iter().map(|header| {
+            let value = open(destination.id, &header.name, &header.value);
+            (header.name.to_string(), value)
+        });
+        Self {
+            id: destination.id.to_string(),
+            name: destination.name.to_string(),
+            url: webhook.url.to_string(),
+            headers: opened.collect(),
+            event_types: types_of(destination.event_types),
+            json_payload_enabled: webhook.json == JsonPayload::Parsed,
+            secret_set: webhook.secret.is_some(),
+            state: destination.state.word(),
+            replaying: destination.replay == Replay::UnderWay,
+            created: destination.created_at.iso().to_string(),
+            updated: destination.updated_at.iso().to_string(),
+        }
+    }
+}
+
+impl WebhookWithBacklogBody {
+    /// The webhook with its backlog.
+    pub(in crate::api) fn of(
+        destination: &Destination,
+        backlog: Backlog,
+        open: impl Fn(DestinationId, &str, &Sealed) -> Option<String>,
+    ) -> Self {
+        Self {
+            webhook: WebhookBody::of(destination, open),
+            backlog: BacklogBody {
+                waiting: backlog.waiting,
+                dead_letters: backlog.dead,
+            },
+        }
+    }
+}
+
+impl TestedBody {
+    /// The result.
+    pub(in crate::api) fn of(tested: TestOutcome) -> Self {
+        Self {
+            delivered: tested.accepted,
+            status_code: tested.status,
+            message: tested.message,
+        }
+    }
+}
+
+fn types_of(wants: EventTypes) -> Vec<TypeBody> {
+    let wanted = EventType::ALL.into_iter().filter(|it| wants.has(*it));
+    let body = |it: EventType| TypeBody { word: it.word() };
+    wanted.map(body).collect()
+}

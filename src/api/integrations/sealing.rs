@@ -1,0 +1,31 @@
+//! How are the secrets of a webhook encrypted? Bound to the webhook, so that another one cannot
+//! decrypt them.
+
+use actors::delivery::{header_context, secret_context};
+use engine::directory::destination::SealedField;
+use engine::ids::DestinationId;
+use engine::sealed::Sealed;
+
+use crate::api::Api;
+
+impl Api {
+    /// Encrypts a part of a webhook.
+    pub(super) fn seal_for(&self, id: DestinationId, part: SealedField<'_>, text: &str) -> Sealed {
+        let context = match part {
+            SealedField::Header(name) => header_context(id, name),
+            SealedField::Secret => secret_context(id),
+        };
+        self.master_key.seal(text.as_bytes(), &context)
+    }
+
+    /// Decrypts a header; None if it cannot be decrypted.
+    pub(super) fn opener(&self) -> impl Fn(DestinationId, &str, &Sealed) -> Option<String> {
+        |id, name, sealed| {
+            let opened = self.master_key.open(sealed, &header_context(id, name));
+            let opened = opened.inspect_err(|why| {
+                tracing::warn!(webhook = %id, %why, "a header of a webhook cannot be decrypted");
+            });
+            String::from_utf8(opened.ok()?).ok()
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! A world to call the API in: an embedded store, a customer with a client, and the operator.
+
+use std::sync::Arc;
+
+use actix::Actor as _;
+use actix_web::App;
+use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap};
+use actix_web::http::{Method, StatusCode};
+use actix_web::test::{TestRequest, call_service, init_service, read_body};
+use actix_web::web::Bytes;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use actors::clock::Clock;
+use actors::delivery::{Deliveries, DeliveryParts};
+use actors::devices::Devices;
+use actors::logging::Logging;
+use actors::policy::PolicyCache;
+use actors::registry::context::ArbiterParts;
+use engine::customer::SecretDigest;
+use engine::dispatch::shard_map::ShardMap;
+use store::sealed::MasterKey;
+use store::{Commit, Options, SledStore, Store};
+
+use crate::api::{ApiParts, ApiState, configure};
+use crate::config::Config;
+use crate::deliveries;
+use crate::operator::OperatorToken;
+use crate::service::{kept_for, rules};
+
+pub(super) const OPERATOR: &str = "Bearer the-operator";
+
+/// The API over a store of its own.
+pub(super) struct TestService {
+    pub(super) state: ApiState,
+    pub(super) store: Arc<dyn Store>,
+    _folder: TempDir,
+}
+
+/// What a call was answered.
+pub(super) struct CallAnswer {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) bytes: Bytes,
+}
+
+/// A client and a token of it.
+pub(super) struct TestCredentials {
+    pub(super) id: String,
+    pub(super) secret: String,
+    /// The value of the Authorization header.
+    pub(super) bearer: String,
+}
+
+impl TestService {
+    pub(super) fn new() -> Self {
+        Self::with(Config::of_defaults())
+    }
+
+    pub(super) fn with(config: Config) -> Self {
+        Self::made(config, |store| store)
+    }
+
+    /// Over a store that commits in another way.
+    pub(super) fn over<C: Commit + 'static>(wrap: impl FnOnce(Arc<SledStore>) -> Arc<C>) -> Self {
+        Self::made(Config::of_defaults(), |store| wrap(store))
+    }
+
+    fn made(config: Config, wrap: impl FnOnce(Arc<SledStore>) -> Arc<dyn Commit>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SledStore::open(Options::at(folder.path().join("store"))).unwrap();
+        let store = Arc::new(store);
+        let commits = wrap(Arc::clone(&store));
+        let clock = Clock::new();
+        let home = ArbiterParts {
+            clock: clock.clone(),
+            commits: Arc::clone(&commits),
+            store: store.clone(),
+            policies: PolicyCache::of(&Arc::new(rules(&config, Vec::new())), &[]),
+            epoch: 1,
+        };
+        let devices = Devices::new(ShardMap::among(1), Arc::new([]), &home);
+        let operator = OperatorToken {
+            digest: SecretDigest::of("the-operator"),
+            path: None,
+        };
+        let master_key = Arc::new(MasterKey::from_bytes(&[7; 32]));
+        let delivering = DeliveryParts {
+            clock: clock.clone(),
+            commits: Arc::clone(&commits),
+            store: store.clone(),
+            http: deliveries::http(&config).unwrap(),
+            policy: config.policy(),
+            master_key: Arc::clone(&master_key),
+            rules: Arc::new(config.delivery_rules()),
+        };
+        let logging = (clock.clone(), Arc::clone(&commits), store.clone());
+        let logging = Logging::new(logging.0, logging.1, logging.2, kept_for(&config)).start();
+        let post = Deliveries::start(delivering, Vec::new(), &logging);
+        let parts = ApiParts {
+            commits,
+            store: store.clone(),
+            devices,
+            deliveries: post,
+            clock,
+            master_key,
+            operator,
+        };
+        let state = ApiState::new(&config, parts);
+        Self {
+            state,
+            store,
+            _folder: folder,
+        }
+    }
+
+    /// Makes a customer and a client of it that may do this.
+    pub(super) async fn customer(&self, id: &str, scopes: &[&str]) -> TestCredentials {
+        let customer = json!({"id": id, "name": id});
+        let path = "/operator-api/v1/customers";
+        assert_eq!(
+            self.post(path, OPERATOR, customer).await.status,
+            StatusCode::CREATED
+        );
+        self.client(id, scopes).await
+    }
+
+    /// Makes a client of a customer and a token of it.
+    pub(super) async fn client(&self, customer: &str, scopes: &[&str]) -> TestCredentials {
+        let path = format!("/operator-api/v1/customers/{customer}/clients");
+        let made = self
+            .post(&path, OPERATOR, json!({"name": "test", "scopes": scopes}))
+            .await;
+        assert_eq!(made.status, StatusCode::CREATED);
+        let text = |name: &str| made.json()[name].as_str().unwrap().to_owned();
+        let (id, secret) = (text("clientId"), text("clientSecret"));
+        let form = format!("grant_type=client_credentials&client_id={id}&client_secret={secret}");
+        let issued = self.call(
+            Self::request("POST", "/oauth/token")
+                .set_payload(form)
+                .insert_header((CONTENT_TYPE, "application/x-www-form-urlencoded")),
+        );
+        let token = issued.await.json()["access_token"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        TestCredentials {
+            id,
+            secret,
+            bearer: format!("Bearer {token}"),
+        }
+    }
+
+    pub(super) async fn get(&self, path: &str, bearer: &str) -> CallAnswer {
+        self.call(Self::request("GET", path).insert_header((AUTHORIZATION, bearer)))
+            .await
+    }
+
+    pub(super) async fn delete(&self, path: &str, bearer: &str) -> CallAnswer {
+        self.call(Self::request("DELETE", path).insert_header((AUTHORIZATION, bearer)))
+            .await
+    }
+
+    pub(super) async fn post(&self, path: &str, bearer: &str, body: Value) -> CallAnswer {
+        let request = Self::request("POST", path).insert_header((AUTHORIZATION, bearer));
+        self.call(request.set_json(body)).await
+    }
+
+    pub(super) async fn patch(&self, path: &str, bearer: &str, body: Value) -> CallAnswer {
+        let request = Self::request("PATCH", path).insert_header((AUTHORIZATION, bearer));
+        self.call(request.set_json(body)).await
+    }
+
+    pub(super) async fn call(&self, request: TestRequest) -> CallAnswer {
+        let state = self.state.clone();
+        let app = init_service(App::new().configure(|app| configure(app, state))).await;
+        let response = call_service(&app, request.to_request()).await;
+        let (status, headers) = (response.status(), response.headers().clone());
+        CallAnswer {
+            status,
+            headers,
+            bytes: read_body(response).await,
+        }
+    }
+
+    pub(super) fn request(method: &str, path: &str) -> TestRequest {
+        TestRequest::with_uri(path).method(Method::from_bytes(method.as_bytes()).unwrap())
+    }
+}
+
+impl CallAnswer {
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap()
+    }
+
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// The code and field of every fault.
+    pub(super) fn faults(&self) -> Vec<(String, String)> {
+        let text = |fault: &Value, name: &str| fault[name].as_str().unwrap_or("").to_owned();
+        let faults = self.json()["errors"].as_array().cloned().unwrap();
+        faults
+            .iter()
+            .map(|fault| (text(fault, "code"), text(fault, "field")))
+            .collect()
+    }
+}

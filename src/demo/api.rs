@@ -1,0 +1,270 @@
+//! What does a customer's program say to the API, and what does it make of the answers?
+//!
+//! The calls are those anybody could make over HTTP; nothing of the service is reached in any
+//! other way.
+
+use serde_json::{Value, json};
+
+use crate::rest_client::{
+    ACTIONS, AccessToken, ApiKey, CallError, ClientCredentials, DEVICES, JsonAnswer, REQUESTS,
+    RestClient,
+};
+
+/// Where webhooks are made and looked at.
+pub(super) const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks";
+/// Where the administration log is read.
+pub(super) const LOG: &str = "/management-api/v1/administrationLogs";
+
+/// What carries a request to a device.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum DemoProtocol {
+    Udp,
+    Coap,
+    Lwm2m,
+}
+
+const SETTINGS: &str = "/management-api/v1/settings";
+
+/// What the demo calls its webhook.
+const WEBHOOK_NAME: &str = "Demo endpoint";
+
+/// A customer's program with an access token.
+pub(super) struct DemoCaller {
+    api: RestClient,
+    key: ApiKey,
+    token: AccessToken,
+}
+
+/// An action request as the API shows it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct ShownAction {
+    pub(super) id: String,
+    /// What was asked of whom, as in `read /3/0/0 of meter`.
+    pub(super) asked: String,
+    pub(super) status: String,
+    pub(super) attempts: u64,
+    pub(super) attempts_left: u64,
+    pub(super) code: Option<String>,
+    pub(super) payload: Option<String>,
+    pub(super) error: Option<String>,
+}
+
+/// An entry of the administration log as the API shows it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct ShownEntry {
+    pub(super) message: String,
+    pub(super) description: String,
+    pub(super) category: String,
+}
+
+/// A device as the API's inspector shows it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct ShownDevice {
+    pub(super) iccid: String,
+    /// Whether it is awake, asleep or not registered.
+    pub(super) presence: String,
+    pub(super) registration: Option<ShownRegistration>,
+}
+
+/// A registration as the API shows it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct ShownRegistration {
+    pub(super) version: String,
+    pub(super) lifetime_s: u64,
+    pub(super) queue_mode: bool,
+    pub(super) objects: Vec<u64>,
+}
+
+impl DemoCaller {
+    /// Takes a token for an API client of a customer.
+    pub(super) async fn with_key(base: &str, key: ApiKey) -> Result<Self, CallError> {
+        let mut api = RestClient::new(base, ClientCredentials::None)?;
+        let token = api.authorize(&key).await?;
+        Ok(Self { api, key, token })
+    }
+
+    /// Takes another token.
+    pub(super) async fn renew_token(&mut self) -> Result<(), CallError> {
+        self.token = self.api.authorize(&self.key).await?;
+        Ok(())
+    }
+
+    /// Makes a device known; one of an earlier run will do if it is this customer's.
+    pub(super) async fn ensure_device(&self, device: &Value) -> Result<(), CallError> {
+        let made = self.api.post(DEVICES, device).await;
+        made.map(drop).or_else(CallError::forgive_conflict)
+    }
+
+    /// Has devices read whenever they register or update their registration.
+    pub(super) async fn enable_passive_reporting(&self, platform: &str) -> Result<(), CallError> {
+        let path = format!("{SETTINGS}/{platform}/LWM2M_PASSIVE_REPORTING");
+        let body = json!({ "state": "ENABLED" });
+        self.api.patch(&path, &body).await.map(drop)
+    }
+
+    /// Has what devices say posted to an endpoint, signed with a secret, and returns the webhook's
+    /// id. One of an earlier run leads nowhere any more, and goes.
+    pub(super) async fn make_webhook(&self, url: &str, secret: &str) -> Result<String, CallError> {
+        for known in self.api.read(WEBHOOKS).await?.items()? {
+            if known.text("/name")? == WEBHOOK_NAME {
+                let path = format!("{WEBHOOKS}/{}", known.text("/id")?);
+                self.api.delete(&path).await?;
+            }
+        }
+        let body = json!({
+            "name": WEBHOOK_NAME, "url": url, "secret": secret, "jsonPayloadEnabled": true,
+        });
+        let made = self.api.post(WEBHOOKS, &body).await?;
+        made.text("/id")
+    }
+
+    /// Looks at a device.
+    pub(super) async fn inspect(&self, device: &str) -> Result<ShownDevice, CallError> {
+        let shown = self.api.read(&format!("{DEVICES}/{device}")).await?;
+        let registration = match shown.at("/registration") {
+            Some(registration) => Some(ShownRegistration {
+                version: shown.text("/registration/version")?,
+                lifetime_s: shown.number("/registration/lifetime")?,
+                queue_mode: registration["queueMode"] == true,
+                objects: ids(&registration["objects"]),
+            }),
+            None => None,
+        };
+        let (iccid, presence) = (shown.text("/iccid")?, shown.text("/presence/state")?);
+        Ok(ShownDevice {
+            iccid,
+            presence,
+            registration,
+        })
+    }
+
+    /// Looks what is known of a value of a device.
+    pub(super) async fn known_value(
+        &self,
+        device: &str,
+        path: &str,
+    ) -> Result<Option<Value>, CallError> {
+        let shown = self.api.read(&format!("{DEVICES}/{device}")).await?;
+        let mut values = shown
+            .at("/values")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let known = values.find(|value| value["path"] == path);
+        Ok(known.and_then(|known| known.get("value").cloned()))
+    }
+
+    /// Asks a device for something and returns the request's id.
+    pub(super) async fn ask(
+        &self,
+        over: DemoProtocol,
+        device: &str,
+        asked: &Value,
+    ) -> Result<String, CallError> {
+        let path = over.path(device);
+        self.api.post(&path, asked).await?.text("/id")
+    }
+
+    /// Looks at a request.
+    pub(super) async fn request(&self, id: &str) -> Result<ShownAction, CallError> {
+        ShownAction::of(&self.api.read(&format!("{REQUESTS}/{id}")).await?)
+    }
+
+    /// Looks at the latest requests, the latest first.
+    pub(super) async fn latest_requests(&self) -> Result<Vec<ShownAction>, CallError> {
+        let page = self.api.read(&format!("{REQUESTS}?pageSize=25")).await?;
+        page.items()?.iter().map(ShownAction::of).collect()
+    }
+
+    /// Takes a request back and returns its status.
+    pub(super) async fn cancel(&self, id: &str) -> Result<String, CallError> {
+        let path = format!("{REQUESTS}/{id}");
+        self.api.delete(&path).await?.text("/status")
+    }
+
+    /// Looks at the latest entries of the administration log about a device, newest first.
+    pub(super) async fn latest_entries(&self, iccid: &str) -> Result<Vec<ShownEntry>, CallError> {
+        let page = self.api.read(&format!("{LOG}?iccid={iccid}")).await?;
+        page.items()?.iter().map(ShownEntry::of).collect()
+    }
+
+    /// The key its tokens are issued for.
+    pub(super) fn key(&self) -> &ApiKey {
+        &self.key
+    }
+
+    /// The token it shows.
+    pub(super) fn token(&self) -> &AccessToken {
+        &self.token
+    }
+}
+
+impl DemoProtocol {
+    /// Where a device is asked for something.
+    pub(super) fn path(self, device: &str) -> String {
+        let protocol = match self {
+            Self::Udp => "UDP",
+            Self::Coap => "COAP",
+            Self::Lwm2m => "LWM2M",
+        };
+        format!("{ACTIONS}/{device}/actions/{protocol}")
+    }
+}
+
+impl ShownAction {
+    fn of(shown: &JsonAnswer) -> Result<Self, CallError> {
+        Ok(Self {
+            id: shown.text("/id")?,
+            asked: asked(shown)?,
+            status: shown.text("/status")?,
+            attempts: shown.number("/sendAttempts")?,
+            attempts_left: shown.number("/sendAttemptsLeft")?,
+            code: shown.maybe_text("/resultData/code"),
+            payload: shown.maybe_text("/resultData/payload"),
+            error: shown.maybe_text("/resultData/errorMessage"),
+        })
+    }
+
+    /// Whether it can still change.
+    pub(super) fn is_pending(&self) -> bool {
+        matches!(self.status.as_str(), "SCHEDULED" | "IN_PROGRESS")
+    }
+}
+
+impl ShownEntry {
+    fn of(shown: &JsonAnswer) -> Result<Self, CallError> {
+        Ok(Self {
+            message: shown.text("/message")?,
+            description: shown.text("/description")?,
+            category: shown.text("/category")?,
+        })
+    }
+}
+
+fn ids(objects: &Value) -> Vec<u64> {
+    let objects = objects.as_array().into_iter().flatten();
+    objects.filter_map(|object| object["id"].as_u64()).collect()
+}
+
+/// What a request asks of whom.
+fn asked(shown: &JsonAnswer) -> Result<String, CallError> {
+    let device = shown.text("/deviceId")?;
+    let words = |names: [&str; 3]| {
+        let words = names.iter().filter_map(|name| {
+            let word = shown.maybe_text(&format!("/requestData/{name}"));
+            word.filter(|word| !word.is_empty())
+        });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    Ok(match shown.text("/protocol")?.as_str() {
+        "UDP" => format!(
+            "datagram {:?} to {device}",
+            shown.text("/requestData/payload")?
+        ),
+        "COAP" => format!("{} at {device}", words(["requestType", "path", "payload"])),
+        _ => format!(
+            "{} of {device}",
+            words(["action", "resourceAddress", "data"])
+        ),
+    })
+}

@@ -1,0 +1,197 @@
+//! How is the output of the demo formatted? One aligned line per event, with the elapsed time.
+
+use std::ffi::OsStr;
+use std::fmt::Display;
+use std::io::{self, IsTerminal as _, Write};
+use std::time::Instant;
+
+/// The names of the voices stand in a column of this width; longer ones push their line along.
+const NAME_WIDTH: usize = 14;
+
+/// Writes what happens, for a person.
+pub(super) struct DemoOutput {
+    out: Box<dyn Write>,
+    ink: Colour,
+    began_at: Instant,
+}
+
+/// Whether lines are coloured.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Colour {
+    /// They are.
+    Coloured,
+    /// They are plain text.
+    Plain,
+}
+
+/// Whose deed a line tells.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LineSource<'a> {
+    /// The customer's program, which calls the API.
+    Caller,
+    /// A device, by its id.
+    Device(&'a str),
+    /// The customer's endpoint, which events are posted to.
+    Endpoint,
+    /// Whoever runs the service.
+    Operator,
+    /// The service, as its API shows it.
+    Service,
+}
+
+impl Colour {
+    /// Colours for a terminal whose owner wants them (no-color.org).
+    pub(super) fn for_stdout(no_color: Option<&OsStr>) -> Self {
+        let is_wanted = no_color.is_none_or(OsStr::is_empty);
+        if is_wanted && io::stdout().is_terminal() {
+            Self::Coloured
+        } else {
+            Self::Plain
+        }
+    }
+}
+
+impl DemoOutput {
+    /// Begins to tell; time counts from here.
+    pub(super) fn new(out: Box<dyn Write>, ink: Colour) -> Self {
+        Self {
+            out,
+            ink,
+            began_at: Instant::now(),
+        }
+    }
+
+    /// Tells what somebody did.
+    pub(super) fn tell(&mut self, who: LineSource<'_>, what: impl Display) -> io::Result<()> {
+        let elapsed = format!("{:>7.1} s", self.began_at.elapsed().as_secs_f64());
+        let elapsed = self.ink.paint("2", &elapsed);
+        let name = format!("{:<NAME_WIDTH$}", who.name());
+        let name = self.ink.paint(who.colour(), &name);
+        writeln!(self.out, "{elapsed}  {name}  {what}")
+    }
+
+    /// Begins a chapter.
+    pub(super) fn chapter(&mut self, title: impl Display) -> io::Result<()> {
+        self.pause()?;
+        self.head(title)
+    }
+
+    /// Writes a line that stands out.
+    pub(super) fn head(&mut self, text: impl Display) -> io::Result<()> {
+        let text = self.ink.paint("1", &text.to_string());
+        writeln!(self.out, "{text}")
+    }
+
+    /// Writes a line as it is, for copying.
+    pub(super) fn line(&mut self, text: impl Display) -> io::Result<()> {
+        writeln!(self.out, "{text}")
+    }
+
+    /// Leaves a line empty.
+    pub(super) fn pause(&mut self) -> io::Result<()> {
+        writeln!(self.out)
+    }
+}
+
+impl LineSource<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::Caller => "caller",
+            Self::Device(id) => id,
+            Self::Endpoint => "endpoint",
+            Self::Operator => "operator",
+            Self::Service => "service",
+        }
+    }
+
+    fn colour(&self) -> &'static str {
+        match self {
+            Self::Caller => "33",
+            Self::Device(_) => "36",
+            Self::Endpoint => "34",
+            Self::Operator => "35",
+            Self::Service => "32",
+        }
+    }
+}
+
+impl Colour {
+    fn paint(self, colour: &str, text: &str) -> String {
+        match self {
+            Self::Coloured => format!("\x1b[{colour}m{text}\x1b[0m"),
+            Self::Plain => text.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[test]
+    fn what_happens_stands_in_one_column() {
+        let told = told_in(Colour::Plain);
+        let columns: Vec<_> = told
+            .lines()
+            .map(|line| line.find("does").unwrap())
+            .collect();
+        assert_eq!(columns, [27, 27, 27]);
+        assert!(!told.contains('\x1b'));
+    }
+
+    #[test]
+    fn colours_are_taken_back_in_the_line_they_are_in() {
+        let told = told_in(Colour::Coloured);
+        for line in told.lines() {
+            assert_eq!(line.matches('\x1b').count(), 4, "{line}");
+            assert_eq!(line.matches("\x1b[0m").count(), 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn whoever_wants_no_colour_gets_none() {
+        assert_eq!(Colour::for_stdout(Some(OsStr::new("1"))), Colour::Plain);
+    }
+
+    #[test]
+    fn a_line_for_copying_is_left_alone() {
+        let page = OutputState::default();
+        let mut output = DemoOutput::new(Box::new(page.clone()), Colour::Coloured);
+        output.line("export TOKEN=abc").unwrap();
+        assert_eq!(page.text(), "export TOKEN=abc\n");
+    }
+
+    fn told_in(ink: Colour) -> String {
+        let page = OutputState::default();
+        let mut output = DemoOutput::new(Box::new(page.clone()), ink);
+        for who in [
+            LineSource::Caller,
+            LineSource::Device("street-lamp"),
+            LineSource::Service,
+        ] {
+            output.tell(who, "does something").unwrap();
+        }
+        page.text()
+    }
+
+    #[derive(Clone, Default)]
+    struct OutputState(Arc<Mutex<Vec<u8>>>);
+
+    impl OutputState {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    impl Write for OutputState {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+}

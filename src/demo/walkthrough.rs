@@ -1,0 +1,378 @@
+//! What are the steps of the demo? Each step calls the API, waits for the result, and prints what
+//! the devices report meanwhile.
+
+mod living;
+pub(super) mod plain;
+mod sending;
+mod words;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::time::sleep;
+
+use self::words::{change, registered};
+use super::api::{DemoCaller, DemoProtocol, ShownAction};
+use super::devices::{DemoDeviceStopped, DemoDevices, DeviceSpec};
+use super::endpoint::WebhookEndpoint;
+use super::output::{DemoOutput, LineSource};
+use super::role::{BRIGHTNESS, DeviceRole, LATITUDE, TEMPERATURE, VOLUME};
+use crate::rest_client::CallError;
+
+/// How long a step may take before it counts as failed; none takes a third of it.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Between two looks at the API for something that is about to happen.
+const LOOK_EVERY: Duration = Duration::from_millis(40);
+/// A device hears at about the same time as the API what it has to do with; its word comes first.
+const WORD_TAKES: Duration = Duration::from_millis(10);
+
+/// What does not go with a lamp's brightness, which is a number.
+const NO_NUMBER: &str = "rather bright";
+
+/// What is told, by whom and about whom.
+pub(super) struct Walkthrough<'a> {
+    output: &'a mut DemoOutput,
+    caller: DemoCaller,
+    devices: DemoDevices,
+    endpoint: &'a mut WebhookEndpoint,
+    /// How each request was when it was last told.
+    told_by_request: BTreeMap<String, ShownState>,
+}
+
+/// What of a request is told when it changes: its status and how often it may still be tried.
+type ShownState = (String, u64);
+
+/// Why a step failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StepError {
+    /// A call to the API came to nothing.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// A file cannot be read.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A device ended by itself.
+    #[error(transparent)]
+    Gone(#[from] DemoDeviceStopped),
+    /// It did not happen.
+    #[error("timeout after {} s: {awaited}", PATIENCE.as_secs())]
+    Late {
+        /// What was waited for.
+        awaited: &'static str,
+    },
+    /// Something else happened.
+    #[error("expected {expected}, found {found}")]
+    Otherwise {
+        /// What should have been.
+        expected: &'static str,
+        /// What was.
+        found: String,
+    },
+    /// A device cannot have a socket.
+    #[error("cannot open the socket of a device: {0}")]
+    Socket(io::Error),
+    /// Nobody can be told anything.
+    #[error("cannot write to standard output: {0}")]
+    Unheard(#[from] io::Error),
+}
+
+impl<'a> Walkthrough<'a> {
+    /// Begins with devices that were just switched on.
+    pub(super) fn new(
+        output: &'a mut DemoOutput,
+        caller: DemoCaller,
+        devices: DemoDevices,
+        endpoint: &'a mut WebhookEndpoint,
+    ) -> Self {
+        Self {
+            output,
+            caller,
+            devices,
+            endpoint,
+            told_by_request: BTreeMap::new(),
+        }
+    }
+
+    /// Waits until every device is registered, and looks at each over the API.
+    pub(super) async fn meet_the_devices(&mut self) -> Result<(), StepError> {
+        self.output.chapter("The devices register")?;
+        let deadline = Deadline::of("every device is registered");
+        while !self.devices.is_registered().await? {
+            deadline.check()?;
+            self.linger().await?;
+        }
+        self.print_events()?;
+        for role in DeviceRole::ALL.into_iter().filter(|role| role.registers()) {
+            let inspection = self.caller.inspect(role.id()).await?;
+            let Some(registration) = &inspection.registration else {
+                let found = format!("{} is {}", role.id(), inspection.presence);
+                let expected = "a registration in the inspector";
+                return Err(StepError::Otherwise { expected, found });
+            };
+            let text = registered(role, &inspection.presence, registration);
+            self.output.tell(LineSource::Service, text)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a value from a device that listens.
+    pub(super) async fn read_the_lamp(&mut self) -> Result<(), StepError> {
+        self.output
+            .chapter("Read a value from a device that is awake")?;
+        let asked = json!({ "action": "read", "resourceAddress": BRIGHTNESS.to_string() });
+        let text = "creates a request (SEND_NOW): read the brightness of the lamp";
+        self.output.tell(LineSource::Caller, text)?;
+        let id = self
+            .ask(DemoProtocol::Lwm2m, DeviceRole::Lamp, &asked)
+            .await?;
+        let request = self.follow(&id, |request| !request.is_pending()).await?;
+        expect("SUCCEEDED", &request)
+    }
+
+    /// Has the lamp tell a value whenever it changes, and sees it change.
+    pub(super) async fn observe_the_lamp(&mut self) -> Result<(), StepError> {
+        self.output
+            .chapter("Observe a value: the device notifies each change")?;
+        let path = TEMPERATURE.to_string();
+        let asked = json!({ "action": "observe-start", "resourceAddress": path });
+        let text = "creates a request (SEND_NOW): observe the temperature of the lamp";
+        self.output.tell(LineSource::Caller, text)?;
+        let id = self
+            .ask(DemoProtocol::Lwm2m, DeviceRole::Lamp, &asked)
+            .await?;
+        let request = self.follow(&id, |request| !request.is_pending()).await?;
+        expect("SUCCEEDED", &request)?;
+        let warmer = json!(self.devices.warm_up().await?);
+        let deadline = Deadline::of("the lamp's new temperature is known");
+        let id = DeviceRole::Lamp.id();
+        while self.caller.known_value(id, &path).await?.as_ref() != Some(&warmer) {
+            deadline.check()?;
+            self.linger().await?;
+        }
+        self.print_events()?;
+        let text = format!("has the notified value: {path} of {id} is {warmer}");
+        Ok(self.output.tell(LineSource::Service, text)?)
+    }
+
+    /// Waits until the meter sleeps, and asks it for a value all the same.
+    pub(super) async fn queue_for_the_meter(&mut self) -> Result<String, StepError> {
+        self.output
+            .chapter("Queue a request for a sleeping device")?;
+        let deadline = Deadline::of("the meter sleeps");
+        while !self.devices.is_asleep(DeviceRole::Meter).await? {
+            deadline.check()?;
+            self.linger().await?;
+        }
+        self.print_events()?;
+        let asked = json!({
+            "action": "read",
+            "resourceAddress": VOLUME.to_string(),
+            "requestMode": "SEND_WHEN_ACTIVE",
+            "sendAttempts": 3,
+        });
+        let text = "creates a request (SEND_WHEN_ACTIVE): read the volume of the sleeping meter";
+        self.output.tell(LineSource::Caller, text)?;
+        let id = self
+            .ask(DemoProtocol::Lwm2m, DeviceRole::Meter, &asked)
+            .await?;
+        self.follow(&id, |_| true).await?;
+        Ok(id)
+    }
+
+    /// Writes a text where a number belongs, and reads what the log says of it.
+    pub(super) async fn write_what_does_not_fit(&mut self) -> Result<(), StepError> {
+        self.output
+            .chapter("A value of the wrong type is rejected and logged")?;
+        let asked = json!({
+            "action": "write",
+            "resourceAddress": BRIGHTNESS.to_string(),
+            "data": NO_NUMBER,
+        });
+        let text = format!("creates a request: write {NO_NUMBER:?} to the numeric brightness");
+        self.output.tell(LineSource::Caller, text)?;
+        let id = self
+            .ask(DemoProtocol::Lwm2m, DeviceRole::Lamp, &asked)
+            .await?;
+        let request = self.follow(&id, |request| !request.is_pending()).await?;
+        expect("FAILED", &request)?;
+        let iccid = self.caller.inspect(DeviceRole::Lamp.id()).await?.iccid;
+        let entries = self.caller.latest_entries(&iccid).await?;
+        let Some(entry) = entries.into_iter().find(|entry| entry.category == "error") else {
+            let found = "no error about the lamp".to_owned();
+            return Err(StepError::Otherwise {
+                expected: "an entry in the administration log",
+                found,
+            });
+        };
+        let text = format!("adds a log entry: {} {}", entry.message, entry.description);
+        Ok(self.output.tell(LineSource::Service, text)?)
+    }
+
+    /// Queues a request for a device that sleeps for long, and takes it back.
+    pub(super) async fn take_a_request_back(&mut self) -> Result<(), StepError> {
+        self.output.chapter("Cancel a scheduled request")?;
+        let asked = json!({
+            "action": "read",
+            "resourceAddress": LATITUDE.to_string(),
+            "requestMode": "SEND_WHEN_ACTIVE",
+        });
+        let text = "creates a request (SEND_WHEN_ACTIVE): read the latitude of the tracker";
+        self.output.tell(LineSource::Caller, text)?;
+        let id = self
+            .ask(DemoProtocol::Lwm2m, DeviceRole::Tracker, &asked)
+            .await?;
+        self.follow(&id, |_| true).await?;
+        self.output
+            .tell(LineSource::Caller, "cancels the request")?;
+        self.caller.cancel(&id).await?;
+        let request = self.follow(&id, |request| !request.is_pending()).await?;
+        expect("CANCELLED", &request)
+    }
+
+    /// Waits for the meter to wake by itself and to answer what waits for it.
+    pub(super) async fn see_the_meter_wake(&mut self, queued: &str) -> Result<(), StepError> {
+        self.output
+            .chapter("The meter wakes up, and its queued request is sent")?;
+        self.devices.calm_down().await?;
+        let request = self.follow(queued, |request| !request.is_pending()).await?;
+        expect("SUCCEEDED", &request)
+    }
+
+    /// Whoever tells, whose token is to be told, and where the sensor is.
+    pub(super) fn for_handout(&mut self) -> (&mut DemoOutput, &DemoCaller, Option<SocketAddr>) {
+        let sensor = self.devices.address(DeviceRole::Sensor);
+        (&mut *self.output, &self.caller, sensor)
+    }
+
+    async fn ask(
+        &mut self,
+        over: DemoProtocol,
+        role: DeviceRole,
+        asked: &serde_json::Value,
+    ) -> Result<String, StepError> {
+        let id = self.caller.ask(over, role.id(), asked).await?;
+        self.output
+            .tell(LineSource::Service, format!("accepts the request {id}"))?;
+        Ok(id)
+    }
+
+    /// Looks at a request until it is as wanted, and tells each change.
+    async fn follow(
+        &mut self,
+        id: &str,
+        is_wanted: impl Fn(&ShownAction) -> bool,
+    ) -> Result<ShownAction, StepError> {
+        let deadline = Deadline::of("the request goes on");
+        loop {
+            let request = self.caller.request(id).await?;
+            if self.is_changed(&request) {
+                sleep(WORD_TAKES).await;
+            }
+            self.print_events()?;
+            self.print_change(&request)?;
+            if is_wanted(&request) {
+                return Ok(request);
+            }
+            deadline.check()?;
+            self.linger().await?;
+        }
+    }
+
+    fn print_change(&mut self, request: &ShownAction) -> Result<(), StepError> {
+        if self.is_changed(request) {
+            self.output.tell(LineSource::Service, change(request))?;
+            self.told_by_request
+                .insert(request.id.clone(), told(request));
+        }
+        Ok(())
+    }
+
+    fn is_changed(&self, request: &ShownAction) -> bool {
+        self.told_by_request.get(&request.id) != Some(&told(request))
+    }
+
+    fn print_events(&mut self) -> Result<(), StepError> {
+        while let Some((role, event)) = self.devices.told()? {
+            self.output.tell(LineSource::Device(role.id()), event)?;
+        }
+        Ok(())
+    }
+
+    /// Waits a moment, and tells what a device tells in it.
+    async fn linger(&mut self) -> Result<(), StepError> {
+        tokio::select! {
+            told = self.devices.next() => {
+                let (role, event) = told?;
+                self.output.tell(LineSource::Device(role.id()), event)?;
+            }
+            () = sleep(LOOK_EVERY) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Makes every device known to the service.
+pub(super) async fn create_devices(
+    output: &mut DemoOutput,
+    caller: &DemoCaller,
+    parts: &[DeviceSpec],
+) -> Result<(), StepError> {
+    for DeviceSpec { role, ip, .. } in parts {
+        let (id, name) = (role.id(), role.name());
+        let mut device = json!({ "deviceId": id, "name": name });
+        if let Some(ip) = ip {
+            device["ip"] = json!(ip);
+        }
+        caller.ensure_device(&device).await?;
+        let place = ip.map(|ip| format!(", ip {ip}")).unwrap_or_default();
+        let text = format!("adds the device {id} ({name}{place})");
+        output.tell(LineSource::Caller, text)?;
+    }
+    Ok(())
+}
+
+struct Deadline {
+    at: Instant,
+    awaited: &'static str,
+}
+
+impl Deadline {
+    fn of(awaited: &'static str) -> Self {
+        Self {
+            at: Instant::now() + PATIENCE,
+            awaited,
+        }
+    }
+
+    fn check(&self) -> Result<(), StepError> {
+        if Instant::now() < self.at {
+            return Ok(());
+        }
+        Err(StepError::Late {
+            awaited: self.awaited,
+        })
+    }
+}
+
+fn expect(status: &'static str, request: &ShownAction) -> Result<(), StepError> {
+    if request.status == status {
+        return Ok(());
+    }
+    Err(StepError::Otherwise {
+        expected: status,
+        found: change(request),
+    })
+}
+
+fn told(request: &ShownAction) -> ShownState {
+    (request.status.clone(), request.attempts_left)
+}

@@ -1,0 +1,90 @@
+//! What is printed after the last step? Events of the devices, and changes of all requests.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use harness::device::event::DeviceEvent;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::super::output::LineSource;
+use super::{StepError, Walkthrough, told};
+use crate::rest_client::CallError;
+
+/// Between two looks at the API, once the story is over.
+const GLANCE_EVERY: Duration = Duration::from_secs(1);
+
+impl Walkthrough<'_> {
+    /// Tells what happens from now on: what devices do, and what becomes of anybody's requests.
+    pub(in super::super) async fn live_on(&mut self) -> Result<Infallible, StepError> {
+        // Requests of an earlier run on the same store are no news.
+        for request in self.caller.latest_requests().await? {
+            let told = told(&request);
+            self.told_by_request.entry(request.id).or_insert(told);
+        }
+        let mut glance = interval(GLANCE_EVERY);
+        glance.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut second = 0;
+        loop {
+            tokio::select! {
+                told = self.devices.next() => {
+                    let (role, event) = told?;
+                    if is_noteworthy(&event) {
+                        self.output.tell(LineSource::Device(role.id()), event)?;
+                    }
+                }
+                _ = glance.tick() => {
+                    self.devices.live(second).await?;
+                    second += 1;
+                    self.tell_changes().await?;
+                    self.tell_arrivals()?;
+                }
+            }
+        }
+    }
+
+    async fn tell_changes(&mut self) -> Result<(), StepError> {
+        let requests = match self.caller.latest_requests().await {
+            Ok(requests) => requests,
+            Err(error) if error.is_unauthorized() => {
+                self.caller.renew_token().await?;
+                return Ok(());
+            }
+            // A service under load asks to come again, which the next glance does.
+            Err(CallError::Refused { .. }) => return Ok(()),
+            Err(error @ (CallError::NoAnswer { .. } | CallError::Incomplete { .. })) => {
+                return Err(error.into());
+            }
+        };
+        self.print_events()?;
+        for request in requests.iter().rev() {
+            self.print_change(request)?;
+        }
+        let is_listed = |id: &String| requests.iter().any(|request| request.id == *id);
+        self.told_by_request.retain(|id, _| is_listed(id));
+        Ok(())
+    }
+}
+
+/// Whether it is worth a line once everybody knows how a device lives.
+fn is_noteworthy(event: &DeviceEvent) -> bool {
+    match event {
+        // It follows every waking.
+        DeviceEvent::Updated => false,
+        DeviceEvent::Answered { .. }
+        | DeviceEvent::AnsweredPlain { .. }
+        | DeviceEvent::AnsweredSeveral { .. }
+        | DeviceEvent::Asleep { .. }
+        | DeviceEvent::Awake
+        | DeviceEvent::Deregistered
+        | DeviceEvent::GaveUp(_)
+        | DeviceEvent::HeardBare { .. }
+        | DeviceEvent::LeftUnanswered { .. }
+        | DeviceEvent::Notified { .. }
+        | DeviceEvent::ObservationEnded { .. }
+        | DeviceEvent::Rebooted
+        | DeviceEvent::Refused { .. }
+        | DeviceEvent::Registered { .. }
+        | DeviceEvent::RegistrationLost
+        | DeviceEvent::Sent => true,
+    }
+}

@@ -1,0 +1,96 @@
+//! How does a device without LwM2M take part? It sends a UDP datagram, which releases the requests
+//! waiting for it, and sends data over CoAP.
+
+use serde_json::{Value, json};
+
+use super::super::api::DemoProtocol;
+use super::super::endpoint::DeliveredEvent;
+use super::super::output::LineSource;
+use super::super::role::{ALARM, DeviceRole};
+use super::{Deadline, StepError, Walkthrough, expect};
+
+/// The UDP payload of the sensor.
+const WET: &str = "wet";
+/// Its CoAP payload and topic.
+const LEVEL: &str = "{\"mm\":3}";
+const TOPIC: &str = "cellar/water";
+
+impl Walkthrough<'_> {
+    /// Has something wait for the sensor over UDP and over CoAP, and sees it go out once the sensor
+    /// is heard.
+    pub(in super::super) async fn hear_the_sensor(&mut self) -> Result<(), StepError> {
+        self.output
+            .chapter("A device without LwM2M sends data and receives requests")?;
+        let Some(sensor) = self.devices.address(DeviceRole::Sensor) else {
+            let text = "skips this step: the device needs an IP address of its own";
+            return Ok(self.output.tell(LineSource::Service, text)?);
+        };
+        let queued = self.queue_for_the_sensor(sensor.port()).await?;
+        if self.devices.throw(WET.as_bytes()).await?.is_none() {
+            return Err(silent("a datagram of the sensor"));
+        }
+        let thrown = format!("sent a UDP datagram, {WET:?}");
+        self.output
+            .tell(LineSource::Device(DeviceRole::Sensor.id()), thrown)?;
+        for id in &queued {
+            let request = self.follow(id, |request| !request.is_pending()).await?;
+            expect("SUCCEEDED", &request)?;
+        }
+        let awaited = "the endpoint has the datagram of the sensor";
+        self.hear_of(awaited, 1, |it| is_over("UDP", it)).await
+    }
+
+    /// Has the sensor post over CoAP, and waits until the customer's endpoint has it.
+    pub(in super::super) async fn see_the_sensor_post(&mut self) -> Result<(), StepError> {
+        if self.devices.address(DeviceRole::Sensor).is_none() {
+            return Ok(());
+        }
+        let deadline = Deadline::of("the sensor posts");
+        while self.devices.post(TOPIC, LEVEL.as_bytes()).await?.is_none() {
+            deadline.check()?;
+            self.linger().await?;
+        }
+        let posted = format!("sends {LEVEL} over CoAP, topic {TOPIC}");
+        self.output
+            .tell(LineSource::Device(DeviceRole::Sensor.id()), posted)?;
+        let awaited = "the endpoint has the CoAP data of the sensor";
+        self.hear_of(awaited, 1, |it| is_over("COAP", it)).await
+    }
+
+    async fn queue_for_the_sensor(&mut self, port: u16) -> Result<[String; 2], StepError> {
+        let text = "creates a UDP request (SEND_WHEN_ACTIVE): the leak sensor blinks";
+        self.output.tell(LineSource::Caller, text)?;
+        let blink = self.queue(DemoProtocol::Udp, &blink(port)).await?;
+        let text = "creates a CoAP request (SEND_WHEN_ACTIVE): set its alarm level to 8 mm";
+        self.output.tell(LineSource::Caller, text)?;
+        let warn = json!({
+            "requestType": "PUT", "path": ALARM, "payload": "8", "payloadType": "STRING",
+            "port": port, "requestMode": "SEND_WHEN_ACTIVE",
+        });
+        Ok([blink, self.queue(DemoProtocol::Coap, &warn).await?])
+    }
+
+    async fn queue(&mut self, over: DemoProtocol, asked: &Value) -> Result<String, StepError> {
+        let id = self.ask(over, DeviceRole::Sensor, asked).await?;
+        self.follow(&id, |_| true).await?;
+        Ok(id)
+    }
+}
+
+/// What has the sensor blink once it is heard.
+pub(in super::super) fn blink(port: u16) -> Value {
+    json!({
+        "payload": "blink", "payloadType": "STRING",
+        "port": port, "requestMode": "SEND_WHEN_ACTIVE",
+    })
+}
+
+fn is_over(source: &str, delivered: &DeliveredEvent) -> bool {
+    let body = &delivered.body;
+    body["device"]["deviceId"] == DeviceRole::Sensor.id() && body["source"] == source
+}
+
+fn silent(expected: &'static str) -> StepError {
+    let found = "it is switched off".to_owned();
+    StepError::Otherwise { expected, found }
+}

@@ -1,0 +1,71 @@
+//! How do values that a device sends reach the endpoint of the customer?
+
+use super::super::endpoint::DeliveredEvent;
+use super::super::output::LineSource;
+use super::super::role::DeviceRole;
+use super::words::event;
+use super::{Deadline, StepError, Walkthrough};
+
+impl Walkthrough<'_> {
+    /// Has the tracker send what it collected, and waits until the customer's endpoint has it all.
+    pub(in super::super) async fn see_the_tracker_send(&mut self) -> Result<(), StepError> {
+        self.output
+            .chapter("A device sends collected values, and the webhook delivers them")?;
+        let deadline = Deadline::of("the tracker sends");
+        let expected = loop {
+            if let Some(times) = self.devices.send_track().await? {
+                break times;
+            }
+            deadline.check()?;
+            self.linger().await?;
+        };
+        let iccid = self.caller.inspect(DeviceRole::Tracker.id()).await?.iccid;
+        let awaited = "the endpoint has the values of the tracker";
+        self.hear_of(awaited, expected, |delivered| {
+            is_collected(delivered, &iccid)
+        })
+        .await
+    }
+
+    /// Waits until so many events of a kind are at the customer's endpoint, and tells them.
+    pub(super) async fn hear_of(
+        &mut self,
+        awaited: &'static str,
+        expected: usize,
+        is_meant: impl Fn(&DeliveredEvent) -> bool,
+    ) -> Result<(), StepError> {
+        let deadline = Deadline::of(awaited);
+        let mut told = 0;
+        while told < expected {
+            deadline.check()?;
+            self.linger().await?;
+            // What came before is no part of this.
+            while let Some(delivered) = self.endpoint.arrived() {
+                if is_meant(&delivered) {
+                    self.tell_arrival(&delivered)?;
+                    told += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what has arrived at the customer's endpoint.
+    pub(super) fn tell_arrivals(&mut self) -> Result<(), StepError> {
+        while let Some(delivered) = self.endpoint.arrived() {
+            self.tell_arrival(&delivered)?;
+        }
+        Ok(())
+    }
+
+    fn tell_arrival(&mut self, delivered: &DeliveredEvent) -> Result<(), StepError> {
+        let text = format!("received, signature valid: {}", event(&delivered.body));
+        Ok(self.output.tell(LineSource::Endpoint, text)?)
+    }
+}
+
+/// Whether it is of a device and of a time of its own.
+fn is_collected(delivered: &DeliveredEvent, iccid: &str) -> bool {
+    let body = &delivered.body;
+    body["device"]["iccid"] == iccid && body["measured"].is_string()
+}

@@ -1,0 +1,304 @@
+//! How does a program call the REST API? One call, its JSON answer, and why a call fails.
+//!
+//! The demo, the load and the benches call through it: what they know of a service is what any
+//! program of a customer can know.
+
+use std::error::Error;
+use std::time::Duration;
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+/// Where access tokens are issued.
+pub const TOKENS: &str = "/management-api/oauth/token";
+/// Where devices are created and read.
+pub const DEVICES: &str = "/management-api/v1/devices";
+/// Where requests to devices are created.
+pub const ACTIONS: &str = "/management-api/v1/integrate/devices";
+/// Where requests to devices are read.
+pub const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/requests";
+
+const CUSTOMERS: &str = "/operator-api/v1/customers";
+
+/// Longer than any answer of a service that is alive takes.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a connection is kept for the next call: less than the service keeps it, so that no call
+/// leaves on a connection that is being closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Calls the API at one address, with one set of credentials.
+#[derive(Clone)]
+pub struct RestClient {
+    http: reqwest::Client,
+    base: String,
+    credentials: ClientCredentials,
+}
+
+/// What authenticates a call.
+#[derive(Clone)]
+pub enum ClientCredentials {
+    /// Nothing: for paths that are open to everybody.
+    None,
+    /// An access token, or the operator's token.
+    Bearer(String),
+    /// The id and secret of a customer's API client.
+    Key(ApiKey),
+}
+
+/// The id and secret of a customer's API client.
+#[derive(Clone)]
+pub struct ApiKey {
+    /// The id.
+    pub id: String,
+    /// The secret, which the API shows once.
+    pub secret: String,
+}
+
+/// An access token as it is issued.
+pub struct AccessToken {
+    /// The token.
+    pub token: String,
+    /// How long it is valid.
+    pub lifetime_s: u64,
+}
+
+/// The JSON of one answer, and which call it answered.
+pub struct JsonAnswer {
+    call: String,
+    body: Value,
+}
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// No answer came, or not in time.
+    #[error("{call}: no answer: {}", cause(.source))]
+    NoAnswer {
+        /// The call.
+        call: String,
+        /// Why.
+        source: reqwest::Error,
+    },
+    /// The API refused.
+    #[error("{call}: {status} {body}")]
+    Refused {
+        /// The call.
+        call: String,
+        /// The status code.
+        status: u16,
+        /// The body of the answer.
+        body: String,
+    },
+    /// The answer lacks what the contract promises.
+    #[error("{call}: the answer has no {missing}: {body}")]
+    Incomplete {
+        /// The call.
+        call: String,
+        /// What was looked for.
+        missing: String,
+        /// What was found.
+        body: String,
+    },
+}
+
+impl RestClient {
+    /// A client of the API at an address like `http://127.0.0.1:8080`.
+    pub fn new(base: &str, credentials: ClientCredentials) -> Result<Self, CallError> {
+        // A proxy of the environment is for other hosts than this one.
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            // It speaks plain HTTP: a machine without certificate authorities will do.
+            .tls_certs_only([])
+            .tcp_nodelay(true)
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .timeout(CALL_TIMEOUT)
+            .build();
+        let no_client = |source| CallError::NoAnswer {
+            call: base.to_owned(),
+            source,
+        };
+        Ok(Self {
+            http: http.map_err(no_client)?,
+            base: base.to_owned(),
+            credentials,
+        })
+    }
+
+    /// Replaces the credentials; the connections stay.
+    pub fn authenticate(&mut self, credentials: ClientCredentials) {
+        self.credentials = credentials;
+    }
+
+    /// Reads a path.
+    pub async fn read(&self, path: &str) -> Result<JsonAnswer, CallError> {
+        self.send(Method::GET, path, |call| call).await
+    }
+
+    /// Deletes what is at a path.
+    pub async fn delete(&self, path: &str) -> Result<JsonAnswer, CallError> {
+        self.send(Method::DELETE, path, |call| call).await
+    }
+
+    /// Posts a JSON body.
+    pub async fn post(&self, path: &str, body: &Value) -> Result<JsonAnswer, CallError> {
+        self.send(Method::POST, path, |call| call.json(body)).await
+    }
+
+    /// Patches what is at a path with a JSON body.
+    pub async fn patch(&self, path: &str, body: &Value) -> Result<JsonAnswer, CallError> {
+        self.send(Method::PATCH, path, |call| call.json(body)).await
+    }
+
+    /// Creates the devices of these lines of JSON, for which the API has so much time.
+    pub async fn import(&self, lines: String, timeout: Duration) -> Result<JsonAnswer, CallError> {
+        let with_lines = |call: RequestBuilder| {
+            call.timeout(timeout)
+                .header("content-type", "application/x-ndjson")
+                .body(lines)
+        };
+        let path = format!("{DEVICES}/import");
+        self.send(Method::POST, &path, with_lines).await
+    }
+
+    /// Creates a customer, as its operator; one that exists will do.
+    pub async fn ensure_customer(&self, id: &str, name: &str) -> Result<(), CallError> {
+        let customer = json!({ "id": id, "name": name });
+        let made = self.post(CUSTOMERS, &customer).await;
+        made.map(drop).or_else(CallError::forgive_conflict)
+    }
+
+    /// Creates an API client of a customer, as its operator.
+    pub async fn create_key(&self, customer: &str, name: &str) -> Result<ApiKey, CallError> {
+        let path = format!("{CUSTOMERS}/{customer}/clients");
+        let made = self.post(&path, &json!({ "name": name })).await?;
+        Ok(ApiKey {
+            id: made.text("/clientId")?,
+            secret: made.text("/clientSecret")?,
+        })
+    }
+
+    /// Has an access token issued for a key, and uses it from now on.
+    pub async fn authorize(&mut self, key: &ApiKey) -> Result<AccessToken, CallError> {
+        self.authenticate(ClientCredentials::Key(key.clone()));
+        let grant = json!({ "grant_type": "client_credentials" });
+        let issued = self.post(TOKENS, &grant).await?;
+        let token = AccessToken {
+            token: issued.text("/access_token")?,
+            lifetime_s: issued.number("/expires_in")?,
+        };
+        self.authenticate(ClientCredentials::Bearer(token.token.clone()));
+        Ok(token)
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        complete: impl FnOnce(RequestBuilder) -> RequestBuilder,
+    ) -> Result<JsonAnswer, CallError> {
+        let call = format!("{method} {path}");
+        let request = self.http.request(method, format!("{}{path}", self.base));
+        let request = match &self.credentials {
+            ClientCredentials::None => request,
+            ClientCredentials::Bearer(token) => request.bearer_auth(token),
+            ClientCredentials::Key(ApiKey { id, secret }) => request.basic_auth(id, Some(secret)),
+        };
+        let request = complete(request);
+        let answered = async {
+            let response = request.send().await?;
+            Ok((response.status(), response.text().await?))
+        };
+        match answered.await {
+            Err(source) => Err(CallError::NoAnswer { call, source }),
+            Ok((status, body)) if status.is_success() => JsonAnswer::parse(call, body),
+            Ok((status, body)) => Err(CallError::Refused {
+                call,
+                status: status.as_u16(),
+                body,
+            }),
+        }
+    }
+}
+
+impl JsonAnswer {
+    fn parse(call: String, text: String) -> Result<Self, CallError> {
+        if text.is_empty() {
+            let body = Value::Null;
+            return Ok(Self { call, body });
+        }
+        match serde_json::from_str(&text) {
+            Ok(body) => Ok(Self { call, body }),
+            Err(_) => Err(CallError::Incomplete {
+                call,
+                missing: "JSON".to_owned(),
+                body: text,
+            }),
+        }
+    }
+
+    /// What stands at a JSON pointer, unless that is nothing or null.
+    pub fn at(&self, pointer: &str) -> Option<&Value> {
+        let found = self.body.pointer(pointer);
+        found.filter(|value| !value.is_null())
+    }
+
+    /// The text at a JSON pointer, if there is any.
+    pub fn maybe_text(&self, pointer: &str) -> Option<String> {
+        self.at(pointer)?.as_str().map(str::to_owned)
+    }
+
+    /// The text at a JSON pointer.
+    pub fn text(&self, pointer: &str) -> Result<String, CallError> {
+        self.maybe_text(pointer).ok_or_else(|| self.lacks(pointer))
+    }
+
+    /// The number at a JSON pointer.
+    pub fn number(&self, pointer: &str) -> Result<u64, CallError> {
+        let number = self.at(pointer).and_then(Value::as_u64);
+        number.ok_or_else(|| self.lacks(pointer))
+    }
+
+    /// The items of a page, each to be read like an answer.
+    pub fn items(&self) -> Result<Vec<Self>, CallError> {
+        let items = self.at("/items").and_then(Value::as_array);
+        let items = items.ok_or_else(|| self.lacks("/items"))?;
+        let item = |body: &Value| Self {
+            call: self.call.clone(),
+            body: body.clone(),
+        };
+        Ok(items.iter().map(item).collect())
+    }
+
+    fn lacks(&self, pointer: &str) -> CallError {
+        CallError::Incomplete {
+            call: self.call.clone(),
+            missing: pointer.trim_start_matches('/').to_owned(),
+            body: self.body.to_string(),
+        }
+    }
+}
+
+impl CallError {
+    /// Whether the API rejects the credentials, as when a token has expired.
+    pub fn is_unauthorized(&self) -> bool {
+        matches!(self, Self::Refused { status: 401, .. })
+    }
+
+    /// Accepts that what was to be created exists.
+    pub fn forgive_conflict(self) -> Result<(), Self> {
+        match self {
+            Self::Refused { status: 409, .. } => Ok(()),
+            Self::Refused { .. } | Self::NoAnswer { .. } | Self::Incomplete { .. } => Err(self),
+        }
+    }
+}
+
+/// What lies at the bottom of an error; reqwest says it last.
+fn cause(error: &reqwest::Error) -> String {
+    let mut last: &dyn Error = error;
+    while let Some(deeper) = last.source() {
+        last = deeper;
+    }
+    last.to_string()
+}

@@ -1,0 +1,116 @@
+//! What is remembered of a call that must not happen twice?
+
+use engine::change::{Batch, Change, Expect};
+use engine::idempotency::{
+    CallFingerprint, IdempotencyKey, IdempotencyKeyText, IdempotencyRecord, IdempotentCall,
+};
+use engine::profile::Profile;
+
+use super::samples::{acme, action, at, batch, device};
+use super::{TestBed, commit, wait};
+use crate::{CommitError, Retention, Store, SweepReport};
+
+pub(super) fn come_back(ground: &TestBed<'_>) {
+    let mut store = ground.open();
+    let meters = [1, 2].map(|number| device(&acme(), number));
+    let (one, other) = (once("one"), once("other"));
+    let kept = [
+        promised(one, &meters[0], 10),
+        promised(one, &meters[1], 10),
+        promised(other, &meters[0], 20),
+    ];
+    for record in kept {
+        assert_eq!(commit(&*store, keeping(record)), Ok(()));
+    }
+    for _ in 0..2 {
+        let told = told_of(&*store, one);
+        assert!(told.len() == 2 && told.contains(&kept[0]) && told.contains(&kept[1]));
+        assert_eq!(told_of(&*store, other), [kept[2]]);
+        assert_eq!(told_of(&*store, once("unheard-of")), []);
+        drop(store);
+        store = ground.open();
+    }
+}
+
+pub(super) fn once_for_each_device(ground: &TestBed<'_>) {
+    let store = ground.open();
+    let meters = [1, 2].map(|number| device(&acme(), number));
+    let first = promised(once("one"), &meters[0], 10);
+    assert_eq!(commit(&*store, keeping(first)), Ok(()));
+    let again = promised(once("one"), &meters[0], 20);
+    assert_eq!(commit(&*store, keeping(again)), Err(CommitError::Conflict));
+    let elsewhere = promised(once("one"), &meters[1], 20);
+    assert_eq!(commit(&*store, keeping(elsewhere)), Ok(()));
+    let anew = IdempotencyRecord {
+        number: first.number + 7,
+        ..promised(once("one"), &meters[0], 30)
+    };
+    assert_eq!(commit(&*store, keeping(anew)), Ok(()), "made anew");
+    let kept = told_of(&*store, first.call);
+    assert_eq!(kept.len(), 3);
+    let each = [&first, &elsewhere, &anew];
+    assert!(each.iter().all(|record| kept.contains(record)));
+}
+
+pub(super) fn go_when_they_are_old(ground: &TestBed<'_>) {
+    let store = ground.open();
+    let meter = device(&acme(), 1);
+    let [old, recent] =
+        [("old", 99), ("recent", 100)].map(|(name, second)| promised(once(name), &meter, second));
+    assert_eq!(commit(&*store, keeping(old)), Ok(()));
+    assert_eq!(commit(&*store, keeping(recent)), Ok(()));
+    let due = Retention {
+        idempotency_before: at(100),
+        ..Retention::NOTHING
+    };
+    for removed in [1, 0] {
+        let swept = SweepReport {
+            removed,
+            more: false,
+        };
+        assert_eq!(wait(store.sweep(due, 9)), Ok(swept));
+    }
+    assert_eq!(told_of(&*store, old.call), []);
+    assert_eq!(told_of(&*store, recent.call), [recent]);
+    let again = promised(old.call, &meter, 101);
+    assert_eq!(commit(&*store, keeping(again)), Ok(()));
+}
+
+pub(super) fn told_of(store: &dyn Store, once: IdempotentCall) -> Vec<IdempotencyRecord> {
+    wait(store.idempotency_records(once.key)).expect("an answer")
+}
+
+pub(super) fn once(name: &str) -> IdempotentCall {
+    IdempotentCall {
+        key: IdempotencyKey::of(4_711, &IdempotencyKeyText::parse(name).expect("a key")),
+        fingerprint: CallFingerprint::of(&[name.as_bytes()]),
+    }
+}
+
+pub(super) fn promised(once: IdempotentCall, device: &Profile, second: i64) -> IdempotencyRecord {
+    IdempotencyRecord {
+        call: once,
+        device: device.key(),
+        number: device.number,
+        action: action(device, second, device.number).id,
+        at: at(second),
+    }
+}
+
+fn keeping(record: IdempotencyRecord) -> Batch {
+    let IdempotencyRecord {
+        call: once,
+        device,
+        number,
+        ..
+    } = record;
+    let key = once.key;
+    Batch {
+        expects: vec![Expect::IdempotencyKeyUnused {
+            key,
+            device,
+            number,
+        }],
+        ..batch(vec![Change::PutIdempotencyRecord(record)])
+    }
+}

@@ -1,0 +1,364 @@
+//! What do the laws speak about? Customers, devices, requests and entries like those of a service.
+
+use std::num::NonZeroU16;
+
+use engine::action::timeline::{Timeline, TimelineEvent};
+use engine::action::{
+    Action, Addressee, CoapRequest, Content, ContentEncoding, Lwm2mRequest, Method, Mode,
+    Operation, Outcome, Protocol, Request, Status, UdpRequest,
+};
+use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
+use engine::change::{Batch, Change};
+use engine::change::{Counter, CounterDelta, Expect, Owner, UniqueName};
+use engine::customer::{AccessToken, ApiClient, Customer, Scopes, SecretDigest};
+use engine::definition::{Definition, DefinitionId};
+use engine::delivery::destination::{
+    Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
+};
+use engine::device::record::{
+    DeviceRecord, Logged, Observation, ObservationState, ProtocolsSeen, Registration,
+};
+use engine::effect::Effects;
+use engine::event::{DeviceInfo, Event, EventContent, Lifecycle};
+use engine::ids::{
+    ActionId, ClientId, CustomerId, DestinationId, DeviceId, Endpoint, EntryId, EventId, Iccid,
+    Imsi, Msisdn, TraceId,
+};
+use engine::moment::{Moment, Timestamp};
+use engine::peer::Peer;
+use engine::profile::{Profile, Psk};
+use engine::sealed::Sealed;
+use engine::{Code, Path, PathAndQuery, Version};
+
+/// When the story of every law begins.
+const START_MS: i64 = 1_700_000_000_000;
+
+/// Where devices listen.
+pub const PORT: NonZeroU16 = NonZeroU16::new(5_683).expect("it is not zero");
+
+/// An instant so many seconds into the story.
+pub fn at(second: i64) -> Timestamp {
+    Timestamp::from_ms(START_MS).plus_s(second)
+}
+
+/// A moment so many seconds into the story; `chance` tells apart what happens in the same one.
+pub fn moment(second: i64, rng: u64) -> Moment {
+    Moment::new(at(second), u128::from(rng) << 32 | 0xa5a5_5a5a)
+}
+
+/// The id of the customer most laws speak about.
+pub fn acme() -> CustomerId {
+    CustomerId::parse("acme").expect("an id")
+}
+
+/// A customer.
+pub fn customer(id: &str) -> Customer {
+    Customer {
+        id: CustomerId::parse(id).expect("an id"),
+        number: 4_711,
+        name: format!("{id} & Sons").into(),
+        created_at: at(0),
+    }
+}
+
+/// An API client of a customer.
+pub fn client(customer: &CustomerId, id: &str) -> ApiClient {
+    ApiClient {
+        id: ClientId::parse(id).expect("an id"),
+        customer: customer.clone(),
+        name: "a script".into(),
+        secret: SecretDigest::of(id),
+        scopes: Scopes::ALL,
+        created_at: at(1),
+    }
+}
+
+/// An access token that expires at an instant.
+pub fn token(client: &ApiClient, secret: &str, expires_at: Timestamp) -> AccessToken {
+    AccessToken {
+        digest: SecretDigest::of(secret),
+        client: client.id.clone(),
+        expires_at,
+    }
+}
+
+/// A device of a customer; its names are made of its number.
+pub fn device(customer: &CustomerId, number: u64) -> Profile {
+    Profile {
+        customer: customer.clone(),
+        device: DeviceId::parse(&format!("meter-{number:06}")).expect("an id"),
+        number,
+        iccid: Iccid::parse(&format!("8988303{number:012}")).expect("an ICCID"),
+        imsi: Some(Imsi::parse(&format!("90140{number:010}")).expect("an IMSI")),
+        msisdn: Some(Msisdn::parse(&format!("88{number:010}")).expect("an MSISDN")),
+        ip: Some([10, 0, 0, 1].into()),
+        endpoint: Endpoint::parse(&format!("urn:dev:{number}")).expect("an endpoint"),
+        name: Some("in the cellar".into()),
+        psk: Some(Psk {
+            identity: format!("psk-{number}").into(),
+            key: Sealed::from_bytes([1, 2, 3].into()),
+        }),
+        created_at: at(2),
+    }
+}
+
+/// What is known of a device that registered at a second with these object links.
+pub fn record(second: i64, links: &str) -> DeviceRecord {
+    DeviceRecord {
+        first_heard_at: Some(at(second)),
+        last_seen_at: Some(at(second)),
+        peer: Some(Peer::plain(([192, 0, 2, 7], 5_683).into())),
+        registration: Some(Registration {
+            salt: 7,
+            lifetime_asked_s: Some(3_600),
+            expires_at: at(second).plus_s(3_600),
+            registered_at: at(second),
+            version: Registration::parse_version("1.1").expect("a version"),
+            binding: Registration::parse_binding("UQ").expect("a binding"),
+            sms: Some("88123".into()),
+            links: Registration::parse_links(links).expect("links"),
+        }),
+        observations: [ObservationState::Established, ObservationState::Pending]
+            .map(|state| observation(second, state))
+            .into(),
+        protocols_seen: ProtocolsSeen::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
+        unknown_object: if second % 2 == 0 {
+            Logged::No
+        } else {
+            Logged::Yes
+        },
+    }
+}
+
+fn observation(second: i64, state: ObservationState) -> Observation {
+    Observation {
+        path: match state {
+            ObservationState::Established => Path::object(3303),
+            ObservationState::Pending => Path::resource_instance(3, 0, 6, 1),
+        },
+        token: [1, 2, 3, 4],
+        action: ActionId::new(moment(second, 3).uuid()),
+        begun_at: at(second),
+        state,
+        newest: None,
+    }
+}
+
+/// The links of a device with so many objects, of which each takes some eight bytes.
+pub fn links(objects: u64) -> String {
+    (0..objects)
+        .map(|id| format!("</{id}/0>"))
+        .collect::<Vec<_>>()
+        .join(",")
+}
+
+/// A SCHEDULED request for a device, made at a second.
+pub fn action(device: &Profile, second: i64, rng: u64) -> Action {
+    let mut m = moment(second, rng);
+    Action {
+        id: ActionId::new(m.uuid()),
+        customer: device.customer.clone(),
+        device: device.key(),
+        request: operation(),
+        mode: Mode::SendWhenActive,
+        status: Status::Scheduled,
+        attempts_permitted: 3,
+        attempts_made: 0,
+        created_at: m.now(),
+        updated_at: m.now(),
+        expires_at: m.now().plus_s(86_400),
+        expires_in_s: Some(86_400),
+        addressee: Addressee {
+            device: device.device.clone(),
+            iccid: device.iccid.clone(),
+            imsi: device.imsi.clone(),
+            ip: device.ip,
+        },
+        trace: TraceId::new(m.uuid()),
+        outcome: None,
+        timeline: Timeline::default(),
+    }
+}
+
+/// What is asked over each protocol.
+pub fn requests() -> [Request; 3] {
+    let content = |text| Content::parse(ContentEncoding::String, text).expect("any text is");
+    let datagram = UdpRequest {
+        content: content("21.5"),
+        port: PORT,
+    };
+    let request = CoapRequest {
+        method: Method::Put,
+        port: PORT,
+        target: PathAndQuery::parse("/valve?at=21.5").expect("a path and a query"),
+        content: Some(content("open")),
+    };
+    [Request::Udp(datagram), Request::Coap(request), operation()]
+}
+
+fn operation() -> Request {
+    Request::Lwm2m(Lwm2mRequest {
+        operation: Operation::Write,
+        path: "/3303/0/5601".parse().expect("a path"),
+        data: Some("21.5".into()),
+    })
+}
+
+/// All that can happen to a request.
+const HAPPENED: [TimelineEvent; 7] = [
+    TimelineEvent::AttemptBegun(1),
+    TimelineEvent::DatagramSent,
+    TimelineEvent::DatagramRepeated,
+    TimelineEvent::Acknowledged,
+    TimelineEvent::Answered(Code::CONTENT),
+    TimelineEvent::Rejected,
+    TimelineEvent::GaveUp,
+];
+
+/// The request in another status a second later, with an answer if it is final.
+pub fn moved(action: &Action, status: Status) -> Action {
+    let outcome = (!status.is_pending()).then(|| Outcome {
+        code: Some("205".into()),
+        payload: Some("21.5".into()),
+        payload_type: None,
+        error: None,
+    });
+    let updated_at = if status.is_untouched() {
+        action.created_at
+    } else {
+        action.updated_at.plus_s(1)
+    };
+    let mut timeline = action.timeline.clone();
+    for what in HAPPENED {
+        timeline.note(updated_at, what);
+    }
+    Action {
+        status,
+        outcome,
+        updated_at,
+        timeline,
+        ..action.clone()
+    }
+}
+
+/// The batch that saves a request as a device's machine does: with what it expects and counts.
+pub fn created(action: &Action) -> Batch {
+    saved(None, action)
+}
+
+/// The batch that saves a request that was as it says.
+pub fn saved(was: Option<&Action>, action: &Action) -> Batch {
+    let mut effects = Effects::new();
+    effects.save_action(was.map(Action::state), action);
+    effects.settle(Owner::Nobody).0
+}
+
+/// A batch that makes a device known.
+pub fn known(device: &Profile) -> Batch {
+    Batch {
+        expects: UniqueName::all_of(device)
+            .into_iter()
+            .map(Expect::Free)
+            .collect(),
+        adds: vec![CounterDelta {
+            counter: Counter::Devices(device.customer.clone()),
+            delta: 1,
+        }],
+        ..batch(vec![Change::PutDevice {
+            was: None,
+            profile: Box::new(device.clone()),
+        }])
+    }
+}
+
+/// A batch that removes a device.
+pub fn forgotten(device: &Profile) -> Batch {
+    Batch {
+        expects: vec![Expect::Taken(UniqueName::Device(device.key()))],
+        adds: vec![CounterDelta {
+            counter: Counter::Devices(device.customer.clone()),
+            delta: -1,
+        }],
+        ..batch(vec![Change::RemoveDevice(device.key())])
+    }
+}
+
+/// A batch of nothing but changes.
+pub fn batch(changes: Vec<Change>) -> Batch {
+    Batch {
+        changes,
+        ..Batch::default()
+    }
+}
+
+/// An entry about a device, written at a second.
+pub fn entry(device: &Profile, second: i64, rng: u64) -> Entry {
+    let mut m = moment(second, rng);
+    Entry {
+        id: EntryId::new(m.uuid()),
+        customer: device.customer.clone(),
+        at: m.now(),
+        subject: Subject::Device,
+        category: Category::Error,
+        message: "DeviceController[ActionRequestFailed]".into(),
+        description: format!("Number {rng} went wrong.").into(),
+        trace: TraceId::new(m.uuid()),
+        about: Some(AboutDevice {
+            key: device.key(),
+            iccid: device.iccid.clone(),
+            imsi: device.imsi.clone(),
+            ip: None,
+        }),
+        payload: None,
+    }
+}
+
+/// An event of a device, which registered at a second.
+pub fn event(device: &Profile, second: i64, rng: u64) -> Event {
+    let mut m = moment(second, rng);
+    Event {
+        id: EventId::new(m.uuid()),
+        customer: device.customer.clone(),
+        device: device.key(),
+        device_info: DeviceInfo {
+            device: device.device.clone(),
+            iccid: device.iccid.clone(),
+            imsi: device.imsi.clone(),
+            ip: device.ip,
+        },
+        at: m.now(),
+        content: EventContent::Lifecycle(Lifecycle::Registered),
+    }
+}
+
+/// A destination of a customer, told apart by its number.
+pub fn destination(customer: &CustomerId, number: u8) -> Destination {
+    Destination {
+        id: DestinationId::from_bytes([number; 16]),
+        customer: customer.clone(),
+        name: format!("ERP {number}").into(),
+        target: Target::Webhook(Webhook {
+            url: "https://example.org/{{deviceId}}".into(),
+            headers: Box::default(),
+            secret: None,
+            json: JsonPayload::AsText,
+        }),
+        event_types: EventTypes::usual(),
+        state: DestinationState::RolledOut,
+        replay: Replay::None,
+        created_at: at(3),
+        updated_at: at(4),
+    }
+}
+
+/// A definition of a version of an object, whose text has about so many bytes.
+pub fn definition(customer: &CustomerId, object: u16, version: &str, bytes: usize) -> Definition {
+    let id = DefinitionId {
+        customer: customer.clone(),
+        object,
+        version: Version::parse(version).expect("a version"),
+    };
+    let line = format!("<!-- {object} {version} -->");
+    let xml = line.repeat(bytes / line.len() + 1).into();
+    Definition { id, xml, at: at(5) }
+}

@@ -1,0 +1,50 @@
+//! What is told of many names at once?
+
+use std::collections::HashMap;
+
+use engine::change::{Change, UniqueName};
+use engine::directory::import::ExistingDevices;
+
+use super::samples::{acme, customer, device, forgotten, known};
+use super::{TestBed, commit, put, wait};
+
+pub(super) fn many_names_at_once(ground: &TestBed<'_>) {
+    let store = ground.open();
+    let [one, two, absent] = [1, 2, 3].map(|number| device(&acme(), number));
+    put(&*store, vec![Change::PutCustomer(customer("acme"))]);
+    for meter in [&one, &two] {
+        assert_eq!(commit(&*store, known(meter)), Ok(()));
+    }
+    let names: Vec<UniqueName> = [&one, &two]
+        .into_iter()
+        .flat_map(UniqueName::all_of)
+        .collect();
+    let mut asked = UniqueName::all_of(&absent);
+    asked.extend(names.clone());
+    // A customer bears its name, but it is no device.
+    asked.push(UniqueName::Customer(acme()));
+    let expected = ExistingDevices {
+        key_by_name: names.into_iter().collect(),
+        profile_by_key: HashMap::from([(one.key(), one.clone()), (two.key(), two.clone())]),
+    };
+    assert_eq!(wait(store.existing_devices(asked)), Ok(expected));
+
+    // A device is not told for another name of it.
+    let iccid = UniqueName::Iccid(one.iccid.clone());
+    let expected = ExistingDevices {
+        key_by_name: [iccid.clone()].into(),
+        ..ExistingDevices::default()
+    };
+    assert_eq!(
+        wait(store.existing_devices(vec![iccid.clone()])),
+        Ok(expected)
+    );
+
+    assert_eq!(commit(&*store, forgotten(&one)), Ok(()));
+    let gone = wait(store.existing_devices(vec![iccid, UniqueName::Device(one.key())]));
+    assert_eq!(gone, Ok(ExistingDevices::default()));
+    assert_eq!(
+        wait(store.existing_devices(vec![])),
+        Ok(ExistingDevices::default())
+    );
+}

@@ -1,0 +1,96 @@
+//! What did a customer choose: settings, definitions of objects, destinations?
+
+use std::collections::BTreeSet;
+
+use engine::definition::{Definition, DefinitionId};
+use engine::delivery::destination::Destination;
+use engine::ids::{CustomerId, DestinationId};
+use engine::policy::CustomerSettings;
+use sled::Db;
+
+use super::customers::settings_of;
+use super::{load, rows_of};
+use crate::sled::customers_having::customers_having;
+use crate::sled::fault::Fault;
+use crate::sled::key;
+use crate::sled::record::Unreadable;
+use crate::sled::record::definition::{Defined, read_defined, read_text};
+use crate::sled::record::destination::read_destination;
+
+/// A definition is replaced once per group, so a reader that loses so often in a row has not met a
+/// writer but damage.
+const READS_MAX: u32 = 16;
+
+/// What each customer chose that chose anything, by customer.
+pub(in crate::sled) fn all_chosen(db: &Db) -> Result<Vec<CustomerSettings>, Fault> {
+    let tables = [
+        key::settings(),
+        key::definition::definitions(),
+        key::outbox::all_destinations(),
+    ];
+    let mut customers = BTreeSet::new();
+    for table in tables {
+        customers.extend(customers_having(db, &table)?);
+    }
+    let chosen = customers.iter().map(|customer| chosen_by(db, customer));
+    chosen.collect()
+}
+
+/// What a customer chose.
+pub(in crate::sled) fn chosen_by(
+    db: &Db,
+    customer: &CustomerId,
+) -> Result<CustomerSettings, Fault> {
+    Ok(CustomerSettings {
+        customer: customer.clone(),
+        settings: settings_of(db, customer)?,
+        definitions: definitions_of(db, customer)?,
+        destinations: destinations_of(db, customer)?,
+    })
+}
+
+/// A definition with its text.
+pub(in crate::sled) fn definition(db: &Db, id: DefinitionId) -> Result<Option<Definition>, Fault> {
+    let key = key::definition::definition(&id);
+    for _ in 0..READS_MAX {
+        let Some(Defined { at, text }) = load(db, &key, read_defined)? else {
+            return Ok(None);
+        };
+        // The text goes in the group that replaces or removes the definition.
+        if let Some(xml) = load(db, &key::definition::text(text), read_text)? {
+            return Ok(Some(Definition { id, xml, at }));
+        }
+    }
+    Err(Unreadable::Damaged("the text of a definition is missing").into())
+}
+
+/// A destination.
+pub(in crate::sled) fn destination(
+    db: &Db,
+    id: DestinationId,
+) -> Result<Option<Destination>, Fault> {
+    load(db, &key::outbox::destination(id), read_destination)
+}
+
+fn definitions_of(db: &Db, customer: &CustomerId) -> Result<Vec<Definition>, Fault> {
+    let mut definitions = Vec::new();
+    for key in rows_of(db, &key::definition::of_customer(customer)).keys() {
+        let id = key::definition::id_of(&key?);
+        let id = id.ok_or(Unreadable::Damaged("the key of a definition"))?;
+        definitions.extend(definition(db, id)?);
+    }
+    Ok(definitions)
+}
+
+/// The destinations of a customer.
+pub(in crate::sled) fn destinations_of(
+    db: &Db,
+    customer: &CustomerId,
+) -> Result<Vec<Destination>, Fault> {
+    let mut destinations = Vec::new();
+    for key in rows_of(db, &key::outbox::destinations_of(customer)).keys() {
+        let id = key::last_id(&key?).ok_or(Unreadable::Damaged("an index of destinations"))?;
+        destinations.extend(destination(db, DestinationId::from_bytes(id))?);
+    }
+    Ok(destinations)
+}

@@ -1,0 +1,49 @@
+//! Which customers have rows of a kind? Sought from one to the next, however many rows each has.
+
+use engine::ids::CustomerId;
+use sled::Tree;
+
+use super::fault::Fault;
+use super::key;
+use super::record::Unreadable;
+
+/// The customers that have rows whose keys begin so and go on with a customer.
+pub(super) fn customers_having(tree: &Tree, table: &[u8]) -> Result<Vec<CustomerId>, Fault> {
+    let end = key::behind(table.to_vec());
+    let mut first = table.to_vec();
+    let mut customers = Vec::new();
+    while let Some(row) = tree.range::<&[u8], _>(first.as_slice()..&end).next() {
+        let (key, _) = row?;
+        let found = key::customer_in(&key, table);
+        let (part, customer) = found.ok_or(Unreadable::Damaged("a key without customer"))?;
+        first = key::behind(part.to_vec());
+        customers.push(customer);
+    }
+    Ok(customers)
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::delivery::backlog::Sequence;
+    use engine::ids::Shard;
+
+    use super::*;
+    use crate::sled::key::outbox::{all_waiting, waiting};
+
+    #[test]
+    fn each_customer_that_has_rows_is_found_once() {
+        let db = sled::Config::new().temporary(true).open().unwrap();
+        let ids = ["a", "a-1", "a.b", "b"].map(|id| CustomerId::parse(id).unwrap());
+        for customer in &ids {
+            for shard in [0, 1, 1_023] {
+                let key = waiting(customer, Shard(shard), Sequence(u64::MAX));
+                db.insert(key, "").unwrap();
+            }
+        }
+        db.insert(key::customer(&ids[0]), "").unwrap();
+        assert_eq!(customers_having(&db, &all_waiting()).unwrap(), ids);
+        assert_eq!(customers_having(&db, &key::settings()).unwrap(), []);
+        db.insert(all_waiting(), "").unwrap();
+        assert!(customers_having(&db, &all_waiting()).is_err());
+    }
+}

@@ -1,0 +1,197 @@
+//! By what is a device listed? By some of what its actor saved of it.
+
+use engine::action::Protocol;
+use engine::device::record::{DeviceRecord, ProtocolsSeen};
+use engine::query::devices::DeviceFilter;
+use minicbor::{Decode, Decoder, decode};
+
+use super::{Unreadable, code, read};
+
+/// The version of the format of what an actor saved of a device, which is read in part here.
+pub(super) const DEVICE_VERSION: u8 = 1;
+
+/// What a list can ask of a device, one bit for each question. Bits never change their meaning.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct DeviceFlags(u8);
+
+/// It has a registration.
+const REGISTERED: u8 = 1;
+
+/// Every bit there is.
+const ALL: u8 = 0b1111;
+
+impl DeviceFlags {
+    /// Those of a device that was never heard.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// Every combination.
+    pub(crate) fn every() -> impl Iterator<Item = Self> {
+        (0..=ALL).map(Self)
+    }
+
+    /// Those of a device of which this is known.
+    pub(crate) fn of(record: &DeviceRecord) -> Self {
+        Self::told_by(
+            record.registration.is_some(),
+            bits_of(record.protocols_seen),
+        )
+    }
+
+    /// Whether it has a registration.
+    pub(crate) fn is_registered(self) -> bool {
+        self.0 & REGISTERED != 0
+    }
+
+    /// Whether devices with these traits are wanted.
+    pub(crate) fn pass(self, filter: &DeviceFilter) -> bool {
+        filter
+            .registered
+            .is_none_or(|wanted| self.is_registered() == wanted)
+            && filter
+                .protocols_seen
+                .is_none_or(|protocol| self.0 & bit_of(protocol) != 0)
+    }
+
+    /// The number that stands for them in keys.
+    pub(crate) fn code(self) -> u8 {
+        self.0
+    }
+
+    fn told_by(registered: bool, heard_over: u8) -> Self {
+        let registered = if registered { REGISTERED } else { 0 };
+        Self(registered | heard_over)
+    }
+}
+
+/// A bit for each protocol a device was ever heard over.
+pub(super) fn bits_of(heard_over: ProtocolsSeen) -> u8 {
+    let ever = |protocol: &Protocol| heard_over.has(*protocol);
+    Protocol::ALL
+        .into_iter()
+        .filter(ever)
+        .fold(0, |bits, protocol| bits | bit_of(protocol))
+}
+
+/// The protocols of these bits.
+pub(super) fn protocols_of(bits: u8) -> Result<impl Iterator<Item = Protocol>, Unreadable> {
+    let bits = checked(bits)?;
+    let is_there = move |protocol: &Protocol| bits & bit_of(*protocol) != 0;
+    Ok(Protocol::ALL.into_iter().filter(is_there))
+}
+
+/// Bits of protocols and nothing else.
+fn checked(bits: u8) -> Result<u8, Unreadable> {
+    match bits & !(ALL ^ REGISTERED) {
+        0 => Ok(bits),
+        _ => Err(Unreadable::Damaged("a bit of no protocol")),
+    }
+}
+
+fn bit_of(protocol: Protocol) -> u8 {
+    1 << code::of_protocol(protocol)
+}
+
+/// Of a device record, what traits are made of; the rest is passed over and not read.
+#[derive(Decode)]
+#[cbor(array)]
+struct FlagFieldsV1 {
+    #[n(3)]
+    registration: Option<Present>,
+    #[n(6)]
+    heard_over: Option<u8>,
+}
+
+/// Something that is there, whatever it is.
+struct Present;
+
+impl<'b, C> Decode<'b, C> for Present {
+    fn decode(decoder: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
+        decoder.skip()?;
+        Ok(Self)
+    }
+}
+
+/// Reads the traits of a device from its record.
+pub(crate) fn read_device_flags(record: &[u8]) -> Result<DeviceFlags, Unreadable> {
+    let noticed: FlagFieldsV1 = read(DEVICE_VERSION, record)?;
+    let heard_over = checked(noticed.heard_over.unwrap_or(0))?;
+    Ok(DeviceFlags::told_by(
+        noticed.registration.is_some(),
+        heard_over,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::device::record::Logged;
+    use engine::ids::CustomerId;
+
+    use super::*;
+    use crate::conformance::samples::{links, record};
+    use crate::sled::record::device::write_device;
+
+    #[test]
+    fn a_record_is_read_as_having_the_traits_it_has() {
+        let heard = record(10, &links(100));
+        let gone = DeviceRecord {
+            registration: None,
+            ..heard.clone()
+        };
+        let silent = DeviceRecord {
+            protocols_seen: ProtocolsSeen::default(),
+            ..heard.clone()
+        };
+        let plain = DeviceRecord {
+            registration: None,
+            protocols_seen: ProtocolsSeen::restored([Protocol::Udp, Protocol::Coap], None),
+            ..heard.clone()
+        };
+        let odd = DeviceRecord {
+            first_heard_at: None,
+            last_seen_at: None,
+            peer: None,
+            observations: Box::default(),
+            unknown_object: Logged::No,
+            ..heard.clone()
+        };
+        let nothing = DeviceRecord::default();
+        for record in [heard, gone, silent, plain, odd, nothing] {
+            let read = read_device_flags(&write_device(&record));
+            assert_eq!(read, Ok(DeviceFlags::of(&record)), "{record:?}");
+        }
+    }
+
+    #[test]
+    fn traits_pass_what_asks_for_them() {
+        let lwm2m = bit_of(Protocol::Lwm2m);
+        let heard = DeviceFlags::told_by(false, lwm2m);
+        let both = DeviceFlags::told_by(true, lwm2m | bit_of(Protocol::Udp));
+        let passing = |registered, heard_over| {
+            let filter = DeviceFilter {
+                customer: CustomerId::parse("acme").unwrap(),
+                registered,
+                protocols_seen: heard_over,
+            };
+            [DeviceFlags::NONE, heard, both].map(|flags| flags.pass(&filter))
+        };
+        assert_eq!(passing(None, None), [true, true, true]);
+        assert_eq!(passing(Some(true), None), [false, false, true]);
+        assert_eq!(passing(Some(false), None), [true, true, false]);
+        assert_eq!(passing(None, Some(Protocol::Lwm2m)), [false, true, true]);
+        assert_eq!(
+            passing(Some(false), Some(Protocol::Lwm2m)),
+            [false, true, false]
+        );
+        assert_eq!(passing(None, Some(Protocol::Udp)), [false, false, true]);
+        assert_eq!(passing(None, Some(Protocol::Coap)), [false, false, false]);
+    }
+
+    #[test]
+    fn a_bit_of_no_protocol_is_damage() {
+        for bits in [REGISTERED, 16, 0xff] {
+            assert!(protocols_of(bits).is_err(), "{bits}");
+        }
+        let every = protocols_of(ALL ^ REGISTERED).map(Iterator::collect);
+        assert_eq!(every, Ok(Protocol::ALL.to_vec()));
+    }
+}

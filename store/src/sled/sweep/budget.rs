@@ -1,0 +1,85 @@
+//! How much may a part of a sweep remove?
+
+use sled::IVec;
+
+use crate::sled::fault::Fault;
+use crate::sled::overlay::Overlay;
+
+/// A thing is two rows at least: itself, and the one it is found by.
+const ROWS_OF_THING: usize = 2;
+
+/// What there is room for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SweepBudget {
+    /// So many things.
+    pub(super) things: usize,
+    /// Things until so many rows are to be written. The last of them may go beyond it.
+    pub(super) rows_end: usize,
+}
+
+/// What was removed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RemovedRows {
+    /// How many things.
+    pub(super) things: usize,
+    /// Whether there was no room for more of them.
+    pub(super) full: bool,
+}
+
+impl SweepBudget {
+    /// How many keys are worth a look.
+    pub(super) fn keys(self, rows: &Overlay<'_>) -> usize {
+        let rows_left = self.rows_end.saturating_sub(rows.len());
+        self.things.min(rows_left.div_ceil(ROWS_OF_THING))
+    }
+
+    /// The part of it that is for one of so many.
+    pub(super) fn share(self, of: usize, rows: &Overlay<'_>) -> Self {
+        let rows_left = self.rows_end.saturating_sub(rows.len());
+        Self {
+            things: self.things.div_ceil(of),
+            rows_end: rows.len() + rows_left.div_ceil(of),
+        }
+    }
+
+    /// What is left of it.
+    pub(super) fn behind(self, removed: RemovedRows) -> Self {
+        Self {
+            things: self.things.saturating_sub(removed.things),
+            ..self
+        }
+    }
+
+    /// Removes what the keys stand for from a first one to before an end.
+    pub(super) fn clear(
+        self,
+        first: &[u8],
+        end: &[u8],
+        rows: &mut Overlay<'_>,
+        mut remove: impl FnMut(IVec, &mut Overlay<'_>) -> Result<(), Fault>,
+    ) -> Result<RemovedRows, Fault> {
+        let keys_max = self.keys(rows);
+        let keys = rows.keys_between(first, end, keys_max)?;
+        let mut removed = RemovedRows {
+            things: 0,
+            full: keys.len() >= keys_max,
+        };
+        for key in keys {
+            if rows.len() >= self.rows_end {
+                removed.full = true;
+                break;
+            }
+            remove(key, rows)?;
+            removed.things += 1;
+        }
+        Ok(removed)
+    }
+}
+
+impl RemovedRows {
+    /// More of it.
+    pub(super) fn add(&mut self, more: Self) {
+        self.things += more.things;
+        self.full |= more.full;
+    }
+}

@@ -1,0 +1,112 @@
+//! What does a test start from? A service, a caller of a customer, and a device of that customer.
+
+use harness::device::configuration::Configuration;
+use serde_json::{Value, json};
+
+use crate::vocabulary::caller::{API, Caller};
+use crate::vocabulary::device::{DEVICE_IP, Device};
+use crate::vocabulary::service::Service;
+
+/// What the customer calls the device, and the name it registers with.
+pub(crate) const ID: &str = "meter-1";
+
+/// A service that repeats messages quickly and gives up soon: for devices that never answer.
+pub(crate) const IMPATIENT: [(&str, &str); 2] = [
+    ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "50"),
+    ("SIGNALBOX_COAP_MAX_RETRANSMIT", "1"),
+];
+
+/// A service repeats nothing while a device of a test thinks, however busy the machine is.
+pub(crate) const PATIENT: (&str, &str) = ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "20000");
+
+/// A service whose queue-mode devices are asleep as soon as they were heard.
+pub(crate) const NEVER_AWAKE: (&str, &str) = ("SIGNALBOX_AWAKE_WINDOW_MS", "1");
+
+/// A service, a caller, and a device that is registered.
+pub(crate) struct TestService {
+    pub(crate) device: Device,
+    pub(crate) caller: Caller,
+    pub(crate) service: Service,
+}
+
+impl TestService {
+    /// With the device every test gets that needs no other.
+    pub(crate) fn new() -> Self {
+        Self::with(&[], Configuration::new(ID))
+    }
+
+    /// With settings and a device of its own.
+    pub(crate) fn with(settings: &[(&str, &str)], configuration: Configuration) -> Self {
+        let (service, caller) = start(settings);
+        caller.create_device(&configuration.endpoint, DEVICE_IP);
+        let device = Device::registered(&service, configuration);
+        Self {
+            device,
+            caller,
+            service,
+        }
+    }
+
+    /// Kills the service without a word and starts it again; caller and device stay.
+    pub(crate) fn crash(&mut self) {
+        self.service.kill();
+        self.service.start_again();
+        self.caller.follow(&self.service);
+    }
+}
+
+/// A service and a caller, without a device.
+pub(crate) fn start(settings: &[(&str, &str)]) -> (Service, Caller) {
+    let service = Service::start_with(settings);
+    let caller = Caller::of_new_customer(&service, "Acme");
+    (service, caller)
+}
+
+/// A body with a property more.
+pub(crate) fn with(mut body: Value, name: &str, value: impl Into<Value>) -> Value {
+    body[name] = value.into();
+    body
+}
+
+/// The ids of the items of a page, and the rest of the page.
+pub(crate) fn page(caller: &Caller, path: &str) -> (Vec<String>, Value) {
+    let mut page = caller.request("GET", &format!("{API}{path}")).expect(200);
+    let items = page["items"].take();
+    let items = items.as_array().expect("a page has items");
+    let ids = items
+        .iter()
+        .map(|item| item["id"].as_str().expect("an item has an id").to_owned());
+    page.as_object_mut()
+        .expect("a page is an object")
+        .remove("items");
+    (ids.collect(), page)
+}
+
+/// The keys of an object, in order.
+pub(crate) fn keys(object: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = object
+        .as_object()
+        .expect("an object")
+        .keys()
+        .map(String::as_str)
+        .collect();
+    keys.sort_unstable();
+    keys
+}
+
+/// The codes of the errors of an answer.
+pub(crate) fn error_codes(answer: &Value) -> Vec<&str> {
+    let errors = answer["errors"]
+        .as_array()
+        .unwrap_or_else(|| panic!("no errors: {answer}"));
+    errors
+        .iter()
+        .map(|error| error["code"].as_str().unwrap_or_default())
+        .collect()
+}
+
+/// A device of a customer that never registers.
+pub(crate) fn silent_device(caller: &Caller, id: &str) {
+    let body = json!({ "deviceId": id });
+    caller.post(&format!("{API}/devices"), &body).expect(201);
+}

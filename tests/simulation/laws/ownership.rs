@@ -1,0 +1,92 @@
+//! Laws about who is where: one machine per device, at home, from what the disk knows by now.
+
+use engine::device::record::RestoredDevice;
+
+use super::{LawChecker, Verdict, hold};
+use crate::disk::Durable;
+use crate::service::Service;
+
+/// While there is a machine of a device, no other is made in the whole process.
+pub(super) fn a_device_has_one_machine(laws: &mut LawChecker, who: usize) -> Verdict {
+    let was_alive = std::mem::replace(&mut laws.is_alive[who], true);
+    hold("a_device_lives_once_and_at_home", !was_alive, || {
+        format!("device {who} comes back and was not away")
+    })
+}
+
+/// A device is nowhere but at its home.
+pub(crate) fn a_device_lives_once_and_at_home(service: &Service, devices: usize) -> Verdict {
+    for arbiter in service.arbiters() {
+        for who in (0..devices).filter(|who| arbiter.looks_after(*who)) {
+            let (here, home) = (arbiter.here(), service.arbiter_of(who));
+            hold("a_device_lives_once_and_at_home", here == home, || {
+                format!("device {who} is at {here:?} and at home at {home:?}")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// A device that was removed has no machine.
+pub(crate) fn a_removed_device_is_gone(service: &Service, durable: &Durable) -> Verdict {
+    let mut alive = (0..durable.devices()).filter(|who| service.machine(*who).is_some());
+    let removed = alive.find(|who| !durable.exists(*who));
+    hold("a_removed_device_is_gone", removed.is_none(), || {
+        format!("device {removed:?} was removed and lives")
+    })
+}
+
+/// Once an arbiter has started, every live device at home there is back, and stays as long as it
+/// is live.
+pub(crate) fn whoever_was_live_is_back(service: &Service, durable: &Durable) -> Verdict {
+    for arbiter in service.arbiters().filter(|arbiter| !arbiter.is_starting()) {
+        let here = arbiter.here();
+        let own = (0..durable.devices()).filter(|who| service.arbiter_of(*who) == here);
+        for who in own.filter(|who| durable.is_live(*who)) {
+            hold("whoever_was_live_is_back", arbiter.looks_after(who), || {
+                format!("device {who} is live and nobody looks after it at {here:?}")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Once a device was told that its customer said anew who it is, its machine goes by it.
+pub(crate) fn a_device_goes_by_what_its_customer_said(
+    service: &Service,
+    durable: &Durable,
+    untold: &[u32],
+) -> Verdict {
+    for (who, untold) in (0..).zip(untold) {
+        let Some(machine) = service.machine(who).filter(|_| *untold == 0) else {
+            continue;
+        };
+        let (is, said) = (machine.identity().ip(), durable.profile(who).ip);
+        hold(
+            "a_device_goes_by_what_its_customer_said",
+            is == said,
+            || format!("device {who} goes by {is:?} and its customer said {said:?}"),
+        )?;
+    }
+    Ok(())
+}
+
+/// A device is brought back as it is on the disk by now: one that was removed not at all, and
+/// none as it was when some page was read.
+pub(crate) fn nobody_comes_back_as_he_was(
+    who: usize,
+    restored: &RestoredDevice,
+    durable: &Durable,
+) -> Verdict {
+    let law = "nobody_comes_back_as_he_was";
+    hold(law, durable.exists(who), || {
+        format!("device {who} comes back after it was removed")
+    })?;
+    let kept = durable.record(who);
+    hold(law, restored.record == *kept, || {
+        format!(
+            "device {who} is {kept:?} and comes back as {:?}",
+            restored.record
+        )
+    })
+}

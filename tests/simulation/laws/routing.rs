@@ -1,0 +1,287 @@
+//! Laws about the ways of datagrams between arbiters: each ends once, soon, and where it should.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use engine::dispatch::DropReason;
+use engine::peer::Peer;
+
+use super::{Verdict, hold};
+use crate::disk::Durable;
+use crate::service::{DatagramEnd, DatagramOwner};
+
+/// Every datagram in the process, and who can be meant by it.
+pub(crate) struct DatagramRouting {
+    arbiters: u16,
+    underway: BTreeMap<u64, DatagramInTransit>,
+    /// Where each device said last that it is: where it is registered, and where it is asked.
+    behind: Vec<Vec<PeerClaim>>,
+    /// Where devices were whose actors fell over before it was saved that they were there: what
+    /// comes from there may still be taken for theirs, and often is.
+    fell: BTreeSet<(Peer, usize)>,
+    claims: u64,
+    /// Where devices were since the service started.
+    ever: BTreeSet<(Peer, usize)>,
+    /// What was handled last of what came from a peer and names nobody.
+    newest: BTreeMap<Peer, u64>,
+}
+
+/// A datagram that was heard and has not ended.
+#[derive(Default)]
+struct DatagramInTransit {
+    steps: u16,
+    is_named: bool,
+    /// Whom it has to reach as long as nothing changes.
+    meant: Option<IntendedDevice>,
+    /// Where it comes from, if it is data that names nobody.
+    address: Option<Peer>,
+}
+
+/// Whom a datagram has to reach.
+#[derive(Clone, Copy, Debug)]
+enum IntendedDevice {
+    /// The device of this name, while it is neither removed nor added.
+    Named { who: usize, turns: u32 },
+    /// The one device behind the peer, while it alone says so.
+    Behind { who: usize, claim: u64 },
+}
+
+/// What a device said about where it is.
+struct PeerClaim {
+    peer: Peer,
+    /// Tells what it says now from what it said at another time or place.
+    claim: u64,
+    /// Another device was there too since it said so: without DTLS they may be confused.
+    is_shared: bool,
+}
+
+impl DatagramRouting {
+    pub(super) fn new(arbiters: usize, devices: usize) -> Self {
+        Self {
+            arbiters: u16::try_from(arbiters).expect("a world has few arbiters"),
+            underway: BTreeMap::new(),
+            behind: (0..devices).map(|_| Vec::new()).collect(),
+            fell: BTreeSet::new(),
+            claims: 0,
+            ever: BTreeSet::new(),
+            newest: BTreeMap::new(),
+        }
+    }
+
+    /// A socket gives a datagram to its arbiter.
+    pub(crate) fn heard(&mut self, number: u64) {
+        self.underway.insert(number, DatagramInTransit::default());
+    }
+
+    /// It is known whose a datagram is, and whether one device alone can be meant.
+    pub(crate) fn sorted(&mut self, number: u64, whose: DatagramOwner, durable: &Durable) -> bool {
+        let meant = match whose {
+            DatagramOwner::Named(who) => who.filter(|who| durable.exists(*who)).map(|who| {
+                let turns = durable.turns(who);
+                IntendedDevice::Named { who, turns }
+            }),
+            DatagramOwner::Behind(peer) => self.only_one_behind(peer),
+            DatagramOwner::Addressed(_) | DatagramOwner::Nobodys => None,
+        };
+        if let Some(underway) = self.underway.get_mut(&number) {
+            underway.is_named = matches!(whose, DatagramOwner::Named(_));
+            underway.meant = meant;
+            underway.address = match whose {
+                DatagramOwner::Addressed(peer) => Some(peer),
+                DatagramOwner::Named(_) | DatagramOwner::Behind(_) | DatagramOwner::Nobodys => None,
+            };
+        }
+        matches!(meant, Some(IntendedDevice::Behind { .. }))
+    }
+
+    fn only_one_behind(&self, peer: Peer) -> Option<IntendedDevice> {
+        let mut there = (0..).zip(&self.behind).filter_map(|(who, behind)| {
+            let behind = behind.iter().find(|behind| behind.peer == peer)?;
+            let claim = behind.claim;
+            Some((behind.is_shared, IntendedDevice::Behind { who, claim }))
+        });
+        let (is_shared, meant) = there.next()?;
+        (!is_shared).then_some(meant)
+    }
+
+    /// A datagram takes a step from one arbiter to another.
+    pub(crate) fn forwarded(&mut self, number: u64) -> Verdict {
+        let underway = self.underway.get_mut(&number);
+        hold("a_datagram_ends_once", underway.is_some(), || {
+            format!("datagram {number} goes on after its end")
+        })?;
+        let Some(underway) = underway else {
+            return Ok(());
+        };
+        underway.steps += 1;
+        let steps = underway.steps;
+        hold(
+            "no_datagram_goes_in_circles",
+            // Who is behind its peer is asked of everybody, and who has its address of the disk.
+            steps <= self.arbiters + 1,
+            || {
+                format!(
+                    "datagram {number} took {steps} steps among {}",
+                    self.arbiters
+                )
+            },
+        )?;
+        let is_direct = steps <= 1 || !underway.is_named;
+        hold(
+            "what_names_its_device_goes_there_at_once",
+            is_direct,
+            || format!("datagram {number} names its device and took {steps} steps"),
+        )
+    }
+
+    /// Nothing more becomes of a datagram; returns how many steps it took.
+    pub(crate) fn ended(
+        &mut self,
+        number: u64,
+        end: DatagramEnd,
+        durable: &Durable,
+    ) -> Result<u16, super::Breach> {
+        let underway = self.underway.remove(&number);
+        hold("a_datagram_ends_once", underway.is_some(), || {
+            format!("datagram {number} ends again: {end:?}")
+        })?;
+        let underway = underway.unwrap_or_default();
+        if let (Some(peer), DatagramEnd::Handled { .. }) = (underway.address, end) {
+            self.keeps_its_order(peer, number)?;
+        }
+        match underway.meant {
+            Some(meant @ IntendedDevice::Named { who, turns }) if durable.turns(who) == turns => {
+                reaches("what_names_its_device_reaches_it", meant, who, end)?;
+            }
+            Some(meant @ IntendedDevice::Behind { who, claim })
+                if self.still_claims(who, claim) =>
+            {
+                reaches("an_answer_reaches_its_device", meant, who, end)?;
+            }
+            Some(IntendedDevice::Named { .. } | IntendedDevice::Behind { .. }) | None => {}
+        }
+        Ok(underway.steps)
+    }
+
+    /// Whether a device was ever at a peer since the service started.
+    pub(super) fn was_behind(&self, who: usize, peer: Peer) -> bool {
+        self.ever.contains(&(peer, who))
+    }
+
+    /// Whether a device said that it is at an address, or anywhere.
+    pub(super) fn is_somewhere(&self, who: usize, own: Option<IpAddr>) -> bool {
+        let mut behind = self.behind[who].iter();
+        behind.any(|behind| own.is_none_or(|own| own == behind.peer.ip()))
+    }
+
+    /// Whether a device said that it is at a peer.
+    pub(super) fn is_behind(&self, who: usize, peer: Peer) -> bool {
+        self.behind[who].iter().any(|behind| behind.peer == peer)
+    }
+
+    fn still_claims(&self, who: usize, claim: u64) -> bool {
+        let mut behind = self.behind[who].iter();
+        behind.any(|behind| behind.claim == claim && !behind.is_shared)
+    }
+
+    /// What comes from a peer and names nobody is handled in the order in which it came.
+    fn keeps_its_order(&mut self, peer: Peer, number: u64) -> Verdict {
+        let before = self.newest.insert(peer, number);
+        hold(
+            "what_an_address_says_keeps_its_order",
+            before.is_none_or(|before| before < number),
+            || format!("datagram {number} of {peer} comes behind {before:?}"),
+        )
+    }
+
+    /// A device is brought back, and is where it was when that was saved last.
+    pub(super) fn restored(&mut self, who: usize, to: Option<Peer>) {
+        let before = std::mem::take(&mut self.behind[who]);
+        let left = before.iter().filter(|behind| Some(behind.peer) != to);
+        self.fell.extend(left.map(|behind| (behind.peer, who)));
+        self.behind[who] = before;
+        self.behind[who].retain(|behind| Some(behind.peer) == to);
+        self.rebound(who, None, to);
+    }
+
+    /// The machine of a device is no more, and with it what was asked elsewhere than where the
+    /// device is registered.
+    pub(super) fn abandoned(&mut self, who: usize, registered: Option<Peer>) {
+        let left = self.behind[who].extract_if(.., |behind| Some(behind.peer) != registered);
+        self.fell.extend(left.map(|behind| (behind.peer, who)));
+    }
+
+    /// A device says where it is, and where it is not any more.
+    pub(crate) fn rebound(&mut self, who: usize, from: Option<Peer>, to: Option<Peer>) {
+        let own = &mut self.behind[who];
+        let place = own.iter().position(|behind| Some(behind.peer) == to);
+        let before = place.map(|place| own.remove(place));
+        own.retain(|behind| Some(behind.peer) != from);
+        let Some(peer) = to else {
+            return;
+        };
+        self.fell.remove(&(peer, who));
+        self.ever.insert((peer, who));
+        let first = (peer, usize::MIN);
+        let mut is_shared = self.fell.range(first..=(peer, usize::MAX)).next().is_some();
+        for other in self.behind.iter_mut().flatten() {
+            if other.peer == peer {
+                (other.is_shared, is_shared) = (true, true);
+            }
+        }
+        let claim = match before {
+            Some(before) if !before.is_shared => before.claim,
+            Some(_) | None => {
+                self.claims += 1;
+                self.claims
+            }
+        };
+        self.behind[who].push(PeerClaim {
+            peer,
+            claim,
+            is_shared,
+        });
+    }
+
+    /// What was in the process is gone.
+    pub(super) fn crashed(&mut self) {
+        self.underway.clear();
+        self.fell.clear();
+        self.behind.iter_mut().for_each(Vec::clear);
+        self.newest.clear();
+        self.ever.clear();
+    }
+
+    /// What was heard and has not ended is somewhere, once.
+    pub(crate) fn every_datagram_is_somewhere(&self, held: usize) -> Verdict {
+        let underway = self.underway.len();
+        hold("a_datagram_ends_once", underway == held, || {
+            format!("{underway} datagrams have not ended, and {held} are in the process")
+        })
+    }
+}
+
+/// Whom a datagram is for, that machine took it, or could not for a reason that has a name.
+fn reaches(law: &'static str, meant: IntendedDevice, who: usize, end: DatagramEnd) -> Verdict {
+    let is_right = match end {
+        DatagramEnd::Handled { who: by } => by == who,
+        DatagramEnd::Lost { who: by, .. } => by == who,
+        DatagramEnd::Turned(DropReason::ArbiterBusy | DropReason::MailboxFull) => true,
+        DatagramEnd::Turned(DropReason::Overloaded) => {
+            matches!(meant, IntendedDevice::Named { .. })
+        }
+        DatagramEnd::Turned(
+            DropReason::Malformed(_)
+            | DropReason::UnknownOption
+            | DropReason::UnknownEndpoint
+            | DropReason::UnknownLocation
+            | DropReason::UnknownPeer
+            | DropReason::UnknownAddress
+            | DropReason::Proxied
+            | DropReason::Unanswerable,
+        ) => false,
+    };
+    hold(law, is_right, || {
+        format!("for {meant:?} it ended so: {end:?}")
+    })
+}

@@ -1,0 +1,101 @@
+//! Who lives where, who comes back after a start, and who does not.
+
+use engine::arbiter::input::DeviceCommand;
+use harness::device::SimulatedDevice;
+
+use super::{MINUTE, S, ZONE, read, spread};
+
+#[test]
+fn a_device_lives_once_and_at_home() {
+    let mut world = spread(3, 6);
+    for _ in 0..10 {
+        for who in 0..6 {
+            world.roam(who);
+            world.does(who, "is rebooted", SimulatedDevice::reboot);
+        }
+        world.pass(MINUTE);
+        for who in 0..6 {
+            let home = world.service.arbiter_of(who);
+            let arbiters = world.service.arbiters();
+            let hosts = arbiters.filter(|arbiter| arbiter.machine(who).is_some());
+            let hosts: Vec<_> = hosts.map(|arbiter| arbiter.here()).collect();
+            assert_eq!(hosts, [home]);
+        }
+    }
+}
+
+#[test]
+fn whoever_was_live_is_back() {
+    let mut world = spread(3, 8);
+    for who in 0..8 {
+        world.switch_off(who);
+    }
+    world.create_for(5, read(ZONE));
+    world.restart();
+    assert!((0..8).all(|who| world.service.machine(who).is_none()));
+    world.pass(5 * MINUTE);
+    assert!((0..8).all(|who| world.service.machine(who).is_some()));
+    assert!(world.census.pages > 3, "{:?}", world.census);
+}
+
+#[test]
+fn nobody_comes_back_as_he_was() {
+    let mut world = spread(2, 4);
+    for _ in 0..20 {
+        world.restart();
+        // Its arbiter is about to read of it, or has read.
+        world.pass(100);
+        for who in 0..4 {
+            world.ask(who, DeviceCommand::Retire);
+        }
+        world.pass(MINUTE);
+        for who in 0..4 {
+            assert!(!world.disk.durable.exists(who));
+            assert!(world.service.machine(who).is_none());
+            world.add(who);
+            world.does(who, "is rebooted", SimulatedDevice::reboot);
+        }
+        world.pass(MINUTE);
+    }
+    assert!(world.census.passed_over_left > 5, "{:?}", world.census);
+}
+
+#[test]
+fn a_removed_device_is_gone() {
+    let mut world = spread(3, 2);
+    world.ask(0, DeviceCommand::Retire);
+    world.pass(S);
+    assert!(!world.disk.durable.exists(0));
+    world.uplink();
+    world.pass(MINUTE);
+    assert!(!world.is_registered(), "nobody bears its name");
+    world.add(0);
+    world.switch_on(0);
+    world.pass(10 * MINUTE);
+    assert!(world.is_registered());
+    assert_eq!(world.disk.durable.first_contacts(0), 1);
+}
+
+#[test]
+fn a_device_goes_by_what_its_customer_said() {
+    /// Those that have an address of their own.
+    const OWN: [usize; 3] = [2, 5, 8];
+    let mut world = spread(3, 9);
+    for _ in 0..20 {
+        world.restart();
+        // Its arbiter is about to read of it, or has read.
+        world.pass(100);
+        OWN.iter().for_each(|who| world.readdress(*who));
+        world.pass(MINUTE);
+        for who in OWN {
+            world.does(who, "is rebooted", SimulatedDevice::reboot);
+        }
+        world.pass(MINUTE);
+        for who in OWN {
+            let machine = world.service.machine(who).expect("it is registered");
+            let peer = machine.bound_peer().expect("it is registered");
+            let said = world.disk.durable.profile(who).ip;
+            assert_eq!(Some(peer.ip()), said, "it is admitted from its new address");
+        }
+    }
+}

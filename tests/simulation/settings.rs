@@ -1,0 +1,197 @@
+//! What is this world like? Drawn from its seed, so that many seeds see many worlds.
+
+use std::sync::Arc;
+
+use engine::delivery::forwarding::DeliveryRules;
+use engine::limits::{ACTION_RETENTION_MS, Limits};
+use engine::rules::{EndpointTrust, Rules};
+use harness::rng::Rng;
+use protocol::coap::block::BlockSize;
+use protocol::coap::exchange::Transmission;
+
+/// How long after each try of an event the next one comes, as customers are told.
+const WAITS_MS: [i64; 4] = [150_000, 180_000, 420_000, 1_020_000];
+
+/// What holds in a world from its beginning to its end.
+#[derive(Clone, Debug)]
+pub(crate) struct WorldSettings {
+    pub(crate) devices: usize,
+    /// How many arbiters the service has.
+    pub(crate) arbiters: usize,
+    /// How long it usually takes until somebody does something.
+    pub(crate) pace_ms: i64,
+    /// Between which bounds devices choose their lifetimes.
+    pub(crate) lifetime_s: (u32, u32),
+    /// How many of the devices sleep.
+    pub(crate) queue_mode_percent: u8,
+    /// Whether devices differ in what they offer and in what formats they speak.
+    pub(crate) kinds: Kinds,
+    pub(crate) rules: Rules,
+    /// Whether two of the devices have one address.
+    pub(crate) shared: Shared,
+    /// How events are delivered.
+    pub(crate) delivery: Arc<DeliveryRules>,
+    /// How long final requests are kept.
+    pub(crate) retention_ms: i64,
+    /// What goes wrong while the world is not healed.
+    pub(crate) faults: Faults,
+}
+
+/// What kinds of devices there are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Kinds {
+    /// All of them speak LwM2M alike.
+    One,
+    /// Some speak plain CoAP and bare UDP, too or alone. They offer more or less, in these formats
+    /// or those, and some announce what they refuse.
+    Many,
+}
+
+/// Whether two devices have one address.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Shared {
+    /// Each device that has an address has it alone.
+    No,
+    /// Two of those without LwM2M have the same.
+    Yes,
+}
+
+/// How often things go wrong, in percent of the cases.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Faults {
+    pub(crate) lost_percent: u8,
+    pub(crate) repeated_percent: u8,
+    /// Datagrams that take seconds instead of milliseconds.
+    pub(crate) late_percent: u8,
+    /// Commits that take seconds instead of milliseconds.
+    pub(crate) slow_commit_percent: u8,
+    /// Questions to the disk that take seconds instead of milliseconds.
+    pub(crate) slow_read_percent: u8,
+    /// Questions that the disk does not answer.
+    pub(crate) unread_percent: u8,
+    /// Bare datagrams that the socket does not take.
+    pub(crate) refused_percent: u8,
+    /// Bare datagrams of which the device hears later what became of them.
+    pub(crate) told_late_percent: u8,
+    /// Arbiters that are busy for seconds when another sends them something.
+    pub(crate) busy_percent: u8,
+    /// Mailboxes between arbiters that are full.
+    pub(crate) crowded_percent: u8,
+}
+
+impl Faults {
+    /// Nothing goes wrong.
+    pub(crate) const NONE: Self = Self {
+        lost_percent: 0,
+        repeated_percent: 0,
+        late_percent: 0,
+        slow_commit_percent: 0,
+        slow_read_percent: 0,
+        unread_percent: 0,
+        refused_percent: 0,
+        told_late_percent: 0,
+        busy_percent: 0,
+        crowded_percent: 0,
+    };
+}
+
+impl WorldSettings {
+    pub(crate) fn draw(rng: &mut Rng) -> Self {
+        // From a world of seconds, where everything collides, to one of hours, where requests
+        // expire after their two days.
+        let (pace_ms, lifetime_s) = match rng.below(4) {
+            0 => (100, (20, 60)),
+            1 => (1_000, (30, 600)),
+            2 => (30_000, (300, 7_200)),
+            _ => (1_200_000, (3_600, 100_000)),
+        };
+        Self {
+            devices: 2 + rng.below(9) as usize,
+            arbiters: pick(rng, [1, 2, 3, 5]),
+            pace_ms,
+            lifetime_s,
+            queue_mode_percent: pick(rng, [0, 50, 100]),
+            kinds: Kinds::Many,
+            shared: pick(rng, [Shared::No, Shared::Yes]),
+            rules: rules(rng),
+            delivery: Arc::new(delivery(rng, pace_ms)),
+            retention_ms: 300 * pace_ms,
+            faults: Faults {
+                lost_percent: pick(rng, [0, 5, 20, 50]),
+                repeated_percent: pick(rng, [0, 5, 20, 40]),
+                late_percent: pick(rng, [0, 1, 5, 20]),
+                slow_commit_percent: pick(rng, [0, 1, 5, 20]),
+                slow_read_percent: pick(rng, [0, 1, 5, 20]),
+                unread_percent: pick(rng, [0, 0, 1, 5]),
+                refused_percent: pick(rng, [0, 5, 20]),
+                told_late_percent: pick(rng, [0, 10, 50]),
+                busy_percent: pick(rng, [0, 1, 5, 20]),
+                crowded_percent: pick(rng, [0, 0, 1, 5]),
+            },
+        }
+    }
+
+    /// A world in which nothing goes wrong and nobody does anything by himself.
+    pub(crate) fn still(devices: usize) -> Self {
+        Self {
+            devices,
+            arbiters: 2,
+            pace_ms: 1_000,
+            lifetime_s: (86_400, 86_400),
+            queue_mode_percent: 0,
+            kinds: Kinds::One,
+            shared: Shared::No,
+            rules: Rules {
+                limits: Limits::default(),
+                transmission: Transmission::STANDARD,
+                names: EndpointTrust::NameSuffices,
+                own: Box::default(),
+            },
+            delivery: Arc::new(DeliveryRules {
+                retry_delays_ms: WAITS_MS.into(),
+                parallel_max: 64,
+                backlog_max: 100_000,
+            }),
+            retention_ms: ACTION_RETENTION_MS,
+            faults: Faults::NONE,
+        }
+    }
+}
+
+fn rules(rng: &mut Rng) -> Rules {
+    let limits = Limits::default();
+    Rules {
+        limits: Limits {
+            scheduled_max: pick(rng, [2, 5, limits.scheduled_max]),
+            waiting_max: pick(rng, [1, 3, limits.waiting_max]),
+            awake_window_ms: pick(rng, [10_000, limits.awake_window_ms]),
+            block: pick(rng, [BlockSize::MIN, BlockSize::MAX]),
+            ..limits
+        },
+        transmission: Transmission {
+            ack_timeout_ms: pick(rng, [500, 2_000]),
+            max_retransmit: pick(rng, [1, 4]),
+            response_timeout_ms: pick(rng, [5_000, 93_000]),
+            ..Transmission::STANDARD
+        },
+        names: EndpointTrust::NameSuffices,
+        own: Box::default(),
+    }
+}
+
+fn delivery(rng: &mut Rng, pace_ms: i64) -> DeliveryRules {
+    // Where everything collides nobody waits for a quarter of an hour.
+    let waits_ms = match pace_ms {
+        ..10_000 => WAITS_MS.map(|wait_ms| wait_ms / 1_000),
+        10_000.. => WAITS_MS,
+    };
+    DeliveryRules {
+        retry_delays_ms: waits_ms.into(),
+        parallel_max: pick(rng, [2, 8, 64]),
+        backlog_max: pick(rng, [10, 30, 100_000]),
+    }
+}
+
+pub(crate) fn pick<T: Copy, const N: usize>(rng: &mut Rng, from: [T; N]) -> T {
+    from[rng.below(N as u32) as usize]
+}

@@ -1,0 +1,177 @@
+//! What the customer chooses: who is told what happens, and whether devices are read unasked.
+
+use std::sync::Arc;
+
+use engine::change::{Batch, Change};
+use engine::delivery::command::DestinationCommand;
+use engine::delivery::destination::{
+    Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
+};
+use engine::delivery::forwarder::ForwarderInput;
+use engine::event::EventType;
+use engine::ids::{CustomerId, DestinationId};
+use engine::moment::Timestamp;
+use engine::policy::CustomerPolicy;
+use engine::setting::{Setting, SettingName, SettingState};
+
+use super::{Activity, World};
+use crate::disk::{Author, CustomerChange};
+use crate::endpoints::EndpointBehaviour;
+use crate::event::Event;
+use crate::service::CommitResult;
+use crate::trace::TraceEvent;
+
+/// Destinations at a time.
+const DESTINATIONS_MAX: usize = 3;
+
+impl World {
+    /// The customer chooses something, and will choose something later.
+    pub(super) fn choose(&mut self) {
+        let at_ms = self.later_ms() + 5 * self.settings.pace_ms;
+        self.queue.push(at_ms, Event::CustomerAction);
+        if self.mood != Activity::Lively || !self.service.is_up() {
+            return;
+        }
+        let all = self.disk.durable.outbox().destinations();
+        let ids: Vec<DestinationId> = all.map(|kept| kept.destination.id).collect();
+        let one = match ids.len() {
+            0 => None,
+            count => ids.get(self.rng.below(count as u32) as usize).copied(),
+        };
+        match (self.rng.below(13), one) {
+            (0, _) | (_, None) if ids.len() < DESTINATIONS_MAX => self.create_any(),
+            (0 | 12, Some(id)) => self.remove_destination(id),
+            (1..3, _) => self.switch_reporting(),
+            (3..6, Some(id)) => self.ask_destination(id, DestinationCommand::Restart),
+            (6..8, Some(id)) => {
+                self.ask_destination(id, DestinationCommand::Restart);
+                self.ask_destination(id, DestinationCommand::Replay);
+            }
+            (_, Some(id)) => {
+                let waiting = self.disk.durable.outbox().backlog(id);
+                self.tell_forwarder(id, ForwarderInput::Backlog(waiting));
+            }
+            (_, None) => {}
+        }
+    }
+
+    /// What the customer chose before the world began.
+    pub(super) fn choose_at_first(&mut self) {
+        for _ in 0..self.rng.below(3) {
+            self.create_any();
+        }
+        if self.rng.below(2) == 0 {
+            self.switch_reporting();
+        }
+    }
+
+    fn create_any(&mut self) {
+        let (devices, pace_ms) = (self.settings.devices, self.settings.pace_ms);
+        let manner = EndpointBehaviour::draw(devices, pace_ms, &mut self.rng);
+        let wants = match self.rng.below(3) {
+            0 => EventType::ALL.into_iter().collect(),
+            1 => EventTypes::usual(),
+            _ => [EventType::TelemetryData].into_iter().collect(),
+        };
+        self.create_destination(manner, wants);
+    }
+
+    /// Somebody is told from now on, once that is durable.
+    pub(crate) fn create_destination(
+        &mut self,
+        manner: EndpointBehaviour,
+        wants: EventTypes,
+    ) -> DestinationId {
+        self.destinations_made += 1;
+        let id = DestinationId::from_bytes(u128::from(self.destinations_made).to_be_bytes());
+        self.note(TraceEvent::Post {
+            id,
+            does: "is to be made",
+        });
+        self.endpoints.put(id, manner);
+        let now = Timestamp::from_ms(self.now_ms);
+        let destination = Destination {
+            id,
+            customer: customer(),
+            name: "ours".into(),
+            target: Target::Webhook(Webhook {
+                url: "https://example.com/".into(),
+                headers: Box::default(),
+                secret: None,
+                json: JsonPayload::AsText,
+            }),
+            event_types: wants,
+            state: DestinationState::RolledOut,
+            replay: Replay::None,
+            created_at: now,
+            updated_at: now,
+        };
+        let put = Change::PutDestination(Box::new(destination));
+        self.commit_as(
+            Author::Customer(CustomerChange::Create(id, manner)),
+            alone(put),
+        );
+        id
+    }
+
+    /// Nobody is told there any more, once that is durable.
+    pub(crate) fn remove_destination(&mut self, id: DestinationId) {
+        self.note(TraceEvent::Post {
+            id,
+            does: "is to be removed",
+        });
+        self.ask_destination(id, DestinationCommand::Remove);
+    }
+
+    fn switch_reporting(&mut self) {
+        let state = match self.disk.durable.reporting() {
+            SettingState::Enabled => SettingState::Disabled,
+            SettingState::Disabled => SettingState::Enabled,
+        };
+        self.set_reporting(state);
+    }
+
+    /// Devices are read unasked from now on, or not any more, once that is durable.
+    pub(crate) fn set_reporting(&mut self, state: SettingState) {
+        self.note(TraceEvent::World("passive reporting is switched"));
+        let put = Change::PutSetting(Setting {
+            customer: customer(),
+            name: SettingName::Lwm2mPassiveReporting,
+            state,
+        });
+        self.commit_as(Author::Customer(CustomerChange::Switch), alone(put));
+    }
+
+    /// What the customer wished is done with, one way or the other.
+    pub(super) fn wish_done(&mut self, wish: &CustomerChange, receipt: CommitResult) {
+        if receipt == CommitResult::Unsaved {
+            return;
+        }
+        match *wish {
+            CustomerChange::Create(id, _) => {
+                self.census.destinations_made += 1;
+                self.restore_forwarder(id);
+            }
+            CustomerChange::Switch => self.census.reporting_switched += 1,
+        }
+        self.take_terms();
+    }
+
+    /// The service goes by what its customer chose.
+    pub(super) fn take_terms(&mut self) {
+        let rules = Arc::new(self.settings.rules.clone());
+        let policy = CustomerPolicy::of(rules, &self.disk.durable.chosen());
+        self.service.take_terms(Arc::new(policy));
+    }
+}
+
+pub(crate) fn customer() -> CustomerId {
+    CustomerId::parse("acme").unwrap()
+}
+
+fn alone(change: Change) -> Batch {
+    Batch {
+        changes: vec![change],
+        ..Batch::default()
+    }
+}
