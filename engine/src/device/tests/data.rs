@@ -103,7 +103,10 @@ fn data_without_one_good_topic_is_refused_and_its_bytes_are_kept() {
         let expected = all([invalid_topic(why, "21.5"), sent("ACK 4.00 to 102")]);
         let message = message.with_payload("21.5");
         assert_eq!(fixture.at(S).hears(HOME, &message), expected);
-        assert_eq!(fixture.events(), [data_sent(NotificationOutcome::Unusable)]);
+        assert_eq!(
+            fixture.step_events(),
+            [data_sent(NotificationOutcome::Unusable)]
+        );
     }
 }
 
@@ -124,7 +127,10 @@ fn a_bad_topic_is_logged_once_a_minute() {
 fn data_without_a_byte_is_refused_and_a_sign_of_life() {
     let mut fixture = heard();
     assert_eq!(fixture.at(S).posts(""), sent("ACK 4.00 to 102"));
-    assert_eq!(fixture.events(), [data_sent(NotificationOutcome::Empty)]);
+    assert_eq!(
+        fixture.step_events(),
+        [data_sent(NotificationOutcome::Empty)]
+    );
     let seen_at = fixture.snapshot().last_seen_at.unwrap();
     assert_eq!(fixture.since_start(seen_at), S);
 }
@@ -144,7 +150,10 @@ fn data_that_is_too_long_is_refused_and_the_device_hears_how_long_it_may_be() {
     let why = "the body exceeds the limit of 4 bytes";
     let expected = all([unreadable(why, "21.55"), sent("ACK 4.13 size1 4 to 102")]);
     assert_eq!(fixture.at(S).posts("21.55"), expected);
-    assert_eq!(fixture.events(), [data_sent(NotificationOutcome::Unusable)]);
+    assert_eq!(
+        fixture.step_events(),
+        [data_sent(NotificationOutcome::Unusable)]
+    );
     assert_eq!(
         fixture.at(2 * S).posts("21.55"),
         sent("ACK 4.13 size1 4 to 103")
@@ -181,7 +190,7 @@ fn data_from_another_address_is_refused_and_logged_once_a_minute() {
     let entry = unauthorized("it did not come from the IP address of the device");
     let expected = all([entry.clone(), refused(102)]);
     assert_eq!(stranger(&mut fixture, S), expected);
-    assert_eq!(fixture.events(), [], "it is no data of the device");
+    assert_eq!(fixture.step_events(), [], "it is no data of the device");
     assert_eq!(stranger(&mut fixture, MINUTE), refused(103));
     assert_eq!(
         stranger(&mut fixture, S + MINUTE),
@@ -302,7 +311,7 @@ fn more_than_is_taken_in_a_minute_is_put_off_and_may_be_posted_again() {
     let effects = fixture.hears(HOME, &message);
     assert!(effects[0].contains("ACK 5.03 max-age 10"), "{effects:?}");
     assert_eq!(
-        fixture.events(),
+        fixture.step_events(),
         [data_sent(NotificationOutcome::Excessive)]
     );
     let effects = fixture.hears_bare(b"on");
@@ -316,7 +325,7 @@ fn more_than_is_taken_in_a_minute_is_put_off_and_may_be_posted_again() {
         "it is said once a minute"
     );
     assert_eq!(
-        fixture.events(),
+        fixture.step_events(),
         [bare_sent(NotificationOutcome::Excessive)]
     );
     let effects = fixture.at(S + MINUTE).hears(HOME, &message);
@@ -341,7 +350,7 @@ fn bare_bytes_are_told_and_never_answered() {
     let expected = all([heard_first(0, &first, "UDP"), said_bare("{\"on\":true}")]);
     assert_eq!(fixture.hears_bare(br#"{"on":true}"#), expected);
     assert_eq!(
-        fixture.events(),
+        fixture.step_events(),
         [bare_sent(NotificationOutcome::Published)]
     );
     let (heard, effects) = fixture.at(S).hears_bare_from("10.0.0.1:1", b"on");
@@ -374,7 +383,7 @@ fn datagrams_one_behind_the_other_are_told_in_their_order_before_anything_leaves
         NotificationOutcome::Published,
     ]
     .map(bare_sent);
-    assert_eq!(fixture.events()[..4], events);
+    assert_eq!(fixture.step_events()[..4], events);
 }
 
 #[test]
@@ -382,7 +391,10 @@ fn an_empty_datagram_is_a_sign_of_life_and_told_to_nobody() {
     let mut fixture = DeviceFixture::new();
     let first = format!("bare {BARE}");
     assert_eq!(fixture.hears_bare(b""), heard_first(0, &first, "UDP"));
-    assert_eq!(fixture.events(), [bare_sent(NotificationOutcome::Empty)]);
+    assert_eq!(
+        fixture.step_events(),
+        [bare_sent(NotificationOutcome::Empty)]
+    );
     assert_eq!(fixture.at(S).hears_bare(b""), Lines::new());
     let seen_at = fixture.snapshot().last_seen_at.unwrap();
     assert_eq!(fixture.since_start(seen_at), S);
@@ -398,7 +410,10 @@ fn a_datagram_that_is_too_long_is_kept_once_a_minute() {
     let why = "the datagram of 5 bytes exceeds the limit of 4 bytes";
     let kept = unreadable(why, "12345");
     assert_eq!(fixture.at(S).hears_bare(b"12345"), kept);
-    assert_eq!(fixture.events(), [bare_sent(NotificationOutcome::Unusable)]);
+    assert_eq!(
+        fixture.step_events(),
+        [bare_sent(NotificationOutcome::Unusable)]
+    );
     assert_eq!(fixture.at(MINUTE).hears_bare(b"12345"), Lines::new());
     assert_eq!(fixture.at(S + MINUTE).hears_bare(b"12345"), kept);
 }
@@ -412,7 +427,7 @@ fn bare_bytes_from_elsewhere_are_nobody_s() {
     ] {
         let heard = fixture.at(S).hears_bare_from("10.0.0.2:4445", b"on");
         assert_eq!(heard, (UplinkKind::Unsolicited, Lines::new()));
-        assert_eq!(fixture.events(), []);
+        assert_eq!(fixture.step_events(), []);
     }
 }
 

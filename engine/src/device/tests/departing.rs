@@ -120,10 +120,10 @@ fn a_departure_is_no_exchange() {
     fixture.ask(datagram("on"));
     let is_begun =
         |what: &StepEventKind| matches!(what, StepEventKind::Begun(_) | StepEventKind::Ended(_));
-    assert!(!fixture.events().iter().any(is_begun));
+    assert!(!fixture.step_events().iter().any(is_begun));
     assert_eq!(fixture.device().activity().exchange, InFlight::No);
     fixture.departed(SendOutcome::Sent);
-    assert!(!fixture.events().iter().any(is_begun));
+    assert!(!fixture.step_events().iter().any(is_begun));
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn a_notification_that_goes_on_is_fetched_told_and_then_acknowledged() {
         sent("CON GET /3/0/0 m2")
     );
     assert_eq!(
-        fixture.events(),
+        fixture.step_events(),
         [StepEventKind::Begun(ExchangePurpose::Observation)]
     );
     assert_eq!(
@@ -41,7 +41,7 @@ fn a_notification_that_goes_on_is_fetched_told_and_then_acknowledged() {
         StepEventKind::Ended(ExchangeOutcome::Success),
         StepEventKind::Notified(NotificationOutcome::Published),
     ];
-    assert_eq!(fixture.events(), events);
+    assert_eq!(fixture.step_events(), events);
     assert_eq!(
         fixture.hears(HOME, &notification),
         sent("ACK to 102"),
@@ -110,7 +110,7 @@ fn an_older_notification_that_was_overtaken_is_not_fetched() {
     let older = begins(&mut fixture, MessageKind::Confirmable, 11);
     assert_eq!(fixture.hears(HOME, &older), sent("ACK to 103"));
     assert_eq!(
-        fixture.events(),
+        fixture.step_events(),
         [StepEventKind::Notified(NotificationOutcome::Stale)]
     );
 }
@@ -130,7 +130,7 @@ fn a_notification_that_cannot_be_fetched_is_kept_and_not_acknowledged() {
         StepEventKind::Ended(ExchangeOutcome::ClientError),
         StepEventKind::Notified(NotificationOutcome::Unusable),
     ];
-    assert_eq!(fixture.events(), events);
+    assert_eq!(fixture.step_events(), events);
     let again = sent("CON GET /3/0/0 m3");
     assert_eq!(fixture.hears(HOME, &notification), again, "it came again");
     assert_eq!(fixture.observations(), ["/3/0/0 Held"]);
@@ -255,7 +255,7 @@ fn a_device_that_leaves_meanwhile_is_not_asked_for_the_rest() {
         "{effects:?}"
     );
     assert_eq!(
-        fixture.events(),
+        fixture.step_events(),
         [StepEventKind::Ended(ExchangeOutcome::DeviceGone)]
     );
     let effects = fixture.at(2 * S).register();

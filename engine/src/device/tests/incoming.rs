@@ -64,12 +64,12 @@ fn a_send_in_blocks_is_told_once() {
     let blocks = fixture.in_blocks(&whole);
     let expected = sent("ACK 2.31 block1 0/16 more to 103");
     assert_eq!(fixture.at(S).hears(HOME, &blocks[0]), expected);
-    assert_eq!(fixture.occurred(), [], "nothing was sent yet");
+    assert_eq!(fixture.step_events(), [], "nothing was sent yet");
     let thanked = sent("ACK 2.04 block1 1/16 to 104");
     let expected = all([told("/3303/0/5700=21.5 for sent"), thanked.clone()]);
     assert_eq!(fixture.hears(HOME, &blocks[1]), expected);
     assert_eq!(
-        fixture.occurred(),
+        fixture.step_events(),
         [StepEventKind::Sent(NotificationOutcome::Published)]
     );
     assert_eq!(fixture.hears(HOME, &blocks[1]), thanked, "repeated");
@@ -93,7 +93,7 @@ fn data_in_blocks_is_told_once_it_is_whole() {
     ]);
     assert_eq!(fixture.at(S).hears(HOME, &blocks[2]), expected);
     assert_eq!(
-        fixture.occurred(),
+        fixture.step_events(),
         [StepEventKind::DataSent(
             crate::action::Protocol::Coap,
             NotificationOutcome::Published

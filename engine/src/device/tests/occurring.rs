@@ -63,18 +63,18 @@ fn a_request_is_counted_from_its_creation_to_its_end() {
         StepEventKind::Created(asked),
         StepEventKind::Begun(ExchangePurpose::Action),
     ];
-    assert_eq!(fixture.events(), begun);
+    assert_eq!(fixture.step_events(), begun);
     fixture.next_deadline();
-    assert_eq!(fixture.events(), [StepEventKind::Repeated]);
+    assert_eq!(fixture.step_events(), [StepEventKind::Repeated]);
     let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
     fixture.hears(HOME, &acknowledgement);
-    assert_eq!(fixture.events(), [StepEventKind::Acknowledged]);
+    assert_eq!(fixture.step_events(), [StepEventKind::Acknowledged]);
     fixture.answer(Code::CONTENT, "87");
     let ended = [
         StepEventKind::Ended(ExchangeOutcome::Success),
         StepEventKind::Concluded(asked, Status::Succeeded),
     ];
-    assert_eq!(fixture.events(), ended);
+    assert_eq!(fixture.step_events(), ended);
 }
 
 #[test]
@@ -101,13 +101,17 @@ fn each_way_an_exchange_ends_is_told_from_the_others() {
     for (code, ending) in answers {
         let mut fixture = asked_once();
         fixture.answer(code, "87");
-        assert_eq!(fixture.events()[0], StepEventKind::Ended(ending), "{code}");
+        assert_eq!(
+            fixture.step_events()[0],
+            StepEventKind::Ended(ending),
+            "{code}"
+        );
     }
     let mut fixture = asked_once();
     let reset = Message::reset(fixture.asked().message_id);
     fixture.hears(HOME, &reset);
     assert_eq!(
-        fixture.events()[0],
+        fixture.step_events()[0],
         StepEventKind::Ended(ExchangeOutcome::Reset)
     );
 
@@ -116,7 +120,7 @@ fn each_way_an_exchange_ends_is_told_from_the_others() {
         fixture.next_deadline();
     }
     assert_eq!(
-        fixture.events()[0],
+        fixture.step_events()[0],
         StepEventKind::Ended(ExchangeOutcome::NotAcknowledged)
     );
 
@@ -125,21 +129,21 @@ fn each_way_an_exchange_ends_is_told_from_the_others() {
     fixture.hears(HOME, &acknowledgement);
     fixture.next_deadline();
     assert_eq!(
-        fixture.events()[0],
+        fixture.step_events()[0],
         StepEventKind::Ended(ExchangeOutcome::NotAnswered)
     );
 
     let mut fixture = asked_once();
     fixture.deregister();
     assert_eq!(
-        fixture.events()[0],
+        fixture.step_events()[0],
         StepEventKind::Ended(ExchangeOutcome::DeviceGone)
     );
 
     let mut fixture = asked_once();
     fixture.retire();
     assert_eq!(
-        fixture.events()[0],
+        fixture.step_events()[0],
         StepEventKind::Ended(ExchangeOutcome::DeviceGone)
     );
 }
@@ -159,7 +163,7 @@ fn what_waits_for_a_device_goes_with_it() {
         StepEventKind::Removed(asked(ids[0], Operation::Read)),
         StepEventKind::Removed(asked(ids[1], Operation::Write)),
     ];
-    assert_eq!(fixture.events(), removed);
+    assert_eq!(fixture.step_events(), removed);
 }
 
 #[test]
@@ -171,12 +175,12 @@ fn a_request_that_never_leaves_has_no_exchange() {
         StepEventKind::Created(asked),
         StepEventKind::Concluded(asked, Status::Failed),
     ];
-    assert_eq!(fixture.events(), failed);
+    assert_eq!(fixture.step_events(), failed);
     let id = fixture.ask(read(BATTERY).when_active());
     fixture.cancel(id).0.unwrap();
     let asked = self::asked(id, Operation::Read);
     let cancelled = [StepEventKind::Concluded(asked, Status::Cancelled)];
-    assert_eq!(fixture.events(), cancelled);
+    assert_eq!(fixture.step_events(), cancelled);
 }
 
 #[test]
@@ -184,17 +188,17 @@ fn a_notification_is_counted_for_what_it_is_worth() {
     let mut fixture = DeviceFixture::observed();
     fixture.notify(11, "86");
     assert_eq!(
-        fixture.events(),
+        fixture.step_events(),
         [StepEventKind::Notified(NotificationOutcome::Published)]
     );
     fixture.notify(9, "86");
     assert_eq!(
-        fixture.events(),
+        fixture.step_events(),
         [StepEventKind::Notified(NotificationOutcome::Stale)]
     );
     fixture.notify(12, "much");
     assert_eq!(
-        fixture.events(),
+        fixture.step_events(),
         [StepEventKind::Notified(NotificationOutcome::Unusable)]
     );
     let nothing = fixture
@@ -202,7 +206,7 @@ fn a_notification_is_counted_for_what_it_is_worth() {
         .with_content_format(ContentFormat::LWM2M_TLV);
     fixture.hears(HOME, &nothing);
     assert_eq!(
-        fixture.events(),
+        fixture.step_events(),
         [StepEventKind::Notified(NotificationOutcome::Empty)]
     );
     let end = fixture.notification(MessageKind::Confirmable, 14, "86");
@@ -212,7 +216,7 @@ fn a_notification_is_counted_for_what_it_is_worth() {
         StepEventKind::ObservationLost,
         StepEventKind::Notified(NotificationOutcome::Unusable),
     ];
-    assert_eq!(fixture.events(), lost);
+    assert_eq!(fixture.step_events(), lost);
 }
 
 #[test]
@@ -220,7 +224,7 @@ fn observing_again_is_an_exchange_of_its_own() {
     let mut fixture = DeviceFixture::observed();
     fixture.register();
     assert_eq!(
-        fixture.events(),
+        fixture.step_events(),
         [StepEventKind::Begun(ExchangePurpose::Observation)]
     );
     assert_eq!(fixture.traces(), [None]);

@@ -168,12 +168,12 @@ fn reading_a_device_is_remarked() {
     let mut fixture = DeviceFixture::reporting();
     fixture.offer("</1/0>,</7/0>");
     assert_eq!(
-        fixture.events(),
+        fixture.step_events(),
         [StepEventKind::Begun(ExchangePurpose::Report)]
     );
     fixture.tell("/7", &[("/7/0/2", 5)]);
     assert_eq!(
-        fixture.events(),
+        fixture.step_events(),
         [StepEventKind::Ended(ExchangeOutcome::Success)]
     );
     assert_eq!(fixture.traces(), [None]);

@@ -31,7 +31,7 @@ fn a_request_to_be_sent_now_leaves_at_once_to_a_device_that_never_registered() {
     ]);
     assert_eq!(effects, expected);
     assert_eq!(
-        fixture.events()[1..],
+        fixture.step_events()[1..],
         [StepEventKind::Begun(ExchangePurpose::Action)]
     );
 }
@@ -365,7 +365,7 @@ fn a_retired_device_leaves_no_way_open() {
     let expected = all([closed(), vec![format!("rebind {HOME} -> nowhere")]]);
     assert!(effects.ends_with(&expected), "{effects:?}");
     assert_eq!(
-        fixture.events()[0],
+        fixture.step_events()[0],
         StepEventKind::Ended(ExchangeOutcome::DeviceGone)
     );
 }

@@ -262,7 +262,7 @@ fn more_than_is_taken_in_a_minute_is_put_off_and_may_be_sent_again() {
     assert_eq!(effects.len(), 1);
     assert!(effects[0].contains("ACK 5.03 max-age 10"), "{effects:?}");
     assert_eq!(
-        fixture.occurred(),
+        fixture.step_events(),
         [StepEventKind::Sent(NotificationOutcome::Excessive)]
     );
     let effects = fixture.at(S + MINUTE).hears(HOME, &message);
@@ -328,9 +328,9 @@ fn a_send_is_counted_for_what_it_was_worth() {
         fixture.register_with(&["lwm2m=1.1"], OBJECTS);
         let message = fixture.sending(payload);
         assert_eq!(fixture.takes_for(&message), UplinkKind::Send);
-        assert_eq!(fixture.occurred(), [StepEventKind::Sent(news)]);
+        assert_eq!(fixture.step_events(), [StepEventKind::Sent(news)]);
         assert_eq!(fixture.takes_for(&message), UplinkKind::Repeated);
-        assert_eq!(fixture.occurred(), []);
+        assert_eq!(fixture.step_events(), []);
     }
 }
 

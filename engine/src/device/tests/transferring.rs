@@ -32,7 +32,11 @@ fn a_long_value_is_written_in_blocks() {
     let first = fixture.goes_on(0);
     let expected = sent("CON PUT /3/0/14 block1 1/16 more format 0 \"0123456789ABCDEF\" m2");
     assert_eq!(fixture.at(S).hears(HOME, &first), expected);
-    assert_eq!(fixture.events(), [], "it is one exchange to whoever counts");
+    assert_eq!(
+        fixture.step_events(),
+        [],
+        "it is one exchange to whoever counts"
+    );
     let second = fixture.goes_on(1);
     let expected = sent("CON PUT /3/0/14 block1 2/16 format 0 \"!\" m3");
     assert_eq!(fixture.at(2 * S).hears(HOME, &second), expected);
@@ -40,7 +44,7 @@ fn a_long_value_is_written_in_blocks() {
     let expected = ended("#1", Succeeded, r#"1/1 "204""#);
     assert_eq!(fixture.at(3 * S).hears(HOME, &last), expected);
     assert_eq!(
-        fixture.events()[0],
+        fixture.step_events()[0],
         StepEventKind::Ended(ExchangeOutcome::Success)
     );
 }
@@ -69,7 +73,7 @@ fn a_long_answer_is_asked_for_block_by_block() {
     let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
     let expected = sent("CON GET /3/0/0 accept 0 block2 1/16 m2");
     assert_eq!(fixture.at(S).hears(HOME, &first), expected);
-    assert_eq!(fixture.events(), []);
+    assert_eq!(fixture.step_events(), []);
     let last = fixture.answer_in_block(1, No, "XYZ");
     let expected = answered(
         "#1",
@@ -78,7 +82,7 @@ fn a_long_answer_is_asked_for_block_by_block() {
     );
     assert_eq!(fixture.at(2 * S).hears(HOME, &last), expected);
     assert_eq!(
-        fixture.events()[0],
+        fixture.step_events()[0],
         StepEventKind::Ended(ExchangeOutcome::Success)
     );
     assert_eq!(fixture.deadline(), Some(86_400 * S), "nothing is in flight");
@@ -150,7 +154,7 @@ fn a_block_that_is_lost_is_asked_for_again_when_its_exchange_gave_up() {
     }
     let anew = sent("CON GET /3/0/0 accept 0 block2 1/16 m3");
     assert_eq!(fixture.next_deadline(), anew, "in a message of its own");
-    assert_eq!(fixture.events(), [StepEventKind::Repeated]);
+    assert_eq!(fixture.step_events(), [StepEventKind::Repeated]);
     let last = fixture.answer_in_block(1, No, "!");
     let effects = fixture.hears(HOME, &last);
     assert_eq!(effects[..1], told("/3/0/0=0123456789abcdef! for #1"));
@@ -166,7 +170,7 @@ fn a_transfer_that_does_not_go_on_is_an_attempt_that_failed() {
     assert_eq!(effects, put_off("#1", "1/2"));
     assert_eq!(fixture.now_s() * S, S + TRANSFER_IDLE_MS);
     assert_eq!(
-        fixture.events(),
+        fixture.step_events(),
         [StepEventKind::Ended(ExchangeOutcome::NotAcknowledged)]
     );
     let effects = fixture.update();
@@ -227,7 +231,7 @@ fn blocks_that_do_not_fit_together_fail_the_request() {
         let expected = failed(&format!(r#"1/3 "205" {why:?}"#), &why);
         assert_eq!(fixture.hears(HOME, &wrong), expected);
         assert_eq!(
-            fixture.events()[0],
+            fixture.step_events()[0],
             StepEventKind::Ended(ExchangeOutcome::Unusable)
         );
     }
@@ -348,14 +352,14 @@ fn the_end_of_the_registration_ends_a_transfer_once() {
     let mut fixture = registered();
     fixture.ask(read(MAKER));
     assert_eq!(
-        fixture.events()[1],
+        fixture.step_events()[1],
         StepEventKind::Begun(ExchangePurpose::Action)
     );
     let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
     assert_eq!(fixture.takes_for(&first), UplinkKind::BlockPart);
     fixture.at(S).deregister();
     assert_eq!(
-        fixture.events()[0],
+        fixture.step_events()[0],
         StepEventKind::Ended(ExchangeOutcome::DeviceGone)
     );
     let late = fixture.answer_in_block(1, No, "!");

@@ -21,7 +21,7 @@ fn a_device_that_registers_anew_is_read_anew() {
         StepEventKind::Ended(ExchangeOutcome::DeviceGone),
         StepEventKind::Begun(ExchangePurpose::Report),
     ];
-    assert_eq!(fixture.events(), ended);
+    assert_eq!(fixture.step_events(), ended);
     assert_eq!(
         fixture.hears(HOME, &late),
         Lines::new(),

@@ -22,7 +22,7 @@ impl DeviceFixture {
     }
 
     /// What happened in the last step.
-    pub(in crate::device::tests) fn events(&self) -> Vec<StepEventKind> {
+    pub(in crate::device::tests) fn step_events(&self) -> Vec<StepEventKind> {
         self.events.iter().map(|it| it.kind).collect()
     }
 
