@@ -17,6 +17,8 @@ mod laws;
 mod layers;
 #[path = "tidy/manifest.rs"]
 mod manifest;
+#[path = "tidy/names.rs"]
+mod names;
 #[path = "tidy/purity.rs"]
 mod purity;
 #[path = "tidy/shape.rs"]

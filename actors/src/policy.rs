@@ -65,7 +65,7 @@ pub(crate) struct PolicyHandles {
 impl PolicyHandles {
     pub(crate) fn new(cache: PolicyCache) -> Self {
         Self {
-            cache: cache,
+            cache,
             by_customer: RefCell::default(),
         }
     }

@@ -1,10 +1,10 @@
-//! How do very many devices load a server? A pure crowd of them, and threads that give it a socket
+//! How do very many devices load a server? A pure pool of them, and threads that give it a socket
 //! and a clock.
 //!
 //! ```text
 //!   DevicePool: Worker, ..
-//!   Worker (thread) --- turn, hear ---> Crowd: ArrivalSchedule, Exchange, Deadlines, Locations,
-//!      |    ^                             |    Tally
+//!   Worker (thread) --- turn, hear ---> DevicePool: ArrivalSchedule, Exchange, Deadlines,
+//!      |    ^                             |    Locations, Tally
 //!      |    +------- Outbox --------------+
 //!      +--- Line: one socket, every datagram from the address of its device
 //! ```

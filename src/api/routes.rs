@@ -9,6 +9,7 @@ use engine::customer::Scope;
 use super::access::Access;
 use super::actions::creating::{self, Coap, Lwm2m, Udp};
 use super::actions::described::{coap, lwm2m, udp};
+use super::integrations::{dead_letters, described};
 use super::{
     actions, clients, customers, definitions, devices, docs, health, import, integrations, logs,
     messages, metrics, openapi, psk, settings, tokens,
@@ -134,13 +135,13 @@ routes! {
     POST "/management-api/v1/integrate/clouds/webhooks/{webhook}/restart"
         Customer(IntegrationsWrite) => integrations::restart, integrations::described::restart;
     GET "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters"
-        Customer(IntegrationsRead) => integrations::dead_letters::list, integrations::described::letters;
+        Customer(IntegrationsRead) => dead_letters::list, described::letters;
     DELETE "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters"
-        Customer(IntegrationsWrite) => integrations::dead_letters::discard_all, integrations::described::discard_all;
+        Customer(IntegrationsWrite) => dead_letters::discard_all, described::discard_all;
     POST "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters/replay"
-        Customer(IntegrationsWrite) => integrations::dead_letters::replay, integrations::described::replay;
+        Customer(IntegrationsWrite) => dead_letters::replay, described::replay;
     DELETE "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters/{event}"
-        Customer(IntegrationsWrite) => integrations::dead_letters::discard, integrations::described::discard;
+        Customer(IntegrationsWrite) => dead_letters::discard, described::discard;
     // Settings (seed 4.1).
     GET "/management-api/v1/settings/{platform}"
         Customer(SettingsRead) => settings::list, settings::described::list;

@@ -31,7 +31,7 @@ pub(crate) use acts::{
     ArbiterAct, DatagramEnd, DatagramOwner, LossReason, Saves, StepInput, StepTrigger,
 };
 pub(crate) use arbiter::{Arbiter, ForwardBatch};
-use deliveries::Deliveries as PostOffice;
+use deliveries::Deliveries;
 
 /// What a caller is told.
 pub(crate) type Reply = Result<DeviceReply, Unserved>;
@@ -165,7 +165,7 @@ pub(crate) struct Service {
     /// What is on its way from one arbiter to another, in the order it left.
     mailboxes: BTreeMap<(ArbiterId, ArbiterId), VecDeque<ForwardBatch>>,
     /// Where events are delivered.
-    pub(crate) deliveries: PostOffice,
+    pub(crate) deliveries: Deliveries,
     /// By what the kernel deals datagrams out since the sockets were opened.
     deal: u64,
     run: u64,
@@ -179,7 +179,7 @@ impl Service {
             shard_map: ShardMap::among(arbiters),
             arbiters: Vec::new(),
             mailboxes: BTreeMap::new(),
-            deliveries: PostOffice::default(),
+            deliveries: Deliveries::default(),
             deal: 0,
             run: 0,
         }
@@ -200,7 +200,7 @@ impl Service {
     pub(crate) fn crash(&mut self) {
         self.arbiters.clear();
         self.mailboxes.clear();
-        self.deliveries = PostOffice::default();
+        self.deliveries = Deliveries::default();
     }
 
     /// Has the devices go by these terms, each from its next input on.

@@ -1,7 +1,7 @@
 //! How does a device talk that need not know LwM2M, and what is asked of it?
 //!
-//! Over CoAP it speaks through a [`DeviceSocket`], over UDP through a [`UdpDevice`]. Both hear nothing but
-//! what comes from the service's own ports.
+//! Over CoAP it speaks through a [`DeviceSocket`], over UDP through a [`UdpDevice`]. Both hear
+//! nothing but what comes from the service's own ports.
 
 use std::io::ErrorKind;
 use std::net::UdpSocket;

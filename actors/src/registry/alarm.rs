@@ -28,7 +28,7 @@ impl Alarm {
     /// The alarm of an arbiter.
     pub(crate) fn new(context: Rc<ArbiterContext>) -> Self {
         Self {
-            context: context,
+            context,
             sleeping: None,
         }
     }

@@ -46,8 +46,8 @@ pub enum CellEffect<R> {
     Rebind(Option<Peer>, Option<Peer>),
     /// Send a datagram.
     Send(Peer, Vec<u8>),
-    /// Send the bare datagram of a request; call `handle_send_outcome` when it is known what became of
-    /// it.
+    /// Send the bare datagram of a request; call `handle_send_outcome` when it is known what became
+    /// of it.
     SendUdp(Peer, Vec<u8>, ActionId),
     /// Tell the operator what the step was about.
     Report(StepReport),

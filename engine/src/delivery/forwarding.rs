@@ -134,7 +134,7 @@ impl Forwarding {
         let mut forwarding = Self {
             rules,
             since: standing.since,
-            cursors: cursors,
+            cursors,
             to_read: VecDeque::new(),
             requested: 0,
             queues,
@@ -179,7 +179,7 @@ impl Forwarding {
         self.go_on(m, out);
     }
 
-    /// Takes the dead letters that were read, which were asked for by [`ForwarderTask::ReadDead`].
+    /// Takes the dead letters that were read, which were asked for by [`ForwarderTask::ReadDeadLetters`].
     pub(super) fn handle_dead_letters_read(
         &mut self,
         m: &mut Moment,

@@ -1,9 +1,9 @@
 //! What a device says by itself, as far as it is taken: values (LwM2M Core 1.2 section 6.4.6), data
 //! over plain CoAP and bare UDP, and bodies in blocks (RFC 7959 section 2.3).
 //!
-//! What a device can have written has a bound: its `RateWindow` counts what is told, and what is not
-//! taken is logged now and then. One body at a time is put together, no longer than what it may say
-//! in one datagram, and dropped when it does not go on.
+//! What a device can have written has a bound: its `RateWindow` counts what is published, and what
+//! is refused is logged now and then. One body at a time is put together, no longer than what the
+//! device may say in one datagram, and dropped when it does not go on.
 
 use protocol::coap::assembly::{Assembly, AssemblyOutcome};
 use protocol::coap::code::Code;

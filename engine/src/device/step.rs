@@ -49,7 +49,7 @@ impl<'s> Step<'s> {
             cx: Context {
                 m,
                 out,
-                policy: policy,
+                policy,
                 next_message_id: &mut idle.next_message_id,
                 registration: &mut idle.registration,
             },

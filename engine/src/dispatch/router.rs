@@ -83,7 +83,7 @@ impl Router {
     pub fn new(here: ArbiterId, shard_map: ShardMap) -> Self {
         Self {
             arbiter: here,
-            shard_map: shard_map,
+            shard_map,
             peer_table: PeerTable::default(),
             route_cache: RouteCache::among(shard_map),
         }

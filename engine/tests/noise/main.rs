@@ -58,7 +58,8 @@ proptest! {
         let mut fixture = NoiseFixture::reporting();
         for (turn, telling) in tellings.into_iter().enumerate() {
             // What a device refused counts until it registers anew.
-            let sense = if turn % 5 == 0 { RequestMeaning::Register } else { RequestMeaning::Update };
+            let is_anew = turn % 5 == 0;
+            let sense = if is_anew { RequestMeaning::Register } else { RequestMeaning::Update };
             fixture.play(Input::Clear(sense, Sender::Home));
             fixture.play(Input::Told(ResponseShape { to: ResponseTarget::Asked, ..telling }));
             fixture.play(Input::Due);

@@ -121,7 +121,8 @@ mod tests {
         #[test]
         fn the_circle_has_no_beginning(start in any::<u32>(), step in any::<u32>(), turn: u32) {
             let newer = |start: u32| {
-                NewestNotification::new(start, 0).is_outdated_by(&NewestNotification::new(start.wrapping_add(step), 0))
+                let later = NewestNotification::new(start.wrapping_add(step), 0);
+                NewestNotification::new(start, 0).is_outdated_by(&later)
             };
             // Exactly half the circle apart, neither number is newer from any start.
             prop_assert_eq!(newer(start), newer(start.wrapping_add(turn)));

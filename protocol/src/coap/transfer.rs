@@ -200,8 +200,8 @@ impl Transfer {
         })
     }
 
-    /// Makes the next datagram, after `TransferReception::Proceeds` and `Expiry::Again`; the caller sends it
-    /// now.
+    /// Makes the next datagram, after `TransferReception::Proceeds` and `TransferTimeout::Again`;
+    /// the caller sends it now.
     pub fn proceed(&mut self, now_ms: i64, rules: &TransferRules<'_>, fresh: FreshIds) {
         if let Some(way) = &self.way {
             let message = way.message(fresh.message_id, fresh.token);

@@ -194,9 +194,12 @@ fn is_fetched(events: &[StepEvent]) -> bool {
             what,
             StepEventKind::Ended(step_event::ExchangeOutcome::Success)
         )
-    }) && did(
-        |what| matches!(what, StepEventKind::Notified(news) if *news != NotificationOutcome::Excessive),
-    )
+    }) && did(|what| {
+        let StepEventKind::Notified(news) = what else {
+            return false;
+        };
+        *news != NotificationOutcome::Excessive
+    })
 }
 
 /// What a machine took before a step.

@@ -43,12 +43,12 @@ enum Composite {
 impl LearnedCapabilities {
     /// Asks for one object at a time from now on.
     pub(super) fn stop_composing(&mut self) {
-        self.get_or_create().composite = Composite::Refused;
+        self.boxed().composite = Composite::Refused;
     }
 
     /// Asks no more for an object.
     pub(super) fn refuse(&mut self, object: u16) {
-        let refused = &mut self.get_or_create().refused;
+        let refused = &mut self.boxed().refused;
         let others = std::mem::take(refused).into_iter();
         *refused = others.chain([object]).collect();
     }
@@ -76,7 +76,7 @@ impl LearnedCapabilities {
 
     /// Whether it may be logged now that an object cannot be read; if so, it is logged.
     pub(super) fn may_log(&mut self, now: Timestamp, apart_ms: i64) -> bool {
-        let logged_at = &mut self.get_or_create().logged_at;
+        let logged_at = &mut self.boxed().logged_at;
         let is_apart = |at: Timestamp| !(0..apart_ms).contains(&now.since_ms(at));
         let may_log = logged_at.is_none_or(is_apart);
         if may_log {
@@ -90,7 +90,7 @@ impl LearnedCapabilities {
         if let Some(lessons) = self.0.take()
             && lessons.logged_at.is_some()
         {
-            self.get_or_create().logged_at = lessons.logged_at;
+            self.boxed().logged_at = lessons.logged_at;
         }
     }
 
@@ -127,7 +127,7 @@ impl LearnedCapabilities {
     /// No more objects than are asked for are remembered; the one that was silent first is
     /// forgotten first.
     fn note_silence(&mut self, silence: Silence) {
-        let silent = &mut self.get_or_create().silent;
+        let silent = &mut self.boxed().silent;
         let others = silent.iter().filter(|it| it.object != silence.object);
         let mut noted: Vec<Silence> = others.copied().collect();
         noted.push(silence);
@@ -140,7 +140,7 @@ impl LearnedCapabilities {
         lessons.map_or(&[], |lessons| &lessons.silent)
     }
 
-    fn get_or_create(&mut self) -> &mut Capabilities {
+    fn boxed(&mut self) -> &mut Capabilities {
         self.0.get_or_insert_default()
     }
 }

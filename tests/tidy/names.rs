@@ -1,0 +1,128 @@
+//! Is each public type named once in its crate, and do words that were given up stay away?
+
+use std::collections::BTreeMap;
+
+use super::tree::{self, Source};
+use super::{hold, mentions_of};
+
+/// Kinds of items that have a type's name.
+const KINDS: [&str; 5] = ["enum", "struct", "trait", "type", "union"];
+
+/// A file that stands in for another where that does not compile, with the same names.
+const STAND_INS: [&str; 1] = ["harness/src/load/no_line.rs"];
+
+/// Metaphors that stood for terms of the field, which ARCHITECTURE.md and the code use instead.
+const GIVEN_UP: [&str; 38] = [
+    "BareMouth",
+    "Belongings",
+    "Board",
+    "Boards",
+    "Comings",
+    "Courier",
+    "Crowd",
+    "Desk",
+    "Door",
+    "Doors",
+    "Errand",
+    "Errands",
+    "Fate",
+    "Happening",
+    "Headcount",
+    "Hints",
+    "Homes",
+    "Lanes",
+    "Letter",
+    "Muster",
+    "Narrator",
+    "Neighbours",
+    "Occurrence",
+    "Office",
+    "Outfit",
+    "Parcel",
+    "PostOffice",
+    "Promise",
+    "Residents",
+    "Scene",
+    "Speaker",
+    "Speech",
+    "Staff",
+    "Standing",
+    "Stretch",
+    "Terms",
+    "Traits",
+    "Whim",
+];
+
+#[test]
+fn no_two_public_types_of_a_crate_share_a_name() {
+    let mut places_by_name: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
+    for source in tree::sources() {
+        let Some(of) = crate_of(source) else {
+            continue;
+        };
+        for (line, name) in public_types(source) {
+            let places = places_by_name.entry((of, name)).or_default();
+            places.push(format!("{}:{line}: {name}", source.path));
+        }
+    }
+    assert!(places_by_name.len() > 700, "the types were found");
+    let shared = places_by_name.into_values().filter(|it| it.len() > 1);
+    let shared: Vec<String> = shared.flatten().collect();
+    hold(
+        "a name of a public type is the only one in its crate",
+        &shared,
+    );
+}
+
+#[test]
+fn words_that_were_given_up_do_not_return() {
+    let found: Vec<String> = GIVEN_UP
+        .iter()
+        .flat_map(|word| mentions_of(word, |_, _| true))
+        .collect();
+    hold("the field's word is used (ARCHITECTURE.md)", &found);
+}
+
+/// The crate a file is compiled into; tests and benches are programs of their own.
+fn crate_of(source: &Source) -> Option<&str> {
+    let (of, rest) = source.path.split_once('/')?;
+    let is_product = of == "src" || rest.starts_with("src/");
+    (is_product && !source.is_in(&STAND_INS)).then_some(of)
+}
+
+/// The lines of a file that declare a type others may name, with its name.
+fn public_types(source: &Source) -> impl Iterator<Item = (usize, &str)> {
+    let lines = (1..).zip(source.text.lines());
+    let lines = lines.filter(|(line, _)| !source.is_test(*line));
+    lines.filter_map(|(line, text)| Some((line, declared(text)?)))
+}
+
+fn declared(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix("pub")?;
+    let rest = match rest.strip_prefix('(') {
+        Some(within) => within.split_once(')')?.1,
+        None => rest,
+    };
+    let mut words = rest.split_whitespace();
+    let is_type = words.next().is_some_and(|word| KINDS.contains(&word));
+    let name = words.next().filter(|_| is_type)?;
+    let name = name.split(|of: char| !of.is_alphanumeric()).next()?;
+    // A macro gives the name.
+    (!name.is_empty()).then_some(name)
+}
+
+#[test]
+fn a_declaration_is_told_from_other_lines() {
+    for (line, name) in [
+        ("pub struct Peer {", Some("Peer")),
+        ("    pub(crate) enum Route<'a> {", Some("Route")),
+        ("pub(in crate::device) type Out = Vec<u8>;", Some("Out")),
+        ("pub trait Store: Commit {}", Some("Store")),
+        ("pub struct $name(u64);", None),
+        ("pub fn structure() {}", None),
+        ("struct Private;", None),
+        ("pub use peer::Peer;", None),
+    ] {
+        assert_eq!(declared(line), name, "{line}");
+    }
+}
