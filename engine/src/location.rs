@@ -71,7 +71,13 @@ mod tests {
 
     #[test]
     fn other_segments_name_no_registration() {
-        for segment in ["", "5a3f", "AAAAAAAAAAAAAAA!", "AAAAAAAAAAAAAAAAAAAA"] {
+        for segment in [
+            "",
+            "5a3f",
+            "AAAAAAAAAAAA",
+            "AAAAAAAAAAAAAAA!",
+            "AAAAAAAAAAAAAAAAAAAA",
+        ] {
             assert_eq!(Location::parse(segment), None, "{segment}");
         }
     }

@@ -75,7 +75,7 @@ words!(Operation {
 });
 words!(Method { Get = "GET", Post = "POST", Put = "PUT", Delete = "DELETE", Patch = "PATCH" });
 words!(ContentEncoding { String = "STRING", Base64 = "BASE64" });
-words!(ObservationState { Established = "HELD", Pending = "OWED" });
+words!(ObservationState { Held = "HELD", Owed = "OWED" });
 words!(Lifecycle {
     Registered,
     Deregistered,

@@ -226,12 +226,10 @@ impl Census {
         for before in before {
             let kept = now.iter().find(|kept| kept.path == before.path);
             match (before.state, kept.map(|kept| kept.state)) {
-                (ObservationState::Established, Some(ObservationState::Pending)) => {
+                (ObservationState::Held, Some(ObservationState::Owed)) => {
                     self.forgotten_by_device += 1;
                 }
-                (ObservationState::Pending, Some(ObservationState::Established)) => {
-                    self.observed_again += 1
-                }
+                (ObservationState::Owed, Some(ObservationState::Held)) => self.observed_again += 1,
                 (_, _) => {}
             }
         }

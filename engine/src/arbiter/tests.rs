@@ -103,7 +103,7 @@ fn what_waits_for_a_device_is_bounded_and_refused_beyond() {
     assert_eq!(fixture.asks("second", DeviceCommand::Inspect), NOTHING);
     let busy = ["reply to first: Err(Busy)"];
     assert_eq!(fixture.asks("first", DeviceCommand::Inspect), busy);
-    assert_eq!(fixture.hears(&update()), ["drop 1: NoPlace"]);
+    assert_eq!(fixture.hears(&update()), ["drop 1: MailboxFull"]);
 }
 
 #[test]

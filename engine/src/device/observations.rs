@@ -150,7 +150,7 @@ impl<'s> Observations<'s> {
         };
         if let Some(observation) = self.observation_mut(path) {
             observation.token = kept(token);
-            observation.state = ObservationState::Established;
+            observation.state = ObservationState::Held;
             observation.newest = Some(NewestNotification::new(sequence, cx.now().as_ms()));
         }
         self.save_record(cx);
@@ -168,7 +168,7 @@ impl<'s> Observations<'s> {
             token: kept(token),
             action,
             begun_at: cx.now(),
-            state: ObservationState::Established,
+            state: ObservationState::Held,
             newest: Some(NewestNotification::new(sequence, cx.now().as_ms())),
         };
         let others = std::mem::take(self.observed).into_iter();
@@ -214,7 +214,7 @@ impl<'s> Observations<'s> {
             | None => None,
         };
         let is_owed = |observation: &&Observation| {
-            observation.state == ObservationState::Pending && Some(observation.path) != in_flight
+            observation.state == ObservationState::Owed && Some(observation.path) != in_flight
         };
         let owed = self.observed.iter().filter(is_owed);
         let owed: Vec<Path> = owed.map(|observation| observation.path).collect();
@@ -271,7 +271,7 @@ impl<'s> Observations<'s> {
         path: Path,
         refused: FormatSet,
     ) -> Option<Message> {
-        if self.observation(path)?.state == ObservationState::Established {
+        if self.observation(path)?.state == ObservationState::Held {
             return None;
         }
         let label = self.label(cx);
@@ -331,8 +331,7 @@ impl<'s> Observations<'s> {
 
     /// The token under which the device knows that a path is observed.
     pub(super) fn token_held(&self, path: Path) -> Option<Token> {
-        let is_held =
-            |observation: &&Observation| observation.state == ObservationState::Established;
+        let is_held = |observation: &&Observation| observation.state == ObservationState::Held;
         self.observation(path).filter(is_held).map(token_of)
     }
 

@@ -122,7 +122,7 @@ pub struct Observation {
 impl Observation {
     /// The device is not known to hold it any more: it is to be asked again.
     pub(super) fn renew(&mut self) {
-        self.state = ObservationState::Pending;
+        self.state = ObservationState::Owed;
         self.newest = None;
     }
 }
@@ -134,9 +134,9 @@ pub const OBSERVATION_TOKEN_BYTES: usize = 4;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ObservationState {
     /// It does.
-    Established,
+    Held,
     /// It forgot when it registered anew, and has to be asked again.
-    Pending,
+    Owed,
 }
 
 /// The parts whose types belong to the protocol, as text: what a store keeps of them.

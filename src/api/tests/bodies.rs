@@ -338,7 +338,7 @@ fn observation() -> Observation {
         token: [1, 2, 3, 4],
         action: scheduled().id,
         begun_at: NOON,
-        state: ObservationState::Established,
+        state: ObservationState::Held,
         newest: None,
     }
 }

@@ -118,7 +118,7 @@ pub fn record(second: i64, links: &str) -> DeviceRecord {
             sms: Some("88123".into()),
             links: Registration::parse_links(links).expect("links"),
         }),
-        observations: [ObservationState::Established, ObservationState::Pending]
+        observations: [ObservationState::Held, ObservationState::Owed]
             .map(|state| observation(second, state))
             .into(),
         protocols_seen: ProtocolsSeen::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
@@ -133,8 +133,8 @@ pub fn record(second: i64, links: &str) -> DeviceRecord {
 fn observation(second: i64, state: ObservationState) -> Observation {
     Observation {
         path: match state {
-            ObservationState::Established => Path::object(3303),
-            ObservationState::Pending => Path::resource_instance(3, 0, 6, 1),
+            ObservationState::Held => Path::object(3303),
+            ObservationState::Owed => Path::resource_instance(3, 0, 6, 1),
         },
         token: [1, 2, 3, 4],
         action: ActionId::new(moment(second, 3).uuid()),

@@ -159,7 +159,7 @@ pub(super) fn what_is_asked_again_is_owed(
 ) -> Verdict {
     let observations = &durable.record(who).observations;
     let is_owed = |observed: &Observation| {
-        Some(observed.path) == path && observed.state == ObservationState::Pending
+        Some(observed.path) == path && observed.state == ObservationState::Owed
     };
     let is_right =
         observations.iter().any(is_owed) && observed_as(attempt.token(), observations).is_none();
@@ -204,7 +204,7 @@ pub(super) fn who_comes_or_goes_owes_what_is_observed(
     durable: &Durable,
 ) -> Verdict {
     let mut observed = durable.record(who).observations.iter();
-    let held = observed.find(|observed| observed.state == ObservationState::Established);
+    let held = observed.find(|observed| observed.state == ObservationState::Held);
     let is_owed = !done.came_or_went || held.is_none();
     hold("who_comes_or_goes_owes_what_is_observed", is_owed, || {
         format!("device {who} came or went and is said to know of {held:?}")
@@ -227,7 +227,7 @@ pub(super) fn nothing_is_forgotten_in_silence(
         hold(law, kept.is_some() || is_explained, || {
             format!("{path} of device {who} is not observed any more, and nobody knows why")
         })?;
-        let was_held = before.state == ObservationState::Established;
+        let was_held = before.state == ObservationState::Held;
         let has_its_token = kept.is_none_or(|kept| kept.token == before.token || !was_held);
         hold(law, has_its_token, || {
             format!("{path} of device {who} is observed under another token")
@@ -251,7 +251,7 @@ pub(super) fn what_is_observed_is_what_was_asked(
     };
     let observations = &durable.record(who).observations;
     let found = observations.iter().find(|found| found.path == request.path);
-    let is_held = found.is_some_and(|found| found.state == ObservationState::Established);
+    let is_held = found.is_some_and(|found| found.state == ObservationState::Held);
     let is_right = match request.operation {
         Operation::ObserveStart => is_held,
         Operation::ObserveEnd => found.is_none(),

@@ -39,7 +39,7 @@ pub(crate) fn a_healed_world_comes_to_rest(world: &World) -> Verdict {
             format!("device {who} is busy")
         })?;
         let mut observed = durable.record(who).observations.iter();
-        let owed = observed.find(|observed| observed.state == ObservationState::Pending);
+        let owed = observed.find(|observed| observed.state == ObservationState::Owed);
         hold(law, owed.is_none(), || {
             format!("device {who} is to be asked again for {owed:?}")
         })?;

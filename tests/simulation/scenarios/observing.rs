@@ -63,7 +63,7 @@ fn what_is_asked_again_is_owed() {
     world.pass(MINUTE);
     assert_eq!(
         world.observations(),
-        [(TEMPERATURE, ObservationState::Established)]
+        [(TEMPERATURE, ObservationState::Held)]
     );
     world.warms_to(22.5);
     world.pass(S);
@@ -80,18 +80,18 @@ fn asking_again_waits_for_the_device() {
     world.pass(MINUTE);
     assert_eq!(
         world.observations(),
-        [(TEMPERATURE, ObservationState::Pending)]
+        [(TEMPERATURE, ObservationState::Owed)]
     );
     world.answers(TEMPERATURE, Manner::Piggybacked);
     world.pass(MINUTE);
     assert_eq!(
         world.observations(),
-        [(TEMPERATURE, ObservationState::Pending)]
+        [(TEMPERATURE, ObservationState::Owed)]
     );
     world.uplink();
     assert_eq!(
         world.observations(),
-        [(TEMPERATURE, ObservationState::Established)]
+        [(TEMPERATURE, ObservationState::Held)]
     );
 }
 
@@ -107,13 +107,13 @@ fn nothing_is_forgotten_in_silence() {
         world.pass(MINUTE);
         assert_eq!(
             world.observations(),
-            [(TEMPERATURE, ObservationState::Pending)]
+            [(TEMPERATURE, ObservationState::Owed)]
         );
         world.switch_on(0);
         world.pass(MINUTE);
         assert_eq!(
             world.observations(),
-            [(TEMPERATURE, ObservationState::Established)]
+            [(TEMPERATURE, ObservationState::Held)]
         );
     }
     world.answers(TEMPERATURE, Manner::Code(Code::INTERNAL_SERVER_ERROR));
@@ -130,7 +130,7 @@ fn nothing_is_forgotten_in_silence() {
 fn who_comes_or_goes_owes_what_is_observed() {
     let mut world = observed();
     // The device takes its time when it is asked again.
-    let owes = [(TEMPERATURE, ObservationState::Pending)];
+    let owes = [(TEMPERATURE, ObservationState::Owed)];
     world.answers(
         TEMPERATURE,
         Manner::SeparateConfirmable { after_ms: 30_000 },
@@ -141,7 +141,7 @@ fn who_comes_or_goes_owes_what_is_observed() {
     world.pass(MINUTE);
     assert_eq!(
         world.observations(),
-        [(TEMPERATURE, ObservationState::Established)]
+        [(TEMPERATURE, ObservationState::Held)]
     );
     world.switch_off(0);
     world.pass(25 * HOUR);
@@ -168,10 +168,7 @@ fn what_is_observed_is_what_was_asked() {
     let begun = world.create(now(observe(instance)));
     world.pass(S);
     assert_eq!(world.status(begun), Status::Succeeded);
-    assert_eq!(
-        world.observations(),
-        [(instance, ObservationState::Established)]
-    );
+    assert_eq!(world.observations(), [(instance, ObservationState::Held)]);
     world.warms_to(25.5);
     world.pass(S);
     assert!(world.knows("25.5"), "also as a part of an instance");
@@ -185,12 +182,12 @@ fn a_healed_world_observes_what_it_is_to() {
     world.pass(10 * MINUTE);
     assert_eq!(
         world.observations(),
-        [(TEMPERATURE, ObservationState::Pending)]
+        [(TEMPERATURE, ObservationState::Owed)]
     );
     world.heal();
     assert_eq!(
         world.observations(),
-        [(TEMPERATURE, ObservationState::Established)]
+        [(TEMPERATURE, ObservationState::Held)]
     );
 }
 

@@ -87,6 +87,10 @@ fn what_is_written_is_written_in_another_format() {
     assert_eq!(fixture.asked().payload, [0x19, 0x01, 0x2c]);
     let expected = ended("#1", crate::action::Status::Succeeded, r#"1/1 "204""#);
     assert_eq!(fixture.answer(Code::CHANGED, ""), expected);
+
+    fixture.ask(write("/1/0/1", "400"));
+    let next = fixture.asked().content_format();
+    assert_eq!(next, Some(ContentFormat::CBOR), "not the refused one first");
 }
 
 #[test]

@@ -79,6 +79,7 @@ fn all_requests_of_a_device_are_cancelled_but_those_in_progress() {
     let (_, first) = fixture.submit(read("/3/0/9"));
     let second = fixture.ask(read("/3/0/13").when_active());
     let third = fixture.ask(read("/3/0/14").when_active());
+    let waiting = fixture.ask(read("/3/0/15"));
     assert!(first.starts_with(&created("#1", InProgress, "0/1")));
     let (cancelled, effects) = fixture.cancel_all();
     assert_eq!(cancelled, [second, third]);
@@ -88,6 +89,7 @@ fn all_requests_of_a_device_are_cancelled_but_those_in_progress() {
     ]);
     assert_eq!(effects, expected);
     assert_eq!(fixture.cancel_all(), (Vec::new(), Lines::new()));
+    assert_eq!(fixture.kept(waiting).status, InProgress);
 }
 
 #[test]

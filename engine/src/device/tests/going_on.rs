@@ -87,6 +87,23 @@ fn a_request_ends_when_it_expires_however_slowly_its_blocks_come() {
     panic!("it never ends");
 }
 
+#[test]
+fn a_request_that_expired_while_a_block_was_lost_is_not_asked_on() {
+    let mut fixture = DeviceFixture::within(small_blocks());
+    let id = fixture.ask(coap(Method::Get, "/a", "").expiring_in_s(60));
+    let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
+    fixture.hears(SERVER, &first);
+    let mut effects = Lines::new();
+    while fixture.kept(id).status == Status::InProgress {
+        effects = fixture.next_deadline();
+    }
+    assert_eq!(fixture.now_s(), 62);
+    assert!(
+        effects.iter().all(|line| !line.contains("GET")),
+        "{effects:?}"
+    );
+}
+
 /// Where the device serves.
 const SERVER: &str = "10.0.0.1:5685";
 

@@ -115,6 +115,13 @@ fn non_confirmable_blocks_are_answered_likewise() {
     assert_eq!(fixture.hears(HOME, &blocks[0]), Lines::new(), "repeated");
     let effects = fixture.hears(HOME, &blocks[1]);
     assert_eq!(effects[..1], told("/3303/0/5700=21.5 for sent"));
+
+    let mut fixture = DeviceFixture::new();
+    let mut first = data_in_blocks(&mut fixture).remove(0);
+    first.kind = MessageKind::NonConfirmable;
+    assert_eq!(fixture.hears(AWAY, &first).len(), 1);
+    let repeated = fixture.hears(AWAY, &first);
+    assert_eq!(repeated, Lines::new(), "of a device never heard before");
 }
 
 #[test]

@@ -71,6 +71,14 @@ fn an_overtaken_notification_is_acknowledged_and_not_told() {
 }
 
 #[test]
+fn what_was_overtaken_sets_no_number_back() {
+    let mut fixture = DeviceFixture::observed();
+    let numbers = [12, 11, 12, 10, 11, 13];
+    let is_told = numbers.map(|number| fixture.notify(number, "86").len() > 1);
+    assert_eq!(is_told, [true, false, false, false, false, true]);
+}
+
+#[test]
 fn the_answer_that_began_the_observation_is_the_first_to_be_overtaken() {
     let mut fixture = DeviceFixture::observed();
     assert_eq!(fixture.notify(9, "86"), sent("ACK to 102"));

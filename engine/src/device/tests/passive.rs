@@ -60,6 +60,16 @@ fn what_is_no_data_of_the_customer_is_never_read() {
     let effects = fixture.offer(objects);
     assert!(effects.last().unwrap().contains("ACK 2.01"), "{effects:?}");
     assert!(fixture.device().busy.is_none());
+
+    // Nor where the customer defines that it can be read.
+    let mut fixture = DeviceFixture::new();
+    let defined = [0, 1, 2, 3, 21].map(|id| definition(id, "9.9", "R", "Integer"));
+    fixture.define(&defined.each_ref().map(String::as_str));
+    fixture.switch_reporting(SettingState::Enabled);
+    let offered = [0, 1, 2, 3, 21].map(|id| format!("</{id}>;ver=9.9,</{id}/0>"));
+    let effects = fixture.offer(&offered.join(","));
+    assert!(effects.last().unwrap().contains("ACK 2.01"), "{effects:?}");
+    assert!(fixture.device().busy.is_none());
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 use protocol::coap::code::Code;
 
-use super::vocabulary::{DeviceFixture, HOUR, Lines, S, read};
-use crate::device::queue::SubmitRefusal::{NotRegistered, QueueFull};
+use super::vocabulary::{DeviceFixture, HOUR, Lines, S, read, write};
+use crate::action::Status::Scheduled;
+use crate::device::queue::SubmitRefusal::{DataFull, NotRegistered, QueueFull};
+use crate::limits::WAITING_BYTES_MAX;
 
 #[test]
 fn a_device_without_registration_cannot_be_asked_now() {
@@ -84,6 +86,21 @@ fn ten_requests_to_be_sent_now_may_wait_for_a_device_that_sleeps() {
     }
     let refused = fixture.submit(read("/3/0/9"));
     assert_eq!(refused, (Err(QueueFull { max: 10 }), Lines::new()));
+}
+
+#[test]
+fn what_waits_for_a_device_has_no_more_bytes_than_may_be_in_memory() {
+    let mut fixture = DeviceFixture::registered();
+    let long = "x".repeat(WAITING_BYTES_MAX / 4);
+    for _ in 0..4 {
+        let id = fixture.ask(write("/3/0/15", &long).when_active());
+        assert_eq!(fixture.kept(id).status, Scheduled);
+    }
+    let max = WAITING_BYTES_MAX;
+    for new in [write("/3/0/15", "x"), write("/3/0/15", "x").when_active()] {
+        assert_eq!(fixture.submit(new), (Err(DataFull { max }), Lines::new()));
+    }
+    assert!(fixture.submit(read("/3/0/9")).0.is_ok(), "it has none");
 }
 
 #[test]

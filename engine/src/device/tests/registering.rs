@@ -250,7 +250,8 @@ fn every_enabler_and_a_missing_one_are_welcome() {
 
 #[test]
 fn a_lifetime_is_honoured_up_to_a_day_and_the_day_stands_for_none() {
-    let cases: [(&[&str], i64); 5] = [
+    let cases: [(&[&str], i64); 6] = [
+        (&["lt=1"], 1),
         (&["lt=60"], 60),
         (&["lt=86400"], 86_400),
         (&["lt=86401"], 86_400),

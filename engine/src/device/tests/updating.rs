@@ -8,6 +8,7 @@ use super::vocabulary::{
     updated,
 };
 use crate::action::Status::Succeeded;
+use crate::location::Location;
 
 const ELSEWHERE: &str = "10.0.0.9:1024";
 
@@ -93,6 +94,19 @@ fn an_update_at_a_location_that_is_not_the_registration_s_is_not_found() {
     let mut fixture = DeviceFixture::registered();
     let stranger = fixture.request(Code::POST, &["rd", "AAAAAAAAAAAAAAAA"]);
     assert_eq!(fixture.hears(HOME, &stranger), sent("ACK 4.04 to 102"));
+    let own = fixture.updating(&[], "");
+    let own: Vec<&str> = own.uri_path().collect();
+    let location = Location::parse(own[1]).unwrap();
+    for bit in 0..u32::BITS {
+        let salt = location.salt ^ (1 << bit);
+        let other = Location { salt, ..location }.to_string();
+        for code in [Code::POST, Code::DELETE] {
+            let forged = fixture.request(code, &["rd", &other]);
+            let effects = fixture.hears(HOME, &forged);
+            assert!(effects[0].contains("ACK 4.04"), "bit {bit}: {effects:?}");
+        }
+    }
+    assert_eq!(fixture.device().bound_peer(), Some(peer(HOME)));
 }
 
 #[test]

@@ -60,7 +60,7 @@ codes!(of_event_type, event_type, EventType {
     ActionResult = 4,
 });
 codes!(of_payload_kept, payload_kept, PayloadKept { No = 1, Yes = 2 });
-codes!(of_observation_state, observation_state, ObservationState { Established = 1, Pending = 2 });
+codes!(of_observation_state, observation_state, ObservationState { Held = 1, Owed = 2 });
 codes!(of_protocol, protocol, Protocol { Udp = 1, Coap = 2, Lwm2m = 3 });
 codes!(of_payload_type, payload_type, PayloadType { Text = 1, Base64 = 2 });
 codes!(of_subject, subject, Subject { Device = 1, Lifecycle = 2, Integration = 3, General = 4 });
