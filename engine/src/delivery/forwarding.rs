@@ -179,7 +179,7 @@ impl Forwarding {
         self.go_on(m, out);
     }
 
-    /// Takes the dead letters that were read, which were asked for by [`ForwarderTask::ReadDeadLetters`].
+    /// Takes the dead letters that [`ForwarderTask::ReadDeadLetters`] read.
     pub(super) fn handle_dead_letters_read(
         &mut self,
         m: &mut Moment,
