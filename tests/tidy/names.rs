@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::syntax::Syntax;
 use super::tree::{self, Source};
 use super::{hold, mentions_of};
 
@@ -60,7 +61,8 @@ fn no_two_public_types_of_a_crate_share_a_name() {
         let Some(of) = crate_of(source) else {
             continue;
         };
-        for (line, name) in public_types(source) {
+        let types = public_types(&source.syntax);
+        for (line, name) in types.filter(|(line, _)| !source.is_test(*line)) {
             let places = places_by_name.entry((of, name)).or_default();
             places.push(format!("{}:{line}: {name}", source.path));
         }
@@ -90,32 +92,24 @@ fn crate_of(source: &Source) -> Option<&str> {
     (is_product && !source.is_in(&STAND_INS)).then_some(of)
 }
 
-/// The lines of a file that declare a type others may name, with its name.
-fn public_types(source: &Source) -> impl Iterator<Item = (usize, &str)> {
-    let lines = (1..).zip(source.text.lines());
-    let lines = lines.filter(|(line, _)| !source.is_test(*line));
-    lines.filter_map(|(line, text)| Some((line, declared(text)?)))
-}
-
-fn declared(line: &str) -> Option<&str> {
-    let rest = line.trim_start().strip_prefix("pub")?;
-    let rest = match rest.strip_prefix('(') {
-        Some(within) => within.split_once(')')?.1,
-        None => rest,
-    };
-    let mut words = rest.split_whitespace();
-    let is_type = words.next().is_some_and(|word| KINDS.contains(&word));
-    let name = words.next().filter(|_| is_type)?;
-    let name = name.split(|of: char| !of.is_alphanumeric()).next()?;
-    // A macro gives the name.
-    (!name.is_empty()).then_some(name)
+/// The types of a text that others may name, with their lines.
+fn public_types(syntax: &Syntax) -> impl Iterator<Item = (usize, &str)> {
+    let places = syntax.tokens.iter().enumerate();
+    let kinds = places.filter(|(_, token)| KINDS.contains(&token.text.as_str()));
+    kinds.filter_map(|(place, kind)| {
+        let is_public = matches!(syntax.text(place.checked_sub(1)), "pub" | ")");
+        let name = syntax.text(Some(place + 1));
+        // A macro may give the name.
+        let is_name = name.starts_with(char::is_alphabetic);
+        (is_public && is_name).then_some((kind.line, name))
+    })
 }
 
 #[test]
 fn a_declaration_is_told_from_other_lines() {
-    for (line, name) in [
-        ("pub struct Peer {", Some("Peer")),
-        ("    pub(crate) enum Route<'a> {", Some("Route")),
+    for (text, name) in [
+        ("pub struct Peer {}", Some("Peer")),
+        ("    pub(crate) enum Route<'a> {}", Some("Route")),
         ("pub(in crate::device) type Out = Vec<u8>;", Some("Out")),
         ("pub trait Store: Commit {}", Some("Store")),
         ("pub struct $name(u64);", None),
@@ -123,6 +117,8 @@ fn a_declaration_is_told_from_other_lines() {
         ("struct Private;", None),
         ("pub use peer::Peer;", None),
     ] {
-        assert_eq!(declared(line), name, "{line}");
+        let syntax = Syntax::of(text);
+        let found: Vec<&str> = public_types(&syntax).map(|(_, name)| name).collect();
+        assert_eq!(found, Vec::from_iter(name), "{text}");
     }
 }
