@@ -135,15 +135,6 @@ impl fmt::Display for Peer {
     }
 }
 
-impl fmt::Display for PeerIdentity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Address(ip) => ip.fmt(f),
-            Self::Association(AssociationId(number)) => write!(f, "association {number}"),
-        }
-    }
-}
-
 impl<T> ByTransport<T> {
     /// The one of a transport.
     pub fn of(&self, transport: Transport) -> &T {

@@ -20,7 +20,7 @@ use crate::dispatch::{DevicesAtAddress, Restoration};
 use crate::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid};
 use crate::location::Location;
 use crate::moment::Timestamp;
-use crate::peer::Peer;
+use crate::peer::{Peer, PeerIdentity};
 use crate::profile::Profile;
 use crate::supervision::Generation;
 
@@ -247,7 +247,10 @@ impl ArbiterFixture {
                 self.look_up = Some(id);
                 "look up a location".to_owned()
             }
-            StoreLookup::Identity(identity) => format!("look up {identity}"),
+            StoreLookup::Identity(PeerIdentity::Address(address)) => format!("look up {address}"),
+            StoreLookup::Identity(PeerIdentity::Association(association)) => {
+                format!("look up {association:?}")
+            }
             StoreLookup::Device(key) => format!("look up {}", name_of(key)),
             StoreLookup::Page(_, max) => format!("read {max} devices"),
             StoreLookup::Parked(key) => format!("look up parked {}", name_of(key)),

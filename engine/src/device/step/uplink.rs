@@ -26,10 +26,7 @@ impl Step<'_> {
         let message = &datagram.message;
         // First, because of somebody who may not, a part is not put together with the others.
         if let Err(why) = self.cx.reachability().admit(datagram.peer) {
-            let entry = |m: &mut Moment, seen: DeviceSighting<'_>| {
-                Entry::registration_rejected(m, seen, why)
-            };
-            return self.turn_away(datagram, Code::FORBIDDEN, entry);
+            return self.reject_registration(datagram, why);
         }
         let register = match Register::decode(message.uri_query(), &message.payload) {
             Ok(register) => register,
@@ -37,10 +34,7 @@ impl Step<'_> {
         };
         if *register.endpoint != *self.cx.registration.identity().endpoint() {
             let why = "the endpoint name is not the one that belongs to its keys";
-            let entry = |m: &mut Moment, seen: DeviceSighting<'_>| {
-                Entry::registration_rejected(m, seen, why)
-            };
-            return self.turn_away(datagram, Code::FORBIDDEN, entry);
+            return self.reject_registration(datagram, why);
         }
         let now = self.cx.now();
         if !self.ingest.take(now, REGISTRATION_PACE) {
@@ -63,6 +57,12 @@ impl Step<'_> {
         self.passive.renew(&self.cx);
         self.rebind(from);
         self.answer(datagram, Code::CREATED);
+    }
+
+    fn reject_registration(&mut self, datagram: &Datagram, why: &str) {
+        let entry =
+            |m: &mut Moment, seen: DeviceSighting<'_>| Entry::registration_rejected(m, seen, why);
+        self.turn_away(datagram, Code::FORBIDDEN, entry);
     }
 
     pub(super) fn update(&mut self, datagram: &Datagram, location: Location) {
