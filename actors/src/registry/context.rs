@@ -160,7 +160,7 @@ impl StartupBarrier {
     }
 }
 
-/// What every arbiter's home is made of, apart from what only its own thread can make.
+/// What every arbiter's context is made of, apart from what only its own thread can make.
 #[derive(Clone)]
 pub struct ArbiterParts {
     /// The clock.

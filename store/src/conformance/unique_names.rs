@@ -1,4 +1,4 @@
-//! What is told of many names at once?
+//! Which devices have these names, if many are looked up at once?
 
 use std::collections::HashMap;
 
