@@ -41,7 +41,7 @@ const FAULTY: &[Faulty] = &[
         DefinitionFaultKind::Invalid,
         "Object/ObjectID",
         (5, 5),
-        "ObjectID is \"65536\", not a whole number from 0 to 65535",
+        "ObjectID must be a whole number from 0 to 65535, not \"65536\"",
     ),
     (
         "<ObjectID>32770",
@@ -49,7 +49,7 @@ const FAULTY: &[Faulty] = &[
         DefinitionFaultKind::Invalid,
         "Object/ObjectID",
         (5, 5),
-        "not a whole number",
+        "must be a whole number",
     ),
     (
         "<ObjectVersion>2.3",
@@ -57,7 +57,7 @@ const FAULTY: &[Faulty] = &[
         DefinitionFaultKind::Invalid,
         "Object/ObjectVersion",
         (8, 5),
-        "ObjectVersion is \"2\", not a version, such as 1.0",
+        "ObjectVersion must be a version, such as 1.0, not \"2\"",
     ),
     (
         "<Name>Türschloß",
@@ -65,7 +65,7 @@ const FAULTY: &[Faulty] = &[
         DefinitionFaultKind::Invalid,
         "Object/Name",
         (3, 5),
-        "Name is \"\", not a name",
+        "Name must be a name, not \"\"",
     ),
     (
         "<MultipleInstances>Multiple</MultipleInstances>\n    <Mandatory>",
@@ -73,7 +73,7 @@ const FAULTY: &[Faulty] = &[
         DefinitionFaultKind::Invalid,
         "Object/MultipleInstances",
         (9, 5),
-        "not Single or Multiple",
+        "must be Single or Multiple, not \"many\"",
     ),
     (
         "<Description2/>",
@@ -81,7 +81,7 @@ const FAULTY: &[Faulty] = &[
         DefinitionFaultKind::Unknown,
         "Object",
         (133, 5),
-        "there is no element \"Colour\" here",
+        "the element \"Colour\" is not allowed here",
     ),
     (
         "<Description2/>",
@@ -89,7 +89,7 @@ const FAULTY: &[Faulty] = &[
         DefinitionFaultKind::Repeated,
         "Object/Name",
         (133, 5),
-        "there twice",
+        "given only once",
     ),
     (
         "<Item ID=\"10\">",
@@ -105,7 +105,7 @@ const FAULTY: &[Faulty] = &[
         DefinitionFaultKind::Invalid,
         "Item",
         (22, 7),
-        "the attribute ID is \"ten\", not a whole number",
+        "the attribute ID must be a whole number",
     ),
     (
         "<Item ID=\"10\">",
@@ -121,7 +121,7 @@ const FAULTY: &[Faulty] = &[
         DefinitionFaultKind::Invalid,
         "Item[40]/Operations",
         (54, 9),
-        "Operations is \"RWE\", not R, W, RW, E or nothing",
+        "Operations must be R, W, RW, E or empty, not \"RWE\"",
     ),
     (
         "<Type>Time</Type>",
@@ -129,7 +129,7 @@ const FAULTY: &[Faulty] = &[
         DefinitionFaultKind::Invalid,
         "Item[60]/Type",
         (77, 9),
-        "Type is \"Date\"",
+        "Corelnk or empty, not \"Date\"",
     ),
     (
         "<Type>Time</Type>",
@@ -145,7 +145,7 @@ const FAULTY: &[Faulty] = &[
         DefinitionFaultKind::Invalid,
         "Item[60]/Type",
         (77, 9),
-        "holds elements",
+        "must contain text only",
     ),
     (
         "    </Resources>",
@@ -153,16 +153,24 @@ const FAULTY: &[Faulty] = &[
         DefinitionFaultKind::Unknown,
         "Resources",
         (132, 5),
-        "only an Item stands here",
+        "only Item elements are allowed here",
     ),
 ];
 
 /// What is no XML that is read, and what is said of it.
 const NOT_XML: &[(&str, (u32, u32), &str)] = &[
-    ("", (1, 1), "there is no element"),
-    ("   \n<!-- nothing -->", (2, 17), "there is no element"),
+    ("", (1, 1), "the document has no element"),
+    (
+        "   \n<!-- nothing -->",
+        (2, 17),
+        "the document has no element",
+    ),
     ("{\"objectId\": 1}", (1, 1), "unknown token"),
-    ("<LWM2M>\n<Object>", (2, 9), "ends before its elements do"),
+    (
+        "<LWM2M>\n<Object>",
+        (2, 9),
+        "ends before its elements are closed",
+    ),
     (
         "<LWM2M>\n <Object></LWM2M>",
         (2, 10),
@@ -171,12 +179,12 @@ const NOT_XML: &[(&str, (u32, u32), &str)] = &[
     (
         "<?xml version=\"1.0\"?>\n<!DOCTYPE LWM2M [<!ENTITY a \"b\">]>\n<LWM2M/>",
         (2, 1),
-        "a document type is not read",
+        "a document type declaration (DOCTYPE) is not allowed",
     ),
     (
         "<!DOCTYPE LWM2M SYSTEM \"file:///etc/passwd\"><LWM2M/>",
         (1, 1),
-        "a document type is not read",
+        "a document type declaration (DOCTYPE) is not allowed",
     ),
     (
         "<LWM2M>\n<Object>&passwd;</Object></LWM2M>",
@@ -353,12 +361,12 @@ fn bytes_that_are_no_text_are_told_where_they_begin() {
 #[test]
 fn other_documents_are_refused() {
     let why = |xml: &str| refused(xml)[0].why.clone();
-    assert_eq!(why("<html/>"), "the document is not an LWM2M element");
+    assert_eq!(why("<html/>"), "the root element must be LWM2M");
     assert_eq!(why("<LWM2M/>"), "the element Object is missing");
     let (before, rest) = DOOR_LOCK.split_once("  <Object ").unwrap();
     let object = rest.split_once("</LWM2M>").unwrap().0;
     let two = format!("{before}<Object {object}<Object {object}</LWM2M>");
-    assert_eq!(why(&two), "the element is there twice");
+    assert_eq!(why(&two), "the element must be given only once");
 }
 
 #[test]

@@ -22,19 +22,19 @@ pub enum InvalidPathAndQuery {
     #[error("must not have a fragment")]
     Fragment,
     /// A character can only stand there percent-encoded.
-    #[error("must not have the character {0:?}; it can be percent-encoded")]
+    #[error("must not contain {0:?}; percent-encode it")]
     Character(char),
     /// A percent sign is not followed by two hexadecimal digits.
-    #[error("has a percent sign without two hexadecimal digits")]
+    #[error("must have two hexadecimal digits after each percent sign")]
     PercentEncoding,
     /// What is percent-encoded is no text.
-    #[error("does not stand for UTF-8")]
+    #[error("must be UTF-8 when percent-decoded")]
     NotUtf8,
     /// A segment of one or two dots stands for another path (section 5.10.1).
-    #[error("must not have . or .. as a segment")]
+    #[error("must not have a segment . or ..")]
     DotSegment,
     /// A segment or an argument is longer than an option can be.
-    #[error("has a segment or an argument of more than 255 bytes")]
+    #[error("must not have a segment or query argument longer than 255 bytes")]
     TooLong,
 }
 

@@ -122,13 +122,13 @@ pub struct MalformedValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unencodable {
     /// There is no writer for the format.
-    #[error("payloads in Content-Format {0} are not written")]
+    #[error("writing payloads in Content-Format {0} is not supported")]
     UnsupportedFormat(ContentFormat),
     /// The format holds one value, and the values are several or lie elsewhere.
     #[error("payloads in Content-Format {0} hold one value only")]
     OneValue(ContentFormat),
     /// The format has no form for the value.
-    #[error("Content-Format {format} has no form for the value of {path}")]
+    #[error("Content-Format {format} cannot represent the value of {path}")]
     Value {
         /// The format asked for.
         format: ContentFormat,

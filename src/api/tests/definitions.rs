@@ -201,7 +201,7 @@ async fn every_fault_of_a_definition_is_told_at_once() {
     let told = told.map(|(code, field)| (code.to_owned(), field.to_owned()));
     assert_eq!(answer.faults(), told);
     let message = &answer.json()["errors"][1]["message"];
-    let expected = "line 4, column 1: ObjectVersion is \"one\", not a version, such as 1.0";
+    let expected = "line 4, column 1: ObjectVersion must be a version, such as 1.0, not \"one\"";
     assert_eq!(message, expected);
 
     for (body, code) in [

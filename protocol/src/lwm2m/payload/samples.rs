@@ -30,7 +30,7 @@ pub enum MalformedSamples {
     #[error("record {0} has an unsupported field that must be understood")]
     NotUnderstood(usize),
     /// The record is of a version that is not known.
-    #[error("record {0} is of a later version")]
+    #[error("record {0} has an unsupported version")]
     Version(usize),
     /// A name is no path of a resource or a resource instance.
     #[error("record {0} does not name a resource")]

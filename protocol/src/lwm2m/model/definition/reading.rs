@@ -46,7 +46,7 @@ const ITEM_PARTS: [&str; 8] = [
 /// Reads a definition.
 pub(super) fn read(xml: &[u8]) -> Result<Definition, Vec<DefinitionFault>> {
     if xml.len() > BYTES_MAX {
-        let why = format!("it is longer than {BYTES_MAX} bytes");
+        let why = format!("the document is longer than {BYTES_MAX} bytes");
         return Err(tree::placed(
             "",
             vec![FaultAt::whole(DefinitionFaultKind::TooMuch, why)],
@@ -55,7 +55,7 @@ pub(super) fn read(xml: &[u8]) -> Result<Definition, Vec<DefinitionFault>> {
     let text = std::str::from_utf8(xml).map_err(|error| {
         let known = xml.get(..error.valid_up_to()).unwrap_or_default();
         let known = String::from_utf8_lossy(known);
-        let why = "it is not UTF-8 from here on".to_owned();
+        let why = "the document is not UTF-8 from here on".to_owned();
         tree::placed(
             &known,
             vec![FaultAt::new(DefinitionFaultKind::NotXml, known.len(), why)],
@@ -74,7 +74,7 @@ pub(super) fn read(xml: &[u8]) -> Result<Definition, Vec<DefinitionFault>> {
 fn read_document(reader: &mut TreeReader, root: Node<'_, '_>) -> Option<Definition> {
     let name = root.tag_name().name();
     if name != "LWM2M" {
-        let why = "the document is not an LWM2M element";
+        let why = "the root element must be LWM2M";
         reader.note(root, "", DefinitionFaultKind::Unknown, why);
         return None;
     }
@@ -112,7 +112,7 @@ fn read_items(reader: &mut TreeReader, names: &mut Names, items: Node<'_, '_>) -
             other,
             "Resources",
             DefinitionFaultKind::Unknown,
-            "only an Item stands here",
+            "only Item elements are allowed here",
         );
     }
     if known.is_empty() {
@@ -120,11 +120,11 @@ fn read_items(reader: &mut TreeReader, names: &mut Names, items: Node<'_, '_>) -
             items,
             "Resources",
             DefinitionFaultKind::Missing,
-            "there is no Item",
+            "at least one Item element is required",
         );
     }
     if let Some(first) = known.get(RESOURCES_MAX) {
-        let why = format!("an object has at most {RESOURCES_MAX} resources");
+        let why = format!("an object can have at most {RESOURCES_MAX} resources");
         reader.note(*first, "Resources", DefinitionFaultKind::TooMuch, &why);
     }
     let mut ids = BTreeSet::new();
@@ -182,7 +182,10 @@ fn read_id(reader: &mut TreeReader, ids: &mut BTreeSet<u16>, item: Node<'_, '_>)
             None
         }
         Err(expected) => {
-            let why = format!("the attribute ID is {}, not {expected}", tree::quoted(text));
+            let why = format!(
+                "the attribute ID must be {expected}, not {}",
+                tree::quoted(text)
+            );
             reader.note(item, "Item", DefinitionFaultKind::Invalid, &why);
             None
         }
@@ -255,7 +258,7 @@ fn operations(text: &str) -> Result<Operations, Expected> {
         "W" => Ok(Operations::Write),
         "RW" => Ok(Operations::ReadWrite),
         "E" => Ok(Operations::Execute),
-        _ => Err("R, W, RW, E or nothing".to_owned()),
+        _ => Err("R, W, RW, E or empty".to_owned()),
     }
 }
 
@@ -274,7 +277,7 @@ fn data_type(text: &str) -> Result<Option<DataType>, Expected> {
         "unsigned integer" => Ok(Some(DataType::UnsignedInteger)),
         _ => Err(
             "String, Integer, Unsigned Integer, Float, Boolean, Opaque, Time, Objlnk, \
-                  Corelnk or nothing"
+                  Corelnk or empty"
                 .to_owned(),
         ),
     }

@@ -53,7 +53,7 @@ pub(super) fn parse(text: &str) -> Result<Document<'_>, FaultAt> {
         ("xmlns", "namespaces", NAMESPACES_MAX),
     ] {
         if let Some((at, _)) = text.match_indices(sign).nth(max) {
-            let why = format!("there are too many {what} ({sign:?} stands more than {max} times)");
+            let why = format!("the document has too many {what}: more than {max} {sign:?}");
             return Err(FaultAt::new(DefinitionFaultKind::TooMuch, at, why));
         }
     }
@@ -150,7 +150,7 @@ impl TreeReader {
         for part in children(whole) {
             let name = part.tag_name().name();
             let Some(known) = known.iter().find(|known| **known == name) else {
-                let why = format!("there is no element {} here", quoted(name));
+                let why = format!("the element {} is not allowed here", quoted(name));
                 self.note(part, way, DefinitionFaultKind::Unknown, &why);
                 continue;
             };
@@ -160,7 +160,7 @@ impl TreeReader {
                     part,
                     &element,
                     DefinitionFaultKind::Repeated,
-                    "the element is there twice",
+                    "the element must be given only once",
                 );
             } else {
                 by_name.insert(*known, part);
@@ -229,7 +229,7 @@ impl TreeReader {
                 part,
                 &element,
                 DefinitionFaultKind::Invalid,
-                "the element holds elements",
+                "the element must contain text only",
             );
             return None;
         }
@@ -237,7 +237,7 @@ impl TreeReader {
         match read(&text) {
             Ok(value) => Some(value),
             Err(expected) => {
-                let why = format!("{name} is {}, not {expected}", quoted(&text));
+                let why = format!("{name} must be {expected}, not {}", quoted(&text));
                 self.note(part, &element, DefinitionFaultKind::Invalid, &why);
                 None
             }
@@ -259,24 +259,24 @@ fn unparsed(text: &str, error: &Error) -> FaultAt {
         return FaultAt::new(
             DefinitionFaultKind::NotXml,
             at,
-            "a document type is not read".to_owned(),
+            "a document type declaration (DOCTYPE) is not allowed".to_owned(),
         );
     }
     if let Error::NodesLimitReached = error {
         return FaultAt::whole(
             DefinitionFaultKind::TooMuch,
-            "there are too many elements".to_owned(),
+            "the document has too many elements".to_owned(),
         );
     }
     if let Error::NoRootNode = error {
         return FaultAt::new(
             DefinitionFaultKind::NotXml,
             text.len(),
-            "there is no element".to_owned(),
+            "the document has no element".to_owned(),
         );
     }
     if let Error::UnclosedRootNode | Error::UnexpectedEndOfStream = error {
-        let why = "it ends before its elements do".to_owned();
+        let why = "the document ends before its elements are closed".to_owned();
         return FaultAt::new(DefinitionFaultKind::NotXml, text.len(), why);
     }
     let position = error.pos();
