@@ -31,7 +31,7 @@ pub enum DirectoryRefusal {
     #[error("there is no such customer")]
     CustomerUnknown,
     /// There is no such API client.
-    #[error("there is no such client")]
+    #[error("there is no such API client")]
     ClientUnknown,
     /// There is no such device.
     #[error("there is no such device")]

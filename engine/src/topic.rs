@@ -15,7 +15,7 @@ pub struct Topic(Box<str>);
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum InvalidTopic {
     /// There is none.
-    #[error("a topic is missing: POST /?t=topic")]
+    #[error("the topic is missing; use POST /?t=topic")]
     Missing,
     /// It has no letter.
     #[error("the topic is empty")]
@@ -27,7 +27,7 @@ pub enum InvalidTopic {
     #[error("there is more than one topic")]
     Several,
     /// A character stands for several topics, or for none.
-    #[error("the topic has the character {0:?}")]
+    #[error("the topic must not contain {0:?}")]
     Character(char),
 }
 

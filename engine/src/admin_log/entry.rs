@@ -113,7 +113,7 @@ impl Entry {
             Protocol::Coap => "CoAP",
             Protocol::Lwm2m => "LwM2M",
         };
-        let description = format!("The first message from the device was received, over {over}.");
+        let description = format!("The first message from the device was received over {over}.");
         Self::first_contact(m, device, description)
     }
 
@@ -130,8 +130,9 @@ impl Entry {
         why: &str,
         bytes: &[u8],
     ) -> Self {
-        let description =
-            format!("Data was rejected: {why}. Further ones within one minute are not logged.");
+        let description = format!(
+            "Data was rejected: {why}. Further rejections within one minute are not logged."
+        );
         Self {
             payload: Some(EntryPayload::of(bytes)),
             ..Self::error(m, device, None, "CoAP[InvalidTopic]", description)
@@ -194,7 +195,8 @@ impl Entry {
             len => format!(" The first {LOG_PAYLOAD_BYTES_MAX} of {len} bytes are stored."),
         };
         let description = format!(
-            "A payload was rejected: {why}.{cut} Further ones within one minute are not logged."
+            "A payload was rejected: {why}.{cut} Further rejections within one minute are not \
+             logged."
         );
         let message = "Translator[UserPayloadError]";
         Self {
@@ -248,7 +250,7 @@ impl Entry {
     /// Unspecified (the list of messages): a kind of its own, because no other one fits.
     pub fn device_parked(m: &mut Moment, device: DeviceSighting<'_>) -> Self {
         let description = "The service failed repeatedly while it processed messages of this \
-                           device. It ignores the device until it is restarted."
+                           device. The device is ignored until the service is restarted."
             .to_owned();
         Self::error(
             m,

@@ -33,7 +33,7 @@ impl Entry {
     pub fn events_dead_lettered(m: &mut Moment, to: &Destination, events: u64) -> Self {
         let description = format!(
             "Too many events are waiting for the integration {} ({}): the oldest {events} were \
-             moved to its dead letters.",
+             moved to its dead letters. Replay them to deliver them.",
             to.name, to.id
         );
         let message = "CloudIntegrator[EventsSetAside]";

@@ -88,7 +88,7 @@ impl<'a> Reachability<'a> {
             (Some(false), _) => Err("it did not come from the IP address of the device"),
             (None, EndpointTrust::NameSuffices) => Ok(()),
             (None, EndpointTrust::AddressRequired) => {
-                Err("the device has no IP address, and a name alone is not trusted")
+                Err("the device has no IP address to verify the sender by; set its ip")
             }
         }
     }

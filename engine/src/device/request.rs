@@ -168,7 +168,8 @@ pub(super) fn take_result(
             let payload = take_payload(cx, action, path, answer);
             let Some(sequence) = answer.observe() else {
                 observations.ended(cx, path);
-                return Err("the device returned the value but observes nothing".to_owned());
+                let why = "the device returned the value but did not start an observation";
+                return Err(why.to_owned());
             };
             // A request that fails begins nothing: the device hears so when it notifies.
             let payload = payload?;

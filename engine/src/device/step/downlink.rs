@@ -41,7 +41,7 @@ impl Step<'_> {
                     .note_ending(ExchangeOutcome::Reset, self.cx.out);
                 // The next attempt is due when the device is next heard.
                 if let Some(ended) = self.end_exchange() {
-                    let outcome = Outcome::failure("the device rejected the message");
+                    let outcome = Outcome::failure("the device rejected the message with a Reset");
                     self.end_attempt(&ended, TimelineEvent::Rejected, outcome);
                 }
             }

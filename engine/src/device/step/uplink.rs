@@ -33,7 +33,7 @@ impl Step<'_> {
             Err(refusal) => return self.answer(datagram, refusal.code()),
         };
         if *register.endpoint != *self.cx.registration.identity().endpoint() {
-            let why = "the endpoint name is not the one that belongs to its keys";
+            let why = "the device sent another endpoint name";
             return self.reject_registration(datagram, why);
         }
         let now = self.cx.now();

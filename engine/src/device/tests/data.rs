@@ -90,12 +90,12 @@ fn data_saves_presence_once_an_hour() {
 #[test]
 fn data_without_one_good_topic_is_refused_and_its_bytes_are_kept() {
     let cases: [(&[&str], &str); 6] = [
-        (&[], "a topic is missing: POST /?t=topic"),
-        (&["T=x"], "a topic is missing: POST /?t=topic"),
+        (&[], "the topic is missing; use POST /?t=topic"),
+        (&["T=x"], "the topic is missing; use POST /?t=topic"),
         (&["t="], "the topic is empty"),
         (&["t=a", "t=b"], "there is more than one topic"),
-        (&["t=a/#"], "the topic has the character '#'"),
-        (&["t=a\u{7}"], "the topic has the character '\\u{7}'"),
+        (&["t=a/#"], "the topic must not contain '#'"),
+        (&["t=a\u{7}"], "the topic must not contain '\\u{7}'"),
     ];
     for (queries, why) in cases {
         let mut fixture = heard();
@@ -469,13 +469,13 @@ fn unauthorized(why: &str) -> Lines {
 fn invalid_topic(why: &str, bytes: &str) -> Lines {
     logged(&format!(
         "CoAP[InvalidTopic] Error: Data was rejected: {why}. \
-         Further ones within one minute are not logged. Kept: {bytes:?}"
+         Further rejections within one minute are not logged. Kept: {bytes:?}"
     ))
 }
 
 fn unreadable(why: &str, bytes: &str) -> Lines {
     logged(&format!(
         "Translator[UserPayloadError] Error: A payload was rejected: {why}. \
-         Further ones within one minute are not logged. Kept: {bytes:?}"
+         Further rejections within one minute are not logged. Kept: {bytes:?}"
     ))
 }

@@ -123,7 +123,7 @@ fn a_notification_that_cannot_be_fetched_is_kept_and_not_acknowledged() {
     let entry = logged(&format!(
         "Translator[UserPayloadError] Error: A payload was rejected: the rest of a \
          notification could not be fetched: the device answered 4.04. \
-         Further ones within one minute are not logged. Kept: {BEGINS:?}"
+         Further rejections within one minute are not logged. Kept: {BEGINS:?}"
     ));
     assert_eq!(fixture.at(S).answer(Code::NOT_FOUND, ""), entry);
     let events = [

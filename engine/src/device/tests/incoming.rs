@@ -374,6 +374,6 @@ fn data_in_blocks(fixture: &mut DeviceFixture) -> Vec<Message> {
 fn unreadable(why: &str, bytes: &str) -> Lines {
     logged(&format!(
         "Translator[UserPayloadError] Error: A payload was rejected: {why}. \
-         Further ones within one minute are not logged. Kept: {bytes:?}"
+         Further rejections within one minute are not logged. Kept: {bytes:?}"
     ))
 }

@@ -337,6 +337,6 @@ fn undecodable(why: &str, bytes: &str) -> Lines {
     logged(&format!(
         "Translator[UserPayloadError] Error: A payload was rejected: \
          the notification for {BATTERY} cannot be decoded: {why}. \
-         Further ones within one minute are not logged. Kept: {bytes:?}"
+         Further rejections within one minute are not logged. Kept: {bytes:?}"
     ))
 }

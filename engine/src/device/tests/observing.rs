@@ -104,7 +104,7 @@ fn a_value_without_the_promise_of_others_is_kept_and_the_request_fails() {
         told("/3/0/9=87 for #1"),
         failed(
             r#"1/1 "205""#,
-            "the device returned the value but observes nothing",
+            "the device returned the value but did not start an observation",
         ),
     ]);
     assert_eq!(fixture.answer(Code::CONTENT, "87"), expected);
@@ -282,7 +282,7 @@ fn a_device_that_refuses_to_end_or_to_renew_an_observation_has_none() {
 fn a_device_that_renews_an_observation_without_a_promise_has_none() {
     let mut fixture = DeviceFixture::observed();
     fixture.ask(observe(BATTERY));
-    let why = "the device returned the value but observes nothing";
+    let why = "the device returned the value but did not start an observation";
     let expected = all([
         told("/3/0/9=86 for #2"),
         observing(0, &[]),

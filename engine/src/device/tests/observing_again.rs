@@ -138,7 +138,7 @@ fn a_value_that_cannot_be_read_is_observed_again_all_the_same() {
         logged(
             "Translator[UserPayloadError] Error: A payload was rejected: the notification \
              for /3/0/9 cannot be decoded: the payload is not a value of type INTEGER. \
-             Further ones within one minute are not logged. \
+             Further rejections within one minute are not logged. \
              Kept: \"warm\"",
         ),
         recorded("registered until 86460000, seen at 60000 from 10.0.0.1:5683, /3/0/9 Held"),

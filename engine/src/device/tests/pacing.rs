@@ -59,7 +59,7 @@ fn bytes_that_cannot_be_read_are_kept_at_most_once_a_minute() {
     let unreadable = logged(&format!(
         "Translator[UserPayloadError] Error: A payload was rejected: \
          the notification for {BATTERY} cannot be decoded: the payload is not a value of type \
-         INTEGER. Further ones within one minute are not logged. Kept: \"warm\""
+         INTEGER. Further rejections within one minute are not logged. Kept: \"warm\""
     ));
     for (at, is_kept) in [(S, true), (2 * S, false), (S + MINUTE, true)] {
         let sequence = u32::try_from(at / S).unwrap() + 10;

@@ -201,7 +201,7 @@ fn a_rejected_message_is_an_attempt() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(coap(Method::Get, "/a", ""));
     let reset = Message::reset(fixture.asked().message_id);
-    let why = "the device rejected the message";
+    let why = "the device rejected the message with a Reset";
     let expected = all([closed(), failed(&format!("1/1 {why:?}"), why)]);
     assert_eq!(fixture.hears(SERVER, &reset), expected);
 }

@@ -164,7 +164,7 @@ fn a_device_without_address_is_believed_only_where_names_suffice() {
     let expected = all([
         logged(
             "LwM2M[RegistrationRejected] Error: A registration as meter was rejected: the \
-             device has no IP address, and a name alone is not trusted.",
+             device has no IP address to verify the sender by; set its ip.",
         ),
         sent("ACK 4.03 to 101"),
     ]);

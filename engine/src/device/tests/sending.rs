@@ -114,7 +114,7 @@ fn a_payload_that_is_too_long_is_refused_and_its_bytes_are_kept() {
         logged(&format!(
             "Translator[UserPayloadError] Error: A payload was rejected: \
              the body exceeds the limit of 30 bytes. \
-             Further ones within one minute are not logged. Kept: {WARM:?}"
+             Further rejections within one minute are not logged. Kept: {WARM:?}"
         )),
         sent("ACK 4.13 size1 30 to 103"),
     ]);
@@ -387,6 +387,6 @@ fn unreadable(why: &str, bytes: &str) -> Lines {
     logged(&format!(
         "Translator[UserPayloadError] Error: A payload was rejected: \
          the Send cannot be decoded: {why}. \
-         Further ones within one minute are not logged. Kept: {bytes:?}"
+         Further rejections within one minute are not logged. Kept: {bytes:?}"
     ))
 }

@@ -49,7 +49,7 @@ fn an_object_that_cannot_be_read_is_told_to_the_customer_and_the_next_is_read() 
         ),
         (
             |fixture| Message::reset(fixture.asked().message_id),
-            "the device rejected the message",
+            "the device rejected the message with a Reset",
         ),
         (
             |fixture| fixture.piggybacked(Code::CONTENT).with_option(9, &[1]),

@@ -131,7 +131,7 @@ pub(in crate::device::tests) fn heard_first(at_ms: i64, from: &str, over: &str) 
         format!("save record: unregistered, seen at {at_ms} from {from}"),
         format!(
             "log Lifecycle[DeviceFirstTimeRegistered] Info: \
-             The first message from the device was received, over {over}."
+             The first message from the device was received over {over}."
         ),
     ]
 }
