@@ -137,7 +137,7 @@ impl ApiError {
 
     /// 405: the path does not support the method.
     pub(super) fn method_not_allowed(allowed: &str) -> Self {
-        let message = format!("the methods of this path are {allowed}");
+        let message = format!("this path supports only {allowed}");
         let fault = ErrorDetail::new("METHOD_NOT_ALLOWED", message);
         Self::new(StatusCode::METHOD_NOT_ALLOWED, vec![fault]).with(ALLOW, allowed)
     }
@@ -165,7 +165,8 @@ impl ApiError {
 
     /// 409: the idempotency key was used for a different call.
     pub(super) fn key_reused(header: &str) -> Self {
-        let message = "this key was used for a different call within the last 24 hours";
+        let message =
+            "this key was used for a different call within the last 24 hours; use a new key";
         Self::conflict(vec![ErrorDetail::of(
             "IDEMPOTENCY_KEY_REUSED",
             header,
@@ -192,7 +193,7 @@ impl ApiError {
 
     /// 415: the body has a `Content-Encoding`.
     pub(super) fn unsupported_encoding() -> Self {
-        Self::unsupported("Content-Encoding is not supported")
+        Self::unsupported("Content-Encoding is not supported; send the body uncompressed")
     }
 
     fn unsupported(message: impl fmt::Display) -> Self {
@@ -215,7 +216,10 @@ impl ApiError {
 
     /// 503: the service is starting or stopping.
     pub(super) fn not_ready() -> Self {
-        Self::try_later(BUSY_RETRY_S, "the service is starting or stopping")
+        Self::try_later(
+            BUSY_RETRY_S,
+            "the service is starting or stopping; try again later",
+        )
     }
 
     /// 500: an internal error. The inner message goes to the log only.
@@ -413,7 +417,7 @@ impl From<DirectoryRefusal> for ApiError {
     fn from(refusal: DirectoryRefusal) -> Self {
         match refusal {
             DirectoryRefusal::CustomerUnknown => Self::unknown("customer"),
-            DirectoryRefusal::ClientUnknown => Self::unknown("client"),
+            DirectoryRefusal::ClientUnknown => Self::unknown("API client"),
             DirectoryRefusal::DeviceUnknown => Self::unknown("device"),
             DirectoryRefusal::DestinationUnknown => Self::unknown("webhook"),
             DirectoryRefusal::DefinitionUnknown => Self::unknown("object definition"),

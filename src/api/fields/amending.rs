@@ -25,7 +25,7 @@ impl Fields {
         read: impl FnOnce(&str) -> Result<T, W>,
     ) -> Option<T> {
         if self.nulls.remove(name) {
-            self.wrong_type(name, "a string: it cannot be removed");
+            self.wrong_type(name, "a string; null is not allowed");
             return None;
         }
         self.optional(name, read)

@@ -68,7 +68,7 @@ impl Fields {
     pub(in crate::api) fn never_removed(&mut self, names: &[&str]) {
         for name in names {
             if self.nulls.remove(*name) {
-                self.wrong_type(name, "not null: it cannot be removed");
+                self.wrong_type(name, "a value or absent; null is not allowed");
             }
         }
     }

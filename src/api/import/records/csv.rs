@@ -90,7 +90,7 @@ impl Csv {
         let unclosed = |line| Record {
             line,
             fields: Err(malformed(
-                "a quoted field starts on this line and has no end",
+                "a quoted field starts on this line and has no closing quote",
             )),
         };
         Ok(self.begun_on.take().map(unclosed))
