@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read as PEM.
-    #[error("{path}: {source}")]
+    #[error("cannot read {path} as PEM: {source}")]
     Pem {
         /// Which.
         path: PathBuf,

@@ -30,13 +30,13 @@ pub struct MasterKey {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum CannotOpen {
     /// Another master key sealed it.
-    #[error("the secret was sealed with another master key")]
+    #[error("the secret was encrypted with another master key")]
     OtherKey,
     /// It was changed, or it belongs to something else.
-    #[error("the sealed secret was tampered with or moved")]
+    #[error("the encrypted secret was changed or moved to another record")]
     Tampered,
     /// A newer version of signalbox sealed it.
-    #[error("the secret was sealed by a newer version of signalbox")]
+    #[error("the secret was encrypted by a newer version of signalbox")]
     Newer,
 }
 
