@@ -35,6 +35,16 @@ const DEMO_PRESET: &[(&str, &str)] = &[
     ("allow_private_destinations", "true"),
 ];
 
+const EXAMPLES: &str = "\
+Each setting is a flag, an environment variable, or a key of the TOML file: --data-dir, \
+SIGNALBOX_DATA_DIR or data_dir. A flag wins over the environment, the environment over the file.
+
+Examples:
+  signalbox demo                              See it at work, on a temporary store
+  signalbox serve --data-dir /var/lib/signalbox
+  signalbox config --config signalbox.toml    Check a file and print the resulting settings
+  signalbox load --help                       Options of the load test";
+
 /// A command line, read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Invocation {
@@ -103,6 +113,7 @@ fn command() -> Command {
     Command::new("signalbox")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Self-hosted connectivity service for cellular IoT devices (LwM2M, CoAP, UDP)")
+        .after_help(EXAMPLES)
         .subcommand(Command::new("serve").about("Run the service (default)"))
         .subcommand(Command::new("demo").about("Run the service with simulated devices"))
         .subcommand(Command::new("config").about("Print the effective configuration"))

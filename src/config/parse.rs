@@ -105,7 +105,7 @@ pub(super) fn delivery_waits(text: &str) -> Result<Vec<u32>, String> {
 pub(super) fn waits(text: &str) -> Result<Vec<u64>, String> {
     let wait = |wait: &str| wait.trim().parse().ok();
     let waits: Option<_> = text.split(',').map(wait).collect();
-    waits.ok_or_else(|| "must be milliseconds, separated by commas".to_owned())
+    waits.ok_or_else(|| "must be integers (milliseconds), separated by commas".to_owned())
 }
 
 /// A store this build has.
