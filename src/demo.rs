@@ -80,7 +80,7 @@ async fn play(
 ) -> Result<(), DemoError> {
     // The endpoint is there before anything is posted to it, and goes last.
     let opened = async { WebhookEndpoint::open().map_err(StepError::Socket) };
-    let mut endpoint = step("opening the customer's endpoint", opened).await?;
+    let mut endpoint = step("starting the webhook endpoint", opened).await?;
     let service = Service::start(&setup.config).await?;
     let outcome = tokio::select! {
         ended = perform(setup, &service, &mut endpoint, output) => {

@@ -53,7 +53,7 @@ pub(super) enum StepError {
     #[error(transparent)]
     Call(#[from] CallError),
     /// A file cannot be read.
-    #[error("{path}: {source}")]
+    #[error("cannot read {path}: {source}")]
     File {
         /// Which.
         path: PathBuf,
@@ -64,7 +64,7 @@ pub(super) enum StepError {
     #[error(transparent)]
     Gone(#[from] DemoDeviceStopped),
     /// It did not happen.
-    #[error("timeout after {} s: {awaited}", PATIENCE.as_secs())]
+    #[error("timeout after {} s while waiting until {awaited}", PATIENCE.as_secs())]
     Late {
         /// What was waited for.
         awaited: &'static str,
@@ -271,7 +271,7 @@ impl<'a> Walkthrough<'a> {
         id: &str,
         is_wanted: impl Fn(&ShownAction) -> bool,
     ) -> Result<ShownAction, StepError> {
-        let deadline = Deadline::of("the request goes on");
+        let deadline = Deadline::of("the request changes its state");
         loop {
             let request = self.caller.request(id).await?;
             if self.is_changed(&request) {

@@ -44,7 +44,7 @@ pub enum CannotOpen {
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The text is not 64 hexadecimal digits.
-    #[error("the master key must be 64 hexadecimal digits")]
+    #[error("the file master-key in the data directory must contain 64 hexadecimal digits")]
     Malformed,
     /// The file cannot be read or made.
     #[error("the master key in {path} cannot be used: {source}")]

@@ -22,7 +22,7 @@ impl Walkthrough<'_> {
         self.output
             .chapter("A device without LwM2M sends data and receives requests")?;
         let Some(sensor) = self.devices.address(DeviceRole::Sensor) else {
-            let text = "skips this step: the device needs an IP address of its own";
+            let text = "skips this step: the leak sensor has no IP address of its own";
             return Ok(self.output.tell(LineSource::Service, text)?);
         };
         let queued = self.queue_for_the_sensor(sensor.port()).await?;
@@ -50,7 +50,7 @@ impl Walkthrough<'_> {
             deadline.check()?;
             self.linger().await?;
         }
-        let posted = format!("sends {LEVEL} over CoAP, topic {TOPIC}");
+        let posted = format!("sent {LEVEL} over CoAP, topic {TOPIC}");
         self.output
             .tell(LineSource::Device(DeviceRole::Sensor.id()), posted)?;
         let awaited = "the endpoint has the CoAP data of the sensor";
@@ -91,6 +91,6 @@ fn is_over(source: &str, delivered: &DeliveredEvent) -> bool {
 }
 
 fn silent(expected: &'static str) -> StepError {
-    let found = "it is switched off".to_owned();
+    let found = "a sensor that is switched off".to_owned();
     StepError::Otherwise { expected, found }
 }
