@@ -10,7 +10,7 @@ impl Entry {
     pub fn integration_disabled(m: &mut Moment, to: &Destination, why: &str) -> Self {
         let description = format!(
             "The integration {} ({}) has failed: all attempts to deliver an event failed (last \
-             attempt: {why}). Events are stored as dead letters until it is restarted.",
+             attempt: {why}). Events become dead letters until you restart the integration.",
             to.name, to.id
         );
         let message = "CloudIntegrator[IntegrationDisabled]";

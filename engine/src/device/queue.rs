@@ -32,7 +32,7 @@ pub enum SubmitRefusal {
     #[error("the device is not registered")]
     NotRegistered,
     /// It is to be sent now over UDP or CoAP, and nobody knows where the device is.
-    #[error("the device has no address")]
+    #[error("the device has no IP address; set its ip")]
     NoAddress,
     /// As many requests of its kind wait for the device as may.
     #[error("{max} requests already wait for the device")]
