@@ -1,46 +1,46 @@
 //! How is something made durable?
 //!
-//! Commits are apart from reads so that a test can have them fail: it replaces this trait alone,
-//! and everything is read from the same store as ever.
+//! Commits are apart from reads so that a test can make them fail: it replaces this trait alone and
+//! reads everything from the real store.
 
 use std::future::Future;
 use std::pin::Pin;
 
 use engine::change::Batch;
 
-/// What comes of a commit: Ok means durable, power loss included.
+/// The result of a commit: Ok means durable, even after a power loss.
 pub type Receipt = Pin<Box<dyn Future<Output = Result<(), CommitError>> + Send>>;
 
 /// Makes batches durable.
 pub trait Commit: Send + Sync {
-    /// Makes a batch durable, all of it or nothing.
+    /// Makes a batch durable: all of it or nothing.
     fn commit(&self, batch: Batch) -> Receipt;
 
-    /// Whether new work is welcome; costs nothing to ask.
+    /// Whether the store accepts new work; the call is cheap.
     fn pressure(&self) -> Pressure;
 }
 
-/// Why a batch was not applied; nothing of it was.
+/// Why a batch was not applied; none of its changes were.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum CommitError {
-    /// Something it expects does not hold: read again and decide anew.
+    /// An expectation of the batch does not hold: read again and decide anew.
     #[error("what the batch expects does not hold")]
     Conflict,
-    /// Its owner was superseded: stop.
+    /// The owner of the batch was superseded: stop.
     #[error("the owner of the batch was superseded")]
     Fenced,
     /// The queue or the disk is full: try later.
     #[error("the store is full")]
     Full,
-    /// The store cannot be written: nothing can be promised.
+    /// The store cannot be written: no commit can succeed.
     #[error("the store is unavailable")]
     Unavailable,
 }
 
-/// Whether new work is welcome.
+/// Whether the store accepts new work.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Pressure {
-    /// It is.
+    /// It does.
     Open,
     /// The queue or the disk is nearly full: refuse new work before deciding anything.
     Full,

@@ -1,8 +1,9 @@
-//! What must every engine behind [`Store`] do? A suite that any of them passes.
+//! What must every engine behind [`Store`] do? A suite that each engine has to pass.
 //!
-//! An engine's tests call [`run_all`] with a way to open it. Every law gets a directory of its own
-//! and may open the store in it again. A law that fails panics and names itself; one that draws
-//! random data prints the seed, which the environment variable `STORE_SEED` brings back.
+//! An engine's tests call [`run_all`] with a function that opens it. Every law gets a directory of
+//! its own and may open the store there several times. A law that fails panics and names itself; a
+//! law that draws random data prints its seed, which the environment variable `STORE_SEED`
+//! reproduces.
 
 mod addresses;
 mod commits;
@@ -42,16 +43,16 @@ use engine::change::{Batch, Change};
 
 use crate::{CommitError, Store};
 
-/// How an engine is opened in a directory.
+/// Opens an engine in a directory.
 pub type Open<'a> = &'a dyn Fn(&Path) -> Box<dyn Store>;
 
-/// Where a law is tried.
+/// Where a law is checked.
 pub struct TestBed<'a> {
     directory: PathBuf,
     open: Open<'a>,
 }
 
-/// Something that must hold.
+/// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
 const LAWS: [(&str, Law); 71] = [
@@ -326,7 +327,7 @@ const LAWS: [(&str, Law); 71] = [
     ),
 ];
 
-/// Tries every law, each in a folder of `directory`.
+/// Checks every law, each in a folder of `directory`.
 pub fn run_all(directory: &Path, open: Open<'_>) {
     for ((name, law), number) in LAWS.into_iter().zip(1..) {
         eprintln!("law {number}: {name}");
@@ -337,13 +338,13 @@ pub fn run_all(directory: &Path, open: Open<'_>) {
 }
 
 impl TestBed<'_> {
-    /// The store of this law, with all that was put into it before.
+    /// Opens the store of this law, with everything written to it before.
     pub fn open(&self) -> Box<dyn Store> {
         (self.open)(&self.directory)
     }
 }
 
-/// Waits for a receipt or an answer on this thread.
+/// Waits on this thread for a receipt or an answer.
 pub fn wait<T>(future: impl Future<Output = T>) -> T {
     struct Unpark(Thread);
 

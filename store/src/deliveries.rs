@@ -1,4 +1,4 @@
-//! What do forwarders ask? What waits for a destination, and how far it has come with it.
+//! What do forwarders read? The queued events of a destination, and its progress.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use engine::ids::{CustomerId, DestinationId, DeviceKey, EventId, Shard};
 
 use crate::{ReadAnswer, ShardNotifier};
 
-/// What is asked where events are delivered.
+/// The queries of deliveries.
 pub trait DeliveryReads: Send + Sync {
     /// A destination.
     fn destination(&self, id: DestinationId) -> ReadAnswer<Option<Destination>>;
 
-    /// How far a destination has come; nothing for one that is not there.
+    /// The progress of a destination; the default for one that does not exist.
     fn progress_of(&self, destination: DestinationId) -> ReadAnswer<DestinationProgress>;
 
-    /// The shards in which something waits for a destination, exceptions apart.
+    /// The shards in which events wait behind the cursor of a destination; retries do not count.
     fn shards_waiting(&self, destination: DestinationId) -> ReadAnswer<Vec<Shard>>;
 
-    /// What waits in a shard for the destinations of a customer behind a number, in order, at most
-    /// so much.
+    /// The queued events of a shard for the destinations of a customer after a sequence number, in
+    /// order, at most `max`.
     fn waiting(
         &self,
         customer: CustomerId,
@@ -33,7 +33,7 @@ pub trait DeliveryReads: Send + Sync {
     /// How much waits for a destination, and how many dead letters it has.
     fn backlog(&self, destination: DestinationId) -> ReadAnswer<Backlog>;
 
-    /// The dead letters of a destination behind a number, in order, at most so many.
+    /// The dead letters of a destination after a sequence number, in order, at most `max`.
     fn dead_letters(
         &self,
         destination: DestinationId,
@@ -41,13 +41,14 @@ pub trait DeliveryReads: Send + Sync {
         max: u32,
     ) -> ReadAnswer<Vec<DeadLetter>>;
 
-    /// An event, also one of a removed device while it is still there. It may be removed for its
-    /// age while it waits to be delivered: then there is nothing left to deliver. Whoever knows of
-    /// it has been told what waits or is set aside, so it is durable, and this waits for nothing.
+    /// An event, also one of a removed device while its row exists. A sweep may remove it for its
+    /// age while it waits for delivery: then there is nothing left to deliver. The caller knows the
+    /// event from a queued event or a dead letter, so it is durable, and this query waits for no
+    /// commit.
     fn event(&self, device: DeviceKey, event: EventId) -> ReadAnswer<Option<Event>>;
 
-    /// Has the board told of every shard in which something begins to wait for the destinations of
-    /// a customer, once that is durable, as long as the board is held. What waited before is not
-    /// told: whoever attends asks for that afterwards.
+    /// Returns a notifier that learns of every shard in which an event begins to wait for the
+    /// destinations of a customer, once that is durable and as long as the notifier is held. Events
+    /// that waited before are not reported: the caller asks for those after it has subscribed.
     fn subscribe(&self, customer: CustomerId) -> Arc<ShardNotifier>;
 }

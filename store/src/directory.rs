@@ -1,4 +1,4 @@
-//! What do callers of the API ask? Who they are, what they have, and what became of it.
+//! What do callers of the API read? Their credentials, their devices and requests, and the results.
 
 use engine::action::Action;
 use engine::admin_log::daily::{Statistics, StatisticsQuery};
@@ -18,7 +18,7 @@ use engine::setting::Setting;
 
 use crate::ReadAnswer;
 
-/// What only callers of the API ask.
+/// The queries that only callers of the API need.
 pub trait DirectoryReads: Send + Sync {
     /// A customer.
     fn customer(&self, id: CustomerId) -> ReadAnswer<Option<Customer>>;
@@ -32,19 +32,20 @@ pub trait DirectoryReads: Send + Sync {
     /// The API clients of a customer, by id.
     fn clients_of(&self, customer: CustomerId) -> ReadAnswer<Vec<ApiClient>>;
 
-    /// An access token and the client it was given to, while both exist.
+    /// An access token and the API client it was issued to, while both exist.
     fn token(&self, digest: SecretDigest) -> ReadAnswer<Option<(AccessToken, ApiClient)>>;
 
     /// The settings a customer has ever changed.
     fn settings_of(&self, customer: CustomerId) -> ReadAnswer<Vec<Setting>>;
 
-    /// Those of the names that devices bear, with the devices whose ids are among them.
+    /// Those of the names that devices have, with the devices whose ids are among them.
     fn existing_devices(&self, names: Vec<UniqueName>) -> ReadAnswer<ExistingDevices>;
 
     /// The devices of a customer that pass a filter, by device id.
     fn devices_of(&self, filter: DeviceFilter, page: PageRequest) -> ReadAnswer<Page<Profile>>;
 
-    /// Those of them whose device id, ICCID, IMSI, MSISDN or endpoint name begins so.
+    /// The same, for devices whose device id, ICCID, IMSI, MSISDN or endpoint name begins with a
+    /// text.
     fn devices_named(
         &self,
         beginning: Box<str>,
@@ -58,22 +59,21 @@ pub trait DirectoryReads: Send + Sync {
     /// Action requests, in the order the filter names.
     fn actions(&self, filter: ActionFilter, page: PageRequest) -> ReadAnswer<Page<ListedAction>>;
 
-    /// All that was promised under a key: as much as one call asked for.
+    /// All records under an idempotency key: one for each request that its call created.
     fn idempotency_records(&self, key: IdempotencyKey) -> ReadAnswer<Vec<IdempotencyRecord>>;
 
     /// Administration log entries, newest first.
     fn entries(&self, filter: LogFilter, page: PageRequest) -> ReadAnswer<Page<Entry>>;
 
-    /// What the log of a customer has of some days, in numbers.
+    /// The statistics of a customer's log over some days.
     fn log_statistics(&self, wanted: StatisticsQuery) -> ReadAnswer<Statistics>;
 
-    /// The bytes an entry of a customer's log is about, if it is about any.
+    /// The payload of an entry of a customer's log, if it has one.
     fn entry_payload(&self, customer: CustomerId, entry: EntryId) -> ReadAnswer<Option<Box<[u8]>>>;
 
-    /// What a device said, newest first, at most `max` events; only what is older than `before`,
-    /// where that is given.
+    /// The events of a device, newest first, at most `max`; if `before` is given, only older ones.
     ///
-    /// It ends early where it would be too long to hold.
+    /// A page ends early where it would be too large to hold in memory.
     fn events_of(
         &self,
         device: DeviceKey,

@@ -1,10 +1,10 @@
-//! Decisions to disk: what survives a crash, and how it is asked for.
+//! Decisions to disk: what survives a crash, and how it is queried.
 //!
 //! There is a trait for each kind of caller, and each caller holds those it needs: [`Commit`] makes
 //! a batch durable, all of it or nothing; [`DeviceReads`], [`DirectoryReads`] and [`DeliveryReads`]
-//! are named questions; [`Maintenance`] keeps the store in order. [`Store`] is all of them. Keys
-//! and bytes exist only inside an engine's folder. An engine decides nothing about the domain;
-//! every engine passes the suite in `conformance`.
+//! are named queries; [`Maintenance`] keeps the store in order. [`Store`] is all of them. Keys and
+//! bytes exist only inside an engine's folder. An engine decides nothing about the domain; every
+//! engine passes the suite in `conformance`.
 
 mod commit;
 #[cfg(any(test, feature = "conformance"))]
@@ -29,7 +29,7 @@ pub use crate::sled::{OpenError, Options, SledStore};
 use std::future::Future;
 use std::pin::Pin;
 
-/// What comes of a question.
+/// The answer to a query.
 pub type ReadAnswer<T> = Pin<Box<dyn Future<Output = Result<T, Unavailable>> + Send>>;
 
 /// The store cannot answer.
@@ -37,13 +37,12 @@ pub type ReadAnswer<T> = Pin<Box<dyn Future<Output = Result<T, Unavailable>> + S
 #[error("the store is unavailable")]
 pub struct Unavailable;
 
-/// All that can be asked.
+/// All queries.
 ///
-/// A question may be answered with what was committed but is not acknowledged yet, save those
-/// whose answers are shown to callers (one request, what is known of names, and every list): they
-/// tell only what is durable, for what was once shown must not turn out never to have been. A list
-/// is not a snapshot: what changes while it is read may be missing from it, but is never shown
-/// twice.
+/// A query may see what was committed but is not acknowledged yet, except for those whose answers
+/// are shown to callers (one request, the known names, and every list): they show only what is
+/// durable, because a crash must not undo what was shown. A list is not a snapshot: what changes
+/// while it is read may be missing from it, but is never shown twice.
 pub trait Reads: DeviceReads + DirectoryReads + DeliveryReads {}
 
 impl<T: DeviceReads + DirectoryReads + DeliveryReads> Reads for T {}

@@ -1,4 +1,4 @@
-//! What does the process that owns the shards do beside commits? It takes them over when it starts,
+//! What does the process that owns the shards do besides commits? It takes them over at the start
 //! and removes what is too old.
 
 use engine::moment::Timestamp;
@@ -7,38 +7,39 @@ use crate::ReadAnswer;
 
 /// Keeps a store in order.
 pub trait Maintenance: Send + Sync {
-    /// Begins a new epoch for the shards of this process and returns it, durable. From then on a
-    /// batch of an owner of an earlier epoch is fenced off.
+    /// Begins a new epoch for the shards of this process and returns it once it is durable. From
+    /// then on, batches of owners of earlier epochs are refused.
     fn take_over(&self) -> ReadAnswer<u64>;
 
     /// Removes what is too old, and what is left of removed customers and devices: at most `max`
-    /// things, and at most as many as an engine can remove without holding up commits.
+    /// things, and at most as many as an engine can remove without delaying commits.
     fn sweep(&self, retention: Retention, max: u32) -> ReadAnswer<SweepReport>;
 }
 
-/// How much a sweep removed and whether it stopped at its bound.
+/// How much a sweep removed, and whether it stopped at its bound.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SweepReport {
-    /// Requests, entries, events, tokens, promises, what waited and dead letters removed.
+    /// Requests, entries, events, tokens, idempotency records, queued events and dead letters
+    /// removed.
     pub removed: u64,
     /// Whether there is more to remove.
     pub more: bool,
 }
 
-/// What is removed for its age.
+/// Up to which age each kind is kept.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Retention {
-    /// Final action requests created before this go.
+    /// Final action requests created before this are removed.
     pub actions_before: Timestamp,
-    /// Administration log entries written before this go.
+    /// Administration log entries written before this are removed.
     pub entries_before: Timestamp,
-    /// What devices said before this goes.
+    /// Events before this are removed.
     pub events_before: Timestamp,
-    /// Access tokens that expired before this go.
+    /// Access tokens that expired before this are removed.
     pub tokens_before: Timestamp,
-    /// What calls were promised before this goes.
+    /// Idempotency records made before this are removed.
     pub idempotency_before: Timestamp,
-    /// Dead letters set aside before this go.
+    /// Dead letters of before this are removed.
     pub dead_letters_before: Timestamp,
 }
 

@@ -1,9 +1,9 @@
-//! How is a secret kept that must be read again: device keys, webhook keys, passwords?
+//! How is a secret stored that must be readable later: device keys, webhook keys, passwords?
 //!
 //! XChaCha20-Poly1305 under the master key, with a random nonce. The sealed form is a format byte,
-//! four bytes that tell which master key it was, the nonce, and the ciphertext with its tag. The
-//! context (what the secret belongs to) is authenticated with it, so that a secret moved to
-//! another record does not open.
+//! four bytes that identify the master key, the nonce, and the ciphertext with its tag. The context
+//! (what the secret belongs to) is authenticated, so a secret that was moved to another record does
+//! not open.
 
 use std::cmp::Ordering;
 use std::fs::{self, File, OpenOptions};
@@ -32,7 +32,7 @@ pub enum CannotOpen {
     /// Another master key sealed it.
     #[error("the secret was encrypted with another master key")]
     OtherKey,
-    /// It was changed, or it belongs to something else.
+    /// It was changed, or it belongs to another context.
     #[error("the encrypted secret was changed or moved to another record")]
     Tampered,
     /// A newer version of signalbox sealed it.
@@ -40,18 +40,18 @@ pub enum CannotOpen {
     Newer,
 }
 
-/// Why the master key cannot be had.
+/// Why the master key is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The text is not 64 hexadecimal digits.
     #[error("the file master-key in the data directory must contain 64 hexadecimal digits")]
     Malformed,
-    /// The file cannot be read or made.
+    /// The file cannot be read or created.
     #[error("the master key in {path} cannot be used: {source}")]
     Io {
         /// Where it should be.
         path: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
@@ -77,8 +77,8 @@ impl MasterKey {
         Ok(Self::from_bytes(&bytes))
     }
 
-    /// The key in the file `master-key` of a directory; it is made with a random key and mode
-    /// 0600 if it is not there.
+    /// The key in the file `master-key` of a directory; if the file does not exist, it is created
+    /// with a random key and mode 0600.
     pub fn load_or_make(data_dir: &Path) -> Result<Self, KeyError> {
         let path = data_dir.join("master-key");
         let text = read_or_make(&path).map_err(|source| KeyError::Io { path, source })?;
@@ -138,11 +138,11 @@ fn read_or_make(path: &Path) -> io::Result<String> {
         read => return read,
     }
     make(path)?;
-    // Another process may have been faster; its key is as good.
+    // Another process may have created it first; then its key is used.
     fs::read_to_string(path)
 }
 
-/// Makes the file whole or not at all, and never over one that is there.
+/// Creates the file whole or not at all, and never overwrites an existing one.
 fn make(path: &Path) -> io::Result<()> {
     let unfinished = path.with_extension(std::process::id().to_string());
     let mut file = OpenOptions::new()

@@ -1,4 +1,4 @@
-//! Where a forwarder reads in which shards something begins to wait.
+//! In which shards did events begin to wait? A forwarder reads that here.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,8 +7,8 @@ use tokio::sync::Notify;
 
 use crate::shards::ShardSet;
 
-/// The shards of a customer in which something began to wait since the board was last read. What
-/// is told of a shard again before that is told once, so that a board has a bound.
+/// The shards of a customer in which an event began to wait since the last read. A shard noted
+/// several times between two reads is reported once, so the size is bounded.
 #[derive(Debug, Default)]
 pub struct ShardNotifier {
     noted: Mutex<ShardSet>,
@@ -16,13 +16,13 @@ pub struct ShardNotifier {
 }
 
 impl ShardNotifier {
-    /// Notes that something waits in a shard.
+    /// Notes that an event waits in a shard.
     pub fn note(&self, shard: Shard) {
         self.noted().insert(shard);
         self.notify.notify_one();
     }
 
-    /// Waits until something is noted, and takes the shards off the board, in order.
+    /// Waits until a shard is noted; returns and clears the noted shards, in order.
     pub async fn read(&self) -> Vec<Shard> {
         loop {
             let shards = self.take();
@@ -33,13 +33,13 @@ impl ShardNotifier {
         }
     }
 
-    /// Takes the shards off the board that are noted by now.
+    /// Returns and clears the shards noted so far.
     pub fn take(&self) -> Vec<Shard> {
         let shards = std::mem::take(&mut *self.noted());
         shards.iter().collect()
     }
 
-    /// A set of bits cannot be left half.
+    /// The lock may be poisoned: a set of bits is always consistent.
     fn noted(&self) -> MutexGuard<'_, ShardSet> {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }

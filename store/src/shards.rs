@@ -1,4 +1,4 @@
-//! Which of the virtual shards? A set of them that costs a bit for each.
+//! A set of virtual shards, with one bit for each.
 
 use engine::ids::Shard;
 use engine::limits::SHARDS;
@@ -10,7 +10,7 @@ const WORDS: usize = SHARDS as usize / 64;
 pub(crate) struct ShardSet([u64; WORDS]);
 
 impl ShardSet {
-    /// All of them.
+    /// The set of all shards.
     pub(crate) const ALL: Self = Self([u64::MAX; WORDS]);
 
     /// Adds a shard.
@@ -20,14 +20,14 @@ impl ShardSet {
         }
     }
 
-    /// Takes a shard out.
+    /// Removes a shard.
     pub(crate) fn remove(&mut self, shard: Shard) {
         if let Some(word) = self.0.get_mut(word_of(shard)) {
             *word &= !bit_of(shard);
         }
     }
 
-    /// Takes out every shard before this one.
+    /// Removes every shard before this one.
     pub(crate) fn remove_before(&mut self, shard: Shard) {
         for (word, place) in self.0.iter_mut().zip(0..) {
             if place < word_of(shard) {
@@ -38,17 +38,17 @@ impl ShardSet {
         }
     }
 
-    /// The first shard in it.
+    /// The first shard in the set.
     pub(crate) fn first(&self) -> Option<Shard> {
         self.iter().next()
     }
 
-    /// Whether there is none in it.
+    /// Whether the set is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }
 
-    /// Its shards, in order.
+    /// The shards, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Shard> {
         (0..SHARDS).map(Shard).filter(|shard| self.has(*shard))
     }

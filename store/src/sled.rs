@@ -7,12 +7,11 @@
 //!  a question    -> bounded queue -> reader threads -> answer
 //! ```
 //!
-//! All that is written goes through the committer and is fsynced before it is acknowledged. sled's
-//! own flush does not survive a power cut (it ends in `sync_file_range`), so its file is fsynced
+//! Every write goes through the committer and is fsynced before it is acknowledged. sled's own
+//! flush does not survive a power cut (it ends in `sync_file_range`), so its file is fsynced
 //! through a handle of ours; its background flusher is off and `flush_async` is never called. A
-//! question may see a batch between its being applied and its being durable, never half of a row;
-//! an answer that is shown to somebody waits until what it saw is durable. A list is not a
-//! snapshot.
+//! query may see a batch after it is applied and before it is durable, never half of a row; an
+//! answer that is shown to a caller waits until what it saw is durable. A list is not a snapshot.
 
 mod answers;
 mod apply;
@@ -70,7 +69,7 @@ use crate::{
 
 /// The embedded store.
 ///
-/// Dropping it commits what has queued, waits for its threads and closes its files.
+/// Dropping it commits what is queued, waits for its threads and closes its files.
 pub struct SledStore {
     queue: Option<SyncSender<Job>>,
     committer: Option<JoinHandle<()>>,
@@ -81,7 +80,7 @@ pub struct SledStore {
 }
 
 impl SledStore {
-    /// Opens the store in a directory, making it if it is not there.
+    /// Opens the store in a directory, and creates it if it does not exist.
     pub fn open(options: Options) -> Result<Self, OpenError> {
         let opened = open::open(&options)?;
         Self::start(opened, &options, disk::free_bytes())
@@ -122,7 +121,7 @@ impl SledStore {
         })
     }
 
-    /// Hands a batch to the committer, or says at once why not.
+    /// Queues a batch for the committer, or refuses it at once.
     fn enqueue(&self, batch: &Batch, reply: Reply) -> Result<(), CommitError> {
         if self.state.failed() {
             return Err(CommitError::Unavailable);
@@ -143,7 +142,7 @@ impl SledStore {
             .inspect_err(|_| self.state.leave(bytes))
     }
 
-    /// Hands a job to the committer and waits for its answer.
+    /// Queues a job for the committer and waits for its answer.
     fn answer_of<T: Send + 'static>(
         &self,
         job: Job,
@@ -169,7 +168,7 @@ impl Drop for SledStore {
         self.readers.stop();
         self.queue = None;
         if let Some(committer) = self.committer.take() {
-            // A committer that panicked has said so and refused everything since.
+            // A committer that panicked has logged it and refused everything since.
             let _ = committer.join();
         }
     }

@@ -20,7 +20,7 @@ fn a_full_disk_refuses_commits_and_loses_nothing() {
     assert_eq!(store.pressure(), Pressure::Open);
     drop(store);
 
-    // No disk has as much free.
+    // No disk has this much free.
     let store = open_with_reserve(home.path(), u64::MAX);
     assert_eq!(
         wait(store.commit(created(&request(2)))),

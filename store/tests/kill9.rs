@@ -1,7 +1,7 @@
-//! Is everything acknowledged there, and nothing half, after the process was killed?
+//! Is everything acknowledged stored, and nothing stored in part, after the process was killed?
 //!
-//! The test runs itself as another process, which commits from several threads and prints what
-//! was acknowledged, and kills it with SIGKILL at a random time, also while it opens the store.
+//! The test runs itself as another process, which commits from several threads and prints what was
+//! acknowledged, and kills it with SIGKILL at a random time, also while it opens the store.
 
 #![allow(clippy::unwrap_used)]
 
@@ -35,11 +35,11 @@ const DIRECTORY: &str = "STORE_KILL9_DIRECTORY";
 const ROUND: &str = "STORE_KILL9_ROUND";
 const ROUNDS: u64 = 24;
 const WRITERS: u64 = 6;
-/// The longest a child works.
+/// The longest time a child works.
 const LIFE_MS_MAX: u64 = 500;
-/// The longest a child lives that shall not get far.
+/// The longest time of a child that is to be killed early.
 const YOUNG_MS_MAX: u64 = 80;
-/// The longest a child needs to get to work on a busy machine.
+/// The longest time a child needs to start work on a busy machine.
 const START_MAX: Duration = Duration::from_secs(60);
 /// What a child prints before the id of an acknowledged request.
 const ACKNOWLEDGED: &str = "acknowledged ";
@@ -69,7 +69,7 @@ fn what_was_acknowledged_survives_kill_9() {
     eprintln!("{total} commits kept");
 }
 
-/// Lets a child commit for a random time and gives back what was acknowledged.
+/// Lets a child commit for a random time and returns what was acknowledged.
 fn run_and_kill(directory: &Path, round: u64, rng: &mut Rng) -> Vec<ActionId> {
     let mut child = Command::new(env::current_exe().unwrap())
         .args(["--exact", TEST, "--nocapture"])
@@ -80,7 +80,7 @@ fn run_and_kill(directory: &Path, round: u64, rng: &mut Rng) -> Vec<ActionId> {
         .spawn()
         .unwrap();
     let heard = listen(child.stdout.take().unwrap());
-    // One in four dies young, perhaps while it opens the store; the others get to work first.
+    // One in four is killed early, perhaps while it opens the store; the others start work first.
     let mut acknowledged = Vec::new();
     if round % 4 == 3 {
         collect_until(after_ms(rng.below(YOUNG_MS_MAX)), &heard, &mut acknowledged);
@@ -99,7 +99,7 @@ fn listen(stdout: ChildStdout) -> Receiver<ActionId> {
     let (heard, acknowledged) = channel();
     thread::spawn(move || {
         for line in BufReader::new(stdout).lines() {
-            // What was cut off in the middle was not said.
+            // A line that was cut off does not count.
             let Ok(line) = line else { return };
             let id = line
                 .strip_prefix(ACKNOWLEDGED)
@@ -129,7 +129,7 @@ fn is_running(child: &mut Child) -> bool {
     child.try_wait().unwrap().is_none()
 }
 
-/// Fails unless a round left all that was acknowledged and nothing half; counts what it left.
+/// Fails unless a round left everything acknowledged and nothing in part; returns how much it left.
 fn check(store: &SledStore, round: u64, acknowledged: &[ActionId]) -> u64 {
     let owner = owner(round);
     let page = listed(store, &owner, u32::MAX);
@@ -166,7 +166,7 @@ fn check(store: &SledStore, round: u64, acknowledged: &[ActionId]) -> u64 {
     page.total
 }
 
-/// Fails unless a device has what belongs to its requests; gives back what of it waits.
+/// Fails unless a device has what belongs to its requests; returns its queued events.
 fn check_device(store: &SledStore, meter: &Profile, all: &[Action]) -> Vec<QueuedEvent> {
     let mut requests: Vec<&Action> = all
         .iter()
@@ -204,7 +204,7 @@ fn check_device(store: &SledStore, meter: &Profile, all: &[Action]) -> Vec<Queue
     waiting
 }
 
-/// Fails unless a destination is past as many events as it took steps.
+/// Fails unless a destination is past as many events as it made steps.
 fn check_destination(store: &SledStore, to: &Destination, all: &[QueuedEvent], steps: usize) {
     assert_eq!(
         wait(store.destination(to.id)).unwrap().is_some(),
@@ -239,8 +239,8 @@ fn commit_until_killed(directory: &Path, round: u64) {
     });
 }
 
-/// A batch that touches every kind of row: names, counts, indexes, a log, a value in pieces, and
-/// what waits for a destination, which is at once past one more.
+/// A batch that touches every kind of row: names, counts, indexes, a log, a value in pieces, and a
+/// queued event; its destination is at once past one more.
 fn whole(meter: &Profile, request: &Action, number: i64, to: &Destination) -> Batch {
     let mut batch = created(request);
     let profile = Box::new(meter.clone());
@@ -274,7 +274,7 @@ fn teller(round: u64, writer: u64) -> Destination {
     destination(&owner(round), number)
 }
 
-/// A device record that is known from the request it was saved with; of up to some KiB.
+/// A device record that can be computed from the request it was saved with; of up to some KiB.
 fn record_beside(request: &Action) -> DeviceRecord {
     let [.., last] = request.id.as_bytes();
     let second = request.created_at.since_ms(at(0)) / 1_000;

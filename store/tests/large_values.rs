@@ -1,6 +1,6 @@
-//! Does a value of any size stay in the log that is fsynced?
+//! Is a value of any size stored in the log that is fsynced?
 //!
-//! sled writes what is too large for its log to files of their own, which nobody fsyncs.
+//! sled writes what is too large for its log to files of their own, which it does not fsync.
 
 #![allow(clippy::unwrap_used)]
 
@@ -170,7 +170,7 @@ fn data_of_64_kib_and_of_a_mebibyte_leaves_the_blobs_folder_empty() {
     assert_eq!(blobs().count(), 0);
 }
 
-/// A request that carries as much as one can.
+/// A request of the largest size.
 fn update(rng: u64) -> Request {
     let text = format!("{rng:08}").repeat(ACTION_DATA_BYTES_MAX / 8);
     let content = Content::parse(ContentEncoding::String, &text).unwrap();

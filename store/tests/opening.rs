@@ -1,4 +1,4 @@
-//! What keeps a store from being opened, and does it say so without changing anything?
+//! What prevents a store from being opened, and is it reported without changing anything?
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,8 +17,8 @@ use store::{Commit, DirectoryReads, OpenError, Options, SledStore};
 const HOLDER: &str = "a_store_held_by_another_process_is_refused_until_that_ends";
 const DIRECTORY: &str = "STORE_HOLDER_DIRECTORY";
 
-/// Where the format of the whole store stands, and the version byte of that row: what a version
-/// that knows nothing else of a newer store must be able to read.
+/// The key of the row with the format of the whole store, and the version byte of its value: what a
+/// version that knows nothing else of a newer store must be able to read.
 const FORMAT_KEY: [u8; 1] = [1];
 const FORMAT_ROW: [u8; 9] = [1, 0, 0, 0, 0, 0, 0, 0, 5];
 

@@ -1,7 +1,7 @@
-//! Does everything acknowledged survive a power cut, and is nothing left half?
+//! Does everything acknowledged survive a power cut, and is nothing stored in part?
 //!
-//! A power cut between two acknowledgements leaves of each page written in between either the old
-//! or the new content, in any combination. So the file is copied after each of two commits, and
+//! A power cut between two acknowledgements leaves either the old or the new content of each page
+//! written in between, in any combination. So the file is copied after each of two commits, and
 //! stores are opened on random mixtures of the two copies.
 
 #![allow(clippy::unwrap_used)]
@@ -26,7 +26,7 @@ use store::{Commit, DirectoryReads, Options, SledStore, Store};
 
 const PAGE_BYTES: usize = 4_096;
 const COMMITS: u64 = 120;
-/// Every so many commits the power is cut during one.
+/// A power cut happens during one in this many commits.
 const CUT_EVERY: u64 = 10;
 const MIXTURES: u64 = 4;
 /// The largest answer: many rows, so that the file grows and its parts are used again.
@@ -54,7 +54,7 @@ fn a_power_cut_loses_nothing_acknowledged_and_leaves_nothing_half() {
     }
 }
 
-/// Opens a store after a power cut, and again after another one that came while it was opened.
+/// Opens a store after a power cut, and again after a second one during the opening.
 fn cut_twice(others: &Path, mixed: &[u8], either: [&ExpectedState; 2], rng: &mut Rng) {
     let first = tempfile::tempdir().unwrap();
     let rows = first.path().join("rows");
@@ -63,7 +63,7 @@ fn cut_twice(others: &Path, mixed: &[u8], either: [&ExpectedState; 2], rng: &mut
     let opened = fs::read(rows.join("db")).unwrap();
 
     let second = tempfile::tempdir().unwrap();
-    // What sled notes when it opens may have reached the disk or not.
+    // What sled writes when it opens may have reached the disk or not.
     let others = if rng.below(2) == 0 { others } else { &rows };
     lay_out(
         others,
@@ -82,7 +82,7 @@ struct ExpectedState {
     meter: Profile,
     record: Option<DeviceRecord>,
     requests: Vec<Action>,
-    /// What waits, and how much of that its destination is not done with.
+    /// The queued events, and how many of them its destination is not done with.
     waiting: Vec<EventId>,
     backlog: u64,
 }
@@ -98,8 +98,8 @@ impl ExpectedState {
         }
     }
 
-    /// One commit: a new request, an answer to an old one, a record of some size, and an event that
-    /// waits.
+    /// One commit: a new request, an answer to an old one, a record of some size, and a queued
+    /// event.
     fn go_on(&mut self, number: u64, rng: &mut Rng) -> Batch {
         let second = i64::try_from(number).unwrap();
         let new = action(&self.meter, second, number);
@@ -154,7 +154,7 @@ impl ExpectedState {
         self.backlog += u64::from(passed == 0);
     }
 
-    /// What a store holds.
+    /// Reads what a store holds.
     fn told_by(store: &dyn Store) -> Self {
         let mut told = Self::new();
         let restored = wait(store.restored(told.meter.key())).unwrap();
@@ -180,7 +180,7 @@ impl ExpectedState {
     }
 }
 
-/// Fails unless a store holds one of two things and can go on; says which it holds.
+/// Fails unless a store holds one of two states and can go on; returns the state it holds.
 fn check(store: &SledStore, either: [&ExpectedState; 2]) -> ExpectedState {
     let told = ExpectedState::told_by(store);
     assert!(
@@ -198,7 +198,7 @@ fn check(store: &SledStore, either: [&ExpectedState; 2]) -> ExpectedState {
     told
 }
 
-/// Every page from either of two images, and the length of either.
+/// Takes every page from either of two images, and the length of either.
 fn mix(old: &[u8], new: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut mixed = Vec::with_capacity(new.len());
     for start in (0..new.len()).step_by(PAGE_BYTES) {
@@ -220,7 +220,7 @@ fn mix(old: &[u8], new: &[u8], rng: &mut Rng) -> Vec<u8> {
     mixed
 }
 
-/// Makes the files of a tree: this one with the rows, and the others from elsewhere.
+/// Creates the files of a tree: this one with the rows, and the others from elsewhere.
 fn lay_out(others: &Path, db: &[u8], to: &Path) {
     fs::create_dir_all(to.join("blobs")).unwrap();
     for entry in fs::read_dir(others).unwrap() {

@@ -1,4 +1,4 @@
-//! Whose is an address?
+//! Which devices have an address?
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -16,7 +16,7 @@ const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 pub(super) fn are_told_apart_from_shared_ones(ground: &TestBed<'_>) {
     let store = ground.open();
     assert_eq!(at(&*store, SHARED), DevicesAtAddress::Nobody);
-    // The customers do not matter: a datagram does not say whose it is.
+    // The customers do not matter: a datagram does not name its customer.
     let globex = customer("globex").id;
     let mut sharing = [device(&acme(), 1), device(&globex, 2), device(&acme(), 3)];
     sharing.sort_by_key(Profile::key);
@@ -25,7 +25,7 @@ pub(super) fn are_told_apart_from_shared_ones(ground: &TestBed<'_>) {
         assert_eq!(at(&*store, SHARED), behind(&sharing[..count]));
         assert_eq!(at(&*store, OTHER), DevicesAtAddress::Nobody);
     }
-    // One goes, one moves: who is left has the address alone.
+    // One is removed, one moves: the remaining device has the address alone.
     assert_eq!(commit(&*store, forgotten(&sharing[0])), Ok(()));
     assert_eq!(at(&*store, SHARED), behind(&sharing[1..]));
     let moved = with(Some(OTHER), &sharing[1]);
@@ -35,7 +35,7 @@ pub(super) fn are_told_apart_from_shared_ones(ground: &TestBed<'_>) {
     drop(store);
     let store = ground.open();
     assert_eq!(at(&*store, SHARED), DevicesAtAddress::One(sharing[2].key()));
-    // Whoever removes a device need not know which address it has by now.
+    // Whoever removes a device need not know its current address.
     assert_eq!(commit(&*store, forgotten(&sharing[1])), Ok(()));
     assert_eq!(at(&*store, OTHER), DevicesAtAddress::Nobody);
     assert_eq!(commit(&*store, forgotten(&sharing[2])), Ok(()));
@@ -50,21 +50,21 @@ pub(super) fn follow_their_devices(ground: &TestBed<'_>) {
     let addressed = with(Some(SHARED), &bare);
     replace(&*store, &[(&bare, &addressed)]);
     assert_eq!(at(&*store, SHARED), DevicesAtAddress::One(bare.key()));
-    // Another name is no other address.
+    // A new name does not change the address.
     let renamed = Profile {
         name: Some("in the attic".into()),
         ..addressed.clone()
     };
     replace(&*store, &[(&addressed, &renamed)]);
     assert_eq!(at(&*store, SHARED), DevicesAtAddress::One(bare.key()));
-    // Two trade their addresses in one batch.
+    // Two devices swap their addresses in one batch.
     let second = with(Some(OTHER), &device(&acme(), 2));
     assert_eq!(commit(&*store, known(&second)), Ok(()));
     let traded = [with(Some(OTHER), &renamed), with(Some(SHARED), &second)];
     replace(&*store, &[(&renamed, &traded[0]), (&second, &traded[1])]);
     assert_eq!(at(&*store, SHARED), DevicesAtAddress::One(second.key()));
     assert_eq!(at(&*store, OTHER), DevicesAtAddress::One(bare.key()));
-    // One is made known, moved and removed at once.
+    // One device is added, moved and removed in one batch.
     let third = device(&acme(), 3);
     let change = |was: Option<&Profile>, is: &Profile| Change::PutDevice {
         was: was.cloned().map(Box::new),
@@ -106,7 +106,7 @@ pub(super) fn are_one_however_they_are_written(ground: &TestBed<'_>) {
     assert_eq!(at(&*store, SHARED), DevicesAtAddress::One(one.key()));
 }
 
-/// Whose an address is that these devices have, by key.
+/// The owners of an address that these devices have, by key.
 pub(super) fn behind(sharing: &[Profile]) -> DevicesAtAddress {
     match sharing {
         [] => DevicesAtAddress::Nobody,

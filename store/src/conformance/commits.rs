@@ -1,4 +1,4 @@
-//! What does a commit promise?
+//! What does a commit guarantee?
 
 use std::sync::Barrier;
 use std::thread;
@@ -190,7 +190,7 @@ fn check(store: &dyn Store, expect: Expect, verdict: Result<(), CommitError>) {
     assert_eq!(commit(store, batch), verdict, "{expect:?}");
 }
 
-/// Lets every racer run at the same time and collects what they bring home.
+/// Runs all racers at the same time and collects their results.
 fn race<T: Send>(run: impl Fn(u64) -> Option<T> + Sync) -> Vec<T> {
     let start = Barrier::new(usize::try_from(RACERS).expect("a count"));
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Is what the log says in numbers what a recount says, whatever came and went?
+//! Do the counts of the log equal a recount after any sequence of changes?
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -22,7 +22,7 @@ const QUESTIONS: u64 = 4;
 const MINUTE: i64 = 60_000;
 const QUARTER: i64 = 15 * MINUTE;
 const DAY: i64 = 86_400_000;
-/// Entries are written by several hands, so that they come a little out of order.
+/// Several threads write entries, so they arrive slightly out of order.
 const DISORDER: u64 = 90_000;
 
 pub(super) fn agree_with_a_recount(ground: &TestBed<'_>) {
@@ -47,7 +47,7 @@ pub(super) fn agree_with_a_recount(ground: &TestBed<'_>) {
 pub(super) fn count_devices_once_while_they_move(ground: &TestBed<'_>) {
     const DEVICES: u64 = 600;
     let store = ground.open();
-    // One device after the other is told of, a quarter of an hour later each time.
+    // The log gets an entry about one device after the other, a quarter of an hour later each time.
     let round = |round: u64| (round * DEVICES..(round + 1) * DEVICES).map(nth_entry);
     put(&*store, round(0).collect());
     let day = Day {
@@ -103,7 +103,7 @@ impl Scenario {
         match self.rng.below(16) {
             0 => self.sweep(store),
             1 => self.remove_customer(store),
-            // Some of what removed customers left.
+            // Sometimes some of what removed customers left.
             2 | 3 => {
                 sweep(store, Timestamp::from_ms(0), 2);
             }
@@ -111,7 +111,7 @@ impl Scenario {
         }
     }
 
-    /// Several entries at once, some of the same device.
+    /// Appends several entries at once, some about the same device.
     fn append(&mut self, store: &dyn Store) {
         let number = self.rng.below(12);
         let new: Vec<Entry> = (0..number).map(|_| self.entry()).collect();
@@ -153,7 +153,7 @@ impl Scenario {
         while sweep(store, before, 1_000) {}
     }
 
-    /// Removes a customer, whose log is swept later, and makes it anew under the same id.
+    /// Removes a customer, whose log is swept later, and creates it again under the same id.
     fn remove_customer(&mut self, store: &dyn Store) {
         let gone = one_customer(&mut self.rng);
         self.model.remove_log(&gone);
@@ -198,7 +198,7 @@ impl Scenario {
         }
     }
 
-    /// An instant of the story or beside it, with a liking for the edges of what is counted.
+    /// An instant within the scenario or outside it, often at the edges of what is counted.
     fn instant(&mut self) -> Timestamp {
         let span = self.now.since_ms(at(0)) + 2 * DAY;
         let offset = self
@@ -275,7 +275,7 @@ fn one_customer(rng: &mut Rng) -> CustomerId {
     rng.one_of(&[acme(), customer("acme-2").id])
 }
 
-/// Removes some of what is too old and says whether there is more.
+/// Removes some of what is too old and returns whether there is more.
 fn sweep(store: &dyn Store, before: Timestamp, max: u32) -> bool {
     let due = Retention {
         entries_before: before,

@@ -1,4 +1,4 @@
-//! What is kept of those who use the API?
+//! What is stored of customers and API clients?
 
 use engine::change::{Batch, Change, Expect, UniqueName};
 use engine::customer::{Customer, SecretDigest};
@@ -112,7 +112,7 @@ pub(super) fn client_takes_tokens(ground: &TestBed<'_>) {
         wait(store.token(SecretDigest::of("kept"))),
         Ok(Some((kept, app)))
     );
-    // A client made anew under the id does not bring the tokens back.
+    // A client created again under the same id does not restore the tokens.
     put(&*store, vec![Change::PutClient(script)]);
     assert_eq!(wait(store.token(SecretDigest::of("one"))), Ok(None));
     assert_eq!(wait(store.token(SecretDigest::of("two"))), Ok(None));
@@ -124,7 +124,7 @@ pub(super) fn customer_takes_everything(ground: &TestBed<'_>) {
     for owner in [customer("acme"), globex.clone()] {
         put(&*store, belongings(&owner));
     }
-    // A batch sees what it does itself.
+    // A batch sees its own changes.
     let late = client(&acme(), "late");
     put(
         &*store,

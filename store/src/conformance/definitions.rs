@@ -1,4 +1,4 @@
-//! What is kept of what a customer chose: its definitions of objects, settings and destinations?
+//! What is stored of a customer's choices: definitions of objects, settings and destinations?
 
 use engine::change::Change;
 use engine::definition::Definition;
@@ -35,7 +35,7 @@ pub(super) fn of_any_size(ground: &TestBed<'_>) {
     let store = ground.open();
     assert_eq!(definitions_of(&*store, &acme()), kept);
 
-    // Another in its place, and smaller.
+    // A smaller definition replaces it.
     let smaller = definition(&acme(), 3, "1.1", 5_000);
     define(&*store, &smaller);
     let [first, _, third] = kept;
@@ -64,7 +64,7 @@ pub(super) fn go_with_their_customer(ground: &TestBed<'_>) {
     let removal = vec![Change::RemoveCustomer(acme())];
     put(&*store, removal);
     assert_eq!(definitions_of(&*store, &acme()), []);
-    // A customer never sees those of one that had its id.
+    // A customer never sees the definitions of a former customer with the same id.
     let fresh = definition(&acme(), 7, "1.0", 9_000);
     define(&*store, &fresh);
     let mut removed = 0;

@@ -1,7 +1,7 @@
-//! Does what waits, and what is counted of it, agree with a naive model after any batches?
+//! Do the outbox and its counts agree with a naive model after any batches?
 //!
-//! The model keeps every event that ever waited, and of each destination what it did with each. It
-//! is told the numbers by the store, and counts anew whenever it is asked.
+//! The model keeps every event that was ever queued and, for each destination, what it did with
+//! each event. It takes the sequence numbers from the store and recounts for every comparison.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ pub(super) fn agrees_with_model(ground: &TestBed<'_>) {
 
 struct Model {
     devices: Vec<Profile>,
-    /// All that ever waited, by customer, in the order in which it was said.
+    /// Every event that was ever queued, by customer, in the order of its commit.
     waited: BTreeMap<CustomerId, Vec<QueuedEvent>>,
     told: Vec<TrackedDestination>,
     destinations_made: u8,
@@ -131,7 +131,8 @@ impl Model {
         }
     }
 
-    /// A few devices say something at once; what is to wait of that is found behind the rest.
+    /// A few devices report at once; the events to be queued appear behind the others in the
+    /// outbox.
     fn say(&mut self, step: i64, store: &dyn Store, rng: &mut Rng) {
         let said: Vec<Event> = (0..=rng.below(5))
             .map(|number| event(&rng.one_of(&self.devices), step, number))
@@ -154,7 +155,7 @@ impl Model {
         }
     }
 
-    /// A destination goes on in a shard, or with what it did not take.
+    /// A destination advances in a shard, or retries what it did not accept.
     fn go_on(&mut self, step: i64, store: &dyn Store, rng: &mut Rng) {
         if self.told.is_empty() {
             return;
@@ -207,7 +208,7 @@ impl Model {
         }
     }
 
-    /// Nothing is left that nobody waits for.
+    /// Only events that a destination still needs are left.
     fn compare_swept(&self, store: &dyn Store) {
         for (customer, all) in &self.waited {
             let wanted = all.iter().filter(|one| self.is_wanted(customer, one));
@@ -225,7 +226,7 @@ impl Model {
 }
 
 impl TrackedDestination {
-    /// What is read is taken, held or set aside.
+    /// Each event that is read is delivered, set to be retried, or dead-lettered.
     fn pass(
         &mut self,
         ahead: &[QueuedEvent],
@@ -247,12 +248,12 @@ impl TrackedDestination {
         }
     }
 
-    /// What is held or set aside is taken, tried again, set aside or brought back.
+    /// A pending retry or dead letter is delivered, retried, dead-lettered or replayed.
     fn try_again(&mut self, step: i64, change: &mut ProgressUpdate, rng: &mut Rng) {
         let held_now: Vec<PendingRetry> = self.held.values().copied().collect();
         for one in held_now.into_iter().take(4) {
             let sequence = one.queued.sequence;
-            // One change says one thing of an event.
+            // A change has at most one entry for each event.
             if change
                 .retrying
                 .iter()

@@ -1,4 +1,4 @@
-//! What is kept of destinations, and how far they have come?
+//! What is stored of destinations and their progress?
 
 use engine::change::Change;
 use engine::delivery::backlog::{DestinationProgress, ProgressUpdate, Sequence};
@@ -32,7 +32,7 @@ pub(super) fn come_back(ground: &TestBed<'_>) {
         drop(store);
         store = ground.open();
     }
-    // Nobody removes what is another's.
+    // Only the owner of a destination can remove it.
     let theft = Change::RemoveDestination {
         customer: elsewhere.customer.clone(),
         destination: first.id,
@@ -87,7 +87,7 @@ pub(super) fn keep_their_place(ground: &TestBed<'_>) {
         ..past(&erp, &waiting[..4])
     };
     progress(&*store, step);
-    // One is tried again, another taken, and nothing goes back.
+    // One event is retried, another delivered, and no cursor goes back.
     let step = ProgressUpdate {
         retrying: vec![held(waiting[2], 3)],
         released: vec![waiting[0].sequence],
@@ -145,7 +145,7 @@ pub(super) fn set_aside_what_is_not_taken(ground: &TestBed<'_>) {
     );
     assert_eq!(page(Some(waiting[5].sequence), 3), Ok(vec![]));
 
-    // Some come back, one is set aside again, and none is counted twice.
+    // Some are replayed, one becomes a dead letter again, and none is counted twice.
     let again = dead(waiting[3], 40);
     let step = ProgressUpdate {
         requeued: vec![
@@ -168,7 +168,7 @@ pub(super) fn set_aside_what_is_not_taken(ground: &TestBed<'_>) {
     assert_eq!(dead_of(&*store, erp.id), left);
     assert_eq!(counts(&*store, &erp), (2, 4));
 
-    // They go by when they were set aside last.
+    // Their age counts from when they last became dead letters.
     let due = Retention {
         dead_letters_before: at(15),
         ..Retention::NOTHING
@@ -214,14 +214,14 @@ pub(super) fn take_everything_along(ground: &TestBed<'_>) {
         assert_eq!(wait(store.shards_waiting(of.id)), Ok(vec![]));
     };
     is_gone(&erp);
-    // What was done to it meanwhile leaves nothing, and does not bring it back.
+    // Progress committed after the removal leaves nothing and does not restore the destination.
     progress(&*store, step(&erp));
     make(&*store, &erp);
     progress(&*store, step(&erp));
     is_gone(&erp);
     assert_eq!(wait(store.destination(erp.id)), Ok(None));
     assert_eq!(destinations(&*store), vec![other.clone()]);
-    // 40 that all are past, and of the removed one 20 held and 20 dead.
+    // 40 that all are past, and of the removed destination 20 pending retries and 20 dead letters.
     assert_eq!(sweep_all(&*store, Retention::NOTHING, 9), 80);
     is_gone(&erp);
     assert_eq!(counts(&*store, &other), (20, 20));
@@ -255,7 +255,7 @@ pub(super) fn go_with_their_customer(ground: &TestBed<'_>) {
     assert_eq!(wait(store.destination(erp.id)), Ok(None));
     assert_eq!(dead_of(&*store, erp.id), []);
 
-    // A customer that has its id begins behind what it left.
+    // A new customer with the same id begins behind what the former one left.
     put(&*store, vec![Change::PutCustomer(customer("acme"))]);
     let fresh = destination(&acme(), 3);
     make(&*store, &fresh);

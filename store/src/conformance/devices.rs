@@ -1,4 +1,4 @@
-//! What is kept of devices?
+//! What is stored of devices?
 
 use engine::action::{Action, Outcome, Status};
 use engine::change::{Change, UniqueName};
@@ -30,7 +30,7 @@ pub(super) fn bear_names(ground: &TestBed<'_>) {
     for name in UniqueName::all_of(&device(&acme(), 3)) {
         assert_eq!(wait(store.device_by_name(name)), Ok(None));
     }
-    // A customer bears its name, but it is no device.
+    // A customer has its name, but it is no device.
     assert_eq!(
         wait(store.device_by_name(UniqueName::Customer(acme()))),
         Ok(None)
@@ -61,13 +61,13 @@ pub(super) fn free_names(ground: &TestBed<'_>) {
     for name in freed {
         assert_eq!(wait(store.device_by_name(name)), Ok(None));
     }
-    // Another device may take what was given up.
+    // Another device may take a name that was given up.
     let heir = Profile {
         imsi: was.imsi.clone(),
         ..device(&acme(), 2)
     };
     assert_eq!(commit(&*store, known(&heir)), Ok(()));
-    // Whoever removes the device need not know which names it bears by now.
+    // Whoever removes the device need not know its current names.
     assert_eq!(commit(&*store, forgotten(&was)), Ok(()));
     for name in UniqueName::all_of(&is) {
         assert_eq!(wait(store.device_by_name(name)), Ok(None));
@@ -148,7 +148,7 @@ pub(super) fn any_size(ground: &TestBed<'_>) {
             Ok(Some(answered.clone())),
             "{size}"
         );
-        // What is expected of a large request is seen as well.
+        // Expectations are checked against a large request, too.
         assert_eq!(commit(&*store, saved(Some(&answered), &answered)), Ok(()));
         was = answered;
     }
@@ -192,7 +192,7 @@ pub(super) fn removed(ground: &TestBed<'_>) {
     assert_eq!((left.len(), total), (3, 3));
     assert!(left.iter().all(|request| request.device == stays.key()));
     assert_eq!(whole_log(&*store, &acme()).1, 2);
-    // A device made known again under the name has no past.
+    // A device added again under the same id starts without a history.
     assert_eq!(commit(&*store, known(&gone)), Ok(()));
     let fresh = RestoredDevice {
         profile: gone.clone(),

@@ -1,4 +1,4 @@
-//! Is what devices said kept in order, as long as it should be, and its last values by path?
+//! Are events stored in order and for their retention, with the last value of each path?
 
 use engine::action::{Outcome, PayloadType, Protocol, ResultPayload, Status};
 use engine::change::Change;
@@ -215,10 +215,10 @@ pub(super) fn leave_no_value_that_is_too_long(ground: &TestBed<'_>) {
         [longest.as_slice(), std::slice::from_ref(&other)].concat(),
     );
     assert_eq!(known()[..3], longest);
-    // Too long again, and one of them twice: they go, and are counted out once.
+    // Too long again, and one of them twice: both are removed and counted out once.
     tell(3, [&too_long, &too_long[..1]].concat());
     assert_eq!(known(), [other]);
-    // Each that went left its room.
+    // Each removed value freed its room.
     let max = u16::try_from(VALUES_MAX).expect("a bound below 65,536");
     let values = |id| (path(id), Value::Integer(2));
     tell(4, (10..10 + max).map(values).collect());
@@ -294,7 +294,7 @@ pub(super) fn are_not_inherited(ground: &TestBed<'_>) {
     };
     remake(&[registered(&one, 30)]);
     assert_eq!(history(&one, None).len(), 1);
-    // Removed again before anything was swept, and again with nothing said in between.
+    // Removed again before anything was swept, and again without an event in between.
     remake(&[]);
     let fresh = [40, 41].map(|second| registered(&one, second));
     remake(&fresh);

@@ -1,4 +1,4 @@
-//! Which devices are found? Compared with a naive model over random devices, records and questions.
+//! Which devices are found? Compared with a naive model over random devices, records and queries.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -21,7 +21,7 @@ use crate::{CommitError, Store};
 const STEPS: u64 = 500;
 const QUESTIONS: u64 = 400;
 
-/// Few enough that devices go and come again under the same names.
+/// Few enough that devices are removed and added again under the same names.
 const NUMBERS: u64 = 40;
 
 const FIRST: PageRequest = PageRequest {
@@ -55,7 +55,8 @@ pub(super) fn search_is_bounded(ground: &TestBed<'_>) {
         });
         assert_eq!(commit(&*store, batch(made.collect())), Ok(()));
     }
-    // Other names that begin so do not matter to a customer of few devices, nor to few of many.
+    // Names of other customers with the same prefix do not count, for a customer of few devices or
+    // of many.
     let meter = device(&acme(), count + 1);
     assert_eq!(commit(&*store, known(&meter)), Ok(()));
     let every = |customer: &CustomerId| DeviceFilter::all_of(customer.clone());
@@ -103,14 +104,14 @@ pub(super) fn profiles_are_compared_and_set(ground: &TestBed<'_>) {
     assert_eq!(commit(&*store, amended(&is, &was)), Ok(()));
 }
 
-/// All that was put and not removed.
+/// Everything that was put and not removed.
 #[derive(Default)]
 struct Fleet {
     devices: BTreeMap<(CustomerId, DeviceId), (Profile, DeviceRecord)>,
 }
 
 impl Fleet {
-    /// Something that happens, as the batch that says so.
+    /// Takes a random step and returns its batch.
     fn take_step(&mut self, step: u64, rng: &mut Rng) -> Batch {
         let there: Vec<_> = self.devices.values().cloned().collect();
         let number = rng.below(NUMBERS);
@@ -162,7 +163,7 @@ impl Fleet {
         found.map(|(profile, _)| profile.clone()).collect()
     }
 
-    /// Those that have an address, by key.
+    /// The devices that have an address, by key.
     fn at(&self, ip: IpAddr) -> Vec<Profile> {
         let there = |ip: IpAddr| move |it: &Profile| it.ip.map(|it| it.to_canonical()) == Some(ip);
         let profiles = self.devices.values().map(|(profile, _)| profile.clone());
@@ -213,7 +214,7 @@ fn search(
     found.map(|page| page.items)
 }
 
-/// The beginning of a name that some device has or had.
+/// A prefix of a name that some device has or had.
 fn beginning(fleet: &Fleet, rng: &mut Rng) -> Box<str> {
     let devices: Vec<_> = fleet.devices.values().map(|(it, _)| it.clone()).collect();
     let some = if devices.is_empty() {

@@ -1,4 +1,4 @@
-//! What is remembered of a call that must not happen twice?
+//! What is stored of a call that must not take effect twice?
 
 use engine::change::{Batch, Change, Expect};
 use engine::idempotency::{

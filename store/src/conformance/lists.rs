@@ -72,7 +72,7 @@ const ALL: PageRequest = PageRequest {
     size: 1_000_000,
 };
 
-/// One thing that happens, to the store and to the model.
+/// Applies one random change to the store and to the model.
 fn take_step(step: u64, store: &dyn Store, model: &mut Model, rng: &mut Rng) -> Option<Receipt> {
     let second = i64::try_from(step / 4).expect("a few hundred");
     let devices = model.devices();
@@ -122,7 +122,7 @@ fn take_step(step: u64, store: &dyn Store, model: &mut Model, rng: &mut Rng) -> 
     }
 }
 
-/// The request as it is after a change at a second: of its status or only of its time.
+/// The request after a change at a second: of its status, or only of its time.
 fn changed(old: &Action, second: i64, rng: &mut Rng) -> Action {
     let new = moved(old, rng.one_of(&Status::ALL));
     if new.status.is_untouched() {

@@ -1,4 +1,4 @@
-//! What should lists show? The same as this, which keeps everything in maps and filters it all.
+//! What should lists show? This model keeps everything in maps and filters all of it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use engine::profile::Profile;
 use engine::query::listed::ListedAction;
 use engine::query::{ActionFilter, ActionOrder, LogFilter, Page, PageRequest};
 
-/// All that was ever put and not removed.
+/// Everything that was put and not removed.
 #[derive(Default)]
 pub(super) struct Model {
     devices: BTreeMap<(CustomerId, DeviceId), Profile>,
@@ -44,7 +44,7 @@ impl Model {
         self.entries.retain(|_, entry| entry.customer != *customer);
     }
 
-    /// Removes what is too old and counts it.
+    /// Removes what is too old and returns how much that was.
     pub(super) fn sweep(&mut self, before: Timestamp) -> u64 {
         let count = self.actions.len() + self.entries.len();
         self.actions

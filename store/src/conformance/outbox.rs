@@ -1,4 +1,4 @@
-//! With which words is told what waits, and what a destination does with it?
+//! The vocabulary of tests about the outbox and the progress of destinations.
 
 use engine::change::Change;
 use engine::delivery::backlog::{DeadLetter, PendingRetry, ProgressUpdate, QueuedEvent, Sequence};
@@ -12,7 +12,7 @@ use super::samples::{at, batch, event};
 use super::{commit, put, wait};
 use crate::{Retention, Store};
 
-/// Makes a destination.
+/// Creates a destination.
 pub(super) fn make(store: &dyn Store, destination: &Destination) {
     let change = Change::PutDestination(Box::new(destination.clone()));
     put(store, vec![change]);
@@ -31,7 +31,7 @@ pub(super) fn removal(destination: &Destination) -> Change {
     }
 }
 
-/// Has a device say something at a second, and gives back what it said.
+/// Commits an event of a device at a second, and returns the event.
 pub(super) fn say(store: &dyn Store, device: &Profile, second: i64) -> Event {
     let said = event(device, second, device.number);
     put(store, vec![append(&said)]);
@@ -43,13 +43,13 @@ pub(super) fn append(event: &Event) -> Change {
     Change::AppendEvent(Box::new(event.clone()))
 }
 
-/// Says how far a destination has come.
+/// Commits a progress update of a destination.
 pub(super) fn progress(store: &dyn Store, progress: ProgressUpdate) {
     let change = Change::PutProgress(Box::new(progress));
     assert_eq!(commit(store, batch(vec![change])), Ok(()));
 }
 
-/// A destination is done with what is there, up to each of these.
+/// The destination is done with these events and all before them.
 pub(super) fn past(destination: &Destination, waiting: &[QueuedEvent]) -> ProgressUpdate {
     ProgressUpdate {
         reached: waiting
@@ -60,12 +60,12 @@ pub(super) fn past(destination: &Destination, waiting: &[QueuedEvent]) -> Progre
     }
 }
 
-/// A step of a destination that says nothing.
+/// A progress update without changes.
 pub(super) fn nothing(destination: &Destination) -> ProgressUpdate {
     ProgressUpdate::none(destination.customer.clone(), destination.id)
 }
 
-/// An event that is to be tried again.
+/// An event that is to be retried.
 pub(super) fn held(waiting: QueuedEvent, tries: u8) -> PendingRetry {
     PendingRetry {
         queued: waiting,
@@ -74,7 +74,7 @@ pub(super) fn held(waiting: QueuedEvent, tries: u8) -> PendingRetry {
     }
 }
 
-/// An event that was set aside at a second.
+/// An event that became a dead letter at a second.
 pub(super) fn dead(waiting: QueuedEvent, second: i64) -> DeadLetter {
     DeadLetter {
         queued: waiting,
@@ -84,14 +84,14 @@ pub(super) fn dead(waiting: QueuedEvent, second: i64) -> DeadLetter {
     }
 }
 
-/// All that waits for a customer's destinations, shard by shard.
+/// All queued events of a customer, shard by shard.
 pub(super) fn all_waiting(store: &dyn Store, customer: &CustomerId) -> Vec<QueuedEvent> {
     let shards = (0..SHARDS).map(Shard);
     let waiting = shards.flat_map(|shard| waiting_in(store, customer, shard));
     waiting.collect()
 }
 
-/// What waits in a shard.
+/// The queued events of a shard.
 pub(super) fn waiting_in(
     store: &dyn Store,
     customer: &CustomerId,
@@ -101,18 +101,18 @@ pub(super) fn waiting_in(
     wait(waiting).expect("an answer")
 }
 
-/// How much waits for a destination, and how many dead letters it has.
+/// How many events wait for a destination, and how many dead letters it has.
 pub(super) fn counts(store: &dyn Store, destination: &Destination) -> (u64, u64) {
     let backlog = wait(store.backlog(destination.id)).expect("an answer");
     (backlog.waiting, backlog.dead)
 }
 
-/// The numbers of all dead letters of a destination.
+/// All dead letters of a destination.
 pub(super) fn dead_of(store: &dyn Store, destination: DestinationId) -> Vec<DeadLetter> {
     wait(store.dead_letters(destination, None, u32::MAX)).expect("an answer")
 }
 
-/// Sweeps until nothing is left, so much at a time, and says how much there was.
+/// Sweeps in steps of `max` until nothing is left, and returns how much was removed.
 pub(super) fn sweep_all(store: &dyn Store, retention: Retention, max: u32) -> u64 {
     let mut removed = 0;
     loop {

@@ -1,4 +1,4 @@
-//! Who may write what a shard owns?
+//! Which owner may write to a shard?
 
 use engine::change::{Batch, Change, Owner};
 use engine::ids::Shard;
@@ -9,7 +9,7 @@ use crate::CommitError;
 
 pub(super) fn earlier_epoch_is_fenced(ground: &TestBed<'_>) {
     let store = ground.open();
-    // The first owner of a shard that nobody wrote is believed.
+    // The first owner of a shard that nobody wrote yet is accepted.
     assert_eq!(commit(&*store, owned(1, 5)), Ok(()));
     assert_eq!(commit(&*store, owned(1, 5)), Ok(()));
     assert_eq!(commit(&*store, owned(1, 4)), Err(CommitError::Fenced));

@@ -14,7 +14,7 @@ use crate::Store;
 const REQUESTS: u64 = 40;
 const CHANGES: u64 = 2_000;
 
-/// All of them on one page.
+/// All requests on one page.
 const ALL: PageRequest = PageRequest {
     number: 1,
     size: 1_000,
@@ -47,7 +47,7 @@ pub(super) fn nothing_twice(ground: &TestBed<'_>) {
     });
 }
 
-/// Moves on to the front of what changed, and now and then to another status.
+/// Moves the request to the front of the list, and sometimes to another status.
 fn changed(old: &Action, change: u64) -> Action {
     let status = match change / REQUESTS % 3 {
         0 | 1 => Status::InProgress,

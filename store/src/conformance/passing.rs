@@ -1,4 +1,4 @@
-//! What becomes of what waits once those it waited for are past it?
+//! What becomes of queued events that every destination is past?
 
 use engine::delivery::backlog::{ProgressUpdate, QueuedEvent};
 use engine::ids::CustomerId;
@@ -23,7 +23,8 @@ pub(super) fn goes_when_all_are_past(ground: &TestBed<'_>) {
     assert_eq!(sweep_all(&*store, Retention::NOTHING, 100), 0);
     assert_eq!(all_waiting(&*store, &acme()), all);
 
-    // The slow one is past half of each shard, and holds one back: that is with itself.
+    // The slow one is past half of each shard and retries one event, which is stored with the
+    // destination.
     let half: Vec<QueuedEvent> = meters
         .iter()
         .flat_map(|meter| {
@@ -52,7 +53,7 @@ pub(super) fn goes_when_all_are_past(ground: &TestBed<'_>) {
         store = ground.open();
         assert_eq!(sweep_all(&*store, Retention::NOTHING, 7), 0);
     }
-    // Without the slow one nobody waits for the rest.
+    // Without the slow one, no destination needs the rest.
     unmake(&*store, &slow);
     assert_eq!(sweep_all(&*store, Retention::NOTHING, 7), 20 + 1);
     assert_eq!(all_waiting(&*store, &acme()), []);

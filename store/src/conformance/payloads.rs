@@ -1,4 +1,4 @@
-//! What becomes of the bytes that entries of the log are about?
+//! What becomes of the payloads of log entries?
 
 use engine::admin_log::entry::Entry;
 use engine::admin_log::payload::EntryPayload;
@@ -32,7 +32,7 @@ pub(super) fn of_any_size(ground: &TestBed<'_>) {
         assert_eq!(elsewhere, Ok(None));
     }
     assert_eq!(payload(&*store, bare.id), None);
-    // A list says how many bytes there are, and has none of them.
+    // A list shows the size of a payload, and none of its bytes.
     let mut told: Vec<Entry> = written.iter().map(|(entry, _)| told(entry)).collect();
     told.push(bare);
     told.sort_by_key(|entry| std::cmp::Reverse(entry.id));
@@ -53,7 +53,7 @@ pub(super) fn go_with_their_entries(ground: &TestBed<'_>) {
     assert_eq!(payload(&*store, old.id), None);
     assert!(payload(&*store, recent.id).is_some());
 
-    // A customer never sees those of one that had its id.
+    // A customer never sees the payloads of a former customer with the same id.
     put(&*store, vec![Change::RemoveCustomer(acme())]);
     put(&*store, vec![Change::PutCustomer(customer("acme"))]);
     let fresh = about_bytes(200, 1, &[8; 9_000]);
@@ -66,7 +66,7 @@ pub(super) fn go_with_their_entries(ground: &TestBed<'_>) {
     }
 }
 
-/// An entry about bytes.
+/// An entry with a payload.
 fn about_bytes(second: i64, rng: u64, bytes: &[u8]) -> Entry {
     Entry {
         payload: Some(EntryPayload::of(bytes)),
@@ -74,7 +74,7 @@ fn about_bytes(second: i64, rng: u64, bytes: &[u8]) -> Entry {
     }
 }
 
-/// The entry as its readers are told it.
+/// The entry as a list shows it.
 fn told(entry: &Entry) -> Entry {
     Entry {
         payload: entry.payload.as_ref().map(EntryPayload::told),

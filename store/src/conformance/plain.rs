@@ -1,4 +1,4 @@
-//! What is kept of devices that speak plain CoAP or bare UDP?
+//! What is stored of devices that speak plain CoAP or bare UDP?
 
 use engine::Value;
 use engine::action::{

@@ -1,4 +1,4 @@
-//! What does a start bring back?
+//! What does a start restore?
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ pub(super) fn live(ground: &TestBed<'_>) {
             assert_eq!(commit(&*store, created(&action(meter, 11, number))), Ok(()));
         }
     }
-    // One loses its registration, another its last request.
+    // One device loses its registration, another its last request.
     keep(
         &*store,
         &meters[2],
@@ -56,13 +56,13 @@ pub(super) fn live(ground: &TestBed<'_>) {
 
 pub(super) fn pages_agree(ground: &TestBed<'_>) {
     let store = ground.open();
-    // Few of many are live, so that what lies between them must be passed over.
+    // Few of many devices are live, so those in between must be skipped.
     let mut keys = Vec::new();
     for (meter, number) in meters(&*store, 300).iter().zip(0_u64..) {
         let known = record(10, "</3/0>,</3303>;ver=1.1,</3303/0>");
         match number % 30 {
             0 | 1 => keep(&*store, meter, &known),
-            // Heard, but not registered any more: it is not live.
+            // Seen, but no longer registered: it is not live.
             2 => {
                 let farewell = DeviceRecord {
                     registration: None,
@@ -153,7 +153,7 @@ pub(super) fn right_about_those_left_alone(ground: &TestBed<'_>) {
     });
 }
 
-/// Saves what is known of a device.
+/// Saves a device record.
 pub(super) fn keep(store: &dyn Store, device: &Profile, record: &DeviceRecord) {
     let record = Box::new(record.clone());
     put(
@@ -165,7 +165,7 @@ pub(super) fn keep(store: &dyn Store, device: &Profile, record: &DeviceRecord) {
     );
 }
 
-/// Every live device, read in pages of a size.
+/// Every live device, read in pages of a given size.
 pub(super) fn all_live(store: &dyn Store, size: u32) -> Vec<DeviceKey> {
     let all = all_within(store, every_key(), size);
     all.into_iter().map(|(key, _)| key).collect()
@@ -192,7 +192,7 @@ fn all_within(
     }
 }
 
-/// All keys there can be.
+/// The range of all device keys.
 fn every_key() -> RangeInclusive<DeviceKey> {
     DeviceKey::from_bytes([0; 16])..=DeviceKey::from_bytes([0xff; 16])
 }

@@ -1,15 +1,15 @@
-//! Where does random data come from? A seed that can be brought back.
+//! Where does random data come from? From a seed that can be set.
 
 use std::env;
 
-/// The variable that brings a seed back.
+/// The environment variable that sets the seed.
 const SEED: &str = "STORE_SEED";
 
-/// A stream of numbers that a seed determines (SplitMix64).
+/// A stream of numbers determined by a seed (SplitMix64).
 pub struct Rng(u64);
 
 impl Rng {
-    /// The stream of the seed asked for, or of a new one, which is printed.
+    /// The stream of the seed in the environment, or of a new one, which is printed.
     pub fn from_seed_asked_for() -> Self {
         let seed = match env::var(SEED) {
             Ok(text) => text.parse().expect("the seed is a number"),
@@ -19,7 +19,7 @@ impl Rng {
         Self(seed)
     }
 
-    /// The next number.
+    /// Draws the next number.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -33,14 +33,14 @@ impl Rng {
         self.draw() % bound
     }
 
-    /// One of some things.
+    /// One of several things.
     pub fn one_of<T: Clone>(&mut self, things: &[T]) -> T {
         let bound = u64::try_from(things.len()).expect("a length");
         let index = usize::try_from(self.below(bound)).expect("below a length");
         things[index].clone()
     }
 
-    /// One of some things, or nothing.
+    /// One of several things, or nothing.
     pub fn maybe<T: Clone>(&mut self, things: &[T]) -> Option<T> {
         (self.below(2) == 0).then(|| self.one_of(things))
     }

@@ -1,4 +1,4 @@
-//! What do the laws speak about? Customers, devices, requests and entries like those of a service.
+//! Samples for the laws: customers, devices, requests and entries like those of a service.
 
 use std::num::NonZeroU16;
 
@@ -30,23 +30,23 @@ use engine::profile::{Profile, Psk};
 use engine::sealed::Sealed;
 use engine::{Code, Path, PathAndQuery, Version};
 
-/// When the story of every law begins.
+/// When the scenario of every law begins.
 const START_MS: i64 = 1_700_000_000_000;
 
-/// Where devices listen.
+/// The port on which devices listen.
 pub const PORT: NonZeroU16 = NonZeroU16::new(5_683).expect("it is not zero");
 
-/// An instant so many seconds into the story.
+/// An instant, in seconds after the start.
 pub fn at(second: i64) -> Timestamp {
     Timestamp::from_ms(START_MS).plus_s(second)
 }
 
-/// A moment so many seconds into the story; `chance` tells apart what happens in the same one.
+/// A moment, in seconds after the start; `rng` tells moments of the same second apart.
 pub fn moment(second: i64, rng: u64) -> Moment {
     Moment::new(at(second), u128::from(rng) << 32 | 0xa5a5_5a5a)
 }
 
-/// The id of the customer most laws speak about.
+/// The id of the customer that most laws use.
 pub fn acme() -> CustomerId {
     CustomerId::parse("acme").expect("an id")
 }
@@ -82,7 +82,7 @@ pub fn token(client: &ApiClient, secret: &str, expires_at: Timestamp) -> AccessT
     }
 }
 
-/// A device of a customer; its names are made of its number.
+/// A device of a customer; its names contain its number.
 pub fn device(customer: &CustomerId, number: u64) -> Profile {
     Profile {
         customer: customer.clone(),
@@ -102,7 +102,7 @@ pub fn device(customer: &CustomerId, number: u64) -> Profile {
     }
 }
 
-/// What is known of a device that registered at a second with these object links.
+/// The record of a device that registered at a second with these object links.
 pub fn record(second: i64, links: &str) -> DeviceRecord {
     DeviceRecord {
         first_heard_at: Some(at(second)),
@@ -144,7 +144,7 @@ fn observation(second: i64, state: ObservationState) -> Observation {
     }
 }
 
-/// The links of a device with so many objects, of which each takes some eight bytes.
+/// The links of a device with this many objects, each of some eight bytes.
 pub fn links(objects: u64) -> String {
     (0..objects)
         .map(|id| format!("</{id}/0>"))
@@ -152,7 +152,7 @@ pub fn links(objects: u64) -> String {
         .join(",")
 }
 
-/// A SCHEDULED request for a device, made at a second.
+/// A SCHEDULED request for a device, created at a second.
 pub fn action(device: &Profile, second: i64, rng: u64) -> Action {
     let mut m = moment(second, rng);
     Action {
@@ -180,7 +180,7 @@ pub fn action(device: &Profile, second: i64, rng: u64) -> Action {
     }
 }
 
-/// What is asked over each protocol.
+/// A request of each protocol.
 pub fn requests() -> [Request; 3] {
     let content = |text| Content::parse(ContentEncoding::String, text).expect("any text is");
     let datagram = UdpRequest {
@@ -204,7 +204,7 @@ fn operation() -> Request {
     })
 }
 
-/// All that can happen to a request.
+/// Every event of a timeline.
 const HAPPENED: [TimelineEvent; 7] = [
     TimelineEvent::AttemptBegun(1),
     TimelineEvent::DatagramSent,
@@ -241,19 +241,19 @@ pub fn moved(action: &Action, status: Status) -> Action {
     }
 }
 
-/// The batch that saves a request as a device's machine does: with what it expects and counts.
+/// The batch in which a device's machine saves a new request: with its expectations and counts.
 pub fn created(action: &Action) -> Batch {
     saved(None, action)
 }
 
-/// The batch that saves a request that was as it says.
+/// The batch that saves a request that was in the given state before.
 pub fn saved(was: Option<&Action>, action: &Action) -> Batch {
     let mut effects = Effects::new();
     effects.save_action(was.map(Action::state), action);
     effects.settle(Owner::Nobody).0
 }
 
-/// A batch that makes a device known.
+/// A batch that adds a device.
 pub fn known(device: &Profile) -> Batch {
     Batch {
         expects: UniqueName::all_of(device)
@@ -283,7 +283,7 @@ pub fn forgotten(device: &Profile) -> Batch {
     }
 }
 
-/// A batch of nothing but changes.
+/// A batch with these changes and no expectations.
 pub fn batch(changes: Vec<Change>) -> Batch {
     Batch {
         changes,
@@ -331,7 +331,7 @@ pub fn event(device: &Profile, second: i64, rng: u64) -> Event {
     }
 }
 
-/// A destination of a customer, told apart by its number.
+/// A destination of a customer, identified by its number.
 pub fn destination(customer: &CustomerId, number: u8) -> Destination {
     Destination {
         id: DestinationId::from_bytes([number; 16]),
@@ -351,7 +351,7 @@ pub fn destination(customer: &CustomerId, number: u8) -> Destination {
     }
 }
 
-/// A definition of a version of an object, whose text has about so many bytes.
+/// A definition of a version of an object, whose text has about this many bytes.
 pub fn definition(customer: &CustomerId, object: u16, version: &str, bytes: usize) -> Definition {
     let id = DefinitionId {
         customer: customer.clone(),

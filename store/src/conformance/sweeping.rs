@@ -14,7 +14,7 @@ use super::samples::{
 use super::{TestBed, commit, put, wait};
 use crate::{Retention, Store, SweepReport};
 
-/// Each kind of thing is due at an instant of its own.
+/// Each kind of thing is due at a different instant.
 const RETENTION: fn() -> Retention = || Retention {
     actions_before: at(100),
     entries_before: at(200),

@@ -21,7 +21,7 @@ pub(super) fn many_names_at_once(ground: &TestBed<'_>) {
         .collect();
     let mut asked = UniqueName::all_of(&absent);
     asked.extend(names.clone());
-    // A customer bears its name, but it is no device.
+    // A customer has its name, but it is no device.
     asked.push(UniqueName::Customer(acme()));
     let expected = ExistingDevices {
         key_by_name: names.into_iter().collect(),
@@ -29,7 +29,7 @@ pub(super) fn many_names_at_once(ground: &TestBed<'_>) {
     };
     assert_eq!(wait(store.existing_devices(asked)), Ok(expected));
 
-    // A device is not told for another name of it.
+    // A device is not listed for another of its names.
     let iccid = UniqueName::Iccid(one.iccid.clone());
     let expected = ExistingDevices {
         key_by_name: [iccid.clone()].into(),

@@ -1,4 +1,4 @@
-//! What waits to be delivered, in which order, and who is told?
+//! Which events are queued, in which order, and who is notified?
 
 use engine::action::{Outcome, Protocol, Status};
 use engine::change::{Batch, Change, Expect, Owner, UniqueName};
@@ -59,7 +59,7 @@ pub(super) fn waits_only_while_somebody_is_told(ground: &TestBed<'_>) {
     say(&*store, &meter, 1);
     assert_eq!(all_waiting(&*store, &acme()), []);
 
-    // A batch that is refused changes nothing.
+    // A refused batch changes nothing.
     let refused = Batch {
         expects: vec![Expect::Taken(UniqueName::Customer(acme()))],
         ..batch(vec![Change::PutDestination(Box::new(first.clone()))])
@@ -75,7 +75,7 @@ pub(super) fn waits_only_while_somebody_is_told(ground: &TestBed<'_>) {
     say(&*store, &meter, 2);
     assert_eq!(all_waiting(&*store, &acme()), []);
 
-    // Within a batch, it matters what comes first.
+    // Within a batch, the order of changes matters.
     let [before, after] = [3, 4].map(|second| event(&meter, second, 1));
     let made = Change::PutDestination(Box::new(first.clone()));
     put(&*store, vec![append(&before), made, append(&after)]);
@@ -87,7 +87,8 @@ pub(super) fn waits_only_while_somebody_is_told(ground: &TestBed<'_>) {
     );
     assert_eq!(all_waiting(&*store, &stranger.customer), []);
 
-    // One that comes later begins behind what is there; one that is put again begins nowhere else.
+    // A destination added later begins behind the events that exist; one that is put again keeps
+    // its start.
     make(&*store, &second);
     make(&*store, &first);
     assert_eq!(counts(&*store, &first), (1, 0));
@@ -129,7 +130,7 @@ pub(super) fn numbers_rise_for_ever(ground: &TestBed<'_>) {
             assert!(newest.sequence > last);
             last = newest.sequence;
         }
-        // Also when nothing is left that has the last number.
+        // Even when no row with the newest number is left.
         let everything = all_waiting(&*store, &acme());
         progress(&*store, past(&erp, &everything));
         wait(store.sweep(Retention::NOTHING, 100)).expect("a sweep");
@@ -186,7 +187,7 @@ pub(super) fn boards_are_told(ground: &TestBed<'_>) {
     assert_eq!(wait(other.read()), shards);
     assert_eq!(elsewhere.take(), []);
 
-    // What a destination does with it begins nothing.
+    // Progress of a destination notifies nobody.
     let everything = all_waiting(&*store, &acme());
     progress(&*store, past(&erp, &everything));
     wait(store.sweep(Retention::NOTHING, 100)).expect("a sweep");
@@ -225,7 +226,7 @@ fn happening(second: i64) -> EventContent {
     }
 }
 
-/// What is said of an event that waits.
+/// What is compared of a queued event.
 type QueuedSpec = (engine::ids::DeviceKey, engine::ids::EventId, EventType);
 
 fn told(event: &Event) -> QueuedSpec {

@@ -1,7 +1,7 @@
-//! On which lane of the readers is each question answered?
+//! Which lane of the readers answers each query?
 //!
-//! What is shown to callers waits until it is durable (`show`, `deliver`); what the service asks
-//! for itself does not have to (`ask`, `prepare`, `fetch`).
+//! Answers for callers wait until what they show is durable (`show`, `deliver`); the service's own
+//! queries need not (`ask`, `prepare`, `fetch`).
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;

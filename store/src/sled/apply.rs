@@ -1,4 +1,4 @@
-//! What becomes of one batch of a group: fenced, in conflict, or done to the group's rows.
+//! What becomes of one batch of a group: fenced, in conflict, or applied to the group's rows.
 
 use engine::action::{Protocol, Status};
 use engine::change::Counter;
@@ -20,7 +20,7 @@ use super::record::{self, Unreadable, number};
 use super::{definitions, destinations, listing};
 use crate::CommitError;
 
-/// Checks a batch and does it, or says why not.
+/// Checks a batch and applies it, or returns why not.
 pub(super) fn apply(
     plan: Plan,
     epochs: &mut Epochs,
@@ -55,8 +55,8 @@ pub(super) fn apply(
     }
 }
 
-/// Removes an action request with the rows that list it by its creation, and counts it out. Those
-/// that list it by its last change are for [`remove_updates`].
+/// Removes an action request with the rows that list it by its creation, and counts it out. The
+/// rows that list it by its last change are removed by [`remove_updates`].
 pub(super) fn remove_action(
     rows: &mut Overlay<'_>,
     indexed: &ActionIndexEntry<'_>,
@@ -119,11 +119,11 @@ pub(super) fn remove_updates(
 pub(super) struct ActionIndexEntry<'a> {
     /// The request.
     pub(super) id: ActionId,
-    /// Whose it is.
+    /// The customer of the request.
     pub(super) customer: &'a CustomerId,
     /// The device it addresses.
     pub(super) device: DeviceKey,
-    /// Of which protocol it is.
+    /// The protocol of the request.
     pub(super) protocol: Protocol,
     /// The status it is indexed under.
     pub(super) status: Status,
@@ -198,10 +198,10 @@ fn take(step: PlanStep, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(
     Ok(())
 }
 
-/// Whether a value is known as of later: what is told late was measured before.
+/// Whether a newer value is known: a value that arrives late was measured earlier.
 fn is_newer_known(at: Timestamp, key: &[u8], rows: &Overlay<'_>) -> Result<bool, Fault> {
     let known = kv::load(rows, key)?;
-    // A damaged row gives way to the next value.
+    // A damaged row is replaced by the next value.
     let known_at = known.and_then(|row| record::value::known_at(&row).ok());
     Ok(known_at.is_some_and(|known_at| known_at > at))
 }
@@ -220,7 +220,7 @@ fn put_known(counted: IVec, key: IVec, value: Value, rows: &mut Overlay<'_>) -> 
     rows.replace(key, value)
 }
 
-/// Removes a device as it is by now: its names may have changed since whoever removes it looked.
+/// Removes a device under its current names: they may have changed since the caller read them.
 fn remove_device(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault> {
     let Some(value) = kv::load(rows, &key::device::device(device))? else {
         return Ok(());
@@ -240,7 +240,7 @@ fn remove_device(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault>
     remove_actions(&profile.customer, device, rows)
 }
 
-/// Removes what is known of a device. It is bounded, and so part of the batch.
+/// Removes the record and the values of a device. They are bounded, and so part of the batch.
 fn remove_values(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault> {
     for key in rows.keys(&key::event::values_of(device), usize::MAX)? {
         rows.erase(key)?;
@@ -249,8 +249,8 @@ fn remove_values(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault>
     Ok(())
 }
 
-/// Marks what a device said as removed: it may be millions of rows, and no other commit is to wait
-/// for them. A device that later has the same key begins behind it.
+/// Marks the history of a device as removed: it may be millions of rows, and no other commit should
+/// wait for them. A later device with the same key begins behind it.
 fn end_history(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault> {
     let Some(key) = rows.last_key(&key::event::of_device(device))? else {
         return Ok(());
@@ -337,7 +337,7 @@ fn remove_customer(
     end_log(customer, rows)
 }
 
-/// Marks what the log holds as removed. A customer that later has the same id begins behind it.
+/// Marks the log of a customer as removed. A later customer with the same id begins behind it.
 fn end_log(customer: &CustomerId, rows: &mut Overlay<'_>) -> Result<(), Fault> {
     let log = key::log::of_customer(customer);
     let mut last = None;

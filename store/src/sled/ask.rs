@@ -1,4 +1,4 @@
-//! How are the questions answered that a store can be asked?
+//! How are the queries of the store answered?
 
 pub(super) mod actions;
 pub(super) mod customers;
@@ -18,7 +18,7 @@ use super::key;
 use super::kv;
 use super::record::{Unreadable, number};
 
-/// A thing under its key, if it is there.
+/// Reads the value of a key, if there is one.
 fn load<T>(
     db: &Db,
     key: &[u8],
@@ -30,7 +30,7 @@ fn load<T>(
     }
 }
 
-/// A count; one that would be below zero is none.
+/// Reads a count; one below zero counts as zero.
 fn count(db: &Db, key: &[u8]) -> Result<u64, Fault> {
     let count = match db.get(key)? {
         Some(row) => number::read_count(&row)?,
@@ -39,12 +39,12 @@ fn count(db: &Db, key: &[u8]) -> Result<u64, Fault> {
     Ok(u64::try_from(count).unwrap_or(0))
 }
 
-/// The rows whose keys begin so.
+/// The rows whose keys begin with a prefix.
 fn rows_of(db: &Db, prefix: &[u8]) -> Iter {
     db.range::<&[u8], _>(prefix..key::behind(prefix.to_vec()).as_slice())
 }
 
-/// The keys that begin so, on one page of them.
+/// The keys with a prefix that are on one page.
 fn page_of_keys(db: &Db, prefix: &[u8], skip: u64, size: u32) -> Result<Vec<IVec>, Fault> {
     let skip = usize::try_from(skip).unwrap_or(usize::MAX);
     let size = usize::try_from(size).unwrap_or(usize::MAX);

@@ -1,4 +1,4 @@
-//! How much is queued, and is the store still to be trusted?
+//! How much is queued, and is the store still reliable?
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -10,34 +10,34 @@ use super::meters::StoreMeters;
 use super::shard_notifiers::ShardNotifiers;
 use crate::{Pressure, Unavailable};
 
-/// The bytes of all batches that wait: what a burst may cost in memory. One more is refused.
+/// The bytes of all queued batches: what a burst may cost in memory. A batch beyond it is refused.
 const QUEUED_BYTES_MAX: usize = 64 * 1_024 * 1_024;
 
-/// What the committer and everyone who hands it work know of each other.
+/// What the committer shares with everyone who queues work for it.
 pub(super) struct CommitState {
-    /// From how many waiting batches on new work is unwelcome: what was accepted still has to
+    /// From how many queued batches on the store reports pressure: accepted work still has to
     /// finish, so room is left for it.
     batches_high: usize,
     batches: AtomicUsize,
     bytes: AtomicUsize,
     disk_full: AtomicBool,
     failed: AtomicBool,
-    /// The group written last: the newest that a question may have seen.
+    /// The group written last: the newest that a query may have seen.
     written: AtomicU64,
     /// The newest group that is durable.
     durable: watch::Sender<u64>,
-    /// The newest number of an event that waits and is durable.
+    /// The newest sequence number of an event that is durable in the outbox.
     newest: AtomicU64,
-    /// Held while a group is put into the tree, and by those who must not see it come.
+    /// Held while a group is applied to the tree, and by readers that must not see that happen.
     applying: RwLock<()>,
-    /// Who is told what begins to wait.
+    /// Who is notified of events that begin to wait.
     pub(super) notifiers: ShardNotifiers,
-    /// What is told of all this.
+    /// The metrics of the committer.
     pub(super) meters: StoreMeters,
 }
 
 impl CommitState {
-    /// A gauge of an empty queue that holds so many batches.
+    /// The state of an empty queue that holds this many batches.
     pub(super) fn new(queue_max: usize) -> Self {
         Self {
             batches_high: (queue_max / 4 * 3).max(1),
@@ -73,46 +73,46 @@ impl CommitState {
         self.meters.leave(bytes);
     }
 
-    /// Says that the disk is full.
+    /// Records that the disk is full.
     pub(super) fn fill_disk(&self) {
         self.disk_full.store(true, Ordering::Relaxed);
     }
 
-    /// Says that the disk has room.
+    /// Records that the disk has room.
     pub(super) fn free_disk(&self) {
         self.disk_full.store(false, Ordering::Relaxed);
     }
 
-    /// Says that nothing can be promised from now on.
+    /// Records that no commit can succeed from now on.
     pub(super) fn fail(&self) {
         self.failed.store(true, Ordering::Release);
-        // Who waits for a group to be durable waits no longer.
+        // Wakes those who wait for a group to become durable.
         self.durable.send_modify(|_| {});
     }
 
-    /// Says that a group is about to be seen. Only the committer says so.
+    /// Records that a group is about to become visible. Only the committer calls this.
     pub(super) fn begin_group(&self) {
         self.written.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Says that the group is durable.
+    /// Records that the group is durable.
     pub(super) fn end_group(&self) {
         self.durable
             .send_replace(self.written.load(Ordering::SeqCst));
         self.meters.group();
     }
 
-    /// Says that what waits is durable up to a number. Only the committer says so.
+    /// Records that the outbox is durable up to a sequence number. Only the committer calls this.
     pub(super) fn reach(&self, Sequence(newest): Sequence) {
         self.newest.store(newest, Ordering::SeqCst);
     }
 
-    /// Up to which number what waits is durable.
+    /// The sequence number up to which the outbox is durable.
     pub(super) fn reached(&self) -> Sequence {
         Sequence(self.newest.load(Ordering::SeqCst))
     }
 
-    /// Puts a group into the tree. A single look at the tree sees all of it or nothing anyway.
+    /// Applies a group to the tree. A single read of the tree sees all of it or nothing anyway.
     pub(super) fn apply<T>(&self, put: impl FnOnce() -> T) -> T {
         let _applying = self
             .applying
@@ -121,19 +121,19 @@ impl CommitState {
         put()
     }
 
-    /// Looks at rows between which a group may move what they count, while none does. That keeps
-    /// commits waiting: it must not take longer than a group does.
+    /// Reads rows and their counts while no group changes them. Commits wait meanwhile, so this
+    /// must not take longer than a group does.
     pub(super) fn between_groups<T>(&self, look: impl FnOnce() -> T) -> T {
         let _looking = self.applying.read().unwrap_or_else(PoisonError::into_inner);
         look()
     }
 
-    /// The newest group that a question answered by now may have seen.
+    /// The newest group that a query answered now may have seen.
     pub(super) fn seen(&self) -> u64 {
         self.written.load(Ordering::SeqCst)
     }
 
-    /// Waits until a group is durable, or is known never to be.
+    /// Waits until a group is durable, or is known to have failed.
     pub(super) async fn settled(&self, group: u64) -> Result<(), Unavailable> {
         let mut durable = self.durable.subscribe();
         let waited = durable.wait_for(|durable| *durable >= group || self.failed());
@@ -143,17 +143,17 @@ impl CommitState {
         }
     }
 
-    /// Whether the disk was full when last looked at.
+    /// Whether the disk was full when last checked.
     pub(super) fn disk_full(&self) -> bool {
         self.disk_full.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing can be promised any more.
+    /// Whether no commit can succeed any more.
     pub(super) fn failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
     }
 
-    /// Whether new work is welcome.
+    /// Whether the store accepts new work.
     pub(super) fn pressure(&self) -> Pressure {
         let full = self.disk_full()
             || self.failed()

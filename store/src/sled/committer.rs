@@ -1,4 +1,4 @@
-//! Who writes? One thread, group by group: check, apply as one, flush, fsync, answer.
+//! Which thread writes? One, group by group: check, apply as one, flush, fsync, answer.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -30,14 +30,14 @@ const GROUP_BATCHES_MAX: usize = 1_024;
 /// The most bytes in a group, so that one sled batch stays a few segments long.
 const GROUP_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
-/// Rows of which one flush frees what they replaced: it frees 512 things, and a row replaces two
-/// or three.
+/// How many rows need one flush of the epoch collector: a flush frees 512 things, and a row
+/// replaces two or three.
 const ROWS_FREED: usize = 128;
 
-/// How often a full disk is looked at while nobody asks for anything.
+/// How often a full disk is checked while no job arrives.
 const DISK_RECHECK: Duration = Duration::from_secs(1);
 
-/// What the committer is asked to do.
+/// A job for the committer.
 pub(super) enum Job {
     /// Make a batch durable.
     Commit(Box<QueuedBatch>),
@@ -56,11 +56,11 @@ pub(super) struct Committer {
     jobs: Receiver<Job>,
     epochs: Epochs,
     outbox: Outbox,
-    /// The rows that commits wrote since the last sweep, if that left something to be swept.
+    /// The rows that commits wrote since the last sweep, if that sweep left something to be swept.
     written: Option<usize>,
 }
 
-/// A batch and where the verdict on it goes.
+/// A batch, and who waits for it.
 pub(super) struct QueuedBatch {
     /// The batch as rows.
     pub(super) plan: Plan,
@@ -70,17 +70,17 @@ pub(super) struct QueuedBatch {
 
 /// Who waits for the verdict on a batch.
 pub(super) struct BatchTicket {
-    /// What the batch takes of the queue.
+    /// The room the batch takes in the queue.
     pub(super) bytes: usize,
-    /// What it has.
+    /// What the batch contains.
     pub(super) contents: BatchContents,
-    /// When it was handed over.
+    /// When it was queued.
     pub(super) handed_over_at: Instant,
     /// Where the verdict goes.
     pub(super) reply: Reply,
 }
 
-/// What becomes of a batch.
+/// The result of a batch.
 pub(super) type CommitVerdict = Result<(), CommitError>;
 
 /// Where the verdict on a batch goes.
@@ -109,7 +109,7 @@ impl Committer {
         }
     }
 
-    /// Works until nobody can ask for anything any more and all that was asked for is done.
+    /// Works until all senders are gone and every queued job is done.
     pub(super) fn run(mut self) {
         let _tell = PanicGuard(Arc::clone(&self.state));
         while let Some(first) = self.wait() {
@@ -124,7 +124,7 @@ impl Committer {
         }
     }
 
-    /// The next job. While the disk is full, it is looked at again and again.
+    /// The next job. While the disk is full, it is checked again at intervals.
     fn wait(&self) -> Option<Job> {
         while self.state.disk_full() {
             match self.jobs.recv_timeout(DISK_RECHECK) {
@@ -137,7 +137,8 @@ impl Committer {
         self.jobs.recv().ok()
     }
 
-    /// Commits a batch with all that has queued behind it; gives back the job that is no commit.
+    /// Commits a batch together with all that are queued behind it; returns the first job that is
+    /// no commit.
     fn commit(&mut self, first: QueuedBatch) -> Option<Job> {
         let (group, next) = self.gather(first);
         let count = group.len();
@@ -156,7 +157,7 @@ impl Committer {
             self.state.leave(caller.bytes);
             let took = caller.handed_over_at.elapsed();
             self.state.meters.judged(caller.contents, took, verdict);
-            // Who no longer waits does not need to know.
+            // The caller may have stopped waiting.
             let _ = caller.reply.send(verdict);
         }
         next
@@ -194,8 +195,8 @@ impl Committer {
         Some(CommitError::Full)
     }
 
-    /// What becomes of each batch of a group. All is told only once all is durable: even a
-    /// conflict may be with something that is not yet.
+    /// Decides each batch of a group. Verdicts are given only once everything is durable: even a
+    /// conflict may be with something that is not durable yet.
     fn decide(&mut self, plans: Vec<Plan>) -> Vec<CommitVerdict> {
         let count = plans.len();
         self.write(plans).unwrap_or_else(|fault| {
@@ -241,8 +242,8 @@ impl Committer {
         let _ = reply.send(begun);
     }
 
-    /// Whether what makes no room scarcer may be written: a service can be started with a full
-    /// disk, and remove what is old.
+    /// Whether jobs that need no more room may be written: a service can start with a full disk and
+    /// remove what is old.
     fn may_tidy(&self) -> bool {
         !self.state.failed() && self.disk.has_room_to_tidy()
     }
@@ -278,8 +279,8 @@ impl Committer {
         })
     }
 
-    /// Makes rows durable. sled's flush hands everything to the kernel and waits only for
-    /// `sync_file_range`; the second step is what survives a power cut.
+    /// Makes rows durable. sled's flush passes everything to the kernel and waits only for
+    /// `sync_file_range`; the fsync after it is what survives a power cut.
     fn persist(&self, rows: Overlay<'_>) -> Result<(), Fault> {
         if rows.is_empty() {
             return Ok(());
@@ -308,18 +309,18 @@ impl Committer {
     }
 }
 
-/// Frees what the rows of a group replaced in memory.
+/// Frees the memory that the rows of a group replaced.
 ///
-/// sled leaves that to crossbeam-epoch, which frees a few hundred things for every 128 times
-/// somebody looks at the tree. A group looks once and replaces a page for each of its rows, so
-/// without help the memory of a fill grows with the fill.
+/// sled leaves that to crossbeam-epoch, which frees a few hundred things for every 128 accesses to
+/// the tree. A group accesses the tree once and replaces a page for each of its rows, so without
+/// help the memory of a fill grows with the fill.
 fn free_replaced(rows: usize) {
     for _ in 0..=rows / ROWS_FREED {
         crossbeam_epoch::pin().flush();
     }
 }
 
-/// Says that nothing can be promised any more when the thread panics.
+/// Records that no commit can succeed any more when the thread panics.
 pub(super) struct PanicGuard(pub(super) Arc<CommitState>);
 
 impl Drop for PanicGuard {

@@ -1,5 +1,5 @@
-//! How many entries does the log have, and of how many devices does it tell? Counted with every
-//! entry that comes or goes, in the group that brings or removes it.
+//! How many entries does the log have, and about how many devices? Counted with every entry that is
+//! written or removed, in the same group.
 
 use engine::admin_log::entry::{Category, Entry, Subject};
 use engine::ids::{CustomerId, DeviceKey, EntryId};
@@ -13,7 +13,7 @@ use super::overlay::Overlay;
 use super::record::counts::{KindCounts, read_counts, write_counts};
 use super::record::last_entries::{LastEntries, read_last_entries, write_last_entries};
 
-/// What of an entry is counted.
+/// The parts of an entry that are counted.
 pub(super) struct CountedEntry {
     id: EntryId,
     customer: CustomerId,
@@ -23,7 +23,7 @@ pub(super) struct CountedEntry {
 }
 
 impl CountedEntry {
-    /// What of this entry is counted.
+    /// The counted parts of this entry.
     pub(super) fn of(entry: &Entry) -> Self {
         Self {
             id: entry.id,
@@ -34,18 +34,18 @@ impl CountedEntry {
         }
     }
 
-    /// What it takes while it waits, roughly.
+    /// The memory it takes while it is queued, roughly.
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + self.customer.as_str().len()
     }
 
-    /// Counts an entry that comes.
+    /// Counts an entry that is written.
     pub(super) fn enter(&self, rows: &mut Overlay<'_>) -> Result<(), Fault> {
         self.count(1, rows)?;
         self.tell(|last| last.with(self.category, self.id), rows)
     }
 
-    /// Counts an entry that goes.
+    /// Counts an entry that is removed.
     pub(super) fn leave(&self, rows: &mut Overlay<'_>) -> Result<(), Fault> {
         self.count(-1, rows)?;
         self.tell(|last| last.without(self.category, self.id), rows)
@@ -73,7 +73,7 @@ impl CountedEntry {
         Ok(())
     }
 
-    /// Changes what is known of the last entries about the device.
+    /// Updates the last entries about the device.
     fn tell(
         &self,
         change: impl FnOnce(LastEntries) -> LastEntries,

@@ -1,4 +1,5 @@
-//! Which customers have rows of a kind? Sought from one to the next, however many rows each has.
+//! Which customers have rows of a kind? Seeks from one customer to the next, however many rows each
+//! has.
 
 use engine::ids::CustomerId;
 use sled::Tree;
@@ -7,7 +8,7 @@ use super::fault::Fault;
 use super::key;
 use super::record::Unreadable;
 
-/// The customers that have rows whose keys begin so and go on with a customer.
+/// The customers that have rows whose keys are this prefix followed by a customer.
 pub(super) fn customers_having(tree: &Tree, table: &[u8]) -> Result<Vec<CustomerId>, Fault> {
     let end = key::behind(table.to_vec());
     let mut first = table.to_vec();

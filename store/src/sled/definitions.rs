@@ -1,4 +1,4 @@
-//! What becomes of the rows of a customer's definitions of objects when one is put or removed?
+//! What happens to the rows of a customer's definitions of objects when one is put or removed?
 
 use engine::definition::{Definition, DefinitionId};
 use engine::ids::CustomerId;
@@ -10,7 +10,7 @@ use super::kv::{Rows, Value};
 use super::overlay::Overlay;
 use super::record::definition::{Defined, TextId, read_defined, write_defined, write_text};
 
-/// A definition as it is put.
+/// A definition to be put.
 pub(super) struct DefinitionPut {
     key: Key,
     row: Vec<u8>,
@@ -19,7 +19,7 @@ pub(super) struct DefinitionPut {
 }
 
 impl DefinitionPut {
-    /// A definition as it is put, with its text under an id of its own.
+    /// A definition to be put, with its text under an id of its own.
     pub(super) fn of(definition: &Definition) -> Self {
         let mut text: TextId = TextId::default();
         getrandom::fill(&mut text).expect("the operating system has random bytes once it runs");
@@ -33,12 +33,12 @@ impl DefinitionPut {
         }
     }
 
-    /// What it takes while it is queued.
+    /// The memory it takes while it is queued.
     pub(super) fn bytes(&self) -> usize {
         self.key.len() + self.row.len() + self.text_key.len() + self.text.bytes()
     }
 
-    /// Puts it in the place of the one before, whose text goes.
+    /// Replaces the definition before it and removes that one's text.
     pub(super) fn apply(self, rows: &mut Overlay<'_>) -> Result<(), Fault> {
         erase_text_of(&self.key, rows)?;
         rows.put(self.key.into(), self.row.into());
@@ -54,8 +54,8 @@ pub(super) fn remove(id: &DefinitionId, rows: &mut Overlay<'_>) -> Result<(), Fa
     Ok(())
 }
 
-/// Removes the definitions of a customer. Their texts may be many rows: they are marked removed,
-/// and go later.
+/// Removes the definitions of a customer. Their texts may be many rows: they are marked removed and
+/// swept later.
 pub(super) fn remove_all(customer: &CustomerId, rows: &mut Overlay<'_>) -> Result<(), Fault> {
     for key in rows.keys(&key::definition::of_customer(customer), usize::MAX)? {
         if let Some(row) = rows.row(&key)? {

@@ -1,4 +1,4 @@
-//! What becomes of a destination's rows when it is put, removed, or says how far it has come?
+//! What happens to the rows of a destination when it is put, removed, or makes progress?
 
 use engine::delivery::backlog::{DeadLetter, PendingRetry, ProgressUpdate, Sequence};
 use engine::delivery::destination::Destination;
@@ -17,7 +17,7 @@ use super::record::outbox::{
     DestinationCounts, read_dead, read_tally, write_dead, write_retry, write_tally,
 };
 
-/// A destination as it is put.
+/// A destination to be put.
 pub(super) struct DestinationPut {
     id: DestinationId,
     customer: CustomerId,
@@ -25,7 +25,7 @@ pub(super) struct DestinationPut {
     value: Value,
 }
 
-/// How far a destination has come, as rows.
+/// A progress update, as rows.
 pub(super) struct ProgressRows {
     id: DestinationId,
     customer: CustomerId,
@@ -45,7 +45,7 @@ struct DeadLetterRow {
 }
 
 impl DestinationPut {
-    /// A destination as it is put.
+    /// A destination to be put.
     pub(super) fn of(destination: &Destination) -> Self {
         let key = key::outbox::destination(destination.id);
         Self {
@@ -56,13 +56,13 @@ impl DestinationPut {
         }
     }
 
-    /// What it takes while it is queued.
+    /// The memory it takes while it is queued.
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + self.key.len() + self.value.bytes()
     }
 
-    /// Puts it. A new one begins behind every event there is. One that was removed does not come
-    /// back: whoever puts it has not heard of that yet.
+    /// Puts it. A new destination begins behind every event there is. A removed one is not created
+    /// again: whoever puts it has not learned of the removal yet.
     pub(super) fn apply(self, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(), Fault> {
         let tally = key::outbox::tally(self.id);
         if rows.row(&tally)?.is_none() {
@@ -83,8 +83,8 @@ impl DestinationPut {
     }
 }
 
-/// Removes a destination of a customer. What it did not take, and how far it has come, may be
-/// many rows: they are marked removed, and go later.
+/// Removes a destination of a customer. Its dead letters, retries and cursors may be many rows:
+/// they are marked removed and swept later.
 pub(super) fn remove(
     customer: &CustomerId,
     id: DestinationId,
@@ -109,7 +109,7 @@ pub(super) fn remove(
 }
 
 impl ProgressRows {
-    /// A step of a destination as rows.
+    /// A progress update as rows.
     pub(super) fn of(progress: &ProgressUpdate) -> Self {
         let held = |held: &PendingRetry| (held.queued.sequence, write_retry(held));
         Self {
@@ -128,9 +128,9 @@ impl ProgressRows {
         }
     }
 
-    /// What it takes while it is queued, roughly.
+    /// The memory it takes while it is queued, roughly.
     pub(super) fn bytes(&self) -> usize {
-        /// A key of a row that belongs to a destination, and what the tree needs beside it.
+        /// The key of a row of a destination, and what the tree needs in addition.
         const ROW: usize = 64;
         let rows = self.reached.len() + self.released.len() + 2 * self.requeued.len();
         let held = self.retrying.iter().map(|(_, row)| ROW + row.len());
@@ -140,7 +140,7 @@ impl ProgressRows {
         size_of::<Self>() + ROW * rows + held.sum::<usize>() + dead_lettered.sum::<usize>()
     }
 
-    /// Takes the step. One of a destination that was removed meanwhile leaves nothing.
+    /// Applies the update. An update of a destination that was removed since leaves nothing.
     pub(super) fn apply(self, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(), Fault> {
         let key = key::outbox::tally(self.id);
         let Some(row) = rows.row(&key)? else {
@@ -171,8 +171,8 @@ impl ProgressRows {
         Ok(())
     }
 
-    /// Says how far the destination has come in a shard. It never goes back: what it is past may
-    /// be gone.
+    /// Moves the cursor of the destination in a shard. It never goes back: what it is past may have
+    /// been removed.
     fn reach(
         &self,
         shard: Shard,
@@ -205,7 +205,7 @@ impl DeadLetterRow {
         }
     }
 
-    /// Puts it and says whether there was none under its number.
+    /// Puts it and returns whether there was none under its number.
     fn put(self, id: DestinationId, rows: &mut Overlay<'_>) -> Result<bool, Fault> {
         let was_there = remove_dead(id, self.sequence, rows)?;
         let by_age = key::outbox::dead_by_age(self.at, id, self.sequence);
@@ -215,7 +215,7 @@ impl DeadLetterRow {
     }
 }
 
-/// Removes a dead letter and says whether it was there. Who has it counts it out.
+/// Removes a dead letter and returns whether it existed. The caller counts it out.
 pub(super) fn remove_dead(
     id: DestinationId,
     sequence: Sequence,

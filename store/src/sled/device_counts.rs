@@ -1,5 +1,5 @@
 //! How many devices are known, registered and not? Summed from the counts of all customers when the
-//! store is opened; from then on each group says by how much it moves them.
+//! store is opened; from then on each group adds its changes.
 
 use sled::{Db, IVec};
 
@@ -9,17 +9,17 @@ use super::overlay::Overlay;
 use super::record::Unreadable;
 use super::record::number::read_count;
 
-/// Numbers of devices, or by how much they move.
+/// Numbers of devices, or changes of them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct DeviceCounts {
-    /// Those that have a registration.
+    /// Devices that have a registration.
     pub(super) registered: i64,
     /// The others.
     pub(super) unregistered: i64,
 }
 
 impl DeviceCounts {
-    /// How many there are.
+    /// Reads how many there are.
     pub(super) fn load(db: &Db) -> Result<Self, Fault> {
         let mut known = Self::default();
         for row in db.scan_prefix(counts()) {
@@ -29,7 +29,7 @@ impl DeviceCounts {
         Ok(known)
     }
 
-    /// By how much a group moves them.
+    /// By how much a group changes them.
     pub(super) fn moved_by(rows: &Overlay<'_>) -> Result<Self, Fault> {
         let mut moved = Self::default();
         for (key, before, after) in rows.written(&counts())? {

@@ -1,12 +1,12 @@
 //! Is there room on the disk?
 //!
-//! sled stops for good when it meets a full disk, so the committer looks before every group and
-//! refuses while less than a reserve is free.
+//! sled stops for good when it meets a full disk, so the committer checks before every group and
+//! refuses it while less than a reserve is free.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How the free bytes of the file system of a path are found out.
+/// Reads the free bytes of the file system of a path.
 pub(super) type FreeBytes = Box<dyn Fn(&Path) -> io::Result<u64> + Send>;
 
 /// The file system the store is on.
@@ -17,7 +17,7 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// The file system of a path, of which so much stays free.
+    /// The file system of a path, of which a reserve stays free.
     pub(super) fn new(path: &Path, reserve_bytes: u64, free_bytes: FreeBytes) -> Self {
         Self {
             path: path.to_path_buf(),
@@ -31,8 +31,8 @@ impl Disk {
         self.has_free(self.reserve_bytes)
     }
 
-    /// Whether a service may take the store over and remove what is old: that writes a little
-    /// too, and must go on when adding may not.
+    /// Whether a service may take the store over and remove what is old: that writes a little, too,
+    /// and must go on when adding may not.
     pub(super) fn has_room_to_tidy(&self) -> bool {
         self.has_free(self.reserve_bytes / 2)
     }

@@ -11,16 +11,16 @@ use super::key;
 use super::overlay::Overlay;
 use super::record::{Unreadable, number};
 
-/// The newest epochs there are.
+/// The newest epochs.
 pub(super) struct Epochs {
-    /// The newest one begun; owners of an earlier one are fenced off.
+    /// The newest epoch begun; owners of earlier ones are refused.
     begun: u64,
-    /// The newest one in which each shard was written.
+    /// The newest epoch in which each shard was written.
     of_shard: HashMap<Shard, u64>,
 }
 
 impl Epochs {
-    /// The epochs a tree knows.
+    /// Reads the epochs of a tree.
     pub(super) fn load(tree: &Tree) -> Result<Self, Fault> {
         let mut epochs = Self {
             begun: 0,
@@ -59,7 +59,7 @@ impl Epochs {
         epoch < newest.max(self.begun)
     }
 
-    /// Remembers the epoch of an owner that writes.
+    /// Records the epoch of an owner that writes.
     pub(super) fn record(&mut self, owner: Owner, rows: &mut Overlay<'_>) {
         let Owner::Shard { shard, epoch } = owner else {
             return;

@@ -1,4 +1,4 @@
-//! What can go wrong below a commit or a question?
+//! What can go wrong below a commit or a query?
 
 use std::io;
 
@@ -19,7 +19,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// Whether nothing can be promised any more, as opposed to one row being lost.
+    /// Whether no commit can succeed any more, as opposed to one row being lost.
     pub(super) fn is_fatal(&self) -> bool {
         match self {
             Self::Sled(_) | Self::Sync(_) => true,

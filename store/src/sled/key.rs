@@ -1,8 +1,8 @@
-//! Where does a row lie? The only place where keys are built and read.
+//! What is the key of a row? The only place where keys are built and read.
 //!
 //! A key is one byte for its table and then its parts, so that the order of keys is the order of
 //! what they mean: numbers are big-endian, and a text that is not the last part ends with a zero
-//! byte, which no id contains. Ids sort by the time of their making (UUID version 7, RFC 9562
+//! byte, which no id contains. Ids sort by the time they were made (UUID version 7, RFC 9562
 //! section 5.7): their first six bytes are the milliseconds.
 
 pub(crate) mod action;
@@ -21,10 +21,10 @@ use engine::setting::SettingName;
 
 use super::record::code;
 
-/// The bytes of a key, or of the part that a range of keys begins with.
+/// The bytes of a key, or a prefix of keys.
 pub(crate) type Key = Vec<u8>;
 
-/// How many milliseconds the first six bytes of an id can say.
+/// The most milliseconds that the first six bytes of an id can hold.
 const ID_MS_MAX: i64 = (1 << 48) - 1;
 
 /// A kind of row. The number is the first byte of its keys and never changes its meaning.
@@ -45,13 +45,13 @@ enum Table {
     Device = 12,
     DeviceOfCustomer = 13,
     Record = 14,
-    // 15 said which devices were registered, which their records say.
+    // 15 listed the registered devices, which their records say as well.
     Pending = 16,
     Action = 17,
     ActionOfCustomer = 18,
     ActionOfDevice = 19,
     Final = 20,
-    // 21 were the entries of format 1, which did not lie kind by kind.
+    // 21 held the entries of format 1, which were not ordered by kind.
     EntryOfIccid = 22,
     EntryByAge = 23,
     RemovedLog = 24,
@@ -96,7 +96,7 @@ impl Builder {
         Self(key)
     }
 
-    /// A text with more parts behind it.
+    /// Appends a text that is followed by more parts.
     fn text(self, text: &str) -> Self {
         self.bytes(text.as_bytes()).byte(0)
     }
@@ -111,7 +111,7 @@ impl Builder {
         self
     }
 
-    /// An instant; the flipped sign bit makes times before the epoch sort first.
+    /// Appends an instant; the flipped sign bit makes times before the epoch sort first.
     fn instant(self, at: Timestamp) -> Self {
         let ordered = at.as_ms().cast_unsigned() ^ (1 << 63);
         self.bytes(&ordered.to_be_bytes())
@@ -122,12 +122,12 @@ impl Builder {
     }
 }
 
-/// The row that says which format the whole store has.
+/// The row with the format of the whole store.
 pub(crate) fn format() -> Key {
     Builder::of(Table::Format).end()
 }
 
-/// The newest epoch begun; the keys of the shards' epochs begin so.
+/// The newest epoch begun; the prefix of the keys of the shards' epochs.
 pub(crate) fn epoch_begun() -> Key {
     Builder::of(Table::Epoch).end()
 }
@@ -167,7 +167,7 @@ pub(crate) fn counter(counter: &Counter) -> Key {
     }
 }
 
-/// The count of customers, which the store keeps by itself.
+/// The number of customers, which the store maintains itself.
 pub(crate) fn customers_counted() -> Key {
     Builder::of(Table::Counter).byte(4).end()
 }
@@ -179,7 +179,7 @@ pub(crate) fn customer(id: &CustomerId) -> Key {
         .end()
 }
 
-/// What every customer's key begins with.
+/// The prefix of the keys of customers.
 pub(crate) fn customers() -> Key {
     Builder::of(Table::Customer).end()
 }
@@ -191,12 +191,12 @@ pub(crate) fn client(id: &ClientId) -> Key {
         .end()
 }
 
-/// That a customer has an API client.
+/// Index: an API client of a customer.
 pub(crate) fn client_of(customer: &CustomerId, client: &ClientId) -> Key {
     append(clients_of(customer), client.as_str().as_bytes())
 }
 
-/// What the keys of a customer's API clients begin with.
+/// The prefix of the keys of a customer's API clients.
 pub(crate) fn clients_of(customer: &CustomerId) -> Key {
     Builder::of(Table::ClientOfCustomer)
         .text(customer.as_str())
@@ -208,18 +208,18 @@ pub(crate) fn setting(customer: &CustomerId, name: SettingName) -> Key {
     append(settings_of(customer), &[code::of_setting(name)])
 }
 
-/// What the keys of all settings begin with.
+/// The prefix of the keys of all settings.
 pub(crate) fn settings() -> Key {
     Builder::of(Table::Setting).end()
 }
 
-/// What the keys of a customer's settings begin with.
+/// The prefix of the keys of a customer's settings.
 pub(crate) fn settings_of(customer: &CustomerId) -> Key {
     Builder::of(Table::Setting).text(customer.as_str()).end()
 }
 
-/// The row that is there while somebody bears the name. For a customer, an API client or a device
-/// that is its own row.
+/// The row that exists while a name is taken. For a customer, an API client or a device that is its
+/// own row.
 pub(crate) fn name(name: &UniqueName) -> Key {
     match name {
         UniqueName::Customer(id) => customer(id),
@@ -241,13 +241,13 @@ pub(crate) fn piece(of: &[u8], number: u16) -> Key {
         .end()
 }
 
-/// Where the ids made at an instant or later begin, behind a part that is the same for all.
+/// Where the ids made at an instant or later begin, under a prefix.
 pub(crate) fn ids_from(prefix: Key, at: Timestamp) -> Key {
     let ms = at.as_ms().clamp(0, ID_MS_MAX).cast_unsigned();
     append(prefix, &ms.to_be_bytes()[2..])
 }
 
-/// Where the ids made after an instant begin.
+/// Where the ids made after an instant begin, under a prefix.
 pub(crate) fn ids_after(prefix: Key, at: Timestamp) -> Key {
     if at.as_ms() >= ID_MS_MAX {
         return behind(prefix);
@@ -255,7 +255,7 @@ pub(crate) fn ids_after(prefix: Key, at: Timestamp) -> Key {
     ids_from(prefix, at.plus_ms(1))
 }
 
-/// The first key behind all keys that begin with these bytes.
+/// The first key after all keys with a prefix.
 pub(crate) fn behind(mut prefix: Key) -> Key {
     while let Some(last) = prefix.pop() {
         if let Some(next) = last.checked_add(1) {
@@ -266,24 +266,24 @@ pub(crate) fn behind(mut prefix: Key) -> Key {
     prefix
 }
 
-/// The instant whose bytes in a key are these.
+/// Reads an instant from its bytes in a key.
 pub(crate) fn instant_of(bytes: [u8; 8]) -> Timestamp {
     Timestamp::from_ms((u64::from_be_bytes(bytes) ^ (1 << 63)).cast_signed())
 }
 
-/// A part that stands behind others.
+/// Appends a part to a key.
 pub(crate) fn append(mut key: Key, part: &[u8]) -> Key {
     key.extend_from_slice(part);
     key
 }
 
-/// What stands in a key behind its beginning; nothing if it is shorter.
+/// The part of a key after a prefix; empty if the key is shorter.
 pub(crate) fn rest_of<'k>(key: &'k [u8], beginning: &[u8]) -> &'k [u8] {
     key.get(beginning.len()..).unwrap_or_default()
 }
 
-/// The part of a key that ends with the customer it belongs to, and the customer, which stands
-/// behind the beginning of the key and before more.
+/// The part of a key up to and including its customer, and the customer, which follows the prefix
+/// and is followed by more.
 pub(crate) fn customer_in<'k>(key: &'k [u8], beginning: &[u8]) -> Option<(&'k [u8], CustomerId)> {
     let rest = rest_of(key, beginning);
     let length = rest.iter().position(|byte| *byte == 0)?;
@@ -303,12 +303,12 @@ pub(crate) fn made_at(id: [u8; 16]) -> Timestamp {
     Timestamp::from_ms(i64::from_be_bytes([0, 0, a, b, c, d, e, f]))
 }
 
-/// The 16 bytes of an id at the start of what stands behind the beginning of a key.
+/// The 16 bytes of an id at the start of the part of a key after its prefix.
 pub(crate) fn first_id(rest: &[u8]) -> Option<[u8; 16]> {
     rest.first_chunk().copied()
 }
 
-/// An API client, from the key that says whose it is.
+/// An API client, from its key in the index by customer.
 pub(crate) fn client_from_customer(of_customer: &[u8], clients: &[u8]) -> Option<ClientId> {
     let text = std::str::from_utf8(rest_of(of_customer, clients)).ok()?;
     ClientId::parse(text).ok()

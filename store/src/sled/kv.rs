@@ -1,8 +1,8 @@
-//! How does a value of any size stand in rows of a bounded one?
+//! How is a value of any size stored in rows of bounded size?
 //!
 //! sled writes what is too large for its log to `blobs/`, without fsync. So a larger value is cut:
-//! its first row says how many pieces follow and what the digest of the whole is, and each piece
-//! is a row of its own. A reader that meets the pieces of two versions sees it by the digest and
+//! its first row has the number of pieces that follow and the digest of the whole, and each piece
+//! is a row of its own. A reader that meets the pieces of two versions detects it by the digest and
 //! reads again.
 
 use sha2::{Digest, Sha256};
@@ -23,8 +23,8 @@ const CUT: u8 = 0xff;
 const HEAD_BYTES: usize = 1 + 2 + DIGEST_BYTES;
 const DIGEST_BYTES: usize = 8;
 
-/// A value is overwritten at most once per group, so a reader that loses so often in a row has not
-/// met a writer but damage.
+/// A value is overwritten at most once per group, so a reader that fails this often in a row has
+/// met damage, not a writer.
 const READS_MAX: u32 = 16;
 
 /// Where rows are read from.
@@ -42,14 +42,14 @@ impl Rows for sled::Tree {
 /// A value cut into rows.
 #[derive(Debug)]
 pub(super) struct Value {
-    /// What stands under the key of the value.
+    /// The row under the key of the value.
     pub(super) head: IVec,
     /// The rows that follow.
     pub(super) pieces: Vec<(IVec, IVec)>,
 }
 
 impl Value {
-    /// Cuts a value as far as needed.
+    /// Cuts a value into as many rows as needed.
     pub(super) fn cut(key: &[u8], value: &[u8]) -> Self {
         if value.len() <= ROW_BYTES_MAX {
             return Self {
@@ -108,7 +108,7 @@ pub(super) fn pieces_behind(head: &[u8]) -> u16 {
     Head::of(head).map_or(0, |head| head.pieces)
 }
 
-/// What a value begins with, from its first row.
+/// The beginning of a value, from its first row.
 pub(super) fn beginning(head: &[u8]) -> &[u8] {
     Head::of(head).map_or(head, |head| head.first)
 }
@@ -121,7 +121,7 @@ struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// Nothing for a value that is whole.
+    /// Nothing for a value that was not cut.
     fn of(row: &'a [u8]) -> Option<Self> {
         let rest = row.strip_prefix(&[CUT])?;
         let (pieces, rest) = rest.split_first_chunk()?;
@@ -134,7 +134,7 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Nothing if the pieces are not those of this head.
+/// Nothing if the pieces do not belong to this head.
 fn join(rows: &impl Rows, key: &[u8], head: &Head<'_>) -> Result<Option<Vec<u8>>, Fault> {
     let mut value = head.first.to_vec();
     for number in 0..head.pieces {

@@ -1,5 +1,5 @@
-//! Under which traits is a device listed? Moved in the group that changes what is known of it, and
-//! only if that changes its traits.
+//! Under which flags is a device listed? It moves in the group that changes its record, and only if
+//! that changes its flags.
 
 use engine::device::record::DeviceRecord;
 use engine::ids::DeviceKey;
@@ -15,7 +15,7 @@ use super::record::device_flags::{DeviceFlags, read_device_flags};
 use super::record::number::write_name_owner;
 use super::record::profile::read_profile;
 
-/// What becomes known of a device.
+/// A device record to be put.
 pub(super) struct DeviceRow {
     device: DeviceKey,
     key: Key,
@@ -24,7 +24,7 @@ pub(super) struct DeviceRow {
 }
 
 impl DeviceRow {
-    /// The record of a device as it is put.
+    /// A device record to be put.
     pub(super) fn of(device: DeviceKey, record: &DeviceRecord) -> Self {
         let key = key::device::record(device);
         Self {
@@ -35,12 +35,12 @@ impl DeviceRow {
         }
     }
 
-    /// What it takes while it waits.
+    /// The memory it takes while it is queued.
     pub(super) fn bytes(&self) -> usize {
         self.key.len() + self.value.bytes()
     }
 
-    /// Puts it over what was known and lists the device by it.
+    /// Replaces the record and lists the device by it.
     pub(super) fn put(self, rows: &mut Overlay<'_>) -> Result<(), Fault> {
         let before = traits_of(self.device, rows)?;
         rows.replace(self.key.into(), self.value)?;
@@ -73,8 +73,8 @@ fn unlist(profile: &Profile, flags: DeviceFlags, rows: &mut Overlay<'_>) -> Resu
     rows.add(key::device::counted(&profile.customer, flags).into(), -1)
 }
 
-/// The traits a device is listed under. What was known of it may be beyond reading; then it stands
-/// in a wrong list, and other devices do not suffer from it.
+/// The flags a device is listed under. Its record may be unreadable; then it is in a wrong list,
+/// and other devices are not affected.
 fn traits_of(device: DeviceKey, rows: &Overlay<'_>) -> Result<DeviceFlags, Fault> {
     let Some(record) = kv::load(rows, &key::device::record(device))? else {
         return Ok(DeviceFlags::NONE);
@@ -85,7 +85,7 @@ fn traits_of(device: DeviceKey, rows: &Overlay<'_>) -> Result<DeviceFlags, Fault
     }))
 }
 
-/// Who a device is; nothing for a device that is not known, or whose row is beyond reading.
+/// The profile of a device; nothing for a device that does not exist, or whose row is unreadable.
 fn known(device: DeviceKey, rows: &Overlay<'_>) -> Result<Option<Profile>, Fault> {
     let Some(profile) = kv::load(rows, &key::device::device(device))? else {
         return Ok(None);

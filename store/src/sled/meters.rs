@@ -1,4 +1,4 @@
-//! What is told of the committer to whoever measures the service?
+//! What are the metrics of the committer?
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const ENTRIES: &str = "signalbox_log_entries_written_total";
 const EVENTS: &str = "signalbox_events_written_total";
 const KNOWN: &str = "signalbox_devices_known";
 
-/// The meters of a store.
+/// The metrics of a store.
 pub(super) struct StoreMeters {
     durable: Counter,
     conflict: Counter,
@@ -45,7 +45,7 @@ pub(super) struct StoreMeters {
 }
 
 impl StoreMeters {
-    /// The meters of a store, all at nothing.
+    /// The metrics of a store, all at zero.
     pub(super) fn new() -> Self {
         describe();
         let commits = |outcome: &'static str| counter!(COMMITS, "outcome" => outcome);
@@ -77,40 +77,40 @@ impl StoreMeters {
         meters
     }
 
-    /// A batch waits for the committer.
+    /// Counts a batch that is queued for the committer.
     pub(super) fn enter(&self, bytes: usize) {
         self.queue.increment(1.0);
         self.queue_bytes.increment(bytes as f64);
     }
 
-    /// A batch does not wait any more.
+    /// Counts a batch that left the queue.
     pub(super) fn leave(&self, bytes: usize) {
         self.queue.decrement(1.0);
         self.queue_bytes.decrement(bytes as f64);
     }
 
-    /// So many batches are to be written as one group.
+    /// Records the size of a group that is about to be written.
     pub(super) fn gathered(&self, batches: usize) {
         self.gathered.record(batches as f64);
     }
 
-    /// A group was fsynced.
+    /// Records the duration of a group's fsync.
     pub(super) fn synced(&self, took: Duration) {
         self.fsync.record(took);
     }
 
-    /// There are so many more devices than before.
+    /// Adds to the numbers of known devices.
     pub(super) fn known(&self, moved: DeviceCounts) {
         self.registered.increment(moved.registered as f64);
         self.unregistered.increment(moved.unregistered as f64);
     }
 
-    /// A group of batches was written and synced as one.
+    /// Counts a group that was written and synced as one.
     pub(super) fn group(&self) {
         self.groups.increment(1);
     }
 
-    /// There is a verdict on a batch of a group, so long after it was handed over.
+    /// Records the verdict on a batch of a group, and the time since it was queued.
     pub(super) fn judged(
         &self,
         contents: BatchContents,
@@ -129,7 +129,7 @@ impl StoreMeters {
         }
     }
 
-    /// A batch was refused.
+    /// Counts a refused batch.
     pub(super) fn refused(&self, refusal: CommitError) {
         match refusal {
             CommitError::Conflict => self.conflict.increment(1),
@@ -140,7 +140,7 @@ impl StoreMeters {
     }
 }
 
-/// What a batch has, as far as it is counted.
+/// The parts of a batch that are counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BatchContents {
     /// Its changes.
@@ -152,7 +152,7 @@ pub(super) struct BatchContents {
 }
 
 impl BatchContents {
-    /// What a batch has.
+    /// The contents of a batch.
     pub(super) fn of(batch: &Batch) -> Self {
         let mut contents = Self::default();
         for change in &batch.changes {
@@ -182,11 +182,11 @@ impl BatchContents {
     }
 }
 
-/// A question that waits: counted until it is dropped.
+/// A query in the queue: counted until it is dropped.
 pub(super) struct QueueWait(Gauge);
 
 impl QueueWait {
-    /// From now on it waits.
+    /// Counts one more query in the queue.
     pub(super) fn among(waiting: &Gauge) -> Self {
         waiting.increment(1.0);
         Self(waiting.clone())
@@ -199,7 +199,7 @@ impl Drop for QueueWait {
     }
 }
 
-/// How many questions wait in a lane.
+/// The gauge of the queries queued in a lane.
 pub(super) fn waiting_in(lane: &'static str) -> Gauge {
     describe_gauge!(
         READERS,

@@ -1,4 +1,4 @@
-//! How is a store opened, and what keeps it from being opened?
+//! How is a store opened, and what prevents that?
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -18,17 +18,17 @@ use super::record::number;
 /// The format of the whole store: which tables there are and what their keys mean. A store of
 /// another format is refused; records have versions of their own.
 ///
-/// Format 1 had no counts of the log and its entries in another order, and up to format 3 an event
-/// did not say who spoke, and up to format 4 devices were not found by their addresses, nor was it
-/// kept which protocols they were heard over. No release wrote them.
+/// Format 1 had no counts of the log and its entries in another order; up to format 3 an event did
+/// not contain the ids of its device; up to format 4 devices were not found by their addresses, nor
+/// were the protocols stored that they had used. No release wrote them.
 const FORMAT: u64 = 5;
 
-/// What sled keeps in memory of the tree: enough for the indexes of a million devices, and fixed,
+/// The memory sled uses for the tree: enough for the indexes of a million devices, and fixed,
 /// because sled's own default of 1 GiB is more than a small machine has.
 const CACHE_BYTES: u64 = 256 * 1_024 * 1_024;
 
-/// Batches that may wait for the committer: a quarter of a second of its work. One more is
-/// refused, and new work is before that.
+/// The batches that may be queued for the committer: a quarter of a second of its work. One more is
+/// refused; new work is refused earlier.
 const QUEUE_MAX: usize = 8_192;
 
 /// What stays free on the disk: the segments a group may open, the page table sled writes when it
@@ -43,16 +43,16 @@ const LINGER_MAX: Duration = Duration::from_secs(10);
 pub struct Options {
     /// The directory of the store, and of nothing else.
     pub path: PathBuf,
-    /// What of it is kept in memory.
+    /// How much of it is cached in memory.
     pub cache_bytes: u64,
-    /// How many batches may wait to be committed.
+    /// How many batches may be queued.
     pub queue_max: usize,
     /// How much of the disk stays free: with less, commits are refused.
     pub disk_reserve_bytes: u64,
 }
 
 impl Options {
-    /// The defaults, for a store in this directory.
+    /// The default options, for a store in this directory.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -63,11 +63,11 @@ impl Options {
     }
 }
 
-/// How long a store that is in use is waited for: a process that was killed is gone only once its
-/// memory is, and whoever started the next one should not have to know.
+/// How long opening waits for a store that is in use: a killed process is gone only once its memory
+/// is freed, and whoever starts the next one should not have to know.
 const LEAVING_FOR: Duration = Duration::from_secs(3);
 
-/// How often it is looked whether it is gone.
+/// How often opening checks whether the store is free.
 const LEAVING_LOOK: Duration = Duration::from_millis(50);
 
 /// Why a store cannot be opened. Nothing in it was changed.
@@ -117,18 +117,18 @@ pub enum OpenError {
         /// Where it should be.
         path: PathBuf,
     },
-    /// There is something else.
+    /// The path leads to something else.
     #[error("{path} is not a directory, so no store can be there")]
     NotADirectory {
         /// Where it should be.
         path: PathBuf,
     },
-    /// The operating system says no.
+    /// The operating system refused.
     #[error("the store in {path} cannot be opened: {source}")]
     Io {
         /// Where it should be.
         path: PathBuf,
-        /// What it says.
+        /// Its error.
         source: io::Error,
     },
 }
@@ -139,15 +139,15 @@ pub(super) struct Opened {
     pub(super) db: Db,
     /// The file that holds its bytes, to be fsynced.
     pub(super) file: File,
-    /// Keeps others out while it is open.
+    /// Keeps other processes out while it is open.
     pub(super) lock: File,
-    /// The epochs the store knows.
+    /// The epochs of the store.
     pub(super) epochs: Epochs,
-    /// What the store knows of what waits.
+    /// The committer's view of the outbox.
     pub(super) outbox: Outbox,
 }
 
-/// Opens the files of a store, making them if they are not there.
+/// Opens the files of a store, and creates them if they do not exist.
 pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
     let path = options.path.as_path();
     let refused = |source| refusal(path, source);
@@ -190,9 +190,9 @@ fn lock(path: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Removes what sled was writing when it was stopped while opening, because it would call the
-/// store corrupt over it: a snapshot (the one before, or the log, has it all), and the parameters
-/// of a store that has no log yet.
+/// Removes files that sled was writing when it was stopped while opening, because it would call the
+/// store corrupt over them: a snapshot (the one before it, or the log, has everything), and the
+/// parameters of a store that has no log yet.
 fn remove_unfinished(rows: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(rows) {
         Ok(entries) => entries,
@@ -242,7 +242,7 @@ fn open_tree(path: &Path, rows: &Path, cache_bytes: u64) -> Result<Db, OpenError
     }
 }
 
-/// sled has no error of its own for a file that somebody else has locked.
+/// sled has no error of its own for a file that another process has locked.
 fn is_held(error: &io::Error) -> bool {
     error.kind() == ErrorKind::Other && error.to_string().contains("could not acquire lock")
 }
@@ -273,7 +273,7 @@ fn check_format(path: &Path, db: &Db) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// A file is only there after a power cut if its directory says so.
+/// A file survives a power cut only if its directory was synced.
 fn sync_directories(path: &Path, rows: &Path) -> io::Result<()> {
     File::open(rows)?.sync_all()?;
     File::open(path)?.sync_all()?;

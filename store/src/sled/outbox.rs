@@ -1,7 +1,7 @@
-//! Whose events wait to be delivered, and under which numbers?
+//! Which events are queued for delivery, and under which sequence numbers?
 //!
-//! Whether anybody is told is known without a read, for it is asked of every event. What is known
-//! follows the batches as they are applied, and goes back with one that is taken back.
+//! Which customers have destinations is known without a read, because every event needs it. This
+//! state follows the batches as they are applied, and is rolled back with a batch.
 
 use std::collections::HashSet;
 
@@ -19,38 +19,38 @@ use super::record::number::{read_count, read_sequence, write_sequence};
 use super::record::outbox::write_waiting;
 use super::stale_shards::StaleShards;
 
-/// What the committer knows of what waits.
+/// The committer's view of the outbox.
 pub(super) struct Outbox {
-    /// The newest number given.
+    /// The newest sequence number given.
     newest: Sequence,
-    /// The newest number a row tells of.
+    /// The newest sequence number in a row.
     written: Sequence,
     /// The customers that have destinations.
     told: HashSet<CustomerId>,
     /// What the batch that is being applied may have changed.
     batch: TouchedCustomers,
-    /// Where rows may be that nobody waits for any more.
+    /// Where rows may be that no destination needs any more.
     pub(super) stale: StaleShards,
 }
 
 /// What a batch may have changed.
 #[derive(Default)]
 struct TouchedCustomers {
-    /// The newest number before it.
+    /// The newest sequence number before it.
     newest: Sequence,
-    /// The customers whose destinations came or went.
+    /// The customers whose destinations were added or removed.
     customers: Vec<CustomerId>,
 }
 
-/// An event that waits if its customer has destinations when it is applied.
+/// An event that is queued if its customer has destinations when it is applied.
 pub(super) struct OutboxEntry {
     customer: CustomerId,
-    /// Its number is given when it is applied.
+    /// Its sequence number is given when it is applied.
     waiting: QueuedEvent,
 }
 
 impl OutboxEntry {
-    /// How an event would wait.
+    /// The queue entry of an event.
     pub(super) fn of(event: &Event) -> Self {
         Self {
             customer: event.customer.clone(),
@@ -63,14 +63,14 @@ impl OutboxEntry {
         }
     }
 
-    /// What it takes while it is queued, roughly.
+    /// The memory it takes while it is in the committer's queue, roughly.
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + self.customer.as_str().len()
     }
 }
 
 impl Outbox {
-    /// What a tree knows.
+    /// Reads the state from a tree.
     pub(super) fn load(tree: &Tree) -> Result<Self, Fault> {
         let newest = match tree.get(key::outbox::newest_number())? {
             Some(row) => read_sequence(&row)?,
@@ -92,7 +92,7 @@ impl Outbox {
         self.batch.customers.clear();
     }
 
-    /// Takes back what the batch changed, after its rows were taken back.
+    /// Rolls back the changes of the batch, after its rows were rolled back.
     pub(super) fn take_back(&mut self, rows: &Overlay<'_>) -> Result<(), Fault> {
         self.newest = self.batch.newest;
         for customer in std::mem::take(&mut self.batch.customers) {
@@ -101,7 +101,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Ends a group: what was given must not be given again after a restart.
+    /// Ends a group: numbers given in it must not be given again after a restart.
     pub(super) fn end_group(&mut self, rows: &mut Overlay<'_>) {
         if self.newest == self.written {
             return;
@@ -111,12 +111,12 @@ impl Outbox {
         rows.put(key::outbox::newest_number().into(), row);
     }
 
-    /// The newest number given.
+    /// The newest sequence number given.
     pub(super) fn newest(&self) -> Sequence {
         self.newest
     }
 
-    /// Gives an event the next number, if anybody is told of it.
+    /// Gives an event the next sequence number, if its customer has destinations.
     pub(super) fn append(
         &mut self,
         awaiting: &OutboxEntry,
@@ -132,8 +132,8 @@ impl Outbox {
         rows.add(key::outbox::numbered(customer).into(), 1)
     }
 
-    /// Says that a destination of a customer came or went, after its row did. Says whether the
-    /// customer has any.
+    /// Records that a destination of a customer was added or removed, after its row was. Returns
+    /// whether the customer has any.
     pub(super) fn turn(
         &mut self,
         customer: &CustomerId,
@@ -155,7 +155,7 @@ impl Outbox {
     }
 }
 
-/// How many events of a customer were ever given a number.
+/// How many events of a customer ever got a sequence number.
 pub(super) fn numbered(customer: &CustomerId, rows: &impl Rows) -> Result<u64, Fault> {
     let count = match rows.row(&key::outbox::numbered(customer))? {
         Some(row) => read_count(&row)?,

@@ -22,7 +22,7 @@ pub(super) struct Overlay<'t> {
     replaced: Vec<(IVec, Option<Option<IVec>>)>,
 }
 
-/// A row to be written: its key, what was there, and what will be.
+/// A row to be written: its key, its old value and its new one.
 pub(super) type Rewritten = (IVec, Option<IVec>, Option<IVec>);
 
 impl Rows for Overlay<'_> {
@@ -35,7 +35,7 @@ impl Rows for Overlay<'_> {
 }
 
 impl<'t> Overlay<'t> {
-    /// The tree as it is.
+    /// The tree without writes.
     pub(super) fn new(tree: &'t Tree) -> Self {
         Self {
             tree,
@@ -44,12 +44,12 @@ impl<'t> Overlay<'t> {
         }
     }
 
-    /// Begins what may be taken back as a whole.
+    /// Begins a part that can be rolled back as a whole.
     pub(super) fn begin(&mut self) {
         self.replaced.clear();
     }
 
-    /// Takes back all that was written since the last beginning.
+    /// Rolls back everything written since the last [`Overlay::begin`].
     pub(super) fn take_back(&mut self) {
         while let Some((key, before)) = self.replaced.pop() {
             match before {
@@ -69,13 +69,13 @@ impl<'t> Overlay<'t> {
         self.write(key.into(), None);
     }
 
-    /// Puts a value over what was there.
+    /// Replaces a value.
     pub(super) fn replace(&mut self, key: IVec, value: Value) -> Result<(), Fault> {
         let kept = u16::try_from(value.pieces.len()).expect("a cut value counts its pieces");
         let there = self.row(&key)?.map_or(0, |old| kv::pieces_behind(&old));
         self.remove_pieces(&key, kept..there);
         for ((key, piece), number) in value.pieces.into_iter().zip(0..) {
-            // Of a large value that changes little, most pieces stay as they are.
+            // Most pieces of a large value that changes little stay as they are.
             if number >= there || self.row(&key)?.as_ref() != Some(&piece) {
                 self.put(key, piece);
             }
@@ -84,7 +84,7 @@ impl<'t> Overlay<'t> {
         Ok(())
     }
 
-    /// Removes a value and says whether it was there.
+    /// Removes a value and returns whether it existed.
     pub(super) fn erase(&mut self, key: impl Into<IVec>) -> Result<bool, Fault> {
         let key = key.into();
         let Some(old) = self.row(&key)? else {
@@ -95,7 +95,7 @@ impl<'t> Overlay<'t> {
         Ok(true)
     }
 
-    /// Counts; a count of zero has no row.
+    /// Adds to a count; a count of zero has no row.
     pub(super) fn add(&mut self, key: IVec, delta: i64) -> Result<(), Fault> {
         let before = match self.row(&key)? {
             Some(row) => number::read_count(&row)?,
@@ -108,12 +108,12 @@ impl<'t> Overlay<'t> {
         Ok(())
     }
 
-    /// The keys that begin with a prefix, ascending, at most so many.
+    /// The keys with a prefix, ascending, at most `max`.
     pub(super) fn keys(&self, prefix: &[u8], max: usize) -> Result<Vec<IVec>, Fault> {
         self.keys_between(prefix, &key::behind(prefix.to_vec()), max)
     }
 
-    /// The keys from a first one to before an end, ascending, at most so many.
+    /// The keys from a first one to before an end, ascending, at most `max`.
     pub(super) fn keys_between(
         &self,
         first: &[u8],
@@ -128,7 +128,7 @@ impl<'t> Overlay<'t> {
         for (key, write) in self.writes.range::<[u8], _>(bounds) {
             keys.insert(key.clone(), write.is_some());
         }
-        // Written keys hide at most as many of the tree's, so this many suffice.
+        // Written keys hide at most as many of the tree's, so this many are enough.
         let enough = max.saturating_add(keys.len());
         for key in self.tree.range::<&[u8], _>(first..end).keys().take(enough) {
             if let Entry::Vacant(vacant) = keys.entry(key?) {
@@ -142,7 +142,7 @@ impl<'t> Overlay<'t> {
             .collect())
     }
 
-    /// The last key that begins with a prefix.
+    /// The last key with a prefix.
     pub(super) fn last_key(&self, prefix: &[u8]) -> Result<Option<IVec>, Fault> {
         let end = key::behind(prefix.to_vec());
         let bounds = (Bound::Included(prefix), Bound::Excluded(end.as_slice()));
@@ -169,7 +169,7 @@ impl<'t> Overlay<'t> {
         Ok(last)
     }
 
-    /// The rows to be written whose keys begin with a prefix: what was there, and what will be.
+    /// The rows to be written whose keys have a prefix: the old value, and the new one.
     pub(super) fn written(&self, prefix: &[u8]) -> Result<Vec<Rewritten>, Fault> {
         let end = key::behind(prefix.to_vec());
         let bounds = (Bound::Included(prefix), Bound::Excluded(end.as_slice()));
@@ -181,7 +181,7 @@ impl<'t> Overlay<'t> {
         rewritten.collect()
     }
 
-    /// The keys of the rows to be put that begin with a prefix, ascending.
+    /// The keys of the rows to be put that have a prefix, ascending.
     pub(super) fn put_under(&self, prefix: &[u8]) -> impl Iterator<Item = &IVec> {
         let end = key::behind(prefix.to_vec());
         let bounds = (Bound::Included(prefix), Bound::Excluded(end.as_slice()));
@@ -199,7 +199,7 @@ impl<'t> Overlay<'t> {
         self.writes.len()
     }
 
-    /// What is to be written, as one.
+    /// Everything to be written, as one batch.
     pub(super) fn into_batch(self) -> Batch {
         let mut batch = Batch::default();
         for (key, write) in self.writes {

@@ -1,5 +1,5 @@
-//! Which rows does a batch mean? Made on the caller's thread, so that the committer only checks
-//! and writes.
+//! Which rows does a batch change? Decided on the caller's thread, so that the committer only
+//! checks and writes.
 
 mod actions;
 
@@ -30,18 +30,18 @@ use super::{definitions, destinations};
 
 /// A batch as rows.
 pub(super) struct Plan {
-    /// Who changes them.
+    /// The owner of the batch.
     pub(super) owner: Owner,
     /// What must hold.
     pub(super) checks: Vec<Check>,
     /// What is done, in this order.
     pub(super) steps: Vec<PlanStep>,
-    /// What goes wrong with it is told in the span of whoever handed it over.
+    /// The caller's span, in which problems with the batch are logged.
     pub(super) span: Span,
     bytes: usize,
 }
 
-/// What must hold of a row.
+/// An expectation of a row.
 pub(super) enum Check {
     /// It is not there.
     Absent(Key),
@@ -53,60 +53,60 @@ pub(super) enum Check {
     Status(Key, Status),
 }
 
-/// What is done to rows.
+/// A step of a batch, on rows.
 pub(super) enum PlanStep {
-    /// Puts a row, whatever was there.
+    /// Puts a row over any former one.
     Put(IVec, IVec),
-    /// Puts a row without value, unless it is there.
+    /// Puts a row without value, unless it exists.
     Mark(IVec),
-    /// Puts a value over what was there.
+    /// Replaces a value.
     Replace(IVec, Value),
-    /// Puts what is known of a device, and lists the device by it.
+    /// Puts a device record, and lists the device by it.
     PutRecord(Box<DeviceRow>),
     /// Removes a row.
     Remove(IVec),
-    /// Puts a last known value over one that is no newer; a new one only if the device has room
+    /// Puts a last known value unless a newer one is stored; a new path only if the device has room
     /// for it.
     PutKnown {
-        /// As of when it is known.
+        /// The instant of the value.
         at: Timestamp,
-        /// Where the values of the device are counted.
+        /// The count of the device's values.
         counted: IVec,
-        /// Where it is put.
+        /// The key of the value.
         key: IVec,
-        /// What is put.
+        /// The value.
         value: Value,
     },
-    /// Removes a last known value, if there is one that is no newer.
+    /// Removes a last known value unless it is newer.
     RemoveKnown {
-        /// As of when none is known.
+        /// The instant since which no value is known.
         at: Timestamp,
-        /// Where the values of the device are counted.
+        /// The count of the device's values.
         counted: IVec,
-        /// Where it lies.
+        /// The key of the value.
         key: IVec,
     },
-    /// Counts.
+    /// Adds to a count.
     Add(IVec, i64),
     /// Counts an entry of the log, and the device it is about.
     CountEntry(Box<CountedEntry>),
-    /// Counts a row that is not there yet.
+    /// Counts a row that does not exist yet.
     CountNew(IVec),
-    /// Removes a device with its names, address, record, values and action requests, and marks
-    /// what it said removed.
+    /// Removes a device with its names, address, record, values and action requests, and marks its
+    /// history removed.
     RemoveDevice(DeviceKey),
     /// Removes an API client with its tokens.
     RemoveClient(ClientId),
     /// Removes a customer with its API clients, tokens, settings, definitions and destinations, and
     /// marks its log removed.
     RemoveCustomer(CustomerId),
-    /// Has an event wait for the destinations of its customer.
+    /// Queues an event for the destinations of its customer.
     Await(Box<OutboxEntry>),
     /// Puts a destination.
     PutDestination(Box<destinations::DestinationPut>),
     /// Removes a destination of a customer.
     RemoveDestination(CustomerId, DestinationId),
-    /// Says how far a destination has come.
+    /// Records the progress of a destination.
     PutProgress(Box<destinations::ProgressRows>),
     /// Puts a definition of an object.
     PutDefinition(Box<definitions::DefinitionPut>),
@@ -140,7 +140,7 @@ impl Plan {
         }
     }
 
-    /// The size of all that waits with it, roughly.
+    /// The memory of everything that is queued with it, roughly.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -169,8 +169,8 @@ impl PlanStep {
     fn bytes(&self) -> usize {
         /// What a step costs besides its rows.
         const STEP: usize = 64;
-        /// What the removal of a device counts as, so that the rows of a few dozen of them, values
-        /// and requests, make a group.
+        /// The weight of the removal of a device, so that the rows of a few dozen of them, values
+        /// and requests, fill a group.
         const DEVICE: usize = 64 * 1_024;
         STEP + match self {
             Self::Put(key, row) => key.len() + row.len(),
@@ -277,8 +277,8 @@ impl Steps {
         self.insert(key, &record::customer::write_setting(setting));
     }
 
-    /// A device's key is made of its customer and its id, which never change: once it is listed, it
-    /// is listed anew only for what becomes known of it.
+    /// A device's key consists of its customer and its id, which never change: once it is listed,
+    /// only a new record lists it elsewhere.
     fn put_device(&mut self, was: Option<&Profile>, profile: &Profile) {
         let key = key::device::device(profile.key());
         let value = record::profile::write_profile(profile);
@@ -299,7 +299,7 @@ impl Steps {
         }
     }
 
-    /// Lists a device of which nothing is known yet.
+    /// Lists a device that has no record yet.
     fn list_device(&mut self, profile: &Profile) {
         let (customer, bearer) = (&profile.customer, profile.key());
         self.put(
@@ -400,7 +400,7 @@ impl Steps {
         }
     }
 
-    /// Puts a value where there was none.
+    /// Puts a value where none is stored.
     fn insert(&mut self, key: Key, value: &[u8]) {
         let value = Value::cut(&key, value);
         self.0.extend(
@@ -426,7 +426,7 @@ impl Steps {
     }
 }
 
-/// The row that says which address a device has, if it has one.
+/// The row for the address of a device, if it has one.
 pub(super) fn address_of(profile: &Profile) -> Option<Key> {
     let at = |ip| key::device::at_address(ip, profile.key());
     profile.ip.map(at)

@@ -1,4 +1,5 @@
-//! Who reads? A few threads, so that a question never waits for the disk on the thread of a device.
+//! Which threads read? A few of their own, so that a query never waits for the disk on a device's
+//! thread.
 //!
 //! ```text
 //!  ask      single things, wanted by a device or a call    -> 2 threads
@@ -7,9 +8,9 @@
 //!  deliver  what is on its way to the systems of customers  -> 2 threads
 //! ```
 //!
-//! Each lane has a queue and threads of its own: a long list or a start in progress never stands
-//! before a device that registers. What no lane can do: while sled applies a group's rows, all
-//! reading waits, so what is written at once is bounded too.
+//! Each lane has a queue and threads of its own: a long list or a start in progress never delays a
+//! device that registers. One limit remains: while sled applies a group's rows, all reads wait, so
+//! the size of a group is bounded, too.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -27,30 +28,30 @@ use super::fault::Fault;
 use super::meters::{self, QueueWait};
 use crate::{ReadAnswer, Unavailable};
 
-/// Single things take microseconds, so these threads hardly ever work at the same time; the second
-/// is there while the first waits for the disk.
+/// Single rows take microseconds, so these threads are rarely busy at the same time; the second one
+/// runs while the first waits for the disk.
 const ASKING: usize = 2;
 
-/// Enough that one long list (a deep page, a wide window) does not hold up the others; more would
+/// Enough that one long list (a deep page, a wide window) does not delay the others; more would
 /// only compete with the devices for cores.
 const SHOWING: usize = 3;
 
-/// One core's worth of reading brings back some 150,000 devices a second out of the page cache,
-/// more than the arbiters start; the second is there while the first waits for a cold disk.
+/// One core reads some 150,000 devices a second out of the page cache, more than the arbiters
+/// start; the second thread runs while the first waits for a cold disk.
 const PREPARING: usize = 2;
 
-/// What is delivered is read event by event, each in tens of microseconds; the second is there
-/// while the first waits for the disk.
+/// Deliveries read event by event, each in tens of microseconds; the second thread runs while the
+/// first waits for the disk.
 const DELIVERING: usize = 2;
 
-/// Questions that may wait in a lane. A thing takes tens of microseconds, so that is a fraction of
-/// a second; one more is answered as unavailable.
+/// Queries that may wait in a lane. Each takes tens of microseconds, so that is a fraction of a
+/// second; one more is answered as unavailable.
 const QUESTIONS_MAX: usize = 4_096;
 
-/// Asks the tree something and sends the answer on its way.
+/// Reads the tree and sends the answer.
 type ReadJob = Box<dyn FnOnce(&Db) + Send>;
 
-/// The threads that answer questions.
+/// The threads that answer queries.
 pub(super) struct Readers {
     asking: ReaderPool,
     showing: ReaderPool,
@@ -71,7 +72,7 @@ impl Readers {
         })
     }
 
-    /// Has a question about a single thing answered.
+    /// Answers a query about a single thing.
     pub(super) fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
@@ -79,8 +80,8 @@ impl Readers {
         self.asking.answer(&self.state, question)
     }
 
-    /// Has a question answered whose answer is shown to somebody: what is not durable may yet
-    /// never have been, so the answer waits until all it may have seen is.
+    /// Answers a query for a caller: what is not durable may still be lost, so the answer waits
+    /// until everything it may have seen is durable.
     pub(super) fn show<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
@@ -88,8 +89,7 @@ impl Readers {
         self.settled(&self.showing, question)
     }
 
-    /// Has a question answered about what is on its way already, of which whoever asks knows that
-    /// it is durable.
+    /// Answers a query about an event in delivery, which the caller knows to be durable.
     pub(super) fn fetch<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
@@ -97,7 +97,7 @@ impl Readers {
         self.delivering.answer(&self.state, question)
     }
 
-    /// Has a question answered about what is to be delivered, which must be durable as well.
+    /// Answers a query about events to be delivered, which must be durable as well.
     pub(super) fn deliver<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
@@ -105,7 +105,7 @@ impl Readers {
         self.settled(&self.delivering, question)
     }
 
-    /// Has a question answered that nobody waits for.
+    /// Answers a query in the background.
     pub(super) fn prepare<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
@@ -113,7 +113,7 @@ impl Readers {
         self.preparing.answer(&self.state, question)
     }
 
-    /// Answers what was asked and ends the threads.
+    /// Answers all queued queries and ends the threads.
     pub(super) fn stop(&mut self) {
         for lane in [
             &mut self.asking,
@@ -125,7 +125,7 @@ impl Readers {
         }
     }
 
-    /// Has a lane answer a question, and holds the answer back until all it may have seen is
+    /// Answers a query in a lane, and holds the answer back until everything it may have seen is
     /// durable.
     fn settled<T: Send + 'static>(
         &self,
@@ -147,7 +147,7 @@ impl Readers {
 struct ReaderPool {
     queue: Option<SyncSender<ReadJob>>,
     threads: Vec<JoinHandle<()>>,
-    /// How many questions wait.
+    /// How many queries wait.
     waiting: Level,
 }
 
@@ -188,9 +188,9 @@ impl ReaderPool {
         let asked: ReadJob = Box::new(move |db| {
             drop(waits);
             let answered = || question(db).map_err(|fault| report(&fault, &reported));
-            // What goes wrong is told of whoever asked.
+            // Problems are logged in the span of the caller.
             let answer = span.in_scope(answered);
-            // Who no longer waits does not need to know.
+            // The caller may have stopped waiting.
             let _ = reply.send(answer);
         });
         let queue = self.queue.as_ref().filter(|_| !state.failed());
@@ -203,7 +203,7 @@ impl ReaderPool {
     fn stop(&mut self) {
         self.queue = None;
         for thread in self.threads.drain(..) {
-            // A reader that panicked has said so.
+            // A reader that panicked has logged it.
             let _ = thread.join();
         }
     }
@@ -212,7 +212,7 @@ impl ReaderPool {
 fn answer_all(db: &Db, state: Arc<CommitState>, questions: &Mutex<Receiver<ReadJob>>) {
     let _tell = PanicGuard(state);
     loop {
-        // The lock guards only the wait for a question, which cannot leave it broken.
+        // The lock guards only the wait for a query, which cannot leave it broken.
         let asked = questions
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -1,9 +1,9 @@
-//! How does a thing become the bytes of a row, and the bytes a thing again?
+//! How is a value encoded in the bytes of a row, and decoded again?
 //!
-//! Each kind of row has a file here with its format: a type named for the format, written as a
-//! CBOR array (RFC 8949) by field number, so that a field can be added behind the last without a
-//! new version. The first byte of a value is the version of its format. Rows that only say that
-//! something is there have an empty value.
+//! Each kind of row has a file here with its format: a type named for the format, written as a CBOR
+//! array (RFC 8949) by field number, so that a field can be added at the end without a new version.
+//! The first byte of a value is the version of its format. Rows that only mark that something
+//! exists have an empty value.
 
 pub(crate) mod action;
 pub(crate) mod code;
@@ -26,7 +26,7 @@ pub(crate) mod value;
 
 use minicbor::{Decode, Encode};
 
-/// Why the bytes of a row are no thing of the wanted kind.
+/// Why the bytes of a row cannot be decoded.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub(crate) enum Unreadable {
     /// A newer version of signalbox wrote them.
@@ -47,7 +47,7 @@ pub(crate) fn write<T: Encode<()>>(version: u8, record: &T) -> Vec<u8> {
     write_behind(vec![version], record)
 }
 
-/// Writes a record behind what its value begins with.
+/// Writes a record after what its value begins with.
 pub(crate) fn write_behind<T: Encode<()>>(mut value: Vec<u8>, record: &T) -> Vec<u8> {
     minicbor::encode(record, &mut value).expect("writing to memory cannot fail");
     value
@@ -58,7 +58,7 @@ pub(crate) fn read<'b, T: Decode<'b, ()>>(version: u8, value: &'b [u8]) -> Resul
     read_record(check_version(version, value)?)
 }
 
-/// What stands behind the version, if this version is known.
+/// The bytes after the version, if this version is known.
 pub(crate) fn check_version(known: u8, value: &[u8]) -> Result<&[u8], Unreadable> {
     match value.split_first() {
         Some((found, rest)) if *found == known => Ok(rest),
@@ -76,7 +76,7 @@ pub(crate) fn read_record<'b, T: Decode<'b, ()>>(bytes: &'b [u8]) -> Result<T, U
     minicbor::decode(bytes).map_err(|_| Unreadable::Damaged("not the record expected"))
 }
 
-/// A field that does not hold what its kind allows.
+/// The error of a field whose value its kind does not allow.
 pub(crate) fn damaged<E>(what: &'static str) -> impl FnOnce(E) -> Unreadable {
     move |_| Unreadable::Damaged(what)
 }

@@ -1,4 +1,4 @@
-//! Who is told in which shards something begins to wait?
+//! Who is notified of shards in which events begin to wait?
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,15 +9,15 @@ use super::key::outbox;
 use super::overlay::Overlay;
 use crate::ShardNotifier;
 
-/// The boards that are held, by customer.
+/// The notifiers that are held, by customer.
 #[derive(Default)]
 pub(super) struct ShardNotifiers(Mutex<ByCustomer>);
 
 type ByCustomer = HashMap<CustomerId, Vec<Weak<ShardNotifier>>>;
 
 impl ShardNotifiers {
-    /// A board that is told of what begins to wait for the destinations of a customer from now on,
-    /// as long as it is held.
+    /// A notifier of the shards in which events begin to wait for a customer's destinations from
+    /// now on, as long as it is held.
     pub(super) fn subscribe(&self, customer: CustomerId) -> Arc<ShardNotifier> {
         let notifier = Arc::default();
         let mut by_customer = self.lock();
@@ -27,7 +27,7 @@ impl ShardNotifiers {
         notifier
     }
 
-    /// Tells the boards. Only what is durable may be told.
+    /// Notifies the subscribers. Only durable events may be reported.
     pub(super) fn notify(&self, begun: Vec<(CustomerId, Shard)>) {
         if begun.is_empty() {
             return;
@@ -49,13 +49,13 @@ impl ShardNotifiers {
         }
     }
 
-    /// A map of boards cannot be left half.
+    /// The lock may be poisoned: a map of notifiers is always consistent.
     fn lock(&self) -> MutexGuard<'_, ByCustomer> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// In which shards something begins to wait with the rows of a group.
+/// In which shards the rows of a group make events begin to wait.
 pub(super) fn begun_in(rows: &Overlay<'_>) -> Vec<(CustomerId, Shard)> {
     let mut begun = Vec::new();
     let mut last: &[u8] = &[];

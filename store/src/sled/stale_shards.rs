@@ -1,8 +1,8 @@
 //! Where may rows be that every destination of their customer is past?
 //!
-//! Where a destination came further, and wherever something waits when the store is opened or a
-//! destination is removed. What is not known to have changed is not looked at again, so that a
-//! sweep costs what there is to remove.
+//! Wherever a destination advanced, and wherever events wait when the store is opened or a
+//! destination is removed. Shards without changes are not looked at again, so the cost of a sweep
+//! is that of what it removes.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -19,12 +19,12 @@ use crate::shards::ShardSet;
 #[derive(Default)]
 pub(super) struct StaleShards {
     shards_by_customer: BTreeMap<CustomerId, ShardSet>,
-    /// Whose turn it was last.
+    /// The customer that had the last turn.
     last: Option<CustomerId>,
 }
 
 impl StaleShards {
-    /// Everywhere where something waits.
+    /// Every shard in which events wait.
     pub(super) fn load(tree: &Tree) -> Result<Self, Fault> {
         let mut stale = Self::default();
         for customer in customers_having(tree, &key::outbox::all_waiting())? {
@@ -33,7 +33,7 @@ impl StaleShards {
         Ok(stale)
     }
 
-    /// Notes that a destination of a customer came further in a shard.
+    /// Notes that a destination of a customer advanced in a shard.
     pub(super) fn note(&mut self, customer: &CustomerId, shard: Shard) {
         match self.shards_by_customer.get_mut(customer) {
             Some(shards) => shards.insert(shard),
@@ -45,7 +45,7 @@ impl StaleShards {
         }
     }
 
-    /// Notes that a customer has a destination less.
+    /// Notes that a customer lost a destination.
     pub(super) fn note_all(&mut self, customer: &CustomerId) {
         self.shards_by_customer
             .insert(customer.clone(), ShardSet::ALL);
@@ -56,7 +56,7 @@ impl StaleShards {
         self.shards_by_customer.len()
     }
 
-    /// Whose turn it is: all have it one after another.
+    /// The customer whose turn it is: all have turns in rotation.
     pub(super) fn next_customer(&mut self) -> Option<CustomerId> {
         let behind = match &self.last {
             Some(last) => (Bound::Excluded(last.clone()), Bound::Unbounded),
@@ -73,17 +73,17 @@ impl StaleShards {
         self.shards_by_customer.get(customer)?.first()
     }
 
-    /// Notes that nothing is stale in the shards of a customer before this one.
+    /// Notes that the shards of a customer before this one have no stale rows.
     pub(super) fn clear_before(&mut self, customer: &CustomerId, shard: Shard) {
         self.change(customer, |shards| shards.remove_before(shard));
     }
 
-    /// Notes that nothing is stale in a shard of a customer.
+    /// Notes that a shard of a customer has no stale rows.
     pub(super) fn clear(&mut self, customer: &CustomerId, shard: Shard) {
         self.change(customer, |shards| shards.remove(shard));
     }
 
-    /// Notes that nothing of a customer is stale.
+    /// Notes that a customer has no stale rows.
     pub(super) fn clear_all(&mut self, customer: &CustomerId) {
         self.shards_by_customer.remove(customer);
     }

@@ -13,19 +13,19 @@ use super::stale_shards::StaleShards;
 use crate::{Retention, SweepReport, Unavailable};
 use budget::{RemovedRows, SweepBudget};
 
-/// The rows one sweep may write, however much is asked for. The rows of a thing lie anywhere in the
+/// The rows one sweep may write, however much is requested. The rows of a thing are spread over the
 /// tree, so removing a request of eight takes up to 0.3 ms, in which no commit is written and,
 /// while sled applies the rows, nothing is read: those of 64 take about as long as a group of
-/// commits. The caller asks again.
+/// commits. The caller sweeps again.
 pub(super) const ROWS: usize = 512;
 
-/// The rows one sweep may write after commits that wrote as many since the one before: whatever
-/// comes, as much goes, and commits wait for that no longer than they take. It is twice what a full
-/// group of 1,024 batches leaves to be removed when each of them brings an event, and takes little
-/// longer than such a group, so that what has gathered goes as well.
+/// The rows one sweep may write after commits that wrote as many since the one before: removal
+/// keeps up with arrival, and commits wait for it no longer than they take themselves. It is twice
+/// what a full group of 1,024 batches leaves to be removed when each of them has an event, and
+/// takes little longer than such a group, so that a backlog is removed as well.
 pub(super) const ROWS_MAX: usize = 4_096;
 
-/// A sweep that was asked for.
+/// A requested sweep.
 pub(super) struct SweepRequest {
     /// What is too old.
     pub(super) retention: Retention,
@@ -35,24 +35,24 @@ pub(super) struct SweepRequest {
     pub(super) reply: oneshot::Sender<Result<SweepReport, Unavailable>>,
 }
 
-/// What is to go.
+/// What is to be removed.
 pub(super) struct SweepTargets<'a> {
     /// What is too old.
     pub(super) retention: Retention,
-    /// Where something may be that nobody waits for any more.
+    /// Where rows may be that no destination needs any more.
     pub(super) stale: &'a mut StaleShards,
     /// How many shards may be looked at for that.
     pub(super) looks: usize,
 }
 
-/// The shards one sweep may look at for what nobody waits for any more, whether there is something
-/// or not: to look takes some ten microseconds.
+/// The shards one sweep may look at for rows that no destination needs any more, whether they have
+/// any or not: a look takes some ten microseconds.
 pub(super) const LOOKS: usize = 512;
 
-/// Removes things of one sort.
+/// Removes things of one kind.
 type Sweep = fn(&mut SweepTargets<'_>, SweepBudget, &mut Overlay<'_>) -> Result<RemovedRows, Fault>;
 
-/// Every sort of thing that is swept.
+/// Every kind of thing that is swept.
 const SORTS: [Sweep; 11] = [
     old::tokens,
     old::idempotency_records,
@@ -67,9 +67,9 @@ const SORTS: [Sweep; 11] = [
     removed::destinations,
 ];
 
-/// Removes what is due, after commits that wrote so many rows while something was due. Every sort
-/// of thing has its share first, so that none waits for another; what is left of the room is
-/// shared by those that have more.
+/// Removes what is due, after commits that wrote this many rows while something was due. Every kind
+/// of thing has its share first, so that none waits for another; the rest of the room is shared by
+/// those that have more.
 pub(super) fn sweep(
     due: &mut SweepTargets<'_>,
     max: u32,

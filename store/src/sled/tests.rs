@@ -1,4 +1,4 @@
-//! What does the store do when the disk is full, fails, or the committer is slow?
+//! What does the store do when the disk is full, the disk fails, or the committer is slow?
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -39,7 +39,7 @@ fn a_full_disk_is_noticed_and_its_room_too_without_anybody_asking() {
     free.store(999, Ordering::SeqCst);
     assert_eq!(wait(store.commit(request(2))), Err(CommitError::Full));
     assert_eq!(store.pressure(), Pressure::Full);
-    // A service can still start and remove what is old, as long as half of the reserve is there.
+    // A service can still start and remove what is old, as long as half of the reserve is free.
     assert_eq!(wait(store.take_over()), Ok(1));
     assert_eq!(
         wait(store.sweep(Retention::NOTHING, 10)),
@@ -268,7 +268,7 @@ fn what_was_removed_and_swept_leaves_no_row() {
             Change::PutClient(script.clone()),
             Change::PutToken(token(&script, "expired", at(10))),
             Change::PutToken(token(&script, "good", at(500))),
-            // Nothing but the sweep can remove the tokens of a client that is not there.
+            // Only the sweep can remove the tokens of a client that does not exist.
             Change::PutToken(token(&client(&acme(), "ghost"), "another", at(10))),
         ]),
     );
@@ -288,7 +288,8 @@ fn what_was_removed_and_swept_leaves_no_row() {
     commit(&store, forgotten(&device(&acme(), 1)));
     commit(&store, forgotten(&device(&acme(), 2)));
     commit(&store, batch(vec![Change::RemoveCustomer(acme())]));
-    // The log and the histories, the definition, what still waits, and an exception of each sort.
+    // The log and the histories, the definition, the queued events, and one retry and one dead
+    // letter.
     assert_eq!(
         wait(store.sweep(Retention::NOTHING, 100)).map(|swept| swept.removed),
         Ok(2 + 2 + waiting + 1 + (waiting - 2) + 2)
@@ -304,7 +305,7 @@ fn what_was_removed_and_swept_leaves_no_row() {
     assert_eq!(left, kept.map(sled::IVec::from));
 }
 
-/// Makes a device known that does and says something.
+/// Adds a device with requests and events.
 fn live(store: &SledStore, meter: &Profile) {
     commit(store, known(meter));
     let put = Change::PutRecord {
@@ -325,8 +326,8 @@ fn live(store: &SledStore, meter: &Profile) {
     commit(store, batch(vec![Change::AppendEvent(Box::new(event))]));
 }
 
-/// Has a customer define an object and be told of some events, of which it takes not all; says how
-/// many wait.
+/// Defines an object and has some of a customer's events delivered in part; returns how many are
+/// queued.
 fn deliver_in_part(store: &SledStore) -> u64 {
     let erp = destination(&acme(), 1);
     let large = definition(&acme(), 3, "1.0", 50_000);
@@ -367,21 +368,21 @@ fn a_sweep_of_everything_leaves_room_for_commits_between_its_parts() {
     let home = tempfile::tempdir().unwrap();
     let store = SledStore::open(Options::at(home.path())).unwrap();
     let meter = device(&acme(), 1);
-    // An event is two rows.
+    // An event has two rows.
     let [most, least] = [sweep::ROWS_MAX, sweep::ROWS].map(|rows| rows as u64 / 2);
     let say = |second, number| {
         let events = (0..number).map(|rng| event(&meter, second, rng));
         let append = |event| Change::AppendEvent(Box::new(event));
         commit(&store, batch(events.map(append).collect()));
     };
-    // Where nothing comes, or was not followed by a sweep that left something, little goes.
+    // If nothing is written, or no sweep left something before, little is removed.
     say(10, 3 * least);
     for (part, removed) in [least, least].into_iter().enumerate() {
         let swept = wait(store.sweep(EVERYTHING, u32::MAX)).unwrap();
         assert_eq!((swept.removed, swept.more), (removed, true), "part {part}");
         commit(&store, request(part as u64));
     }
-    // Else as much goes as has come, if that is not too much.
+    // Otherwise as much is removed as was written, up to the maximum.
     for (second, come, removed) in [(20, 2 * least, 2 * least), (30, 2 * most, most)] {
         say(second, come);
         let swept = wait(store.sweep(EVERYTHING, u32::MAX)).unwrap();
@@ -412,7 +413,7 @@ fn fewer_things_are_swept_at_once_where_each_is_more_rows() {
     };
     let append = |rng| Change::AppendEntry(Box::new(long(rng)));
     commit(&store, batch((0..60).map(append).collect()));
-    // Each is three rows and fifteen of its payload; those that count it are the same for all.
+    // Each has three rows and fifteen of its payload; the rows that count it are shared by all.
     for removed in [29, 29, 2] {
         let swept = wait(store.sweep(EVERYTHING, u32::MAX)).unwrap();
         assert_eq!((swept.removed, swept.more), (removed, removed == 29));
@@ -436,7 +437,7 @@ fn started(options: &Options, free: FreeBytes) -> SledStore {
     SledStore::start(open::open(options).unwrap(), options, free).unwrap()
 }
 
-/// A disk with room for everything, which the committer can look at while the gate is open.
+/// A disk with room for everything, which the committer can check while the gate is open.
 fn behind(gate: &Arc<Mutex<()>>) -> FreeBytes {
     let gate = Arc::clone(gate);
     Box::new(move |_: &Path| {

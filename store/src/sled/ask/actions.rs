@@ -1,8 +1,8 @@
 //! Which action requests are there?
 //!
 //! The keys of an index are in order within one protocol and status. A list over several of them
-//! merges as many ranges, from the end its order begins at, so that its cost grows with what is
-//! skipped and shown and not with what exists; its total is a sum of counts.
+//! merges as many ranges, from the end its order begins at, so its cost grows with what is skipped
+//! and shown and not with what exists; its total is a sum of counts.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -56,7 +56,7 @@ pub(in crate::sled) fn actions(
     Ok(Page { items, total })
 }
 
-/// All that was promised under a key: one row for each device of one call.
+/// All records under an idempotency key: one row for each device of one call.
 pub(in crate::sled) fn promises_under(
     db: &Db,
     key: IdempotencyKey,
@@ -84,7 +84,7 @@ fn direction(order: ActionOrder) -> Direction {
     }
 }
 
-/// Reads where a request stands from its key and from what the keys of its range begin with.
+/// Reads the position of a request from its key and the prefix of its range.
 type ReadPosition = fn(&[u8], &[u8]) -> Option<Updated>;
 
 /// The requests of one protocol in one status, in the order of their keys.
@@ -136,7 +136,7 @@ impl Range {
     }
 }
 
-/// Where a request stands that is found by its creation: an id says when it was made.
+/// The position of a request in the order of creation: its id contains the time.
 fn created(key: &[u8], _: &[u8]) -> Option<Updated> {
     let id = key::last_id(key)?;
     Some(Updated {
@@ -192,8 +192,8 @@ fn passes(action: &Action, filter: &ActionFilter) -> bool {
         && filter.statuses.has(action.status)
 }
 
-/// Merges ranges, the greatest rank first, and cuts a page out. A request that changed meanwhile
-/// may be met twice and is shown once.
+/// Merges ranges, the greatest rank first, and cuts a page out. A request that changes while the
+/// list is read may be found twice and is shown once.
 fn page_of_ids<R: Ord>(
     mut ranges: Vec<Range>,
     page: PageRequest,

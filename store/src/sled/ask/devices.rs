@@ -1,4 +1,4 @@
-//! Which devices are there, and what is known of them?
+//! Which devices are there, and what is stored of them?
 
 use std::net::IpAddr;
 
@@ -23,7 +23,7 @@ pub(in crate::sled) fn profile(db: &Db, device: DeviceKey) -> Result<Option<Prof
     load(db, &key::device::device(device), read_profile)
 }
 
-/// The device that bears a name.
+/// The device that has a name.
 pub(in crate::sled) fn bearer(db: &Db, name: &UniqueName) -> Result<Option<DeviceKey>, Fault> {
     match name {
         UniqueName::Customer(_) | UniqueName::Client(_) => Ok(None),
@@ -38,7 +38,7 @@ pub(in crate::sled) fn bearer(db: &Db, name: &UniqueName) -> Result<Option<Devic
     }
 }
 
-/// Those of the names that devices bear, and the devices that bear the ids among them.
+/// Those of the names that devices have, and the devices whose ids are among them.
 pub(in crate::sled) fn known(db: &Db, names: Vec<UniqueName>) -> Result<ExistingDevices, Fault> {
     let mut known = ExistingDevices::default();
     for name in names {
@@ -65,7 +65,7 @@ pub(in crate::sled) fn known(db: &Db, names: Vec<UniqueName>) -> Result<Existing
     Ok(known)
 }
 
-/// The device whose key begins so.
+/// The device whose key begins with these bytes.
 pub(in crate::sled) fn device_at(db: &Db, prefix: [u8; 8]) -> Result<Option<DeviceKey>, Fault> {
     match rows_of(db, &key::device::devices_at(prefix)).keys().next() {
         Some(found) => Ok(Some(device_in(key::last_id(&found?))?)),
@@ -73,7 +73,7 @@ pub(in crate::sled) fn device_at(db: &Db, prefix: [u8; 8]) -> Result<Option<Devi
     }
 }
 
-/// Which devices have an address; of several, the first.
+/// Which devices have an address; if several have it, the first.
 pub(in crate::sled) fn at_address(db: &Db, ip: IpAddr) -> Result<DevicesAtAddress, Fault> {
     let mut keys = rows_of(db, &key::device::at(ip)).keys();
     let Some(first) = keys.next() else {
@@ -86,12 +86,12 @@ pub(in crate::sled) fn at_address(db: &Db, ip: IpAddr) -> Result<DevicesAtAddres
     })
 }
 
-/// What a device's actor saved of it.
+/// The record that a device's actor saved.
 fn record(db: &Db, device: DeviceKey) -> Result<Option<DeviceRecord>, Fault> {
     load(db, &key::device::record(device), read_device)
 }
 
-/// Everything needed to bring a device back.
+/// Everything needed to restore a device.
 pub(in crate::sled) fn restored(
     db: &Db,
     device: DeviceKey,

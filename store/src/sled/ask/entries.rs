@@ -1,9 +1,9 @@
-//! What does the administration log say?
+//! Which entries does the administration log have?
 //!
-//! The bounds of a window are bounds of ids, because ids sort by time. Entries lie kind by kind, so
-//! a list merges the kinds it wants, newest first; its total, and what stands before a page, come
-//! from counts (`counts`). Only a list of one SIM passes over keys, those of that SIM. An entry is
-//! read only if it is shown.
+//! The bounds of a window are bounds of ids, because ids sort by time. Entries are stored kind by
+//! kind, so a list merges the kinds it wants, newest first; its total, and the number of entries
+//! before a page, come from counts (`counts`). Only a list of one SIM reads keys one by one, those
+//! of that SIM. An entry is read only if it is shown.
 
 mod counts;
 mod time_span;
@@ -49,7 +49,7 @@ pub(in crate::sled) fn entries(
     Ok(Page { items, total })
 }
 
-/// The bytes an entry is about. Those of a customer that had the same id are nobody's.
+/// The payload of an entry. Payloads of a former customer with the same id are not shown.
 pub(in crate::sled) fn payload(
     db: &Db,
     customer: &CustomerId,
@@ -67,11 +67,11 @@ pub(super) struct Log<'a> {
     db: &'a Db,
     customer: &'a CustomerId,
     kinds: Vec<Kind>,
-    /// Up to here it is the log of a customer that had the same id, and not swept yet.
+    /// Up to here it is the log of a former customer with the same id, not swept yet.
     pub(super) removed: Option<EntryId>,
 }
 
-/// How many entries there are, and which of them stand on the page.
+/// How many entries there are, and which of them are on the page.
 type Found = (u64, Vec<(EntryId, Kind)>);
 
 impl<'a> Log<'a> {
@@ -90,7 +90,7 @@ impl<'a> Log<'a> {
         })
     }
 
-    /// Has a look at the id of each entry in a stretch of time, in no order.
+    /// Calls a function with the id of each entry in a time span, in no order.
     pub(super) fn each(
         &self,
         stretch: TimeSpan,
@@ -104,8 +104,8 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    /// Has a look at the counts of a stretch of time that is made of whole spans, oldest first: of
-    /// which span they are, and how many entries of these kinds it has.
+    /// Calls a function with each count in a time span of whole buckets, oldest first: the bucket,
+    /// and how many entries of these kinds it has.
     pub(super) fn each_count(
         &self,
         span: BucketSize,
@@ -126,7 +126,7 @@ impl<'a> Log<'a> {
     }
 
     fn page(&self, window: TimeSpan, page: PageRequest) -> Result<Found, Fault> {
-        // What a removed customer left is still counted, so that everything is looked at.
+        // What a removed customer left is still in the counts, so every entry is read.
         let (total, rest, skip) = match self.removed {
             Some(_) => (self.number_in(window)?, window, page.skip()),
             None => {
@@ -141,14 +141,14 @@ impl<'a> Log<'a> {
         Ok((total, self.newest(rest, skip, page.size)?))
     }
 
-    /// How many entries a stretch of time has, looking at each.
+    /// How many entries a time span has, counted one by one.
     fn number_in(&self, stretch: TimeSpan) -> Result<u64, Fault> {
         let mut number = 0;
         self.each(stretch, |_| number += 1)?;
         Ok(number)
     }
 
-    /// Whether there is no entry in a stretch of time.
+    /// Whether a time span has no entry.
     fn is_empty(&self, stretch: TimeSpan) -> Result<bool, Fault> {
         for mut range in self.ranges(stretch) {
             if range.next().transpose()?.is_some() {
@@ -158,7 +158,7 @@ impl<'a> Log<'a> {
         Ok(true)
     }
 
-    /// The newest entries of a stretch of time behind the first few.
+    /// The newest entries of a time span after the first few.
     fn newest(
         &self,
         stretch: TimeSpan,
@@ -193,7 +193,7 @@ impl<'a> Log<'a> {
         Ok(found)
     }
 
-    /// The entries of a stretch of time, kind by kind.
+    /// The entries of a time span, kind by kind.
     fn ranges(&self, stretch: TimeSpan) -> impl Iterator<Item = Iter> {
         self.kinds.iter().map(move |kind| {
             let prefix = key::log::of_kind(key::log::of_customer(self.customer), *kind);
@@ -201,7 +201,7 @@ impl<'a> Log<'a> {
         })
     }
 
-    /// The keys of a stretch of time behind a prefix, without those of a removed customer.
+    /// The keys of a time span under a prefix, without those of a removed customer.
     fn range(&self, prefix: &[u8], stretch: TimeSpan) -> Iter {
         let mut first = key::ids_from(prefix.to_vec(), stretch.from);
         if let Some(last) = self.removed {
@@ -211,7 +211,7 @@ impl<'a> Log<'a> {
         self.db.range::<&[u8], _>(first.as_slice()..end.as_slice())
     }
 
-    /// The page of what concerns one SIM: every entry about it in the window is passed over.
+    /// The page of entries about one SIM: every entry about it in the window is counted one by one.
     fn page_of_sim(
         &self,
         iccid: &Iccid,

@@ -1,4 +1,4 @@
-//! What did a device say, and what is known of it?
+//! What did a device report, and which values are known of it?
 
 use engine::event::Event;
 use engine::ids::{DeviceKey, EventId};
@@ -15,8 +15,8 @@ use crate::sled::record::event::read_event;
 use crate::sled::record::number::read_last_event;
 use crate::sled::record::value::read_known;
 
-/// What a device said, newest first, at most so much; only what is older than an event, where one
-/// is given. What a device said that had the same key is nobody's.
+/// The events of a device, newest first, at most `max`; only those older than an event, if one is
+/// given. Events of a former device with the same key are not shown.
 pub(in crate::sled) fn events_of(
     db: &Db,
     device: DeviceKey,
@@ -54,8 +54,8 @@ pub(in crate::sled) fn events_of(
     })
 }
 
-/// An event, while its row is there: the history it is in may be removed already. One that cannot
-/// be read is none: what waits behind it does not wait for ever.
+/// An event, while its row exists: the history it is in may be removed already. An unreadable event
+/// counts as none, so that it does not block the events behind it.
 pub(in crate::sled) fn event(
     db: &Db,
     device: DeviceKey,

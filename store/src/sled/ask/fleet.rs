@@ -1,10 +1,11 @@
 //! Which devices does a customer have?
 //!
-//! Devices are listed by their ids among those with the same traits. A list over several traits
-//! merges as many ranges, so that its cost grows with what is skipped and shown and not with what
-//! exists; its total is a sum of counts. Devices are searched by how their names begin: by id among
-//! the customer's own, by other names among all there are, for those are unique service-wide. Where
-//! more names begin so than the customer has devices, its devices are looked at instead.
+//! Devices are listed by their ids among those with the same flags. A list over several
+//! combinations of flags merges as many ranges, so its cost grows with what is skipped and shown
+//! and not with what exists; its total is a sum of counts. Devices are searched by name prefix: by
+//! id among the customer's own, by other names among all customers' devices, because those names
+//! are unique service-wide. If more names have the prefix than the customer has devices, its
+//! devices are read instead.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
@@ -52,7 +53,7 @@ pub(in crate::sled) fn devices_of(
     Ok(Page { items, total })
 }
 
-/// A page of the devices that pass a filter and have a name that begins so.
+/// A page of the devices that pass a filter and have a name with a prefix.
 pub(in crate::sled) fn devices_named(
     db: &Db,
     beginning: &str,
@@ -78,10 +79,10 @@ fn wanted(filter: &DeviceFilter) -> impl Iterator<Item = DeviceFlags> {
     DeviceFlags::every().filter(|flags| flags.pass(filter))
 }
 
-/// The devices of a customer with the same traits, in the order of their ids.
+/// The devices of a customer with the same flags, in the order of their ids.
 struct Range {
     rows: Iter,
-    /// How much stands before the id in a key.
+    /// The length of a key before the id.
     before_id: usize,
 }
 
@@ -95,7 +96,7 @@ impl Range {
         }
     }
 
-    /// The id of the next device, and who it is.
+    /// The id of the next device, and its key.
     fn next(&mut self) -> Result<Option<(IVec, IVec)>, Fault> {
         let Some(row) = self.rows.next() else {
             return Ok(None);
@@ -106,8 +107,8 @@ impl Range {
     }
 }
 
-/// Merges ranges, the smallest id first, and cuts a page out. A device that changed meanwhile may
-/// be met twice and is shown once.
+/// Merges ranges, the smallest id first, and cuts a page out. A device that changes while the list
+/// is read may be found twice and is shown once.
 fn page_of_devices(mut ranges: Vec<Range>, page: PageRequest) -> Result<Vec<DeviceKey>, Fault> {
     let mut heads = BinaryHeap::new();
     for (number, range) in ranges.iter_mut().enumerate() {
@@ -136,17 +137,17 @@ fn page_of_devices(mut ranges: Vec<Range>, page: PageRequest) -> Result<Vec<Devi
     Ok(devices)
 }
 
-/// A search under way.
+/// A search in progress.
 struct Search {
     /// The devices found, by their ids.
     device_by_id: BTreeMap<IVec, DeviceKey>,
-    /// Who was looked at: by default all names of a device are the same.
+    /// The devices already looked at: by default all names of a device are the same.
     seen: HashSet<DeviceKey>,
     names_left: usize,
 }
 
 impl Search {
-    /// A search that looks at so many names.
+    /// A search that looks at a bounded number of names.
     fn of(names_max: usize) -> Self {
         Self {
             device_by_id: BTreeMap::new(),
@@ -155,7 +156,7 @@ impl Search {
         }
     }
 
-    /// What is found when every device of the customer that passes the filter is looked at.
+    /// The devices found by looking at every device of the customer that passes the filter.
     fn among_own(db: &Db, beginning: &str, filter: &DeviceFilter) -> Result<Self, Fault> {
         let mut search = Self::of(0);
         for flags in wanted(filter) {
@@ -170,7 +171,8 @@ impl Search {
         Ok(search)
     }
 
-    /// Looks at every name that begins so, the customer's own ids first, unless that is too many.
+    /// Looks at every name with the prefix, the customer's own ids first, unless there are too
+    /// many.
     fn look_at_names(
         &mut self,
         db: &Db,
@@ -197,7 +199,7 @@ impl Search {
         Ok(Ok(()))
     }
 
-    /// Looks at one name more, unless that is too many.
+    /// Counts one more name, unless there are too many.
     fn count_one(&mut self) -> Result<(), SearchTooBroad> {
         self.names_left = self.names_left.checked_sub(1).ok_or(SearchTooBroad)?;
         Ok(())
@@ -208,7 +210,7 @@ impl Search {
         self.device_by_id.insert(id, device);
     }
 
-    /// Finds a device if it is wanted.
+    /// Adds a device to the results if it passes the filter.
     fn look_at(&mut self, db: &Db, device: DeviceKey, filter: &DeviceFilter) -> Result<(), Fault> {
         if !self.seen.insert(device) {
             return Ok(());
@@ -240,7 +242,7 @@ fn traits_of(db: &Db, device: DeviceKey) -> Result<DeviceFlags, Fault> {
     Ok(flags.unwrap_or_default())
 }
 
-/// Whether a device has a name that begins so.
+/// Whether a device has a name with a prefix.
 fn has_name(profile: &Profile, beginning: &str) -> bool {
     let Profile {
         device,

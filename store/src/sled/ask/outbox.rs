@@ -1,4 +1,4 @@
-//! What waits to be delivered, and how far has a destination come with it?
+//! Which events are queued for a destination, and how far has it come?
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ use crate::sled::record::outbox::{
     DestinationCounts, read_dead, read_retry, read_tally, read_waiting,
 };
 
-/// How far a destination has come: its place in each shard, and what it holds back.
+/// The progress of a destination: its cursor in each shard, and its pending retries.
 pub(in crate::sled) fn standing_of(
     db: &Db,
     id: DestinationId,
@@ -42,8 +42,7 @@ pub(in crate::sled) fn standing_of(
     Ok(progress)
 }
 
-/// The shards in which something waits for a destination: two seeks for each in which anything
-/// waits at all.
+/// The shards in which events wait for a destination: two seeks for each shard in which any wait.
 pub(in crate::sled) fn shards_waiting(db: &Db, id: DestinationId) -> Result<Vec<Shard>, Fault> {
     let (Some(destination), Some(tally)) = (destination(db, id)?, tally(db, id)?) else {
         return Ok(Vec::new());
@@ -74,8 +73,8 @@ pub(in crate::sled) fn shards_waiting(db: &Db, id: DestinationId) -> Result<Vec<
     Ok(shards)
 }
 
-/// What waits in a shard behind a number and is durable: what is not yet is passed over, because
-/// the board tells of it once it is, and who reads need not wait for a group.
+/// The queued events of a shard after a sequence number that are durable: the others are skipped,
+/// because the notifier reports them once they are, and the reader need not wait for a group.
 pub(in crate::sled) fn waiting(
     db: &Db,
     customer: &CustomerId,
@@ -97,7 +96,8 @@ pub(in crate::sled) fn waiting(
     Ok(waiting)
 }
 
-/// How much waits for a destination, and how much was set aside: two counts of one instant.
+/// How many events wait for a destination, and how many dead letters it has: two counts of one
+/// instant.
 pub(in crate::sled) fn backlog(
     db: &Db,
     gauge: &CommitState,
@@ -117,7 +117,7 @@ pub(in crate::sled) fn backlog(
     })
 }
 
-/// The dead letters of a destination behind a number.
+/// The dead letters of a destination after a sequence number.
 pub(in crate::sled) fn dead_letters(
     db: &Db,
     id: DestinationId,
@@ -146,7 +146,7 @@ fn tally(db: &Db, id: DestinationId) -> Result<Option<DestinationCounts>, Fault>
     load(db, &key::outbox::tally(id), read_tally)
 }
 
-/// Up to which number a destination is past each shard in which it has begun.
+/// The cursors of a destination: one for each shard in which it has begun.
 fn reached(db: &Db, id: DestinationId) -> Result<Vec<(Shard, Sequence)>, Fault> {
     let mut reached = Vec::new();
     for row in rows_of(db, &key::outbox::all_cursors(id)) {

@@ -1,9 +1,8 @@
-//! What does a start bring back, a stretch of keys at a time?
+//! What does a start restore, a range of keys at a time?
 //!
-//! What belongs to a device lies in tables of the same order, so they are read side by side: its
-//! record and its requests say whether it is live, and the rest is read if it is. Only the
-//! requests themselves lie in an order of their own and are looked up one by one; most devices
-//! have none.
+//! The rows of a device are in tables of the same order, so they are read side by side: its record
+//! and its requests decide whether it is live, and the rest is read if it is. Only the requests
+//! themselves have an order of their own and are looked up one by one; most devices have none.
 
 use std::ops::RangeInclusive;
 
@@ -22,15 +21,15 @@ use crate::sled::record::device::{ObjectListCache, read_one_of_many};
 use crate::sled::record::device_flags::{DeviceFlags, read_device_flags};
 use crate::sled::record::profile::read_profile;
 
-/// The bytes of the rows of a page: what a page costs in memory is a few times that. A page ends
-/// with the device that reaches it.
+/// The bytes of the rows of a page: a page takes a few times that in memory. A page ends with the
+/// device that reaches it.
 const PAGE_BYTES_MAX: usize = 512 * 1_024;
 
-/// Rows passed over one by one on the way to the device wanted; a longer way is jumped. A jump
+/// Rows skipped one by one on the way to the wanted device; for more, the iterator seeks. A seek
 /// costs as much as some rows.
 const STEPS_MAX: u32 = 8;
 
-/// The live devices of a stretch of keys with all that belongs to them.
+/// The live devices of a range of keys with all their rows.
 pub(in crate::sled) fn restored_page(
     db: &Db,
     keys: &RangeInclusive<DeviceKey>,
@@ -46,7 +45,7 @@ pub(in crate::sled) fn restored_page(
         match rest.of(device, &pending) {
             Ok(restored) => page.devices.extend(restored.map(|found| (device, found))),
             Err(fault) if fault.is_fatal() => return Err(fault),
-            // One damaged row keeps no other device from coming back.
+            // One damaged row does not prevent other devices from being restored.
             Err(fault) => tracing::error!(%device, %fault, "a device cannot be restored"),
         }
         if rest.bytes >= PAGE_BYTES_MAX {
@@ -96,8 +95,8 @@ impl LiveDevices {
         })
     }
 
-    /// Passes over devices without a registration. One whose record is beyond reading stays:
-    /// whoever brings it back says so.
+    /// Skips devices without a registration. A device with an unreadable record is not skipped: the
+    /// restore reports it.
     fn pass_unregistered(&mut self) -> Result<(), Fault> {
         while self.records.head.is_some() {
             match self.next_is_registered() {
@@ -118,7 +117,7 @@ impl LiveDevices {
     }
 }
 
-/// What belongs to the devices: asked for in the order of their keys.
+/// The rows of devices, read in the order of their keys.
 struct DeviceRows<'a> {
     db: &'a Db,
     profiles: Column,
@@ -200,7 +199,7 @@ impl Column {
         Ok(())
     }
 
-    /// The value of a device, if it has a row here; those before it are passed over.
+    /// The value of a device, if it has a row here; rows before it are skipped.
     fn value_of(&mut self, device: DeviceKey) -> Result<Option<IVec>, Fault> {
         self.advance_to(device)?;
         if self.device()? == Some(device) {
@@ -210,7 +209,7 @@ impl Column {
         }
     }
 
-    /// The value of the row that is next.
+    /// The value of the next row.
     fn value(&self) -> Result<Option<IVec>, Fault> {
         match &self.head {
             Some((key, value)) if kv::pieces_behind(value) > 0 => kv::load(&*self.db, key),
@@ -235,7 +234,7 @@ impl Column {
         Ok(())
     }
 
-    /// The device of the row that is next.
+    /// The device of the next row.
     fn device(&self) -> Result<Option<DeviceKey>, Fault> {
         let Some((key, _)) = &self.head else {
             return Ok(None);
@@ -245,7 +244,7 @@ impl Column {
         Ok(Some(DeviceKey::from_bytes(bytes)))
     }
 
-    /// The request that the key of the row that is next ends with.
+    /// The request at the end of the next row's key.
     fn request(&self) -> Result<Option<ActionId>, Fault> {
         let Some((key, _)) = &self.head else {
             return Ok(None);
@@ -284,7 +283,7 @@ mod tests {
         let mut keys = meters.map(|meter| meter.key());
         keys.sort();
         let opened = open::open(&options).unwrap();
-        // One is not what was written, of another all but the beginning is missing.
+        // One row has other bytes than were written, another has lost all but its beginning.
         let large = Value::cut(b"", &[1; 10_000]).head;
         for damaged in [IVec::from(b"\x01?"), large] {
             let record = key::device::record(keys[1]);

@@ -1,4 +1,4 @@
-//! What did a customer choose: settings, definitions of objects, destinations?
+//! What are a customer's settings, definitions of objects and destinations?
 
 use std::collections::BTreeSet;
 
@@ -17,11 +17,11 @@ use crate::sled::record::Unreadable;
 use crate::sled::record::definition::{Defined, read_defined, read_text};
 use crate::sled::record::destination::read_destination;
 
-/// A definition is replaced once per group, so a reader that loses so often in a row has not met a
-/// writer but damage.
+/// A definition is replaced once per group, so a reader that fails this often in a row has met
+/// damage, not a writer.
 const READS_MAX: u32 = 16;
 
-/// What each customer chose that chose anything, by customer.
+/// The settings of each customer that has changed any, by customer.
 pub(in crate::sled) fn all_chosen(db: &Db) -> Result<Vec<CustomerSettings>, Fault> {
     let tables = [
         key::settings(),
@@ -36,7 +36,7 @@ pub(in crate::sled) fn all_chosen(db: &Db) -> Result<Vec<CustomerSettings>, Faul
     chosen.collect()
 }
 
-/// What a customer chose.
+/// The settings of a customer.
 pub(in crate::sled) fn chosen_by(
     db: &Db,
     customer: &CustomerId,
@@ -56,7 +56,7 @@ pub(in crate::sled) fn definition(db: &Db, id: DefinitionId) -> Result<Option<De
         let Some(Defined { at, text }) = load(db, &key, read_defined)? else {
             return Ok(None);
         };
-        // The text goes in the group that replaces or removes the definition.
+        // The text is removed in the group that replaces or removes the definition.
         if let Some(xml) = load(db, &key::definition::text(text), read_text)? {
             return Ok(Some(Definition { id, xml, at }));
         }

@@ -1,8 +1,8 @@
-//! What does the log say in numbers?
+//! What are the statistics of the log?
 //!
-//! Days are made of whole quarters of an hour wherever they are, and devices are counted by the
-//! quarter of their last entry, so that both are sums of counts. A log that follows one of a
-//! removed customer is counted entry by entry until that is swept.
+//! Days consist of whole quarters of an hour in every time zone, and devices are counted by the
+//! quarter of their last entry, so both are sums of counts. A log that follows one of a removed
+//! customer is counted entry by entry until that is swept.
 
 use engine::admin_log::daily::{Statistics, StatisticsQuery};
 use engine::ids::EntryId;
@@ -47,8 +47,8 @@ pub(in crate::sled) fn statistics(
     Ok(Statistics { devices, amounts })
 }
 
-/// Devices whose last entry lies in the days, or behind them: seven hundred short rows at most. A
-/// device that is told of moves from one of them to another.
+/// Devices whose last entry is in the days, or after them: seven hundred short rows at most. An
+/// entry about a device moves it from one row to another.
 fn devices_counted(db: &Db, wanted: &StatisticsQuery) -> Result<u64, Fault> {
     let StatisticsQuery {
         customer,

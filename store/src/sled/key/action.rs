@@ -1,4 +1,4 @@
-//! Where do the rows of action requests lie?
+//! What are the keys of action requests?
 
 use engine::action::{Protocol, Status};
 use engine::ids::{ActionId, CustomerId, DeviceKey};
@@ -7,17 +7,17 @@ use engine::moment::Timestamp;
 use super::{Builder, Key, Table, append, instant_of, rest_of};
 use crate::sled::record::code;
 
-/// That a device has a request that is not final.
+/// Index: a request of a device that is not final.
 pub(crate) fn pending(device: DeviceKey, action: ActionId) -> Key {
     append(pending_of(device), action.as_bytes())
 }
 
-/// What the keys of a device's requests that are not final begin with.
+/// The prefix of the keys of a device's requests that are not final.
 pub(crate) fn pending_of(device: DeviceKey) -> Key {
     append(all_pending(), device.as_bytes())
 }
 
-/// What the keys of all requests that are not final begin with.
+/// The prefix of the keys of all requests that are not final.
 pub(crate) fn all_pending() -> Key {
     Builder::of(Table::Pending).end()
 }
@@ -27,7 +27,7 @@ pub(crate) fn action(id: ActionId) -> Key {
     Builder::of(Table::Action).bytes(id.as_bytes()).end()
 }
 
-/// That a customer has an action request of a protocol in a status.
+/// Index: an action request of a customer, of a protocol and in a status.
 pub(crate) fn action_of_customer(
     customer: &CustomerId,
     protocol: Protocol,
@@ -40,7 +40,7 @@ pub(crate) fn action_of_customer(
     )
 }
 
-/// What the keys of a customer's action requests of a protocol in a status begin with.
+/// The prefix of the keys of a customer's action requests of a protocol in a status.
 pub(crate) fn actions_of_customer(
     customer: &CustomerId,
     protocol: Protocol,
@@ -53,7 +53,7 @@ pub(crate) fn actions_of_customer(
         .end()
 }
 
-/// That a device has an action request of a protocol in a status.
+/// Index: an action request of a device, of a protocol and in a status.
 pub(crate) fn action_of_device(
     device: DeviceKey,
     protocol: Protocol,
@@ -63,7 +63,7 @@ pub(crate) fn action_of_device(
     append(actions_of_device(device, protocol, status), id.as_bytes())
 }
 
-/// What the keys of a device's action requests of a protocol in a status begin with.
+/// The prefix of the keys of a device's action requests of a protocol in a status.
 pub(crate) fn actions_of_device(device: DeviceKey, protocol: Protocol, status: Status) -> Key {
     Builder::of(Table::ActionOfDevice)
         .bytes(device.as_bytes())
@@ -72,7 +72,7 @@ pub(crate) fn actions_of_device(device: DeviceKey, protocol: Protocol, status: S
         .end()
 }
 
-/// That an action request of a customer, of a protocol and in a status, last changed at an instant.
+/// Index: an action request of a customer, of a protocol and in a status, by its last change.
 pub(crate) fn updated_action_of_customer(
     customer: &CustomerId,
     protocol: Protocol,
@@ -82,7 +82,7 @@ pub(crate) fn updated_action_of_customer(
     updated.behind(updates_of_customer(customer, protocol, status))
 }
 
-/// What the keys of a customer's action requests of a protocol in a status begin with, ordered by
+/// The prefix of the keys of a customer's action requests of a protocol in a status, ordered by
 /// their last change.
 pub(crate) fn updates_of_customer(
     customer: &CustomerId,
@@ -96,7 +96,7 @@ pub(crate) fn updates_of_customer(
         .end()
 }
 
-/// That an action request of a device, of a protocol and in a status, last changed at an instant.
+/// Index: an action request of a device, of a protocol and in a status, by its last change.
 pub(crate) fn updated_action_of_device(
     device: DeviceKey,
     protocol: Protocol,
@@ -106,8 +106,8 @@ pub(crate) fn updated_action_of_device(
     updated.behind(updates_of_device(device, protocol, status))
 }
 
-/// What the keys of a device's action requests of a protocol in a status begin with, ordered by
-/// their last change.
+/// The prefix of the keys of a device's action requests of a protocol in a status, ordered by their
+/// last change.
 pub(crate) fn updates_of_device(device: DeviceKey, protocol: Protocol, status: Status) -> Key {
     Builder::of(Table::ActionOfDeviceByUpdate)
         .bytes(device.as_bytes())
@@ -116,7 +116,7 @@ pub(crate) fn updates_of_device(device: DeviceKey, protocol: Protocol, status: S
         .end()
 }
 
-/// An action request that changed at an instant: the end of the keys that are ordered by that.
+/// An action request and its last change: the end of the keys that are ordered by it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Updated {
     /// When.
@@ -133,7 +133,7 @@ impl Updated {
             .end()
     }
 
-    /// What stands at the end of a key that begins so.
+    /// Reads the end of a key after a prefix.
     pub(crate) fn from_key(key: &[u8], beginning: &[u8]) -> Option<Self> {
         let (at, id) = rest_of(key, beginning).split_first_chunk()?;
         Some(Self {
@@ -143,12 +143,12 @@ impl Updated {
     }
 }
 
-/// That an action request is final.
+/// Index: an action request that is final.
 pub(crate) fn final_action(id: ActionId) -> Key {
     append(final_actions(), id.as_bytes())
 }
 
-/// What the keys of final action requests begin with; their order is that of creation.
+/// The prefix of the keys of final action requests; their order is that of creation.
 pub(crate) fn final_actions() -> Key {
     Builder::of(Table::Final).end()
 }

@@ -1,7 +1,7 @@
-//! Where do the rows of a customer's definitions of objects lie?
+//! What are the keys of a customer's definitions of objects?
 //!
-//! A text lies apart under an id of its own, so that those of a removed customer can go a little at
-//! a time and are nobody's meanwhile.
+//! A text has a row of its own under an id of its own, so that the texts of a removed customer can
+//! be swept in small steps and belong to nobody until then.
 
 use engine::Version;
 use engine::definition::DefinitionId;
@@ -17,17 +17,17 @@ pub(crate) fn definition(id: &DefinitionId) -> Key {
     append(of_object, &[major, minor])
 }
 
-/// What the keys of a customer's definitions begin with; their order is that of objects.
+/// The prefix of the keys of a customer's definitions; their order is that of objects.
 pub(crate) fn of_customer(customer: &CustomerId) -> Key {
     Builder::of(Table::Definition).text(customer.as_str()).end()
 }
 
-/// What the keys of all definitions begin with.
+/// The prefix of the keys of all definitions.
 pub(crate) fn definitions() -> Key {
     Builder::of(Table::Definition).end()
 }
 
-/// What a definition is called, from its key.
+/// The id of a definition, from its key.
 pub(crate) fn id_of(definition: &[u8]) -> Option<DefinitionId> {
     let (rest, version) = rest_of(definition, &definitions()).split_last_chunk()?;
     let (customer, object) = rest.split_last_chunk()?;
@@ -45,17 +45,17 @@ pub(crate) fn text(id: TextId) -> Key {
     Builder::of(Table::DefinitionText).bytes(&id).end()
 }
 
-/// That a text is left of a removed customer.
+/// Marks a text that is left of a removed customer.
 pub(crate) fn removed_text(id: TextId) -> Key {
     append(removed(), &id)
 }
 
-/// What the keys of the marks of texts begin with that are left of removed customers.
+/// The prefix of the keys that mark texts of removed customers.
 pub(crate) fn removed() -> Key {
     Builder::of(Table::RemovedText).end()
 }
 
-/// A text that is left, from the key that marks it so.
+/// The id of a text, from the key that marks it.
 pub(crate) fn text_of_removed(mark: &[u8]) -> Option<TextId> {
     first_id(rest_of(mark, &removed()))
 }

@@ -1,4 +1,4 @@
-//! Where do the rows lie of what devices said?
+//! What are the keys of events and last known values?
 
 use engine::Path;
 use engine::ids::{DeviceKey, EventId};
@@ -10,12 +10,12 @@ pub(crate) fn event(device: DeviceKey, event: EventId) -> Key {
     append(of_device(device), event.as_bytes())
 }
 
-/// What the keys of the events of a device begin with; their order is that of time.
+/// The prefix of the keys of the events of a device; their order is that of time.
 pub(crate) fn of_device(device: DeviceKey) -> Key {
     Builder::of(Table::Event).bytes(device.as_bytes()).end()
 }
 
-/// That an event is so old.
+/// Index: an event by its age.
 pub(crate) fn by_age_of(device: DeviceKey, event: EventId) -> Key {
     append(
         append(by_age(), event.as_bytes()),
@@ -35,17 +35,17 @@ pub(crate) fn event_from_age(age: &[u8]) -> Option<Key> {
     Some(self::event(device, EventId::from_bytes(*event)))
 }
 
-/// Behind which event the history of a removed device is at an end.
+/// The row with the last event of the history of a removed device.
 pub(crate) fn removed_of(device: DeviceKey) -> Key {
     append(removed(), device.as_bytes())
 }
 
-/// What the keys of the histories of removed devices begin with.
+/// The prefix of the keys of the histories of removed devices.
 pub(crate) fn removed() -> Key {
     Builder::of(Table::RemovedHistory).end()
 }
 
-/// A removed device, from the key that marks its history removed.
+/// The removed device, from the key that marks its history removed.
 pub(crate) fn device_of_removed(mark: &[u8]) -> Option<DeviceKey> {
     let device = rest_of(mark, &removed()).try_into().ok()?;
     Some(DeviceKey::from_bytes(device))
@@ -56,7 +56,7 @@ pub(crate) fn value(device: DeviceKey, path: Path) -> Key {
     append(values_of(device), &path.to_bytes())
 }
 
-/// What the keys of the last known values of a device begin with; their order is that of paths.
+/// The prefix of the keys of the last known values of a device; their order is that of paths.
 pub(crate) fn values_of(device: DeviceKey) -> Key {
     Builder::of(Table::Value).bytes(device.as_bytes()).end()
 }

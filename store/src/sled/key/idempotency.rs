@@ -1,4 +1,4 @@
-//! Where do the rows lie of what calls were promised?
+//! What are the keys of idempotency records?
 
 use engine::idempotency::IdempotencyKey;
 use engine::ids::DeviceKey;
@@ -6,17 +6,17 @@ use engine::moment::Timestamp;
 
 use super::{Builder, Key, Table, append, last_id, rest_of};
 
-/// What was promised under a key for a device of a number.
+/// The record under an idempotency key for a device and a number.
 pub(crate) fn idempotency(key: IdempotencyKey, device: DeviceKey, number: u64) -> Key {
     numbered(idempotency_under(key), device, number)
 }
 
-/// What the keys of all that was promised under a key begin with.
+/// The prefix of the keys of all records under an idempotency key.
 pub(crate) fn idempotency_under(key: IdempotencyKey) -> Key {
     Builder::of(Table::Idempotency).bytes(key.as_bytes()).end()
 }
 
-/// That something was promised at an instant.
+/// Index: an idempotency record by its instant.
 pub(crate) fn idempotency_by_age(
     at: Timestamp,
     key: IdempotencyKey,
@@ -27,17 +27,17 @@ pub(crate) fn idempotency_by_age(
     numbered(of_key, device, number)
 }
 
-/// Where what was promised at an instant or later begins.
+/// Where the idempotency records made at an instant or later begin.
 pub(crate) fn idempotency_from(at: Timestamp) -> Key {
     Builder::of(Table::IdempotencyByAge).instant(at).end()
 }
 
-/// Where promises begin, ordered by their age.
+/// Where idempotency records begin, ordered by their age.
 pub(crate) fn by_age() -> Key {
     Builder::of(Table::IdempotencyByAge).end()
 }
 
-/// A promise's key, from the key that orders it by its age.
+/// An idempotency record's key, from the key that orders it by its age.
 pub(crate) fn idempotency_from_age(age: &[u8]) -> Key {
     let beginning = idempotency_from(Timestamp::default());
     Builder::of(Table::Idempotency)
@@ -45,7 +45,7 @@ pub(crate) fn idempotency_from_age(age: &[u8]) -> Key {
         .end()
 }
 
-/// The device a promise is about and its number, from its key.
+/// The device and the number of an idempotency record, from its key.
 pub(crate) fn device_of(record: &[u8]) -> Option<(DeviceKey, u64)> {
     let (before, number) = record.split_last_chunk()?;
     let device = last_id(before).map(DeviceKey::from_bytes)?;

@@ -1,7 +1,7 @@
-//! Where do the rows of the administration log lie?
+//! What are the keys of the administration log?
 //!
-//! The entries of a customer lie kind by kind, each kind in the order of its ids, so that a list
-//! of some kinds passes over nothing of the others.
+//! The entries of a customer are stored kind by kind, each kind in the order of its ids, so that a
+//! list of some kinds reads nothing of the others.
 
 pub(crate) mod count;
 
@@ -11,7 +11,7 @@ use engine::ids::{CustomerId, EntryId, Iccid};
 use super::{Builder, Key, Table, append, rest_of};
 use crate::sled::record::code;
 
-/// What sort of entry it is: its category and its subject.
+/// The kind of an entry: its category and its subject.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Kind([u8; 2]);
 
@@ -21,7 +21,7 @@ impl Kind {
         Self([code::of_category(category), code::of_subject(subject)])
     }
 
-    /// Its place among the counts of a stretch of time; a subject that comes later stands behind.
+    /// Its place among the counts of a time span; the places of later subjects come last.
     pub(crate) fn place(self) -> usize {
         let [category, subject] = self.0.map(usize::from);
         2 * subject.saturating_sub(1) + category.saturating_sub(1)
@@ -45,27 +45,27 @@ pub(crate) fn entry(entry: &Entry) -> Key {
     entry_of(&entry.customer, kind_of(entry), entry.id)
 }
 
-/// The entry of a customer that is of this kind and has this id.
+/// The key of an entry of a customer, from its kind and id.
 pub(crate) fn entry_of(customer: &CustomerId, kind: Kind, id: EntryId) -> Key {
     append(of_kind(of_customer(customer), kind), id.as_bytes())
 }
 
-/// What the keys of a customer's entries begin with.
+/// The prefix of the keys of a customer's entries.
 pub(crate) fn of_customer(customer: &CustomerId) -> Key {
     Builder::of(Table::Entry).text(customer.as_str()).end()
 }
 
-/// What the keys of the entries of a kind begin with, behind what those of the customer do.
+/// The prefix of the keys of the entries of a kind, under the prefix of a customer.
 pub(crate) fn of_kind(of_customer: Key, kind: Kind) -> Key {
     append(of_customer, &kind.0)
 }
 
-/// That an entry concerns a SIM.
+/// Index: an entry about a SIM.
 pub(crate) fn entry_of_iccid(entry: &Entry, iccid: &Iccid) -> Key {
     append(of_iccid(&entry.customer, iccid), &id_and_kind(entry))
 }
 
-/// What the keys of a customer's entries about a SIM begin with.
+/// The prefix of the keys of a customer's entries about a SIM.
 pub(crate) fn of_iccid(customer: &CustomerId, iccid: &Iccid) -> Key {
     Builder::of(Table::EntryOfIccid)
         .text(customer.as_str())
@@ -73,7 +73,7 @@ pub(crate) fn of_iccid(customer: &CustomerId, iccid: &Iccid) -> Key {
         .end()
 }
 
-/// That an entry is so old.
+/// Index: an entry by its age.
 pub(crate) fn entry_by_age(entry: &Entry) -> Key {
     Builder::of(Table::EntryByAge)
         .bytes(&id_and_kind(entry))
@@ -86,7 +86,7 @@ pub(crate) fn by_age() -> Key {
     Builder::of(Table::EntryByAge).end()
 }
 
-/// The bytes an entry is about.
+/// The payload of an entry.
 pub(crate) fn payload(customer: &CustomerId, entry: EntryId) -> Key {
     Builder::of(Table::EntryPayload)
         .text(customer.as_str())
@@ -94,12 +94,12 @@ pub(crate) fn payload(customer: &CustomerId, entry: EntryId) -> Key {
         .end()
 }
 
-/// Behind which id the log of a removed customer is at an end.
+/// The row with the last id of the log of a removed customer.
 pub(crate) fn removed_of(customer: &CustomerId) -> Key {
     append(removed(), customer.as_str().as_bytes())
 }
 
-/// What the keys of the logs of removed customers begin with.
+/// The prefix of the keys of the logs of removed customers.
 pub(crate) fn removed() -> Key {
     Builder::of(Table::RemovedLog).end()
 }
@@ -118,14 +118,14 @@ pub(crate) fn entry_from_age(age: &[u8]) -> Option<Key> {
     Some(key)
 }
 
-/// The id and the kind of an entry, from the key that says which SIM it concerns.
+/// The id and the kind of an entry, from its key in the index by SIM.
 pub(crate) fn entry_from_iccid(of_sim: &[u8]) -> Option<(EntryId, Kind)> {
     let (rest, kind) = of_sim.split_last_chunk()?;
     let id = rest.last_chunk()?;
     Some((EntryId::from_bytes(*id), Kind(*kind)))
 }
 
-/// What the keys of a removed customer's log begin with, from the key that marks it removed.
+/// The prefix of the keys of a removed customer's log, from the key that marks it removed.
 pub(crate) fn of_removed(mark: &[u8]) -> Key {
     let customer = rest_of(mark, &removed());
     Builder::of(Table::Entry).bytes(customer).byte(0).end()

@@ -1,7 +1,7 @@
-//! Where do the rows lie of what waits to be delivered, and of those it is delivered to?
+//! What are the keys of queued events and of destinations?
 //!
-//! What waits lies customer by customer, shard by shard, in the order of its numbers. What a
-//! destination has of its own lies behind its id.
+//! Queued events are ordered by customer, shard and sequence number. The rows of a destination come
+//! under its id.
 
 use engine::delivery::backlog::Sequence;
 use engine::ids::{CustomerId, DestinationId, Shard};
@@ -9,34 +9,34 @@ use engine::moment::Timestamp;
 
 use super::{Builder, Key, Table, append, first_id, rest_of};
 
-/// The newest number of an event that waits.
+/// The newest sequence number of a queued event.
 pub(crate) fn newest_number() -> Key {
     Builder::of(Table::NewestNumber).end()
 }
 
-/// An event that waits.
+/// A queued event.
 pub(crate) fn waiting(customer: &CustomerId, shard: Shard, sequence: Sequence) -> Key {
     append(waiting_in(customer, shard), &sequence.0.to_be_bytes())
 }
 
-/// What the keys of the events begin with that wait in a shard; their order is that of numbers.
+/// The prefix of the keys of the queued events of a shard; their order is that of numbers.
 pub(crate) fn waiting_in(customer: &CustomerId, shard: Shard) -> Key {
     append(waiting_of(customer), &shard.0.to_be_bytes())
 }
 
-/// What the keys of all events begin with that wait for the destinations of a customer.
+/// The prefix of the keys of a customer's queued events.
 pub(crate) fn waiting_of(customer: &CustomerId) -> Key {
     Builder::of(Table::QueuedEvent)
         .text(customer.as_str())
         .end()
 }
 
-/// What the keys of all events that wait begin with.
+/// The prefix of the keys of all queued events.
 pub(crate) fn all_waiting() -> Key {
     Builder::of(Table::QueuedEvent).end()
 }
 
-/// For whose destinations, where and under which number an event waits, from its key.
+/// The customer, shard and sequence number of a queued event, from its key.
 pub(crate) fn position_of(waiting: &[u8]) -> Option<(CustomerId, Shard, Sequence)> {
     let (rest, sequence) = rest_of(waiting, &all_waiting()).split_last_chunk()?;
     let (customer, shard) = rest.split_last_chunk()?;
@@ -48,19 +48,19 @@ pub(crate) fn position_of(waiting: &[u8]) -> Option<(CustomerId, Shard, Sequence
     ))
 }
 
-/// What the key of an event that waits has in common with those of its shard.
+/// The part of the key of a queued event that is the same for its shard.
 pub(crate) fn shard_part(waiting: &[u8]) -> &[u8] {
     let part = waiting.split_last_chunk::<8>();
     part.map_or(waiting, |(part, _)| part)
 }
 
-/// The number at the end of a key.
+/// The sequence number at the end of a key.
 pub(crate) fn last_number(key: &[u8]) -> Option<Sequence> {
     let sequence = key.last_chunk()?;
     Some(Sequence(u64::from_be_bytes(*sequence)))
 }
 
-/// How many events of a customer were ever given a number.
+/// How many events of a customer ever got a sequence number.
 pub(crate) fn numbered(customer: &CustomerId) -> Key {
     Builder::of(Table::Counter)
         .byte(6)
@@ -73,50 +73,50 @@ pub(crate) fn destination(id: DestinationId) -> Key {
     Builder::of(Table::Destination).bytes(id.as_bytes()).end()
 }
 
-/// That a customer has a destination.
+/// Index: a destination of a customer.
 pub(crate) fn destination_of(customer: &CustomerId, id: DestinationId) -> Key {
     append(destinations_of(customer), id.as_bytes())
 }
 
-/// What the keys of a customer's destinations begin with.
+/// The prefix of the keys of a customer's destinations.
 pub(crate) fn destinations_of(customer: &CustomerId) -> Key {
     Builder::of(Table::DestinationOfCustomer)
         .text(customer.as_str())
         .end()
 }
 
-/// What the keys of the destinations of all customers begin with.
+/// The prefix of the keys of the destinations of all customers.
 pub(crate) fn all_destinations() -> Key {
     Builder::of(Table::DestinationOfCustomer).end()
 }
 
-/// How far a destination has come, in numbers.
+/// The counts of a destination.
 pub(crate) fn tally(id: DestinationId) -> Key {
     Builder::of(Table::Tally).bytes(id.as_bytes()).end()
 }
 
-/// How far a destination has come in a shard.
+/// The cursor of a destination in a shard.
 pub(crate) fn cursor(id: DestinationId, shard: Shard) -> Key {
     append(all_cursors(id), &shard.0.to_be_bytes())
 }
 
-/// What the keys begin with that say how far a destination has come in each shard.
+/// The prefix of the keys of a destination's cursors.
 pub(crate) fn all_cursors(id: DestinationId) -> Key {
     Builder::of(Table::Cursor).bytes(id.as_bytes()).end()
 }
 
-/// The shard in which a destination has come so far, from the key that says so.
+/// The shard of a cursor, from its key.
 pub(crate) fn shard_reached(reached: &[u8]) -> Option<Shard> {
     let shard = reached.last_chunk()?;
     Some(Shard(u16::from_be_bytes(*shard)))
 }
 
-/// An event that a destination did not take yet.
+/// A pending retry of a destination.
 pub(crate) fn retry(id: DestinationId, sequence: Sequence) -> Key {
     append(all_retries(id), &sequence.0.to_be_bytes())
 }
 
-/// What the keys of the events begin with that a destination did not take yet.
+/// The prefix of the keys of the pending retries of a destination.
 pub(crate) fn all_retries(id: DestinationId) -> Key {
     Builder::of(Table::Retry).bytes(id.as_bytes()).end()
 }
@@ -126,12 +126,12 @@ pub(crate) fn dead(id: DestinationId, sequence: Sequence) -> Key {
     append(all_dead(id), &sequence.0.to_be_bytes())
 }
 
-/// What the keys of the dead letters of a destination begin with.
+/// The prefix of the keys of the dead letters of a destination.
 pub(crate) fn all_dead(id: DestinationId) -> Key {
     Builder::of(Table::Dead).bytes(id.as_bytes()).end()
 }
 
-/// That a dead letter was set aside at an instant.
+/// Index: a dead letter by its instant.
 pub(crate) fn dead_by_age(at: Timestamp, id: DestinationId, sequence: Sequence) -> Key {
     Builder(dead_from(at))
         .bytes(id.as_bytes())
@@ -139,7 +139,7 @@ pub(crate) fn dead_by_age(at: Timestamp, id: DestinationId, sequence: Sequence) 
         .end()
 }
 
-/// Where the dead letters begin that were set aside at an instant or later.
+/// Where the dead letters of an instant or later begin.
 pub(crate) fn dead_from(at: Timestamp) -> Key {
     Builder::of(Table::DeadByAge).instant(at).end()
 }
@@ -149,7 +149,7 @@ pub(crate) fn by_age() -> Key {
     Builder::of(Table::DeadByAge).end()
 }
 
-/// Whose dead letter it is and its number, from the key that orders it by age.
+/// The destination and the sequence number of a dead letter, from the key that orders it by age.
 pub(crate) fn dead_from_age(age: &[u8]) -> Option<(DestinationId, Sequence)> {
     let rest = rest_of(age, &dead_from(Timestamp::default()));
     let (id, sequence) = rest.split_first_chunk()?;
@@ -157,17 +157,17 @@ pub(crate) fn dead_from_age(age: &[u8]) -> Option<(DestinationId, Sequence)> {
     Some((DestinationId::from_bytes(*id), Sequence(sequence)))
 }
 
-/// That a destination is removed, while something of it is left.
+/// Marks a removed destination while rows of it are left.
 pub(crate) fn removed_of(id: DestinationId) -> Key {
     append(removed(), id.as_bytes())
 }
 
-/// What the keys of the marks of removed destinations begin with.
+/// The prefix of the keys that mark removed destinations.
 pub(crate) fn removed() -> Key {
     Builder::of(Table::RemovedDestination).end()
 }
 
-/// A removed destination, from the key that marks it so.
+/// The removed destination, from the key that marks it.
 pub(crate) fn destination_of_removed(mark: &[u8]) -> Option<DestinationId> {
     first_id(rest_of(mark, &removed())).map(DestinationId::from_bytes)
 }

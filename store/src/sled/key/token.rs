@@ -1,4 +1,4 @@
-//! Where do the rows of access tokens lie?
+//! What are the keys of access tokens?
 
 use engine::customer::SecretDigest;
 use engine::ids::ClientId;
@@ -11,19 +11,19 @@ pub(crate) fn token(digest: &SecretDigest) -> Key {
     Builder::of(Table::Token).bytes(digest.as_bytes()).end()
 }
 
-/// That an API client has an access token.
+/// Index: an access token of an API client.
 pub(crate) fn token_of(client: &ClientId, digest: &SecretDigest) -> Key {
     append(of_client(client), digest.as_bytes())
 }
 
-/// What the keys of an API client's access tokens begin with.
+/// The prefix of the keys of an API client's access tokens.
 pub(crate) fn of_client(client: &ClientId) -> Key {
     Builder::of(Table::TokenOfClient)
         .text(client.as_str())
         .end()
 }
 
-/// That an access token expires.
+/// Index: an access token by its expiry.
 pub(crate) fn expiring(at: Timestamp, digest: &SecretDigest) -> Key {
     append(expiring_from(at), digest.as_bytes())
 }
@@ -38,7 +38,7 @@ pub(crate) fn by_expiry() -> Key {
     Builder::of(Table::TokenByExpiry).end()
 }
 
-/// An access token's key, from the key that says whose it is.
+/// An access token's key, from its key in the index by API client.
 pub(crate) fn token_from_client(of_client: &[u8], tokens: &[u8]) -> Key {
     Builder::of(Table::Token)
         .bytes(rest_of(of_client, tokens))

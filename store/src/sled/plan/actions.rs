@@ -1,4 +1,4 @@
-//! Which rows is an action request kept in and listed by?
+//! Which rows store and list an action request?
 
 use engine::action::{Action, ActionState, Status};
 
@@ -8,7 +8,7 @@ use crate::sled::key::{self, Key};
 use crate::sled::record;
 
 impl Steps {
-    /// Puts a request that stood so before, and lists it.
+    /// Puts a request that was in this state before, and lists it.
     pub(super) fn put_action(&mut self, was: Option<ActionState>, action: &Action) {
         let value = record::action::write_action(action);
         match was {
@@ -69,8 +69,8 @@ fn creations_of(action: &Action, status: Status) -> [Key; 2] {
     ]
 }
 
-/// The rows that list a request by its last change. One that never changed has none: it was last
-/// changed when it was created, and is found by that.
+/// The rows that list a request by its last change. A request that never changed has none: its last
+/// change is its creation, and it is found by that.
 fn updates_of(action: &Action, progress: ActionState) -> impl Iterator<Item = Key> {
     let ActionState { status, updated_at } = progress;
     let protocol = action.protocol();

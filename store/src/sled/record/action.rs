@@ -1,6 +1,6 @@
-//! How is an action request kept?
+//! How is an action request stored?
 //!
-//! Its status stands right behind the version, so that compare-and-set reads it without decoding.
+//! Its status is right after the version, so that compare-and-set reads it without decoding.
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;

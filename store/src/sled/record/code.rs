@@ -1,4 +1,4 @@
-//! Which number stands for which choice? Numbers never change their meaning.
+//! Which number encodes which choice? Numbers never change their meaning.
 
 use engine::action::{ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
@@ -10,7 +10,7 @@ use engine::setting::{SettingName, SettingState};
 
 use super::Unreadable;
 
-// A table and no derive on the types: they are the engine's, which knows no format.
+// A table and no derive on the types: they belong to the engine, which knows no format.
 macro_rules! codes {
     ($of:ident, $from:ident, $type:ident { $($variant:ident = $code:literal),+ $(,)? }) => {
         #[doc = concat!("The number of this ", stringify!($type), ".")]

@@ -1,4 +1,4 @@
-//! How many entries of each kind does a stretch of time have?
+//! How many entries of each kind does a bucket have?
 
 use super::{Unreadable, check_version};
 
@@ -7,8 +7,8 @@ const VERSION: u8 = 1;
 /// The bytes of one count.
 const COUNT: usize = size_of::<u64>();
 
-/// A count for each kind, by its place. Kinds that come later stand behind; a kind that has no
-/// place yet has no entries.
+/// A count for each kind, by its place. Later kinds are appended; a kind that has no place yet has
+/// no entries.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct KindCounts(Vec<u64>);
 
@@ -18,7 +18,7 @@ impl KindCounts {
         self.0.get(place).copied().unwrap_or(0)
     }
 
-    /// Counts one more, or one less, at a place.
+    /// Adds to the count at a place.
     pub(crate) fn add(&mut self, place: usize, delta: i64) {
         if self.0.len() <= place {
             self.0.resize(place + 1, 0);
@@ -28,7 +28,7 @@ impl KindCounts {
         }
     }
 
-    /// Whether there is nothing of any kind.
+    /// Whether every count is zero.
     pub(crate) fn are_zero(&self) -> bool {
         self.0.iter().all(|count| *count == 0)
     }

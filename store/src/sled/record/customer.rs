@@ -1,4 +1,4 @@
-//! How are customers, API clients, access tokens and settings kept?
+//! How are customers, API clients, access tokens and settings stored?
 
 use engine::customer::{AccessToken, ApiClient, Customer, Scopes, SecretDigest};
 use engine::ids::{ClientId, CustomerId};

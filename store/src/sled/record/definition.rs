@@ -1,4 +1,4 @@
-//! How is a customer's definition of an object kept? Its text stands in rows of its own.
+//! How is a customer's definition of an object stored? Its text has rows of its own.
 
 use engine::moment::Timestamp;
 use minicbor::bytes::ByteArray;
@@ -12,7 +12,7 @@ const TEXT_VERSION: u8 = 1;
 /// The id of a text, which no other text ever has.
 pub(crate) type TextId = [u8; 16];
 
-/// What stands under the name of a definition.
+/// The value under the id of a definition.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Defined {
     /// When it was put.
@@ -30,7 +30,7 @@ struct DefinedV1 {
     text: ByteArray<16>,
 }
 
-/// Writes what stands under the name of a definition.
+/// Writes the value under the id of a definition.
 pub(crate) fn write_defined(defined: &Defined) -> Vec<u8> {
     let record = DefinedV1 {
         at_ms: defined.at.as_ms(),
@@ -39,7 +39,7 @@ pub(crate) fn write_defined(defined: &Defined) -> Vec<u8> {
     write(VERSION, &record)
 }
 
-/// Reads what stands under the name of a definition.
+/// Reads the value under the id of a definition.
 pub(crate) fn read_defined(value: &[u8]) -> Result<Defined, Unreadable> {
     let record: DefinedV1 = read(VERSION, value)?;
     Ok(Defined {

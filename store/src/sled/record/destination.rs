@@ -1,4 +1,4 @@
-//! How is it kept where the events of a customer are delivered to?
+//! How is a destination stored?
 
 use engine::delivery::destination::{Destination, EventTypes, Header, Target, Webhook};
 use engine::ids::DestinationId;

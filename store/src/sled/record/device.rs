@@ -1,4 +1,4 @@
-//! How is it kept what a device's actor knows of it?
+//! How is the record of a device's actor stored?
 
 use std::net::SocketAddr;
 
@@ -28,10 +28,10 @@ struct DeviceV1<'a> {
     registration: Option<RegistrationV1<'a>>,
     #[n(4)]
     observations: Option<Vec<ObservationV1>>,
-    /// Nothing where the log says nothing of it, which is nearly always.
+    /// Absent while the log has no entry about it, which is nearly always.
     #[n(5)]
     unknown_object: Option<u8>,
-    /// A bit for each protocol it was ever heard over; nothing for a device never heard.
+    /// A bit for each protocol the device ever used; absent for a device never seen.
     #[n(6)]
     heard_over: Option<u8>,
     #[n(7)]
@@ -58,7 +58,7 @@ struct ObservationV1 {
 struct PeerV1<'a> {
     #[n(0)]
     via: u8,
-    /// As text, because an IPv6 address may carry a scope.
+    /// As text, because an IPv6 address may have a scope.
     #[b(1)]
     address: &'a str,
 }
@@ -84,7 +84,7 @@ struct RegistrationV1<'a> {
     links: &'a str,
 }
 
-/// What stands in a record as text and is something else in memory.
+/// The fields that are text in a record and parsed in memory.
 struct ParsedTexts {
     address: Option<String>,
     version: String,
@@ -129,7 +129,7 @@ pub(crate) fn read_device(value: &[u8]) -> Result<DeviceRecord, Unreadable> {
     read_one_of_many(value, &mut ObjectListCache::default())
 }
 
-/// Reads a device record that has much in common with others.
+/// Reads a device record that may share its object list with others.
 pub(crate) fn read_one_of_many(
     value: &[u8],
     others: &mut ObjectListCache,
@@ -156,17 +156,18 @@ pub(crate) fn read_one_of_many(
     })
 }
 
-/// The object lists of devices read before. Most of a fleet offers one of a few, and to read a list
-/// costs more than all the rest of a record.
+/// The object lists of devices read before. Most devices of a fleet offer one of a few lists, and
+/// to read a list costs more than all the rest of a record.
 #[derive(Default)]
 pub(crate) struct ObjectListCache {
     /// The text of a list, and a registration that has it.
     known: Vec<(Box<str>, Registration)>,
-    /// Which of them gives way to the next.
+    /// Which of them the next one replaces.
     oldest: usize,
 }
 
-/// Object lists remembered: what one fleet is made of, and few enough to look through.
+/// How many object lists are remembered: the kinds of one fleet, and few enough for a linear
+/// search.
 const LISTS_MAX: usize = 8;
 
 impl ObjectListCache {

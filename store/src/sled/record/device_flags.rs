@@ -1,4 +1,4 @@
-//! By what is a device listed? By some of what its actor saved of it.
+//! By which flags is a device listed? They are derived from its record.
 
 use engine::action::Protocol;
 use engine::device::record::{DeviceRecord, ProtocolsSeen};
@@ -7,10 +7,10 @@ use minicbor::{Decode, Decoder, decode};
 
 use super::{Unreadable, code, read};
 
-/// The version of the format of what an actor saved of a device, which is read in part here.
+/// The version of the format of a device record, which is read in part here.
 pub(super) const DEVICE_VERSION: u8 = 1;
 
-/// What a list can ask of a device, one bit for each question. Bits never change their meaning.
+/// What a list can filter devices by, one bit for each property. Bits never change their meaning.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct DeviceFlags(u8);
 
@@ -21,7 +21,7 @@ const REGISTERED: u8 = 1;
 const ALL: u8 = 0b1111;
 
 impl DeviceFlags {
-    /// Those of a device that was never heard.
+    /// The flags of a device that was never seen.
     pub(crate) const NONE: Self = Self(0);
 
     /// Every combination.
@@ -29,7 +29,7 @@ impl DeviceFlags {
         (0..=ALL).map(Self)
     }
 
-    /// Those of a device of which this is known.
+    /// The flags of a device with this record.
     pub(crate) fn of(record: &DeviceRecord) -> Self {
         Self::told_by(
             record.registration.is_some(),
@@ -42,7 +42,7 @@ impl DeviceFlags {
         self.0 & REGISTERED != 0
     }
 
-    /// Whether devices with these traits are wanted.
+    /// Whether devices with these flags pass a filter.
     pub(crate) fn pass(self, filter: &DeviceFilter) -> bool {
         filter
             .registered
@@ -52,7 +52,7 @@ impl DeviceFlags {
                 .is_none_or(|protocol| self.0 & bit_of(protocol) != 0)
     }
 
-    /// The number that stands for them in keys.
+    /// The number that encodes them in keys.
     pub(crate) fn code(self) -> u8 {
         self.0
     }
@@ -63,7 +63,7 @@ impl DeviceFlags {
     }
 }
 
-/// A bit for each protocol a device was ever heard over.
+/// A bit for each protocol a device ever used.
 pub(super) fn bits_of(heard_over: ProtocolsSeen) -> u8 {
     let ever = |protocol: &Protocol| heard_over.has(*protocol);
     Protocol::ALL
@@ -79,7 +79,7 @@ pub(super) fn protocols_of(bits: u8) -> Result<impl Iterator<Item = Protocol>, U
     Ok(Protocol::ALL.into_iter().filter(is_there))
 }
 
-/// Bits of protocols and nothing else.
+/// Accepts bits of protocols and nothing else.
 fn checked(bits: u8) -> Result<u8, Unreadable> {
     match bits & !(ALL ^ REGISTERED) {
         0 => Ok(bits),
@@ -91,7 +91,7 @@ fn bit_of(protocol: Protocol) -> u8 {
     1 << code::of_protocol(protocol)
 }
 
-/// Of a device record, what traits are made of; the rest is passed over and not read.
+/// The fields of a device record that determine its flags; the others are skipped.
 #[derive(Decode)]
 #[cbor(array)]
 struct FlagFieldsV1 {
@@ -101,7 +101,7 @@ struct FlagFieldsV1 {
     heard_over: Option<u8>,
 }
 
-/// Something that is there, whatever it is.
+/// A field that is present, whatever its value is.
 struct Present;
 
 impl<'b, C> Decode<'b, C> for Present {
@@ -111,7 +111,7 @@ impl<'b, C> Decode<'b, C> for Present {
     }
 }
 
-/// Reads the traits of a device from its record.
+/// Reads the flags of a device from its record.
 pub(crate) fn read_device_flags(record: &[u8]) -> Result<DeviceFlags, Unreadable> {
     let noticed: FlagFieldsV1 = read(DEVICE_VERSION, record)?;
     let heard_over = checked(noticed.heard_over.unwrap_or(0))?;

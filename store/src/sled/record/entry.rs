@@ -1,4 +1,4 @@
-//! How is an entry of the administration log kept?
+//! How is an entry of the administration log stored?
 
 use std::net::IpAddr;
 
@@ -37,7 +37,7 @@ struct EntryV1<'a> {
     trace: ByteArray<16>,
     #[b(8)]
     about: Option<AboutV1<'a>>,
-    /// How many bytes of a payload stand in rows of their own.
+    /// The size of a payload that has rows of its own.
     #[n(9)]
     payload_bytes: Option<u32>,
 }
@@ -96,7 +96,7 @@ pub(crate) fn read_entry(value: &[u8]) -> Result<Entry, Unreadable> {
     })
 }
 
-/// Writes the bytes an entry is about.
+/// Writes the payload of an entry.
 pub(crate) fn write_payload(bytes: &[u8]) -> Vec<u8> {
     let mut value = Vec::with_capacity(1 + bytes.len());
     value.push(PAYLOAD_VERSION);
@@ -104,7 +104,7 @@ pub(crate) fn write_payload(bytes: &[u8]) -> Vec<u8> {
     value
 }
 
-/// Reads the bytes an entry is about.
+/// Reads the payload of an entry.
 pub(crate) fn read_payload(value: &[u8]) -> Result<Box<[u8]>, Unreadable> {
     check_version(PAYLOAD_VERSION, value).map(Box::from)
 }

@@ -1,4 +1,4 @@
-//! How is it kept what a device said or did?
+//! How is an event stored?
 
 use std::net::IpAddr;
 
@@ -42,7 +42,7 @@ struct EventV1<'a> {
 struct DeviceInfoV1<'a> {
     #[b(0)]
     device: &'a str,
-    /// Where it is another text than the device id, which stands for it otherwise.
+    /// Only where it differs from the device id.
     #[b(1)]
     iccid: Option<&'a str>,
     #[b(2)]

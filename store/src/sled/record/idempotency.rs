@@ -1,6 +1,6 @@
-//! How is kept what a call was promised for a device?
+//! How is an idempotency record stored?
 //!
-//! The key says under which key, for which device and of which number.
+//! Its idempotency key, device and number are in the row's key.
 
 use engine::idempotency::{CallFingerprint, IdempotencyKey, IdempotencyRecord, IdempotentCall};
 use engine::ids::{ActionId, DeviceKey};
@@ -23,7 +23,7 @@ struct IdempotencyRecordV1 {
     at_ms: i64,
 }
 
-/// Writes a promise.
+/// Writes an idempotency record.
 pub(crate) fn write_idempotency_record(promise: &IdempotencyRecord) -> Vec<u8> {
     let record = IdempotencyRecordV1 {
         call: ByteArray::from(*promise.call.fingerprint.as_bytes()),
@@ -33,7 +33,7 @@ pub(crate) fn write_idempotency_record(promise: &IdempotencyRecord) -> Vec<u8> {
     write(VERSION, &record)
 }
 
-/// Reads a promise under a key for a device of a number.
+/// Reads an idempotency record of an idempotency key, for a device and a number.
 pub(crate) fn read_idempotency_record(
     key: IdempotencyKey,
     (device, number): (DeviceKey, u64),

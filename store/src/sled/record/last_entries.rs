@@ -1,4 +1,4 @@
-//! Which entries of the log told of a device last?
+//! Which entries of the log are the last ones about a device?
 
 use engine::admin_log::entry::Category;
 use engine::ids::EntryId;
@@ -24,15 +24,15 @@ impl LastEntries {
         }
     }
 
-    /// With an entry that was written; one that is older than the newest changes nothing.
+    /// Adds an entry that was written; one older than the newest changes nothing.
     pub(crate) fn with(mut self, category: Category, entry: EntryId) -> Self {
         let last = self.last(category);
         *last = (*last).max(Some(entry));
         self
     }
 
-    /// Without an entry that is removed. Entries are removed from the oldest on, so nothing older
-    /// is left of the category.
+    /// Removes an entry. Entries are removed from the oldest on, so the category has no older one
+    /// left.
     pub(crate) fn without(mut self, category: Category, entry: EntryId) -> Self {
         let last = self.last(category);
         *last = last.filter(|last| *last != entry);
@@ -69,7 +69,7 @@ pub(crate) fn read_last_entries(value: &[u8]) -> Result<LastEntries, Unreadable>
     })
 }
 
-/// No entry has an id of zeros, so they say that there is none.
+/// Encodes that there is none: no entry has an id of zeros.
 const NONE: [u8; 16] = [0; 16];
 
 fn bytes_of(entry: Option<EntryId>) -> [u8; 16] {

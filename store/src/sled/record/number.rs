@@ -1,5 +1,5 @@
-//! How are single numbers and keys kept: counts, epochs, a name's bearer, an end of a log or a
-//! history, the number of an event that waits?
+//! How are single numbers and keys stored: counts, epochs, the owner of a name, the end of a log or
+//! a history, a sequence number?
 
 use engine::delivery::backlog::Sequence;
 use engine::ids::{DeviceKey, EntryId, EventId};
@@ -28,12 +28,12 @@ pub(crate) fn read_epoch(value: &[u8]) -> Result<u64, Unreadable> {
     exactly(value).map(u64::from_be_bytes)
 }
 
-/// Writes who bears a name.
+/// Writes the owner of a name.
 pub(crate) fn write_name_owner(device: DeviceKey) -> [u8; 17] {
     behind_version(*device.as_bytes())
 }
 
-/// Reads who bears a name.
+/// Reads the owner of a name.
 pub(crate) fn read_name_owner(value: &[u8]) -> Result<DeviceKey, Unreadable> {
     exactly(value).map(DeviceKey::from_bytes)
 }
@@ -58,12 +58,12 @@ pub(crate) fn read_last_event(value: &[u8]) -> Result<EventId, Unreadable> {
     exactly(value).map(EventId::from_bytes)
 }
 
-/// Writes the number of an event that waits.
+/// Writes a sequence number.
 pub(crate) fn write_sequence(sequence: Sequence) -> [u8; 9] {
     behind_version(sequence.0.to_be_bytes())
 }
 
-/// Reads the number of an event that waits.
+/// Reads a sequence number.
 pub(crate) fn read_sequence(value: &[u8]) -> Result<Sequence, Unreadable> {
     exactly(value).map(u64::from_be_bytes).map(Sequence)
 }

@@ -1,5 +1,4 @@
-//! How is it kept what waits to be delivered, what a destination did not take, and how far it has
-//! come?
+//! How are queued events, pending retries, dead letters and the counts of a destination stored?
 
 use engine::delivery::backlog::{DeadLetter, PendingRetry, QueuedEvent, Sequence};
 use engine::ids::{DeviceKey, EventId};
@@ -11,17 +10,17 @@ use super::{Unreadable, check_version, code, read, write};
 
 const VERSION: u8 = 1;
 
-/// Written for every event that waits, so it has no more bytes than it must.
+/// Written for every queued event, so it is as short as possible.
 const WAITING_BYTES: usize = 1 + 1 + 16 + 16;
 
 const TALLY_BYTES: usize = 1 + 4 * size_of::<u64>();
 
-/// How far a destination has come, in numbers.
+/// The counts of a destination.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct DestinationCounts {
-    /// The newest number there was when it was made: what it is told begins behind that.
+    /// The newest sequence number when it was created: its events begin behind that.
     pub(crate) since: Sequence,
-    /// How many events of its customer had been given a number by then.
+    /// How many events of its customer had got a sequence number by then.
     pub(crate) numbered: u64,
     /// How many events it is done with.
     pub(crate) passed: u64,
@@ -40,15 +39,15 @@ struct ExceptionV1<'a> {
     event_type: u8,
     #[n(3)]
     tries: u8,
-    /// When it is tried again, or when it was set aside.
+    /// When it is retried, or when it became a dead letter.
     #[n(4)]
     at_ms: i64,
-    /// Why it was set aside.
+    /// Why it became a dead letter.
     #[b(5)]
     why: Option<&'a str>,
 }
 
-/// Writes an event that waits.
+/// Writes a queued event.
 pub(crate) fn write_waiting(waiting: &QueuedEvent) -> [u8; WAITING_BYTES] {
     let mut value = [VERSION; WAITING_BYTES];
     value[1] = code::of_event_type(waiting.event_type);
@@ -57,7 +56,7 @@ pub(crate) fn write_waiting(waiting: &QueuedEvent) -> [u8; WAITING_BYTES] {
     value
 }
 
-/// Reads an event that waits under a number.
+/// Reads the queued event with a sequence number.
 pub(crate) fn read_waiting(sequence: Sequence, value: &[u8]) -> Result<QueuedEvent, Unreadable> {
     let parts = check_version(VERSION, value)?
         .split_first()
@@ -74,7 +73,7 @@ pub(crate) fn read_waiting(sequence: Sequence, value: &[u8]) -> Result<QueuedEve
     })
 }
 
-/// Writes a tally.
+/// Writes the counts of a destination.
 pub(crate) fn write_tally(tally: &DestinationCounts) -> [u8; TALLY_BYTES] {
     let mut value = [VERSION; TALLY_BYTES];
     let numbers = [tally.since.0, tally.numbered, tally.passed, tally.dead];
@@ -85,7 +84,7 @@ pub(crate) fn write_tally(tally: &DestinationCounts) -> [u8; TALLY_BYTES] {
     value
 }
 
-/// Reads a tally.
+/// Reads the counts of a destination.
 pub(crate) fn read_tally(value: &[u8]) -> Result<DestinationCounts, Unreadable> {
     let (numbers, rest) = check_version(VERSION, value)?.as_chunks();
     match (numbers, rest) {
@@ -99,12 +98,12 @@ pub(crate) fn read_tally(value: &[u8]) -> Result<DestinationCounts, Unreadable> 
     }
 }
 
-/// Writes an event that is to be tried again.
+/// Writes a pending retry.
 pub(crate) fn write_retry(held: &PendingRetry) -> Vec<u8> {
     write_exception(&held.queued, held.tries, held.due_at, None)
 }
 
-/// Reads an event that is to be tried again.
+/// Reads a pending retry.
 pub(crate) fn read_retry(sequence: Sequence, value: &[u8]) -> Result<PendingRetry, Unreadable> {
     let record: ExceptionV1<'_> = read(VERSION, value)?;
     Ok(PendingRetry {

@@ -1,4 +1,4 @@
-//! How is it kept what came of a request, with the request and in what is told of it?
+//! How is the outcome of a request stored, with the request and in its event?
 
 use engine::action::{Outcome, ResultPayload};
 use minicbor::{Decode, Encode};
@@ -6,7 +6,7 @@ use minicbor::{Decode, Encode};
 use super::value::{NamedValueV1, named_value_records, read_named_value};
 use super::{Unreadable, code};
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Decode, Encode)]
 #[cbor(array)]
 pub(super) struct OutcomeV1<'a> {
@@ -18,7 +18,7 @@ pub(super) struct OutcomeV1<'a> {
     payload_type: Option<u8>,
     #[b(3)]
     error: Option<&'a str>,
-    /// A payload of several values; one that is text stands in `payload`.
+    /// A payload of several values; a text is in `payload`.
     #[n(4)]
     values: Option<Vec<NamedValueV1>>,
 }

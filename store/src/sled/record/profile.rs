@@ -1,4 +1,4 @@
-//! How is it kept who a device is?
+//! How is the profile of a device stored?
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! How is it kept what happened to an action request?
+//! How is the timeline of an action request stored?
 
 use engine::Code;
 use engine::action::timeline::{Timeline, TimelineEntry, TimelineEvent};
@@ -7,7 +7,7 @@ use minicbor::{Decode, Encode};
 
 use super::Unreadable;
 
-/// One thing that happened: when, what, and the number or code that goes with it.
+/// One entry of a timeline: when, what, and the number or code that belongs to it.
 #[derive(Decode, Encode)]
 #[cbor(array)]
 pub(super) struct TimelineEntryV1 {
@@ -19,7 +19,7 @@ pub(super) struct TimelineEntryV1 {
     detail: Option<u8>,
 }
 
-/// The timeline as part of a record; nothing while nothing happened.
+/// The timeline as part of a record; nothing for an empty one.
 pub(super) fn timeline_records(timeline: &Timeline) -> Option<Vec<TimelineEntryV1>> {
     let happened = timeline.as_slice();
     (!happened.is_empty()).then(|| happened.iter().map(TimelineEntryV1::of).collect())

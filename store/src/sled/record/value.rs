@@ -1,4 +1,4 @@
-//! How is a value of a resource kept, with its path and alone?
+//! How is a value of a resource stored, with its path and alone?
 
 use engine::limits::VALUE_BYTES_MAX;
 use engine::moment::Timestamp;
@@ -53,7 +53,7 @@ enum ValueV1 {
     UnsignedInteger(#[n(0)] u64),
 }
 
-/// Whether a value is short enough to be kept as a last known one.
+/// Whether a value is short enough to be stored as a last known one.
 pub(crate) fn is_short(value: &Value) -> bool {
     match value {
         Value::CoreLink(text) | Value::String(text) => text.len() <= VALUE_BYTES_MAX,
@@ -86,7 +86,7 @@ pub(crate) fn read_known(path: Path, value: &[u8]) -> Result<KnownValue, Unreada
     })
 }
 
-/// Reads as of when a last known value is known.
+/// Reads the instant of a last known value.
 pub(crate) fn known_at(value: &[u8]) -> Result<Timestamp, Unreadable> {
     let known: KnownV1 = read(VERSION, value)?;
     Ok(Timestamp::from_ms(known.at_ms))
@@ -154,7 +154,7 @@ mod tests {
         for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let row = write_known(Timestamp::from_ms(7), &Value::Float(number));
             let known = read_known(path, &row).unwrap();
-            // Compared as text: a number that is none equals nothing.
+            // Compared as text: NaN equals nothing.
             assert_eq!(known.value.to_text(), number.to_string());
             let told =
                 read_named_value(named_value_records(&[(path, Value::Float(number))])).unwrap();

@@ -5,15 +5,15 @@ use sled::IVec;
 use crate::sled::fault::Fault;
 use crate::sled::overlay::Overlay;
 
-/// A thing is two rows at least: itself, and the one it is found by.
+/// A thing has at least two rows: itself, and the one it is found by.
 const ROWS_OF_THING: usize = 2;
 
-/// What there is room for.
+/// The room for removals.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SweepBudget {
-    /// So many things.
+    /// How many things.
     pub(super) things: usize,
-    /// Things until so many rows are to be written. The last of them may go beyond it.
+    /// Things are removed until this many rows are to be written. The last of them may exceed it.
     pub(super) rows_end: usize,
 }
 
@@ -22,18 +22,18 @@ pub(super) struct SweepBudget {
 pub(super) struct RemovedRows {
     /// How many things.
     pub(super) things: usize,
-    /// Whether there was no room for more of them.
+    /// Whether the room was used up.
     pub(super) full: bool,
 }
 
 impl SweepBudget {
-    /// How many keys are worth a look.
+    /// How many keys are worth reading.
     pub(super) fn keys(self, rows: &Overlay<'_>) -> usize {
         let rows_left = self.rows_end.saturating_sub(rows.len());
         self.things.min(rows_left.div_ceil(ROWS_OF_THING))
     }
 
-    /// The part of it that is for one of so many.
+    /// An equal part of it, for one of `of`.
     pub(super) fn share(self, of: usize, rows: &Overlay<'_>) -> Self {
         let rows_left = self.rows_end.saturating_sub(rows.len());
         Self {
@@ -50,7 +50,7 @@ impl SweepBudget {
         }
     }
 
-    /// Removes what the keys stand for from a first one to before an end.
+    /// Removes the things of the keys from a first one to before an end.
     pub(super) fn clear(
         self,
         first: &[u8],
@@ -77,7 +77,7 @@ impl SweepBudget {
 }
 
 impl RemovedRows {
-    /// More of it.
+    /// Adds what else was removed.
     pub(super) fn add(&mut self, more: Self) {
         self.things += more.things;
         self.full |= more.full;

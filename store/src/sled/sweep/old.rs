@@ -35,7 +35,7 @@ pub(super) fn tokens(
     })
 }
 
-/// Removes what calls were promised.
+/// Removes idempotency records.
 pub(super) fn idempotency_records(
     due: &mut SweepTargets<'_>,
     room: SweepBudget,
@@ -87,7 +87,7 @@ pub(super) fn entries(
     })
 }
 
-/// Removes what devices said.
+/// Removes events.
 pub(super) fn events(
     due: &mut SweepTargets<'_>,
     room: SweepBudget,
@@ -122,7 +122,7 @@ pub(super) fn dead_letters(
     })
 }
 
-/// Removes an entry with the rows that lead to it, and counts it out.
+/// Removes an entry with its index rows, and counts it out.
 pub(super) fn remove_entry(key: &[u8], rows: &mut Overlay<'_>) -> Result<(), Fault> {
     let Some(value) = kv::load(rows, key)? else {
         return Ok(());

@@ -1,5 +1,5 @@
-//! What waits that every destination of its customer is past? An event that a destination holds
-//! back is with that destination, so nothing is lost with what goes here.
+//! Which queued events is every destination of their customer past? A pending retry has a row of
+//! its own at its destination, so nothing is lost with what is removed here.
 
 use engine::delivery::backlog::Sequence;
 use engine::ids::{CustomerId, DestinationId, Shard};
@@ -14,10 +14,11 @@ use crate::sled::record::Unreadable;
 use crate::sled::record::number::read_sequence;
 use crate::sled::record::outbox::read_tally;
 
-/// What a customer may have removed in one turn, however many wait for theirs.
+/// How many events of a customer may be removed in one turn, however many customers wait for
+/// theirs.
 const TURN: usize = 128;
 
-/// Removes what waits that every destination is past, customer by customer.
+/// Removes queued events that every destination is past, customer by customer.
 pub(super) fn passed(
     due: &mut SweepTargets<'_>,
     room: SweepBudget,
@@ -40,7 +41,7 @@ pub(super) fn passed(
     Ok(removed)
 }
 
-/// Removes what is stale of a customer, and says how much.
+/// Removes the stale events of a customer, and returns how many.
 fn turn(
     customer: &CustomerId,
     due: &mut SweepTargets<'_>,
@@ -77,7 +78,7 @@ fn turn(
     Ok(removed.things)
 }
 
-/// The first shard from one on in which something waits.
+/// The first shard from a given one on in which events wait.
 fn first_waiting(
     customer: &CustomerId,
     from: Shard,
@@ -93,7 +94,7 @@ fn first_waiting(
     Ok(Some(shard))
 }
 
-/// The destinations of a customer, each with the number that it begins behind.
+/// The destinations of a customer, each with the sequence number that it begins behind.
 struct Destinations(Vec<(DestinationId, Sequence)>);
 
 impl Destinations {
@@ -110,8 +111,8 @@ impl Destinations {
         Ok(Self(destinations))
     }
 
-    /// Up to which number all of them are past a shard. Nobody waits for anything where there are
-    /// none.
+    /// The sequence number up to which all of them are past a shard. Without destinations, no event
+    /// is needed.
     fn past(&self, shard: Shard, rows: &Overlay<'_>) -> Result<Sequence, Fault> {
         let mut past = Sequence(u64::MAX);
         for (id, since) in &self.0 {
@@ -125,8 +126,8 @@ impl Destinations {
     }
 }
 
-/// A destination of which it cannot be read how far it has come is past nothing, and other
-/// customers do not suffer from it.
+/// A destination whose progress is unreadable counts as past nothing, and other customers are not
+/// affected.
 fn or_nothing(read: Result<Sequence, Unreadable>) -> Sequence {
     read.unwrap_or_else(|why| {
         tracing::error!(%why, "the progress of a destination cannot be read");
@@ -217,7 +218,7 @@ mod tests {
         reach(&db, &mut outbox, 5, &[7]);
         assert_eq!(sweep(&db, &mut outbox, LOOKS), (4, 4, false));
         assert_eq!(sweep(&db, &mut outbox, LOOKS), (0, 0, false));
-        // What does not go on changes nothing.
+        // An update without progress changes nothing.
         reach(&db, &mut outbox, 3, &[0, 7, 19]);
         assert_eq!(sweep(&db, &mut outbox, LOOKS), (0, 0, false));
     }
@@ -226,7 +227,7 @@ mod tests {
     fn a_sweep_after_a_start_looks_at_what_waits_a_part_at_a_time() {
         let (db, _) = waiting();
         let mut outbox = Outbox::load(&db).unwrap();
-        // Each shard is looked at once, and behind the last of a customer once more.
+        // Each shard is looked at once, and after the last of a customer once more.
         let all = usize::from(CUSTOMERS) * (usize::from(SHARDS) + 1);
         assert_eq!(sweep(&db, &mut outbox, 50), (0, 50, true));
         assert_eq!(sweep(&db, &mut outbox, all), (0, all - 50, false));

@@ -1,5 +1,5 @@
-//! What is left of removed customers, devices and destinations? A mark says up to where something
-//! is removed; it goes when nothing of that is left.
+//! What is left of removed customers, devices and destinations? A mark holds up to where something
+//! is removed; it is deleted when nothing of that is left.
 
 use engine::ids::{EntryId, EventId};
 
@@ -50,7 +50,7 @@ pub(super) fn destinations(
     each_marked(&key::outbox::removed(), room, rows, destination)
 }
 
-/// Removes what a mark with this row stands for.
+/// Removes what a mark with this row refers to.
 type Clear = fn(&[u8], &[u8], SweepBudget, &mut Overlay<'_>) -> Result<RemovedRows, Fault>;
 
 fn each_marked(
@@ -59,7 +59,7 @@ fn each_marked(
     rows: &mut Overlay<'_>,
     clear: Clear,
 ) -> Result<RemovedRows, Fault> {
-    // A mark of nothing is a row itself, so looking at so many is bounded as well.
+    // A mark of nothing is a row itself, so the number of marks to look at is bounded as well.
     let marks_max = room.keys(rows);
     let marks = rows.keys(marks, marks_max)?;
     let mut removed = RemovedRows {
@@ -97,7 +97,7 @@ fn log(
     Ok(removed)
 }
 
-/// The first key behind the last entry of a kind that a removed log may have.
+/// The first key after the last entry of a kind that a removed log may have.
 fn end_of_removed(of_kind: &[u8], last: EntryId) -> Key {
     key::behind(key::append(of_kind.to_vec(), last.as_bytes()))
 }
@@ -120,7 +120,7 @@ fn history(
     })
 }
 
-/// A text is a few dozen rows at most, so it goes whole.
+/// A text has a few dozen rows at most, so it is removed as a whole.
 fn text(
     mark: &[u8],
     _: &[u8],
@@ -163,7 +163,7 @@ fn destination(
         remove_dead(id, sequence, rows).map(|_| ())
     })?);
     if !removed.full {
-        // A row for each shard at most, so they go as a whole.
+        // A row for each shard at most, so they are removed as a whole.
         for reached in rows.keys(&key::outbox::all_cursors(id), usize::MAX)? {
             rows.remove(reached);
         }

@@ -1,5 +1,5 @@
-//! How many entries are in a window, and where does a page begin? Told by counts, so that neither
-//! costs more because there are more entries.
+//! How many entries are in a window, and where does a page begin? Answered by counts, so that
+//! neither costs more because there are more entries.
 
 use engine::moment::Timestamp;
 
@@ -8,18 +8,19 @@ use super::time_span::{SpanPart, TimeSpan, shorter};
 use crate::sled::fault::Fault;
 use crate::sled::key::log::count::BucketSize;
 
-/// What a window has, part by part.
+/// The counts of a window, part by part.
 pub(super) struct WindowCounts<'a> {
     log: &'a Log<'a>,
     window: TimeSpan,
-    /// Each part with how many entries it has, newest first.
+    /// Each part with its number of entries, newest first.
     parts: Vec<(SpanPart, u64)>,
 }
 
 impl<'a> WindowCounts<'a> {
     /// The counts of a window.
     pub(super) fn of(log: &'a Log<'a>, window: TimeSpan) -> Result<Self, Fault> {
-        // Most windows end now: with nothing behind it, the last day is as good as whole.
+        // Most windows end now: if there are no entries after the window, its last day can be taken
+        // whole.
         let window = if log.is_empty(window.behind())? {
             window.to_the_end_of_the_day()
         } else {
@@ -37,8 +38,8 @@ impl<'a> WindowCounts<'a> {
         self.parts.iter().map(|(_, number)| number).sum()
     }
 
-    /// What of the window is left behind its newest entries, nearly: so many more are to be passed
-    /// over in it, at most as many as five seconds have.
+    /// The part of the window from about the `skip`th newest entry backwards, and how many of its
+    /// entries are still to be skipped: at most as many as five seconds have.
     pub(super) fn behind(&self, mut skip: u64) -> Result<(TimeSpan, u64), Fault> {
         for (part, number) in &self.parts {
             if skip < *number {
@@ -51,8 +52,8 @@ impl<'a> WindowCounts<'a> {
         Ok((TimeSpan { end, ..self.window }, skip))
     }
 
-    /// Where in a part the entries behind its newest begin, and how many more are to be passed
-    /// over from there.
+    /// Where in a part the entries after the first `skip` begin, and how many are still to be
+    /// skipped from there.
     fn within(&self, part: SpanPart, mut skip: u64) -> Result<(Timestamp, u64), Fault> {
         let Some(span) = part.by else {
             return Ok((part.stretch.end, skip));
@@ -80,7 +81,7 @@ fn number_in(log: &Log<'_>, part: SpanPart) -> Result<u64, Fault> {
     }
 }
 
-/// The numbers of entries in the spans of a stretch, newest first, without those that have none.
+/// The counts of the buckets in a time span, newest first, without empty ones.
 fn buckets(log: &Log<'_>, span: BucketSize, stretch: TimeSpan) -> Result<Vec<(u32, u64)>, Fault> {
     let mut buckets = Vec::new();
     log.each_count(span, stretch, |bucket, number| {

@@ -1,4 +1,4 @@
-//! Which counts and which keys make up a stretch of time?
+//! Which counts and which keys make up a time span?
 //!
 //! ```text
 //!  from                                                                            end
@@ -10,29 +10,30 @@ use engine::moment::Timestamp;
 
 use crate::sled::key::log::count::BucketSize;
 
-/// Where time ends: spans of five seconds are numbered in 32 bits, which last until 2650.
+/// The end of time: buckets of five seconds are numbered in 32 bits, which last until 2650.
 const END: Timestamp = Timestamp::from_ms(5_000 * u32::MAX as i64);
 
-/// A stretch of time: its first instant, and the first one behind it.
+/// A time span: its first instant, and the first instant after it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::sled) struct TimeSpan {
     /// The first instant in it.
     pub(in crate::sled) from: Timestamp,
-    /// The first instant behind it.
+    /// The first instant after it.
     pub(in crate::sled) end: Timestamp,
 }
 
-/// A part of a stretch, and what says how many entries it has.
+/// A part of a time span, and where its number of entries is read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct SpanPart {
     /// The part.
     pub(super) stretch: TimeSpan,
-    /// The counts of its spans, of which it has whole ones; without a span, its keys.
+    /// The size of the buckets whose counts are summed; the part has only whole ones. Without a
+    /// size, its keys are counted.
     pub(super) by: Option<BucketSize>,
 }
 
 impl TimeSpan {
-    /// What a window has, whose ends are both in it. Ids begin at the epoch.
+    /// The span of a window, which includes both its ends. Ids begin at the epoch.
     pub(super) fn of(window: &TimeWindow) -> Self {
         let within = |at: Timestamp| at.max(Timestamp::from_ms(0)).min(END);
         let from = within(window.from);
@@ -48,20 +49,20 @@ impl TimeSpan {
         }
     }
 
-    /// It and what follows of its last day.
+    /// This span, extended to the end of its last day.
     pub(super) fn to_the_end_of_the_day(self) -> Self {
         let end = ceil(self.end, BucketSize::Day);
         Self { end, ..self }
     }
 
-    /// One of the spans time is divided in.
+    /// The span of a bucket.
     pub(super) fn of_bucket(span: BucketSize, bucket: u32) -> Self {
         let from = span.start(bucket);
         let end = from.plus_ms(span.ms());
         Self { from, end }
     }
 
-    /// Its parts, newest first: whole days, and shorter spans where a longer one is not whole.
+    /// The parts, newest first: whole days, and smaller buckets where a larger one is not whole.
     pub(super) fn parts(self) -> Vec<SpanPart> {
         let mut parts = Vec::new();
         self.divide(Some(BucketSize::Day), &mut parts);
@@ -100,7 +101,7 @@ impl TimeSpan {
     }
 }
 
-/// What divides a span.
+/// The next smaller bucket size.
 pub(super) fn shorter(span: Option<BucketSize>) -> Option<BucketSize> {
     match span {
         Some(BucketSize::Day) => Some(BucketSize::Quarter),

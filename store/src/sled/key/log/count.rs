@@ -1,6 +1,6 @@
-//! Where do the counts of the administration log lie?
+//! What are the keys of the counts of the administration log?
 //!
-//! Entries are counted by the time of their ids, in stretches of four lengths, and devices by the
+//! Entries are counted by the time of their ids, in buckets of four sizes, and devices by the
 //! quarter of an hour of their last entry.
 
 use engine::admin_log::entry::Category;
@@ -10,22 +10,22 @@ use engine::moment::Timestamp;
 use crate::sled::key::{Builder, Key, Table, append, made_at};
 use crate::sled::record::code;
 
-/// How long the stretches are that entries are counted in.
+/// The size of the buckets in which entries are counted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum BucketSize {
-    /// Five seconds: what a fleet that registers at once writes in them is passed over in
-    /// milliseconds.
+    /// Five seconds: the entries that a fleet writes in them when it registers at once can be
+    /// skipped in milliseconds.
     FiveSeconds,
     /// A minute.
     Minute,
-    /// A quarter of an hour: every time zone's days are made of whole ones.
+    /// A quarter of an hour: the days of every time zone consist of whole ones.
     Quarter,
     /// A day of UTC.
     Day,
 }
 
 impl BucketSize {
-    /// Every span, shortest first.
+    /// Every size, smallest first.
     pub(crate) const ALL: [Self; 4] = [Self::FiveSeconds, Self::Minute, Self::Quarter, Self::Day];
 
     /// Its length.
@@ -38,18 +38,18 @@ impl BucketSize {
         }
     }
 
-    /// The number of the stretch an id was made in.
+    /// The number of the bucket an id was made in.
     pub(crate) fn bucket_of(self, id: EntryId) -> u32 {
         self.bucket(made_at(*id.as_bytes()))
     }
 
-    /// The number of the stretch an instant lies in. Ids begin at the epoch.
+    /// The number of the bucket that contains an instant. Ids begin at the epoch.
     pub(crate) fn bucket(self, at: Timestamp) -> u32 {
         let bucket = at.as_ms().max(0).div_euclid(self.ms());
         u32::try_from(bucket).unwrap_or(u32::MAX)
     }
 
-    /// The first instant of a stretch.
+    /// The first instant of a bucket.
     pub(crate) fn start(self, bucket: u32) -> Timestamp {
         Timestamp::from_ms(i64::from(bucket) * self.ms())
     }
@@ -64,7 +64,7 @@ impl BucketSize {
     }
 }
 
-/// How many entries of each kind a customer has in a stretch.
+/// How many entries of each kind a customer has in a bucket.
 pub(crate) fn entries(customer: &CustomerId, span: BucketSize, bucket: u32) -> Key {
     Builder::of(Table::EntryCount)
         .text(customer.as_str())
@@ -73,29 +73,29 @@ pub(crate) fn entries(customer: &CustomerId, span: BucketSize, bucket: u32) -> K
         .end()
 }
 
-/// The stretch of a count, from its key.
+/// The bucket of a count, from its key.
 pub(crate) fn counted(key: &[u8]) -> Option<u32> {
     key.last_chunk().copied().map(u32::from_be_bytes)
 }
 
-/// Which entries told of a device last.
+/// The last entries about a device.
 pub(crate) fn device(customer: &CustomerId, device: DeviceKey) -> Key {
     append(devices(customer), device.as_bytes())
 }
 
-/// What the keys of the devices begin with that a customer's log tells of.
+/// The prefix of the keys of the devices that a customer's log is about.
 pub(crate) fn devices(customer: &CustomerId) -> Key {
     Builder::of(Table::DeviceInLog)
         .text(customer.as_str())
         .end()
 }
 
-/// Of how many devices the last entry of a category, or of any, lies in a quarter of an hour.
+/// How many devices have their last entry of a category, or of any, in a quarter of an hour.
 pub(crate) fn devices_in(customer: &CustomerId, among: Option<Category>, bucket: u32) -> Key {
     append(devices_among(customer, among), &bucket.to_be_bytes())
 }
 
-/// What the keys of the counts of devices begin with.
+/// The prefix of the keys of the counts of devices.
 pub(crate) fn devices_among(customer: &CustomerId, among: Option<Category>) -> Key {
     Builder::of(Table::DevicesCounted)
         .text(customer.as_str())
