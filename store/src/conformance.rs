@@ -91,15 +91,15 @@ const LAWS: [(&str, Law); 71] = [
         customers::customer_takes_everything,
     ),
     (
-        "a customer never sees the log of one that had its id",
+        "a customer never sees the log of a former one with its id",
         customers::log_is_not_inherited,
     ),
     (
-        "a device bears its names and nobody else's",
-        devices::bear_names,
+        "a device has its names and no other's",
+        devices::have_their_names,
     ),
     (
-        "many names are told at once as one by one",
+        "many names are looked up at once as one by one",
         unique_names::many_names_at_once,
     ),
     (
@@ -111,8 +111,8 @@ const LAWS: [(&str, Law); 71] = [
         devices::found_by_prefix,
     ),
     (
-        "an address is told apart from one that several devices have",
-        addresses::are_told_apart_from_shared_ones,
+        "an address of one device is distinguished from a shared one",
+        addresses::are_distinguished_from_shared_ones,
     ),
     (
         "an address follows its device",
@@ -135,7 +135,7 @@ const LAWS: [(&str, Law); 71] = [
         restoring::live,
     ),
     (
-        "the pages of a stretch of keys say what is said of each device",
+        "the pages of a range of keys agree with each device",
         restoring::pages_agree,
     ),
     (
@@ -168,7 +168,7 @@ const LAWS: [(&str, Law); 71] = [
         fleet::profiles_are_compared_and_set,
     ),
     (
-        "what the log says in numbers is what a recount says",
+        "the statistics of the log equal a recount",
         counting::agree_with_a_recount,
     ),
     (
@@ -184,15 +184,15 @@ const LAWS: [(&str, Law); 71] = [
         payloads::go_with_their_entries,
     ),
     (
-        "what calls were promised is told by their keys",
+        "idempotency records are found by their keys",
         idempotency::come_back,
     ),
     (
-        "a call is promised one request for each device",
+        "a call has one request for each device",
         idempotency::once_for_each_device,
     ),
     (
-        "what calls were promised goes when it is old",
+        "idempotency records are removed when they are old",
         idempotency::go_when_they_are_old,
     ),
     (
@@ -203,7 +203,7 @@ const LAWS: [(&str, Law); 71] = [
         "events of every kind are read as they were written",
         events::of_every_kind_are_read_as_they_were_written,
     ),
-    ("events say who spoke", events::say_who_spoke),
+    ("events contain the ids of their device", events::contain_the_ids_of_their_device),
     (
         "events leave the last value of each path",
         events::leave_the_last_value_of_each_path,
@@ -217,15 +217,15 @@ const LAWS: [(&str, Law); 71] = [
         events::leave_no_more_values_than_a_device_may_have,
     ),
     (
-        "a value that is too long leaves none that is known",
+        "a value that is too long leaves no known value",
         events::leave_no_value_that_is_too_long,
     ),
     (
-        "events go when they are too old and with their device",
+        "events are removed when they are too old and with their device",
         events::go_when_they_are_too_old_and_with_their_device,
     ),
     (
-        "a device never sees what one said that had its key",
+        "a device never sees the events of a former one with its key",
         events::are_not_inherited,
     ),
     (
@@ -237,8 +237,8 @@ const LAWS: [(&str, Law); 71] = [
         plain::data_comes_back_and_is_no_known_value,
     ),
     (
-        "what a device was heard over comes back",
-        plain::what_they_were_heard_over_comes_back,
+        "the protocols a device used come back",
+        plain::protocols_seen_come_back,
     ),
     (
         "an earlier epoch is fenced off",
@@ -253,7 +253,7 @@ const LAWS: [(&str, Law); 71] = [
         sweeping::stops_at_its_bound,
     ),
     (
-        "a sweep takes of every kind, however much there is of others",
+        "a sweep removes some of every kind, however much there is of others",
         sweeping::takes_of_every_kind,
     ),
     (
@@ -265,21 +265,21 @@ const LAWS: [(&str, Law); 71] = [
         definitions::go_with_their_customer,
     ),
     (
-        "all that was chosen is told",
-        definitions::all_that_was_chosen_is_told,
+        "the settings of all customers are read",
+        definitions::settings_of_all_customers,
     ),
     ("destinations come back and go", destinations::come_back),
     (
-        "destinations are told by their customer",
-        destinations::are_told_by_their_customer,
+        "destinations are listed by customer",
+        destinations::are_listed_by_customer,
     ),
     (
         "destinations keep their place in each shard",
         destinations::keep_their_place,
     ),
     (
-        "what a destination does not take is set aside, counted and gone when it is old",
-        destinations::set_aside_what_is_not_taken,
+        "events that are not accepted become dead letters, are counted and removed when old",
+        destinations::dead_letter_what_is_not_accepted,
     ),
     (
         "a removed destination takes everything along and does not come back",
@@ -290,39 +290,39 @@ const LAWS: [(&str, Law); 71] = [
         destinations::go_with_their_customer,
     ),
     (
-        "events wait in order, shard by shard",
-        waiting::waits_in_order_shard_by_shard,
+        "events are queued in order, shard by shard",
+        waiting::are_queued_in_order_shard_by_shard,
     ),
     (
-        "events wait only while somebody is told",
-        waiting::waits_only_while_somebody_is_told,
+        "events are queued only while their customer has destinations",
+        waiting::are_queued_only_with_destinations,
     ),
     (
-        "the numbers of what waits rise for ever",
-        waiting::numbers_rise_for_ever,
+        "the sequence numbers of queued events always rise",
+        waiting::numbers_always_rise,
     ),
     (
-        "an event may go before it is told",
-        waiting::an_event_may_go_before_it_is_told,
+        "an event may be removed before it is delivered",
+        waiting::may_be_removed_before_delivery,
     ),
     (
-        "boards are told of what begins to wait",
-        waiting::boards_are_told,
+        "notifiers report where events begin to wait",
+        waiting::notifiers_report,
     ),
     (
-        "what waits goes when all destinations are past it",
-        passing::goes_when_all_are_past,
+        "queued events are removed when all destinations are past them",
+        passing::are_removed_when_all_are_past,
     ),
     (
-        "what waits goes when nobody is told any more",
-        passing::goes_when_nobody_is_told_any_more,
+        "queued events are removed with the last destination",
+        passing::are_removed_with_the_last_destination,
     ),
     (
-        "what waits goes customer by customer",
-        passing::goes_customer_by_customer,
+        "queued events are removed customer by customer",
+        passing::are_removed_customer_by_customer,
     ),
     (
-        "what waits and is counted agrees with a naive model",
+        "the outbox and its counts agree with a naive model",
         delivering::agrees_with_model,
     ),
 ];

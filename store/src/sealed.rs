@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_opens_with_its_key_and_context_alone() {
+    fn a_secret_opens_only_with_its_key_and_context() {
         let sealed = key(1).seal(b"secret", b"device 7");
         assert_eq!(key(1).open(&sealed, b"device 7"), Ok(b"secret".to_vec()));
         assert_eq!(key(2).open(&sealed, b"device 7"), Err(CannotOpen::OtherKey));

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shard_is_told_once_however_often_it_is_noted() {
+    fn a_shard_is_reported_once_however_often_it_is_noted() {
         let notifier = ShardNotifier::default();
         for shard in [1_023, 0, 64, 0, 1_023] {
             notifier.note(Shard(shard));

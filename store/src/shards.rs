@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_has_what_was_put_into_it_and_not_taken_out() {
+    fn a_set_contains_what_was_inserted_and_not_removed() {
         let mut set = ShardSet::default();
         for shard in [1_023, 0, 64, 63, 0, 700] {
             set.insert(Shard(shard));

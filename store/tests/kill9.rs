@@ -30,7 +30,7 @@ use store::conformance::samples::{
 use store::conformance::wait;
 use store::{Commit, DeliveryReads, DeviceReads, DirectoryReads, Options, SledStore};
 
-const TEST: &str = "what_was_acknowledged_survives_kill_9";
+const TEST: &str = "acknowledged_commits_survive_kill_9";
 const DIRECTORY: &str = "STORE_KILL9_DIRECTORY";
 const ROUND: &str = "STORE_KILL9_ROUND";
 const ROUNDS: u64 = 24;
@@ -45,7 +45,7 @@ const START_MAX: Duration = Duration::from_secs(60);
 const ACKNOWLEDGED: &str = "acknowledged ";
 
 #[test]
-fn what_was_acknowledged_survives_kill_9() {
+fn acknowledged_commits_survive_kill_9() {
     if let (Ok(directory), Ok(round)) = (env::var(DIRECTORY), env::var(ROUND)) {
         return commit_until_killed(Path::new(&directory), round.parse().unwrap());
     }
@@ -79,24 +79,24 @@ fn run_and_kill(directory: &Path, round: u64, rng: &mut Rng) -> Vec<ActionId> {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let heard = listen(child.stdout.take().unwrap());
+    let received = listen(child.stdout.take().unwrap());
     // One in four is killed early, perhaps while it opens the store; the others start work first.
     let mut acknowledged = Vec::new();
     if round % 4 == 3 {
-        collect_until(after_ms(rng.below(YOUNG_MS_MAX)), &heard, &mut acknowledged);
+        collect_until(after_ms(rng.below(YOUNG_MS_MAX)), &received, &mut acknowledged);
     } else {
-        acknowledged.push(heard.recv_timeout(START_MAX).expect("a child gets to work"));
-        collect_until(after_ms(rng.below(LIFE_MS_MAX)), &heard, &mut acknowledged);
+        acknowledged.push(received.recv_timeout(START_MAX).expect("a child gets to work"));
+        collect_until(after_ms(rng.below(LIFE_MS_MAX)), &received, &mut acknowledged);
     }
     assert!(is_running(&mut child), "a child stopped by itself");
     child.kill().unwrap();
     child.wait().unwrap();
-    acknowledged.extend(heard.iter());
+    acknowledged.extend(received.iter());
     acknowledged
 }
 
 fn listen(stdout: ChildStdout) -> Receiver<ActionId> {
-    let (heard, acknowledged) = channel();
+    let (sender, acknowledged) = channel();
     thread::spawn(move || {
         for line in BufReader::new(stdout).lines() {
             // A line that was cut off does not count.
@@ -104,7 +104,7 @@ fn listen(stdout: ChildStdout) -> Receiver<ActionId> {
             let id = line
                 .strip_prefix(ACKNOWLEDGED)
                 .and_then(|id| ActionId::parse(id).ok());
-            if id.is_some_and(|id| heard.send(id).is_err()) {
+            if id.is_some_and(|id| sender.send(id).is_err()) {
                 return;
             }
         }
@@ -112,9 +112,9 @@ fn listen(stdout: ChildStdout) -> Receiver<ActionId> {
     acknowledged
 }
 
-fn collect_until(deadline: Instant, heard: &Receiver<ActionId>, all: &mut Vec<ActionId>) {
+fn collect_until(deadline: Instant, received: &Receiver<ActionId>, all: &mut Vec<ActionId>) {
     while Instant::now() < deadline {
-        match heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        match received.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(id) => all.push(id),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
         }
@@ -161,7 +161,7 @@ fn check(store: &SledStore, round: u64, acknowledged: &[ActionId]) -> u64 {
     for writer in 0..WRITERS {
         let own = device(&owner, writer).key();
         let steps = page.items.iter().filter(|request| request.device == own);
-        check_destination(store, &teller(round, writer), &waiting, steps.count());
+        check_destination(store, &destination_of(round, writer), &waiting, steps.count());
     }
     page.total
 }
@@ -188,19 +188,19 @@ fn check_device(store: &SledStore, meter: &Profile, all: &[Action]) -> Vec<Queue
         expected,
         "the record beside the last request"
     );
-    let mut said = wait(store.events_of(meter.key(), None, u32::MAX))
+    let mut events = wait(store.events_of(meter.key(), None, u32::MAX))
         .unwrap()
         .events;
-    said.reverse();
+    events.reverse();
     let (customer, shard) = (meter.customer.clone(), meter.key().shard());
     let waiting = store.waiting(customer, shard, Sequence::default(), u32::MAX);
     let mut waiting = wait(waiting).unwrap();
     waiting.retain(|one| one.device == meter.key());
     assert!(waiting.is_sorted_by(|one, next| one.sequence < next.sequence));
-    assert_eq!(said.len(), requests.len(), "each request has its event");
-    let said = said.iter().map(|event| event.id);
-    let told = waiting.iter().map(|waiting| waiting.event);
-    assert!(said.eq(told), "each event waits, in order");
+    assert_eq!(events.len(), requests.len(), "each request has its event");
+    let events = events.iter().map(|event| event.id);
+    let queued = waiting.iter().map(|waiting| waiting.event);
+    assert!(events.eq(queued), "each event waits, in order");
     waiting
 }
 
@@ -215,9 +215,9 @@ fn check_destination(store: &SledStore, to: &Destination, all: &[QueuedEvent], s
         return;
     }
     let since = wait(store.progress_of(to.id)).unwrap().since;
-    let told = all.iter().filter(|one| one.sequence > since).count();
+    let queued = all.iter().filter(|one| one.sequence > since).count();
     let backlog = wait(store.backlog(to.id)).unwrap();
-    let waiting = u64::try_from(told - steps).unwrap();
+    let waiting = u64::try_from(queued - steps).unwrap();
     assert_eq!(backlog.waiting, waiting, "the counts of what waits");
 }
 
@@ -230,7 +230,7 @@ fn commit_until_killed(directory: &Path, round: u64) {
                 let meter = device(&owner(round), writer);
                 for number in 0.. {
                     let request = action(&meter, number, writer);
-                    let to = teller(round, writer);
+                    let to = destination_of(round, writer);
                     wait(store.commit(whole(&meter, &request, number, &to))).unwrap();
                     println!("{ACKNOWLEDGED}{}", request.id);
                 }
@@ -258,8 +258,8 @@ fn whole(meter: &Profile, request: &Action, number: i64, to: &Destination) -> Ba
         let made = Change::PutDestination(Box::new(to.clone()));
         batch.changes.push(made);
     }
-    let said = event(meter, number, meter.number);
-    batch.changes.push(Change::AppendEvent(Box::new(said)));
+    let event = event(meter, number, meter.number);
+    batch.changes.push(Change::AppendEvent(Box::new(event)));
     let step = ProgressUpdate {
         passed: 1,
         ..ProgressUpdate::none(to.customer.clone(), to.id)
@@ -269,7 +269,7 @@ fn whole(meter: &Profile, request: &Action, number: i64, to: &Destination) -> Ba
 }
 
 /// The destination of a writer.
-fn teller(round: u64, writer: u64) -> Destination {
+fn destination_of(round: u64, writer: u64) -> Destination {
     let number = u8::try_from(round * WRITERS + writer).unwrap();
     destination(&owner(round), number)
 }

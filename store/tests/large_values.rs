@@ -85,15 +85,15 @@ fn the_longest_requests_and_answers_leave_the_blobs_folder_empty() {
     let answer_bytes = Limits::default().answer_bytes_max;
     let mut done = Vec::new();
     for rng in 0..3 {
-        let asked = Action {
+        let first = Action {
             request: update(rng),
             ..action(&meter, 1, rng)
         };
-        let begun = moved(&asked, Status::InProgress);
+        let begun = moved(&first, Status::InProgress);
         let answered = answered(&begun, answer_bytes);
-        assert_eq!(wait(store.commit(created(&asked))), Ok(()));
-        assert_eq!(wait(store.commit(saved(Some(&asked), &begun))), Ok(()));
-        assert_eq!(wait(store.action(asked.id)), Ok(Some(begun.clone())));
+        assert_eq!(wait(store.commit(created(&first))), Ok(()));
+        assert_eq!(wait(store.commit(saved(Some(&first), &begun))), Ok(()));
+        assert_eq!(wait(store.action(first.id)), Ok(Some(begun.clone())));
         assert_eq!(wait(store.commit(saved(Some(&begun), &answered))), Ok(()));
         done.push(answered);
     }
@@ -115,18 +115,18 @@ fn the_longest_requests_and_answers_leave_the_blobs_folder_empty() {
 }
 
 #[test]
-fn a_stretch_of_history_ends_where_it_would_be_too_long() {
+fn a_page_of_history_ends_where_it_would_be_too_large() {
     const EVENTS: i64 = 12;
     const DATA_BYTES: usize = 1_024 * 1_024;
     let home = tempfile::tempdir().unwrap();
     let store = SledStore::open(Options::at(home.path())).unwrap();
     let meter = device(&acme(), 1);
     for second in 1..=EVENTS {
-        let said = Event {
+        let event = Event {
             content: data(DATA_BYTES),
             ..event(&meter, second, 1)
         };
-        let append = Change::AppendEvent(Box::new(said));
+        let append = Change::AppendEvent(Box::new(event));
         assert_eq!(wait(store.commit(batch(vec![append]))), Ok(()));
     }
     let (mut before, mut read) = (None, Vec::new());
@@ -148,7 +148,7 @@ fn data_of_64_kib_and_of_a_mebibyte_leaves_the_blobs_folder_empty() {
     let home = tempfile::tempdir().unwrap();
     let store = SledStore::open(Options::at(home.path())).unwrap();
     let meter = device(&acme(), 1);
-    let said: Vec<Event> = [64 * 1_024, 64 * 1_024 + 1, 1_024 * 1_024]
+    let events: Vec<Event> = [64 * 1_024, 64 * 1_024 + 1, 1_024 * 1_024]
         .into_iter()
         .zip(1..)
         .map(|(bytes, second)| Event {
@@ -156,16 +156,16 @@ fn data_of_64_kib_and_of_a_mebibyte_leaves_the_blobs_folder_empty() {
             ..event(&meter, second, 1)
         })
         .collect();
-    for said in &said {
-        let append = Change::AppendEvent(Box::new(said.clone()));
+    for event in &events {
+        let append = Change::AppendEvent(Box::new(event.clone()));
         assert_eq!(wait(store.commit(batch(vec![append]))), Ok(()));
     }
     let blobs = || fs::read_dir(home.path().join("rows/blobs")).unwrap();
     assert_eq!(blobs().count(), 0);
     drop(store);
     let store = SledStore::open(Options::at(home.path())).unwrap();
-    for said in said {
-        assert_eq!(wait(store.event(meter.key(), said.id)), Ok(Some(said)));
+    for event in events {
+        assert_eq!(wait(store.event(meter.key(), event.id)), Ok(Some(event)));
     }
     assert_eq!(blobs().count(), 0);
 }

@@ -33,7 +33,7 @@ const MIXTURES: u64 = 4;
 const ANSWER_BYTES_MAX: u64 = 20_000;
 
 #[test]
-fn a_power_cut_loses_nothing_acknowledged_and_leaves_nothing_half() {
+fn a_power_cut_loses_nothing_acknowledged_and_leaves_no_partial_batch() {
     let mut rng = Rng::from_seed_asked_for();
     let home = tempfile::tempdir().unwrap();
     let store = SledStore::open(Options::at(home.path())).unwrap();
@@ -70,10 +70,10 @@ fn cut_twice(others: &Path, mixed: &[u8], either: [&ExpectedState; 2], rng: &mut
         &mix(mixed, &opened, rng),
         &second.path().join("rows"),
     );
-    let told = check(&store, either);
+    let state = check(&store, either);
     drop(store);
     let store = SledStore::open(Options::at(second.path())).unwrap();
-    check(&store, [&told, &told]);
+    check(&store, [&state, &state]);
 }
 
 /// What the store should hold.
@@ -138,13 +138,13 @@ impl ExpectedState {
 
     fn tell(&mut self, number: u64, batch: &mut Batch) {
         let to = destination(&acme(), 1);
-        let said = event(&self.meter, 0, number);
-        self.waiting.push(said.id);
+        let event = event(&self.meter, 0, number);
+        self.waiting.push(event.id);
         if number == 0 {
             let made = Change::PutDestination(Box::new(to.clone()));
             batch.changes.push(made);
         }
-        batch.changes.push(Change::AppendEvent(Box::new(said)));
+        batch.changes.push(Change::AppendEvent(Box::new(event)));
         let passed = i64::from(number % 3 == 2);
         let step = ProgressUpdate {
             passed,
@@ -155,10 +155,10 @@ impl ExpectedState {
     }
 
     /// Reads what a store holds.
-    fn told_by(store: &dyn Store) -> Self {
-        let mut told = Self::new();
-        let restored = wait(store.restored(told.meter.key())).unwrap();
-        told.record = restored.map(|restored| restored.record);
+    fn of(store: &dyn Store) -> Self {
+        let mut state = Self::new();
+        let restored = wait(store.restored(state.meter.key())).unwrap();
+        state.record = restored.map(|restored| restored.record);
         let filter = ActionFilter::all_of(acme());
         let page = PageRequest {
             number: 1,
@@ -167,35 +167,35 @@ impl ExpectedState {
         let listed = wait(store.actions(filter, page)).unwrap();
         assert_eq!(listed.total, u64::try_from(listed.items.len()).unwrap());
         let whole = |listed: ListedAction| wait(store.action(listed.action.id)).unwrap();
-        told.requests = listed.items.into_iter().filter_map(whole).collect();
-        told.requests.reverse();
-        let shard = told.meter.key().shard();
+        state.requests = listed.items.into_iter().filter_map(whole).collect();
+        state.requests.reverse();
+        let shard = state.meter.key().shard();
         let waiting = store.waiting(acme(), shard, Sequence::default(), u32::MAX);
         let waiting = wait(waiting).unwrap();
         assert!(waiting.is_sorted_by(|one, next| one.sequence < next.sequence));
-        told.waiting = waiting.iter().map(|waiting| waiting.event).collect();
+        state.waiting = waiting.iter().map(|waiting| waiting.event).collect();
         let backlog = wait(store.backlog(destination(&acme(), 1).id)).unwrap();
-        told.backlog = backlog.waiting;
-        told
+        state.backlog = backlog.waiting;
+        state
     }
 }
 
 /// Fails unless a store holds one of two states and can go on; returns the state it holds.
 fn check(store: &SledStore, either: [&ExpectedState; 2]) -> ExpectedState {
-    let told = ExpectedState::told_by(store);
+    let state = ExpectedState::of(store);
     assert!(
-        either.contains(&&told),
+        either.contains(&&state),
         "half a commit, or less than was acknowledged"
     );
-    let next = action(&told.meter, 1_000_000, 1);
+    let next = action(&state.meter, 1_000_000, 1);
     assert_eq!(wait(store.commit(created(&next))), Ok(()));
     assert_eq!(wait(store.action(next.id)), Ok(Some(next)));
-    let said = event(&told.meter, 1_000_000, 1);
-    let append = Change::AppendEvent(Box::new(said.clone()));
+    let event = event(&state.meter, 1_000_000, 1);
+    let append = Change::AppendEvent(Box::new(event.clone()));
     assert_eq!(wait(store.commit(batch(vec![append]))), Ok(()));
-    let waiting = ExpectedState::told_by(store).waiting;
-    assert_eq!(waiting.split_last(), Some((&said.id, &*told.waiting)));
-    told
+    let waiting = ExpectedState::of(store).waiting;
+    assert_eq!(waiting.split_last(), Some((&event.id, &*state.waiting)));
+    state
 }
 
 /// Takes every page from either of two images, and the length of either.

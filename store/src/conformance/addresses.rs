@@ -13,7 +13,7 @@ use crate::Store;
 const SHARED: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
-pub(super) fn are_told_apart_from_shared_ones(ground: &TestBed<'_>) {
+pub(super) fn are_distinguished_from_shared_ones(ground: &TestBed<'_>) {
     let store = ground.open();
     assert_eq!(at(&*store, SHARED), DevicesAtAddress::Nobody);
     // The customers do not matter: a datagram does not name its customer.

@@ -68,13 +68,13 @@ pub(super) fn count_devices_once_while_they_move(ground: &TestBed<'_>) {
     thread::scope(|scope| {
         let writing = scope.spawn(|| all.chunks(20).for_each(|few| put(&*store, few.to_vec())));
         while !writing.is_finished() {
-            let told = wait(store.log_statistics(wanted.clone())).expect("an answer");
-            assert_eq!(told.devices, DEVICES);
+            let statistics = wait(store.log_statistics(wanted.clone())).expect("an answer");
+            assert_eq!(statistics.devices, DEVICES);
         }
     });
-    let told = wait(store.log_statistics(wanted)).expect("an answer");
-    let amount: u64 = told.amounts.iter().map(|day| day.amount).sum();
-    assert_eq!((told.devices, amount), (DEVICES, 6 * DEVICES));
+    let statistics = wait(store.log_statistics(wanted)).expect("an answer");
+    let amount: u64 = statistics.amounts.iter().map(|day| day.amount).sum();
+    assert_eq!((statistics.devices, amount), (DEVICES, 6 * DEVICES));
 
     fn nth_entry(number: u64) -> Change {
         let quarter = i64::try_from(number).expect("small") * QUARTER;
@@ -168,8 +168,8 @@ impl Scenario {
         assert_eq!(listed, Ok(expected), "{filter:?} {page:?}");
 
         let wanted = self.statistics_wanted();
-        let told = wait(store.log_statistics(wanted.clone()));
-        assert_eq!(told, Ok(self.recount(&wanted)), "{wanted:?}");
+        let statistics = wait(store.log_statistics(wanted.clone()));
+        assert_eq!(statistics, Ok(self.recount(&wanted)), "{wanted:?}");
     }
 
     fn filter(&mut self) -> LogFilter {

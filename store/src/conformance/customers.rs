@@ -122,7 +122,7 @@ pub(super) fn customer_takes_everything(ground: &TestBed<'_>) {
     let store = ground.open();
     let globex = customer("globex");
     for owner in [customer("acme"), globex.clone()] {
-        put(&*store, belongings(&owner));
+        put(&*store, rows_of_customer(&owner));
     }
     // A batch sees its own changes.
     let late = client(&acme(), "late");
@@ -166,7 +166,7 @@ pub(super) fn customer_takes_everything(ground: &TestBed<'_>) {
 
 pub(super) fn log_is_not_inherited(ground: &TestBed<'_>) {
     let store = ground.open();
-    put(&*store, belongings(&customer("acme")));
+    put(&*store, rows_of_customer(&customer("acme")));
     put(&*store, vec![Change::RemoveCustomer(acme())]);
     let fresh = entry(&device(&acme(), 1), 500, 1);
     put(
@@ -192,7 +192,7 @@ pub(super) fn log_is_not_inherited(ground: &TestBed<'_>) {
 }
 
 /// A customer with a client, a token, a setting and a log of twenty entries.
-fn belongings(customer: &Customer) -> Vec<Change> {
+fn rows_of_customer(customer: &Customer) -> Vec<Change> {
     let script = client(&customer.id, &format!("{}-script", customer.id));
     let mut all = vec![
         Change::PutCustomer(customer.clone()),

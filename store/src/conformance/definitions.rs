@@ -82,7 +82,7 @@ pub(super) fn go_with_their_customer(ground: &TestBed<'_>) {
     assert_eq!(definitions_of(&*store, &acme()), [fresh]);
 }
 
-pub(super) fn all_that_was_chosen_is_told(ground: &TestBed<'_>) {
+pub(super) fn settings_of_all_customers(ground: &TestBed<'_>) {
     let store = ground.open();
     let setting = |id: &CustomerId| Setting {
         customer: id.clone(),

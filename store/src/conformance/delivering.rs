@@ -47,7 +47,7 @@ struct Model {
     devices: Vec<Profile>,
     /// Every event that was ever queued, by customer, in the order of its commit.
     waited: BTreeMap<CustomerId, Vec<QueuedEvent>>,
-    told: Vec<TrackedDestination>,
+    tracked: Vec<TrackedDestination>,
     destinations_made: u8,
 }
 
@@ -71,7 +71,7 @@ impl Model {
         Self {
             devices: devices.collect(),
             waited: BTreeMap::new(),
-            told: Vec::new(),
+            tracked: Vec::new(),
             destinations_made: 0,
         }
     }
@@ -100,7 +100,7 @@ impl Model {
             .since;
         let newest = self.waited.values().flatten().map(|one| one.sequence).max();
         assert!(since >= newest.unwrap_or_default());
-        self.told.push(TrackedDestination {
+        self.tracked.push(TrackedDestination {
             destination,
             since,
             reached: BTreeMap::new(),
@@ -111,11 +111,11 @@ impl Model {
     }
 
     fn unmake(&mut self, store: &dyn Store, rng: &mut Rng) {
-        if self.told.is_empty() {
+        if self.tracked.is_empty() {
             return;
         }
-        let place = usize::try_from(rng.below(self.told.len() as u64)).expect("small");
-        let gone = self.told.swap_remove(place);
+        let place = usize::try_from(rng.below(self.tracked.len() as u64)).expect("small");
+        let gone = self.tracked.swap_remove(place);
         unmake(store, &gone.destination);
     }
 
@@ -126,21 +126,21 @@ impl Model {
             ..Retention::NOTHING
         };
         sweep_all(store, due, 30);
-        for told in &mut self.told {
-            told.dead.retain(|_, letter| letter.at >= letters_before);
+        for tracked in &mut self.tracked {
+            tracked.dead.retain(|_, dead_letter| dead_letter.at >= letters_before);
         }
     }
 
     /// A few devices report at once; the events to be queued appear behind the others in the
     /// outbox.
     fn say(&mut self, step: i64, store: &dyn Store, rng: &mut Rng) {
-        let said: Vec<Event> = (0..=rng.below(5))
+        let events: Vec<Event> = (0..=rng.below(5))
             .map(|number| event(&rng.one_of(&self.devices), step, number))
             .collect();
-        let changes = said.iter().map(append).collect();
+        let changes = events.iter().map(append).collect();
         assert_eq!(commit(store, batch(changes)), Ok(()));
-        for event in said {
-            if !self.is_told(&event.customer) {
+        for event in events {
+            if !self.has_destinations(&event.customer) {
                 continue;
             }
             let waited = self.waited.entry(event.customer.clone()).or_default();
@@ -157,46 +157,46 @@ impl Model {
 
     /// A destination advances in a shard, or retries what it did not accept.
     fn go_on(&mut self, step: i64, store: &dyn Store, rng: &mut Rng) {
-        if self.told.is_empty() {
+        if self.tracked.is_empty() {
             return;
         }
-        let place = usize::try_from(rng.below(self.told.len() as u64)).expect("small");
-        let told = &mut self.told[place];
+        let place = usize::try_from(rng.below(self.tracked.len() as u64)).expect("small");
+        let tracked = &mut self.tracked[place];
         let shard = rng.one_of(&self.devices).key().shard();
-        let waited = self.waited.get(&told.destination.customer);
+        let waited = self.waited.get(&tracked.destination.customer);
         let ahead: Vec<QueuedEvent> = waited
             .into_iter()
             .flatten()
-            .filter(|one| one.shard() == shard && one.sequence > told.past(shard))
+            .filter(|one| one.shard() == shard && one.sequence > tracked.past(shard))
             .take(usize::try_from(rng.below(6)).expect("small"))
             .copied()
             .collect();
-        let mut change = nothing(&told.destination);
-        told.pass(&ahead, step, &mut change, rng);
-        told.try_again(step, &mut change, rng);
+        let mut change = nothing(&tracked.destination);
+        tracked.pass(&ahead, step, &mut change, rng);
+        tracked.try_again(step, &mut change, rng);
         progress(store, change);
     }
 
-    fn is_told(&self, customer: &CustomerId) -> bool {
-        let mut told = self.told.iter();
-        told.any(|told| told.destination.customer == *customer)
+    fn has_destinations(&self, customer: &CustomerId) -> bool {
+        let mut tracked = self.tracked.iter();
+        tracked.any(|tracked| tracked.destination.customer == *customer)
     }
 
     fn compare(&self, store: &dyn Store) {
-        for told in &self.told {
-            let id = told.destination.id;
-            assert_eq!(wait(store.progress_of(id)), Ok(told.standing()));
-            let letters: Vec<DeadLetter> = told.dead.values().cloned().collect();
-            assert_eq!(dead_of(store, id), letters);
-            let all = self.waited.get(&told.destination.customer);
+        for tracked in &self.tracked {
+            let id = tracked.destination.id;
+            assert_eq!(wait(store.progress_of(id)), Ok(tracked.progress()));
+            let dead_letters: Vec<DeadLetter> = tracked.dead.values().cloned().collect();
+            assert_eq!(dead_of(store, id), dead_letters);
+            let all = self.waited.get(&tracked.destination.customer);
             let all: Vec<&QueuedEvent> = all.into_iter().flatten().collect();
-            let since = all.iter().filter(|one| one.sequence > told.since).count();
-            let expected = (since - told.done.len(), told.dead.len());
-            let (waiting, dead) = counts(store, &told.destination);
+            let since = all.iter().filter(|one| one.sequence > tracked.since).count();
+            let expected = (since - tracked.done.len(), tracked.dead.len());
+            let (waiting, dead) = counts(store, &tracked.destination);
             assert_eq!((waiting, dead), (expected.0 as u64, expected.1 as u64));
             let ahead = all
                 .iter()
-                .filter(|one| one.sequence > told.past(one.shard()));
+                .filter(|one| one.sequence > tracked.past(one.shard()));
             let shards: BTreeSet<Shard> = ahead.map(|one| one.shard()).collect();
             let shards: Vec<Shard> = shards.into_iter().collect();
             assert_eq!(wait(store.shards_waiting(id)), Ok(shards));
@@ -219,9 +219,9 @@ impl Model {
     }
 
     fn is_wanted(&self, customer: &CustomerId, waiting: &QueuedEvent) -> bool {
-        let told = self.told.iter();
-        let mut told = told.filter(|told| told.destination.customer == *customer);
-        told.any(|told| waiting.sequence > told.past(waiting.shard()))
+        let tracked = self.tracked.iter();
+        let mut tracked = tracked.filter(|tracked| tracked.destination.customer == *customer);
+        tracked.any(|tracked| waiting.sequence > tracked.past(waiting.shard()))
     }
 }
 
@@ -274,9 +274,9 @@ impl TrackedDestination {
                 _ => {}
             }
         }
-        let letters: Vec<DeadLetter> = self.dead.values().cloned().collect();
-        for letter in letters.into_iter().take(3) {
-            let sequence = letter.queued.sequence;
+        let dead_letters: Vec<DeadLetter> = self.dead.values().cloned().collect();
+        for dead_letter in dead_letters.into_iter().take(3) {
+            let sequence = dead_letter.queued.sequence;
             if change
                 .dead_lettered
                 .iter()
@@ -289,7 +289,7 @@ impl TrackedDestination {
                 self.done.remove(&sequence);
                 change.requeued.push(sequence);
                 change.passed -= 1;
-                self.hold(held(letter.queued, 0), change);
+                self.hold(held(dead_letter.queued, 0), change);
             }
         }
     }
@@ -304,10 +304,10 @@ impl TrackedDestination {
         change.released.push(sequence);
     }
 
-    fn bury(&mut self, letter: DeadLetter, change: &mut ProgressUpdate) {
-        let sequence = letter.queued.sequence;
-        self.dead.insert(sequence, letter.clone());
-        change.dead_lettered.push(letter);
+    fn bury(&mut self, dead_letter: DeadLetter, change: &mut ProgressUpdate) {
+        let sequence = dead_letter.queued.sequence;
+        self.dead.insert(sequence, dead_letter.clone());
+        change.dead_lettered.push(dead_letter);
         self.finish(sequence, change);
     }
 
@@ -321,7 +321,7 @@ impl TrackedDestination {
         reached.unwrap_or(self.since)
     }
 
-    fn standing(&self) -> DestinationProgress {
+    fn progress(&self) -> DestinationProgress {
         DestinationProgress {
             since: self.since,
             reached: self

@@ -49,7 +49,7 @@ pub(super) fn come_back(ground: &TestBed<'_>) {
     );
 }
 
-pub(super) fn are_told_by_their_customer(ground: &TestBed<'_>) {
+pub(super) fn are_listed_by_customer(ground: &TestBed<'_>) {
     let store = ground.open();
     let [acme, other] = ["acme", "acme-2"].map(|id| customer(id).id);
     let of = |customer| wait(store.destinations_of(customer));
@@ -116,7 +116,7 @@ pub(super) fn keep_their_place(ground: &TestBed<'_>) {
     }
 }
 
-pub(super) fn set_aside_what_is_not_taken(ground: &TestBed<'_>) {
+pub(super) fn dead_letter_what_is_not_accepted(ground: &TestBed<'_>) {
     let store = ground.open();
     let meters = meters(2);
     let erp = destination(&acme(), 1);
@@ -125,23 +125,23 @@ pub(super) fn set_aside_what_is_not_taken(ground: &TestBed<'_>) {
         say(&*store, &meters[0], second);
     }
     let waiting = all_waiting(&*store, &acme());
-    let letters: Vec<_> = (10..)
+    let dead_letters: Vec<_> = (10..)
         .zip(&waiting)
         .map(|(at, one)| dead(*one, at))
         .collect();
     let step = ProgressUpdate {
-        dead_lettered: letters.clone(),
+        dead_lettered: dead_letters.clone(),
         passed: 6,
         ..past(&erp, &waiting)
     };
     progress(&*store, step);
-    assert_eq!(dead_of(&*store, erp.id), letters);
+    assert_eq!(dead_of(&*store, erp.id), dead_letters);
     assert_eq!(counts(&*store, &erp), (0, 6));
     let page = |after, max| wait(store.dead_letters(erp.id, after, max));
-    assert_eq!(page(None, 2), Ok(letters[..2].to_vec()));
+    assert_eq!(page(None, 2), Ok(dead_letters[..2].to_vec()));
     assert_eq!(
         page(Some(waiting[1].sequence), 3),
-        Ok(letters[2..5].to_vec())
+        Ok(dead_letters[2..5].to_vec())
     );
     assert_eq!(page(Some(waiting[5].sequence), 3), Ok(vec![]));
 
@@ -160,10 +160,10 @@ pub(super) fn set_aside_what_is_not_taken(ground: &TestBed<'_>) {
     };
     progress(&*store, step);
     let left = [
-        letters[1].clone(),
+        dead_letters[1].clone(),
         again,
-        letters[4].clone(),
-        letters[5].clone(),
+        dead_letters[4].clone(),
+        dead_letters[5].clone(),
     ];
     assert_eq!(dead_of(&*store, erp.id), left);
     assert_eq!(counts(&*store, &erp), (2, 4));

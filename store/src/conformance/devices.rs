@@ -15,7 +15,7 @@ use super::samples::{
 use super::{TestBed, commit, put, wait};
 use crate::Store;
 
-pub(super) fn bear_names(ground: &TestBed<'_>) {
+pub(super) fn have_their_names(ground: &TestBed<'_>) {
     let store = ground.open();
     let (one, two) = (device(&acme(), 1), device(&acme(), 2));
     assert_eq!(commit(&*store, known(&one)), Ok(()));

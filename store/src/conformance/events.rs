@@ -76,11 +76,11 @@ pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &TestBed<'_>) 
     }
 }
 
-pub(super) fn say_who_spoke(ground: &TestBed<'_>) {
+pub(super) fn contain_the_ids_of_their_device(ground: &TestBed<'_>) {
     let store = ground.open();
     let (device, _) = two_devices(&*store);
     let id = device.device.as_str();
-    let speakers = [
+    let device_infos = [
         DeviceInfo {
             iccid: Iccid::parse(id).expect("a device id may stand for one"),
             ..registered(&device, 1).device_info
@@ -95,33 +95,33 @@ pub(super) fn say_who_spoke(ground: &TestBed<'_>) {
             ..registered(&device, 1).device_info
         },
     ];
-    for (speaker, second) in speakers.into_iter().zip(1..) {
-        let said = Event {
-            device_info: speaker,
+    for (device_info, second) in device_infos.into_iter().zip(1..) {
+        let event = Event {
+            device_info,
             ..registered(&device, second)
         };
-        append(&*store, &said);
-        let read = wait(store.event(device.key(), said.id));
-        assert_eq!(read, Ok(Some(said)));
+        append(&*store, &event);
+        let read = wait(store.event(device.key(), event.id));
+        assert_eq!(read, Ok(Some(event)));
     }
 }
 
 pub(super) fn leave_the_last_value_of_each_path(ground: &TestBed<'_>) {
     let store = ground.open();
     let (device, other) = two_devices(&*store);
-    let told = |second, values| {
-        let told = telemetry(Cause::Action(ActionId::from_bytes([7; 16])), values);
+    let append_values = |second, values| {
+        let telemetry = telemetry(Cause::Action(ActionId::from_bytes([7; 16])), values);
         append(
             &*store,
-            &event(&device, second, EventContent::Telemetry(told)),
+            &event(&device, second, EventContent::Telemetry(telemetry)),
         );
     };
     let (first, second) = (Path::resource(3, 0, 9), Path::resource_instance(3, 0, 6, 1));
-    told(
+    append_values(
         1,
         vec![(first, Value::Integer(87)), (second, Value::Integer(1))],
     );
-    told(2, vec![(first, Value::Integer(86))]);
+    append_values(2, vec![(first, Value::Integer(86))]);
     let last = |path, value, second| KnownValue {
         path,
         value: Value::Integer(value),
@@ -136,14 +136,14 @@ pub(super) fn leave_the_value_that_was_measured_last(ground: &TestBed<'_>) {
     let store = ground.open();
     let (device, _) = two_devices(&*store);
     let path = Path::resource(3303, 0, 5700);
-    let told = |second, measured_second: Option<i64>, value| {
-        let told = Telemetry {
+    let known_after = |second, measured_second: Option<i64>, value| {
+        let telemetry = Telemetry {
             measured_at: measured_second.map(at),
             ..telemetry(Cause::Send, vec![(path, value)])
         };
         append(
             &*store,
-            &event(&device, second, EventContent::Telemetry(told)),
+            &event(&device, second, EventContent::Telemetry(telemetry)),
         );
         let known = wait(store.values_of(device.key())).expect("values");
         let known = known.into_iter().next().expect("one is known");
@@ -151,12 +151,12 @@ pub(super) fn leave_the_value_that_was_measured_last(ground: &TestBed<'_>) {
     };
     let number = Value::Integer;
     let long = Value::String("x".repeat(VALUE_BYTES_MAX + 1));
-    assert_eq!(told(10, Some(5), number(1)), (number(1), at(5)));
-    assert_eq!(told(11, Some(4), number(2)), (number(1), at(5)), "older");
-    assert_eq!(told(12, Some(4), long), (number(1), at(5)), "and long");
-    assert_eq!(told(13, Some(5), number(3)), (number(3), at(5)), "as old");
-    assert_eq!(told(14, Some(99), number(4)), (number(4), at(14)), "ahead");
-    assert_eq!(told(15, None, number(5)), (number(5), at(15)), "heard now");
+    assert_eq!(known_after(10, Some(5), number(1)), (number(1), at(5)));
+    assert_eq!(known_after(11, Some(4), number(2)), (number(1), at(5)), "older");
+    assert_eq!(known_after(12, Some(4), long), (number(1), at(5)), "and long");
+    assert_eq!(known_after(13, Some(5), number(3)), (number(3), at(5)), "as old");
+    assert_eq!(known_after(14, Some(99), number(4)), (number(4), at(14)), "ahead");
+    assert_eq!(known_after(15, None, number(5)), (number(5), at(15)), "received now");
 }
 
 pub(super) fn leave_no_more_values_than_a_device_may_have(ground: &TestBed<'_>) {
@@ -164,15 +164,15 @@ pub(super) fn leave_no_more_values_than_a_device_may_have(ground: &TestBed<'_>) 
     let (device, _) = two_devices(&*store);
     let max = u16::try_from(VALUES_MAX).expect("a bound below 65,536");
     let values = |value| move |id| (Path::resource(3303, 0, id), Value::Integer(value));
-    let tell = |second, values: Vec<(Path, Value)>| {
-        let told = telemetry(Cause::Action(ActionId::from_bytes([7; 16])), values);
+    let append_values = |second, values: Vec<(Path, Value)>| {
+        let telemetry = telemetry(Cause::Action(ActionId::from_bytes([7; 16])), values);
         append(
             &*store,
-            &event(&device, second, EventContent::Telemetry(told)),
+            &event(&device, second, EventContent::Telemetry(telemetry)),
         );
     };
-    tell(1, (0..=max).map(values(1)).collect());
-    tell(2, (max..max + 9).chain([0]).map(values(2)).collect());
+    append_values(1, (0..=max).map(values(1)).collect());
+    append_values(2, (max..max + 9).chain([0]).map(values(2)).collect());
     let kept = wait(store.values_of(device.key())).expect("values");
     assert_eq!(kept.len(), usize::from(max));
     assert_eq!(kept[0].value, Value::Integer(2), "a known one goes on");
@@ -182,12 +182,12 @@ pub(super) fn leave_no_more_values_than_a_device_may_have(ground: &TestBed<'_>) 
 pub(super) fn leave_no_value_that_is_too_long(ground: &TestBed<'_>) {
     let store = ground.open();
     let (device, _) = two_devices(&*store);
-    let mut told = Vec::new();
-    let mut tell = |second, values: Vec<(Path, Value)>| {
-        let telling = telemetry(Cause::Action(ActionId::from_bytes([7; 16])), values);
-        let event = event(&device, second, EventContent::Telemetry(telling));
+    let mut expected = Vec::new();
+    let mut append_values = |second, values: Vec<(Path, Value)>| {
+        let telemetry = telemetry(Cause::Action(ActionId::from_bytes([7; 16])), values);
+        let event = event(&device, second, EventContent::Telemetry(telemetry));
         append(&*store, &event);
-        told.insert(0, event);
+        expected.insert(0, event);
     };
     let known = || {
         let values = wait(store.values_of(device.key())).expect("values");
@@ -208,23 +208,23 @@ pub(super) fn leave_no_value_that_is_too_long(ground: &TestBed<'_>) {
         (path(2), Value::Opaque(vec![0; VALUE_BYTES_MAX])),
     ];
     let other = (path(3), Value::Integer(1));
-    tell(1, too_long.to_vec());
+    append_values(1, too_long.to_vec());
     assert_eq!(known(), []);
-    tell(
+    append_values(
         2,
         [longest.as_slice(), std::slice::from_ref(&other)].concat(),
     );
     assert_eq!(known()[..3], longest);
     // Too long again, and one of them twice: both are removed and counted out once.
-    tell(3, [&too_long, &too_long[..1]].concat());
+    append_values(3, [&too_long, &too_long[..1]].concat());
     assert_eq!(known(), [other]);
     // Each removed value freed its room.
     let max = u16::try_from(VALUES_MAX).expect("a bound below 65,536");
     let values = |id| (path(id), Value::Integer(2));
-    tell(4, (10..10 + max).map(values).collect());
+    append_values(4, (10..10 + max).map(values).collect());
     assert_eq!(known().len(), usize::from(max));
-    tell(5, vec![(path(10), Value::Opaque(vec![0; long]))]);
-    tell(
+    append_values(5, vec![(path(10), Value::Opaque(vec![0; long]))]);
+    append_values(
         6,
         vec![(path(0), Value::Integer(3)), (path(1), Value::Integer(3))],
     );
@@ -232,7 +232,7 @@ pub(super) fn leave_no_value_that_is_too_long(ground: &TestBed<'_>) {
     assert_eq!(known()[0], (path(0), Value::Integer(3)));
     assert_eq!(known()[1], (path(3), Value::Integer(1)));
     let read = wait(store.events_of(device.key(), None, 9)).map(|it| it.events);
-    assert_eq!(read, Ok(told), "the history has all of it");
+    assert_eq!(read, Ok(expected), "the history has all of it");
 }
 
 pub(super) fn go_when_they_are_too_old_and_with_their_device(ground: &TestBed<'_>) {
@@ -240,10 +240,10 @@ pub(super) fn go_when_they_are_too_old_and_with_their_device(ground: &TestBed<'_
     let (one, other) = two_devices(&*store);
     for second in [1, 2, 3] {
         for device in [&one, &other] {
-            let told = telemetry(Cause::Observation(Path::object(3)), values());
+            let telemetry = telemetry(Cause::Observation(Path::object(3)), values());
             append(
                 &*store,
-                &event(device, second, EventContent::Telemetry(told)),
+                &event(device, second, EventContent::Telemetry(telemetry)),
             );
         }
     }
@@ -266,7 +266,7 @@ pub(super) fn go_when_they_are_too_old_and_with_their_device(ground: &TestBed<'_
     assert_eq!(commit(&*store, batch(vec![removal])), Ok(()));
     assert_eq!((left(&one), left(&other)), ((0, 0), (1, kept)));
     let swept = wait(store.sweep(due, 100)).expect("a sweep");
-    assert_eq!(swept.removed, 1, "what it said last");
+    assert_eq!(swept.removed, 1, "its last event");
     let swept = wait(store.sweep(due, 100)).expect("a sweep");
     assert_eq!(swept.removed, 0, "nothing of it is left to be swept");
 }
@@ -284,11 +284,11 @@ pub(super) fn are_not_inherited(ground: &TestBed<'_>) {
     };
     let old = history(&one, None);
     let [newest, oldest] = [0, 19].map(|place: usize| Some(old[place].id));
-    let remake = |said: &[Event]| {
+    let remake = |events: &[Event]| {
         assert_eq!(commit(&*store, forgotten(&one)), Ok(()));
         assert_eq!(history(&one, None), []);
         assert_eq!(commit(&*store, known(&one)), Ok(()));
-        for event in said {
+        for event in events {
             append(&*store, event);
         }
     };

@@ -75,17 +75,17 @@ pub(super) fn search_is_bounded(ground: &TestBed<'_>) {
         Err(SearchTooBroad)
     );
     assert_eq!(found("urn:dev:"), Ok(vec![meter]));
-    let heard = DeviceFilter {
+    let seen = DeviceFilter {
         protocols_seen: Some(Protocol::Lwm2m),
         ..every(&globex)
     };
-    assert_eq!(search(&*store, "urn:dev:", heard.clone()), Ok(vec![]));
+    assert_eq!(search(&*store, "urn:dev:", seen.clone()), Ok(vec![]));
     let recorded = Change::PutRecord {
         device: last.key(),
         record: Box::new(record(10, "</3/0>")),
     };
     assert_eq!(commit(&*store, batch(vec![recorded])), Ok(()));
-    assert_eq!(search(&*store, "urn:dev:", heard), Ok(vec![last]));
+    assert_eq!(search(&*store, "urn:dev:", seen), Ok(vec![last]));
 }
 
 pub(super) fn profiles_are_compared_and_set(ground: &TestBed<'_>) {
@@ -150,10 +150,10 @@ impl Fleet {
     fn found(&self, beginning: &str, filter: &DeviceFilter) -> Vec<Profile> {
         let passes = |(profile, record): &&(Profile, DeviceRecord)| {
             let heard_over = |protocol| record.protocols_seen.has(protocol);
-            let heard = filter.protocols_seen.is_none_or(heard_over);
+            let seen = filter.protocols_seen.is_none_or(heard_over);
             let registered = record.registration.is_some();
             profile.customer == filter.customer
-                && heard
+                && seen
                 && filter.registered.is_none_or(|wanted| registered == wanted)
                 && names_of(profile)
                     .iter()

@@ -14,19 +14,19 @@ pub(super) fn come_back(ground: &TestBed<'_>) {
     let mut store = ground.open();
     let meters = [1, 2].map(|number| device(&acme(), number));
     let (one, other) = (once("one"), once("other"));
-    let kept = [
-        promised(one, &meters[0], 10),
-        promised(one, &meters[1], 10),
-        promised(other, &meters[0], 20),
+    let stored = [
+        record_of(one, &meters[0], 10),
+        record_of(one, &meters[1], 10),
+        record_of(other, &meters[0], 20),
     ];
-    for record in kept {
+    for record in stored {
         assert_eq!(commit(&*store, keeping(record)), Ok(()));
     }
     for _ in 0..2 {
-        let told = told_of(&*store, one);
-        assert!(told.len() == 2 && told.contains(&kept[0]) && told.contains(&kept[1]));
-        assert_eq!(told_of(&*store, other), [kept[2]]);
-        assert_eq!(told_of(&*store, once("unheard-of")), []);
+        let records = records_of(&*store, one);
+        assert!(records.len() == 2 && records.contains(&stored[0]) && records.contains(&stored[1]));
+        assert_eq!(records_of(&*store, other), [stored[2]]);
+        assert_eq!(records_of(&*store, once("unheard-of")), []);
         drop(store);
         store = ground.open();
     }
@@ -35,28 +35,28 @@ pub(super) fn come_back(ground: &TestBed<'_>) {
 pub(super) fn once_for_each_device(ground: &TestBed<'_>) {
     let store = ground.open();
     let meters = [1, 2].map(|number| device(&acme(), number));
-    let first = promised(once("one"), &meters[0], 10);
+    let first = record_of(once("one"), &meters[0], 10);
     assert_eq!(commit(&*store, keeping(first)), Ok(()));
-    let again = promised(once("one"), &meters[0], 20);
+    let again = record_of(once("one"), &meters[0], 20);
     assert_eq!(commit(&*store, keeping(again)), Err(CommitError::Conflict));
-    let elsewhere = promised(once("one"), &meters[1], 20);
+    let elsewhere = record_of(once("one"), &meters[1], 20);
     assert_eq!(commit(&*store, keeping(elsewhere)), Ok(()));
     let anew = IdempotencyRecord {
         number: first.number + 7,
-        ..promised(once("one"), &meters[0], 30)
+        ..record_of(once("one"), &meters[0], 30)
     };
     assert_eq!(commit(&*store, keeping(anew)), Ok(()), "made anew");
-    let kept = told_of(&*store, first.call);
-    assert_eq!(kept.len(), 3);
+    let records = records_of(&*store, first.call);
+    assert_eq!(records.len(), 3);
     let each = [&first, &elsewhere, &anew];
-    assert!(each.iter().all(|record| kept.contains(record)));
+    assert!(each.iter().all(|record| records.contains(record)));
 }
 
 pub(super) fn go_when_they_are_old(ground: &TestBed<'_>) {
     let store = ground.open();
     let meter = device(&acme(), 1);
     let [old, recent] =
-        [("old", 99), ("recent", 100)].map(|(name, second)| promised(once(name), &meter, second));
+        [("old", 99), ("recent", 100)].map(|(name, second)| record_of(once(name), &meter, second));
     assert_eq!(commit(&*store, keeping(old)), Ok(()));
     assert_eq!(commit(&*store, keeping(recent)), Ok(()));
     let due = Retention {
@@ -70,13 +70,13 @@ pub(super) fn go_when_they_are_old(ground: &TestBed<'_>) {
         };
         assert_eq!(wait(store.sweep(due, 9)), Ok(swept));
     }
-    assert_eq!(told_of(&*store, old.call), []);
-    assert_eq!(told_of(&*store, recent.call), [recent]);
-    let again = promised(old.call, &meter, 101);
+    assert_eq!(records_of(&*store, old.call), []);
+    assert_eq!(records_of(&*store, recent.call), [recent]);
+    let again = record_of(old.call, &meter, 101);
     assert_eq!(commit(&*store, keeping(again)), Ok(()));
 }
 
-pub(super) fn told_of(store: &dyn Store, once: IdempotentCall) -> Vec<IdempotencyRecord> {
+pub(super) fn records_of(store: &dyn Store, once: IdempotentCall) -> Vec<IdempotencyRecord> {
     wait(store.idempotency_records(once.key)).expect("an answer")
 }
 
@@ -87,7 +87,7 @@ pub(super) fn once(name: &str) -> IdempotentCall {
     }
 }
 
-pub(super) fn promised(once: IdempotentCall, device: &Profile, second: i64) -> IdempotencyRecord {
+pub(super) fn record_of(once: IdempotentCall, device: &Profile, second: i64) -> IdempotencyRecord {
     IdempotencyRecord {
         call: once,
         device: device.key(),

@@ -33,9 +33,9 @@ pub(super) fn removal(destination: &Destination) -> Change {
 
 /// Commits an event of a device at a second, and returns the event.
 pub(super) fn say(store: &dyn Store, device: &Profile, second: i64) -> Event {
-    let said = event(device, second, device.number);
-    put(store, vec![append(&said)]);
-    said
+    let event = event(device, second, device.number);
+    put(store, vec![append(&event)]);
+    event
 }
 
 /// The change that appends an event.

@@ -9,7 +9,7 @@ use super::waiting::meters;
 use super::{TestBed, wait};
 use crate::Retention;
 
-pub(super) fn goes_when_all_are_past(ground: &TestBed<'_>) {
+pub(super) fn are_removed_when_all_are_past(ground: &TestBed<'_>) {
     let mut store = ground.open();
     let meters = meters(4);
     let [fast, slow] = [1, 2].map(|number| destination(&acme(), number));
@@ -59,7 +59,7 @@ pub(super) fn goes_when_all_are_past(ground: &TestBed<'_>) {
     assert_eq!(all_waiting(&*store, &acme()), []);
 }
 
-pub(super) fn goes_when_nobody_is_told_any_more(ground: &TestBed<'_>) {
+pub(super) fn are_removed_with_the_last_destination(ground: &TestBed<'_>) {
     let store = ground.open();
     let meters = meters(4);
     let [old, new] = [1, 2].map(|number| destination(&acme(), number));
@@ -82,7 +82,7 @@ pub(super) fn goes_when_nobody_is_told_any_more(ground: &TestBed<'_>) {
     assert_eq!(all_waiting(&*store, &acme()).len(), 1);
 }
 
-pub(super) fn goes_customer_by_customer(ground: &TestBed<'_>) {
+pub(super) fn are_removed_customer_by_customer(ground: &TestBed<'_>) {
     let store = ground.open();
     let customers = ["a", "b", "c"].map(|id| customer(id).id);
     for (customer, number) in customers.iter().zip(1..) {

@@ -33,10 +33,10 @@ pub(super) fn of_any_size(ground: &TestBed<'_>) {
     }
     assert_eq!(payload(&*store, bare.id), None);
     // A list shows the size of a payload, and none of its bytes.
-    let mut told: Vec<Entry> = written.iter().map(|(entry, _)| told(entry)).collect();
-    told.push(bare);
-    told.sort_by_key(|entry| std::cmp::Reverse(entry.id));
-    assert_eq!(whole_log(&*store, &acme()), (told, 7));
+    let mut listed: Vec<Entry> = written.iter().map(|(entry, _)| listed(entry)).collect();
+    listed.push(bare);
+    listed.sort_by_key(|entry| std::cmp::Reverse(entry.id));
+    assert_eq!(whole_log(&*store, &acme()), (listed, 7));
 }
 
 pub(super) fn go_with_their_entries(ground: &TestBed<'_>) {
@@ -75,7 +75,7 @@ fn about_bytes(second: i64, rng: u64, bytes: &[u8]) -> Entry {
 }
 
 /// The entry as a list shows it.
-fn told(entry: &Entry) -> Entry {
+fn listed(entry: &Entry) -> Entry {
     Entry {
         payload: entry.payload.as_ref().map(EntryPayload::told),
         ..entry.clone()

@@ -61,7 +61,7 @@ pub(super) fn data_comes_back_and_is_no_known_value(ground: &TestBed<'_>) {
     let meter = device(&acme(), 1);
     assert_eq!(commit(&*store, known(&meter)), Ok(()));
     let path = Path::resource(3303, 0, 5700);
-    let told = EventContent::Telemetry(Telemetry {
+    let telemetry = EventContent::Telemetry(Telemetry {
         source: Protocol::Lwm2m,
         cause: event::Cause::Send,
         measured_at: None,
@@ -70,19 +70,19 @@ pub(super) fn data_comes_back_and_is_no_known_value(ground: &TestBed<'_>) {
     let topic = |text: &str| Some(Topic::parse(text).expect("a topic"));
     let every_byte: Vec<u8> = (0..=u8::MAX).collect();
     let happenings = [
-        told,
+        telemetry,
         data(Protocol::Coap, topic("a/b"), b"{\"t\":21}"),
         data(Protocol::Coap, topic(&"ü".repeat(126)), &every_byte),
         data(Protocol::Udp, None, &every_byte),
         data(Protocol::Udp, None, &every_byte.repeat(256)),
     ];
     for (happening, second) in happenings.into_iter().zip(1..) {
-        let said = Event {
+        let event = Event {
             content: happening,
             ..samples::event(&meter, second, 5)
         };
-        put(&*store, vec![Change::AppendEvent(Box::new(said.clone()))]);
-        assert_eq!(wait(store.event(meter.key(), said.id)), Ok(Some(said)));
+        put(&*store, vec![Change::AppendEvent(Box::new(event.clone()))]);
+        assert_eq!(wait(store.event(meter.key(), event.id)), Ok(Some(event)));
         let expected = KnownValue {
             path,
             value: Value::Integer(21),
@@ -95,14 +95,14 @@ pub(super) fn data_comes_back_and_is_no_known_value(ground: &TestBed<'_>) {
     assert_eq!(kept.map(|events| events.len()), Ok(5));
 }
 
-pub(super) fn what_they_were_heard_over_comes_back(ground: &TestBed<'_>) {
+pub(super) fn protocols_seen_come_back(ground: &TestBed<'_>) {
     let store = ground.open();
     let meter = device(&acme(), 1);
     assert_eq!(commit(&*store, known(&meter)), Ok(()));
-    let mut heard_over = ProtocolsSeen::default();
+    let mut protocols = ProtocolsSeen::default();
     let one_by_one = Protocol::ALL.map(|protocol| {
-        heard_over.note(protocol);
-        heard_over
+        protocols.note(protocol);
+        protocols
     });
     let alone = Protocol::ALL.map(|protocol| ProtocolsSeen::restored([protocol], Some(protocol)));
     let odd = [
@@ -110,14 +110,14 @@ pub(super) fn what_they_were_heard_over_comes_back(ground: &TestBed<'_>) {
         ProtocolsSeen::restored([Protocol::Udp, Protocol::Lwm2m], Some(Protocol::Udp)),
         ProtocolsSeen::restored(Protocol::ALL, None),
     ];
-    for heard_over in one_by_one.into_iter().chain(alone).chain(odd) {
-        let heard = DeviceRecord {
+    for protocols in one_by_one.into_iter().chain(alone).chain(odd) {
+        let expected = DeviceRecord {
             peer: Some(Peer::bare(([192, 0, 2, 7], 40_000).into())),
-            protocols_seen: heard_over,
+            protocols_seen: protocols,
             ..record(10, "</3/0>")
         };
-        keep(&*store, &meter, &heard);
-        assert_eq!(one(&*store, meter.key()).record, heard);
+        keep(&*store, &meter, &expected);
+        assert_eq!(one(&*store, meter.key()).record, expected);
     }
 }
 

@@ -19,15 +19,15 @@ pub(super) fn many_names_at_once(ground: &TestBed<'_>) {
         .into_iter()
         .flat_map(UniqueName::all_of)
         .collect();
-    let mut asked = UniqueName::all_of(&absent);
-    asked.extend(names.clone());
+    let mut names_wanted = UniqueName::all_of(&absent);
+    names_wanted.extend(names.clone());
     // A customer has its name, but it is no device.
-    asked.push(UniqueName::Customer(acme()));
+    names_wanted.push(UniqueName::Customer(acme()));
     let expected = ExistingDevices {
         key_by_name: names.into_iter().collect(),
         profile_by_key: HashMap::from([(one.key(), one.clone()), (two.key(), two.clone())]),
     };
-    assert_eq!(wait(store.existing_devices(asked)), Ok(expected));
+    assert_eq!(wait(store.existing_devices(names_wanted)), Ok(expected));
 
     // A device is not listed for another of its names.
     let iccid = UniqueName::Iccid(one.iccid.clone());

@@ -14,21 +14,21 @@ use super::samples::{acme, at, batch, customer, destination, device, event, forg
 use super::{TestBed, commit, put, wait};
 use crate::{CommitError, Retention};
 
-pub(super) fn waits_in_order_shard_by_shard(ground: &TestBed<'_>) {
+pub(super) fn are_queued_in_order_shard_by_shard(ground: &TestBed<'_>) {
     let store = ground.open();
     let meters = meters(6);
     let erp = destination(&acme(), 1);
     make(&*store, &erp);
-    let mut said: Vec<Event> = Vec::new();
+    let mut events: Vec<Event> = Vec::new();
     for (second, meter) in (1..).zip(meters.iter().cycle().take(30)) {
         let happening = happening(second);
-        said.push(Event {
+        events.push(Event {
             content: happening,
             ..event(meter, second, 1)
         });
     }
-    for events in said.chunks(4) {
-        put(&*store, events.iter().map(append).collect());
+    for chunk in events.chunks(4) {
+        put(&*store, chunk.iter().map(append).collect());
     }
     let mut shards: Vec<Shard> = meters.iter().map(|meter| meter.key().shard()).collect();
     shards.sort_unstable();
@@ -37,7 +37,7 @@ pub(super) fn waits_in_order_shard_by_shard(ground: &TestBed<'_>) {
     for shard in shards {
         let waiting = waiting_in(&*store, &acme(), shard);
         let of_shard = |event: &&Event| event.device.shard() == shard;
-        let expected: Vec<_> = said.iter().filter(of_shard).map(told).collect();
+        let expected: Vec<_> = events.iter().filter(of_shard).map(spec_of).collect();
         let found: Vec<_> = waiting.iter().map(found).collect();
         assert_eq!(found, expected);
         assert!(waiting.is_sorted_by(|one, next| one.sequence < next.sequence));
@@ -51,7 +51,7 @@ pub(super) fn waits_in_order_shard_by_shard(ground: &TestBed<'_>) {
     assert_eq!(counts(&*store, &erp), (30, 0));
 }
 
-pub(super) fn waits_only_while_somebody_is_told(ground: &TestBed<'_>) {
+pub(super) fn are_queued_only_with_destinations(ground: &TestBed<'_>) {
     let store = ground.open();
     let meter = device(&acme(), 1);
     let [first, second] = [1, 2].map(|number| destination(&acme(), number));
@@ -83,7 +83,7 @@ pub(super) fn waits_only_while_somebody_is_told(ground: &TestBed<'_>) {
     let waiting = all_waiting(&*store, &acme());
     assert_eq!(
         waiting.iter().map(found).collect::<Vec<_>>(),
-        [told(&after)]
+        [spec_of(&after)]
     );
     assert_eq!(all_waiting(&*store, &stranger.customer), []);
 
@@ -113,10 +113,10 @@ pub(super) fn waits_only_while_somebody_is_told(ground: &TestBed<'_>) {
     let store = ground.open();
     say(&*store, &meter, 10);
     let waiting = all_waiting(&*store, &acme());
-    assert_eq!(waiting.last().map(found), Some(told(&before)));
+    assert_eq!(waiting.last().map(found), Some(spec_of(&before)));
 }
 
-pub(super) fn numbers_rise_for_ever(ground: &TestBed<'_>) {
+pub(super) fn numbers_always_rise(ground: &TestBed<'_>) {
     let meter = device(&acme(), 1);
     let shard = meter.key().shard();
     let erp = destination(&acme(), 1);
@@ -142,32 +142,32 @@ pub(super) fn numbers_rise_for_ever(ground: &TestBed<'_>) {
     }
 }
 
-pub(super) fn an_event_may_go_before_it_is_told(ground: &TestBed<'_>) {
+pub(super) fn may_be_removed_before_delivery(ground: &TestBed<'_>) {
     let store = ground.open();
     let [gone, stays] = [1, 2].map(|number| device(&acme(), number));
     for meter in [&gone, &stays] {
         assert_eq!(commit(&*store, known(meter)), Ok(()));
     }
     make(&*store, &destination(&acme(), 1));
-    let said = [say(&*store, &gone, 10), say(&*store, &stays, 20)];
+    let events = [say(&*store, &gone, 10), say(&*store, &stays, 20)];
     let waiting = all_waiting(&*store, &acme());
     assert_eq!(commit(&*store, forgotten(&gone)), Ok(()));
     let found = |event: &Event| wait(store.event(event.device, event.id)).expect("an answer");
-    for event in &said {
+    for event in &events {
         assert_eq!(found(event).as_ref(), Some(event));
     }
-    assert_eq!(wait(store.event(gone.key(), said[1].id)), Ok(None));
+    assert_eq!(wait(store.event(gone.key(), events[1].id)), Ok(None));
     let due = Retention {
         events_before: at(15),
         ..Retention::NOTHING
     };
     wait(store.sweep(due, 100)).expect("a sweep");
-    assert_eq!(found(&said[0]), None);
-    assert_eq!(found(&said[1]).as_ref(), Some(&said[1]));
+    assert_eq!(found(&events[0]), None);
+    assert_eq!(found(&events[1]).as_ref(), Some(&events[1]));
     assert_eq!(all_waiting(&*store, &acme()), waiting, "it still waits");
 }
 
-pub(super) fn boards_are_told(ground: &TestBed<'_>) {
+pub(super) fn notifiers_report(ground: &TestBed<'_>) {
     let store = ground.open();
     let meters = meters(3);
     let erp = destination(&acme(), 1);
@@ -175,7 +175,7 @@ pub(super) fn boards_are_told(ground: &TestBed<'_>) {
     say(&*store, &meters[0], 1);
     let [notifier, other] = [store.subscribe(acme()), store.subscribe(acme())];
     let elsewhere = store.subscribe(customer("acme-2").id);
-    assert_eq!(notifier.take(), [], "what waited before is not told");
+    assert_eq!(notifier.take(), [], "earlier events are not reported");
     for (second, meter) in (2..).zip(meters.iter().chain(&meters)) {
         say(&*store, meter, second);
     }
@@ -229,7 +229,7 @@ fn happening(second: i64) -> EventContent {
 /// What is compared of a queued event.
 type QueuedSpec = (engine::ids::DeviceKey, engine::ids::EventId, EventType);
 
-fn told(event: &Event) -> QueuedSpec {
+fn spec_of(event: &Event) -> QueuedSpec {
     (event.device, event.id, event.content.event_type())
 }
 

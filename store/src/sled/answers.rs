@@ -42,7 +42,7 @@ impl DeviceReads for SledStore {
     }
 
     fn device_by_name(&self, name: UniqueName) -> ReadAnswer<Option<DeviceKey>> {
-        self.readers.ask(move |db| devices::bearer(db, &name))
+        self.readers.ask(move |db| devices::device_by_name(db, &name))
     }
 
     fn device_at(&self, prefix: [u8; 8]) -> ReadAnswer<Option<DeviceKey>> {
@@ -63,12 +63,12 @@ impl DeviceReads for SledStore {
     }
 
     fn all_customer_settings(&self) -> ReadAnswer<Vec<CustomerSettings>> {
-        self.readers.prepare(settings::all_chosen)
+        self.readers.prepare(settings::all_customer_settings)
     }
 
     fn customer_settings(&self, customer: CustomerId) -> ReadAnswer<CustomerSettings> {
         self.readers
-            .show(move |db| settings::chosen_by(db, &customer))
+            .show(move |db| settings::customer_settings(db, &customer))
     }
 }
 
@@ -129,7 +129,7 @@ impl DirectoryReads for SledStore {
 
     fn idempotency_records(&self, key: IdempotencyKey) -> ReadAnswer<Vec<IdempotencyRecord>> {
         self.readers
-            .show(move |db| actions::promises_under(db, key))
+            .show(move |db| actions::idempotency_records(db, key))
     }
 
     fn entries(&self, filter: LogFilter, page: PageRequest) -> ReadAnswer<Page<Entry>> {
@@ -138,9 +138,9 @@ impl DirectoryReads for SledStore {
     }
 
     fn log_statistics(&self, wanted: StatisticsQuery) -> ReadAnswer<Statistics> {
-        let gauge = Arc::clone(&self.state);
+        let state = Arc::clone(&self.state);
         self.readers
-            .show(move |db| statistics::statistics(db, &gauge, &wanted))
+            .show(move |db| statistics::statistics(db, &state, &wanted))
     }
 
     fn entry_payload(&self, customer: CustomerId, entry: EntryId) -> ReadAnswer<Option<Box<[u8]>>> {
@@ -179,7 +179,7 @@ impl DeliveryReads for SledStore {
 
     fn progress_of(&self, destination: DestinationId) -> ReadAnswer<DestinationProgress> {
         self.readers
-            .deliver(move |db| outbox::standing_of(db, destination))
+            .deliver(move |db| outbox::progress_of(db, destination))
     }
 
     fn shards_waiting(&self, destination: DestinationId) -> ReadAnswer<Vec<Shard>> {
@@ -194,17 +194,17 @@ impl DeliveryReads for SledStore {
         after: Sequence,
         max: u32,
     ) -> ReadAnswer<Vec<QueuedEvent>> {
-        let gauge = Arc::clone(&self.state);
+        let state = Arc::clone(&self.state);
         self.readers.fetch(move |db| {
-            let stretch = (after, gauge.reached());
+            let stretch = (after, state.reached());
             outbox::waiting(db, &customer, shard, stretch, max)
         })
     }
 
     fn backlog(&self, destination: DestinationId) -> ReadAnswer<Backlog> {
-        let gauge = Arc::clone(&self.state);
+        let state = Arc::clone(&self.state);
         self.readers
-            .show(move |db| outbox::backlog(db, &gauge, destination))
+            .show(move |db| outbox::backlog(db, &state, destination))
     }
 
     fn dead_letters(

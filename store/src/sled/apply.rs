@@ -48,8 +48,8 @@ pub(super) fn apply(
         Err(fault) if fault.is_fatal() => Err(fault),
         Err(fault) => {
             tracing::error!(%fault, "a batch cannot be applied");
-            rows.take_back();
-            outbox.take_back(rows)?;
+            rows.roll_back();
+            outbox.roll_back(rows)?;
             Ok(Err(CommitError::Unavailable))
         }
     }

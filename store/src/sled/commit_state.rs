@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn new_work_is_unwelcome_before_the_queue_is_full() {
+    fn new_work_is_refused_before_the_queue_is_full() {
         let state = CommitState::new(4);
         assert!(state.enter(1) && state.enter(1));
         assert_eq!(state.pressure(), Pressure::Open);

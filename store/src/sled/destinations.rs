@@ -122,7 +122,7 @@ impl ProgressRows {
             dead_lettered: progress
                 .dead_lettered
                 .iter()
-                .map(|letter| DeadLetterRow::of(progress.destination, letter))
+                .map(|dead_letter| DeadLetterRow::of(progress.destination, dead_letter))
                 .collect(),
             passed: progress.passed,
         }
@@ -136,7 +136,7 @@ impl ProgressRows {
         let held = self.retrying.iter().map(|(_, row)| ROW + row.len());
         let dead_lettered = self.dead_lettered.iter();
         let dead_lettered =
-            dead_lettered.map(|letter| 2 * ROW + letter.key.len() + letter.value.bytes());
+            dead_lettered.map(|dead_letter| 2 * ROW + dead_letter.key.len() + dead_letter.value.bytes());
         size_of::<Self>() + ROW * rows + held.sum::<usize>() + dead_lettered.sum::<usize>()
     }
 
@@ -161,8 +161,8 @@ impl ProgressRows {
                 tally.dead = tally.dead.saturating_sub(1);
             }
         }
-        for letter in self.dead_lettered {
-            if letter.put(self.id, rows)? {
+        for dead_letter in self.dead_lettered {
+            if dead_letter.put(self.id, rows)? {
                 tally.dead = tally.dead.saturating_add(1);
             }
         }
@@ -194,13 +194,13 @@ impl ProgressRows {
 }
 
 impl DeadLetterRow {
-    fn of(id: DestinationId, letter: &DeadLetter) -> Self {
-        let sequence = letter.queued.sequence;
+    fn of(id: DestinationId, dead_letter: &DeadLetter) -> Self {
+        let sequence = dead_letter.queued.sequence;
         let key = key::outbox::dead(id, sequence);
         Self {
             sequence,
-            at: letter.at,
-            value: Value::cut(&key, &write_dead(letter)),
+            at: dead_letter.at,
+            value: Value::cut(&key, &write_dead(dead_letter)),
             key,
         }
     }
@@ -225,8 +225,8 @@ pub(super) fn remove_dead(
     let Some(value) = kv::load(rows, &key)? else {
         return Ok(false);
     };
-    let letter = read_dead(sequence, &value)?;
-    rows.remove(key::outbox::dead_by_age(letter.at, id, sequence));
+    let dead_letter = read_dead(sequence, &value)?;
+    rows.remove(key::outbox::dead_by_age(dead_letter.at, id, sequence));
     rows.erase(key)
 }
 

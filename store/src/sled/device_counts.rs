@@ -4,7 +4,7 @@
 use sled::{Db, IVec};
 
 use super::fault::Fault;
-use super::key::device::{counts, traits_counted};
+use super::key::device::{counts, flags_counted};
 use super::overlay::Overlay;
 use super::record::Unreadable;
 use super::record::number::read_count;
@@ -39,7 +39,7 @@ impl DeviceCounts {
     }
 
     fn add(&mut self, key: &[u8], count: i64) -> Result<(), Unreadable> {
-        let flags = traits_counted(key).ok_or(Unreadable::Damaged("a count of devices"))?;
+        let flags = flags_counted(key).ok_or(Unreadable::Damaged("a count of devices"))?;
         if flags.is_registered() {
             self.registered += count;
         } else {

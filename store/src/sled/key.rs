@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_one_customer_are_apart_from_those_of_one_whose_id_begins_so() {
+    fn a_prefix_of_one_customer_excludes_a_customer_with_a_longer_id() {
         let (short, long) = (customer_id("acme"), customer_id("acme-2"));
         let script = ClientId::parse("script").unwrap();
         let key = client_of(&long, &script);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_ids_takes_both_its_ends() {
+    fn a_window_of_ids_includes_both_its_ends() {
         let mut m = engine::moment::Moment::new(ms(1_000), 7);
         let id = append(action::final_actions(), m.uuid().as_bytes());
         let within = |from, until| {
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_all_keys_that_begin_so_is_the_next_prefix() {
+    fn the_next_prefix_follows_all_keys_of_a_prefix() {
         assert_eq!(behind(vec![1, 2]), vec![1, 3]);
         assert_eq!(behind(vec![1, 0xff, 0xff]), vec![2]);
     }

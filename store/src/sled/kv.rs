@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_any_size_comes_back_and_no_row_is_too_large() {
+    fn a_value_of_any_size_is_read_back_and_no_row_is_too_large() {
         for size in [1, 4_085, 4_086, 4_095, 4_096, 4_097, 8_181, 8_182, 100_000] {
             let mut rows = Memory::default();
             rows.put(b"key", &value(size, 7));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_two_versions_are_not_taken_for_one() {
+    fn pieces_of_two_versions_are_not_mixed() {
         let mut rows = Memory::default();
         rows.put(b"key", &value(10_000, 7));
         let mut other = Memory::default();

@@ -42,7 +42,7 @@ impl DeviceRow {
 
     /// Replaces the record and lists the device by it.
     pub(super) fn put(self, rows: &mut Overlay<'_>) -> Result<(), Fault> {
-        let before = traits_of(self.device, rows)?;
+        let before = flags_of(self.device, rows)?;
         rows.replace(self.key.into(), self.value)?;
         if before == self.flags {
             return Ok(());
@@ -57,7 +57,7 @@ impl DeviceRow {
 
 /// Removes a device from all lists, while its record is still there.
 pub(super) fn remove(profile: &Profile, rows: &mut Overlay<'_>) -> Result<(), Fault> {
-    let flags = traits_of(profile.key(), rows)?;
+    let flags = flags_of(profile.key(), rows)?;
     unlist(profile, flags, rows)
 }
 
@@ -75,7 +75,7 @@ fn unlist(profile: &Profile, flags: DeviceFlags, rows: &mut Overlay<'_>) -> Resu
 
 /// The flags a device is listed under. Its record may be unreadable; then it is in a wrong list,
 /// and other devices are not affected.
-fn traits_of(device: DeviceKey, rows: &Overlay<'_>) -> Result<DeviceFlags, Fault> {
+fn flags_of(device: DeviceKey, rows: &Overlay<'_>) -> Result<DeviceFlags, Fault> {
     let Some(record) = kv::load(rows, &key::device::record(device))? else {
         return Ok(DeviceFlags::NONE);
     };

@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_operating_system_says_is_told_apart() {
+    fn errors_of_the_operating_system_are_distinguished() {
         let path = Path::new("/data/store");
         let refused = |kind: ErrorKind| refusal(path, kind.into());
         assert!(matches!(

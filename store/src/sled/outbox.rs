@@ -26,7 +26,7 @@ pub(super) struct Outbox {
     /// The newest sequence number in a row.
     written: Sequence,
     /// The customers that have destinations.
-    told: HashSet<CustomerId>,
+    with_destinations: HashSet<CustomerId>,
     /// What the batch that is being applied may have changed.
     batch: TouchedCustomers,
     /// Where rows may be that no destination needs any more.
@@ -76,11 +76,11 @@ impl Outbox {
             Some(row) => read_sequence(&row)?,
             None => Sequence::default(),
         };
-        let told = customers_having(tree, &key::outbox::all_destinations())?;
+        let with_destinations = customers_having(tree, &key::outbox::all_destinations())?;
         Ok(Self {
             newest,
             written: newest,
-            told: told.into_iter().collect(),
+            with_destinations: with_destinations.into_iter().collect(),
             batch: TouchedCustomers::default(),
             stale: StaleShards::load(tree)?,
         })
@@ -93,7 +93,7 @@ impl Outbox {
     }
 
     /// Rolls back the changes of the batch, after its rows were rolled back.
-    pub(super) fn take_back(&mut self, rows: &Overlay<'_>) -> Result<(), Fault> {
+    pub(super) fn roll_back(&mut self, rows: &Overlay<'_>) -> Result<(), Fault> {
         self.newest = self.batch.newest;
         for customer in std::mem::take(&mut self.batch.customers) {
             self.look(&customer, rows)?;
@@ -123,7 +123,7 @@ impl Outbox {
         rows: &mut Overlay<'_>,
     ) -> Result<(), Fault> {
         let OutboxEntry { customer, waiting } = awaiting;
-        if !self.told.contains(customer) {
+        if !self.with_destinations.contains(customer) {
             return Ok(());
         }
         self.newest = Sequence(self.newest.0.saturating_add(1));
@@ -145,13 +145,13 @@ impl Outbox {
 
     fn look(&mut self, customer: &CustomerId, rows: &Overlay<'_>) -> Result<bool, Fault> {
         let destinations = key::outbox::destinations_of(customer);
-        let is_told = !rows.keys(&destinations, 1)?.is_empty();
-        if is_told {
-            self.told.insert(customer.clone());
+        let has_destinations = !rows.keys(&destinations, 1)?.is_empty();
+        if has_destinations {
+            self.with_destinations.insert(customer.clone());
         } else {
-            self.told.remove(customer);
+            self.with_destinations.remove(customer);
         }
-        Ok(is_told)
+        Ok(has_destinations)
     }
 }
 
@@ -171,12 +171,12 @@ mod tests {
     use crate::sled::destinations::DestinationPut;
 
     #[test]
-    fn an_event_costs_one_row_more_if_somebody_is_told_and_none_if_not() {
+    fn an_event_has_one_more_row_only_if_its_customer_has_destinations() {
         let db = sled::Config::new().temporary(true).open().unwrap();
         let mut outbox = Outbox::load(&db).unwrap();
         let mut rows = Overlay::new(&db);
-        let said = |second| OutboxEntry::of(&event(&device(&acme(), 1), second, 1));
-        outbox.append(&said(1), &mut rows).unwrap();
+        let entry = |second| OutboxEntry::of(&event(&device(&acme(), 1), second, 1));
+        outbox.append(&entry(1), &mut rows).unwrap();
         outbox.end_group(&mut rows);
         assert!(rows.is_empty());
 
@@ -184,7 +184,7 @@ mod tests {
         erp.apply(&mut outbox, &mut rows).unwrap();
         let before = rows.len();
         for second in 0..10 {
-            outbox.append(&said(second), &mut rows).unwrap();
+            outbox.append(&entry(second), &mut rows).unwrap();
         }
         outbox.end_group(&mut rows);
         // The count of the customer and the newest number are one row each for the whole group.
@@ -193,27 +193,27 @@ mod tests {
 
         let known = Outbox::load(&db).unwrap();
         assert_eq!(known.newest, Sequence(10));
-        assert!(known.told.contains(&acme()));
+        assert!(known.with_destinations.contains(&acme()));
         assert_eq!(known.stale.customers(), 1);
     }
 
     #[test]
-    fn numbers_that_were_taken_back_are_given_again() {
+    fn rolled_back_numbers_are_given_again() {
         let db = sled::Config::new().temporary(true).open().unwrap();
         let mut outbox = Outbox::load(&db).unwrap();
         let mut rows = Overlay::new(&db);
-        let said = OutboxEntry::of(&event(&device(&acme(), 1), 1, 1));
+        let entry = OutboxEntry::of(&event(&device(&acme(), 1), 1, 1));
         for is_kept in [false, true] {
             rows.begin();
             outbox.begin();
             let erp = DestinationPut::of(&destination(&acme(), 1));
             erp.apply(&mut outbox, &mut rows).unwrap();
-            outbox.append(&said, &mut rows).unwrap();
+            outbox.append(&entry, &mut rows).unwrap();
             assert_eq!(outbox.newest(), Sequence(1));
             if !is_kept {
-                rows.take_back();
-                outbox.take_back(&rows).unwrap();
-                assert!(rows.is_empty() && outbox.told.is_empty());
+                rows.roll_back();
+                outbox.roll_back(&rows).unwrap();
+                assert!(rows.is_empty() && outbox.with_destinations.is_empty());
             }
         }
     }

@@ -50,7 +50,7 @@ impl<'t> Overlay<'t> {
     }
 
     /// Rolls back everything written since the last [`Overlay::begin`].
-    pub(super) fn take_back(&mut self) {
+    pub(super) fn roll_back(&mut self) {
         while let Some((key, before)) = self.replaced.pop() {
             match before {
                 Some(write) => self.writes.insert(key, write),
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_stand_before_the_rows_of_the_tree() {
+    fn writes_hide_the_rows_of_the_tree() {
         let (_home, db) = tree(&["a1", "a3", "a5", "b1"]);
         let mut rows = Overlay::new(&db);
         rows.put("a2".into(), "new".into());
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_since_a_beginning_is_taken_back() {
+    fn writes_since_begin_are_rolled_back() {
         let (_home, db) = tree(&["a1", "a2"]);
         let mut rows = Overlay::new(&db);
         rows.remove("a1");
@@ -274,7 +274,7 @@ mod tests {
         rows.remove("a3");
         rows.put("a3".into(), "lost".into());
         rows.put("a4".into(), "lost".into());
-        rows.take_back();
+        rows.roll_back();
         assert_eq!(text(rows.keys(b"a", 9).unwrap()), ["a2", "a3"]);
         assert_eq!(rows.row(b"a3").unwrap(), Some("kept".into()));
         assert_eq!(rows.len(), 2);
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_that_stay_as_they_are_are_not_written_again() {
+    fn unchanged_pieces_are_not_written_again() {
         let (_home, db) = tree(&[]);
         let mut value = vec![1; 40_000];
         let mut rows = Overlay::new(&db);

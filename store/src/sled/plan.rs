@@ -293,18 +293,18 @@ impl Steps {
             }
         }
         self.move_address(was.and_then(address_of), address_of(profile));
-        let bearer = record::number::write_name_owner(profile.key());
+        let owner = record::number::write_name_owner(profile.key());
         for name in shared_names(profile) {
-            self.put(key::name(&name), &bearer);
+            self.put(key::name(&name), &owner);
         }
     }
 
     /// Lists a device that has no record yet.
     fn list_device(&mut self, profile: &Profile) {
-        let (customer, bearer) = (&profile.customer, profile.key());
+        let (customer, owner) = (&profile.customer, profile.key());
         self.put(
             key::device::device_of(customer, DeviceFlags::NONE, &profile.device),
-            &record::number::write_name_owner(bearer),
+            &record::number::write_name_owner(owner),
         );
         let counted = key::device::counted(customer, DeviceFlags::NONE);
         self.0.push(PlanStep::Add(counted.into(), 1));
@@ -371,7 +371,7 @@ impl Steps {
         self.0
             .push(PlanStep::Await(Box::new(OutboxEntry::of(event))));
         match &event.content {
-            EventContent::Telemetry(told) => self.put_values(event, told),
+            EventContent::Telemetry(telemetry) => self.put_values(event, telemetry),
             EventContent::Data(_)
             | EventContent::Lifecycle(_)
             | EventContent::Error(_)
@@ -379,9 +379,9 @@ impl Steps {
         }
     }
 
-    fn put_values(&mut self, event: &Event, told: &Telemetry) {
-        let at = told.known_at(event.at);
-        for (path, value) in &told.values {
+    fn put_values(&mut self, event: &Event, telemetry: &Telemetry) {
+        let at = telemetry.known_at(event.at);
+        for (path, value) in &telemetry.values {
             let key = key::event::value(event.device, *path);
             let counted = key::event::values_counted(event.device).into();
             self.0.push(if record::value::is_short(value) {

@@ -2,10 +2,10 @@
 //! thread.
 //!
 //! ```text
-//!  ask      single things, wanted by a device or a call    -> 2 threads
-//!  show     lists that callers turn over, of any length    -> 3 threads
-//!  prepare  what a start brings back in the background     -> 2 threads
-//!  deliver  what is on its way to the systems of customers  -> 2 threads
+//!  ask      single things, for a device or a call        -> 2 threads
+//!  show     lists for callers, of any length             -> 3 threads
+//!  prepare  what a start restores in the background      -> 2 threads
+//!  deliver  events on their way to customers' systems    -> 2 threads
 //! ```
 //!
 //! Each lane has a queue and threads of its own: a long list or a start in progress never delays a
@@ -185,7 +185,7 @@ impl ReaderPool {
         let reported = Arc::clone(state);
         let waits = QueueWait::among(&self.waiting);
         let span = Span::current();
-        let asked: ReadJob = Box::new(move |db| {
+        let job: ReadJob = Box::new(move |db| {
             drop(waits);
             let answered = || question(db).map_err(|fault| report(&fault, &reported));
             // Problems are logged in the span of the caller.
@@ -194,7 +194,7 @@ impl ReaderPool {
             let _ = reply.send(answer);
         });
         let queue = self.queue.as_ref().filter(|_| !state.failed());
-        if queue.is_none_or(|queue| queue.try_send(asked).is_err()) {
+        if queue.is_none_or(|queue| queue.try_send(job).is_err()) {
             return Box::pin(std::future::ready(Err(Unavailable)));
         }
         Box::pin(async move { answer.await.unwrap_or(Err(Unavailable)) })
@@ -213,11 +213,11 @@ fn answer_all(db: &Db, state: Arc<CommitState>, questions: &Mutex<Receiver<ReadJ
     let _tell = PanicGuard(state);
     loop {
         // The lock guards only the wait for a query, which cannot leave it broken.
-        let asked = questions
+        let job = questions
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .recv();
-        let Ok(question) = asked else { return };
+        let Ok(question) = job else { return };
         question(db);
     }
 }

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_behind_the_last_needs_no_new_version() {
+    fn an_appended_field_needs_no_new_version() {
         let small = write(1, &Small { first: 1 });
         let grown = write(
             1,

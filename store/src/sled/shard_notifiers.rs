@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn every_board_of_a_customer_is_told_while_it_is_held() {
+    fn every_notifier_of_a_customer_is_notified_while_it_is_held() {
         let notifiers = ShardNotifiers::default();
         let [one, other] = [id("a"), id("b")];
         let [first, second] = [
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_is_told_of_once_in_a_group_and_not_for_what_goes() {
+    fn a_shard_is_reported_once_per_group_and_not_for_removals() {
         let db = sled::Config::new().temporary(true).open().unwrap();
         let mut rows = Overlay::new(&db);
         for (customer, shard, number) in [("a", 7, 1), ("a", 7, 2), ("a", 8, 3), ("b", 7, 4)] {

@@ -92,7 +92,7 @@ pub(super) fn sweep(
                 Err(fault) if fault.is_fatal() => return Err(fault),
                 Err(fault) => {
                     tracing::error!(%fault, "expired rows of one kind cannot be deleted");
-                    rows.take_back();
+                    rows.roll_back();
                     continue;
                 }
             };

@@ -26,7 +26,7 @@ use crate::conformance::wait;
 use crate::{DeliveryReads, DeviceReads, DirectoryReads};
 
 #[test]
-fn a_full_disk_is_noticed_and_its_room_too_without_anybody_asking() {
+fn a_full_disk_and_its_recovery_are_noticed_without_a_commit() {
     let home = tempfile::tempdir().unwrap();
     let free = Arc::new(AtomicU64::new(2_000));
     let options = Options {
@@ -54,7 +54,7 @@ fn a_full_disk_is_noticed_and_its_room_too_without_anybody_asking() {
 }
 
 #[test]
-fn nothing_is_promised_once_fsync_has_failed() {
+fn every_commit_is_refused_once_fsync_has_failed() {
     let home = tempfile::tempdir().unwrap();
     let options = Options::at(home.path());
     let opened = open::open(&options).unwrap();
@@ -80,15 +80,15 @@ fn nothing_is_promised_once_fsync_has_failed() {
 }
 
 #[test]
-fn a_board_is_told_of_nothing_that_is_not_durable() {
+fn a_notifier_reports_nothing_that_is_not_durable() {
     let home = tempfile::tempdir().unwrap();
     let options = Options::at(home.path());
     let erp = Change::PutDestination(Box::new(destination(&acme(), 1)));
-    let said = || Change::AppendEvent(Box::new(event(&device(&acme(), 1), 10, 1)));
+    let append_event = || Change::AppendEvent(Box::new(event(&device(&acme(), 1), 10, 1)));
     let store = started(&options, disk::free_bytes());
     commit(&store, batch(vec![erp]));
     let notifier = store.subscribe(acme());
-    commit(&store, batch(vec![said()]));
+    commit(&store, batch(vec![append_event()]));
     assert_eq!(notifier.take().len(), 1);
     drop(store);
 
@@ -100,13 +100,13 @@ fn a_board_is_told_of_nothing_that_is_not_durable() {
     };
     let store = SledStore::start(opened, &options, disk::free_bytes()).unwrap();
     let notifier = store.subscribe(acme());
-    let refused = wait(store.commit(batch(vec![said()])));
+    let refused = wait(store.commit(batch(vec![append_event()])));
     assert_eq!(refused, Err(CommitError::Unavailable));
     assert_eq!(notifier.take(), []);
 }
 
 #[test]
-fn a_batch_that_is_taken_back_changes_nobody_who_is_told() {
+fn a_rolled_back_batch_changes_no_set_of_destinations() {
     let home = tempfile::tempdir().unwrap();
     let options = Options::at(home.path());
     let opened = open::open(&options).unwrap();
@@ -115,7 +115,7 @@ fn a_batch_that_is_taken_back_changes_nobody_who_is_told() {
     let store = SledStore::start(opened, &options, disk::free_bytes()).unwrap();
     let meter = device(&acme(), 1);
     let erp = destination(&acme(), 1);
-    let said = |second| Change::AppendEvent(Box::new(event(&meter, second, 1)));
+    let append_event = |second| Change::AppendEvent(Box::new(event(&meter, second, 1)));
     let made = || Change::PutDestination(Box::new(erp.clone()));
     let removed = Change::RemoveDestination {
         customer: acme(),
@@ -123,7 +123,7 @@ fn a_batch_that_is_taken_back_changes_nobody_who_is_told() {
     };
     let fails = |change| {
         let mut failing = known(&meter);
-        failing.changes.splice(0..0, [change, said(1)]);
+        failing.changes.splice(0..0, [change, append_event(1)]);
         let verdict = wait(store.commit(failing));
         assert_eq!(verdict, Err(CommitError::Unavailable));
     };
@@ -131,11 +131,11 @@ fn a_batch_that_is_taken_back_changes_nobody_who_is_told() {
     let waiting = || wait(store.waiting(acme(), shard, Sequence::default(), 99)).unwrap();
     fails(made());
     assert_eq!(wait(store.destination(erp.id)), Ok(None));
-    commit(&store, batch(vec![said(2)]));
+    commit(&store, batch(vec![append_event(2)]));
     assert_eq!(waiting(), []);
     commit(&store, batch(vec![made()]));
     fails(removed);
-    commit(&store, batch(vec![said(3)]));
+    commit(&store, batch(vec![append_event(3)]));
     assert_eq!(waiting().len(), 1);
     let backlog = wait(store.backlog(erp.id)).unwrap();
     assert_eq!(backlog.waiting, 1, "and nothing was counted");
@@ -158,7 +158,7 @@ fn a_batch_that_meets_a_damaged_row_fails_alone() {
 }
 
 #[test]
-fn an_event_that_cannot_be_read_is_none_so_that_others_are_delivered() {
+fn an_unreadable_event_is_skipped_so_that_others_are_delivered() {
     let home = tempfile::tempdir().unwrap();
     let options = Options::at(home.path());
     let meter = device(&acme(), 1);
@@ -167,15 +167,15 @@ fn an_event_that_cannot_be_read_is_none_so_that_others_are_delivered() {
     let row = crate::sled::key::event::event(meter.key(), damaged.id);
     opened.db.insert(row, b"damaged").unwrap();
     let store = SledStore::start(opened, &options, disk::free_bytes()).unwrap();
-    let said = Change::AppendEvent(Box::new(whole.clone()));
-    commit(&store, batch(vec![said]));
+    let append_event = Change::AppendEvent(Box::new(whole.clone()));
+    commit(&store, batch(vec![append_event]));
     let event_of = |id| wait(store.event(meter.key(), id));
     assert_eq!(event_of(damaged.id), Ok(None));
     assert_eq!(event_of(whole.id), Ok(Some(whole)));
 }
 
 #[test]
-fn a_sweep_that_meets_a_damaged_row_leaves_its_sort_and_takes_the_others() {
+fn a_sweep_that_meets_a_damaged_row_skips_its_kind_and_sweeps_the_others() {
     let home = tempfile::tempdir().unwrap();
     let options = Options::at(home.path());
     let meter = device(&acme(), 1);
@@ -200,7 +200,7 @@ fn a_sweep_that_meets_a_damaged_row_leaves_its_sort_and_takes_the_others() {
 }
 
 #[test]
-fn a_full_queue_refuses_and_what_it_took_is_committed() {
+fn a_full_queue_refuses_and_commits_what_it_accepted() {
     let home = tempfile::tempdir().unwrap();
     let options = Options {
         queue_max: 8,
@@ -229,7 +229,7 @@ fn a_full_queue_refuses_and_what_it_took_is_committed() {
 }
 
 #[test]
-fn a_dropped_store_commits_what_has_queued() {
+fn a_dropped_store_commits_queued_batches() {
     let home = tempfile::tempdir().unwrap();
     let options = Options::at(home.path());
     let gate = Arc::new(Mutex::new(()));
@@ -247,7 +247,7 @@ fn a_dropped_store_commits_what_has_queued() {
 }
 
 #[test]
-fn what_was_removed_and_swept_leaves_no_row() {
+fn removed_and_swept_things_leave_no_row() {
     let home = tempfile::tempdir().unwrap();
     let options = Options::at(home.path());
     let store = SledStore::open(options.clone()).unwrap();
@@ -339,8 +339,8 @@ fn deliver_in_part(store: &SledStore) -> u64 {
         ]),
     );
     let meter = device(&acme(), 1);
-    let said = (20..24).map(|second| Change::AppendEvent(Box::new(event(&meter, second, 1))));
-    commit(store, batch(said.collect()));
+    let events = (20..24).map(|second| Change::AppendEvent(Box::new(event(&meter, second, 1))));
+    commit(store, batch(events.collect()));
     let shard = meter.key().shard();
     let waiting = wait(store.waiting(acme(), shard, Sequence::default(), 99)).unwrap();
     let step = ProgressUpdate {
@@ -403,7 +403,7 @@ fn a_sweep_of_everything_leaves_room_for_commits_between_its_parts() {
 }
 
 #[test]
-fn fewer_things_are_swept_at_once_where_each_is_more_rows() {
+fn fewer_things_are_swept_at_once_if_each_has_more_rows() {
     let home = tempfile::tempdir().unwrap();
     let store = SledStore::open(Options::at(home.path())).unwrap();
     let meter = device(&acme(), 1);

@@ -57,7 +57,7 @@ pub(in crate::sled) fn actions(
 }
 
 /// All records under an idempotency key: one row for each device of one call.
-pub(in crate::sled) fn promises_under(
+pub(in crate::sled) fn idempotency_records(
     db: &Db,
     key: IdempotencyKey,
 ) -> Result<Vec<IdempotencyRecord>, Fault> {

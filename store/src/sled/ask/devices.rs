@@ -24,7 +24,7 @@ pub(in crate::sled) fn profile(db: &Db, device: DeviceKey) -> Result<Option<Prof
 }
 
 /// The device that has a name.
-pub(in crate::sled) fn bearer(db: &Db, name: &UniqueName) -> Result<Option<DeviceKey>, Fault> {
+pub(in crate::sled) fn device_by_name(db: &Db, name: &UniqueName) -> Result<Option<DeviceKey>, Fault> {
     match name {
         UniqueName::Customer(_) | UniqueName::Client(_) => Ok(None),
         UniqueName::Device(device) => Ok(db
@@ -56,7 +56,7 @@ pub(in crate::sled) fn known(db: &Db, names: Vec<UniqueName>) -> Result<Existing
             | UniqueName::Imsi(_)
             | UniqueName::Msisdn(_)
             | UniqueName::Endpoint(_)
-            | UniqueName::PskIdentity(_) => bearer(db, &name)?.is_some(),
+            | UniqueName::PskIdentity(_) => device_by_name(db, &name)?.is_some(),
         };
         if is_borne {
             known.key_by_name.insert(name);

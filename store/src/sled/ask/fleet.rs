@@ -101,9 +101,9 @@ impl Range {
         let Some(row) = self.rows.next() else {
             return Ok(None);
         };
-        let (key, bearer) = row?;
+        let (key, owner) = row?;
         let id = key.subslice(self.before_id, key.len() - self.before_id);
-        Ok(Some((id, bearer)))
+        Ok(Some((id, owner)))
     }
 }
 
@@ -117,7 +117,7 @@ fn page_of_devices(mut ranges: Vec<Range>, page: PageRequest) -> Result<Vec<Devi
     let mut skip = page.skip();
     let mut last = None;
     let mut devices = Vec::new();
-    while let Some((Reverse((id, bearer)), number)) = heads.pop() {
+    while let Some((Reverse((id, owner)), number)) = heads.pop() {
         if let Some(range) = ranges.get_mut(number) {
             heads.extend(range.next()?.map(|head| (Reverse(head), number)));
         }
@@ -129,7 +129,7 @@ fn page_of_devices(mut ranges: Vec<Range>, page: PageRequest) -> Result<Vec<Devi
             skip -= 1;
             continue;
         }
-        devices.push(read_name_owner(&bearer)?);
+        devices.push(read_name_owner(&owner)?);
         if u32::try_from(devices.len()).unwrap_or(u32::MAX) >= page.size {
             break;
         }
@@ -161,8 +161,8 @@ impl Search {
         let mut search = Self::of(0);
         for flags in wanted(filter) {
             let mut range = Range::of(db, &filter.customer, flags, "");
-            while let Some((id, bearer)) = range.next()? {
-                let device = read_name_owner(&bearer)?;
+            while let Some((id, owner)) = range.next()? {
+                let device = read_name_owner(&owner)?;
                 if profile(db, device)?.is_some_and(|it| has_name(&it, beginning)) {
                     search.find(device, id);
                 }
@@ -181,19 +181,19 @@ impl Search {
     ) -> Result<Result<(), SearchTooBroad>, Fault> {
         for flags in wanted(filter) {
             let mut range = Range::of(db, &filter.customer, flags, beginning);
-            while let Some((id, bearer)) = range.next()? {
+            while let Some((id, owner)) = range.next()? {
                 if let Err(broad) = self.count_one() {
                     return Ok(Err(broad));
                 }
-                self.find(read_name_owner(&bearer)?, id);
+                self.find(read_name_owner(&owner)?, id);
             }
         }
         for names in key::device::names_beginning(beginning) {
-            for bearer in rows_of(db, &names).values() {
+            for owner in rows_of(db, &names).values() {
                 if let Err(broad) = self.count_one() {
                     return Ok(Err(broad));
                 }
-                self.look_at(db, read_name_owner(&bearer?)?, filter)?;
+                self.look_at(db, read_name_owner(&owner?)?, filter)?;
             }
         }
         Ok(Ok(()))
@@ -218,7 +218,7 @@ impl Search {
         let Some(profile) = profile(db, device)? else {
             return Ok(());
         };
-        if profile.customer == filter.customer && traits_of(db, device)?.pass(filter) {
+        if profile.customer == filter.customer && flags_of(db, device)?.pass(filter) {
             let id = IVec::from(profile.device.as_str());
             self.device_by_id.insert(id, device);
         }
@@ -237,7 +237,7 @@ impl Search {
     }
 }
 
-fn traits_of(db: &Db, device: DeviceKey) -> Result<DeviceFlags, Fault> {
+fn flags_of(db: &Db, device: DeviceKey) -> Result<DeviceFlags, Fault> {
     let flags = load(db, &key::device::record(device), read_device_flags)?;
     Ok(flags.unwrap_or_default())
 }

@@ -22,7 +22,7 @@ use crate::sled::record::outbox::{
 };
 
 /// The progress of a destination: its cursor in each shard, and its pending retries.
-pub(in crate::sled) fn standing_of(
+pub(in crate::sled) fn progress_of(
     db: &Db,
     id: DestinationId,
 ) -> Result<DestinationProgress, Fault> {
@@ -100,19 +100,19 @@ pub(in crate::sled) fn waiting(
 /// instant.
 pub(in crate::sled) fn backlog(
     db: &Db,
-    gauge: &CommitState,
+    state: &CommitState,
     id: DestinationId,
 ) -> Result<Backlog, Fault> {
     let Some(destination) = destination(db, id)? else {
         return Ok(Backlog::default());
     };
     let counts = || Ok::<_, Fault>((tally(db, id)?, numbered(&destination.customer, &**db)?));
-    let (Some(tally), numbered) = gauge.between_groups(counts)? else {
+    let (Some(tally), numbered) = state.between_groups(counts)? else {
         return Ok(Backlog::default());
     };
-    let told = numbered.saturating_sub(tally.numbered);
+    let queued = numbered.saturating_sub(tally.numbered);
     Ok(Backlog {
-        waiting: told.saturating_sub(tally.passed),
+        waiting: queued.saturating_sub(tally.passed),
         dead: tally.dead,
     })
 }
@@ -132,14 +132,14 @@ pub(in crate::sled) fn dead_letters(
         None => key::outbox::all_dead(id),
     };
     let end = key::behind(key::outbox::all_dead(id));
-    let mut letters = Vec::new();
+    let mut dead_letters = Vec::new();
     let max = usize::try_from(max).unwrap_or(usize::MAX);
     for row in rows_between(db, &first, &end).take(max) {
         let (key, _) = row?;
         let number = number_of(&key)?;
-        letters.extend(load(db, &key, |value| read_dead(number, value))?);
+        dead_letters.extend(load(db, &key, |value| read_dead(number, value))?);
     }
-    Ok(letters)
+    Ok(dead_letters)
 }
 
 fn tally(db: &Db, id: DestinationId) -> Result<Option<DestinationCounts>, Fault> {

@@ -266,7 +266,7 @@ mod tests {
     use crate::{Commit, Options, SledStore};
 
     #[test]
-    fn a_damaged_row_keeps_no_other_device_from_coming_back() {
+    fn a_damaged_row_does_not_prevent_other_restores() {
         let home = tempfile::tempdir().unwrap();
         let options = Options::at(home.path());
         let store = SledStore::open(options.clone()).unwrap();

@@ -22,7 +22,7 @@ use crate::sled::record::destination::read_destination;
 const READS_MAX: u32 = 16;
 
 /// The settings of each customer that has changed any, by customer.
-pub(in crate::sled) fn all_chosen(db: &Db) -> Result<Vec<CustomerSettings>, Fault> {
+pub(in crate::sled) fn all_customer_settings(db: &Db) -> Result<Vec<CustomerSettings>, Fault> {
     let tables = [
         key::settings(),
         key::definition::definitions(),
@@ -32,12 +32,12 @@ pub(in crate::sled) fn all_chosen(db: &Db) -> Result<Vec<CustomerSettings>, Faul
     for table in tables {
         customers.extend(customers_having(db, &table)?);
     }
-    let chosen = customers.iter().map(|customer| chosen_by(db, customer));
+    let chosen = customers.iter().map(|customer| customer_settings(db, customer));
     chosen.collect()
 }
 
 /// The settings of a customer.
-pub(in crate::sled) fn chosen_by(
+pub(in crate::sled) fn customer_settings(
     db: &Db,
     customer: &CustomerId,
 ) -> Result<CustomerSettings, Fault> {

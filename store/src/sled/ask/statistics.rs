@@ -21,26 +21,26 @@ use crate::sled::record::number;
 /// The statistics of a log.
 pub(in crate::sled) fn statistics(
     db: &Db,
-    gauge: &CommitState,
-    wanted: &StatisticsQuery,
+    state: &CommitState,
+    query: &StatisticsQuery,
 ) -> Result<Statistics, Fault> {
-    let kinds = Kind::all(wanted.category, None);
-    let log = Log::of(db, &wanted.customer, kinds)?;
-    let mut account = wanted.days.account();
+    let kinds = Kind::all(query.category, None);
+    let log = Log::of(db, &query.customer, kinds)?;
+    let mut account = query.days.account();
     let stretch = TimeSpan {
-        from: wanted.days.from(),
-        end: wanted.days.end(),
+        from: query.days.from(),
+        end: query.days.end(),
     };
     let devices = match log.removed {
         None => {
             log.each_count(BucketSize::Quarter, stretch, |quarter, number| {
                 account.add(BucketSize::Quarter.start(quarter), number);
             })?;
-            gauge.between_groups(|| devices_counted(db, wanted))?
+            state.between_groups(|| devices_counted(db, query))?
         }
         Some(removed) => {
             log.each(stretch, |id| account.add(key::made_at(*id.as_bytes()), 1))?;
-            devices_behind(removed, db, wanted)?
+            devices_behind(removed, db, query)?
         }
     };
     let amounts = account.close();
@@ -49,12 +49,12 @@ pub(in crate::sled) fn statistics(
 
 /// Devices whose last entry is in the days, or after them: seven hundred short rows at most. An
 /// entry about a device moves it from one row to another.
-fn devices_counted(db: &Db, wanted: &StatisticsQuery) -> Result<u64, Fault> {
+fn devices_counted(db: &Db, query: &StatisticsQuery) -> Result<u64, Fault> {
     let StatisticsQuery {
         customer,
         days,
         category,
-    } = wanted;
+    } = query;
     let first = count::devices_in(customer, *category, BucketSize::Quarter.bucket(days.from()));
     let end = key::behind(count::devices_among(customer, *category));
     let mut devices = 0;
@@ -66,12 +66,12 @@ fn devices_counted(db: &Db, wanted: &StatisticsQuery) -> Result<u64, Fault> {
 }
 
 /// The same without the log of a removed customer.
-fn devices_behind(removed: EntryId, db: &Db, wanted: &StatisticsQuery) -> Result<u64, Fault> {
-    let first = BucketSize::Quarter.bucket(wanted.days.from());
+fn devices_behind(removed: EntryId, db: &Db, query: &StatisticsQuery) -> Result<u64, Fault> {
+    let first = BucketSize::Quarter.bucket(query.days.from());
     let mut devices = 0;
-    for row in rows_of(db, &count::devices(&wanted.customer)) {
+    for row in rows_of(db, &count::devices(&query.customer)) {
         let (_, row) = row?;
-        let last = read_last_entries(&row)?.among(wanted.category);
+        let last = read_last_entries(&row)?.among(query.category);
         let last = last.filter(|last| *last > removed);
         if last.is_some_and(|last| BucketSize::Quarter.bucket_of(last) >= first) {
             devices += 1;

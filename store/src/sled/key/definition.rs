@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_definition_is_called_is_read_from_its_key() {
+    fn a_definition_id_is_read_from_its_key() {
         let id = |customer, object, version| DefinitionId {
             customer: CustomerId::parse(customer).unwrap(),
             object,

@@ -65,7 +65,7 @@ pub(crate) fn counts() -> Key {
 }
 
 /// The flags of a count, from its key.
-pub(crate) fn traits_counted(key: &[u8]) -> Option<DeviceFlags> {
+pub(crate) fn flags_counted(key: &[u8]) -> Option<DeviceFlags> {
     let code = key.last()?;
     DeviceFlags::every().find(|flags| flags.code() == *code)
 }

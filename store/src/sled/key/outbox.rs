@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_key_says_is_read_from_it() {
+    fn the_parts_of_a_key_are_read_from_it() {
         let customer = CustomerId::parse("acme").unwrap();
         let id = DestinationId::from_bytes([7; 16]);
         let (shard, sequence) = (Shard(1_023), Sequence(u64::MAX - 1));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_lies_in_the_order_of_its_numbers() {
+    fn queued_events_are_in_the_order_of_their_numbers() {
         let [short, long] = ["acme", "acme-2"].map(|id| CustomerId::parse(id).unwrap());
         let keys = [
             waiting(&short, Shard(0), Sequence(256)),

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_come_back_with_room_for_later_kinds() {
+    fn counts_are_read_back_with_room_for_later_kinds() {
         let mut counts = KindCounts::default();
         assert!(counts.are_zero());
         counts.add(2, 1);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_written_is_damage() {
+    fn foreign_bytes_are_damage() {
         for value in [&[][..], &[2], &[1, 0], &[1, 0, 0, 0, 0, 0, 0, 0, 1, 1]] {
             assert!(read_counts(value).is_err(), "{value:?}");
         }

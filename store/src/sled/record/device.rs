@@ -109,11 +109,11 @@ impl ParsedTexts {
 pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
     let texts = ParsedTexts::of(record);
     let registration = record.registration.as_ref();
-    let kept = DeviceV1 {
+    let record = DeviceV1 {
         first_heard_at_ms: record.first_heard_at.map(Timestamp::as_ms),
         last_seen_at_ms: record.last_seen_at.map(Timestamp::as_ms),
         peer: record.peer.map(|peer| peer_record(peer, &texts)),
-        registration: registration.map(|kept| registration_record(kept, &texts)),
+        registration: registration.map(|record| registration_record(record, &texts)),
         observations: (!record.observations.is_empty())
             .then(|| record.observations.iter().map(observation_record).collect()),
         unknown_object: (record.unknown_object != Logged::default())
@@ -121,7 +121,7 @@ pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
         heard_over: Some(device_flags::bits_of(record.protocols_seen)).filter(|bits| *bits != 0),
         heard_over_last: record.protocols_seen.last().map(code::of_protocol),
     };
-    write(DEVICE_VERSION, &kept)
+    write(DEVICE_VERSION, &record)
 }
 
 /// Reads a device record.
@@ -134,25 +134,25 @@ pub(crate) fn read_one_of_many(
     value: &[u8],
     others: &mut ObjectListCache,
 ) -> Result<DeviceRecord, Unreadable> {
-    let kept: DeviceV1<'_> = read(DEVICE_VERSION, value)?;
+    let record: DeviceV1<'_> = read(DEVICE_VERSION, value)?;
     Ok(DeviceRecord {
-        first_heard_at: kept.first_heard_at_ms.map(Timestamp::from_ms),
-        last_seen_at: kept.last_seen_at_ms.map(Timestamp::from_ms),
-        peer: kept.peer.as_ref().map(read_peer).transpose()?,
-        registration: kept
+        first_heard_at: record.first_heard_at_ms.map(Timestamp::from_ms),
+        last_seen_at: record.last_seen_at_ms.map(Timestamp::from_ms),
+        peer: record.peer.as_ref().map(read_peer).transpose()?,
+        registration: record
             .registration
-            .map(|kept| read_registration(kept, others))
+            .map(|record| read_registration(record, others))
             .transpose()?,
-        observations: kept
+        observations: record
             .observations
             .into_iter()
             .flatten()
             .map(read_observation)
             .collect::<Result<_, _>>()?,
-        unknown_object: kept
+        unknown_object: record
             .unknown_object
             .map_or(Ok(Logged::default()), code::logged)?,
-        protocols_seen: read_heard_over(kept.heard_over, kept.heard_over_last)?,
+        protocols_seen: read_heard_over(record.heard_over, record.heard_over_last)?,
     })
 }
 
@@ -195,9 +195,9 @@ fn peer_record(peer: Peer, texts: &ParsedTexts) -> PeerV1<'_> {
     }
 }
 
-fn read_peer(kept: &PeerV1<'_>) -> Result<Peer, Unreadable> {
-    let address: SocketAddr = kept.address.parse().map_err(damaged("no peer address"))?;
-    Ok(Peer::at(address, code::transport(kept.via)?))
+fn read_peer(record: &PeerV1<'_>) -> Result<Peer, Unreadable> {
+    let address: SocketAddr = record.address.parse().map_err(damaged("no peer address"))?;
+    Ok(Peer::at(address, code::transport(record.via)?))
 }
 
 fn read_heard_over(ever: Option<u8>, last: Option<u8>) -> Result<ProtocolsSeen, Unreadable> {
@@ -216,13 +216,13 @@ fn observation_record(observation: &Observation) -> ObservationV1 {
     }
 }
 
-fn read_observation(kept: ObservationV1) -> Result<Observation, Unreadable> {
+fn read_observation(record: ObservationV1) -> Result<Observation, Unreadable> {
     Ok(Observation {
-        path: Path::from_bytes(&kept.path).ok_or(Unreadable::Damaged("no observed path"))?,
-        token: kept.token.into(),
-        action: ActionId::from_bytes(kept.action.into()),
-        begun_at: Timestamp::from_ms(kept.begun_at_ms),
-        state: code::observation_state(kept.state)?,
+        path: Path::from_bytes(&record.path).ok_or(Unreadable::Damaged("no observed path"))?,
+        token: record.token.into(),
+        action: ActionId::from_bytes(record.action.into()),
+        begun_at: Timestamp::from_ms(record.begun_at_ms),
+        state: code::observation_state(record.state)?,
         newest: None,
     })
 }
@@ -244,29 +244,29 @@ fn registration_record<'a>(
 }
 
 fn read_registration(
-    kept: RegistrationV1<'_>,
+    record: RegistrationV1<'_>,
     others: &mut ObjectListCache,
 ) -> Result<Registration, Unreadable> {
-    let like = others.with_links(kept.links);
+    let like = others.with_links(record.links);
     let is_new = like.is_none();
     let links = match like {
         Some(other) => Some(other.links.clone()),
-        None => Registration::parse_links(kept.links),
+        None => Registration::parse_links(record.links),
     };
     let registration = Registration {
-        salt: kept.salt,
-        lifetime_asked_s: kept.lifetime_asked_s,
-        expires_at: Timestamp::from_ms(kept.expires_at_ms),
-        registered_at: Timestamp::from_ms(kept.registered_at_ms),
-        version: Registration::parse_version(kept.version)
+        salt: record.salt,
+        lifetime_asked_s: record.lifetime_asked_s,
+        expires_at: Timestamp::from_ms(record.expires_at_ms),
+        registered_at: Timestamp::from_ms(record.registered_at_ms),
+        version: Registration::parse_version(record.version)
             .ok_or(Unreadable::Damaged("no enabler version"))?,
-        binding: Registration::parse_binding(kept.binding)
+        binding: Registration::parse_binding(record.binding)
             .ok_or(Unreadable::Damaged("no binding"))?,
-        sms: kept.sms.map(Into::into),
+        sms: record.sms.map(Into::into),
         links: links.ok_or(Unreadable::Damaged("no object links"))?,
     };
     if is_new {
-        others.remember(kept.links, &registration);
+        others.remember(record.links, &registration);
     }
     Ok(registration)
 }
@@ -279,7 +279,7 @@ mod tests {
     use crate::conformance::samples::{links, record};
 
     #[test]
-    fn devices_that_offer_the_same_share_the_list_of_it() {
+    fn devices_with_the_same_objects_share_one_list() {
         let mut others = ObjectListCache::default();
         let mut read = |record: &DeviceRecord| {
             let read = read_one_of_many(&write_device(record), &mut others).unwrap();

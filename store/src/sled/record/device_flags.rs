@@ -31,7 +31,7 @@ impl DeviceFlags {
 
     /// The flags of a device with this record.
     pub(crate) fn of(record: &DeviceRecord) -> Self {
-        Self::told_by(
+        Self::from_fields(
             record.registration.is_some(),
             bits_of(record.protocols_seen),
         )
@@ -57,7 +57,7 @@ impl DeviceFlags {
         self.0
     }
 
-    fn told_by(registered: bool, heard_over: u8) -> Self {
+    fn from_fields(registered: bool, heard_over: u8) -> Self {
         let registered = if registered { REGISTERED } else { 0 };
         Self(registered | heard_over)
     }
@@ -115,7 +115,7 @@ impl<'b, C> Decode<'b, C> for Present {
 pub(crate) fn read_device_flags(record: &[u8]) -> Result<DeviceFlags, Unreadable> {
     let noticed: FlagFieldsV1 = read(DEVICE_VERSION, record)?;
     let heard_over = checked(noticed.heard_over.unwrap_or(0))?;
-    Ok(DeviceFlags::told_by(
+    Ok(DeviceFlags::from_fields(
         noticed.registration.is_some(),
         heard_over,
     ))
@@ -131,20 +131,20 @@ mod tests {
     use crate::sled::record::device::write_device;
 
     #[test]
-    fn a_record_is_read_as_having_the_traits_it_has() {
-        let heard = record(10, &links(100));
+    fn flags_are_read_from_a_record() {
+        let seen = record(10, &links(100));
         let gone = DeviceRecord {
             registration: None,
-            ..heard.clone()
+            ..seen.clone()
         };
         let silent = DeviceRecord {
             protocols_seen: ProtocolsSeen::default(),
-            ..heard.clone()
+            ..seen.clone()
         };
         let plain = DeviceRecord {
             registration: None,
             protocols_seen: ProtocolsSeen::restored([Protocol::Udp, Protocol::Coap], None),
-            ..heard.clone()
+            ..seen.clone()
         };
         let odd = DeviceRecord {
             first_heard_at: None,
@@ -152,27 +152,27 @@ mod tests {
             peer: None,
             observations: Box::default(),
             unknown_object: Logged::No,
-            ..heard.clone()
+            ..seen.clone()
         };
         let nothing = DeviceRecord::default();
-        for record in [heard, gone, silent, plain, odd, nothing] {
+        for record in [seen, gone, silent, plain, odd, nothing] {
             let read = read_device_flags(&write_device(&record));
             assert_eq!(read, Ok(DeviceFlags::of(&record)), "{record:?}");
         }
     }
 
     #[test]
-    fn traits_pass_what_asks_for_them() {
+    fn flags_pass_the_filters_that_match_them() {
         let lwm2m = bit_of(Protocol::Lwm2m);
-        let heard = DeviceFlags::told_by(false, lwm2m);
-        let both = DeviceFlags::told_by(true, lwm2m | bit_of(Protocol::Udp));
+        let seen = DeviceFlags::from_fields(false, lwm2m);
+        let both = DeviceFlags::from_fields(true, lwm2m | bit_of(Protocol::Udp));
         let passing = |registered, heard_over| {
             let filter = DeviceFilter {
                 customer: CustomerId::parse("acme").unwrap(),
                 registered,
                 protocols_seen: heard_over,
             };
-            [DeviceFlags::NONE, heard, both].map(|flags| flags.pass(&filter))
+            [DeviceFlags::NONE, seen, both].map(|flags| flags.pass(&filter))
         };
         assert_eq!(passing(None, None), [true, true, true]);
         assert_eq!(passing(Some(true), None), [false, false, true]);

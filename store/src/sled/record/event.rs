@@ -175,7 +175,7 @@ fn read_speaker(record: &DeviceInfoV1<'_>) -> Result<DeviceInfo, Unreadable> {
 
 fn happening_record(happening: &EventContent) -> EventContentV1<'_> {
     match happening {
-        EventContent::Telemetry(told) => EventContentV1::Telemetry(telemetry_record(told)),
+        EventContent::Telemetry(telemetry) => EventContentV1::Telemetry(telemetry_record(telemetry)),
         EventContent::Lifecycle(what) => EventContentV1::Lifecycle(code::of_lifecycle(*what)),
         EventContent::Error(failure) => EventContentV1::Failure(ErrorReportV1 {
             entry: ByteArray::from(*failure.entry.as_bytes()),
@@ -199,7 +199,7 @@ fn happening_record(happening: &EventContent) -> EventContentV1<'_> {
 
 fn read_happening(record: EventContentV1<'_>) -> Result<EventContent, Unreadable> {
     Ok(match record {
-        EventContentV1::Telemetry(told) => EventContent::Telemetry(read_telemetry(told)?),
+        EventContentV1::Telemetry(telemetry) => EventContent::Telemetry(read_telemetry(telemetry)?),
         EventContentV1::Lifecycle(what) => EventContent::Lifecycle(code::lifecycle(what)?),
         EventContentV1::Failure(failure) => EventContent::Error(Box::new(ErrorReport {
             entry: EntryId::from_bytes(failure.entry.into()),
@@ -228,17 +228,17 @@ fn read_data(record: &DataV1<'_>) -> Result<Data, Unreadable> {
     })
 }
 
-fn telemetry_record(told: &Telemetry) -> TelemetryV1 {
+fn telemetry_record(telemetry: &Telemetry) -> TelemetryV1 {
     TelemetryV1 {
-        source: code::of_protocol(told.source),
-        cause: match told.cause {
+        source: code::of_protocol(telemetry.source),
+        cause: match telemetry.cause {
             Cause::Observation(path) => CauseV1::Observation(path.to_bytes().to_vec().into()),
             Cause::Action(id) => CauseV1::Action(ByteArray::from(*id.as_bytes())),
             Cause::Send => CauseV1::Send,
             Cause::PassiveReport => CauseV1::PassiveReport,
         },
-        values: named_value_records(&told.values),
-        measured_at_ms: told.measured_at.map(Timestamp::as_ms),
+        values: named_value_records(&telemetry.values),
+        measured_at_ms: telemetry.measured_at.map(Timestamp::as_ms),
     }
 }
 

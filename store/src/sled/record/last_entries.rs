@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_written_is_damage() {
+    fn foreign_bytes_are_damage() {
         let written = write_last_entries(&LastEntries::default());
         for value in [&written[..32], &[written.as_slice(), &[0]].concat(), &[]] {
             assert!(read_last_entries(value).is_err(), "{value:?}");

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_and_a_tally_come_back_and_nothing_else_is_taken_for_them() {
+    fn queued_events_and_counts_are_read_back_and_other_bytes_are_refused() {
         let waiting = QueuedEvent {
             sequence: Sequence(7),
             device: DeviceKey::from_bytes([1; 16]),

@@ -94,20 +94,20 @@ pub(crate) fn known_at(value: &[u8]) -> Result<Timestamp, Unreadable> {
 
 /// Values with their paths, as part of a record.
 pub(super) fn named_value_records(values: &[(Path, Value)]) -> Vec<NamedValueV1> {
-    let told = |(path, value): &(Path, Value)| NamedValueV1 {
+    let record = |(path, value): &(Path, Value)| NamedValueV1 {
         path: path.to_bytes().to_vec().into(),
         value: ValueV1::of(value),
     };
-    values.iter().map(told).collect()
+    values.iter().map(record).collect()
 }
 
 /// Reads values with their paths.
 pub(super) fn read_named_value(
     records: Vec<NamedValueV1>,
 ) -> Result<Box<[(Path, Value)]>, Unreadable> {
-    let read = |told: NamedValueV1| {
-        let path = Path::from_bytes(&told.path).ok_or(Unreadable::Damaged("no path"))?;
-        Ok((path, told.value.read()))
+    let read = |record: NamedValueV1| {
+        let path = Path::from_bytes(&record.path).ok_or(Unreadable::Damaged("no path"))?;
+        Ok((path, record.value.read()))
     };
     records.into_iter().map(read).collect()
 }
@@ -149,17 +149,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_float_that_is_no_number_or_infinite_is_kept_as_it_is() {
+    fn nan_and_infinite_floats_are_stored() {
         let path = Path::resource(3303, 0, 5700);
         for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let row = write_known(Timestamp::from_ms(7), &Value::Float(number));
             let known = read_known(path, &row).unwrap();
             // Compared as text: NaN equals nothing.
             assert_eq!(known.value.to_text(), number.to_string());
-            let told =
+            let values =
                 read_named_value(named_value_records(&[(path, Value::Float(number))])).unwrap();
-            let [(at, value)] = &told[..] else {
-                panic!("one value is kept: {told:?}");
+            let [(at, value)] = &values[..] else {
+                panic!("one value is kept: {values:?}");
             };
             assert_eq!((*at, value.to_text()), (path, number.to_string()));
         }

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_after_a_start_looks_at_what_waits_a_part_at_a_time() {
+    fn a_sweep_after_a_start_checks_queued_events_in_parts() {
         let (db, _) = waiting();
         let mut outbox = Outbox::load(&db).unwrap();
         // Each shard is looked at once, and after the last of a customer once more.
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_place_keeps_what_waits_and_no_other_customer_from_being_swept() {
+    fn a_damaged_cursor_keeps_its_events_and_other_customers_are_swept() {
         let (db, mut outbox) = waiting();
         reach(&db, &mut outbox, 1, &[4]);
         reach(&db, &mut outbox, 2, &[4]);

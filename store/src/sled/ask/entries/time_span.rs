@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_edges_are_taken_in_ever_shorter_spans() {
+    fn the_edges_are_split_into_smaller_buckets() {
         let minute = 60_000;
         let parts = stretch(DAY - 16 * minute - 5_001, 2 * DAY + 1).parts();
         let found: Vec<_> = parts
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_are_the_stretch_without_gap_or_overlap() {
+    fn the_parts_cover_the_span_without_gap_or_overlap() {
         let mut rng = Rng::from_seed_asked_for();
         for _ in 0..2_000 {
             let mut instant = || {

@@ -111,7 +111,7 @@ mod tests {
     use crate::sled::key::rest_of;
 
     #[test]
-    fn a_stretch_is_found_again_in_the_key_of_its_count() {
+    fn a_bucket_is_read_from_the_key_of_its_count() {
         let acme = CustomerId::parse("acme").unwrap();
         for bucket in [0, 1, 0x0102_0304, u32::MAX] {
             let key = entries(&acme, BucketSize::Quarter, bucket);
