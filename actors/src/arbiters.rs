@@ -1,5 +1,5 @@
-//! How many threads serve devices? One arbiter per core, each with a registry, devices and
-//! sockets of its own on the addresses devices know.
+//! How many threads serve devices? One arbiter per core, each with its own registry, devices and
+//! sockets on the addresses devices know.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct Arbiters {
 }
 
 impl Arbiters {
-    /// Starts an arbiter for each pair of sockets; from then on devices are served and come back.
+    /// Starts an arbiter for each pair of sockets; from then on devices are served and restored.
     pub fn start(parts: ArbiterParts, sockets: Vec<Open>, logging: &Addr<Logging>) -> Self {
         let shard_map = ShardMap::among(sockets.len());
         let arbiters: Vec<Arbiter> = sockets.iter().map(|_| Arbiter::new()).collect();
@@ -53,7 +53,7 @@ impl Arbiters {
         }
     }
 
-    /// The door to all devices.
+    /// The handle to all devices.
     pub fn devices(&self) -> Devices {
         Devices::new(self.shard_map, Arc::clone(&self.actors), &self.parts)
     }
@@ -63,17 +63,18 @@ impl Arbiters {
         self.arbiters.iter()
     }
 
-    /// Ends what devices are at: from then on none is heard or woken, and what they decided
-    /// before is durable and said.
+    /// Ends the work of devices: from then on they receive no datagram and no wake-up, and the
+    /// results of their earlier steps are durable and sent.
     ///
-    /// The devices stay in memory. To take a million of them down takes longer than to bring them
-    /// back, and the end of the process frees them at once.
+    /// The devices stay in memory. To unload a million of them takes longer than to restore them,
+    /// and the end of the process frees them at once.
     pub async fn rest(&self) {
-        // All are deaf before the first finishes: what one heard may be another's.
+        // All stop receiving before the first one finishes: a datagram may belong to another
+        // arbiter.
         for registry in &*self.actors {
             told_or_gone(registry.send(Quiesce).await);
         }
-        // The store is asked in turn: what was committed before has its receipt now.
+        // Batches are committed in order: once this one has its receipt, so have all earlier ones.
         if let Err(error) = self.parts.commits.commit(Batch::default()).await {
             warn!(%error, "the last changes may not be durable");
         }
@@ -82,7 +83,7 @@ impl Arbiters {
         }
     }
 
-    /// Rests, frees the devices and ends the threads, for a process that goes on.
+    /// Ends the work of devices, frees them and ends the threads, for a process that goes on.
     pub async fn stop(self) {
         self.rest().await;
         for (registry, arbiter) in self.actors.iter().zip(self.arbiters) {

@@ -1,7 +1,7 @@
-//! What time is it, and what does chance say? The only reader of both.
+//! What time is it, and where does entropy come from? The only reader of both.
 //!
-//! Time never runs backwards: it follows the monotonic clock, and the wall clock where that was
-//! set forward. A wall clock set back is followed at the next start.
+//! Time never runs backwards: it follows the monotonic clock, and the wall clock where that was set
+//! forward. If the wall clock is set back, the new time counts from the next start on.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const POOL_BYTES: usize = 4_096;
 /// Bytes of entropy in a moment.
 const DRAW_BYTES: usize = 16;
 
-/// The clock of the service; clones tell the same time.
+/// The clock of the service; clones show the same time.
 #[derive(Clone, Debug)]
 pub struct Clock {
     started: Instant,
@@ -31,7 +31,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock set by the system's.
+    /// A clock set by the system's clock.
     pub fn new() -> Self {
         Self {
             started: Instant::now(),
@@ -40,24 +40,24 @@ impl Clock {
         }
     }
 
-    /// The time.
+    /// The current time.
     pub fn now(&self) -> Timestamp {
         self.at(self.started.elapsed())
     }
 
-    /// How long it is until then.
+    /// The time left until then.
     pub(crate) fn until(&self, at: Timestamp) -> Duration {
         let wait_ms = at.since_ms(self.now()).max(0);
         Duration::from_millis(u64::try_from(wait_ms).unwrap_or_default())
     }
 
-    /// What the system's clock says, which may run backwards: what others hold against their own
-    /// clocks has to be right and not steady.
+    /// The system's wall clock, which may run backwards: what others compare with their own clocks
+    /// has to be right, not monotonic.
     pub fn wall(&self) -> Timestamp {
         wall_clock()
     }
 
-    /// The time with chance of its own.
+    /// The current time, with entropy of its own.
     pub fn moment(&self) -> Moment {
         let elapsed = self.started.elapsed();
         let step = u64::from(elapsed.subsec_nanos()) % NS_PER_MS * u64::from(STEPS_PER_MS);
@@ -101,7 +101,7 @@ thread_local! {
         RefCell::new(EntropyPool { bytes: Box::new([0; POOL_BYTES]), used: POOL_BYTES });
 }
 
-/// Sixteen bytes of the system's entropy, each handed out once.
+/// Sixteen bytes of the system's entropy, each used once.
 fn draw() -> u128 {
     POOL.with_borrow_mut(|pool| {
         if pool.used >= POOL_BYTES {

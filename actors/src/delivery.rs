@@ -1,4 +1,4 @@
-//! How the rest of the service reaches what delivers events: by the id of a destination.
+//! How does the rest of the service reach deliveries? By the id of a destination.
 
 mod forwarder;
 mod messages;
@@ -29,26 +29,26 @@ pub use forwarder::{header_context, secret_context};
 use messages::{AskDestination, CreateDestination, ForgetCustomer, ForwarderCommand, Reply};
 use supervisor::ForwarderSupervisor;
 
-/// What deliveries are made with.
+/// What deliveries need.
 #[derive(Clone)]
 pub struct DeliveryParts {
     /// The clock.
     pub clock: Clock,
-    /// Makes durable how far destinations have come.
+    /// Commits the progress of destinations.
     pub commits: Arc<dyn Commit>,
-    /// Reads what waits for them.
+    /// Reads queued events and progress.
     pub store: Arc<dyn DeliveryReads>,
     /// HTTP out.
     pub http: HttpClient,
-    /// What may be reached.
+    /// Which addresses may be called.
     pub policy: AddressPolicy,
-    /// What opens the secrets of destinations.
+    /// Opens the secrets of destinations.
     pub master_key: Arc<MasterKey>,
-    /// How deliveries are made.
+    /// The rules of deliveries.
     pub rules: Arc<DeliveryRules>,
 }
 
-/// The door to all destinations.
+/// The handle to all destinations.
 #[derive(Clone)]
 pub struct Deliveries {
     supervisor: Addr<ForwarderSupervisor>,
@@ -56,7 +56,7 @@ pub struct Deliveries {
 
 impl Deliveries {
     /// Starts the supervisor on an arbiter of its own, with a forwarder for each of these
-    /// destinations: what customers' endpoints do is not to be felt where devices are heard.
+    /// destinations: slow endpoints of customers must not affect the threads that serve devices.
     pub fn start(
         parts: DeliveryParts,
         destinations: Vec<Destination>,
@@ -70,7 +70,7 @@ impl Deliveries {
         Self { supervisor }
     }
 
-    /// Makes a destination; when this answers Ok it is durable and told what happens.
+    /// Creates a destination; when this answers Ok it is durable and receives events.
     pub async fn create(&self, destination: Destination) -> Result<(), Unserved> {
         let destination = Box::new(destination);
         self.send(|reply| CreateDestination { destination, reply })
@@ -91,12 +91,12 @@ impl Deliveries {
         Ok(*destination)
     }
 
-    /// Removes a destination with all that waits for it.
+    /// Removes a destination with all its queued events.
     pub async fn remove(&self, id: DestinationId) -> Result<(), Unserved> {
         self.ask(id, DestinationCommand::Remove).await.map(drop)
     }
 
-    /// Takes up deliveries again after a failure.
+    /// Resumes deliveries after a failure.
     pub async fn restart(&self, id: DestinationId) -> Result<Destination, Unserved> {
         let answer = self.ask(id, DestinationCommand::Restart).await?;
         let DestinationReply::Destination(destination) = answer else {
@@ -114,7 +114,7 @@ impl Deliveries {
         Ok(replayed)
     }
 
-    /// Gives up dead letters of it for good; when this answers Ok that is durable.
+    /// Discards dead letters of it for good; when this answers Ok that is durable.
     pub async fn discard(
         &self,
         id: DestinationId,
@@ -127,7 +127,7 @@ impl Deliveries {
         Ok(discarded)
     }
 
-    /// Tells a destination once that it is reached, and says what came of it.
+    /// Sends a test event to a destination, and returns the outcome.
     pub async fn test(&self, id: DestinationId) -> Result<TestOutcome, Unserved> {
         let answer = self.ask(id, DestinationCommand::Test).await?;
         let DestinationReply::Tested(tested) = answer else {
@@ -136,8 +136,8 @@ impl Deliveries {
         Ok(tested)
     }
 
-    /// Lets go of the destinations of a customer that is being removed; when this answers, nothing
-    /// is written of them any more.
+    /// Stops the forwarders of a customer that is being removed; when this answers, nothing is
+    /// written for them any more.
     pub async fn forget(&self, customer: CustomerId) -> Result<(), Unserved> {
         let told = self.supervisor.send(ForgetCustomer(customer)).await;
         told.map_err(|_| Unserved::Failed)
@@ -172,7 +172,7 @@ impl Deliveries {
     }
 }
 
-/// A question has one kind of answer.
+/// The error of an answer of the wrong kind.
 fn unexpected(answer: &DestinationReply) -> Unserved {
     error!(?answer, "a forwarder sent an unexpected answer");
     Unserved::Failed

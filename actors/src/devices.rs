@@ -1,4 +1,4 @@
-//! How the rest of the service reaches a device: by key, without knowing where it lives.
+//! How does the rest of the service reach a device? By key, without knowing its arbiter.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -24,30 +24,31 @@ use crate::registry::context::ArbiterParts;
 use crate::registry::{AskDevice, Registry};
 use crate::reply::ReplyTo;
 
-/// How often a busy device is told who it is by now: what is durable has to reach it, so that it
-/// takes some seconds of a full mailbox before the caller is asked to say it again.
+/// How often a busy device is sent its changed profile: the change is durable and has to reach the
+/// device, so a mailbox must be full for some seconds before the caller is asked to repeat the
+/// call.
 const TELLING_TRIES: u32 = 50;
 
-/// How long a full mailbox is left alone.
+/// The pause after a full mailbox.
 const TELLING_PAUSE: Duration = Duration::from_millis(100);
 
-/// The door to all devices.
+/// The handle to all devices.
 #[derive(Clone)]
 pub struct Devices {
     shard_map: ShardMap,
     /// One registry per arbiter.
     registries: Arc<[Addr<Registry>]>,
-    /// How many questions wait for each.
+    /// How many commands wait for each.
     waiting: Arc<[Gauge]>,
     commits: Arc<dyn Commit>,
     store: Arc<dyn DeviceReads>,
     rules: Arc<Rules>,
-    /// Whoever tells terms tells the newest: one at a time.
+    /// Held while a policy is sent, so that the newest one is sent last.
     telling: Arc<Mutex<()>>,
 }
 
 impl Devices {
-    /// The door to the devices of these registries.
+    /// The handle to the devices of these registries.
     pub fn new(
         shard_map: ShardMap,
         registries: Arc<[Addr<Registry>]>,
@@ -65,8 +66,8 @@ impl Devices {
         }
     }
 
-    /// Creates an action request for a device; when this answers Ok it is durable. The device is
-    /// asked now, and not when the answer is awaited.
+    /// Creates an action request for a device; when this answers Ok it is durable. The command is
+    /// sent now, and not when the answer is awaited.
     pub fn submit(
         &self,
         device: DeviceKey,
@@ -85,7 +86,7 @@ impl Devices {
         }
     }
 
-    /// Takes back a request that was not sent.
+    /// Cancels a request that was not sent.
     pub async fn cancel(
         &self,
         device: DeviceKey,
@@ -98,7 +99,7 @@ impl Devices {
         Ok(cancelled)
     }
 
-    /// Takes back every request of a device that was not sent.
+    /// Cancels every request of a device that was not sent.
     pub async fn cancel_all(&self, device: DeviceKey) -> Result<Vec<Cancelled>, Unserved> {
         let answer = self.ask(device, DeviceCommand::CancelAll).await?;
         let DeviceReply::CancelledAll(cancelled) = answer else {
@@ -107,7 +108,7 @@ impl Devices {
         Ok(cancelled)
     }
 
-    /// Forgets a device with all that belongs to it.
+    /// Removes a device with everything that belongs to it.
     pub async fn retire(&self, device: DeviceKey) -> Result<(), Unserved> {
         self.ask(device, DeviceCommand::Retire).await.map(|_| ())
     }
@@ -121,9 +122,9 @@ impl Devices {
         Ok(*snapshot)
     }
 
-    /// Has a device go by what its customer made of it, once that is durable.
+    /// Has a device adopt its changed profile, once that is durable.
     ///
-    /// A device whose actor ends meanwhile is brought back as what it is by then.
+    /// If its actor ends meanwhile, the device is restored with the new profile.
     pub async fn take_identity(&self, device: DeviceKey) -> Result<(), Unserved> {
         let mut tries_left = TELLING_TRIES;
         loop {
@@ -138,7 +139,7 @@ impl Devices {
         }
     }
 
-    /// Has the devices of a customer go by what it chose, once that is durable.
+    /// Has the devices of a customer adopt its changed settings, once those are durable.
     pub async fn take_policy(&self, customer: CustomerId) -> Result<(), Unserved> {
         let _turn = self.telling.lock().await;
         let chosen = self.store.customer_settings(customer.clone()).await;
@@ -196,7 +197,7 @@ impl Devices {
     }
 }
 
-/// An answer to another question: the device is not understood.
+/// The error of an answer of the wrong kind.
 fn misfit(answer: &DeviceReply) -> Unserved {
     error!(?answer, "a device actor sent an unexpected answer");
     Unserved::Failed

@@ -1,11 +1,11 @@
-//! What became of datagrams that reached no device? Counted, and told to the operator.
+//! Why did datagrams reach no device? Counted, and logged for the operator.
 
 use std::collections::HashMap;
 
 use engine::dispatch::DropReason;
 use tracing::info;
 
-/// Counts by fate; there are a few dozen fates at most.
+/// Counts by reason; there are a few dozen reasons at most.
 #[derive(Default)]
 pub(crate) struct DropTally {
     counts: HashMap<DropReason, u64>,
@@ -24,7 +24,7 @@ impl DropTally {
         self.counts.iter().map(|(reason, count)| (*reason, *count))
     }
 
-    /// Tells the counts since the start, if there is anything new.
+    /// Logs the counts since the start, if there is anything new.
     pub(crate) fn tell(&mut self) {
         if std::mem::take(&mut self.untold) > 0 {
             info!(counts = ?self.counts, "datagrams without a device were dropped");

@@ -1,9 +1,9 @@
-//! How are a customer's systems called? The only HTTP that goes out on behalf of customers.
+//! How are customers' systems called? The only outgoing HTTP on behalf of customers.
 //!
-//! A customer chooses whom the service calls, so nothing is believed of who is called: each
-//! connection is judged by the address it leads to, redirects are not followed, no proxy of the
-//! environment is asked, and time and size of an answer are bounded. Of an answer its status alone
-//! counts: what else it says is dropped.
+//! A customer chooses whom the service calls, so nobody who is called is trusted: each connection
+//! is checked by the address it leads to, redirects are not followed, proxies of the environment
+//! are not used, and time and size of a response are bounded. Only the status of a response counts:
+//! the rest is dropped.
 
 mod fault;
 mod resolver;
@@ -21,35 +21,35 @@ use tokio::time::timeout;
 
 use self::resolver::{GuardedResolver, HostLookup, SystemResolver};
 
-/// How long a connection is kept open unused. Node and Apache close theirs after five seconds, and
-/// a call that is on its way then is not answered.
+/// How long an unused connection is kept open. Node and Apache close theirs after five seconds, and
+/// a request in flight at that moment gets no response.
 const IDLE_FOR: Duration = Duration::from_secs(4);
 
-/// The bytes of an answer's body that are read away so that its connection can be used again; of a
-/// longer one the connection is closed.
+/// The bytes of a response body that are read and dropped so that the connection can be reused;
+/// with a longer body the connection is closed.
 const ANSWER_BYTES_MAX: usize = 16_384;
 
-/// How long they may take. The status is known by then, and the next event waits.
+/// How long reading them may take. The status is known by then, and the next event waits.
 const ANSWER_FOR: Duration = Duration::from_secs(1);
 
-/// How calls are made.
+/// The options of outgoing requests.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
     /// Which addresses may be called.
     pub policy: AddressPolicy,
-    /// How long a call may take until its status is known.
+    /// How long a request may take until its status is known.
     pub timeout: Duration,
-    /// How long its connection may take of that.
+    /// How much of that the connection may take.
     pub connect_timeout: Duration,
-    /// How many connections to one host are kept open between calls: as many as there may be calls
-    /// to it at once, or each burst opens new ones.
+    /// How many connections to one host are kept open between requests: as many as there may be
+    /// requests to it at once; otherwise each burst opens new ones.
     pub idle_per_host_max: usize,
-    /// Certificates of authorities (PEM) that are trusted beside those of the system.
+    /// CA certificates (PEM) that are trusted in addition to those of the system.
     pub authorities: Option<Vec<u8>>,
 }
 
-/// Calls customers' systems. All calls are made on the arbiter of the first: connections live
-/// there.
+/// Calls customers' systems. All requests run on the arbiter of the first one, which owns the
+/// connections.
 #[derive(Clone)]
 pub struct HttpClient {
     client: Client,
@@ -57,58 +57,58 @@ pub struct HttpClient {
     timeout: Duration,
 }
 
-/// One call.
+/// One request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HttpRequest {
-    /// Its method.
+    /// The method.
     pub method: HttpMethod,
-    /// Where it goes.
+    /// The URL.
     pub url: String,
-    /// Its headers; of two of one name the later counts.
+    /// The headers; of two with one name the later counts.
     pub headers: Vec<(String, String)>,
-    /// What it says.
+    /// The body.
     pub body: Vec<u8>,
 }
 
-/// The methods by which customers are told something.
+/// The methods of deliveries.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum HttpMethod {
-    /// Tells something new.
+    /// POST.
     Post,
-    /// Changes something told.
+    /// PATCH.
     Patch,
-    /// Puts something in the place of another.
+    /// PUT.
     Put,
 }
 
-/// What became of a call. As text, it is for the customer, and says nothing of the network that the
-/// service stands in.
+/// The outcome of a request. Its text is for the customer and reveals nothing about the network of
+/// the service.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum HttpOutcome {
-    /// It was answered with this status, which is one of success.
+    /// The response has this status, a success.
     Accepted(u16),
-    /// It was answered with this status, which is none of success.
+    /// The response has this status, not a success.
     Refused(u16),
-    /// It was not answered.
+    /// There was no response.
     Unreachable(UnreachableReason),
 }
 
-/// Why a call was not answered.
+/// Why a request got no response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum UnreachableReason {
-    /// Its address may not be called.
+    /// The address may not be called.
     #[error("the address is private, and private addresses may not be called")]
     Forbidden,
-    /// It is to be called by plain HTTP, which may not be.
+    /// The URL is plain HTTP, which is not allowed.
     #[error("the URL does not begin with https://")]
     NotHttps,
-    /// The URL or a header cannot be written.
+    /// The URL or a header cannot be encoded.
     #[error("the URL or a header cannot be sent")]
     NotSendable,
-    /// No address is known for the name.
+    /// The name has no known address.
     #[error("the host name cannot be resolved")]
     NameUnknown,
-    /// No connection came about.
+    /// No connection was established.
     #[error("the host does not accept connections")]
     NoConnection,
     /// The certificate is no longer valid, or not yet.
@@ -117,33 +117,33 @@ pub enum UnreachableReason {
     /// The certificate is for another host.
     #[error("the certificate of the host is valid for another name only")]
     CertificateOfAnother,
-    /// The certificate is of no authority that is trusted.
+    /// The certificate is not issued by a trusted authority.
     #[error("the certificate of the host is not issued by a trusted authority")]
     CertificateUntrusted,
-    /// No TLS connection came about.
+    /// No TLS connection was established.
     #[error("the host does not accept TLS connections")]
     NoTls,
-    /// It took longer than it may.
+    /// It took too long.
     #[error("the endpoint did not respond in time")]
     Timeout,
-    /// The connection ended first, or what came back is no answer of HTTP.
+    /// The connection ended first, or the response is not HTTP.
     #[error("the connection was closed without an HTTP response")]
     NoAnswer,
 }
 
-/// Why no call can be made at all.
+/// Why no request can be made at all.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// The certificates of authorities cannot be read.
+    /// The CA certificates cannot be read.
     #[error("the CA certificates cannot be read: {0}")]
     Authorities(String),
-    /// What makes the calls cannot be set up.
+    /// The HTTP client cannot be set up.
     #[error("the HTTP client cannot be set up")]
     Client(#[from] reqwest::Error),
 }
 
 impl HttpOptions {
-    /// Calls that take no longer than contracts with customers say.
+    /// Options whose timeouts are those that customers are promised.
     pub fn under(policy: AddressPolicy) -> Self {
         Self {
             policy,
@@ -156,7 +156,7 @@ impl HttpOptions {
 }
 
 impl HttpClient {
-    /// Makes calls so, to hosts that the system knows.
+    /// Makes requests with these options, to hosts that the system can resolve.
     pub fn new(outbound: HttpOptions) -> Result<Self, HttpError> {
         Self::by(outbound, Arc::new(SystemResolver))
     }
@@ -189,7 +189,7 @@ impl HttpClient {
         })
     }
 
-    /// Makes the call.
+    /// Sends the request.
     pub async fn send(&self, letter: HttpRequest) -> HttpOutcome {
         match self.status_of(letter).await {
             Ok(status @ 200..=299) => HttpOutcome::Accepted(status),
@@ -199,7 +199,7 @@ impl HttpClient {
     }
 
     async fn status_of(&self, letter: HttpRequest) -> Result<u16, UnreachableReason> {
-        // Names are judged when they are resolved; an address in the URL never is.
+        // Names are checked when they are resolved; an address in the URL never is resolved.
         let url = admit(&letter.url, self.policy).map_err(UnreachableReason::from)?;
         let request = self
             .client
@@ -210,7 +210,7 @@ impl HttpClient {
         let answer = sent.map_err(|_elapsed| UnreachableReason::Timeout)?;
         let answer = answer.map_err(|error| fault::of(&error))?;
         let status = answer.status().as_u16();
-        // Whoever answers slower than that has its connection closed, and answered nevertheless.
+        // A slower response still counts, but its connection is closed.
         let _elapsed = timeout(ANSWER_FOR, read_away(answer)).await;
         Ok(status)
     }

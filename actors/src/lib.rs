@@ -1,8 +1,8 @@
-//! Decisions to the world: the actix shells around the machines, their ears and their mouths.
+//! Decisions to the world: the actix shells around the machines, the sockets, and HTTP.
 //!
-//! Shells perform and decide nothing. Each arbiter is home to a registry, its device actors and
-//! a UDP socket; the logging actor keeps what no device's step carries; the web actor starts,
-//! drains and stops the API.
+//! Shells perform and decide nothing. Each arbiter has a registry, its device actors and its UDP
+//! sockets; the logging actor writes log entries that belong to no device's step; the web actor
+//! starts, drains and stops the API.
 
 pub mod arbiters;
 pub mod clock;

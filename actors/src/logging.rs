@@ -1,5 +1,5 @@
-//! Who keeps the administration log: writes the entries no device's step carries, and removes
-//! what is too old.
+//! Who maintains the administration log? This actor writes the entries that belong to no device's
+//! step, and removes what is too old.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,53 +20,53 @@ use tracing::{debug, warn};
 use crate::clock::Clock;
 use crate::step_events::span_of;
 
-/// How often what is too old is looked for.
+/// How often the sweep runs.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
-/// Things removed in one go. The store has a bound of its own, in rows, so that a sweep never keeps
-/// a device's commit waiting for long; this one is beyond it.
+/// Things removed in one sweep. The store has a bound of its own, in rows, so that a sweep never
+/// delays a device's commit for long; this one is beyond it.
 const REMOVED_PER_SWEEP: u32 = 10_000;
 
-/// The longest pause between two sweeps. One that took longer waited behind many commits: in a
-/// longer pause more of them would come than the next one makes up for.
+/// The longest pause between two sweeps. A sweep that took longer waited behind many commits: in a
+/// longer pause more of them would arrive than the next sweep makes up for.
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 
-/// Entries that may wait for the store; beyond it the oldest is lost and the operator told.
+/// Entries that may wait for the store; beyond it the oldest is dropped and the operator is warned.
 const WAITING_MAX: usize = 1_024;
 
-/// How soon a failing store is asked again.
+/// The pause before a failing store is tried again.
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
 const WAITING: &str = "signalbox_log_entries_waiting";
 const LOST: &str = "signalbox_log_entries_lost_total";
 
-/// How long things are kept.
+/// How long data is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct RetentionPeriods {
     /// Final action requests, from their creation, in milliseconds.
     pub actions_ms: i64,
     /// Administration log entries, in milliseconds.
     pub entries_ms: i64,
-    /// What devices said, in milliseconds.
+    /// Events of devices, in milliseconds.
     pub events_ms: i64,
-    /// What destinations did not take, in milliseconds.
+    /// Dead letters, in milliseconds.
     pub dead_letters_ms: i64,
 }
 
-/// The keeper of the log.
+/// The actor that maintains the log.
 pub struct Logging {
     clock: Clock,
     commits: Arc<dyn Commit>,
     store: Arc<dyn Maintenance>,
     kept_for: RetentionPeriods,
     waiting: VecDeque<WriteEntry>,
-    /// Whether a sweep is under way: one that takes long is not joined by another.
+    /// Whether a sweep is running: there is never a second one at the same time.
     sweeping: bool,
     meters: LogMeters,
 }
 
 impl Logging {
-    /// A keeper that writes to the store.
+    /// Creates the actor with its store.
     pub fn new(
         clock: Clock,
         commits: Arc<dyn Commit>,
@@ -112,7 +112,7 @@ impl Logging {
         );
     }
 
-    /// Warns of what befell the oldest entry that waits.
+    /// Logs a warning about the oldest entry that waits.
     fn warn(&self, what: &str, why: &dyn std::fmt::Display) {
         if let Some(WriteEntry { entry, .. }) = self.waiting.front() {
             span_of(entry.trace).in_scope(|| warn!(%why, "{what}"));
@@ -125,8 +125,8 @@ impl Logging {
         }
     }
 
-    /// Removes what is too old, a little at a time. Between two sweeps the store has some time for
-    /// commits alone: what is old may wait, and there may be much of it.
+    /// Removes what is too old in small steps. Between two sweeps the store has some time for
+    /// commits alone: expired data may wait, and there may be much of it.
     fn sweep_on(&mut self, ctx: &mut Context<Self>) {
         let begun_at = Instant::now();
         let retention = retention(&self.kept_for, self.clock.now());
@@ -147,7 +147,7 @@ impl Logging {
     }
 }
 
-/// What is told of the keeper to whoever measures the service.
+/// The metrics of the log.
 struct LogMeters {
     waiting: Gauge,
     lost: Counter,
@@ -191,7 +191,7 @@ impl Actor for Logging {
 pub struct WriteEntry {
     /// The entry.
     pub entry: Box<Entry>,
-    /// What is told of it.
+    /// The event about it.
     pub told: Option<Box<Event>>,
 }
 
@@ -218,7 +218,7 @@ impl Handler<WriteEntry> for Logging {
     }
 }
 
-/// How long the store has for commits alone behind a sweep that took so long: as long again.
+/// How long the store is left to commits after a sweep of this duration: as long again.
 fn pause_behind(sweep: Duration) -> Duration {
     sweep.min(PAUSE_MAX)
 }

@@ -1,4 +1,4 @@
-//! What is told of an arbiter to whoever measures the service?
+//! What are the metrics of an arbiter?
 //!
 //! An arbiter counts in plain numbers of its own and publishes them once a second, so that a
 //! datagram costs an addition and no two threads share a cache line for it.
@@ -22,30 +22,30 @@ use crate::drop_tally::DropTally;
 use census::{Census, DeviceTotals};
 use family::{Count, DatagramCounts, Family};
 
-/// How often an arbiter publishes: well within the interval anybody scrapes at.
+/// How often an arbiter publishes: well within any interval at which metrics are scraped.
 pub(crate) const PUBLISH_EVERY: Duration = Duration::from_secs(1);
 
-/// What an arbiter knows of itself when it publishes.
+/// What an arbiter reports when it publishes.
 pub(crate) struct ArbiterReading<'a> {
-    /// When that is.
+    /// The time of the report.
     pub(crate) now: Timestamp,
     /// Datagrams that reached no device.
     pub(crate) dropped: &'a DropTally,
-    /// Lookups of devices in the store that are under way.
+    /// Lookups of devices in the store that are in progress.
     pub(crate) lookups: usize,
 }
 
-/// The meters of an arbiter.
+/// The metrics of an arbiter.
 pub(crate) struct ArbiterMeters {
     /// Datagrams taken from the sockets.
     pub(crate) received: DatagramCounts,
-    /// Datagrams the kernel took.
+    /// Datagrams the kernel accepted.
     pub(crate) sent: DatagramCounts,
-    /// Datagrams it did not take.
+    /// Datagrams it did not accept.
     pub(crate) unsent: Count,
-    /// Datagrams handed to another arbiter.
+    /// Datagrams forwarded to another arbiter.
     pub(crate) forwarded: Count,
-    /// How the devices in memory stand.
+    /// The presence and activity of the devices in memory.
     pub(crate) census: Census,
     dropped: Family<{ words::FATES.len() }>,
     heard: Family<{ words::MEANINGS.len() }>,
@@ -64,7 +64,7 @@ pub(crate) struct ArbiterMeters {
     levels: Levels,
 }
 
-/// What goes up and down.
+/// The gauges.
 struct Levels {
     unregistered: Gauge,
     awake: Gauge,
@@ -76,7 +76,7 @@ struct Levels {
 }
 
 impl ArbiterMeters {
-    /// The meters of an arbiter, all at nothing.
+    /// The metrics of an arbiter, all at zero.
     pub(crate) fn of(arbiter: ArbiterId) -> Self {
         words::describe();
         let arbiter = arbiter.index().to_string();
@@ -111,12 +111,12 @@ impl ArbiterMeters {
         }
     }
 
-    /// Counts a message of a device for what it was taken for.
+    /// Counts a message of a device by its kind.
     pub(crate) fn heard(&self, heard: UplinkKind) {
         self.heard.one(heard as usize);
     }
 
-    /// Counts what happened in a step.
+    /// Counts the events of a step.
     pub(crate) fn events(&self, events: &[StepEvent]) {
         for step_event in events {
             match step_event.kind {
@@ -139,7 +139,7 @@ impl ArbiterMeters {
         }
     }
 
-    /// Publishes what the arbiter counted and what else it knows.
+    /// Publishes the counts of the arbiter and its report.
     pub(crate) fn publish(&self, reading: &ArbiterReading<'_>) {
         self.received.publish();
         self.sent.publish();
@@ -164,8 +164,8 @@ impl ArbiterMeters {
         self.levels.publish(&totals, reading.lookups);
     }
 
-    /// Publishes how far the start has come: how many devices it brought back, and which part of
-    /// the arbiter's keys it has behind it, from 0 to 1.
+    /// Publishes the progress of the start: how many devices it restored, and which part of the
+    /// arbiter's keys is done, from 0 to 1.
     pub(crate) fn publish_progress(&self, restored: u64, part: f64) {
         self.restored.absolute(restored);
         self.restore_progress.set(part);
@@ -218,7 +218,7 @@ impl Levels {
     }
 }
 
-/// Where a fate stands among [`words::FATES`].
+/// The place of a drop reason in [`words::FATES`].
 fn place_of(reason: DropReason) -> usize {
     match reason {
         DropReason::Malformed(_) => 0,

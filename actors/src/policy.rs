@@ -1,7 +1,7 @@
-//! On what terms does an arbiter serve the devices of each customer?
+//! Which policy applies to the devices of each customer?
 //!
-//! What a customer chooses anew is durable before it is told to the arbiters; a device goes by it
-//! from its next input on.
+//! A customer's change is durable before the arbiters receive it; a device applies it from its next
+//! input on.
 
 use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
@@ -15,16 +15,16 @@ use engine::policy::{CustomerPolicy, CustomerSettings};
 use engine::rules::Rules;
 use tracing::warn;
 
-/// The terms of all customers, as a start finds them.
+/// The policies of all customers at the start.
 #[derive(Clone)]
 pub struct PolicyCache {
-    /// Those of whoever chose nothing.
+    /// The policy of customers without settings.
     default_policy: Arc<CustomerPolicy>,
     settings: Arc<HashMap<CustomerId, Arc<CustomerPolicy>>>,
 }
 
 impl PolicyCache {
-    /// The terms of customers that chose so; all others have the usual ones.
+    /// The policies of customers with these settings; all others have the default.
     pub fn of(rules: &Arc<Rules>, chosen: &[CustomerSettings]) -> Self {
         let terms_of =
             |chosen: &CustomerSettings| (chosen.customer.clone(), policy_of(rules, chosen));
@@ -34,14 +34,14 @@ impl PolicyCache {
         }
     }
 
-    /// What holds for every device alike.
+    /// The rules that apply to every device.
     pub(crate) fn rules(&self) -> &Arc<Rules> {
         &self.default_policy.rules
     }
 }
 
-/// The terms of a customer that chose so. Definitions that cannot be read any more are told here,
-/// where terms are made, and not wherever they hold.
+/// The policy of a customer with these settings. Definitions that cannot be read any more are
+/// logged here, where a policy is made, and not for every device.
 pub(crate) fn policy_of(rules: &Arc<Rules>, chosen: &CustomerSettings) -> Arc<CustomerPolicy> {
     let policy = CustomerPolicy::of(Arc::clone(rules), chosen);
     for DefinitionId {
@@ -55,7 +55,7 @@ pub(crate) fn policy_of(rules: &Arc<Rules>, chosen: &CustomerSettings) -> Arc<Cu
     Arc::new(policy)
 }
 
-/// The terms of the customers whose devices are or were here. There is one of each customer, for
+/// The policies of the customers whose devices are or were here. Each customer has one, shared by
 /// all of its devices.
 pub(crate) struct PolicyHandles {
     cache: PolicyCache,
@@ -70,7 +70,7 @@ impl PolicyHandles {
         }
     }
 
-    /// The terms of a customer, now and later.
+    /// The policy of a customer, kept up to date.
     pub(crate) fn of(&self, customer: CustomerId) -> Rc<PolicyHandle> {
         let mut by_customer = self.by_customer.borrow_mut();
         let policy = self
@@ -84,7 +84,7 @@ impl PolicyHandles {
     }
 }
 
-/// The terms of one customer, as they are by now.
+/// The current policy of one customer.
 pub(crate) struct PolicyHandle(RefCell<Arc<CustomerPolicy>>);
 
 impl PolicyHandle {
@@ -96,18 +96,18 @@ impl PolicyHandle {
         Arc::clone(&self.0.borrow())
     }
 
-    /// Has its devices go by other terms, each from its next input on.
+    /// Replaces the policy; each device applies it from its next input on.
     pub(crate) fn replace(&self, policy: Arc<CustomerPolicy>) {
         self.0.replace(policy);
     }
 
-    /// The same, to be looked at.
+    /// Borrows the current policy.
     pub(crate) fn current(&self) -> Ref<'_, Arc<CustomerPolicy>> {
         self.0.borrow()
     }
 }
 
-/// A customer chose anew, and that is durable.
+/// The settings of a customer changed, and that is durable.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct PolicyChanged {

@@ -1,5 +1,5 @@
-//! The shell of an arbiter: performs what its machine decides. It hears the sockets, asks the store
-//! and starts the actors of devices.
+//! The shell of an arbiter: performs what its machine decides. It reads the sockets, queries the
+//! store and starts the actors of devices.
 
 mod alarm;
 pub mod context;
@@ -46,13 +46,13 @@ use context::{ArbiterContext, ArbiterParts, ArbiterPlacement};
 use device::{DeviceActor, HandleInput};
 use peer_arbiters::{ForwardBatch, PeerArbiters};
 
-/// Questions that may wait for the registry; more are refused as too busy.
+/// Commands that may wait for the registry; more are refused as too busy.
 const QUESTIONS_MAX: usize = 4_096;
 
-/// How often the operator is told of datagrams that reached no device.
+/// How often datagrams that reached no device are logged.
 const TELL_EVERY: Duration = Duration::from_secs(600);
 
-/// How often the operator is told how far the start has come.
+/// How often the progress of the start is logged.
 const PROGRESS_EVERY_MS: i64 = 2_000;
 
 /// The machine of an arbiter whose devices are actors.
@@ -60,7 +60,7 @@ pub(crate) type Machine = Arbiter<Addr<DeviceActor>, ReplyTo>;
 
 type Out = ArbiterEffects<Addr<DeviceActor>, ReplyTo>;
 
-/// What the store answers.
+/// An answer of the store.
 type Found<T> = Result<T, StoreUnavailable>;
 
 /// The registry of an arbiter.
@@ -72,12 +72,12 @@ pub struct Registry {
     inbox: Inbox,
     /// How many datagrams were received.
     received: u64,
-    /// What is in the batch under way; kept for its memory, as are the effects of a turn.
+    /// The batch in progress; kept for its memory, like the effects of a turn.
     batch: Vec<Received>,
     out: Out,
-    /// Its sockets, which a stop closes its ears to.
+    /// The streams of its sockets, which a stop cancels.
     readable: Vec<actix::SpawnHandle>,
-    /// When the operator was told last how far the start has come.
+    /// When the progress of the start was last logged.
     published_at: Timestamp,
 }
 
@@ -110,8 +110,8 @@ impl Registry {
         })
     }
 
-    /// Takes a batch from a socket: first all of it is decoded and its devices are looked for, then
-    /// each message is handled.
+    /// Takes a batch from a socket: decodes all of it and looks for its devices, then handles each
+    /// message.
     fn receive(&mut self, transport: Transport, ctx: &mut Context<Self>) {
         let mut batch = std::mem::take(&mut self.batch);
         let Self {
@@ -133,7 +133,7 @@ impl Registry {
             batch.push(received);
         });
         if let Err(error) = taken {
-            // An ICMP error of an earlier send comes up here; it concerns one peer.
+            // An ICMP error of an earlier send is reported here; it concerns one peer.
             debug!(%error, "the socket reported an error");
         }
         self.prefetch(&batch);
@@ -146,7 +146,7 @@ impl Registry {
         self.batch = batch;
     }
 
-    /// Fetches what delivering to these devices will look at. In a large fleet none of it is in the
+    /// Prefetches what delivery to these devices will access. In a large fleet none of it is in the
     /// processor's cache, and fetches that do not wait for each other overlap.
     fn prefetch(&self, batch: &[Received]) {
         let arbiter = self.context.arbiter.borrow();
@@ -177,7 +177,7 @@ impl Registry {
         self.decide_at(&at, ctx, |arbiter, out| input(arbiter, &at, out));
     }
 
-    /// The same for one of several inputs of a turn.
+    /// Does the same for one of several inputs of a turn.
     fn decide_at(
         &mut self,
         at: &Conditions,
@@ -229,7 +229,7 @@ impl Registry {
                 let mut arbiter = self.context.arbiter.borrow_mut();
                 arbiter.handle_spawned(key, generation, actor, out);
             }
-            // Its actor ends when nobody can reach it any more.
+            // Its actor ends when no address of it is left.
             ArbiterEffect::Release(_, actor) => drop(actor),
             ArbiterEffect::Reply(reply, answer) => reply.give(answer),
             ArbiterEffect::Failed(key, failure, verdict) => tell_failure(key, failure, verdict),
@@ -262,7 +262,7 @@ impl Registry {
         let device = Device::restore(&mut m, contract.policy(), restored);
         let context = Rc::clone(&self.context);
         DeviceActor::create(|ctx| {
-            // Before it has its first turn: what waited for it is delivered at once.
+            // Done before its first turn: the inputs that waited for it are delivered at once.
             ctx.set_mailbox_capacity(INPUTS_MAX);
             DeviceActor::new(device, generation, contract, context)
         })
@@ -289,7 +289,7 @@ impl Registry {
             StoreLookup::Identity(identity) => {
                 let behind = match identity {
                     PeerIdentity::Address(address) => store.devices_at_address(address),
-                    // No record layer here makes associations.
+                    // No record layer here creates associations.
                     PeerIdentity::Association(_) => Box::pin(ready(Ok(DevicesAtAddress::Nobody))),
                 };
                 self.ask_store(behind, ctx, move |arbiter, at, behind, out| {
@@ -339,7 +339,7 @@ impl Registry {
         }));
     }
 
-    /// Ends a turn: what was heard for neighbours leaves, and the alarm is set.
+    /// Ends a turn: flushes the batches for other arbiters, and sets the alarm.
     fn end_turn(&mut self) {
         if let Some(next) = self.context.arbiter.borrow().next_timeout() {
             self.context.alarm_waker.note(next);
@@ -349,7 +349,7 @@ impl Registry {
         }
     }
 
-    /// Says how much there was to do.
+    /// Publishes the metrics.
     fn publish(&self) {
         self.context.meters.publish(&ArbiterReading {
             now: self.context.clock.now(),
@@ -358,7 +358,7 @@ impl Registry {
         });
     }
 
-    /// Tells the operator how far the start has come, the steps of it now and then.
+    /// Logs the progress of the start, at intervals.
     fn tell_progress(&mut self, progress: StartupProgress, now: Timestamp) {
         let arbiter = self.context.arbiter_id.index();
         match progress {
@@ -387,7 +387,7 @@ fn tell_failure(device: DeviceKey, failure: ActorFailure, verdict: Verdict) {
         (ActorFailure::Panicked, Verdict::Park) => {
             error!(%device, "the actor of a device keeps panicking and is parked");
         }
-        // It was told when it happened.
+        // It was logged when it happened.
         (ActorFailure::Unsaved, Verdict::Restore | Verdict::Park) => {}
     }
 }
@@ -396,7 +396,7 @@ impl Actor for Registry {
     type Context = Context<Self>;
 }
 
-/// All registries of the process exist: each may hear datagrams that are another's.
+/// All registries of the process exist: each may receive datagrams of another's devices.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct ConnectArbiters(pub(crate) Arc<[Addr<Registry>]>);
@@ -451,13 +451,13 @@ impl StreamHandler<AlarmFired> for Registry {
     }
 }
 
-/// A question for a device of this arbiter.
+/// A command for a device of this arbiter.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct AskDevice {
     pub(crate) key: DeviceKey,
     pub(crate) asked: Box<PendingCommand<ReplyTo>>,
-    /// Until the registry has its turn.
+    /// Counts as waiting until the registry handles it.
     pub(crate) waiting: PendingQuestion,
 }
 
@@ -486,14 +486,14 @@ impl Handler<PolicyChanged> for Registry {
     }
 }
 
-/// A device's actor ended, or could.
+/// A device's actor ended, or could end.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct DeviceEnded {
     pub(crate) key: DeviceKey,
     pub(crate) generation: Generation,
     pub(crate) ending: ActorExit,
-    /// The span of what it was at, where that matters.
+    /// The span of the input in which it failed, where that matters.
     pub(crate) span: Span,
 }
 
@@ -516,7 +516,7 @@ impl Handler<DeviceEnded> for Registry {
     }
 }
 
-/// Hears no datagram and wakes no device any more, and restores none unasked; questions are still
+/// Receives no datagram, wakes no device and begins no restore any more; commands are still
 /// answered.
 #[derive(Message)]
 #[rtype(result = "()")]
@@ -535,7 +535,7 @@ impl Handler<Quiesce> for Registry {
     }
 }
 
-/// Lets everything leave that devices have said.
+/// Sends everything that devices have queued.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct FlushOutbound;

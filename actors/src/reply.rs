@@ -1,11 +1,12 @@
-//! How does whoever asked a device hear of it? Once the step is durable, or is known not to be.
+//! How does the caller of a command learn its result? Once the step is durable, or known to have
+//! failed.
 
 use engine::arbiter::input::DeviceReply;
 use engine::supervision::Unserved;
 use tokio::sync::oneshot;
 use tracing::Span;
 
-/// Where the answer to a question goes, and the span of the call that asks it.
+/// Where the answer to a command goes, and the span of the call behind it.
 #[derive(Debug)]
 pub(crate) struct ReplyTo {
     pub(crate) sender: oneshot::Sender<Result<DeviceReply, Unserved>>,
@@ -13,9 +14,9 @@ pub(crate) struct ReplyTo {
 }
 
 impl ReplyTo {
-    /// Answers.
+    /// Sends the answer.
     pub(crate) fn give(self, answer: Result<DeviceReply, Unserved>) {
-        // A caller who went away reads back what became of it.
+        // A caller that went away can read the result later.
         let _ = self.sender.send(answer).is_ok();
     }
 }

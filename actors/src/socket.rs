@@ -1,7 +1,7 @@
-//! The ears and mouth for datagrams: the only files that see UDP.
+//! How are datagrams received and sent? The only files that use UDP.
 //!
-//! Datagrams are taken and given in batches (`recvmmsg`, `sendmmsg`): a call of the kernel costs
-//! as much as half of what an update costs here.
+//! Datagrams are received and sent in batches (`recvmmsg`, `sendmmsg`): a system call costs as much
+//! as half of what an update costs here.
 
 mod addresses;
 mod inbox;
@@ -30,22 +30,22 @@ pub(crate) use inbox::Inbox;
 use outbox::Outbox;
 use record_layer::RecordLayer;
 
-/// What the kernel may hold for us: about a second of a busy core, so that a pause for breath
-/// loses nothing. The kernel grants what its own limit allows.
+/// The kernel's receive buffer: about a second of a busy core, so that a short pause loses nothing.
+/// The kernel grants what its own limit allows.
 const BUFFER_BYTES: usize = 8 << 20;
 
-/// Opens a socket that has its address to itself.
+/// Opens a socket that does not share its address.
 pub fn open(address: SocketAddr) -> io::Result<StdSocket> {
     let socket = unbound(address)?;
     socket.bind(&address.into())?;
     Ok(socket.into())
 }
 
-/// Opens so many sockets, at least one, that share an address: the kernel deals datagrams out
+/// Opens this many sockets, at least one, that share an address: the kernel distributes datagrams
 /// among them by the address of the peer.
 pub fn open_shared(address: SocketAddr, count: usize) -> io::Result<Vec<StdSocket>> {
-    // Another process that shares its sockets too would be dealt half of the devices in silence;
-    // a socket that does not share tells.
+    // If another process shares the address, too, it would silently get half of the devices;
+    // opening a socket that does not share fails in that case.
     let address = open(address)?.local_addr()?;
     let open_one = |_| {
         let socket = unbound(address)?;
@@ -68,13 +68,13 @@ fn unbound(address: SocketAddr) -> io::Result<RawSocket> {
     Ok(socket)
 }
 
-/// The open sockets of an arbiter, on the addresses devices know.
+/// The open sockets of an arbiter, on the addresses devices use.
 pub type Open = ByTransport<StdSocket>;
 
 /// The sockets of an arbiter.
 pub(crate) type Sockets = ByTransport<Socket>;
 
-/// A socket of an arbiter, and what stands between it and the arbiter.
+/// A socket of an arbiter, with its record layer and its outbox.
 pub(crate) struct Socket {
     socket: Rc<UdpSocket>,
     transport: Transport,
@@ -83,7 +83,7 @@ pub(crate) struct Socket {
     meters: Rc<ArbiterMeters>,
 }
 
-/// Takes over open sockets; to be called on the arbiter that shall own them.
+/// Takes over open sockets; to be called on the arbiter that will own them.
 pub(crate) fn adopt(open: Open, meters: &Rc<ArbiterMeters>) -> io::Result<Sockets> {
     open.try_map(|transport, socket| Socket::adopt(socket, transport, meters))
 }
@@ -104,7 +104,7 @@ impl Socket {
         })
     }
 
-    /// Says whenever there may be a datagram.
+    /// A stream that fires whenever there may be a datagram.
     pub(crate) fn arrivals(&self) -> ReadableEvents {
         ReadableEvents {
             socket: Rc::clone(&self.socket),
@@ -113,7 +113,7 @@ impl Socket {
         }
     }
 
-    /// Takes the next batch from the kernel and gives on its messages.
+    /// Reads the next batch from the kernel and passes on its messages.
     pub(crate) fn receive(
         &self,
         inbox: &mut Inbox,
@@ -127,7 +127,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Lets a message leave at the end of the round; what carries it repeats it.
+    /// Queues a message until the end of the round; the protocol retransmits it if it is lost.
     pub(crate) fn send(&self, to: Peer, message: Vec<u8>) {
         let form = self.form_of(&message);
         if let Some((to, datagram)) = self.layer.seal(to, message) {
@@ -135,8 +135,8 @@ impl Socket {
         }
     }
 
-    /// Lets a message leave now, and says whether the kernel took it: it is an attempt of somebody
-    /// who is told.
+    /// Sends a message now, and returns whether the kernel accepted it: it is an attempt whose
+    /// outcome is reported.
     pub(crate) fn send_now(&self, to: Peer, message: Vec<u8>) -> SendOutcome {
         let form = self.form_of(&message);
         let sealed = self.layer.seal(to, message);
@@ -155,7 +155,7 @@ impl Socket {
         }
     }
 
-    /// Lets everything leave now.
+    /// Sends everything now.
     pub(crate) fn flush(&self) {
         self.outbox.empty();
     }
@@ -168,12 +168,12 @@ impl Socket {
     }
 }
 
-/// There may be a datagram at the socket of what comes so.
+/// There may be a datagram at the socket of this transport.
 pub(crate) struct SocketReadable(pub(crate) Transport);
 
-/// Says whenever a socket may have a datagram, and after each time lets others have their turn:
-/// devices answer what was heard while it is still in the processor's cache, and while the
-/// allocator has its memory at hand.
+/// Fires whenever a socket may have a datagram, and yields to others each time: devices answer a
+/// datagram while it is still in the processor's cache, and while the allocator has its memory at
+/// hand.
 pub(crate) struct ReadableEvents {
     socket: Rc<UdpSocket>,
     transport: Transport,

@@ -1,5 +1,5 @@
-//! What is the operator told of a step? What came of it, under the trace of the call behind it, by
-//! which its caller knows it.
+//! What is logged of a step? Its events, under the trace of the call behind it, which its caller
+//! knows.
 
 use engine::arbiter::cell::StepReport;
 use engine::ids::{DeviceKey, TraceId};
@@ -9,7 +9,7 @@ use tracing::{Level, Span, debug, enabled, error_span};
 use crate::meters::ArbiterMeters;
 use crate::meters::words;
 
-/// Counts what happened in a step that is durable, and tells it.
+/// Counts the events of a durable step, and logs them.
 pub(crate) fn trace_events(report: &StepReport, device: DeviceKey, meters: &ArbiterMeters) {
     meters.events(&report.events);
     if !enabled!(Level::DEBUG) {
@@ -25,8 +25,8 @@ pub(crate) fn trace_events(report: &StepReport, device: DeviceKey, meters: &Arbi
     }
 }
 
-/// What concerns the call with this trace is told in this span. It is there whatever is logged, so
-/// that the one line there may be says which call it is about.
+/// The span for everything about the call with this trace. It exists at every log level, so that
+/// even a single line shows which call it is about.
 pub(crate) fn span_of(trace: TraceId) -> Span {
     error_span!("request", %trace)
 }

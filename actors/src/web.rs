@@ -1,4 +1,4 @@
-//! Who serves the API: starts it, drains it, stops it. What it says is not known here.
+//! Who serves the API? This actor starts it, drains it and stops it; it knows none of its routes.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -11,8 +11,8 @@ use actix_web::{App, HttpServer};
 use rustls::ServerConfig;
 use tracing::error;
 
-/// How long requests under way may take once the service stops, in seconds; with the rest of
-/// the stop it stays below the ten seconds an operator is promised.
+/// How long requests in progress may take once the service stops, in seconds; with the rest of the
+/// stop it stays below the ten seconds that operators are promised.
 const DRAIN_S: u64 = 5;
 
 /// Adds the routes to an application; called once per worker.
@@ -28,7 +28,7 @@ pub struct Listening {
     pub workers: usize,
 }
 
-/// Opens the socket callers connect to.
+/// Opens the socket that callers connect to.
 pub fn open(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(address)
 }
@@ -67,7 +67,7 @@ impl Actor for Web {
     type Context = Context<Self>;
 }
 
-/// Takes no new connection and returns when those under way are served.
+/// Accepts no new connection and returns when those in progress are served.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Drain;

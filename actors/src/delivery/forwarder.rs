@@ -1,8 +1,8 @@
-//! The shell of one forwarder: performs what its machine decides, in the order of the law.
+//! The shell of one forwarder: performs what its machine decides, in the required order.
 //!
-//! A step that changes something for good waits for its receipt, and the destination's next input
-//! with it. If the receipt is not Ok, the actor ends; the supervisor restores the forwarder from
-//! the store, and what was under way is delivered again under the same id.
+//! A step that saves waits for its receipt, and so does the destination's next input. If the
+//! receipt is not Ok, the actor ends; the supervisor restores the forwarder from the store, and
+//! deliveries that were in flight are repeated under the same event id.
 
 mod running_tasks;
 mod webhook;
@@ -38,10 +38,11 @@ use crate::delivery::meters::DeliveryMeters;
 use running_tasks::{Completions, RunningTasks};
 use webhook::WebhookSender;
 
-/// Inputs that may wait for a destination: what its own deliveries bring, and what few callers ask.
+/// Inputs that may wait for a destination: the results of its own deliveries, and the commands of
+/// few callers.
 const INPUTS_MAX: usize = 1_024;
 
-/// How often it is looked at how much waits.
+/// How often the backlog is read for the metrics.
 const BACKLOG_EVERY: Duration = Duration::from_secs(10);
 
 type Input = forwarder::ForwarderInput<Reply<DestinationReply>>;
@@ -58,7 +59,7 @@ pub(super) struct ForwarderActor {
     supervisor: Recipient<ForwarderEnded>,
     meters: Rc<DeliveryMeters>,
     generation: Generation,
-    /// The wake-up that was asked for.
+    /// The armed wake-up.
     armed: Option<(Timestamp, SpawnHandle)>,
     /// Why it ended, unless it panics or the arbiter ends.
     end: Option<ForwarderExit>,
@@ -94,7 +95,7 @@ impl ForwarderActor {
         self.destination().id
     }
 
-    /// Has the machine take a step, and does what it wants done.
+    /// Has the machine take a step, and performs its effects.
     fn take(&mut self, input: Input, ctx: &mut Context<Self>) {
         if let Input::Delivered(_, DeliveryOutcome::Failed { why }) = &input {
             debug!(destination = %self.id(), %why, "a delivery attempt failed");
@@ -125,7 +126,7 @@ impl ForwarderActor {
         self.arm(ctx);
     }
 
-    /// Asks to be woken at the machine's deadline; an earlier wake-up does instead.
+    /// Arms a wake-up for the machine's deadline; an earlier wake-up suffices.
     fn arm(&mut self, ctx: &mut Context<Self>) {
         let Some(at) = self.machine.next_timeout() else {
             return;
@@ -143,7 +144,7 @@ impl ForwarderActor {
         self.armed = Some((at, handle));
     }
 
-    /// Nothing else happens to the actor until the receipt is there.
+    /// The actor handles nothing else until the receipt is there.
     fn commit(&self, batch: Batch, ctx: &mut Context<Self>) {
         let receipt = self.parts.commits.commit(batch).into_actor(self);
         ctx.wait(receipt.map(|receipt, actor, ctx| {
@@ -216,7 +217,7 @@ impl ForwarderActor {
         }
     }
 
-    /// Reads the board for as long as the actor lives.
+    /// Reads the shard notifier for as long as the actor lives.
     fn subscribe(&self, ctx: &mut Context<Self>) {
         let notifier = Arc::clone(&self.notifier);
         let news = async move { notifier.read().await };

@@ -1,4 +1,4 @@
-//! What the door to the destinations, the supervisor of forwarders and a forwarder tell each other.
+//! The messages between the handle of destinations, the supervisor of forwarders and a forwarder.
 
 use actix::Message;
 use engine::delivery::command::{DestinationCommand, DestinationReply};
@@ -11,16 +11,16 @@ use store::CommitError;
 use tokio::sync::oneshot;
 use tracing::Span;
 
-/// Where the answer to a question goes.
+/// Where the answer to a command goes.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, Unserved>>;
 
-/// Gives an answer.
+/// Sends an answer.
 pub(super) fn answer<T>(reply: Reply<T>, answer: Result<T, Unserved>) {
-    // A caller who went away reads back what became of it.
+    // A caller that went away can read the result later.
     let _ = reply.send(answer).is_ok();
 }
 
-/// What a caller is told of a step that was not saved.
+/// The caller's error for a step that was not saved.
 pub(super) fn refusal(error: CommitError) -> Unserved {
     match error {
         CommitError::Full => Unserved::Busy,
@@ -29,7 +29,7 @@ pub(super) fn refusal(error: CommitError) -> Unserved {
     }
 }
 
-/// To the supervisor: a destination is to be made.
+/// To the supervisor: create a destination.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct CreateDestination {
@@ -37,7 +37,7 @@ pub(super) struct CreateDestination {
     pub(super) reply: Reply<()>,
 }
 
-/// To the supervisor: something is asked of a destination.
+/// To the supervisor: a command for a destination.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct AskDestination {
@@ -45,8 +45,8 @@ pub(super) struct AskDestination {
     pub(super) asked: ForwarderCommand,
 }
 
-/// To the supervisor: a customer is being removed. Nothing is delivered for it any more, and
-/// nothing said of what was.
+/// To the supervisor: a customer is being removed. Nothing is delivered for it any more, and no
+/// progress of earlier deliveries is saved.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct ForgetCustomer(pub(super) CustomerId);
@@ -60,7 +60,7 @@ pub(super) struct ForwarderEnded {
     pub(super) end: ForwarderExit,
 }
 
-/// To a forwarder: a question, and the span of the call that asks it.
+/// To a forwarder: a command, and the span of the call behind it.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct ForwarderCommand {
@@ -69,7 +69,7 @@ pub(super) struct ForwarderCommand {
     pub(super) span: Span,
 }
 
-/// To a forwarder: its customer goes, with all that is kept of it.
+/// To a forwarder: its customer is removed, with all its data.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct ForgetDestination;

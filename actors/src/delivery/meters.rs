@@ -1,4 +1,4 @@
-//! What is told of deliveries to whoever measures the service.
+//! The metrics of deliveries.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ const WAITING: &str = "signalbox_events_waiting";
 const DEAD: &str = "signalbox_dead_letters";
 const DESTINATIONS: &str = "signalbox_destinations";
 
-/// The figures of all destinations together.
+/// The metrics of all destinations together.
 pub(super) struct DeliveryMeters {
     delivered: Counter,
     failed: Counter,
@@ -34,7 +34,7 @@ pub(super) struct DeliveryMeters {
     states: RefCell<BTreeMap<DestinationId, DestinationState>>,
 }
 
-/// The states of destinations, with their words.
+/// The states of destinations, with their labels.
 const STATES: [(DestinationState, &str); 3] = [
     (DestinationState::RolledOut, "rolled_out"),
     (DestinationState::Active, "active"),
@@ -77,7 +77,7 @@ impl DeliveryMeters {
         }
     }
 
-    /// A try begins.
+    /// Records the start of an attempt.
     pub(super) fn begin(&self) -> TimedAttempt {
         self.under_way.increment(1.0);
         TimedAttempt {
@@ -86,7 +86,7 @@ impl DeliveryMeters {
         }
     }
 
-    /// A try ended.
+    /// Records the end of an attempt.
     pub(super) fn end(&self, begun: TimedAttempt, delivered: &DeliveryOutcome) {
         self.seconds.record(begun.since.elapsed().as_secs_f64());
         match delivered {
@@ -96,19 +96,19 @@ impl DeliveryMeters {
         }
     }
 
-    /// So much waits for a destination.
+    /// Records the backlog of a destination.
     pub(super) fn waiting(&self, id: DestinationId, backlog: Backlog) {
         self.backlogs.borrow_mut().insert(id, backlog);
         self.show();
     }
 
-    /// A destination is in a state.
+    /// Records the state of a destination.
     pub(super) fn state(&self, id: DestinationId, state: DestinationState) {
         self.states.borrow_mut().insert(id, state);
         self.show();
     }
 
-    /// A destination has nobody who delivers to it.
+    /// Removes a destination that has no forwarder any more.
     pub(super) fn leave(&self, id: DestinationId) {
         self.backlogs.borrow_mut().remove(&id);
         self.states.borrow_mut().remove(&id);
@@ -128,7 +128,7 @@ impl DeliveryMeters {
     }
 }
 
-/// A try under way, also one whose forwarder ends before it does.
+/// An attempt in flight, also one whose forwarder ends before it does.
 pub(super) struct TimedAttempt {
     since: Instant,
     gauge: Gauge,

@@ -1,5 +1,5 @@
-//! The shell of the supervisor of forwarders: performs what [`Forwarders`] decides, and hands a
-//! forwarder what is asked of its destination.
+//! The shell of the supervisor of forwarders: performs what [`Forwarders`] decides, and hands
+//! commands for a destination to its forwarder.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,11 +30,11 @@ use crate::delivery::messages::{
 use crate::delivery::meters::DeliveryMeters;
 use crate::logging::{Logging, WriteEntry};
 
-/// Questions that may wait for the supervisor; more are refused as too busy.
+/// Commands that may wait for the supervisor; more are refused as too busy.
 const QUESTIONS_MAX: usize = 1_024;
 
-/// What a forwarder is started with: its board is put up before the store is read, so that nothing
-/// that begins to wait is missed.
+/// What a forwarder is started with. It subscribes to its notifier before the store is read, so
+/// that no event that begins to wait is missed.
 type FoundDestination = (Forwarding, Arc<ShardNotifier>);
 
 type Effects = Vec<SupervisorEffect<FoundDestination>>;
@@ -45,7 +45,7 @@ pub(crate) struct ForwarderSupervisor {
     forwarders: Forwarders<Addr<ForwarderActor>>,
     meters: Rc<DeliveryMeters>,
     logging: Addr<Logging>,
-    /// The destinations there are at the start.
+    /// The destinations that exist at the start.
     first: Vec<Destination>,
 }
 
@@ -92,7 +92,7 @@ impl ForwarderSupervisor {
         }
     }
 
-    /// Restores a forwarder; whoever made its destination is answered once that was tried.
+    /// Restores a forwarder; the creator of its destination is answered after the attempt.
     fn restore(
         &self,
         id: DestinationId,
@@ -146,9 +146,9 @@ impl ForwarderSupervisor {
     }
 }
 
-/// All that is needed to deliver to a destination, if it is still there. While the store takes
-/// nothing, nothing is restored: what was delivered could not be kept, and would be delivered
-/// again and again.
+/// Reads everything needed to deliver to a destination, if it still exists. While the store accepts
+/// no commits, nothing is restored: progress could not be saved, and the same events would be
+/// delivered again and again.
 async fn found(
     parts: &DeliveryParts,
     id: DestinationId,

@@ -1,4 +1,4 @@
-//! Why was a call not answered? Read from the causes of an error, innermost included.
+//! Why did a request get no response? Read from the causes of an error, innermost included.
 
 use std::error::Error;
 use std::{io, iter};
@@ -8,7 +8,7 @@ use rustls::CertificateError;
 use super::UnreachableReason;
 use super::resolver::ResolveError;
 
-/// Why the call was not answered.
+/// Why the request got no response.
 pub(super) fn of(error: &reqwest::Error) -> UnreachableReason {
     let known = causes(error).find_map(known);
     if let Some(known) = known {
@@ -24,13 +24,13 @@ pub(super) fn of(error: &reqwest::Error) -> UnreachableReason {
     }
 }
 
-/// An error and what caused it.
+/// An error and its causes.
 fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
     let first: &(dyn Error + 'static) = error;
     iter::successors(Some(first), |error| cause_of(*error))
 }
 
-/// What caused an error; an error of IO does not name what it was made of among its causes.
+/// The cause of an error; an IO error does not list the error it wraps among its causes.
 fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     let io = error.downcast_ref::<io::Error>();
     match io.and_then(io::Error::get_ref) {

@@ -1,7 +1,7 @@
-//! Where does a name lead? To those of its addresses that may be called.
+//! To which addresses does a name resolve? To those that may be called.
 //!
-//! A name is resolved for each connection and judged by what it leads to then, so that whoever owns
-//! it gains nothing by changing it in between (DNS rebinding).
+//! A name is resolved for each connection and checked by its addresses at that time, so its owner
+//! gains nothing by changing it in between (DNS rebinding).
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -14,16 +14,16 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::net::lookup_host;
 use tokio::sync::OnceCell;
 
-/// The addresses of a name, or none.
+/// The addresses of a name; empty if it has none.
 pub(super) type Addresses = Pin<Box<dyn Future<Output = Vec<IpAddr>> + Send>>;
 
-/// Knows the addresses of names.
+/// Looks up the addresses of names.
 pub(super) trait HostLookup: Send + Sync {
     /// All addresses of the name.
     fn addresses_of(&self, name: String) -> Addresses;
 }
 
-/// What the system knows: its file of hosts and its name servers.
+/// The system's resolver: its hosts file and its name servers.
 pub(super) struct SystemResolver;
 
 impl HostLookup for SystemResolver {
@@ -35,7 +35,7 @@ impl HostLookup for SystemResolver {
     }
 }
 
-/// Why a name leads nowhere.
+/// Why a name has no address to call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum ResolveError {
     /// It has addresses, none of which may be called.
@@ -50,13 +50,13 @@ pub(super) enum ResolveError {
 pub(super) struct GuardedResolver {
     policy: AddressPolicy,
     lookup: Arc<dyn HostLookup>,
-    /// Lookups under way: the system has a thread for each, and a name whose servers are slow must
-    /// not take them all.
+    /// Lookups in progress: the system uses a thread for each, and a name with slow servers must
+    /// not take all of them.
     under_way: Mutex<HashMap<String, Weak<OnceCell<Vec<IpAddr>>>>>,
 }
 
 impl GuardedResolver {
-    /// Lets addresses pass that the policy lets be called.
+    /// Passes on the addresses that the policy allows.
     pub(super) fn new(policy: AddressPolicy, lookup: Arc<dyn HostLookup>) -> Self {
         Self {
             policy,
@@ -65,9 +65,9 @@ impl GuardedResolver {
         }
     }
 
-    /// The lookup of the name that is under way, or a new one.
+    /// The lookup of the name that is in progress, or a new one.
     fn joined(&self, name: &str) -> Arc<OnceCell<Vec<IpAddr>>> {
-        // A list of weak references is whole whatever a thread did with it before it panicked.
+        // A map of weak references is consistent even after a panic.
         let under_way = self.under_way.lock();
         let mut under_way = under_way.unwrap_or_else(PoisonError::into_inner);
         under_way.retain(|_, lookup| lookup.strong_count() > 0);
@@ -97,7 +97,7 @@ fn allowed(found: &[IpAddr], policy: AddressPolicy) -> Result<Addrs, ResolveErro
         return Err(ResolveError::Unknown);
     }
     let allowed = found.iter().filter(|ip| policy.may_reach(**ip));
-    // Port 0 stands for the one of the URL.
+    // Port 0 is replaced by the port of the URL.
     let allowed: Vec<_> = allowed.map(|ip| SocketAddr::new(*ip, 0)).collect();
     if allowed.is_empty() {
         return Err(ResolveError::Forbidden);

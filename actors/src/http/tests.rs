@@ -1,4 +1,4 @@
-//! What becomes of calls to systems of customers, well-behaved and others?
+//! What is the outcome of requests to customers' systems, well-behaved and others?
 
 mod peer;
 
@@ -122,7 +122,7 @@ async fn an_answer_without_end_is_cut_off() {
     let (tell, told) = mpsc::channel();
     let peer = Peer::that_ends(move |stream| {
         stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
-        // The other side closes it, or this never ends.
+        // The other side closes the connection; otherwise this never ends.
         while stream.write_all(&[b'x'; 4_096]).is_ok() {}
         tell.send(()).unwrap();
         Ok(())
@@ -139,7 +139,7 @@ async fn a_body_that_does_not_come_does_not_hold_up_its_status() {
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345")?;
         wait_for_end(stream)
     });
-    // Whoever waited for the body would wait for ever.
+    // A client that waited for the body would never return.
     let http = http_in(Duration::from_secs(1 << 20));
     let posted = tokio::time::timeout(PATIENCE, http.send(request(peer.url("/")))).await;
     assert_eq!(posted, Ok(HttpOutcome::Accepted(200)));
@@ -148,7 +148,7 @@ async fn a_body_that_does_not_come_does_not_hold_up_its_status() {
 #[tokio::test]
 async fn a_status_counts_though_the_connection_is_reset_behind_it() {
     let beginning = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nonly this";
-    // Whether the status or the reset is seen first is up to the network: both must do.
+    // The network decides whether the status or the reset is seen first: both must work.
     let peer = Peer::that_resets_after(beginning);
     let posted = http().send(request(peer.url("/"))).await;
     let either = [
@@ -174,7 +174,7 @@ async fn who_does_not_answer_in_time_is_given_up() {
     let posted = http.send(request(dribbling.url("/"))).await;
     assert_eq!(posted, HttpOutcome::Unreachable(UnreachableReason::Timeout));
     assert_eq!(posted.to_string(), "the endpoint did not respond in time");
-    // It takes the connection and says nothing, not even of TLS.
+    // It accepts the connection and sends nothing, not even for TLS.
     let silent = Peer::that_greets("");
     let url = format!("https://{}/", silent.at);
     let posted = http.send(request(url.clone())).await;
@@ -377,10 +377,10 @@ fn calls_take_no_longer_than_contracts_say() {
     assert!(usual.connect_timeout < usual.timeout);
 }
 
-/// Far longer than anything here takes, where something must come.
+/// Far longer than anything here takes, for results that must arrive.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Leads every name to these addresses.
+/// Resolves every name to these addresses.
 struct FixedResolver(Mutex<Vec<IpAddr>>);
 
 impl HostLookup for FixedResolver {
@@ -432,7 +432,7 @@ fn headers(given: &[(&str, &str)]) -> Vec<(String, String)> {
     given.iter().map(owned).collect()
 }
 
-/// Says nothing until the other side ends the connection.
+/// Sends nothing until the other side ends the connection.
 fn wait_for_end(stream: &mut dyn peer::Stream) -> io::Result<()> {
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).map(drop)

@@ -1,5 +1,4 @@
-//! Whose certificates are believed? Those of the authorities that the system trusts, and of those
-//! that the operator names.
+//! Which CA certificates are trusted? Those of the system, and those that the operator names.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use tracing::warn;
 
 use super::HttpError;
 
-/// TLS that believes the authorities of the system and those of this PEM text.
+/// A TLS configuration that trusts the authorities of the system and those of this PEM text.
 pub(super) fn tls(authorities: Option<&[u8]>) -> Result<ClientConfig, HttpError> {
     let mut roots = RootCertStore::empty();
     let system = rustls_native_certs::load_native_certs();
@@ -19,7 +18,7 @@ pub(super) fn tls(authorities: Option<&[u8]>) -> Result<ClientConfig, HttpError>
     if let Some(pem) = authorities {
         add(&mut roots, pem)?;
     }
-    // A machine may come without any; then plain HTTP and the operator's own are what is left.
+    // A machine may have none; then plain HTTP and the operator's own are left.
     if of_system == 0 {
         warn!("the system has no CA certificates; deliveries to public hosts will fail");
     }

@@ -1,8 +1,8 @@
-//! How do the devices of an arbiter stand? Counted when a step changes it, never by looking at all
-//! of them.
+//! How many devices of an arbiter are registered, awake or busy? Counted when a step changes it,
+//! never by looking at all of them.
 //!
-//! A device that falls asleep takes no step. It is counted by the second until which it listens, so
-//! that those whose second is over are known to be asleep, and nobody has to look for them.
+//! A device that falls asleep takes no step. It is counted by the second until which it listens:
+//! once that second is over, it counts as asleep, without a search for such devices.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use engine::device::activity::{DeviceActivity, InFlight, ListenWindow};
 use engine::moment::Timestamp;
 
-/// The devices of an arbiter that are in memory, by how they stand.
+/// The devices of an arbiter that are in memory, by presence and activity.
 #[derive(Default)]
 pub(crate) struct Census {
     totals: Cell<DeviceTotals>,
-    /// Those that listen until the end of a second, by that second. At most as many seconds as the
-    /// longest time a device listens has.
+    /// Devices that listen until the end of a second, by that second. There are at most as many
+    /// seconds as the longest awake window has.
     listening: RefCell<BTreeMap<u32, u64>>,
-    /// From which second on they are listed; whoever listened until an earlier one is asleep.
+    /// The first second listed; a device that listened until an earlier one is asleep.
     listed_from_s: Cell<u32>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct DeviceTotals {
     pub(crate) awake: u64,
     /// Devices that sleep.
     pub(crate) asleep: u64,
-    /// Requests that wait for their device to be heard.
+    /// Requests that wait for their device to be seen.
     pub(crate) scheduled: u64,
     /// Requests that are being sent, or wait for their next attempt.
     pub(crate) in_progress: u64,
@@ -38,14 +38,14 @@ pub(crate) struct DeviceTotals {
     pub(crate) exchanges: u64,
 }
 
-/// As what a device is counted; each keeps its own, so that it can be counted out again. A million
-/// devices have one, so it is packed.
+/// What a device is counted as; each device keeps its own, so that it can be counted out again. A
+/// million devices have one, so it is packed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct CountedAs {
-    /// [`NOWHERE`], [`UNREGISTERED`], [`AWAKE`], or until the end of which second it listens.
+    /// [`NOWHERE`], [`UNREGISTERED`], [`AWAKE`], or the second until whose end it listens.
     presence: u32,
     scheduled: u16,
-    /// Twice its requests in progress, and one more while an exchange is in flight.
+    /// Twice its requests in progress, plus one while an exchange is in flight.
     busy: u16,
 }
 
@@ -61,7 +61,7 @@ const UNREGISTERED: u32 = 1;
 const AWAKE: u32 = 2;
 
 impl Census {
-    /// Counts a device as it stands now, instead of as it stood.
+    /// Counts a device by its present activity instead of its former one.
     pub(crate) fn recount(&self, was: CountedAs, activity: &DeviceActivity) -> CountedAs {
         let is = CountedAs::of(activity);
         if is != was {
@@ -87,7 +87,7 @@ impl Census {
         self.totals.set(totals);
     }
 
-    /// How many there are at a time, exact to the second.
+    /// The totals at a time, exact to the second.
     pub(crate) fn totals(&self, now: Timestamp) -> DeviceTotals {
         self.put_to_sleep(second_of(now));
         let listening = self.listening.borrow().values().sum::<u64>();
@@ -123,8 +123,8 @@ impl Census {
         }
     }
 
-    /// Counts those as asleep that listened until an earlier second. A clock that is set back wakes
-    /// nobody up.
+    /// Counts devices as asleep that listened until an earlier second. A clock that is set back
+    /// wakes no device.
     fn put_to_sleep(&self, now_s: u32) {
         if now_s <= self.listed_from_s.get() {
             return;
@@ -140,8 +140,8 @@ impl Census {
 }
 
 impl CountedAs {
-    /// As what a device that stands so is counted. More than some thirty thousand requests of one
-    /// device count as so many.
+    /// What a device with this activity is counted as. A device with more than some thirty thousand
+    /// requests counts as having that many.
     fn of(activity: &DeviceActivity) -> Self {
         let most = u32::from(u16::MAX / 2);
         let few = |count: u32| u16::try_from(count.min(most)).unwrap_or_default();
@@ -169,7 +169,7 @@ impl CountedAs {
     }
 }
 
-/// The second a time lies in; there are enough until the year 2106.
+/// The second that contains a time; 32 bits last until the year 2106.
 fn second_of(at: Timestamp) -> u32 {
     u32::try_from(at.as_ms().div_euclid(1_000)).unwrap_or_default()
 }

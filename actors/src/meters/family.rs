@@ -1,4 +1,4 @@
-//! How does an arbiter count? In plain numbers of its own thread, published now and then.
+//! How does an arbiter count? In plain numbers of its own thread, published at intervals.
 
 use std::array;
 use std::cell::Cell;
@@ -6,14 +6,14 @@ use std::cell::Cell;
 use engine::dispatch::datagram_form::DatagramForm;
 use metrics::{Counter, counter};
 
-/// A plain count and the figure it is published as.
+/// A plain count and the counter it is published as.
 pub(crate) struct Count {
     count: Cell<u64>,
     published: Counter,
 }
 
 impl Count {
-    /// A count of nothing yet.
+    /// A count of zero.
     pub(super) fn new(published: Counter) -> Self {
         Self {
             count: Cell::new(0),
@@ -26,7 +26,7 @@ impl Count {
         self.count.set(self.count.get() + 1);
     }
 
-    /// Counts as many as there are by now.
+    /// Sets the count to a later value.
     pub(super) fn reach(&self, count: u64) {
         self.count.set(count);
     }
@@ -37,11 +37,11 @@ impl Count {
     }
 }
 
-/// Counts of things of several kinds.
+/// Counts of several kinds.
 pub(crate) struct Family<const N: usize>([Count; N]);
 
 impl<const N: usize> Family<N> {
-    /// Counts of nothing yet, of the kinds that a label has these words for.
+    /// Counts of zero, one for each value of a label.
     pub(super) fn new(
         name: &'static str,
         arbiter: &str,
@@ -53,7 +53,7 @@ impl<const N: usize> Family<N> {
         Self::of(words.map(published))
     }
 
-    /// Counts of nothing yet, published as these.
+    /// Counts of zero, published as these counters.
     pub(super) fn of(published: [Counter; N]) -> Self {
         Self(published.map(Count::new))
     }
@@ -65,7 +65,7 @@ impl<const N: usize> Family<N> {
         }
     }
 
-    /// Counts as many of a kind as there are by now.
+    /// Sets the count of a kind to a later value.
     pub(super) fn reach(&self, kind: usize, count: u64) {
         if let Some(counted) = self.0.get(kind) {
             counted.reach(count);
@@ -78,14 +78,14 @@ impl<const N: usize> Family<N> {
     }
 }
 
-/// Counts of datagrams by what they look like.
+/// Counts of datagrams by their form.
 pub(crate) struct DatagramCounts {
     counts: [Cell<u64>; DatagramForm::COUNT],
     published: Vec<(DatagramForm, Counter)>,
 }
 
 impl DatagramCounts {
-    /// Counts of nothing yet, of datagrams that can have these forms.
+    /// Counts of zero, for datagrams of these forms.
     pub(super) fn new(
         name: &'static str,
         arbiter: &str,

@@ -1,15 +1,16 @@
-//! What waits its turn? Counted from when it begins to wait until it is dropped, whoever drops it.
+//! How many commands wait? Each counts from its creation until it is dropped, wherever that
+//! happens.
 
 use engine::dispatch::shard_map::ArbiterId;
 use metrics::{Gauge, describe_gauge, gauge};
 
 const QUESTIONS: &str = "signalbox_registry_questions_waiting";
 
-/// One that waits.
+/// A command that waits.
 pub(crate) struct PendingQuestion(Gauge);
 
 impl PendingQuestion {
-    /// From now on it waits.
+    /// Counts one more that waits.
     pub(crate) fn new(among: &Gauge) -> Self {
         among.increment(1.0);
         Self(among.clone())
@@ -22,7 +23,7 @@ impl Drop for PendingQuestion {
     }
 }
 
-/// How many questions of callers wait for the registry of an arbiter.
+/// The gauge of the callers' commands that wait for the registry of an arbiter.
 pub(crate) fn questions_for(arbiter: ArbiterId) -> Gauge {
     describe_gauge!(
         QUESTIONS,

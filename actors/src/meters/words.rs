@@ -1,4 +1,4 @@
-//! What are the figures of an arbiter called? Their names, their labels and what they say.
+//! What are the metrics of an arbiter called? Their names, labels and descriptions.
 
 use engine::action::{Method, Operation, Protocol, RequestKind, Status};
 use engine::step_event::{
@@ -29,7 +29,7 @@ pub(super) const RESTORED: &str = "signalbox_devices_restored_total";
 pub(super) const RESTORE_PROGRESS: &str = "signalbox_restore_progress_ratio";
 pub(super) const LOOKUPS: &str = "signalbox_registry_lookups";
 
-/// What the fates of datagrams are called.
+/// The labels of drop reasons.
 pub(super) const FATES: [&str; 11] = [
     "malformed",
     "unknown_option",
@@ -44,13 +44,13 @@ pub(super) const FATES: [&str; 11] = [
     "no_place",
 ];
 
-/// The protocols whose data is told as it came.
+/// The protocols whose data is published as received.
 const DATA_OVER: [Protocol; 2] = [Protocol::Coap, Protocol::Udp];
 
-/// How many sorts of such data there are.
+/// How many combinations of protocol and outcome there are.
 pub(super) const DATA_SORTS: usize = DATA_OVER.len() * NEWS.len();
 
-/// What can be asked of a device, and by which protocol.
+/// The kinds of requests, by protocol.
 pub(super) const ASKED: [(Protocol, RequestKind); 11] = [
     (Protocol::Lwm2m, RequestKind::Operation(Operation::Read)),
     (Protocol::Lwm2m, RequestKind::Operation(Operation::Write)),
@@ -74,7 +74,7 @@ pub(super) const ASKED: [(Protocol, RequestKind); 11] = [
 /// The final statuses.
 const FINAL: [Status; 3] = [Status::Succeeded, Status::Failed, Status::Cancelled];
 
-/// What becomes of requests: they get a final status or go with their device.
+/// The outcomes of requests: a final status, or removal with their device.
 const OUTCOMES: [&str; FINAL.len() + 1] = [
     status(FINAL[0]),
     status(FINAL[1]),
@@ -82,11 +82,11 @@ const OUTCOMES: [&str; FINAL.len() + 1] = [
     "removed",
 ];
 
-/// How many outcomes there are.
+/// How many combinations of kind and outcome there are.
 pub(super) const CONCLUDED: usize = ASKED.len() * OUTCOMES.len();
 
-// Tables and no derive on the types: they are the engine's, and what a label says must not change
-// with the name of a variant.
+// Tables and no derive on the types: they belong to the engine, and a label must not change with
+// the name of a variant.
 macro_rules! words {
     ($word:ident($type:ident) { $($variant:ident = $text:literal),+ $(,)? }) => {
         #[doc = concat!("The word for this ", stringify!($type), ".")]
@@ -168,7 +168,7 @@ words!(status(Status) {
 });
 words!(protocol(Protocol) { Udp = "udp", Coap = "coap", Lwm2m = "lwm2m" });
 
-/// What is asked of a device.
+/// The label of a kind of request.
 pub(crate) const fn task(task: RequestKind) -> &'static str {
     match task {
         RequestKind::Datagram => "datagram",
@@ -177,13 +177,13 @@ pub(crate) const fn task(task: RequestKind) -> &'static str {
     }
 }
 
-/// Where data stands among all sorts of it; nowhere if its protocol has none.
+/// The place of data among its counters; out of range if its protocol has none.
 pub(super) fn place_of_data(over: Protocol, news: NotificationOutcome) -> usize {
     let place = DATA_OVER.iter().position(|it| *it == over);
     place.unwrap_or(DATA_OVER.len()) * NEWS.len() + news as usize
 }
 
-/// The figures of data.
+/// The counters of data.
 pub(super) fn data(arbiter: &str) -> [Counter; DATA_SORTS] {
     std::array::from_fn(|place| {
         let over = protocol(DATA_OVER[place / NEWS.len()]);
@@ -193,24 +193,24 @@ pub(super) fn data(arbiter: &str) -> [Counter; DATA_SORTS] {
     })
 }
 
-/// Where a request stands among [`ASKED`].
+/// The place of a request in [`ASKED`].
 pub(super) fn place_of(asked: ActionRef) -> usize {
     let is_it = |it: &(Protocol, RequestKind)| *it == (asked.protocol, asked.task);
     ASKED.iter().position(is_it).unwrap_or(ASKED.len())
 }
 
-/// Where the outcome of a request stands among all of them.
+/// The place of a request's outcome among all outcomes.
 pub(super) fn place_of_concluded(asked: ActionRef, status: Status) -> usize {
     let place = FINAL.iter().position(|it| *it == status);
     place_of(asked) * OUTCOMES.len() + place.unwrap_or(CONCLUDED)
 }
 
-/// Where a request that went with its device stands among all outcomes.
+/// The place of a request that was removed with its device among all outcomes.
 pub(super) fn place_of_removed(asked: ActionRef) -> usize {
     place_of(asked) * OUTCOMES.len() + FINAL.len()
 }
 
-/// The figures of requests that are created.
+/// The counters of created requests.
 pub(super) fn created(arbiter: &str) -> [Counter; ASKED.len()] {
     ASKED.map(|(by, to)| {
         let (by, to) = (protocol(by), task(to));
@@ -219,7 +219,7 @@ pub(super) fn created(arbiter: &str) -> [Counter; ASKED.len()] {
     })
 }
 
-/// The figures of requests that are final or removed.
+/// The counters of requests that are final or removed.
 pub(super) fn concluded(arbiter: &str) -> [Counter; CONCLUDED] {
     std::array::from_fn(|place| {
         let (by, to) = ASKED[place / OUTCOMES.len()];
@@ -234,7 +234,7 @@ pub(super) fn concluded(arbiter: &str) -> [Counter; CONCLUDED] {
     })
 }
 
-/// Says what each figure is.
+/// Describes each metric.
 pub(super) fn describe() {
     describe_datagrams();
     describe_exchanges();

@@ -1,4 +1,4 @@
-//! When does an arbiter have something due? Says so once its machine's next deadline has come.
+//! When is an arbiter's next deadline? A stream that fires once it has come.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,13 +12,13 @@ use tokio::time::{Sleep, sleep};
 
 use crate::registry::context::ArbiterContext;
 
-/// The longest sleep: a clock set forward is noticed at least this soon.
+/// The longest sleep: a clock set forward is noticed within this time.
 const SLEEP_MS_MAX: i64 = 60_000;
 
-/// Something is due.
+/// A deadline of the arbiter has come.
 pub(crate) struct AlarmFired;
 
-/// Rings whenever something of an arbiter is due.
+/// Fires whenever a deadline of an arbiter has come.
 pub(crate) struct Alarm {
     context: Rc<ArbiterContext>,
     sleeping: Option<(Timestamp, Pin<Box<Sleep>>)>,

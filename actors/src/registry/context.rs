@@ -25,18 +25,18 @@ use crate::registry::{Machine, Registry};
 use crate::reply::ReplyTo;
 use crate::socket::Sockets;
 
-/// The common ground of an arbiter; it never leaves its thread.
+/// The shared parts of an arbiter; they never leave its thread.
 pub(crate) struct ArbiterContext {
     pub(crate) clock: Clock,
     pub(crate) commits: Arc<dyn Commit>,
     pub(crate) store: Arc<dyn DeviceReads>,
-    /// The terms of the customers of its devices.
+    /// The policies of the customers of its devices.
     pub(crate) policies: PolicyHandles,
     pub(crate) sockets: Sockets,
-    /// What this arbiter decides by. Its registry gives it inputs; its devices say where they are
-    /// and when they are due.
+    /// The machine of this arbiter. Its registry gives it inputs; its devices report their
+    /// deadlines and their peers.
     pub(crate) arbiter: RefCell<Machine>,
-    /// Told when something is due sooner than known.
+    /// Notified of deadlines sooner than those known.
     pub(crate) alarm_waker: AlarmWaker,
     /// The effects of a device's step; kept for their memory.
     pub(crate) effects_buffer: RefCell<Vec<CellEffect<ReplyTo>>>,
@@ -45,13 +45,13 @@ pub(crate) struct ArbiterContext {
     pub(crate) epoch: u64,
     /// Which arbiter this is.
     pub(crate) arbiter_id: ArbiterId,
-    /// Whether all devices are back since the start.
+    /// Whether all devices are restored since the start.
     pub(crate) startup_barrier: Arc<StartupBarrier>,
-    /// The lists of objects that devices of this arbiter have in common.
+    /// The object lists that devices of this arbiter share.
     pub(crate) object_lists: RefCell<ObjectLists>,
-    /// What is counted here.
+    /// The metrics of this arbiter.
     pub(crate) meters: Rc<ArbiterMeters>,
-    /// The span of the question that is being decided, in case its device falls over it.
+    /// The span of the command that is being decided, in case its device panics over it.
     pub(crate) deciding: Cell<Option<Span>>,
 }
 
@@ -86,12 +86,12 @@ impl ArbiterContext {
         })
     }
 
-    /// Lets a message leave through the socket its peer knows.
+    /// Queues a message for the socket of its peer.
     pub(crate) fn send(&self, to: Peer, message: Vec<u8>) {
         self.sockets.of(to.transport).send(to, message);
     }
 
-    /// Notes when a device is due.
+    /// Notes the deadline of a device.
     pub(crate) fn arm(&self, at: Timestamp, device: DeviceKey) {
         self.arbiter.borrow_mut().arm(at, device);
         self.alarm_waker.note(at);
@@ -106,17 +106,17 @@ pub(crate) struct AlarmWaker {
 }
 
 impl AlarmWaker {
-    /// Is rung for this time, if it is any.
+    /// Sets the time the alarm fires at, if there is one.
     pub(crate) fn set_for(&self, at: Option<Timestamp>) {
         self.set_for.set(at);
     }
 
-    /// Wakes this task when it rings.
+    /// Registers the task to wake.
     pub(crate) fn wake_by(&self, waker: &Waker) {
         self.waker.replace(Some(waker.clone()));
     }
 
-    /// Notes that something is due at a time.
+    /// Notes a deadline.
     pub(crate) fn note(&self, at: Timestamp) {
         if self.set_for.get().is_none_or(|set_for| at < set_for)
             && let Some(waker) = self.waker.take()
@@ -126,32 +126,32 @@ impl AlarmWaker {
     }
 }
 
-/// Where an arbiter stands among the others.
+/// The place of an arbiter among the others.
 pub(crate) struct ArbiterPlacement {
     /// Which it is.
     pub(crate) arbiter_id: ArbiterId,
-    /// Who is at home where.
+    /// Which arbiter owns which shard.
     pub(crate) shard_map: ShardMap,
     /// What all of them know of the start.
     pub(crate) startup_barrier: Arc<StartupBarrier>,
 }
 
-/// How many arbiters still bring devices back since the start: one of them may have the device
-/// that nobody knows.
+/// How many arbiters still restore devices since the start: one of them may have the device that
+/// nobody knows.
 pub(crate) struct StartupBarrier(AtomicUsize);
 
 impl StartupBarrier {
-    /// So many arbiters are about to begin.
+    /// A barrier for this many arbiters.
     pub(crate) fn of(arbiters: usize) -> Self {
         Self(AtomicUsize::new(arbiters))
     }
 
-    /// The devices of one more arbiter are back.
+    /// Records that the devices of one more arbiter are restored.
     pub(crate) fn note_complete(&self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether all devices are back.
+    /// Whether all devices are restored.
     pub(crate) fn of_devices(&self) -> Restoration {
         match self.0.load(Ordering::Relaxed) {
             0 => Restoration::Complete,
@@ -160,16 +160,16 @@ impl StartupBarrier {
     }
 }
 
-/// What every arbiter's context is made of, apart from what only its own thread can make.
+/// The parts of every arbiter's context, apart from those that only its own thread can create.
 #[derive(Clone)]
 pub struct ArbiterParts {
     /// The clock.
     pub clock: Clock,
-    /// Makes durable what devices do.
+    /// Commits the steps of devices.
     pub commits: Arc<dyn Commit>,
-    /// Reads what is stored of them.
+    /// Reads what is stored of devices.
     pub store: Arc<dyn DeviceReads>,
-    /// The terms of all customers.
+    /// The policies of all customers.
     pub policies: PolicyCache,
     /// In which epoch this process owns its shards.
     pub epoch: u64,

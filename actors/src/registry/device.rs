@@ -1,7 +1,7 @@
 //! The shell of one device: performs what its cell decides, in order.
 //!
-//! While the cell waits for a receipt or an answer of the store, the actor takes no other message;
-//! other devices do not wait.
+//! While the cell waits for a receipt or an answer of the store, the actor handles no other
+//! message; other devices do not wait.
 
 use std::rc::Rc;
 
@@ -30,11 +30,11 @@ use crate::step_events;
 /// One device.
 pub(crate) struct DeviceActor {
     cell: DeviceCell<ReplyTo>,
-    /// The terms its customer chose last.
+    /// The current policy of its customer.
     policy: Rc<PolicyHandle>,
     context: Rc<ArbiterContext>,
     counted: CountedAs,
-    /// It failed; the arbiter hears of it when the actor is gone.
+    /// Whether it failed; the arbiter is informed once the actor is gone.
     has_failed: bool,
 }
 
@@ -80,7 +80,7 @@ impl DeviceActor {
         self.settle(out, span, ctx);
     }
 
-    /// The same with an answer that a step waits for.
+    /// Does the same with an answer that a step waits for.
     fn go_on(
         &mut self,
         span: &Span,
@@ -92,7 +92,7 @@ impl DeviceActor {
         self.settle(out, span, ctx);
     }
 
-    /// Performs what the cell decided. What became of a bare datagram is its next input: a socket
+    /// Performs what the cell decided. The outcome of a bare datagram is its next input: a socket
     /// without a record layer knows it at once.
     fn settle(&mut self, mut out: Out, span: &Span, ctx: &mut Context<Self>) {
         let mut objects = self.context.object_lists.borrow_mut();
@@ -109,8 +109,8 @@ impl DeviceActor {
         }
     }
 
-    /// Does everything in order; says what became of a bare datagram among it, of which a step has
-    /// one at most: that is an attempt.
+    /// Performs everything in order; returns the outcome of a bare datagram, of which a step sends
+    /// at most one: that is an attempt.
     fn perform_all(
         &mut self,
         out: &mut Out,
@@ -210,13 +210,13 @@ impl DeviceActor {
         }
     }
 
-    /// Counts the device as it stands now.
+    /// Updates the census with the device's present activity.
     fn recount(&mut self) {
         let activity = self.cell.device().activity();
         self.counted = self.context.meters.census.recount(self.counted, &activity);
     }
 
-    /// The span of what the device was at when it panicked.
+    /// The span of the input over which the device panicked.
     fn panicked_in(&self) -> Span {
         let deciding = self.context.deciding.take();
         let trace = self.cell.device().trace_in_flight();
@@ -279,7 +279,7 @@ impl Drop for DeviceActor {
                 ..self.ended(ActorExit::Failed(ActorFailure::Panicked))
             }
         } else {
-            // The arbiter let it go, or knows already.
+            // The arbiter released it, or knows already.
             return;
         };
         self.context.actor.do_send(ended);

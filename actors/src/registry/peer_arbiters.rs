@@ -1,7 +1,7 @@
-//! What do the arbiters of a process hand each other? What one heard and another is home to.
+//! What do the arbiters of a process send each other? Datagrams of devices that another one owns.
 //!
-//! What is for a neighbour is gathered while an arbiter has its turn and leaves as one message at
-//! its end: waking another thread costs more than a datagram does.
+//! Everything for another arbiter is gathered during a turn and sent as one message at its end:
+//! waking another thread costs more than a datagram does.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use engine::dispatch::shard_map::ArbiterId;
 
 use crate::registry::Registry;
 
-/// What one arbiter hands another.
+/// What one arbiter sends another.
 #[derive(Default, Message)]
 #[rtype(result = "()")]
 pub(crate) struct ForwardBatch {
@@ -25,7 +25,7 @@ impl ForwardBatch {
     }
 }
 
-/// All arbiters of the process by number, and what is to leave for each.
+/// All arbiters of the process by number, and the batch for each.
 #[derive(Default)]
 pub(crate) struct PeerArbiters {
     registries: Arc<[Addr<Registry>]>,
@@ -42,22 +42,22 @@ impl PeerArbiters {
         }
     }
 
-    /// Keeps a datagram for a neighbour until the end of the turn.
+    /// Keeps a datagram for another arbiter until the end of the turn.
     pub(crate) fn forward(&mut self, to: ArbiterId, forwarded: ForwardedDatagram) {
         if let Some(post) = self.outgoing.get_mut(to.index()) {
             post.datagrams.push(forwarded);
         }
     }
 
-    /// Keeps for a neighbour where a device is at home.
+    /// Keeps a route hint for another arbiter until the end of the turn.
     pub(crate) fn send_hint(&mut self, hint: RouteHint) {
         if let Some(post) = self.outgoing.get_mut(hint.to.index()) {
             post.route_hints.push(hint);
         }
     }
 
-    /// Lets everything leave; returns how many datagrams found no place, as they might in the
-    /// network, whose repetitions make up for both.
+    /// Sends all batches; returns how many datagrams were lost, as they might be in the network,
+    /// whose retransmissions make up for both.
     pub(crate) fn flush(&mut self) -> u64 {
         let mut lost = 0;
         for (registry, post) in self.registries.iter().zip(&mut self.outgoing) {

@@ -1,5 +1,5 @@
-//! Under which addresses is a socket heard? One that is bound to every address, under those of the
-//! interfaces there are.
+//! At which addresses does a socket receive? One that is bound to every address receives at those
+//! of all interfaces.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -8,7 +8,8 @@ use nix::ifaddrs::getifaddrs;
 
 use super::inbox::address_of;
 
-/// The addresses at which a socket is heard that is bound to this one; itself is among them.
+/// The addresses at which a socket with this local address receives; the address itself is among
+/// them.
 pub fn heard_at(bound: SocketAddr) -> io::Result<Vec<SocketAddr>> {
     let mut heard_at = vec![bound];
     if bound.ip().is_unspecified() {

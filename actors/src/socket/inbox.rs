@@ -1,4 +1,4 @@
-//! What did the kernel hear for us? A batch of datagrams, in buffers that are used again.
+//! What did the kernel receive? A batch of datagrams, in buffers that are reused.
 
 use std::array;
 use std::io::{self, IoSliceMut};
@@ -9,8 +9,8 @@ use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
-/// Datagrams taken in one go; then devices, timers and questions get their turn. More in one go
-/// costs more each, because what is heard leaves the processor's cache before it is answered.
+/// Datagrams received at once; then devices, timers and commands get their turn. A larger batch
+/// costs more per datagram, because datagrams leave the processor's cache before they are answered.
 const BATCH: usize = 16;
 
 /// The largest payload a UDP datagram can have.
@@ -19,7 +19,7 @@ const DATAGRAM_BYTES_MAX: usize = 65_535;
 /// Buffers that begin a power of two apart would share the same few lines of the cache.
 const STRIDE_BYTES: usize = DATAGRAM_BYTES_MAX + 193;
 
-/// The datagrams heard last.
+/// The datagrams of the last batch.
 pub(crate) struct Inbox {
     headers: MultiHeaders<SockaddrStorage>,
     buffers: Box<[u8]>,
@@ -27,7 +27,7 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// Room for a batch.
+    /// Buffers for a batch.
     pub(crate) fn new() -> Self {
         Self {
             headers: MultiHeaders::preallocate(BATCH, None),
@@ -36,7 +36,7 @@ impl Inbox {
         }
     }
 
-    /// Takes the next batch from a socket; it is empty when there is no datagram.
+    /// Reads the next batch from a socket; it is empty when there is no datagram.
     pub(super) fn fill(&mut self, socket: &UdpSocket) -> io::Result<()> {
         self.heard.clear();
         match socket.try_io(Interest::READABLE, || self.take(socket)) {
@@ -45,7 +45,7 @@ impl Inbox {
         }
     }
 
-    /// The datagrams of the batch, with where they came from.
+    /// The datagrams of the batch, with their source addresses.
     pub(super) fn datagrams(&self) -> impl Iterator<Item = (SocketAddr, &[u8])> {
         let buffers = self.buffers.chunks_exact(STRIDE_BYTES);
         let datagrams = self.heard.iter().zip(buffers);
@@ -64,7 +64,7 @@ impl Inbox {
     }
 }
 
-/// An address of the kernel's as the library has it, if it is of the internet.
+/// Converts an address of the kernel, if it is an internet address.
 pub(super) fn address_of(address: SockaddrStorage) -> Option<SocketAddr> {
     let v4 = || {
         address

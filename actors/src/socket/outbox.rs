@@ -1,5 +1,5 @@
-//! What is to leave? Datagrams are gathered while devices have their turn, and given to the
-//! kernel in batches once all that was woken has spoken.
+//! Which datagrams are to be sent? They are gathered while devices have their turn, and passed to
+//! the kernel in batches once every actor that was woken has run.
 
 use std::array;
 use std::cell::RefCell;
@@ -17,10 +17,10 @@ use tracing::debug;
 
 use crate::meters::ArbiterMeters;
 
-/// Datagrams given in one go; with so many waiting they leave at once.
+/// Datagrams passed at once; when this many wait they are sent immediately.
 const BATCH: usize = 32;
 
-/// The datagrams that wait to leave through a socket.
+/// The datagrams that wait to be sent through a socket.
 #[derive(Clone)]
 pub(super) struct Outbox(Rc<RefCell<WaitingDatagrams>>);
 
@@ -35,7 +35,7 @@ struct WaitingDatagrams {
 }
 
 impl Outbox {
-    /// An outbox of a socket, emptied by a task of its own on the arbiter it is made on.
+    /// The outbox of a socket, emptied by a task of its own on the arbiter that creates it.
     pub(super) fn new(socket: Rc<UdpSocket>, meters: Rc<ArbiterMeters>) -> Self {
         let outbox = Self(Rc::new(RefCell::new(WaitingDatagrams {
             socket,
@@ -50,7 +50,7 @@ impl Outbox {
         outbox
     }
 
-    /// Lets a datagram leave at the end of the round. One that the kernel does not take at once
+    /// Queues a datagram until the end of the round. If the kernel does not accept it at once, it
     /// is lost, as any datagram may be, and counted.
     pub(super) fn put(&self, to: SocketAddr, datagram: Vec<u8>, form: DatagramForm) {
         let mut waiting = self.0.borrow_mut();
@@ -64,12 +64,12 @@ impl Outbox {
         }
     }
 
-    /// Lets everything leave now.
+    /// Sends everything now.
     pub(super) fn empty(&self) {
         self.0.borrow_mut().empty();
     }
 
-    /// Runs behind whatever was woken before it: by then a round of devices has spoken.
+    /// Runs after every task that was woken before it: by then a round of devices has sent.
     async fn empty_for_ever(self) {
         poll_fn(|cx| {
             let mut waiting = self.0.borrow_mut();
@@ -99,7 +99,7 @@ impl WaitingDatagrams {
         self.forms.clear();
     }
 
-    /// Gives the kernel a batch; it takes as many as it can, in order.
+    /// Passes a batch to the kernel, which accepts as many as it can, in order.
     fn send_from(&mut self, first: usize) -> io::Result<usize> {
         let Self {
             socket,
@@ -113,8 +113,9 @@ impl WaitingDatagrams {
         let bytes = |index| batch.get(index).map_or(&[][..], Vec::as_slice);
         let slices: [_; BATCH] = array::from_fn(|index| [IoSlice::new(bytes(index))]);
         let slices = slices.iter().take(batch.len());
-        // Not through the runtime: it refuses in the kernel's name until it has heard from the
-        // kernel, which on an arbiter that has just begun may be after the first answers.
+        // Not through the runtime: it refuses on behalf of the kernel until it has its first event
+        // from the kernel, which on an arbiter that has just started may be after the first
+        // answers.
         let socket = socket.as_raw_fd();
         let sent = sendmmsg(socket, headers, slices, peers, [], MsgFlags::MSG_DONTWAIT)?;
         Ok(sent.count())
@@ -126,7 +127,7 @@ impl WaitingDatagrams {
         }
     }
 
-    /// The first datagram of a batch was not taken; the others may be.
+    /// Drops the first datagram of a batch, which was not accepted; the others may be.
     fn lose(&mut self, error: io::Error) -> usize {
         self.meters.unsent.one();
         debug!(%error, "a datagram could not be sent");
@@ -134,7 +135,7 @@ impl WaitingDatagrams {
     }
 }
 
-/// Gives the kernel a datagram now.
+/// Passes a datagram to the kernel now.
 pub(super) fn send_now(socket: &UdpSocket, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
     let to = SockaddrStorage::from(to);
     // Not through the runtime, for the same reason.

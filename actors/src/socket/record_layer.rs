@@ -1,5 +1,6 @@
 //! What is in the datagrams of a socket? A record layer stands between a socket and the arbiter: it
-//! opens what arrives before a message is routed, and seals a message before it leaves.
+//! opens received datagrams before their messages are routed, and seals a message before it is
+//! sent.
 //!
 //! One with security (DTLS, RFC 6347) names the association in the peer, answers handshakes itself
 //! and sends to the latest address of an association; neither the arbiter nor a device notices.
@@ -11,12 +12,12 @@ use engine::peer::{Peer, Transport};
 /// The record layer of a socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RecordLayer {
-    /// None: a datagram is a message as it is (LwM2M Transport 1.2 section 5.2, NoSec mode).
+    /// None: a datagram is the message itself (LwM2M Transport 1.2 section 5.2, NoSec mode).
     NoSec,
 }
 
 impl RecordLayer {
-    /// Gives on each message of a datagram, with the peer that sent it.
+    /// Passes on each message of a datagram, with its peer.
     pub(crate) fn open(
         self,
         (from, transport): (SocketAddr, Transport),
@@ -28,7 +29,7 @@ impl RecordLayer {
         }
     }
 
-    /// Where the datagram of a message goes, and what it is; nothing if the peer cannot be reached.
+    /// The destination and the datagram of a message; nothing if the peer cannot be reached.
     pub(crate) fn seal(self, to: Peer, message: Vec<u8>) -> Option<(SocketAddr, Vec<u8>)> {
         match self {
             Self::NoSec => Some((to.address, message)),

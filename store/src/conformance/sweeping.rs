@@ -5,7 +5,7 @@ use engine::change::Change;
 use engine::customer::SecretDigest;
 use engine::ids::CustomerId;
 
-use super::idempotency::{once, promised, told_of};
+use super::idempotency::{once, record_of, records_of};
 use super::lists::{everything, whole_log};
 use super::samples::{
     acme, action, at, client, created, customer, device, entry, event, forgotten, known, moved,
@@ -133,7 +133,7 @@ pub(super) fn takes_of_every_kind(ground: &TestBed<'_>) {
         assert_eq!(commit(&*store, created(&done)), Ok(()));
         let changes = vec![
             Change::PutToken(token_of(number)),
-            Change::PutIdempotencyRecord(promised(once_of(number), &meter, 10)),
+            Change::PutIdempotencyRecord(record_of(once_of(number), &meter, 10)),
             Change::AppendEntry(Box::new(entry(&meter, 10, number))),
             Change::AppendEvent(Box::new(event(&meter, 10, number))),
             Change::AppendEvent(Box::new(event(&gone, 500, number))),
@@ -149,10 +149,10 @@ pub(super) fn takes_of_every_kind(ground: &TestBed<'_>) {
             let digest = token_of(*number).digest;
             wait(store.token(digest)).expect("an answer").is_some()
         };
-        let has_promise = |number: &u64| !told_of(&*store, once_of(*number)).is_empty();
+        let has_record = |number: &u64| !records_of(&*store, once_of(*number)).is_empty();
         [
             (0..20).filter(has_token).count(),
-            (0..20).filter(has_promise).count(),
+            (0..20).filter(has_record).count(),
             everything(&*store, &acme()).0.len(),
             whole_log(&*store, &acme()).0.len(),
             wait(store.events_of(meter.key(), None, 20))

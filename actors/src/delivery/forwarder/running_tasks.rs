@@ -1,5 +1,5 @@
-//! Which errands of a destination are under way? Each is a task of its own: the context of an actor
-//! looks at all its futures whenever one of them moves, and there are many here.
+//! Which tasks of a destination are running? Each is a task of its own on the arbiter: the context
+//! of an actor polls all its futures whenever one of them is woken, and there are many here.
 
 use std::future::{self, Future};
 use std::panic;
@@ -14,15 +14,15 @@ use tokio::task::JoinSet;
 
 use super::{ForwarderActor, Input};
 
-/// The errands under way, which end with their destination's actor: another one may begin them
-/// anew.
+/// The running tasks, which end with their destination's actor: the next actor may begin them
+/// again.
 #[derive(Default)]
 pub(super) struct RunningTasks {
     tasks: JoinSet<Input>,
 }
 
 impl RunningTasks {
-    /// Begins an errand.
+    /// Begins a task.
     pub(super) fn begin(
         &mut self,
         errand: ForwarderTask,
@@ -32,18 +32,18 @@ impl RunningTasks {
         self.tasks.spawn_local(ended);
     }
 
-    /// The next errand that ended.
+    /// The next task that ended.
     fn poll_next(&mut self, task: &mut task::Context<'_>) -> Poll<Input> {
         if self.tasks.is_empty() {
-            // An empty set would not wake whoever looked at it for what is begun later.
+            // An empty set would not wake this task for what is begun later.
             self.tasks.spawn_local(future::pending());
         }
         match self.tasks.poll_join_next(task) {
             Poll::Ready(Some(Ok(came))) => Poll::Ready(came),
             Poll::Ready(Some(Err(error))) => match error.try_into_panic() {
-                // A panic of an errand is one of its destination.
+                // A panic of a task is a panic of its destination.
                 Ok(why) => panic::resume_unwind(why),
-                // Errands are cut off with their actor alone.
+                // Tasks are aborted only with their actor.
                 Err(_) => Poll::Pending,
             },
             Poll::Ready(None) | Poll::Pending => Poll::Pending,
@@ -51,8 +51,8 @@ impl RunningTasks {
     }
 }
 
-/// Tells a destination what came of its errands, one after the other: a step that is to be saved
-/// is, before the next one begins.
+/// Gives a destination the results of its tasks, one after the other: a step that saves is
+/// committed before the next one begins.
 pub(super) struct Completions;
 
 impl ActorFuture<ForwarderActor> for Completions {
@@ -64,7 +64,7 @@ impl ActorFuture<ForwarderActor> for Completions {
         ctx: &mut Context<ForwarderActor>,
         task: &mut task::Context<'_>,
     ) -> Poll<()> {
-        // The context looks here again as soon as it waits for nothing.
+        // The context polls this again as soon as it waits for nothing.
         while !ctx.waiting() {
             match forwarder.tasks.poll_next(task) {
                 Poll::Ready(came) => forwarder.take(came, ctx),

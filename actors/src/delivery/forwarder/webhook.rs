@@ -1,4 +1,4 @@
-//! How is one event brought to a destination? Read, written down, signed, and handed over.
+//! How is one event delivered to a destination? It is read, rendered, signed and sent.
 
 use std::sync::Arc;
 
@@ -21,35 +21,35 @@ use crate::clock::Clock;
 use crate::delivery::DeliveryParts;
 use crate::http::{HttpClient, HttpMethod, HttpOutcome, HttpRequest};
 
-/// What the secret of a destination is sealed with: moved to another record, it does not open.
+/// The context a destination's secret is sealed with: moved to another record, it does not open.
 pub fn secret_context(id: DestinationId) -> Vec<u8> {
     [b"secret ".as_slice(), id.as_bytes()].concat()
 }
 
-/// What a header of a destination is sealed with.
+/// The context a destination's header is sealed with.
 pub fn header_context(id: DestinationId, name: &str) -> Vec<u8> {
     [b"header ".as_slice(), id.as_bytes(), name.as_bytes()].concat()
 }
 
-/// Brings events to one destination.
+/// Delivers events to one destination.
 pub(super) struct WebhookSender {
     store: Arc<dyn DeliveryReads>,
     http: HttpClient,
     clock: Clock,
-    /// What becomes of the text of a device that is JSON.
+    /// How JSON text of a device is rendered.
     json: JsonPayload,
-    /// Where to and with what; why not, where what is kept of it cannot be used.
+    /// Where to deliver and with what; or why the stored destination cannot be used.
     target: Result<ResolvedTarget, Unusable>,
 }
 
-/// A destination as it is needed to deliver: read, and its secrets opened.
+/// A destination ready for deliveries: read, and its secrets opened.
 struct ResolvedTarget {
     url: WebhookUrl,
     headers: Headers,
     secret: Option<SigningSecret>,
 }
 
-/// What is kept of a destination cannot be used.
+/// The stored destination cannot be used.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 enum Unusable {
     #[error("the URL of the webhook is no longer allowed")]
@@ -72,7 +72,7 @@ impl WebhookSender {
         }
     }
 
-    /// Brings an event, if the store says what it is.
+    /// Delivers an event, if the store still has it.
     pub(super) async fn deliver(
         &self,
         waiting: QueuedEvent,
@@ -93,7 +93,7 @@ impl WebhookSender {
         Ok(DeliveryOutcome::Failed { why: why.into() })
     }
 
-    /// Brings an event that says no more than that the destination is reached.
+    /// Delivers a test event.
     pub(super) async fn test(&self, id: EventId, at: Timestamp) -> TestOutcome {
         let posted = self.post(id, None, body::render_test(&id, at)).await;
         let (accepted, status) = match &posted {
@@ -142,7 +142,7 @@ impl ResolvedTarget {
         speaker: Option<&DeviceInfo>,
         body: Vec<u8>,
     ) -> HttpRequest {
-        // A customer's own stands behind it, and the later counts.
+        // A header of the customer comes later, and the later one counts.
         let mut headers = vec![("content-type".to_owned(), body::CONTENT_TYPE.to_owned())];
         headers.extend(self.headers.of(speaker));
         let named = |(name, value): (&str, String)| (name.to_owned(), value);

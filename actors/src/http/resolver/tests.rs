@@ -1,4 +1,4 @@
-//! Is each name judged by what it leads to, each time anew?
+//! Is each name checked by the addresses it has, each time anew?
 
 use tokio::task::yield_now;
 
@@ -79,7 +79,7 @@ async fn a_name_is_looked_up_once_for_all_who_ask_meanwhile() {
     );
 }
 
-/// Answers one lookup after another so.
+/// Answers one lookup after another with these addresses.
 struct ScriptedResolver(Mutex<Vec<Vec<IpAddr>>>);
 
 impl HostLookup for ScriptedResolver {
@@ -87,7 +87,7 @@ impl HostLookup for ScriptedResolver {
         let mut left = self.0.lock().unwrap();
         let next = left.remove(0);
         Box::pin(async {
-            // Name servers take their time: others ask meanwhile.
+            // Name servers take time: other tasks look the name up meanwhile.
             yield_now().await;
             next
         })

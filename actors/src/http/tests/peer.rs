@@ -13,7 +13,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 pub(super) struct Peer {
     /// Where it listens.
     pub(super) at: SocketAddr,
-    /// What was asked of it, as it came, by connection.
+    /// The requests it received, by connection.
     heard: Arc<Mutex<Vec<Vec<String>>>>,
 }
 
@@ -23,7 +23,7 @@ pub(super) trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
 
 impl Peer {
-    /// Answers every request with these bytes, and keeps the connection.
+    /// Answers every request with these bytes, and keeps the connection open.
     pub(super) fn that_answers(answer: &'static str) -> Self {
         Self::that(move |stream, heard| {
             while let Some(request) = read_request(stream) {
@@ -34,7 +34,7 @@ impl Peer {
         })
     }
 
-    /// Reads a request from each connection, then does this with the connection, and ends it.
+    /// Reads a request from each connection, then runs this on the connection, and ends it.
     pub(super) fn that_ends(
         does: impl Fn(&mut dyn Stream) -> io::Result<()> + Send + 'static,
     ) -> Self {
@@ -47,7 +47,7 @@ impl Peer {
         })
     }
 
-    /// Reads a request from each connection, begins to answer so, and resets it.
+    /// Reads a request from each connection, sends the beginning of a response, and resets it.
     pub(super) fn that_resets_after(beginning: &'static str) -> Self {
         let resets = |mut stream: TcpStream, heard: &mut dyn FnMut(String)| {
             if let Some(request) = read_request(&mut stream) {
@@ -60,7 +60,7 @@ impl Peer {
         Self::serving(resets)
     }
 
-    /// Says this at once, then listens until the connection ends.
+    /// Sends this at once, then reads until the connection ends.
     pub(super) fn that_greets(greeting: &'static str) -> Self {
         Self::that(move |stream, _| {
             stream.write_all(greeting.as_bytes())?;
@@ -68,7 +68,7 @@ impl Peer {
         })
     }
 
-    /// Answers every request with 200 by TLS, under this certificate.
+    /// Answers every request with 200 over TLS, with this certificate.
     pub(super) fn by_tls(certificate: Issued) -> Self {
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certificate.key));
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -123,16 +123,16 @@ impl Peer {
         format!("http://{}{path}", self.at)
     }
 
-    /// What was asked of it, by connection.
+    /// The requests it received, by connection.
     pub(super) fn heard(&self) -> Vec<Vec<String>> {
         self.heard.lock().unwrap().clone()
     }
 }
 
-/// An answer without a body.
+/// A response without a body.
 pub(super) const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
-/// A request as it came, head and body; nothing at the end of the connection.
+/// A request as received, head and body; nothing at the end of the connection.
 fn read_request(stream: &mut dyn Stream) -> Option<String> {
     let mut request = Vec::new();
     let mut byte = [0];
@@ -192,7 +192,7 @@ impl Authority {
     }
 }
 
-/// A certificate for a host that nobody issued.
+/// A certificate for a host that no authority issued.
 pub(super) fn self_signed(host: &str) -> Issued {
     let params = CertificateParams::new(vec![host.to_owned()]).unwrap();
     let key = KeyPair::generate().unwrap();
