@@ -1,8 +1,8 @@
 //! How does the registry's table of objects become static tables? (data/oma-objects.csv, RFC 4180)
 //!
 //! Writes `object_tables.rs`: one blob of all names, one row per object version, one row per
-//! resource, the rows sorted as the lookups of `lwm2m::model` need them. A line it does not
-//! understand ends the build with the line's number.
+//! resource, the rows sorted as the lookups of `lwm2m::model` need them. A malformed line fails the
+//! build with the line's number.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ mod registry;
 
 const SOURCE: &str = "data/oma-objects.csv";
 
-/// All names end to end; equal names are kept once.
+/// All names end to end; equal names are stored once.
 #[derive(Default)]
 struct Blob {
     text: String,
@@ -90,7 +90,7 @@ fn write_resource(resource: &ResourceLine, blob: &mut Blob) -> Result<String, Fa
 }
 
 impl Blob {
-    /// Puts a name into the blob and returns the expression that finds it there.
+    /// Adds a name to the blob and returns the expression that finds it there.
     fn place(&mut self, name: &str) -> Result<String, Fault> {
         let at = match self.at_by_name.get(name) {
             Some(at) => *at,

@@ -1,6 +1,6 @@
-//! What does the registry's table say, line by line? (RFC 4180, one record to a line)
+//! How is the registry's table read, line by line? (RFC 4180, one record to a line)
 //!
-//! Understands every field of every line or names the line it does not understand.
+//! Every field of every line is parsed; an error names the line.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const COLUMNS: usize = 11;
 /// What is wrong with the source, and where.
 pub(super) type Fault = String;
 
-/// One line of the source, understood.
+/// One line of the source, parsed.
 struct Line {
     object_id: u16,
     version: (u8, u8),

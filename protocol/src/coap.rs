@@ -1,4 +1,4 @@
-//! CoAP: what does a datagram say, was it said before, and is it the answer we wait for?
+//! CoAP: what does a datagram mean, was it received before, and does it answer our request?
 //!
 //! RFC 7252 and RFC 7959 without sockets and clocks: bytes come in, messages and verdicts go out,
 //! and time is a parameter. Only `message` knows the codec underneath.

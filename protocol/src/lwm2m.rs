@@ -1,7 +1,7 @@
 //! What do LwM2M bytes and texts mean? (OMA LwM2M Core 1.0, 1.1 and 1.2)
 //!
-//! Rests on two assumptions: a datagram has already become a CoAP message, and whoever asks decides
-//! what a meaning leads to. Nothing here knows a clock, a socket or a device.
+//! Rests on two assumptions: a datagram was already decoded to a CoAP message, and the caller
+//! decides what to do about its meaning. Nothing here knows a clock, a socket or a device.
 
 pub mod binding;
 pub mod links;

@@ -1,4 +1,4 @@
-//! Is a body taken from its blocks whole, once, and within its limit?
+//! Is a body assembled from its blocks completely, once, and within its limit?
 
 use protocol::coap::assembly::{Assembly, AssemblyOutcome};
 use protocol::coap::block::{Block, BlockSize, More};
@@ -315,7 +315,7 @@ fn what_was_gathered_expires_after_the_last_block() {
     assert_eq!(assembly.expires_at(1_000), i64::MAX);
 }
 
-/// A peer's assembly with two blocks of 32 bytes.
+/// An assembly with two blocks of 32 bytes.
 fn gathering() -> Assembly {
     let mut assembly = Assembly::default();
     for number in 0..2 {
@@ -331,7 +331,7 @@ fn take(assembly: &mut Assembly, request: &Message) -> AssemblyOutcome {
     assembly.take(0, request, BYTES_MAX)
 }
 
-/// A block of 32 bytes in its place.
+/// A block of 32 bytes at its offset.
 fn block(number: u32, more: More) -> Message {
     let offset = usize::try_from(number % 8).expect("eight are few") * 32;
     sized(number, more, 32).with_payload(&body(offset + 32)[offset..])

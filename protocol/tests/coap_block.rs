@@ -1,4 +1,4 @@
-//! Do blocks and the options around them say which bytes of a body are meant?
+//! Do blocks and their options identify the right bytes of a body?
 
 use proptest::prelude::{any, proptest};
 use proptest::prop_assert_eq;

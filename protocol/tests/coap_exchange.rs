@@ -1,4 +1,4 @@
-//! Does a request reach its answer, and does it stop asking when it should?
+//! Does a request get its response, and does its retransmission end when it should?
 
 use proptest::prelude::{any, proptest};
 use proptest::prop_assert;
@@ -241,7 +241,7 @@ fn messages_of_others_are_left_alone() {
         Message::acknowledgement(MessageId(2)),
         Message::reset(MessageId(2)),
         Message::ping(MessageId(1)),
-        // The device's own request, under an id and token that happen to be ours.
+        // The device's own request, with an id and token that happen to be ours.
         Message::request(MessageKind::Confirmable, Code::POST, MessageId(1), token()),
         Message::request(
             MessageKind::NonConfirmable,
@@ -398,7 +398,7 @@ proptest! {
     }
 }
 
-/// Wakes the exchange exactly when it asks for it, until it is over.
+/// Wakes the exchange exactly at its timeouts, until it is over.
 fn schedule(exchange: &mut Exchange) -> Vec<(i64, ExchangeTimeout)> {
     let mut expiries = Vec::new();
     while exchange.next_timeout() < i64::MAX {

@@ -1,4 +1,4 @@
-//! Does a body arrive intact over a link that loses, repeats and reorders datagrams?
+//! Does a body arrive intact over a link that loses, duplicates and reorders datagrams?
 //!
 //! Time is simulated, and every run follows from its seed.
 
@@ -20,7 +20,7 @@ use crate::talk::{TransferOutcome, TransferSpec, conversation};
 const SIZES: [u16; 7] = [16, 32, 64, 128, 256, 512, 1_024];
 const MEBIBYTE: usize = 1_048_576;
 
-/// Longer than any run of losses.
+/// Longer than any series of losses.
 const PATIENT_MS: i64 = 3_600_000;
 /// EXCHANGE_LIFETIME of RFC 7252 section 4.8.2.
 const USUAL_MS: i64 = 247_000;
@@ -100,7 +100,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let (outcome, peer) = conversation(&task, &conditions(loss_percent), seed);
-        // A first message may be lost as often as it is sent: then nothing is under way.
+        // A first message may be lost as often as it is sent: then no transfer is in progress.
         if matches!(outcome, TransferOutcome::GaveUp { is_under_way: false, .. }) {
             return Ok(());
         }
@@ -108,8 +108,8 @@ proptest! {
             panic!("the link is slow, not cut: {outcome:?}");
         };
         prop_assert_eq!(peer.received, expected(task.to_peer));
-        // The answer to the last block may be lost so often that the block comes to a peer who
-        // has forgotten the others.
+        // The answer to the last block may be lost so often that the retransmitted block reaches a
+        // peer that has forgotten the others.
         if answer.code != Code::REQUEST_ENTITY_INCOMPLETE {
             prop_assert_eq!(answer.payload, body(task.from_peer));
         }
@@ -147,7 +147,7 @@ fn check(task: &TransferSpec, conditions: &LinkConditions, seed: u64) {
     assert!(answer.payload == body(task.from_peer), "{task:?} {seed}");
 }
 
-// What the peer acted upon: one body, once.
+// What the peer processed: one body, once.
 fn expected(length: usize) -> Vec<Vec<u8>> {
     match length {
         0 => Vec::new(),

@@ -1,4 +1,4 @@
-//! Which datagrams are messages, which are noise, and what do messages say?
+//! Which datagrams are messages, which are noise, and what do messages contain?
 
 use protocol::coap::block::{Block, BlockSize};
 use protocol::coap::code::Code;
@@ -16,7 +16,7 @@ fn a_malformed_header_is_reset_only_when_confirmable() {
     silence(b"\x00\x01\x12\x34", MessageFault::UnknownVersion(0));
     silence(b"\x80\x01\x12\x34", MessageFault::UnknownVersion(2));
     silence(b"\xC0\x01\x12\x34", MessageFault::UnknownVersion(3));
-    // DTLS 1.2 handshake, which comes to a plain port when a device is set up wrongly.
+    // A DTLS 1.2 handshake, which reaches a plain port when a device is misconfigured.
     silence(
         b"\x16\xFE\xFD\x00\x00\x00\x00\x00\x00",
         MessageFault::UnknownVersion(0),

@@ -1,5 +1,5 @@
-//! Does every message survive its encoding, does no datagram surprise the decoder, and do others
-//! read and write the same?
+//! Does every message survive its encoding, does the decoder accept or refuse every datagram, and
+//! does another codec read and write the same?
 
 #[path = "coap_properties/given.rs"]
 mod given;

@@ -1,4 +1,4 @@
-//! Is a repeated message known, and a new one never taken for it?
+//! Is a duplicate message detected, and a new one never taken for one?
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! Do our blocks and our taking of blocks agree with what was recorded between a server and a
-//! device, datagram by datagram?
+//! Do our blocks and our assembly agree with a recording of a server and a device, datagram by
+//! datagram?
 
 #[path = "given/hex.rs"]
 mod hex;

@@ -1,4 +1,4 @@
-//! Does a request get the block of the response that it asks for?
+//! Does a request get the requested block of the response?
 
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;

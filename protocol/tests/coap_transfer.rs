@@ -1,5 +1,5 @@
-//! Do requests and answers of any length get across in blocks, and does what does not fit end the
-//! transfer?
+//! Are requests and responses of any length transferred in blocks, and does an inconsistency end
+//! the transfer?
 
 #[path = "coap_transfer/given.rs"]
 mod given;

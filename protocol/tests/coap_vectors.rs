@@ -1,6 +1,6 @@
-//! Do we read what real devices and servers said to each other as they meant it?
+//! Do we read recordings of real devices and servers correctly?
 //!
-//! Each file under `vectors/coap` is a recorded conversation: who speaks, what was said, the bytes.
+//! Each file under `vectors/coap` is a recorded conversation: the sender, a summary, the bytes.
 
 #[path = "given/hex.rs"]
 mod hex;
@@ -216,7 +216,7 @@ fn is_answer(heard: &[ExchangeReception]) -> bool {
     )
 }
 
-/// Says a message in the words of the summaries.
+/// Describes a message in the words of the summaries.
 fn describe(message: &Message) -> String {
     let kind = match message.kind {
         MessageKind::Confirmable => "CON",

@@ -1,5 +1,5 @@
-//! Are definitions of objects read as they are written, and is whoever wrote one told what is wrong
-//! with it? The files are written as those of the OMA registry are.
+//! Are definitions of objects read correctly, and are their faults reported to the author? The
+//! files are written like those of the OMA registry.
 
 use proptest::prelude::{any, prop_assert, proptest};
 use proptest::sample::Index;
@@ -15,8 +15,8 @@ const TEMPERATURE: &str = include_str!("definitions/temperature.xml");
 const HEAT_METER: &str = include_str!("definitions/heat_meter.xml");
 const DOOR_LOCK: &str = include_str!("definitions/door_lock.xml");
 
-/// One replacement in the door lock, and the one fault it is told with: its kind, element, line
-/// and column, and part of its text.
+/// One replacement in the door lock, and the one fault it causes: its kind, element, line and
+/// column, and part of its text.
 type Faulty = (
     &'static str,
     &'static str,
@@ -157,7 +157,7 @@ const FAULTY: &[Faulty] = &[
     ),
 ];
 
-/// What is no XML that is read, and what is said of it.
+/// Texts that are not supported XML, and the fault of each.
 const NOT_XML: &[(&str, (u32, u32), &str)] = &[
     ("", (1, 1), "the document has no element"),
     (
@@ -466,7 +466,7 @@ proptest! {
     }
 }
 
-/// What was read holds together; what was not has at least one fault, each at a place.
+/// A definition that was read is consistent; a refused one has at least one fault, each at a place.
 fn check(
     read: Result<Definition, Vec<DefinitionFault>>,
 ) -> Result<(), proptest::test_runner::TestCaseError> {

@@ -1,4 +1,4 @@
-//! Do values survive each format that names them, and does no payload in one harm us?
+//! Do values survive each format that names them, and is every other payload refused?
 
 #[path = "given/readings.rs"]
 mod readings;
@@ -110,7 +110,7 @@ fn payloads() -> impl Strategy<Value = (Path, Vec<u8>)> {
     prop_oneof![1 => noise, 1 => nests, 4 => changed]
 }
 
-/// Bytes that begin something which holds more: arrays, maps, tags and strings without an end.
+/// Bytes that begin a container: arrays, maps, tags and strings without an end.
 fn openings() -> impl Strategy<Value = Vec<u8>> {
     select(vec![
         vec![0x9f],

@@ -1,4 +1,4 @@
-//! Do the built tables say what the registry's source says, and is a broken source refused?
+//! Do the built tables agree with the registry's source, and is a broken source refused?
 
 use protocol::lwm2m::model;
 use protocol::lwm2m::version::Version;

@@ -1,4 +1,4 @@
-//! Do we read and write SenML as the standard's examples and real devices do, whatever the bytes?
+//! Do we read and write SenML like the standard's examples and real devices, for any bytes?
 //!
 //! Each file under `vectors/senml` is one payload: its format, the payload, and the samples.
 
@@ -294,7 +294,7 @@ fn cbor(path: Path, values: &Reading) -> Vec<u8> {
     encode(ContentFormat::SENML_CBOR, path, values).expect("every finite value has a form")
 }
 
-/// One payload and what it means.
+/// One payload and its samples.
 struct Vector {
     name: String,
     format: ContentFormat,

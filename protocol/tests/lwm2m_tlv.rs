@@ -1,4 +1,4 @@
-//! Do we read and write TLV as the standard's examples and real devices do, whatever the bytes?
+//! Do we read and write TLV like the standard's examples and real devices, for any bytes?
 //!
 //! Each file under `vectors/tlv` is one payload: the path it is about, the bytes, and the values.
 
@@ -106,7 +106,7 @@ proptest! {
             prop_assert!(values.keys().all(|at| path.contains(*at)));
             let written = tlv::encode(path, &values);
             let again = tlv::decode(path, &written, &type_of);
-            // Compared as bytes: a number that is none equals nothing.
+            // Compared as bytes: NaN equals nothing.
             prop_assert_eq!(again.map(|values| tlv::encode(path, &values)), Ok(written));
         }
     }
@@ -129,7 +129,7 @@ fn payloads() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![1 => noise, 3 => nested_entries(), 2 => spoilt]
 }
 
-/// Entries of any kind, each of which holds entries or a few bytes.
+/// Entries of any kind, each of which contains entries or a few bytes.
 fn nested_entries() -> impl Strategy<Value = Vec<u8>> {
     let leaf = vec(any::<u8>(), 0..9).boxed();
     leaf.prop_recursive(4, 16, 4, |inner| {
@@ -144,7 +144,7 @@ fn nested_entries() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// One payload and what it means.
+/// One payload and its values.
 struct Vector {
     name: String,
     path: Path,

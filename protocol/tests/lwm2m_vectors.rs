@@ -1,6 +1,6 @@
-//! Do we understand what real devices register and answer, and ask them as a real server does?
+//! Do we read what real devices register and answer, and send requests like a real server?
 //!
-//! Reads the recorded conversations under `vectors/coap`: who speaks, what was said, the bytes.
+//! Reads the recorded conversations under `vectors/coap`: the sender, a summary, the bytes.
 
 #[path = "given/hex.rs"]
 mod hex;
@@ -201,7 +201,7 @@ fn what_a_device_says_of_itself_is_the_same_in_every_format() {
         let file = format!("device_management_in_all_formats_leshan_{device}.hex");
         let told = |format: u16| -> Reading {
             let read = instance_in(&file, ContentFormat(format));
-            // What a device measures anew at each read is another each time.
+            // Values that a device measures again at each read differ.
             let moving = [9, 10, 13, 20].map(|id| Path::resource(3, 0, id));
             let is_still = |(path, _): &(Path, Value)| !moving.contains(path);
             read.into_iter().filter(is_still).collect()
@@ -302,7 +302,7 @@ fn a_text_write_carries_what_a_real_server_writes() {
     assert!(recorded);
 }
 
-/// Requests to the registration interface whose path has that many segments.
+/// Requests to the registration interface whose path has this many segments.
 fn requests_at_rd(segments: usize) -> impl Iterator<Item = Message> {
     recorded()
         .into_iter()
@@ -329,7 +329,7 @@ fn answered_reads() -> impl Iterator<Item = (Path, Message)> {
     })
 }
 
-/// Tells whether a message is a read, write or execute without observation, attributes or blocks.
+/// Returns whether a message is a read, write or execute without observation, attributes or blocks.
 fn is_plain(message: &Message) -> bool {
     let asks = [Code::GET, Code::PUT, Code::POST].contains(&message.code);
     let special = message.observe().is_some()
@@ -352,7 +352,7 @@ fn is_structured(format: ContentFormat) -> bool {
     formats.contains(&format)
 }
 
-/// What the device of a recording told of itself when it was asked in a format.
+/// The values of a device's own object in a recording, read in a format.
 fn instance_in(file: &str, format: ContentFormat) -> Reading {
     let device = Path::instance(3, 0);
     let recorded = recorded_in(file);

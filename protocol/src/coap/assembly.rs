@@ -1,5 +1,5 @@
-//! Is the body of a peer's request whole yet? The server's side of Block1 (RFC 7959 sections 2.3
-//! and 2.5), for one request of one peer at a time.
+//! Is the body of a peer's request complete? The server's side of Block1 (RFC 7959 sections 2.3 and
+//! 2.5), for one request of one peer at a time.
 //!
 //! ```text
 //!            block 0, more follow               the last block: Whole
@@ -14,45 +14,45 @@ use super::body::{Body, TooLong};
 use super::message::Message;
 use super::option;
 
-/// The blocks of one body that have come so far. The empty one holds no memory.
+/// The blocks of one body received so far. An empty one uses no heap.
 #[derive(Clone, Debug, Default)]
 pub struct Assembly {
     gathering: Option<Box<AssemblyState>>,
 }
 
-/// What a request means for the body it may be a block of.
+/// The result of a request that may be a block of a body.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum AssemblyOutcome {
-    /// The request with its whole body. Its Block1 is still that of the last block, so that the
+    /// The request with its complete body. Its Block1 is still that of the last block, so that the
     /// response can repeat it.
     Whole(Message),
-    /// The block was taken: answer 2.31 with its Block1.
+    /// The block was accepted: answer 2.31 with its Block1.
     Continue,
-    /// Blocks are missing, or those before belong to another request: answer 4.08.
+    /// Blocks are missing, or the earlier ones belong to another request: answer 4.08.
     Incomplete,
     /// Answer 4.13, with Size1.
     TooLarge {
-        /// The size that a body may have.
+        /// The largest accepted body.
         max: usize,
     },
-    /// The block contradicts itself: answer 4.00.
+    /// The block is inconsistent: answer 4.00.
     Malformed,
 }
 
 #[derive(Clone, Debug)]
 struct AssemblyState {
-    /// A block without its payload: what the body belongs to.
+    /// A block without its payload: it identifies the request of the body.
     request: Message,
     body: Body,
-    /// The end of the block that was taken last. It lies before the body's end while a peer that
-    /// began again repeats what came before.
+    /// The end of the block accepted last. It is before the end of the body while a peer that
+    /// started again repeats earlier blocks.
     goes_on_at: usize,
     last_block_at_ms: i64,
 }
 
 impl Assembly {
-    /// Takes a request: one without Block1 is whole and changes nothing, a block is added to those
-    /// before. Whatever is neither Whole nor Continue drops the blocks before.
+    /// Handles a request: one without Block1 is complete and changes nothing, a block is added to
+    /// the earlier ones. Any outcome but Whole and Continue drops the earlier blocks.
     pub fn take(&mut self, now_ms: i64, request: &Message, bytes_max: usize) -> AssemblyOutcome {
         let Some(block) = request.block1() else {
             return AssemblyOutcome::Whole(request.clone());
@@ -75,7 +75,8 @@ impl Assembly {
         gathered
     }
 
-    /// Tells when what has come is to be dropped if no block follows; never if nothing has come.
+    /// Returns when the received blocks are to be dropped if no other follows; never if there are
+    /// none.
     pub fn expires_at(&self, idle_ms: i64) -> i64 {
         let gathering = self.gathering.as_ref();
         gathering.map_or(i64::MAX, |gathering| {
@@ -83,12 +84,12 @@ impl Assembly {
         })
     }
 
-    /// Tells whether nothing has come.
+    /// Returns whether no block was received.
     pub fn is_empty(&self) -> bool {
         self.gathering.is_none()
     }
 
-    /// Tells how many bytes have come.
+    /// Returns how many bytes were received.
     pub fn bytes(&self) -> usize {
         let gathering = self.gathering.as_ref();
         gathering.map_or(0, |gathering| gathering.body.len())
@@ -140,9 +141,9 @@ impl AssemblyState {
         }
     }
 
-    // A block that is known comes again in a fresh message when its answers got lost, late when
-    // a datagram was repeated on its way, and in its turn when the peer began again. Only in its
-    // turn may it change what is known.
+    // A known block is received again in a new message when its answers were lost, late when the
+    // network duplicated a datagram, and in sequence when the peer started again. Only a block in
+    // sequence may change what is known.
     fn place_of(&self, block: Block, request: &Message) -> Option<usize> {
         let offset = block.offset()?;
         let is_in_turn = offset == self.body.len() || offset == self.goes_on_at;
@@ -150,8 +151,8 @@ impl AssemblyState {
         (is_in_turn || is_known).then_some(offset)
     }
 
-    // The first block may come late, too. If it is the one we know, what follows shows whether
-    // the peer began again.
+    // The first block may be late, too. If it equals the known one, the blocks after it show
+    // whether the peer started again.
     fn began_with(&self, first: &Message) -> bool {
         is_same_operation(&self.request, first)
             && self.body.holds(0, &first.payload)
@@ -161,7 +162,7 @@ impl AssemblyState {
 
 // Two requests are about the same body if they are matchable (RFC 9175 section 1.1), that is equal
 // in all options but Block1, Block2 and the elective ones outside of the cache key (RFC 7252
-// section 5.4.2), such as Size1 and Echo; and if their Request-Tag, which tells bodies apart, is
+// section 5.4.2), such as Size1 and Echo; and if their Request-Tag, which distinguishes bodies, is
 // the same (section 3.2).
 fn is_same_operation(one: &Message, other: &Message) -> bool {
     let counts = |(number, _): &(u16, &[u8])| {

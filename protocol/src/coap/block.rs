@@ -1,16 +1,16 @@
-//! Which part of a body does a message carry or ask for? The value of the Block1 and Block2
-//! options (RFC 7959 section 2.2).
+//! Which part of a body does a message carry or request? The value of the Block1 and Block2 options
+//! (RFC 7959 section 2.2).
 
 /// A block's number, size and whether more follow: 20, 3 and 1 bits.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Block(u32);
 
-/// Whether blocks follow a block.
+/// Whether more blocks follow.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum More {
     /// They do, so the block is full.
     Yes,
-    /// It is the last one; in a request's Block2, where it means nothing, always this.
+    /// It is the last one; always set in a request's Block2, where it has no meaning.
     No,
 }
 
@@ -18,12 +18,12 @@ pub enum More {
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct BlockSize(u8);
 
-/// How a block contradicts itself.
+/// How a block is inconsistent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum BlockFault {
     /// The exponent is 7.
     ReservedSize,
-    /// It holds more bytes than its size, or fewer though others follow.
+    /// It holds more bytes than its size, or fewer although others follow.
     NotFilled,
 }
 
@@ -31,7 +31,7 @@ impl Block {
     /// The highest number that 20 bits hold.
     pub const NUMBER_MAX: u32 = 0xF_FFFF;
 
-    /// Names a block; of the number, 20 bits count.
+    /// Makes a block; the low 20 bits of the number count.
     pub const fn new(number: u32, more: More, size: BlockSize) -> Block {
         let more = match more {
             More::Yes => 0b1000,
@@ -45,22 +45,22 @@ impl Block {
         Block(value & 0xFF_FFFF)
     }
 
-    /// Gives the option value.
+    /// Returns the option value.
     pub const fn value(self) -> u32 {
         self.0
     }
 
-    /// Gives the block's place in the body, counted in blocks of this size.
+    /// Returns the block's place in the body, counted in blocks of this size.
     pub const fn number(self) -> u32 {
         self.0 >> 4
     }
 
-    /// Tells whether blocks follow this one.
+    /// Returns whether blocks follow this one.
     pub const fn has_more(self) -> bool {
         self.0 & 0b1000 != 0
     }
 
-    /// Gives the block's size, or nothing for the reserved exponent 7, which a request must not use
+    /// Returns the block's size, or nothing for the reserved exponent 7, which a request must not use
     /// (answer 4.00).
     pub const fn size(self) -> Option<BlockSize> {
         match self.0 & 0b111 {
@@ -69,13 +69,13 @@ impl Block {
         }
     }
 
-    /// Gives the block's place in the body in bytes, or nothing for the reserved exponent.
+    /// Returns the block's place in the body in bytes, or nothing for the reserved exponent.
     pub fn offset(self) -> Option<usize> {
         let number = usize::try_from(self.number()).ok()?;
         number.checked_mul(self.size()?.bytes())
     }
 
-    /// Gives the size of a block that came with a payload of so many bytes.
+    /// Returns the size of a block whose payload has this many bytes.
     pub(super) fn size_when_filled(self, payload_bytes: usize) -> Result<BlockSize, BlockFault> {
         let size = self.size().ok_or(BlockFault::ReservedSize)?;
         let is_filled = if self.has_more() {
@@ -97,7 +97,7 @@ impl BlockSize {
     /// 16 bytes.
     pub const MIN: BlockSize = BlockSize(0);
 
-    /// Takes a number of bytes that is a size of blocks.
+    /// Returns the block size with this number of bytes, if there is one.
     pub const fn of_bytes(bytes: u16) -> Option<BlockSize> {
         match bytes {
             16 => Some(BlockSize(0)),
@@ -111,17 +111,17 @@ impl BlockSize {
         }
     }
 
-    /// Gives the number of bytes.
+    /// Returns the number of bytes.
     pub const fn bytes(self) -> usize {
         16 << self.0
     }
 
-    /// Gives the longest body that 20 bits of block numbers reach.
+    /// Returns the longest body that 20-bit block numbers can address.
     pub(super) const fn body_bytes_max(self) -> usize {
         self.bytes() << 20
     }
 
-    /// Gives this size, or the smallest larger one with which a body of the length can be
+    /// Returns this size, or the smallest larger one with which a body of this length can be
     /// numbered.
     pub(super) fn fitted_to(self, length: usize) -> BlockSize {
         (self.0..=BlockSize::MAX.0)
@@ -130,7 +130,7 @@ impl BlockSize {
             .unwrap_or(BlockSize::MAX)
     }
 
-    /// Gives the number of the block that begins at a place, if 20 bits hold it.
+    /// Returns the number of the block that begins at an offset, if 20 bits hold it.
     pub(super) fn number_at(self, offset: usize) -> Option<u32> {
         u32::try_from(offset / self.bytes())
             .ok()

@@ -1,23 +1,23 @@
-//! How does a body grow that a peer sends in blocks? Its memory follows what came, never what was
-//! announced, and ends at a limit.
+//! How does a body received in blocks grow? Its memory follows the received bytes, never the
+//! announced size, and is limited.
 
-/// The bytes that have come so far.
+/// The bytes received so far.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Body(Vec<u8>);
 
-/// The body would be longer than it may be.
+/// The body would exceed its limit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct TooLong;
 
 impl Body {
-    /// Adds a block at the end.
+    /// Appends a block.
     pub(super) fn append(&mut self, block: &[u8], bytes_max: usize) -> Result<(), TooLong> {
         let length = self.0.len().saturating_add(block.len());
         if length > bytes_max {
             return Err(TooLong);
         }
         if length > self.0.capacity() {
-            // Doubles as a vector does, but not beyond the limit.
+            // Grows like a vector, but not beyond the limit.
             let room = length.max(self.0.len().saturating_mul(2)).min(bytes_max);
             self.0.reserve_exact(room.saturating_sub(self.0.len()));
         }
@@ -25,13 +25,13 @@ impl Body {
         Ok(())
     }
 
-    /// Tells whether exactly these bytes are there, at this place.
+    /// Returns whether the body has exactly these bytes at an offset.
     pub(super) fn holds(&self, offset: usize, block: &[u8]) -> bool {
         let there = self.0.get(offset..).unwrap_or_default();
         !block.is_empty() && there.starts_with(block)
     }
 
-    /// Drops what is behind a place.
+    /// Drops everything after a length.
     pub(super) fn truncate(&mut self, length: usize) {
         self.0.truncate(length);
     }

@@ -1,5 +1,5 @@
-//! What does a message ask or answer? The method and response codes of RFC 7252 section 12.1,
-//! with those of RFC 7959 (block-wise), RFC 8132 (FETCH, PATCH) and RFC 8516 (4.29).
+//! Which method or response is a message? The codes of RFC 7252 section 12.1, with those of RFC
+//! 7959 (block-wise), RFC 8132 (FETCH, PATCH) and RFC 8516 (4.29).
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ impl Code {
     pub const BAD_REQUEST: Code = Code::new(4, 0);
     /// 4.01.
     pub const UNAUTHORIZED: Code = Code::new(4, 1);
-    /// 4.02: a critical option is unknown or wrongly used.
+    /// 4.02: a critical option is unknown or misused.
     pub const BAD_OPTION: Code = Code::new(4, 2);
     /// 4.03.
     pub const FORBIDDEN: Code = Code::new(4, 3);
@@ -62,7 +62,7 @@ impl Code {
     pub const UNSUPPORTED_CONTENT_FORMAT: Code = Code::new(4, 15);
     /// 4.22.
     pub const UNPROCESSABLE_ENTITY: Code = Code::new(4, 22);
-    /// 4.29: Max-Age says when to try again.
+    /// 4.29: Max-Age is the time to wait before a retry.
     pub const TOO_MANY_REQUESTS: Code = Code::new(4, 29);
     /// 5.00.
     pub const INTERNAL_SERVER_ERROR: Code = Code::new(5, 0);
@@ -70,14 +70,14 @@ impl Code {
     pub const NOT_IMPLEMENTED: Code = Code::new(5, 1);
     /// 5.02.
     pub const BAD_GATEWAY: Code = Code::new(5, 2);
-    /// 5.03: Max-Age says when to try again.
+    /// 5.03: Max-Age is the time to wait before a retry.
     pub const SERVICE_UNAVAILABLE: Code = Code::new(5, 3);
     /// 5.04.
     pub const GATEWAY_TIMEOUT: Code = Code::new(5, 4);
     /// 5.05.
     pub const PROXYING_NOT_SUPPORTED: Code = Code::new(5, 5);
 
-    /// Puts class (0 to 7) and detail (0 to 31) together; higher bits are cut off.
+    /// Combines class (0 to 7) and detail (0 to 31); higher bits are cut off.
     pub const fn new(class: u8, detail: u8) -> Code {
         Code((class & 0b111) << 5 | (detail & 0b1_1111))
     }
@@ -87,32 +87,32 @@ impl Code {
         Code(byte)
     }
 
-    /// Gives the code's byte of the header.
+    /// Returns the code's byte of the header.
     pub const fn as_byte(self) -> u8 {
         self.0
     }
 
-    /// Gives the digit before the point.
+    /// Returns the digit before the point.
     pub const fn class(self) -> u8 {
         self.0 >> 5
     }
 
-    /// Gives the two digits behind the point.
+    /// Returns the two digits after the point.
     pub const fn detail(self) -> u8 {
         self.0 & 0b1_1111
     }
 
-    /// Tells whether this is a method, known to us or not.
+    /// Returns whether this is a method, known to us or not.
     pub const fn is_request(self) -> bool {
         self.class() == 0 && self.detail() != 0
     }
 
-    /// Tells whether this is a response of any class: RFC 7252 assigns 2.00 to 5.31 to them.
+    /// Returns whether this is a response of any class: RFC 7252 assigns 2.00 to 5.31 to them.
     pub const fn is_response(self) -> bool {
         matches!(self.class(), 2..=5)
     }
 
-    /// Tells whether this is a response of class 2.
+    /// Returns whether this is a response of class 2.
     pub const fn is_success(self) -> bool {
         self.class() == 2
     }

@@ -37,14 +37,14 @@ impl ContentFormat {
     /// `application/vnd.oma.lwm2m+cbor`.
     pub const LWM2M_CBOR: ContentFormat = ContentFormat(11544);
 
-    /// Tells whether a payload in the format is text: a media type of text, of JSON or of XML.
+    /// Returns whether a payload in the format is text: a media type of text, of JSON or of XML.
     pub fn is_printable(self) -> bool {
         PRINTABLE.contains(&self.0)
     }
 }
 
-/// The formats of the registry that are text, or end in `+json` or `+xml`, with the drafts' numbers
-/// of LwM2M. What is compressed is not among them.
+/// The formats of the registry that are text, or end in `+json` or `+xml`, with the numbers that
+/// drafts of LwM2M used. Compressed formats are not among them.
 const PRINTABLE: [u16; 19] = [
     0, 40, 41, 50, 51, 52, 110, 111, 256, 310, 311, 320, 432, 433, 1541, 1543, 11543, 20000, 30000,
 ];

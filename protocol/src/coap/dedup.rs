@@ -1,15 +1,15 @@
-//! Was this message heard before? The server's side of RFC 7252 section 4.2: a repeated message is
-//! answered as the first one was, and acted upon once.
+//! Was this message received before? The server's side of RFC 7252 section 4.2: a duplicate gets
+//! the same answer as the first message, and is processed once.
 //!
-//! A million peers leave no room for 247 s of answers each, so a peer keeps its last few
-//! message ids and the codes of their answers. The rest of a repeated answer is the caller's to
-//! make again; section 4.5 allows that for idempotent requests.
+//! A million peers leave no room for 247 s of answers each, so a peer keeps its last few message
+//! ids and the codes of their answers. The caller has to build the rest of a repeated answer again;
+//! section 4.5 allows that for idempotent requests.
 
 use super::code::Code;
 use super::message::{Message, MessageId, MessageKind};
 
 /// How many messages of one peer are remembered. A device has one request outstanding (NSTART is
-/// 1), so eight cover its last eight requests; at the bound the oldest is forgotten.
+/// 1), so eight cover its last eight requests; at the bound the oldest is dropped.
 pub const RECENT_MAX: usize = 8;
 
 /// EXCHANGE_LIFETIME of RFC 7252 section 4.8.2.
@@ -18,19 +18,19 @@ const CONFIRMABLE_LIFETIME_MS: u32 = 247_000;
 /// NON_LIFETIME of RFC 7252 section 4.8.2.
 const NON_CONFIRMABLE_LIFETIME_MS: u32 = 145_000;
 
-/// The last messages of one peer and what became of them.
+/// The last messages of one peer and how they were answered.
 ///
-/// They are held here and not on the heap, though most peers have said nothing lately: a fleet that
-/// speaks often must not need more memory than one that is silent.
+/// They are stored inline and not on the heap, although most peers were silent lately: a fleet that
+/// sends often must not need more memory than a silent one.
 #[derive(Clone, Debug, Default)]
 pub struct DedupWindow {
-    /// When the latest was remembered; from here the entries count.
+    /// When the latest was remembered; the times of entries are relative to this.
     as_of_ms: i64,
     /// Oldest first, the free places last.
     entries: [Option<Entry>; RECENT_MAX],
 }
 
-/// What a message was met with.
+/// How a message was answered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Duplicate {
     /// With a response of this code.
@@ -42,7 +42,7 @@ pub enum Duplicate {
 }
 
 impl DedupWindow {
-    /// Takes note of what a message was met with; of a repeated one, the latest counts.
+    /// Remembers how a message was answered; of a duplicate, the latest answer counts.
     pub fn remember(&mut self, now_ms: i64, message: &Message, what: Duplicate) {
         let digest = digest_of(message);
         let mut now = Self {
@@ -68,15 +68,15 @@ impl DedupWindow {
         *self = now;
     }
 
-    /// Forgets the peer's past, for a peer that has begun anew.
+    /// Forgets all messages of the peer, for a peer that started again.
     pub fn forget_all(&mut self) {
         *self = Self::default();
     }
 
-    /// Tells what the message was met with when it came before.
+    /// Returns how the message was answered when it was received before.
     ///
     /// Message id and content both have to match: a device that restarts on the same port may use
-    /// an id again for something else.
+    /// an id again for another message.
     pub fn find(&self, now_ms: i64, message: &Message) -> Option<Duplicate> {
         let is_known = |entry: &&Entry| entry.message_id == message.message_id;
         self.entries().find(is_known)?;
@@ -89,11 +89,11 @@ impl DedupWindow {
         self.entries.iter().flatten()
     }
 
-    /// How long an entry lives from now on, if it does.
+    /// How long an entry remains valid, if it still is.
     fn lives_for_ms(&self, now_ms: i64, entry: &Entry) -> Option<u32> {
         let passed_ms = now_ms.saturating_sub(self.as_of_ms);
         let left_ms = i64::from(entry.lives_for_ms).saturating_sub(passed_ms);
-        // Time does not run backwards, so that no entry lives longer than it did.
+        // The clock never runs backwards here, so that no entry is valid for longer than before.
         (left_ms > 0).then(|| u32::try_from(left_ms).unwrap_or(u32::MAX))
     }
 
@@ -147,8 +147,9 @@ fn digest_of(message: &Message) -> u32 {
     u32::try_from(digest.0 >> 32).expect("32 bits are left")
 }
 
-/// Multiplies and rotates, a word at a time. Whoever makes two of its own messages collide loses
-/// its own answer and nothing else, so nothing stronger is needed, and every request pays for it.
+/// Multiplies and rotates, a word at a time. A sender that makes two of its own messages collide
+/// loses its own answer and nothing else, so nothing stronger is needed, and every request pays for
+/// it.
 #[derive(Default)]
 struct Digest(u64);
 
@@ -161,7 +162,7 @@ impl Digest {
         for word in words {
             self.fold_word(u64::from_le_bytes(*word));
         }
-        // The length stands above the rest, which has seven bytes at most.
+        // The length is in the top byte; the remaining bytes are seven at most.
         let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX) << 56;
         let rest = rest
             .iter()

@@ -1,4 +1,4 @@
-//! Has our request arrived, and is this its answer? The client's side of RFC 7252 sections 4.2,
+//! Was our request received, and is this its response? The client's side of RFC 7252 sections 4.2,
 //! 4.8, 5.2 and 5.3, for one outstanding request.
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //!     |       retransmit                                          |
 //!     +- response, Reset, last timeout (NotAcknowledged) ---------+
 //! ```
-//! A Non-confirmable request begins in Awaiting. The caller sends the datagram, and drops the
+//! A Non-confirmable request starts in Awaiting. The caller sends the datagram, and drops the
 //! exchange when it is over.
 
 use super::code::Code;
@@ -17,20 +17,20 @@ use super::message::{Message, MessageId, MessageKind};
 use super::option;
 use super::token::Token;
 
-/// Block1 and Block2 are the critical options with which a response may speak to a client.
+/// Block1 and Block2 are the critical options that a response may have.
 const KNOWN_IN_RESPONSES: [u16; 2] = [option::BLOCK2, option::BLOCK1];
 
-/// How long to wait and how often to repeat: RFC 7252 section 4.8.
+/// The timeouts and the number of retransmissions: RFC 7252 section 4.8.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Transmission {
-    /// The shortest first wait for an acknowledgement.
+    /// The shortest initial timeout for an acknowledgement.
     pub ack_timeout_ms: u32,
-    /// The longest first wait, relative to the shortest: 150 is ACK_RANDOM_FACTOR 1.5.
+    /// The longest initial timeout, relative to the shortest: 150 is ACK_RANDOM_FACTOR 1.5.
     pub ack_random_factor_percent: u32,
-    /// How often an unacknowledged request is repeated.
+    /// How often an unacknowledged request is retransmitted.
     pub max_retransmit: u8,
-    /// How long to wait for the response of an acknowledged request, for which the standard has
-    /// no bound and some devices no response.
+    /// How long to wait for the response of an acknowledged request. The standard has no bound for
+    /// it, and some devices never respond.
     pub response_timeout_ms: u32,
 }
 
@@ -49,7 +49,7 @@ impl Transmission {
     }
 }
 
-/// One request and the wait for its answer.
+/// One request that waits for its response.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     datagram: Vec<u8>,
@@ -62,36 +62,36 @@ pub struct Exchange {
     response_timeout_ms: u32,
 }
 
-/// What a message means for the exchange.
+/// The result of a message for the exchange.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ExchangeReception {
-    /// It belongs to something else.
+    /// It belongs to another exchange.
     NotMine,
-    /// The request has arrived; its response comes in a message of its own. Said once.
+    /// The request was received; its response will be a separate message. Returned once.
     Acknowledged,
     /// It is the response. The exchange is over.
     Answered {
         /// The separate Confirmable response to acknowledge.
         acknowledge: Option<MessageId>,
     },
-    /// It is the response, but carries a critical option that we do not know or that is used
-    /// against its definition, so it must not be interpreted (section 5.4.1). The exchange is over.
+    /// It is the response, but has a critical option that is unknown or misused, so it must not be
+    /// interpreted (section 5.4.1). The exchange is over.
     Unusable {
         /// The first such option.
         option: u16,
         /// The separate Confirmable response to reset.
         reset: Option<MessageId>,
     },
-    /// The device refused the request's message. The exchange is over.
+    /// The device rejected the request's message. The exchange is over.
     Reset,
 }
 
-/// What a timeout means for the exchange.
+/// The result of a timeout for the exchange.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ExchangeTimeout {
-    /// Nothing yet: the wake-up came early, or too late to repeat the datagram.
+    /// Nothing to do: the wake-up was early, or too late to retransmit.
     NotYet,
-    /// The datagram is to be sent again.
+    /// Send the datagram again.
     Retransmit,
     /// The exchange is over.
     GaveUp(GiveUp),
@@ -102,13 +102,13 @@ pub enum ExchangeTimeout {
 pub enum GiveUp {
     /// No transmission was acknowledged: the request may or may not have arrived.
     NotAcknowledged,
-    /// The request was acknowledged, or asked for no acknowledgement, and no response came.
+    /// The request was acknowledged, or needed no acknowledgement, and no response was received.
     NotAnswered,
 }
 
 impl Exchange {
-    /// Begins with a request that the caller sends now. `jitter` spreads the first timeout over
-    /// its range, so that devices that fell silent together are not asked again together.
+    /// Starts with a request that the caller sends now. `jitter` spreads the first timeout over its
+    /// range, so that devices that became silent together are not requested again together.
     pub fn begin(
         now_ms: i64,
         parameters: &Transmission,
@@ -133,7 +133,7 @@ impl Exchange {
         }
     }
 
-    /// Takes a message of the peer the request went to.
+    /// Handles a message of the request's peer.
     pub fn handle(&mut self, now_ms: i64, message: &Message) -> ExchangeReception {
         if self.state == State::Over || !self.is_mine(message) {
             return ExchangeReception::NotMine;
@@ -151,7 +151,7 @@ impl Exchange {
         }
     }
 
-    /// Takes a wake-up. The clock counts, not the wake-up: an early one changes nothing, and a
+    /// Handles a wake-up. The clock counts, not the wake-up: an early one changes nothing, and a
     /// late one sends no more than one datagram.
     pub fn handle_timeout(&mut self, now_ms: i64) -> ExchangeTimeout {
         if now_ms < self.next_timeout_ms {
@@ -178,7 +178,7 @@ impl Exchange {
         }
     }
 
-    /// Ends the exchange before its time, and tells what is still missing.
+    /// Ends the exchange early, and returns what is still missing.
     pub(super) fn give_up(&mut self) -> GiveUp {
         let is_transmitting = matches!(self.state, State::Transmitting(_));
         self.end();
@@ -189,7 +189,7 @@ impl Exchange {
         }
     }
 
-    // A repeated acknowledgement says nothing new.
+    // A duplicate acknowledgement changes nothing.
     fn acknowledge(&mut self, now_ms: i64) -> ExchangeReception {
         match self.state {
             State::Transmitting(_) => {
@@ -220,22 +220,22 @@ impl Exchange {
         self.next_timeout_ms = i64::MAX;
     }
 
-    /// Shows the request as it travels, the first time and when repeated.
+    /// Returns the encoded request, for the first transmission and for retransmissions.
     pub fn datagram(&self) -> &[u8] {
         &self.datagram
     }
 
-    /// Tells the request's message id.
+    /// Returns the request's message id.
     pub fn message_id(&self) -> MessageId {
         self.message_id
     }
 
-    /// Tells the request's token.
+    /// Returns the request's token.
     pub fn token(&self) -> Token {
         self.token
     }
 
-    /// Tells when to call `handle_timeout`; never (`i64::MAX`) once the exchange is over.
+    /// Returns when to call `handle_timeout`; never (`i64::MAX`) once the exchange is over.
     pub fn next_timeout(&self) -> i64 {
         self.next_timeout_ms
     }
@@ -277,9 +277,9 @@ impl Transmitting {
         let shortest_ms = i64::from(parameters.ack_timeout_ms);
         let timeout_ms = shortest_ms.saturating_add(scaled(span_ms, jitter));
         let longest_ms = shortest_ms.saturating_add(scaled(span_ms, u32::MAX));
-        // MAX_TRANSMIT_SPAN (section 4.8.2), with one timeout for wake-ups that come late. A
-        // datagram repeated after it could reach a device that has forgotten the first one, and
-        // be obeyed twice.
+        // MAX_TRANSMIT_SPAN (section 4.8.2), plus one timeout for late wake-ups. A datagram
+        // retransmitted after that could reach a device that has forgotten the first one, and would
+        // be executed twice.
         let doublings = (1_i64 << parameters.max_retransmit.min(32)) - 1;
         let last_transmission_at_ms = now_ms
             .saturating_add(longest_ms.saturating_mul(doublings))
@@ -325,7 +325,7 @@ impl StopsObserving {
     }
 }
 
-// Spreads over 0 to `span`, both included.
+// Scales the jitter to 0 to `span`, both included.
 fn scaled(span: u64, jitter: u32) -> i64 {
     let product = u128::from(span + 1) * u128::from(jitter);
     i64::try_from(product >> 32).unwrap_or(i64::MAX)

@@ -1,7 +1,7 @@
-//! What does a datagram say, and how is a message written? RFC 7252 sections 3 and 5.4.
+//! How is a message decoded and encoded? RFC 7252 sections 3 and 5.4.
 //!
-//! A well-formed message encodes to the bytes it was decoded from, save the elective options that
-//! were wrongly used and therefore left out.
+//! A well-formed message encodes to the bytes it was decoded from, without the misused elective
+//! options, which were left out.
 
 mod header;
 pub mod malformed;
@@ -17,15 +17,15 @@ use super::token::Token;
 /// A CoAP message.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Message {
-    /// What the message layer owes for it.
+    /// The type of the message.
     pub kind: MessageKind,
-    /// What is asked or answered.
+    /// The method or the response code.
     pub code: Code,
-    /// Ties an Acknowledgement or Reset to its message and shows repeated ones.
+    /// Matches an Acknowledgement or Reset to its message and detects duplicates.
     pub message_id: MessageId,
-    /// Ties a response to its request.
+    /// Matches a response to its request.
     pub token: Token,
-    /// What the code is about, in the format the Content-Format option names.
+    /// The content, in the format of the Content-Format option.
     pub payload: Vec<u8>,
     options: Options,
 }
@@ -33,28 +33,28 @@ pub struct Message {
 /// The four types of message of RFC 7252 section 4.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum MessageKind {
-    /// To be acknowledged or reset.
+    /// Must be acknowledged or reset.
     Confirmable,
-    /// Neither acknowledged nor repeated.
+    /// Neither acknowledged nor retransmitted.
     NonConfirmable,
-    /// Confirms a Confirmable message, and may carry its response.
+    /// Acknowledges a Confirmable message, and may carry its response.
     Acknowledgement,
-    /// Refuses a message.
+    /// Rejects a message.
     Reset,
 }
 
-/// A message id, unique for a while between two endpoints and per direction.
+/// A message id, unique for some time between two endpoints and per direction.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct MessageId(pub u16);
 
 impl Message {
-    /// Starts a request.
+    /// Makes a request.
     pub fn request(kind: MessageKind, code: Code, message_id: MessageId, token: Token) -> Message {
         Message::new(kind, code, message_id, token)
     }
 
-    /// Starts the response to a request: in the acknowledgement of a Confirmable one, and as a
-    /// Non-confirmable message under the given id for a Non-confirmable one.
+    /// Makes the response to a request: in the acknowledgement of a Confirmable one, and as a
+    /// Non-confirmable message with the given id for a Non-confirmable one.
     pub fn response_to(request: &Message, code: Code, message_id: MessageId) -> Message {
         match request.kind {
             MessageKind::Confirmable => Message::new(
@@ -69,8 +69,8 @@ impl Message {
         }
     }
 
-    /// Starts a response that travels in a message of its own, be it a separate response to an
-    /// acknowledged request or a notification.
+    /// Makes a response in a message of its own: a separate response to an acknowledged request, or
+    /// a notification.
     pub fn separate(kind: MessageKind, code: Code, message_id: MessageId, token: Token) -> Message {
         Message::new(kind, code, message_id, token)
     }
@@ -85,12 +85,12 @@ impl Message {
         )
     }
 
-    /// Makes the Empty message that refuses another one.
+    /// Makes the Empty message that rejects another one.
     pub fn reset(message_id: MessageId) -> Message {
         Message::new(MessageKind::Reset, Code::EMPTY, message_id, Token::EMPTY)
     }
 
-    /// Makes the Empty Confirmable message that asks for a Reset: is the peer there?
+    /// Makes the Empty Confirmable message that is answered with a Reset: is the peer there?
     pub fn ping(message_id: MessageId) -> Message {
         Message::new(
             MessageKind::Confirmable,
@@ -111,7 +111,7 @@ impl Message {
         }
     }
 
-    /// Reads a datagram.
+    /// Decodes a datagram.
     pub fn decode(bytes: &[u8]) -> Result<Message, MalformedMessage> {
         let header = Header::read(bytes)?;
         header
@@ -123,11 +123,11 @@ impl Message {
             })
     }
 
-    /// Writes the datagram.
+    /// Encodes the message as a datagram.
     pub fn encode(&self) -> Vec<u8> {
         let token = self.token.as_bytes();
         let options = self.options.as_bytes();
-        // An Empty message is its header (section 4.1), and has nothing a payload could be about.
+        // An Empty message consists of its header (section 4.1), and has no payload.
         let payload = match self.code {
             Code::EMPTY => &[],
             _ => self.payload.as_slice(),

@@ -1,16 +1,17 @@
-//! Which of two notifications is the newer one? RFC 7641 section 3.4.
+//! Which of two notifications is newer? RFC 7641 section 3.4.
 //!
-//! The network may change their order. Each carries the low 24 bits of a number that rises and
-//! wraps around; two that lie half the circle apart cannot be compared, so after a while whatever
-//! arrives is taken for newer.
+//! The network may reorder them. Each carries the low 24 bits of a number that rises and wraps
+//! around; two numbers half the range apart cannot be compared, so after some time any notification
+//! counts as newer.
 
 /// The bits of a sequence number.
 const SEQUENCE_BITS: u32 = 24;
 
-/// How far ahead a number may be and still count as newer: half the circle.
+/// How far ahead a number may be and still count as newer: half the range.
 const AHEAD_MAX: u32 = 1 << (SEQUENCE_BITS - 1);
 
-/// More than a message can be under way (MAX_LATENCY is 100 s): what is heard later was said later.
+/// Longer than a message can travel (MAX_LATENCY is 100 s): a notification received that much later
+/// was sent later.
 const COMPARABLE_FOR_MS: i64 = 128_000;
 
 /// The newest notification of an observation so far.
@@ -21,7 +22,7 @@ pub struct NewestNotification {
 }
 
 impl NewestNotification {
-    /// Takes note of the notification with this Observe value; its low 24 bits count.
+    /// Makes the state for a notification with this Observe value; its low 24 bits count.
     pub fn new(sequence: u32, heard_at_ms: i64) -> Self {
         Self {
             sequence: sequence & (u32::MAX >> (u32::BITS - SEQUENCE_BITS)),
@@ -29,8 +30,8 @@ impl NewestNotification {
         }
     }
 
-    /// Tells whether another notification, heard later than this one, is also newer; one that is
-    /// not was overtaken or repeated, and its content is stale.
+    /// Returns whether another notification, received later than this one, is also newer; if not,
+    /// it was overtaken or duplicated, and its content is stale.
     pub fn is_outdated_by(&self, later: &Self) -> bool {
         let passed_ms = later.heard_at_ms.saturating_sub(self.heard_at_ms);
         self.is_before(later) || passed_ms > COMPARABLE_FOR_MS
@@ -124,12 +125,12 @@ mod tests {
                 let later = NewestNotification::new(start.wrapping_add(step), 0);
                 NewestNotification::new(start, 0).is_outdated_by(&later)
             };
-            // Exactly half the circle apart, neither number is newer from any start.
+            // Exactly half the range apart, neither number is newer from any start.
             prop_assert_eq!(newer(start), newer(start.wrapping_add(turn)));
         }
     }
 
-    /// Steps ahead of less than half the circle.
+    /// Steps ahead of less than half the range.
     fn near() -> impl Strategy<Value = u32> {
         1..HALF
     }

@@ -1,5 +1,5 @@
-//! Which options are there, and how are they to be used? RFC 7252 sections 5.4 and
-//! 5.10, with the options of RFC 7641, 7959, 7967, 8613, 8768, 9175, 9177 and 9668.
+//! Which options are there, and how are they used? RFC 7252 sections 5.4 and 5.10, with the options
+//! of RFC 7641, 7959, 7967, 8613, 8768, 9175, 9177 and 9668.
 
 /// If-Match.
 pub const IF_MATCH: u16 = 1;
@@ -56,12 +56,12 @@ pub const NO_RESPONSE: u16 = 258;
 /// Request-Tag.
 pub const REQUEST_TAG: u16 = 292;
 
-/// Tells whether a receiver that does not understand the option must refuse the message.
+/// Returns whether a receiver that does not understand the option must refuse the message.
 pub const fn is_critical(number: u16) -> bool {
     number & 1 == 1
 }
 
-/// Reads a value of up to 4 bytes as the number it stands for (RFC 7252 section 3.2).
+/// Reads a value of up to 4 bytes as a number (RFC 7252 section 3.2).
 pub(super) fn number_from(value: &[u8]) -> u32 {
     value
         .iter()
@@ -89,7 +89,7 @@ pub(super) struct OptionDefinition {
 }
 
 impl OptionDefinition {
-    /// Gives the definition of an option. Those that nobody defined for us may hold anything, and
+    /// Returns the definition of an option. Options that are not defined here may have any value,
     /// any number of times.
     pub(super) fn of(number: u16) -> Option<OptionDefinition> {
         use Format::{Bytes, Text};
@@ -119,19 +119,19 @@ impl OptionDefinition {
         })
     }
 
-    /// Tells whether an option may have the value.
+    /// Returns whether an option may have the value.
     pub(super) fn allows(&self, value: &[u8]) -> bool {
         (self.bytes_min..=self.bytes_max).contains(&value.len())
             && (self.format == Format::Bytes || is_text(value))
     }
 
-    /// Tells whether a message may carry the option more than once.
+    /// Returns whether a message may carry the option more than once.
     pub(super) fn may_repeat(&self) -> bool {
         self.repeats == Repeats::Freely
     }
 }
 
-// Nearly all text is ASCII, which is found out in a fraction of the time.
+// Nearly all text is ASCII, which is checked in a fraction of the time.
 fn is_text(value: &[u8]) -> bool {
     value.is_ascii() || std::str::from_utf8(value).is_ok()
 }

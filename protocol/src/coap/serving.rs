@@ -1,21 +1,21 @@
-//! Which block of a response does a request ask for? The server's side of Block2 (RFC 7959
-//! sections 2.4 and 2.6), without a memory: each block is cut from the whole body anew.
+//! Which block of a response does a request ask for? The server's side of Block2 (RFC 7959 sections
+//! 2.4 and 2.6), without state: each block is cut from the whole body again.
 
 use super::block::{Block, BlockSize, More};
 use super::code::Code;
 use super::message::Message;
 use super::option;
 
-/// Gives the block of a whole response that the request asks for. A request that asks for none
-/// gets the whole body, or its first block if it is longer than the largest block. Errors stay as
-/// they are. The reserved size is answered with 4.00, and so is a block behind the end, for which
-/// the standard names no code.
+/// Returns the block of a whole response that the request asks for. A request without Block2 gets
+/// the whole body, or its first block if it is longer than the largest block. Errors are not
+/// changed. The reserved size is answered with 4.00, and so is a block after the end, for which the
+/// standard defines no code.
 pub fn cut(mut response: Message, request: &Message, largest: BlockSize) -> Message {
     let body = std::mem::take(&mut response.payload);
     cut_from(response, &body, request, largest)
 }
 
-/// Does what `cut` does for a body that stays where it is, and a response without payload.
+/// Does the same for a body that is not copied, and a response without payload.
 pub fn cut_from(response: Message, body: &[u8], request: &Message, largest: BlockSize) -> Message {
     if !response.code.is_success() || response.code == Code::CONTINUE {
         return response.with_payload(body);
@@ -26,7 +26,7 @@ pub fn cut_from(response: Message, body: &[u8], request: &Message, largest: Bloc
         None => Block::new(0, More::No, largest),
     };
     match place_of(asked, largest, body.len()) {
-        // Without a body there are no blocks, whatever size is wished for.
+        // Without a body there are no blocks, whatever size is requested.
         Some(_) if body.is_empty() => response,
         Some(place) => cut_at(&place, response, body, request),
         None => refused(&response),
@@ -45,7 +45,7 @@ fn place_of(asked: Block, largest: BlockSize, length: usize) -> Option<Place> {
     if offset > 0 && offset >= length {
         return None;
     }
-    // Counted in smaller blocks, the same place may have a number that 20 bits do not hold.
+    // In smaller blocks, the same offset may have a number that 20 bits do not hold.
     let number = size.number_at(offset)?;
     Some(Place {
         number,

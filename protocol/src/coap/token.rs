@@ -1,25 +1,25 @@
-//! Which request does a response answer? The token of RFC 7252 section 5.3.1, held inline.
+//! Which request does a response answer? The token of RFC 7252 section 5.3.1, stored inline.
 
 use std::fmt;
 
-/// A token of 0 to 8 bytes, chosen by whoever sends the request.
+/// A token of 0 to 8 bytes, chosen by the sender of the request.
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Token {
     length: u8,
-    // Unused bytes are zero, so that equality and hashing need no care.
+    // Unused bytes are zero, so that equality and hashing can use all of them.
     bytes: [u8; Token::BYTES_MAX],
 }
 
 impl Token {
     /// The longest token RFC 7252 allows.
     pub const BYTES_MAX: usize = 8;
-    /// The token of no bytes, which is a token like any other.
+    /// The token of no bytes, which is valid like any other.
     pub const EMPTY: Token = Token {
         length: 0,
         bytes: [0; Token::BYTES_MAX],
     };
 
-    /// Takes up to 8 bytes as a token.
+    /// Makes a token of up to 8 bytes.
     pub fn new(bytes: &[u8]) -> Option<Token> {
         let mut token = Token::EMPTY;
         token.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
@@ -27,7 +27,7 @@ impl Token {
         Some(token)
     }
 
-    /// Makes a token of 8 bytes, so that no number shortens what an attacker has to guess.
+    /// Makes a token of 8 bytes, so that an attacker always has to guess all of them.
     pub fn from_u64(number: u64) -> Token {
         Token {
             length: 8,
@@ -35,12 +35,12 @@ impl Token {
         }
     }
 
-    /// Gives the number of bytes, 0 to 8.
+    /// Returns the number of bytes, 0 to 8.
     pub(super) fn length(&self) -> u8 {
         self.length
     }
 
-    /// Shows the token as it travels.
+    /// Returns the encoded token.
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes
             .get(..usize::from(self.length))

@@ -1,4 +1,4 @@
-//! Has our request arrived whole, and is its answer whole? The client's side of RFC 7959, for one
+//! Were our request and its response transferred completely? The client's side of RFC 7959, for one
 //! outstanding request of any length.
 //!
 //! ```text
@@ -8,8 +8,8 @@
 //!         |            Upload ----------------------------> Download      ^
 //!         +---------------------------------------------------------------+
 //! ```
-//! Each block is an exchange of its own. Once a block got across, an exchange that ends in silence
-//! is begun again for as long as the whole has not been idle for too long. The caller sends the
+//! Each block is an exchange of its own. Once a block was transferred, an exchange without an
+//! answer starts again until the transfer has been idle for too long. The caller sends the
 //! datagrams, and drops the transfer when it is over.
 
 mod download;
@@ -27,31 +27,31 @@ pub use self::fault::TransferFault;
 
 const NEVER_MS: i64 = i64::MAX;
 
-/// How a transfer goes.
+/// The parameters of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct TransferRules<'a> {
-    /// How each exchange goes.
+    /// The parameters of each exchange.
     pub transmission: &'a Transmission,
-    /// The size of our blocks; a longer body goes in blocks.
+    /// The size of our blocks; a longer body is sent in blocks.
     pub block: BlockSize,
-    /// The longest answer to put together, and so the memory one transfer needs.
+    /// The longest accepted response, and so the memory one transfer needs.
     pub answer_bytes_max: usize,
-    /// How long a transfer under way may go without a block that gets across.
+    /// How long a transfer in progress may be without a transferred block.
     pub idle_ms: i64,
 }
 
-/// What the next message needs that no other message had.
+/// The unique parts of the next message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FreshIds {
-    /// Its message id.
+    /// The message id.
     pub message_id: MessageId,
-    /// Its token.
+    /// The token.
     pub token: Token,
-    /// Spreads its first timeout.
+    /// Spreads the first timeout.
     pub jitter: u32,
 }
 
-/// One request, whatever number of exchanges it takes.
+/// One request, with as many exchanges as it needs.
 #[derive(Clone, Debug)]
 pub struct Transfer {
     exchange: Exchange,
@@ -59,58 +59,58 @@ pub struct Transfer {
     way: Option<Box<TransferKind>>,
 }
 
-/// What a message means for the transfer.
+/// The result of a message for the transfer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum TransferReception {
     /// It belongs to something else.
     NotMine,
-    /// The message on its way has arrived; its response comes in a message of its own.
+    /// The message in flight was received; its response will be a separate message.
     Acknowledged,
-    /// The device refused the message on its way. The transfer is over.
+    /// The device rejected the message in flight. The transfer is over.
     Reset,
-    /// A block got across: call `proceed` and send the datagram.
+    /// A block was transferred: call `proceed` and send the datagram.
     Proceeds {
         /// The separate Confirmable response to acknowledge.
         acknowledge: Option<MessageId>,
     },
-    /// The answer. The transfer is over.
+    /// The response. The transfer is over.
     Answered {
         /// The separate Confirmable response to acknowledge.
         acknowledge: Option<MessageId>,
-        /// The answer put together; nothing if the message itself is the answer.
+        /// The response assembled from blocks; nothing if the message itself is the response.
         whole: Option<Box<Message>>,
     },
     /// A response that must not be interpreted. The transfer is over.
     Unusable {
-        /// The first critical option that is unknown or wrongly used.
+        /// The first critical option that is unknown or misused.
         option: u16,
         /// The separate Confirmable response to reset.
         reset: Option<MessageId>,
     },
-    /// The blocks do not fit together. The transfer is over.
+    /// The blocks are inconsistent. The transfer is over.
     Broken {
         /// The separate Confirmable response to acknowledge.
         acknowledge: Option<MessageId>,
-        /// What does not fit.
+        /// The inconsistency.
         fault: TransferFault,
     },
 }
 
-/// What a timeout means for the transfer.
+/// The result of a timeout for the transfer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TransferTimeout {
-    /// Nothing yet: the wake-up came early, or too late to repeat the datagram.
+    /// Nothing to do: the wake-up was early, or too late to retransmit.
     NotYet,
-    /// The datagram is to be sent again.
+    /// Send the datagram again.
     Retransmit,
-    /// The block is to be sent in a fresh message: call `proceed` and send the datagram.
+    /// Send the block in a new message: call `proceed` and send the datagram.
     Again,
     /// The transfer is over.
     GaveUp(GiveUp),
 }
 
 impl Transfer {
-    /// Begins with a request and its whole body; the caller sends the datagram now.
+    /// Starts with a request and its whole body; the caller sends the datagram now.
     pub fn begin(
         now_ms: i64,
         rules: &TransferRules<'_>,
@@ -132,7 +132,7 @@ impl Transfer {
         }
     }
 
-    /// Takes a message of the peer the request went to.
+    /// Handles a message of the request's peer.
     pub fn handle(
         &mut self,
         now_ms: i64,
@@ -209,7 +209,7 @@ impl Transfer {
         }
     }
 
-    /// Takes a wake-up. The clock counts, not the wake-up.
+    /// Handles a wake-up. The clock counts, not the wake-up.
     pub fn handle_timeout(&mut self, now_ms: i64) -> TransferTimeout {
         if self.is_idle_at(now_ms) {
             self.end();
@@ -229,28 +229,28 @@ impl Transfer {
         }
     }
 
-    /// Shows the message on its way as it travels, the first time and when repeated.
+    /// Returns the encoded message in flight, for the first transmission and for retransmissions.
     pub fn datagram(&self) -> &[u8] {
         self.exchange.datagram()
     }
 
-    /// Tells the id of the message on its way.
+    /// Returns the id of the message in flight.
     pub fn message_id(&self) -> MessageId {
         self.exchange.message_id()
     }
 
-    /// Tells the token of the first message, under which an observation lives.
+    /// Returns the token of the first message, which is the token of an observation.
     pub fn token(&self) -> Token {
         let way = self.way.as_ref();
         way.map_or(self.exchange.token(), |way| way.token)
     }
 
-    /// Tells when to call `handle_timeout`; never (`i64::MAX`) once the transfer is over.
+    /// Returns when to call `handle_timeout`; never (`i64::MAX`) once the transfer is over.
     pub fn next_timeout(&self) -> i64 {
         self.exchange.next_timeout().min(self.ends_at_ms())
     }
 
-    /// Tells whether a block got across, so that more than the first exchange is at stake.
+    /// Returns whether a block was transferred, so that more than the first exchange is at stake.
     pub fn is_under_way(&self) -> bool {
         let way = self.way.as_ref();
         way.is_some_and(|way| way.ends_at_ms.is_some())

@@ -1,5 +1,5 @@
-//! Which resource of a peer is meant, and with which arguments? The path and the query of a URI,
-//! and the options they become (RFC 7252 sections 6.1 and 6.4).
+//! Which resource of a peer does a request address, and with which arguments? The path and the
+//! query of a URI, and the options they become (RFC 7252 sections 6.1 and 6.4).
 
 use std::fmt;
 
@@ -12,25 +12,25 @@ const OPTION_BYTES_MAX: usize = 255;
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct PathAndQuery(Box<str>);
 
-/// A text that is no absolute path with a query.
+/// The text is no absolute path with a query.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum InvalidPathAndQuery {
     /// It does not begin with a slash.
     #[error("must begin with /")]
     NotAbsolute,
-    /// A fragment concerns only whoever wrote the URI.
+    /// A fragment has a meaning only where the URI was written.
     #[error("must not have a fragment")]
     Fragment,
-    /// A character can only stand there percent-encoded.
+    /// The character is only allowed percent-encoded.
     #[error("must not contain {0:?}; percent-encode it")]
     Character(char),
     /// A percent sign is not followed by two hexadecimal digits.
     #[error("must have two hexadecimal digits after each percent sign")]
     PercentEncoding,
-    /// What is percent-encoded is no text.
+    /// The percent-encoded bytes are not UTF-8.
     #[error("must be UTF-8 when percent-decoded")]
     NotUtf8,
-    /// A segment of one or two dots stands for another path (section 5.10.1).
+    /// A segment of one or two dots refers to another path (section 5.10.1).
     #[error("must not have a segment . or ..")]
     DotSegment,
     /// A segment or an argument is longer than an option can be.
@@ -66,12 +66,12 @@ impl PathAndQuery {
         Ok(read)
     }
 
-    /// As it was written.
+    /// Returns the text as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Addresses a request to it.
+    /// Adds the path and the query to a request.
     pub fn address(&self, request: Message) -> Message {
         let read = |part| decoded(part).expect("it was read when it was made");
         request
@@ -107,8 +107,8 @@ impl fmt::Display for PathAndQuery {
     }
 }
 
-/// Whether a character may stand in a path or a query (RFC 3986 sections 3.3 and 3.4). Letters
-/// beyond ASCII are taken as they are: they stand for themselves in UTF-8 (RFC 3987 section 3.1).
+/// Whether a character is allowed in a path or a query (RFC 3986 sections 3.3 and 3.4). Letters
+/// beyond ASCII are allowed as well: they are encoded in UTF-8 (RFC 3987 section 3.1).
 fn may_stand(c: char) -> bool {
     !c.is_control() && !c.is_whitespace() && !"\"<>\\^`{|}".contains(c)
 }
@@ -117,7 +117,7 @@ fn is_dots(segment: &str) -> bool {
     segment == "." || segment == ".."
 }
 
-/// Ours, because `percent-encoding` lets an escape without two digits pass as it is.
+/// Our own, because `percent-encoding` accepts an escape without two digits.
 fn decoded(part: &str) -> Result<String, InvalidPathAndQuery> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.bytes();

@@ -1,12 +1,13 @@
-//! Over what can a device be reached, and does it sleep? (LwM2M Core 1.1 section 6.2.1.2)
+//! Over which transports can a device be reached, and does it sleep? (LwM2M Core 1.1 section
+//! 6.2.1.2)
 
 use std::fmt;
 
-/// Holds the ways a device can be reached: at least one transport, and queue mode or not.
+/// How a device can be reached: over at least one transport, with queue mode or without.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Binding(u8);
 
-/// One way a device can be reached.
+/// One transport over which a device can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Transport {
     /// UDP, letter U.
@@ -35,10 +36,10 @@ const TRANSPORTS: [Transport; 6] = [
 const QUEUE_MODE_BIT: u8 = 1 << 7;
 
 impl Binding {
-    /// UDP without queue mode: what holds for a device that says nothing.
+    /// UDP without queue mode: the default for a device without the parameter.
     pub const UDP: Self = Self(Transport::Udp.bit());
 
-    /// Reads letters in any order; queue mode alone is that over UDP.
+    /// Reads letters in any order; queue mode alone means queue mode over UDP.
     pub fn parse(letters: &str) -> Option<Self> {
         let mut bits = 0;
         for letter in letters.chars() {
@@ -67,17 +68,17 @@ impl Binding {
         Self(self.0 | QUEUE_MODE_BIT)
     }
 
-    /// Takes queue mode away.
+    /// Removes queue mode.
     pub const fn without_queue_mode(self) -> Self {
         Self(self.0 & !QUEUE_MODE_BIT)
     }
 
-    /// Tells whether the device can be reached over a transport.
+    /// Returns whether the device can be reached over a transport.
     pub const fn supports(self, transport: Transport) -> bool {
         self.0 & transport.bit() != 0
     }
 
-    /// Tells whether the device sleeps and is asked only when it has shown itself.
+    /// Returns whether the device sleeps and is sent requests only when it has just been seen.
     pub const fn queue_mode(self) -> bool {
         self.0 & QUEUE_MODE_BIT != 0
     }

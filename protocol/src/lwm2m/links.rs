@@ -1,8 +1,8 @@
-//! What does a device offer, according to the links it registers? (LwM2M Core 1.1 section 6.2.1,
-//! RFC 6690)
+//! Which objects does a device offer, according to the links it registers? (LwM2M Core 1.1 section
+//! 6.2.1, RFC 6690)
 //!
-//! Links that are no objects of the device are well-formed noise and skipped, as are unknown
-//! attributes; a list that breaks the syntax is refused as a whole.
+//! Links that are no objects of the device are skipped, as are unknown attributes; a list with a
+//! syntax error is refused as a whole.
 
 mod grammar;
 #[cfg(test)]
@@ -24,19 +24,20 @@ pub const LINKS_MAX: usize = 1024;
 /// longer list is refused.
 pub const CONTENT_FORMATS_MAX: usize = 32;
 
-/// Bounds the alternate root in bytes; each of its segments travels with every request.
+/// Bounds the alternate root in bytes; each of its segments is sent with every request.
 pub const ROOT_BYTES_MAX: usize = 64;
 
 const ROOT_TYPE: &str = "oma.lwm2m";
 
-/// Lists what a device offers, in canonical order: devices that offer the same are equal.
+/// The objects a device offers, in canonical order: devices with the same offer are equal.
 ///
-/// A fleet may have as many lists as devices, so a list is a few blocks, however many objects.
+/// A fleet may have as many lists as devices, so a list takes a few allocations, however many
+/// objects it has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectLinks {
     root: Box<str>,
     objects: Box<[Listed]>,
-    /// The instances of all objects, one object's behind the other's.
+    /// The instances of all objects, object by object.
     instances: Box<[u16]>,
     content_formats: Box<[u16]>,
 }
@@ -46,13 +47,13 @@ pub struct ObjectLinks {
 pub struct OfferedObject<'a> {
     /// The object's number.
     pub id: u16,
-    /// The version the device stated, if it did.
+    /// The version, if the device stated one.
     pub version: Option<Version>,
     /// The numbers of its instances, ascending; none for an object without instance.
     pub instances: &'a [u16],
 }
 
-/// One object as it stands in a list.
+/// One object of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Listed {
     id: u16,
@@ -61,10 +62,10 @@ struct Listed {
     instances_end: u16,
 }
 
-/// The version and the instances of each object, while a list is read.
+/// The version and the instances of each object while a list is read.
 type Found = BTreeMap<u16, (Option<Version>, BTreeSet<u16>)>;
 
-/// Tells why a payload is no list of objects.
+/// Why a payload is no list of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MalformedLinks {
     /// The bytes are not UTF-8 text.
@@ -73,13 +74,13 @@ pub enum MalformedLinks {
     /// The text is not in the CoRE link format.
     #[error("the object links are not in the CoRE link format")]
     Syntax,
-    /// A link's path starts like an object's and is none.
+    /// A link's path starts like an object's but is not a valid one.
     #[error("the path of an object link {0}")]
     Path(InvalidPath),
     /// A version is not written as major.minor.
     #[error("an object's version is not written major.minor")]
     Version,
-    /// The alternate root is longer than allowed or not made of plain path characters.
+    /// The alternate root is too long or has other characters than plain path characters.
     #[error("the alternate root is not a plain path of at most {ROOT_BYTES_MAX} bytes")]
     Root,
     /// There are more links or formats than allowed.
@@ -88,14 +89,14 @@ pub enum MalformedLinks {
 }
 
 impl ObjectLinks {
-    /// Reads the payload of a Register or Update; an empty one lists nothing.
+    /// Reads the payload of a Register or Update; an empty one is an empty list.
     pub fn decode(payload: &[u8]) -> Result<Self, MalformedLinks> {
         let text = std::str::from_utf8(payload).map_err(|_| MalformedLinks::NotText)?;
         let links = grammar::read(text)?;
         let root = find_root(&links)?;
         let formats = collect_formats(&links, &root)?;
         let read = Self::pack(collect_objects(&links, &root)?, root, formats)?;
-        // What is accepted can be written and read again: the canonical form keeps the bound too.
+        // Every accepted list can be written and read again: the canonical form has the same bound.
         if read.canonical_links() > LINKS_MAX {
             return Err(MalformedLinks::TooMany);
         }
@@ -119,7 +120,7 @@ impl ObjectLinks {
         links.join(",")
     }
 
-    /// Returns the path under which the objects are found: empty, or like `/lwm2m`.
+    /// Returns the path of the objects: empty, or like `/lwm2m`.
     pub fn root(&self) -> &str {
         &self.root
     }
@@ -140,13 +141,13 @@ impl ObjectLinks {
         self.object_at(place.ok()?)
     }
 
-    /// Returns the version the device stated for an object, if it did.
+    /// Returns the version of an object, if the device stated one.
     pub fn version_of(&self, object: u16) -> Option<Version> {
         self.object(object)?.version
     }
 
-    /// Tells whether the object or the instance a path lies in is offered; what lies deeper is
-    /// not listed and cannot be told.
+    /// Returns whether the object or the object instance of a path is offered; resources are not
+    /// listed, so nothing is known about them.
     pub fn offers(&self, path: Path) -> bool {
         self.object(path.object_id())
             .is_some_and(|object| match path.instance_id() {
@@ -213,8 +214,8 @@ impl ObjectLinks {
     }
 }
 
-/// Finds the link that says it is the root of LwM2M; without one the objects are at the top. An
-/// object's own link is not taken for it, whatever it says.
+/// Finds the link that is marked as the root of LwM2M; without one the objects are at the top. An
+/// object's own link is never the root, whatever its attributes are.
 fn find_root(links: &[Link<'_>]) -> Result<Box<str>, MalformedLinks> {
     let is_root = |link: &&Link<'_>| {
         link.target.starts_with('/')
@@ -270,8 +271,8 @@ fn starts_numbered(target: &str) -> bool {
     bytes.next() == Some(b'/') && bytes.next().is_some_and(|byte| byte.is_ascii_digit())
 }
 
-/// Collects the formats the root's link announces. A number out of range is skipped: the
-/// announcement is a hint, and no reason to turn a device away.
+/// Collects the formats that the root's link announces. A number out of range is skipped: the
+/// announcement is a hint, and no reason to refuse a device.
 fn collect_formats(links: &[Link<'_>], root: &str) -> Result<Box<[u16]>, MalformedLinks> {
     let at_root = |link: &&Link<'_>| link.target.strip_suffix('/').unwrap_or(link.target) == root;
     let formats: BTreeSet<u16> = links

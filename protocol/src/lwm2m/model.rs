@@ -1,8 +1,8 @@
-//! What does the OMA registry say about an object's resources? (LwM2M Core 1.1 section 7.2)
+//! How does the OMA registry define an object's resources? (LwM2M Core 1.1 section 7.2)
 //!
-//! The tables are made at build time from `data/oma-objects.csv`: plain static rows, nothing is
-//! built at run time. A fact the registry lacks (a type, an operation) is lacking here too. What
-//! others define beside the registry is in a [`catalog`].
+//! The tables are generated at build time from `data/oma-objects.csv`: plain static rows, nothing
+//! is built at run time. A fact the registry lacks (a type, an operation) is missing here, too.
+//! Definitions from elsewhere are in a [`catalog`].
 
 pub mod catalog;
 pub mod definition;
@@ -16,7 +16,7 @@ mod tables {
     include!(concat!(env!("OUT_DIR"), "/object_tables.rs"));
 }
 
-/// Describes one version of an object.
+/// The definition of one version of an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Object<'a> {
     id: u16,
@@ -29,7 +29,7 @@ pub struct Object<'a> {
     names: &'a str,
 }
 
-/// Describes one resource of one version of an object; the object knows its name.
+/// The definition of one resource of one version of an object; its name is in the object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     id: u16,
@@ -41,7 +41,7 @@ pub struct Resource {
     data_type: Option<DataType>,
 }
 
-/// Says how often an object or a resource may be present.
+/// How often an object or a resource may be present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instances {
     /// At most once.
@@ -50,10 +50,10 @@ pub enum Instances {
     Multiple,
 }
 
-/// Says what a server may do with a resource.
+/// What a server may do with a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operations {
-    /// Nothing: only a bootstrap server touches it.
+    /// Nothing: it is for a bootstrap server only.
     None,
     /// Read and observe.
     Read,
@@ -65,7 +65,7 @@ pub enum Operations {
     Execute,
 }
 
-/// Finds a text in all names.
+/// The position of a text among all names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Name {
     at: u16,
@@ -77,7 +77,7 @@ pub fn objects() -> &'static [Object<'static>] {
     &tables::OBJECTS
 }
 
-/// Returns the known versions of an object, the oldest first; none for an unknown object.
+/// Returns the known versions of an object, the oldest first; empty for an unknown object.
 pub fn versions(object: u16) -> &'static [Object<'static>] {
     let from = tables::OBJECTS.partition_point(|row| row.id < object);
     let to = tables::OBJECTS.partition_point(|row| row.id <= object);
@@ -86,24 +86,24 @@ pub fn versions(object: u16) -> &'static [Object<'static>] {
 
 /// Returns an object in the given version.
 ///
-/// For a version the registry lacks it is the newest one before it, else the oldest: most of a
-/// definition outlives its versions.
+/// If the registry lacks the version, it is the newest one before it, otherwise the oldest:
+/// versions of an object share most of their definition.
 pub fn object(object: u16, version: Version) -> Option<&'static Object<'static>> {
     let versions = versions(object);
     let not_newer = versions.partition_point(|row| row.version <= version);
     versions.get(not_newer.saturating_sub(1))
 }
 
-/// Returns a resource of an object in the given version, chosen as [`object`] chooses.
+/// Returns a resource of an object in the given version, chosen as in [`object`].
 pub fn resource(object: u16, version: Version, resource: u16) -> Option<&'static Resource> {
     self::object(object, version)?.resource(resource)
 }
 
 /// Returns the version an object has when its link states none.
 ///
-/// An object outside the enabler is in version 1.0. The enabler's own objects are in the version
-/// that release ships: LwM2M 1.0 knows only 1.0, for 1.1 it is the table of 1.1.1 (1.1 differs from
-/// it in compatible minor versions only), for 1.2 that of appendix E.
+/// An object outside the enabler is in version 1.0. The enabler's own objects are in the version of
+/// that release: LwM2M 1.0 knows only 1.0, for 1.1 it is the table of 1.1.1 (1.1 differs from it in
+/// compatible minor versions only), for 1.2 that of appendix E.
 pub fn default_version(object: u16, enabler: EnablerVersion) -> Version {
     let (major, minor) = match (enabler, object) {
         (EnablerVersion::V1_1, 0 | 1 | 3) => (1, 1),
@@ -123,7 +123,7 @@ impl<'a> Object<'a> {
         self.id
     }
 
-    /// Returns the version described.
+    /// Returns the version.
     pub fn version(&self) -> Version {
         self.version
     }
@@ -158,13 +158,13 @@ impl<'a> Object<'a> {
         Some(resource.name.of(self.names))
     }
 
-    /// Returns the unit of a resource's values, as the definition writes it.
+    /// Returns the unit of a resource's values, as written in the definition.
     pub fn units_of(&self, resource: u16) -> Option<&'a str> {
         let units = self.resource(resource)?.units.of(self.names);
         Some(units).filter(|units| !units.is_empty())
     }
 
-    /// Tells whether a server may read at least one of its resources.
+    /// Returns whether a server may read at least one of its resources.
     pub fn is_readable(&self) -> bool {
         self.resources
             .iter()
@@ -193,14 +193,14 @@ impl Resource {
         self.instances
     }
 
-    /// Tells whether every instance of the object has it.
+    /// Returns whether every instance of the object has the resource.
     pub fn is_mandatory(&self) -> bool {
         self.mandatory
     }
 }
 
 impl Operations {
-    /// Tells whether the resource may be read.
+    /// Returns whether the resource may be read.
     pub fn can_read(self) -> bool {
         match self {
             Self::Read | Self::ReadWrite => true,
@@ -208,7 +208,7 @@ impl Operations {
         }
     }
 
-    /// Tells whether the resource may be written.
+    /// Returns whether the resource may be written.
     pub fn can_write(self) -> bool {
         match self {
             Self::Write | Self::ReadWrite => true,
@@ -216,7 +216,7 @@ impl Operations {
         }
     }
 
-    /// Tells whether the resource may be executed.
+    /// Returns whether the resource may be executed.
     pub fn can_execute(self) -> bool {
         match self {
             Self::Execute => true,

@@ -1,5 +1,5 @@
-//! Which CoAP request asks a device to read, write, execute or observe? (LwM2M Core 1.1 sections
-//! 6.3, 6.4 and 7.3, RFC 7641 section 3)
+//! Which CoAP request reads, writes, executes or observes? (LwM2M Core 1.1 sections 6.3, 6.4 and
+//! 7.3, RFC 7641 section 3)
 
 #[cfg(test)]
 mod tests;
@@ -21,27 +21,27 @@ const REGISTER: u32 = 0;
 /// Observe in a request that ends one.
 const DEREGISTER: u32 = 1;
 
-/// Names an exchange with a device: what its answer will be known by.
+/// Identifies an exchange with a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExchangeLabel {
-    /// Pairs the acknowledgement with the request.
+    /// Matches the acknowledgement to the request.
     pub message_id: MessageId,
-    /// Pairs the answer with the request.
+    /// Matches the response to the request.
     pub token: Token,
 }
 
-/// Says where a write goes and what it carries.
+/// The path and the payload of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedWrite {
-    /// The path the request is about.
+    /// The path of the request.
     pub target: Path,
-    /// The format the payload is in.
+    /// The format of the payload.
     pub format: ContentFormat,
-    /// The value, or a list that holds it.
+    /// The value, or a list that contains it.
     pub payload: Vec<u8>,
 }
 
-/// Asks for the value at a path, in the given format if there is one to prefer.
+/// Reads the value at a path, in the given format if one is preferred.
 pub fn read(
     label: ExchangeLabel,
     root: &str,
@@ -55,9 +55,9 @@ pub fn read(
     }
 }
 
-/// Asks for the value at a path and to be told whenever it changes.
+/// Reads the value at a path and starts an observation of it.
 ///
-/// Each notification carries the label's token; under a token in use, the observation is renewed.
+/// Each notification carries the label's token; with a token in use, the observation is renewed.
 pub fn observe(
     label: ExchangeLabel,
     root: &str,
@@ -67,10 +67,10 @@ pub fn observe(
     read(label, root, path, accept).with_observe(REGISTER)
 }
 
-/// Asks for the value at a path and to be told of it no more.
+/// Reads the value at a path and ends the observation of it.
 ///
-/// The label carries the observation's token and a message id of its own; path and format are
-/// those the observation was started with (RFC 7641 section 3.6).
+/// The label has the observation's token and a message id of its own; path and format are those the
+/// observation was started with (RFC 7641 section 3.6).
 pub fn cancel_observation(
     label: ExchangeLabel,
     root: &str,
@@ -93,7 +93,7 @@ pub fn write(
         .with_payload(payload)
 }
 
-/// Starts what an executable resource does; the arguments are text, and there may be none.
+/// Executes a resource; the arguments are text, and may be empty.
 pub fn execute(label: ExchangeLabel, root: &str, path: Path, arguments: &str) -> Message {
     let message = request(label, Code::POST, root, path);
     if arguments.is_empty() {
@@ -104,8 +104,8 @@ pub fn execute(label: ExchangeLabel, root: &str, path: Path, arguments: &str) ->
         .with_payload(arguments)
 }
 
-/// Asks for the values at several paths at once (LwM2M Core 1.1 section 6.3.8). The list of paths
-/// travels in one format, the answer is wanted in another or the same.
+/// Reads the values at several paths at once (LwM2M Core 1.1 section 6.3.8). The list of paths is
+/// in one format, the response is wanted in another or the same.
 pub fn read_composite(
     label: ExchangeLabel,
     root: &str,
@@ -126,9 +126,9 @@ pub fn read_composite(
 /// Decides how a single value is written to a path on a device of the given release, in one of the
 /// formats of [`payload::formats::formats_to_write`].
 ///
-/// LwM2M 1.0 has no path for the instance of a multiple resource, so that there the resource as a
-/// whole is replaced by a list of one. A resource instance a caller names is written as named: what
-/// cannot be addressed, the device refuses, whereas a list would replace the other instances too.
+/// LwM2M 1.0 has no path for the instance of a multiple resource, so there the whole resource is
+/// replaced by a list of one. If a caller names a resource instance, it is written as named: a
+/// device refuses what it cannot address, whereas a list would replace the other instances, too.
 pub fn plan_write(
     enabler: EnablerVersion,
     path: Path,
@@ -150,8 +150,8 @@ pub fn plan_write(
     })
 }
 
-/// Returns the path a single value is written to: of a multiple resource that is instance 0, for
-/// the resource as a whole takes only a list of instances.
+/// Returns the path a single value is written to: for a multiple resource that is instance 0,
+/// because the whole resource accepts only a list of instances.
 fn write_target(path: Path, resource: Option<&Resource>) -> Path {
     let multiple = resource.is_some_and(|resource| resource.instances() == Instances::Multiple);
     match (path.instance_id(), path.resource_id()) {

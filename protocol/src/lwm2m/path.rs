@@ -1,4 +1,4 @@
-//! Which object, instance or resource is meant? (LwM2M Core 1.1 section 7.3, "/3/0/1")
+//! Which object, instance or resource is addressed? (LwM2M Core 1.1 section 7.3, "/3/0/1")
 
 pub mod bytes;
 #[cfg(test)]
@@ -11,7 +11,7 @@ use thiserror::Error;
 
 /// Addresses an object, an object instance, a resource or a resource instance.
 ///
-/// Ordered as a tree is read: a parent before its children, siblings by number.
+/// Paths are ordered like a tree: a parent before its children, siblings by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path {
     // Segments below the level are zero: with the level last, the derived order is the tree's.
@@ -19,7 +19,7 @@ pub struct Path {
     level: Level,
 }
 
-/// How deep a path reaches.
+/// The level of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// `/3`
@@ -32,7 +32,7 @@ pub enum Level {
     ResourceInstance,
 }
 
-/// Tells why a text is not a path.
+/// Why a text is not a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum InvalidPath {
     /// The text does not start with a slash.
@@ -91,7 +91,7 @@ impl Path {
         Self::from_segments(rest.split('/'))
     }
 
-    /// Reads segments as the options of a message carry them, under the rules of [`Path::parse`].
+    /// Reads segments from the options of a message, with the rules of [`Path::parse`].
     pub fn from_segments<'a>(
         segments: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, InvalidPath> {
@@ -109,7 +109,7 @@ impl Path {
         })
     }
 
-    /// Returns how deep the path reaches.
+    /// Returns the level of the path.
     pub const fn level(&self) -> Level {
         self.level
     }
@@ -134,32 +134,32 @@ impl Path {
         self.at(Level::ResourceInstance)
     }
 
-    /// Tells whether the path addresses a whole object.
+    /// Returns whether the path addresses a whole object.
     pub fn is_object(&self) -> bool {
         self.level == Level::Object
     }
 
-    /// Tells whether the path addresses an object instance.
+    /// Returns whether the path addresses an object instance.
     pub fn is_instance(&self) -> bool {
         self.level == Level::Instance
     }
 
-    /// Tells whether the path addresses a resource.
+    /// Returns whether the path addresses a resource.
     pub fn is_resource(&self) -> bool {
         self.level == Level::Resource
     }
 
-    /// Tells whether the path addresses a resource instance.
+    /// Returns whether the path addresses a resource instance.
     pub fn is_resource_instance(&self) -> bool {
         self.level == Level::ResourceInstance
     }
 
-    /// Walks the path's numbers from the object down.
+    /// Iterates over the path's numbers, from the object down.
     pub fn segments(&self) -> impl ExactSizeIterator<Item = u16> + use<> {
         self.segments.into_iter().take(self.level as usize + 1)
     }
 
-    /// Addresses what lies directly below under the number; nothing lies below a resource instance.
+    /// Returns the path directly below with this number; a resource instance has none.
     pub fn child(&self, id: u16) -> Option<Self> {
         let level = next_level(Some(self.level))?;
         let mut segments = self.segments;
@@ -167,13 +167,13 @@ impl Path {
         Some(Self { segments, level })
     }
 
-    /// Addresses the resource the path is or lies in, if it reaches that deep.
+    /// Returns the resource the path is or is in, if it reaches that deep.
     pub fn to_resource(&self) -> Option<Self> {
         let [object, instance, resource, _] = self.segments;
         (self.level >= Level::Resource).then_some(Self::resource(object, instance, resource))
     }
 
-    /// Tells whether the other path is this one or lies below it.
+    /// Returns whether the other path is this one or is below it.
     pub fn contains(&self, other: Self) -> bool {
         self.level <= other.level
             && self

@@ -1,6 +1,6 @@
-//! How do the values of resources travel in a payload? (LwM2M Core 1.1 section 7.4)
+//! How are the values of resources encoded in a payload? (LwM2M Core 1.1 section 7.4)
 //!
-//! Chooses between the formats; each format's bytes are its own file's.
+//! Chooses between the formats; each format has a file of its own.
 
 mod cbor;
 pub mod formats;
@@ -25,114 +25,114 @@ use crate::lwm2m::model::{self, Instances, Object};
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::{DataType, Value};
 
-/// What was read at and below a path: the values of resources and of resource instances, in the
-/// order of the tree. A resource has either one value or several instances, never both.
+/// The values read at and below a path, of resources and of resource instances, in the order of the
+/// tree. A resource has either one value or several instances, never both.
 pub type Reading = BTreeMap<Path, Value>;
 
-/// Opaque as numbered by drafts of LwM2M 1.0.
+/// The opaque format as numbered by drafts of LwM2M 1.0.
 const LEGACY_OPAQUE: ContentFormat = ContentFormat(1544);
 
 /// Bounds the samples of one payload: a day of one value every half minute, and a payload of the
 /// shortest records does not grow to many times its size. A longer one is refused.
 pub const SAMPLES_MAX: usize = 4_096;
 
-/// What is known of that which a payload speaks of.
+/// What a decoder needs to know of the objects in a payload.
 ///
-/// Whoever knows the types alone passes a function; objects are those of the registry then.
+/// A function from paths to types is one, too; it takes objects from the registry.
 pub trait Model {
     /// Returns the type of the resource a path is or lies in.
     fn type_of(&self, path: Path) -> Option<DataType>;
 
-    /// Returns how often an object may be present; none for one that is not known.
+    /// Returns how often an object may be present; none for an unknown object.
     fn instances_of(&self, object: u16) -> Option<Instances>;
 }
 
-/// A value of a path, and when it was measured, where the payload says so.
+/// A value of a path, and when it was measured, if the payload contains that.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// The resource or resource instance.
     pub path: Path,
-    /// What it was.
+    /// The value.
     pub value: Value,
-    /// When it was so; none if the payload does not say.
+    /// When it was measured; none if the payload does not contain that.
     pub measured: Option<Measured>,
 }
 
 /// When a value was measured (RFC 8428 section 4.5.3), in whole milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measured {
-    /// So long after the receipt of the payload; before it, if negative.
+    /// Milliseconds after the receipt of the payload; before it, if negative.
     Relative(i64),
-    /// So long after 1970-01-01T00:00:00Z.
+    /// Milliseconds after 1970-01-01T00:00:00Z.
     Absolute(i64),
 }
 
-/// What a payload may speak of.
+/// Which paths a payload may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Every path: a Send, a composite read.
     All,
-    /// A path and what lies below it.
+    /// A path and those below it.
     Within(Path),
 }
 
-/// Tells why a payload became no value.
+/// Why a payload could not be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Undecodable {
-    /// The payload is in a format this codec has no reader for.
+    /// The payload is in a format without a decoder.
     #[error("payloads in Content-Format {0} are not supported")]
     UnsupportedFormat(ContentFormat),
-    /// The payload holds one value, and was to hold those of an object or an instance.
+    /// The payload has one value, but those of an object or an instance were requested.
     #[error("payloads in Content-Format {0} hold one value only")]
     OneValue(ContentFormat),
-    /// The format has no names, and nothing else says what the payload is about.
+    /// The format has no names, and the context does not tell which resource it is.
     #[error("payloads in Content-Format {0} do not name a resource")]
     Nameless(ContentFormat),
-    /// Nothing says what the payload is.
+    /// The format of the payload is unknown.
     #[error("the payload has no Content-Format")]
     NoFormat,
-    /// The payload is not what its format and the resource's type demand.
+    /// The payload does not match its format and the resource's type.
     #[error(transparent)]
     Malformed(#[from] MalformedValue),
-    /// The payload is not TLV, or not that of what was asked for.
+    /// The payload is not valid TLV, or not for the requested path.
     #[error("the TLV payload is malformed: {0}")]
     MalformedTlv(#[from] tlv::MalformedTlv),
-    /// The payload holds more samples than are taken from one.
+    /// The payload has more samples than allowed.
     #[error("the payload has more than {SAMPLES_MAX} samples")]
     TooMany,
-    /// The payload is not what its format of named values demands.
+    /// The payload does not match its format of named values.
     #[error("the payload in Content-Format {format} is malformed: {reason}")]
     MalformedSamples {
-        /// The format it was said to be in.
+        /// The format of the payload.
         format: ContentFormat,
         /// What is wrong with it.
         reason: samples::MalformedSamples,
     },
 }
 
-/// Tells that bytes are not a value of the resource's type.
+/// The bytes are not a value of the resource's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the payload is not a value of type {data_type}")]
 pub struct MalformedValue {
-    /// The type the bytes should have been of.
+    /// The expected type.
     pub data_type: DataType,
 }
 
-/// Tells why values became no payload.
+/// Why values could not be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unencodable {
-    /// There is no writer for the format.
+    /// The format has no encoder.
     #[error("writing payloads in Content-Format {0} is not supported")]
     UnsupportedFormat(ContentFormat),
-    /// The format holds one value, and the values are several or lie elsewhere.
+    /// The format holds one value, and there are several or they are at other paths.
     #[error("payloads in Content-Format {0} hold one value only")]
     OneValue(ContentFormat),
-    /// The format has no form for the value.
+    /// The format cannot represent the value.
     #[error("Content-Format {format} cannot represent the value of {path}")]
     Value {
-        /// The format asked for.
+        /// The format.
         format: ContentFormat,
-        /// Where the value belongs.
+        /// The path of the value.
         path: Path,
     },
 }
@@ -148,7 +148,7 @@ impl<F: Fn(Path) -> Option<DataType>> Model for F {
 }
 
 impl Scope {
-    /// Tells whether the payload may speak of the path.
+    /// Returns whether the payload may contain the path.
     pub fn contains(self, path: Path) -> bool {
         match self {
             Self::All => true,
@@ -157,7 +157,7 @@ impl Scope {
     }
 }
 
-/// Returns the format a single value of the type travels in.
+/// Returns the format for a single value of the type.
 pub fn format_of(data_type: DataType) -> ContentFormat {
     match data_type {
         DataType::Opaque => ContentFormat::OCTET_STREAM,
@@ -172,7 +172,7 @@ pub fn format_of(data_type: DataType) -> ContentFormat {
     }
 }
 
-/// Writes a value for a device: bytes as they are, everything else as text.
+/// Encodes a value for a device: bytes unchanged, everything else as text.
 pub fn encode_resource(value: &Value) -> (ContentFormat, Vec<u8>) {
     match value {
         Value::Opaque(bytes) => (ContentFormat::OCTET_STREAM, bytes.clone()),
@@ -187,10 +187,9 @@ pub fn encode_resource(value: &Value) -> (ContentFormat, Vec<u8>) {
     }
 }
 
-/// Reads what a device answered when a path was read, or notifies of one: of each path the newest
-/// value.
+/// Reads a device's response to a read of a path, or a notification: the newest value of each path.
 ///
-/// Every path of the reading is the one asked for or lies below it.
+/// Every path of the reading is the requested one or below it.
 pub fn decode(
     format: Option<ContentFormat>,
     path: Path,
@@ -206,8 +205,8 @@ pub fn decode(
     Ok(values.collect())
 }
 
-/// Orders samples from old to new, as far as that is known without a clock: what is relative to the
-/// receipt, as a value without time is, is taken to be newer than what has a date.
+/// Orders samples from old to new, as far as that is known without a clock: a time relative to the
+/// receipt, like a missing time, counts as newer than an absolute one.
 fn age_rank(measured: Option<Measured>) -> (u8, i64) {
     match measured {
         Some(Measured::Absolute(at_ms)) => (0, at_ms),
@@ -218,8 +217,8 @@ fn age_rank(measured: Option<Measured>) -> (u8, i64) {
 
 /// Reads a payload in any format, in the order of the payload.
 ///
-/// A missing format means text for a resource, or bytes where the model says it is opaque, and TLV
-/// for what holds several values, as devices that leave the format out know no other for them.
+/// A missing format means text for a resource, or bytes if the model says it is opaque, and TLV for
+/// several values, because devices that omit the format know no other one for them.
 pub fn decode_samples(
     format: Option<ContentFormat>,
     scope: Scope,
@@ -246,7 +245,7 @@ pub fn decode_samples(
     }
 }
 
-/// Reads a payload that does not say which resource, or which object, it is about.
+/// Reads a payload in a format without names.
 fn decode_nameless(
     format: Option<ContentFormat>,
     path: Path,
@@ -298,8 +297,8 @@ fn timeless(path: Path, value: Value) -> Sample {
     }
 }
 
-/// Writes the values at and below a path as a request for that path carries them; what lies
-/// elsewhere is left out.
+/// Encodes the values at and below a path for a request to that path; values at other paths are
+/// left out.
 pub fn encode(format: ContentFormat, path: Path, values: &Reading) -> Result<Vec<u8>, Unencodable> {
     match format {
         ContentFormat::TEXT | ContentFormat::LEGACY_TEXT => {
@@ -320,8 +319,7 @@ pub fn encode(format: ContentFormat, path: Path, values: &Reading) -> Result<Vec
     }
 }
 
-/// Writes values wherever they lie, as a composite write carries them (LwM2M Core 1.1 section
-/// 6.3.9).
+/// Encodes values at any paths for a composite write (LwM2M Core 1.1 section 6.3.9).
 pub fn encode_all(format: ContentFormat, values: &Reading) -> Result<Vec<u8>, Unencodable> {
     match format {
         ContentFormat::SENML_JSON => senml::encode_json(format, None, values),
@@ -343,7 +341,7 @@ fn encode_lwm2m_json(
     written.map_err(|path| Unencodable::Value { format, path })
 }
 
-/// Writes the paths of a composite read (LwM2M Core 1.1 section 6.3.8).
+/// Encodes the paths of a composite read (LwM2M Core 1.1 section 6.3.8).
 pub fn encode_paths(format: ContentFormat, paths: &[Path]) -> Result<Vec<u8>, Unencodable> {
     match format {
         ContentFormat::SENML_JSON => Ok(senml::encode_paths_json(paths)),
@@ -375,11 +373,11 @@ fn one_value(format: ContentFormat, path: Path, values: &Reading) -> Result<&Val
     }
 }
 
-/// Reads the value of one resource that a device answered as text or as bytes.
+/// Reads the value of one resource that a device sent as text or as bytes.
 ///
-/// A missing format means text, as devices of the 1.0 era leave it out; it means bytes where the
-/// model says the resource is opaque, for such a device has no reason to dress bytes up. A resource
-/// of unknown type is text if it can be, bytes otherwise.
+/// A missing format means text, because devices of the 1.0 era omit it; it means bytes if the model
+/// says the resource is opaque, because such a device has no reason to encode them. A resource of
+/// unknown type is text if it is valid UTF-8, bytes otherwise.
 fn decode_resource(
     format: Option<ContentFormat>,
     payload: &[u8],
@@ -396,7 +394,7 @@ fn decode_resource(
         (None | Some(ContentFormat::TEXT | ContentFormat::LEGACY_TEXT), None) => {
             text_or_bytes(payload)
         }
-        // What links are labelled so are those a resource holds: nobody asked what there is.
+        // A link format here is the value of a resource: no discovery was requested.
         (Some(ContentFormat::LINK_FORMAT), Some(DataType::String)) => {
             text::decode(payload, DataType::String)?
         }

@@ -1,8 +1,8 @@
-//! What does a device say when it registers or updates? (LwM2M Core 1.1 sections 6.2.1, 6.2.2)
+//! What does a Register or Update contain? (LwM2M Core 1.1 sections 6.2.1, 6.2.2)
 //!
-//! Reads what the device sent, as it sent it: what a missing lifetime means, or whether the device
-//! is known, is decided elsewhere. Unknown parameters are skipped; the Content-Format of the
-//! payload does not matter, for devices leave it out.
+//! Reads the parameters as the device sent them: the meaning of a missing lifetime, or whether the
+//! device is known, is decided elsewhere. Unknown parameters are skipped; the Content-Format of the
+//! payload is ignored, because devices omit it.
 
 mod parameters;
 #[cfg(test)]
@@ -19,32 +19,32 @@ use crate::coap::code::Code;
 /// Bounds the endpoint name in bytes; a Uri-Query option cannot carry more.
 pub const ENDPOINT_BYTES_MAX: usize = 255;
 
-/// Bounds the SMS number in bytes: an MSISDN has 15 digits, and devices decorate it.
+/// Bounds the SMS number in bytes: an MSISDN has 15 digits, and devices add other characters.
 pub const SMS_BYTES_MAX: usize = 64;
 
-/// Holds a decoded Register.
+/// A decoded Register.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Register {
-    /// The name the device goes by.
+    /// The endpoint name of the device.
     pub endpoint: Box<str>,
     /// The lifetime in seconds as sent, 0 included; a number beyond `u32` is its maximum.
     pub lifetime_s: Option<u32>,
-    /// The LwM2M release the device speaks.
+    /// The LwM2M release of the device.
     pub version: EnablerVersion,
-    /// The ways the device can be reached.
+    /// How the device can be reached.
     pub binding: Binding,
-    /// The number SMS reach the device under.
+    /// The number for SMS to the device.
     pub sms: Option<Box<str>>,
     /// The objects the device offers.
     pub links: ObjectLinks,
 }
 
-/// Holds a decoded Update: what is absent stays as it was.
+/// A decoded Update: absent parameters are unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Update {
     /// The new lifetime in seconds.
     pub lifetime_s: Option<u32>,
-    /// The new ways the device can be reached, as `b` says; see [`Update::binding_after`].
+    /// How the device can be reached from now on, from `b`; see [`Update::binding_after`].
     pub binding: Option<Binding>,
     /// Whether `Q` was given.
     pub queue_mode: bool,
@@ -54,31 +54,31 @@ pub struct Update {
     pub links: Option<ObjectLinks>,
 }
 
-/// Tells why a Register or Update is turned away.
+/// Why a Register or Update is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RegistrationRefusal {
-    /// The device speaks a release the service does not; it may try another.
+    /// The release of the device is not supported; it may try another.
     #[error("this version of LwM2M is not supported")]
     UnsupportedVersion,
     /// There is no endpoint name, or an empty one.
     #[error("the endpoint name is missing")]
     MissingEndpoint,
-    /// The endpoint name is longer than allowed.
+    /// The endpoint name is too long.
     #[error("the endpoint name is longer than {ENDPOINT_BYTES_MAX} bytes")]
     EndpointTooLong,
     /// The lifetime is not a decimal number.
     #[error("the lifetime is not a number of seconds")]
     InvalidLifetime,
-    /// The binding holds a letter that is no transport.
+    /// The binding has a letter that is no transport.
     #[error("the binding is not made of the letters U, T, S, N, M, H and Q")]
     InvalidBinding,
-    /// The SMS number is longer than allowed.
+    /// The SMS number is too long.
     #[error("the SMS number is longer than {SMS_BYTES_MAX} bytes")]
     SmsTooLong,
-    /// A parameter that may be there once is there twice.
+    /// A parameter that may occur once is repeated.
     #[error("a parameter is given twice")]
     Repeated,
-    /// The payload is no list of objects.
+    /// The payload is no valid list of objects.
     #[error(transparent)]
     Links(#[from] links::MalformedLinks),
 }
@@ -86,8 +86,8 @@ pub enum RegistrationRefusal {
 impl Register {
     /// Reads the Uri-Query options and the payload of `POST /rd`.
     ///
-    /// An empty payload is a device that offers nothing: the standard demands objects, but such a
-    /// device can still Send, and lists its objects with its next Update.
+    /// An empty payload means a device that offers nothing: the standard requires objects, but such
+    /// a device can still Send, and lists its objects with its next Update.
     pub fn decode<'a>(
         queries: impl IntoIterator<Item = &'a str>,
         payload: &[u8],
@@ -116,7 +116,7 @@ impl Register {
         queries
     }
 
-    /// Tells whether the device sleeps and is asked only when it has shown itself.
+    /// Returns whether the device sleeps and is sent requests only when it has just been seen.
     pub fn queue_mode(&self) -> bool {
         self.binding.queue_mode()
     }
@@ -125,8 +125,8 @@ impl Register {
 impl Update {
     /// Reads the Uri-Query options and the payload of `POST` on the registration's location.
     ///
-    /// An empty payload leaves the objects as they were. Parameters of a Register alone (`ep`,
-    /// `lwm2m`) are skipped: neither can change while a registration lasts.
+    /// An empty payload leaves the objects unchanged. Parameters of a Register (`ep`, `lwm2m`) are
+    /// skipped: neither can change during a registration.
     pub fn decode<'a>(
         queries: impl IntoIterator<Item = &'a str>,
         payload: &[u8],
@@ -155,7 +155,7 @@ impl Update {
         queries
     }
 
-    /// Tells whether the device says nothing but that it is still there.
+    /// Returns whether the Update changes nothing but the expiry of the registration.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -163,7 +163,7 @@ impl Update {
     /// Returns the binding in force after this Update.
     ///
     /// In LwM2M 1.0 queue mode is a letter of `b` and ends with a `b` that lacks it. From 1.1 on
-    /// it is a matter of the Register alone, so an Update cannot end it.
+    /// only the Register sets it, so an Update cannot end it.
     pub fn binding_after(&self, current: Binding, version: EnablerVersion) -> Binding {
         let kept = match (self.binding, version) {
             (None, _) => current,
@@ -185,7 +185,7 @@ impl Update {
 }
 
 impl RegistrationRefusal {
-    /// Returns the code the device is answered with.
+    /// Returns the code of the response.
     pub fn code(self) -> Code {
         match self {
             Self::UnsupportedVersion => Code::PRECONDITION_FAILED,

@@ -1,7 +1,7 @@
-//! What is a resource's value, and how does a person write it? (LwM2M Core 1.1 appendix C)
+//! What is a resource's value, and what is its text form? (LwM2M Core 1.1 appendix C)
 //!
-//! The text form here is the one callers of the service give and get. What travels to a device is
-//! decided per Content-Format in `payload`.
+//! This text form is the one that callers of the service send and receive. How a value is sent to a
+//! device is decided per Content-Format in `payload`.
 
 mod base64_text;
 mod time;
@@ -10,7 +10,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// Names the type an object's definition gives a resource.
+/// The type of a resource, from its object's definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DataType {
     /// True or false.
@@ -33,7 +33,7 @@ pub enum DataType {
     UnsignedInteger,
 }
 
-/// Holds one resource's value together with its type.
+/// One resource's value with its type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// True or false.
@@ -65,11 +65,11 @@ pub struct ObjectLink {
     pub instance: u16,
 }
 
-/// Tells that a text does not fit the resource's type.
+/// The text does not fit the resource's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("not of type {data_type}: expected {}", .data_type.expectation())]
 pub struct InvalidValue {
-    /// The type the text should have fitted.
+    /// The expected type.
     pub data_type: DataType,
 }
 
@@ -87,7 +87,7 @@ impl DataType {
         Self::UnsignedInteger,
     ];
 
-    /// Returns the type's name as callers know it.
+    /// Returns the type's name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Boolean => "BOOLEAN",
@@ -117,7 +117,7 @@ impl DataType {
 }
 
 impl Value {
-    /// Reads the text a caller gives for a resource of this type.
+    /// Reads a caller's text for a resource of this type.
     pub fn parse(data_type: DataType, text: &str) -> Result<Self, InvalidValue> {
         let value = match data_type {
             DataType::Boolean => parse_boolean(text).map(Self::Boolean),
@@ -133,7 +133,7 @@ impl Value {
         value.ok_or(InvalidValue { data_type })
     }
 
-    /// Returns the type this value is of.
+    /// Returns the type of this value.
     pub const fn data_type(&self) -> DataType {
         match self {
             Self::Boolean(_) => DataType::Boolean,
@@ -148,7 +148,7 @@ impl Value {
         }
     }
 
-    /// Returns the text callers are shown; [`Value::parse`] reads it back.
+    /// Returns the text form for callers; [`Value::parse`] reads it back.
     pub fn to_text(&self) -> String {
         self.to_string()
     }
@@ -200,8 +200,8 @@ fn parse_boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// Reads a decimal number, with or without exponent; the words for not-a-number and infinity, and
-/// what only rounds to infinity, are no values of a resource.
+/// Reads a decimal number, with or without exponent; NaN and infinity, and numbers that round to
+/// infinity, are no values of a resource.
 fn parse_float(text: &str) -> Option<f64> {
     let decimal = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
     let number: f64 = text.bytes().all(decimal).then(|| text.parse().ok())??;

@@ -1,19 +1,19 @@
-//! Which version of an object or of the enabler is meant? (LwM2M Core 1.1 sections 6.2.1, 7.2)
+//! Which version of an object or of the enabler is it? (LwM2M Core 1.1 sections 6.2.1, 7.2)
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// Numbers one version of an object's definition.
+/// A version of an object's definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    /// Rises when a definition breaks with its past.
+    /// Rises with incompatible changes.
     pub major: u8,
-    /// Rises when a definition gains optional parts.
+    /// Rises with optional additions.
     pub minor: u8,
 }
 
-/// Names the LwM2M release a device speaks.
+/// The LwM2M release of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EnablerVersion {
     /// LwM2M 1.0
@@ -24,13 +24,13 @@ pub enum EnablerVersion {
     V1_2,
 }
 
-/// Tells that a text is not a version.
+/// The text is not a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a version is written major.minor")]
 pub struct InvalidVersion;
 
 impl Version {
-    /// Numbers a version.
+    /// Makes a version.
     pub const fn new(major: u8, minor: u8) -> Self {
         Self { major, minor }
     }

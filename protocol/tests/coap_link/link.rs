@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-/// How long a datagram travels, and how much longer if it is delayed: long enough to be repeated
-/// meanwhile, and to be overtaken.
+/// How long a datagram travels, and how much longer if it is delayed: long enough for a
+/// retransmission to overtake it.
 const TRAVEL_MS: u64 = 20;
 const DELAY_MS_MAX: u64 = 3_000;
 
-/// What the link does to datagrams.
+/// How the link treats datagrams.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkConditions {
     pub(crate) loss_percent: u64,
@@ -16,18 +16,18 @@ pub(crate) struct LinkConditions {
     pub(crate) cut_at_ms: i64,
 }
 
-/// Who a datagram goes to.
+/// The recipient of a datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Recipient {
     Peer,
     Us,
 }
 
-/// The datagrams on their way.
+/// The datagrams in flight.
 pub(crate) struct Link {
     conditions: LinkConditions,
     pub(crate) rng: Rng,
-    // By arrival, and in the order of sending at the same moment.
+    // By arrival, and in the order of sending for the same moment.
     travelling: BTreeMap<(i64, u64), (Recipient, Vec<u8>)>,
     sent: u64,
 }
@@ -75,7 +75,7 @@ impl Link {
     }
 }
 
-/// Numbers that follow from a seed.
+/// Numbers determined by a seed.
 pub(crate) struct Rng(u64);
 
 impl Rng {

@@ -1,5 +1,5 @@
-//! How does a peer take bodies and give them? With our own server's side, and a memory of what it
-//! answered, as RFC 7252 section 4.2 has it.
+//! How does a peer accept and send bodies? With our own server's side, and a memory of its answers,
+//! as in RFC 7252 section 4.2.
 
 use protocol::coap::assembly::{Assembly, AssemblyOutcome};
 use protocol::coap::block::BlockSize;
@@ -17,7 +17,7 @@ pub(crate) enum ResponseMode {
     Apart,
 }
 
-/// One that holds a body, and takes one.
+/// A peer that has a body, and accepts one.
 pub(crate) struct Peer {
     pub(crate) received: Vec<Vec<u8>>,
     holds: Vec<u8>,
@@ -106,7 +106,7 @@ impl Peer {
     }
 }
 
-/// A body without a period that blocks could hide in.
+/// A body without a period that could hide a wrong block.
 pub(crate) fn body(length: usize) -> Vec<u8> {
     let mut state = 1_u32;
     let mut next = || {

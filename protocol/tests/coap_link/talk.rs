@@ -1,4 +1,4 @@
-//! How does a transfer end that talks to a peer over a link?
+//! How does a transfer with a peer over a link end?
 
 use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
@@ -12,7 +12,7 @@ use protocol::coap::transfer::{
 use crate::link::{Link, LinkConditions, Recipient};
 use crate::peer::{Peer, ResponseMode, body};
 
-/// What is to get across, and how.
+/// What is to be transferred, and how.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TransferSpec {
     pub(crate) block_bytes: u16,
@@ -30,7 +30,7 @@ pub(crate) enum TransferOutcome {
     GaveUp { at_ms: i64, is_under_way: bool },
 }
 
-/// Sends a body to a peer, and takes the one the peer answers with.
+/// Sends a body to a peer, and receives the body of its answer.
 pub(crate) fn conversation(
     task: &TransferSpec,
     conditions: &LinkConditions,

@@ -1,4 +1,4 @@
-//! Which messages and datagrams are the properties tried on?
+//! The messages and datagrams of the properties.
 
 use coap_lite::{MessageClass, MessageType, Packet};
 use proptest::collection::vec;
@@ -9,7 +9,7 @@ use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::option;
 use protocol::coap::token::Token;
 
-/// What a message is made of, in no codec's words.
+/// The parts of a message, independent of a codec.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
     kind: MessageKind,
@@ -21,7 +21,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// The message in our words.
+    /// The message in our types.
     pub(crate) fn message(&self) -> Message {
         let token = Token::new(&self.token).expect("it has up to eight bytes");
         let message = Message::request(self.kind, self.code, MessageId(self.message_id), token);
@@ -32,7 +32,7 @@ impl Parts {
         message.with_payload(self.payload.clone())
     }
 
-    /// The message in coap-lite's words.
+    /// The message in coap-lite's types.
     pub(crate) fn packet(&self) -> Packet {
         let mut packet = Packet::new();
         packet.header.set_type(match self.kind {
@@ -57,7 +57,7 @@ pub(crate) fn messages() -> impl Strategy<Value = Message> {
     parts().prop_map(|parts| parts.message())
 }
 
-/// What well-formed messages are made of, their options used as defined.
+/// Parts of well-formed messages, their options used as defined.
 pub(crate) fn parts() -> impl Strategy<Value = Parts> {
     parts_with(options())
 }
@@ -109,7 +109,7 @@ fn empty() -> impl Strategy<Value = Parts> {
     })
 }
 
-/// Options that any message may carry in any number, so that each message is used as defined.
+/// Options that any message may have in any number, so that each message is used as defined.
 fn options() -> impl Strategy<Value = (u16, Vec<u8>)> {
     let texts = [
         option::LOCATION_PATH,
@@ -131,7 +131,7 @@ fn payloads() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![Just(vec![]), vec(any::<u8>(), 1..80), vec(Just(0xFF), 1..4)]
 }
 
-/// Options used in any way, those that have a definition above all.
+/// Options used in any way, mostly those with a definition.
 fn any_options() -> impl Strategy<Value = (u16, Vec<u8>)> {
     let number = prop_oneof![9 => 0..300_u16, 1 => any::<u16>()];
     let ascii = "[a-z0-9=]{0,10}".prop_map(String::into_bytes);
@@ -139,8 +139,8 @@ fn any_options() -> impl Strategy<Value = (u16, Vec<u8>)> {
     (number, value)
 }
 
-/// Noise, noise behind a header, messages with options of any kind, and messages cut off or with a
-/// byte changed.
+/// Noise, noise after a header, messages with options of any kind, and messages that are cut off or
+/// have a changed byte.
 pub(crate) fn datagrams() -> impl Strategy<Value = Vec<u8>> {
     let noise = vec(any::<u8>(), 0..200);
     let first = (0x40..0x80_u8).prop_map(|byte| byte & 0xF3);

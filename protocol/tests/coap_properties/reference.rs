@@ -1,7 +1,7 @@
-//! Do we and coap-lite read and write the same messages, and do our names mean the same numbers?
+//! Do we and coap-lite read and write the same messages, and do our names have the same numbers?
 //!
-//! coap-lite is held as the independent reader and writer: whatever we write it reads alike,
-//! whatever it writes we read alike, and what it refuses we refuse for the same reason.
+//! coap-lite is the independent reader and writer: it reads our messages like we do, we read its
+//! messages like it does, and we refuse what it refuses for the same reason.
 
 use coap_lite::error::MessageError;
 use coap_lite::{CoapOption, MessageClass, MessageType, Packet, RequestType, ResponseType};
@@ -52,7 +52,7 @@ fn check_alike(message: &Message, packet: &Packet) -> Result<(), TestCaseError> 
     prop_assert_eq!(header.message_id, message.message_id.0);
     prop_assert_eq!(packet.get_token(), message.token.as_bytes());
     prop_assert_eq!(&packet.payload, &message.payload);
-    // Options used against their definition are left out; those we keep stand in their order.
+    // Misused options are left out; the others keep their order.
     let mut theirs = packet
         .options()
         .flat_map(|(number, values)| values.iter().map(|value| (*number, value.as_slice())));
@@ -82,7 +82,7 @@ fn check_refusal(
             let payload = packet.as_ref().map(|packet| packet.payload.len());
             prop_assert_eq!(payload, Ok(0));
         }
-        // Here the reference is lenient, and may find another fault behind this one.
+        // Here the reference is lenient, and may find a later fault.
         MessageFault::UnknownVersion(_)
         | MessageFault::ReservedClass(_)
         | MessageFault::EmptyWithContent

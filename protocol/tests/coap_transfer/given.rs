@@ -1,4 +1,4 @@
-//! How do the tests of transfers speak for a device, with a clock that they turn?
+//! The device and the clock of the transfer tests.
 
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
@@ -91,7 +91,7 @@ pub(crate) fn broken(fault: TransferFault) -> TransferReception {
     }
 }
 
-/// A transfer and what it needs to go on.
+/// A transfer and its state in a test.
 pub(crate) struct Conversation {
     pub(crate) transfer: Transfer,
     pub(crate) rules: TransferRules<'static>,
@@ -110,17 +110,17 @@ impl Conversation {
         }
     }
 
-    /// The message on its way.
+    /// The message in flight.
     pub(crate) fn sent(&self) -> Message {
         Message::decode(self.transfer.datagram()).expect("what we write is well-formed")
     }
 
-    /// A response to the message on its way, in its acknowledgement.
+    /// A response to the message in flight, in its acknowledgement.
     pub(crate) fn reply(&self, code: Code) -> Message {
         Message::response_to(&self.sent(), code, MessageId(900))
     }
 
-    /// Lets the transfer hear a message, and go on if it proceeds.
+    /// Gives the transfer a message, and proceeds if the transfer does.
     pub(crate) fn hears(&mut self, message: &Message) -> TransferReception {
         let receipt = self.transfer.handle(self.now_ms, &self.rules, message);
         if matches!(receipt, TransferReception::Proceeds { .. }) {
@@ -139,7 +139,7 @@ impl Conversation {
         self.transfer.proceed(self.now_ms, &self.rules, fresh);
     }
 
-    /// Lets the transfer hear that its block was taken.
+    /// Gives the transfer the confirmation of its block.
     pub(crate) fn continues(&mut self) -> TransferReception {
         let block = self.sent().block1().expect("a block is on its way");
         let reply = self.reply(Code::CONTINUE).with_block1(block);

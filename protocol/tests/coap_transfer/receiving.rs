@@ -1,4 +1,4 @@
-//! Is an answer in blocks put together from blocks of one version, and from nothing else?
+//! Is a response in blocks assembled from blocks of one version, and from nothing else?
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;

@@ -1,4 +1,4 @@
-//! Does the body of a request arrive in blocks, at the size the device wants?
+//! Is the body of a request sent in blocks, in the size the device wants?
 
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;

@@ -1,4 +1,4 @@
-//! Does a transfer wait for as long as blocks get across, and no longer?
+//! Does a transfer wait as long as blocks are transferred, and no longer?
 
 use std::mem::size_of;
 
@@ -198,7 +198,7 @@ fn assert_is_over(conversation: &mut Conversation, message: &Message) {
     }
 }
 
-// Wakes the transfer when it asks for it, and goes on whenever it would, until it gives up.
+// Wakes the transfer at its timeouts, and proceeds whenever it would, until it gives up.
 fn schedule(conversation: &mut Conversation) -> Vec<(i64, TransferTimeout)> {
     let mut expiries = Vec::new();
     while conversation.transfer.next_timeout() != i64::MAX {

@@ -1,4 +1,4 @@
-//! Which bytes does a recorded line stand for?
+//! Which bytes does a recorded line have?
 
 /// Reads pairs of hexadecimal digits.
 pub(crate) fn bytes_of(hex: &str) -> Vec<u8> {

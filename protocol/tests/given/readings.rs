@@ -1,4 +1,4 @@
-//! Which readings of objects do properties of payloads try?
+//! The readings of objects that properties of payloads use.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub(crate) fn readings() -> impl Strategy<Value = (Path, Reading)> {
     )
 }
 
-/// Numbers of objects, instances and resources, those at the edges of their forms above all.
+/// Numbers of objects, instances and resources, mostly those at the edges of their encodings.
 pub(crate) fn numbers() -> impl Strategy<Value = u16> {
     prop_oneof![
         0..4_u16,
@@ -46,7 +46,7 @@ pub(crate) fn numbers() -> impl Strategy<Value = u16> {
     ]
 }
 
-/// Bytes of which one is another, and the end may be missing.
+/// Bytes with one byte changed, and perhaps the end cut off.
 pub(crate) fn spoilt(mut bytes: Vec<u8>, (place, end, byte): (Index, Index, u8)) -> Vec<u8> {
     if !bytes.is_empty() {
         let place = place.index(bytes.len());
@@ -56,14 +56,14 @@ pub(crate) fn spoilt(mut bytes: Vec<u8>, (place, end, byte): (Index, Index, u8))
     bytes
 }
 
-/// The path that deep on the way to another, or the other one itself.
+/// The ancestor of a path at a level, or the path itself.
 fn above(path: Path, level: usize) -> Path {
     let below = path.segments().skip(1).take(level);
     let deeper = |at: Path, id| at.child(id).expect("it is no deeper than the path");
     below.fold(Path::object(path.object_id()), deeper)
 }
 
-/// The values of one resource: one of its own, or one for each of its instances.
+/// The values of one resource: a single value, or one for each of its instances.
 fn resources() -> impl Strategy<Value = BTreeMap<Option<u16>, Value>> {
     let single = values().prop_map(|value| BTreeMap::from([(None, value)]));
     let multiple = btree_map(numbers().prop_map(Some), values(), 1..4);

@@ -35,7 +35,7 @@ pub(crate) fn value_of(line: &str) -> (Path, Value) {
     (path, value.expect("a value of the type"))
 }
 
-/// The type of the resource a path is or lies in.
+/// The type of the resource a path is or is in.
 pub(crate) fn type_in_model(path: Path) -> Option<DataType> {
     model::resource(path.object_id(), Version::new(1, 1), path.resource_id()?)?.data_type()
 }

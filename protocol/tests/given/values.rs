@@ -1,4 +1,4 @@
-//! Which values, numbers and types do properties of payloads try?
+//! The values, numbers and types that properties of payloads use.
 
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_oneof};

@@ -1,8 +1,8 @@
-//! Do the first four bytes of a datagram open a message, and which are written? RFC 7252 sections
-//! 3, 4.1, 4.2 and 4.3.
+//! Are the first four bytes of a datagram a valid header, and how is a header written? RFC 7252
+//! sections 3, 4.1, 4.2 and 4.3.
 //!
-//! coap-lite takes the four bytes apart and puts them together; what it lets through against the
-//! standard (other versions, reserved token lengths, Empty messages with content) is refused here.
+//! coap-lite parses and writes the four bytes; what it accepts against the standard (other
+//! versions, reserved token lengths, Empty messages with content) is refused here.
 
 use coap_lite::{HeaderRaw, MessageClass, MessageType};
 
@@ -11,12 +11,12 @@ use crate::coap::code::Code;
 use crate::coap::message::malformed::{MalformedMessage, MessageFault};
 use crate::coap::token::Token;
 
-/// What stands in front of the token.
+/// The length of the header before the token.
 pub(super) const HEADER_BYTES: usize = 4;
 
 const VERSION: u8 = 1;
 
-/// What the first four bytes say.
+/// The fields of the first four bytes.
 pub(super) struct Header {
     pub(super) kind: MessageKind,
     token_length: u8,
@@ -25,7 +25,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    // A sender whose version is unknown, or whose header is not there, cannot be answered.
+    // A sender with an unknown version, or without a complete header, cannot be answered.
     pub(super) fn read(bytes: &[u8]) -> Result<Header, MalformedMessage> {
         let unanswerable = |reason| MalformedMessage {
             reason,
@@ -68,7 +68,7 @@ impl Header {
         }
     }
 
-    /// Reads the token behind the header, and gives what is left behind the token.
+    /// Reads the token after the header, and returns the bytes after the token.
     pub(super) fn split_token<'a>(
         &self,
         bytes: &'a [u8],

@@ -1,5 +1,5 @@
-//! What is wrong with a datagram, and does its sender have to be told? RFC 7252 sections 3, 4.1,
-//! 4.2 and 4.3.
+//! What is wrong with a datagram, and does its sender get a Reset? RFC 7252 sections 3, 4.1, 4.2
+//! and 4.3.
 
 use thiserror::Error;
 
@@ -11,8 +11,8 @@ use super::MessageId;
 pub struct MalformedMessage {
     /// What is wrong; closed, so that each kind of noise can be counted.
     pub reason: MessageFault,
-    /// The Reset that is owed: to a Confirmable message alone (section 4.2). Whatever else is
-    /// malformed is ignored in silence, so that we never amplify noise.
+    /// The Reset to send: for a Confirmable message only (section 4.2). Other malformed datagrams
+    /// are ignored silently, so that we never amplify noise.
     pub reset: Option<MessageId>,
 }
 
@@ -34,7 +34,7 @@ pub enum MessageFault {
     /// A code of class 1, 6 or 7.
     #[error("reserved code class {0}")]
     ReservedClass(u8),
-    /// An Empty message with anything behind its header.
+    /// An Empty message with bytes after its header.
     #[error("empty message with content")]
     EmptyWithContent,
     /// A Non-confirmable message that is Empty.
@@ -46,13 +46,13 @@ pub enum MessageFault {
     /// An Acknowledgement that carries a request.
     #[error("acknowledgement that carries a request")]
     RequestInAcknowledgement,
-    /// An option delta that is reserved or leads past the last option number.
+    /// An option delta that is reserved or exceeds the last option number.
     #[error("bad option delta")]
     OptionDelta,
-    /// An option length that is reserved or leads past the datagram's end.
+    /// An option length that is reserved or exceeds the datagram.
     #[error("bad option length")]
     OptionLength,
-    /// A payload marker with nothing behind it.
+    /// A payload marker without a payload.
     #[error("payload marker without payload")]
     PayloadMissing,
 }

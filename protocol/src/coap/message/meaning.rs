@@ -9,7 +9,7 @@ use crate::coap::option;
 const OBSERVE_MAX: u32 = 0xFF_FFFF;
 
 impl Message {
-    /// Gives the message an option, behind those of the same number.
+    /// Adds an option, after those of the same number.
     ///
     /// # Panics
     ///
@@ -19,7 +19,7 @@ impl Message {
         self
     }
 
-    /// Adds segments to the path the request is about.
+    /// Adds segments to the path of the request.
     pub fn with_uri_path(self, segments: impl IntoIterator<Item = impl AsRef<str>>) -> Message {
         self.with_texts(option::URI_PATH, segments)
     }
@@ -29,7 +29,7 @@ impl Message {
         self.with_texts(option::URI_QUERY, queries)
     }
 
-    /// Adds segments to the path at which a created resource is found.
+    /// Adds segments to the path of a created resource.
     pub fn with_location_path(
         self,
         segments: impl IntoIterator<Item = impl AsRef<str>>,
@@ -37,12 +37,12 @@ impl Message {
         self.with_texts(option::LOCATION_PATH, segments)
     }
 
-    /// States the payload's format.
+    /// Sets the payload's format.
     pub fn with_content_format(self, format: ContentFormat) -> Message {
         self.with_number(option::CONTENT_FORMAT, format.0.into())
     }
 
-    /// Asks for a format.
+    /// Sets the accepted format.
     pub fn with_accept(self, format: ContentFormat) -> Message {
         self.with_number(option::ACCEPT, format.0.into())
     }
@@ -52,7 +52,7 @@ impl Message {
         self.with_number(option::OBSERVE, value & OBSERVE_MAX)
     }
 
-    /// States for how long a response holds; with an error, when to try again.
+    /// Sets how long a response is valid; with an error, the time to wait before a retry.
     pub fn with_max_age(self, max_age_s: u32) -> Message {
         self.with_number(option::MAX_AGE, max_age_s)
     }
@@ -67,17 +67,17 @@ impl Message {
         self.with_number(option::BLOCK2, block.value())
     }
 
-    /// Tells, or in a refusal limits, the size of a request's whole body.
+    /// Sets the size of a request's whole body; in a 4.13, the largest accepted size.
     pub fn with_size1(self, bytes: u32) -> Message {
         self.with_number(option::SIZE1, bytes)
     }
 
-    /// Tells the size of a response's whole body; in a request, 0 asks for it.
+    /// Sets the size of a response's whole body; in a request, 0 asks for it.
     pub fn with_size2(self, bytes: u32) -> Message {
         self.with_number(option::SIZE2, bytes)
     }
 
-    /// Names the version of the body.
+    /// Adds the version of the body.
     ///
     /// # Panics
     ///
@@ -86,13 +86,13 @@ impl Message {
         self.with_option(option::ETAG, etag)
     }
 
-    /// Takes all options of a number away.
+    /// Removes all options of a number.
     pub fn without_option(mut self, number: u16) -> Message {
         self.options.remove(number);
         self
     }
 
-    /// Gives the message its payload.
+    /// Sets the payload.
     pub fn with_payload(mut self, payload: impl Into<Vec<u8>>) -> Message {
         self.payload = payload.into();
         self
@@ -114,73 +114,73 @@ impl Message {
         self
     }
 
-    /// Goes through all options in the order of their numbers.
+    /// Iterates over all options in the order of their numbers.
     pub fn options(&self) -> impl Iterator<Item = (u16, &[u8])> {
         self.options.iter()
     }
 
-    /// Goes through the segments of the path the request is about.
+    /// Iterates over the segments of the request's path.
     pub fn uri_path(&self) -> impl Iterator<Item = &str> {
         self.texts(option::URI_PATH)
     }
 
-    /// Goes through the arguments of the request.
+    /// Iterates over the arguments of the request.
     pub fn uri_query(&self) -> impl Iterator<Item = &str> {
         self.texts(option::URI_QUERY)
     }
 
-    /// Goes through the segments of the path at which a created resource is found.
+    /// Iterates over the segments of a created resource's path.
     pub fn location_path(&self) -> impl Iterator<Item = &str> {
         self.texts(option::LOCATION_PATH)
     }
 
-    /// Tells the payload's format.
+    /// Returns the payload's format.
     pub fn content_format(&self) -> Option<ContentFormat> {
         self.format(option::CONTENT_FORMAT)
     }
 
-    /// Tells the format asked for.
+    /// Returns the accepted format.
     pub fn accept(&self) -> Option<ContentFormat> {
         self.format(option::ACCEPT)
     }
 
-    /// Gives Observe's 24 bits.
+    /// Returns the 24 bits of Observe.
     pub fn observe(&self) -> Option<u32> {
         self.number(option::OBSERVE)
     }
 
-    /// Tells for how many seconds a response holds.
+    /// Returns for how many seconds a response is valid.
     pub fn max_age(&self) -> Option<u32> {
         self.number(option::MAX_AGE)
     }
 
-    /// Tells which part of a request's body this is.
+    /// Returns which part of a request's body this is.
     pub fn block1(&self) -> Option<Block> {
         self.number(option::BLOCK1).map(Block::from_value)
     }
 
-    /// Tells which part of a response's body this is, or which is wanted.
+    /// Returns which part of a response's body this is, or which is requested.
     pub fn block2(&self) -> Option<Block> {
         self.number(option::BLOCK2).map(Block::from_value)
     }
 
-    /// Tells the size of a request's whole body.
+    /// Returns the size of a request's whole body.
     pub fn size1(&self) -> Option<u32> {
         self.number(option::SIZE1)
     }
 
-    /// Tells the size of a response's whole body, or asks for it.
+    /// Returns the size of a response's whole body; in a request, 0 asks for it.
     pub fn size2(&self) -> Option<u32> {
         self.number(option::SIZE2)
     }
 
-    /// Names the version of the body: in a response, the first ETag is the only one.
+    /// Returns the version of the body: in a response, the first ETag is the only one.
     pub fn etag(&self) -> Option<&[u8]> {
         self.options.values_of(option::ETAG).next()
     }
 
-    /// Gives the first critical option that is not among the known ones, or that is used against
-    /// its definition. A request is then answered with 4.02, a response rejected (section 5.4.1).
+    /// Returns the first critical option that is not among the known ones, or that is misused. A
+    /// request is then answered with 4.02, a response rejected (section 5.4.1).
     pub fn unknown_critical_option(&self, known: &[u16]) -> Option<u16> {
         self.options.misused().or_else(|| {
             let mut numbers = self.options.iter().map(|(number, _)| number);

@@ -1,17 +1,17 @@
-//! How do the options of a message travel? RFC 7252 sections 3.1, 3.2 and 5.4.
+//! How are the options of a message encoded? RFC 7252 sections 3.1, 3.2 and 5.4.
 //!
-//! They are kept as they travel, each behind its distance from the number before, so that a
-//! message is read with one copy and written with another.
+//! They are stored in encoded form, each with its delta from the number before, so that a message
+//! is read with one copy and written with another.
 
 use std::fmt;
 
 use crate::coap::message::malformed::MessageFault;
 use crate::coap::option::{self, OptionDefinition};
 
-/// What may stand behind the last option.
+/// Separates the options from the payload.
 pub(super) const PAYLOAD_MARKER: u8 = 0xFF;
 
-// The nibbles that stand for numbers in the bytes behind them, and where those numbers begin.
+// Nibbles for numbers in the bytes that follow, and the first of those numbers.
 const ONE_BYTE: u8 = 13;
 const ONE_BYTE_FROM: u16 = 13;
 const TWO_BYTES: u8 = 14;
@@ -27,18 +27,18 @@ const HEAD_BYTES_MAX: usize = 5;
 /// The options of one message, ordered by number.
 #[derive(Clone, Default, Eq, PartialEq)]
 pub(super) struct Options {
-    // A distance or length has exactly one encoding, so the same options are the same bytes.
+    // A delta or length has exactly one encoding, so equal options are equal bytes.
     wire: Vec<u8>,
     last: u16,
-    // The first critical option that is longer, shorter or more frequent than defined, or not
-    // text where it has to be: RFC 7252 section 5.4.3 has it treated like an unrecognized one.
+    // The first critical option that is longer, shorter or more frequent than defined, or not text
+    // where it has to be: RFC 7252 section 5.4.3 treats it like an unrecognized one.
     misused: Option<u16>,
 }
 
 impl Options {
-    /// Reads the options at the start of the bytes, and gives what is left behind them.
+    /// Reads the options at the start of the bytes, and returns the bytes after them.
     ///
-    /// Elective options used against their definition are left out, critical ones remembered.
+    /// Misused elective options are left out, misused critical ones recorded.
     pub(super) fn read(bytes: &[u8]) -> Result<(Options, &[u8]), MessageFault> {
         let mut reader = Reader::new(bytes);
         let mut is_as_defined = true;
@@ -67,17 +67,17 @@ impl Options {
         Ok((options, rest))
     }
 
-    /// Shows the options as they travel.
+    /// Returns the encoded options.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.wire
     }
 
-    /// Gives the first critical option that is used against its definition.
+    /// Returns the first misused critical option.
     pub(super) fn misused(&self) -> Option<u16> {
         self.misused
     }
 
-    /// Adds an option behind those of the same number.
+    /// Adds an option after those of the same number.
     ///
     /// # Panics
     ///
@@ -89,8 +89,8 @@ impl Options {
         }
     }
 
-    /// Sets an option that may be there only once to a number, written without leading zeros
-    /// (RFC 7252 section 3.2).
+    /// Sets an option that may occur only once to a number, written without leading zeros (RFC 7252
+    /// section 3.2).
     pub(super) fn set_number(&mut self, option: u16, number: u32) {
         self.remove(option);
         let bytes = number.to_be_bytes();
@@ -98,7 +98,7 @@ impl Options {
         self.add(option, bytes.get(zeros..).unwrap_or_default());
     }
 
-    /// Takes all options of a number away.
+    /// Removes all options of a number.
     pub(super) fn remove(&mut self, option: u16) {
         if self.values_of(option).next().is_some() {
             let before = self.take_wire();
@@ -122,7 +122,7 @@ impl Options {
         self.last = number;
     }
 
-    // Rare: most messages are given their options in the order of the numbers.
+    // Rare: most messages get their options in the order of the numbers.
     fn insert(&mut self, number: u16, value: &[u8]) {
         let before = self.take_wire();
         let stands_before = |found: &Found<'_>| found.number <= number;
@@ -149,12 +149,12 @@ impl Options {
         }
     }
 
-    /// Goes through the options in the order of their numbers.
+    /// Iterates over the options in the order of their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u16, &[u8])> {
         Reader::new(&self.wire).map(|found| (found.number, found.value))
     }
 
-    /// Goes through the values of one option.
+    /// Iterates over the values of one option.
     pub(super) fn values_of(&self, number: u16) -> impl Iterator<Item = &[u8]> {
         Reader::new(&self.wire)
             .take_while(move |found| found.number <= number)
@@ -169,11 +169,11 @@ impl fmt::Debug for Options {
     }
 }
 
-/// One option, where it stands.
+/// One option at its position.
 struct Found<'a> {
     number: u16,
     value: &'a [u8],
-    // Nobody defined the number 0, which alone has no distance to nothing.
+    // The number 0 is not defined; it alone has a delta of zero from the start.
     is_first_of_number: bool,
 }
 
@@ -187,7 +187,7 @@ impl Found<'_> {
 
 /// Reads one option after another, up to the end or the payload marker.
 ///
-/// Whoever asks for one option passes those before it, so passing is inlined into the asking.
+/// A search for one option skips those before it, so skipping is inlined into the search.
 struct Reader<'a> {
     rest: &'a [u8],
     number: u16,
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-// What a message holds was well-formed when it came in.
+// The options of a message were checked when it was decoded.
 impl<'a> Iterator for Reader<'a> {
     type Item = Found<'a>;
 
@@ -237,7 +237,7 @@ impl<'a> Iterator for Reader<'a> {
     }
 }
 
-/// Gives the number that a nibble and what follows it stand for, and what is left.
+/// Returns the number that a nibble and the bytes after it encode, and the remaining bytes.
 ///
 /// The standard's longest option is 65,804 bytes and no datagram holds it, so 16 bits are enough.
 #[inline]

@@ -1,4 +1,4 @@
-//! Which block of a response's body is asked for next? Block2 on the client's side (RFC 7959
+//! Which block of a response's body is requested next? Block2 on the client's side (RFC 7959
 //! sections 2.4 and 2.6).
 
 use super::fault::TransferFault;
@@ -7,42 +7,42 @@ use crate::coap::body::{Body, TooLong};
 use crate::coap::message::Message;
 use crate::coap::option;
 
-/// A body of which the first block came.
+/// A body whose first block was received.
 #[derive(Clone, Debug)]
 pub(super) struct Download {
-    /// The first response without its payload: what the whole answer says.
+    /// The first response without its payload: code and options of the whole response.
     head: Message,
-    /// Empty once it began again, and not otherwise.
+    /// Empty only after a restart.
     body: Body,
     size: BlockSize,
     beginnings: RestartPolicy,
 }
 
-/// What a response means for the download.
+/// The result of a response for the download.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum DownloadProgress {
-    /// The next block is to be asked for.
+    /// Request the next block.
     Next,
-    /// It is the answer, as it stands: an error, say.
+    /// It is the response itself, such as an error.
     Answered,
-    /// The last block came.
+    /// The last block was received.
     Whole(Box<Message>),
 }
 
-/// Whether the body may be asked for from its beginning when it changes on the way.
+/// Whether the body may be requested again from its beginning when it changes during the transfer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum RestartPolicy {
-    /// Once more: the request asks for nothing to be done.
+    /// Once more: the request has no effect on the device.
     OneMore,
     /// No more.
     NoMore,
 }
 
 impl Download {
-    /// Takes a response that may be the first block of a longer body.
+    /// Handles a response that may be the first block of a longer body.
     ///
-    /// The body of an error is its explanation, of which the first block is enough: an error has
-    /// no version that would hold its blocks together.
+    /// The body of an error is its explanation, of which the first block is enough: an error has no
+    /// version that would hold its blocks together.
     pub(super) fn begin(
         response: &Message,
         beginnings: RestartPolicy,
@@ -67,7 +67,7 @@ impl Download {
         }))
     }
 
-    /// Takes the response to the request for the next block.
+    /// Handles the response to the request for the next block.
     pub(super) fn handle(
         &mut self,
         response: &Message,
@@ -106,8 +106,8 @@ impl Download {
         )))
     }
 
-    // The first block after another beginning was asked for without Observe, and does not say
-    // that the observation stands.
+    // After a restart the first block is requested without Observe, so its response does not
+    // confirm the observation.
     fn handle_first(
         &mut self,
         response: &Message,

@@ -1,4 +1,4 @@
-//! How far has a request got that takes more than one exchange?
+//! What is the state of a request that needs more than one exchange?
 
 use super::TransferRules;
 use super::download::{self, Download, RestartPolicy};
@@ -9,7 +9,7 @@ use crate::coap::message::{Message, MessageId};
 use crate::coap::option;
 use crate::coap::token::Token;
 
-/// A request in blocks, its answer in blocks, or the one after the other.
+/// A request in blocks, its response in blocks, or one after the other.
 #[derive(Clone, Debug)]
 pub(super) struct TransferKind {
     /// What all its messages have in common.
@@ -17,8 +17,8 @@ pub(super) struct TransferKind {
     /// The token of the first message.
     pub(super) token: Token,
     stage: Stage,
-    /// When it ends unless a block gets across, `i64::MAX` once it is over; nothing before the
-    /// first block got across.
+    /// When it ends unless a block is transferred, `i64::MAX` once it is over; nothing before the
+    /// first block was transferred.
     pub(super) ends_at_ms: Option<i64>,
 }
 
@@ -28,27 +28,27 @@ enum Stage {
     Download(Download),
 }
 
-/// What a response means for the whole request.
+/// The result of a response for the whole request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum TransferStep {
-    /// Another message is to be sent.
+    /// Send another message.
     Next,
-    /// The response is the answer as it stands.
+    /// The response is the answer itself.
     Answered,
-    /// The answer is put together.
+    /// The answer was assembled from blocks.
     Whole(Box<Message>),
 }
 
 impl TransferKind {
-    /// Begins with a request whose body does not fit one message.
+    /// Starts with a request whose body does not fit one message.
     pub(super) fn with_long_body(rules: &TransferRules<'_>, mut request: Message) -> TransferKind {
         let body = std::mem::take(&mut request.payload);
         let upload = Upload::begin(body, rules.block);
         TransferKind::begin(request, Stage::Upload(upload))
     }
 
-    /// Begins with the response to a request that went in one message, if that response leaves
-    /// anything to send.
+    /// Continues after the response to a request in one message, if that response requires another
+    /// message.
     pub(super) fn after(
         rules: &TransferRules<'_>,
         datagram: &[u8],
@@ -58,7 +58,7 @@ impl TransferKind {
         if !is_refused && response.block2().is_none() {
             return Ok(None);
         }
-        // A request that names a block itself gets what it asks for.
+        // A request with a Block option of its own gets the block it asks for.
         let is_whole = |request: &Message| {
             let asked = request.block2().map_or(0, |block| block.number());
             request.code.is_request() && request.block1().is_none() && asked == 0
@@ -95,7 +95,7 @@ impl TransferKind {
         }
     }
 
-    /// Takes the response to the message on its way.
+    /// Handles the response to the message in flight.
     pub(super) fn handle(
         &mut self,
         rules: &TransferRules<'_>,
@@ -116,8 +116,8 @@ impl TransferKind {
         }
     }
 
-    // The response to the last block of the request may be the first block of the answer. What
-    // was asked for cannot be asked for again without the body.
+    // The response to the last block of the request may be the first block of the answer. A request
+    // cannot be repeated for further blocks without its body.
     fn handle_answer(
         &mut self,
         rules: &TransferRules<'_>,
@@ -138,7 +138,7 @@ impl TransferKind {
         self.message(self.request.message_id, self.token)
     }
 
-    /// Makes the message that is to go now.
+    /// Makes the message to send now.
     pub(super) fn message(&self, message_id: MessageId, token: Token) -> Message {
         let mut request = self.request.clone();
         request.message_id = message_id;
@@ -158,8 +158,8 @@ fn beginnings_of(request: &Message) -> RestartPolicy {
     }
 }
 
-// Only the first request asks for an observation (RFC 7959 section 2.6), and whether the body is
-// known already: its versions are of the whole, of which no block is known.
+// Only the first request asks for an observation (RFC 7959 section 2.6), and has the ETags of known
+// bodies: they identify whole bodies, not blocks.
 fn for_further_blocks(request: Message) -> Message {
     request
         .without_option(option::OBSERVE)

@@ -1,31 +1,31 @@
-//! Which block of a request's body goes next? Block1 on the client's side (RFC 7959 sections 2.3,
-//! 2.5 and 2.9.3).
+//! Which block of a request's body is sent next? Block1 on the client's side (RFC 7959 sections
+//! 2.3, 2.5 and 2.9.3).
 
 use super::fault::TransferFault;
 use crate::coap::block::{Block, BlockSize, More};
 use crate::coap::code::Code;
 use crate::coap::message::Message;
 
-/// A body of which one block is on its way.
+/// A body of which one block is in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Upload {
     body: Vec<u8>,
-    /// Where the block on its way begins; everything before it got across.
+    /// The offset of the block in flight; everything before it was transferred.
     offset: usize,
     size: BlockSize,
     beginning: UploadStarts,
 }
 
-/// What a response means for the upload.
+/// The result of a response for the upload.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum UploadProgress {
-    /// The next block is to be sent.
+    /// Send the next block.
     Next,
-    /// It is the answer to the whole request.
+    /// It is the response to the whole request.
     Answered,
 }
 
-/// How often an upload has begun. The peer may once refuse a size and name a smaller one.
+/// How often an upload has started. The peer may refuse a size once and name a smaller one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum UploadStarts {
     First,
@@ -33,7 +33,7 @@ enum UploadStarts {
 }
 
 impl Upload {
-    /// Begins at the size of our choice, larger if the body has too many blocks of it.
+    /// Starts with our size, or a larger one if the body has too many blocks of it.
     pub(super) fn begin(body: Vec<u8>, size: BlockSize) -> Upload {
         Upload {
             size: size.fitted_to(body.len()),
@@ -43,8 +43,8 @@ impl Upload {
         }
     }
 
-    /// Begins at the size that the peer named when it refused the request; not at all if that
-    /// would change nothing.
+    /// Starts with the size that the peer named when it refused the request; nothing if that would
+    /// change nothing.
     pub(super) fn begin_smaller(body: Vec<u8>, refusal: &Message) -> Option<Upload> {
         let size = size_of_refusal(refusal)?;
         let is_worth_it = body.len() > size.bytes() && can_number(size, body.len());
@@ -56,14 +56,14 @@ impl Upload {
         })
     }
 
-    /// Takes the response to the block on its way.
+    /// Handles the response to the block in flight.
     pub(super) fn handle(&mut self, response: &Message) -> Result<UploadProgress, TransferFault> {
         let is_last = self.end() == self.body.len();
         match response.code {
             Code::CONTINUE if is_last => Err(TransferFault::ContinuedPastEnd),
             Code::CONTINUE => self.advance(response),
             Code::REQUEST_ENTITY_TOO_LARGE => Ok(self.begin_again(response)),
-            // A peer that acts on each block by itself answers each with its outcome.
+            // A peer that processes each block by itself answers each with its result.
             code if code.is_success() && !is_last && response.block1().is_some() => {
                 self.advance(response)
             }
@@ -74,7 +74,7 @@ impl Upload {
     fn advance(&mut self, response: &Message) -> Result<UploadProgress, TransferFault> {
         let confirmed = response.block1().ok_or(TransferFault::BlockMissing)?;
         let wanted = confirmed.size().ok_or(TransferFault::ReservedSize)?;
-        // With a smaller size the peer may name our block by our number or by its own.
+        // With a smaller size the peer may number our block in our size or in its own.
         let is_mine = Some(confirmed.number()) == self.size.number_at(self.offset)
             || confirmed.offset() == Some(self.offset);
         if !is_mine {
@@ -104,7 +104,7 @@ impl Upload {
         }
     }
 
-    /// Makes the block that is on its way.
+    /// Makes the block in flight.
     pub(super) fn block_of(&self, request: Message) -> Message {
         let is_first = self.offset == 0;
         let end = self.end();

@@ -1,13 +1,13 @@
 //! Where does one link end and the next begin? (RFC 6690 section 2)
 //!
-//! Blanks around separators are skipped, for some devices break their lists into lines.
+//! Blanks around separators are skipped, because some devices break their lists into lines.
 
 use super::{LINKS_MAX, MalformedLinks};
 
 /// One link with its attributes, still as text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Link<'a> {
-    /// What stands between the angle brackets.
+    /// The text between the angle brackets.
     pub(super) target: &'a str,
     attributes: Vec<(&'a str, &'a str)>,
 }
@@ -22,7 +22,7 @@ impl<'a> Link<'a> {
     }
 }
 
-/// Reads a list of links; text of blanks alone is the empty list.
+/// Reads a list of links; a text of blanks is an empty list.
 pub(super) fn read(text: &str) -> Result<Vec<Link<'_>>, MalformedLinks> {
     let mut rest = skip_blanks(text);
     let mut links = Vec::new();
@@ -77,8 +77,8 @@ fn read_attribute(text: &str) -> Result<((&str, &str), &str), MalformedLinks> {
     Ok(((name, value), rest))
 }
 
-/// Reads up to the closing quote; an escaped character stays escaped, as no attribute we
-/// understand holds one.
+/// Reads up to the closing quote; an escaped character stays escaped, because no attribute used
+/// here has one.
 fn read_quoted(text: &str) -> Result<(&str, &str), MalformedLinks> {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate() {

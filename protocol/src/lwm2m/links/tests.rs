@@ -1,4 +1,4 @@
-//! Is every list of links read, refused or bounded as it should be?
+//! Is every list of links read, refused or bounded as specified?
 
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
@@ -223,7 +223,7 @@ fn any_links() -> impl Strategy<Value = ObjectLinks> {
     })
 }
 
-/// Text close enough to a list of links to get past the first check.
+/// Text that resembles a list of links closely enough to pass the first checks.
 fn near_links() -> impl Strategy<Value = String> {
     let pieces = [
         "<",

@@ -1,15 +1,16 @@
-//! Which definitions hold for a customer? Those of the registry, and its own before them.
+//! Which definitions apply to a customer? Those of the registry, and its own, which take
+//! precedence.
 //!
-//! Whoever defined nothing has the registry alone, which costs nothing.
+//! A customer without definitions uses the registry alone, which costs nothing.
 
 use super::definition::Definition;
 use super::{Object, Resource};
 use crate::lwm2m::version::Version;
 
-/// The definitions that hold for a customer.
+/// The definitions that apply to a customer.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    /// By number and version, each once.
+    /// Sorted by number and version, each once.
     own: Box<[Definition]>,
 }
 
@@ -19,19 +20,19 @@ impl Catalog {
         Self::default()
     }
 
-    /// The registry and definitions that go before it. Of two of the same version of an object the
-    /// later one holds.
+    /// The registry and definitions that take precedence over it. Of two definitions of the same
+    /// version of an object the later one counts.
     pub fn with(definitions: impl IntoIterator<Item = Definition>) -> Self {
         let mut own: Vec<_> = definitions.into_iter().collect();
-        // The sort is stable; of equals the first is kept.
+        // The sort is stable, and of equals the first is retained.
         own.reverse();
         own.sort_by_key(key);
         own.dedup_by_key(|definition| key(definition));
         Self { own: own.into() }
     }
 
-    /// Returns an object in the given version, chosen among all versions as the registry chooses
-    /// among its own: the newest one that is not newer, else the oldest.
+    /// Returns an object in the given version, chosen among all versions as in the registry: the
+    /// newest one that is not newer, otherwise the oldest.
     pub fn object(&self, object: u16, version: Version) -> Option<Object<'_>> {
         let registered = super::object(object, version).copied();
         let Some(own) = self.own_object(object, version) else {
@@ -50,7 +51,7 @@ impl Catalog {
         Some(if own_fits { own } else { registered })
     }
 
-    /// Returns a resource of an object in the given version, chosen as [`Catalog::object`] chooses.
+    /// Returns a resource of an object in the given version, chosen as in [`Catalog::object`].
     pub fn resource(&self, object: u16, version: Version, resource: u16) -> Option<&Resource> {
         self.object(object, version)?.resource(resource)
     }

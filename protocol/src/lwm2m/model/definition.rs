@@ -1,8 +1,8 @@
-//! How does somebody else define an object? OMA XML, as the files of the OMA registry are written
-//! (LwM2M Core 1.1 appendix D.1, LWM2M.xsd).
+//! How is a customer's definition of an object read? OMA XML, in the form of the files of the OMA
+//! registry (LwM2M Core 1.1 appendix D.1, LWM2M.xsd).
 //!
-//! A definition is read whole or not at all, and everything that is wrong with it is told at once.
-//! Nothing outside of it is looked at: no document type, no entity, no stylesheet, no schema.
+//! A definition is read whole or not at all, and all its faults are reported at once. Nothing
+//! outside of it is used: no document type, no entity, no stylesheet, no schema.
 
 mod names;
 mod reading;
@@ -31,35 +31,35 @@ pub struct Definition {
     names: Box<str>,
 }
 
-/// Tells one thing that is wrong with a definition.
+/// One fault of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefinitionFault {
-    /// What sort of thing is wrong.
+    /// The kind of fault.
     pub kind: DefinitionFaultKind,
-    /// The element it is about; empty if it is about no single one.
+    /// The element with the fault; empty if it is no single one.
     pub element: String,
-    /// The line it is in, from 1.
+    /// The line, from 1.
     pub line: u32,
-    /// The character of the line, from 1.
+    /// The character in the line, from 1.
     pub column: u32,
     /// What is wrong with it.
     pub why: String,
 }
 
-/// Tells what sort of thing is wrong.
+/// The kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefinitionFaultKind {
-    /// It is not XML, or XML of a kind that is not read.
+    /// It is not XML, or XML of a kind that is not supported.
     NotXml,
     /// An element is missing.
     Missing,
-    /// Something is there twice.
+    /// An element occurs twice.
     Repeated,
     /// There is no such element.
     Unknown,
-    /// The text of an element is none of those it may have.
+    /// The text of an element is not allowed.
     Invalid,
-    /// There is more of something than is read.
+    /// There is too much of something.
     TooMuch,
 }
 
@@ -69,7 +69,7 @@ pub fn parse(xml: &[u8]) -> Result<Definition, Vec<DefinitionFault>> {
 }
 
 impl Definition {
-    /// Returns what it says.
+    /// Returns the defined object.
     pub fn object(&self) -> Object<'_> {
         Object {
             id: self.id,

@@ -1,4 +1,4 @@
-//! Is each operation the request that LwM2M says, to the path and in the format meant?
+//! Is each operation the request that LwM2M specifies, with the right path and format?
 
 use super::{
     ExchangeLabel, PlannedWrite, cancel_observation, execute, observe, plan_write, read,

@@ -1,7 +1,7 @@
-//! How is a path kept where keys are compared byte by byte?
+//! How is a path stored in keys that are compared byte by byte?
 //!
-//! Each number is two bytes, big-endian, from the object down, so that the bytes sort as the paths
-//! do and those of whatever lies below a path begin with its own. The length tells the level: the
+//! Each number is two bytes, big-endian, from the object down, so that the bytes sort like the
+//! paths and those of any path below begin with its own. The level follows from the length: the
 //! form is for the end of a key or for a field with a length, not for the middle of a key.
 
 use std::fmt;
@@ -12,7 +12,7 @@ use super::{Path, next_level};
 /// Two bytes for each of four levels.
 const BYTES_MAX: usize = 8;
 
-/// Holds the bytes of a path, 2 to 8 of them, inline.
+/// The bytes of a path, 2 to 8 of them, inline.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PathBytes {
     bytes: [u8; BYTES_MAX],
@@ -20,7 +20,7 @@ pub struct PathBytes {
 }
 
 impl Path {
-    /// Writes the path as bytes that sort as paths do.
+    /// Writes the path as bytes that sort like paths.
     pub fn to_bytes(&self) -> PathBytes {
         let mut written = PathBytes {
             bytes: [0; BYTES_MAX],
@@ -34,7 +34,7 @@ impl Path {
         written
     }
 
-    /// Reads what [`Path::to_bytes`] wrote; none of other lengths.
+    /// Reads the bytes written by [`Path::to_bytes`]; none for other lengths.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (pairs, []) = bytes.as_chunks::<2>() else {
             return None;

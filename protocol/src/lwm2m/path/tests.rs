@@ -1,4 +1,4 @@
-//! Is a path read, printed and ordered as the tree it stands in?
+//! Is a path read, printed and ordered like the tree it is in?
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};

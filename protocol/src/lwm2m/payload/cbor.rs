@@ -1,4 +1,4 @@
-//! How does one value travel as CBOR? (LwM2M Core 1.1 section 7.4.4, application/cbor)
+//! How is one value encoded as CBOR? (LwM2M Core 1.1 section 7.4.4, application/cbor)
 
 pub(crate) mod reader;
 pub(crate) mod writer;

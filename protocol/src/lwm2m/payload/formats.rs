@@ -1,9 +1,9 @@
-//! Which formats is a device asked in and written in, and which one next if it refuses? (LwM2M Core
-//! 1.2 section 7.4)
+//! In which format is a device requested, and which one is next if it refuses? (LwM2M Core 1.2
+//! section 7.4)
 //!
-//! A device says in its registration which formats it has (`ct` of the root link), or nothing. What
-//! it says is tried before what it left out; the release it speaks tells which formats it can know
-//! at all. A format the device refuses (4.06, 4.15) is followed by the next of the list.
+//! A device may announce its formats in its registration (`ct` of the root link). Announced formats
+//! are tried before others; the release of the device determines which formats it can know at all.
+//! If the device refuses a format (4.06, 4.15), the next of the list is tried.
 
 #[cfg(test)]
 mod tests;
@@ -16,26 +16,26 @@ use crate::lwm2m::version::EnablerVersion;
 
 use super::format_of;
 
-/// Bounds the formats of a list: one for each of a release. Of a device that announces more, the
-/// worst are left out.
+/// Bounds the formats of a list: one for each of a release. If a device announces more, the least
+/// preferred are left out.
 pub const FORMATS_MAX: usize = 8;
 
 /// The formats to try in turn, best first. An empty list leaves the choice to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Formats {
-    // What lies behind the count is padding.
+    // The entries after the count are padding.
     list: [ContentFormat; FORMATS_MAX],
     count: usize,
 }
 
-/// What a device is known to have.
+/// What is known of a device's formats.
 #[derive(Clone, Copy)]
 struct Offer<'a> {
     announced: &'a [u16],
     enabler: EnablerVersion,
 }
 
-/// Every format that a device may be asked in or written in: each list below takes of these.
+/// Every format that is requested or written: each list below is a selection of these.
 pub const FORMATS: [ContentFormat; 11] = [
     ContentFormat::TEXT,
     ContentFormat::OCTET_STREAM,
@@ -50,8 +50,8 @@ pub const FORMATS: [ContentFormat; 11] = [
     ContentFormat::LEGACY_JSON,
 ];
 
-/// Formats for one value behind text and bytes, of which every device has that of the value's type.
-/// Bytes have a form as text, too, which is the longest.
+/// Formats for one value, after text and bytes, of which every device has the one of the value's
+/// type. Bytes have a form as text, too, which is the longest.
 const FOR_ONE: [ContentFormat; 10] = [
     ContentFormat::CBOR,
     ContentFormat::LWM2M_TLV,
@@ -65,8 +65,8 @@ const FOR_ONE: [ContentFormat; 10] = [
     ContentFormat::TEXT,
 ];
 
-/// Formats for several values, for devices that announce none: LwM2M 1.0 demands TLV, and later
-/// devices keep it.
+/// Formats for several values, for devices that announce none: LwM2M 1.0 requires TLV, and later
+/// devices still support it.
 const PROVEN: [ContentFormat; 5] = [
     ContentFormat::LWM2M_TLV,
     ContentFormat::SENML_CBOR,
@@ -75,8 +75,8 @@ const PROVEN: [ContentFormat; 5] = [
     ContentFormat::LWM2M_JSON,
 ];
 
-/// Formats for several values of known types, the shortest first: an answer that needs no blocks is
-/// the cheapest.
+/// Formats for several values of known types, the shortest first: a response that needs no blocks
+/// is the cheapest.
 const SHORTEST: [ContentFormat; 7] = [
     ContentFormat::LWM2M_CBOR,
     ContentFormat::LWM2M_TLV,
@@ -87,8 +87,8 @@ const SHORTEST: [ContentFormat; 7] = [
     ContentFormat::LEGACY_JSON,
 ];
 
-/// Formats for several values of unknown types: TLV, which does not say what is a number and what
-/// is text, comes last.
+/// Formats for several values of unknown types: TLV, which does not distinguish numbers from text,
+/// comes last.
 const TELLING: [ContentFormat; 7] = [
     ContentFormat::LWM2M_CBOR,
     ContentFormat::SENML_CBOR,
@@ -99,7 +99,7 @@ const TELLING: [ContentFormat; 7] = [
     ContentFormat::LEGACY_TLV,
 ];
 
-/// Formats that can hold a list of paths and the values of several objects.
+/// Formats for a list of paths and the values of several objects.
 const COMPOSITE: [ContentFormat; 3] = [
     ContentFormat::SENML_CBOR,
     ContentFormat::SENML_JSON,
@@ -112,12 +112,12 @@ impl Formats {
         count: 0,
     };
 
-    /// Returns the best format; none if the device is to choose.
+    /// Returns the best format; none if the device chooses.
     pub fn first(&self) -> Option<ContentFormat> {
         self.as_slice().first().copied()
     }
 
-    /// Returns the format to try when the device refuses this one; none behind the last, or behind
+    /// Returns the format to try when the device refuses this one; none after the last, or after
     /// one that is not in the list.
     pub fn after(&self, refused: ContentFormat) -> Option<ContentFormat> {
         let mut formats = self.iter();
@@ -125,7 +125,7 @@ impl Formats {
         formats.next()
     }
 
-    /// Goes through the formats, best first.
+    /// Iterates over the formats, best first.
     pub fn iter(&self) -> impl Iterator<Item = ContentFormat> + '_ {
         self.as_slice().iter().copied()
     }
@@ -135,7 +135,7 @@ impl Formats {
         self.list.get(..self.count).unwrap_or_default()
     }
 
-    /// Puts a format behind the others, unless it is among them or there is no room.
+    /// Appends a format, unless it is in the list or the list is full.
     fn add(&mut self, format: ContentFormat) {
         if self.as_slice().contains(&format) {
             return;
@@ -160,7 +160,7 @@ impl<'a> Offer<'a> {
         self.announced.contains(&format.0)
     }
 
-    /// Tells whether the release has the format. The numbers of the drafts are in none.
+    /// Returns whether the release has the format. The numbers of the drafts are in no release.
     fn may_know(self, format: ContentFormat) -> bool {
         let since = match format {
             ContentFormat::TEXT
@@ -176,7 +176,7 @@ impl<'a> Offer<'a> {
         since <= self.enabler
     }
 
-    /// Returns those of the formats that are announced, then the others the release has.
+    /// Returns the announced formats, then the others that the release has.
     fn sorted(self, formats: &'a [ContentFormat]) -> impl Iterator<Item = ContentFormat> + 'a {
         let announced = formats.iter().filter(move |it| self.announces(**it));
         let others = formats.iter().filter(move |it| self.may_know(**it));
@@ -184,11 +184,11 @@ impl<'a> Offer<'a> {
     }
 }
 
-/// Returns the formats to ask a path in, whose object is as the device offers it, if it is known.
+/// Returns the formats to read a path in, given the object as the device offers it, if it is known.
 ///
-/// One value is asked for as text or as bytes first, which every device has and few announce; one
-/// of unknown type as the device likes. Several are asked for in a format that is announced; if
-/// only others are, as the device likes.
+/// One value is requested as text or as bytes first, which every device has and few announce; if
+/// its type is unknown, the device chooses. Several values are requested in an announced format; if
+/// only other formats are announced, the device chooses.
 pub fn formats_to_read(
     path: Path,
     object: Option<Object<'_>>,
@@ -215,8 +215,8 @@ pub fn formats_to_read(
     }
 }
 
-/// Returns the formats to write a value in. A format that holds one value only is left out where
-/// the device takes nothing but a list.
+/// Returns the formats to write a value in. A format for one value only is left out where the
+/// device requires a list.
 pub fn formats_to_write(
     path: Path,
     resource: Option<&Resource>,
@@ -232,9 +232,10 @@ pub fn formats_to_write(
     }
 }
 
-/// Returns the formats to ask for several paths at once in; none if the device cannot be asked so.
+/// Returns the formats to read several paths at once; none if the device does not support it.
 ///
-/// LwM2M 1.0 has no such request. A device that announces formats and none of these is not asked.
+/// LwM2M 1.0 has no such request. A device that announces formats and none of these gets no such
+/// request.
 pub fn formats_to_compose(announced: &[u16], enabler: EnablerVersion) -> Formats {
     let offer = Offer { announced, enabler };
     let speaks_one = announced.is_empty() || COMPOSITE.iter().any(|it| offer.announces(*it));
@@ -244,13 +245,13 @@ pub fn formats_to_compose(announced: &[u16], enabler: EnablerVersion) -> Formats
     offer.sorted(&COMPOSITE).collect()
 }
 
-/// Tells whether a path holds one value, as far as the model knows.
+/// Returns whether a path holds one value, as far as the model knows.
 pub(super) fn holds_one_value(path: Path, resource: Option<&Resource>) -> bool {
     path.is_resource_instance() || (path.is_resource() && !is_multiple(resource))
 }
 
-/// Tells whether a single value is written as a list of one: LwM2M 1.0 has no path for the instance
-/// of a multiple resource.
+/// Returns whether a single value is written as a list of one: LwM2M 1.0 has no path for the
+/// instance of a multiple resource.
 pub(in crate::lwm2m) fn takes_a_list(
     path: Path,
     resource: Option<&Resource>,
@@ -268,7 +269,7 @@ fn is_multiple(resource: Option<&Resource>) -> bool {
     resource.is_some_and(|resource| resource.instances() == Instances::Multiple)
 }
 
-/// Tells whether the types of what lies at a path are likely to be known.
+/// Returns whether the types of the values at a path are likely to be known.
 fn is_known(path: Path, object: Option<Object<'_>>, resource: Option<&Resource>) -> bool {
     match path.is_object() || path.is_instance() {
         true => object.is_some(),

@@ -1,7 +1,7 @@
 //! Which values does a JSON text hold? (RFC 8259)
 //!
-//! Fields are kept as they stand, repeated ones too, which a map would hide. Nesting is bounded by
-//! serde_json, the number of values here.
+//! Fields are stored in order, repeated ones included, which a map would hide. serde_json bounds
+//! the nesting; the number of values is bounded here.
 
 #[cfg(test)]
 mod tests;
@@ -28,7 +28,7 @@ pub(super) enum JsonToken {
     Object(Vec<(String, JsonToken)>),
 }
 
-/// Reads the one value of a text.
+/// Parses a text with one value.
 pub(super) fn parse(payload: &[u8]) -> Result<JsonToken, MalformedSamples> {
     let left = Cell::new(VALUES_MAX);
     let mut deserializer = serde_json::Deserializer::from_slice(payload);
@@ -41,7 +41,7 @@ pub(super) fn parse(payload: &[u8]) -> Result<JsonToken, MalformedSamples> {
     whole.map_err(|_| refusal())
 }
 
-/// Reads values, as long as there are not too many.
+/// Reads values up to the bound.
 #[derive(Clone, Copy)]
 struct Tokens<'a> {
     left: &'a Cell<usize>,

@@ -1,4 +1,4 @@
-//! How do values travel as a tree of CBOR? (LwM2M Core 1.2 section 7.4.7,
+//! How are values encoded as a tree of CBOR? (LwM2M Core 1.2 section 7.4.7,
 //! application/vnd.oma.lwm2m+cbor)
 //!
 //! A map holds values, or maps of what lies deeper. Its keys are numbers, or several numbers at
@@ -21,10 +21,10 @@ use super::{Model, Reading, Sample, Scope};
 use crate::lwm2m::path::{Level, Path};
 use crate::lwm2m::value::Value;
 
-/// Bounds the pairs of keys and values of one payload, those that hold nothing included.
+/// Bounds the pairs of keys and values of one payload, empty ones included.
 const PAIRS_MAX: usize = 4 * super::SAMPLES_MAX;
 
-/// Reads the values of a payload. Each path has one value; an empty map leaves no trace.
+/// Reads the values of a payload. Each path has one value; an empty map adds nothing.
 pub(super) fn decode(
     scope: Scope,
     payload: &[u8],
@@ -41,8 +41,8 @@ pub(super) fn decode(
     decoder.samples.finish()
 }
 
-/// Writes the values within the scope; what lies elsewhere, or is no value of a resource, is left
-/// out.
+/// Writes the values within the scope; values at other paths, or that belong to no resource, are
+/// left out.
 pub(super) fn encode(scope: Scope, values: &Reading) -> Vec<u8> {
     let within: Vec<(Path, &Value)> = values
         .iter()
@@ -91,14 +91,14 @@ struct Decoder<'a> {
     reader: CborReader<'a>,
     samples: Samples<'a>,
     given: BTreeSet<Path>,
-    /// How many pairs were read, for who looks where a payload is wrong.
+    /// How many pairs were read, to locate a fault in the payload.
     pairs: usize,
 }
 
 impl Decoder<'_> {
-    /// Reads a map of what lies below a path; below none are the objects.
+    /// Reads a map at a path; without a path it is the map of objects.
     ///
-    /// Each level of maps is one level of paths at least, so that none nests deeper than four.
+    /// Each level of maps is at least one level of paths, so maps never nest deeper than four.
     fn read_map(&mut self, above: Option<Path>) -> Result<(), MalformedSamples> {
         let mut remaining = self.reader.map()?;
         while self.reader.another(&mut remaining)? {
@@ -117,7 +117,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Reads one number or several, and returns the path they lead to.
+    /// Reads one number or several, and returns the path they refer to.
     fn read_key(&mut self, above: Option<Path>) -> Result<Path, MalformedSamples> {
         if self.reader.shape()? != CborShape::Array {
             return self.read_step(above);
@@ -129,7 +129,7 @@ impl Decoder<'_> {
             path = Some(self.read_step(path)?);
             steps += 1;
         }
-        // A key of no number would lead nowhere, and maps could nest without end.
+        // A key of no number would not go deeper, so maps could nest without end.
         let leads_on = |_: &Path| steps > 0;
         path.filter(leads_on)
             .ok_or(MalformedSamples::Name(self.pairs))
@@ -159,8 +159,8 @@ impl Decoder<'_> {
     }
 }
 
-/// Writes a map from the numbers of one level to what lies there. The values are in the order of
-/// the tree, and lie at the same place above that level.
+/// Writes a map from the numbers of one level to their values. The values are in the order of the
+/// tree, and share their path above that level.
 fn write_map(values: &[(Path, &Value)], level: Level, writer: &mut CborWriter) {
     let number = |path: &Path| path.segments().nth(level as usize);
     let groups = || values.chunk_by(|(one, _), (next, _)| number(one) == number(next));

@@ -1,8 +1,7 @@
-//! How do values travel in the JSON of LwM2M 1.0? (LwM2M 1.0 section 6.4.4,
+//! How are values encoded in the JSON of LwM2M 1.0? (LwM2M 1.0 section 6.4.4,
 //! application/vnd.oma.lwm2m+json)
 //!
-//! An object has the entries, the name all of theirs begin with, and the time all of theirs count
-//! from:
+//! An object has the entries, the prefix of all their names, and the base of all their times:
 //!
 //! ```text
 //! {"bn":"/3/0/","bt":1795257412,"e":[{"n":"9","v":95,"t":-5},{"n":"6/0","v":1}]}
@@ -31,7 +30,7 @@ const TEXT: &str = "sv";
 const BOOLEAN: &str = "bv";
 const LINK: &str = "ov";
 
-/// Reads the values of a payload. A name without a base name is relative to what was asked for.
+/// Reads the values of a payload. A name without a base name is relative to the requested path.
 pub(super) fn decode(
     scope: Scope,
     payload: &[u8],
@@ -59,8 +58,8 @@ pub(super) fn decode(
     samples.finish()
 }
 
-/// Writes the values within the scope; what lies elsewhere, or is no value of a resource, is left
-/// out. JSON has no form for a number that is none or infinite: its path is the error.
+/// Writes the values within the scope; values at other paths, or that belong to no resource, are
+/// left out. JSON cannot represent NaN and infinity: the path of such a value is the error.
 pub(super) fn encode(scope: Scope, values: &Reading) -> Result<Vec<u8>, Path> {
     let within = values
         .iter()
@@ -86,9 +85,9 @@ pub(super) fn encode(scope: Scope, values: &Reading) -> Result<Vec<u8>, Path> {
 /// A field of an object.
 type Field = (String, JsonToken);
 
-/// What holds for all entries of a payload.
+/// What applies to all entries of a payload.
 struct Base<'a> {
-    /// The base name, if it says anything.
+    /// The base name, unless it is empty.
     name: Option<&'a str>,
     time: Option<Number>,
     asked: Option<Path>,
@@ -149,8 +148,8 @@ impl<'a> Base<'a> {
     }
 }
 
-/// Returns the time so many seconds after 1970; after the receipt, if the number is too small for a
-/// date and nothing says that it is one.
+/// Returns the time this many seconds after 1970; after the receipt, if the number is too small for
+/// a date and the payload does not mark it as one.
 fn measured(seconds: Number, is_dated: bool) -> Option<Measured> {
     let measured = measured_at(seconds.to_billionths()?)?;
     Some(match measured {
@@ -159,8 +158,8 @@ fn measured(seconds: Number, is_dated: bool) -> Option<Measured> {
     })
 }
 
-/// Puts a name behind others. Devices differ in where they put slashes, and none means to write one
-/// number in two parts.
+/// Appends a name to a base name. Devices place slashes differently, and none splits one number in
+/// two.
 fn joined<S: AsRef<str>>(base: impl IntoIterator<Item = S>, name: &str) -> Option<Path> {
     let base: Vec<S> = base.into_iter().collect();
     let all = base.iter().map(AsRef::as_ref).chain(segments(name));
@@ -171,7 +170,7 @@ fn segments(name: &str) -> impl Iterator<Item = &str> {
     name.split('/').filter(|segment| !segment.is_empty())
 }
 
-/// Returns the one value of an entry. Bytes are a text for JSON: the type tells them apart.
+/// Returns the one value of an entry. JSON has bytes as a text: the type distinguishes them.
 fn scalar_of(
     entry: &[Field],
     data_type: Option<DataType>,
@@ -202,7 +201,7 @@ fn field<'a>(fields: &'a [Field], name: &str) -> Option<&'a JsonToken> {
     found.next().map(|(_, token)| token)
 }
 
-/// Tells whether a field is there twice, so that nobody could say which of them counts.
+/// Returns whether a field is repeated, so that its value is ambiguous.
 fn repeats_a_field(fields: &[Field]) -> bool {
     let mut names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();
@@ -232,7 +231,7 @@ fn bytes_of(text: &str) -> Option<Scalar> {
     }
 }
 
-/// Writes a value under what its name has behind the base name, which is so many numbers deep.
+/// Writes a value with the part of its name after the base name, which has `depth` numbers.
 fn entry(depth: usize, path: Path, value: &Value) -> Option<Json> {
     let (field, json) = match value {
         Value::Boolean(value) => (BOOLEAN, Json::from(*value)),

@@ -1,9 +1,9 @@
-//! How do bytes travel as they are? (LwM2M Core 1.1 section 7.4.2, application/octet-stream)
+//! How are bytes sent unchanged? (LwM2M Core 1.1 section 7.4.2, application/octet-stream)
 
 use super::MalformedValue;
 use crate::lwm2m::value::{DataType, Value};
 
-/// Writes a value as bare bytes; of types other than opaque and text, their text.
+/// Writes a value as plain bytes; types other than opaque and text as their text form.
 pub fn encode(value: &Value) -> Vec<u8> {
     match value {
         Value::Opaque(bytes) => bytes.clone(),
@@ -17,10 +17,10 @@ pub fn encode(value: &Value) -> Vec<u8> {
     }
 }
 
-/// Reads bare bytes as a value of the given type.
+/// Reads plain bytes as a value of the given type.
 ///
-/// The format is made for opaque resources; bytes that are UTF-8 may stand for any other type's
-/// text, so that a device that labels everything as bytes is understood.
+/// The format is for opaque resources; UTF-8 bytes may also be the text form of another type, to
+/// support devices that label everything as bytes.
 pub fn decode(bytes: &[u8], data_type: DataType) -> Result<Value, MalformedValue> {
     match data_type {
         DataType::Opaque => Ok(Value::Opaque(bytes.to_vec())),

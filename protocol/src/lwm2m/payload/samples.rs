@@ -1,7 +1,7 @@
-//! Which samples does a payload of named values hold? (LwM2M Core 1.1 sections 7.4.4 to 7.4.6)
+//! Which samples does a payload of named values have? (LwM2M Core 1.1 sections 7.4.4 to 7.4.6)
 //!
-//! What holds for every such format: a name is a resource or one of its instances, lies within what
-//! was asked for, and has a value of its type.
+//! The rules of every such format: a name is a resource or one of its instances, is within the
+//! requested path, and has a value of its type.
 
 use thiserror::Error;
 
@@ -11,13 +11,13 @@ use super::{Measured, Model, SAMPLES_MAX, Sample, Scope};
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::DataType;
 
-/// Tells why a payload of named values became no samples. Records count from 1.
+/// Why a payload of named values could not be decoded. Records count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MalformedSamples {
-    /// The bytes are not JSON, or not of the shape the format demands.
+    /// The bytes are not JSON, or do not match the format.
     #[error("it is not valid JSON for the format")]
     Json,
-    /// The bytes are not CBOR, or not of the shape the format demands.
+    /// The bytes are not CBOR, or do not match the format.
     #[error("it is not valid CBOR for the format")]
     Cbor,
     /// A field has a value of the wrong kind.
@@ -26,13 +26,13 @@ pub enum MalformedSamples {
     /// A field is given twice.
     #[error("a field of record {0} is given twice")]
     Repeated(usize),
-    /// A field whose meaning must be known is not known.
+    /// A field that must be understood is unknown.
     #[error("record {0} has an unsupported field that must be understood")]
     NotUnderstood(usize),
-    /// The record is of a version that is not known.
+    /// The record is of an unsupported version.
     #[error("record {0} has an unsupported version")]
     Version(usize),
-    /// A name is no path of a resource or a resource instance.
+    /// A name is not the path of a resource or a resource instance.
     #[error("record {0} does not name a resource")]
     Name(usize),
     /// A record has no value.
@@ -41,24 +41,24 @@ pub enum MalformedSamples {
     /// A record has several values.
     #[error("record {0} has several values")]
     SeveralValues(usize),
-    /// A time lies out of what a calendar can tell.
+    /// A time is outside the range of the calendar.
     #[error("the time of record {0} is out of range")]
     Time(usize),
-    /// A value is about something that was not asked for.
+    /// A value is at a path that was not requested.
     #[error("it contains {0}, which was not requested")]
     Elsewhere(Path),
-    /// A resource is given both as one value and as several.
+    /// A resource occurs both as one value and as several.
     #[error("it contains {0} both as a single and as a multiple resource")]
     Ambiguous(Path),
     /// A value is not of its type.
     #[error("the value of {path} is not of type {data_type}")]
     Value {
-        /// Where the value belongs.
+        /// The path of the value.
         path: Path,
-        /// The type it should have been of.
+        /// The expected type.
         data_type: DataType,
     },
-    /// A value is of no type at all, such as an integer of more than 64 bits.
+    /// A value has no type of LwM2M, such as an integer of more than 64 bits.
     #[error("the value of {0} has no known type")]
     NoType(Path),
     /// There are more samples than allowed.
@@ -72,7 +72,7 @@ impl From<UnreadableCbor> for MalformedSamples {
     }
 }
 
-/// Gathers the samples of one payload.
+/// Collects the samples of one payload.
 pub(super) struct Samples<'a> {
     scope: Scope,
     model: &'a dyn Model,
@@ -80,7 +80,7 @@ pub(super) struct Samples<'a> {
 }
 
 impl<'a> Samples<'a> {
-    /// Starts with none.
+    /// Starts without samples.
     pub(super) fn new(scope: Scope, model: &'a dyn Model) -> Self {
         Self {
             scope,
@@ -128,10 +128,10 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Returns a resource that is given both as one value and as several; the paths are sorted, each
-/// stands there once.
+/// Returns a resource that occurs both as one value and as several; the paths are sorted and
+/// unique.
 pub(super) fn given_both_ways<'a>(paths: impl Iterator<Item = &'a Path> + Clone) -> Option<Path> {
-    // Sorted, a resource stands right before its instances.
+    // In sorted order, a resource is right before its instances.
     let mut pairs = paths.clone().zip(paths.skip(1));
     let found = pairs.find(|(one, next)| one.contains(**next));
     found.map(|(resource, _)| *resource)

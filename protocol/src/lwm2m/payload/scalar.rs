@@ -1,20 +1,20 @@
-//! Which value is it that a self-describing payload gives a resource? (LwM2M Core 1.1 appendix C)
+//! Which value does a self-describing payload contain for a resource? (LwM2M Core 1.1 appendix C)
 //!
-//! JSON and CBOR tell numbers, texts, bytes and booleans apart, but not all types of LwM2M. What
-//! was read becomes a value once the model says what the resource is.
+//! JSON and CBOR distinguish numbers, texts, bytes and booleans, but not all types of LwM2M. What
+//! was read becomes a value once the model gives the type of the resource.
 
 use crate::lwm2m::value::{DataType, Value};
 
-/// What a payload gave, in the payload's own terms.
+/// An item in the payload's own types.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Scalar {
     Boolean(bool),
     Bytes(Vec<u8>),
-    /// A text that is said to be an object link.
+    /// A text that is marked as an object link.
     Link(String),
     Number(Number),
     Text(String),
-    /// A number that is said to be seconds since 1970.
+    /// A number that is marked as seconds since 1970.
     Time(Number),
 }
 
@@ -26,12 +26,12 @@ pub(super) enum Number {
 }
 
 impl Scalar {
-    /// Returns the value of the type, if this is one; of a resource the model does not know, the
-    /// value of the type that looks most like it.
+    /// Returns the value of the type, if this is one; for a resource unknown to the model, the
+    /// value of the closest type.
     ///
-    /// Unspecified (a float that is no number or infinite, as CBOR can say it): a value. That is
-    /// how a sensor says that it has none, and no reason to refuse what else the device tells.
-    /// Devices write booleans as 0 and 1, too.
+    /// Unspecified (NaN and infinity, which CBOR can encode): a value. A sensor sends it to report
+    /// that it has no value, and that is no reason to refuse the device's other values. Devices
+    /// write booleans as 0 and 1, too.
     pub(super) fn into_value(self, data_type: Option<DataType>) -> Option<Value> {
         match data_type {
             Some(data_type) => self.into_typed(data_type),
@@ -89,7 +89,7 @@ impl Scalar {
 }
 
 impl Number {
-    /// Adds two numbers, if their sum is not too large; a sum of integers stays one.
+    /// Adds two numbers, if their sum is not too large; a sum of integers is an integer.
     pub(super) fn plus(self, other: Self) -> Option<Self> {
         match (self, other) {
             (Self::Integer(one), Self::Integer(other)) => one.checked_add(other).map(Self::Integer),
@@ -111,7 +111,7 @@ impl Number {
         }
     }
 
-    /// Returns what the number stands for where a device writes booleans as 0 and 1.
+    /// Returns the boolean of 0 or 1, which some devices write.
     fn to_boolean(self) -> Option<bool> {
         match self.to_whole()? {
             0 => Some(false),
@@ -130,7 +130,7 @@ impl Number {
         u64::try_from(self.to_whole()?).ok()
     }
 
-    /// Returns the number without its fraction if it is in range: a time counts whole seconds.
+    /// Returns the number without its fraction if it is in range: a time has whole seconds.
     fn to_seconds(self) -> Option<i64> {
         match self {
             Self::Integer(_) => self.to_signed(),
@@ -153,7 +153,7 @@ impl Number {
     }
 }
 
-/// Returns a number without fraction as an integer, if it is within what any use of it allows.
+/// Returns a number without fraction as an integer, if it is small enough for any use.
 fn whole(number: f64) -> Option<i128> {
     const BOUND: f64 = 1e30;
     (number.fract() == 0.0 && number.abs() < BOUND).then_some(number as i128)

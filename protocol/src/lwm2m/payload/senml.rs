@@ -1,8 +1,8 @@
-//! Which samples does a SenML pack hold, and which pack holds these values? (RFC 8428 section 4,
+//! Which samples does a SenML pack have, and which pack encodes these values? (RFC 8428 section 4,
 //! LwM2M Core 1.1 sections 7.4.5 and 7.4.6)
 //!
-//! A pack is a list of records. What a record says of the base (name, time, value) holds for it and
-//! all that follow. Its bytes are JSON or CBOR; what they mean is the same.
+//! A pack is a list of records. The base fields of a record (name, time, value) apply to it and to
+//! all that follow. The bytes are JSON or CBOR; the meaning is the same.
 
 mod cbor;
 mod json;
@@ -19,16 +19,16 @@ use crate::coap::content::ContentFormat;
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::Value;
 
-/// From here on a time is that of a calendar, below it is relative (RFC 8428 section 4.5.3).
+/// A time from here on is absolute, below it is relative (RFC 8428 section 4.5.3).
 const ABSOLUTE_FROM_S: i128 = 1 << 28;
 
-/// The end of the year 9999: what lies further away no calendar of ours can tell.
+/// The end of the year 9999: later times are outside the range of the calendar.
 const TIME_MAX_MS: i64 = 253_402_300_799_999;
 
 /// The longest path: four numbers of five digits.
 const NAME_LENGTH_MAX: usize = 24;
 
-/// What earlier records say about those that follow.
+/// The base fields of earlier records, which apply to later ones.
 #[derive(Default)]
 struct Base {
     name: String,
@@ -36,13 +36,13 @@ struct Base {
     value: Option<Number>,
 }
 
-/// Makes samples of the records of a pack, one after the other.
+/// Converts the records of a pack to samples, one after the other.
 struct Pack<'a> {
     base: Base,
     samples: Samples<'a>,
 }
 
-/// Makes a list of paths of the records of a pack, as a composite read has them.
+/// Converts the records of a pack to a list of paths, for a composite read.
 #[derive(Default)]
 struct PathList {
     base: Base,
@@ -56,14 +56,14 @@ struct Entry<'v> {
     value: Option<&'v Value>,
 }
 
-/// Takes the records of a pack.
+/// Consumes the records of a pack.
 trait Take {
-    /// Takes the next record.
+    /// Consumes the next record.
     fn take(&mut self, record: SenmlRecord) -> Result<(), MalformedSamples>;
 }
 
 impl<'a> Pack<'a> {
-    /// Starts with no record.
+    /// Starts without records.
     fn new(scope: Scope, model: &'a dyn Model) -> Self {
         Self {
             base: Base::default(),
@@ -76,8 +76,8 @@ impl Take for Pack<'_> {
     fn take(&mut self, record: SenmlRecord) -> Result<(), MalformedSamples> {
         let number = record.number;
         self.base.heed(&record)?;
-        // Strictly each record has a value (RFC 8428 section 4.2). Devices begin a pack with one
-        // that says no more than what holds for all.
+        // Strictly each record has a value (RFC 8428 section 4.2). Some devices begin a pack with a
+        // record that has only base fields.
         if record.is_base_alone() {
             return Ok(());
         }
@@ -111,7 +111,7 @@ impl Take for PathList {
 }
 
 impl Base {
-    /// Heeds what the record says of the base.
+    /// Applies the base fields of the record.
     fn heed(&mut self, record: &SenmlRecord) -> Result<(), MalformedSamples> {
         if let Some(name) = &record.base_name {
             if name.len() > NAME_LENGTH_MAX {
@@ -124,7 +124,7 @@ impl Base {
         Ok(())
     }
 
-    /// Returns the path the record is about.
+    /// Returns the path of the record.
     fn path_of(&self, record: &SenmlRecord) -> Result<Path, MalformedSamples> {
         let unfit = MalformedSamples::Name(record.number);
         match &record.name {
@@ -134,8 +134,8 @@ impl Base {
         }
     }
 
-    /// Returns when the record's value was measured. A missing time counts as zero if the other one
-    /// is there; without both, the record does not say.
+    /// Returns when the record's value was measured. If only one of the two times is there, the
+    /// other counts as zero; without both, the time is unknown.
     fn measured(&self, record: &SenmlRecord) -> Result<Option<Measured>, MalformedSamples> {
         let times: Vec<Number> = self.time.into_iter().chain(record.time).collect();
         if times.is_empty() {
@@ -206,13 +206,13 @@ pub(super) fn decode_paths_cbor(payload: &[u8]) -> Result<Vec<Path>, MalformedSa
     Ok(list.paths)
 }
 
-/// Writes the values at and below a path, or all, as a pack in JSON.
+/// Writes the values at and below a path, or all of them, as a pack in JSON.
 pub(super) fn encode_json(
     format: ContentFormat,
     path: Option<Path>,
     values: &Reading,
 ) -> Result<Vec<u8>, Unencodable> {
-    // JSON has no form for a number that is none or infinite.
+    // JSON cannot represent NaN and infinity.
     let is_unfit = |value: &Value| matches!(value, Value::Float(it) if !it.is_finite());
     let within = written(path, values);
     if let Some((path, _)) = within.iter().find(|(_, value)| is_unfit(value)) {
@@ -222,7 +222,7 @@ pub(super) fn encode_json(
     Ok(json::encode(&entries(path, &within)))
 }
 
-/// Writes the values at and below a path, or all, as a pack in CBOR.
+/// Writes the values at and below a path, or all of them, as a pack in CBOR.
 pub(super) fn encode_cbor(path: Option<Path>, values: &Reading) -> Vec<u8> {
     cbor::encode(&entries(path, &written(path, values)))
 }
@@ -237,7 +237,7 @@ pub(super) fn encode_paths_cbor(paths: &[Path]) -> Vec<u8> {
     cbor::encode(&entries_of_paths(paths))
 }
 
-/// Returns the records that name paths, and nothing else.
+/// Returns records that have a name and nothing else.
 fn entries_of_paths(paths: &[Path]) -> Vec<Entry<'static>> {
     let entry = |path: &Path| Entry {
         base: None,
@@ -247,7 +247,7 @@ fn entries_of_paths(paths: &[Path]) -> Vec<Entry<'static>> {
     paths.iter().map(entry).collect()
 }
 
-/// Returns the values at and below a path, or all; what lies elsewhere is left out.
+/// Returns the values at and below a path, or all of them; other values are left out.
 fn written(path: Option<Path>, values: &Reading) -> Vec<(Path, &Value)> {
     let within = values
         .iter()
@@ -262,7 +262,7 @@ fn entries<'v>(path: Option<Path>, values: &[(Path, &'v Value)]) -> Vec<Entry<'v
     with_base(path.or_else(|| above(values)), values)
 }
 
-/// The first record says what all names begin with; the only one says its whole name so.
+/// The first record has the common prefix of all names; a single record has its whole name there.
 fn with_base<'v>(base: Option<Path>, values: &[(Path, &'v Value)]) -> Vec<Entry<'v>> {
     if let [(path, value)] = values {
         let only = Entry {
@@ -281,7 +281,7 @@ fn with_base<'v>(base: Option<Path>, values: &[(Path, &'v Value)]) -> Vec<Entry<
     values.iter().map(entry).collect()
 }
 
-/// Returns what is left of a path behind the base and a slash.
+/// Returns the part of a path after the base and a slash.
 fn name_below(base: Option<Path>, path: Path) -> String {
     let Some(base) = base else {
         return path.to_string();
@@ -291,8 +291,8 @@ fn name_below(base: Option<Path>, path: Path) -> String {
     names.join("/")
 }
 
-/// Returns the deepest path that all values lie below, if there is one: sorted as they are, what
-/// the first and the last share.
+/// Returns the deepest path that all values are below, if there is one: because they are sorted,
+/// the common part of the first and the last.
 fn above(values: &[(Path, &Value)]) -> Option<Path> {
     let (first, _) = values.first()?;
     let (last, _) = values.last()?;

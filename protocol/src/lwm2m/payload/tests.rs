@@ -1,4 +1,4 @@
-//! Is each payload read in the format it is in, and asked for in one we read?
+//! Is each payload read in its format, and requested in one that is supported?
 
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, proptest};

@@ -1,10 +1,10 @@
-//! How is a value written as plain text? (LwM2M Core 1.1 section 7.4.1, text/plain)
+//! How is a value encoded as plain text? (LwM2M Core 1.1 section 7.4.1, text/plain)
 
 use super::MalformedValue;
 use crate::lwm2m::value::{DataType, Value};
 
 /// Writes a value as a device expects it: booleans as 0 and 1, times as seconds since 1970, bytes
-/// as base64, the rest as callers see it.
+/// as base64, the others in their text form.
 pub fn encode(value: &Value) -> Vec<u8> {
     match value {
         Value::Boolean(true) => b"1".to_vec(),
@@ -22,7 +22,7 @@ pub fn encode(value: &Value) -> Vec<u8> {
 
 /// Reads a value of the given type.
 ///
-/// The words true and false are taken for booleans too, as some devices write them.
+/// The words true and false are accepted for booleans, too, because some devices write them.
 pub fn decode(bytes: &[u8], data_type: DataType) -> Result<Value, MalformedValue> {
     let malformed = MalformedValue { data_type };
     let text = std::str::from_utf8(bytes).map_err(|_| malformed)?;

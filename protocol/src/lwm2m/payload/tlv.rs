@@ -1,4 +1,4 @@
-//! How do the values of an object, an instance or a resource travel together? (LwM2M Core 1.1
+//! How are the values of an object, an instance or a resource encoded together? (LwM2M Core 1.1
 //! section 7.4.3, application/vnd.oma.lwm2m+tlv)
 //!
 //! An entry holds a value or further entries, three levels at most:
@@ -8,8 +8,8 @@
 //!                 > resource
 //! ```
 //!
-//! Entries are relative to what was asked for, and devices differ in which levels they leave out.
-//! Each level is understood with and without those above it, as long as it lies within the path.
+//! Entries are relative to the requested path, and devices differ in which levels they omit. Each
+//! level is read with and without those above it, as long as it is within the path.
 
 mod entry;
 mod value;
@@ -26,32 +26,32 @@ use crate::lwm2m::model::Instances;
 use crate::lwm2m::path::{Level, Path};
 use crate::lwm2m::value::{DataType, Value};
 
-/// Bounds the values of one payload: several times what a real device tells at once, low enough
-/// that to keep them all takes no longer than a commit, and that a payload of empty entries, two
+/// Bounds the values of one payload: several times what a real device sends at once, low enough
+/// that storing all of them takes no longer than a commit, and that a payload of empty entries, two
 /// bytes each, does not grow to many times its size. A longer one is refused.
 pub const VALUES_MAX: usize = 512;
 
-/// Tells why bytes are not the TLV that was asked for.
+/// Why bytes are not valid TLV for the requested path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MalformedTlv {
-    /// An entry reaches behind the end of what it stands in.
+    /// An entry exceeds the end of its parent.
     #[error("an entry is cut off")]
     CutOff,
-    /// An entry stands where there can be none of its kind.
+    /// An entry is in a place where its kind is not allowed.
     #[error("an entry has an unexpected type")]
     Misplaced,
-    /// An entry is about something that was not asked for.
+    /// An entry is at a path that was not requested.
     #[error("it contains {0}, which was not requested")]
     Elsewhere(Path),
-    /// A resource is given both as one value and as several.
+    /// A resource occurs both as one value and as several.
     #[error("it contains {0} both as a single and as a multiple resource")]
     Ambiguous(Path),
     /// The bytes of a value are not of its type.
     #[error("the value of {path} is not of type {data_type}")]
     Value {
-        /// Where the value belongs.
+        /// The path of the value.
         path: Path,
-        /// The type it should have been of.
+        /// The expected type.
         data_type: DataType,
     },
     /// There are more values than allowed.
@@ -61,8 +61,8 @@ pub enum MalformedTlv {
 
 /// Reads the values at and below a path; of repeated ones the last counts.
 ///
-/// A value whose type is not known is bytes: a number looks like text as often as not. An object
-/// instance or a multiple resource may be empty, and leaves no trace.
+/// A value of unknown type is bytes: a number often looks like text. An object instance or a
+/// multiple resource may be empty, and adds nothing.
 pub fn decode(path: Path, payload: &[u8], model: &dyn Model) -> Result<Reading, MalformedTlv> {
     let mut decoder = Decoder {
         asked: path,
@@ -76,8 +76,8 @@ pub fn decode(path: Path, payload: &[u8], model: &dyn Model) -> Result<Reading, 
     decoder.finish()
 }
 
-/// Writes the values at and below a path as a request for that path carries them; what lies
-/// elsewhere, or is no value of a resource, is left out.
+/// Writes the values at and below a path for a request to that path; values at other paths, or that
+/// belong to no resource, are left out.
 ///
 /// # Panics
 ///
@@ -160,7 +160,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Holds that an entry of further entries leads to what was asked for.
+    /// Checks that an entry with child entries is on the way to the requested path.
     fn check_way(&self, path: Path) -> Result<(), MalformedTlv> {
         if self.asked.contains(path) || path.contains(self.asked) {
             Ok(())
@@ -169,8 +169,8 @@ impl Decoder<'_> {
         }
     }
 
-    /// Returns the instance that resources without one belong to. Some devices leave it out when a
-    /// whole object is read; that has one meaning only if the object has one instance at most.
+    /// Returns the instance of resources without one. Some devices omit it when a whole object is
+    /// read; that is unambiguous only if the object has one instance at most.
     fn implied_instance(&self) -> Result<Path, MalformedTlv> {
         let object = self.asked.object_id();
         let instances = self.model.instances_of(object);

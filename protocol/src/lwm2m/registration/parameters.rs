@@ -1,10 +1,10 @@
-//! Which parameters does a Register or Update carry? (LwM2M Core 1.1 tables 6.2.1.-1, 6.2.2.-1)
+//! Which parameters does a Register or Update have? (LwM2M Core 1.1 tables 6.2.1.-1, 6.2.2.-1)
 
 use super::{ENDPOINT_BYTES_MAX, RegistrationRefusal, SMS_BYTES_MAX};
 use crate::lwm2m::binding::Binding;
 use crate::lwm2m::version::EnablerVersion;
 
-/// Holds the parameters that mean something, as text.
+/// The known parameters, as text.
 #[derive(Debug, Default)]
 pub(super) struct RegistrationParameters<'a> {
     endpoint: Option<&'a str>,
@@ -16,7 +16,7 @@ pub(super) struct RegistrationParameters<'a> {
 }
 
 impl<'a> RegistrationParameters<'a> {
-    /// Sorts Uri-Query options by name; a parameter given twice is ambiguous and refused.
+    /// Reads Uri-Query options by name; a repeated parameter is ambiguous and refused.
     pub(super) fn read(
         queries: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, RegistrationRefusal> {
@@ -47,7 +47,7 @@ impl<'a> RegistrationParameters<'a> {
         }
     }
 
-    /// Reads the lifetime; a number too large for the field is as good as its maximum.
+    /// Reads the lifetime; a number too large for the field is its maximum.
     pub(super) fn lifetime_s(&self) -> Result<Option<u32>, RegistrationRefusal> {
         let Some(text) = self.lifetime else {
             return Ok(None);
@@ -58,7 +58,7 @@ impl<'a> RegistrationParameters<'a> {
         Ok(Some(text.parse().unwrap_or(u32::MAX)))
     }
 
-    /// Reads the release; clients built against drafts of 1.0 leave it out.
+    /// Reads the release; clients built against drafts of 1.0 omit it.
     pub(super) fn version(&self) -> Result<EnablerVersion, RegistrationRefusal> {
         self.version.map_or(Ok(EnablerVersion::V1_0), |text| {
             EnablerVersion::parse(text).map_err(|_| RegistrationRefusal::UnsupportedVersion)
@@ -72,7 +72,7 @@ impl<'a> RegistrationParameters<'a> {
             .transpose()
     }
 
-    /// Returns what `b` and `Q` say together; without `b` the device is reached over UDP.
+    /// Returns the binding of `b` and `Q` together; without `b` the device is reached over UDP.
     pub(super) fn binding_with_queue_mode(&self) -> Result<Binding, RegistrationRefusal> {
         let binding = self.binding()?.unwrap_or(Binding::UDP);
         Ok(if self.queue_mode() {
@@ -94,7 +94,7 @@ impl<'a> RegistrationParameters<'a> {
     }
 }
 
-/// Writes a binding as a release writes it: the letter Q among the others, or apart.
+/// Writes a binding as the release specifies: the letter Q among the others, or apart.
 pub(super) fn write_binding(binding: Binding, version: EnablerVersion) -> Vec<String> {
     let (letters, queue_mode) = match version {
         EnablerVersion::V1_0 => (binding, None),

@@ -1,4 +1,4 @@
-//! Is every Register and Update read or refused as it should be?
+//! Is every Register and Update read or refused as specified?
 
 use proptest::collection::vec;
 use proptest::option;

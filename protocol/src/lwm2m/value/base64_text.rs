@@ -1,4 +1,4 @@
-//! How are bytes written as text? (RFC 4648 section 4, the standard alphabet)
+//! How are bytes encoded as text? (RFC 4648 section 4, the standard alphabet)
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};

@@ -1,7 +1,7 @@
-//! Which second does a text name? (ISO 8601 extended format, or seconds since 1970)
+//! Which second does a text denote? (ISO 8601 extended format, or seconds since 1970)
 //!
-//! A date-time without an offset is UTC; a fraction of a second is dropped, for LwM2M counts whole
-//! seconds.
+//! A date-time without an offset is UTC; a fraction of a second is dropped, because LwM2M uses
+//! whole seconds.
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
 

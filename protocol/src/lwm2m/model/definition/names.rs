@@ -1,10 +1,10 @@
-//! Where do the names of a definition lie? End to end in one text, equal ones once.
+//! How are the names of a definition stored? End to end in one text, equal ones once.
 
 use std::collections::HashMap;
 
 use crate::lwm2m::model::Name;
 
-/// The names placed so far.
+/// The names stored so far.
 #[derive(Default)]
 pub(super) struct Names {
     text: String,
@@ -15,13 +15,13 @@ pub(super) struct Names {
 pub(super) struct NamesFull;
 
 impl Names {
-    /// The length of a single name that has a place.
+    /// The longest name that can be stored.
     pub(super) const LENGTH_MAX: usize = 255;
 
-    /// The length of all names at which none finds a place any more.
+    /// The length of all names together that can be stored.
     pub(super) const TEXT_MAX: usize = 65_535;
 
-    /// Gives a name its place.
+    /// Stores a name and returns its position.
     pub(super) fn place(&mut self, name: &str) -> Result<Name, NamesFull> {
         if let Some(placed) = self.name_by_text.get(name) {
             return Ok(*placed);

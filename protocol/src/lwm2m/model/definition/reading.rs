@@ -1,8 +1,8 @@
-//! What do the elements of a definition say, and what is wrong with them?
+//! What do the elements of a definition contain, and which faults do they have?
 //!
-//! The XML is held to bounds before it is parsed: the parser compares the attributes and the
-//! namespaces of an element each with each, and makes room for as many elements as there are signs
-//! that could begin one.
+//! The XML is checked against bounds before it is parsed: the parser compares the attributes and
+//! the namespaces of an element pairwise, and reserves an element for each character that could
+//! begin one.
 
 mod tree;
 
@@ -17,7 +17,7 @@ use crate::lwm2m::value::DataType;
 use crate::lwm2m::version::Version;
 use tree::{FaultAt, TreeReader};
 
-/// What an object may be described by.
+/// The elements of an object.
 const OBJECT_PARTS: [&str; 10] = [
     "Name",
     "Description1",
@@ -31,7 +31,7 @@ const OBJECT_PARTS: [&str; 10] = [
     "Description2",
 ];
 
-/// What a resource may be described by.
+/// The elements of a resource.
 const ITEM_PARTS: [&str; 8] = [
     "Name",
     "Operations",
@@ -208,7 +208,7 @@ fn placed(
     placed
 }
 
-/// What a text was to be, for the reader of a fault.
+/// The expected text, for the reader of a fault.
 type Expected = String;
 
 fn number(text: &str) -> Result<u16, Expected> {
@@ -262,7 +262,8 @@ fn operations(text: &str) -> Result<Operations, Expected> {
     }
 }
 
-/// A type, in any case of letters: the registry's own files differ in it. None for an empty text.
+/// Reads a type, in upper or lower case: the registry's own files differ in it. None for an empty
+/// text.
 fn data_type(text: &str) -> Result<Option<DataType>, Expected> {
     match text.to_ascii_lowercase().as_str() {
         "" => Ok(None),

@@ -1,7 +1,7 @@
-//! Which items follow one another in received CBOR? (RFC 8949 section 3)
+//! Which items does received CBOR contain? (RFC 8949 section 3)
 //!
-//! Reads definite and indefinite lengths alike. Nothing is kept but what is asked for, nesting is
-//! bounded, and no length is believed before its bytes were seen.
+//! Reads definite and indefinite lengths alike. Only the requested items are stored, nesting is
+//! bounded, and memory is allocated only for bytes that are there.
 
 use minicbor::data::Type;
 use minicbor::decode::{Decoder, Error};
@@ -10,8 +10,7 @@ use thiserror::Error;
 use crate::lwm2m::payload::scalar::{Number, Scalar};
 use crate::lwm2m::value::{DataType, Value};
 
-/// How deep passed-over items may nest: deeper than any format of ours, and far from the end of the
-/// stack.
+/// How deep skipped items may nest: deeper than any format here, and far from the end of the stack.
 const DEPTH_MAX: u8 = 16;
 
 const DATE_TEXT: u64 = 0;
@@ -20,7 +19,7 @@ const POSITIVE_BIGNUM: u64 = 2;
 const NEGATIVE_BIGNUM: u64 = 3;
 const DECIMAL_FRACTION: u64 = 4;
 
-/// Tells that bytes are not the CBOR that was looked for.
+/// The bytes are not the expected CBOR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("it is not valid CBOR for the format")]
 pub(crate) struct UnreadableCbor;
@@ -31,7 +30,7 @@ impl From<Error> for UnreadableCbor {
     }
 }
 
-/// What the next item is, as far as formats of ours differ by it.
+/// The kind of the next item, as far as the formats here distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CborShape {
     /// A list of items.
@@ -61,7 +60,7 @@ impl<'b> CborReader<'b> {
         }
     }
 
-    /// Tells what comes next, without reading it.
+    /// Returns the kind of the next item without reading it.
     pub(crate) fn shape(&self) -> Result<CborShape, UnreadableCbor> {
         match self.next_type()? {
             Type::Array | Type::ArrayIndef => Ok(CborShape::Array),
@@ -96,12 +95,12 @@ impl<'b> CborReader<'b> {
         Ok(Remaining(self.decoder.array()?))
     }
 
-    /// Enters a map; its keys and values follow in turn.
+    /// Enters a map; its keys and values alternate.
     pub(crate) fn map(&mut self) -> Result<Remaining, UnreadableCbor> {
         Ok(Remaining(self.decoder.map()?))
     }
 
-    /// Tells whether another item, or another pair, follows; leaves the array or map if not.
+    /// Returns whether another item, or another pair, follows; leaves the array or map if not.
     pub(crate) fn another(&mut self, remaining: &mut Remaining) -> Result<bool, UnreadableCbor> {
         let Some(left) = &mut remaining.0 else {
             let ends = self.next_type()? == Type::Break;
@@ -115,7 +114,7 @@ impl<'b> CborReader<'b> {
         Ok(more)
     }
 
-    /// Reads a number, a text, bytes or a boolean. Tags without meaning here are passed over.
+    /// Reads a number, a text, bytes or a boolean. Tags without meaning here are skipped.
     pub(crate) fn scalar(&mut self) -> Result<Scalar, UnreadableCbor> {
         while self.next_type()? == Type::Tag {
             let tag = self.decoder.tag()?.as_u64();
@@ -132,7 +131,7 @@ impl<'b> CborReader<'b> {
         self.untagged()
     }
 
-    /// Reads a number, whichever way it is written; seconds since 1970 are one, too.
+    /// Reads a number in any encoding; seconds since 1970 are a number, too.
     pub(crate) fn number(&mut self) -> Result<Number, UnreadableCbor> {
         while self.next_type()? == Type::Tag {
             match self.decoder.tag()?.as_u64() {
@@ -153,12 +152,12 @@ impl<'b> CborReader<'b> {
         }
     }
 
-    /// Passes over one item and all within it.
+    /// Skips one item and everything in it.
     pub(crate) fn skip(&mut self) -> Result<(), UnreadableCbor> {
         self.skip_within(DEPTH_MAX)
     }
 
-    /// Holds that every byte has been read.
+    /// Fails unless every byte was read.
     pub(crate) fn finish(self) -> Result<(), UnreadableCbor> {
         if self.decoder.position() == self.decoder.input().len() {
             Ok(())
@@ -222,7 +221,7 @@ impl<'b> CborReader<'b> {
         }
     }
 
-    /// Reads an integer of any length, as long as its value is of use.
+    /// Reads an integer of any length that fits 128 bits.
     fn bignum(&mut self, tag: u64) -> Result<i128, UnreadableCbor> {
         let Scalar::Bytes(bytes) = self.untagged()? else {
             return Err(UnreadableCbor);
@@ -239,8 +238,8 @@ impl<'b> CborReader<'b> {
         }
     }
 
-    /// Reads a pair of exponent and mantissa (RFC 8949 section 3.4.4); one without fraction is an
-    /// integer.
+    /// Reads a pair of exponent and mantissa (RFC 8949 section 3.4.4); a result without fraction is
+    /// an integer.
     fn fraction(&mut self) -> Result<Number, UnreadableCbor> {
         let mut remaining = self.array()?;
         if !self.another(&mut remaining)? {
@@ -301,8 +300,8 @@ fn float(number: f64) -> Scalar {
     Scalar::Number(Number::Float(number))
 }
 
-/// Returns the integer if the number is one that fits, otherwise the floating point number next to
-/// it, which is infinite where the number is too large for one.
+/// Returns an integer if the number fits one, otherwise the nearest floating point number, which is
+/// infinite if the number is too large.
 fn times_power_of_ten(mantissa: i128, exponent: i128) -> Number {
     let digits = u32::try_from(exponent.unsigned_abs()).unwrap_or(u32::MAX);
     let integer = match 10_i128.checked_pow(digits) {

@@ -1,4 +1,4 @@
-//! Is every CBOR item read as what it is, however it is written, and nothing else as one?
+//! Is every CBOR item read correctly in each of its encodings, and everything else refused?
 
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, proptest};
@@ -261,7 +261,7 @@ proptest! {
     }
 }
 
-/// Whether a value was read as it was written. What is no number is not equal to itself.
+/// Whether a value was read as it was written. NaN is not equal to itself.
 fn is_again(value: &Value, read: &Result<Option<Value>, MalformedSamples>) -> bool {
     match (value, read) {
         (Value::Float(one), Ok(Some(Value::Float(other)))) if one.is_nan() => other.is_nan(),

@@ -1,7 +1,7 @@
-//! Which bytes make up CBOR that is sent? (RFC 8949 section 3)
+//! How is CBOR encoded? (RFC 8949 section 3)
 //!
-//! Lengths are definite and numbers as short as they can be: that is what the smallest reader
-//! understands. Half floats are not written, as not every device has them.
+//! Lengths are definite and numbers as short as possible, which the simplest decoder understands.
+//! Half floats are not written, because not every device supports them.
 
 use std::convert::Infallible;
 
@@ -26,12 +26,12 @@ impl CborWriter {
         }
     }
 
-    /// Begins an array of so many items.
+    /// Begins an array of this many items.
     pub(crate) fn array(&mut self, length: usize) {
         written(self.encoder.array(length as u64));
     }
 
-    /// Begins a map of so many pairs.
+    /// Begins a map of this many pairs.
     pub(crate) fn map(&mut self, length: usize) {
         written(self.encoder.map(length as u64));
     }
@@ -46,7 +46,7 @@ impl CborWriter {
         written(self.encoder.str(text));
     }
 
-    /// Writes a value in its bare form: a time as a number, an object link as a text.
+    /// Writes a value without a tag: a time as a number, an object link as a text.
     pub(crate) fn value(&mut self, value: &Value) {
         match value {
             Value::Boolean(value) => written(self.encoder.bool(*value)),
@@ -59,7 +59,7 @@ impl CborWriter {
         }
     }
 
-    /// Writes a value such that a time is known for one.
+    /// Writes a value with a tag for a time.
     pub(crate) fn tagged_value(&mut self, value: &Value) {
         if let Value::Time(_) = value {
             written(self.encoder.tag(EPOCH_TIME));
@@ -72,7 +72,7 @@ impl CborWriter {
         self.encoder.into_writer()
     }
 
-    /// Writes a number in four bytes where nothing is lost.
+    /// Writes a number in four bytes if nothing is lost.
     fn float(&mut self, number: f64) {
         let single = number as f32;
         if f64::from(single).to_bits() == number.to_bits() {

@@ -1,4 +1,4 @@
-//! Is each device asked and written in what it has, and in the next best when it refuses?
+//! Is each device requested in a format it has, and in the next best one when it refuses?
 
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};

@@ -1,4 +1,4 @@
-//! Is JSON read as it stands, with all numbers, and nothing else as JSON?
+//! Is JSON read unchanged, with all numbers, and everything else refused?
 
 use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
 

@@ -1,4 +1,4 @@
-//! Is a tree of CBOR read and written as the standard has it, whatever shape its keys have?
+//! Is a tree of CBOR read and written as specified, with keys of every shape?
 
 use super::{decode, encode, encode_paths};
 use crate::lwm2m::path::Path;
@@ -26,7 +26,7 @@ fn numbers_lead_down_one_by_one_or_several_at_once() {
         &[
             0xbf, 0x9f, 3, 0, 9, 0xff, 0x18, 95, 0x82, 3, 0, 0xa1, 0x9f, 6, 0, 0xff, 1, 0xff,
         ],
-        // {3: {0: {9: 95}}, [3, 0]: {6: {0: 1}}}: a place may be come to twice.
+        // {3: {0: {9: 95}}, [3, 0]: {6: {0: 1}}}: the same path may occur twice.
         &[
             0xa2, 3, 0xa1, 0, 0xa1, 9, 0x18, 95, 0x82, 3, 0, 0xa1, 6, 0xa1, 0, 1,
         ],
@@ -130,14 +130,14 @@ fn what_is_no_such_tree_is_refused() {
         // An object or an instance has no value.
         (&[0xa1, 3, 1], MalformedSamples::Name(1)),
         (&[0xa1, 0x82, 3, 0, 1], MalformedSamples::Name(1)),
-        // Keys that are no numbers, or lead nowhere, or too deep.
+        // Keys that are no numbers, or do not go deeper, or go too deep.
         (&[0xa1, 0x61, b'3', 1], MalformedSamples::Name(1)),
         (&[0xa1, 0x20, 1], MalformedSamples::Name(1)),
         (&[0xa1, 0x1a, 0, 1, 0, 0, 1], MalformedSamples::Name(1)),
         (&[0xa1, 0x80, 1], MalformedSamples::Name(1)),
         (&[0xa1, 3, 0xa1, 0x80, 0xa0], MalformedSamples::Name(2)),
         (&[0xa1, 0x85, 3, 0, 6, 0, 0, 1], MalformedSamples::Name(1)),
-        // Values that are none.
+        // Values that are not allowed.
         (&[0xa1, 0x83, 3, 0, 9, 0xf6], MalformedSamples::NoValue(1)),
         (&[0xa1, 0x83, 3, 0, 9, 0x80], MalformedSamples::Cbor),
         (

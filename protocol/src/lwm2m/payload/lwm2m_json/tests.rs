@@ -1,4 +1,4 @@
-//! Is the JSON of LwM2M 1.0 read however devices name and time its entries, and written plainly?
+//! Is the JSON of LwM2M 1.0 read with all its variants of names and times, and written plainly?
 
 use super::{decode, encode};
 use crate::lwm2m::path::Path;
@@ -27,7 +27,7 @@ fn names_are_put_together_wherever_their_slashes_are() {
         ),
         (LEVEL, r#"{"bn":"/3/0/9","e":[{"v":7}]}"#, LEVEL),
         (LEVEL, r#"{"bn":"/3/0/9/","e":[{"n":"","v":7}]}"#, LEVEL),
-        // Without a base name, names count from what was asked for.
+        // Without a base name, names are relative to the requested path.
         (device, r#"{"e":[{"n":"9","v":7}]}"#, LEVEL),
         (device, r#"{"bn":"","e":[{"n":"/9","v":7}]}"#, LEVEL),
         (device, r#"{"e":[{"n":"6/0","v":7}]}"#, SOURCE),

@@ -1,4 +1,4 @@
-//! Which CBOR is a SenML pack? (RFC 8428 section 6, application/senml+cbor)
+//! How is a SenML pack encoded in CBOR? (RFC 8428 section 6, application/senml+cbor)
 
 use super::record::{SenmlLabel, SenmlRecord};
 use super::{Entry, Take};
@@ -15,10 +15,10 @@ const TEXT: i64 = 3;
 const BOOLEAN: i64 = 4;
 const DATA: i64 = 8;
 
-/// The one field that LwM2M adds has no number.
+/// The one field that LwM2M adds; it has no number.
 const LINK: &str = "vlo";
 
-/// Hands over the records of a pack in their order.
+/// Passes on the records of a pack in order.
 pub(super) fn decode(payload: &[u8], taker: &mut impl Take) -> Result<(), MalformedSamples> {
     let mut reader = CborReader::new(payload);
     let mut records = reader.array()?;

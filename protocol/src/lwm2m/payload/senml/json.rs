@@ -1,4 +1,4 @@
-//! Which JSON is a SenML pack? (RFC 8428 section 5, application/senml+json)
+//! How is a SenML pack encoded in JSON? (RFC 8428 section 5, application/senml+json)
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,7 +10,7 @@ use crate::lwm2m::payload::samples::MalformedSamples;
 use crate::lwm2m::payload::scalar::Scalar;
 use crate::lwm2m::value::{DataType, Value};
 
-/// Hands over the records of a pack in their order.
+/// Passes on the records of a pack in order.
 pub(super) fn decode(payload: &[u8], taker: &mut impl Take) -> Result<(), MalformedSamples> {
     let JsonToken::List(records) = json::parse(payload)? else {
         return Err(MalformedSamples::Json);
@@ -49,8 +49,8 @@ fn value_of(label: &SenmlLabel, token: JsonToken) -> Option<Scalar> {
     }
 }
 
-/// Reads base64 in the alphabet for names and without padding, as it must be, or in the usual one
-/// and padded, as some devices write it.
+/// Reads base64 in the URL-safe alphabet without padding, as specified, or in the standard alphabet
+/// with padding, as some devices write it.
 fn bytes_of(text: &str) -> Option<Vec<u8>> {
     let usual = text.replace('-', "+").replace('_', "/");
     match Value::parse(DataType::Opaque, &usual) {
@@ -77,7 +77,7 @@ fn value_text(value: &Value) -> String {
     match value {
         Value::Boolean(value) => field("vb", value.to_string()),
         Value::CoreLink(text) | Value::String(text) => field("vs", quoted(text)),
-        // The shortest text that is read as the same number; an exponent is one of JSON.
+        // The shortest text that is read as the same number; its exponent is valid JSON.
         Value::Float(number) => field("v", format!("{number:?}")),
         Value::Integer(number) | Value::Time(number) => field("v", number.to_string()),
         Value::ObjectLink(_) => field("vlo", quoted(&value.to_text())),

@@ -1,15 +1,15 @@
-//! Which fields has a record of a SenML pack? (RFC 8428 sections 4.1, 4.2, 4.4 and 6)
+//! Which fields does a record of a SenML pack have? (RFC 8428 sections 4.1, 4.2, 4.4 and 6)
 
 use crate::lwm2m::payload::samples::MalformedSamples;
 use crate::lwm2m::payload::scalar::{Number, Scalar};
 
-/// The only version of SenML there is.
+/// The only version of SenML.
 const VERSION: i64 = 10;
 
 /// Bounds the fields of a record: all that are known, and as many again.
 const FIELDS_MAX: usize = 32;
 
-/// Names a field.
+/// The label of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SenmlLabel {
     BaseName,
@@ -23,7 +23,7 @@ pub(super) enum SenmlLabel {
     Number,
     Text,
     Time,
-    /// A field that is of no use here, such as a unit, or that is not known.
+    /// A field that is not used here, such as a unit, or that is unknown.
     Other(String),
 }
 
@@ -42,7 +42,7 @@ pub(super) struct SenmlRecord {
 }
 
 impl SenmlLabel {
-    /// Returns the field of a name, as JSON has it.
+    /// Returns the label with a name, for JSON.
     pub(super) fn of_text(text: String) -> Self {
         match text.as_str() {
             "bn" => Self::BaseName,
@@ -60,7 +60,7 @@ impl SenmlLabel {
         }
     }
 
-    /// Returns the field of a number, as CBOR has it.
+    /// Returns the label with a number, for CBOR.
     pub(super) fn of_number(number: i64) -> Self {
         match number {
             -1 => Self::BaseVersion,
@@ -79,8 +79,8 @@ impl SenmlLabel {
 }
 
 impl SenmlLabel {
-    /// Whether the field holds for the records that follow, too. Units and sums do, by their name
-    /// or number, though nothing here needs them.
+    /// Whether the field applies to later records, too. That holds for units and sums, by their
+    /// name or number, although nothing here needs them.
     fn is_base(&self) -> bool {
         match self {
             Self::BaseName | Self::BaseTime | Self::BaseValue | Self::BaseVersion => true,
@@ -97,7 +97,7 @@ impl SenmlLabel {
 }
 
 impl SenmlRecord {
-    /// Starts the record of a number with no fields.
+    /// Starts the record with this number, without fields.
     pub(super) fn new(number: usize) -> Self {
         Self {
             number,
@@ -105,7 +105,7 @@ impl SenmlRecord {
         }
     }
 
-    /// Notes that a field is there; tells whether its value is of interest.
+    /// Records that a field is there; returns whether its value is used.
     pub(super) fn note(&mut self, label: &SenmlLabel) -> Result<bool, MalformedSamples> {
         if self.seen.len() >= FIELDS_MAX {
             return Err(MalformedSamples::Field(self.number));
@@ -133,7 +133,7 @@ impl SenmlRecord {
         }
     }
 
-    /// Takes the value of a field.
+    /// Sets the value of a field.
     pub(super) fn put(
         &mut self,
         label: SenmlLabel,
@@ -157,7 +157,7 @@ impl SenmlRecord {
             (SenmlLabel::Boolean, value @ Scalar::Boolean(_))
             | (SenmlLabel::Data, value @ Scalar::Bytes(_))
             | (SenmlLabel::Text, value @ Scalar::Text(_)) => self.put_value(value)?,
-            // A pack does not tell times from numbers, so that a tag of CBOR says nothing here.
+            // A pack does not distinguish times from numbers, so a CBOR tag has no meaning here.
             (SenmlLabel::Number, Scalar::Number(value) | Scalar::Time(value)) => {
                 self.put_value(Scalar::Number(value))?;
             }
@@ -167,7 +167,7 @@ impl SenmlRecord {
         Ok(())
     }
 
-    /// Whether the record has fields of the base and no others.
+    /// Whether the record has only base fields.
     pub(super) fn is_base_alone(&self) -> bool {
         !self.seen.is_empty() && self.seen.iter().all(SenmlLabel::is_base)
     }

@@ -1,4 +1,4 @@
-//! Is every pack read as the standard means it, in JSON and in CBOR, and every fault in one named?
+//! Is every pack read as specified, in JSON and in CBOR, and every fault reported?
 
 mod numbers;
 mod vocabulary;
@@ -13,7 +13,7 @@ use crate::lwm2m::value::{DataType, Value};
 const BATTERY_LEVEL: Path = Path::resource(3, 0, 9);
 const SENSOR_VALUE: Path = Path::resource(3303, 0, 5700);
 
-/// Packs that are not read, and what is told of each.
+/// Packs that are refused, and the fault of each.
 const FAULTS: &[(&str, MalformedSamples)] = &[
     (r#"[{"n":"/3/0/9"}]"#, MalformedSamples::NoValue(1)),
     (r#"[{"bn":"/3/0/9","u":"%"}]"#, MalformedSamples::NoValue(1)),

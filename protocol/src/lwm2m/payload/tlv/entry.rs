@@ -1,4 +1,4 @@
-//! How does one entry of a TLV payload begin and end? (LwM2M Core 1.1 section 7.4.3)
+//! How is one entry of a TLV payload encoded? (LwM2M Core 1.1 section 7.4.3)
 //!
 //! ```text
 //! type: kind (2 bits) | id of 16 bits (1) | bytes of length (2) | length, if none (3)
@@ -12,7 +12,7 @@ const LENGTH_BYTES_SHIFT: u32 = 3;
 const LENGTH_BYTES_MASK: u8 = 0b11;
 const SHORT_LENGTH_MASK: u8 = 0b111;
 
-/// What an entry holds.
+/// The kinds of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TlvKind {
     /// The resources of one object instance.
@@ -28,15 +28,15 @@ pub(super) enum TlvKind {
 /// One entry of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TlvEntry<'a> {
-    /// What the value is.
+    /// The kind of the value.
     pub(super) kind: TlvKind,
     /// The number of the object instance, the resource or the resource instance.
     pub(super) id: u16,
-    /// Bytes, or entries.
+    /// The bytes of a value, or child entries.
     pub(super) value: &'a [u8],
 }
 
-/// Walks the entries that stand behind each other; ends behind the first one that is cut off.
+/// Iterates over consecutive entries; ends after the first one that is cut off.
 pub(super) fn entries(payload: &[u8]) -> impl Iterator<Item = Result<TlvEntry<'_>, MalformedTlv>> {
     let mut rest = payload;
     std::iter::from_fn(move || {
@@ -70,7 +70,7 @@ impl<'a> TlvEntry<'a> {
         Some((Self { kind, id, value }, rest))
     }
 
-    /// Writes the entry with the shortest header there is for it.
+    /// Writes the entry with its shortest header.
     ///
     /// # Panics
     ///
@@ -161,7 +161,7 @@ mod tests {
             read(&longest),
             [Ok((TlvKind::ResourceInstance, 3, vec![0xff]))]
         );
-        // With bytes of length there, the short length means nothing.
+        // With length bytes present, the short length has no meaning.
         assert_eq!(
             read(&[0xcf, 1, 1, 5]),
             [Ok((TlvKind::Resource, 1, vec![5]))]

@@ -1,4 +1,4 @@
-//! Is each level of a TLV payload understood with and without those above it?
+//! Is each level of a TLV payload read with and without those above it?
 
 use super::{MalformedTlv, VALUES_MAX, decode, encode};
 use crate::lwm2m::model::{self, Instances};
@@ -72,12 +72,12 @@ fn resources_without_instance_belong_to_the_only_one() {
     assert_eq!(read(Path::object(3), &payload), Ok(battery_level));
     let unknown = reading([(Path::resource(42_000, 0, 9), Value::Opaque(vec![100]))]);
     assert_eq!(read(Path::object(42_000), &payload), Ok(unknown.clone()));
-    // Of an object with several instances nobody can tell which one is meant.
+    // For an object with several instances, the instance is ambiguous.
     assert_eq!(
         read(Path::object(1), &payload),
         Err(MalformedTlv::Misplaced)
     );
-    // Whoever knows better than the registry is believed.
+    // A definition of the customer takes precedence over the registry.
     let one = decode(Path::object(42_000), &payload, &Present(Instances::Single));
     assert_eq!(one, Ok(unknown));
     let of_several = decode(
@@ -267,7 +267,7 @@ fn type_of(path: Path) -> Option<DataType> {
     model::resource(path.object_id(), Version::new(1, 1), resource)?.data_type()
 }
 
-/// Knows of objects how often they may be present, and nothing else.
+/// A model that knows how often objects may be present, and nothing else.
 struct Present(Instances);
 
 impl Model for Present {

@@ -1,12 +1,11 @@
-//! How is one value written in an entry of a TLV payload? (LwM2M Core 1.1 appendix C)
+//! How is one value encoded in an entry of a TLV payload? (LwM2M Core 1.1 appendix C)
 //!
-//! Numbers are big-endian. Devices pad integers as they please, so that one of any length up to 8
-//! bytes is understood.
+//! Numbers are big-endian. Devices pad integers differently, so any length up to 8 bytes is read.
 
 use crate::lwm2m::value::{DataType, ObjectLink, Value};
 
 /// Returns the shortest bytes for a value: integers in 1, 2, 4 or 8 bytes, floating point numbers
-/// in 4 where nothing is lost and in 8 otherwise.
+/// in 4 if nothing is lost and in 8 otherwise.
 pub(super) fn encode(value: &Value) -> Vec<u8> {
     match value {
         Value::Boolean(value) => vec![u8::from(*value)],
@@ -24,8 +23,8 @@ pub(super) fn encode(value: &Value) -> Vec<u8> {
 
 /// Reads bytes as a value of the type, if they are one.
 ///
-/// A floating point number may be none (NaN) or infinite: that is how a sensor says that it has no
-/// value, and no reason to refuse what else the device answered.
+/// A floating point number may be NaN or infinite: a sensor sends it to report that it has no
+/// value, and that is no reason to refuse the device's other values.
 pub(super) fn decode(bytes: &[u8], data_type: DataType) -> Option<Value> {
     let text = |bytes| std::str::from_utf8(bytes).ok().map(str::to_owned);
     match data_type {
@@ -57,8 +56,8 @@ fn integer_bytes(number: i64) -> Vec<u8> {
     }
 }
 
-/// As many bytes as a signed number of the same value has: devices are about that read every
-/// number as signed, and would take one whose first bit is set for a negative one.
+/// Returns as many bytes as a signed number of the same value has: some devices read every number
+/// as signed, and would take one whose first bit is set for a negative one.
 fn unsigned_bytes(number: u64) -> Vec<u8> {
     match i64::try_from(number) {
         Ok(number) => integer_bytes(number),
@@ -86,7 +85,7 @@ fn read_unsigned(bytes: &[u8]) -> Option<u64> {
     padded(bytes, [0; 8]).map(u64::from_be_bytes)
 }
 
-/// Puts the bytes at the end of the padding, if they fit.
+/// Copies the bytes to the end of the padding, if they fit.
 fn padded(bytes: &[u8], mut padding: [u8; 8]) -> Option<[u8; 8]> {
     let start = padding.len().checked_sub(bytes.len())?;
     padding.get_mut(start..)?.copy_from_slice(bytes);

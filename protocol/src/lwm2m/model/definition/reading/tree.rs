@@ -1,4 +1,4 @@
-//! What elements does a definition have, what stands in them, and where is a fault?
+//! Which elements does a definition have, what do they contain, and where is a fault?
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,22 @@ use roxmltree::{Document, Error, Node, ParsingOptions};
 
 use crate::lwm2m::model::definition::{DefinitionFault, DefinitionFaultKind};
 
-/// Signs that could begin an element: a thousand resources are described by half as many.
+/// Characters that could begin an element: a thousand resources need half as many.
 const OPENINGS_MAX: usize = 65_536;
 
-/// Signs that could belong to an attribute, descriptions included.
+/// Characters that could belong to an attribute, descriptions included.
 const EQUALS_MAX: usize = 4_096;
 
-/// Declarations of namespaces; files of the registry have one or two.
+/// Namespace declarations; files of the registry have one or two.
 const NAMESPACES_MAX: usize = 16;
 
-/// Faults that are looked for: more than anybody is told.
+/// Faults that are collected: more than are ever reported.
 const FOUND_MAX: usize = 200;
 
-/// The characters of a text that a fault repeats.
+/// The characters of a text that a fault quotes.
 const QUOTED_MAX: usize = 40;
 
-/// Something wrong, by its place in the text.
+/// A fault at an offset of the text.
 pub(super) struct FaultAt {
     kind: DefinitionFaultKind,
     at: usize,
@@ -29,23 +29,23 @@ pub(super) struct FaultAt {
     why: String,
 }
 
-/// Reads elements and remembers what is wrong with them.
+/// Reads elements and collects their faults.
 #[derive(Default)]
 pub(super) struct TreeReader {
     pub(super) found: Vec<FaultAt>,
-    /// That there is no room for names is said once.
+    /// Set once the lack of room for names was reported.
     pub(super) names_are_full: bool,
 }
 
-/// The elements that an element consists of, by name.
+/// The child elements of an element, by name.
 pub(super) struct ChildElements<'d, 'i> {
     whole: Node<'d, 'i>,
-    /// What the whole is called in faults.
+    /// The name of the parent in faults.
     way: String,
     by_name: BTreeMap<&'static str, Node<'d, 'i>>,
 }
 
-/// Parses XML of a reasonable extent.
+/// Parses XML within the bounds.
 pub(super) fn parse(text: &str) -> Result<Document<'_>, FaultAt> {
     for (sign, what, max) in [
         ("<", "elements", OPENINGS_MAX),
@@ -65,7 +65,7 @@ pub(super) fn parse(text: &str) -> Result<Document<'_>, FaultAt> {
     Document::parse_with_options(text, options).map_err(|error| unparsed(text, &error))
 }
 
-/// Says where in a text what was found is.
+/// Converts the offsets of faults to lines and columns.
 pub(super) fn placed(text: &str, mut found: Vec<FaultAt>) -> Vec<DefinitionFault> {
     found.sort_by_key(|found| found.at);
     let (mut line, mut column, mut through) = (1, 1, 0);
@@ -103,7 +103,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 impl FaultAt {
-    /// Something wrong at a place.
+    /// A fault at an offset.
     pub(super) fn new(kind: DefinitionFaultKind, at: usize, why: String) -> Self {
         Self {
             kind,
@@ -113,14 +113,14 @@ impl FaultAt {
         }
     }
 
-    /// Something wrong with all of it.
+    /// A fault of the whole text.
     pub(super) fn whole(kind: DefinitionFaultKind, why: String) -> Self {
         Self::new(kind, 0, why)
     }
 }
 
 impl TreeReader {
-    /// Remembers what is wrong with an element.
+    /// Records a fault of an element.
     pub(super) fn note(
         &mut self,
         node: Node<'_, '_>,
@@ -138,8 +138,7 @@ impl TreeReader {
         }
     }
 
-    /// The elements that an element consists of; others than those known are faults, and so are
-    /// repeated ones.
+    /// The child elements of an element; unknown and repeated ones are faults.
     pub(super) fn parts<'d, 'i>(
         &mut self,
         whole: Node<'d, 'i>,
@@ -173,7 +172,7 @@ impl TreeReader {
         }
     }
 
-    /// An element that must be there.
+    /// A required child element.
     pub(super) fn needed<'d, 'i>(
         &mut self,
         parts: &ChildElements<'d, 'i>,
@@ -187,7 +186,7 @@ impl TreeReader {
         part
     }
 
-    /// What an element says that must be there.
+    /// The value of a required element.
     pub(super) fn value<T>(
         &mut self,
         parts: &ChildElements<'_, '_>,
@@ -198,7 +197,7 @@ impl TreeReader {
         self.read(parts, name, part, read)
     }
 
-    /// What an element says that may be missing or empty.
+    /// The value of an element that may be missing or empty.
     pub(super) fn value_or<T>(
         &mut self,
         parts: &ChildElements<'_, '_>,
@@ -245,7 +244,7 @@ impl TreeReader {
     }
 }
 
-/// The text in an element without comments; runs of white space are one space.
+/// The text of an element without comments; runs of white space become one space.
 fn text_of(node: Node<'_, '_>) -> String {
     let texts = node.children().filter(Node::is_text);
     let whole: String = texts.filter_map(|text| text.text()).collect();
@@ -289,7 +288,7 @@ fn unparsed(text: &str, error: &Error) -> FaultAt {
     )
 }
 
-/// The place of the character of a line, both from 1.
+/// The offset of a line and column, both from 1.
 fn offset_of(text: &str, line: u32, column: u32) -> usize {
     let before: usize = text
         .split_inclusive('\n')

@@ -1,4 +1,4 @@
-//! Are the numbers of CBOR values of a pack, whatever they are? (RFC 8428 section 6)
+//! Are all numbers of CBOR accepted as values of a pack? (RFC 8428 section 6)
 
 use super::vocabulary::{bytes, sample, type_of};
 use super::{BATTERY_LEVEL, SENSOR_VALUE};

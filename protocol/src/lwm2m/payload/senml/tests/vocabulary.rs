@@ -1,4 +1,4 @@
-//! How do the tests of SenML speak: a pack is written in JSON and read in both forms.
+//! The vocabulary of the SenML tests: a pack is written in JSON and read in both forms.
 
 use minicbor::data::Int;
 use minicbor::encode::Encoder;
@@ -27,7 +27,7 @@ pub(super) fn read(pack: &str, scope: Scope) -> Result<Vec<Sample>, MalformedSam
     json
 }
 
-/// Reads a pack all of whose values are of one type, in JSON and in CBOR.
+/// Reads a pack whose values all have one type, in JSON and in CBOR.
 pub(super) fn read_as(
     pack: &str,
     scope: Scope,
@@ -48,7 +48,7 @@ pub(super) fn type_of(path: Path) -> Option<DataType> {
     }
 }
 
-/// Writes a pack given in JSON as the same pack in CBOR.
+/// Converts a pack in JSON to the same pack in CBOR.
 pub(super) fn as_cbor(pack: &str) -> Vec<u8> {
     let Ok(JsonToken::List(records)) = json::parse(pack.as_bytes()) else {
         panic!("not a pack: {pack}");
