@@ -72,14 +72,14 @@ impl Arbiters {
         // All stop receiving before the first one finishes: a datagram may belong to another
         // arbiter.
         for registry in &*self.actors {
-            told_or_gone(registry.send(Quiesce).await);
+            warn_if_stopped(registry.send(Quiesce).await);
         }
         // Batches are committed in order: once this one has its receipt, so have all earlier ones.
         if let Err(error) = self.parts.commits.commit(Batch::default()).await {
             warn!(%error, "the last changes may not be durable");
         }
         for registry in &*self.actors {
-            told_or_gone(registry.send(FlushOutbound).await);
+            warn_if_stopped(registry.send(FlushOutbound).await);
         }
     }
 
@@ -87,7 +87,7 @@ impl Arbiters {
     pub async fn stop(self) {
         self.rest().await;
         for (registry, arbiter) in self.actors.iter().zip(self.arbiters) {
-            told_or_gone(registry.send(StopArbiter).await);
+            warn_if_stopped(registry.send(StopArbiter).await);
             arbiter.stop();
             if arbiter.join().is_err() {
                 warn!("an arbiter did not stop cleanly");
@@ -96,8 +96,8 @@ impl Arbiters {
     }
 }
 
-fn told_or_gone(told: Result<(), MailboxError>) {
-    if told.is_err() {
+fn warn_if_stopped(sent: Result<(), MailboxError>) {
+    if sent.is_err() {
         warn!("a registry has stopped");
     }
 }

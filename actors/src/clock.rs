@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wall_clock_is_followed_back_by_what_is_held_against_other_clocks() {
+    fn the_wall_time_follows_a_clock_that_is_set_back() {
         const AHEAD_MS: i64 = 600_000;
         let clock = Clock::new();
         clock.ahead_ms.store(AHEAD_MS, Ordering::Relaxed);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_sort_by_the_time_of_their_making() {
+    fn ids_sort_by_the_time_they_were_made() {
         let clock = Clock::new();
         let mut last = clock.moment().uuid();
         for _ in 0..1_000 {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_have_chance_of_their_own() {
+    fn moments_have_entropy_of_their_own() {
         let clock = Clock::new();
         let mut drawn: Vec<u64> = (0..1_000).map(|_| clock.moment().next_u64()).collect();
         drawn.sort_unstable();

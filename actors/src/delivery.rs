@@ -139,8 +139,8 @@ impl Deliveries {
     /// Stops the forwarders of a customer that is being removed; when this answers, nothing is
     /// written for them any more.
     pub async fn forget(&self, customer: CustomerId) -> Result<(), Unserved> {
-        let told = self.supervisor.send(ForgetCustomer(customer)).await;
-        told.map_err(|_| Unserved::Failed)
+        let answer = self.supervisor.send(ForgetCustomer(customer)).await;
+        answer.map_err(|_| Unserved::Failed)
     }
 
     async fn ask(
@@ -151,7 +151,7 @@ impl Deliveries {
         let span = Span::current();
         self.send(|reply| AskDestination {
             id,
-            asked: ForwarderCommand {
+            request: ForwarderCommand {
                 command: question,
                 reply,
                 span,

@@ -27,10 +27,10 @@ use crate::reply::ReplyTo;
 /// How often a busy device is sent its changed profile: the change is durable and has to reach the
 /// device, so a mailbox must be full for some seconds before the caller is asked to repeat the
 /// call.
-const TELLING_TRIES: u32 = 50;
+const NOTIFY_TRIES: u32 = 50;
 
 /// The pause after a full mailbox.
-const TELLING_PAUSE: Duration = Duration::from_millis(100);
+const NOTIFY_PAUSE: Duration = Duration::from_millis(100);
 
 /// The handle to all devices.
 #[derive(Clone)]
@@ -44,7 +44,7 @@ pub struct Devices {
     store: Arc<dyn DeviceReads>,
     rules: Arc<Rules>,
     /// Held while a policy is sent, so that the newest one is sent last.
-    telling: Arc<Mutex<()>>,
+    sending_policy: Arc<Mutex<()>>,
 }
 
 impl Devices {
@@ -62,7 +62,7 @@ impl Devices {
             commits: Arc::clone(&parts.commits),
             store: Arc::clone(&parts.store),
             rules: Arc::clone(parts.policies.rules()),
-            telling: Arc::default(),
+            sending_policy: Arc::default(),
         }
     }
 
@@ -73,14 +73,14 @@ impl Devices {
         device: DeviceKey,
         action: NewAction,
     ) -> impl Future<Output = Result<Result<Accepted, SubmitRefusal>, Unserved>> + use<> {
-        let asked = match self.commits.pressure() {
+        let sent = match self.commits.pressure() {
             Pressure::Full => Err(Unserved::Busy),
             Pressure::Open => self.put(device, DeviceCommand::Submit(action)),
         };
         async move {
-            let answer = asked?.await.unwrap_or(Err(Unserved::Failed))?;
+            let answer = sent?.await.unwrap_or(Err(Unserved::Failed))?;
             let DeviceReply::Submitted(submitted) = answer else {
-                return Err(misfit(&answer));
+                return Err(unexpected(&answer));
             };
             Ok(submitted)
         }
@@ -94,7 +94,7 @@ impl Devices {
     ) -> Result<Result<Cancelled, CancelRefusal>, Unserved> {
         let answer = self.ask(device, DeviceCommand::Cancel(action)).await?;
         let DeviceReply::Cancelled(cancelled) = answer else {
-            return Err(misfit(&answer));
+            return Err(unexpected(&answer));
         };
         Ok(cancelled)
     }
@@ -103,7 +103,7 @@ impl Devices {
     pub async fn cancel_all(&self, device: DeviceKey) -> Result<Vec<Cancelled>, Unserved> {
         let answer = self.ask(device, DeviceCommand::CancelAll).await?;
         let DeviceReply::CancelledAll(cancelled) = answer else {
-            return Err(misfit(&answer));
+            return Err(unexpected(&answer));
         };
         Ok(cancelled)
     }
@@ -117,7 +117,7 @@ impl Devices {
     pub async fn inspect(&self, device: DeviceKey) -> Result<Snapshot, Unserved> {
         let answer = self.ask(device, DeviceCommand::Inspect).await?;
         let DeviceReply::Inspected(snapshot) = answer else {
-            return Err(misfit(&answer));
+            return Err(unexpected(&answer));
         };
         Ok(*snapshot)
     }
@@ -126,13 +126,13 @@ impl Devices {
     ///
     /// If its actor ends meanwhile, the device is restored with the new profile.
     pub async fn take_identity(&self, device: DeviceKey) -> Result<(), Unserved> {
-        let mut tries_left = TELLING_TRIES;
+        let mut tries_left = NOTIFY_TRIES;
         loop {
             match self.ask(device, DeviceCommand::ReadProfile).await {
                 Ok(_) | Err(Unserved::Failed) => return Ok(()),
                 Err(Unserved::Busy) if tries_left > 0 => {
                     tries_left -= 1;
-                    tokio::time::sleep(TELLING_PAUSE).await;
+                    tokio::time::sleep(NOTIFY_PAUSE).await;
                 }
                 Err(unserved) => return Err(unserved),
             }
@@ -141,19 +141,19 @@ impl Devices {
 
     /// Has the devices of a customer adopt its changed settings, once those are durable.
     pub async fn take_policy(&self, customer: CustomerId) -> Result<(), Unserved> {
-        let _turn = self.telling.lock().await;
+        let _turn = self.sending_policy.lock().await;
         let chosen = self.store.customer_settings(customer.clone()).await;
         let chosen = chosen.map_err(|Unavailable| Unserved::Failed)?;
-        let terms = policy_of(&self.rules, &chosen);
+        let policy = policy_of(&self.rules, &chosen);
         for registry in &*self.registries {
-            let (customer, terms) = (customer.clone(), Arc::clone(&terms));
-            let told = registry
+            let (customer, policy) = (customer.clone(), Arc::clone(&policy));
+            let sent = registry
                 .send(PolicyChanged {
                     customer,
-                    policy: terms,
+                    policy,
                 })
                 .await;
-            told.map_err(|_| Unserved::Failed)?;
+            sent.map_err(|_| Unserved::Failed)?;
         }
         Ok(())
     }
@@ -173,14 +173,14 @@ impl Devices {
         let reply = ReplyTo { sender, span };
         let ask = AskDevice {
             key,
-            asked: Box::new(PendingCommand {
+            pending: Box::new(PendingCommand {
                 command: question,
                 reply,
             }),
             waiting: PendingQuestion::new(self.waiting_at(key)),
         };
-        let asked = self.registry_of(key).try_send(ask);
-        asked.map_err(|_| Unserved::Busy)?;
+        let sent = self.registry_of(key).try_send(ask);
+        sent.map_err(|_| Unserved::Busy)?;
         Ok(answer)
     }
 
@@ -198,7 +198,7 @@ impl Devices {
 }
 
 /// The error of an answer of the wrong kind.
-fn misfit(answer: &DeviceReply) -> Unserved {
+fn unexpected(answer: &DeviceReply) -> Unserved {
     error!(?answer, "a device actor sent an unexpected answer");
     Unserved::Failed
 }

@@ -25,7 +25,7 @@ impl DropTally {
     }
 
     /// Logs the counts since the start, if there is anything new.
-    pub(crate) fn tell(&mut self) {
+    pub(crate) fn log(&mut self) {
         if std::mem::take(&mut self.untold) > 0 {
             info!(counts = ?self.counts, "datagrams without a device were dropped");
         }

@@ -190,22 +190,22 @@ impl HttpClient {
     }
 
     /// Sends the request.
-    pub async fn send(&self, letter: HttpRequest) -> HttpOutcome {
-        match self.status_of(letter).await {
+    pub async fn send(&self, request: HttpRequest) -> HttpOutcome {
+        match self.status_of(request).await {
             Ok(status @ 200..=299) => HttpOutcome::Accepted(status),
             Ok(status) => HttpOutcome::Refused(status),
             Err(why) => HttpOutcome::Unreachable(why),
         }
     }
 
-    async fn status_of(&self, letter: HttpRequest) -> Result<u16, UnreachableReason> {
+    async fn status_of(&self, request: HttpRequest) -> Result<u16, UnreachableReason> {
         // Names are checked when they are resolved; an address in the URL never is resolved.
-        let url = admit(&letter.url, self.policy).map_err(UnreachableReason::from)?;
+        let url = admit(&request.url, self.policy).map_err(UnreachableReason::from)?;
         let request = self
             .client
-            .request(letter.method.into(), url)
-            .headers(header_map(&letter.headers)?)
-            .body(letter.body);
+            .request(request.method.into(), url)
+            .headers(header_map(&request.headers)?)
+            .body(request.body);
         let sent = timeout(self.timeout, request.send()).await;
         let answer = sent.map_err(|_elapsed| UnreachableReason::Timeout)?;
         let answer = answer.map_err(|error| fault::of(&error))?;

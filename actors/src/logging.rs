@@ -85,12 +85,12 @@ impl Logging {
     }
 
     fn write(&mut self, ctx: &mut Context<Self>) {
-        let Some(WriteEntry { entry, told }) = self.waiting.front().cloned() else {
+        let Some(WriteEntry { entry, event }) = self.waiting.front().cloned() else {
             return;
         };
         let entry = Change::AppendEntry(entry);
         let changes = [entry].into_iter();
-        let changes = changes.chain(told.map(Change::AppendEvent)).collect();
+        let changes = changes.chain(event.map(Change::AppendEvent)).collect();
         let receipt = self.commits.commit(Batch {
             changes,
             ..Batch::default()
@@ -192,7 +192,7 @@ pub struct WriteEntry {
     /// The entry.
     pub entry: Box<Entry>,
     /// The event about it.
-    pub told: Option<Box<Event>>,
+    pub event: Option<Box<Event>>,
 }
 
 impl Handler<WriteEntry> for Logging {
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commits_have_as_long_as_a_sweep_took_but_no_longer_where_many_of_them_come() {
+    fn commits_get_a_pause_as_long_as_the_sweep_up_to_a_bound() {
         let ms = Duration::from_millis;
         for (sweep, pause) in [(0, 0), (7, 7), (50, 50), (51, 50), (900, 50)] {
             assert_eq!(pause_behind(ms(sweep)), ms(pause), "{sweep}");
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_thing_is_due_once_it_was_kept_for_its_time() {
+    fn each_kind_of_data_expires_after_its_retention() {
         let kept_for = RetentionPeriods {
             actions_ms: 1,
             entries_ms: 20,

@@ -48,7 +48,7 @@ pub(crate) struct ArbiterMeters {
     /// The presence and activity of the devices in memory.
     pub(crate) census: Census,
     dropped: Family<{ words::FATES.len() }>,
-    heard: Family<{ words::MEANINGS.len() }>,
+    uplinks: Family<{ words::MEANINGS.len() }>,
     begun: Family<{ words::PURPOSES.len() }>,
     repeated: Count,
     acknowledged: Count,
@@ -94,7 +94,7 @@ impl ArbiterMeters {
             forwarded: count(words::FORWARDED),
             census: Census::default(),
             dropped: Family::new(words::TURNED_AWAY, here, "fate", words::FATES),
-            heard: Family::new(words::HEARD, here, "meaning", words::MEANINGS),
+            uplinks: Family::new(words::HEARD, here, "meaning", words::MEANINGS),
             begun: Family::new(words::BEGUN, here, "purpose", words::PURPOSES),
             repeated: count(words::REPEATED),
             acknowledged: count(words::ACKNOWLEDGED),
@@ -112,19 +112,19 @@ impl ArbiterMeters {
     }
 
     /// Counts a message of a device by its kind.
-    pub(crate) fn heard(&self, heard: UplinkKind) {
-        self.heard.one(heard as usize);
+    pub(crate) fn uplink(&self, kind: UplinkKind) {
+        self.uplinks.one(kind as usize);
     }
 
     /// Counts the events of a step.
     pub(crate) fn events(&self, events: &[StepEvent]) {
         for step_event in events {
             match step_event.kind {
-                StepEventKind::Created(asked) => self.created.one(words::place_of(asked)),
-                StepEventKind::Concluded(asked, status) => {
-                    self.concluded.one(words::place_of_concluded(asked, status));
+                StepEventKind::Created(action) => self.created.one(words::place_of(action)),
+                StepEventKind::Concluded(action, status) => {
+                    self.concluded.one(words::place_of_concluded(action, status));
                 }
-                StepEventKind::Removed(asked) => self.concluded.one(words::place_of_removed(asked)),
+                StepEventKind::Removed(action) => self.concluded.one(words::place_of_removed(action)),
                 StepEventKind::Begun(purpose) => self.begun.one(purpose as usize),
                 StepEventKind::Repeated => self.repeated.one(),
                 StepEventKind::Acknowledged => self.acknowledged.one(),
@@ -144,7 +144,7 @@ impl ArbiterMeters {
         self.received.publish();
         self.sent.publish();
         self.publish_dropped(reading.dropped);
-        self.heard.publish();
+        self.uplinks.publish();
         self.begun.publish();
         self.ended.publish();
         self.notified.publish();

@@ -50,7 +50,7 @@ use peer_arbiters::{ForwardBatch, PeerArbiters};
 const QUESTIONS_MAX: usize = 4_096;
 
 /// How often datagrams that reached no device are logged.
-const TELL_EVERY: Duration = Duration::from_secs(600);
+const LOG_DROPS_EVERY: Duration = Duration::from_secs(600);
 
 /// How often the progress of the start is logged.
 const PROGRESS_EVERY_MS: i64 = 2_000;
@@ -209,9 +209,9 @@ impl Registry {
     ) {
         match effect {
             ArbiterEffect::Deliver(key, input) => self.deliver(key, input, now, out),
-            ArbiterEffect::Forward(to, parcel) => {
+            ArbiterEffect::Forward(to, forwarded) => {
                 self.context.meters.forwarded.one();
-                self.peer_arbiters.forward(to, parcel);
+                self.peer_arbiters.forward(to, forwarded);
             }
             ArbiterEffect::SendRouteHint(hint) => self.peer_arbiters.send_hint(hint),
             ArbiterEffect::Send(to, datagram) => self.context.send(to, datagram),
@@ -232,13 +232,13 @@ impl Registry {
             // Its actor ends when no address of it is left.
             ArbiterEffect::Release(_, actor) => drop(actor),
             ArbiterEffect::Reply(reply, answer) => reply.give(answer),
-            ArbiterEffect::Failed(key, failure, verdict) => tell_failure(key, failure, verdict),
-            ArbiterEffect::Log(entry, told) => {
-                if self.logging.try_send(WriteEntry { entry, told }).is_err() {
+            ArbiterEffect::Failed(key, failure, verdict) => log_failure(key, failure, verdict),
+            ArbiterEffect::Log(entry, event) => {
+                if self.logging.try_send(WriteEntry { entry, event }).is_err() {
                     warn!("the logging actor is busy; a log entry was dropped");
                 }
             }
-            ArbiterEffect::Progress(progress) => self.tell_progress(progress, now),
+            ArbiterEffect::Progress(progress) => self.log_progress(progress, now),
         }
     }
 
@@ -257,14 +257,14 @@ impl Registry {
     }
 
     fn spawn(&self, restored: RestoredDevice, generation: Generation) -> Addr<DeviceActor> {
-        let contract = self.context.policies.of(restored.profile.customer.clone());
+        let policy = self.context.policies.of(restored.profile.customer.clone());
         let mut m = self.context.clock.moment();
-        let device = Device::restore(&mut m, contract.policy(), restored);
+        let device = Device::restore(&mut m, policy.policy(), restored);
         let context = Rc::clone(&self.context);
         DeviceActor::create(|ctx| {
             // Done before its first turn: the inputs that waited for it are delivered at once.
             ctx.set_mailbox_capacity(INPUTS_MAX);
-            DeviceActor::new(device, generation, contract, context)
+            DeviceActor::new(device, generation, policy, context)
         })
     }
 
@@ -359,7 +359,7 @@ impl Registry {
     }
 
     /// Logs the progress of the start, at intervals.
-    fn tell_progress(&mut self, progress: StartupProgress, now: Timestamp) {
+    fn log_progress(&mut self, progress: StartupProgress, now: Timestamp) {
         let arbiter = self.context.arbiter_id.index();
         match progress {
             StartupProgress::Underway { restored, part } => {
@@ -379,7 +379,7 @@ impl Registry {
     }
 }
 
-fn tell_failure(device: DeviceKey, failure: ActorFailure, verdict: Verdict) {
+fn log_failure(device: DeviceKey, failure: ActorFailure, verdict: Verdict) {
     match (failure, verdict) {
         (ActorFailure::Panicked, Verdict::Restore) => {
             error!(%device, "the actor of a device panicked and is restored");
@@ -409,7 +409,7 @@ impl Handler<ConnectArbiters> for Registry {
         let sockets = self.context.sockets.iter();
         self.readable = sockets.map(|it| ctx.add_stream(it.arrivals())).collect();
         ctx.add_stream(Alarm::new(Rc::clone(&self.context)));
-        ctx.run_interval(TELL_EVERY, |registry, _| registry.dropped.tell());
+        ctx.run_interval(LOG_DROPS_EVERY, |registry, _| registry.dropped.log());
         ctx.run_interval(PUBLISH_EVERY, |registry, _| registry.publish());
         self.published_at = self.context.clock.now();
         self.decide(ctx, |arbiter, at, out| arbiter.start(at.now, out));
@@ -424,9 +424,9 @@ impl Handler<ForwardBatch> for Registry {
         for hint in post.route_hints {
             self.context.arbiter.borrow_mut().learn(hint);
         }
-        for parcel in post.datagrams {
+        for forwarded in post.datagrams {
             self.decide(ctx, |arbiter, at, out| {
-                arbiter.handle_forwarded(at, parcel, out);
+                arbiter.handle_forwarded(at, forwarded, out);
             });
         }
         self.end_turn();
@@ -456,7 +456,7 @@ impl StreamHandler<AlarmFired> for Registry {
 #[rtype(result = "()")]
 pub(crate) struct AskDevice {
     pub(crate) key: DeviceKey,
-    pub(crate) asked: Box<PendingCommand<ReplyTo>>,
+    pub(crate) pending: Box<PendingCommand<ReplyTo>>,
     /// Counts as waiting until the registry handles it.
     pub(crate) waiting: PendingQuestion,
 }
@@ -467,12 +467,12 @@ impl Handler<AskDevice> for Registry {
     fn handle(&mut self, ask: AskDevice, ctx: &mut Context<Self>) {
         let AskDevice {
             key,
-            asked,
+            pending,
             waiting,
         } = ask;
         drop(waiting);
         self.decide(ctx, |arbiter, at, out| {
-            arbiter.ask(at.now, key, asked, out);
+            arbiter.ask(at.now, key, pending, out);
         });
         self.end_turn();
     }
@@ -530,7 +530,7 @@ impl Handler<Quiesce> for Registry {
             ctx.cancel_future(stream);
         }
         self.context.arbiter.borrow_mut().quiesce();
-        self.dropped.tell();
+        self.dropped.log();
         MessageResult(())
     }
 }

@@ -109,7 +109,7 @@ impl Socket {
         ReadableEvents {
             socket: Rc::clone(&self.socket),
             transport: self.transport,
-            said: false,
+            has_fired: false,
         }
     }
 
@@ -177,20 +177,20 @@ pub(crate) struct SocketReadable(pub(crate) Transport);
 pub(crate) struct ReadableEvents {
     socket: Rc<UdpSocket>,
     transport: Transport,
-    said: bool,
+    has_fired: bool,
 }
 
 impl Stream for ReadableEvents {
     type Item = SocketReadable;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<SocketReadable>> {
-        if std::mem::take(&mut self.said) {
+        if std::mem::take(&mut self.has_fired) {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
         match ready!(self.socket.poll_recv_ready(cx)) {
             Ok(()) => {
-                self.said = true;
+                self.has_fired = true;
                 Poll::Ready(Some(SocketReadable(self.transport)))
             }
             Err(_) => Poll::Ready(None),

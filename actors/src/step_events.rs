@@ -33,16 +33,16 @@ pub(crate) fn span_of(trace: TraceId) -> Span {
 
 fn trace_event(device: DeviceKey, what: StepEventKind) {
     match what {
-        StepEventKind::Created(asked) => {
-            let operation = words::task(asked.task);
-            debug!(%device, action = %asked.action, operation, "a request was created");
+        StepEventKind::Created(request) => {
+            let operation = words::task(request.task);
+            debug!(%device, action = %request.action, operation, "a request was created");
         }
-        StepEventKind::Concluded(asked, status) => {
+        StepEventKind::Concluded(request, status) => {
             let status = words::status(status);
-            debug!(%device, action = %asked.action, status, "a request is final");
+            debug!(%device, action = %request.action, status, "a request is final");
         }
-        StepEventKind::Removed(asked) => {
-            debug!(%device, action = %asked.action, "a request was deleted with its device");
+        StepEventKind::Removed(request) => {
+            debug!(%device, action = %request.action, "a request was deleted with its device");
         }
         StepEventKind::Begun(ExchangePurpose::Action) => debug!(%device, "an attempt began"),
         StepEventKind::Begun(ExchangePurpose::Observation) => {

@@ -12,7 +12,7 @@ const BYTES_MAX: usize = 200;
 const TOO_LARGE: AssemblyOutcome = AssemblyOutcome::TooLarge { max: BYTES_MAX };
 
 #[test]
-fn a_request_without_blocks_is_whole_and_leaves_what_was_gathered() {
+fn a_request_without_blocks_is_whole_and_keeps_the_gathered_blocks() {
     let mut assembly = gathering();
     let alone = post().with_payload(body(1_000));
     assert_eq!(
@@ -79,7 +79,7 @@ fn sizes_may_change_as_long_as_the_bytes_follow_each_other() {
 }
 
 #[test]
-fn a_block_heard_again_is_taken_once() {
+fn a_duplicate_block_is_accepted_once() {
     let mut assembly = gathering();
     let latest = block(1, More::Yes);
     let same_bytes_in_larger_blocks = sized(1, More::Yes, 16).with_payload(&body(32)[16..]);
@@ -104,7 +104,7 @@ fn a_block_that_contradicts_the_one_before_is_incomplete() {
 }
 
 #[test]
-fn the_first_block_begins_anew() {
+fn the_first_block_starts_a_new_body() {
     let mut assembly = gathering();
     let first = block(0, More::Yes).with_payload(vec![9; 32]);
     assert_eq!(take(&mut assembly, &first), AssemblyOutcome::Continue);
@@ -131,7 +131,7 @@ fn a_first_block_that_comes_late_changes_nothing() {
 }
 
 #[test]
-fn a_peer_that_begins_again_may_say_something_else_behind_the_same_beginning() {
+fn a_peer_that_starts_again_may_send_another_body_after_the_same_first_block() {
     let other = |more| block(1, more).with_payload(vec![9; 32]);
     let replaced = [body(32), vec![9; 32]].concat();
     let begun_again = || {
@@ -180,7 +180,7 @@ fn a_peer_that_begins_again_may_say_something_else_behind_the_same_beginning() {
 }
 
 #[test]
-fn a_late_block_does_not_let_others_replace_what_is_known() {
+fn a_late_block_does_not_let_others_replace_known_blocks() {
     let mut assembly = gathering();
     assert_eq!(
         take(&mut assembly, &block(2, More::Yes)),
@@ -195,7 +195,7 @@ fn a_late_block_does_not_let_others_replace_what_is_known() {
 }
 
 #[test]
-fn a_missing_block_drops_what_was_gathered() {
+fn a_missing_block_drops_the_earlier_ones() {
     for number in [3, Block::NUMBER_MAX] {
         let mut assembly = gathering();
         assert_eq!(
@@ -282,7 +282,7 @@ fn a_body_over_the_limit_is_refused_as_soon_as_that_is_known() {
 }
 
 #[test]
-fn a_block_that_contradicts_itself_drops_what_was_gathered() {
+fn an_inconsistent_block_drops_the_earlier_ones() {
     let reserved = |block: Message| block.with_block1(Block::from_value(0x2F));
     let malformed = [
         reserved(block(2, More::Yes)),
@@ -304,7 +304,7 @@ fn a_block_that_contradicts_itself_drops_what_was_gathered() {
 }
 
 #[test]
-fn what_was_gathered_expires_after_the_last_block() {
+fn gathered_blocks_expire_after_the_last_one() {
     let mut assembly = Assembly::default();
     assert_eq!(assembly.expires_at(1_000), i64::MAX);
     assembly.take(5, &block(0, More::Yes), BYTES_MAX);

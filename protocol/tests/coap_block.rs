@@ -59,7 +59,7 @@ fn options_of_blocks_are_read_as_they_were_given() {
 }
 
 #[test]
-fn an_option_taken_away_leaves_all_others() {
+fn a_removed_option_leaves_all_others() {
     let full = message()
         .with_etag(b"1")
         .with_etag(b"2")
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn no_value_is_too_strange(value in any::<u32>()) {
+    fn any_option_value_is_accepted(value in any::<u32>()) {
         let block = Block::from_value(value);
         let is_reserved = value & 7 == 7;
         let is_without = (block.size().is_none(), block.offset().is_none());

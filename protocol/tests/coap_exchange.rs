@@ -128,7 +128,7 @@ fn the_last_repetition_may_come_late_by_one_timeout() {
 }
 
 #[test]
-fn an_exchange_that_is_over_hears_and_sends_nothing() {
+fn an_exchange_that_is_over_receives_and_sends_nothing() {
     let endings = [
         piggybacked(),
         separate(MessageKind::Confirmable),
@@ -262,14 +262,14 @@ fn messages_of_others_are_left_alone() {
     }
     let non = separate(MessageKind::NonConfirmable);
     for acknowledgement in [empty_ack(), piggybacked()] {
-        let heard = [
+        let received = [
             (acknowledgement, ExchangeReception::NotMine),
             (non.clone(), ANSWERED),
         ];
         check(
             "a non-confirmable request is not acknowledged",
             get_non(),
-            &heard,
+            &received,
         );
     }
 }
@@ -408,9 +408,9 @@ fn schedule(exchange: &mut Exchange) -> Vec<(i64, ExchangeTimeout)> {
     expiries
 }
 
-fn check(case: &str, request: Message, heard: &[(Message, ExchangeReception)]) {
+fn check(case: &str, request: Message, received: &[(Message, ExchangeReception)]) {
     let mut exchange = Exchange::begin(0, &Transmission::STANDARD, &request, 0);
-    for (message, expected) in heard {
+    for (message, expected) in received {
         assert_eq!(
             exchange.handle(10, message),
             *expected,

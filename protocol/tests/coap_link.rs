@@ -54,7 +54,7 @@ fn a_mebibyte_is_fetched_intact_in_blocks_of_every_size() {
 }
 
 #[test]
-fn a_tenth_of_losses_does_not_outlast_the_usual_patience() {
+fn a_loss_of_a_tenth_does_not_exceed_the_usual_idle_time() {
     for (seed, (to_peer, from_peer)) in (1..).zip([(MEBIBYTE, 0), (0, MEBIBYTE)]) {
         let task = TransferSpec {
             block_bytes: 1_024,

@@ -239,7 +239,7 @@ fn a_supernumerary_option_is_treated_like_an_unrecognized_one() {
 }
 
 #[test]
-fn what_is_built_is_what_is_read() {
+fn a_built_message_is_read_back() {
     let built = Message::request(
         MessageKind::Confirmable,
         Code::FETCH,
@@ -313,7 +313,7 @@ fn an_option_that_is_set_again_has_its_last_value() {
 }
 
 #[test]
-fn a_response_travels_the_way_its_request_did() {
+fn a_response_has_the_type_that_its_request_requires() {
     let request = |kind| Message::request(kind, Code::GET, MessageId(5), Token::from_u64(1));
     let piggybacked = Message::response_to(
         &request(MessageKind::Confirmable),

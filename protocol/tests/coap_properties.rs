@@ -21,7 +21,7 @@ proptest! {
     }
 
     #[test]
-    fn no_datagram_is_too_strange(bytes in datagrams()) {
+    fn any_datagram_is_decoded_or_refused(bytes in datagrams()) {
         match Message::decode(&bytes) {
             Ok(message) => {
                 let written = message.encode();

@@ -10,7 +10,7 @@ use protocol::coap::token::Token;
 const CREATED: Duplicate = Duplicate::Answered(Code::CREATED);
 
 #[test]
-fn a_repeated_message_is_known_by_what_it_was_met_with() {
+fn a_duplicate_message_is_found_with_its_answer() {
     for what in [CREATED, Duplicate::Acknowledged, Duplicate::Rejected] {
         let mut recent = DedupWindow::default();
         assert_eq!(recent.find(0, &register(1)), None);
@@ -22,7 +22,7 @@ fn a_repeated_message_is_known_by_what_it_was_met_with() {
 }
 
 #[test]
-fn a_message_id_used_again_for_something_else_is_not_a_repetition() {
+fn a_message_id_reused_for_another_message_is_no_duplicate() {
     let mut recent = DedupWindow::default();
     recent.remember(0, &register(1), CREATED);
     let others = [
@@ -42,7 +42,7 @@ fn a_message_id_used_again_for_something_else_is_not_a_repetition() {
 }
 
 #[test]
-fn options_and_payload_are_told_apart() {
+fn options_and_payload_are_distinguished() {
     let split = |options: &[&str], payload: &str| {
         register(1)
             .with_uri_query(options.iter().copied())
@@ -105,7 +105,7 @@ fn messages_past_their_time_make_room_first() {
 }
 
 #[test]
-fn what_a_message_was_met_with_last_counts_and_takes_no_more_room() {
+fn the_last_answer_to_a_message_counts_and_takes_no_more_room() {
     let mut recent = DedupWindow::default();
     remember_all(&mut recent, 0, 0..8);
     recent.remember(5, &register(3), Duplicate::Rejected);
@@ -114,7 +114,7 @@ fn what_a_message_was_met_with_last_counts_and_takes_no_more_room() {
 }
 
 #[test]
-fn a_peer_that_begins_anew_is_unknown() {
+fn a_peer_that_starts_again_is_unknown() {
     let mut recent = DedupWindow::default();
     remember_all(&mut recent, 0, 0..8);
     recent.forget_all();

@@ -39,7 +39,7 @@ fn a_recorded_write_is_sent_as_the_recorded_server_sent_it() {
 }
 
 #[test]
-fn a_recorded_write_is_taken_as_the_recorded_device_took_it() {
+fn a_recorded_write_is_received_as_by_the_recorded_device() {
     let mut assembly = Assembly::default();
     for write in writes() {
         for (request, response) in &write {

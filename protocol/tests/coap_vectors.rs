@@ -64,14 +64,14 @@ fn every_recorded_request_finds_its_answer() {
         }
         let mut exchange = Exchange::begin(0, &Transmission::STANDARD, &line.message, 0);
         let later = recorded().into_iter().skip(place + 1);
-        let heard: Vec<ExchangeReception> = later
+        let receptions: Vec<ExchangeReception> = later
             .filter(|other| other.file == line.file && other.speaker != line.speaker)
             .map(|other| exchange.handle(1, &other.message))
             .filter(|reception| *reception != ExchangeReception::NotMine)
             .collect();
         assert!(
-            is_answer(&heard),
-            "{heard:?} to {} in {}",
+            is_answer(&receptions),
+            "{receptions:?} to {} in {}",
             line.summary,
             line.file
         );
@@ -106,7 +106,7 @@ fn a_notification_does_not_answer_the_request_that_ends_it() {
 }
 
 #[test]
-fn no_recorded_message_is_taken_for_an_earlier_one() {
+fn no_recorded_message_is_a_duplicate() {
     for speaker in ["C", "S"] {
         let mut recent = DedupWindow::default();
         for line in recorded().iter().filter(|line| line.speaker == speaker) {
@@ -203,9 +203,9 @@ impl Line {
     }
 }
 
-fn is_answer(heard: &[ExchangeReception]) -> bool {
+fn is_answer(receptions: &[ExchangeReception]) -> bool {
     matches!(
-        heard,
+        receptions,
         [ExchangeReception::Answered { acknowledge: None }]
             | [
                 ExchangeReception::Acknowledged,

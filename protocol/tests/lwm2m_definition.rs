@@ -195,7 +195,7 @@ const NOT_XML: &[(&str, (u32, u32), &str)] = &[
 ];
 
 #[test]
-fn a_file_of_the_registry_says_what_the_registry_says() {
+fn a_file_of_the_registry_agrees_with_the_tables() {
     let definition = read(TEMPERATURE);
     let object = definition.object();
     let registered = model::object(3303, Version::new(1, 1)).unwrap();
@@ -269,15 +269,15 @@ fn every_type_and_every_operation_is_read() {
 }
 
 #[test]
-fn a_version_that_is_not_said_is_the_first() {
-    for said in ["", "<ObjectVersion/>", "<ObjectVersion> </ObjectVersion>"] {
-        let xml = DOOR_LOCK.replace("<ObjectVersion>2.3</ObjectVersion>", said);
-        assert_eq!(read(&xml).object().version(), Version::new(1, 0), "{said}");
+fn a_missing_version_is_the_first() {
+    for version in ["", "<ObjectVersion/>", "<ObjectVersion> </ObjectVersion>"] {
+        let xml = DOOR_LOCK.replace("<ObjectVersion>2.3</ObjectVersion>", version);
+        assert_eq!(read(&xml).object().version(), Version::new(1, 0), "{version}");
     }
 }
 
 #[test]
-fn each_fault_is_told_with_its_place() {
+fn each_fault_is_reported_with_its_place() {
     for (from, to, kind, element, (line, column), why) in FAULTY {
         let xml = DOOR_LOCK.replacen(from, to, 1);
         assert_ne!(xml, DOOR_LOCK, "{from}");
@@ -300,7 +300,7 @@ fn each_fault_is_told_with_its_place() {
 }
 
 #[test]
-fn all_faults_are_told_at_once_in_the_order_of_the_text() {
+fn all_faults_are_reported_at_once_in_the_order_of_the_text() {
     let mut xml = DOOR_LOCK.to_owned();
     for (from, to) in [
         ("<ObjectID>32770", "<ObjectID>many"),
@@ -325,7 +325,7 @@ fn all_faults_are_told_at_once_in_the_order_of_the_text() {
 }
 
 #[test]
-fn what_is_no_xml_is_told_where_it_ceases_to_be() {
+fn invalid_xml_is_reported_with_its_place() {
     for (xml, (line, column), why) in NOT_XML {
         let faults = refused(xml);
         let [fault] = faults.as_slice() else {
@@ -342,7 +342,7 @@ fn what_is_no_xml_is_told_where_it_ceases_to_be() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_told_where_they_begin() {
+fn invalid_utf8_is_reported_where_it_begins() {
     let fault = &parse(b"<LWM2M>\n <\xff").unwrap_err()[0];
     assert_eq!(
         (fault.kind, fault.line, fault.column),
@@ -382,7 +382,7 @@ fn an_object_without_resources_is_refused() {
 }
 
 #[test]
-fn what_a_definition_may_hold_has_bounds() {
+fn the_parts_of_a_definition_are_bounded() {
     let named = |name: &str| xml_of(1, |_| name.to_owned());
     assert!(parse(named(&"n".repeat(255)).as_bytes()).is_ok());
     assert_eq!(
@@ -410,7 +410,7 @@ fn what_a_definition_may_hold_has_bounds() {
 }
 
 #[test]
-fn what_would_be_slow_to_read_is_refused_before() {
+fn xml_that_would_be_slow_to_parse_is_refused_before() {
     let longer = format!("{DOOR_LOCK}{}", " ".repeat(BYTES_MAX));
     let attributes: String = (0..5_000).map(|at| format!(" a{at}=''")).collect();
     let namespaces: String = (0..20).map(|at| format!(" xmlns:a{at}='{at}'")).collect();
@@ -436,14 +436,14 @@ fn what_would_be_slow_to_read_is_refused_before() {
 }
 
 #[test]
-fn faults_without_end_are_not_all_told() {
+fn the_number_of_reported_faults_is_bounded() {
     let faults = refused(&format!("<LWM2M>{}</LWM2M>", "<a/>".repeat(20_000)));
     assert!((100..1_000).contains(&faults.len()));
 }
 
 proptest! {
     #[test]
-    fn no_change_of_a_definition_is_more_than_refused(
+    fn a_changed_definition_is_read_or_refused(
         file in 0_usize..3,
         at in any::<Index>(),
         to in any::<Index>(),
@@ -461,7 +461,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_are_more_than_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         prop_assert!(parse(&bytes).is_err());
     }
 }

@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn no_payload_is_too_strange(
+    fn any_payload_is_decoded_or_refused(
         (path, bytes) in payloads(),
         elsewhere in paths(),
         salt in any::<u16>(),

@@ -167,8 +167,8 @@ fn every_recorded_answer_in_a_structured_format_becomes_its_values() {
     let answers = answers.filter(|message| message.code == Code::CONTENT);
     let mut counts = BTreeMap::new();
     for answer in answers.filter(|message| message.observe().is_none()) {
-        let mut asked = recorded.iter().map(|(message, _)| message);
-        let request = asked.find(|other| other.code == Code::GET && other.token == answer.token);
+        let mut requests = recorded.iter().map(|(message, _)| message);
+        let request = requests.find(|other| other.code == Code::GET && other.token == answer.token);
         let (Some(format), Some(path)) = (answer.content_format(), request.and_then(path_of))
         else {
             continue;
@@ -196,20 +196,20 @@ fn every_recorded_answer_in_a_structured_format_becomes_its_values() {
 }
 
 #[test]
-fn what_a_device_says_of_itself_is_the_same_in_every_format() {
+fn a_device_reports_the_same_values_in_every_format() {
     for device in ["anjay", "leshan"] {
         let file = format!("device_management_in_all_formats_leshan_{device}.hex");
-        let told = |format: u16| -> Reading {
+        let reading_in = |format: u16| -> Reading {
             let read = instance_in(&file, ContentFormat(format));
             // Values that a device measures again at each read differ.
             let moving = [9, 10, 13, 20].map(|id| Path::resource(3, 0, id));
             let is_still = |(path, _): &(Path, Value)| !moving.contains(path);
             read.into_iter().filter(is_still).collect()
         };
-        let as_tlv = told(11542);
+        let as_tlv = reading_in(11542);
         assert!(as_tlv.len() > 10);
         for format in [110, 112, 11543] {
-            let differences: Vec<_> = told(format)
+            let differences: Vec<_> = reading_in(format)
                 .into_iter()
                 .filter(|(path, value)| as_tlv.get(path) != Some(value))
                 .collect();
@@ -320,12 +320,12 @@ fn answered_reads() -> impl Iterator<Item = (Path, Message)> {
     let answers = recorded.clone();
     recorded.into_iter().filter_map(move |(request, _)| {
         let path = path_of(&request).filter(|path| path.is_resource())?;
-        let asked = request.code == Code::GET && request.observe() != Some(1);
+        let is_read = request.code == Code::GET && request.observe() != Some(1);
         let answer = answers
             .iter()
             .map(|(answer, _)| answer)
             .find(|answer| answer.code == Code::CONTENT && answer.token == request.token)?;
-        asked.then(|| (path, answer.clone()))
+        is_read.then(|| (path, answer.clone()))
     })
 }
 

@@ -271,12 +271,12 @@ impl Drop for ForwarderActor {
 impl Handler<ForwarderCommand> for ForwarderActor {
     type Result = ();
 
-    fn handle(&mut self, asked: ForwarderCommand, ctx: &mut Context<Self>) {
+    fn handle(&mut self, request: ForwarderCommand, ctx: &mut Context<Self>) {
         let ForwarderCommand {
             command: question,
             reply,
             span,
-        } = asked;
+        } = request;
         span.in_scope(|| self.take(Input::Command(question, reply), ctx));
     }
 }

@@ -42,7 +42,7 @@ pub(super) struct CreateDestination {
 #[rtype(result = "()")]
 pub(super) struct AskDestination {
     pub(super) id: DestinationId,
-    pub(super) asked: ForwarderCommand,
+    pub(super) request: ForwarderCommand,
 }
 
 /// To the supervisor: a customer is being removed. Nothing is delivered for it any more, and no

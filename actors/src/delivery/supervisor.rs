@@ -137,7 +137,7 @@ impl ForwarderSupervisor {
             if let Ok(Some(destination)) = found {
                 let mut m = supervisor.parts.clock.moment();
                 let entry = Box::new(Entry::integration_parked(&mut m, &destination));
-                let record = WriteEntry { entry, told: None };
+                let record = WriteEntry { entry, event: None };
                 if supervisor.logging.try_send(record).is_err() {
                     warn!("the logging actor is busy; a log entry was dropped");
                 }
@@ -202,14 +202,14 @@ impl Handler<CreateDestination> for ForwarderSupervisor {
 impl Handler<AskDestination> for ForwarderSupervisor {
     type Result = ();
 
-    fn handle(&mut self, AskDestination { id, asked }: AskDestination, ctx: &mut Context<Self>) {
-        match self.forwarders.route(id, &asked.command) {
+    fn handle(&mut self, AskDestination { id, request }: AskDestination, ctx: &mut Context<Self>) {
+        match self.forwarders.route(id, &request.command) {
             CommandRoute::Deliver(forwarder) => {
-                if let Err(unsent) = forwarder.try_send(asked) {
+                if let Err(unsent) = forwarder.try_send(request) {
                     answer(unsent.into_inner().reply, Err(Unserved::Busy));
                 }
             }
-            CommandRoute::Refuse(why) => answer(asked.reply, Err(why)),
+            CommandRoute::Refuse(why) => answer(request.reply, Err(why)),
             CommandRoute::Remove(batch) => {
                 let receipt = self.parts.commits.commit(batch).into_actor(self);
                 ctx.spawn(receipt.map(move |removed, supervisor, _| {
@@ -217,7 +217,7 @@ impl Handler<AskDestination> for ForwarderSupervisor {
                         supervisor.forwarders.handle_removed(id);
                     }
                     let removed = removed.map(|()| DestinationReply::Removed);
-                    answer(asked.reply, removed.map_err(refusal));
+                    answer(request.reply, removed.map_err(refusal));
                 }));
             }
         }

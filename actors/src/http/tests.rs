@@ -53,7 +53,7 @@ async fn a_status_of_success_accepts_and_every_other_refuses() {
 }
 
 #[tokio::test]
-async fn a_call_says_what_it_is_to_say_and_no_more() {
+async fn a_request_has_the_given_headers_and_body_and_no_more() {
     let peer = Peer::that_answers(OK);
     let request = HttpRequest {
         method: HttpMethod::Patch,
@@ -66,8 +66,8 @@ async fn a_call_says_what_it_is_to_say_and_no_more() {
         body: b"{\"a\":1}".to_vec(),
     };
     assert_eq!(http().send(request).await, HttpOutcome::Accepted(200));
-    let heard = peer.heard().concat().concat();
-    let (head, body) = heard.split_once("\r\n\r\n").unwrap();
+    let received = peer.received().concat().concat();
+    let (head, body) = received.split_once("\r\n\r\n").unwrap();
     let mut lines: Vec<&str> = head.lines().collect();
     assert_eq!(lines.remove(0), "PATCH /a/:x:/?d=urn%3Adev HTTP/1.1");
     lines.sort_unstable();
@@ -101,40 +101,40 @@ async fn a_redirect_is_not_followed() {
         posted.to_string(),
         "the endpoint answered 302, and redirects are not followed"
     );
-    assert!(elsewhere.heard().is_empty());
+    assert!(elsewhere.received().is_empty());
 }
 
 #[tokio::test]
-async fn a_connection_is_used_again() {
+async fn a_connection_is_reused() {
     let peer = Peer::that_answers("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nfine");
     let http = http();
     for _ in 0..3 {
         let posted = http.send(request(peer.url("/"))).await;
         assert_eq!(posted, HttpOutcome::Accepted(200));
     }
-    let heard = peer.heard();
-    assert_eq!(heard.len(), 1, "one connection");
-    assert_eq!(heard[0].len(), 3);
+    let received = peer.received();
+    assert_eq!(received.len(), 1, "one connection");
+    assert_eq!(received[0].len(), 3);
 }
 
 #[tokio::test]
-async fn an_answer_without_end_is_cut_off() {
-    let (tell, told) = mpsc::channel();
+async fn an_endless_response_is_cut_off() {
+    let (closed_sender, on_close) = mpsc::channel();
     let peer = Peer::that_ends(move |stream| {
         stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
         // The other side closes the connection; otherwise this never ends.
         while stream.write_all(&[b'x'; 4_096]).is_ok() {}
-        tell.send(()).unwrap();
+        closed_sender.send(()).unwrap();
         Ok(())
     });
     let posted = http().send(request(peer.url("/"))).await;
     assert_eq!(posted, HttpOutcome::Accepted(200));
-    let closed = tokio::task::spawn_blocking(move || told.recv_timeout(PATIENCE));
+    let closed = tokio::task::spawn_blocking(move || on_close.recv_timeout(PATIENCE));
     assert_eq!(closed.await.unwrap(), Ok(()), "the connection is closed");
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_come_does_not_hold_up_its_status() {
+async fn a_missing_body_does_not_delay_its_status() {
     let peer = Peer::that_ends(|stream| {
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345")?;
         wait_for_end(stream)
@@ -146,7 +146,7 @@ async fn a_body_that_does_not_come_does_not_hold_up_its_status() {
 }
 
 #[tokio::test]
-async fn a_status_counts_though_the_connection_is_reset_behind_it() {
+async fn a_status_counts_even_if_the_connection_is_reset_after_it() {
     let beginning = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nonly this";
     // The network decides whether the status or the reset is seen first: both must work.
     let peer = Peer::that_resets_after(beginning);
@@ -162,7 +162,7 @@ async fn a_status_counts_though_the_connection_is_reset_behind_it() {
 }
 
 #[tokio::test]
-async fn who_does_not_answer_in_time_is_given_up() {
+async fn a_request_without_a_response_in_time_is_given_up() {
     let peer = Peer::that_ends(wait_for_end);
     let http = http_in(Duration::from_millis(50));
     let posted = http.send(request(peer.url("/"))).await;
@@ -186,7 +186,7 @@ async fn who_does_not_answer_in_time_is_given_up() {
 }
 
 #[tokio::test]
-async fn what_is_no_answer_of_http_is_none() {
+async fn a_response_that_is_not_http_counts_as_none() {
     let no_answer = HttpOutcome::Unreachable(UnreachableReason::NoAnswer);
     for answer in [
         "",
@@ -208,7 +208,7 @@ async fn what_is_no_answer_of_http_is_none() {
 }
 
 #[tokio::test]
-async fn headers_without_end_are_cut_off() {
+async fn endless_headers_are_cut_off() {
     let peer = Peer::that_ends(|stream| {
         stream.write_all(b"HTTP/1.1 200 OK\r\n")?;
         while stream.write_all(b"x-more: and more\r\n").is_ok() {}
@@ -222,7 +222,7 @@ async fn headers_without_end_are_cut_off() {
 }
 
 #[tokio::test]
-async fn who_does_not_listen_is_not_reached() {
+async fn a_host_that_does_not_listen_is_not_reached() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);
@@ -275,7 +275,7 @@ async fn a_private_address_is_not_called_under_any_name() {
             assert_eq!(posted, forbidden, "{host} leads to {leads_to}");
         }
     }
-    assert!(peer.heard().is_empty(), "nobody connected");
+    assert!(peer.received().is_empty(), "nobody connected");
     let plain = http_knowing(AddressPolicy::PublicOnly, None, vec![])
         .send(request(format!("http://{HOST}/")))
         .await;
@@ -283,7 +283,7 @@ async fn a_private_address_is_not_called_under_any_name() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_is_not_sent() {
+async fn an_invalid_header_or_url_is_not_sent() {
     let peer = Peer::that_answers(OK);
     for (name, value) in [("x y", "z"), ("", "z"), ("x", "a\r\nb: c"), ("x", "\0")] {
         let mut request = request(peer.url("/"));
@@ -306,25 +306,25 @@ async fn what_cannot_be_written_is_not_sent() {
             HttpOutcome::Unreachable(UnreachableReason::NotSendable)
         );
     }
-    assert!(peer.heard().is_empty());
+    assert!(peer.received().is_empty());
 }
 
 #[tokio::test]
-async fn a_certificate_of_an_authority_that_is_trusted_is_believed() {
+async fn a_certificate_of_a_trusted_authority_is_accepted() {
     let authority = Authority::new();
     let peer = Peer::by_tls(authority.issues(HOST));
     let posted = call_by_tls(&peer, Some(authority.pem())).await;
     assert_eq!(posted, HttpOutcome::Accepted(200));
-    let heard = peer.heard().concat().concat();
-    assert!(heard.starts_with("POST /hook HTTP/1.1\r\n"), "{heard}");
+    let received = peer.received().concat().concat();
+    assert!(received.starts_with("POST /hook HTTP/1.1\r\n"), "{received}");
     assert!(
-        heard.contains(&format!("host: {HOST}:{}\r\n", peer.at.port())),
-        "{heard}"
+        received.contains(&format!("host: {HOST}:{}\r\n", peer.at.port())),
+        "{received}"
     );
 }
 
 #[tokio::test]
-async fn a_certificate_that_proves_nothing_is_not_believed() {
+async fn an_invalid_certificate_is_refused() {
     let authority = Authority::new();
     let untrusted = UnreachableReason::CertificateUntrusted;
     for (certificate, expected) in [
@@ -342,7 +342,7 @@ async fn a_certificate_that_proves_nothing_is_not_believed() {
         let peer = Peer::by_tls(certificate);
         let posted = call_by_tls(&peer, Some(authority.pem())).await;
         assert_eq!(posted, HttpOutcome::Unreachable(expected));
-        assert!(peer.heard().concat().is_empty(), "nothing was told");
+        assert!(peer.received().concat().is_empty(), "nothing was sent");
     }
     let peer = Peer::by_tls(authority.issues(HOST));
     let posted = call_by_tls(&peer, None).await;
@@ -350,7 +350,7 @@ async fn a_certificate_that_proves_nothing_is_not_believed() {
 }
 
 #[tokio::test]
-async fn who_does_not_speak_tls_is_not_told_in_plain() {
+async fn a_host_without_tls_is_sent_nothing_in_plain_text() {
     let peer = Peer::that_greets("HTTP/1.1 400 Bad Request\r\n\r\n");
     let posted = call_by_tls(&peer, None).await;
     assert_eq!(posted, HttpOutcome::Unreachable(UnreachableReason::NoTls));
@@ -371,7 +371,7 @@ fn authorities_that_cannot_be_read_are_refused() {
 }
 
 #[test]
-fn calls_take_no_longer_than_contracts_say() {
+fn timeouts_are_those_promised_to_customers() {
     let usual = HttpOptions::under(AddressPolicy::PublicOnly);
     assert_eq!(usual.timeout, Duration::from_secs(20));
     assert!(usual.connect_timeout < usual.timeout);

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_brought_back_asleep_is_asleep_at_once() {
+    fn a_device_that_is_restored_asleep_is_asleep_at_once() {
         let census = Census::default();
         census.totals(at(500_000));
         let counted = census.recount(CountedAs::default(), &until(93_000));

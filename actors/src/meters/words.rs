@@ -194,20 +194,20 @@ pub(super) fn data(arbiter: &str) -> [Counter; DATA_SORTS] {
 }
 
 /// The place of a request in [`ASKED`].
-pub(super) fn place_of(asked: ActionRef) -> usize {
-    let is_it = |it: &(Protocol, RequestKind)| *it == (asked.protocol, asked.task);
+pub(super) fn place_of(action: ActionRef) -> usize {
+    let is_it = |it: &(Protocol, RequestKind)| *it == (action.protocol, action.task);
     ASKED.iter().position(is_it).unwrap_or(ASKED.len())
 }
 
 /// The place of a request's outcome among all outcomes.
-pub(super) fn place_of_concluded(asked: ActionRef, status: Status) -> usize {
+pub(super) fn place_of_concluded(action: ActionRef, status: Status) -> usize {
     let place = FINAL.iter().position(|it| *it == status);
-    place_of(asked) * OUTCOMES.len() + place.unwrap_or(CONCLUDED)
+    place_of(action) * OUTCOMES.len() + place.unwrap_or(CONCLUDED)
 }
 
 /// The place of a request that was removed with its device among all outcomes.
-pub(super) fn place_of_removed(asked: ActionRef) -> usize {
-    place_of(asked) * OUTCOMES.len() + FINAL.len()
+pub(super) fn place_of_removed(action: ActionRef) -> usize {
+    place_of(action) * OUTCOMES.len() + FINAL.len()
 }
 
 /// The counters of created requests.
@@ -310,14 +310,14 @@ mod tests {
         let mut places = Vec::new();
         for (protocol, task) in ASKED {
             let action = ActionId::from_bytes([0; 16]);
-            let asked = ActionRef {
+            let action = ActionRef {
                 action,
                 protocol,
                 task,
             };
-            assert!(place_of(asked) < ASKED.len());
-            places.extend(FINAL.map(|status| place_of_concluded(asked, status)));
-            places.push(place_of_removed(asked));
+            assert!(place_of(action) < ASKED.len());
+            places.extend(FINAL.map(|status| place_of_concluded(action, status)));
+            places.push(place_of_removed(action));
         }
         assert_eq!(places, (0..CONCLUDED).collect::<Vec<_>>());
     }

@@ -120,9 +120,9 @@ impl DeviceActor {
         let mut departed = None;
         for effect in out.drain(..) {
             match effect {
-                CellEffect::CountUplink(heard, datagrams) => {
+                CellEffect::CountUplink(kind, datagrams) => {
                     for _ in 0..datagrams {
-                        self.context.meters.heard(heard);
+                        self.context.meters.uplink(kind);
                     }
                 }
                 CellEffect::Commit(batch, trace) => {
@@ -250,7 +250,7 @@ impl Handler<HandleInput> for DeviceActor {
 
     fn handle(&mut self, HandleInput(input): HandleInput, ctx: &mut Context<Self>) {
         let span = match &input {
-            DeviceInput::Command(asked) => asked.reply.span.clone(),
+            DeviceInput::Command(pending) => pending.reply.span.clone(),
             DeviceInput::Datagram(_) | DeviceInput::Timeout => Span::none(),
         };
         self.context

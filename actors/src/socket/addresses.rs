@@ -28,13 +28,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_on_one_address_is_heard_there_alone() {
+    fn a_socket_on_one_address_receives_only_there() {
         let bound = SocketAddr::from((Ipv4Addr::LOCALHOST, 5683));
         assert_eq!(heard_at(bound).unwrap(), [bound]);
     }
 
     #[test]
-    fn a_socket_on_every_address_is_heard_on_those_of_the_interfaces() {
+    fn a_socket_on_every_address_receives_on_those_of_the_interfaces() {
         let heard_at = heard_at(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 5683))).unwrap();
         assert!(heard_at.contains(&SocketAddr::from((Ipv4Addr::LOCALHOST, 5683))));
     }

@@ -23,7 +23,7 @@ const STRIDE_BYTES: usize = DATAGRAM_BYTES_MAX + 193;
 pub(crate) struct Inbox {
     headers: MultiHeaders<SockaddrStorage>,
     buffers: Box<[u8]>,
-    heard: Vec<(usize, Option<SocketAddr>)>,
+    received: Vec<(usize, Option<SocketAddr>)>,
 }
 
 impl Inbox {
@@ -32,13 +32,13 @@ impl Inbox {
         Self {
             headers: MultiHeaders::preallocate(BATCH, None),
             buffers: vec![0; BATCH * STRIDE_BYTES].into(),
-            heard: Vec::with_capacity(BATCH),
+            received: Vec::with_capacity(BATCH),
         }
     }
 
     /// Reads the next batch from a socket; it is empty when there is no datagram.
     pub(super) fn fill(&mut self, socket: &UdpSocket) -> io::Result<()> {
-        self.heard.clear();
+        self.received.clear();
         match socket.try_io(Interest::READABLE, || self.take(socket)) {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(()),
             taken => taken,
@@ -48,7 +48,7 @@ impl Inbox {
     /// The datagrams of the batch, with their source addresses.
     pub(super) fn datagrams(&self) -> impl Iterator<Item = (SocketAddr, &[u8])> {
         let buffers = self.buffers.chunks_exact(STRIDE_BYTES);
-        let datagrams = self.heard.iter().zip(buffers);
+        let datagrams = self.received.iter().zip(buffers);
         datagrams.filter_map(|(&(length, from), buffer)| Some((from?, buffer.get(..length)?)))
     }
 
@@ -58,8 +58,8 @@ impl Inbox {
             array::from_fn(|_| [IoSliceMut::new(buffers.next().unwrap_or_default())]);
         let (fd, flags) = (socket.as_raw_fd(), MsgFlags::MSG_DONTWAIT);
         let taken = recvmmsg(fd, &mut self.headers, &mut slices, flags, None)?;
-        let heard = taken.map(|message| (message.bytes, message.address.and_then(address_of)));
-        self.heard.extend(heard);
+        let received = taken.map(|message| (message.bytes, message.address.and_then(address_of)));
+        self.received.extend(received);
         Ok(())
     }
 }

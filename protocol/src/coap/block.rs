@@ -60,8 +60,8 @@ impl Block {
         self.0 & 0b1000 != 0
     }
 
-    /// Returns the block's size, or nothing for the reserved exponent 7, which a request must not use
-    /// (answer 4.00).
+    /// Returns the block's size, or nothing for the reserved exponent 7, which a request must not
+    /// use (answer 4.00).
     pub const fn size(self) -> Option<BlockSize> {
         match self.0 & 0b111 {
             7 => None,

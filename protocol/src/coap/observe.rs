@@ -18,22 +18,22 @@ const COMPARABLE_FOR_MS: i64 = 128_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewestNotification {
     sequence: u32,
-    heard_at_ms: i64,
+    received_at_ms: i64,
 }
 
 impl NewestNotification {
     /// Makes the state for a notification with this Observe value; its low 24 bits count.
-    pub fn new(sequence: u32, heard_at_ms: i64) -> Self {
+    pub fn new(sequence: u32, received_at_ms: i64) -> Self {
         Self {
             sequence: sequence & (u32::MAX >> (u32::BITS - SEQUENCE_BITS)),
-            heard_at_ms,
+            received_at_ms,
         }
     }
 
     /// Returns whether another notification, received later than this one, is also newer; if not,
     /// it was overtaken or duplicated, and its content is stale.
     pub fn is_outdated_by(&self, later: &Self) -> bool {
-        let passed_ms = later.heard_at_ms.saturating_sub(self.heard_at_ms);
+        let passed_ms = later.received_at_ms.saturating_sub(self.received_at_ms);
         self.is_before(later) || passed_ms > COMPARABLE_FOR_MS
     }
 
@@ -54,7 +54,7 @@ mod tests {
     const HALF: u32 = 0x80_0000;
 
     #[test]
-    fn a_higher_number_is_newer_up_to_half_the_circle() {
+    fn a_higher_number_is_newer_up_to_half_the_range() {
         let cases = [
             (0, 0, false),
             (0, 1, true),
@@ -120,7 +120,7 @@ mod tests {
         }
 
         #[test]
-        fn the_circle_has_no_beginning(start in any::<u32>(), step in any::<u32>(), turn: u32) {
+        fn the_order_is_the_same_from_any_start(start in any::<u32>(), step in any::<u32>(), turn: u32) {
             let newer = |start: u32| {
                 let later = NewestNotification::new(start.wrapping_add(step), 0);
                 NewestNotification::new(start, 0).is_outdated_by(&later)

@@ -20,12 +20,12 @@ pub fn cut_from(response: Message, body: &[u8], request: &Message, largest: Bloc
     if !response.code.is_success() || response.code == Code::CONTINUE {
         return response.with_payload(body);
     }
-    let asked = match request.block2() {
+    let requested = match request.block2() {
         Some(block) => block,
         None if body.len() <= largest.bytes() => return response.with_payload(body),
         None => Block::new(0, More::No, largest),
     };
-    match place_of(asked, largest, body.len()) {
+    match place_of(requested, largest, body.len()) {
         // Without a body there are no blocks, whatever size is requested.
         Some(_) if body.is_empty() => response,
         Some(place) => cut_at(&place, response, body, request),
@@ -39,9 +39,9 @@ struct Place {
     size: BlockSize,
 }
 
-fn place_of(asked: Block, largest: BlockSize, length: usize) -> Option<Place> {
-    let size = asked.size()?.min(largest);
-    let offset = asked.offset()?;
+fn place_of(requested: Block, largest: BlockSize, length: usize) -> Option<Place> {
+    let size = requested.size()?.min(largest);
+    let offset = requested.offset()?;
     if offset > 0 && offset >= length {
         return None;
     }

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused_with_its_fault() {
+    fn an_invalid_path_is_refused_with_its_fault() {
         let long = format!("/{}", "x".repeat(256));
         let cases = [
             ("", InvalidPathAndQuery::NotAbsolute),

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_tells_what_the_registry_says() {
+    fn a_resource_is_as_defined_in_the_registry() {
         let sensor = object(3303, Version::new(1, 1)).unwrap();
         let temperature = sensor.resource(5700).unwrap();
         assert_eq!(sensor.name_of(5700), Some("Sensor Value"));
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_version_is_taken_for_the_newest_before_it() {
+    fn an_unknown_version_resolves_to_the_newest_before_it() {
         let chosen = |major, minor| object(20, Version::new(major, minor)).unwrap().version();
         assert_eq!(chosen(0, 9), Version::new(1, 0));
         assert_eq!(chosen(1, 7), Version::new(1, 0));
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_registry_lacks_is_nowhere() {
+    fn unknown_objects_and_resources_are_not_found() {
         assert!(object(65535, Version::new(1, 0)).is_none());
         assert!(versions(17).is_empty());
         assert!(resource(3, Version::new(1, 0), 9999).is_none());

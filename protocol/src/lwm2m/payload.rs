@@ -152,7 +152,7 @@ impl Scope {
     pub fn contains(self, path: Path) -> bool {
         match self {
             Self::All => true,
-            Self::Within(asked) => asked.contains(path),
+            Self::Within(within) => within.contains(path),
         }
     }
 }

@@ -121,7 +121,7 @@ impl Conversation {
     }
 
     /// Gives the transfer a message, and proceeds if the transfer does.
-    pub(crate) fn hears(&mut self, message: &Message) -> TransferReception {
+    pub(crate) fn receives(&mut self, message: &Message) -> TransferReception {
         let receipt = self.transfer.handle(self.now_ms, &self.rules, message);
         if matches!(receipt, TransferReception::Proceeds { .. }) {
             self.proceeds();
@@ -143,6 +143,6 @@ impl Conversation {
     pub(crate) fn continues(&mut self) -> TransferReception {
         let block = self.sent().block1().expect("a block is on its way");
         let reply = self.reply(Code::CONTINUE).with_block1(block);
-        self.hears(&reply)
+        self.receives(&reply)
     }
 }

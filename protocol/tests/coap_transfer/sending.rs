@@ -11,7 +11,7 @@ use super::given::{
 };
 
 #[test]
-fn a_body_that_fits_one_block_goes_in_one_message() {
+fn a_body_that_fits_one_block_is_sent_in_one_message() {
     for length in [0, 1, 64] {
         let conversation = Conversation::begin(64, put(length));
         assert_eq!(conversation.sent(), put(length));
@@ -21,7 +21,7 @@ fn a_body_that_fits_one_block_goes_in_one_message() {
 }
 
 #[test]
-fn a_longer_body_goes_in_blocks_of_which_the_first_tells_its_size() {
+fn a_longer_body_is_sent_in_blocks_and_the_first_states_its_size() {
     let mut conversation = Conversation::begin(64, put(150));
     let mut sent = vec![conversation.sent()];
     for _ in 0..2 {
@@ -54,11 +54,11 @@ fn a_longer_body_goes_in_blocks_of_which_the_first_tells_its_size() {
         );
     }
     let changed = conversation.reply(Code::CHANGED).with_block1(last(2, 64));
-    assert_eq!(conversation.hears(&changed), ANSWERED);
+    assert_eq!(conversation.receives(&changed), ANSWERED);
 }
 
 #[test]
-fn a_body_of_whole_blocks_ends_with_a_full_one() {
+fn a_body_of_full_blocks_ends_with_a_full_one() {
     let mut conversation = Conversation::begin(64, put(128));
     assert_eq!(conversation.continues(), PROCEEDS);
     assert_eq!(conversation.sent().block1(), Some(last(1, 64)));
@@ -66,10 +66,10 @@ fn a_body_of_whole_blocks_ends_with_a_full_one() {
 }
 
 #[test]
-fn a_smaller_size_is_followed_from_the_bytes_that_got_across() {
+fn a_smaller_size_is_used_after_the_transferred_bytes() {
     let mut conversation = Conversation::begin(128, put(300));
     let reply = conversation.reply(Code::CONTINUE).with_block1(more(0, 32));
-    assert_eq!(conversation.hears(&reply), PROCEEDS);
+    assert_eq!(conversation.receives(&reply), PROCEEDS);
     assert_eq!(conversation.sent().block1(), Some(more(4, 32)));
     assert_eq!(conversation.sent().payload, &body(300)[128..160]);
 
@@ -78,19 +78,19 @@ fn a_smaller_size_is_followed_from_the_bytes_that_got_across() {
         let mut conversation = Conversation::begin(32, put(300));
         (0..4).for_each(|_| assert_eq!(conversation.continues(), PROCEEDS));
         let reply = conversation.reply(Code::CONTINUE).with_block1(named);
-        assert_eq!(conversation.hears(&reply), PROCEEDS, "{named:?}");
+        assert_eq!(conversation.receives(&reply), PROCEEDS, "{named:?}");
         assert_eq!(conversation.sent().block1(), Some(more(10, 16)));
         assert_eq!(conversation.sent().payload, &body(300)[160..176]);
     }
 }
 
 #[test]
-fn a_larger_size_than_ours_is_not_followed() {
+fn a_larger_size_than_ours_is_not_used() {
     let mut conversation = Conversation::begin(64, put(300));
     let reply = conversation
         .reply(Code::CONTINUE)
         .with_block1(more(0, 1_024));
-    assert_eq!(conversation.hears(&reply), PROCEEDS);
+    assert_eq!(conversation.receives(&reply), PROCEEDS);
     assert_eq!(conversation.sent().block1(), Some(more(1, 64)));
 }
 
@@ -107,7 +107,7 @@ fn a_confirmation_that_does_not_fit_ends_the_transfer() {
         assert_eq!(conversation.continues(), PROCEEDS);
         let reply = conversation.reply(Code::CONTINUE);
         let reply = block.into_iter().fold(reply, Message::with_block1);
-        assert_eq!(conversation.hears(&reply), broken(fault), "{block:?}");
+        assert_eq!(conversation.receives(&reply), broken(fault), "{block:?}");
     }
 }
 
@@ -122,15 +122,15 @@ fn a_demand_for_more_than_the_last_block_ends_the_transfer() {
 }
 
 #[test]
-fn a_device_that_acts_on_each_block_gets_them_all() {
+fn a_device_that_processes_each_block_gets_them_all() {
     for code in [Code::CHANGED, Code::CREATED] {
         let mut conversation = Conversation::begin(64, put(150));
         for number in [0, 1] {
             let outcome = conversation.reply(code).with_block1(last(number, 64));
-            assert_eq!(conversation.hears(&outcome), PROCEEDS);
+            assert_eq!(conversation.receives(&outcome), PROCEEDS);
         }
         let outcome = conversation.reply(code).with_block1(last(2, 64));
-        assert_eq!(conversation.hears(&outcome), ANSWERED);
+        assert_eq!(conversation.receives(&outcome), ANSWERED);
     }
 }
 
@@ -147,11 +147,11 @@ fn an_answer_before_the_last_block_is_the_answer() {
         let mut conversation = Conversation::begin(64, put(150));
         assert_eq!(conversation.continues(), PROCEEDS);
         let reply = conversation.reply(code);
-        assert_eq!(conversation.hears(&reply), ANSWERED, "{code}");
+        assert_eq!(conversation.receives(&reply), ANSWERED, "{code}");
     }
     let mut conversation = Conversation::begin(64, put(150));
     let named = conversation.reply(Code::NOT_FOUND).with_block1(more(0, 64));
-    assert_eq!(conversation.hears(&named), ANSWERED);
+    assert_eq!(conversation.receives(&named), ANSWERED);
 }
 
 #[test]
@@ -163,12 +163,12 @@ fn a_device_may_refuse_a_size_once_and_name_a_smaller_one() {
         let refusal = conversation
             .reply(too_large)
             .with_block1(more(blocks_before, 32));
-        assert_eq!(conversation.hears(&refusal), PROCEEDS);
+        assert_eq!(conversation.receives(&refusal), PROCEEDS);
         assert_eq!(conversation.sent().block1(), Some(more(0, 32)));
         assert_eq!(conversation.sent().size1(), Some(500));
         assert_eq!(conversation.continues(), PROCEEDS);
         let refusal = conversation.reply(too_large).with_block1(more(1, 16));
-        assert_eq!(conversation.hears(&refusal), ANSWERED);
+        assert_eq!(conversation.receives(&refusal), ANSWERED);
     }
 }
 
@@ -178,19 +178,19 @@ fn a_refusal_that_names_no_smaller_size_is_the_answer() {
     for block in [more(0, 128), more(0, 1_024), reserved()] {
         let mut conversation = Conversation::begin(128, put(500));
         let refusal = conversation.reply(too_large).with_block1(block);
-        assert_eq!(conversation.hears(&refusal), ANSWERED, "{block:?}");
+        assert_eq!(conversation.receives(&refusal), ANSWERED, "{block:?}");
     }
     let mut conversation = Conversation::begin(128, put(500));
     let refusal = conversation.reply(too_large).with_size1(400);
-    assert_eq!(conversation.hears(&refusal), ANSWERED);
+    assert_eq!(conversation.receives(&refusal), ANSWERED);
 }
 
 #[test]
-fn a_body_refused_in_one_message_goes_in_blocks_of_the_named_size() {
+fn a_body_refused_in_one_message_is_sent_in_blocks_of_the_named_size() {
     let too_large = Code::REQUEST_ENTITY_TOO_LARGE;
     let mut conversation = Conversation::begin(128, put(100));
     let refusal = conversation.reply(too_large).with_block1(last(0, 64));
-    assert_eq!(conversation.hears(&refusal), PROCEEDS);
+    assert_eq!(conversation.receives(&refusal), PROCEEDS);
     assert_eq!(conversation.sent().block1(), Some(more(0, 64)));
     assert_eq!(conversation.sent().size1(), Some(100));
     assert_eq!(conversation.continues(), PROCEEDS);
@@ -199,14 +199,14 @@ fn a_body_refused_in_one_message_goes_in_blocks_of_the_named_size() {
 
     let mut conversation = Conversation::begin(128, put(64));
     let refusal = conversation.reply(too_large).with_block1(last(0, 64));
-    assert_eq!(conversation.hears(&refusal), ANSWERED);
+    assert_eq!(conversation.receives(&refusal), ANSWERED);
     let mut conversation = Conversation::begin(128, put(100));
     let refusal = conversation.reply(too_large);
-    assert_eq!(conversation.hears(&refusal), ANSWERED);
+    assert_eq!(conversation.receives(&refusal), ANSWERED);
 }
 
 #[test]
-fn a_body_longer_than_the_numbers_reach_goes_in_larger_blocks_or_not_at_all() {
+fn a_body_beyond_the_block_numbers_is_sent_in_larger_blocks_or_not_at_all() {
     let reach = 16 << 20;
     let mut conversation = Conversation::begin(16, put(reach));
     assert_eq!(conversation.sent().block1(), Some(more(0, 16)));
@@ -216,18 +216,18 @@ fn a_body_longer_than_the_numbers_reach_goes_in_larger_blocks_or_not_at_all() {
     assert_eq!(conversation.sent().block1(), Some(more(0, 32)));
     let smaller = conversation.reply(Code::CONTINUE).with_block1(more(0, 16));
     let fault = TransferFault::TooLong { max: reach };
-    assert_eq!(conversation.hears(&smaller), broken(fault));
+    assert_eq!(conversation.receives(&smaller), broken(fault));
 }
 
 #[test]
-fn a_request_that_names_its_block_goes_as_it_is() {
+fn a_request_that_names_its_block_is_sent_unchanged() {
     let named = put(200).with_block1(more(3, 256));
     let mut conversation = Conversation::begin(64, named.clone());
     assert_eq!(conversation.sent(), named);
     let reply = conversation
         .reply(Code::REQUEST_ENTITY_TOO_LARGE)
         .with_block1(more(3, 64));
-    assert_eq!(conversation.hears(&reply), ANSWERED);
+    assert_eq!(conversation.receives(&reply), ANSWERED);
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn the_answer_to_a_body_in_blocks_may_come_in_blocks() {
         .with_block1(last(1, 64))
         .with_block2(more(0, 16))
         .with_payload(&body(20)[..16]);
-    assert_eq!(conversation.hears(&first), PROCEEDS);
+    assert_eq!(conversation.receives(&first), PROCEEDS);
     let next = conversation.sent();
     assert_eq!(next.code, Code::POST);
     assert!(next.accept().is_some());
@@ -255,7 +255,7 @@ fn the_answer_to_a_body_in_blocks_may_come_in_blocks() {
         .with_payload(&body(20)[16..]);
     let TransferReception::Answered {
         whole: Some(whole), ..
-    } = conversation.hears(&second)
+    } = conversation.receives(&second)
     else {
         panic!("the answer is whole");
     };

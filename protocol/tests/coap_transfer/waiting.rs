@@ -27,7 +27,7 @@ fn a_first_message_that_is_not_acknowledged_gives_up_as_any_request_does() {
 }
 
 #[test]
-fn a_block_that_is_lost_goes_again_in_fresh_messages_until_the_transfer_is_idle() {
+fn a_lost_block_is_sent_in_new_messages_until_the_transfer_is_idle() {
     let mut conversation = Conversation::begin(64, put(500));
     conversation.now_ms = 1_000;
     assert_eq!(conversation.continues(), PROCEEDS);
@@ -53,7 +53,7 @@ fn a_block_that_is_lost_goes_again_in_fresh_messages_until_the_transfer_is_idle(
 }
 
 #[test]
-fn each_block_that_gets_across_renews_the_time() {
+fn each_transferred_block_renews_the_idle_time() {
     let mut conversation = Conversation::begin(64, put(640));
     for _ in 0..8 {
         assert_eq!(conversation.continues(), PROCEEDS);
@@ -73,11 +73,11 @@ fn each_block_that_gets_across_renews_the_time() {
 }
 
 #[test]
-fn an_answer_that_stops_in_its_middle_is_asked_for_again() {
+fn an_answer_that_stops_in_its_middle_is_requested_again() {
     let mut conversation = Conversation::begin(64, request(Code::GET));
-    assert_eq!(conversation.hears(&part(&conversation, 0)), PROCEEDS);
+    assert_eq!(conversation.receives(&part(&conversation, 0)), PROCEEDS);
     let ack = Message::acknowledgement(conversation.sent().message_id);
-    assert_eq!(conversation.hears(&ack), TransferReception::Acknowledged);
+    assert_eq!(conversation.receives(&ack), TransferReception::Acknowledged);
     assert_eq!(conversation.transfer.next_timeout(), 93_000);
     assert_eq!(
         conversation.transfer.handle_timeout(93_000),
@@ -86,7 +86,7 @@ fn an_answer_that_stops_in_its_middle_is_asked_for_again() {
     conversation.now_ms = 93_000;
     conversation.proceeds();
     let ack = Message::acknowledgement(conversation.sent().message_id);
-    assert_eq!(conversation.hears(&ack), TransferReception::Acknowledged);
+    assert_eq!(conversation.receives(&ack), TransferReception::Acknowledged);
     assert_eq!(
         conversation.transfer.handle_timeout(186_000),
         TransferTimeout::Again
@@ -94,7 +94,7 @@ fn an_answer_that_stops_in_its_middle_is_asked_for_again() {
     conversation.now_ms = 186_000;
     conversation.proceeds();
     let ack = Message::acknowledgement(conversation.sent().message_id);
-    assert_eq!(conversation.hears(&ack), TransferReception::Acknowledged);
+    assert_eq!(conversation.receives(&ack), TransferReception::Acknowledged);
     let not_answered = TransferTimeout::GaveUp(GiveUp::NotAnswered);
     assert_eq!(
         conversation.transfer.handle_timeout(IDLE_MS - 1),
@@ -104,7 +104,7 @@ fn an_answer_that_stops_in_its_middle_is_asked_for_again() {
 }
 
 #[test]
-fn a_transfer_nobody_proceeds_with_ends_when_it_is_idle() {
+fn a_transfer_without_proceed_ends_when_it_is_idle() {
     let mut conversation = Conversation::begin(64, request(Code::GET));
     let first = part(&conversation, 0);
     assert_eq!(
@@ -117,7 +117,7 @@ fn a_transfer_nobody_proceeds_with_ends_when_it_is_idle() {
 }
 
 #[test]
-fn a_transfer_that_is_over_hears_and_sends_nothing() {
+fn a_transfer_that_is_over_receives_and_sends_nothing() {
     let reset = |conversation: &Conversation| Message::reset(conversation.sent().message_id);
     let answer = |conversation: &Conversation| conversation.reply(Code::NOT_FOUND);
     let broken = |conversation: &Conversation| conversation.reply(Code::CONTINUE);
@@ -127,7 +127,7 @@ fn a_transfer_that_is_over_hears_and_sends_nothing() {
             let mut conversation = Conversation::begin(64, put(500));
             (0..blocks_before).for_each(|_| assert_eq!(conversation.continues(), PROCEEDS));
             let ending = ending(&conversation);
-            assert_ne!(conversation.hears(&ending), TransferReception::NotMine);
+            assert_ne!(conversation.receives(&ending), TransferReception::NotMine);
             assert_is_over(&mut conversation, &ending);
         }
     }
@@ -139,7 +139,7 @@ fn a_transfer_that_is_over_hears_and_sends_nothing() {
 }
 
 #[test]
-fn a_late_word_about_an_earlier_block_is_not_about_this_one() {
+fn a_late_message_about_an_earlier_block_is_ignored() {
     let mut conversation = Conversation::begin(64, put(500));
     let in_ack = conversation.reply(Code::CONTINUE).with_block1(more(0, 64));
     let in_non = apart(MessageKind::NonConfirmable, in_ack.clone());
@@ -148,7 +148,7 @@ fn a_late_word_about_an_earlier_block_is_not_about_this_one() {
     assert_eq!(conversation.continues(), PROCEEDS);
     for late in [in_ack, in_non, ack, reset] {
         assert_eq!(
-            conversation.hears(&late),
+            conversation.receives(&late),
             TransferReception::NotMine,
             "{late:?}"
         );
@@ -169,7 +169,7 @@ fn the_first_token_stays_the_transfers_token() {
 }
 
 #[test]
-fn a_non_confirmable_request_goes_in_non_confirmable_blocks() {
+fn a_non_confirmable_request_is_sent_in_non_confirmable_blocks() {
     let mut conversation = Conversation::begin(64, apart(MessageKind::NonConfirmable, put(100)));
     assert_eq!(conversation.continues(), PROCEEDS);
     assert_eq!(conversation.sent().kind, MessageKind::NonConfirmable);
@@ -179,7 +179,7 @@ fn a_non_confirmable_request_goes_in_non_confirmable_blocks() {
     );
     conversation.proceeds();
     let done = conversation.reply(Code::CHANGED);
-    assert_eq!(conversation.hears(&done), ANSWERED);
+    assert_eq!(conversation.receives(&done), ANSWERED);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_request_and_answer_of_one_message_cost_what_an_exchange_costs() {
 }
 
 fn assert_is_over(conversation: &mut Conversation, message: &Message) {
-    assert_eq!(conversation.hears(message), TransferReception::NotMine);
+    assert_eq!(conversation.receives(message), TransferReception::NotMine);
     assert_eq!(conversation.transfer.next_timeout(), i64::MAX);
     for now_ms in [IDLE_MS * 2, i64::MAX] {
         assert_eq!(

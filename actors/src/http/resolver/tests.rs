@@ -5,7 +5,7 @@ use tokio::task::yield_now;
 use super::*;
 
 #[tokio::test]
-async fn a_name_leads_to_public_addresses_alone() {
+async fn a_name_resolves_to_its_public_addresses() {
     let found = [
         "10.0.0.1",
         "93.184.216.34",
@@ -22,7 +22,7 @@ async fn a_name_leads_to_public_addresses_alone() {
 }
 
 #[tokio::test]
-async fn a_name_that_changes_its_mind_is_judged_anew() {
+async fn a_name_is_checked_again_when_its_addresses_change() {
     let guarded = guarded(
         AddressPolicy::PublicOnly,
         vec![
@@ -42,7 +42,7 @@ async fn a_name_that_changes_its_mind_is_judged_anew() {
 }
 
 #[tokio::test]
-async fn where_private_addresses_are_allowed_a_name_may_lead_there() {
+async fn a_name_may_resolve_to_private_addresses_where_they_are_allowed() {
     let guarded = guarded(
         AddressPolicy::PrivateAllowed,
         vec![&["127.0.0.1", "10.0.0.1"]],
@@ -52,14 +52,14 @@ async fn where_private_addresses_are_allowed_a_name_may_lead_there() {
 }
 
 #[tokio::test]
-async fn what_the_system_calls_itself_is_private() {
+async fn localhost_is_private() {
     let guarded = GuardedResolver::new(AddressPolicy::PublicOnly, Arc::new(SystemResolver));
     let led_to = resolved(&guarded, "localhost").await;
     assert_eq!(led_to, Err(ResolveError::Forbidden));
 }
 
 #[tokio::test]
-async fn a_name_is_looked_up_once_for_all_who_ask_meanwhile() {
+async fn concurrent_lookups_of_a_name_are_shared() {
     let guarded = guarded(
         AddressPolicy::PublicOnly,
         vec![&["93.184.216.34"], &["93.184.216.35"]],

@@ -14,7 +14,7 @@ pub(super) struct Peer {
     /// Where it listens.
     pub(super) at: SocketAddr,
     /// The requests it received, by connection.
-    heard: Arc<Mutex<Vec<Vec<String>>>>,
+    received: Arc<Mutex<Vec<Vec<String>>>>,
 }
 
 /// Both directions of a connection.
@@ -25,9 +25,9 @@ impl<T: Read + Write> Stream for T {}
 impl Peer {
     /// Answers every request with these bytes, and keeps the connection open.
     pub(super) fn that_answers(answer: &'static str) -> Self {
-        Self::that(move |stream, heard| {
+        Self::that(move |stream, record| {
             while let Some(request) = read_request(stream) {
-                heard(request);
+                record(request);
                 stream.write_all(answer.as_bytes())?;
             }
             Ok(())
@@ -38,9 +38,9 @@ impl Peer {
     pub(super) fn that_ends(
         does: impl Fn(&mut dyn Stream) -> io::Result<()> + Send + 'static,
     ) -> Self {
-        Self::that(move |stream, heard| {
+        Self::that(move |stream, record| {
             if let Some(request) = read_request(stream) {
-                heard(request);
+                record(request);
                 does(stream)?;
             }
             Ok(())
@@ -49,9 +49,9 @@ impl Peer {
 
     /// Reads a request from each connection, sends the beginning of a response, and resets it.
     pub(super) fn that_resets_after(beginning: &'static str) -> Self {
-        let resets = |mut stream: TcpStream, heard: &mut dyn FnMut(String)| {
+        let resets = |mut stream: TcpStream, record: &mut dyn FnMut(String)| {
             if let Some(request) = read_request(&mut stream) {
-                heard(request);
+                record(request);
                 stream.write_all(beginning.as_bytes())?;
                 socket2::SockRef::from(&stream).set_linger(Some(std::time::Duration::ZERO))?;
             }
@@ -79,11 +79,11 @@ impl Peer {
             .with_single_cert(vec![certificate.certificate], key)
             .unwrap();
         let config = Arc::new(config);
-        Self::serving(move |stream, heard| {
+        Self::serving(move |stream, record| {
             let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
             let mut stream = StreamOwned::new(connection, stream);
             while let Some(request) = read_request(&mut stream) {
-                heard(request);
+                record(request);
                 stream.write_all(OK.as_bytes())?;
             }
             Ok(())
@@ -93,7 +93,7 @@ impl Peer {
     fn that(
         does: impl Fn(&mut dyn Stream, &mut dyn FnMut(String)) -> io::Result<()> + Send + 'static,
     ) -> Self {
-        Self::serving(move |mut stream, heard| does(&mut stream, heard))
+        Self::serving(move |mut stream, record| does(&mut stream, record))
     }
 
     /// Serves one connection after another, for as long as the tests run.
@@ -102,20 +102,20 @@ impl Peer {
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let hears = Arc::clone(&heard);
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&received);
         thread::spawn(move || {
             for stream in listener.incoming() {
-                hears.lock().unwrap().push(Vec::new());
-                let mut hear = |request| {
-                    let mut connections = hears.lock().unwrap();
+                shared.lock().unwrap().push(Vec::new());
+                let mut record = |request| {
+                    let mut connections = shared.lock().unwrap();
                     connections.last_mut().unwrap().push(request);
                 };
                 // The other side may end it at any time.
-                let _ended = serve(stream.unwrap(), &mut hear);
+                let _ended = serve(stream.unwrap(), &mut record);
             }
         });
-        Self { at, heard }
+        Self { at, received }
     }
 
     /// The URL of a path of it.
@@ -124,8 +124,8 @@ impl Peer {
     }
 
     /// The requests it received, by connection.
-    pub(super) fn heard(&self) -> Vec<Vec<String>> {
-        self.heard.lock().unwrap().clone()
+    pub(super) fn received(&self) -> Vec<Vec<String>> {
+        self.received.lock().unwrap().clone()
     }
 }
 

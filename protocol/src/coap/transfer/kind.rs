@@ -60,8 +60,8 @@ impl TransferKind {
         }
         // A request with a Block option of its own gets the block it asks for.
         let is_whole = |request: &Message| {
-            let asked = request.block2().map_or(0, |block| block.number());
-            request.code.is_request() && request.block1().is_none() && asked == 0
+            let number = request.block2().map_or(0, |block| block.number());
+            request.code.is_request() && request.block1().is_none() && number == 0
         };
         let Some(request) = Message::decode(datagram).ok().filter(is_whole) else {
             return Ok(None);

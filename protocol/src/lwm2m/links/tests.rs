@@ -150,7 +150,7 @@ fn a_list_at_the_bound_is_read_and_one_above_it_refused() {
 }
 
 #[test]
-fn what_is_offered_can_be_asked() {
+fn offered_objects_and_instances_can_be_queried() {
     let links = ObjectLinks::decode(b"</1/0>,</2>,</3>;ver=1.1,</3/0>").unwrap();
     assert_eq!(links.version_of(3), Some(Version::new(1, 1)));
     assert_eq!(links.version_of(1), None);

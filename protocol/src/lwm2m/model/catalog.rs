@@ -83,7 +83,7 @@ mod tests {
     use crate::lwm2m::value::DataType;
 
     #[test]
-    fn the_registry_alone_answers_as_ever() {
+    fn a_catalog_without_definitions_is_the_registry() {
         let catalog = Catalog::registry();
         for registered in crate::lwm2m::model::objects() {
             let (id, version) = (registered.id(), registered.version());
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_customer_defines_is_known_beside_the_registry() {
+    fn definitions_of_a_customer_are_known_in_addition_to_the_registry() {
         let catalog = Catalog::with([defined(33_000, "1.0"), defined(32_999, "1.0")]);
         let resource = catalog.resource(33_000, Version::new(1, 0), 7).unwrap();
         assert_eq!(resource.data_type(), Some(DataType::Opaque));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_definitions_of_a_version_the_later_holds() {
+    fn of_two_definitions_of_a_version_the_later_counts() {
         let renamed = parse(xml(33_000, "1.0").replace("Own", "New").as_bytes()).unwrap();
         let catalog = Catalog::with([defined(33_000, "1.0"), renamed]);
         let object = catalog.object(33_000, Version::new(1, 0)).unwrap();

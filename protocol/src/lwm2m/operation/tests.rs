@@ -50,7 +50,7 @@ fn a_read_gets_the_path_in_the_wanted_format() {
 }
 
 #[test]
-fn an_observation_is_a_read_that_stays() {
+fn an_observation_is_a_read_with_observe() {
     let path = Path::resource(3303, 0, 5700);
     let accept = Some(ContentFormat::TEXT);
     let start = observe(label(), "/lwm2m", path, accept);

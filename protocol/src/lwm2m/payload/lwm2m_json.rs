@@ -64,16 +64,16 @@ pub(super) fn encode(scope: Scope, values: &Reading) -> Result<Vec<u8>, Path> {
     let within = values
         .iter()
         .filter(|(at, _)| scope.contains(**at) && at.to_resource().is_some());
-    let asked = match scope {
+    let requested = match scope {
         Scope::All => None,
         Scope::Within(path) => Some(path),
     };
-    let is_alone = within.clone().all(|(at, _)| Some(*at) == asked);
-    let depth = asked.map_or(0, |path| path.segments().len());
+    let is_alone = within.clone().all(|(at, _)| Some(*at) == requested);
+    let depth = requested.map_or(0, |path| path.segments().len());
     let entries = within.map(|(at, value)| entry(depth, *at, value).ok_or(*at));
     let entries: Vec<Json> = entries.collect::<Result<_, _>>()?;
-    let mut base_name = asked.map_or(String::new(), |path| path.to_string());
-    if !is_alone || asked.is_none() {
+    let mut base_name = requested.map_or(String::new(), |path| path.to_string());
+    if !is_alone || requested.is_none() {
         base_name.push('/');
     }
     let mut root = Map::new();
@@ -90,7 +90,7 @@ struct Base<'a> {
     /// The base name, unless it is empty.
     name: Option<&'a str>,
     time: Option<Number>,
-    asked: Option<Path>,
+    requested: Option<Path>,
 }
 
 impl<'a> Base<'a> {
@@ -103,11 +103,11 @@ impl<'a> Base<'a> {
             None => None,
             Some(time) => Some(number_of(time)?),
         };
-        let asked = match scope {
+        let requested = match scope {
             Scope::All => None,
             Scope::Within(path) => Some(path),
         };
-        Some(Self { name, time, asked })
+        Some(Self { name, time, requested })
     }
 
     fn path_of(&self, entry: &[Field], record: usize) -> Result<Path, MalformedSamples> {
@@ -115,12 +115,12 @@ impl<'a> Base<'a> {
             None => "",
             Some(name) => text_of(name).ok_or(MalformedSamples::Field(record))?,
         };
-        let path = match (self.name, self.asked) {
+        let path = match (self.name, self.requested) {
             (Some(base), _) => joined(segments(base), name),
             (None, None) => joined(segments(""), name),
-            (None, Some(asked)) => {
-                let above = asked.segments().map(|segment| segment.to_string());
-                let whole = Path::parse(name).ok().filter(|path| asked.contains(*path));
+            (None, Some(requested)) => {
+                let above = requested.segments().map(|segment| segment.to_string());
+                let whole = Path::parse(name).ok().filter(|path| requested.contains(*path));
                 whole.or_else(|| joined(above, name))
             }
         };

@@ -45,7 +45,7 @@ mod tests {
     use crate::lwm2m::value::{DataType, Value};
 
     #[test]
-    fn other_types_travel_as_their_text() {
+    fn other_types_are_sent_as_their_text() {
         for value in [
             Value::Integer(-3),
             Value::Boolean(true),

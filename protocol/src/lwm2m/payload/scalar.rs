@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_another_type_or_out_of_range_is_no_value() {
+    fn a_scalar_of_another_type_or_out_of_range_is_no_value() {
         let cases = [
             (DataType::Boolean, integer(2)),
             (DataType::Boolean, integer(-1)),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_float_may_be_no_number_or_infinite() {
+    fn a_float_may_be_nan_or_infinite() {
         for data_type in [Some(DataType::Float), None] {
             let read = float(f64::NAN).into_value(data_type);
             assert!(matches!(read, Some(Value::Float(number)) if number.is_nan()));

@@ -23,7 +23,7 @@ const SINGLE_VALUED: [Option<ContentFormat>; 5] = [
 const TLV: [ContentFormat; 2] = [ContentFormat::LWM2M_TLV, ContentFormat::LEGACY_TLV];
 
 #[test]
-fn bytes_travel_as_they_are_and_the_rest_as_text() {
+fn bytes_are_sent_unchanged_and_the_rest_as_text() {
     let opaque = encode_resource(&Value::Opaque(vec![0, 255]));
     assert_eq!(opaque, (ContentFormat::OCTET_STREAM, vec![0, 255]));
     let boolean = encode_resource(&Value::Boolean(true));

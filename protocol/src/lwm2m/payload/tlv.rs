@@ -65,7 +65,7 @@ pub enum MalformedTlv {
 /// multiple resource may be empty, and adds nothing.
 pub fn decode(path: Path, payload: &[u8], model: &dyn Model) -> Result<Reading, MalformedTlv> {
     let mut decoder = Decoder {
-        asked: path,
+        requested: path,
         model,
         reading: Reading::new(),
         values_left: VALUES_MAX,
@@ -98,7 +98,7 @@ pub fn encode(path: Path, values: &Reading) -> Vec<u8> {
 }
 
 struct Decoder<'a> {
-    asked: Path,
+    requested: Path,
     model: &'a dyn Model,
     reading: Reading,
     values_left: usize,
@@ -108,7 +108,7 @@ impl Decoder<'_> {
     fn read_outermost(&mut self, entry: TlvEntry<'_>) -> Result<(), MalformedTlv> {
         match entry.kind {
             TlvKind::ObjectInstance => {
-                let instance = Path::instance(self.asked.object_id(), entry.id);
+                let instance = Path::instance(self.requested.object_id(), entry.id);
                 self.check_way(instance)?;
                 for inner in entries(entry.value) {
                     self.read_resource(instance, inner?)?;
@@ -119,7 +119,7 @@ impl Decoder<'_> {
                 self.read_resource(self.implied_instance()?, entry)
             }
             TlvKind::ResourceInstance => {
-                let resource = self.asked.to_resource().ok_or(MalformedTlv::Misplaced)?;
+                let resource = self.requested.to_resource().ok_or(MalformedTlv::Misplaced)?;
                 self.read_value(resource, entry)
             }
         }
@@ -146,7 +146,7 @@ impl Decoder<'_> {
 
     fn read_value(&mut self, parent: Path, entry: TlvEntry<'_>) -> Result<(), MalformedTlv> {
         let path = child(parent, entry.id)?;
-        if !self.asked.contains(path) {
+        if !self.requested.contains(path) {
             return Err(MalformedTlv::Elsewhere(path));
         }
         self.values_left = self
@@ -162,7 +162,7 @@ impl Decoder<'_> {
 
     /// Checks that an entry with child entries is on the way to the requested path.
     fn check_way(&self, path: Path) -> Result<(), MalformedTlv> {
-        if self.asked.contains(path) || path.contains(self.asked) {
+        if self.requested.contains(path) || path.contains(self.requested) {
             Ok(())
         } else {
             Err(MalformedTlv::Elsewhere(path))
@@ -172,9 +172,9 @@ impl Decoder<'_> {
     /// Returns the instance of resources without one. Some devices omit it when a whole object is
     /// read; that is unambiguous only if the object has one instance at most.
     fn implied_instance(&self) -> Result<Path, MalformedTlv> {
-        let object = self.asked.object_id();
+        let object = self.requested.object_id();
         let instances = self.model.instances_of(object);
-        match self.asked.instance_id() {
+        match self.requested.instance_id() {
             Some(instance) => Ok(Path::instance(object, instance)),
             None if instances.is_none_or(|known| known == Instances::Single) => {
                 Ok(Path::instance(object, 0))

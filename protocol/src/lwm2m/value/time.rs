@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_second_is_refused() {
+    fn a_text_without_a_second_is_refused() {
         let texts = [
             "",
             "now",

@@ -83,7 +83,7 @@ fn a_number_is_read_however_it_is_written() {
 }
 
 #[test]
-fn a_float_that_is_no_number_is_one_value_among_others() {
+fn nan_is_read_as_a_value() {
     let path = Path::resource(3303, 0, 5700);
     for item in ["f97e00", "faffc00000", "fb7ff8000000000000"] {
         for data_type in [Some(DataType::Float), None] {
@@ -127,7 +127,7 @@ fn texts_and_bytes_may_come_in_pieces() {
 }
 
 #[test]
-fn what_is_not_one_item_is_refused() {
+fn anything_but_one_item_is_refused() {
     let cases = [
         "",
         "ff",
@@ -187,7 +187,7 @@ fn what_is_not_one_item_is_refused() {
 }
 
 #[test]
-fn an_item_is_passed_over_with_all_within_it() {
+fn an_item_is_skipped_with_everything_in_it() {
     let cases = [
         "00",
         "3903e8",
@@ -221,7 +221,7 @@ fn an_item_is_passed_over_with_all_within_it() {
 }
 
 #[test]
-fn what_is_passed_over_is_well_formed_and_not_too_deep() {
+fn skipped_items_are_well_formed_and_not_too_deep() {
     let deep = ["81"; 17].concat() + "00";
     let tags = ["c6"; 17].concat() + "00";
     let cases = [

@@ -50,7 +50,7 @@ fn every_format_of_a_list_is_among_all_formats() {
 }
 
 #[test]
-fn one_value_is_asked_for_as_text_or_bytes_whatever_is_announced() {
+fn one_value_is_requested_as_text_or_bytes_whatever_is_announced() {
     for announced in [&[][..], &[11542], &LESHAN, &[112], &[40]] {
         for enabler in RELEASES {
             let first = |path| read(path, announced, enabler).first().copied();
@@ -63,7 +63,7 @@ fn one_value_is_asked_for_as_text_or_bytes_whatever_is_announced() {
 }
 
 #[test]
-fn one_value_is_asked_for_next_in_what_is_announced_and_then_in_what_the_release_has() {
+fn one_value_is_requested_next_in_announced_formats_and_then_in_those_of_the_release() {
     let cases: [(EnablerVersion, &[u16], &[u16]); 7] = [
         (EnablerVersion::V1_0, &[], &[0, 11542, 11543]),
         (EnablerVersion::V1_1, &[], &[0, 60, 11542, 112, 110, 11543]),
@@ -90,13 +90,13 @@ fn one_value_is_asked_for_next_in_what_is_announced_and_then_in_what_the_release
         ),
     ];
     for (enabler, announced, expected) in cases {
-        let asked = read(BATTERY_LEVEL, announced, enabler);
-        assert_eq!(asked, expected, "{enabler} {announced:?}");
+        let formats = read(BATTERY_LEVEL, announced, enabler);
+        assert_eq!(formats, expected, "{enabler} {announced:?}");
     }
 }
 
 #[test]
-fn bytes_are_asked_for_as_text_where_nothing_else_is_left() {
+fn bytes_are_requested_as_text_if_nothing_else_is_left() {
     let cases: [(EnablerVersion, &[u16], &[u16]); 4] = [
         (EnablerVersion::V1_0, &[], &[42, 11542, 11543, 0]),
         (EnablerVersion::V1_0, &[0], &[42, 0, 11542, 11543]),
@@ -112,13 +112,13 @@ fn bytes_are_asked_for_as_text_where_nothing_else_is_left() {
         ),
     ];
     for (enabler, announced, expected) in cases {
-        let asked = read(PACKAGE, announced, enabler);
-        assert_eq!(asked, expected, "{enabler} {announced:?}");
+        let formats = read(PACKAGE, announced, enabler);
+        assert_eq!(formats, expected, "{enabler} {announced:?}");
     }
 }
 
 #[test]
-fn several_values_are_asked_for_as_tlv_where_nothing_is_announced() {
+fn several_values_are_requested_as_tlv_if_nothing_is_announced() {
     let cases: [(EnablerVersion, &[u16]); 3] = [
         (EnablerVersion::V1_0, &[11542, 11543]),
         (EnablerVersion::V1_1, &[11542, 112, 110, 11543]),
@@ -132,7 +132,7 @@ fn several_values_are_asked_for_as_tlv_where_nothing_is_announced() {
 }
 
 #[test]
-fn several_values_of_known_types_are_asked_for_in_the_shortest_format_announced() {
+fn several_values_of_known_types_are_requested_in_the_shortest_format_announced() {
     let cases: [(&[u16], &[u16]); 6] = [
         (&LESHAN, &[11542, 112, 110, 11543]),
         (&[110, 112], &[112, 110, 11542, 11543]),
@@ -143,14 +143,14 @@ fn several_values_of_known_types_are_asked_for_in_the_shortest_format_announced(
     ];
     for (announced, expected) in cases {
         for path in [POWER_SOURCES, Path::instance(3, 0), Path::object(3)] {
-            let asked = read(path, announced, EnablerVersion::V1_1);
-            assert_eq!(asked, expected, "{path} {announced:?}");
+            let formats = read(path, announced, EnablerVersion::V1_1);
+            assert_eq!(formats, expected, "{path} {announced:?}");
         }
     }
 }
 
 #[test]
-fn several_values_of_unknown_types_are_asked_for_in_a_format_that_tells_them() {
+fn several_values_of_unknown_types_are_requested_in_a_format_with_types() {
     let cases: [(&[u16], &[u16]); 3] = [
         (&LESHAN, &[112, 110, 11543, 11542]),
         (&[11542], &[11542, 112, 110, 11543]),
@@ -161,8 +161,8 @@ fn several_values_of_unknown_types_are_asked_for_in_a_format_that_tells_them() {
     ];
     for (announced, expected) in cases {
         for path in [Path::object(UNKNOWN), Path::instance(UNKNOWN, 0)] {
-            let asked = read(path, announced, EnablerVersion::V1_1);
-            assert_eq!(asked, expected, "{path} {announced:?}");
+            let formats = read(path, announced, EnablerVersion::V1_1);
+            assert_eq!(formats, expected, "{path} {announced:?}");
         }
     }
 }
@@ -184,7 +184,7 @@ fn a_value_is_written_as_text_or_bytes_first() {
 }
 
 #[test]
-fn what_only_a_list_replaces_is_written_in_formats_of_lists() {
+fn a_value_that_needs_a_list_is_written_in_formats_of_lists() {
     let name = Value::String("x".into());
     let write = |announced: &[u16], enabler| write(PROFILE_NAMES, &name, announced, enabler);
     let first = EnablerVersion::V1_0;
@@ -195,7 +195,7 @@ fn what_only_a_list_replaces_is_written_in_formats_of_lists() {
 }
 
 #[test]
-fn several_paths_are_asked_for_at_once_where_the_device_can() {
+fn several_paths_are_requested_at_once_if_the_device_can() {
     let cases: [(EnablerVersion, &[u16], &[u16]); 8] = [
         (EnablerVersion::V1_0, &[], &[]),
         (EnablerVersion::V1_0, &[112], &[]),
@@ -207,13 +207,13 @@ fn several_paths_are_asked_for_at_once_where_the_device_can() {
         (EnablerVersion::V1_1, &[0, 42, 11542], &[]),
     ];
     for (enabler, announced, expected) in cases {
-        let asked = numbers(&formats_to_compose(announced, enabler));
-        assert_eq!(asked, expected, "{enabler} {announced:?}");
+        let formats = numbers(&formats_to_compose(announced, enabler));
+        assert_eq!(formats, expected, "{enabler} {announced:?}");
     }
 }
 
 #[test]
-fn behind_the_last_format_and_an_unknown_one_there_is_none() {
+fn after_the_last_format_and_an_unknown_one_there_is_none() {
     let formats = formats_to_compose(&[], EnablerVersion::V1_1);
     let after = |number| formats.after(ContentFormat(number));
     assert_eq!(after(112), Some(ContentFormat::SENML_JSON));
@@ -242,7 +242,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_device_left_out_is_asked_for_behind_all_it_announced(
+    fn formats_that_were_not_announced_come_after_the_announced_ones(
         path in paths(),
         announced in announcements(),
         enabler in select(&RELEASES[..]),

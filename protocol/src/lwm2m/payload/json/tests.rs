@@ -42,7 +42,7 @@ fn a_text_is_read_as_it_stands() {
 }
 
 #[test]
-fn what_is_not_one_json_text_is_refused() {
+fn anything_but_one_json_text_is_refused() {
     let deep = "[".repeat(10_000);
     let cases: [&[u8]; 16] = [
         b"",

@@ -83,7 +83,7 @@ fn values_are_of_their_type_however_they_are_written() {
 }
 
 #[test]
-fn what_the_model_does_not_know_is_of_the_type_it_is_written_in() {
+fn a_resource_unknown_to_the_model_has_the_type_it_is_written_in() {
     // {42000: {0: {1: 21.5, 2: "x", 3: 7, 4: 1(9)}}}
     let payload = [
         0xa1, 0x19, 0xa4, 0x10, 0xa1, 0, 0xa4, 1, 0xf9, 0x4d, 0x60, 2, 0x61, b'x', 3, 7, 4, 0xc1, 9,
@@ -100,7 +100,7 @@ fn what_the_model_does_not_know_is_of_the_type_it_is_written_in() {
 }
 
 #[test]
-fn a_float_that_is_no_number_leaves_the_other_values() {
+fn nan_does_not_affect_the_other_values() {
     // {3303: {0: {5700: NaN, 5701: "Cel"}}}
     let payload = [
         0xa1, 0x19, 0x0c, 0xe7, 0xa1, 0, 0xa2, 0x19, 0x16, 0x44, 0xf9, 0x7e, 0, 0x19, 0x16, 0x45,
@@ -118,7 +118,7 @@ fn a_float_that_is_no_number_leaves_the_other_values() {
 }
 
 #[test]
-fn what_is_no_such_tree_is_refused() {
+fn malformed_trees_are_refused() {
     let text = DataType::String;
     let cases: [(&[u8], MalformedSamples); 18] = [
         (&[], MalformedSamples::Cbor),
@@ -166,10 +166,10 @@ fn a_resource_has_one_value_or_several_never_both() {
 }
 
 #[test]
-fn what_was_not_asked_for_is_refused() {
+fn values_that_were_not_requested_are_refused() {
     let payload = [0xa1, 0x83, 3, 0, 9, 1];
-    let asked = Scope::Within(Path::resource(3, 0, 10));
-    let read = decode(asked, &payload, &|_| None);
+    let scope = Scope::Within(Path::resource(3, 0, 10));
+    let read = decode(scope, &payload, &|_| None);
     assert_eq!(read, Err(MalformedSamples::Elsewhere(LEVEL)));
 }
 

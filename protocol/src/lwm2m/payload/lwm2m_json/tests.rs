@@ -38,10 +38,10 @@ fn names_are_put_together_wherever_their_slashes_are() {
         (device, r#"{"e":[{"n":"/3/0/9","v":7}]}"#, LEVEL),
         (LEVEL, r#"{"e":[{"n":"/3/0/9","v":7}]}"#, LEVEL),
     ];
-    for (asked, payload, path) in cases {
+    for (requested, payload, path) in cases {
         let expected = vec![sample(path, Value::Integer(7), None)];
         assert_eq!(
-            read(asked, payload, DataType::Integer),
+            read(requested, payload, DataType::Integer),
             Ok(expected),
             "{payload}"
         );
@@ -49,7 +49,7 @@ fn names_are_put_together_wherever_their_slashes_are() {
 }
 
 #[test]
-fn what_is_about_everything_names_it_in_full() {
+fn names_of_a_payload_about_everything_are_whole_paths() {
     let whole = r#"{"bn":"/","e":[{"n":"3/0/9","v":7},{"n":"6/0/0","v":1}]}"#;
     let bare = r#"{"e":[{"n":"/3/0/9","v":7},{"n":"/6/0/0","v":1}]}"#;
     for payload in [whole, bare] {
@@ -101,7 +101,7 @@ fn each_type_has_its_field() {
 }
 
 #[test]
-fn what_the_model_does_not_know_is_of_the_type_of_its_field() {
+fn a_resource_unknown_to_the_model_has_the_type_of_its_field() {
     let cases = [
         (r#""bv":false"#, Value::Boolean(false)),
         (r#""v":21.0"#, Value::Float(21.0)),
@@ -165,7 +165,7 @@ fn times_count_from_the_base_time_or_from_the_receipt() {
 }
 
 #[test]
-fn one_resource_may_be_told_of_at_many_times() {
+fn one_resource_may_have_values_of_many_times() {
     let payload = r#"{"bn":"/3/0/9","bt":1000000000,"e":[{"v":1,"t":-1},{"v":2},{"v":3,"t":1}]}"#;
     let at = |at_ms, number| {
         let measured = Some(Measured::Absolute(at_ms));
@@ -180,7 +180,7 @@ fn one_resource_may_be_told_of_at_many_times() {
 }
 
 #[test]
-fn what_is_no_such_object_is_refused() {
+fn malformed_objects_are_refused() {
     let unfit = MalformedSamples::Value {
         path: LEVEL,
         data_type: DataType::Integer,
@@ -289,15 +289,15 @@ fn values_of_several_objects_are_written_under_the_root() {
 }
 
 #[test]
-fn a_number_that_is_none_has_no_form() {
+fn nan_and_infinity_cannot_be_written() {
     for number in [f64::NAN, f64::INFINITY] {
         let values = Reading::from([(LEVEL, Value::Float(number))]);
         assert_eq!(encode(Scope::All, &values), Err(LEVEL));
     }
 }
 
-fn read(asked: Path, payload: &str, data_type: DataType) -> Result<Vec<Sample>, MalformedSamples> {
-    decode(Scope::Within(asked), payload.as_bytes(), &|_| {
+fn read(requested: Path, payload: &str, data_type: DataType) -> Result<Vec<Sample>, MalformedSamples> {
+    decode(Scope::Within(requested), payload.as_bytes(), &|_| {
         Some(data_type)
     })
 }

@@ -293,7 +293,7 @@ fn a_resource_the_model_does_not_know_takes_the_type_of_its_value() {
 }
 
 #[test]
-fn what_is_of_no_use_is_passed_over() {
+fn unused_fields_are_skipped() {
     let cases = [
         r#"[{"bver":10,"n":"/3/0/9","v":5}]"#,
         r#"[{"bver":1,"n":"/3/0/9","v":5}]"#,
@@ -315,7 +315,7 @@ fn a_fault_is_named_with_its_record() {
 }
 
 #[test]
-fn only_what_was_asked_for_is_told() {
+fn values_that_were_not_requested_are_refused() {
     let pack = r#"[{"bn":"/3/0/","n":"9","v":1},{"n":"7/0","v":1},{"n":"7/1","v":1}]"#;
     for scope in [Path::object(3), Path::instance(3, 0)] {
         let read = read(pack, Scope::Within(scope)).unwrap();
@@ -353,7 +353,7 @@ fn samples_and_fields_are_bounded() {
 }
 
 #[test]
-fn what_is_no_pack_is_refused() {
+fn malformed_packs_are_refused() {
     for json in [
         "",
         "{}",
@@ -446,7 +446,7 @@ fn a_pack_in_cbor_is_read_however_its_items_are_written() {
 }
 
 #[test]
-fn a_record_of_base_fields_alone_says_what_holds_for_the_next() {
+fn a_record_of_base_fields_applies_to_the_next_records() {
     let pack = r#"[
         {"bver":10,"bn":"/3/0/","bt":1700000000,"bu":"%","bs":1},
         {"n":"9","v":5},

@@ -103,7 +103,7 @@ fn empty_instances_and_resources_leave_no_trace() {
 }
 
 #[test]
-fn what_was_not_asked_for_is_refused() {
+fn values_that_were_not_requested_are_refused() {
     let cases: [(Path, &[u8], Path); 7] = [
         (
             Path::instance(1, 0),
@@ -153,7 +153,7 @@ fn an_entry_among_those_of_another_kind_is_refused() {
 }
 
 #[test]
-fn an_entry_longer_than_what_it_stands_in_is_refused() {
+fn an_entry_longer_than_its_parent_is_refused() {
     let cases: [(Path, &[u8]); 3] = [
         (Path::instance(3, 0), &[0xc2, 9, 100]),
         (Path::object(3), &[3, 0, 0xc2, 9, 100]),
@@ -240,7 +240,7 @@ fn values_are_written_below_the_level_of_the_path() {
 }
 
 #[test]
-fn what_is_no_value_of_a_resource_is_not_written() {
+fn values_without_a_resource_are_not_written() {
     let values = reading([
         (Path::object(3), Value::Integer(1)),
         (Path::instance(3, 0), Value::Integer(1)),

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sensor_without_value_says_so() {
+    fn nan_and_infinity_are_values() {
         for bytes in [&f32::NAN.to_be_bytes()[..], &f64::NAN.to_be_bytes()] {
             let read = decode(bytes, DataType::Float);
             assert!(matches!(read, Some(Value::Float(number)) if number.is_nan()));

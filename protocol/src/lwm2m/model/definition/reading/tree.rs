@@ -202,17 +202,17 @@ impl TreeReader {
         &mut self,
         parts: &ChildElements<'_, '_>,
         name: &'static str,
-        otherwise: T,
+        default: T,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Option<T> {
         let Some(part) = parts.by_name.get(name) else {
-            return Some(otherwise);
+            return Some(default);
         };
-        let said = self.read(parts, name, *part, |text| match text.is_empty() {
+        let value = self.read(parts, name, *part, |text| match text.is_empty() {
             true => Ok(None),
             false => read(text).map(Some),
         });
-        said.map(|said| said.unwrap_or(otherwise))
+        value.map(|value| value.unwrap_or(default))
     }
 
     fn read<T>(

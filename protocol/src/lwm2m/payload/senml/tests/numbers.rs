@@ -25,7 +25,7 @@ fn a_number_tagged_as_a_time_is_a_number() {
 }
 
 #[test]
-fn a_float_that_is_no_number_leaves_the_other_values() {
+fn nan_does_not_affect_the_other_values() {
     for (number, text) in [
         ("f97e00", "NaN"),
         ("fb7ff8000000000000", "NaN"),
