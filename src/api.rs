@@ -96,7 +96,7 @@ struct Api {
     policy: AddressPolicy,
     /// Held while a webhook is made or changed.
     changing_webhooks: tokio::sync::Mutex<()>,
-    /// Definitions of objects are put one after the other.
+    /// Held while an object definition is stored, so that the maximum per customer holds.
     changing_definitions: tokio::sync::Mutex<()>,
     /// The time, and the randomness for ids.
     clock: Clock,

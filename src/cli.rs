@@ -45,22 +45,23 @@ Examples:
   signalbox config --config signalbox.toml    Check a file and print the resulting settings
   signalbox load --help                       Options of the load test";
 
-/// A command line, read.
+/// A parsed command line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Invocation {
-    /// What to do.
+    /// The task to run.
     pub task: CliCommand,
-    /// The configuration file, where one is named.
+    /// The configuration file, if one is given.
     pub file: Option<PathBuf>,
     /// Settings by name.
     pub flags: Vec<(&'static str, String)>,
 }
 
 impl Invocation {
-    /// Reads a command line; the error prints itself, be it a fault or help.
+    /// Parses a command line. The error is printed with its own exit code, whether it is a usage
+    /// error or help.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
-        // A load has nothing to do with the settings of the service.
+        // A load test does not use the settings of the service.
         if let [_, rest @ ..] = arguments.as_slice()
             && rest.first().is_some_and(|word| word == LOAD)
         {
@@ -88,7 +89,7 @@ impl Invocation {
         Ok(Self { task, file, flags })
     }
 
-    /// What the task sets before any other layer.
+    /// The settings of the task, which every other layer overrides.
     pub fn preset(&self) -> &'static [(&'static str, &'static str)] {
         match self.task {
             CliCommand::Serve | CliCommand::Config | CliCommand::Load(_) => &[],

@@ -25,10 +25,10 @@ pub use parse::SecretText;
 
 use layers::ConfigReader;
 
-/// One setting as every layer knows it.
+/// One setting, as every layer knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct SettingRow {
-    /// Its name: the key in the file, from which variable and flag are made.
+    /// The name: the key in the file; variable and flag are derived from it.
     pub name: &'static str,
     /// The description in `--help`.
     pub about: &'static str,
@@ -45,13 +45,13 @@ pub struct SettingRow {
 pub enum SettingKind {
     /// A text.
     Text,
-    /// A text never shown.
+    /// A text that is never printed.
     Secret,
     /// A number.
     Number,
     /// `true` or `false`.
     Switch,
-    /// Numbers with commas between them.
+    /// Comma-separated numbers.
     List,
 }
 
@@ -65,12 +65,12 @@ pub enum SettingEffect {
 }
 
 impl SettingRow {
-    /// The environment variable that gives the setting.
+    /// The environment variable of the setting.
     pub fn variable(&self) -> String {
         format!("SIGNALBOX_{}", self.name.to_ascii_uppercase())
     }
 
-    /// The flag that gives the setting, without the dashes before it.
+    /// The flag of the setting, without the leading dashes.
     pub fn flag(&self) -> String {
         self.name.replace('_', "-")
     }
@@ -243,7 +243,7 @@ pub fn rows() -> impl Iterator<Item = &'static SettingRow> {
     IN_FORCE.iter().chain(NOT_YET)
 }
 
-/// Reads the layers of this process: its environment, and the file if one is named.
+/// Reads the layers of this process: its environment, and the file if one is given.
 pub fn load(
     preset: &'static [(&'static str, &'static str)],
     file: Option<&Path>,
@@ -284,7 +284,7 @@ impl Config {
         reading.finish(config)
     }
 
-    /// The bounds the engine is to keep.
+    /// The limits for the engine.
     pub fn limits(&self) -> Limits {
         Limits {
             scheduled_max: self.scheduled_max,
@@ -298,7 +298,7 @@ impl Config {
         }
     }
 
-    /// Where events may be delivered to.
+    /// Which addresses webhooks may have.
     pub fn policy(&self) -> AddressPolicy {
         match self.allow_private_destinations {
             true => AddressPolicy::PrivateAllowed,
@@ -320,7 +320,7 @@ impl Config {
         }
     }
 
-    /// How many threads serve devices.
+    /// The number of threads that serve devices.
     pub fn arbiters(&self) -> usize {
         match self.arbiters {
             0 => cores(),
@@ -328,7 +328,7 @@ impl Config {
         }
     }
 
-    /// The certificate chain and the key of the API, where it speaks HTTPS.
+    /// The certificate chain and the key of the API, if it serves HTTPS.
     pub fn tls(&self) -> Option<(&Path, &Path)> {
         self.tls_cert.as_deref().zip(self.tls_key.as_deref())
     }

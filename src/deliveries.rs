@@ -1,5 +1,5 @@
-//! Through what are events delivered? What the configuration says, read and checked before anything
-//! starts.
+//! With which HTTP client are events delivered? Made from the configuration and checked before
+//! anything starts.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,23 +9,23 @@ use actors::http::{HttpClient, HttpError, HttpOptions};
 
 use crate::config::Config;
 
-/// Why nothing could be delivered.
+/// Why events could not be delivered.
 #[derive(Debug, thiserror::Error)]
 pub enum DeliveryError {
-    /// The file of certificates cannot be read.
+    /// The file with CA certificates cannot be read.
     #[error("cannot read delivery_ca_file {path}: {source}")]
     CaFile {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// Calls cannot be made.
+    /// The HTTP client cannot be made.
     #[error("cannot set up deliveries: {0}")]
     Http(#[from] HttpError),
 }
 
-/// What calls the endpoints of destinations.
+/// The HTTP client for deliveries.
 pub fn http(config: &Config) -> Result<HttpClient, DeliveryError> {
     Ok(HttpClient::new(outbound(config)?)?)
 }

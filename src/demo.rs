@@ -35,10 +35,10 @@ use crate::service::{Service, StartError, wait_for_signal};
 const CUSTOMER: &str = "demo";
 const CUSTOMER_NAME: &str = "Harbour Town Works";
 
-/// Why the demo ended before it was asked to.
+/// Why the demo ended by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// There is no place for it.
+    /// The demo could not be set up or cleaned up.
     #[error(transparent)]
     Setup(#[from] DemoSetupError),
     /// The service did not start.
@@ -47,27 +47,27 @@ pub enum DemoError {
     /// A step of the story failed.
     #[error("the demo failed while {step}: {why}")]
     Step {
-        /// What was to be done.
+        /// The step.
         step: &'static str,
-        /// What came in the way, for a person.
+        /// The cause, as text.
         why: String,
     },
 }
 
-/// Shows the service at work until the process is asked to stop.
+/// Runs the demo until the process is asked to stop.
 pub fn run(config: &Config, layers: &Layers) -> Result<(), DemoError> {
     let ink = Colour::for_stdout(config::no_color().as_deref());
     let mut output = DemoOutput::new(Box::new(io::stdout()), ink);
     let system = System::new();
     let (setup, outcome) = system.block_on(async {
-        // From here on a signal ends the demo in order, whatever was made until then.
+        // From here on a signal stops the demo in order, whatever has started by then.
         let stop = actix_rt::spawn(wait_for_signal());
         yield_now().await;
         let setup = DemoSetup::set(config, layers)?;
         let outcome = play(&setup, &mut output, stop).await;
         Ok::<_, DemoSetupError>((setup, outcome))
     })?;
-    // The store is closed before the directory it is in goes.
+    // The store closes before its directory is removed.
     drop(system);
     let left = setup.strike();
     outcome.and(left.map_err(DemoError::from))
@@ -78,7 +78,7 @@ async fn play(
     output: &mut DemoOutput,
     stop: JoinHandle<()>,
 ) -> Result<(), DemoError> {
-    // The endpoint is there before anything is posted to it, and goes last.
+    // The endpoint exists before the first event is posted to it, and closes last.
     let opened = async { WebhookEndpoint::open().map_err(StepError::Socket) };
     let mut endpoint = step("starting the webhook endpoint", opened).await?;
     let service = Service::start(&setup.config).await?;
@@ -97,7 +97,7 @@ async fn play(
     outcome
 }
 
-/// The story in its order; it has no end of its own.
+/// Runs the steps in order, then prints events without end.
 async fn perform(
     setup: &DemoSetup,
     service: &Service,
@@ -140,7 +140,7 @@ async fn perform(
     step("running", walkthrough.live_on()).await
 }
 
-/// What happens, chapter by chapter; returns the request that waited for the meter.
+/// Runs the steps, chapter by chapter; returns the request that waited for the meter.
 async fn tell(walkthrough: &mut Walkthrough<'_>) -> Result<String, DemoError> {
     step(
         "waiting for the devices to register",
@@ -242,7 +242,7 @@ async fn admit(
     Ok(caller)
 }
 
-/// What the customer wants to be told, and where; returns the id of its webhook.
+/// Configures passive reporting and the webhook; returns the id of the webhook.
 async fn choose(
     caller: &DemoCaller,
     platform: &str,
@@ -279,7 +279,7 @@ async fn switch_on(
         .map_err(StepError::Socket)
 }
 
-/// Where somebody on this machine reaches what listens there.
+/// The address at which this machine reaches the listener.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),

@@ -1,4 +1,4 @@
-//! The service: its configuration, its HTTP face, and everything wired together.
+//! The service: its configuration, its HTTP API, and how its parts are connected.
 
 pub mod api;
 pub mod cli;

@@ -1,5 +1,5 @@
-//! How much does a server take? `signalbox load`: simulated devices and callers, what they
-//! measured, and whether it is within the bounds.
+//! How much load can a server handle? `signalbox load`: simulated devices and callers, the measured
+//! results, and whether they are within the bounds.
 //!
 //! A [`Load`] is the one runner of its scenarios: the command and the benches measure with it.
 
@@ -28,13 +28,13 @@ use self::report::{LoadReport, PhaseReport};
 
 pub use self::api::import_lines;
 
-/// How often the display is looked after.
+/// The interval at which the display is refreshed.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Registrations under way at least where they are not measured, and calls are.
+/// The minimum window of registrations in a scenario that measures API calls.
 const REGISTERING: u32 = 256;
 
-/// Applies the load, prints and keeps the report; fails where a bound is missed.
+/// Runs the load test, prints and writes the report; fails if a bound is exceeded.
 pub fn run(options: &LoadOptions) -> Result<ExitCode, Box<dyn Error>> {
     let mut load = Load::begin(options)?;
     let mut reports = Vec::new();
@@ -57,7 +57,7 @@ pub fn run(options: &LoadOptions) -> Result<ExitCode, Box<dyn Error>> {
     }
 }
 
-/// The report of the only round, or a list of those of each.
+/// The report of the only round, or the list of the reports of all rounds.
 fn json(reports: &[LoadReport]) -> Value {
     match reports {
         [report] => report.json(),
@@ -74,7 +74,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Imports the devices, if that is asked for, and registers them.
+    /// Imports the devices, if requested, and registers them.
     pub fn begin(options: &LoadOptions) -> Result<Self, Box<dyn Error>> {
         let mut options = options.clone();
         let seed = match options.seed {
@@ -91,7 +91,7 @@ impl Load {
             Some(api) if options.import => Some(api.import_devices(&options)?),
             Some(_) | None => None,
         };
-        // As fast as asked if registering is what is measured, else with a window.
+        // At the requested rate if registering is the scenario, otherwise with a window.
         let arrivals = match options.scenario {
             Scenario::Register => arrivals(&options),
             Scenario::Update | Scenario::Send => ArrivalPattern::Window(options.requests()),
@@ -121,12 +121,13 @@ impl Load {
         })
     }
 
-    /// How many devices are registered.
+    /// The number of registered devices.
     pub fn registered(&self) -> u32 {
         self.prepared.registered
     }
 
-    /// Measures the registered devices once; a registration has been measured already.
+    /// Runs one measurement with the registered devices. For the register scenario it has run
+    /// already.
     pub fn measure(&mut self) -> Result<LoadReport, Box<dyn Error>> {
         let mut report = self.prepared.clone();
         let (arrivals, for_ns) = (arrivals(&self.options), nanoseconds(self.options.time()));
@@ -153,7 +154,7 @@ impl Load {
     }
 }
 
-/// Shows how far the workers are until they have ended.
+/// Shows the progress of the workers until they finish.
 fn shown(name: &'static str) -> impl FnOnce(&LoadProgress, &dyn Fn(Duration) -> bool) {
     move |watch, done| {
         let mut display = Display::open(name);
@@ -164,7 +165,7 @@ fn shown(name: &'static str) -> impl FnOnce(&LoadProgress, &dyn Fn(Duration) -> 
     }
 }
 
-/// How requests of devices follow each other.
+/// The arrival pattern of the devices' requests.
 fn arrivals(options: &LoadOptions) -> ArrivalPattern {
     match options.rate {
         Some(rate) => ArrivalPattern::Rate(rate),
@@ -172,7 +173,7 @@ fn arrivals(options: &LoadOptions) -> ArrivalPattern {
     }
 }
 
-/// A duration as workers count it.
+/// A duration in the workers' unit.
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The token of the operator API: given by the configuration, or made once and kept in a file
+//! The token of the operator API: from the configuration, or generated once and stored in a file
 //! that only its owner can read.
 
 use std::fs::{self, OpenOptions};
@@ -14,17 +14,17 @@ use crate::config::Config;
 
 const FILE: &str = "operator-token";
 
-/// What proves that a caller is the operator. Only a digest stays in memory.
+/// The operator's credentials. Only a digest stays in memory.
 #[derive(Clone, Debug)]
 pub struct OperatorToken {
-    /// Digest of the token; comparing digests tells nothing of the token by its timing.
+    /// The digest of the token; comparing digests leaks nothing of the token through timing.
     pub digest: SecretDigest,
-    /// The file it is kept in, unless the configuration gave it.
+    /// The file of the token, unless the configuration gives it.
     pub path: Option<PathBuf>,
 }
 
 impl OperatorToken {
-    /// Takes the token of the configuration, or that of the data directory, or makes one there.
+    /// Reads the token from the configuration or the data directory, or generates one there.
     pub fn load_or_make(config: &Config) -> io::Result<Self> {
         if let Some(token) = &config.operator_token {
             return Ok(Self {

@@ -1,7 +1,7 @@
-//! How does a program call the REST API? One call, its JSON answer, and why a call fails.
+//! How does a program call the REST API? One call, its JSON response, and why a call fails.
 //!
-//! The demo, the load and the benches call through it: what they know of a service is what any
-//! program of a customer can know.
+//! The demo, the load test and the benches use it: they know of a service only what any program of
+//! a customer can know.
 
 use std::error::Error;
 use std::time::Duration;
@@ -20,11 +20,11 @@ pub const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/request
 
 const CUSTOMERS: &str = "/operator-api/v1/customers";
 
-/// Longer than any answer of a service that is alive takes.
+/// Longer than any response of a healthy service takes.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a connection is kept for the next call: less than the service keeps it, so that no call
-/// leaves on a connection that is being closed.
+/// How long an idle connection is kept: less than the service keeps it, so that no call leaves on a
+/// connection that is being closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Calls the API at one address, with one set of credentials.
@@ -35,10 +35,10 @@ pub struct RestClient {
     credentials: ClientCredentials,
 }
 
-/// What authenticates a call.
+/// The credentials of a call.
 #[derive(Clone)]
 pub enum ClientCredentials {
-    /// Nothing: for paths that are open to everybody.
+    /// None: for paths without authorisation.
     None,
     /// An access token, or the operator's token.
     Bearer(String),
@@ -55,7 +55,7 @@ pub struct ApiKey {
     pub secret: String,
 }
 
-/// An access token as it is issued.
+/// An access token, as issued.
 pub struct AccessToken {
     /// The token.
     pub token: String,
@@ -63,7 +63,7 @@ pub struct AccessToken {
     pub lifetime_s: u64,
 }
 
-/// The JSON of one answer, and which call it answered.
+/// The JSON of one response, and the call it answers.
 pub struct JsonAnswer {
     call: String,
     body: Value,
@@ -72,32 +72,32 @@ pub struct JsonAnswer {
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// No answer came, or not in time.
+    /// There was no response in time.
     #[error("{call}: no answer: {}", cause(.source))]
     NoAnswer {
         /// The call.
         call: String,
-        /// Why.
+        /// The cause.
         source: reqwest::Error,
     },
-    /// The API refused.
+    /// The API rejected the call.
     #[error("{call}: {status} {body}")]
     Refused {
         /// The call.
         call: String,
         /// The status code.
         status: u16,
-        /// The body of the answer.
+        /// The body of the response.
         body: String,
     },
-    /// The answer lacks what the contract promises.
+    /// The response lacks a property that the contract promises.
     #[error("{call}: the answer has no {missing}: {body}")]
     Incomplete {
         /// The call.
         call: String,
-        /// What was looked for.
+        /// The missing property.
         missing: String,
-        /// What was found.
+        /// The received JSON.
         body: String,
     },
 }
@@ -105,10 +105,11 @@ pub enum CallError {
 impl RestClient {
     /// A client of the API at an address like `http://127.0.0.1:8080`.
     pub fn new(base: &str, credentials: ClientCredentials) -> Result<Self, CallError> {
-        // A proxy of the environment is for other hosts than this one.
+        // A proxy in the environment is meant for other hosts.
         let http = reqwest::Client::builder()
             .no_proxy()
-            // It speaks plain HTTP: a machine without certificate authorities will do.
+            // The API is plain HTTP here: the client also works on a machine without certificate
+            // authorities.
             .tls_certs_only([])
             .tcp_nodelay(true)
             .pool_idle_timeout(IDLE_TIMEOUT)
@@ -130,27 +131,27 @@ impl RestClient {
         self.credentials = credentials;
     }
 
-    /// Reads a path.
+    /// GET.
     pub async fn read(&self, path: &str) -> Result<JsonAnswer, CallError> {
         self.send(Method::GET, path, |call| call).await
     }
 
-    /// Deletes what is at a path.
+    /// DELETE.
     pub async fn delete(&self, path: &str) -> Result<JsonAnswer, CallError> {
         self.send(Method::DELETE, path, |call| call).await
     }
 
-    /// Posts a JSON body.
+    /// POST with a JSON body.
     pub async fn post(&self, path: &str, body: &Value) -> Result<JsonAnswer, CallError> {
         self.send(Method::POST, path, |call| call.json(body)).await
     }
 
-    /// Patches what is at a path with a JSON body.
+    /// PATCH with a JSON body.
     pub async fn patch(&self, path: &str, body: &Value) -> Result<JsonAnswer, CallError> {
         self.send(Method::PATCH, path, |call| call.json(body)).await
     }
 
-    /// Creates the devices of these lines of JSON, for which the API has so much time.
+    /// Imports devices from lines of JSON, with a timeout of its own.
     pub async fn import(&self, lines: String, timeout: Duration) -> Result<JsonAnswer, CallError> {
         let with_lines = |call: RequestBuilder| {
             call.timeout(timeout)
@@ -161,14 +162,14 @@ impl RestClient {
         self.send(Method::POST, &path, with_lines).await
     }
 
-    /// Creates a customer, as its operator; one that exists will do.
+    /// Creates a customer, as the operator; an existing one is kept.
     pub async fn ensure_customer(&self, id: &str, name: &str) -> Result<(), CallError> {
         let customer = json!({ "id": id, "name": name });
         let made = self.post(CUSTOMERS, &customer).await;
         made.map(drop).or_else(CallError::forgive_conflict)
     }
 
-    /// Creates an API client of a customer, as its operator.
+    /// Creates an API client of a customer, as the operator.
     pub async fn create_key(&self, customer: &str, name: &str) -> Result<ApiKey, CallError> {
         let path = format!("{CUSTOMERS}/{customer}/clients");
         let made = self.post(&path, &json!({ "name": name })).await?;
@@ -178,7 +179,7 @@ impl RestClient {
         })
     }
 
-    /// Has an access token issued for a key, and uses it from now on.
+    /// Gets an access token for a key, and uses it from now on.
     pub async fn authorize(&mut self, key: &ApiKey) -> Result<AccessToken, CallError> {
         self.authenticate(ClientCredentials::Key(key.clone()));
         let grant = json!({ "grant_type": "client_credentials" });
@@ -237,18 +238,18 @@ impl JsonAnswer {
         }
     }
 
-    /// What stands at a JSON pointer, unless that is nothing or null.
+    /// The value at a JSON pointer; None if it is absent or null.
     pub fn at(&self, pointer: &str) -> Option<&Value> {
         let found = self.body.pointer(pointer);
         found.filter(|value| !value.is_null())
     }
 
-    /// The text at a JSON pointer, if there is any.
+    /// The string at a JSON pointer, if there is one.
     pub fn maybe_text(&self, pointer: &str) -> Option<String> {
         self.at(pointer)?.as_str().map(str::to_owned)
     }
 
-    /// The text at a JSON pointer.
+    /// The string at a JSON pointer.
     pub fn text(&self, pointer: &str) -> Result<String, CallError> {
         self.maybe_text(pointer).ok_or_else(|| self.lacks(pointer))
     }
@@ -259,7 +260,7 @@ impl JsonAnswer {
         number.ok_or_else(|| self.lacks(pointer))
     }
 
-    /// The items of a page, each to be read like an answer.
+    /// The items of a page, each read like a response.
     pub fn items(&self) -> Result<Vec<Self>, CallError> {
         let items = self.at("/items").and_then(Value::as_array);
         let items = items.ok_or_else(|| self.lacks("/items"))?;
@@ -285,7 +286,7 @@ impl CallError {
         matches!(self, Self::Refused { status: 401, .. })
     }
 
-    /// Accepts that what was to be created exists.
+    /// Treats the conflict as success: the object to create exists.
     pub fn forgive_conflict(self) -> Result<(), Self> {
         match self {
             Self::Refused { status: 409, .. } => Ok(()),
@@ -294,7 +295,7 @@ impl CallError {
     }
 }
 
-/// What lies at the bottom of an error; reqwest says it last.
+/// The root cause of an error, which reqwest prints last.
 fn cause(error: &reqwest::Error) -> String {
     let mut last: &dyn Error = error;
     while let Some(deeper) = last.source() {

@@ -1,8 +1,8 @@
-//! How the service starts, in order, and stops, in reverse.
+//! How does the service start, in order, and stop, in reverse?
 //!
-//! Store, logging actor, arbiters with their sockets, web actor; a stop drains the web actor
-//! and lets the arbiters rest; the store needs no closing. Nothing that was accepted is
-//! lost by a stop that is cut short: it only takes a restart longer to notice.
+//! Store, logging actor, arbiters with their sockets, web actor. A stop drains the web actor and
+//! stops the arbiters; the store needs no closing. A stop that is cut short loses nothing that was
+//! accepted: only the next start takes longer.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -34,53 +34,53 @@ use crate::tls::{self, TlsError};
 /// Why the service did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The data directory cannot be made.
+    /// The data directory cannot be created.
     #[error("cannot create the data directory {path}: {source}")]
     DataDir {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] OpenError),
-    /// The store does not answer.
+    /// The store does not respond.
     #[error(transparent)]
     StoreSilent(#[from] Unavailable),
-    /// The master key cannot be had.
+    /// The master key cannot be read or generated.
     #[error(transparent)]
     MasterKey(#[from] KeyError),
-    /// The operator's token cannot be had.
+    /// The operator's token cannot be read or generated.
     #[error("cannot read or create the operator token: {0}")]
     OperatorToken(io::Error),
-    /// Nothing could be delivered.
+    /// Events could not be delivered.
     #[error(transparent)]
     Delivery(#[from] DeliveryError),
-    /// The certificate or its key cannot be used.
+    /// The certificate or its key is invalid.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// An address cannot be listened on.
+    /// The service cannot listen on an address.
     #[error("cannot listen for {what} on {address}: {source}")]
     Listen {
-        /// For what.
+        /// The purpose of the address.
         what: &'static str,
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
 /// A running service.
 pub struct Service {
-    /// Where callers reach it.
+    /// The address of the HTTP API.
     pub http: SocketAddr,
-    /// Where CoAP devices reach it.
+    /// The address for CoAP devices.
     pub coap: SocketAddr,
-    /// Where devices reach it that send bare datagrams.
+    /// The address for devices that send bare datagrams.
     pub udp: SocketAddr,
-    /// Where the operator's token is, unless the configuration gave it.
+    /// The file with the operator's token, unless the configuration gives it.
     pub operator_token_path: Option<PathBuf>,
     state: ApiState,
     web: Addr<Web>,
@@ -88,7 +88,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts the service; to be called in an actix system.
+    /// Starts the service; must be called in an actix system.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
         std::fs::create_dir_all(&config.data_dir).map_err(|source| StartError::DataDir {
             path: config.data_dir.clone(),
@@ -146,7 +146,7 @@ impl Service {
         })
     }
 
-    /// Says where the service listens, for people and for programs that started it.
+    /// Logs and prints the addresses of the service.
     pub fn announce(&self) {
         println!("listening http={}", self.http);
         println!("listening coap={}", self.coap);
@@ -156,8 +156,8 @@ impl Service {
         }
     }
 
-    /// Stops the service: no new caller, no new datagram, then what is under way. Everything that
-    /// was said is durable then, and the process may end.
+    /// Stops the service: it accepts no new call and no new datagram, then completes what is in
+    /// progress. Afterwards everything that was acknowledged is durable, and the process may end.
     pub async fn stop(self) {
         info!("stopping");
         self.state.set_draining();
@@ -173,7 +173,7 @@ impl Service {
 pub fn serve(config: &Config) -> Result<(), StartError> {
     System::new().block_on(async {
         let service = Service::start(config).await?;
-        // Whoever reads that the service is there may ask it to end at once.
+        // A program that reads the announcement may send a signal immediately.
         let signals = Signals::listen();
         service.announce();
         signals.heard().await;
@@ -187,7 +187,7 @@ pub async fn wait_for_signal() {
     Signals::listen().heard().await;
 }
 
-/// How the process is asked to stop; from when it listens, no signal ends it without a word.
+/// The signals that stop the process. From `listen` on, none of them ends the process directly.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -210,14 +210,14 @@ impl Signals {
     }
 }
 
-/// What the system may refuse: had before any actor starts, for nobody stops one that was started
-/// for nothing.
+/// The listeners, which the system may refuse: opened before any actor starts, because an actor
+/// that was started in vain is not stopped.
 struct Listeners {
     http: SocketAddr,
     listening: Listening,
     coap: SocketAddr,
     udp: SocketAddr,
-    /// Of each arbiter.
+    /// One per arbiter.
     sockets: Vec<Open>,
 }
 
@@ -257,7 +257,7 @@ impl Listeners {
     }
 }
 
-/// A socket of each arbiter on one address.
+/// The sockets of all arbiters at one address.
 struct SharedListener {
     address: SocketAddr,
     sockets: Vec<UdpSocket>,
@@ -315,7 +315,7 @@ pub(crate) fn kept_for(config: &Config) -> RetentionPeriods {
     }
 }
 
-/// What holds for every device, as it is configured.
+/// The rules for every device, from the configuration.
 pub(crate) fn rules(config: &Config, own: Vec<SocketAddr>) -> Rules {
     let patience = TransmissionRules {
         ack_timeout_ms: config.coap_ack_timeout_ms,

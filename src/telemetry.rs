@@ -1,4 +1,4 @@
-//! What is the operator told? The service's own log, on standard error, and its metrics.
+//! How is the operator informed? The operator's log, on standard error, and the metrics.
 
 use std::io;
 use std::sync::OnceLock;
@@ -11,22 +11,22 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 
-/// The HTTP library calls bytes of a stranger that are not HTTP an error of the service.
+/// The HTTP library logs invalid HTTP from strangers as an error of the service.
 const STRANGERS: &str = "actix_http::h1::dispatcher=off";
 
-/// The histogram buckets of durations, in seconds: from a commit on a fast disk to what somebody
-/// should look at.
+/// The histogram buckets of durations, in seconds: from a commit on a fast disk to a duration that
+/// needs attention.
 const SECONDS: [f64; 14] = [
     0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
 
-/// The histogram buckets of what is written at once: from a device alone to the most there may be.
+/// The histogram buckets of batch sizes: from a single item to the maximum.
 const BATCHES: [f64; 11] = [
     1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0,
 ];
 
-/// How often durations are sorted into their buckets. Until then each is kept, so that nobody's
-/// scraping would mean that all are.
+/// The interval at which durations are sorted into their buckets. Until then each one is stored, so
+/// that without it an unscraped service would store all of them.
 const SORT_EVERY: Duration = Duration::from_secs(1);
 
 /// The metrics of the process.
@@ -47,22 +47,22 @@ impl LogFilter {
     }
 
     fn to_filter(&self) -> EnvFilter {
-        // Whoever wants it says so: a directive that comes later holds.
+        // A later directive wins, so that the operator can enable this one.
         EnvFilter::builder().parse_lossy(format!("{STRANGERS},{}", self.0))
     }
 }
 
-/// How events are written.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LogFormat {
-    /// A line for people.
+    /// Text, for people.
     Text,
-    /// A line for machines.
+    /// JSON, for programs.
     Json,
 }
 
 impl LogFormat {
-    /// Reads a format's name.
+    /// Parses the name of a format.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text {
             "text" => Ok(Self::Text),
@@ -72,18 +72,18 @@ impl LogFormat {
     }
 }
 
-/// Why the operator cannot be told anything.
+/// Why logging or metrics cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
     /// The process has a log or metrics already.
     #[error("the log or the metrics of the process are already set up")]
     AlreadyStarted,
-    /// A thread cannot be had.
+    /// A thread cannot be started.
     #[error("cannot start the metrics thread: {0}")]
     Thread(#[from] io::Error),
 }
 
-/// Begins to write the operator's log and to measure.
+/// Starts the operator's log and the metrics.
 pub fn start(filter: &LogFilter, format: LogFormat) -> Result<(), TelemetryError> {
     start_log(filter, format)?;
     start_metrics()

@@ -6,18 +6,18 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::{Error as PemError, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Why a certificate or its key cannot be used.
+/// Why a certificate or its key is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read as PEM.
     #[error("cannot read {path} as PEM: {source}")]
     Pem {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: PemError,
     },
-    /// The key is not that of the certificate, or of a kind that cannot be used.
+    /// The key does not belong to the certificate, or its kind is not supported.
     #[error("cannot use the TLS certificate and key: {0}")]
     Unusable(#[from] rustls::Error),
 }

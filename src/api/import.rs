@@ -1,11 +1,12 @@
-//! POST `/devices/import`: devices by the million, streamed in, settled batch by batch, and told
-//! line by line.
+//! POST `/devices/import`: imports devices by the million from a stream, batch by batch, with a
+//! report line by line.
 //!
 //! ```text
 //!  body -> upload (lines, records) -> batches (decide, commit) -> report (counts, refusals)
 //! ```
 //!
-//! Nothing is read before there is room for it, so an import of any length takes the same memory.
+//! The body is read no faster than lines are settled, so an import of any length takes the same
+//! memory.
 
 mod batches;
 pub(super) mod described;
@@ -42,10 +43,10 @@ use upload::Upload;
 
 pub(super) use running::RunningImports;
 
-/// The operator's log says after so many lines how far an import is.
+/// The import logs its progress to the operator's log after this many lines.
 const LOGGED_LINES: u64 = 100_000;
 
-/// POST: makes devices known, one a line.
+/// POST: creates devices, one per line.
 pub(super) async fn create(
     caller: AuthenticatedCaller,
     call: Call,
@@ -92,18 +93,18 @@ struct Import {
     caller: AuthenticatedCaller,
     upload: Upload,
     batches: Batches,
-    /// Lines that are not sent on their way yet.
+    /// Lines that are not committed yet.
     entries: Vec<DraftLine>,
     lines_left: u64,
     tally: LineCounts,
-    /// A batch was not settled, so what lies behind it is not all that came before.
+    /// Whether a batch was not settled: the lines after it no longer extend `through`.
     has_gap: bool,
     report: ReportMode,
     _place: ImportSlot,
 }
 
 impl Import {
-    /// Imports to the end of the body, or to what stops it.
+    /// Imports until the body ends or an error stops the import.
     async fn run(&mut self) -> Result<(), ApiError> {
         info!(customer = %self.caller.customer, "import started");
         let outcome = self.take_all().await;
@@ -141,7 +142,7 @@ impl Import {
             if self.upload.is_ended() {
                 return self.send_all().await;
             }
-            // Whoever sends slowly is not kept waiting for a batch to fill.
+            // A slow sender does not have to fill a batch before its lines are imported.
             if self.batches.is_empty() {
                 self.send().await?;
             }
@@ -173,7 +174,7 @@ impl Import {
         });
     }
 
-    /// Sends the lines that were taken on their way.
+    /// Commits the collected lines as a batch.
     async fn send(&mut self) -> Result<(), ApiError> {
         if self.entries.is_empty() {
             return Ok(());
@@ -191,7 +192,7 @@ impl Import {
         self.batches.send(entries, names).await
     }
 
-    /// Whoever is revoked makes no more devices, however long ago its token was looked at.
+    /// A revoked client creates no more devices, however long ago its token was checked.
     async fn expect_client(&self) -> Result<(), ApiError> {
         let client = self.api.store.client(self.caller.client.clone()).await?;
         client.map(drop).ok_or_else(ApiError::token_invalid)
@@ -203,7 +204,8 @@ impl Import {
         self.tell(landed?).await
     }
 
-    /// Ends an import that stops: what is on its way is awaited, what still comes in passes.
+    /// Ends an import that stops: waits for the batches in flight, and discards the rest of the
+    /// body.
     async fn wind_up(&mut self) {
         while !self.batches.is_empty() {
             let landed = self.batches.land_as_it_is().await;
@@ -236,7 +238,7 @@ impl Import {
     }
 }
 
-/// How the lines are written, and the place of an import that may begin.
+/// The format of the lines and the slot of the import, if the import may start.
 fn admit(
     api: &Api,
     customer: &CustomerId,
@@ -249,7 +251,7 @@ fn admit(
     Ok((format, api.imports.enter(customer)?))
 }
 
-/// Whether the caller wants to be told as the import goes.
+/// Whether the caller wants the report line by line while the import runs.
 fn wants_lines(headers: &HeaderMap) -> bool {
     let accepted = headers
         .get_all(ACCEPT)
@@ -267,7 +269,7 @@ fn drafted(
     Ok(draft_device(m, customer, new)?)
 }
 
-/// Imports, and answers with everything at once.
+/// Runs the import, then answers with the complete report.
 async fn answered_at_the_end(mut import: Import, trace: TraceId) -> HttpResponse {
     let outcome = import.run().await;
     let body = import.report.into_summary(import.tally);
@@ -280,7 +282,7 @@ async fn answered_at_the_end(mut import: Import, trace: TraceId) -> HttpResponse
     }
 }
 
-/// Answers at once, and tells line by line what the import does.
+/// Answers immediately, and reports line by line while the import runs.
 fn answered_as_it_goes(mut import: Import, trace: TraceId) -> HttpResponse {
     let (report, told) = ReportMode::as_it_goes();
     import.report = report;

@@ -1,8 +1,7 @@
-//! How many calls come, what are they answered, and how long do they take? For whoever measures the
-//! service.
+//! How many calls arrive, how are they answered, and how long do they take? The metrics of the API.
 //!
-//! A call is known by the pattern of its route and never by its path, so that callers cannot make
-//! figures up.
+//! A call is labelled with the path pattern of its route, never with its path, so that callers
+//! cannot create label values.
 
 use std::time::Instant;
 
@@ -13,10 +12,10 @@ const CALLS: &str = "signalbox_http_requests_total";
 const SECONDS: &str = "signalbox_http_request_seconds";
 const IN_FLIGHT: &str = "signalbox_http_requests_in_flight";
 
-/// What a method without a meaning here is called.
+/// The label of a method that no route has.
 const OTHER: &str = "other";
 
-/// Says what the figures are; there is nothing in flight yet.
+/// Describes the metrics, and sets the gauge of calls in flight to zero.
 pub(super) fn describe() {
     describe_counter!(CALLS, "API calls, by method, route and status.");
     describe_histogram!(
@@ -27,7 +26,7 @@ pub(super) fn describe() {
     gauge!(IN_FLIGHT).increment(0.0);
 }
 
-/// A call under way; it is over with this value, also if its caller went away.
+/// A call in progress. It ends when this value is dropped, also if the caller disconnects.
 pub(super) struct UnderWay {
     method: &'static str,
     route: &'static str,
@@ -45,7 +44,7 @@ impl UnderWay {
         }
     }
 
-    /// It is answered.
+    /// The call is answered.
     pub(super) fn answered(self, status: StatusCode) {
         let Self {
             method,

@@ -1,7 +1,7 @@
-//! `/metrics`: the figures of the service, for a Prometheus that scrapes it.
+//! `/metrics`: the metrics of the service, for Prometheus.
 //!
-//! They name no customer, device or secret and need no token, because scrapers rarely have one;
-//! they still say how busy the service is, so the path should not be reachable from the internet.
+//! They contain no customer, device or secret and need no token, because scrapers rarely have one.
+//! They still show how busy the service is, so the path should not be reachable from the internet.
 
 pub(super) mod described;
 

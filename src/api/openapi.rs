@@ -1,5 +1,5 @@
-//! `/openapi.json`: what is the API, for programs? The document is made of the routes when the
-//! service starts, so it cannot say anything else than they do.
+//! `/openapi.json`: the API as a document for programs. It is made from the routes when the service
+//! starts, so the two cannot differ.
 
 pub(super) mod described;
 mod document;

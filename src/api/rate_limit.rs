@@ -1,8 +1,8 @@
-//! How often may a customer call? A bucket of tokens per customer.
+//! How often may a customer call? A token bucket per customer.
 //!
-//! A second's worth may come at once. Buckets that are full again are forgotten, so there are only
-//! as many as customers called in the last second. Ours, because `governor` brings a clock and a
-//! concurrent map of its own for what are forty lines on the time that a call has anyway.
+//! The calls of one second may come at once. Full buckets are dropped, so that only customers that
+//! called in the last second have one. Ours, because `governor` brings a clock and a concurrent map
+//! of its own for what takes forty lines with the time that each call has anyway.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,22 +10,22 @@ use std::sync::{Mutex, PoisonError};
 use engine::ids::CustomerId;
 use engine::moment::Timestamp;
 
-/// Buckets kept before the full ones are looked for and forgotten.
+/// Beyond this number of buckets, full ones are dropped.
 const BUCKETS_MAX: usize = 10_000;
 
-/// A call costs this much, so that a bucket fills by whole numbers each millisecond.
+/// The cost of a call, chosen so that a bucket fills by an integer each millisecond.
 const CALL: i64 = 1_000;
 
-/// How often each customer may call.
+/// The rate limit of each customer.
 pub(super) struct RateLimit {
     calls_per_s: u32,
     bucket_by_customer: Mutex<HashMap<CustomerId, Bucket>>,
 }
 
-/// The customer is to wait.
+/// The customer exceeds its rate limit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct RetryAfter {
-    /// For so many seconds.
+    /// Seconds until the next call is accepted.
     pub(super) s: u32,
 }
 
@@ -36,7 +36,7 @@ struct Bucket {
 }
 
 impl RateLimit {
-    /// So many calls per second and customer; 0 is no limit.
+    /// A limit of calls per second and customer; 0 means no limit.
     pub(super) fn new(calls_per_s: u32) -> Self {
         Self {
             calls_per_s,
@@ -44,7 +44,7 @@ impl RateLimit {
         }
     }
 
-    /// Takes one call of a customer, if it may call now.
+    /// Takes a token of the customer's bucket, if there is one.
     pub(super) fn take(&self, customer: &CustomerId, now: Timestamp) -> Result<(), RetryAfter> {
         if self.calls_per_s == 0 {
             return Ok(());
@@ -61,7 +61,7 @@ impl RateLimit {
         let bucket = buckets.entry(customer.clone()).or_insert(full);
         let level = self.level(bucket, now);
         if level < CALL {
-            // A second fills any bucket.
+            // Any bucket fills within a second.
             return Err(RetryAfter { s: 1 });
         }
         *bucket = Bucket {

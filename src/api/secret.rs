@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use engine::customer::SecretDigest;
 
-/// Bytes of chance in a secret: nobody guesses 256 bits.
+/// Random bytes in a secret: 256 bits cannot be guessed.
 const SECRET_BYTES: usize = 32;
 
 /// A new secret of 256 bits, in characters that need no escaping anywhere.
@@ -15,7 +15,7 @@ pub(super) fn draw() -> Result<String, getrandom::Error> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// Whether two digests are the same, in a time that does not tell where they differ.
+/// Whether two digests are equal, in constant time.
 pub(super) fn same(one: &SecretDigest, other: &SecretDigest) -> bool {
     let pairs = one.as_bytes().iter().zip(other.as_bytes());
     pairs.fold(0, |difference, (a, b)| difference | (a ^ b)) == 0

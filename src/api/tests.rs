@@ -1,5 +1,5 @@
-//! Does the API keep its promises, route by route and call by call? Over the embedded store and
-//! without devices; what devices do is asked of the whole service elsewhere.
+//! Does the API work as described, route by route and call by call? With the embedded store and
+//! without devices; the black-box tests cover the behaviour of devices.
 
 mod accepted;
 mod bodies;

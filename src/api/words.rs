@@ -1,5 +1,4 @@
-//! How does the API spell things? Every word of it, and nowhere else, but for those that events
-//! are told with too.
+//! How does the API spell its words? All of them are here, except those that webhook events share.
 
 use engine::action::{ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
@@ -13,15 +12,15 @@ use engine::event::{EventType, Lifecycle};
 use engine::query::ActionOrder;
 use engine::setting::{SettingName, SettingState};
 
-/// Something the API has a word for.
+/// A type with words in the API.
 pub(super) trait Word: Copy + Sized + 'static {
-    /// Every word with what it stands for.
+    /// Every word with its value.
     const WORDS: &'static [(&'static str, Self)];
 
-    /// The word for it.
+    /// The word for the value.
     fn word(self) -> &'static str;
 
-    /// What the text stands for; the error lists the words there are.
+    /// The value of a word; the error lists the known words.
     fn read(text: &str) -> Result<Self, String> {
         Self::known(text).ok_or_else(|| {
             let words: Vec<_> = Self::WORDS.iter().map(|(word, _)| *word).collect();
@@ -29,7 +28,7 @@ pub(super) trait Word: Copy + Sized + 'static {
         })
     }
 
-    /// What the text stands for, if it stands for anything.
+    /// The value of a word, if the word is known.
     fn known(text: &str) -> Option<Self> {
         let mut words = Self::WORDS.iter();
         words
@@ -38,8 +37,8 @@ pub(super) trait Word: Copy + Sized + 'static {
     }
 }
 
-// A table and no derive on the types: they are the engine's, which knows no spelling of the API,
-// and a word must not change with the name of a variant.
+// A table instead of a derive: the types are the engine's, which does not know the spelling of the
+// API, and a word must not change with the name of a variant.
 macro_rules! words {
     ($type:ident { $($variant:ident = $word:expr),+ $(,)? }) => {
         impl Word for $type {
@@ -126,10 +125,10 @@ words!(Scope {
     DevicesWrite = "devices:write",
 });
 
-/// The word for every scope there is and will be.
+/// The word for all scopes, including future ones.
 const EVERY_SCOPE: &str = "all";
 
-/// The scopes a list of words stands for.
+/// The scopes of a list of words.
 pub(super) fn read_scopes(words: &[String]) -> Result<Scopes, String> {
     if words.is_empty() {
         return Err("must have at least one item".to_owned());

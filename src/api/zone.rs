@@ -1,7 +1,7 @@
-//! When do the days of a time zone begin and end? The only file that sees jiff.
+//! When do the days of a time zone begin and end? The only file that imports jiff.
 //!
-//! The zones are compiled in, as the IANA time zone database has them, so that every machine
-//! answers alike; what a government changes comes with an update of the service.
+//! The zones of the IANA time zone database are compiled in, so that every machine gives the same
+//! answer; a change of a zone's rules comes with an update of the service.
 
 use engine::admin_log::daily::{Date, Day, Days};
 use engine::moment::Timestamp;
@@ -12,21 +12,21 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 #[derive(Clone, Debug)]
 pub(super) struct Zone(TimeZone);
 
-/// Why a text names no time zone.
+/// The error for an unknown time zone.
 const UNKNOWN: &str = "must be an IANA time zone name, such as Europe/Zurich";
 
 impl Zone {
-    /// The zone of this name.
+    /// The zone with this name.
     pub(super) fn read(name: &str) -> Result<Self, &'static str> {
         let found = TimeZoneDatabase::bundled().get(name).map_err(|_| UNKNOWN)?;
-        // The database has a name for not knowing.
+        // The database has a zone named `Etc/Unknown`.
         if found.is_unknown() {
             return Err(UNKNOWN);
         }
         Ok(Self(found))
     }
 
-    /// The last few days there, the one that `now` lies on included.
+    /// The last days in the zone, including the day of `now`.
     pub(super) fn last_days(&self, now: Timestamp, number: usize) -> Days {
         let now = jiff::Timestamp::from_millisecond(now.as_ms()).expect("the clock says a year");
         let mut date = self.0.to_datetime(now).date();
@@ -34,7 +34,7 @@ impl Zone {
         let mut days = Vec::with_capacity(number);
         while days.len() < number {
             let from = self.beginning(date);
-            // A zone that changes sides of the date line may leave out a whole day.
+            // A zone that moves across the date line may skip a whole day.
             if from < end {
                 let date = date_of(date);
                 days.push(Day { date, from, end });
@@ -46,7 +46,7 @@ impl Zone {
         Days::new(days).expect("each day ends where the next begins")
     }
 
-    /// The first instant of a day; where its midnight is left out, that is later.
+    /// The first instant of a day; later than midnight if the zone skips midnight.
     fn beginning(&self, date: civil::Date) -> Timestamp {
         let midnight = date.to_zoned(self.0.clone()).expect(YEARS);
         Timestamp::from_ms(midnight.timestamp().as_millisecond())
@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    /// The days of a zone: the first one's date, and how many quarters of an hour each has.
+    /// The days of a zone: the date of the first, and the length of each in quarters of an hour.
     fn check(zone: &str, now: &str, first: &str, quarters: &[i64]) {
         let days = days(zone, now);
         assert_eq!(days[0].date.to_string(), first, "{zone} {now}");

@@ -18,13 +18,13 @@ const PREFIX: &str = "SIGNALBOX_";
 #[derive(Clone, Debug)]
 pub struct Layers {
     given: BTreeMap<&'static str, GivenText>,
-    /// Variables with our prefix that are no settings: typing errors, or what an orchestrator
-    /// makes of a service's name.
+    /// Variables with our prefix that are not settings: typing errors, or variables that an
+    /// orchestrator derives from a service's name.
     strangers: Vec<String>,
     faults: Vec<ConfigFault>,
 }
 
-/// One setting's text and where it comes from.
+/// The text of one setting and its source.
 #[derive(Clone, Debug)]
 pub struct GivenText {
     /// The text.
@@ -38,7 +38,7 @@ pub struct GivenText {
 pub enum Source {
     /// Built in.
     Default,
-    /// What the task sets before anything else.
+    /// The preset of the task.
     Preset,
     /// The configuration file.
     File(PathBuf),
@@ -48,16 +48,16 @@ pub enum Source {
     Flag,
 }
 
-/// Something wrong with one value.
+/// One invalid value.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ConfigFault {
-    /// Where the value came from and how it is called there.
+    /// The source of the value and its name there.
     pub at: String,
     /// What is wrong.
     pub why: String,
 }
 
-/// Everything wrong with a configuration.
+/// All faults of a configuration.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub struct ConfigFaults(pub(super) Vec<ConfigFault>);
 
@@ -71,7 +71,7 @@ impl fmt::Display for ConfigFaults {
 }
 
 impl Layers {
-    /// The built-in values.
+    /// The default values.
     pub fn of_defaults() -> Self {
         let given = |row: &SettingRow| GivenText {
             text: row.default.to_owned(),
@@ -85,14 +85,14 @@ impl Layers {
         }
     }
 
-    /// Adds what the task sets before anything else.
+    /// Adds the preset of the task.
     pub fn add_preset(&mut self, preset: &[(&'static str, &'static str)]) {
         for (name, text) in preset {
             self.give(name, (*text).to_owned(), Source::Preset);
         }
     }
 
-    /// Adds a file's values.
+    /// Adds the values of a file.
     pub fn add_file(&mut self, path: &Path) {
         match std::fs::read_to_string(path) {
             Ok(text) => self.add_file_text(path, &text),
@@ -128,7 +128,7 @@ impl Layers {
         }
     }
 
-    /// Adds the environment's values; an empty variable counts as none.
+    /// Adds the values of the environment; an empty variable counts as absent.
     pub fn add_environment(&mut self, variables: impl IntoIterator<Item = (OsString, OsString)>) {
         for (variable, value) in variables {
             let Some(variable) = variable.to_str().filter(|name| name.starts_with(PREFIX)) else {
@@ -147,7 +147,7 @@ impl Layers {
         self.strangers.sort();
     }
 
-    /// Adds the command line's values.
+    /// Adds the values of the command line.
     pub fn add_flags(&mut self, flags: Vec<(&'static str, String)>) {
         for (name, text) in flags {
             self.give(name, text, Source::Flag);
@@ -159,12 +159,12 @@ impl Layers {
         self.given.get(name).expect("every setting has a default")
     }
 
-    /// Variables with our prefix that are no settings.
+    /// Variables with our prefix that are not settings.
     pub fn strangers(&self) -> &[String] {
         &self.strangers
     }
 
-    /// Begins to read the values, with what is known to be wrong already.
+    /// A reader of the values that starts with the faults found so far.
     pub(super) fn reading(&self) -> ConfigReader<'_> {
         ConfigReader {
             layers: self,
@@ -183,7 +183,7 @@ impl Layers {
 }
 
 impl Source {
-    /// The source with the name a setting goes by there.
+    /// The source with the name of the setting there.
     pub fn place(&self, name: &str) -> String {
         let row = rows().find(|row| row.name == name);
         match (self, row) {
@@ -209,14 +209,14 @@ impl fmt::Display for Source {
     }
 }
 
-/// Reads typed values and collects every fault on the way.
+/// Parses the values and collects every fault.
 pub(super) struct ConfigReader<'a> {
     layers: &'a Layers,
     faults: Vec<ConfigFault>,
 }
 
 impl ConfigReader<'_> {
-    /// A setting's value, unless a fault was noted.
+    /// The value of a setting, unless it has a fault.
     pub(super) fn value<T>(
         &mut self,
         name: &str,
@@ -231,11 +231,11 @@ impl ConfigReader<'_> {
         }
     }
 
-    /// Notes a fault of a setting's value.
+    /// Adds a fault of a setting's value.
     pub(super) fn fault(&mut self, name: &str, why: String) {
         let given = self.layers.of(name);
         let secret = rows().any(|row| row.name == name && row.kind == SettingKind::Secret);
-        // A URL may carry a password.
+        // A URL may contain a password.
         let quotable = !secret && !given.text.contains('@');
         let why = if quotable {
             format!("{why}, not {:?}", given.text)
@@ -246,7 +246,7 @@ impl ConfigReader<'_> {
         self.faults.push(ConfigFault { at, why });
     }
 
-    /// What was read, if nothing is wrong.
+    /// Returns what was read, or all faults.
     pub(super) fn finish<T>(self, read: Option<T>) -> Result<T, ConfigFaults> {
         match read {
             Some(read) if self.faults.is_empty() => Ok(read),
@@ -255,7 +255,7 @@ impl ConfigReader<'_> {
     }
 }
 
-/// A value of TOML as the text it would be in any other layer.
+/// A TOML value as the text that other layers would have.
 fn text_of(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),

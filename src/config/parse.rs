@@ -41,7 +41,7 @@ pub(super) fn path(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// What `parse` reads, or nothing where the text is empty.
+/// The parsed value, or None if the text is empty.
 pub(super) fn optional<T>(
     parse: impl Fn(&str) -> Result<T, String>,
 ) -> impl Fn(&str) -> Result<Option<T>, String> {
@@ -68,7 +68,7 @@ where
     }
 }
 
-/// The bytes of a block (RFC 7959 section 2.2).
+/// A block size in bytes (RFC 7959 section 2.2).
 pub(super) fn block_bytes(text: &str) -> Result<BlockSize, String> {
     let size = text.parse().ok().and_then(BlockSize::of_bytes);
     size.ok_or_else(|| "must be 16, 32, 64, 128, 256, 512 or 1024".to_owned())
@@ -101,14 +101,14 @@ pub(super) fn delivery_waits(text: &str) -> Result<Vec<u32>, String> {
     })
 }
 
-/// Milliseconds with commas between them.
+/// Comma-separated milliseconds.
 pub(super) fn waits(text: &str) -> Result<Vec<u64>, String> {
     let wait = |wait: &str| wait.trim().parse().ok();
     let waits: Option<_> = text.split(',').map(wait).collect();
     waits.ok_or_else(|| "must be integers (milliseconds), separated by commas".to_owned())
 }
 
-/// A store this build has.
+/// A store that this build supports.
 pub(super) fn store(text: &str) -> Result<StoreChoice, String> {
     match text {
         "embedded" => Ok(StoreChoice::Embedded),

@@ -1,4 +1,4 @@
-//! Do the layers give way to each other, and does every fault name its place?
+//! Do later layers override earlier ones, and does every fault name its source?
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,7 +1,6 @@
-//! What does a customer's program say to the API, and what does it make of the answers?
+//! How does the demo call the API, and parse its responses?
 //!
-//! The calls are those anybody could make over HTTP; nothing of the service is reached in any
-//! other way.
+//! It uses only calls that any program could make over HTTP; it has no other access to the service.
 
 use serde_json::{Value, json};
 
@@ -10,12 +9,12 @@ use crate::rest_client::{
     RestClient,
 };
 
-/// Where webhooks are made and looked at.
+/// The path of webhooks.
 pub(super) const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks";
-/// Where the administration log is read.
+/// The path of the administration log.
 pub(super) const LOG: &str = "/management-api/v1/administrationLogs";
 
-/// What carries a request to a device.
+/// The protocol of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum DemoProtocol {
     Udp,
@@ -25,7 +24,7 @@ pub(super) enum DemoProtocol {
 
 const SETTINGS: &str = "/management-api/v1/settings";
 
-/// What the demo calls its webhook.
+/// The name of the demo's webhook.
 const WEBHOOK_NAME: &str = "Demo endpoint";
 
 /// A customer's program with an access token.
@@ -35,11 +34,11 @@ pub(super) struct DemoCaller {
     token: AccessToken,
 }
 
-/// An action request as the API shows it.
+/// An action request in the API.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct ShownAction {
     pub(super) id: String,
-    /// What was asked of whom, as in `read /3/0/0 of meter`.
+    /// The operation and the device, as in `read /3/0/0 of meter`.
     pub(super) asked: String,
     pub(super) status: String,
     pub(super) attempts: u64,
@@ -49,7 +48,7 @@ pub(super) struct ShownAction {
     pub(super) error: Option<String>,
 }
 
-/// An entry of the administration log as the API shows it.
+/// An entry of the administration log in the API.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct ShownEntry {
     pub(super) message: String,
@@ -57,7 +56,7 @@ pub(super) struct ShownEntry {
     pub(super) category: String,
 }
 
-/// A device as the API's inspector shows it.
+/// A device in the inspector.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct ShownDevice {
     pub(super) iccid: String,
@@ -66,7 +65,7 @@ pub(super) struct ShownDevice {
     pub(super) registration: Option<ShownRegistration>,
 }
 
-/// A registration as the API shows it.
+/// A registration in the inspector.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct ShownRegistration {
     pub(super) version: String,
@@ -76,34 +75,34 @@ pub(super) struct ShownRegistration {
 }
 
 impl DemoCaller {
-    /// Takes a token for an API client of a customer.
+    /// A caller with a new token for this key.
     pub(super) async fn with_key(base: &str, key: ApiKey) -> Result<Self, CallError> {
         let mut api = RestClient::new(base, ClientCredentials::None)?;
         let token = api.authorize(&key).await?;
         Ok(Self { api, key, token })
     }
 
-    /// Takes another token.
+    /// Replaces the token with a new one.
     pub(super) async fn renew_token(&mut self) -> Result<(), CallError> {
         self.token = self.api.authorize(&self.key).await?;
         Ok(())
     }
 
-    /// Makes a device known; one of an earlier run will do if it is this customer's.
+    /// Creates a device; one of an earlier run is kept if it belongs to this customer.
     pub(super) async fn ensure_device(&self, device: &Value) -> Result<(), CallError> {
         let made = self.api.post(DEVICES, device).await;
         made.map(drop).or_else(CallError::forgive_conflict)
     }
 
-    /// Has devices read whenever they register or update their registration.
+    /// Enables passive reporting: devices are read when they register or update their registration.
     pub(super) async fn enable_passive_reporting(&self, platform: &str) -> Result<(), CallError> {
         let path = format!("{SETTINGS}/{platform}/LWM2M_PASSIVE_REPORTING");
         let body = json!({ "state": "ENABLED" });
         self.api.patch(&path, &body).await.map(drop)
     }
 
-    /// Has what devices say posted to an endpoint, signed with a secret, and returns the webhook's
-    /// id. One of an earlier run leads nowhere any more, and goes.
+    /// Creates a webhook with this URL and secret, and returns its id. The webhook of an earlier
+    /// run is deleted: its endpoint no longer exists.
     pub(super) async fn make_webhook(&self, url: &str, secret: &str) -> Result<String, CallError> {
         for known in self.api.read(WEBHOOKS).await?.items()? {
             if known.text("/name")? == WEBHOOK_NAME {
@@ -118,7 +117,7 @@ impl DemoCaller {
         made.text("/id")
     }
 
-    /// Looks at a device.
+    /// Gets a device from the inspector.
     pub(super) async fn inspect(&self, device: &str) -> Result<ShownDevice, CallError> {
         let shown = self.api.read(&format!("{DEVICES}/{device}")).await?;
         let registration = match shown.at("/registration") {
@@ -138,7 +137,7 @@ impl DemoCaller {
         })
     }
 
-    /// Looks what is known of a value of a device.
+    /// Gets the last known value of a path of a device.
     pub(super) async fn known_value(
         &self,
         device: &str,
@@ -154,7 +153,7 @@ impl DemoCaller {
         Ok(known.and_then(|known| known.get("value").cloned()))
     }
 
-    /// Asks a device for something and returns the request's id.
+    /// Creates an action request for a device and returns its id.
     pub(super) async fn ask(
         &self,
         over: DemoProtocol,
@@ -165,42 +164,42 @@ impl DemoCaller {
         self.api.post(&path, asked).await?.text("/id")
     }
 
-    /// Looks at a request.
+    /// Gets a request.
     pub(super) async fn request(&self, id: &str) -> Result<ShownAction, CallError> {
         ShownAction::of(&self.api.read(&format!("{REQUESTS}/{id}")).await?)
     }
 
-    /// Looks at the latest requests, the latest first.
+    /// Gets the latest requests, newest first.
     pub(super) async fn latest_requests(&self) -> Result<Vec<ShownAction>, CallError> {
         let page = self.api.read(&format!("{REQUESTS}?pageSize=25")).await?;
         page.items()?.iter().map(ShownAction::of).collect()
     }
 
-    /// Takes a request back and returns its status.
+    /// Cancels a request and returns its status.
     pub(super) async fn cancel(&self, id: &str) -> Result<String, CallError> {
         let path = format!("{REQUESTS}/{id}");
         self.api.delete(&path).await?.text("/status")
     }
 
-    /// Looks at the latest entries of the administration log about a device, newest first.
+    /// Gets the latest log entries of a device, newest first.
     pub(super) async fn latest_entries(&self, iccid: &str) -> Result<Vec<ShownEntry>, CallError> {
         let page = self.api.read(&format!("{LOG}?iccid={iccid}")).await?;
         page.items()?.iter().map(ShownEntry::of).collect()
     }
 
-    /// The key its tokens are issued for.
+    /// The key for which its tokens are issued.
     pub(super) fn key(&self) -> &ApiKey {
         &self.key
     }
 
-    /// The token it shows.
+    /// The current token.
     pub(super) fn token(&self) -> &AccessToken {
         &self.token
     }
 }
 
 impl DemoProtocol {
-    /// Where a device is asked for something.
+    /// The path that creates requests for a device.
     pub(super) fn path(self, device: &str) -> String {
         let protocol = match self {
             Self::Udp => "UDP",
@@ -225,7 +224,7 @@ impl ShownAction {
         })
     }
 
-    /// Whether it can still change.
+    /// Whether the request is not final.
     pub(super) fn is_pending(&self) -> bool {
         matches!(self.status.as_str(), "SCHEDULED" | "IN_PROGRESS")
     }
@@ -246,7 +245,7 @@ fn ids(objects: &Value) -> Vec<u64> {
     objects.filter_map(|object| object["id"].as_u64()).collect()
 }
 
-/// What a request asks of whom.
+/// The operation of a request and its device.
 fn asked(shown: &JsonAnswer) -> Result<String, CallError> {
     let device = shown.text("/deviceId")?;
     let words = |names: [&str; 3]| {

@@ -1,4 +1,4 @@
-//! Where are the devices of the demo, and what do they tell?
+//! Which devices does the demo run, and what do they report?
 
 use std::future::poll_fn;
 use std::io;
@@ -14,24 +14,24 @@ use tokio::sync::mpsc::error::TryRecvError;
 
 use super::role::{DeviceRole, LATITUDE, LONGITUDE, METER_SLEEPS_LATER_MS, TEMPERATURE, warmth};
 
-/// How long before it speaks the tracker took each place it tells, the earliest first.
+/// When the tracker was at each reported position before it sends, the earliest first.
 const TRACK_MS: [i64; 2] = [-120_000, -60_000];
 
-/// The sensor says so often that all is well, once the story is over,
+/// After the last step, the sensor sends this often
 const SENSOR_SPEAKS_EVERY_S: u64 = 45;
-/// and in these bytes.
+/// these bytes.
 const ALL_IS_WELL: &[u8] = b"dry";
 
-/// A device and where it will be.
+/// A device and its address.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct DeviceSpec {
     pub(super) role: DeviceRole,
-    /// The address it sends from, where it is known before it sends.
+    /// The source address, if it is known before the device sends.
     pub(super) ip: Option<IpAddr>,
     local: SocketAddr,
 }
 
-/// The devices at work.
+/// The running devices.
 pub(super) struct DemoDevices {
     members: Vec<RunningDemoDevice>,
 }
@@ -42,22 +42,22 @@ struct RunningDemoDevice {
     news: Receiver<DeviceEvent>,
 }
 
-/// A device that ended by itself.
+/// A device that stopped by itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the device {} has stopped", .0.id())]
 pub(super) struct DemoDeviceStopped(DeviceRole);
 
-/// Where the service is for devices.
+/// The addresses of the service for devices.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct ServerAddresses {
-    /// For those that speak CoAP or LwM2M.
+    /// For devices that speak CoAP or LwM2M.
     pub(super) coap: SocketAddr,
-    /// For those that throw datagrams.
+    /// For devices that send bare datagrams.
     pub(super) udp: SocketAddr,
 }
 
-/// Gives every device its place: an address of its own where the system has that many. Whoever does
-/// not register is known by that alone, and stays away without it.
+/// The address of every device: one of its own if the system has that many. A device that does not
+/// register is identified only by its address, and is left out without one.
 pub(super) fn parts(servers: ServerAddresses) -> Vec<DeviceSpec> {
     let numbered = (1..).zip(DeviceRole::ALL);
     let parts = numbered.map(|(number, role)| DeviceSpec::near(servers.coap, role, number));
@@ -78,7 +78,7 @@ impl DeviceSpec {
         let ip = match server.ip() {
             IpAddr::V4(ip) if ip.is_loopback() => Some(own).filter(can_bind).or(Some(ip.into())),
             ip if ip.is_loopback() => Some(ip),
-            // The system decides which of its addresses it sends to a distant server from.
+            // For a distant server, the system chooses the source address.
             IpAddr::V4(_) | IpAddr::V6(_) => None,
         };
         let any: IpAddr = match server {
@@ -94,7 +94,7 @@ impl DeviceSpec {
 }
 
 impl DemoDevices {
-    /// Switches every device on.
+    /// Starts every device.
     pub(super) async fn enter(
         parts: Vec<DeviceSpec>,
         servers: ServerAddresses,
@@ -115,7 +115,7 @@ impl DemoDevices {
         Ok(Self { members })
     }
 
-    /// Waits for what a device tells next.
+    /// Waits for the next event of a device.
     pub(super) async fn next(&mut self) -> Result<(DeviceRole, DeviceEvent), DemoDeviceStopped> {
         poll_fn(|context| {
             for member in &mut self.members {
@@ -132,7 +132,7 @@ impl DemoDevices {
         .await
     }
 
-    /// Takes what a device has told already, if any has.
+    /// The next event of a device that was received already, if there is one.
     pub(super) fn told(&mut self) -> Result<Option<(DeviceRole, DeviceEvent)>, DemoDeviceStopped> {
         for RunningDemoDevice { role, news, .. } in &mut self.members {
             match news.try_recv() {
@@ -144,13 +144,13 @@ impl DemoDevices {
         Ok(None)
     }
 
-    /// Where a device is, if it is there at all.
+    /// The address of a device, if the device runs.
     pub(super) fn address(&self, role: DeviceRole) -> Option<SocketAddr> {
         let member = self.member(role).ok()?;
         Some(member.device.address())
     }
 
-    /// Tells whether every device that registers knows itself registered.
+    /// Whether every device that registers is registered.
     pub(super) async fn is_registered(&self) -> Result<bool, DemoDeviceStopped> {
         for member in self.members.iter().filter(|member| member.role.registers()) {
             if !member.with(|device| device.location().is_some()).await? {
@@ -160,18 +160,18 @@ impl DemoDevices {
         Ok(true)
     }
 
-    /// Tells whether a device sleeps.
+    /// Whether a device sleeps.
     pub(super) async fn is_asleep(&self, role: DeviceRole) -> Result<bool, DemoDeviceStopped> {
         self.member(role)?.with(|device| device.is_asleep()).await
     }
 
-    /// Has the meter sleep longer from its next waking on.
+    /// Makes the meter sleep longer after it wakes next.
     pub(super) async fn calm_down(&self) -> Result<(), DemoDeviceStopped> {
         let longer = |device: &mut SimulatedDevice| device.update_every(METER_SLEEPS_LATER_MS);
         self.member(DeviceRole::Meter)?.with(longer).await
     }
 
-    /// Has it get warmer in the lamp, and returns how warm.
+    /// Raises the temperature in the lamp, and returns the new one.
     pub(super) async fn warm_up(&self) -> Result<f64, DemoDeviceStopped> {
         let warmer = warmth(1);
         let warm = move |device: &mut SimulatedDevice| {
@@ -181,8 +181,8 @@ impl DemoDevices {
         Ok(warmer)
     }
 
-    /// Has the tracker send where it is and was, and returns how many times it tells of; nothing if
-    /// it has to say something else first.
+    /// Makes the tracker send its positions, and returns their number; None while another exchange
+    /// is in progress.
     pub(super) async fn send_track(&self) -> Result<Option<usize>, DemoDeviceStopped> {
         let tracker = self.member(DeviceRole::Tracker)?;
         let track = tracker.with(track).await?;
@@ -191,7 +191,7 @@ impl DemoDevices {
         Ok(sent.ok().map(|()| TRACK_MS.len()))
     }
 
-    /// Has the sensor throw a datagram; nothing if it cannot.
+    /// Makes the sensor send a datagram; None if it cannot.
     pub(super) async fn throw(&self, bytes: &[u8]) -> Result<Option<()>, DemoDeviceStopped> {
         let sensor = self.member(DeviceRole::Sensor)?;
         let thrown = sensor.device.throw(bytes.to_vec()).await;
@@ -199,7 +199,7 @@ impl DemoDevices {
         Ok(thrown.ok())
     }
 
-    /// Has the sensor post data under a topic; nothing if it has to say something else first.
+    /// Makes the sensor post data under a topic; None while another exchange is in progress.
     pub(super) async fn post(
         &self,
         topic: &str,
@@ -215,7 +215,7 @@ impl DemoDevices {
         Ok(posted.ok())
     }
 
-    /// Lets the world around the devices go on for a second, the given one.
+    /// Simulates one second, with this number, around the devices.
     pub(super) async fn live(&self, second: u64) -> Result<(), DemoDeviceStopped> {
         for member in &self.members {
             let role = member.role;
@@ -248,7 +248,7 @@ impl RunningDemoDevice {
     }
 }
 
-/// Where the tracker was at each time it tells of: it moves on between them.
+/// The position of the tracker at each reported time: it moves between them.
 fn track(tracker: &mut SimulatedDevice) -> Vec<Sample> {
     let mut track = Vec::new();
     for measured in TRACK_MS {

@@ -1,5 +1,5 @@
-//! Who is told what devices say? An endpoint of the customer, which the demo plays too: it takes
-//! what is posted to it if the signature is right, and hands it on to be told.
+//! How does the demo receive events? As the webhook endpoint of the customer: it accepts each event
+//! with a valid signature and passes it on to be printed.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -15,17 +15,17 @@ use engine::moment::Timestamp;
 use serde_json::Value;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-/// Where events are posted.
+/// The path to which events are posted.
 const PATH: &str = "/events";
 
-/// How much may have come and not have been told: more than a story tells at once. Whatever comes
-/// beyond is refused, and comes again.
+/// Events that may be received and not printed yet: more than the steps cause at once. Further ones
+/// are refused, and delivered again.
 const UNTOLD_MAX: usize = 256;
 
-/// How many bytes a secret has.
+/// The length of a secret.
 const SECRET_BYTES: usize = 32;
 
-/// An endpoint at work.
+/// A running endpoint.
 pub(super) struct WebhookEndpoint {
     address: SocketAddr,
     secret: String,
@@ -33,23 +33,23 @@ pub(super) struct WebhookEndpoint {
     delivered: Receiver<DeliveredEvent>,
 }
 
-/// An event that arrived, whose signature is right.
+/// A received event with a valid signature.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DeliveredEvent {
-    /// Its id, the same at each try.
+    /// The event id, the same at each attempt.
     pub(super) id: String,
-    /// What it is about.
+    /// The body.
     pub(super) body: Value,
 }
 
-/// What the endpoint knows while it is asked.
+/// The state of the request handler.
 struct EndpointState {
     secret: SigningSecret,
     delivered: Sender<DeliveredEvent>,
 }
 
 impl WebhookEndpoint {
-    /// Opens it on an address of its own.
+    /// Opens the endpoint on a free port.
     pub(super) fn open() -> io::Result<Self> {
         let mut key = [0; SECRET_BYTES];
         getrandom::fill(&mut key).map_err(io::Error::other)?;
@@ -79,22 +79,22 @@ impl WebhookEndpoint {
         })
     }
 
-    /// Where events are to be posted.
+    /// The URL for the webhook.
     pub(super) fn url(&self) -> String {
         format!("http://{}{PATH}", self.address)
     }
 
-    /// What deliveries are to be signed with.
+    /// The secret for the webhook.
     pub(super) fn secret(&self) -> &str {
         &self.secret
     }
 
-    /// Takes what has arrived already, if anything has.
+    /// The next event that was received already, if there is one.
     pub(super) fn arrived(&mut self) -> Option<DeliveredEvent> {
         self.delivered.try_recv().ok()
     }
 
-    /// Stops to listen.
+    /// Closes the endpoint.
     pub(super) async fn close(self) {
         self.server.stop(false).await;
     }
@@ -114,7 +114,7 @@ async fn take(
     }
 }
 
-/// The event, if whoever posts it knows the secret.
+/// The event, if its signature is valid.
 fn read(headers: &HeaderMap, body: &[u8], secret: &SigningSecret) -> Option<DeliveredEvent> {
     let header = |name: &str| headers.get(name)?.to_str().ok();
     let id = EventId::parse(header("webhook-id")?).ok()?;

@@ -15,28 +15,28 @@ use crate::rest_client::{DEVICES, REQUESTS, TOKENS};
 
 const BEARER: &str = "-H \"authorization: Bearer $TOKEN\"";
 
-/// What the lines are made of.
+/// The values in the commands.
 pub(super) struct Handout<'a> {
-    /// Where the API is, like `http://127.0.0.1:8080`.
+    /// The base URL of the API, like `http://127.0.0.1:8080`.
     pub(super) base: &'a str,
-    /// Where devices reach the service.
+    /// The addresses of the service for devices.
     pub(super) servers: ServerAddresses,
-    /// Where the device without LwM2M is, if it is there.
+    /// The address of the device without LwM2M, if it runs.
     pub(super) sensor: Option<SocketAddr>,
-    /// The file with the operator's token, unless the configuration gave it.
+    /// The file with the operator's token, unless the configuration gives the token.
     pub(super) operator_token: Option<&'a Path>,
     /// The directory that is removed at the end.
     pub(super) temporary: Option<&'a Path>,
-    /// The program whose token is shown.
+    /// The program whose token is printed.
     pub(super) caller: &'a DemoCaller,
-    /// A request that was made.
+    /// A request that was created.
     pub(super) request: &'a str,
-    /// The webhook that was made.
+    /// The webhook that was created.
     pub(super) webhook: &'a str,
 }
 
 impl Handout<'_> {
-    /// Tells where things are, and how to do it all by hand.
+    /// Prints the addresses of the service, and the commands.
     pub(super) fn tell(&self, output: &mut DemoOutput) -> io::Result<()> {
         output.chapter("Addresses and files")?;
         for (what, place) in self.places() {

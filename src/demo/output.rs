@@ -5,10 +5,10 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write};
 use std::time::Instant;
 
-/// The names of the voices stand in a column of this width; longer ones push their line along.
+/// The width of the column of names; longer names push their line along.
 const NAME_WIDTH: usize = 14;
 
-/// Writes what happens, for a person.
+/// Writes the output.
 pub(super) struct DemoOutput {
     out: Box<dyn Write>,
     ink: Colour,
@@ -18,29 +18,29 @@ pub(super) struct DemoOutput {
 /// Whether lines are coloured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Colour {
-    /// They are.
+    /// With colours.
     Coloured,
-    /// They are plain text.
+    /// Plain text.
     Plain,
 }
 
-/// Whose deed a line tells.
+/// Whose event a line prints.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LineSource<'a> {
     /// The customer's program, which calls the API.
     Caller,
     /// A device, by its id.
     Device(&'a str),
-    /// The customer's endpoint, which events are posted to.
+    /// The customer's webhook endpoint.
     Endpoint,
-    /// Whoever runs the service.
+    /// The operator of the service.
     Operator,
-    /// The service, as its API shows it.
+    /// The service, as its API returns it.
     Service,
 }
 
 impl Colour {
-    /// Colours for a terminal whose owner wants them (no-color.org).
+    /// Colours on a terminal, unless `NO_COLOR` is set (no-color.org).
     pub(super) fn for_stdout(no_color: Option<&OsStr>) -> Self {
         let is_wanted = no_color.is_none_or(OsStr::is_empty);
         if is_wanted && io::stdout().is_terminal() {
@@ -52,7 +52,7 @@ impl Colour {
 }
 
 impl DemoOutput {
-    /// Begins to tell; time counts from here.
+    /// Starts the output; elapsed time counts from here.
     pub(super) fn new(out: Box<dyn Write>, ink: Colour) -> Self {
         Self {
             out,
@@ -61,7 +61,7 @@ impl DemoOutput {
         }
     }
 
-    /// Tells what somebody did.
+    /// Writes an event.
     pub(super) fn tell(&mut self, who: LineSource<'_>, what: impl Display) -> io::Result<()> {
         let elapsed = format!("{:>7.1} s", self.began_at.elapsed().as_secs_f64());
         let elapsed = self.ink.paint("2", &elapsed);
@@ -70,24 +70,24 @@ impl DemoOutput {
         writeln!(self.out, "{elapsed}  {name}  {what}")
     }
 
-    /// Begins a chapter.
+    /// Starts a chapter.
     pub(super) fn chapter(&mut self, title: impl Display) -> io::Result<()> {
         self.pause()?;
         self.head(title)
     }
 
-    /// Writes a line that stands out.
+    /// Writes an emphasised line.
     pub(super) fn head(&mut self, text: impl Display) -> io::Result<()> {
         let text = self.ink.paint("1", &text.to_string());
         writeln!(self.out, "{text}")
     }
 
-    /// Writes a line as it is, for copying.
+    /// Writes an unchanged line, for copying.
     pub(super) fn line(&mut self, text: impl Display) -> io::Result<()> {
         writeln!(self.out, "{text}")
     }
 
-    /// Leaves a line empty.
+    /// Writes an empty line.
     pub(super) fn pause(&mut self) -> io::Result<()> {
         writeln!(self.out)
     }

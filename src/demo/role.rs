@@ -1,4 +1,4 @@
-//! Who are the devices of the demo, and what do they measure?
+//! Which devices does the demo have, and what do they measure?
 
 use harness::device::SimulatedDevice;
 use harness::device::configuration::{Configuration, Reachability};
@@ -6,35 +6,35 @@ use harness::device::plain::PlainPath;
 use harness::device::resource::{self, AnswerMode, Resource};
 use harness::{ContentFormat, Path, Value};
 
-/// How bright the lamp is, in percent: Light Control, Dimmer.
+/// The brightness of the lamp in percent: Light Control, Dimmer.
 pub(super) const BRIGHTNESS: Path = Path::resource(3311, 0, 5851);
-/// How warm it is inside the lamp: Temperature, Sensor Value.
+/// The temperature in the lamp: Temperature, Sensor Value.
 pub(super) const TEMPERATURE: Path = Path::resource(3303, 0, 5700);
-/// How much water has gone through the meter: Water meter, Cumulated water volume.
+/// The volume of water that the meter counted: Water meter, Cumulated water volume.
 pub(super) const VOLUME: Path = Path::resource(3424, 0, 1);
-/// Where the tracker is: Location, Latitude
+/// The position of the tracker: Location, Latitude
 pub(super) const LATITUDE: Path = Path::resource(6, 0, 0);
 /// and Longitude.
 pub(super) const LONGITUDE: Path = Path::resource(6, 0, 1);
-/// How high the water has to be for the sensor to warn, in millimetres.
+/// The path of the water level, in millimetres, at which the sensor raises an alarm.
 pub(super) const ALARM: &str = "/alarm";
 
 const LIGHT_IS_ON: Path = Path::resource(3311, 0, 5850);
 const MODEL: Path = Path::resource(3, 0, 1);
 
-/// The meter wakes soon in the story, which nobody wants to wait for,
+/// The meter wakes early in the demo, to keep it short,
 const METER_SLEEPS_FIRST_MS: u32 = 6_000;
-/// and later often enough for whoever tries it by hand, and seldom enough to be read.
+/// and later often enough for trying it by hand, and seldom enough for reading the output.
 pub(super) const METER_SLEEPS_LATER_MS: u32 = 30_000;
 const TRACKER_SLEEPS_MS: u32 = 180_000;
 const AWAKE_WINDOW_MS: u32 = 1_200;
 
-/// What it is like inside the lamp by turns, in degrees Celsius,
+/// The temperature in the lamp in each phase, in degrees Celsius,
 const WARMTH: [f64; 6] = [41.5, 42.0, 42.6, 43.1, 42.4, 41.8];
-/// and how long a turn is: often enough for whoever looks, and seldom enough to be read.
+/// and the duration of a phase: short enough to see it, long enough for reading the output.
 const WARMTH_LASTS_S: u64 = 20;
 
-/// The formats the devices speak: those everybody has, and one for several values at once.
+/// The formats of the devices: the usual ones, and one for several values at once.
 const FORMATS: [ContentFormat; 4] = [
     ContentFormat::TEXT,
     ContentFormat::OCTET_STREAM,
@@ -42,27 +42,27 @@ const FORMATS: [ContentFormat; 4] = [
     ContentFormat::SENML_CBOR,
 ];
 
-/// The meter has to measure first, which makes an attempt long enough to be seen.
+/// The meter measures first, which makes an attempt long enough to be seen.
 const MEASURING_MS: u32 = 400;
 
 /// One device of the demo.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum DeviceRole {
-    /// Listens always.
+    /// Is always reachable.
     Lamp,
     /// Sleeps half a minute at a time.
     Meter,
     /// Sleeps for minutes.
     Tracker,
-    /// Speaks no LwM2M: it throws datagrams, and speaks CoAP.
+    /// Does not speak LwM2M: sends bare datagrams, and speaks CoAP.
     Sensor,
 }
 
 impl DeviceRole {
-    /// Everyone.
+    /// Every device.
     pub(super) const ALL: [Self; 4] = [Self::Lamp, Self::Meter, Self::Tracker, Self::Sensor];
 
-    /// Whether it registers, as whoever speaks LwM2M does.
+    /// Whether it registers, as every LwM2M device does.
     pub(super) fn registers(self) -> bool {
         match self {
             Self::Lamp | Self::Meter | Self::Tracker => true,
@@ -80,7 +80,7 @@ impl DeviceRole {
         }
     }
 
-    /// What its owner calls it.
+    /// Its display name.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Lamp => "Street lamp, Harbour Road 7",
@@ -90,7 +90,7 @@ impl DeviceRole {
         }
     }
 
-    /// How it is made.
+    /// Its configuration.
     pub(super) fn configuration(self) -> Configuration {
         let sleepy = Reachability::Queue {
             awake_window_ms: AWAKE_WINDOW_MS,
@@ -137,7 +137,7 @@ impl DeviceRole {
         basics.chain([model]).chain(own).collect()
     }
 
-    /// Lets the world around the device go on for a second, the given one.
+    /// Simulates one second, with this number, around the device.
     pub(super) fn live(self, device: &mut SimulatedDevice, second: u64) {
         match self {
             Self::Lamp => {
@@ -153,7 +153,7 @@ impl DeviceRole {
     }
 }
 
-/// How warm it is inside the lamp in a turn.
+/// The temperature in the lamp in a phase.
 pub(super) fn warmth(turn: u64) -> f64 {
     let turn = usize::try_from(turn).unwrap_or_default() % WARMTH.len();
     WARMTH[turn]

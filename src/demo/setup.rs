@@ -8,41 +8,41 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{Config, Layers, Source};
 
-/// The configuration the demo runs with, and what was made for it.
+/// The configuration of the demo, and what was created for it.
 pub(super) struct DemoSetup {
     /// The configuration.
     pub(super) config: Config,
-    /// What was changed in it, for whoever wonders.
+    /// The changes to the given configuration, as text.
     pub(super) changes: Vec<String>,
     directory: Option<TemporaryDirectory>,
 }
 
-/// Why the demo cannot begin, or not end well.
+/// Why the demo cannot start, or not end cleanly.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoSetupError {
-    /// The temporary directory cannot be made.
+    /// The temporary directory cannot be created.
     #[error("cannot make the temporary directory {path}: {source}")]
     Make {
-        /// Where it would be.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The temporary directory cannot be removed.
     #[error("cannot remove the temporary directory {path}: {source}")]
     Remove {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The API would speak HTTPS.
+    /// The configuration enables HTTPS for the API.
     #[error("the demo calls the API over plain HTTP: remove the settings tls_cert and tls_key")]
     Tls,
 }
 
 impl DemoSetup {
-    /// Makes a temporary store and finds free addresses, where nobody has chosen others.
+    /// Creates a temporary store and finds free ports, unless the configuration gives others.
     pub(super) fn set(config: &Config, layers: &Layers) -> Result<Self, DemoSetupError> {
         if config.tls().is_some() {
             return Err(DemoSetupError::Tls);
@@ -71,20 +71,20 @@ impl DemoSetup {
         })
     }
 
-    /// Where everything is kept, if it is removed at the end.
+    /// The data directory, if it is removed at the end.
     pub(super) fn temporary(&self) -> Option<&Path> {
         self.directory
             .as_ref()
             .map(|directory| directory.path.as_path())
     }
 
-    /// Removes what was made.
+    /// Removes what was created.
     pub(super) fn strike(self) -> Result<(), DemoSetupError> {
         self.directory.map_or(Ok(()), TemporaryDirectory::remove)
     }
 }
 
-/// Whether nobody but us has chosen a setting's value.
+/// Whether the value of a setting is a default or the preset.
 fn is_ours(layers: &Layers, name: &str) -> bool {
     match layers.of(name).source {
         Source::Default | Source::Preset => true,
@@ -102,7 +102,7 @@ fn give_way(address: &mut SocketAddr) -> String {
     change
 }
 
-/// A directory that is removed at the latest when it is dropped.
+/// A directory that is removed on drop, if not before.
 struct TemporaryDirectory {
     path: PathBuf,
 }
@@ -112,7 +112,7 @@ impl TemporaryDirectory {
         let name = getrandom::u64().map_err(io::Error::other);
         let name = name.map(|number| format!("signalbox-demo-{number:016x}"));
         let path = parent.join(name.as_deref().unwrap_or("signalbox-demo"));
-        // The operator's token and the keys are kept in it.
+        // It contains the operator's token and the keys.
         let made = name.and_then(|_| DirBuilder::new().mode(0o700).create(&path));
         match made {
             Ok(()) => Ok(Self { path }),
@@ -131,7 +131,7 @@ impl TemporaryDirectory {
 
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        // Whoever wants to know whether it worked calls `remove`, which leaves nothing here.
+        // `remove` reports errors; after it, nothing is left here.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
@@ -199,7 +199,7 @@ mod tests {
         assert!(data.path().is_dir());
     }
 
-    /// Addresses that are taken.
+    /// Addresses in use.
     struct Occupied {
         http: TcpListener,
         coap: UdpSocket,

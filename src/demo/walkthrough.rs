@@ -23,70 +23,70 @@ use super::output::{DemoOutput, LineSource};
 use super::role::{BRIGHTNESS, DeviceRole, LATITUDE, TEMPERATURE, VOLUME};
 use crate::rest_client::CallError;
 
-/// How long a step may take before it counts as failed; none takes a third of it.
+/// The longest duration of a step; none takes a third of it.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two looks at the API for something that is about to happen.
+/// The interval at which the API is polled for an expected change.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
-/// A device hears at about the same time as the API what it has to do with; its word comes first.
+/// A device reports an exchange at about the same time as the API; its line comes first.
 const WORD_TAKES: Duration = Duration::from_millis(10);
 
-/// What does not go with a lamp's brightness, which is a number.
+/// A text for the lamp's brightness, which is a number.
 const NO_NUMBER: &str = "rather bright";
 
-/// What is told, by whom and about whom.
+/// The steps, with the programs and devices that take part.
 pub(super) struct Walkthrough<'a> {
     output: &'a mut DemoOutput,
     caller: DemoCaller,
     devices: DemoDevices,
     endpoint: &'a mut WebhookEndpoint,
-    /// How each request was when it was last told.
+    /// The state of each request when it was last printed.
     told_by_request: BTreeMap<String, ShownState>,
 }
 
-/// What of a request is told when it changes: its status and how often it may still be tried.
+/// The state of a request that is printed when it changes: its status and the attempts left.
 type ShownState = (String, u64);
 
 /// Why a step failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StepError {
-    /// A call to the API came to nothing.
+    /// A call to the API failed.
     #[error(transparent)]
     Call(#[from] CallError),
     /// A file cannot be read.
     #[error("cannot read {path}: {source}")]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A device ended by itself.
+    /// A device stopped by itself.
     #[error(transparent)]
     Gone(#[from] DemoDeviceStopped),
-    /// It did not happen.
+    /// It did not happen in time.
     #[error("timeout after {} s while waiting until {awaited}", PATIENCE.as_secs())]
     Late {
-        /// What was waited for.
+        /// The expected change.
         awaited: &'static str,
     },
     /// Something else happened.
     #[error("expected {expected}, found {found}")]
     Otherwise {
-        /// What should have been.
+        /// The expected result.
         expected: &'static str,
-        /// What was.
+        /// The actual result.
         found: String,
     },
-    /// A device cannot have a socket.
+    /// The socket of the endpoint or of a device cannot be opened.
     #[error("cannot open the socket of a device: {0}")]
     Socket(io::Error),
-    /// Nobody can be told anything.
+    /// The output cannot be written.
     #[error("cannot write to standard output: {0}")]
     Unheard(#[from] io::Error),
 }
 
 impl<'a> Walkthrough<'a> {
-    /// Begins with devices that were just switched on.
+    /// Starts with devices that were just started.
     pub(super) fn new(
         output: &'a mut DemoOutput,
         caller: DemoCaller,
@@ -102,7 +102,7 @@ impl<'a> Walkthrough<'a> {
         }
     }
 
-    /// Waits until every device is registered, and looks at each over the API.
+    /// Waits until every device is registered, and gets each over the API.
     pub(super) async fn meet_the_devices(&mut self) -> Result<(), StepError> {
         self.output.chapter("The devices register")?;
         let deadline = Deadline::of("every device is registered");
@@ -124,7 +124,7 @@ impl<'a> Walkthrough<'a> {
         Ok(())
     }
 
-    /// Reads a value from a device that listens.
+    /// Reads a value from a device that is reachable.
     pub(super) async fn read_the_lamp(&mut self) -> Result<(), StepError> {
         self.output
             .chapter("Read a value from a device that is awake")?;
@@ -138,7 +138,7 @@ impl<'a> Walkthrough<'a> {
         expect("SUCCEEDED", &request)
     }
 
-    /// Has the lamp tell a value whenever it changes, and sees it change.
+    /// Observes a value of the lamp, and waits until a change is reported.
     pub(super) async fn observe_the_lamp(&mut self) -> Result<(), StepError> {
         self.output
             .chapter("Observe a value: the device notifies each change")?;
@@ -163,7 +163,7 @@ impl<'a> Walkthrough<'a> {
         Ok(self.output.tell(LineSource::Service, text)?)
     }
 
-    /// Waits until the meter sleeps, and asks it for a value all the same.
+    /// Waits until the meter sleeps, then creates a request for it.
     pub(super) async fn queue_for_the_meter(&mut self) -> Result<String, StepError> {
         self.output
             .chapter("Queue a request for a sleeping device")?;
@@ -188,7 +188,7 @@ impl<'a> Walkthrough<'a> {
         Ok(id)
     }
 
-    /// Writes a text where a number belongs, and reads what the log says of it.
+    /// Writes a text to a numeric resource, and reads the log entry about it.
     pub(super) async fn write_what_does_not_fit(&mut self) -> Result<(), StepError> {
         self.output
             .chapter("A value of the wrong type is rejected and logged")?;
@@ -217,7 +217,7 @@ impl<'a> Walkthrough<'a> {
         Ok(self.output.tell(LineSource::Service, text)?)
     }
 
-    /// Queues a request for a device that sleeps for long, and takes it back.
+    /// Queues a request for a device that sleeps for long, and cancels it.
     pub(super) async fn take_a_request_back(&mut self) -> Result<(), StepError> {
         self.output.chapter("Cancel a scheduled request")?;
         let asked = json!({
@@ -238,7 +238,7 @@ impl<'a> Walkthrough<'a> {
         expect("CANCELLED", &request)
     }
 
-    /// Waits for the meter to wake by itself and to answer what waits for it.
+    /// Waits until the meter wakes by itself and answers the queued request.
     pub(super) async fn see_the_meter_wake(&mut self, queued: &str) -> Result<(), StepError> {
         self.output
             .chapter("The meter wakes up, and its queued request is sent")?;
@@ -247,7 +247,7 @@ impl<'a> Walkthrough<'a> {
         expect("SUCCEEDED", &request)
     }
 
-    /// Whoever tells, whose token is to be told, and where the sensor is.
+    /// The output, the caller whose token is printed, and the address of the sensor.
     pub(super) fn for_handout(&mut self) -> (&mut DemoOutput, &DemoCaller, Option<SocketAddr>) {
         let sensor = self.devices.address(DeviceRole::Sensor);
         (&mut *self.output, &self.caller, sensor)
@@ -265,7 +265,7 @@ impl<'a> Walkthrough<'a> {
         Ok(id)
     }
 
-    /// Looks at a request until it is as wanted, and tells each change.
+    /// Polls a request until it is in the expected state, and prints each change.
     async fn follow(
         &mut self,
         id: &str,
@@ -307,7 +307,7 @@ impl<'a> Walkthrough<'a> {
         Ok(())
     }
 
-    /// Waits a moment, and tells what a device tells in it.
+    /// Waits briefly, and prints the events of devices meanwhile.
     async fn linger(&mut self) -> Result<(), StepError> {
         tokio::select! {
             told = self.devices.next() => {
@@ -320,7 +320,7 @@ impl<'a> Walkthrough<'a> {
     }
 }
 
-/// Makes every device known to the service.
+/// Creates every device in the service.
 pub(super) async fn create_devices(
     output: &mut DemoOutput,
     caller: &DemoCaller,

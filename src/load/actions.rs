@@ -1,4 +1,4 @@
-//! How long does it take from a call of the API to the device's answer, with many at a time?
+//! How long does it take from an API call to the device's answer, with many calls at a time?
 //!
 //! ```text
 //!   caller                        server                      device (a worker's)
@@ -33,23 +33,23 @@ use super::options::{LoadOptions, RequestMode};
 use super::report::ActionOutcomes;
 use crate::rest_client::CallError;
 
-/// How long a device may take to be asked: longer than all repetitions of a datagram.
+/// How long a request may take to reach its device: longer than all retransmissions of a datagram.
 const PATIENCE: Duration = Duration::from_secs(93);
 
-/// How long the API may take to show the end of what was answered.
+/// How long the API may take to show an answered request as final.
 const END_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Of so many actions one is followed to its end by the API.
+/// One of this many actions is followed in the API until it is final.
 const FOLLOWED: u64 = 16;
 
-/// Between two looks at a request that is followed.
+/// The interval at which a followed request is polled.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A call that leaves this much after its time left late; the timer of the callers counts
-/// milliseconds.
+/// A call that leaves this long after its due time counts as late; the timer of the callers has a
+/// resolution of milliseconds.
 const LATE_NS: u64 = 2_000_000;
 
-/// A call that was due before the end may leave so long after it.
+/// A call that was due before the end may leave this long after it.
 const GRACE_NS: u64 = 100_000_000;
 
 /// Measures reads of registered devices.
@@ -96,7 +96,7 @@ pub(super) fn measure(
     Ok((beside(devices, tally), ends))
 }
 
-/// The calls, with the datagrams of the devices they are for.
+/// The results of the calls, with the datagram counts of their devices.
 fn beside(devices: TaskTally, mut calls: TaskTally) -> TaskTally {
     for (failure, count) in &devices.failures {
         calls.fail_times(*failure, *count);
@@ -110,10 +110,10 @@ fn beside(devices: TaskTally, mut calls: TaskTally) -> TaskTally {
     }
 }
 
-/// The devices of a worker, and the way to have one of them wake.
+/// The devices of a worker, and the channel that wakes one of them.
 type WorkerDoor = (DeviceRange, SyncSender<u32>);
 
-/// A door to each worker, with room for a device of each caller.
+/// A channel to each worker, with room for a device of each caller.
 fn doors(options: &LoadOptions) -> (Vec<WorkerDoor>, impl Iterator<Item = Receiver<u32>>) {
     let of = options.workers;
     let door = |index| {
@@ -141,7 +141,7 @@ struct CallRound {
     calls: RefCell<CallResults>,
 }
 
-/// What came of the calls.
+/// The results of the calls.
 #[derive(Default)]
 struct CallResults {
     tally: TaskTally,
@@ -149,12 +149,12 @@ struct CallResults {
     seen: Latencies,
 }
 
-/// Who waits for which device to be asked.
+/// The callers that wait until their device is reached.
 #[derive(Default)]
 struct Waiting(Mutex<HashMap<u32, oneshot::Sender<u64>>>);
 
 impl Waiting {
-    /// Waits for a device from now on; None if somebody does already.
+    /// Registers a caller that waits for a device; None if another one waits for it.
     fn begin(&self, device: u32) -> Option<oneshot::Receiver<u64>> {
         let mut waiting = self.lock();
         if waiting.contains_key(&device) {
@@ -170,7 +170,7 @@ impl Waiting {
     }
 
     fn answer(&self, device: u32, at_ns: u64) {
-        // A device that is asked again answers again; nobody waits for that.
+        // A device that receives the request again answers again; nobody waits for that.
         if let Some(told) = self.lock().remove(&device) {
             told.send(at_ns).ok();
         }
@@ -191,7 +191,7 @@ impl CallRound {
     ) -> Self {
         let begun_at_ns = clock.now_ns();
         let until_ns = begun_at_ns.saturating_add(nanoseconds(options.time()));
-        // In a window each caller has one call under way.
+        // With a window, each caller has one call in progress.
         let arrivals = options
             .rate
             .map_or(ArrivalPattern::Window(1), ArrivalPattern::Rate);
@@ -213,7 +213,7 @@ impl CallRound {
         }
     }
 
-    /// Waits until a call is due and says when that was; None when there are no more.
+    /// Waits until a call is due and returns that time; None if there are no more.
     async fn next_due(&self) -> Option<u64> {
         let now_ns = self.clock.now_ns();
         if let ArrivalPattern::Window(_) = self.arrivals {
@@ -229,7 +229,7 @@ impl CallRound {
         Some(due_at_ns)
     }
 
-    /// The next device nobody waits for.
+    /// The next device that no caller waits for.
     fn next_device(&self) -> Option<(u32, oneshot::Receiver<u64>)> {
         for _ in 0..self.devices {
             let device = self.next_device.get();
@@ -247,12 +247,12 @@ impl CallRound {
             .iter()
             .find(|(devices, _)| (devices.first..devices.first + devices.count).contains(&device));
         if let Some((_, wakes)) = worker {
-            // There is room for one device of each caller.
+            // The channel has room for one device of each caller.
             wakes.try_send(device).ok();
         }
     }
 
-    /// Counts a call that leaves, and numbers it.
+    /// Counts a call that leaves, and returns its number.
     fn begin(&self, due_at_ns: u64, now_ns: u64) -> u64 {
         let tally = &mut self.calls.borrow_mut().tally;
         tally.begin(due_at_ns, now_ns, LATE_NS);
@@ -273,7 +273,7 @@ impl CallRound {
     }
 }
 
-/// Calls until the time is over and everything is answered.
+/// Makes calls until the time is over and everything is answered.
 async fn call_all(round: &Rc<CallRound>, callers: u32) {
     let mut calls = JoinSet::new();
     for _ in 0..callers {
@@ -298,7 +298,7 @@ async fn call(round: Rc<CallRound>) {
         };
         let now_ns = match round.arrivals {
             ArrivalPattern::Rate(_) => round.clock.now_ns(),
-            // In a window a call is due when it leaves.
+            // With a window, a call is due when it leaves.
             ArrivalPattern::Window(_) => due_at_ns,
         };
         let number = round.begin(due_at_ns, now_ns);
@@ -328,7 +328,7 @@ async fn call(round: Rc<CallRound>) {
     }
 }
 
-/// Looks at a request until it has ended.
+/// Polls a request until it is final.
 async fn follow(round: &CallRound, id: &str, due_at_ns: u64) {
     let end = async {
         loop {
@@ -348,7 +348,7 @@ async fn follow(round: &CallRound, id: &str, due_at_ns: u64) {
     }
 }
 
-/// How many requests became SUCCEEDED; waits a while for the last of those accepted.
+/// The number of requests that became SUCCEEDED; waits a while for the last accepted ones.
 async fn succeeded(caller: &LoadCaller, before: u64, accepted: u64) -> Result<u64, CallError> {
     let mut found = 0;
     let all = async {

@@ -1,4 +1,4 @@
-//! What does a customer's program ask of the API while it is loaded?
+//! Which API calls does a load test make?
 
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,14 @@ use super::options::{ApiToken, LoadOptions, RequestMode};
 use super::report::ImportReport;
 use crate::rest_client::{ACTIONS, CallError, ClientCredentials, REQUESTS, RestClient};
 
-/// What every device has; a read of it is answered by each.
+/// A resource that every device has; each device answers a read of it.
 const READ: &str = "/3/0/0";
 
-/// How long a call that creates many devices may take.
+/// The timeout of a call that creates many devices.
 const IMPORT_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Devices of one call: enough that calls cost nothing, few enough that memory stays flat.
+/// Devices per call: enough that the cost of calls is negligible, few enough that memory stays
+/// flat.
 const IMPORT_LINES: u32 = 10_000;
 
 /// The API of a server, and a thread of calls to it.
@@ -28,7 +29,7 @@ pub(super) struct LoadApi {
     pub(super) caller: LoadCaller,
 }
 
-/// A program that calls the API.
+/// A caller of the API.
 #[derive(Clone)]
 pub(super) struct LoadCaller {
     client: RestClient,
@@ -36,7 +37,7 @@ pub(super) struct LoadCaller {
 }
 
 impl LoadApi {
-    /// The API at an address, asked for reads of a mode.
+    /// The API at this base URL; reads have this mode.
     pub(super) fn at(base: &str, token: &ApiToken, mode: RequestMode) -> Result<Self, CallError> {
         let client = RestClient::new(base, ClientCredentials::Bearer(token.0.clone()))?;
         let runtime = Builder::new_current_thread().enable_all().build();
@@ -47,7 +48,7 @@ impl LoadApi {
         })
     }
 
-    /// Creates every device, many at a time.
+    /// Creates every device, many per call.
     pub(super) fn import_devices(&self, options: &LoadOptions) -> Result<ImportReport, CallError> {
         let begun_at = Instant::now();
         let mut display = Display::open("importing");
@@ -79,7 +80,7 @@ impl LoadApi {
 }
 
 impl LoadCaller {
-    /// Asks a device for a value; returns the request's id.
+    /// Creates a read request for a device; returns its id.
     pub(super) async fn read(&self, device: &str) -> Result<String, CallError> {
         let path = format!("{ACTIONS}/{device}/actions/LWM2M");
         let body = json!({
@@ -96,11 +97,11 @@ impl LoadCaller {
         request.text("/status")
     }
 
-    /// How many requests of the customer are SUCCEEDED.
+    /// The number of the customer's requests that are SUCCEEDED.
     pub(super) async fn succeeded(&self) -> Result<u64, CallError> {
         let path = format!("{REQUESTS}?status=SUCCEEDED&pageSize=1");
         let page = self.client.read(&path).await?;
-        // A list has a page even where it has nothing to show.
+        // An empty list has one page.
         match page.items()?.is_empty() {
             true => Ok(0),
             false => page.number("/pageAmount"),
@@ -108,7 +109,7 @@ impl LoadCaller {
     }
 }
 
-/// Devices as an import takes them: named and addressed as they will register.
+/// The lines of an import, with the names and addresses under which the devices will register.
 pub fn import_lines(
     pattern: &EndpointPattern,
     network: Network,

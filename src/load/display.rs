@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 use harness::load::worker::ProgressCounts;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
-/// How often a line is written where no terminal is.
+/// The interval between lines if the output is not a terminal.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// Tells how far one task is, on standard error.
+/// Prints the progress of one task to standard error.
 pub(super) struct Display {
     name: &'static str,
     bar: Option<ProgressBar>,
     begun_at: Instant,
-    // What was told last, and when.
+    // The counts that were printed last, and when.
     told: ProgressCounts,
     told_at: Instant,
 }
 
 impl Display {
-    /// Begins to tell of a task.
+    /// Starts the display of a task.
     pub(super) fn open(name: &'static str) -> Self {
         let bar = io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();
@@ -38,7 +38,7 @@ impl Display {
         }
     }
 
-    /// Tells how far it is, if it is time to.
+    /// Prints the progress, if it is time to.
     pub(super) fn show(&mut self, now: ProgressCounts) {
         let since = self.told_at.elapsed();
         let is_time = match self.bar {
@@ -60,7 +60,7 @@ impl Display {
         self.told_at = Instant::now();
     }
 
-    /// Leaves the terminal as it was.
+    /// Restores the terminal.
     pub(super) fn close(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();

@@ -8,19 +8,20 @@ use std::time::Duration;
 use clap::{Args as _, FromArgMatches as _, Parser, ValueEnum};
 use harness::load::addressing::{EndpointPattern, Network};
 
-/// The port of CoAP (RFC 7252 section 12.6).
+/// The default port of CoAP (RFC 7252 section 12.6).
 const COAP_PORT: u16 = 5_683;
 
-/// Requests under way where neither a window nor a rate is given.
+/// The default window of device requests, if neither a window nor a rate is given.
 const WINDOW: u32 = 256;
 
-/// Calls under way where neither a window nor a rate is given: each of them is a connection.
+/// The default window of API calls, if neither a window nor a rate is given; each call is a
+/// connection.
 const CALLS: u32 = 64;
 
-/// Calls under way at most where a rate is given.
+/// The maximum number of concurrent calls if a rate is given.
 const CALLS_MAX: u32 = 512;
 
-/// How long a load lasts where nobody says.
+/// The default duration of a measurement.
 const DURATION: Duration = Duration::from_secs(30);
 
 /// The measured operation.
@@ -151,7 +152,7 @@ impl RequestMode {
 pub struct ApiToken(pub(super) String);
 
 impl LoadOptions {
-    /// Reads what stands behind the program's name, `load` first; the error prints itself.
+    /// Parses the arguments after the program's name, `load` first; the error prints itself.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let command = command();
         let matches = command.clone().try_get_matches_from(arguments)?;
@@ -178,17 +179,17 @@ impl LoadOptions {
         Ok(options)
     }
 
-    /// How long it is measured.
+    /// The duration of a measurement.
     pub(super) fn time(&self) -> Duration {
         self.duration.unwrap_or(DURATION)
     }
 
-    /// Requests of devices that are under way where no rate is given.
+    /// The window of device requests, if no rate is given.
     pub(super) fn requests(&self) -> u32 {
         self.window.unwrap_or(WINDOW)
     }
 
-    /// How many call the API at the same time.
+    /// The number of concurrent API calls.
     pub(super) fn callers(&self) -> u32 {
         let callers = match self.rate {
             Some(_) => CALLS_MAX,
@@ -198,7 +199,7 @@ impl LoadOptions {
     }
 }
 
-/// The command, for the program's help.
+/// The command, for the help of the program.
 pub(crate) fn command() -> clap::Command {
     LoadOptions::augment_args(clap::Command::new("load")).bin_name("signalbox load")
 }

@@ -1,4 +1,4 @@
-//! What was measured, as a person and as a program reads it, and is it within the bounds?
+//! What was measured, as text and as JSON, and is it within the bounds?
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,52 +10,52 @@ use serde_json::{Value, json};
 
 use super::options::{LoadOptions, Scenario};
 
-/// The outcome of a load.
+/// The result of a load test.
 #[derive(Clone)]
 pub struct LoadReport {
     pub(super) options: LoadOptions,
     pub(super) started_at_ms: i64,
     pub(super) imported: Option<ImportReport>,
-    /// How many devices were registered before the measurement, or by it.
+    /// The number of devices that were registered before the measurement, or by it.
     pub registered: u32,
-    /// The registrations, where they are not what is measured.
+    /// The registrations, if they are not the measured scenario.
     pub(super) preparation: Option<PhaseReport>,
-    /// What is measured.
+    /// The measurement.
     pub measurement: PhaseReport,
     pub(super) actions: Option<ActionOutcomes>,
 }
 
-/// What became of an import.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ImportReport {
     pub(super) seconds: f64,
-    /// Devices that are known now.
+    /// Devices that exist now.
     pub(super) known: u64,
     /// Lines the API refused.
     pub(super) refused: u64,
 }
 
-/// What became of many requests.
+/// The results of many requests.
 #[derive(Clone, Debug, Default)]
 pub struct PhaseReport {
-    /// The time that is measured.
+    /// The measured time.
     pub seconds: f64,
-    /// What was counted.
+    /// The counts.
     pub tally: TaskTally,
 }
 
-/// What became of the actions, as the API tells.
+/// The results of the actions, according to the API.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ActionOutcomes {
     /// Requests answered with 202.
     pub(super) accepted: u64,
     /// Those that are SUCCEEDED.
     pub(super) succeeded: u64,
-    /// From the POST to a GET that shows the end, of some.
+    /// The time from the POST to a GET that shows the final status, of some requests.
     pub(super) seen: Latencies,
 }
 
-/// A bound that was missed.
+/// An exceeded bound.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct MissedBound {
     bound: &'static str,
@@ -64,7 +64,7 @@ pub(super) struct MissedBound {
 }
 
 impl PhaseReport {
-    /// How many were answered in time, per second.
+    /// Requests answered in time, per second.
     pub fn rate(&self) -> f64 {
         match self.seconds > 0.0 {
             true => self.tally.in_time as f64 / self.seconds,
@@ -72,7 +72,7 @@ impl PhaseReport {
         }
     }
 
-    /// Why some came to nothing, in words.
+    /// The reasons of the failed requests, as text.
     pub(super) fn reasons(&self) -> String {
         let errors = self.errors().into_iter();
         let reasons = errors.map(|(reason, count)| format!("{reason} {count}"));
@@ -107,7 +107,7 @@ impl PhaseReport {
 }
 
 impl LoadReport {
-    /// The bounds that were missed.
+    /// The exceeded bounds.
     pub(super) fn missed(&self) -> Vec<MissedBound> {
         let LoadOptions {
             max_p99_ms,
@@ -118,7 +118,7 @@ impl LoadReport {
         let latencies = &self.measurement.tally.latencies;
         let p99_ms = ms(latencies.percentile_ns(99.0));
         let is_measured = latencies.count() > 0;
-        // Where nothing was answered nothing was fast.
+        // Without an answer there is no latency: the bound counts as exceeded.
         let p99_ms = if is_measured { p99_ms } else { f64::INFINITY };
         let rate = self.measurement.rate();
         let errors = self.errors() as f64;

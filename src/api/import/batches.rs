@@ -1,13 +1,13 @@
-//! How are the lines of an import made durable? In batches, a few of them on their way at a time.
+//! How are the lines of an import made durable? In batches, a few of them in flight at a time.
 //!
 //! ```text
-//!  entries -> decided as if all names were free -> on its way -> landed, in the order of lines
-//!                 ^ once names were taken: read first    | conflict
-//!                 '--------- read, decide anew <---------' three times, then line by line
+//!  entries -> decided as if all names were free -> in flight -> landed, in the order of lines
+//!                 ^ once names were taken: read first   | conflict
+//!                 '-------- read, decide again <--------' three times, then line by line
 //! ```
 //!
-//! A batch that names what one on its way names waits until that has landed, so the first line
-//! that names a device wins whichever batch it is in.
+//! A batch that shares a name with one in flight waits until that one has landed, so the first
+//! line with a name wins whichever batch it is in.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
@@ -24,50 +24,50 @@ use store::{CommitError, Pressure, Receipt};
 use crate::api::Api;
 use crate::api::error::{ApiError, ErrorDetail};
 
-/// Lines of a batch: they keep the committer busy for some 25 ms, so that an fsync is a small part
-/// of it on a good disk and does not rule on a slow one, and a device's own commit does not wait
-/// long behind it.
+/// Lines per batch. A batch keeps the committer busy for some 25 ms: an fsync is a small part of
+/// that on a good disk and does not dominate on a slow one, and the commit of a device does not
+/// wait long behind a batch.
 pub(super) const BATCH_LINES: usize = 512;
 
-/// Batches on their way at a time: one that is written, one that waits behind it, and one more
-/// while the next is read and decided.
+/// Batches in flight: one is written, one waits behind it, and one is committed while the next is
+/// read and decided.
 const FLIGHTS_MAX: usize = 3;
 
-/// A batch is decided anew this often when other writers were faster.
+/// The number of times a batch is decided again after conflicting commits.
 const RETRIES: u32 = 3;
 
-/// How often it is looked whether a full store has room again; together ten seconds.
+/// The number of times the committer's queue is checked while it is full; together ten seconds.
 const ROOM_LOOKS_MAX: u32 = 100;
 const ROOM_PAUSE: Duration = Duration::from_millis(100);
 
-/// One line that says something.
+/// A line with a record.
 #[derive(Debug)]
 pub(super) struct DraftLine {
-    /// The line.
+    /// The line number.
     pub(super) line: u64,
-    /// The device it would make, or what is wrong with it.
+    /// The device to create, or the faults of the line.
     pub(super) draft: Result<Profile, Vec<ErrorDetail>>,
 }
 
-/// What became of one line, for good.
+/// The final result of a line.
 #[derive(Debug)]
 pub(super) struct SettledLine {
-    /// The line.
+    /// The line number.
     pub(super) line: u64,
-    /// What it did, or why it did nothing.
+    /// The effect of the line, or its faults.
     pub(super) outcome: Result<LineEffect, Vec<ErrorDetail>>,
 }
 
-/// What a line did.
+/// The effect of a line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum LineEffect {
-    /// It made its device.
+    /// The device was created.
     Created,
-    /// Its device was there, just as it says.
+    /// The device existed with the same values.
     Unchanged,
 }
 
-/// The batches of an import on their way.
+/// The batches of an import that are in flight.
 pub(super) struct Batches {
     api: web::Data<Api>,
     customer: CustomerId,
@@ -75,19 +75,19 @@ pub(super) struct Batches {
     flights: VecDeque<BatchInFlight>,
 }
 
-/// What is assumed of the names of the next batch.
+/// What is assumed about the names in the next batch.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum NameAssumption {
-    /// They are free, as in most imports: the commit finds out, and nothing is read.
+    /// They are free, as in most imports: nothing is read, and the commit detects a conflict.
     Free,
-    /// Some are taken, as they were in the last batch: reading first is cheaper than a conflict.
+    /// Some are taken, as in the previous batch: reading first is cheaper than a conflict.
     Taken,
 }
 
-/// A batch on its way.
+/// A batch in flight.
 struct BatchInFlight {
     entries: Vec<DraftLine>,
-    /// Every name its lines want, whatever becomes of them.
+    /// Every name in its lines, whether or not the line takes effect.
     names: HashSet<UniqueName>,
     fates: Vec<LineOutcome>,
     receipt: Receipt,
@@ -95,7 +95,7 @@ struct BatchInFlight {
 }
 
 impl Batches {
-    /// The batches of an import that begins.
+    /// The batches of a new import.
     pub(super) fn new(api: web::Data<Api>, customer: CustomerId) -> Self {
         Self {
             api,
@@ -105,18 +105,18 @@ impl Batches {
         }
     }
 
-    /// Whether none is on its way.
+    /// Whether no batch is in flight.
     pub(super) fn is_empty(&self) -> bool {
         self.flights.is_empty()
     }
 
-    /// Whether a batch with these names has to wait for another to land.
+    /// Whether a batch with these names must wait until another one is settled.
     pub(super) fn must_wait(&self, names: &HashSet<UniqueName>) -> bool {
         let shares = |flight: &BatchInFlight| !flight.names.is_disjoint(names);
         self.flights.len() >= FLIGHTS_MAX || self.flights.iter().any(shares)
     }
 
-    /// Sends a batch on its way; none on its way may share a name with it.
+    /// Commits a batch. It must not share a name with a batch in flight.
     pub(super) async fn send(
         &mut self,
         entries: Vec<DraftLine>,
@@ -150,15 +150,15 @@ impl Batches {
         Ok(())
     }
 
-    /// Waits until the oldest batch is decided. Whoever stops waiting loses nothing.
+    /// Waits until the oldest batch is committed or rejected. Cancel-safe.
     pub(super) async fn arrival(&mut self) {
         if let Some(flight) = self.flights.front_mut() {
-            // Landing it is what looks at the verdict.
+            // `land` handles the verdict.
             let _ = flight.arrive().await;
         }
     }
 
-    /// Lands the oldest batch: what became of each of its lines.
+    /// Settles the oldest batch and returns the result of each of its lines.
     pub(super) async fn land(&mut self) -> Result<Vec<SettledLine>, ApiError> {
         let Some(mut flight) = self.flights.pop_front() else {
             return Ok(Vec::new());
@@ -173,8 +173,8 @@ impl Batches {
         }
     }
 
-    /// Lands the oldest batch if it is durable, and lets it go if it is not: nothing is decided
-    /// anew for an import that has ended.
+    /// Settles the oldest batch if it is durable, and drops it if it is not: after an import has
+    /// stopped, nothing is decided again.
     pub(super) async fn land_as_it_is(&mut self) -> Option<Vec<SettledLine>> {
         let mut flight = self.flights.pop_front()?;
         match flight.arrive().await {
@@ -210,8 +210,7 @@ impl Batches {
         Ok(outcomes)
     }
 
-    /// Reads, decides and commits until what was decided holds; nothing if others kept being
-    /// faster.
+    /// Reads, decides and commits until a commit succeeds; None after too many conflicts.
     async fn settle(&self, drafts: &[&Profile]) -> Result<Option<Vec<LineOutcome>>, ApiError> {
         for _ in 0..RETRIES {
             self.wait_for_room().await?;
@@ -241,7 +240,8 @@ impl Batches {
         }
     }
 
-    /// An import is in no hurry: whoever waits for an answer goes first.
+    /// Waits while the committer's queue is full: callers and devices that await an answer go
+    /// first.
     async fn wait_for_room(&self) -> Result<(), ApiError> {
         for _ in 0..ROOM_LOOKS_MAX {
             match self.api.commits.pressure() {
@@ -264,7 +264,7 @@ impl NameAssumption {
 }
 
 impl DraftLine {
-    /// The device it would make, if it can make one.
+    /// The device to create, if the line is valid.
     pub(super) fn profile(&self) -> Option<&Profile> {
         self.draft.as_ref().ok()
     }
@@ -298,7 +298,7 @@ fn outcome_of(fate: LineOutcome) -> Result<LineEffect, Vec<ErrorDetail>> {
     }
 }
 
-/// Gives each line its outcome; there is one for each that had a draft.
+/// Gives each line its outcome; `outcomes` has one for each line with a draft.
 fn in_order(
     entries: Vec<DraftLine>,
     outcomes: Vec<Result<LineEffect, Vec<ErrorDetail>>>,

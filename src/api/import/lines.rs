@@ -1,50 +1,50 @@
-//! Where does a line of a stream end? Cuts what comes in pieces of any size into lines.
+//! Where does a line of a stream end? Splits chunks of any size into lines.
 //!
-//! Holds a piece and one unfinished line, never more: a line that grows too long is passed over up
-//! to its end and told by its number.
+//! Memory holds one chunk and one unfinished line: a line that is too long is skipped up to its end
+//! and reported by its number.
 
 use actix_web::web::Bytes;
 
-/// The longest line that is read. A device with every name as long as it may be has under 2 KiB,
-/// and what JSON adds by escapes does not reach four times that.
+/// The longest line that is parsed. A device with every name at its maximum length is under 2 KiB,
+/// and JSON escapes do not make it four times as long.
 pub(super) const LINE_BYTES_MAX: usize = 8_192;
 
-/// What some programs begin a text with; it is no part of the first line.
+/// Some programs begin a text with it; it is not part of the first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// A stream being cut.
+/// Splits a stream into lines.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     piece: Bytes,
     unfinished: Vec<u8>,
-    /// The unfinished line is longer than any is read.
+    /// Whether the unfinished line exceeds the maximum length.
     is_too_long: bool,
-    /// Whether anything came behind the last end of a line.
+    /// Whether any bytes followed the last line end.
     is_begun: bool,
-    /// The line that ended last, from 1.
+    /// The number of the last complete line, from 1.
     number: u64,
 }
 
 /// One line of a stream.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Line {
-    /// Its number, from 1.
+    /// The line number, from 1.
     pub(super) number: u64,
-    /// What it says, without its end.
+    /// The text without the line end.
     pub(super) text: Result<Bytes, TooLong>,
 }
 
-/// A line that is longer than any is read.
+/// A line that exceeds the maximum length.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct TooLong;
 
 impl Lines {
-    /// Takes in the next piece; whatever was before it has been cut.
+    /// Adds the next chunk; all lines of the previous one must have been returned.
     pub(super) fn feed(&mut self, piece: Bytes) {
         self.piece = piece;
     }
 
-    /// The next line that has ended.
+    /// The next complete line.
     pub(super) fn next_whole(&mut self) -> Option<Line> {
         let Some(at) = self.piece.iter().position(|byte| *byte == b'\n') else {
             let piece = std::mem::take(&mut self.piece);
@@ -56,7 +56,7 @@ impl Lines {
         Some(self.finished(last))
     }
 
-    /// The line that the end of the stream ends, if it has one.
+    /// The last line, which has no line end, if there is one.
     pub(super) fn last(&mut self) -> Option<Line> {
         self.is_begun.then(|| self.finished(Bytes::new()))
     }

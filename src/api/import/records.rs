@@ -1,7 +1,7 @@
-//! What does a line of an import say? NDJSON (one object a line) and CSV (RFC 4180) to fields.
+//! How is a line of an import parsed? NDJSON (one object per line) and CSV (RFC 4180) into fields.
 //!
-//! A CSV record that has a line break inside quotes spans lines and is known by its first; blank
-//! lines say nothing in either format.
+//! A CSV record with a line break inside quotes spans lines and is identified by its first one.
+//! Blank lines are ignored in both formats.
 
 mod csv;
 
@@ -13,32 +13,32 @@ use crate::api::fields::Fields;
 
 use csv::Csv;
 
-/// What the columns and properties of a device are called.
+/// The names of the columns and properties of a device.
 pub(super) const PROPERTIES: [&str; 7] = [
     "deviceId", "iccid", "imsi", "msisdn", "ip", "endpoint", "name",
 ];
 
-/// How the lines of an import are written.
+/// The format of the lines of an import.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Format {
-    /// A JSON object a line.
+    /// One JSON object per line.
     Ndjson,
-    /// Comma-separated values under a header.
+    /// Comma-separated values with a header.
     Csv,
 }
 
-/// One device as an import says it is.
+/// The record of one device.
 #[derive(Debug)]
 pub(super) struct Record {
-    /// The line it begins on.
+    /// The number of its first line.
     pub(super) line: u64,
-    /// What it says.
+    /// Its fields.
     pub(super) fields: Result<Fields, ApiError>,
 }
 
-/// Reads lines of one format.
+/// Parses the lines of one format.
 pub(super) enum Records {
-    /// A JSON object a line.
+    /// One JSON object per line.
     Ndjson,
     /// Comma-separated values.
     Csv(Box<Csv>),
@@ -58,7 +58,7 @@ impl Format {
 }
 
 impl Records {
-    /// A reader at the beginning of a stream.
+    /// A parser at the start of a stream.
     pub(super) fn of(format: Format) -> Self {
         match format {
             Format::Ndjson => Self::Ndjson,
@@ -66,7 +66,7 @@ impl Records {
         }
     }
 
-    /// Whether what comes next may be a record: a header came before it, where one has to.
+    /// Whether the next line can be a record: the header, if the format has one, has been read.
     pub(super) fn is_open(&self) -> bool {
         match self {
             Self::Ndjson => true,
@@ -74,7 +74,7 @@ impl Records {
         }
     }
 
-    /// What the line completes, if anything; a failure is one of the whole import.
+    /// The record that the line completes, if any. An error stops the whole import.
     pub(super) fn read(&mut self, line: Line) -> Result<Option<Record>, ApiError> {
         match self {
             Self::Ndjson => Ok(read_json(line)),
@@ -82,7 +82,7 @@ impl Records {
         }
     }
 
-    /// What the end of the stream leaves unfinished, if anything.
+    /// The record that the end of the stream completes, if any.
     pub(super) fn end(&mut self) -> Result<Option<Record>, ApiError> {
         match self {
             Self::Ndjson => Ok(None),

@@ -1,4 +1,4 @@
-//! What is a caller told of its import? Counts and refused lines, as it goes or at the end.
+//! How is the result of an import reported? Counts and refused lines, while it runs or at the end.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -13,54 +13,54 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use super::batches::{LineEffect, SettledLine};
 use crate::api::error::{ApiError, ErrorBody, ErrorDetail};
 
-/// Refused lines that an answer at the end lists: it is held in memory until then. Of the others
-/// it says how many they are.
+/// Refused lines listed in a report at the end: it is held in memory until then. Further ones are
+/// only counted.
 pub(super) const REFUSALS_MAX: usize = 10_000;
 
-/// The bytes of those lines: names of unknown properties are as long as a line.
+/// The maximum bytes of those lines: the name of an unknown property can be as long as a line.
 const REFUSAL_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
-/// Faults told of one line: more than a line has fields.
+/// Faults reported per line: more than a line has fields.
 const FAULTS_MAX: usize = 16;
 
-/// Parts of an answer that may wait for the caller to read them.
+/// Parts of the response that may wait for the caller to read them.
 const PARTS_MAX: usize = 4;
 
-/// A caller that does not read its answer for so long is gone.
+/// A caller that reads nothing of the response for this long counts as disconnected.
 const READ_PATIENCE: Duration = Duration::from_secs(30);
 
-/// What came of the lines so far.
+/// The counts of the settled lines.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LineCounts {
-    /// Lines that said something and are settled.
+    /// Settled lines that have a record.
     pub(super) lines: u64,
-    /// Devices that were made.
+    /// Created devices.
     pub(super) created: u64,
-    /// Lines whose device was there, just as they say.
+    /// Lines whose device existed with the same values.
     pub(super) unchanged: u64,
-    /// Lines that did nothing.
+    /// Refused lines.
     pub(super) refused: u64,
-    /// Up to and with this line everything is settled, and what was made is durable.
+    /// All lines up to and including this one are settled, and their devices are durable.
     pub(super) through: u64,
 }
 
-/// A line that did nothing, and why.
+/// A refused line with its faults.
 #[derive(Debug, Serialize)]
 struct RefusalBody {
     line: u64,
     errors: Vec<ErrorDetail>,
 }
 
-/// How a caller is told.
+/// When the caller receives the report.
 pub(super) enum ReportMode {
-    /// All at the end.
+    /// At the end, complete.
     AtTheEnd(RefusedLines),
     /// Line by line while the import runs.
     AsItGoes(Sender<Bytes>),
 }
 
-/// Refused lines to be told at the end.
+/// The refused lines of a report at the end.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RefusedLines {
@@ -70,7 +70,7 @@ pub(super) struct RefusedLines {
     bytes: usize,
 }
 
-/// The whole answer at the end.
+/// The complete report at the end.
 #[derive(Serialize)]
 pub(super) struct SummaryBody {
     #[serde(flatten)]
@@ -79,7 +79,7 @@ pub(super) struct SummaryBody {
     kept: RefusedLines,
 }
 
-/// A line of an answer that is told as the import goes.
+/// A line of a report that is sent while the import runs.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 enum LineBody<'a> {
@@ -96,11 +96,11 @@ struct EndBody<'a> {
     error: Option<ErrorBody<'a>>,
 }
 
-/// An answer that is told as the import goes, as a body of HTTP.
+/// A report that is sent while the import runs, as an HTTP body.
 pub(super) struct ReportStream(Receiver<Bytes>);
 
 impl LineCounts {
-    /// Counts lines in.
+    /// Counts settled lines.
     pub(super) fn count(&mut self, settled: &[SettledLine]) {
         for line in settled {
             self.lines += 1;
@@ -119,13 +119,13 @@ impl ReportMode {
         Self::AtTheEnd(RefusedLines::default())
     }
 
-    /// A report as it goes, and the body that carries it.
+    /// A report that is sent while the import runs, and its HTTP body.
     pub(super) fn as_it_goes() -> (Self, ReportStream) {
         let (sender, receiver) = channel(PARTS_MAX);
         (Self::AsItGoes(sender), ReportStream(receiver))
     }
 
-    /// The whole answer, with these counts.
+    /// The complete report with these counts.
     pub(super) fn into_summary(self, tally: LineCounts) -> SummaryBody {
         let kept = match self {
             Self::AtTheEnd(kept) => kept,
@@ -134,7 +134,7 @@ impl ReportMode {
         SummaryBody { tally, kept }
     }
 
-    /// Tells what became of lines.
+    /// Reports settled lines.
     pub(super) async fn tell(
         &mut self,
         settled: Vec<SettledLine>,
@@ -155,7 +155,7 @@ impl ReportMode {
         }
     }
 
-    /// Tells how the import ended, where it was told as it went.
+    /// Reports the end of the import, if the report is sent while it runs.
     pub(super) async fn end(
         &self,
         summary: LineCounts,
@@ -176,7 +176,7 @@ impl RefusedLines {
     fn keep(&mut self, refusal: RefusalBody) {
         let bytes = refusal.bytes();
         let is_full = self.refusals.len() >= REFUSALS_MAX || self.bytes + bytes > REFUSAL_BYTES_MAX;
-        // The refusals listed are the first, without a gap.
+        // The listed refusals are the first ones, without a gap.
         if is_full || self.refusals_omitted > 0 {
             self.refusals_omitted += 1;
             return;

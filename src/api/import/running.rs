@@ -1,4 +1,4 @@
-//! May this import begin? One of a customer at a time, and a few in all.
+//! May an import start? One per customer at a time, and a few in all.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,14 +7,14 @@ use engine::ids::CustomerId;
 
 use crate::api::error::{ApiError, ErrorDetail};
 
-/// Imports at a time. They share one disk, so more would not be faster; each holds a few MiB.
+/// Concurrent imports. They share one disk, so more would not be faster; each holds a few MiB.
 const IMPORTS_MAX: usize = 4;
 
-/// The imports under way.
+/// The imports in progress.
 #[derive(Clone, Debug, Default)]
 pub(in crate::api) struct RunningImports(Arc<Mutex<BTreeSet<CustomerId>>>);
 
-/// That an import is under way, for as long as this is kept.
+/// The slot of an import; released on drop.
 #[derive(Debug)]
 pub(super) struct ImportSlot {
     imports: RunningImports,
@@ -22,7 +22,7 @@ pub(super) struct ImportSlot {
 }
 
 impl RunningImports {
-    /// Lets an import begin, if it may.
+    /// Acquires the slot of an import, if one is free.
     pub(super) fn enter(&self, customer: &CustomerId) -> Result<ImportSlot, ApiError> {
         let mut customers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if customers.contains(customer) {

@@ -1,4 +1,4 @@
-//! How does an import come in? Piece by piece, as fast as it is settled and no faster.
+//! How is the body of an import received? Chunk by chunk, no faster than lines are settled.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -15,15 +15,15 @@ use crate::api::Api;
 use crate::api::body::{late, unread};
 use crate::api::error::ApiError;
 
-/// A caller that sends nothing for so long is gone.
+/// A caller that sends nothing for this long counts as disconnected.
 const PIECE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// An import takes this long at most, so that a caller that sends a byte now and then does not keep
-/// its place; a million lines at a tenth of the usual speed take half of it.
+/// The longest duration of an import, so that a caller that sends a byte now and then does not keep
+/// its slot. A million lines at a tenth of the usual speed take half of it.
 const IMPORT_MS_MAX: i64 = 3_600_000;
 
-/// What is not imported any more is still read for so long, so that a caller that is sending hears
-/// why; a stop of the service does not wait longer either.
+/// After an import stopped, the rest of the body is read for this long, so that a caller that is
+/// still sending receives the error. A stop of the service does not wait longer either.
 const DISCARD_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The body of an import.
@@ -37,7 +37,7 @@ pub(super) struct Upload {
 }
 
 impl Upload {
-    /// The body of a call that begins now.
+    /// The body of a new call.
     pub(super) fn new(api: web::Data<Api>, payload: web::Payload) -> Self {
         Self {
             began_at: api.clock.now(),
@@ -49,12 +49,12 @@ impl Upload {
         }
     }
 
-    /// Reads what stands before the first record of a format.
+    /// Reads everything before the first record of a format.
     pub(super) async fn open(&mut self, format: Format) -> Result<(), ApiError> {
         self.records = Records::of(format);
         while !self.records.is_open() {
             match self.lines.next_whole() {
-                // Before the header there is no record to lose.
+                // Before the header there are no records.
                 Some(line) => drop(self.records.read(line)?),
                 None if self.is_ended => return self.open_by_last_line(),
                 None => self.fill().await?,
@@ -63,7 +63,7 @@ impl Upload {
         Ok(())
     }
 
-    /// The next record of what came in, if it holds another.
+    /// The next record in the received bytes, if there is one.
     pub(super) fn next_record(&mut self) -> Result<Option<Record>, ApiError> {
         loop {
             let line = match self.lines.next_whole() {
@@ -80,7 +80,7 @@ impl Upload {
         }
     }
 
-    /// Waits for the next piece or the end. Whoever stops waiting loses nothing.
+    /// Waits for the next chunk or the end. Cancel-safe.
     pub(super) async fn fill(&mut self) -> Result<(), ApiError> {
         if self.api.clock.now().since_ms(self.began_at) > IMPORT_MS_MAX {
             return Err(late());
@@ -101,19 +101,19 @@ impl Upload {
         }
     }
 
-    /// Whether all of it came in.
+    /// Whether the body was received completely.
     pub(super) fn is_ended(&self) -> bool {
         self.is_ended
     }
 
-    /// Lets what still comes in pass.
+    /// Discards the rest of the body.
     pub(super) async fn discard(&mut self) {
         let passing = async {
             while !self.is_ended && self.fill().await.is_ok() {
                 self.lines = Lines::default();
             }
         };
-        // Whoever sends longer than that is not waited for.
+        // A caller that sends for longer is cut off.
         let _ = tokio::time::timeout(DISCARD_PATIENCE, passing).await;
     }
 

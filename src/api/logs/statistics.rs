@@ -1,4 +1,4 @@
-//! The administration log in numbers (seed 4.9).
+//! The statistics of the administration log (seed 4.9).
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::api::fields::Fields;
 use crate::api::words::Word;
 use crate::api::zone::Zone;
 
-/// What the log says in numbers (seed 2.3).
+/// The statistics of the log (seed 2.3).
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::api) struct StatisticsBody {
@@ -24,14 +24,14 @@ pub(in crate::api) struct StatisticsBody {
     administration_logs: Vec<DayBody>,
 }
 
-/// How many entries a day has.
+/// The number of entries of a day.
 #[derive(Serialize)]
 struct DayBody {
     amount: u64,
     day: String,
 }
 
-/// GET: counts the entries of each of the last days, and the devices they are about.
+/// GET: counts the entries of each of the last days, and their devices.
 pub(in crate::api) async fn show(
     caller: AuthenticatedCaller,
     Query(fields): Query,
@@ -57,7 +57,7 @@ fn wanted(
 }
 
 impl StatisticsBody {
-    /// The statistics as they are shown.
+    /// The statistics.
     pub(in crate::api) fn of(statistics: &Statistics) -> Self {
         Self {
             total_unique_devices: statistics.devices,
@@ -67,7 +67,7 @@ impl StatisticsBody {
 }
 
 impl DayBody {
-    /// The date is a local one, whatever the form says of an offset.
+    /// The date is local, although the format has a UTC offset.
     fn of(day: &DayAmount) -> Self {
         Self {
             amount: day.amount,

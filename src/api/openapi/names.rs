@@ -5,82 +5,82 @@ use engine::ids::{ClientId, CustomerId, DeviceId, Endpoint, Iccid, Imsi, Msisdn}
 use super::schema::Schema;
 use crate::api::fields::LABEL_CHARACTERS_MAX;
 
-/// What a plain name is made of.
+/// The characters of a plain name.
 const PLAIN: &str = "^[A-Za-z0-9._-]+$";
 
-/// What a name in a URL is made of, `urn:` names included.
+/// The characters of a name in a URL, `urn:` names included.
 const NAME: &str = "^[A-Za-z0-9._:@+=-]+$";
 
-/// Digits alone.
+/// Only digits.
 const DIGITS: &str = "^[0-9]+$";
 
 /// A text without control characters.
 pub(in crate::api) const PRINTABLE: &str = r"^[^\u0000-\u001F\u007F-\u009F]+$";
 
-/// Such a text that has more than blanks.
+/// Such a text with at least one character that is not blank.
 const SAID: &str = concat!(
     r"^[^\u0000-\u001F\u007F-\u009F]*[^\s\u0000-\u001F\u007F-\u009F]",
     r"[^\u0000-\u001F\u007F-\u009F]*$"
 );
 
-/// What names a customer.
+/// The id of a customer.
 pub(in crate::api) fn customer_id() -> Schema {
     let id = Schema::text_of(1..=CustomerId::LENGTH_MAX).pattern(PLAIN);
     let id = id.but(CustomerId::RESERVED);
     id.example("acme")
 }
 
-/// What names an API client.
+/// The id of an API client.
 pub(in crate::api) fn client_id() -> Schema {
     let id = Schema::text_of(1..=ClientId::LENGTH_MAX).pattern(PLAIN);
     let id = id.but(ClientId::RESERVED);
     id.example("01935c5a-0000-7000-8000-0000000000c1")
 }
 
-/// What names a device.
+/// The id of a device.
 pub(in crate::api) fn device_id() -> Schema {
     device_segment().but(DeviceId::RESERVED)
 }
 
-/// What stands for a device in a path. What is reserved is no device there, but another path.
+/// The id of a device in a path. A reserved word is not an id there, but another path.
 pub(in crate::api) fn device_segment() -> Schema {
     let id = Schema::text_of(1..=DeviceId::LENGTH_MAX).pattern(NAME);
     id.example("meter-7")
 }
 
-/// What names a SIM.
+/// The ICCID of a SIM.
 pub(in crate::api) fn iccid() -> Schema {
     let id = Schema::text_of(1..=Iccid::LENGTH_MAX).pattern(NAME);
     let id = id.but(Iccid::RESERVED);
     id.example("8988280666000000001")
 }
 
-/// What a SIM calls its subscriber.
+/// The IMSI of a subscriber.
 pub(in crate::api) fn imsi() -> Schema {
     let id = Schema::text_of(1..=Imsi::LENGTH_MAX).pattern(DIGITS);
     id.example("901405100000001")
 }
 
-/// A telephone number.
+/// The MSISDN: a telephone number.
 pub(in crate::api) fn msisdn() -> Schema {
     let id = Schema::text_of(1..=Msisdn::LENGTH_MAX).pattern(DIGITS);
     id.example("882285100000001")
 }
 
-/// What an LwM2M device calls itself.
+/// The endpoint name of an LwM2M device.
 pub(in crate::api) fn endpoint() -> Schema {
     let id = Schema::text_of(1..=Endpoint::LENGTH_MAX).pattern(PRINTABLE);
     id.example("meter-7")
 }
 
-/// An address of the internet, version 4 or 6.
+/// An IPv4 or IPv6 address.
 pub(in crate::api) fn ip() -> Schema {
     let four = Schema::text().format("ipv4");
     let six = Schema::text().format("ipv6");
     Schema::any_of([four, six]).example("10.0.0.7")
 }
 
-/// The address of one host: not of a group, of all, or of none.
+/// The unicast address of a host: not multicast, broadcast or unspecified.
 pub(in crate::api) fn host_ip() -> Schema {
     let four = Schema::text().format("ipv4");
     let four = four.unlike(r"^(22[4-9]|23\d)\.|^0\.0\.0\.0$|^255\.255\.255\.255$");
@@ -101,15 +101,15 @@ pub(in crate::api) fn spaced() -> Schema {
     time.example("2026-11-24 12:00:00.000")
 }
 
-/// What ties together whatever one call set in motion.
+/// The id shared by everything that one call causes.
 pub(in crate::api) fn trace() -> Schema {
     Schema::uuid().example("01935c5a-0000-7000-8000-000000000002")
 }
 
-/// A time in UTC as callers of the administration log say it.
+/// A time in UTC in the format of the administration log's parameters.
 pub(in crate::api) fn log_time() -> Schema {
-    // February ends with its 28th here: no pattern knows leap years, and whoever means the 29th may
-    // say the midnight before or behind it.
+    // February ends on the 28th here, because no pattern knows leap years. A caller that needs the
+    // 29th can give the midnight before or after it.
     let long = r"(0[13578]|1[02])-(0[1-9]|[12]\d|3[01])";
     let short = r"(0[469]|11)-(0[1-9]|[12]\d|30)";
     let february = r"02-(0[1-9]|1\d|2[0-8])";
@@ -118,7 +118,7 @@ pub(in crate::api) fn log_time() -> Schema {
     time.example("2026-11-24T12:00:00.000")
 }
 
-/// What people call a thing.
+/// A display name.
 pub(in crate::api) fn label() -> Schema {
     let label = Schema::text_of(1..=LABEL_CHARACTERS_MAX).pattern(SAID);
     label.example("Cellar")

@@ -1,8 +1,8 @@
-//! How is a JSON document held whose order is for people? A tree that keeps its properties in the
-//! order they were put in.
+//! How is a JSON document with ordered properties represented? A tree that keeps its properties in
+//! insertion order.
 //!
-//! Ours, because `serde_json` keeps an order by a feature that every other map of the build would
-//! get, and those that are compared must be sorted.
+//! Ours, because `serde_json` keeps the order only with a feature that would apply to every map of
+//! the build, and maps that are compared must be sorted.
 
 use actix_web::web::Bytes;
 use serde::{Serialize, Serializer};
@@ -11,11 +11,11 @@ use serde_json::Value;
 /// A value of the document.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::api) enum Node {
-    /// A text, a number, a truth or nothing.
+    /// A string, a number, a boolean or null.
     Leaf(Value),
     /// Values in their order.
     List(Vec<Node>),
-    /// Properties in the order they were put in.
+    /// Properties in insertion order.
     Object(Vec<(String, Node)>),
 }
 
@@ -25,13 +25,13 @@ impl Node {
         Self::Object(Vec::new())
     }
 
-    /// The same object with a property more, or with another value of it.
+    /// The same object with a property added or replaced.
     pub(in crate::api) fn with(mut self, name: &str, value: impl Into<Self>) -> Self {
         self.set(name, value);
         self
     }
 
-    /// The same object with a property more, where there is a value for it.
+    /// The same object with a property added or replaced, if there is a value.
     pub(in crate::api) fn with_some(self, name: &str, value: Option<impl Into<Self>>) -> Self {
         match value {
             Some(value) => self.with(name, value),
@@ -39,7 +39,7 @@ impl Node {
         }
     }
 
-    /// Gives the object a property, or a property another value.
+    /// Adds or replaces a property.
     pub(in crate::api) fn set(&mut self, name: &str, value: impl Into<Self>) {
         let Self::Object(properties) = self else {
             unreachable!("only objects are given properties");
@@ -57,12 +57,12 @@ impl Node {
         found.map(|(_, value)| value)
     }
 
-    /// The text that is a property of the object.
+    /// A property of the object, if it is a string.
     pub(in crate::api) fn text(&self, name: &str) -> Option<&str> {
         self.find(name).and_then(Self::as_text)
     }
 
-    /// The value, where it is a text.
+    /// The value, if it is a string.
     pub(in crate::api) fn as_text(&self) -> Option<&str> {
         match self {
             Self::Leaf(value) => value.as_str(),
@@ -77,7 +77,7 @@ impl Node {
             .into()
     }
 
-    /// The properties of the value: none of what is no object.
+    /// The properties of an object; none of any other value.
     pub(in crate::api) fn properties(&self) -> &[(String, Self)] {
         match self {
             Self::Object(properties) => properties,
@@ -85,7 +85,7 @@ impl Node {
         }
     }
 
-    /// The items of the value: none of what is no list.
+    /// The items of a list; none of any other value.
     pub(in crate::api) fn items(&self) -> &[Self] {
         match self {
             Self::List(items) => items,

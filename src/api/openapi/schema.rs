@@ -1,7 +1,8 @@
-//! How is a value described? JSON Schema (draft 2020-12, which OpenAPI 3.1 speaks), made of what
-//! the readers of the values hold them to.
+//! How is a value described? As JSON Schema (draft 2020-12, the dialect of OpenAPI 3.1), with the
+//! bounds of the parsers.
 //!
-//! A schema brings the named schemas it refers to, so whoever uses one cannot forget another.
+//! A schema contains the named schemas that it refers to, so that none can be missing from the
+//! document.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -9,13 +10,13 @@ use std::ops::RangeInclusive;
 use super::node::Node;
 use crate::api::words::Word;
 
-/// An id as an example shows it.
+/// The id in examples.
 const SOME_UUID: &str = "01935c5a-0000-7000-8000-000000000001";
 
-/// The form of a UUID.
+/// The format of a UUID.
 const UUID: &str = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
 
-/// A description of a value, with the named ones it refers to.
+/// A schema, with the named schemas that it refers to.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::api) struct Schema {
     node: Node,
@@ -23,24 +24,24 @@ pub(in crate::api) struct Schema {
 }
 
 impl Schema {
-    /// Any text.
+    /// Any string.
     pub(in crate::api) fn text() -> Self {
         Self::of_type("string")
     }
 
-    /// A text of so many characters.
+    /// A string of this length, in characters.
     pub(in crate::api) fn text_of(characters: RangeInclusive<usize>) -> Self {
         Self::text().of_characters(characters)
     }
 
-    /// The text, of so many characters.
+    /// The same string with this length, in characters.
     pub(in crate::api) fn of_characters(self, characters: RangeInclusive<usize>) -> Self {
         let (min, max) = characters.into_inner();
         self.with("minLength", min as u64)
             .with("maxLength", max as u64)
     }
 
-    /// A text that does not match a regular expression.
+    /// A string that does not match a regular expression.
     pub(in crate::api) fn unlike(self, pattern: &str) -> Self {
         self.with("not", Node::object().with("pattern", pattern))
     }
@@ -53,32 +54,32 @@ impl Schema {
         }
     }
 
-    /// A text that matches a regular expression.
+    /// A string that matches a regular expression.
     pub(in crate::api) fn pattern(self, pattern: &str) -> Self {
         self.with("pattern", pattern)
     }
 
-    /// A text in one of the formats that JSON Schema knows.
+    /// A string in a format that JSON Schema defines.
     pub(in crate::api) fn format(self, format: &'static str) -> Self {
         self.with("format", format)
     }
 
-    /// An id made here.
+    /// An id that the service generates.
     pub(in crate::api) fn uuid() -> Self {
         Self::text().format("uuid").pattern(UUID).example(SOME_UUID)
     }
 
-    /// One of the words there are for it.
+    /// One of the words of a type.
     pub(in crate::api) fn word<T: Word>() -> Self {
         Self::one_of_words(T::WORDS.iter().map(|(word, _)| *word).collect())
     }
 
-    /// This word and no other.
+    /// Exactly this word.
     pub(in crate::api) fn only(word: &str) -> Self {
         Self::text().with("const", word)
     }
 
-    /// A whole number of a range.
+    /// An integer of a range.
     pub(in crate::api) fn whole(range: RangeInclusive<u64>) -> Self {
         let (min, max) = range.into_inner();
         Self::of_type("integer")
@@ -91,43 +92,43 @@ impl Schema {
         Self::of_type("number")
     }
 
-    /// How many there are of something.
+    /// A number of things.
     pub(in crate::api) fn count() -> Self {
         Self::of_type("integer")
             .format("int64")
             .with("minimum", 0_u64)
     }
 
-    /// A truth.
+    /// A boolean.
     pub(in crate::api) fn truth() -> Self {
         Self::of_type("boolean")
     }
 
-    /// Any of them but these.
+    /// The same words without these.
     pub(in crate::api) fn but(self, words: &[&str]) -> Self {
         let words = Node::object().with("enum", words.to_vec());
         self.with("not", words)
     }
 
-    /// A list of such values.
+    /// A list of these values.
     pub(in crate::api) fn list(item: Self) -> Self {
         let mut list = Self::of_type("array");
         list.put("items", item);
         list
     }
 
-    /// A list of so many.
+    /// A list of this length.
     pub(in crate::api) fn many(self, items: RangeInclusive<u64>) -> Self {
         let (min, max) = items.into_inner();
         self.with("minItems", min).with("maxItems", max)
     }
 
-    /// A list in which nothing stands twice.
+    /// A list without duplicates.
     pub(in crate::api) fn unique(self) -> Self {
         self.with("uniqueItems", true)
     }
 
-    /// A list that is not empty.
+    /// A non-empty list.
     pub(in crate::api) fn at_least_one(self) -> Self {
         self.with("minItems", 1_u64)
     }
@@ -137,29 +138,29 @@ impl Schema {
         Self::text().with("enum", words)
     }
 
-    /// An object; other properties than its own may come with later versions.
+    /// An object. Later versions may add properties.
     pub(in crate::api) fn object() -> Self {
         Self::of_type("object").with("properties", Node::object())
     }
 
-    /// An object that has no other properties than its own: what a caller sends.
+    /// An object without further properties: a request body.
     pub(in crate::api) fn closed() -> Self {
         Self::object().with("additionalProperties", false)
     }
 
-    /// The object may have any other property, which nobody reads.
+    /// The object may have any further properties, which are ignored.
     pub(in crate::api) fn open(self) -> Self {
         self.with("additionalProperties", true)
     }
 
-    /// An object whose properties have names of their own and such values.
+    /// A map of names to these values.
     pub(in crate::api) fn map(value: Self) -> Self {
         let mut map = Self::of_type("object");
         map.put("additionalProperties", value);
         map
     }
 
-    /// With a property that is always there.
+    /// With a required property.
     pub(in crate::api) fn must(mut self, name: &str, value: Self, why: &str) -> Self {
         let mut required = match self.node.find("required") {
             Some(required) => required.items().to_vec(),
@@ -170,20 +171,20 @@ impl Schema {
         self.with_property(name, value, why)
     }
 
-    /// With a property that may be there.
+    /// With an optional property.
     pub(in crate::api) fn may(self, name: &str, value: Self, why: &str) -> Self {
-        // Of what a caller sends, `null` counts as absent.
+        // In a request body, `null` is the same as absent.
         let is_sent = self.node.find("additionalProperties") == Some(&false.into());
         let value = if is_sent { value.or_null() } else { value };
         self.with_property(name, value, why)
     }
 
-    /// With a property that may be there, and is not `null` then.
+    /// With an optional property that cannot be `null`.
     pub(in crate::api) fn may_never_null(self, name: &str, value: Self, why: &str) -> Self {
         self.with_property(name, value, why)
     }
 
-    /// With a text in at least one of these properties, each of which may be left out.
+    /// With a string in at least one of these optional properties.
     pub(in crate::api) fn text_in_one_of(self, names: &[&str]) -> Self {
         let text = Node::object().with("type", "string");
         let case = |name: &&str| {
@@ -219,7 +220,7 @@ impl Schema {
         self
     }
 
-    /// The value or `null`.
+    /// The same value or `null`.
     pub(in crate::api) fn or_null(mut self) -> Self {
         match self.node.find("type").cloned() {
             Some(Node::Leaf(kind)) => {
@@ -241,17 +242,17 @@ impl Schema {
         Self::choice("oneOf", cases)
     }
 
-    /// One of these, or several at once.
+    /// One or more of these.
     pub(in crate::api) fn any_of(cases: impl IntoIterator<Item = Self>) -> Self {
         Self::choice("anyOf", cases)
     }
 
-    /// All of these at once.
+    /// All of these.
     pub(in crate::api) fn all_of(parts: impl IntoIterator<Item = Self>) -> Self {
         Self::choice("allOf", parts)
     }
 
-    /// What holds for one property, whatever else there is.
+    /// A condition on one property of an object.
     pub(in crate::api) fn of_property(name: &str, value: Self) -> Self {
         Self {
             node: Node::object().with("properties", Node::object().with(name, value.node)),
@@ -259,7 +260,7 @@ impl Schema {
         }
     }
 
-    /// What holds for each item, however many there are.
+    /// A condition on each item of a list.
     pub(in crate::api) fn of_items(item: Self) -> Self {
         Self {
             node: Node::object().with("items", item.node),
@@ -267,7 +268,7 @@ impl Schema {
         }
     }
 
-    /// The value as it stands under a name of its own; the same name is the same schema.
+    /// The same schema as a named component; equal names are equal schemas.
     pub(in crate::api) fn named(self, name: &'static str) -> Self {
         let mut named = self.named;
         named.insert(name, self.node);
@@ -283,22 +284,22 @@ impl Schema {
         self.with("title", title)
     }
 
-    /// With a value as an example.
+    /// With an example.
     pub(in crate::api) fn example(self, example: impl Into<Node>) -> Self {
         self.with("examples", vec![example.into()])
     }
 
-    /// With the value that holds where none is given.
+    /// With a default value.
     pub(in crate::api) fn default(self, value: impl Into<Node>) -> Self {
         self.with("default", value)
     }
 
-    /// Whether the value is a whole number.
+    /// Whether the value is an integer.
     pub(super) fn is_number(&self) -> bool {
         self.node.text("type") == Some("integer")
     }
 
-    /// The description alone; the named ones it refers to join the others.
+    /// The schema itself; the named schemas that it refers to are added to `named`.
     pub(super) fn into_node(self, named: &mut BTreeMap<&'static str, Node>) -> Node {
         for (name, schema) in self.named {
             let known = named.insert(name, schema.clone());
@@ -310,7 +311,7 @@ impl Schema {
         self.node
     }
 
-    /// The names of the properties of the object that has this name.
+    /// The property names of the object with this name.
     #[cfg(test)]
     pub(in crate::api) fn property_names(&self, name: &str) -> Vec<&str> {
         let properties = self.named.get(name).and_then(|it| it.find("properties"));

@@ -1,4 +1,4 @@
-//! Is the answer to a creation spelled and ordered as its golden file?
+//! Does the response to a creation match its golden file?
 
 use engine::device::queue::SubmitRefusal;
 use engine::ids::{ActionId, DeviceId};

@@ -1,4 +1,4 @@
-//! Is every body spelled and ordered as its golden file?
+//! Does every response body match its golden file?
 
 mod plain;
 

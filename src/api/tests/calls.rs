@@ -1,4 +1,4 @@
-//! Who may call what, and what is said to calls that cannot be served?
+//! Who may call which route, and how are calls refused?
 
 mod amending;
 mod asking;

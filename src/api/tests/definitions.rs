@@ -1,5 +1,5 @@
-//! Are the objects a customer defines put, shown and removed as they should be, and is whoever
-//! puts a faulty one told what is wrong with it?
+//! Are object definitions stored, returned and deleted, and is every fault of a definition
+//! reported?
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};

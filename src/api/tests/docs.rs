@@ -1,4 +1,4 @@
-//! Is the page for people whole, and does it need nothing from elsewhere?
+//! Is the documentation page complete, and does it load nothing from another origin?
 
 use std::collections::BTreeSet;
 
@@ -63,7 +63,7 @@ async fn a_browser_may_fetch_nothing_from_elsewhere() {
         assert!(policy.starts_with("default-src 'self';"), "{policy}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         let text = text(&answer);
-        // A policy without exceptions forbids what stands in the page itself.
+        // A policy without exceptions forbids inline scripts and styles.
         for forbidden in [
             " style=",
             "<style",

@@ -1,4 +1,4 @@
-//! Does the document of the API say all that the routes do, and nothing that they do not?
+//! Does the OpenAPI document describe all that the routes do, and nothing else?
 
 pub(super) mod judge;
 
@@ -16,7 +16,7 @@ use crate::api::words::Word;
 
 use judge::faults;
 
-/// The golden bodies, and the path, method and status that they answer.
+/// The golden bodies, each with its path, method and status.
 const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("webhook", WEBHOOKS, "post", 201),
     ("webhook", WEBHOOK, "patch", 200),
@@ -48,7 +48,7 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("messages", MESSAGES, "get", 200),
 ];
 
-/// The golden parts of bodies, and the schemas they go by.
+/// The golden parts of bodies, each with its schema.
 const GOLDEN_PARTS: &[(&str, &str)] = &[
     ("action_failed", "ActionRequest"),
     ("action_over_coap", "ActionRequest"),
@@ -253,7 +253,7 @@ async fn the_document_is_served_to_anybody() {
     assert_eq!(answer.json()["openapi"], "3.1.1");
 }
 
-/// The document as programs read it.
+/// The document as programs parse it.
 pub(super) fn shown() -> Value {
     serde_json::to_value(document(ROUTES, "signalbox")).unwrap()
 }

@@ -1,11 +1,11 @@
-//! Is a body what its golden file says? `UPDATE_GOLDEN=1 cargo test` writes the files anew.
+//! Does a body match its golden file? `UPDATE_GOLDEN=1 cargo test` rewrites the files.
 
 use std::fs;
 use std::path::Path;
 
 use serde::Serialize;
 
-/// Compares a body with `tests/golden/<name>.json`, order of the fields included.
+/// Compares a body with `tests/golden/<name>.json`, including the order of the fields.
 pub(super) fn check(name: &str, body: &impl Serialize) {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let path = golden.join(format!("{name}.json"));

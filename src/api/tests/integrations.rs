@@ -1,4 +1,4 @@
-//! Is what is shown of webhooks, and what is posted to them, as the document says?
+//! Do webhooks in responses, and the events posted to them, match the OpenAPI document?
 
 use std::collections::BTreeSet;
 
@@ -198,7 +198,7 @@ fn data(data: Data) -> EventContent {
     EventContent::Data(Box::new(data))
 }
 
-/// Data that is JSON, and no object.
+/// Data that is JSON but not an object.
 fn posted() -> Data {
     Data {
         source: Protocol::Coap,

@@ -1,4 +1,4 @@
-//! Is a decision made anew when what it rests on changed, and not for ever?
+//! Is a decision repeated after a conflicting commit, up to a bound?
 
 use std::cell::Cell;
 

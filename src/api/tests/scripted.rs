@@ -1,4 +1,4 @@
-//! A store whose next commits are refused as a test says; else they are the real one's.
+//! A store whose next commits are rejected as a test scripts; all else goes to the real store.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use engine::change::Batch;
 use store::{Commit, CommitError, Pressure, Receipt, SledStore};
 
-/// A store with a script.
+/// A store with scripted commits.
 pub(super) struct ScriptedStore {
     inner: Arc<SledStore>,
     verdicts: Mutex<VecDeque<Option<CommitError>>>,
 }
 
 impl ScriptedStore {
-    /// A store that does as the real one until it is told otherwise.
+    /// A store that behaves as the real one until `expect` is called.
     pub(super) fn new(inner: Arc<SledStore>) -> Self {
         Self {
             inner,
@@ -21,12 +21,12 @@ impl ScriptedStore {
         }
     }
 
-    /// What the next commits are refused with; None lets one pass.
+    /// The results of the next commits; None passes the commit on.
     pub(super) fn expect(&self, verdicts: &[Option<CommitError>]) {
         self.verdicts.lock().unwrap().extend(verdicts);
     }
 
-    /// How many verdicts are left.
+    /// How many scripted results are left.
     pub(super) fn left(&self) -> usize {
         self.verdicts.lock().unwrap().len()
     }

@@ -1,4 +1,4 @@
-//! Does every route have the access it should, and can every route be reached?
+//! Does every route have the right access, and can every route be reached?
 
 use actix_web::http::Method;
 
@@ -10,7 +10,7 @@ use crate::api::words::Word;
 const OPERATOR: &str = "/operator-api/v1/";
 const MANAGEMENT: &str = "/management-api/v1/";
 
-/// Everything a stranger may call.
+/// The routes without authorisation.
 const OPEN: [&str; 9] = [
     "/livez",
     "/readyz",

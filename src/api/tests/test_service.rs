@@ -1,4 +1,4 @@
-//! A world to call the API in: an embedded store, a customer with a client, and the operator.
+//! A fixture to call the API in: an embedded store, a customer with a client, and the operator.
 
 use std::sync::Arc;
 
@@ -30,21 +30,21 @@ use crate::service::{kept_for, rules};
 
 pub(super) const OPERATOR: &str = "Bearer the-operator";
 
-/// The API over a store of its own.
+/// The API with a store of its own.
 pub(super) struct TestService {
     pub(super) state: ApiState,
     pub(super) store: Arc<dyn Store>,
     _folder: TempDir,
 }
 
-/// What a call was answered.
+/// The response to a call.
 pub(super) struct CallAnswer {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) bytes: Bytes,
 }
 
-/// A client and a token of it.
+/// A client and one of its tokens.
 pub(super) struct TestCredentials {
     pub(super) id: String,
     pub(super) secret: String,
@@ -61,7 +61,7 @@ impl TestService {
         Self::made(config, |store| store)
     }
 
-    /// Over a store that commits in another way.
+    /// The API with a wrapped store.
     pub(super) fn over<C: Commit + 'static>(wrap: impl FnOnce(Arc<SledStore>) -> Arc<C>) -> Self {
         Self::made(Config::of_defaults(), |store| wrap(store))
     }
@@ -114,7 +114,7 @@ impl TestService {
         }
     }
 
-    /// Makes a customer and a client of it that may do this.
+    /// Creates a customer and an API client with these scopes.
     pub(super) async fn customer(&self, id: &str, scopes: &[&str]) -> TestCredentials {
         let customer = json!({"id": id, "name": id});
         let path = "/operator-api/v1/customers";
@@ -125,7 +125,7 @@ impl TestService {
         self.client(id, scopes).await
     }
 
-    /// Makes a client of a customer and a token of it.
+    /// Creates an API client of a customer and a token for it.
     pub(super) async fn client(&self, customer: &str, scopes: &[&str]) -> TestCredentials {
         let path = format!("/operator-api/v1/customers/{customer}/clients");
         let made = self

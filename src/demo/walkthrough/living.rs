@@ -10,13 +10,13 @@ use super::super::output::LineSource;
 use super::{StepError, Walkthrough, told};
 use crate::rest_client::CallError;
 
-/// Between two looks at the API, once the story is over.
+/// The interval at which the API is polled after the last step.
 const GLANCE_EVERY: Duration = Duration::from_secs(1);
 
 impl Walkthrough<'_> {
-    /// Tells what happens from now on: what devices do, and what becomes of anybody's requests.
+    /// Prints the events of devices, and the changes of all requests, without end.
     pub(in super::super) async fn live_on(&mut self) -> Result<Infallible, StepError> {
-        // Requests of an earlier run on the same store are no news.
+        // Requests of an earlier run on the same store are not printed.
         for request in self.caller.latest_requests().await? {
             let told = told(&request);
             self.told_by_request.entry(request.id).or_insert(told);
@@ -49,7 +49,7 @@ impl Walkthrough<'_> {
                 self.caller.renew_token().await?;
                 return Ok(());
             }
-            // A service under load asks to come again, which the next glance does.
+            // A service under load asks the caller to retry; the next poll does.
             Err(CallError::Refused { .. }) => return Ok(()),
             Err(error @ (CallError::NoAnswer { .. } | CallError::Incomplete { .. })) => {
                 return Err(error.into());
@@ -65,10 +65,10 @@ impl Walkthrough<'_> {
     }
 }
 
-/// Whether it is worth a line once everybody knows how a device lives.
+/// Whether an event is printed after the last step.
 fn is_noteworthy(event: &DeviceEvent) -> bool {
     match event {
-        // It follows every waking.
+        // It follows every wake-up.
         DeviceEvent::Updated => false,
         DeviceEvent::Answered { .. }
         | DeviceEvent::AnsweredPlain { .. }

@@ -16,8 +16,8 @@ const LEVEL: &str = "{\"mm\":3}";
 const TOPIC: &str = "cellar/water";
 
 impl Walkthrough<'_> {
-    /// Has something wait for the sensor over UDP and over CoAP, and sees it go out once the sensor
-    /// is heard.
+    /// Queues requests for the sensor over UDP and CoAP, and waits until its datagram releases
+    /// them.
     pub(in super::super) async fn hear_the_sensor(&mut self) -> Result<(), StepError> {
         self.output
             .chapter("A device without LwM2M sends data and receives requests")?;
@@ -40,7 +40,8 @@ impl Walkthrough<'_> {
         self.hear_of(awaited, 1, |it| is_over("UDP", it)).await
     }
 
-    /// Has the sensor post over CoAP, and waits until the customer's endpoint has it.
+    /// Makes the sensor post over CoAP, and waits until the event is delivered to the customer's
+    /// endpoint.
     pub(in super::super) async fn see_the_sensor_post(&mut self) -> Result<(), StepError> {
         if self.devices.address(DeviceRole::Sensor).is_none() {
             return Ok(());
@@ -77,7 +78,7 @@ impl Walkthrough<'_> {
     }
 }
 
-/// What has the sensor blink once it is heard.
+/// The request that makes the sensor blink, when its queue is released.
 pub(in super::super) fn blink(port: u16) -> Value {
     json!({
         "payload": "blink", "payloadType": "STRING",

@@ -7,7 +7,8 @@ use super::words::event;
 use super::{Deadline, StepError, Walkthrough};
 
 impl Walkthrough<'_> {
-    /// Has the tracker send what it collected, and waits until the customer's endpoint has it all.
+    /// Makes the tracker send its collected values, and waits until all of them are delivered to
+    /// the customer's endpoint.
     pub(in super::super) async fn see_the_tracker_send(&mut self) -> Result<(), StepError> {
         self.output
             .chapter("A device sends collected values, and the webhook delivers them")?;
@@ -27,7 +28,8 @@ impl Walkthrough<'_> {
         .await
     }
 
-    /// Waits until so many events of a kind are at the customer's endpoint, and tells them.
+    /// Waits until this many matching events are delivered to the customer's endpoint, and prints
+    /// them.
     pub(super) async fn hear_of(
         &mut self,
         awaited: &'static str,
@@ -39,7 +41,7 @@ impl Walkthrough<'_> {
         while told < expected {
             deadline.check()?;
             self.linger().await?;
-            // What came before is no part of this.
+            // Events received before are not counted.
             while let Some(delivered) = self.endpoint.arrived() {
                 if is_meant(&delivered) {
                     self.tell_arrival(&delivered)?;
@@ -50,7 +52,7 @@ impl Walkthrough<'_> {
         Ok(())
     }
 
-    /// Tells what has arrived at the customer's endpoint.
+    /// Prints the events that were delivered to the customer's endpoint.
     pub(super) fn tell_arrivals(&mut self) -> Result<(), StepError> {
         while let Some(delivered) = self.endpoint.arrived() {
             self.tell_arrival(&delivered)?;
@@ -64,7 +66,7 @@ impl Walkthrough<'_> {
     }
 }
 
-/// Whether it is of a device and of a time of its own.
+/// Whether the event is telemetry of this device with a time of measurement.
 fn is_collected(delivered: &DeliveredEvent, iccid: &str) -> bool {
     let body = &delivered.body;
     body["device"]["iccid"] == iccid && body["measured"].is_string()

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::api::{ShownAction, ShownRegistration};
 use super::super::role::DeviceRole;
 
-/// A registration, as the inspector shows it.
+/// A registration in the inspector.
 pub(super) fn registered(
     role: DeviceRole,
     presence: &str,
@@ -29,7 +29,7 @@ pub(super) fn registered(
     )
 }
 
-/// A request, with what matters in the state it is in.
+/// A request, with what matters in its state.
 pub(super) fn change(request: &ShownAction) -> String {
     let ShownAction { asked, status, .. } = request;
     let made = request.attempts.saturating_sub(request.attempts_left);
@@ -52,7 +52,7 @@ fn outcome(request: &ShownAction) -> String {
     code.chain(payload).chain(error).collect()
 }
 
-/// An event as it is posted to a customer's endpoint.
+/// An event, as posted to the customer's endpoint.
 pub(super) fn event(body: &Value) -> String {
     let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str);
     let kind = text("/type").unwrap_or("an event without a type");
@@ -69,7 +69,7 @@ pub(super) fn event(body: &Value) -> String {
         .collect()
 }
 
-/// What a device told: data over plain CoAP or UDP, or values of LwM2M.
+/// The content of a telemetry event: data over plain CoAP or UDP, or LwM2M values.
 fn telemetry(body: &Value) -> String {
     let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str);
     let Some(source @ ("COAP" | "UDP")) = text("/source") else {
@@ -83,7 +83,7 @@ fn telemetry(body: &Value) -> String {
     format!(" over {source}{}: {data}", topic.unwrap_or_default())
 }
 
-/// How long before its arrival something was measured, where the device says so.
+/// How long before its arrival the value was measured, if the device gave the time.
 fn measured(body: &Value) -> String {
     let ms = |name: &str| body[name].as_str()?.parse::<i64>().ok();
     match (ms("received"), ms("measured")) {

@@ -1,4 +1,4 @@
-//! Is a missed bound told, and a kept one not?
+//! Is an exceeded bound reported, and no other?
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! Is what a body asks what the device is asked?
+//! Is the body of an action request parsed into the request that the device receives?
 
 use serde_json::{Value, json};
 
@@ -114,7 +114,7 @@ fn fields(body: &Value) -> Fields {
     Fields::of_json(body.to_string().as_bytes()).unwrap()
 }
 
-/// What is asked where the caller says no more.
+/// A request with the default values.
 fn new(request: Request) -> NewAction {
     NewAction {
         request,

@@ -1,4 +1,4 @@
-//! What does a CSV line say (RFC 4180)? The only file that sees csv-core.
+//! How is a CSV line parsed (RFC 4180)? The only file that imports csv-core.
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 
@@ -7,23 +7,23 @@ use crate::api::error::{ApiError, ErrorDetail};
 use crate::api::fields::Fields;
 use crate::api::import::lines::{LINE_BYTES_MAX, Line, TooLong};
 
-/// Fields that are looked at: one more than a record may have, to see that it has too many.
+/// Parsed fields per record: one more than allowed, to detect a record with too many.
 const FIELDS_MAX: usize = PROPERTIES.len() + 1;
 
-/// A reader of CSV records.
+/// A parser of CSV records.
 pub(in crate::api::import) struct Csv {
     reader: Reader,
     text: Box<[u8; LINE_BYTES_MAX]>,
     text_bytes: usize,
     ends: [usize; FIELDS_MAX],
     fields: usize,
-    /// The line the unfinished record begins on.
+    /// The first line of the unfinished record.
     begun_on: Option<u64>,
-    /// What the header calls the columns.
+    /// The column names in the header.
     columns: Vec<&'static str>,
 }
 
-/// What a line does to a record.
+/// What a line adds to a record.
 enum Progress {
     Whole,
     Unfinished,
@@ -32,9 +32,9 @@ enum Progress {
 }
 
 impl Csv {
-    /// A reader in front of the header.
+    /// A parser before the header.
     pub(in crate::api::import) fn new() -> Self {
-        // Lines come without their ends; a carriage return inside one is no end.
+        // Lines arrive without their ends; a carriage return inside one does not end it.
         let line_feed = Terminator::Any(b'\n');
         Self {
             reader: ReaderBuilder::new().terminator(line_feed).build(),
@@ -47,12 +47,13 @@ impl Csv {
         }
     }
 
-    /// Whether the columns have names by now.
+    /// Whether the header was read.
     pub(super) fn has_header(&self) -> bool {
         !self.columns.is_empty()
     }
 
-    /// What the line completes; the header completes nothing, and a faulty one everything.
+    /// The record that the line completes. The header completes none; a faulty header stops the
+    /// import.
     pub(super) fn read(&mut self, line: Line) -> Result<Option<Record>, ApiError> {
         let number = line.number;
         let progress = match &line.text {
@@ -82,7 +83,7 @@ impl Csv {
         }))
     }
 
-    /// What the end of the stream leaves unfinished.
+    /// The record that the end of the stream completes.
     pub(super) fn end(&mut self) -> Result<Option<Record>, ApiError> {
         if !self.has_header() {
             return Err(no_header());
@@ -98,7 +99,7 @@ impl Csv {
 
     fn take(&mut self, number: u64, line: &[u8]) -> Progress {
         self.begun_on.get_or_insert(number);
-        // To csv-core nothing at all is the end of the stream.
+        // To csv-core, an empty input is the end of the stream.
         for input in [line, b"\n"] {
             if input.is_empty() {
                 continue;
@@ -125,7 +126,7 @@ impl Csv {
         self.begun_on = None;
     }
 
-    /// The texts of the record.
+    /// The fields of the record as texts.
     fn texts(&self) -> Result<Vec<&str>, ApiError> {
         let mut from = 0;
         let ends = self.ends.iter().take(self.fields);
@@ -137,7 +138,7 @@ impl Csv {
         texts.collect()
     }
 
-    /// What the columns are called; the failure is one of the whole import.
+    /// The column names; an error stops the whole import.
     fn header(&self) -> Result<Vec<&'static str>, ApiError> {
         let mut columns: Vec<&'static str> = Vec::new();
         let mut faults = Vec::new();
@@ -169,7 +170,7 @@ impl Csv {
         match texts.len().cmp(&self.columns.len()) {
             std::cmp::Ordering::Less => Err(self.wrong_count("fewer")),
             std::cmp::Ordering::Greater => Err(self.wrong_count("more")),
-            // An empty field is none.
+            // An empty field counts as absent.
             std::cmp::Ordering::Equal => {
                 let columns = self.columns.iter().copied();
                 let given = columns.zip(texts).filter(|(_, text)| !text.is_empty());

@@ -1,4 +1,4 @@
-//! Is each line of an import read as what it says, and each fault told by its line?
+//! Is each line of an import parsed, and each fault reported with its line?
 
 use serde_json::{Value, json};
 
@@ -142,7 +142,7 @@ fn records(format: Format, text: &[u8]) -> Result<Vec<Record>, ApiError> {
     Ok(read)
 }
 
-/// The line of a record with what it says, or the code of its fault.
+/// The line of a record with its fields, or with the codes of its faults.
 fn shown(record: &Record) -> (u64, Result<Value, String>) {
     let fields = match &record.fields {
         Ok(fields) => Ok(fields.given()),

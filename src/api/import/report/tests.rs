@@ -1,4 +1,4 @@
-//! Is a caller told every refused line, in memory that has a bound?
+//! Is every refused line reported, within bounded memory?
 
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ async fn long_refusals_are_bounded_by_their_bytes() {
         (1..=REFUSAL_BYTES_MAX / 100_000).contains(&listed),
         "{listed}"
     );
-    // The refusals listed are the first: what fits behind a gap is not listed.
+    // The listed refusals are the first ones: after an omitted one, none is listed.
     assert_eq!(told["refusalsOmitted"], 201 - listed);
 }
 

@@ -1,4 +1,4 @@
-//! Is every body about devices that speak no LwM2M spelled and ordered as its golden file?
+//! Does every response body for devices without LwM2M match its golden file?
 
 use std::num::NonZeroU16;
 

@@ -1,5 +1,5 @@
-//! What a caller may change of a device, and what is refused. What a change means for the device
-//! is asked of the whole service elsewhere.
+//! Which properties of a device can a caller change, and which changes are refused? The black-box
+//! tests cover the effect on the device.
 
 use actix_web::http::StatusCode;
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ async fn with_meter() -> (TestService, TestCredentials) {
     (setup, acme)
 }
 
-/// The device as the list shows it.
+/// The device as in the list.
 async fn shown(setup: &TestService, caller: &TestCredentials) -> Value {
     let listed = setup.get(DEVICES, &caller.bearer).await;
     listed.json()["items"][0].clone()

@@ -1,5 +1,5 @@
-//! What may not be asked of devices over plain CoAP and UDP? A table of bodies and their faults;
-//! what may be asked is asked of the whole service elsewhere.
+//! Which requests over plain CoAP and UDP are refused? A table of bodies and their faults; the
+//! black-box tests cover accepted requests.
 
 use actix_web::http::StatusCode;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::api::tests::test_service::{TestCredentials, TestService};
 const ACTIONS: &str = "/management-api/v1/integrate/devices/meter/actions";
 const ACTIONS_OF_MANY: &str = "/management-api/v1/integrate/devices/actions";
 
-/// Codes of faults and the properties they are about, in the order they are told.
+/// Codes of faults and their properties, in the order of the response.
 type Faults = &'static [(&'static str, &'static str)];
 
 #[actix_web::test]
@@ -198,8 +198,8 @@ async fn a_protocol_nobody_knows_is_not_found() {
     }
 }
 
-/// Holds bodies to their faults: each is the whole one with something else in it, asked of one
-/// device and of several.
+/// Checks the faults of bodies: each is the whole body with some properties replaced, for one
+/// device and for several.
 async fn check(protocol: &str, whole: &Value, cases: &[(Value, Faults)]) {
     let (setup, acme) = setup().await;
     let one = format!("{ACTIONS}/{protocol}");

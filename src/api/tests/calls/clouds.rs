@@ -1,4 +1,4 @@
-//! Are webhooks kept as their customer says, and is nothing else taken?
+//! Are webhooks stored as given, and are invalid ones refused?
 
 use actix_web::http::StatusCode;
 use serde_json::{Value, json};
@@ -379,7 +379,7 @@ fn named(name: &str) -> Value {
     json!({"name": name, "url": "https://example.com/"})
 }
 
-/// A webhook that says everything.
+/// A webhook with every property.
 fn whole() -> Value {
     json!({
         "name": "Warehouse",
@@ -396,7 +396,7 @@ fn without_updated(mut body: Value) -> Value {
     body
 }
 
-/// Holds a refusal to exactly these faults.
+/// Checks that a refusal has exactly these faults.
 fn faulty(answer: &CallAnswer, expected: &[(&str, &str)]) {
     assert_eq!(answer.status, StatusCode::BAD_REQUEST);
     let mut told = answer.faults();

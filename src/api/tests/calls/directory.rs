@@ -1,4 +1,4 @@
-//! Customers, clients, devices and settings, as their callers see them.
+//! Customers, clients, devices and settings: what their callers see.
 
 use actix_web::http::StatusCode;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Is every route refused in the same way where a call cannot be one of its?
+//! Does every route refuse an invalid call in the same way?
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -15,7 +15,7 @@ use crate::config::Config;
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// Takes lines in place of a body in JSON, and has bounds of its own.
+/// Takes lines instead of JSON, with limits of its own.
 const IMPORT: &str = "/management-api/v1/devices/import";
 
 /// Takes XML.
@@ -51,7 +51,7 @@ async fn a_method_that_a_path_has_not_is_told_those_it_has() {
 async fn whatever_can_be_read_can_be_asked_for_its_head() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
-    // No device is at home in this world to be inspected.
+    // No device runs in this fixture, so none can be inspected.
     let is_there = |route: &&Route| !route.path.ends_with("/{device}");
     let read = ROUTES.iter().filter(|route| route.method == "GET");
     for route in read.filter(is_there) {
@@ -123,7 +123,7 @@ async fn a_route_is_opened_by_its_own_scope_and_by_no_other() {
             let answer = setup.call(request(route, &lacks_it)).await;
             assert_eq!(answer.status, StatusCode::FORBIDDEN, "{called}");
             assert_eq!(answer.faults()[0].0, "FORBIDDEN");
-            // No device is at home in this world: one that cannot be is asked for.
+            // No device runs in this fixture: the call uses an invalid device id.
             let path = named(&route.path.replace("{device}", "%FF"));
             let call = TestService::request(route.method.as_str(), &path);
             let call = call.insert_header((AUTHORIZATION, has_it.bearer.clone()));
@@ -139,7 +139,7 @@ async fn a_property_nobody_knows_is_refused_by_every_route_that_reads_json() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     let unknown = ("UNKNOWN_PROPERTY".to_owned(), "colour".to_owned());
-    // What a token is asked with may have more in it (RFC 6749 section 3.2).
+    // The body of a token request may have unknown parameters (RFC 6749 section 3.2).
     let is_judged = |route: &&Route| {
         ![IMPORT, OBJECTS].contains(&route.path) && !route.path.ends_with("/oauth/token")
     };
@@ -157,7 +157,7 @@ fn reading() -> impl Iterator<Item = &'static Route> {
     ROUTES.iter().filter(|route| (route.describe)().reads())
 }
 
-/// A call to a route by somebody who may make it.
+/// A call to a route with valid credentials.
 fn request(route: &Route, acme: &TestCredentials) -> actix_web::test::TestRequest {
     let request = TestService::request(route.method.as_str(), &named(route.path));
     match route.access {
@@ -167,7 +167,7 @@ fn request(route: &Route, acme: &TestCredentials) -> actix_web::test::TestReques
     }
 }
 
-/// The path with a name in each of its places.
+/// The path with a value for each path parameter.
 fn named(path: &str) -> String {
     let segments = path.split('/').map(|segment| match segment {
         "{customer}" => "acme",

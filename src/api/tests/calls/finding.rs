@@ -1,4 +1,4 @@
-//! Which devices a list shows: filters, alone and together.
+//! Which devices does a list return? Filters, alone and combined.
 
 use actix_web::http::StatusCode;
 use serde_json::{Value, json};
@@ -103,8 +103,8 @@ async fn every_filter_that_cannot_be_understood_is_told() {
     }
 }
 
-/// A customer with one device that was never heard, one that was over two protocols, and one that
-/// is registered.
+/// A customer with three devices: one without contact, one heard over two protocols, one
+/// registered.
 async fn fleet() -> (TestService, TestCredentials) {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
@@ -144,7 +144,7 @@ async fn fleet() -> (TestService, TestCredentials) {
     (setup, acme)
 }
 
-/// The ids of the devices that a query finds.
+/// The ids of the devices that match a query.
 async fn found(setup: &TestService, caller: &TestCredentials, query: &str) -> Vec<String> {
     let listed = setup
         .get(&format!("{DEVICES}?{query}"), &caller.bearer)

@@ -1,4 +1,4 @@
-//! What does an import do when the store refuses its batches?
+//! What does an import do if the store rejects its batches?
 
 use std::sync::Arc;
 
@@ -35,7 +35,8 @@ async fn a_batch_is_decided_anew_until_it_holds() {
 async fn a_batch_that_never_holds_is_settled_line_by_line() {
     let (setup, store) = scripted();
     let bearer = setup.customer("acme", &["all"]).await.bearer;
-    // As if free, three times read first, then the lines: the second is the one that never holds.
+    // The first commit assumes that names are free, three follow a read, then each line is
+    // committed alone: the second line never succeeds.
     let mut verdicts = vec![Some(Conflict); 4];
     verdicts.extend([None, Some(Conflict), Some(Conflict), Some(Conflict), None]);
     store.expect(&verdicts);
@@ -61,7 +62,7 @@ async fn an_import_that_the_store_stops_says_through_which_line_all_is_durable()
         let told = answer.json();
         assert_eq!(told["statusCode"], status);
         assert_eq!(told["through"], 512, "{told}");
-        // The third batch was on its way: what it made counts, and lies behind a gap.
+        // The third batch was in flight: its devices are counted, but come after a gap.
         let created = told["created"].as_u64().unwrap();
         assert!([512, 688].contains(&created), "{told}");
         assert_eq!(told["lines"], created);
@@ -94,7 +95,7 @@ async fn import(setup: &TestService, bearer: &str, text: &str) -> CallAnswer {
     setup.call(request.set_payload(text.to_owned())).await
 }
 
-/// Whether there is a device of the customer, by its names.
+/// Whether the customer has a device with this id.
 async fn is_known(setup: &TestService, id: &str) -> bool {
     let endpoint = Endpoint::parse(id).unwrap();
     setup

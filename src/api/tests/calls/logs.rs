@@ -1,4 +1,4 @@
-//! What does the administration log tell those who ask for it?
+//! What does the administration log return?
 
 use actix_web::http::StatusCode;
 use actors::clock::Clock;
@@ -84,7 +84,7 @@ async fn statistics_count_each_day_of_the_zone_and_every_device_once() {
     let [one, two, three] = ["one", "two", "three"].map(|device| meter("acme", device));
     let entries = [
         first_contact(&one, now.plus_ms(-20 * DAY_MS)),
-        // The day before the seven of which today is the last.
+        // The day before the seven days that end today.
         first_contact(&three, now.plus_ms(-7 * DAY_MS)),
         undecodable(&three, now.plus_ms(-7 * DAY_MS + 1), &[1]),
         first_contact(&one, now.plus_ms(-6 * DAY_MS)),
@@ -97,7 +97,7 @@ async fn statistics_count_each_day_of_the_zone_and_every_device_once() {
     ];
     append(&setup, &entries.iter().collect::<Vec<_>>()).await;
 
-    // Nobody changes clocks in these, so that a date is the time so much later in UTC.
+    // These zones have no daylight saving time, so local time is UTC plus a fixed offset.
     for (zone, offset_min) in [
         ("UTC", 0),
         ("Asia%2FKathmandu", 345),
@@ -196,7 +196,7 @@ async fn a_wrong_question_for_entries_is_told_every_fault() {
             "startDateTime=2999-01-01T00:00:00.000",
             vec![("INVALID_VALUE", "startDateTime")],
         ),
-        // Of two times of which one cannot be read, nobody knows the order.
+        // If one of two times cannot be parsed, their order is unknown.
         (
             "startDateTime=2999-01-01T00:00:00.000&endDateTime=soon",
             vec![("INVALID_VALUE", "endDateTime")],

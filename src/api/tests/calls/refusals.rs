@@ -1,4 +1,4 @@
-//! Does every refusal have the shape of all refusals, with the headers its status requires?
+//! Does every error response have the common shape, with the headers that its status requires?
 
 use std::sync::Arc;
 
@@ -238,7 +238,7 @@ async fn the_service_is_ready_between_its_start_and_its_end() {
     assert_eq!(alive.status, StatusCode::OK);
 }
 
-/// Holds an answer to the shape of every failure.
+/// Checks that an answer has the shape of every error response.
 fn shaped(answer: &CallAnswer, status: StatusCode, text: &str) {
     assert_eq!(answer.status, status);
     assert_eq!(answer.header("content-type"), Some("application/json"));

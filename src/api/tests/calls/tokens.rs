@@ -1,4 +1,4 @@
-//! Who gets a token, what it opens, and when it ends.
+//! Who gets a token, what does it give access to, and when does it expire?
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE};

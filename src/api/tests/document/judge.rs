@@ -1,11 +1,12 @@
-//! Is a body what its schema says, and no more? The words of JSON Schema that the document speaks.
+//! Does a body match its schema exactly? Validates the keywords of JSON Schema that the document
+//! uses.
 //!
-//! A property that is not described is a fault, though callers are told to pass over it. Patterns
-//! and formats are left to a validator that others wrote.
+//! A property that is not described is a fault, although callers should ignore unknown ones.
+//! Patterns and formats are left to a third-party validator.
 
 use serde_json::Value;
 
-/// Everything that is wrong with a value.
+/// Every fault of a value.
 pub(in crate::api::tests) fn faults(
     document: &Value,
     schema: &Value,
