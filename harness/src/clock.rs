@@ -1,11 +1,11 @@
-//! What time is it for a device on a real socket? The only file of this crate that reads a clock.
+//! What is the time for a device on a real socket? The only file of this crate that reads a clock.
 
 use std::future;
 use std::time::{self as std_time, Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::{self, Instant};
 
-/// Milliseconds since 1970 that never run backwards: the wall clock is read once, at the start.
+/// Milliseconds since 1970 that never go backwards: the wall clock is read once, at the start.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     started_at: Instant,
@@ -13,7 +13,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Starts at the time the wall clock shows.
+    /// Starts at the current wall clock time.
     pub fn start() -> Self {
         let since_1970 = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -24,13 +24,13 @@ impl Clock {
         }
     }
 
-    /// Tells the time.
+    /// The current time.
     pub fn now_ms(&self) -> i64 {
         self.started_at_ms
             .saturating_add(whole_ms(self.started_at.elapsed()))
     }
 
-    /// Waits until a point in time, or for ever when there is none.
+    /// Waits until a point in time, or forever if there is none.
     pub async fn sleep_until(&self, at_ms: Option<i64>) {
         let Some(at_ms) = at_ms else {
             return future::pending().await;
@@ -40,7 +40,7 @@ impl Clock {
     }
 }
 
-/// Nanoseconds since it was started, for threads that look at the time all the time.
+/// Nanoseconds since the start, for threads that read the time constantly.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch(std_time::Instant);
 
@@ -50,7 +50,7 @@ impl Stopwatch {
         Self(std_time::Instant::now())
     }
 
-    /// Tells how long ago that was.
+    /// Nanoseconds since the start.
     pub fn now_ns(&self) -> u64 {
         u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }

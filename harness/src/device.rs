@@ -1,16 +1,17 @@
-//! What does a device do next? A simulated LwM2M device without clock, chance or socket of its own.
+//! What does a device do next? A simulated LwM2M device without a clock, randomness or a socket of
+//! its own.
 //!
-//! Time and datagrams come in as arguments, datagrams and news go out into the caller's buffer, and
-//! every doubt is settled by the seed, so that a world of devices can be run again. There are four
-//! kinds of calls: inputs (`handle_*`), orders a person could give (`update`, `sleep`, `reboot`,
-//! ...), `next_timeout`, and getters. After each input or order, `next_timeout` tells when to call
-//! `handle_timeout`.
+//! Time and datagrams come in as arguments, datagrams and events go out into the caller's buffer,
+//! and the seed decides everything random, so that a run with many devices is reproducible. There
+//! are four kinds of calls: inputs (`handle_*`), orders a person could give (`update`, `sleep`,
+//! `reboot`, ...), `next_timeout`, and getters. After each input or order, `next_timeout` returns
+//! when to call `handle_timeout`.
 //!
 //! The device has one server. It registers, keeps its registration alive, obeys read, write,
-//! execute and observe, says what changes of that which is observed, and in queue mode sleeps
-//! between its updates. Values travel in the formats it is said to have. What it measured it sends
-//! when it is told to. Without LwM2M it answers for a few plain paths, posts data and throws bare
-//! bytes. What is long goes in blocks.
+//! execute and observe, notifies changes of observed values, and in queue mode sleeps between its
+//! updates. It encodes values in the configured formats. It sends measured values on order. Without
+//! LwM2M it serves a few CoAP paths, posts data and sends bare datagrams. Long bodies are
+//! transferred block-wise.
 
 mod answers;
 mod blocks;
@@ -46,14 +47,14 @@ use self::resources::Resources;
 use self::session::{Radio, RegistrationPhase, RequestPurpose, Session};
 use crate::rng::Rng;
 
-/// How long after its answer a device reboots or goes away, when asked to: long enough for a lost
-/// answer to be asked for again.
+/// The delay between the response and a requested reboot or deregistration: long enough for the
+/// server to repeat the request if the response is lost.
 const CONSEQUENCE_AFTER_MS: i64 = 1_000;
 
-/// How long a device stays away that was disabled: the default of resource 1/x/5.
+/// How long a disabled device stays away: the default of resource 1/x/5.
 const DISABLED_FOR_MS: i64 = 86_400_000;
 
-/// A device that speaks LwM2M, plain CoAP, or both, and throws bare bytes if need be.
+/// A device that speaks LwM2M, plain CoAP, or both, and sends bare datagrams on order.
 #[derive(Clone, Debug)]
 pub struct SimulatedDevice {
     configuration: Configuration,
@@ -66,7 +67,7 @@ pub struct SimulatedDevice {
 }
 
 impl SimulatedDevice {
-    /// Makes a device that is switched off.
+    /// A device that is switched off.
     pub fn new(mut configuration: Configuration, seed: u64) -> Self {
         let speech = PayloadFormats::new(&configuration.formats);
         let mut resources = Resources::new(std::mem::take(&mut configuration.resources), speech);
@@ -85,7 +86,7 @@ impl SimulatedDevice {
         }
     }
 
-    /// Switches the device on, or has one that is deregistered register again.
+    /// Switches the device on, or makes a deregistered one register again.
     pub fn handle_start(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         match (self.session.radio, &self.session.registration) {
             (Radio::Off, _) | (Radio::Awake, RegistrationPhase::Resting { .. }) => {
@@ -97,7 +98,7 @@ impl SimulatedDevice {
         }
     }
 
-    /// Takes a datagram of the server, which is lost if the radio is off.
+    /// Handles a datagram of the server, which is lost if the radio is off.
     pub fn handle_datagram(&mut self, now_ms: i64, bytes: &[u8], out: &mut Vec<DeviceOutput>) {
         if self.session.radio != Radio::Awake {
             return;
@@ -113,7 +114,7 @@ impl SimulatedDevice {
         self.notify(now_ms, out);
     }
 
-    /// Does what is due.
+    /// Performs what is due.
     pub fn handle_timeout(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         if self.next_timeout().is_none_or(|next_ms| now_ms < next_ms) {
             return;
@@ -148,8 +149,7 @@ impl SimulatedDevice {
         }
     }
 
-    /// Has the device tell the server that it is there: an update, or a registration if it has
-    /// none. Wakes it if need be.
+    /// Sends an update, or a registration if the device has none. A sleeping device wakes first.
     pub fn update(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         if self.session.radio == Radio::Asleep {
             self.awaken(now_ms, out);
@@ -159,15 +159,15 @@ impl SimulatedDevice {
         }
     }
 
-    /// Wakes a device that sleeps, which then tells the server.
+    /// Wakes a sleeping device, which then contacts the server.
     pub fn wake(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         if self.session.radio == Radio::Asleep {
             self.update(now_ms, out);
         }
     }
 
-    /// Switches the radio off until the next update is due. What the device was saying is left
-    /// unsaid; nothing is forgotten.
+    /// Switches the radio off until the next update is due. The exchange in progress is abandoned;
+    /// nothing is forgotten.
     pub fn sleep(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         if self.session.radio != Radio::Awake {
             return;
@@ -184,7 +184,7 @@ impl SimulatedDevice {
         self.fall_asleep(now_ms, out);
     }
 
-    /// Cuts the power: the device forgets all but its resources, and says nothing.
+    /// Cuts the power without sending anything: the device forgets everything but its resources.
     pub fn power_off(&mut self) {
         self.session = Session::new(self.rng.number_u16());
     }
@@ -196,7 +196,7 @@ impl SimulatedDevice {
         self.handle_start(now_ms, out);
     }
 
-    /// Has the device take its leave. It stays on, and silent until told to start or update.
+    /// Deregisters. The device stays on and sends nothing until an order starts or updates it.
     pub fn deregister(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         match self.session.radio {
             Radio::Off => return,
@@ -206,42 +206,41 @@ impl SimulatedDevice {
         self.begin_deregister(now_ms, None, out);
     }
 
-    /// Presses what the resource stands for: a switch turns, a counter counts. Returns the new
-    /// value, or nothing if there is nothing to press.
+    /// Presses the button that the resource represents: a switch toggles, a counter increments.
+    /// Returns the new value; None if it is neither.
     pub fn press(&mut self, path: Path) -> Option<Value> {
         let pressed = pressed(self.resources.value(path)?)?;
         self.set(path, pressed.clone())?;
         Some(pressed)
     }
 
-    /// Has the device measure another value, and returns the one before; nothing, and nothing
-    /// changes, if it has no such resource of that type. Whoever observes it is told at the next
-    /// timeout, which is then due; a device that sleeps wakes for it.
+    /// Sets a measured value and returns the previous one; None, without a change, if the device
+    /// has no such resource of that type. An observed change is notified at the next timeout, which
+    /// is then due; a sleeping device wakes for it.
     pub fn set(&mut self, path: Path, value: Value) -> Option<Value> {
         let before = self.resources.replace(path, value)?;
         self.session.observations.look(&self.resources);
         Some(before)
     }
 
-    /// Has the device update its registration at another interval, once it has said next that it
-    /// is there.
+    /// Changes the update interval, from the next contact on.
     pub fn update_every(&mut self, interval_ms: u32) {
         self.configuration.update_interval_ms = Some(interval_ms);
     }
 
-    /// Has the device answer for a resource in another way, and returns how it did before.
+    /// Changes how the device answers requests for a resource, and returns the previous mode.
     pub fn answer_with(&mut self, path: Path, answer: AnswerMode) -> Option<AnswerMode> {
         let resource = self.resources.find_mut(path)?;
         Some(std::mem::replace(&mut resource.answer, answer))
     }
 
-    /// Has the device answer for a plain path in another way, and returns how it did before.
+    /// Changes how the device answers requests for a CoAP path, and returns the previous mode.
     pub fn answer_plain_with(&mut self, path: &str, answer: AnswerMode) -> Option<AnswerMode> {
         let there = self.paths.find_mut(path)?;
         Some(std::mem::replace(&mut there.answer, answer))
     }
 
-    /// Tells when to call `handle_timeout`; never, if nothing will happen by itself.
+    /// When to call `handle_timeout`; None if nothing happens by itself.
     pub fn next_timeout(&self) -> Option<i64> {
         let session = &self.session;
         match session.radio {
@@ -272,12 +271,12 @@ impl SimulatedDevice {
         }
     }
 
-    /// Returns the name the device goes by.
+    /// The endpoint name.
     pub fn endpoint(&self) -> &str {
         &self.configuration.endpoint
     }
 
-    /// Returns where the server keeps the device's registration, as far as the device knows.
+    /// The location of the registration, as far as the device knows.
     pub fn location(&self) -> Option<&RegistrationLocation> {
         match &self.session.registration {
             RegistrationPhase::Registered { location, .. } => Some(location),
@@ -285,50 +284,49 @@ impl SimulatedDevice {
         }
     }
 
-    /// Tells whether the device sleeps.
+    /// Whether the device sleeps.
     pub fn is_asleep(&self) -> bool {
         self.session.radio == Radio::Asleep
     }
 
-    /// Tells whether the device hears what it is sent.
+    /// Whether the device receives datagrams.
     pub fn is_listening(&self) -> bool {
         self.session.radio == Radio::Awake
     }
 
-    /// Returns what a resource holds.
+    /// The value of a resource.
     pub fn value(&self, path: Path) -> Option<&Value> {
         self.resources.value(path)
     }
 
-    /// Returns what a plain path holds.
+    /// The content of a CoAP path.
     pub fn content(&self, path: &str) -> Option<&[u8]> {
         self.paths.find(path).map(|there| there.content.as_slice())
     }
 
-    /// Tells how often the server has really written or executed a resource. A repeated message
-    /// does not count, unless the device rebooted in between and could not know.
+    /// How often the server has actually written or executed a resource. A duplicate does not
+    /// count, unless the device rebooted in between and could not recognise it.
     pub fn executed(&self, path: Path) -> u64 {
         self.resources.executed(path)
     }
 
-    /// Goes through the operations the device has carried out, the oldest first, as far as it
-    /// remembers them.
+    /// The operations that the device carried out, oldest first, as far as it remembers them.
     pub fn performed(&self) -> impl DoubleEndedIterator<Item = &PerformedOperation> {
         self.performed.iter()
     }
 
-    /// Goes through the plain requests the device has carried out, the oldest first, as far as it
+    /// The CoAP requests without LwM2M that the device carried out, oldest first, as far as it
     /// remembers them.
     pub fn plain_performed(&self) -> impl DoubleEndedIterator<Item = &PerformedRequest> {
         self.plain_performed.iter()
     }
 
-    /// Tells how many plain requests the device has carried out.
+    /// The number of CoAP requests without LwM2M that the device carried out.
     pub fn plain_performed_count(&self) -> u64 {
         self.plain_performed.count()
     }
 
-    /// Tells how many operations the device has carried out.
+    /// The number of operations that the device carried out.
     pub fn performed_count(&self) -> u64 {
         self.performed.count()
     }
@@ -350,8 +348,8 @@ impl SimulatedDevice {
         }
     }
 
-    /// Meets a Confirmable message that is no request: one that came before as it was met then, and
-    /// one that means nothing to the device, such as a ping, with a Reset.
+    /// Answers a Confirmable message that is no request: a duplicate as the first time, and a
+    /// message without a meaning for the device, such as a ping, with a Reset.
     fn reject(&self, now_ms: i64, bytes: &[u8], message: &Message, out: &mut Vec<DeviceOutput>) {
         if message.kind != MessageKind::Confirmable {
             return;
@@ -389,13 +387,13 @@ impl SimulatedDevice {
         out.push(DeviceOutput::Report(DeviceEvent::Asleep { wakes_in_ms }));
     }
 
-    // News are due at once, and have been since before now.
+    // Changes are due immediately, since any time in the past.
     fn notifies_at_ms(&self) -> Option<i64> {
         let has_news = self.session.observations.has_news();
         has_news.then_some(self.session.quiet_since_ms)
     }
 
-    // Only a registered device that owes nobody anything sleeps by itself.
+    // A device sleeps by itself only if it is registered and has no pending answer.
     fn sleeps_at_ms(&self) -> Option<i64> {
         let session = &self.session;
         let is_busy = session.request.is_some()

@@ -1,9 +1,9 @@
-//! Who plays the devices? Simulated LwM2M devices for the demo, for tests and for load.
+//! How are devices simulated? LwM2M devices for the demo, for tests and for load.
 //!
-//! A [`device::SimulatedDevice`] is a pure machine that a deterministic world can hold by the
+//! A [`device::SimulatedDevice`] is a pure machine that a deterministic simulation can hold by the
 //! thousand; [`socket`] gives one a real UDP socket. [`load`] has devices by the million, each of
-//! them simpler. Imports `protocol` alone: what a device knows
-//! about the service is what travels on the wire.
+//! them simpler. Imports `protocol` alone: a device knows of the service only what travels on the
+//! wire.
 
 pub mod clock;
 pub mod device;
@@ -11,13 +11,13 @@ pub mod load;
 pub mod rng;
 pub mod socket;
 
-/// Names a format of what a device sends.
+/// The format of a payload.
 pub use protocol::coap::content::ContentFormat;
-/// Says whether a device wants to know that what it posts was taken.
+/// Whether a message is Confirmable.
 pub use protocol::coap::message::MessageKind;
-/// Names a resource of a device; whoever configures devices needs no door to `protocol`.
+/// The path of a resource; re-exported so that callers need not import `protocol`.
 pub use protocol::lwm2m::path::Path;
-/// What a device sends by itself, and when it measured that.
+/// A measured value, and when it was measured.
 pub use protocol::lwm2m::payload::{Measured, Sample};
-/// What a resource of a device holds.
+/// The value of a resource.
 pub use protocol::lwm2m::value::Value;

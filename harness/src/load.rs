@@ -1,15 +1,15 @@
-//! How do very many devices load a server? A pure pool of them, and threads that give it a socket
-//! and a clock.
+//! How do very many devices load a server? As a pure pool of them, and threads with sockets and a
+//! clock.
 //!
 //! ```text
 //!   DevicePool: Worker, ..
 //!   Worker (thread) --- turn, hear ---> DevicePool: ArrivalSchedule, Exchange, Deadlines,
 //!      |    ^                             |    Locations, Tally
 //!      |    +------- Outbox --------------+
-//!      +--- Line: one socket, every datagram from the address of its device
+//!      +--- LoadSocket: one socket, every datagram from the address of its device
 //! ```
-//! A worker has its devices for good: a server knows a device by where it sends from. Drives any
-//! LwM2M server; what a device has said to this one is what it would say to every other.
+//! A worker keeps its devices: a server identifies a device by its source address. Works with any
+//! LwM2M server, because nothing in the datagrams is specific to this one.
 
 pub mod addressing;
 pub mod arrivals;
@@ -30,5 +30,5 @@ pub mod tally;
 pub mod worker;
 
 pub use device_group::DeviceBehaviour;
-/// How patient devices are; whoever plans a load needs no door to `protocol`.
+/// The transmission parameters of devices; re-exported so that callers need not import `protocol`.
 pub use protocol::coap::exchange::Transmission;

@@ -1,11 +1,11 @@
-//! Where does a simulated world get its chance from? From a seed: the same seed, the same world.
+//! Where does a simulation get its random numbers? From a seed: the same seed gives the same run.
 
-/// A stream of numbers made from a seed (SplitMix64: small, fast, and no secret).
+/// A stream of random numbers from a seed (SplitMix64: small, fast, and not secret).
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// Starts the stream that belongs to a seed.
+    /// The stream of a seed.
     pub const fn from_seed(seed: u64) -> Self {
         Self(seed)
     }
@@ -34,7 +34,7 @@ impl Rng {
         ((self.number_u32() as u64 * bound as u64) >> 32) as u32
     }
 
-    /// Tells whether something that happens in so many of a hundred cases happens.
+    /// Whether an event with this probability happens.
     pub const fn hits(&mut self, percent: u8) -> bool {
         self.below(100) < percent as u32
     }

@@ -1,5 +1,5 @@
-//! How does a simulated device get onto a real network? A socket of its own, and a handle for
-//! whoever gives it orders.
+//! How does a simulated device get onto a real network? With a socket of its own, and a handle that
+//! gives it orders.
 
 mod shell;
 
@@ -22,34 +22,34 @@ use crate::device::configuration::Configuration;
 use crate::device::event::{DeviceEvent, DeviceOutput};
 use crate::device::sending::Unsent;
 
-/// How many events wait for a reader. At the bound the device goes on and the news is dropped:
-/// whoever does not listen must not be able to stop a device.
+/// Events that wait for a reader. At the bound the device continues and events are dropped: a
+/// reader that does not read must not stop a device.
 pub const EVENTS_MAX: usize = 256;
 
-/// How many orders wait for the device. At the bound whoever orders waits.
+/// Orders that wait for the device. At the bound the sender of an order waits.
 const ORDERS_MAX: usize = 16;
 
-/// Says where a device is and how well it is heard.
+/// The addresses of a device and its server, and the quality of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceLink {
     /// The address the device sends from, such as 127.0.1.7:0.
     pub local: SocketAddr,
-    /// The address of its server; what others send is not heard.
+    /// The address of its server; datagrams of others are dropped.
     pub server: SocketAddr,
-    /// Where its server takes bare bytes, if it does.
+    /// The server's port for bare datagrams, if it has one.
     pub bare: Option<SocketAddr>,
-    /// What gets lost on the way.
+    /// The loss in each direction.
     pub loss: PacketLoss,
-    /// Settles what the device leaves to chance, and what gets lost.
+    /// The seed of what the device leaves to chance, and of the loss.
     pub seed: u64,
 }
 
-/// How many of a hundred datagrams get lost.
+/// The percentage of lost datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketLoss {
-    /// Of those to the server.
+    /// Towards the server.
     pub to_server_percent: u8,
-    /// Of those to the device.
+    /// Towards the device.
     pub to_device_percent: u8,
 }
 
@@ -61,12 +61,12 @@ pub struct RunningDevice {
     task: JoinHandle<SimulatedDevice>,
 }
 
-/// Tells that a device does not run any more: its socket broke.
+/// The device does not run any more: its socket failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the device has stopped")]
 pub struct DeviceStopped;
 
-/// Binds a socket, switches a device on, and returns it with its news.
+/// Binds a socket, switches a device on, and returns it with its events.
 pub async fn run(
     configuration: Configuration,
     link: DeviceLink,
@@ -151,7 +151,7 @@ impl RunningDevice {
             .await
     }
 
-    /// Looks at the device, or changes what needs no clock, and returns what was found.
+    /// Reads the device, or changes what needs no clock, and returns the result.
     pub async fn with<T: Send + 'static>(
         &self,
         look: impl FnOnce(&mut SimulatedDevice) -> T + Send + 'static,
@@ -159,8 +159,8 @@ impl RunningDevice {
         self.order(move |device, _, _| look(device)).await
     }
 
-    /// Gives the device another address, as roaming or a new mapping on the way would. The device
-    /// does not notice.
+    /// Gives the device another address, as roaming or a new NAT mapping would. The device does not
+    /// notice.
     pub async fn move_to(&mut self, local: SocketAddr) -> io::Result<()> {
         let (moved, answer) = oneshot::channel();
         let order = ShellCommand::MoveTo { local, moved };
@@ -172,13 +172,13 @@ impl RunningDevice {
         Ok(())
     }
 
-    /// Cuts the device off where it stands, closes its socket, and returns it.
+    /// Stops the device where it is, closes its socket, and returns it.
     pub async fn stop(self) -> Result<SimulatedDevice, DeviceStopped> {
         drop(self.orders);
         self.task.await.map_err(|_| DeviceStopped)
     }
 
-    /// Returns the address the device sends from.
+    /// The address that the device sends from.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -189,7 +189,7 @@ impl RunningDevice {
     ) -> Result<T, DeviceStopped> {
         let (sender, done) = oneshot::channel();
         let deed = move |device: &mut SimulatedDevice, now_ms, out: &mut Vec<DeviceOutput>| {
-            // Whoever gave the order may have left in the meantime.
+            // The sender of the order may be gone.
             let _ = sender.send(deed(device, now_ms, out));
         };
         self.orders

@@ -280,7 +280,7 @@ async fn a_device_that_failed_says_that_it_has_stopped() {
     assert!(device.stop().await.is_err());
 }
 
-/// A server that says and hears what a test wants.
+/// A server that sends and receives on behalf of a test.
 struct Server {
     socket: UdpSocket,
 }
@@ -343,7 +343,7 @@ impl Server {
     }
 }
 
-/// A device that is quick to repeat itself.
+/// A device with short ACK timeouts.
 fn hasty() -> Configuration {
     let mut configuration = Configuration::new("lamp");
     configuration.transmission.ack_timeout_ms = 20;

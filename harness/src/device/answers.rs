@@ -1,5 +1,5 @@
-//! Which answers does the device still owe? Separate responses (RFC 7252 section 5.2.2) that wait
-//! for their time, or for the acknowledgement of the server.
+//! Which answers are pending? Separate responses (RFC 7252 section 5.2.2) that wait for their time,
+//! or for the acknowledgement of the server.
 
 use protocol::coap::exchange::{Exchange, ExchangeReception, ExchangeTimeout, Transmission};
 use protocol::coap::message::{Message, MessageKind};
@@ -7,11 +7,11 @@ use protocol::coap::message::{Message, MessageKind};
 use super::event::{DeviceEvent, DeviceOutput, Uplink};
 use crate::rng::Rng;
 
-/// How many answers are owed at most; the oldest is given up for a new one. A server has one
-/// request under way at a device, so more than one or two are already strange.
+/// The maximum number of pending answers; the oldest is dropped for a new one. A server has one
+/// request in progress per device, so more than one or two are already unusual.
 const ANSWERS_MAX: usize = 8;
 
-/// The answers that are owed.
+/// The pending answers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PendingAnswers {
     owed: Vec<OwedAnswer>,
@@ -22,14 +22,14 @@ pub(super) struct PendingAnswers {
 pub(super) struct PendingAnswer {
     pub(super) due_at_ms: i64,
     pub(super) response: Message,
-    /// What is told of it.
+    /// The event to report when it is sent.
     pub(super) news: DeviceEvent,
 }
 
 #[derive(Clone, Debug)]
 enum OwedAnswer {
     Waiting(PendingAnswer),
-    // The exchange repeats the answer until it is acknowledged; it expects no response to it.
+    // The exchange retransmits the answer until it is acknowledged; it expects no response.
     Unacknowledged(Exchange),
 }
 
@@ -41,7 +41,7 @@ impl PendingAnswers {
         self.owed.push(OwedAnswer::Waiting(answer));
     }
 
-    /// Takes the server's Empty message for one of the answers.
+    /// Handles an Empty message of the server that matches an answer.
     pub(super) fn handle(&mut self, now_ms: i64, message: &Message) {
         match message.kind {
             MessageKind::Acknowledgement | MessageKind::Reset => {}
@@ -113,7 +113,8 @@ impl OwedAnswer {
     }
 }
 
-/// Repeats or gives up what is due to be, and tells whether its acknowledgement is still awaited.
+/// Retransmits or gives up an exchange if it is due; returns whether its acknowledgement is still
+/// awaited.
 pub(super) fn repeat(
     exchange: &mut Exchange,
     now_ms: i64,

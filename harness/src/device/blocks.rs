@@ -1,4 +1,4 @@
-//! What does the device hear and answer in blocks? (RFC 7959)
+//! How does the device receive and answer block-wise? (RFC 7959)
 
 use protocol::coap::assembly::{Assembly, AssemblyOutcome};
 use protocol::coap::block::BlockSize;
@@ -12,14 +12,15 @@ use super::configuration::Configuration;
 use super::dedup::digest;
 use super::outcome::ResponseContent;
 
-/// The longest body a device hears or is answered: more than anybody sends to one.
+/// The longest body that a device receives or gets as a response: more than anybody sends to one.
 const BODY_BYTES_MAX: usize = 2 * 1_024 * 1_024;
 
-/// How long a body may rest before it is forgotten: EXCHANGE_LIFETIME of RFC 7252 section 4.8.2.
+/// How long an incomplete body is kept without a new block: EXCHANGE_LIFETIME of RFC 7252 section
+/// 4.8.2.
 const IDLE_MS: i64 = 247_000;
 
 impl SimulatedDevice {
-    /// Gives a request once it is whole, and before that what meets its block.
+    /// Returns the request once it is complete, otherwise the response to its block.
     pub(super) fn gather(&mut self, now_ms: i64, request: &Message) -> Result<Message, Message> {
         let incoming = &mut self.session.incoming;
         if incoming.expires_at(IDLE_MS) <= now_ms {
@@ -35,7 +36,7 @@ impl SimulatedDevice {
         Err(self.respond(request, ResponseContent::of(code)))
     }
 
-    /// Gives the part of a response that its request asks for.
+    /// The block of a response that its request asks for.
     pub(super) fn in_blocks(&self, response: Message, request: &Message) -> Message {
         let response = match request.block1() {
             Some(block) if response.code.is_success() => response.with_block1(block),
@@ -48,7 +49,8 @@ impl SimulatedDevice {
     }
 }
 
-/// Gives the first block of what nobody asked to have in blocks, or all of it if it fits one.
+/// The first block of a response to a request without a Block2 option, or the whole response if it
+/// fits.
 pub(super) fn begin(response: Message, block: BlockSize) -> Message {
     if response.payload.len() <= block.bytes() {
         return response;
@@ -57,13 +59,13 @@ pub(super) fn begin(response: Message, block: BlockSize) -> Message {
     serving::cut(response.clone(), &response, block)
 }
 
-/// Tells whether a request goes on with an answer of which the beginning was told: nothing is to
-/// be done for it again.
+/// Whether a request continues a response whose first blocks were sent: the operation is not
+/// performed again.
 pub(super) fn goes_on(request: &Message) -> bool {
     request.block2().is_some_and(|block| block.number() > 0)
 }
 
-/// How the device says what may take several messages.
+/// The rules for the block-wise requests of the device.
 pub(super) fn rules(device: &Configuration) -> TransferRules<'_> {
     TransferRules {
         transmission: &device.transmission,
@@ -73,7 +75,7 @@ pub(super) fn rules(device: &Configuration) -> TransferRules<'_> {
     }
 }
 
-// Blocks of another version of a body are told from those that were asked for (section 2.4).
+// An ETag distinguishes the blocks of different versions of a body (section 2.4).
 fn tagged(response: Message) -> Message {
     let tag = digest(&response.payload).to_be_bytes();
     response.with_etag(&tag)

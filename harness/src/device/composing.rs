@@ -1,5 +1,4 @@
-//! What does the device answer when it is asked for several paths at once? (LwM2M Core 1.1 section
-//! 6.3.8)
+//! How does the device answer a Read-Composite request? (LwM2M Core 1.1 section 6.3.8)
 
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
@@ -14,7 +13,7 @@ use super::outcome::ResponseContent;
 use super::{SimulatedDevice, blocks};
 
 impl SimulatedDevice {
-    /// Takes a request for several paths, and returns the message that meets it at once.
+    /// Handles a request for several paths, and returns the immediate answer.
     pub(super) fn compose(
         &mut self,
         request: &Message,

@@ -1,4 +1,4 @@
-//! What kind of device is it? Its name, its manners and what it offers.
+//! What kind of device is it? Its name, its behaviour and its resources.
 
 use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
@@ -9,73 +9,72 @@ use protocol::lwm2m::version::EnablerVersion;
 use super::plain::PlainPath;
 use super::resource::{self, Resource};
 
-/// The formats of LwM2M 1.0 that every device has.
+/// The formats of LwM2M 1.0, which every device has.
 const PLAIN_AND_TLV: [ContentFormat; 3] = [
     ContentFormat::TEXT,
     ContentFormat::OCTET_STREAM,
     ContentFormat::LWM2M_TLV,
 ];
 
-/// Describes a device before it is switched on for the first time.
+/// The configuration of a device, before it is switched on for the first time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
     /// Whether it speaks LwM2M; if not, it does not register.
     pub lwm2m: Lwm2m,
-    /// The endpoint name it registers under.
+    /// The endpoint name in the registration.
     pub endpoint: String,
-    /// The lifetime it registers with, until the server writes another to `/1/0/1`.
+    /// The lifetime in the registration, until the server writes another one to `/1/0/1`.
     pub lifetime_s: u32,
-    /// The release of LwM2M it speaks.
+    /// The LwM2M version it speaks.
     pub version: EnablerVersion,
     /// Whether it can be reached at any time.
     pub reachability: Reachability,
-    /// How often it updates its registration; nine tenths of its lifetime if not said.
+    /// The interval of its registration updates; by default nine tenths of the lifetime.
     pub update_interval_ms: Option<u32>,
-    /// Whether it wants its notifications acknowledged.
+    /// Whether its notifications are Confirmable.
     pub notify: Notify,
-    /// How patient it is with unanswered messages.
+    /// The transmission parameters of its messages.
     pub transmission: Transmission,
-    /// How long it waits before it tries a failed registration again.
+    /// The delay before it retries a failed registration.
     pub retry: Retry,
-    /// The formats it reads and writes; what is asked or told in others it refuses.
+    /// The formats it reads and writes; it refuses requests in others.
     pub formats: Vec<ContentFormat>,
-    /// The formats it registers with, which need not be those it has; nothing, if it says none.
+    /// The formats in its registration, which can differ from those it has; empty for none.
     pub announced: Vec<ContentFormat>,
-    /// What it does when it is asked for several paths at once.
+    /// How it answers requests for several paths.
     pub composite: CompositeRead,
-    /// The size of its blocks: what is longer it says and answers in blocks.
+    /// Its block size: longer bodies are transferred block-wise.
     pub block: BlockSize,
-    /// What it offers; of two resources with one path the later counts.
+    /// Its resources; of two with the same path, the later one counts.
     pub resources: Vec<Resource>,
-    /// What it offers over plain CoAP; of two with one path the first counts.
+    /// Its paths over plain CoAP; of two with the same path, the first one counts.
     pub paths: Vec<PlainPath>,
 }
 
-/// Tells whether a device speaks LwM2M.
+/// Whether a device speaks LwM2M.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lwm2m {
     /// It registers and offers its resources.
     Spoken,
-    /// It is known by its address alone.
+    /// It is identified only by its address.
     Unspoken,
 }
 
-/// Tells what a device does with a request for several paths at once (LwM2M Core 1.1 section
-/// 6.3.8).
+/// How a device answers a request for several paths (LwM2M Core 1.1 section 6.3.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompositeRead {
-    /// It answers with what there is.
+    /// With the values that exist.
     Answered,
-    /// It acknowledges the request and never answers.
+    /// It acknowledges the request and never responds.
     AcknowledgedOnly,
-    /// It refuses.
+    /// It refuses the request.
     Refused(Code),
 }
 
-/// Tells whether a device listens at any time.
+/// When a device is reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reachability {
-    /// It always listens.
+    /// At any time.
     Always,
     /// It is in queue mode: it listens for a while after the last traffic, then sleeps until its
     /// next update.
@@ -85,28 +84,27 @@ pub enum Reachability {
     },
 }
 
-/// Tells how a device says that something observed has changed (RFC 7641 section 4.5).
+/// How a device sends notifications (RFC 7641 section 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notify {
-    /// In messages that are repeated until they are acknowledged, and given up with the observation
-    /// if they never are.
+    /// In Confirmable messages. If one is never acknowledged, the observation ends.
     Confirmable,
-    /// In messages that may get lost, as most devices do.
+    /// In Non-confirmable messages, as most devices do.
     NonConfirmable,
 }
 
-/// The waits between attempts to register: each twice the one before, plus up to a quarter of
-/// chance, so that devices that were turned away together do not come back together.
+/// The delays between attempts to register: each is twice the previous one, plus up to a quarter at
+/// random, so that devices that were refused together do not retry together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// The wait after the first failure.
+    /// The delay after the first failure.
     pub first_ms: u32,
-    /// The longest wait, before chance is added.
+    /// The longest delay, before the random part is added.
     pub most_ms: u32,
 }
 
 impl Configuration {
-    /// Describes a device that always listens and offers [`resource::defaults`].
+    /// A device that is always reachable and offers [`resource::defaults`].
     pub fn new(endpoint: impl Into<String>) -> Self {
         Self {
             endpoint: endpoint.into(),
@@ -130,7 +128,7 @@ impl Configuration {
         }
     }
 
-    /// Describes a device without LwM2M that offers these paths over plain CoAP.
+    /// A device without LwM2M that offers these paths over plain CoAP.
     pub fn plain(name: impl Into<String>, paths: Vec<PlainPath>) -> Self {
         Self {
             lwm2m: Lwm2m::Unspoken,
@@ -140,7 +138,8 @@ impl Configuration {
         }
     }
 
-    /// Has the device speak and announce these formats, and answer for several paths at once.
+    /// The same device with these formats, which it also announces, and with answers to requests
+    /// for several paths.
     pub fn speaking(self, formats: &[ContentFormat]) -> Self {
         Self {
             formats: formats.to_vec(),
@@ -152,7 +151,7 @@ impl Configuration {
 }
 
 impl Retry {
-    /// Returns the wait after so many failures in a row, before chance is added.
+    /// The delay after this many failures in a row, before the random part is added.
     pub(super) fn wait_ms(&self, failures: u32) -> u32 {
         let doublings = failures.saturating_sub(1).min(31);
         let wait_ms = u64::from(self.first_ms) << doublings;

@@ -1,12 +1,13 @@
-//! Did the device hear this message before? RFC 7252 section 4.2: a repeated message is acted upon
+//! Did the device receive this message before? RFC 7252 section 4.2: a duplicate is acted upon
 //! once, and answered as the first time.
 
 use std::collections::VecDeque;
 
 use protocol::coap::message::{Message, MessageId, MessageKind};
 
-/// How many messages a device remembers; the oldest gives way. A server has one request under way
-/// at a device, so this is a minute of its most hurried traffic, repeats and late copies included.
+/// The number of messages that a device remembers; beyond it the oldest is forgotten. A server has
+/// one request in progress per device, so this is a minute of its fastest traffic, retransmissions
+/// and late copies included.
 const HEARD_MAX: usize = 64;
 
 /// EXCHANGE_LIFETIME of RFC 7252 section 4.8.2.
@@ -15,7 +16,7 @@ const CONFIRMABLE_LIFETIME_MS: i64 = 247_000;
 /// NON_LIFETIME of RFC 7252 section 4.8.2.
 const NON_CONFIRMABLE_LIFETIME_MS: i64 = 145_000;
 
-/// The messages of the server that a device remembers.
+/// The received messages that a device remembers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DedupCache {
     // Oldest first.
@@ -31,7 +32,7 @@ struct Entry {
 }
 
 impl DedupCache {
-    /// Takes note of a datagram and of the one it was met with, which may be none at all.
+    /// Remembers a datagram and its answer, which may be empty.
     pub(super) fn remember(&mut self, now_ms: i64, message: &Message, bytes: &[u8], reply: &[u8]) {
         let is_over = |oldest: &Entry| oldest.expires_at_ms <= now_ms;
         while self.entries.len() >= HEARD_MAX || self.entries.front().is_some_and(is_over) {
@@ -45,10 +46,10 @@ impl DedupCache {
         });
     }
 
-    /// Returns what a datagram was met with when it came before.
+    /// The answer to an earlier copy of the datagram.
     ///
-    /// The whole datagram counts, not its message id alone: a server that restarts may use an id
-    /// again for something else.
+    /// The whole datagram is compared, not only its message id: a server that restarts may reuse an
+    /// id for another message.
     pub(super) fn find(&self, now_ms: i64, message: &Message, bytes: &[u8]) -> Option<&[u8]> {
         let has_id = |entry: &&Entry| entry.message_id == message.message_id;
         let mut same_id = self.entries.iter().rev().filter(has_id).peekable();

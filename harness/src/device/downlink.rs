@@ -1,5 +1,5 @@
-//! What is the device asked, and how does it answer? (LwM2M Core 1.1 section 6.3, RFC 7252 section
-//! 5.2)
+//! Which requests does the device receive, and how does it answer them? (LwM2M Core 1.1 section
+//! 6.3, RFC 7252 section 5.2)
 
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageKind};
@@ -25,22 +25,22 @@ const KNOWN_OPTIONS: [u16; 7] = [
     option::BLOCK2,
 ];
 
-/// One request of the server.
+/// A request of the server.
 struct IncomingRequest<'a> {
     request: &'a Message,
     about: RequestTarget,
 }
 
-/// What a request is about.
+/// The target of a request.
 enum RequestTarget {
     /// A path of the device's objects.
     Object(Path, Operation),
-    /// A plain path.
+    /// A path over plain CoAP.
     Plain(String),
 }
 
 impl SimulatedDevice {
-    /// Takes a request; one that came before is met as it was met then.
+    /// Handles a request; a duplicate gets the answer of the first copy.
     pub(super) fn handle_request(
         &mut self,
         now_ms: i64,
@@ -69,8 +69,7 @@ impl SimulatedDevice {
         }
     }
 
-    /// Does what is asked once it is asked wholly, and returns the message that meets the request
-    /// at once.
+    /// Performs a request once it is complete, and returns its immediate answer.
     fn meet(
         &mut self,
         now_ms: i64,
@@ -170,7 +169,8 @@ impl SimulatedDevice {
         }
     }
 
-    /// How the device answers for a path; one that it does not have, at once.
+    /// How the device answers requests for a target; for unknown ones it answers in the
+    /// acknowledgement.
     fn manner_of(&self, about: &RequestTarget) -> AnswerMode {
         let chosen = match about {
             RequestTarget::Object(path, _) => self.resources.find(*path).map(|it| it.answer),
@@ -213,7 +213,7 @@ impl SimulatedDevice {
         }
     }
 
-    /// Carries the operation out, and takes note of it if that succeeds.
+    /// Performs an operation, and logs it if it succeeds.
     fn operate(
         &mut self,
         answered_at_ms: i64,
@@ -245,7 +245,7 @@ impl SimulatedDevice {
         outcome
     }
 
-    /// Does what a plain request asks, and takes note of it if that succeeds.
+    /// Performs a plain CoAP request, and logs it if it succeeds.
     fn perform_plain(&mut self, request: &Message, path: &str) -> ResponseContent {
         if blocks::goes_on(request) {
             return self.paths.read(path);
@@ -265,8 +265,8 @@ impl SimulatedDevice {
         outcome
     }
 
-    /// Begins or ends an observation if that was asked for, or looks what a change means to those
-    /// there are. Returns the number of an answer that begins one.
+    /// Starts or ends an observation if the request says so, or looks for changes of observed
+    /// values. Returns the sequence number of a response that starts an observation.
     fn observe(
         &mut self,
         request: &Message,

@@ -1,101 +1,102 @@
-//! What leaves a simulated device? Datagrams for the server, and news for a person.
+//! What are the outputs of a simulated device? Datagrams for the server, and events for a person.
 
 use std::fmt;
 
 use protocol::coap::code::Code;
 use protocol::lwm2m::path::Path;
 
-/// One thing that leaves the device.
+/// One output of the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceOutput {
     /// A datagram for the server.
     Send(Vec<u8>),
-    /// Bytes of no protocol for the server's port for such.
+    /// A bare datagram for the server's UDP port.
     SendUdp(Vec<u8>),
-    /// Something a person may like to know.
+    /// An event for a person.
     Report(DeviceEvent),
 }
 
-/// Something that happened at the device.
+/// An event of the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceEvent {
     /// It answered a request of the server.
     Answered {
-        /// What the request was for.
+        /// The path of the request.
         path: Path,
-        /// What was asked.
+        /// The operation.
         operation: Operation,
-        /// What it answered.
+        /// The response code.
         code: Code,
     },
-    /// It answered a request of the server for several paths at once.
+    /// It answered a request for several paths.
     AnsweredSeveral {
-        /// What it answered.
+        /// The response code.
         code: Code,
     },
-    /// It answered a plain request.
+    /// It answered a plain CoAP request.
     AnsweredPlain {
-        /// What the request was about.
+        /// The path of the request.
         path: String,
-        /// What it answered.
+        /// The response code.
         code: Code,
     },
     /// It sleeps.
     Asleep {
-        /// When it wakes by itself; nothing if it has no reason to.
+        /// When it wakes by itself; None if it has no reason to.
         wakes_in_ms: Option<i64>,
     },
-    /// It listens again.
+    /// It is reachable again.
     Awake,
-    /// The server has let it go.
+    /// The server confirmed its deregistration.
     Deregistered,
-    /// Nobody took note of what it said, however often it said it.
+    /// A message was never acknowledged, in spite of all retransmissions.
     GaveUp(Uplink),
-    /// It got bytes of no protocol.
+    /// It received a bare datagram.
     HeardBare {
-        /// What came.
+        /// The datagram.
         bytes: Vec<u8>,
     },
-    /// It got a request and gives no answer.
+    /// It received a request and does not answer it.
     LeftUnanswered {
-        /// What the request was for.
+        /// The path of the request.
         path: Path,
-        /// What was asked.
+        /// The operation.
         operation: Operation,
     },
-    /// It told the server that something observed has changed.
+    /// It sent a notification.
     Notified {
-        /// What is observed.
+        /// The observed path.
         path: Path,
     },
-    /// It tells of something no more: the server did not want it, or did not react, or it is gone.
+    /// An observation ended: the server refused or ignored a notification, or the path no longer
+    /// exists.
     ObservationEnded {
-        /// What was observed.
+        /// The observed path.
         path: Path,
     },
-    /// It begins anew, without memory of anything it had not stored.
+    /// It restarted, and forgot everything but its resources.
     Rebooted,
-    /// The server turned it away.
+    /// The server refused a message.
     Refused {
-        /// What the device had said.
+        /// The refused message.
         uplink: Uplink,
-        /// What the server answered.
+        /// The response code.
         code: Code,
     },
-    /// The server knows it.
+    /// It is registered.
     Registered {
-        /// Under which path.
+        /// The location of the registration.
         location: RegistrationLocation,
     },
-    /// The server does not know it any more.
+    /// The server no longer knows the registration.
     RegistrationLost,
-    /// The server took the data it sent.
+    /// The server accepted the sent data.
     Sent,
-    /// The server took note of its update.
+    /// The server accepted its update.
     Updated,
 }
 
-/// What the server asks a device to do with a path.
+/// An operation that the server requests on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
     /// GET
@@ -104,45 +105,45 @@ pub enum Operation {
     Write,
     /// POST
     Execute,
-    /// GET that asks to be told of every change
+    /// GET with Observe 0
     Observe,
-    /// GET that asks to be told no more
+    /// GET with Observe 1
     CancelObservation,
 }
 
-/// What a device says by itself, or has to say again.
+/// A message that a device sends by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Uplink {
-    /// An answer in a message of its own.
+    /// A separate response.
     Answer,
     /// Data over plain CoAP.
     Data,
     /// A deregistration.
     Deregister,
-    /// Word that something observed has changed.
+    /// A notification.
     Notification,
     /// A registration.
     Register,
-    /// Data that nobody asked for.
+    /// An LwM2M Send.
     Send,
     /// A registration update.
     Update,
 }
 
-/// The path a server keeps a registration under.
+/// The location of a registration.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RegistrationLocation {
     segments: Box<[Box<str>]>,
 }
 
 impl RegistrationLocation {
-    /// Takes the segments of a Location-Path, of which there has to be one.
+    /// The location with these Location-Path segments; None without any.
     pub(super) fn new<'a>(segments: impl Iterator<Item = &'a str>) -> Option<Self> {
         let segments: Box<[Box<str>]> = segments.map(Box::from).collect();
         (!segments.is_empty()).then_some(Self { segments })
     }
 
-    /// Goes through the path's segments.
+    /// The segments of the path.
     pub fn segments(&self) -> impl Iterator<Item = &str> {
         self.segments.iter().map(Box::as_ref)
     }

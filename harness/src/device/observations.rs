@@ -1,8 +1,8 @@
-//! What is observed of the device, and what is to be told of it? (RFC 7641 section 4, LwM2M Core
-//! 1.1 section 6.4)
+//! Which paths are observed, and which notifications are due? (RFC 7641 section 4, LwM2M Core 1.1
+//! section 6.4)
 //!
-//! What the server was told last is compared with what it would be told now; where the two differ,
-//! there is news. A notification that is not acknowledged yet holds the next one back.
+//! The last notified value is compared with the current one; if they differ, a notification is due.
+//! A notification that is not acknowledged yet delays the next one.
 
 use protocol::coap::content::ContentFormat;
 use protocol::coap::exchange::Exchange;
@@ -17,18 +17,18 @@ use super::outcome::ResponseContent;
 use super::resources::Resources;
 use super::{SimulatedDevice, blocks};
 
-/// How many paths are observed at most: far more than a small device has memory for. At the bound a
-/// request to observe is answered like one to read (section 4.1).
+/// The maximum number of observed paths: far more than a small device has memory for. Beyond it a
+/// request to observe is answered like a read (section 4.1).
 const OBSERVATIONS_MAX: usize = 64;
 
-/// The bits of a notification's number.
+/// The bits of a sequence number.
 const SEQUENCE_MASK: u32 = 0xFF_FFFF;
 
-/// Everything the server observes.
+/// All observations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Observations {
     entries: Vec<Observation>,
-    /// The number of the last thing that was told of any of them.
+    /// The sequence number of the last notification of any observation.
     sequence: u32,
 }
 
@@ -39,14 +39,14 @@ struct Observation {
     accept: Option<ContentFormat>,
     told: ResponseContent,
     news: Option<ResponseContent>,
-    /// The last notification, which a Reset would name.
+    /// The message id of the last notification, which a Reset would have.
     message_id: Option<MessageId>,
     /// The notification whose acknowledgement is awaited.
     open: Option<Exchange>,
 }
 
 impl SimulatedDevice {
-    /// Tells the server what is new.
+    /// Sends the notifications that are due.
     pub(super) fn notify(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         let Observations { entries, sequence } = &mut self.session.observations;
         let kind = match self.configuration.notify {
@@ -57,7 +57,7 @@ impl SimulatedDevice {
             let Some(news) = observation.take_news() else {
                 return true;
             };
-            // An error is told once, and ends the observation (section 4.2).
+            // An error is notified once, and ends the observation (section 4.2).
             let goes_on = news.code.is_success();
             let message_id = self.session.message_ids.take();
             let observe = goes_on.then(|| next(sequence));
@@ -80,8 +80,8 @@ impl SimulatedDevice {
 }
 
 impl Observations {
-    /// Begins an observation with what its request is answered, in the place of others of that
-    /// token or path. Returns the answer's number; nothing if it is one too many.
+    /// Starts an observation with the response to its request, and replaces others of that token or
+    /// path. Returns the sequence number of the response; None beyond the maximum.
     pub(super) fn begin(
         &mut self,
         request: &Message,
@@ -105,18 +105,18 @@ impl Observations {
         Some(next(&mut self.sequence))
     }
 
-    /// Ends the observation of a path, if it is known by that token.
+    /// Ends the observation of a path, if it has this token.
     pub(super) fn end(&mut self, token: Token, path: Path) {
         self.entries
             .retain(|other| other.token != token || other.path != path);
     }
 
-    /// Ends all of them without a word.
+    /// Ends all observations silently.
     pub(super) fn forget(&mut self) {
         self.entries.clear();
     }
 
-    /// Looks what is new.
+    /// Compares the observed values with those notified last.
     pub(super) fn look(&mut self, resources: &Resources) {
         for observation in &mut self.entries {
             let seen = resources.read(observation.path, observation.accept);
@@ -124,7 +124,7 @@ impl Observations {
         }
     }
 
-    /// Takes what the server makes of a notification, and tells whether it is about one.
+    /// Handles the answer to a notification; returns whether the message is one.
     pub(super) fn handle(&mut self, message: &Message, out: &mut Vec<DeviceOutput>) -> bool {
         let is_about = |it: &Observation| it.message_id == Some(message.message_id);
         let Some(place) = self.entries.iter().position(is_about) else {
@@ -144,7 +144,7 @@ impl Observations {
         }
     }
 
-    /// Repeats what was not acknowledged; what never is ends its observation.
+    /// Retransmits unacknowledged notifications; one that is given up ends its observation.
     pub(super) fn handle_timeout(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         self.entries.retain_mut(|observation| {
             let Some(exchange) = &mut observation.open else {
@@ -158,25 +158,25 @@ impl Observations {
         });
     }
 
-    /// Leaves unsaid what was being repeated.
+    /// Abandons the notifications in flight.
     pub(super) fn hush(&mut self) {
         for observation in &mut self.entries {
             observation.open = None;
         }
     }
 
-    /// Tells when something is to be repeated or given up.
+    /// When a notification is retransmitted or given up.
     pub(super) fn next_timeout(&self) -> Option<i64> {
         let open = self.entries.iter().filter_map(|it| it.open.as_ref());
         open.map(Exchange::next_timeout).min()
     }
 
-    /// Tells whether there is something to say at once.
+    /// Whether a notification is due.
     pub(super) fn has_news(&self) -> bool {
         self.entries.iter().any(Observation::has_news)
     }
 
-    /// Tells whether a notification waits for its acknowledgement.
+    /// Whether a notification waits for its acknowledgement.
     pub(super) fn is_waiting(&self) -> bool {
         self.entries.iter().any(|it| it.open.is_some())
     }
@@ -187,7 +187,7 @@ impl Observation {
         self.news.is_some() && self.open.is_none()
     }
 
-    /// Takes what is to be told, which counts as told from now on.
+    /// Takes the value to notify, which then counts as notified.
     fn take_news(&mut self) -> Option<ResponseContent> {
         if !self.has_news() {
             return None;

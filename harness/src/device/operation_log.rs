@@ -1,4 +1,5 @@
-//! What has the device really done? A log for whoever checks that nothing was done twice.
+//! Which operations has the device performed? A log for tests that check that nothing was performed
+//! twice.
 
 use std::collections::VecDeque;
 
@@ -10,49 +11,50 @@ use protocol::lwm2m::path::Path;
 
 use super::event::Operation;
 
-/// How many operations a device remembers; the oldest gives way. A checker that comes by in time
-/// misses none, and a device that runs for months does not grow.
+/// The number of operations that a device remembers; beyond it the oldest is forgotten. A test that
+/// reads the log in time misses none, and the memory of a device that runs for months does not
+/// grow.
 pub const PERFORMED_MAX: usize = 1_024;
 
-/// One operation of LwM2M that was carried out.
+/// An LwM2M operation that was performed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PerformedOperation {
-    /// Its place among all operations of this device, from 0.
+    /// Its position among all operations of this device, from 0.
     pub number: u64,
-    /// What it was done to.
+    /// Its path.
     pub path: Path,
-    /// What was done.
+    /// The operation.
     pub operation: Operation,
-    /// The message that asked for it.
+    /// The message id of the request.
     pub message_id: MessageId,
-    /// The request that asked for it.
+    /// The token of the request.
     pub token: Token,
-    /// The format of that, where it is said.
+    /// The format of the payload, if there is one.
     pub format: Option<ContentFormat>,
-    /// What was read, written, or given to execute.
+    /// The value that was read or written, or the arguments of an execute.
     pub payload: Vec<u8>,
 }
 
-/// One plain request that was carried out.
+/// A plain CoAP request that was performed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PerformedRequest {
-    /// Its place among all plain requests of this device, from 0.
+    /// Its position among all plain requests of this device, from 0.
     pub number: u64,
-    /// What it was about.
+    /// Its path.
     pub path: String,
-    /// What was to be done.
+    /// Its method.
     pub method: Code,
-    /// The message that asked for it.
+    /// The message id of the request.
     pub message_id: MessageId,
-    /// The request that asked for it.
+    /// The token of the request.
     pub token: Token,
-    /// What it carried.
+    /// The payload of the request.
     pub given: Vec<u8>,
-    /// What it was answered.
+    /// The payload of the response.
     pub answered: Vec<u8>,
 }
 
-/// What a device has carried out, in its order.
+/// The performed operations in their order.
 #[derive(Clone, Debug)]
 pub(super) struct PerformedLog<T> {
     entries: VecDeque<T>,
@@ -81,7 +83,7 @@ impl<T> PerformedLog<T> {
         self.entries.iter()
     }
 
-    /// Tells how many were added, the forgotten ones included.
+    /// The number of all entries, including forgotten ones.
     pub(super) fn count(&self) -> u64 {
         self.count
     }

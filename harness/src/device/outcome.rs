@@ -1,15 +1,15 @@
-//! What became of a request to the device, before it is told?
+//! What is the response to a request, before it is encoded?
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
 
-/// What became of a request.
+/// The content of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ResponseContent {
     pub(super) code: Code,
     pub(super) format: Option<ContentFormat>,
-    /// The number of a notification, or of the answer that begins an observation.
+    /// The sequence number of a notification, or of the response that starts an observation.
     pub(super) observe: Option<u32>,
     pub(super) payload: Vec<u8>,
 }
@@ -24,7 +24,7 @@ impl ResponseContent {
         }
     }
 
-    /// Writes the outcome into the message that tells it.
+    /// Adds the content to a response message.
     pub(super) fn fill(self, message: Message) -> Message {
         let message = match self.observe {
             Some(sequence) => message.with_observe(sequence),

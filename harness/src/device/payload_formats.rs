@@ -1,5 +1,5 @@
-//! Which formats does the device speak, and what does it say and understand in them? (LwM2M Core
-//! 1.2 section 7.4)
+//! Which formats does the device have, and how does it encode and decode payloads in them? (LwM2M
+//! Core 1.2 section 7.4)
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -10,7 +10,7 @@ use protocol::lwm2m::value::{DataType, Value};
 
 use super::outcome::ResponseContent;
 
-/// Formats for several values, in the order a device chooses if the server does not.
+/// Formats for several values, in the order of preference if the server asks for none.
 const FOR_SEVERAL: [ContentFormat; 5] = [
     ContentFormat::LWM2M_TLV,
     ContentFormat::SENML_CBOR,
@@ -19,7 +19,7 @@ const FOR_SEVERAL: [ContentFormat; 5] = [
     ContentFormat::LWM2M_JSON,
 ];
 
-/// The formats a device has. Text and bytes are told without being asked for by every device.
+/// The formats of a device. Every device has text and opaque.
 #[derive(Clone, Debug)]
 pub(super) struct PayloadFormats {
     formats: Box<[ContentFormat]>,
@@ -32,12 +32,12 @@ impl PayloadFormats {
         }
     }
 
-    /// Tells whether the device has the format.
+    /// Whether the device has the format.
     pub(super) fn has(&self, format: ContentFormat) -> bool {
         self.formats.contains(&format)
     }
 
-    /// Tells the value of one resource in the format asked for.
+    /// Encodes the value of one resource in the requested format.
     pub(super) fn tell_one(
         &self,
         accept: Option<ContentFormat>,
@@ -54,7 +54,7 @@ impl PayloadFormats {
         content(format, payload::encode(format, path, &values))
     }
 
-    /// Tells the values below a path in the format asked for.
+    /// Encodes the values below a path in the requested format.
     pub(super) fn tell(
         &self,
         accept: Option<ContentFormat>,
@@ -71,7 +71,7 @@ impl PayloadFormats {
         content(format, payload::encode(format, path, values))
     }
 
-    /// Tells values wherever they lie.
+    /// Encodes values of any paths.
     pub(super) fn tell_all(
         &self,
         accept: ContentFormat,
@@ -83,7 +83,7 @@ impl PayloadFormats {
         content(accept, payload::encode_all(accept, values))
     }
 
-    /// Understands the value a message gives a resource.
+    /// Decodes the value for a resource from a message.
     pub(super) fn hear_one(
         &self,
         path: Path,
@@ -99,7 +99,7 @@ impl PayloadFormats {
         values.remove(&path).ok_or(Code::BAD_REQUEST)
     }
 
-    /// Understands the values a message gives the instances of a resource.
+    /// Decodes the values for the instances of a resource from a message.
     pub(super) fn hear_several(
         &self,
         path: Path,

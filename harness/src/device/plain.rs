@@ -1,5 +1,5 @@
-//! What does the device answer over plain CoAP? A small table of paths and what they hold (RFC 7252
-//! section 5.8, RFC 8132).
+//! How does the device answer plain CoAP requests? With a small table of paths and their content
+//! (RFC 7252 section 5.8, RFC 8132).
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -8,27 +8,27 @@ use protocol::coap::message::Message;
 use super::outcome::ResponseContent;
 use super::resource::AnswerMode;
 
-/// How many paths a device holds; one more is not made.
+/// The maximum number of paths; no more are created.
 const PATHS_MAX: usize = 64;
 
-/// How long the content of a path may grow: a simulated device is no file server.
+/// The maximum content of a path: a simulated device is no file server.
 const CONTENT_BYTES_MAX: usize = 2 * 1_024 * 1_024;
 
-/// One path of a device that speaks plain CoAP, and what it holds.
+/// A path of a device that speaks plain CoAP, and its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlainPath {
-    /// Where it is, such as "/pump/state"; what is asked with a query is asked of the path.
+    /// The path, such as "/pump/state"; the query of a request is ignored.
     pub path: String,
-    /// What it holds.
+    /// The content.
     pub content: Vec<u8>,
-    /// The format that its answers name.
+    /// The Content-Format of its responses.
     pub format: Option<ContentFormat>,
     /// How the device answers requests for it.
     pub answer: AnswerMode,
 }
 
 impl PlainPath {
-    /// Makes a path that holds something, of which no format is said.
+    /// A path with content, without a format.
     pub fn holding(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
         Self {
             path: path.into(),
@@ -38,23 +38,23 @@ impl PlainPath {
         }
     }
 
-    /// Has the answers for the path name a format.
+    /// The same path with a format.
     pub fn in_format(self, format: ContentFormat) -> Self {
         let format = Some(format);
         Self { format, ..self }
     }
 
-    /// Has the device answer for the path in another way.
+    /// The same path with another answer mode.
     pub fn answering(self, answer: AnswerMode) -> Self {
         Self { answer, ..self }
     }
 }
 
-/// All plain paths of one device.
+/// All CoAP paths of a device.
 #[derive(Clone, Debug)]
 pub(super) struct PlainPaths {
     entries: Vec<PlainPath>,
-    /// Whether there are any to begin with: then others can be made.
+    /// Whether there was one at the start: only then can others be created.
     is_open: bool,
 }
 
@@ -64,7 +64,7 @@ impl PlainPaths {
         Self { entries, is_open }
     }
 
-    /// Tells whether paths can be made.
+    /// Whether paths can be created.
     pub(super) fn is_open(&self) -> bool {
         self.is_open
     }
@@ -77,7 +77,7 @@ impl PlainPaths {
         self.entries.iter_mut().find(|entry| entry.path == path)
     }
 
-    /// Tells what a path holds without doing anything.
+    /// The content of a path, without side effects.
     pub(super) fn read(&self, path: &str) -> ResponseContent {
         let entry = self.find(path);
         entry.map_or(ResponseContent::of(Code::NOT_FOUND), |entry| {
@@ -85,8 +85,8 @@ impl PlainPaths {
         })
     }
 
-    /// Does what is asked: GET tells, PUT replaces or makes, POST adds at the end and tells the
-    /// whole, PATCH writes over the beginning, DELETE removes.
+    /// Performs a request: GET reads, PUT replaces or creates, POST appends and returns the whole
+    /// content, PATCH overwrites the beginning, DELETE deletes.
     pub(super) fn perform(&mut self, path: &str, by: &Message) -> ResponseContent {
         let place = self.entries.iter().position(|entry| entry.path == path);
         let entry = place.and_then(|place| self.entries.get_mut(place));

@@ -1,4 +1,4 @@
-//! What does the device say without LwM2M? Data over plain CoAP, and bare bytes.
+//! What does the device send without LwM2M? Data over plain CoAP, and bare datagrams.
 
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageKind};
@@ -10,8 +10,8 @@ use super::session::{Radio, RequestPurpose};
 use super::uplink::next_ids;
 
 impl SimulatedDevice {
-    /// Has the device post data under a topic; a device that sleeps wakes for it. Whether the
-    /// server took it is told later, unless the device does not want to know: then it says it once.
+    /// Posts data under a topic; a sleeping device wakes for it. A Confirmable message is
+    /// retransmitted and reports its result later; a Non-confirmable one is sent once.
     pub fn tell(
         &mut self,
         now_ms: i64,
@@ -38,7 +38,7 @@ impl SimulatedDevice {
         Ok(())
     }
 
-    /// Has the device throw bytes of no protocol at the server; a device that sleeps wakes for it.
+    /// Sends a bare datagram to the server; a sleeping device wakes for it.
     pub fn throw(
         &mut self,
         now_ms: i64,
@@ -51,7 +51,7 @@ impl SimulatedDevice {
         Ok(())
     }
 
-    /// Takes bytes of no protocol that the server sent, which are lost if the radio is off.
+    /// Handles a bare datagram of the server, which is lost if the radio is off.
     pub fn handle_bare(&mut self, now_ms: i64, bytes: &[u8], out: &mut Vec<DeviceOutput>) {
         if self.session.radio == Radio::Awake {
             self.session.quiet_since_ms = now_ms;
@@ -60,7 +60,7 @@ impl SimulatedDevice {
         }
     }
 
-    /// Wakes a device that sleeps; one that is off stays so.
+    /// Wakes a sleeping device; one that is off stays off.
     pub(super) fn rouse(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) -> Result<(), Unsent> {
         match self.session.radio {
             Radio::Off => return Err(Unsent::Off),

@@ -1,7 +1,6 @@
-//! What does the device say to be known? Register, Update and Deregister as LwM2M Core 1.1 section
-//! 6.2 has them.
+//! How does the device encode Register, Update and Deregister? (LwM2M Core 1.1 section 6.2)
 //!
-//! Written by hand, apart from the server's reader, so that each checks the other.
+//! Written by hand, independent of the server's decoder, so that each checks the other.
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -50,8 +49,8 @@ pub(super) fn deregister(
         .with_uri_path(location.segments())
 }
 
-/// Starts the list of links, to which the object instances are added: with the formats the device
-/// announces, which releases before 1.1 have no place for.
+/// The start of the list of links, before the object instances: with the announced formats, which
+/// versions before 1.1 cannot express.
 pub(super) fn first_link(device: &Configuration) -> String {
     let announced: Vec<String> = device.announced.iter().map(ToString::to_string).collect();
     match device.version {

@@ -1,4 +1,4 @@
-//! What is one resource of a simulated device, and how does the device answer for it?
+//! What is a resource of a simulated device, and how does the device answer requests for it?
 
 use protocol::coap::code::Code;
 use protocol::lwm2m::model::{self, Operations};
@@ -6,85 +6,84 @@ use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 use protocol::lwm2m::version::EnablerVersion;
 
-/// The lifetime of the registration, which the server may change.
+/// The lifetime of the registration, which the server may write.
 pub(super) const LIFETIME: Path = Path::resource(1, 0, 1);
 
-/// One resource, with what the server may do to it and what comes of it.
+/// A resource, with its allowed operations and their effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
-    /// Where it is: a resource or a resource instance.
+    /// Its path: a resource or a resource instance.
     pub path: Path,
-    /// What the server may do.
+    /// The operations that the server may perform.
     pub operations: Operations,
-    /// What it holds; nothing for an executable one.
+    /// Its value; None for an executable one.
     pub value: Option<Value>,
     /// How the device answers requests for it.
     pub answer: AnswerMode,
-    /// What a successful write or execute makes the device do.
+    /// What the device does after a successful write or execute.
     pub consequence: Consequence,
 }
 
-/// Says how a device answers a request.
+/// How a device answers a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerMode {
     /// Performs it and answers in the acknowledgement, as most devices do.
     Piggybacked,
-    /// Performs it, acknowledges it at once, and answers later in a message that the server has to
-    /// acknowledge.
+    /// Performs it, acknowledges it immediately, and responds later in a Confirmable message.
     SeparateConfirmable {
-        /// How much later.
+        /// The delay.
         after_ms: u32,
     },
-    /// Performs it, acknowledges it at once, and answers later in a message that may get lost.
+    /// Performs it, acknowledges it immediately, and responds later in a Non-confirmable message.
     SeparateNonConfirmable {
-        /// How much later.
+        /// The delay.
         after_ms: u32,
     },
-    /// Performs it and answers in a message that may get lost, which stands for the
-    /// acknowledgement too (RFC 7252 section 5.2.3).
+    /// Performs it and responds in a Non-confirmable message, which also acknowledges the request
+    /// (RFC 7252 section 5.2.3).
     NonConfirmable,
-    /// Performs it, acknowledges it and never answers.
+    /// Performs it, acknowledges it and never responds.
     AcknowledgeOnly,
-    /// Does nothing at all.
+    /// Does nothing.
     Silent,
-    /// Refuses the message with a Reset.
+    /// Answers with a Reset.
     Reset,
-    /// Performs nothing and answers with a code of its own.
+    /// Performs nothing and answers with this code.
     Code(Code),
 }
 
-/// Says what a successful write or execute makes the device do once it has answered.
+/// What the device does after it has answered a successful write or execute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consequence {
-    /// Nothing beyond the operation itself.
+    /// Nothing more.
     Nothing,
     /// It updates its registration.
     Update,
-    /// It switches itself off and on again.
+    /// It reboots.
     Reboot,
     /// It deregisters, and registers again a day later (LwM2M Core 1.1 appendix E.2, resource 5).
     Disable,
 }
 
 impl Resource {
-    /// Makes a resource that holds a value; the registry says what the server may do with it, and
-    /// whatever the registry does not know may be read and written.
+    /// A resource with a value. The registry gives its operations; a resource that the registry
+    /// does not know can be read and written.
     pub fn holding(path: Path, value: Value) -> Self {
         let operations = registered_operations(path).unwrap_or(Operations::ReadWrite);
         Self::new(path, operations, Some(value))
     }
 
-    /// Makes a resource that can be executed.
+    /// A resource that can be executed.
     pub fn executable(path: Path) -> Self {
         Self::new(path, Operations::Execute, None)
     }
 
-    /// Has the device answer for the resource in another way.
+    /// The same resource with another answer mode.
     pub fn answering(self, answer: AnswerMode) -> Self {
         Self { answer, ..self }
     }
 
-    /// Has a write or an execute make the device do something.
+    /// The same resource with an effect of a write or an execute.
     pub fn causing(self, consequence: Consequence) -> Self {
         Self {
             consequence,
@@ -104,10 +103,9 @@ impl Resource {
     }
 }
 
-/// Returns what a device offers unless told otherwise: a server account, the device itself, a
-/// place and a temperature.
+/// The default resources: a server account, the device, a location and a temperature.
 ///
-/// Its clock, 3/0/13, stands still until it is set: what was written is what is read.
+/// The clock, 3/0/13, stands still until it is set, so that a read returns the written value.
 pub fn defaults() -> Vec<Resource> {
     let text = |path, text: &str| Resource::holding(path, Value::String(text.to_owned()));
     vec![

@@ -1,4 +1,4 @@
-//! What does a request do to the device's resources? (LwM2M Core 1.1 section 6.3)
+//! What does a request do to the resources of the device? (LwM2M Core 1.1 section 6.3)
 
 use std::fmt::Write as _;
 
@@ -14,10 +14,10 @@ use super::outcome::ResponseContent;
 use super::payload_formats::PayloadFormats;
 use super::resource::Resource;
 
-/// All resources of one device, with how often each was changed by the server.
+/// All resources of a device, with the number of changes by the server.
 #[derive(Clone, Debug)]
 pub(super) struct Resources {
-    // Ordered by path, which binary search rests on.
+    // Ordered by path, for binary search.
     entries: Vec<Entry>,
     formats: PayloadFormats,
 }
@@ -35,13 +35,13 @@ impl Resources {
             executed: 0,
         };
         let mut entries: Vec<Entry> = resources.into_iter().rev().map(entry).collect();
-        // The sort is stable and the list reversed, so of equal paths the later stays.
+        // The sort is stable and the list reversed, so of equal paths the later one stays.
         entries.sort_by_key(|entry| entry.resource.path);
         entries.dedup_by_key(|entry| entry.resource.path);
         Self { entries, formats }
     }
 
-    /// Performs an operation, or tells why it is not done.
+    /// Performs an operation, or returns the code of its refusal.
     pub(super) fn perform(
         &mut self,
         path: Path,
@@ -58,7 +58,7 @@ impl Resources {
         done.unwrap_or_else(ResponseContent::of)
     }
 
-    /// Tells what is at and below a path, in the format asked for.
+    /// Encodes the values at and below a path in the requested format.
     pub(super) fn read(&self, path: Path, accept: Option<ContentFormat>) -> ResponseContent {
         let read = match self.entry(path) {
             Some(entry) => entry.read(accept, &self.formats),
@@ -67,7 +67,8 @@ impl Resources {
         read.unwrap_or_else(ResponseContent::of)
     }
 
-    /// Tells what is at and below several paths. What is not there, or cannot be read, is left out.
+    /// Encodes the values at and below several paths, without those that do not exist or cannot be
+    /// read.
     pub(super) fn read_several(&self, paths: &[Path], accept: ContentFormat) -> ResponseContent {
         let is_asked = |entry: &&Entry| {
             let at = entry.resource.path;
@@ -86,7 +87,7 @@ impl Resources {
         &self.formats
     }
 
-    /// Puts a value in the place of another one of its type, and returns that.
+    /// Replaces a value with one of the same type, and returns the previous one.
     pub(super) fn replace(&mut self, path: Path, value: Value) -> Option<Value> {
         let held = self.entry_mut(path)?.resource.value.as_mut()?;
         (held.data_type() == value.data_type()).then(|| std::mem::replace(held, value))
@@ -104,14 +105,14 @@ impl Resources {
         self.find(path)?.value.as_ref()
     }
 
-    /// Tells how often the server wrote or executed the resource; of several instances, the one
-    /// where it did most often.
+    /// How often the server wrote or executed the resource; of several instances, the highest
+    /// number.
     pub(super) fn executed(&self, path: Path) -> u64 {
         let executed = self.within(path).map(|entry| entry.executed);
         executed.max().unwrap_or(0)
     }
 
-    /// Writes the links of all object instances, as a registration carries them.
+    /// Appends the links of all object instances to a registration.
     pub(super) fn write_links(&self, links: &mut String) {
         let mut listed = None;
         for entry in &self.entries {
@@ -144,7 +145,7 @@ impl Resources {
     }
 
     fn write(&mut self, path: Path, by: &Message) -> Result<ResponseContent, Code> {
-        // A PUT with parameters writes attributes, which this device keeps none of.
+        // A PUT with parameters writes attributes, which this device does not support.
         if by.uri_query().next().is_some() {
             return Err(Code::NOT_IMPLEMENTED);
         }
@@ -155,13 +156,13 @@ impl Resources {
         }
     }
 
-    /// Puts the instances that a list names in the place of those a multiple resource has.
+    /// Replaces the instances of a multiple resource with those in a list.
     fn replace_instances(&mut self, path: Path, by: &Message) -> Result<ResponseContent, Code> {
         let like = self.within(path).next().ok_or(Code::NOT_FOUND)?.clone();
         let value = like.writable().filter(|_| path.is_resource());
         let data_type = value.ok_or(Code::METHOD_NOT_ALLOWED)?.data_type();
         let values = self.formats.hear_several(path, by, data_type)?;
-        // A resource without instances would be gone for good.
+        // A resource without instances could not be restored.
         if values.is_empty() || values.contains_key(&path) {
             return Err(Code::BAD_REQUEST);
         }

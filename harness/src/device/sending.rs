@@ -1,8 +1,7 @@
-//! What does the device say of what it measured, without being asked? (LwM2M Core 1.1 section
-//! 6.4.4, RFC 8428)
+//! How does the device send measured values? (LwM2M Core 1.1 section 6.4.4, RFC 8428)
 //!
-//! SenML is written by hand, apart from the server's codec, so that each checks the other. Times
-//! are whole seconds, or thousandths as a decimal fraction, as real devices write them.
+//! SenML is written by hand, independent of the server's codec, so that each checks the other.
+//! Times are whole seconds, or thousandths as a decimal fraction, as real devices write them.
 
 use std::fmt::Write as _;
 
@@ -17,10 +16,10 @@ use super::event::DeviceOutput;
 use super::session::RequestPurpose;
 use super::uplink::next_ids;
 
-/// The path data is sent to.
+/// The path of a Send.
 const DATA_PATH: &str = "dp";
 
-/// Major types of CBOR (RFC 8949 section 3.1), in their place in the first byte.
+/// Major types of CBOR (RFC 8949 section 3.1), at their position in the first byte.
 const UNSIGNED: u8 = 0;
 const NEGATIVE: u8 = 1 << 5;
 const BYTES: u8 = 2 << 5;
@@ -39,20 +38,19 @@ const DATA: u64 = 8;
 
 const DECIMAL_FRACTION: u64 = 4;
 
-/// Tells why a device does not send.
+/// Why a device does not send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsent {
     /// It is switched off.
     Off,
-    /// It waits for the answer to something else it said.
+    /// It waits for the answer to another request.
     Busy,
-    /// The samples have no form in the format.
+    /// The format cannot express the samples.
     Unencodable,
 }
 
 impl SimulatedDevice {
-    /// Has the device send samples in a format; a device that sleeps wakes for it. Whether the
-    /// server took them is told later.
+    /// Sends samples in a format; a sleeping device wakes for it. The result is reported later.
     pub fn send(
         &mut self,
         now_ms: i64,
@@ -75,7 +73,7 @@ impl SimulatedDevice {
     }
 }
 
-/// Writes samples in a format; none if it has no form for one of them.
+/// Encodes samples in a format; None if the format cannot express one of them.
 fn payload_of(format: ContentFormat, samples: &[Sample]) -> Option<Vec<u8>> {
     match format {
         ContentFormat::SENML_JSON => senml_json(samples),
@@ -154,7 +152,7 @@ fn senml_cbor(samples: &[Sample]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Writes a value behind its label.
+/// Writes a value with its label.
 fn put_value(value: &Value, out: &mut Vec<u8>) {
     let label = match value {
         Value::Boolean(_) => BOOLEAN,
@@ -206,7 +204,7 @@ fn put_text(text: &str, out: &mut Vec<u8>) {
     out.extend(text.bytes());
 }
 
-/// Writes a major type and its number, in as few bytes as hold it.
+/// Writes a major type and its argument in as few bytes as possible.
 fn put_head(major: u8, number: u64, out: &mut Vec<u8>) {
     let [a, b, c, d, e, f, g, h] = number.to_be_bytes();
     match number {

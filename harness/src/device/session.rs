@@ -1,4 +1,4 @@
-//! What does the device forget when its power is cut?
+//! Which state does a device lose without power?
 //!
 //! ```text
 //!            start          registered              silence, refusal
@@ -18,24 +18,24 @@ use super::event::RegistrationLocation;
 use super::observations::Observations;
 use super::resource::Consequence;
 
-/// Everything that lives in the device's memory alone.
+/// Everything that a device keeps only in memory.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) radio: Radio,
     pub(super) registration: RegistrationPhase,
-    /// The one request the device waits for an answer to (NSTART is 1).
+    /// The one request whose answer is awaited (NSTART is 1).
     pub(super) request: Option<OpenRequest>,
     pub(super) answers: PendingAnswers,
     pub(super) heard: DedupCache,
-    /// What the server says in blocks, as far as it came.
+    /// The received blocks of an incomplete body.
     pub(super) incoming: Assembly,
     pub(super) observations: Observations,
-    /// What a request of the server has set off, and when it happens.
+    /// A consequence of a request, and when it happens.
     pub(super) consequence: Option<(i64, Consequence)>,
     pub(super) message_ids: MessageIds,
-    /// How often in a row registering failed.
+    /// Failed registrations in a row.
     pub(super) failures: u32,
-    /// When the last datagram came or went.
+    /// When the last datagram was sent or received.
     pub(super) quiet_since_ms: i64,
 }
 
@@ -49,7 +49,7 @@ pub(super) enum Radio {
 
 #[derive(Clone, Debug)]
 pub(super) enum RegistrationPhase {
-    /// Not registered; nothing happens by itself without a time.
+    /// Not registered; without a time, nothing happens by itself.
     Resting {
         until_ms: Option<i64>,
     },
@@ -76,12 +76,12 @@ pub(super) enum RequestPurpose {
     Update { lifetime_s: u32 },
 }
 
-/// The ids of the messages the device sends, one after the other.
+/// The ids of the messages that the device sends, in sequence.
 #[derive(Clone, Debug)]
 pub(super) struct MessageIds(u16);
 
 impl Session {
-    /// Begins without power, and with an id that the server is unlikely to remember.
+    /// A session without power, with a first id that the server is unlikely to remember.
     pub(super) fn new(first_message_id: u16) -> Self {
         Self {
             radio: Radio::Off,
@@ -100,7 +100,7 @@ impl Session {
 }
 
 impl MessageIds {
-    /// Takes the next id; after the last one comes the first.
+    /// The next id; after the last one comes the first.
     pub(super) fn take(&mut self) -> MessageId {
         let next = self.0;
         self.0 = next.wrapping_add(1);
@@ -109,7 +109,7 @@ impl MessageIds {
 }
 
 impl RegistrationPhase {
-    /// Tells when the device has something to say by itself.
+    /// When the device contacts the server by itself.
     pub(super) fn next_contact_at_ms(&self) -> Option<i64> {
         match self {
             Self::Resting { until_ms } => *until_ms,

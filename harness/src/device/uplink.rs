@@ -1,4 +1,4 @@
-//! What does the device say to its server by itself, and what does it make of the answer?
+//! What does the device send to its server by itself, and how does it handle the answer?
 
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId};
@@ -15,10 +15,10 @@ use super::session::{MessageIds, OpenRequest, RegistrationPhase, RequestPurpose}
 use super::{SimulatedDevice, blocks};
 use crate::rng::Rng;
 
-/// What a lifetime of 0 stands for: the default of LwM2M Core 1.1 section 6.2.1.
+/// The meaning of a lifetime of 0: the default of LwM2M Core 1.1 section 6.2.1.
 const LIFETIME_DEFAULT_S: u32 = 86_400;
 
-/// The shortest time between updates that nobody asked for, so that no setting makes a flood.
+/// The shortest interval of automatic updates, so that no configuration causes a flood.
 const UPDATE_INTERVAL_MIN_MS: i64 = 100;
 
 impl SimulatedDevice {
@@ -33,8 +33,8 @@ impl SimulatedDevice {
         let lifetime_s = self.lifetime_s();
         let request =
             registration::register(&self.configuration, lifetime_s, links, message_id, token);
-        // A server knows nothing of the observations of another registration (LwM2M Core 1.1
-        // section 6.4).
+        // A server forgets the observations of the previous registration (LwM2M Core 1.1 section
+        // 6.4).
         self.session.observations.forget();
         self.session.registration = RegistrationPhase::Registering;
         self.ask(
@@ -45,7 +45,8 @@ impl SimulatedDevice {
         );
     }
 
-    /// Says that the device is there: by an update if it is registered, else by registering.
+    /// Contacts the server: with an update if the device is registered, otherwise with a
+    /// registration.
     pub(super) fn begin_contact(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         let lifetime_s = self.lifetime_s();
         let interval_ms = self.update_interval_ms();
@@ -66,7 +67,7 @@ impl SimulatedDevice {
         self.ask(now_ms, RequestPurpose::Update { lifetime_s }, request, out);
     }
 
-    /// Takes leave of the server; whatever else the device was saying does not matter any more.
+    /// Deregisters, and abandons any other request.
     pub(super) fn begin_deregister(
         &mut self,
         now_ms: i64,
@@ -91,7 +92,7 @@ impl SimulatedDevice {
         }
     }
 
-    /// Makes contact if it is time to.
+    /// Contacts the server if it is time to.
     pub(super) fn keep_contact(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         let next_contact_at_ms = self.session.registration.next_contact_at_ms();
         let is_due = next_contact_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
@@ -114,7 +115,7 @@ impl SimulatedDevice {
         self.rest_until(Some(now_ms.saturating_add(wait_ms)));
     }
 
-    /// Repeats the open request, or gives it up.
+    /// Retransmits the open request, or gives it up.
     pub(super) fn expire_request(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         let Some(request) = &mut self.session.request else {
             return;
@@ -132,7 +133,7 @@ impl SimulatedDevice {
         }
     }
 
-    /// Takes a message that may concern the open request, and tells whether it did.
+    /// Handles a message that may concern the open request; returns whether it did.
     pub(super) fn handle_response(
         &mut self,
         now_ms: i64,
@@ -173,7 +174,7 @@ impl SimulatedDevice {
         true
     }
 
-    /// Goes on with the next block of what the device says.
+    /// Continues a block-wise request with the next block.
     fn go_on(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.rng);
         let fresh = FreshIds {
@@ -188,7 +189,7 @@ impl SimulatedDevice {
         }
     }
 
-    /// Meets a response that asks for it with a message of ours, now and when it is repeated.
+    /// Acknowledges or rejects a response that requires it, also when it is repeated.
     fn settle(
         &mut self,
         now_ms: i64,
@@ -270,7 +271,7 @@ impl SimulatedDevice {
                 out.push(DeviceOutput::Report(DeviceEvent::RegistrationLost));
                 self.begin_register(now_ms, out);
             }
-            // The registration stands; the server is busy.
+            // The registration stays valid; the server is busy.
             code @ (Code::SERVICE_UNAVAILABLE | Code::TOO_MANY_REQUESTS) => {
                 let wait_ms = self.wait_after_refusal_ms(response);
                 self.postpone_update(now_ms, wait_ms);
@@ -294,7 +295,7 @@ impl SimulatedDevice {
                 self.rest_after_failure(now_ms);
                 Uplink::Register
             }
-            // The registration stands: the data may have been too much for the way.
+            // The registration stays valid: only the data was not delivered.
             RequestPurpose::Data => Uplink::Data,
             RequestPurpose::Send => Uplink::Send,
             RequestPurpose::Update { .. } => {
@@ -312,7 +313,7 @@ impl SimulatedDevice {
         request: Message,
         out: &mut Vec<DeviceOutput>,
     ) {
-        // Bodies that follow each other are told apart, whatever comes late of them (RFC 9175).
+        // Request-Tags keep the blocks of consecutive bodies apart, even late ones (RFC 9175).
         let is_long = request.payload.len() > self.configuration.block.bytes();
         let request = match is_long {
             true => request.with_option(option::REQUEST_TAG, &self.rng.number_u16().to_be_bytes()),
@@ -344,7 +345,7 @@ impl SimulatedDevice {
         }
     }
 
-    // A busy server says how long it will be; Max-Age of other answers is about caches.
+    // Max-Age says how long a busy server stays busy; in other responses it is about caches.
     fn wait_after_refusal_ms(&mut self, response: &Message) -> i64 {
         let back_off_ms = self.wait_after_failure_ms();
         match (response.code, response.max_age()) {
@@ -386,7 +387,7 @@ pub(super) fn next_ids(message_ids: &mut MessageIds, rng: &mut Rng) -> (MessageI
     (message_ids.take(), Token::from_u64(rng.number()))
 }
 
-/// What the device makes of the answer to data.
+/// The event for the response to data.
 fn taken(uplink: Uplink, code: Code) -> DeviceOutput {
     match code.is_success() {
         true => DeviceOutput::Report(DeviceEvent::Sent),

@@ -1,19 +1,19 @@
-//! Who is device number n? A name made from a pattern, and an address counted from a network's
-//! first.
+//! Which name and address does device number n have? A name from a pattern, and an address counted
+//! from the first of a network.
 
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// A network all of whose addresses are this machine's.
+/// A network whose addresses all belong to this machine.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Network {
     first: u32,
     prefix: u8,
 }
 
-/// How devices are named: text around one number.
+/// The pattern of endpoint names: text around one number.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct EndpointPattern {
     before: String,
@@ -21,31 +21,31 @@ pub struct EndpointPattern {
     after: String,
 }
 
-/// Tells why a text is no network of addresses.
+/// The text is no network of addresses.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Error)]
 #[error("must be the first address of a network and its prefix, like 127.64.0.0/10")]
 pub struct NoNetwork;
 
-/// Tells why a text does not number endpoints.
+/// The text is no pattern with a number.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Error)]
 #[error("must hold one {{}} or {{:0N}} where the number stands, like meter-{{:07}}")]
 pub struct NoPattern;
 
-/// The widest number: LwM2M bounds no name, but servers do.
+/// The maximum width of the number: LwM2M does not limit names, but servers do.
 const WIDTH_MAX: usize = 64;
 
 impl Network {
-    /// Tells how many devices can have an address of their own.
+    /// The number of devices that can have an address of their own.
     pub fn size(&self) -> u64 {
         1 << (32 - self.prefix)
     }
 
-    /// Tells where a device sends from; the numbers are those below the size.
+    /// The source address of a device; numbers are below the size.
     pub fn address(&self, number: u32) -> Ipv4Addr {
         Ipv4Addr::from_bits(self.first.wrapping_add(number))
     }
 
-    /// Tells whose address it is.
+    /// The number of the device with this address.
     pub fn number(&self, address: Ipv4Addr) -> Option<u32> {
         let number = address.to_bits().checked_sub(self.first)?;
         (u64::from(number) < self.size()).then_some(number)
@@ -59,7 +59,7 @@ impl FromStr for Network {
         let (address, prefix) = text.split_once('/').ok_or(NoNetwork)?;
         let address: Ipv4Addr = address.parse().map_err(|_| NoNetwork)?;
         let prefix: u8 = prefix.parse().map_err(|_| NoNetwork)?;
-        // More than a /1 is no network that could be this machine's.
+        // A network larger than a /1 cannot belong to this machine.
         if !(1..=32).contains(&prefix) {
             return Err(NoNetwork);
         }
@@ -71,7 +71,7 @@ impl FromStr for Network {
 }
 
 impl EndpointPattern {
-    /// Names a device.
+    /// The endpoint name of a device.
     pub fn name(&self, number: u32) -> String {
         let Self {
             before,

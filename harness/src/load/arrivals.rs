@@ -1,25 +1,25 @@
 //! When may the next request leave?
 //!
-//! With a closed window, as soon as one of those under way is answered. With a rate, when the clock
-//! says so, whatever became of the others: a request that leaves late was due all the same, and
-//! its latency counts from then. Otherwise a server that stalls would be asked less while it
-//! stalls, and look fast (coordinated omission).
+//! With a closed window, when one of those in progress is answered. With a rate, when the clock
+//! says so, independent of the others: a request that leaves late counts its latency from its due
+//! time. Otherwise a server that stalls would receive fewer requests while it stalls, and look fast
+//! (coordinated omission).
 
 /// How requests follow each other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ArrivalPattern {
-    /// So many are under way at any time.
+    /// This many are in progress at any time.
     Window(u32),
-    /// So many leave each second.
+    /// This many leave each second.
     Rate(u32),
 }
 
-/// One of several that share a pace.
+/// One of several shares of a pattern.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ArrivalShare {
-    /// Which one, from 0.
+    /// Its index, from 0.
     pub index: u32,
-    /// Of how many, at least 1.
+    /// The number of shares, at least 1.
     pub of: u32,
 }
 
@@ -36,7 +36,7 @@ pub struct ArrivalSchedule {
 }
 
 impl ArrivalSchedule {
-    /// Plans requests from now on, until a time from which on none is due.
+    /// A schedule from now until a time after which none is due.
     pub fn begin(
         arrivals: ArrivalPattern,
         share: ArrivalShare,
@@ -52,7 +52,7 @@ impl ArrivalSchedule {
         }
     }
 
-    /// Tells when the next request should have left, if it may leave now.
+    /// The due time of the next request, if it may leave now.
     pub fn due(&self, now_ns: u64, open: u32) -> Option<u64> {
         match self.arrivals {
             ArrivalPattern::Window(_) if now_ns >= self.until_ns => None,
@@ -61,12 +61,12 @@ impl ArrivalSchedule {
         }
     }
 
-    /// Notes that the request that was due has left.
+    /// Marks the due request as sent.
     pub fn advance(&mut self) {
         self.begun += 1;
     }
 
-    /// Tells when the clock makes the next request due, if it is the clock that does.
+    /// When the next request becomes due, if the clock decides.
     pub fn next_at(&self) -> Option<u64> {
         match self.arrivals {
             ArrivalPattern::Window(_) => None,
@@ -82,12 +82,12 @@ impl ArrivalSchedule {
         }
     }
 
-    /// Tells whether nothing is due any more.
+    /// Whether no further request becomes due.
     pub fn is_over(&self, now_ns: u64) -> bool {
         now_ns >= self.until_ns && self.next_at().is_none()
     }
 
-    /// Gives up what is due; returns how many requests that was.
+    /// Abandons the due requests; returns their number.
     pub fn abandon(&mut self) -> u64 {
         let begun = self.begun;
         while self.next_at().is_some() {
@@ -96,8 +96,8 @@ impl ArrivalSchedule {
         self.begun - begun
     }
 
-    // The parts of all shares add up to the whole, and each has one at least: a share without a
-    // window would never begin.
+    // The parts of all shares add up to the whole, and each share has at least one: without a
+    // window it would never start.
     fn own_part(&self, size: u32) -> u32 {
         let ArrivalShare { index, of } = self.share;
         let rest = u32::from(index < size % of.max(1));

@@ -1,16 +1,16 @@
-//! What do the devices say, and what does the common answer say? RFC 7252 section 3, and the
-//! registration interface of LwM2M.
+//! How are the datagrams of a load encoded, and its usual response decoded? RFC 7252 section 3, and
+//! the registration interface of LwM2M.
 //!
-//! Registrations, and answers with options, go through the codec. The update of a registration and
-//! its bare answer are most of a load, so these two are written and read here, byte by byte: the
-//! load must not cost more than the server it measures.
+//! Registrations, and responses with options, use the codec. Registration updates and their bare
+//! responses are most of a load, so these two are encoded and decoded here, byte by byte: the load
+//! must not cost more than the server it measures.
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
-/// What stands in front of the options where there is no token.
+/// The bytes before the options if there is no token.
 const HEADER_BYTES: usize = 4;
 
 /// Version 1, Confirmable, a token of two bytes.
@@ -19,10 +19,10 @@ const CONFIRMABLE: u8 = 0x42;
 /// Version 1, Acknowledgement, a token of two bytes.
 const ACKNOWLEDGEMENT: u8 = 0x62;
 
-/// What a device offers: the objects every device has, and one with something to read.
+/// The objects of a device: those that every device has, and one with a value to read.
 const OBJECTS: &str = "</1/0>,</3/0>,</4/0>,</3303/0>";
 
-/// What a device answers to whatever is read.
+/// The response of a device to any read.
 const READING: &str = "signalbox load";
 
 /// Uri-Path `dp`, Content-Format 112: SenML CBOR.
@@ -33,19 +33,19 @@ const PAYLOAD_MARKER: u8 = 0xff;
 /// One record: name `/3303/0/5700`, and a value of four bytes that follow.
 const SEND_NAME: &[u8] = b"\x81\xa2\x00\x6c/3303/0/5700\x02\xfa";
 
-/// A response in the acknowledgement of its request, with nothing but a code.
+/// A piggybacked response with only a code.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct BareAnswer {
     pub(super) code: Code,
     pub(super) message_id: u16,
 }
 
-/// The token of a request: a device has one request under way, so its id will do.
+/// The token of a request: a device has one request in progress, so its message id suffices.
 pub(super) fn token(message_id: u16) -> Token {
     Token::new(&message_id.to_be_bytes()).expect("two bytes are a token")
 }
 
-/// A device registers.
+/// A registration.
 pub(super) fn register(endpoint: &str, lifetime_s: u32, message_id: u16) -> Vec<u8> {
     let endpoint = format!("ep={endpoint}");
     let lifetime = format!("lt={lifetime_s}");
@@ -57,7 +57,7 @@ pub(super) fn register(endpoint: &str, lifetime_s: u32, message_id: u16) -> Vec<
         .encode()
 }
 
-/// The options of a request to the location an answer gives; None if it gives none.
+/// The options of a request to the location in a response; None if it has none.
 pub(super) fn options_to(answer: &Message) -> Option<Vec<u8>> {
     let mut path = answer.location_path().peekable();
     path.peek()?;
@@ -72,7 +72,7 @@ pub(super) fn options_to(answer: &Message) -> Option<Vec<u8>> {
     Some(options)
 }
 
-/// A device says that nothing changed.
+/// A registration update without changes.
 pub(super) fn write_update(message_id: u16, options: &[u8], datagram: &mut Vec<u8>) {
     let [high, low] = message_id.to_be_bytes();
     let post = Code::POST.as_byte();
@@ -80,7 +80,7 @@ pub(super) fn write_update(message_id: u16, options: &[u8], datagram: &mut Vec<u
     datagram.extend_from_slice(options);
 }
 
-/// A device sends what it measured (LwM2M Core 1.1 section 6.4.6): another value each time.
+/// A Send of a measured value (LwM2M Core 1.1 section 6.4.6), a different one each time.
 pub(super) fn write_send(message_id: u16, datagram: &mut Vec<u8>) {
     let [high, low] = message_id.to_be_bytes();
     let post = Code::POST.as_byte();
@@ -91,7 +91,7 @@ pub(super) fn write_send(message_id: u16, datagram: &mut Vec<u8>) {
     datagram.extend_from_slice(&f32::from(message_id).to_be_bytes());
 }
 
-/// Reads an answer that has nothing but a code, and the token of our requests.
+/// Decodes a response that has only a code and the token of our requests.
 pub(super) fn bare_answer(datagram: &[u8]) -> Option<BareAnswer> {
     let [ACKNOWLEDGEMENT, code, high, low, token_high, token_low] = *datagram else {
         return None;
@@ -104,7 +104,7 @@ pub(super) fn bare_answer(datagram: &[u8]) -> Option<BareAnswer> {
     })
 }
 
-/// What a device answers when it is asked for something.
+/// The response of a device to a request of the server.
 pub(super) fn answer(request: &Message, message_id: u16) -> Message {
     let respond = |code| Message::response_to(request, code, MessageId(message_id));
     match request.code {

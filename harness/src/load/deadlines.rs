@@ -1,18 +1,18 @@
-//! Which exchange is to be looked at next, and when?
+//! Which exchange is due next, and when?
 //!
-//! An exchange has one alarm at a time. Most exchanges are answered long before theirs, so an alarm
-//! is not taken back: when it goes off, whoever asked looks at the clock of whatever is in the
-//! exchange's place by then, and sets the next one. So there are about as many alarms as requests
-//! under way, and setting one is rare.
+//! An exchange has one alarm at a time. Most exchanges are answered long before it, so an alarm is
+//! not cancelled: when it expires, the caller checks the exchange that then has the slot, and sets
+//! the next alarm. So there are about as many alarms as requests in progress, and setting one is
+//! rare.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// When which place is to be looked at.
+/// When each slot is due.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Deadlines {
     alarms: BinaryHeap<Reverse<(u64, u32)>>,
-    // What each place listens for; an earlier alarm leaves a later one behind, unheard.
+    // The alarm of each slot; an earlier alarm makes a later one obsolete.
     awaited_ns: Vec<u64>,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Deadlines {
 const NONE: u64 = u64::MAX;
 
 impl Deadlines {
-    /// Has a place looked at no later than then.
+    /// Makes a slot due no later than this time.
     pub(super) fn set(&mut self, place: u32, at_ns: u64) {
         let index = place as usize;
         if index >= self.awaited_ns.len() {
@@ -35,7 +35,7 @@ impl Deadlines {
         }
     }
 
-    /// Gives a place whose time has come; its next look is to be set again.
+    /// Takes a due slot; its next alarm must be set again.
     pub(super) fn take_due(&mut self, now_ns: u64) -> Option<u32> {
         while self.next_at().is_some_and(|at_ns| at_ns <= now_ns) {
             let Reverse((at_ns, place)) = self.alarms.pop()?;
@@ -48,7 +48,7 @@ impl Deadlines {
         None
     }
 
-    /// When to look next.
+    /// When the next slot is due.
     pub(super) fn next_at(&self) -> Option<u64> {
         self.alarms.peek().map(|Reverse((at_ns, _))| *at_ns)
     }

@@ -1,13 +1,13 @@
-//! What do very many devices say next, and what does an answer mean to them? The machine behind a
-//! load: no socket, no clock, and a few bytes for each device.
+//! What do very many devices send next, and how do they handle answers? The machine of a load: no
+//! socket, no clock, and a few bytes per device.
 //!
 //! ```text
 //!   idle ---- request is due, leaves ----> under way ---- answer, Reset, last timeout ----> idle
 //!                                             |  ^
 //!                                             +--+ timeout: the same datagram again
 //! ```
-//! A device has one request under way (NSTART of RFC 7252 section 4.7); its turn comes again when
-//! all others had theirs.
+//! A device has one request in progress (NSTART of RFC 7252 section 4.7); its turn comes again
+//! when all others had theirs.
 
 use protocol::coap::code::Code;
 use protocol::coap::exchange::Transmission;
@@ -23,35 +23,35 @@ use super::outbox::Outbox;
 use super::tally::{LATE_NS, LoadFailure, TaskTally};
 use crate::rng::Rng;
 
-/// Requests that leave between two looks at what came in: enough to be sent in few calls, few
-/// enough that answers do not wait.
+/// Requests that leave before incoming datagrams are read again: enough to be sent in few calls,
+/// few enough that answers do not wait.
 const BURST: usize = 64;
 
 /// How the devices of a load behave.
 #[derive(Clone, Debug)]
 pub struct DeviceBehaviour {
-    /// What they are called.
+    /// Their endpoint names.
     pub pattern: EndpointPattern,
-    /// The lifetime they register with.
+    /// The lifetime in their registrations.
     pub lifetime_s: u32,
-    /// How patient they are.
+    /// Their transmission parameters.
     pub transmission: Transmission,
-    /// How many of a hundred datagrams are dropped, in each direction.
+    /// The percentage of datagrams that are dropped, in each direction.
     pub loss_percent: u8,
 }
 
-/// What the devices are about.
+/// What the devices do.
 #[derive(Clone, Debug)]
 pub(super) enum LoadTask {
-    /// Each registers once, when the schedule says.
+    /// Each registers once, on this schedule.
     Register(ArrivalSchedule),
-    /// One after the other does this, again and again.
+    /// One after the other sends this request, again and again.
     Repeat(LoadRequest, ArrivalSchedule),
-    /// They answer what the server asks.
+    /// They answer requests of the server.
     Listen,
 }
 
-/// Very many devices.
+/// A large number of devices.
 pub(super) struct DeviceGroup {
     behaviour: DeviceBehaviour,
     // The number of the first device; the others follow.
@@ -69,11 +69,11 @@ pub(super) struct DeviceGroup {
     tally: TaskTally,
 }
 
-/// A device, as far as it is remembered.
+/// The state of a device.
 #[derive(Clone, Copy, Debug)]
 struct GroupMember {
     location: LocationRef,
-    // Where its request is; NOWHERE if it has none under way.
+    // The slot of its request; NOWHERE if it has none in progress.
     place: u32,
     next_id: u16,
 }
@@ -81,7 +81,7 @@ struct GroupMember {
 const NOWHERE: u32 = u32::MAX;
 
 impl DeviceGroup {
-    /// So many devices from a number on, none of them registered.
+    /// This many devices from a number on, none of them registered.
     pub(super) fn gather(behaviour: DeviceBehaviour, first: u32, count: u32, seed: u64) -> Self {
         let mut rng = Rng::from_seed(seed);
         // A server may remember the ids of an earlier run.
@@ -107,7 +107,7 @@ impl DeviceGroup {
         }
     }
 
-    /// Begins a task. Its answers are in time until then.
+    /// Starts a task. Responses before `until_ns` are in time.
     pub(super) fn begin(&mut self, task: LoadTask, until_ns: u64) {
         self.task = task;
         self.until_ns = until_ns;
@@ -115,7 +115,7 @@ impl DeviceGroup {
         self.tally = TaskTally::default();
     }
 
-    /// Sends what is to be sent again, and what is due.
+    /// Retransmits what is due, and sends the requests that are due.
     pub(super) fn turn(&mut self, now_ns: u64, out: &mut Outbox) {
         while let Some(place) = self.deadlines.take_due(now_ns) {
             self.look_at(place, now_ns, out);
@@ -135,7 +135,7 @@ impl DeviceGroup {
         }
     }
 
-    /// Has a device update its registration out of turn, if it can.
+    /// Makes a device update its registration out of turn, if it can.
     pub(super) fn wake(&mut self, member: u32, now_ns: u64, out: &mut Outbox) {
         let found = self.members.get(member as usize);
         if found.is_some_and(|found| found.location.is_known() && found.place == NOWHERE) {
@@ -143,7 +143,7 @@ impl DeviceGroup {
         }
     }
 
-    /// Takes a datagram that came for a device.
+    /// Handles a datagram for a device.
     pub(super) fn hear(&mut self, member: u32, bytes: &[u8], now_ns: u64, out: &mut Outbox) {
         if self.is_lost() {
             return;
@@ -161,17 +161,17 @@ impl DeviceGroup {
         }
     }
 
-    /// Takes what was counted since the task began.
+    /// Takes the counts since the task began.
     pub(super) fn take_tally(&mut self) -> TaskTally {
         std::mem::take(&mut self.tally)
     }
 
-    /// Shows what was counted since the task began.
+    /// The counts since the task began.
     pub(super) fn tally(&self) -> &TaskTally {
         &self.tally
     }
 
-    /// When the clock alone makes something to do; while no device is free, it is their answers.
+    /// When the clock alone causes something to do; while no device is free, only responses do.
     pub(super) fn next_at(&self) -> Option<u64> {
         let scheduled = match &self.task {
             LoadTask::Register(schedule) if self.cursor < self.members.len() => schedule.next_at(),
@@ -182,7 +182,7 @@ impl DeviceGroup {
         scheduled.into_iter().chain(alarm).min()
     }
 
-    /// Whether everything the task is about has ended; listening has no end of its own.
+    /// Whether the task has ended; listening never ends by itself.
     pub(super) fn is_done(&self, now_ns: u64) -> bool {
         let is_over = match &self.task {
             LoadTask::Register(_) => self.cursor >= self.members.len(),
@@ -192,7 +192,7 @@ impl DeviceGroup {
         is_over && self.open() == 0
     }
 
-    /// How many devices are registered.
+    /// The number of registered devices.
     pub(super) fn registered(&self) -> u32 {
         self.registered
     }
@@ -211,7 +211,7 @@ impl DeviceGroup {
         }
     }
 
-    /// The device whose turn it is, of those that have no request under way.
+    /// The device whose turn it is, of those without a request in progress.
     fn next_free(&mut self) -> Option<(u32, LoadRequest)> {
         let count = self.members.len();
         match self.task {
@@ -402,7 +402,7 @@ impl DeviceGroup {
         leaves
     }
 
-    /// The place of the request a device has under way under an id.
+    /// The slot of a device's request with this message id.
     fn under_way(&self, member: u32, message_id: u16) -> Option<u32> {
         let place = self.members.get(member as usize)?.place;
         let exchange = self.exchanges.get(place as usize)?.as_ref()?;
@@ -433,7 +433,7 @@ impl DeviceGroup {
         }
     }
 
-    /// Notes where the server keeps a registration; returns whether it said so.
+    /// Stores the location of a registration; returns whether the response has one.
     fn locate(&mut self, member: u32, answer: Option<&Message>) -> bool {
         let options = answer.and_then(datagram::options_to);
         let Some((member, options)) = self.members.get_mut(member as usize).zip(options) else {

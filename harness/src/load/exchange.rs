@@ -1,5 +1,5 @@
-//! What is known of a request under way? Whose it is, when it was due, and when it is to be sent
-//! again: RFC 7252 section 4.2, in few bytes, for many.
+//! What is the state of a request in progress? Its device, its due time, and its next
+//! retransmission: RFC 7252 section 4.2, in few bytes, for many.
 
 use protocol::coap::exchange::Transmission;
 
@@ -7,7 +7,7 @@ use crate::rng::Rng;
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// What is asked of the server.
+/// A kind of request to the server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum LoadRequest {
     Register,
@@ -15,7 +15,7 @@ pub(super) enum LoadRequest {
     Send,
 }
 
-/// A request under way.
+/// A request in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoadExchange {
     pub(super) member: u32,
@@ -23,20 +23,20 @@ pub(super) struct LoadExchange {
     pub(super) act: LoadRequest,
     /// When the request should have left.
     pub(super) due_at_ns: u64,
-    /// When it is to be looked at again.
+    /// When it is due next.
     pub(super) next_at_ns: u64,
     wait_ns: u64,
     state: State,
 }
 
-/// What an alarm means for a request.
+/// What is due for a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ExchangeDue {
     /// Nothing yet.
     NotYet,
-    /// It is to be sent again.
+    /// Its retransmission.
     Repeat,
-    /// It is over.
+    /// Its end.
     GiveUp,
 }
 
@@ -47,7 +47,7 @@ enum State {
 }
 
 impl LoadExchange {
-    /// Begins with a request that leaves now.
+    /// Starts with a request that leaves now.
     pub(super) fn begin(
         (member, message_id, act): (u32, u16, LoadRequest),
         due_at_ns: u64,
@@ -69,7 +69,7 @@ impl LoadExchange {
         }
     }
 
-    /// The server has the request; its answer comes in a message of its own.
+    /// The server acknowledged the request; a separate response follows.
     pub(super) fn acknowledge(&mut self, now_ns: u64, transmission: &Transmission) {
         if self.state != State::Awaiting {
             self.state = State::Awaiting;
@@ -78,7 +78,7 @@ impl LoadExchange {
         }
     }
 
-    /// Takes an alarm, which may come early.
+    /// Handles an alarm, which may be early.
     pub(super) fn look(&mut self, now_ns: u64) -> ExchangeDue {
         if now_ns < self.next_at_ns {
             return ExchangeDue::NotYet;

@@ -1,23 +1,23 @@
-//! What came out of several rounds of a measurement, and how is it shown?
+//! What are the results of several rounds of a measurement, and how are they printed?
 
 use std::fmt;
 
-/// One figure of every round.
+/// One figure per round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures(Vec<f64>);
 
 impl Figures {
-    /// Takes the figure of one more round.
+    /// Adds the figure of a round.
     pub fn push(&mut self, figure: f64) {
         self.0.push(figure);
     }
 
-    /// Tells the figures in the order of their rounds.
+    /// The figures in the order of their rounds.
     pub fn rounds(&self) -> &[f64] {
         &self.0
     }
 
-    /// Tells the one in the middle: a disturbed round does not move it. None without a round.
+    /// The median: a disturbed round does not move it. None without a round.
     pub fn median(&self) -> Option<f64> {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
@@ -26,23 +26,23 @@ impl Figures {
         Some((lower + upper) / 2.0)
     }
 
-    /// Tells the least.
+    /// The minimum.
     pub fn least(&self) -> f64 {
         self.0.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    /// Tells the most.
+    /// The maximum.
     pub fn most(&self) -> f64 {
         self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Tells, round by round, how many times the other's figure it is.
+    /// The ratio to the other's figure, round by round.
     pub fn over(&self, other: &Self) -> Self {
         let pairs = self.0.iter().zip(&other.0);
         pairs.map(|(ours, theirs)| ours / theirs).collect()
     }
 
-    /// Shows the median and, of several rounds, the extremes, with so many decimals.
+    /// Prints the median and, of several rounds, the extremes, with this many decimals.
     pub fn shown(&self, decimals: usize) -> impl fmt::Display + use<> {
         let shown = |figure| number(figure, decimals);
         match (self.median(), self.0.as_slice()) {
@@ -62,7 +62,7 @@ impl FromIterator<f64> for Figures {
     }
 }
 
-/// Shows a number with a comma before every three digits, and so many decimals.
+/// Prints a number with thousands separators and this many decimals.
 pub fn number(number: f64, decimals: usize) -> String {
     let text = format!("{number:.decimals$}");
     let whole = text.split('.').next().unwrap_or_default().len();

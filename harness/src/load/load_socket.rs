@@ -1,5 +1,5 @@
-//! How do very many devices speak and hear through one socket? Each datagram says which address it
-//! leaves from or came to (`IP_PKTINFO`), and many of them cross into the kernel at once.
+//! How do very many devices send and receive through one socket? Each datagram carries its source
+//! or destination address (`IP_PKTINFO`), and one system call transfers many of them.
 
 use std::cell::Cell;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -21,16 +21,16 @@ use socket2::SockRef;
 use super::addressing::Network;
 use super::outbox::Outbox;
 
-/// Datagrams that cross at once: beyond a few dozen the saving is lost in the cache.
+/// Datagrams per system call: beyond a few dozen the saving is lost in the cache.
 const BATCH: usize = 64;
 
-/// Room for a datagram: no server sends a device more at once.
+/// The buffer for a datagram: no server sends a device more at once.
 const DATAGRAM_BYTES: usize = 1_536;
 
-/// What the kernel may hold for the devices; it grants what its own limit allows.
+/// The requested size of the kernel's buffers; the kernel grants what its own limit allows.
 const BUFFER_BYTES: usize = 16 << 20;
 
-/// A socket through which devices speak with a server.
+/// A socket through which devices exchange datagrams with a server.
 pub(super) struct LoadSocket {
     socket: UdpSocket,
     server: SockaddrIn,
@@ -38,7 +38,8 @@ pub(super) struct LoadSocket {
     first: u32,
 }
 
-/// What a thread needs to hear and speak in batches; the kernel's structures stay on it.
+/// The buffers of a thread that sends and receives batches; the kernel's structures stay on the
+/// thread.
 pub(super) struct SocketBatches {
     received: MultiHeaders<SockaddrIn>,
     sent: MultiHeaders<SockaddrIn>,
@@ -75,7 +76,7 @@ impl LoadSocket {
         Ok(())
     }
 
-    /// Hands over what came, with the device it came for, a batch at most; returns how many.
+    /// Passes on received datagrams, each with its device, at most a batch; returns their number.
     pub(super) fn hear(
         &self,
         batches: &mut SocketBatches,
@@ -112,7 +113,7 @@ impl LoadSocket {
         Ok(count)
     }
 
-    /// Waits until something comes, at most so long.
+    /// Waits until a datagram arrives, at most this long.
     pub(super) fn wait(&self, at_most_ns: u64) -> io::Result<()> {
         let mut watched = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
         let at_most = TimeSpec::from_duration(std::time::Duration::from_nanos(at_most_ns));
@@ -151,7 +152,8 @@ impl LoadSocket {
         }
     }
 
-    /// The first of a batch could not be sent; mostly its address is not this machine's.
+    /// The first datagram of a batch could not be sent; usually its address does not belong to this
+    /// machine.
     fn unsendable(&self, error: Errno, batch: &[(u32, &[u8])]) -> io::Error {
         let member = batch.first().map_or(0, |(member, _)| *member);
         let from = self.network.address(self.first + member);
@@ -161,7 +163,7 @@ impl LoadSocket {
 }
 
 impl SocketBatches {
-    /// Room for a batch each way.
+    /// Buffers for a batch in each direction.
     pub(super) fn new() -> Self {
         let headers = || MultiHeaders::preallocate(BATCH, Some(cmsg_space!(in_pktinfo)));
         Self {
@@ -172,9 +174,8 @@ impl SocketBatches {
     }
 }
 
-/// The control messages of a batch, one for each datagram: nix asks for them once per datagram, and
-/// each time gets the next. Its documentation speaks of messages that all datagrams share, so a
-/// test holds it to this.
+/// The control messages of a batch, one per datagram: nix takes one item per datagram from the
+/// iterator. Its documentation speaks of messages that all datagrams share, so a test checks this.
 struct ControlMessages<'a> {
     messages: Vec<[ControlMessage<'a>; 1]>,
     next: Cell<usize>,
@@ -224,7 +225,7 @@ fn destination(message: ControlMessageOwned) -> Option<Ipv4Addr> {
 mod tests {
     use super::*;
 
-    // As many as a socket of ordinary size holds until somebody listens.
+    // As many as a socket of default size buffers until they are read.
     const MANY: u32 = 200;
 
     fn network() -> Network {

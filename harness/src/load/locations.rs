@@ -1,10 +1,10 @@
-//! Where is each device's registration? Whatever path the server gave, in as many bytes as it
+//! Where is each device's registration? The path that the server gave, in as many bytes as it
 //! needs.
 //!
-//! A location is kept as the options of the request that goes there, one behind the other in one
-//! block of memory: an allocation per device would cost more than the location.
+//! A location is stored as the options of a request to it, one behind the other in one block of
+//! memory: an allocation per device would cost more than the location.
 
-/// Where a location is kept; the default is that of a device that has none.
+/// Where a location is stored; the default is that of a device without one.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct LocationRef {
     offset: u32,
@@ -18,17 +18,17 @@ pub(super) struct Locations {
 }
 
 impl LocationRef {
-    /// Whether the device has one.
+    /// Whether the device has a location.
     pub(super) fn is_known(self) -> bool {
         self.length > 0
     }
 }
 
 impl Locations {
-    /// Keeps a location in the place of the device's last; None if there is no more room.
+    /// Stores a location in place of the device's previous one; None if there is no more room.
     pub(super) fn keep(&mut self, last: LocationRef, options: &[u8]) -> Option<LocationRef> {
         let length = u16::try_from(options.len()).ok()?;
-        // A device that registers again mostly gets a path of the same length.
+        // A device that registers again usually gets a path of the same length.
         if length <= last.length {
             let begin = last.offset as usize;
             let place = self.bytes.get_mut(begin..begin + options.len())?;
@@ -40,7 +40,7 @@ impl Locations {
         Some(LocationRef { offset, length })
     }
 
-    /// Shows a location.
+    /// The options of a location.
     pub(super) fn options(&self, location: LocationRef) -> &[u8] {
         let begin = location.offset as usize;
         let options = self.bytes.get(begin..begin + usize::from(location.length));

@@ -1,5 +1,5 @@
-//! Why can devices not share a socket here? Only Linux sends each datagram of a batch from an
-//! address of its own.
+//! Why can devices not share a socket on this system? Only Linux sends each datagram of a batch
+//! from an address of its own.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -7,14 +7,14 @@ use std::net::SocketAddrV4;
 use super::identity::Network;
 use super::outbox::Outbox;
 
-/// A socket through which devices speak with a server; there is none.
+/// A socket through which devices exchange datagrams with a server; there is none.
 pub(super) enum LoadSocket {}
 
-/// What a thread needs to hear and speak in batches: nothing.
+/// The buffers of a thread that sends and receives batches; there are none.
 pub(super) struct SocketBatches;
 
 impl LoadSocket {
-    /// Says that a load needs Linux.
+    /// Fails, because a load requires Linux.
     pub(super) fn open(_: SocketAddrV4, _: Network, _: u32) -> io::Result<Self> {
         let reason = "a load needs Linux";
         Err(io::Error::new(io::ErrorKind::Unsupported, reason))
@@ -25,7 +25,7 @@ impl LoadSocket {
         match *self {}
     }
 
-    /// Hears nothing.
+    /// Receives nothing.
     pub(super) fn hear(
         &self,
         _: &mut SocketBatches,
@@ -41,7 +41,7 @@ impl LoadSocket {
 }
 
 impl SocketBatches {
-    /// Room for nothing.
+    /// No buffers.
     pub(super) fn new() -> Self {
         Self
     }

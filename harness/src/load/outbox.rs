@@ -1,4 +1,4 @@
-//! What is to be sent, and by which device? The datagrams of one turn, one behind the other.
+//! Which datagrams leave, and from which device? Those of one turn, one behind the other.
 
 use std::ops::Range;
 
@@ -18,12 +18,12 @@ impl Outbox {
         self.datagrams.push((member, begin..self.bytes.len()));
     }
 
-    /// Notes that a device answers a request of the server.
+    /// Marks a device that answers a request of the server.
     pub(super) fn note_asked(&mut self, member: u32) {
         self.asked.push(member);
     }
 
-    /// Shows the datagrams, in order.
+    /// The datagrams, in order.
     pub(super) fn datagrams(&self) -> impl Iterator<Item = (u32, &[u8])> {
         let shown = |(member, place): &(u32, Range<usize>)| {
             let bytes = self.bytes.get(place.clone());
@@ -42,7 +42,7 @@ impl Outbox {
         self.datagrams.is_empty()
     }
 
-    /// Forgets everything, and keeps the memory.
+    /// Removes everything, and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.datagrams.clear();

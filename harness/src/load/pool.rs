@@ -1,5 +1,5 @@
-//! Which devices does a load have, and how are they set to work? The workers, each on a thread of
-//! its own while its devices have something to do.
+//! Which devices does a load have, and who runs them? Workers, each on a thread of its own while
+//! its devices are busy.
 
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -18,7 +18,7 @@ pub struct DevicePool {
 }
 
 impl DevicePool {
-    /// Opens a socket for each worker and deals the devices out to them.
+    /// Opens a socket for each worker and distributes the devices among them.
     pub fn open(field: &LoadTarget, workers: u32) -> io::Result<Self> {
         let (clock, of) = (Stopwatch::start(), workers);
         let worker = |index| LoadWorker::new(field, ArrivalShare { index, of }, clock);
@@ -28,7 +28,7 @@ impl DevicePool {
         })
     }
 
-    /// Registers every device; returns after how many seconds the last was answered, too.
+    /// Registers every device; also returns the seconds until the last one was answered.
     pub fn register(
         &mut self,
         arrivals: ArrivalPattern,
@@ -40,8 +40,8 @@ impl DevicePool {
         Ok((tally, Duration::from_nanos(took_ns).as_secs_f64()))
     }
 
-    /// Has every worker do its job while something else goes on; that is given what it takes to
-    /// watch the workers, to stop them, and to wait a while and tell whether all have ended.
+    /// Runs a job on every worker while `beside` runs, which can watch the workers, stop them, and
+    /// wait a while for all of them to end.
     pub fn perform<'a>(
         &mut self,
         mut job: impl FnMut(usize) -> LoadJob<'a>,
@@ -75,12 +75,12 @@ impl DevicePool {
         })
     }
 
-    /// Tells how many devices are registered.
+    /// The number of registered devices.
     pub fn registered(&self) -> u32 {
         self.workers.iter().map(LoadWorker::registered).sum()
     }
 
-    /// The clock all workers go by.
+    /// The clock of all workers.
     pub fn clock(&self) -> Stopwatch {
         self.clock
     }

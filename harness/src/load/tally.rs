@@ -1,4 +1,4 @@
-//! What came of the requests? Counts, failures by kind, and how long the answers took.
+//! What were the results of the requests? Counts, failures by kind, and latencies.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,29 +6,29 @@ use std::fmt;
 use hdrhistogram::Histogram;
 use protocol::coap::code::Code;
 
-/// The longest latency that is told apart; far beyond what RFC 7252 lets a request take.
+/// The maximum recorded latency; far beyond what RFC 7252 allows for a request.
 const LATENCY_NS_MAX: u64 = 1_000 * 1_000_000_000;
 
-/// Three digits of a latency are kept.
+/// Significant digits of a recorded latency.
 const DIGITS: u8 = 3;
 
-/// A datagram that left this much after its time left late.
+/// A datagram that leaves this long after its due time counts as late.
 pub(super) const LATE_NS: u64 = 1_000_000;
 
-/// Why a request came to nothing.
+/// Why a request failed.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum LoadFailure {
     /// The server refused it.
     Refused(Code),
-    /// A datagram that is no CoAP message came back.
+    /// The answer was not a CoAP message.
     Malformed,
     /// The server reset it.
     Reset,
-    /// No answer came, in spite of all repetitions.
+    /// No response, in spite of all retransmissions.
     Timeout,
-    /// The answer is none to such a request.
+    /// The response does not fit the request.
     Unexpected,
-    /// It was due, but every device still had a request under way.
+    /// It was due, but every device had a request in progress.
     Unsent,
     /// The API answered a call with this status.
     Status(u16),
@@ -36,49 +36,49 @@ pub enum LoadFailure {
     Connection,
     /// The API did not answer a call in time.
     CallTimeout,
-    /// The API's answer lacks what was expected in it.
+    /// The API's response lacks an expected property.
     BadAnswer,
-    /// The API accepted a request and never showed its end.
+    /// The API accepted a request that never became final.
     NeverFinal,
     /// The API accepted a request that did not succeed.
     NotSucceeded,
 }
 
-/// How long things took, in nanoseconds.
+/// Latencies in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Latencies(Histogram<u64>);
 
-/// What came of the requests of one task.
+/// The results of the requests of one task.
 #[derive(Clone, Debug, Default)]
 pub struct TaskTally {
-    /// Requests that left, repetitions not counted.
+    /// Requests that left, without retransmissions.
     pub begun: u64,
-    /// Requests answered as they should be.
+    /// Requests with the expected response.
     pub answered: u64,
-    /// Those of them that were answered before the time was over.
+    /// Those of them that were answered in time.
     pub in_time: u64,
-    /// When the last of the answers came.
+    /// When the last response arrived.
     pub last_answer_at_ns: u64,
-    /// Datagrams that were sent again.
+    /// Retransmitted datagrams.
     pub retransmissions: u64,
-    /// Datagrams that were dropped on purpose.
+    /// Datagrams dropped on purpose.
     pub dropped: u64,
-    /// Answers to nothing that is under way: those that come twice, or too late.
+    /// Responses without a request in progress: duplicates, or late ones.
     pub stray: u64,
     /// Requests that left late.
     pub late: u64,
-    /// How late the latest left.
+    /// The largest delay of a late request.
     pub latest_ns: u64,
-    /// Requests of the server that were answered, repeated ones each time.
+    /// Answered requests of the server, including duplicates.
     pub asked: u64,
-    /// Requests that came to nothing, by reason.
+    /// Failed requests, by reason.
     pub failures: BTreeMap<LoadFailure, u64>,
-    /// From when a request should have left to its right answer.
+    /// The time from when a request should have left to its expected response.
     pub latencies: Latencies,
 }
 
 impl TaskTally {
-    /// Adds what another worker counted.
+    /// Adds the counts of another worker.
     pub fn add(&mut self, other: &Self) {
         self.begun += other.begun;
         self.answered += other.answered;
@@ -96,12 +96,12 @@ impl TaskTally {
         self.latencies.add(&other.latencies);
     }
 
-    /// Tells how many requests came to nothing.
+    /// The number of failed requests.
     pub fn failed(&self) -> u64 {
         self.failures.values().sum()
     }
 
-    /// Counts a request that leaves; so long after it was due it is late.
+    /// Counts a request that leaves; beyond this delay after its due time it is late.
     pub fn begin(&mut self, due_at_ns: u64, now_ns: u64, late_after_ns: u64) {
         self.begun += 1;
         let late_ns = now_ns.saturating_sub(due_at_ns);
@@ -109,7 +109,7 @@ impl TaskTally {
         self.latest_ns = self.latest_ns.max(late_ns);
     }
 
-    /// Counts a right answer.
+    /// Counts an expected response.
     pub fn answer(&mut self, due_at_ns: u64, now_ns: u64, until_ns: u64) {
         self.answered += 1;
         self.in_time += u64::from(now_ns <= until_ns);
@@ -117,12 +117,12 @@ impl TaskTally {
         self.latencies.record(now_ns.saturating_sub(due_at_ns));
     }
 
-    /// Counts a request that came to nothing.
+    /// Counts a failed request.
     pub fn fail(&mut self, failure: LoadFailure) {
         self.fail_times(failure, 1);
     }
 
-    /// Counts several requests that came to nothing for the same reason.
+    /// Counts several requests that failed for the same reason.
     pub fn fail_times(&mut self, failure: LoadFailure, times: u64) {
         if times > 0 {
             *self.failures.entry(failure).or_default() += times;
@@ -131,34 +131,34 @@ impl TaskTally {
 }
 
 impl Latencies {
-    /// Takes one more.
+    /// Records a latency.
     pub fn record(&mut self, latency_ns: u64) {
         self.0.saturating_record(latency_ns);
     }
 
-    /// Takes those of another.
+    /// Adds the latencies of another worker.
     pub fn add(&mut self, other: &Self) {
         self.0
             .add(&other.0)
             .expect("all of them have the same bounds");
     }
 
-    /// Tells how many there are.
+    /// The number of latencies.
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// Tells what so many of a hundred did not exceed.
+    /// The latency at a percentile.
     pub fn percentile_ns(&self, percent: f64) -> u64 {
         self.0.value_at_percentile(percent)
     }
 
-    /// Tells the longest.
+    /// The maximum.
     pub fn max_ns(&self) -> u64 {
         self.0.max()
     }
 
-    /// Tells the mean.
+    /// The mean.
     pub fn mean_ns(&self) -> f64 {
         self.0.mean()
     }

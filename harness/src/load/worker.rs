@@ -1,4 +1,4 @@
-//! Who gives the devices their turn? A thread with a socket, a clock, and a crowd of them.
+//! Who runs the devices of a load? A thread with a socket, a clock, and a group of devices.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -14,31 +14,30 @@ use super::outbox::Outbox;
 use super::tally::TaskTally;
 use crate::clock::Stopwatch;
 
-/// How long a thread looks again and again before it rests: whoever wakes it pays for that, and
-/// that is the server.
+/// How long a thread polls before it sleeps: the server would pay for waking it.
 const RESTLESS_NS: u64 = 30_000;
 
-/// A rest ends this much before the clock makes something to do, for a rest ends late.
+/// A sleep ends this much before the next due time, because sleeps end late.
 const EARLY_NS: u64 = 100_000;
 
-/// The longest rest: somebody may want the thread to stop.
+/// The longest sleep, so that a stop is noticed.
 const REST_NS_MAX: u64 = 50_000_000;
 
-/// The longest rest of a thread that is told which devices to wake.
+/// The longest sleep of a thread that receives orders to wake devices.
 const REST_NS_MAX_WITH_ORDERS: u64 = 1_000_000;
 
-/// Who loads whom.
+/// The devices of a load and their server.
 #[derive(Clone, Debug)]
 pub struct LoadTarget {
-    /// Where the server hears devices.
+    /// The CoAP address of the server.
     pub server: SocketAddrV4,
-    /// Where the devices send from.
+    /// The network of the devices' addresses.
     pub network: Network,
-    /// How many there are; no more than the network has addresses.
+    /// The number of devices; at most the number of addresses in the network.
     pub devices: u32,
-    /// How they behave.
+    /// Their behaviour.
     pub behaviour: DeviceBehaviour,
-    /// Settles what is left to chance.
+    /// The seed of everything random.
     pub seed: u64,
 }
 
@@ -51,34 +50,34 @@ pub(super) struct LoadWorker {
     clock: Stopwatch,
 }
 
-/// What the devices of a worker are to do.
+/// What the devices of a worker do.
 pub enum LoadJob<'a> {
     /// Each registers once.
     Register(ArrivalPattern),
-    /// One after the other they update their registrations, for so long.
+    /// One after the other updates its registration, for this long.
     Update {
-        /// How fast.
+        /// How the requests follow each other.
         arrivals: ArrivalPattern,
-        /// How long.
+        /// The duration.
         for_ns: u64,
     },
-    /// One after the other they send a measured value, for so long.
+    /// One after the other sends a measured value, for this long.
     Send {
-        /// How fast.
+        /// How the requests follow each other.
         arrivals: ArrivalPattern,
-        /// How long.
+        /// The duration.
         for_ns: u64,
     },
-    /// They answer what the server asks, until they are told to stop.
+    /// They answer requests of the server, until they are stopped.
     Listen {
-        /// The numbers of devices that are to update their registration at once.
+        /// The numbers of devices that must update their registration immediately.
         wakes: Receiver<u32>,
-        /// Is told the number of a device that has answered, and when.
+        /// Receives the number of each device that has answered, and when.
         answered: &'a (dyn Fn(u32, u64) + Sync),
     },
 }
 
-/// What can be seen of running workers, and how they are stopped.
+/// The progress of running workers, and the switch that stops them.
 #[derive(Debug, Default)]
 pub struct LoadProgress {
     begun: AtomicU64,
@@ -87,19 +86,19 @@ pub struct LoadProgress {
     stopped: AtomicBool,
 }
 
-/// How far running workers are.
+/// The progress of running workers.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ProgressCounts {
     /// Requests that left.
     pub begun: u64,
-    /// Requests answered as they should be.
+    /// Requests with the expected response.
     pub answered: u64,
-    /// Requests that came to nothing.
+    /// Failed requests.
     pub failed: u64,
 }
 
 impl ProgressCounts {
-    /// Tells how far somebody is who counts so.
+    /// The progress in these counts.
     pub fn of(tally: &TaskTally) -> Self {
         Self {
             begun: tally.begun,
@@ -110,7 +109,7 @@ impl ProgressCounts {
 }
 
 impl LoadProgress {
-    /// Tells how far they are.
+    /// The progress of all workers.
     pub fn progress(&self) -> ProgressCounts {
         ProgressCounts {
             begun: self.begun.load(Ordering::Relaxed),
@@ -119,7 +118,7 @@ impl LoadProgress {
         }
     }
 
-    /// Has them stop; what is under way stays unanswered.
+    /// Stops the workers; requests in progress stay unanswered.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -138,17 +137,17 @@ impl LoadProgress {
     }
 }
 
-/// The devices a worker has: so many from a number on.
+/// The devices of a worker: this many from a number on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DeviceRange {
     /// The number of the first.
     pub first: u32,
-    /// How many.
+    /// Their number.
     pub count: u32,
 }
 
 impl DeviceRange {
-    /// The devices of one of several workers, of all there are.
+    /// The devices of one worker's share of all devices.
     pub fn of_share(count: u32, share: ArrivalShare) -> Self {
         let begin = |index: u32| {
             let at = u64::from(count) * u64::from(index) / u64::from(share.of.max(1));
@@ -163,7 +162,7 @@ impl DeviceRange {
 }
 
 impl LoadWorker {
-    /// Gathers its share of the devices of a load.
+    /// A worker with its share of the devices of a load.
     pub(super) fn new(
         field: &LoadTarget,
         share: ArrivalShare,
@@ -180,12 +179,12 @@ impl LoadWorker {
         })
     }
 
-    /// How many of its devices are registered.
+    /// The number of its registered devices.
     pub(super) fn registered(&self) -> u32 {
         self.group.registered()
     }
 
-    /// Does a job on the calling thread, to its end or until it is stopped.
+    /// Runs a job on the calling thread, until it ends or is stopped.
     pub(super) fn perform(
         &mut self,
         job: LoadJob<'_>,
@@ -282,7 +281,7 @@ impl LoadWorker {
         } = self;
         let mut now_ns = None;
         socket.hear(batches, |member, bytes| {
-            // What comes together has come together.
+            // Datagrams of one batch have the same arrival time.
             let now_ns = *now_ns.get_or_insert_with(|| clock.now_ns());
             group.hear(member, bytes, now_ns, out);
         })
@@ -302,10 +301,10 @@ impl LoadWorker {
     }
 }
 
-/// What is to be done, until when answers are in time, and who gives orders meanwhile.
+/// The task, until when responses are in time, and the channels of a listening worker.
 type PlannedJob<'a> = (LoadTask, u64, Option<ListenOrders<'a>>);
 
-/// What a listening worker is told from outside, and whom it tells.
+/// The channels of a listening worker: devices to wake, and devices that answered.
 struct ListenOrders<'a> {
     wakes: Receiver<u32>,
     answered: &'a (dyn Fn(u32, u64) + Sync),

@@ -1,5 +1,5 @@
-//! What turns the machine's crank? One task: orders, datagrams and timeouts in, datagrams and news
-//! out. It decides nothing but what gets lost.
+//! Who drives the machine? One task: orders, datagrams and timeouts in, datagrams and events out.
+//! It decides only which datagrams are lost.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,11 +15,11 @@ use crate::device::configuration::Configuration;
 use crate::device::event::{DeviceEvent, DeviceOutput};
 use crate::rng::Rng;
 
-/// The longest datagram that is read whole. What is longer travels in blocks; what is cut off is
-/// noise to the device.
+/// The longest datagram that is read whole. Longer bodies are transferred block-wise; a truncated
+/// datagram is noise to the device.
 const DATAGRAM_BYTES_MAX: usize = 2_048;
 
-/// Something to do with the device, the time and the buffer for what it says.
+/// An action on the device, with the time and the buffer for its outputs.
 type DeviceAction = Box<dyn FnOnce(&mut SimulatedDevice, i64, &mut Vec<DeviceOutput>) + Send>;
 
 pub(super) enum ShellCommand {
@@ -64,7 +64,7 @@ impl SocketShell {
         }
     }
 
-    /// Runs until nobody can give orders any more, or the socket breaks.
+    /// Runs until the handle is dropped, or the socket fails.
     pub(super) async fn run(mut self) -> SimulatedDevice {
         let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
         self.device.handle_start(self.clock.now_ms(), &mut self.out);
@@ -95,7 +95,7 @@ impl SocketShell {
         match order {
             ShellCommand::Do(deed) => deed(&mut self.device, self.clock.now_ms(), &mut self.out),
             ShellCommand::MoveTo { local, moved } => {
-                // Whoever gave the order may have left in the meantime.
+                // The sender of the order may be gone.
                 let _ = moved.send(self.move_to(local).await);
             }
         }
@@ -146,14 +146,14 @@ impl SocketShell {
         if self.rng.hits(self.link.loss.to_server_percent) {
             return;
         }
-        // A datagram that cannot leave is a datagram lost.
+        // A datagram that cannot be sent counts as lost.
         if let Err(error) = self.socket.send_to(datagram, to).await {
             tracing::debug!(endpoint = self.device.endpoint(), %error, "not sent");
         }
     }
 }
 
-// Some systems report on a socket that an earlier datagram found nobody.
+// Some systems report that an earlier datagram was not delivered.
 fn is_passing(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! How does a device answer what it is asked?
+//! How does a device answer requests?
 
 use harness::device::configuration::Configuration;
 use harness::device::event::{DeviceEvent, DeviceOutput, Operation, Uplink};
@@ -339,7 +339,7 @@ fn value_in(response: Message) -> Message {
         .with_payload("21.5")
 }
 
-// The device counts its message ids up; an update shows where it stands.
+// Message ids increment; an update shows the next one.
 fn next_message_id(fixture: &mut Fixture) -> MessageId {
     fixture.order(|device, now_ms, out| device.update(now_ms, out));
     let update = fixture.message();

@@ -1,4 +1,4 @@
-//! Does a device hear, say and answer in blocks what is long? (RFC 7959)
+//! Does a device receive, send and answer long bodies block-wise? (RFC 7959)
 
 use harness::device::configuration::Configuration;
 use harness::device::event::{DeviceEvent, DeviceOutput, Operation, Uplink};
@@ -73,7 +73,7 @@ fn what_is_written_in_blocks_is_written_once_it_is_whole() {
         );
         assert_eq!(fixture.device.performed_count(), 0);
     }
-    // The last one comes twice, and is written once.
+    // The last one arrives twice, and is written once.
     for _ in 0..2 {
         fixture.hear(&blocks[2]);
         let reply = fixture.messages().remove(0);
@@ -97,7 +97,7 @@ fn blocks_that_do_not_follow_each_other_are_not_written() {
     assert_eq!(fixture.message().code, Code::REQUEST_ENTITY_INCOMPLETE);
     fixture.hear(&blocks[1]);
     assert_eq!(fixture.message().code, Code::REQUEST_ENTITY_INCOMPLETE);
-    // What rests for too long is forgotten.
+    // An incomplete body is forgotten after a while.
     let blocks = blocks_of(&mut fixture, LONG.as_bytes());
     fixture.hear(&blocks[0]);
     fixture.take();
@@ -189,7 +189,7 @@ fn small(resources: Vec<Resource>) -> Configuration {
     }
 }
 
-/// A device with a long value that is registered, and then speaks in small blocks.
+/// A registered device with a long value, which then uses small blocks.
 fn lamp() -> Fixture {
     let text = Resource::holding(at("/3/0/15"), Value::String(LONG.to_owned()));
     let mut fixture = Fixture::start(small(vec![text]));

@@ -1,4 +1,4 @@
-//! Is there anything a network can do to a device that stops it or makes it spin?
+//! Can any input from the network stop a device or make it spin?
 
 use harness::device::SimulatedDevice;
 use harness::device::configuration::{Configuration, Notify, Reachability};

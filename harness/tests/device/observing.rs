@@ -1,4 +1,4 @@
-//! What does a device tell of what is observed, for how long, and how?
+//! Which notifications does a device send, for how long, and how?
 
 use harness::device::configuration::{Configuration, Notify, Reachability};
 use harness::device::event::{DeviceEvent, DeviceOutput, Operation, Uplink};
@@ -378,7 +378,7 @@ fn one_observation_too_many_is_a_plain_read() {
     );
 }
 
-/// Begins an observation and gives the request for it.
+/// Starts an observation and returns its request.
 fn begin(fixture: &mut Fixture, path: &str) -> Message {
     let observe = fixture.observe(path);
     fixture.hear(&observe);
@@ -386,7 +386,7 @@ fn begin(fixture: &mut Fixture, path: &str) -> Message {
     observe
 }
 
-/// Has the device measure a temperature and gives the notification of it.
+/// Sets a measured temperature and returns the notification of it.
 fn set(fixture: &mut Fixture, degrees: f64) -> Message {
     fixture.device.set(at(TEMPERATURE), Value::Float(degrees));
     assert_eq!(
@@ -408,7 +408,7 @@ fn set(fixture: &mut Fixture, degrees: f64) -> Message {
     Message::decode(datagram).unwrap()
 }
 
-/// Tells whether a change of a value is told.
+/// Whether a change of a value is notified.
 fn tells(fixture: &mut Fixture, path: &str) -> bool {
     fixture.take();
     let value = match fixture.device.value(at(path)) {

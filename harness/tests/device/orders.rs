@@ -1,4 +1,4 @@
-//! What does a device do when a person, or an executed resource, tells it to?
+//! What does a device do on the order of a person, or when a resource is executed?
 
 use harness::device::SimulatedDevice;
 use harness::device::configuration::Configuration;

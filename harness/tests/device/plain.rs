@@ -1,4 +1,4 @@
-//! What does a device without LwM2M say, and what does it answer? (RFC 7252 section 5)
+//! What does a device without LwM2M send, and how does it answer? (RFC 7252 section 5)
 
 use harness::device::configuration::Configuration;
 use harness::device::event::{DeviceEvent, DeviceOutput, Uplink};
@@ -171,7 +171,7 @@ fn request(id: u16, method: Code, path: &str) -> Message {
         .with_uri_path(path.split('/').skip(1))
 }
 
-/// Has the device post data, and returns the message.
+/// Posts data, and returns the message.
 fn told(fixture: &mut Fixture, data: &[u8]) -> Message {
     fixture.order(|device, now_ms, out| {
         let told = device.tell(now_ms, MessageKind::Confirmable, ("flow", data), out);

@@ -1,4 +1,4 @@
-//! How does a device become known, and what if the server does not want it?
+//! How does a device register, and what if the server refuses?
 
 use harness::device::configuration::{Configuration, Reachability, Retry};
 use harness::device::event::{DeviceEvent, DeviceOutput, Uplink};

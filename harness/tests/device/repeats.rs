@@ -1,4 +1,4 @@
-//! What does a device do with a message it has heard before?
+//! What does a device do with a duplicate message?
 
 use harness::device::configuration::Configuration;
 use harness::device::event::Operation;

@@ -1,4 +1,5 @@
-//! How does a device send what it measured, and what comes of it? (LwM2M Core 1.1 section 6.4.4)
+//! How does a device send measured values, and which results does it report? (LwM2M Core 1.1
+//! section 6.4.4)
 
 use harness::device::configuration::{Configuration, Reachability};
 use harness::device::event::{DeviceEvent, DeviceOutput, Uplink};
@@ -141,7 +142,7 @@ fn send(fixture: &mut Fixture, format: ContentFormat, samples: &[Sample]) -> Res
     said
 }
 
-/// Has the device send, and returns the message.
+/// Sends samples, and returns the message.
 fn sent(fixture: &mut Fixture, format: ContentFormat, samples: &[Sample]) -> Message {
     send(fixture, format, samples).unwrap();
     fixture.message()

@@ -1,4 +1,4 @@
-//! How does a device tell and take several values at once? (LwM2M Core 1.1 section 7.4.3)
+//! How does a device encode and decode several values at once? (LwM2M Core 1.1 section 7.4.3)
 
 use harness::device::configuration::Configuration;
 use harness::device::event::Operation;
@@ -114,12 +114,12 @@ fn an_instance_is_written_alone_as_text_or_as_a_list_of_itself() {
 #[test]
 fn a_list_that_does_not_fit_is_refused_and_nothing_changes() {
     let cases: [(&str, &[u8], Code); 6] = [
-        // A resource with a value, where instances belong.
+        // A resource with a value, where instances are required.
         ("/11/0/8", &[0xC1, 8, b'x'], Code::BAD_REQUEST),
         // No instance at all.
         ("/11/0/8", &[0x80, 8], Code::BAD_REQUEST),
         ("/11/0/8", b"\x83", Code::BAD_REQUEST),
-        // Instances, where a resource with a value belongs.
+        // Instances, where a resource with a value is required.
         ("/3/0/14", &[0x83, 14, 0x41, 0, b'x'], Code::BAD_REQUEST),
         ("/3/0/6", &[0x83, 6, 0x41, 0, 7], Code::METHOD_NOT_ALLOWED),
         ("/3/0/99", &[0xC1, 99, 7], Code::NOT_FOUND),

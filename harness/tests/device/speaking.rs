@@ -1,4 +1,5 @@
-//! Does a device speak the formats it is said to have, and no others? (LwM2M Core 1.2 section 7.4)
+//! Does a device use the formats that it is configured with, and no others? (LwM2M Core 1.2 section
+//! 7.4)
 
 use harness::device::configuration::{CompositeRead, Configuration};
 use harness::device::event::{DeviceEvent, Operation};
@@ -272,7 +273,7 @@ fn read_back(response: &Message, path: &str) -> Reading {
     payload::decode(format, at(path), &response.payload, type_of).unwrap()
 }
 
-/// What the device holds at and below a path.
+/// The values at and below a path of the device.
 fn held(fixture: &Fixture, path: &str) -> Reading {
     let within = polyglot().resources.into_iter();
     let within = within.filter(|resource| at(path).contains(resource.path));
@@ -285,7 +286,7 @@ fn type_of(path: Path) -> Option<DataType> {
     model::resource(path.object_id(), version, path.resource_id()?)?.data_type()
 }
 
-/// A device that speaks everything, with values of every level.
+/// A device with every format, and with values of every level.
 fn polyglot() -> Configuration {
     let all: Vec<ContentFormat> = ONE_VALUE.into_iter().chain(SEVERAL).collect();
     let mut configuration = Configuration::new("lamp").speaking(&all);

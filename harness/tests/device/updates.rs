@@ -1,4 +1,4 @@
-//! How does a device stay known, and how does it leave?
+//! How does a device keep its registration, and how does it deregister?
 
 use harness::device::configuration::Configuration;
 use harness::device::event::{DeviceEvent, DeviceOutput, Uplink};

@@ -1,4 +1,4 @@
-//! What do the tests of a device say? A hand-turned clock, and a server that says what it is told.
+//! The fixture of the device tests: a manual clock, and a server whose messages each test gives.
 
 use harness::device::SimulatedDevice;
 use harness::device::configuration::Configuration;
@@ -9,10 +9,10 @@ use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
 
-/// The time at which every test begins.
+/// The time at which every test starts.
 pub(crate) const START_MS: i64 = 1_000_000;
 
-/// One device and everything around it.
+/// A device with its server and its clock.
 pub(crate) struct Fixture {
     pub(crate) device: SimulatedDevice,
     pub(crate) now_ms: i64,
@@ -21,7 +21,7 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    /// Switches a device on, which then has something to say.
+    /// Switches a device on, which then has something to send.
     pub(crate) fn start(configuration: Configuration) -> Self {
         let device = SimulatedDevice::new(configuration, 7);
         let mut fixture = Self {
@@ -36,7 +36,7 @@ impl Fixture {
         fixture
     }
 
-    /// Switches a device on and lets it register at `/rd/7`.
+    /// Switches a device on and registers it at `/rd/7`.
     pub(crate) fn registered(configuration: Configuration) -> Self {
         let mut fixture = Self::start(configuration);
         let register = fixture.message();
@@ -48,12 +48,12 @@ impl Fixture {
         fixture
     }
 
-    /// Lets the device hear a message of the server.
+    /// Delivers a message of the server to the device.
     pub(crate) fn hear(&mut self, message: &Message) {
         self.hear_bytes(&message.encode());
     }
 
-    /// Lets the device hear a datagram.
+    /// Delivers a datagram to the device.
     pub(crate) fn hear_bytes(&mut self, datagram: &[u8]) {
         self.device
             .handle_datagram(self.now_ms, datagram, &mut self.out);
@@ -67,7 +67,7 @@ impl Fixture {
         order(&mut self.device, self.now_ms, &mut self.out);
     }
 
-    /// Lets time pass until the device has something to do, and tells how long that took.
+    /// Advances the clock until the device has something to do, and returns how long that took.
     pub(crate) fn pass_to_timeout(&mut self) -> i64 {
         let next_ms = self.device.next_timeout().expect("nothing will happen");
         let next_ms = next_ms.max(self.now_ms);
@@ -77,7 +77,7 @@ impl Fixture {
         waited_ms
     }
 
-    /// Lets so much time pass, with everything that becomes due.
+    /// Advances the clock by this much, and performs everything that becomes due.
     pub(crate) fn pass(&mut self, for_ms: i64) {
         let until_ms = self.now_ms + for_ms;
         while self
@@ -90,12 +90,12 @@ impl Fixture {
         self.now_ms = until_ms;
     }
 
-    /// Takes what the device has put out.
+    /// Takes the outputs of the device.
     pub(crate) fn take(&mut self) -> Vec<DeviceOutput> {
         std::mem::take(&mut self.out)
     }
 
-    /// Takes the one thing the device has put out, which is a message.
+    /// Takes the only output of the device, which is a message.
     pub(crate) fn message(&mut self) -> Message {
         match &self.take()[..] {
             [DeviceOutput::Send(datagram)] => Message::decode(datagram).unwrap(),
@@ -103,7 +103,7 @@ impl Fixture {
         }
     }
 
-    /// Takes the messages the device has put out.
+    /// Takes the messages that the device sent.
     pub(crate) fn messages(&mut self) -> Vec<Message> {
         let message = |output| match output {
             DeviceOutput::Send(datagram) => Some(Message::decode(&datagram).unwrap()),
@@ -112,7 +112,7 @@ impl Fixture {
         self.take().into_iter().filter_map(message).collect()
     }
 
-    /// Takes the news the device has put out.
+    /// Takes the events that the device reported.
     pub(crate) fn events(&mut self) -> Vec<DeviceEvent> {
         let event = |output| match output {
             DeviceOutput::Send(_) | DeviceOutput::SendUdp(_) => None,
@@ -121,7 +121,7 @@ impl Fixture {
         self.take().into_iter().filter_map(event).collect()
     }
 
-    /// Makes a request the server has not made before.
+    /// Makes a request that the server has not sent before.
     pub(crate) fn request(
         &mut self,
         kind: MessageKind,
@@ -151,7 +151,7 @@ impl Fixture {
         self.request(MessageKind::Confirmable, Operation::Observe, path)
     }
 
-    /// A request to end the observation that another one began.
+    /// A request that ends the observation of another one.
     pub(crate) fn cancel(&mut self, begun: &Message) -> Message {
         self.next_message_id += 1;
         let mut request = begun.clone();
@@ -193,12 +193,12 @@ pub(crate) fn left_unanswered(operation: Operation, path: &str) -> DeviceOutput 
     })
 }
 
-/// The server's answer in the acknowledgement.
+/// The server's piggybacked response.
 pub(crate) fn answer(request: &Message, code: Code) -> Message {
     Message::response_to(request, code, MessageId(0))
 }
 
-/// The server's answer to a registration that it keeps at `/rd/7`.
+/// The server's response to a registration, with the location `/rd/7`.
 pub(crate) fn created(register: &Message) -> Message {
     answer(register, Code::CREATED).with_location_path(["rd", "7"])
 }

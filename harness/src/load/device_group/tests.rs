@@ -1,4 +1,4 @@
-//! Do the devices of a crowd say what they should, and count what they hear?
+//! Do the devices of a load send the right datagrams, and count what they receive?
 
 use super::super::arrivals::{ArrivalPattern, ArrivalShare};
 use super::*;
@@ -7,7 +7,7 @@ use protocol::coap::message::MessageId;
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
 
-/// A server in a few lines: what one datagram of a device brings back.
+/// A server in a few lines: its answer to a datagram of a device.
 type Server<'a> = dyn FnMut(&Message) -> Option<Message> + 'a;
 
 fn group(count: u32, loss_percent: u8) -> DeviceGroup {
@@ -33,7 +33,7 @@ fn updating(arrivals: ArrivalPattern, now_ns: u64, until_ns: u64) -> LoadTask {
     )
 }
 
-/// Gives the crowd its turns until it is done; an answer takes a millisecond. Returns when.
+/// Runs the group until it is done, with a response time of a millisecond. Returns the end time.
 fn run(group: &mut DeviceGroup, mut now_ns: u64, server: &mut Server<'_>) -> u64 {
     let mut out = Outbox::default();
     while !group.is_done(now_ns) {
@@ -56,7 +56,7 @@ fn run(group: &mut DeviceGroup, mut now_ns: u64, server: &mut Server<'_>) -> u64
     now_ns
 }
 
-/// Answers as a server does that knows everybody.
+/// A server that accepts every request.
 fn kind(request: &Message) -> Option<Message> {
     let respond = |code| Message::response_to(request, code, request.message_id);
     let is_update = request.uri_path().count() == 2;
@@ -183,7 +183,7 @@ fn a_stall_of_the_server_counts_for_everything_that_was_due() {
     run(&mut group, woken_ns, &mut kind);
     let tally = group.take_tally();
     assert_eq!((tally.begun, tally.failed()), (100, 0));
-    // Half of the requests were due while the server stood still.
+    // Half of the requests were due while the server stalled.
     assert!(tally.latencies.percentile_ns(45.0) < 5 * MS);
     assert!(tally.latencies.percentile_ns(60.0) > 40 * MS);
     assert!((39..=41).contains(&tally.late), "{}", tally.late);
