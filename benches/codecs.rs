@@ -1,4 +1,4 @@
-//! What does it cost to read and to write what devices say?
+//! What does it cost to decode and encode the messages of devices?
 
 use std::hint::black_box;
 
@@ -21,14 +21,15 @@ use protocol::lwm2m::registration::{Register, Update};
 use protocol::lwm2m::value::DataType;
 use protocol::lwm2m::version::Version;
 
-/// What an Anjay client and a server said to each other.
+/// The recorded messages between an Anjay client and a server.
 const CONVERSATION: &str =
     include_str!("../protocol/tests/vectors/coap/register_update_deregister_anjay.hex");
 
-/// A device's answer to a read of its Device instance: the path, the bytes, and what they mean.
+/// A device's response to a read of its Device instance: the path, the bytes, and the decoded
+/// values.
 const INSTANCE: &str = include_str!("../protocol/tests/vectors/tlv/device_instance_anjay.hex");
 
-/// A body that no datagram holds.
+/// A body that exceeds any datagram.
 const MEBIBYTE: usize = 1_048_576;
 
 criterion_group!(codecs, update, register, links, text, instance, blocks);
@@ -148,7 +149,7 @@ fn blocks(criterion: &mut Criterion) {
     });
 }
 
-/// Carries a request and its answer between bytes and meaning, on both sides, to the end.
+/// Transfers a request and its response as bytes, encoded and decoded on both sides, to the end.
 fn carry(code: Code, body: &[u8], mut peer: impl FnMut(&Message) -> Message) -> TransferReception {
     let rules = TransferRules {
         transmission: &Transmission::STANDARD,
@@ -183,7 +184,7 @@ fn carry(code: Code, body: &[u8], mut peer: impl FnMut(&Message) -> Message) -> 
     unreachable!("there are fewer blocks than ids")
 }
 
-/// The first Register of the conversation that the server accepted.
+/// The first Register of the recording that the server accepted.
 fn recorded_register() -> Vec<u8> {
     let line = CONVERSATION
         .lines()

@@ -1,4 +1,5 @@
-//! Which devices do the benches speak of? A customer's, by number, each with an address of its own.
+//! Which devices do the benches use? Those of one customer, by number, each with an address of its
+//! own.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -9,17 +10,17 @@ use engine::profile::Profile;
 /// The first address of the fleet: all of 127.0.0.0/8 is local, so a device can send from any.
 const FIRST_ADDRESS: u32 = u32::from_be_bytes([127, 64, 0, 0]);
 
-/// Whose devices they are.
+/// The customer of the fleet.
 pub(crate) fn customer() -> CustomerId {
     CustomerId::parse("bench").expect("letters are an id")
 }
 
-/// Where a device sends from.
+/// The source address of a device.
 pub(crate) fn address(number: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(FIRST_ADDRESS + number)
 }
 
-/// Who a device is.
+/// The profile of a device.
 pub(crate) fn profile(number: u32) -> Profile {
     let name = format!("urn:dev:{number:09}");
     Profile {

@@ -1,4 +1,4 @@
-//! How does a store come to know the fleet?
+//! How is the fleet created in a store?
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use engine::change::{Batch, Change, Counter, CounterDelta};
 
 use crate::fleet;
 
-/// Devices made known in one batch.
+/// Devices created in one batch.
 const DEVICES_PER_BATCH: usize = 100;
 
-/// What makes the first so many devices known.
+/// The batches that create this many devices.
 pub(crate) fn batches(devices: u32) -> impl Iterator<Item = Batch> {
     let firsts = (0..devices).step_by(DEVICES_PER_BATCH);
     let ends = (0..=devices)

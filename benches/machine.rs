@@ -1,4 +1,4 @@
-//! What does it cost to decide what a device does?
+//! What do the decisions of a device's machine cost?
 
 mod fleet;
 mod talk;
@@ -71,7 +71,7 @@ fn action(criterion: &mut Criterion) {
     });
 }
 
-/// A device that registered, and where it was told that its registration is.
+/// A registered device, and the location of its registration.
 struct Registered {
     machine: Device,
     location: Vec<String>,
@@ -113,13 +113,13 @@ fn heard(message: Message) -> Datagram {
     }
 }
 
-/// The message a step sends to the device.
+/// The message that a step sends to the device.
 fn sent(out: &Effects) -> Option<Message> {
     out.as_slice().iter().find_map(message_of)
 }
 
-/// The codes of all a step wants done, if it does nothing but answer; where the device is costs
-/// nothing to say again.
+/// The codes of all answers of a step that does nothing else; a Rebind that repeats the peer is
+/// ignored, because it costs nothing.
 fn answers(out: &Effects) -> Vec<Code> {
     let said = |effect: &&Effect| !matches!(effect, Effect::Send(Outbound::Rebind { .. }));
     let code = |effect| message_of(effect).map_or(Code::EMPTY, |message| message.code);

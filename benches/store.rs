@@ -1,4 +1,4 @@
-//! What does it cost to keep and to find?
+//! What do writes and reads of the store cost?
 
 mod fleet;
 mod known;
@@ -22,19 +22,19 @@ use store::{Commit as _, DeviceReads as _, DirectoryReads as _, Options, SledSto
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
-/// Records there before anything is measured.
+/// Records that exist before the measurement.
 const RECORDS: [u32; 2] = [0, 100_000];
 
 /// Writers that each wait for their receipt before they write again.
 const WRITERS: [u64; 2] = [1, 64];
 
-/// Registered devices that a start brings back.
+/// Registered devices that a start restores.
 const FLEET: u32 = 200_000;
 
-/// What each of them offers.
+/// The objects of each of them.
 const LINKS: &str = "</>;rt=\"oma.lwm2m\";ct=11543,</1/0>,</3/0>,</4/0>,</5/0>,</3303/0>,</3304/0>";
 
-/// Action requests of the one customer whose first page is asked for.
+/// Action requests of the customer whose first page is read.
 const ACTIONS: u64 = 10_000;
 
 const NOW: Timestamp = Timestamp::from_ms(1_795_219_200_000);
@@ -158,7 +158,7 @@ struct TempStore {
 
 impl TempStore {
     fn with_devices(devices: u32) -> Self {
-        // On the disk of the build, because the system's own place may be in memory.
+        // On the disk of the build, because the system's temporary directory may be in memory.
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"));
         let directory = directory.expect("the build's directory takes another");
         let store = SledStore::open(Options::at(directory.path().join("store")));
@@ -188,7 +188,7 @@ impl TempStore {
         }
     }
 
-    /// Reads every live device as a start does.
+    /// Reads every device that is restored, as a start does.
     fn bring_back_all(&self) -> usize {
         let last = DeviceKey::from_bytes([0xff; 16]);
         let mut next = Some(DeviceKey::from_bytes([0; 16]));
@@ -233,7 +233,7 @@ impl TempStore {
             .expect("the batch is committed");
     }
 
-    /// Writes so many records, new ones from the given number on.
+    /// Writes this many records, new ones from the given number on.
     fn write(&self, first: u64, commits: u64, writers: u64) {
         let mut tasks = JoinSet::new();
         for writer in 0..writers {
@@ -260,7 +260,7 @@ async fn write(store: Arc<SledStore>, numbers: impl Iterator<Item = u64>) {
     }
 }
 
-/// One row: what a device's actor knows of it.
+/// One row: the record that a device's actor keeps.
 fn record(number: u64) -> Batch {
     let mut key = [0xBE; 16];
     // Spread over the tree, as digests are.
@@ -280,7 +280,7 @@ fn record(number: u64) -> Batch {
     }
 }
 
-/// What is known of a device that is registered.
+/// The record of a registered device.
 fn registered() -> DeviceRecord {
     let registration = Registration {
         salt: 7,

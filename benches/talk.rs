@@ -1,4 +1,4 @@
-//! What do the fleet's devices say?
+//! Which messages do the fleet's devices send?
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -8,17 +8,17 @@ use protocol::coap::token::Token;
 
 use crate::fleet;
 
-/// The parameters a registration and its updates have in common.
+/// The parameters that a registration and its updates share.
 const LASTING: [&str; 2] = ["lt=86400", "b=U"];
 
-/// The name under which devices find the service; many send it along.
+/// The host name under which devices find the service; many send it along.
 const HOST: &str = "coap.acme.test";
 
-/// What a client with a dozen sensors lists.
+/// The object list of a client with a dozen sensors.
 pub(crate) const OBJECTS: &str = "</1/0>,</3/0>,</4/0>,</5/0>,</6/0>,</7/0>,\
     </3303>;ver=1.1,</3303/0>,</3313/0>,</3347/0>";
 
-/// A device registers.
+/// A registration.
 pub(crate) fn register(number: u32, id: MessageId) -> Message {
     let endpoint = format!("ep={}", fleet::profile(number).endpoint);
     Message::request(
@@ -34,7 +34,7 @@ pub(crate) fn register(number: u32, id: MessageId) -> Message {
     .with_payload(OBJECTS)
 }
 
-/// A device says that nothing changed.
+/// An update without changes.
 pub(crate) fn update<'a>(location: impl IntoIterator<Item = &'a str>, id: MessageId) -> Message {
     Message::request(
         MessageKind::Confirmable,

@@ -1,4 +1,4 @@
-//! What does a whole device cost: its actor, its mailbox, its machine and its place in each map?
+//! What does a whole device cost: its actor, its mailbox, its machine and its entry in each map?
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS};
 use crate::made::SyntheticStore;
 use crate::{kept, resident, show};
 
-/// The fleet is back when the process stopped growing for so long.
+/// The fleet is restored when the process did not grow for this long.
 const STILL_FOR: Duration = Duration::from_secs(2);
 
-/// How often to look.
+/// The polling interval.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Measures and prints.
@@ -50,7 +50,7 @@ pub(crate) async fn run(devices: u32) {
     arbiters.stop().await;
 }
 
-/// Waits until all devices are back and nothing more comes.
+/// Waits until all devices are restored and the process stops growing.
 async fn settle(made: &SyntheticStore) {
     let mut looks = time::interval(LOOK_EVERY);
     let (mut most, mut since) = (0, Instant::now());

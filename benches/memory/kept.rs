@@ -1,4 +1,4 @@
-//! What is kept of the fleet's devices? Registrations of a service that was stopped.
+//! What is stored of the fleet's devices? Registrations of a service that was stopped.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use protocol::lwm2m::links::ObjectLinks;
 
 use crate::{fleet, talk};
 
-/// What holds for every device alike: the defaults.
+/// The rules for every device: the defaults.
 pub(crate) fn rules() -> Rules {
     let patience = TransmissionRules {
         ack_timeout_ms: 2_000,
@@ -23,8 +23,8 @@ pub(crate) fn rules() -> Rules {
     Rules::new(Limits::default(), patience, EndpointTrust::AddressRequired)
 }
 
-/// What is kept of a device with half a day of its lifetime left; its list of objects is a copy of
-/// its own, as a store reads it.
+/// The stored state of a device with half a day of its lifetime left; its list of objects is a copy
+/// of its own, as a store reads it.
 pub(crate) fn restored(number: u32, now: Timestamp) -> RestoredDevice {
     let address = SocketAddr::new(IpAddr::V4(fleet::address(number)), 5_683);
     let registration = Registration {
@@ -51,7 +51,7 @@ pub(crate) fn restored(number: u32, now: Timestamp) -> RestoredDevice {
     }
 }
 
-/// What a device offers, in a copy of its own.
+/// The objects of a device, in a copy of its own.
 pub(crate) fn links() -> Arc<ObjectLinks> {
     Registration::parse_links(talk::OBJECTS).expect("what devices list is read")
 }

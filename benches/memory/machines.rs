@@ -20,7 +20,7 @@ use protocol::coap::message::{Message, MessageId};
 
 use crate::{fleet, kept, resident, show, talk};
 
-/// When it is.
+/// The time of the measurement.
 const NOW: Timestamp = Timestamp::from_ms(1_795_219_200_000);
 
 /// Measures and prints.

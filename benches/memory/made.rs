@@ -1,4 +1,4 @@
-//! Which store does the fleet live in? One that makes registered devices up as they are asked for.
+//! Which store does the fleet live in? One that generates registered devices when they are read.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -18,18 +18,18 @@ use store::{
 
 use crate::{fleet, kept};
 
-/// A store that knows the fleet, writes nothing and knows nothing else, so that no cache of it is
-/// measured along.
+/// A store that has the fleet and nothing else, and writes nothing, so that the measurement
+/// contains no cache.
 pub(crate) struct SyntheticStore {
     /// The devices by key.
     numbers: Vec<(DeviceKey, u32)>,
     now: Timestamp,
-    /// The last page was asked for.
+    /// Whether the last page was read.
     is_told: AtomicBool,
 }
 
 impl SyntheticStore {
-    /// A fleet of so many.
+    /// A fleet of this size.
     pub(crate) fn new(devices: u32, now: Timestamp) -> Self {
         let key = |number| (fleet::profile(number).key(), number);
         let mut numbers: Vec<_> = (0..devices).map(key).collect();
@@ -41,7 +41,7 @@ impl SyntheticStore {
         }
     }
 
-    /// Whether all devices were asked for.
+    /// Whether all devices were read.
     pub(crate) fn is_told(&self) -> bool {
         self.is_told.load(Ordering::Relaxed)
     }
@@ -119,7 +119,7 @@ impl DeviceReads for SyntheticStore {
     }
 }
 
-/// Answers when others had their turn, as a store does that has to read.
+/// Answers after other tasks had their turn, as a store that reads from disk does.
 fn tell<T: Send + 'static>(answer: T) -> ReadAnswer<T> {
     Box::pin(async {
         tokio::task::yield_now().await;

@@ -1,8 +1,8 @@
-//! Where are the bytes of a device? What a registered device that does nothing costs in memory.
+//! Where are the bytes of a device? The memory of an idle registered device.
 //!
 //! `cargo bench --bench memory -- [devices]` builds machines as the registry restores them, then
-//! whole device actors on an arbiter, and prints what the process grew by, for each device. What
-//! counts is what the system has to keep resident, so that is what is measured.
+//! whole device actors on an arbiter, and prints the growth of the process per device. What counts
+//! is the memory that the system keeps resident, so that is measured.
 
 #[path = "../fleet.rs"]
 mod fleet;
@@ -18,13 +18,13 @@ use std::process::ExitCode;
 
 use actix_rt::System;
 
-/// Devices unless another number is given: enough that what does not grow with them is lost in
+/// The default number of devices: enough that the memory which does not grow with them is lost in
 /// the last digit.
 const DEVICES: u32 = 200_000;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    // Cargo says `--bench` when it is to be measured, and nothing when it is only to be built.
+    // Cargo passes `--bench` to measure, and nothing to test the build.
     if !words.iter().any(|word| word == "--bench") {
         return ExitCode::SUCCESS;
     }
@@ -36,20 +36,20 @@ fn main() -> ExitCode {
     println!("## Bytes per device, {devices} devices\n");
     println!("| | bytes |");
     println!("|---|---|");
-    // Actors first: their thread must not get memory that was used and let go before.
+    // Actors first: their thread must not get memory that was used and freed before.
     System::new().block_on(actors::run(devices));
     machines::run(devices);
     ExitCode::SUCCESS
 }
 
-/// Prints what each of so many devices cost since so much was resident.
+/// Prints the cost of each device since the resident memory had this size.
 fn show(what: &str, before: u64, devices: u32) {
     let grown = resident().saturating_sub(before);
     let devices = u64::from(devices);
     println!("| {what} | {} |", (grown + devices / 2) / devices);
 }
 
-/// How many bytes of this process are in memory.
+/// The resident memory of this process in bytes.
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux tells");
     let pages = pages
@@ -59,5 +59,5 @@ fn resident() -> u64 {
     pages.parse::<u64>().expect("it is a number") * PAGE_BYTES
 }
 
-/// The pages of the systems we measure on.
+/// The page size of the systems we measure on.
 const PAGE_BYTES: u64 = 4_096;

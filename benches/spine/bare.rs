@@ -1,5 +1,5 @@
-//! How many posts does the HTTP client make that has nothing else to do? The yardstick of all that
-//! delivers events.
+//! How many posts does the HTTP client make that has nothing else to do? The yardstick of
+//! deliveries.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,18 +10,18 @@ use tokio::task::JoinSet;
 
 use crate::endpoint::Endpoint;
 
-/// Posts under way: what the service has unless it is configured.
+/// Posts in flight: the default of the service.
 pub(crate) const PARALLEL: usize = 64;
 
-/// What the client came to.
+/// The result of the client.
 pub(crate) struct Bare {
-    /// Posts that were answered 200, by the second.
+    /// Posts that were answered 200, per second.
     pub(crate) rate: f64,
-    /// Connections it opened.
+    /// Connections that it opened.
     pub(crate) connections: f64,
 }
 
-/// Has the client post for so long what the endpoint was posted last.
+/// Posts the last body that the endpoint received, again and again for this long.
 pub(crate) async fn post(endpoint: &Endpoint, time: Duration) -> Bare {
     let (before, connections) = (endpoint.posts(), endpoint.connections());
     let http = HttpClient::new(HttpOptions::under(AddressPolicy::PrivateAllowed))
@@ -47,7 +47,7 @@ pub(crate) async fn post(endpoint: &Endpoint, time: Duration) -> Bare {
     }
 }
 
-/// What the service posted last, as the client alone posts it.
+/// The last post of the service, as a request of the bare client.
 fn letter(endpoint: &Endpoint) -> HttpRequest {
     let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     let headers = [

@@ -1,6 +1,6 @@
 //! Who calls the API? Callers that each keep one connection and one request open, all on one
-//! thread, with just enough HTTP/1.1 to leave the cores to the service: the client that load and
-//! demo share costs a good part of what the fastest of these calls costs the service.
+//! thread, with just enough HTTP/1.1 to leave the cores to the service: the client of load and demo
+//! costs a good part of what the fastest of these calls costs the service.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -16,27 +16,27 @@ use tokio::task::LocalSet;
 use crate::fleet;
 use crate::load::aside;
 
-/// How many call at the same time.
+/// The number of concurrent callers.
 pub(crate) const CALLERS: usize = 64;
 
 const BODY: &str =
     r#"{"action":"read","resourceAddress":"/3303/0/5700","requestMode":"SEND_WHEN_ACTIVE"}"#;
 
-/// The longest answer, a page of a hundred requests of about a kilobyte.
+/// The longest response, a page of a hundred requests of about a kilobyte.
 const ANSWER_BYTES_MAX: usize = 256 * 1_024;
 
-/// What a round of calls came to.
+/// The result of a round of calls.
 pub(crate) struct Called {
-    /// From the first call to the last answer.
+    /// From the first call to the last response.
     pub(crate) took: Duration,
-    /// How long each call waited for its answer.
+    /// The latency of each call.
     pub(crate) waits: Vec<Duration>,
 }
 
-/// Where the calls go, and in whose name.
+/// The API and its credentials.
 #[derive(Clone)]
 pub(crate) struct Api {
-    /// Where it listens.
+    /// Its address.
     pub(crate) address: SocketAddr,
     /// The access token.
     pub(crate) token: &'static str,
@@ -45,28 +45,28 @@ pub(crate) struct Api {
 /// Calls of one kind.
 struct Calls {
     api: Api,
-    /// How many there are.
+    /// Their number.
     count: usize,
     /// The text of a call, by its number.
     text: Box<dyn Fn(usize) -> String>,
-    /// How the answer to each begins.
+    /// The beginning of each response.
     expected: &'static str,
     begun: Cell<usize>,
     waits: RefCell<Vec<Duration>>,
 }
 
-/// How many were made a second, and how long they waited, over several rounds.
+/// Rates and latencies over several rounds.
 pub(crate) struct Shown {
-    /// Calls a second.
+    /// Calls per second.
     pub(crate) rate: Figures,
-    /// What half of them waited at most, in milliseconds.
+    /// The median latency in milliseconds.
     pub(crate) p50_ms: Figures,
-    /// What all but one of a hundred waited at most.
+    /// The 99th percentile of the latency.
     pub(crate) p99_ms: Figures,
 }
 
 impl Shown {
-    /// What came of some rounds.
+    /// The figures of some rounds.
     pub(crate) fn of(rounds: &[Called]) -> Self {
         let wait_ms = |percent| move |round: &Called| percentile_ms(&round.waits, percent);
         let rate = |round: &Called| round.waits.len() as f64 / round.took.as_secs_f64();
@@ -84,14 +84,14 @@ impl Shown {
     }
 }
 
-/// What so many of a hundred waited at most, in milliseconds.
+/// The latency at a percentile, in milliseconds.
 pub(crate) fn percentile_ms(waits: &[Duration], percent: usize) -> f64 {
     let mut sorted = waits.to_vec();
     sorted.sort_unstable();
     sorted[sorted.len() * percent / 100].as_secs_f64() * 1e3
 }
 
-/// Asks for a list so many times, one time after the other.
+/// Requests a list this many times, one after the other.
 pub(crate) async fn list(api: &Api, path: &str, times: usize) -> Called {
     let text = format!(
         "GET {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {}\r\n\r\n",
@@ -101,7 +101,7 @@ pub(crate) async fn list(api: &Api, path: &str, times: usize) -> Called {
     aside(move || make(api, 1, times, "HTTP/1.1 200 ", move |_| text.clone())).await
 }
 
-/// Creates so many action requests, for one device after the other.
+/// Creates this many action requests, for one device after the other.
 pub(crate) async fn create(api: &Api, requests: usize, devices: u32) -> Called {
     let (api, token) = (api.clone(), api.token);
     let text = move |number| {
@@ -184,7 +184,7 @@ async fn take_answer(stream: &mut TcpStream, buffer: &mut [u8], expected: &str) 
     }
 }
 
-/// Whether the body is there as long as the header says.
+/// Whether the body is as long as the header says.
 fn is_whole(answer: &str) -> bool {
     let Some((head, body)) = answer.split_once("\r\n\r\n") else {
         return false;

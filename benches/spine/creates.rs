@@ -31,13 +31,13 @@ use crate::line::{self, ApiLessService};
 use crate::shelf::TempStore;
 use crate::unwritten::NullStore;
 
-/// Devices the requests are spread over.
+/// The devices of the requests.
 pub(crate) const DEVICES: u32 = 20_000;
 
-/// Requests of a round: a few for each device.
+/// Requests per round: a few for each device.
 const REQUESTS: usize = 40_000;
 
-/// Rounds that count, an odd number.
+/// Measured rounds, an odd number.
 const ROUNDS: usize = 5;
 
 const TOKEN: &str = "bench-bench-bench-bench-bench-bench-bench-1";
@@ -45,7 +45,7 @@ const TOKEN: &str = "bench-bench-bench-bench-bench-bench-bench-1";
 /// Measures and prints.
 pub(crate) async fn run() {
     let config = config();
-    // The log costs what it costs in the service.
+    // Logging costs as much as in the service.
     telemetry::start(&config.log, config.log_format).expect("the process has no log yet");
     let shelf = TempStore::with_devices(DEVICES).await;
     shelf.commit(credentials(&shelf)).await;
@@ -99,14 +99,14 @@ impl Rounds {
     }
 }
 
-/// The configuration of a service nobody configured.
+/// The default configuration.
 pub(crate) fn config() -> Config {
     let flags = vec![("http", "127.0.0.1:0".to_owned())];
     let (config, _) = config::load(&[], None, flags).expect("the defaults are a configuration");
     config
 }
 
-/// Serves the API over a line's devices; returns where.
+/// Serves the API over the devices of an arbiter; returns its address.
 pub(crate) fn serve(
     config: &Config,
     shelf: &TempStore,
@@ -154,7 +154,7 @@ pub(crate) fn serve(
     }
 }
 
-/// Commits with as many writers as there are callers, each waiting for its receipt.
+/// Commits with as many writers as there are callers; each waits for its receipt.
 async fn write(shelf: &TempStore) -> Called {
     let batches: Vec<Batch> = (0..REQUESTS).map(|number| batch(shelf, number)).collect();
     let begun_at = Instant::now();
@@ -165,7 +165,7 @@ async fn write(shelf: &TempStore) -> Called {
     }
 }
 
-/// What the machine of a device wants saved when a request is made.
+/// The batch that the machine of a device commits for a new request.
 pub(crate) fn batch(shelf: &TempStore, number: usize) -> Batch {
     let number = u32::try_from(number).expect("a round is small") % DEVICES;
     let restored = RestoredDevice {
@@ -188,7 +188,7 @@ pub(crate) fn batch(shelf: &TempStore, number: usize) -> Batch {
     out.settle(owner).0
 }
 
-/// What the callers ask, parsed.
+/// The request of the callers, parsed.
 fn read_when_active(trace: TraceId) -> NewAction {
     NewAction {
         request: Request::Lwm2m(Lwm2mRequest {
@@ -204,7 +204,7 @@ fn read_when_active(trace: TraceId) -> NewAction {
     }
 }
 
-/// A customer, a client of it, and a token for the client.
+/// A customer, an API client, and a token for it.
 pub(crate) fn credentials(shelf: &TempStore) -> Batch {
     let now = shelf.clock.now();
     let customer = crate::fleet::customer();

@@ -1,9 +1,9 @@
-//! How many events a second come from an acknowledged Send to an answer of 200, and how many posts
-//! would the bare HTTP client make meanwhile?
+//! How many events per second get from an acknowledged Send to a 200, and how many posts would the
+//! bare HTTP client make in that time?
 //!
 //! Rounds alternate between the program an operator runs, whose devices send as fast as they are
 //! answered, and the client alone, which posts the same body to the same endpoint with as many
-//! posts under way. Everybody shares the machine: load, program and endpoint.
+//! posts in flight. Load, program and endpoint share the machine.
 
 use std::time::{Duration, Instant};
 
@@ -17,19 +17,19 @@ use crate::service::CACHE_MIB;
 use crate::shelf::TempStore;
 use crate::webhook::destination;
 
-/// Registered devices, where nothing else is asked for.
+/// The default numbers of registered devices.
 pub(crate) const FLEETS: [u32; 2] = [1_000, 10_000];
 
-/// Rounds that count, an odd number.
+/// Measured rounds, an odd number.
 const ROUNDS: usize = 3;
 
-/// How long a round takes.
+/// The duration of a round.
 const ROUND: Duration = Duration::from_secs(5);
 
-/// How often it is looked at how far the endpoint is.
+/// The interval at which the endpoint's count is polled.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Without another event for so long, some are lost.
+/// If no event arrives for this long, some are lost.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Measures and prints.
@@ -64,7 +64,7 @@ pub(crate) async fn run(fleets: &[u32]) {
     println!();
 }
 
-/// What a round of the service came to, by the second.
+/// The result of a round of the service, per second.
 struct Round {
     sends: f64,
     meanwhile: f64,
@@ -109,7 +109,7 @@ async fn deliver(senders: &mut Senders, endpoint: &Endpoint) -> Round {
     }
 }
 
-/// Waits until the endpoint took so many posts.
+/// Waits until the endpoint received this many posts.
 async fn await_posts(endpoint: &Endpoint, posts: u64) {
     let (mut last, mut moved_at) = (endpoint.posts(), Instant::now());
     let mut looks = tokio::time::interval(LOOK);

@@ -1,8 +1,8 @@
-//! How do a hundred thousand devices speak from one socket? Each datagram says which address it
-//! is sent from (`IP_PKTINFO`), and all of 127.0.0.0/8 is local.
+//! How do a hundred thousand devices send from one socket? Each datagram carries its source address
+//! (`IP_PKTINFO`), and all of 127.0.0.0/8 is local.
 //!
-//! Beside the device pool of a load, because a datagram of that costs about as much as a bare echo
-//! of it: whoever measures the echo must be cheaper, and keep no books.
+//! Beside the device pool of a load, because a datagram of the pool costs about as much as a bare
+//! echo of it: to measure the echo, the sender must be cheaper, without statistics.
 
 use std::io::{Error, ErrorKind, IoSlice};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -15,20 +15,21 @@ use socket2::{MsgHdr, SockAddr, SockRef};
 use crate::fleet;
 use crate::talk;
 
-/// Datagrams that wait for their answer: enough that the server always finds the next one, and
-/// few enough that no buffer on the way overflows.
+/// Datagrams that wait for their answer: enough that the server always finds the next one, and few
+/// enough that no buffer on the way overflows.
 const WINDOW: u32 = 256;
 
-/// What the kernel may hold for the crowd: many windows, for it counts generously.
+/// The requested size of the kernel's buffers: many windows, because the kernel counts its
+/// overhead, too.
 const BUFFER_BYTES: usize = 4 << 20;
 
-/// Datagrams sent between two looks at what came back.
+/// Datagrams sent before answers are read again.
 const BURST: u32 = 32;
 
-/// Without an answer for so long, the datagram or its answer is lost, and the figure worthless.
+/// Without an answer for this long, the datagram or its answer is lost, and the figure is invalid.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How an update travels: with the service's name, its lifetime and binding, none of them new.
+/// The size of an update: with the service's name, its lifetime and binding, none of them changed.
 const UPDATE_BYTES: usize = 62;
 
 /// `struct cmsghdr` and `struct in_pktinfo`, padded.
@@ -38,7 +39,7 @@ const CONTROL_BYTES: usize = 32;
 const SOL_IP: i32 = 0;
 const IP_PKTINFO: i32 = 8;
 
-/// Devices that all speak from one socket, each from its own address.
+/// Devices that share one socket, each with its own address.
 pub(crate) struct DeviceGroup {
     socket: UdpSocket,
     members: Vec<Member>,
@@ -53,7 +54,7 @@ struct Member {
 }
 
 impl DeviceGroup {
-    /// The first so many devices of the fleet, unregistered.
+    /// The first devices of the fleet, unregistered.
     pub(crate) fn gather(devices: u32) -> Self {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a port is free");
         socket
@@ -90,7 +91,7 @@ impl DeviceGroup {
             let length = self.wait();
             let answer = Message::decode(&self.buffer[..length]).expect("it is a message");
             assert_eq!(answer.code, Code::CREATED, "every device is registered");
-            // At most a window of numbers is on its way, so the id tells which it is.
+            // At most a window of ids is in flight, so the id identifies its device.
             let behind = id_of(sent - 1).0.wrapping_sub(answer.message_id.0);
             let number = sent - 1 - u32::from(behind);
             let update = talk::update(answer.location_path(), answer.message_id).encode();
@@ -100,8 +101,8 @@ impl DeviceGroup {
         }
     }
 
-    /// Sends updates, one device after the other, for so long; returns how many were answered.
-    /// `code` is the second byte of every right answer.
+    /// Sends updates, one device after the other, for this long; returns how many were answered.
+    /// `code` is the second byte of every expected answer.
     pub(crate) fn update(&mut self, server: SocketAddr, code: u8, time: Duration) -> u64 {
         let to = SockAddr::from(server);
         let window = WINDOW.min(u32::try_from(self.members.len()).expect("the crowd is small"));
@@ -131,7 +132,7 @@ impl DeviceGroup {
             self.message_id = self.message_id.wrapping_add(1);
         }
         let member = &mut self.members[self.next];
-        // A new message each time: the same one again would be a repetition.
+        // A new message each time: the same one would be a duplicate.
         let id = self.message_id.to_be_bytes();
         member.update[2..4].copy_from_slice(&id);
         member.update[4..6].copy_from_slice(&id);
@@ -159,7 +160,7 @@ impl DeviceGroup {
         socket.sendmsg(&message, 0).expect("a datagram leaves");
     }
 
-    /// Waits for a datagram without rest, so that nobody pays for waking this thread.
+    /// Waits for a datagram by polling, so that the server does not pay for waking this thread.
     fn wait(&mut self) -> usize {
         let begun_at = Instant::now();
         loop {
@@ -183,7 +184,7 @@ fn id_of(number: u32) -> MessageId {
 
 fn control(from: Ipv4Addr) -> [u8; CONTROL_BYTES] {
     let mut control = [0; CONTROL_BYTES];
-    // The length is that of header and content without the padding; the interface is any.
+    // The length is that of header and content without the padding; any interface will do.
     control[..8].copy_from_slice(&28_usize.to_ne_bytes());
     control[8..12].copy_from_slice(&SOL_IP.to_ne_bytes());
     control[12..16].copy_from_slice(&IP_PKTINFO.to_ne_bytes());

@@ -11,7 +11,7 @@ use crate::thread::Thread;
 
 /// An echo on a thread of its own, which ends with the process.
 pub(crate) struct Echo {
-    /// Where it listens.
+    /// Its address.
     pub(crate) address: SocketAddr,
     /// Its thread.
     pub(crate) thread: Thread,

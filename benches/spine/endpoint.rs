@@ -1,4 +1,4 @@
-//! Whose endpoint takes the events? One on a thread of its own that reads each POST to its end,
+//! Which endpoint receives the events? One on a thread of its own that reads each POST to its end,
 //! remembers its id, and answers 200.
 
 use std::collections::HashSet;
@@ -15,7 +15,7 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
 /// An endpoint, which ends with the process.
 pub(crate) struct Endpoint {
-    /// Where it listens.
+    /// Its address.
     pub(crate) address: SocketAddr,
     heard: Arc<ReceivedPosts>,
 }
@@ -35,7 +35,7 @@ struct Rest {
 }
 
 impl Endpoint {
-    /// Starts it.
+    /// Starts the endpoint.
     pub(crate) fn start() -> Self {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
         let listener = listener.expect("a port is free");
@@ -53,17 +53,17 @@ impl Endpoint {
         Self { address, heard }
     }
 
-    /// How many posts it took.
+    /// The number of posts received.
     pub(crate) fn posts(&self) -> u64 {
         self.heard.posts.load(Ordering::Relaxed)
     }
 
-    /// How many connections were opened to it.
+    /// The number of connections opened.
     pub(crate) fn connections(&self) -> u64 {
         self.heard.connections.load(Ordering::Relaxed)
     }
 
-    /// How many events it took, those that came again not counted.
+    /// The number of events received, without duplicates.
     pub(crate) fn events(&self) -> u64 {
         self.rest().ids.len() as u64
     }
@@ -73,12 +73,12 @@ impl Endpoint {
         self.rest().last.clone()
     }
 
-    /// Goes away: who posts has the connection closed without an answer.
+    /// Makes the endpoint unavailable: connections are closed without an answer.
     pub(crate) fn go_away(&self) {
         self.heard.is_away.store(true, Ordering::Relaxed);
     }
 
-    /// Comes back.
+    /// Makes the endpoint available again.
     pub(crate) fn come_back(&self) {
         self.heard.is_away.store(false, Ordering::Relaxed);
     }
@@ -110,7 +110,7 @@ async fn listen(listener: std::net::TcpListener, heard: Arc<ReceivedPosts>) {
 }
 
 async fn serve(mut stream: TcpStream, heard: Arc<ReceivedPosts>) {
-    // Who closes it has said all there is to say.
+    // It fails if the client has closed the connection; the read below then ends, too.
     let _ = stream.set_nodelay(true);
     let mut bytes = Vec::with_capacity(4_096);
     loop {
@@ -131,7 +131,7 @@ async fn serve(mut stream: TcpStream, heard: Arc<ReceivedPosts>) {
     }
 }
 
-/// Where the head of a post ends, and where its body does, once it is there.
+/// Where the head of a post ends, and where its body ends, once it is complete.
 fn whole(bytes: &[u8]) -> Option<(usize, usize)> {
     let head = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let length = header(&bytes[..head], b"content-length");

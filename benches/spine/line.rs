@@ -18,16 +18,16 @@ use store::Commit;
 use crate::shelf::TempStore;
 use crate::thread::Thread;
 
-/// SCHEDULED requests a device may have: as many as the setting allows, so that none is refused.
+/// SCHEDULED requests per device: as many as the setting allows, so that none is refused.
 const SCHEDULED_MAX: u32 = 10_000;
 
-/// The service without its HTTP face.
+/// The service without its HTTP API.
 pub(crate) struct ApiLessService {
-    /// Where devices reach it.
+    /// The address for CoAP devices.
     pub(crate) coap: SocketAddr,
-    /// The door to the devices.
+    /// Sends calls to the actors of devices.
     pub(crate) devices: Devices,
-    /// What keeps the log.
+    /// The actor that writes the log.
     pub(crate) logging: Addr<Logging>,
     /// The arbiter's thread.
     pub(crate) thread: Thread,
@@ -35,7 +35,7 @@ pub(crate) struct ApiLessService {
 }
 
 impl ApiLessService {
-    /// Starts an arbiter whose devices are those of a store, which commits in this way.
+    /// Starts an arbiter with the devices of a store and this commit.
     pub(crate) fn start(shelf: &TempStore, commits: Arc<dyn Commit>) -> Self {
         let kept = RetentionPeriods {
             actions_ms: ACTION_RETENTION_MS,
@@ -66,13 +66,13 @@ impl ApiLessService {
         }
     }
 
-    /// Stops it, with its devices.
+    /// Stops the arbiter with its devices.
     pub(crate) async fn stop(self) {
         self.arbiters.stop().await;
     }
 }
 
-/// What holds for every device alike: the defaults, with room for many requests.
+/// The rules for every device: the defaults, with room for many requests.
 pub(crate) fn rules() -> Rules {
     let limits = Limits {
         scheduled_max: SCHEDULED_MAX,

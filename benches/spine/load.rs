@@ -9,18 +9,18 @@ use signalbox::load::Load;
 use signalbox::load::options::LoadOptions;
 use tokio::task::spawn_blocking;
 
-/// Sends under way: enough that every group of commits is full, and few enough that no buffer on
+/// Sends in flight: enough that every group of commits is full, and few enough that no buffer on
 /// the way overflows.
 pub(crate) const WINDOW: u32 = 256;
 
-/// Does on a thread of its own what blocks.
+/// Runs blocking work on a thread of its own.
 pub(crate) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     spawn_blocking(work)
         .await
         .expect("nothing fails that is measured")
 }
 
-/// Registers so many devices with a server, for a scenario of `signalbox load`.
+/// Registers this many devices with a server, for a scenario of `signalbox load`.
 pub(crate) fn begin(server: SocketAddr, devices: u32, scenario: &str, words: &[&str]) -> Load {
     let (target, count) = (format!("coap://{server}"), devices.to_string());
     let fleet = ["load", "--target", &target, "--devices", &count];
@@ -38,7 +38,7 @@ pub(crate) struct Senders {
 }
 
 impl Senders {
-    /// The first so many devices of the fleet, registered; they will send for so long each time.
+    /// Registers the first devices of the fleet; each later `send` takes this long.
     pub(crate) async fn register(devices: u32, server: SocketAddr, each: Duration) -> Self {
         let load = aside(move || {
             let time = format!("{}ms", each.as_millis());
@@ -52,7 +52,7 @@ impl Senders {
         }
     }
 
-    /// Sends for that long; says what came of it.
+    /// Sends for that long; returns the results.
     pub(crate) async fn send(&mut self) -> TaskTally {
         let mut load = self.load.take().expect("one thing is done at a time");
         let (load, tally) = aside(move || {

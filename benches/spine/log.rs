@@ -1,7 +1,7 @@
-//! What do entries of the administration log that are there cost those who read it?
+//! How does the number of entries in the administration log affect its readers?
 //!
-//! Two stores are filled with entries of the last seven days, few and many, and both are asked the
-//! same over HTTP, in turns.
+//! Two stores are filled with entries of the last seven days, few and many, and both get the same
+//! HTTP requests, in turns.
 
 use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
 use engine::change::{Batch, Change};
@@ -16,27 +16,27 @@ use crate::fleet;
 use crate::line::ApiLessService;
 use crate::shelf::{BATCHES_OPEN, TempStore};
 
-/// How many entries there are, where nothing is said.
+/// The default numbers of entries.
 pub(crate) const ENTRIES: [u32; 2] = [10_000, 5_000_000];
 
-/// Devices the entries are about.
+/// The devices of the entries.
 const DEVICES: u32 = 20_000;
 
-/// The time over which the entries were written, in milliseconds.
+/// The period in which the entries were written, in milliseconds.
 const AGE_MS: i64 = 7 * 86_400_000;
 
-/// Rounds that count, an odd number.
+/// Measured rounds, an odd number.
 const ROUNDS: usize = 9;
 
-/// How often something is asked in a round.
+/// Requests of each kind per round.
 const ASKED: usize = 200;
 
-/// Entries in one batch.
+/// Entries per batch.
 const BATCH: u32 = 100;
 
 const LOG: &str = "/management-api/v1/administrationLogs";
 
-/// What is asked.
+/// The requests.
 const QUESTIONS: [(&str, &str); 6] = [
     ("page 1", ""),
     ("page 1 of one category", "?category=info"),
@@ -49,10 +49,10 @@ const QUESTIONS: [(&str, &str); 6] = [
     ),
 ];
 
-/// Measures and prints: each of several stores beside the first.
+/// Measures and prints: each store beside the first one.
 pub(crate) async fn run(entries: &[u32]) {
     let config = config();
-    // The log costs what it costs in the service.
+    // Logging costs as much as in the service.
     telemetry::start(&config.log, config.log_format).expect("the process has no log yet");
     let mut logs = Vec::new();
     for entries in entries {
@@ -115,7 +115,7 @@ async fn ask(api: &Api, query: &str) -> Called {
     callers::list(api, &format!("{LOG}{query}"), ASKED).await
 }
 
-/// Writes so many entries, spread over the last days.
+/// Writes this many entries, spread over the last days.
 async fn fill(shelf: &TempStore, entries: u32) {
     let now = shelf.clock.now();
     let append = move |number| {
@@ -130,8 +130,8 @@ async fn fill(shelf: &TempStore, entries: u32) {
     shelf.commit_all(batches, BATCHES_OPEN).await;
 }
 
-/// An entry as services write them: most tell of failed requests, some of devices that come, few of
-/// anything else.
+/// An entry as services write them: most are failed requests, some first contacts, few of any other
+/// type.
 fn entry(number: u32, at: Timestamp) -> Entry {
     let mut m = Moment::new(at, u128::from(number) << 64 | 0xa5a5_5a5a);
     let (subject, category, message) = match number % 20 {
@@ -151,7 +151,7 @@ fn entry(number: u32, at: Timestamp) -> Entry {
             "DeviceController[ActionRequestFailed]",
         ),
     };
-    // Neighbours in time are not neighbours in the fleet.
+    // Consecutive entries are not about neighbouring devices.
     let profile = fleet::profile(number.wrapping_mul(2_654_435_761) % DEVICES);
     let about = AboutDevice {
         key: profile.key(),

@@ -1,11 +1,10 @@
-//! How fast is the spine, end to end and against what it stands on?
+//! How fast is the spine, end to end and against its yardsticks?
 //!
 //! `cargo bench --bench spine -- [creates|deliveries [DEVICES,..]|log [ENTRIES,..]|outage
 //! [EVENTS,..]|requests [EXISTING,..]|scale [OPTION VALUE]..|sends [DEVICES,..]|updates
-//! [DEVICES,..]]` prints tables and ratios; without a word it makes those of `creates` and of
-//! `updates`. Everything runs in this process, save the service of `deliveries`, `outage` and
-//! `scale`; each figure but those of `scale` stands beside its yardstick, measured in the same run
-//! in turns.
+//! [DEVICES,..]]` prints tables and ratios; the default is `creates` and `updates`. Everything runs
+//! in this process, except the service of `deliveries`, `outage` and `scale`; each figure except
+//! those of `scale` stands beside its yardstick, measured in the same run in turns.
 
 #[path = "../fleet.rs"]
 mod fleet;
@@ -55,7 +54,7 @@ use actix_rt::System;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    // Cargo says `--bench` when it is to be measured, and nothing when it is only to be built.
+    // Cargo passes `--bench` to measure, and nothing to test the build.
     if !words.iter().any(|word| word == "--bench") {
         return ExitCode::SUCCESS;
     }
@@ -96,7 +95,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Numbers with commas between them, as many as one likes but none of them 0.
+/// Comma-separated numbers, none of them 0.
 fn numbers(text: &str) -> Option<Vec<u32>> {
     let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
     text.split(',').map(number).collect()

@@ -1,7 +1,7 @@
-//! What does it take to catch up after an outage? A store is filled with events that wait, the
-//! program an operator runs is started on it while the endpoint is away, and then the endpoint
-//! comes back. Halfway the program is killed and started again, with the least cache there is,
-//! which tells what of its memory is the store's.
+//! How long does it take to catch up after an outage? A store is filled with waiting events, the
+//! program an operator runs is started on it while the endpoint is unavailable, and then the
+//! endpoint returns. Halfway the program is killed and started again with the smallest cache, which
+//! shows how much of its memory is the store's.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,29 +13,29 @@ use crate::service::{self, CACHE_MIB, CACHE_MIB_MIN, Service};
 use crate::shelf::TempStore;
 use crate::webhook::destination;
 
-/// Waits between tries: an endpoint that is away for half a minute is in no failure, and one that
-/// comes back is soon found.
+/// Delays between attempts: an endpoint that is unavailable for half a minute does not fail the
+/// destination, and one that returns is found soon.
 const RETRY_MS: &str = "2000,2000,2000,2000,2000,2000,2000,2000,2000,2000,2000,2000,2000,2000";
 
-/// Events that wait, where nothing else is asked for: what few take in memory, and what many do.
+/// The default numbers of waiting events: few and many, for the memory of both.
 pub(crate) const EVENTS: [u32; 2] = [10_000, 1_000_000];
 
-/// Devices the events are of.
+/// The devices of the events.
 const DEVICES: u32 = 10_000;
 
-/// Batches that wait for the disk while the store is filled.
+/// Batches in flight while the store is filled.
 const WRITERS: usize = 1_024;
 
-/// How long the program runs while the endpoint is away.
+/// How long the program runs while the endpoint is unavailable.
 const AWAY: Duration = Duration::from_secs(8);
 
 /// How long the bare client posts.
 const BARE: Duration = Duration::from_secs(5);
 
-/// How long a million events may take on a machine that has other work, too.
+/// How long a million events may take on a machine with other work.
 const PATIENCE: Duration = Duration::from_secs(1_200);
 
-/// How often memory and endpoint are looked at.
+/// The interval at which memory and endpoint are polled.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Measures and prints.
@@ -110,7 +110,7 @@ async fn measure(events: u32) {
     show("ratio after it", format!("{:.2}", last_rate / bare));
 }
 
-/// Starts the program on the directory of a shelf, and waits until it listens.
+/// Starts the program on the directory of a store, and waits until it listens.
 pub(crate) fn start(data: &Path, cache_mib: u32) -> Service {
     let settings = [
         ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true"),
@@ -121,7 +121,7 @@ pub(crate) fn start(data: &Path, cache_mib: u32) -> Service {
     service
 }
 
-/// Has each device send in turn, as far as the store sees it: one batch for each Send.
+/// Commits what the store gets when the devices send in turn: one batch per Send.
 async fn fill(shelf: &TempStore, said: EventBatches, events: u32) {
     const AT_ONCE: u32 = 20_000;
     for first in (0..events).step_by(AT_ONCE as usize) {
@@ -134,11 +134,11 @@ async fn fill(shelf: &TempStore, said: EventBatches, events: u32) {
 
 struct Watched {
     took: Duration,
-    /// The most memory the program held.
+    /// The peak memory of the program.
     resident_mib: f64,
 }
 
-/// Watches the program until something is so, or for so long.
+/// Watches the program until a condition holds, or this long.
 async fn watch(service: &Service, is_so: impl Fn() -> bool, at_most: Duration) -> Watched {
     let begun_at = Instant::now();
     let mut resident_mib: f64 = 0.0;

@@ -1,7 +1,7 @@
-//! What do action requests that are there cost those that are made, and those who look for some?
+//! How does the number of existing action requests affect their creation and their lists?
 //!
-//! A store is filled with requests of the last days, most of them done; then callers create more,
-//! and another turns over the lists, page 1 and page 1,000.
+//! A store is filled with requests of the last days, most of them final; then callers create more,
+//! and another one reads the lists, page 1 and page 1,000.
 
 use engine::action::{Action, Outcome, Status};
 use engine::change::{Batch, Change, Owner};
@@ -15,28 +15,28 @@ use crate::creates::{DEVICES, batch, config, credentials, serve};
 use crate::line::ApiLessService;
 use crate::shelf::{BATCHES_OPEN, TempStore};
 
-/// How many requests there are before it begins, where nothing is said.
+/// The default number of existing requests.
 pub(crate) const EXISTING: [u32; 1] = [100_000];
 
-/// Rounds that count, an odd number.
+/// Measured rounds, an odd number.
 const ROUNDS: usize = 3;
 
-/// Requests that a round creates: a device takes ten that wait, in all rounds together.
+/// Requests created per round: a device accepts ten waiting ones, in all rounds together.
 const CREATED: usize = 40_000;
 
-/// How often a list is asked for in a round.
+/// List requests per round.
 const LISTED: usize = 500;
 
-/// Requests that are in memory at once while the store is filled, and those of one batch.
+/// Requests in memory at once while the store is filled, and those of one batch.
 const AT_ONCE: usize = 20_000;
 const BATCH: usize = 100;
 
-/// The time over which the requests that exist were made, in milliseconds.
+/// The period in which the existing requests were created, in milliseconds.
 const AGE_MS: i64 = 3 * 86_400_000;
 
 const LIST: &str = "/management-api/v1/integrate/devices/actions/requests";
 
-/// The lists that are asked for.
+/// The lists.
 const LISTS: [(&str, &str); 7] = [
     ("page 1", "?page=1"),
     ("page 1,000", "?page=1000"),
@@ -53,7 +53,7 @@ const LISTS: [(&str, &str); 7] = [
 /// Measures and prints a table for each store.
 pub(crate) async fn run(existing: &[u32]) {
     let config = config();
-    // The log costs what it costs in the service.
+    // Logging costs as much as in the service.
     telemetry::start(&config.log, config.log_format).expect("the process has no log yet");
     for existing in existing {
         let shelf = TempStore::with_devices(DEVICES).await;
@@ -85,7 +85,7 @@ fn show(existing: u32, created: &[Called], listed: &[Vec<Called>]) {
     println!();
 }
 
-/// Makes so many requests durable, as if devices had answered most of them over the last days.
+/// Commits this many requests, as if devices had answered most of them over the last days.
 async fn fill(shelf: &TempStore, existing: u32) {
     let numbers: Vec<u32> = (0..existing).collect();
     let batch = |numbers: &[u32]| {
@@ -101,7 +101,7 @@ async fn fill(shelf: &TempStore, existing: u32) {
     }
 }
 
-/// A request of the last days, eight of ten done.
+/// A request of the last days; eight of ten are final.
 fn past(shelf: &TempStore, number: u32, existing: u32) -> Action {
     let made = created_by(batch(shelf, number as usize));
     let ago_ms = AGE_MS - AGE_MS * i64::from(number) / i64::from(existing);
@@ -126,7 +126,7 @@ fn past(shelf: &TempStore, number: u32, existing: u32) -> Action {
     }
 }
 
-/// The request that a batch makes.
+/// The request that a batch creates.
 fn created_by(batch: Batch) -> Action {
     let made = batch.changes.into_iter().find_map(|change| {
         if let Change::PutAction { action, .. } = change {

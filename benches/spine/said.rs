@@ -1,5 +1,5 @@
-//! What does the machine of a device want saved for a Send? The store's own ceiling is measured
-//! with nothing else.
+//! Which batch does the machine of a device commit for a Send? To measure the limit of the store
+//! alone.
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ use protocol::coap::token::Token;
 use crate::shelf::TempStore;
 use crate::{fleet, line};
 
-/// Registered devices, each of which sends when it is asked to.
+/// Registered devices that can send.
 pub(crate) struct EventBatches {
     policy: Arc<CustomerPolicy>,
     record: DeviceRecord,
 }
 
 impl EventBatches {
-    /// By devices that registered a moment ago.
+    /// Devices that registered a moment ago.
     pub(crate) fn at(now: Timestamp) -> Self {
         let registration = Registration {
             salt: 7,
@@ -51,7 +51,7 @@ impl EventBatches {
         }
     }
 
-    /// What is to be saved when a device sends a value.
+    /// The batch of a device that sends a value.
     pub(crate) fn batch(&self, shelf: &TempStore, device: u32, value: f32) -> Batch {
         let peer = Peer::plain((fleet::address(device), 5_683).into());
         let restored = RestoredDevice {
@@ -83,7 +83,7 @@ impl EventBatches {
     }
 }
 
-/// A device sends what it measured (LwM2M Core 1.1 section 6.4.6).
+/// A Send of a measured value (LwM2M Core 1.1 section 6.4.6).
 fn message(value: f32, id: MessageId) -> Message {
     let name = b"\x81\xa2\x00\x6c/3303/0/5700\x02\xfa".as_slice();
     Message::request(

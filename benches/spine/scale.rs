@@ -1,5 +1,5 @@
-//! What does a fleet of a million cost? Puts the program an operator runs through the rounds of
-//! each fleet, and writes the table down.
+//! What does a fleet of a million cost? Runs the rounds of each fleet with the program an operator
+//! runs, and writes the table.
 
 mod place;
 pub(crate) mod report;
@@ -28,26 +28,26 @@ pub(crate) struct Options {
     #[arg(long, value_delimiter = ',', default_values_t = updates::FLEETS)]
     #[arg(value_parser = value_parser!(u32).range(1..))]
     devices: Vec<u32>,
-    /// Rounds of what is cheap to repeat
+    /// Rounds of everything but import and registration
     #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Rounds of import and registration, each on a new store [default: as of the rest]
+    /// Rounds of import and registration, each on a new store [default: same as --rounds]
     #[arg(long, value_parser = value_parser!(u32).range(1..))]
     setup_rounds: Option<u32>,
-    /// How long updates, and how long actions, are measured
+    /// Duration of the measurement of updates, and of that of actions, in seconds
     #[arg(long, default_value_t = 10, value_parser = value_parser!(u64).range(1..))]
     seconds: u64,
-    /// How long an idle fleet is watched
+    /// Duration of the measurement of an idle fleet, in seconds
     #[arg(long, default_value_t = 20, value_parser = value_parser!(u64).range(1..))]
     idle_seconds: u64,
-    /// Where the report goes
+    /// File for the JSON report
     #[arg(long, default_value = "target/scale.json")]
     out: PathBuf,
-    /// Whether updates are set against a bare echo
+    /// Whether to compare updates with a bare echo
     #[arg(long, value_name = "yes|no", default_value = "yes", action = ArgAction::Set)]
     #[arg(value_parser = BoolishValueParser::new())]
     echo: bool,
-    /// The program that is measured, instead of the one of this tree
+    /// Program to measure instead of the one of this tree
     #[arg(long, default_value = PROGRAM)]
     program: PathBuf,
 }
@@ -97,7 +97,7 @@ pub(crate) fn run(words: &[&str]) {
     assert_eq!(errors, 0.0, "requests came to nothing");
 }
 
-/// Tells how the cost grows with the fleet; returns the comparison for programs.
+/// Prints how the cost grows with the fleet; returns the comparison for the JSON report.
 fn echo(compared: &[Compared]) -> Value {
     let growth = |of: fn(&Compared) -> Option<f64>| {
         let (first, last) = (compared.first()?, compared.last()?);

@@ -1,8 +1,8 @@
-//! How many Sends a second are durable before their 2.04, and how many would the store alone make
-//! durable meanwhile?
+//! How many Sends per second are durable before their 2.04, and how many would the store alone
+//! commit in that time?
 //!
 //! Rounds alternate between the service's arbiter, whose devices are those of `signalbox load`, and
-//! the store with the batches of just such Sends, with as many writers as Sends are under way.
+//! the store with the batches of the same Sends, with as many writers as Sends are in flight.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,13 @@ use crate::load::{Senders, WINDOW};
 use crate::said::EventBatches;
 use crate::shelf::TempStore;
 
-/// Registered devices, where nothing else is asked for.
+/// The default numbers of registered devices.
 pub(crate) const FLEETS: [u32; 3] = [1_000, 10_000, 100_000];
 
-/// Rounds that count, an odd number.
+/// Measured rounds, an odd number.
 const ROUNDS: usize = 5;
 
-/// How long a round takes.
+/// The duration of a round.
 const ROUND: Duration = Duration::from_secs(4);
 
 /// Measures and prints.
@@ -39,7 +39,7 @@ pub(crate) async fn run(fleets: &[u32]) {
     println!();
 }
 
-/// What one round came to.
+/// The result of one round.
 struct Round {
     rate: f64,
     p50_ms: f64,

@@ -1,4 +1,4 @@
-//! How is the service measured that an operator runs? Started in a process of its own on a
+//! How is the program measured that an operator runs? Started in a process of its own on a
 //! directory, watched, and stopped.
 
 use std::cell::Cell;
@@ -17,40 +17,40 @@ use crate::program::Program;
 /// The program of this tree.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_signalbox");
 
-/// The operator's token of every service started here; it listens on loopback alone.
+/// The operator's token of every service started here; they listen on loopback only.
 pub(crate) const OPERATOR: &str = "bench-operator-token-of-this-bench";
 
-/// What of the store is kept in memory unless an operator says otherwise.
+/// The default size of the store's cache.
 pub(crate) const CACHE_MIB: u32 = 256;
 
-/// The least of it an operator may ask for.
+/// The smallest size of the store's cache.
 pub(crate) const CACHE_MIB_MIN: u32 = 16;
 
-/// How long a start and bringing a fleet back may take, however large the fleet.
+/// The longest time for a start and the restoration of a fleet of any size.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Between two looks at whether the API answers.
+/// The interval at which the API is polled.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A running service, which is killed with its value.
+/// A running service, which is killed on drop.
 pub(crate) struct Service {
     program: Program,
     started_at: Instant,
     restored: u64,
     coap: Option<SocketAddr>,
-    /// Where its API listens.
+    /// The address of its API.
     pub(crate) http: SocketAddr,
 }
 
 impl Service {
-    /// Starts a program on a directory with so much cache and these settings.
+    /// Starts a program on a directory with this cache and these settings.
     pub(crate) fn start(
         program: &Path,
         data: &Path,
         cache_mib: u32,
         settings: &[(&str, &str)],
     ) -> Self {
-        // A start is timed by answers of the API, so its port must be known before.
+        // A start is timed by responses of the API, so its port must be known before.
         let http = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
         let http = http.expect("a port is free");
         let mut command = Command::new(program);
@@ -81,7 +81,7 @@ impl Service {
         RestClient::new(&base, credentials).expect("HTTP can be set up")
     }
 
-    /// Waits until its API is ready; returns how many seconds that took from its start.
+    /// Waits until its API is ready; returns the seconds since its start.
     pub(crate) async fn ready(&self) -> f64 {
         let api = self.api(ClientCredentials::None);
         let mut looks = interval(PAUSE);
@@ -92,7 +92,7 @@ impl Service {
         self.started_at.elapsed().as_secs_f64()
     }
 
-    /// Where devices reach it; waits until it says so.
+    /// The address for CoAP devices; waits until it is printed.
     pub(crate) fn coap(&mut self) -> SocketAddr {
         if let Some(coap) = self.coap {
             return coap;
@@ -108,8 +108,7 @@ impl Service {
         *self.coap.insert(coap)
     }
 
-    /// Waits until it has brought so many devices back; returns how many seconds that took from
-    /// its start.
+    /// Waits until it has restored this many devices; returns the seconds since its start.
     pub(crate) fn restored(&mut self, devices: u32) -> f64 {
         let devices = u64::from(devices);
         while self.restored < devices {
@@ -121,17 +120,17 @@ impl Service {
         self.started_at.elapsed().as_secs_f64()
     }
 
-    /// The memory it holds.
+    /// Its resident memory.
     pub(crate) fn resident_mib(&self) -> f64 {
         kernel::resident_bytes(self.program.pid()) as f64 / 1_048_576.0
     }
 
-    /// How long its threads have run, in seconds.
+    /// The processor time of its threads, in seconds.
     pub(crate) fn processor_s(&self) -> f64 {
         kernel::processor_s(self.program.pid())
     }
 
-    /// Asks it to end and waits until it has; returns how many seconds that took.
+    /// Stops it and waits until it has ended; returns the seconds that took.
     pub(crate) fn stop(self) -> f64 {
         let asked_at = Instant::now();
         self.program.terminate();
@@ -140,7 +139,7 @@ impl Service {
     }
 }
 
-/// How many devices an arbiter says it has brought back, once it has all of its own.
+/// The number of restored devices that an arbiter logs when it has restored all of its own.
 fn restored_by_one(line: &str) -> u64 {
     let event: Option<Value> = serde_json::from_str(line).ok();
     let whole = event.filter(|event| event["message"] == "all devices are restored");

@@ -1,4 +1,4 @@
-//! Where do the benches keep things? A store of the real kind on the disk of the build.
+//! Where do the benches store data? In a real store on the disk of the build.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -10,14 +10,14 @@ use tokio::task::JoinSet;
 
 use crate::known;
 
-/// Batches that wait for the disk at any time: enough for a full group, and no fleet in memory.
+/// Batches in flight at any time: enough for a full group, and no fleet in memory.
 pub(crate) const BATCHES_OPEN: usize = 64;
 
-/// A store in a directory that goes with it.
+/// A store in a directory that is removed with it.
 pub(crate) struct TempStore {
     /// The store.
     pub(crate) store: Arc<SledStore>,
-    /// In which epoch this process owns its shards.
+    /// The epoch in which this process owns its shards.
     pub(crate) epoch: u64,
     /// The time.
     pub(crate) clock: Clock,
@@ -25,9 +25,9 @@ pub(crate) struct TempStore {
 }
 
 impl TempStore {
-    /// A new store that knows the first so many devices of the fleet.
+    /// A new store with the first devices of the fleet.
     pub(crate) async fn with_devices(devices: u32) -> Self {
-        // The system's own place for such things may be in memory, where nothing is durable.
+        // The system's temporary directory may be in memory, where nothing is durable.
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"));
         let directory = directory.expect("the build's directory takes another");
         let store = SledStore::open(Options::at(directory.path().join("store")));
@@ -45,14 +45,14 @@ impl TempStore {
         shelf
     }
 
-    /// Closes the store, so that another process can open it; returns where it is.
+    /// Closes the store, so that another process can open it; returns its directory.
     pub(crate) fn close(self) -> tempfile::TempDir {
         assert_eq!(Arc::strong_count(&self.store), 1, "nobody uses it");
         self.directory
     }
 
-    /// Makes batches durable, with so many writers, each of which waits for its receipt before it
-    /// writes again; says how long each receipt took.
+    /// Commits batches with this many writers, each of which waits for its receipt before it writes
+    /// again; returns the latency of each commit.
     pub(crate) async fn commit_all(
         &self,
         batches: impl IntoIterator<Item = Batch, IntoIter: Send + 'static>,
@@ -66,7 +66,7 @@ impl TempStore {
         all.join_all().await.concat()
     }
 
-    /// Makes a batch durable.
+    /// Commits a batch.
     pub(crate) async fn commit(&self, batch: Batch) {
         self.store
             .commit(batch)

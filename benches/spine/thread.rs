@@ -1,4 +1,5 @@
-//! What does a thread cost? Its processor time as the kernel counts it, and the core it keeps to.
+//! What does a thread cost? Its processor time as the kernel counts it, and the core it is pinned
+//! to.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -11,7 +12,7 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// The thread that asks.
+    /// The calling thread.
     pub(crate) fn current() -> Self {
         let path = fs::read_link("/proc/thread-self").expect("the kernel is Linux");
         let id = path
@@ -22,7 +23,7 @@ impl Thread {
         }
     }
 
-    /// How long it has run; the kernel notes it at each tick, a few milliseconds apart.
+    /// Its processor time; the kernel updates it at each tick, a few milliseconds apart.
     pub(crate) fn processor_time(&self) -> Duration {
         let path = format!("/proc/self/task/{}/schedstat", self.id);
         let text = fs::read_to_string(path).expect("the thread is there and the kernel counts");
@@ -30,7 +31,7 @@ impl Thread {
         Duration::from_nanos(ns.expect("the first number is the time on a core"))
     }
 
-    /// Keeps it to one core, so that it is not moved while it is measured.
+    /// Pins it to one core, so that it is not moved while it is measured.
     pub(crate) fn keep_to(&self, core: u32) {
         let kept = Command::new("taskset")
             .args(["-pc", &core.to_string(), &self.id.to_string()])

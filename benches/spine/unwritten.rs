@@ -1,9 +1,9 @@
-//! What would the endpoint do if nothing had to be kept? Commits that are "durable" at once.
+//! How fast would the endpoint be if nothing were stored? Commits that are "durable" at once.
 
 use engine::change::Batch;
 use store::{Commit, Pressure, Receipt};
 
-/// Keeps nothing.
+/// Stores nothing.
 pub(crate) struct NullStore;
 
 impl Commit for NullStore {

@@ -1,8 +1,8 @@
-//! How many registration updates that change nothing does one core take, and how many datagrams
-//! does a bare echo return meanwhile?
+//! How many registration updates without changes does one core handle, and how many datagrams does
+//! a bare echo return in that time?
 //!
 //! Rounds alternate between the service and the echo, with the same datagrams from the same
-//! devices. Whoever serves has a core of its own, and whoever sends has the other.
+//! devices. The server has a core of its own, and the sender has the other.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -16,34 +16,34 @@ use crate::load::aside;
 use crate::shelf::TempStore;
 use crate::thread::Thread;
 
-/// Registered devices, where nothing else is asked for.
+/// The default numbers of registered devices.
 pub(crate) const FLEETS: [u32; 3] = [10_000, 100_000, 1_000_000];
 
-/// Rounds that count, an odd number.
+/// Measured rounds, an odd number.
 const ROUNDS: usize = 5;
 
-/// How long a round takes.
+/// The duration of a round.
 const ROUND: Duration = Duration::from_secs(3);
 
-/// How long both are warmed up at least.
+/// The shortest warm-up of both.
 const WARM_UP: Duration = Duration::from_secs(5);
 
-/// How often each device is heard before anything counts, so that its memory of recent messages is
-/// as full as it gets.
+/// Datagrams per device before the measurement, so that its memory of recent messages is as full as
+/// it gets.
 const WARM_UPS: u64 = 3;
 
 const SERVER_CORE: u32 = 0;
 const CLIENT_CORE: u32 = 1;
 
-/// The second byte of a right answer of the service: 2.04.
+/// The second byte of the service's expected answer: 2.04.
 const CHANGED: u8 = 0x44;
 
-/// The second byte of what the echo returns: POST.
+/// The second byte of the echo's datagrams: POST.
 const POST: u8 = 0x02;
 
-/// What came of the service and of the echo with so many devices.
+/// The results of the service and the echo with this many devices.
 pub(crate) struct Compared {
-    /// How many devices.
+    /// The number of devices.
     pub(crate) devices: u32,
     /// The service.
     pub(crate) service: Rounds,
@@ -51,10 +51,10 @@ pub(crate) struct Compared {
     pub(crate) echo: Rounds,
 }
 
-/// What the rounds came to.
+/// The results of the rounds.
 pub(crate) struct Rounds(Vec<Round>);
 
-/// What one round came to.
+/// The result of one round.
 struct Round {
     answered: u64,
     took: Duration,
@@ -85,13 +85,13 @@ pub(crate) async fn run(fleets: &[u32]) -> Vec<Compared> {
 }
 
 impl Rounds {
-    /// Datagrams a second.
+    /// Datagrams per second.
     pub(crate) fn rates(&self) -> Figures {
         let rate = |round: &Round| round.answered as f64 / round.took.as_secs_f64();
         self.0.iter().map(rate).collect()
     }
 
-    /// Processor time of each datagram, in microseconds.
+    /// The processor time per datagram, in microseconds.
     pub(crate) fn costs(&self) -> Figures {
         let cost = |round: &Round| round.processor.as_secs_f64() * 1e6 / round.answered as f64;
         self.0.iter().map(cost).collect()
@@ -106,7 +106,7 @@ impl Rounds {
     }
 }
 
-/// One that answers, and the thread that does.
+/// A server, and the thread it runs on.
 #[derive(Clone, Copy)]
 struct Server {
     address: SocketAddr,

@@ -11,7 +11,7 @@ use engine::ids::DestinationId;
 use crate::fleet;
 use crate::shelf::TempStore;
 
-/// Makes the customer of the fleet, with a destination at this address.
+/// Creates the customer of the fleet, with a destination at this address.
 pub(crate) fn destination(shelf: &TempStore, at: SocketAddr) -> Batch {
     let now = shelf.clock.now();
     let destination = Destination {

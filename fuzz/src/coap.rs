@@ -1,4 +1,4 @@
-//! Which laws hold of messages and of lists of links? (RFC 7252, RFC 6690)
+//! Which laws hold for messages and for lists of links? (RFC 7252, RFC 6690)
 
 use protocol::coap::message::Message;
 use protocol::lwm2m::links::ObjectLinks;
@@ -6,8 +6,7 @@ use protocol::lwm2m::registration::{Register, Update};
 
 use crate::FuzzOutcome;
 
-/// A datagram that is read has one spelling, without the options that were used against their
-/// definition.
+/// A decoded datagram has one encoding, without options that violate their definition.
 pub(crate) fn message(bytes: &[u8]) -> FuzzOutcome {
     let Ok(message) = Message::decode(bytes) else {
         return FuzzOutcome::Refused;
@@ -25,7 +24,7 @@ pub(crate) fn message(bytes: &[u8]) -> FuzzOutcome {
     FuzzOutcome::Read
 }
 
-/// A list of links that is read has one spelling that means the same.
+/// A decoded list of links has one encoding with the same meaning.
 pub(crate) fn links(bytes: &[u8]) -> FuzzOutcome {
     let decoded = ObjectLinks::decode(bytes);
     if let Ok(links) = &decoded {

@@ -1,8 +1,8 @@
-//! What must hold of a codec whatever bytes it is given?
+//! What must hold for a codec whatever its input is?
 //!
-//! Each target is a plain function: it decodes, and breaks off with a panic where a law is broken.
-//! libFuzzer drives it with a nightly compiler, the short run with any. A target says whether the
-//! bytes were read, so that a run can tell that it gets anywhere.
+//! Each target is a plain function: it decodes, and panics where a law is broken. libFuzzer drives
+//! it with a nightly compiler, the short run with any. A target returns whether the bytes decoded,
+//! so that a run shows that it reaches the decoder.
 
 mod coap;
 mod model;
@@ -12,12 +12,12 @@ mod sending;
 mod taking;
 mod types;
 
-/// What became of the bytes.
+/// The result of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FuzzOutcome {
-    /// They had a meaning.
+    /// The bytes decoded.
     Read,
-    /// They were refused.
+    /// The bytes were rejected.
     Refused,
 }
 
@@ -82,7 +82,7 @@ pub const TARGETS: [Target; 12] = [
     },
 ];
 
-/// Runs the target of a name.
+/// Runs the target with this name.
 ///
 /// # Panics
 ///
@@ -93,7 +93,7 @@ pub fn run(name: &str, bytes: &[u8]) -> FuzzOutcome {
 }
 
 impl FuzzOutcome {
-    /// The fate of bytes by what their decoder returned.
+    /// The outcome of a decoder's result.
     fn of<T, E>(decoded: &Result<T, E>) -> Self {
         if decoded.is_ok() {
             Self::Read
@@ -102,7 +102,7 @@ impl FuzzOutcome {
         }
     }
 
-    /// Read, if one of the two was.
+    /// `Read` if one of the two is.
     fn or(self, other: Self) -> Self {
         match self {
             Self::Read => Self::Read,

@@ -1,10 +1,10 @@
-//! Which laws hold of customers' own definitions of objects?
+//! Which laws hold for customers' object definitions?
 
 use protocol::lwm2m::model::definition;
 
 use crate::FuzzOutcome;
 
-/// A definition is read, or every fault is told with its place.
+/// A definition is parsed, or every fault is reported with its place.
 pub(crate) fn definition(bytes: &[u8]) -> FuzzOutcome {
     let read = definition::parse(bytes);
     match &read {

@@ -1,7 +1,7 @@
-//! Which laws hold of payloads? (LwM2M Core 1.2 section 7.4)
+//! Which laws hold for payloads? (LwM2M Core 1.2 section 7.4)
 //!
-//! Every sample lies within what was asked for, there are not too many, and what was read is read
-//! the same when it is written again.
+//! Every sample is within the requested path, their number is bounded, and decoded values are the
+//! same after encoding and decoding them again.
 
 use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::path::Path;
@@ -69,7 +69,7 @@ pub(crate) fn lwm2m_cbor(bytes: &[u8]) -> FuzzOutcome {
     named(ContentFormat::LWM2M_CBOR, bytes).or(paths(ContentFormat::LWM2M_CBOR, bytes))
 }
 
-/// A format whose payload depends on what was asked for.
+/// A format whose payload depends on the requested path.
 fn one_scope_at_a_time(format: ContentFormat, bytes: &[u8]) -> FuzzOutcome {
     let mut fate = FuzzOutcome::Refused;
     for (asked, types) in ASKED.into_iter().flat_map(|path| with_types(path, bytes)) {
@@ -82,13 +82,13 @@ fn one_scope_at_a_time(format: ContentFormat, bytes: &[u8]) -> FuzzOutcome {
         let written = encode(format, asked, &values).expect("what was read can be written");
         let again = payload::decode(Some(format), asked, &written, type_of);
         let again = again.expect("what was written can be read");
-        // Compared as text: a number that is none equals nothing.
+        // Compared as text, because NaN equals nothing.
         assert_eq!(format!("{again:?}"), format!("{values:?}"));
     }
     fate
 }
 
-/// A format whose payload names what it is about.
+/// A format whose payload contains its paths.
 fn named(format: ContentFormat, bytes: &[u8]) -> FuzzOutcome {
     let mut fate = FuzzOutcome::Refused;
     for types in Types::for_input(bytes) {
@@ -103,13 +103,13 @@ fn named(format: ContentFormat, bytes: &[u8]) -> FuzzOutcome {
         let written = encode_all(format, &values).expect("what was read can be written");
         let again = read(format, Scope::All, &written, types);
         let again = newest(&again.expect("what was written can be read"));
-        // Compared as text: a number that is none equals nothing.
+        // Compared as text, because NaN equals nothing.
         assert_eq!(format!("{again:?}"), format!("{values:?}"));
     }
     fate
 }
 
-/// A list of paths is written as it was read.
+/// A decoded list of paths encodes to the same list.
 fn paths(format: ContentFormat, bytes: &[u8]) -> FuzzOutcome {
     let read = decode_paths(format, bytes);
     if let Ok(paths) = &read {

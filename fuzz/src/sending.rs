@@ -1,4 +1,4 @@
-//! Which laws hold of a request that goes in blocks, whatever the device answers? (RFC 7959)
+//! Which laws hold for a block-wise request, whatever the device answers? (RFC 7959)
 
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
@@ -14,11 +14,11 @@ use crate::script::Script;
 
 const ANSWER_BYTES_MAX: usize = 512;
 const IDLE_MS: i64 = 247_000;
-/// No wait is longer: MAX_TRANSMIT_WAIT and an answer that does not come.
+/// The longest wait: MAX_TRANSMIT_WAIT and a response that never arrives.
 const SILENCE_MS_MAX: i64 = IDLE_MS + 2 * 93_000;
 
-/// Whatever a device answers and when, each datagram is a block of the request or asks for one of
-/// the answer, the answer stays within its limit, and silence ends everything.
+/// Whatever a device answers and when, each datagram is a block of the request or requests a block
+/// of the response, the response stays within its limit, and silence ends everything.
 pub(crate) fn blocks_sent(bytes: &[u8]) -> FuzzOutcome {
     let mut script = Script::new(bytes);
     let mut talk = Conversation::begin(&mut script);
@@ -112,7 +112,7 @@ impl Conversation {
         Message::decode(self.transfer.datagram()).expect("what was written can be read")
     }
 
-    // Mostly what a device would say to what was sent.
+    // Usually what a device would answer to the last message.
     fn response(&self, script: &mut Script<'_>) -> Message {
         let sent = self.sent();
         let choice = script.byte();
@@ -222,7 +222,7 @@ impl Conversation {
     }
 }
 
-// The block that was asked for, or the first one.
+// The requested block, or the first one.
 fn part_asked_for(sent: &Message, response: Message, choice: u8) -> Message {
     let asked = sent.block2();
     let size = asked.and_then(Block::size).unwrap_or(BlockSize::MIN);

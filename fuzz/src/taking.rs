@@ -1,4 +1,4 @@
-//! Which laws hold of bodies that come and go in blocks on the server's side? (RFC 7959)
+//! Which laws hold for block-wise bodies on the server's side? (RFC 7959)
 
 use protocol::coap::assembly::{Assembly, AssemblyOutcome};
 use protocol::coap::block::{Block, BlockSize, More};
@@ -14,8 +14,8 @@ const BYTES_MAX: usize = 1_024;
 const IDLE_MS: i64 = 1_000;
 const SIZES: [u16; 4] = [16, 32, 128, 1_024];
 
-/// Whatever requests come, what is gathered stays within its limit, is whole once, and is what the
-/// blocks said; and a block that is given is a part of the body.
+/// Whatever requests arrive, an assembled body stays within its limit, is complete once, and equals
+/// its blocks; and a block of a response is a part of the body.
 pub(crate) fn blocks_taken(bytes: &[u8]) -> FuzzOutcome {
     let mut script = Script::new(bytes);
     let mut assembly = Assembly::default();

@@ -1,23 +1,23 @@
-//! Of which types are resources taken to be?
+//! Which types do resources have?
 
 use protocol::lwm2m::model;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::DataType;
 use protocol::lwm2m::version::Version;
 
-/// Where the types come from. The same bytes are read under each.
+/// The source of the types. The same bytes are decoded with each.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Types {
     /// The registry's definitions.
     Model,
-    /// No resource is known.
+    /// No resource has a type.
     Unknown,
     /// Each resource has a type by its number, so that every type meets every form of value.
     ByNumber(u16),
 }
 
 impl Types {
-    /// The sources one input is read under; the input chooses the third.
+    /// The sources for one input; the input chooses the third.
     pub(crate) fn for_input(bytes: &[u8]) -> [Self; 3] {
         let chosen = bytes.last().copied().unwrap_or_default();
         [Self::Model, Self::Unknown, Self::ByNumber(chosen.into())]

@@ -1,5 +1,5 @@
-//! Which measurement was asked for? The bench of the spine, which drives the program an operator
-//! runs, makes those that need more than one program.
+//! Which measurement was requested? The spine bench, which drives the program an operator runs,
+//! makes those that need more than one program.
 
 use crate::steps::{self, Stop, cargo};
 
@@ -8,7 +8,7 @@ cargo xtask bench scale [OPTION VALUE]..   fleets up to a million
 cargo xtask bench MEASUREMENT [NUMBERS]    as `cargo bench --bench spine -- MEASUREMENT [NUMBERS]`
 ";
 
-/// Measures what the words behind `bench` ask for, with everything built for release.
+/// Runs the measurement that the arguments after `bench` name, built for release.
 pub(crate) fn run(words: &[&str]) -> Result<(), Stop> {
     if let [] | ["help" | "--help" | "-h"] = words {
         print!("{USAGE}");

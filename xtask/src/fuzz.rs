@@ -1,4 +1,4 @@
-//! How long are the codecs given changed inputs, and by what?
+//! How long do the codecs get mutated inputs, and from which program?
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use crate::steps::{self, Stop, cargo, step};
 /// The targets are a workspace of their own.
 const MANIFEST: &str = "fuzz/Cargo.toml";
 
-/// What the project's own tests take for it: a few seconds for each target.
+/// The duration within the project's own tests: a few seconds for each target.
 const SECONDS: &str = "20";
 
 /// The short run as a part of the tests.
@@ -15,9 +15,9 @@ pub(crate) fn short() -> Result<(), Stop> {
     run(&["--seconds", SECONDS])
 }
 
-/// The short run, as long and from such a seed as the words say: `--seconds N`, `--seed S`.
+/// The short run, with the duration and the seed of the arguments: `--seconds N`, `--seed S`.
 ///
-/// It needs neither a nightly compiler nor libFuzzer. What it builds stays under `target/`.
+/// It needs neither a nightly compiler nor libFuzzer. Its build stays under `target/`.
 pub(crate) fn run(words: &[&str]) -> Result<(), Stop> {
     check(words)?;
     step("fuzzing", || {
@@ -27,20 +27,20 @@ pub(crate) fn run(words: &[&str]) -> Result<(), Stop> {
     })
 }
 
-/// Whether the targets are formatted as everything else is.
+/// Whether the targets are formatted.
 pub(crate) fn check_format() -> Result<(), Stop> {
     let mut command = cargo();
     command.args(["fmt", "--manifest-path", MANIFEST, "--check"]);
     steps::run(&mut command)
 }
 
-/// Lints what the short run is made of.
+/// Lints the crates of the short run.
 pub(crate) fn lint() -> Result<(), Stop> {
     let mut command = built("clippy");
     steps::run(command.args(["--all-targets", "--", "-D", "warnings"]))
 }
 
-/// A command of cargo's on the targets as any compiler builds them.
+/// A cargo command on the targets that works with any compiler.
 fn built(name: &str) -> Command {
     let mut command = cargo();
     command.args([name, "--locked", "--no-default-features"]);

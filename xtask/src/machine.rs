@@ -1,14 +1,14 @@
-//! What does this machine have, and can we install what it lacks?
+//! What does this machine have, and can missing packages be installed?
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::steps::{self, Stop, step};
 
-/// A program or part the tests need, and the Debian package that brings it.
+/// A program or part that the tests need, and its Debian package.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Need {
-    /// What is needed, in words.
+    /// Its description.
     pub(crate) what: &'static str,
     /// The Debian package.
     pub(crate) package: &'static str,
@@ -21,11 +21,11 @@ pub(crate) struct Need {
 enum Installer {
     /// We are root on Debian or a child of it.
     Apt,
-    /// Someone with the right to do it must.
+    /// Only a person with the right to install packages can.
     Person,
 }
 
-/// Makes sure that every need is met, or says exactly what a person must do.
+/// Makes sure that every need is met, or prints what a person must do.
 pub(crate) fn meet(needs: &[Need]) -> Result<(), Stop> {
     let missing = unmet(needs);
     if missing.is_empty() {
@@ -54,7 +54,7 @@ pub(crate) fn has_program(name: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
-/// Whether a program runs and says that it is content.
+/// Whether a program runs and exits with status 0.
 pub(crate) fn succeeds(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> bool {
     Command::new(program)
         .args(arguments)
@@ -102,7 +102,7 @@ fn apt(words: &[&str]) -> Result<(), Stop> {
     let mut apt = Command::new("apt-get");
     apt.args(["-qq", "-o", "Dpkg::Use-Pty=0"]).args(words);
     apt.env("DEBIAN_FRONTEND", "noninteractive");
-    // What it does is of no interest unless it fails, and that it says on standard error.
+    // Its output is of no interest unless it fails, and errors go to standard error.
     steps::run(apt.stdin(Stdio::null()).stdout(Stdio::null()))
 }
 

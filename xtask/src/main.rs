@@ -1,7 +1,7 @@
-//! Which of the project's own commands was asked for, and what its exit status says.
+//! Which of the project's own commands was requested, and what does its exit status mean?
 //!
-//! `cargo xtask COMMAND`: 0 all is well, 1 a step failed, 2 the machine lacks something or the
-//! command is not one. No dependencies, so that a fresh machine has it in seconds.
+//! `cargo xtask COMMAND`: 0 success, 1 a step failed, 2 the machine lacks something or the command
+//! does not exist. No dependencies, so that a fresh machine builds it in seconds.
 
 mod bench;
 mod fuzz;

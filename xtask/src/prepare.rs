@@ -1,10 +1,10 @@
-//! What do the interop tests need, and how does it get there?
+//! What do the interop tests need, and how is it installed?
 //!
 //! Three foreign CoAP stacks, a reader of metrics, a receiver of events and callers: libcoap's
 //! programs, curl, jq and nc from the system's packages; aiocoap, Prometheus' own client, the
 //! library of Standard Webhooks and Schemathesis in a Python environment; a device on Eclipse
-//! Leshan and checks on Eclipse Californium that Maven builds, all under `target/interop`. A
-//! machine that has them is left alone in a moment.
+//! Leshan and checks on Eclipse Californium that Maven builds, all under `target/interop`. On a
+//! machine that has them all, this takes a moment.
 
 mod maven;
 mod python;
@@ -12,7 +12,8 @@ mod python;
 use crate::machine::{self, Need, has_program, succeeds};
 use crate::steps::{Stop, step};
 
-// Debian builds libcoap's programs once per TLS library and names them so; others build one.
+// Debian builds libcoap's programs once per TLS library and names them accordingly; others build
+// one.
 const NEEDS: [Need; 9] = [
     Need {
         what: "Python 3.10 or newer as python3",
@@ -74,7 +75,7 @@ const NEEDS: [Need; 9] = [
     },
 ];
 
-/// Installs what is missing; does nothing where all is there.
+/// Installs what is missing.
 pub(crate) fn run() -> Result<(), Stop> {
     machine::meet(&NEEDS)?;
     let environment = python::Environment::of_interop();

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Why a command ends before its end.
+/// Why a command stops early.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// A step ran and failed.
     Failed(String),
-    /// The machine lacks something, or the command is not one: nothing was tried.
+    /// The machine lacks something, or the command does not exist: nothing was tried.
     Missing(String),
 }
 
 impl Stop {
-    /// The exit status that tells the two apart.
+    /// The exit status.
     pub(crate) fn status(&self) -> u8 {
         match self {
             Self::Failed(_) => 1,
@@ -48,7 +48,7 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// Does one thing under a headline and says how long it took.
+/// Runs a step under a headline and prints how long it took.
 pub(crate) fn step<T>(headline: &str, act: impl FnOnce() -> Result<T, Stop>) -> Result<T, Stop> {
     println!("\n== {headline}");
     let begun = Instant::now();
@@ -58,7 +58,7 @@ pub(crate) fn step<T>(headline: &str, act: impl FnOnce() -> Result<T, Stop>) -> 
     outcome
 }
 
-/// Runs a program to its end; its output is the terminal's.
+/// Runs a program to its end; its output goes to the terminal.
 pub(crate) fn run(command: &mut Command) -> Result<(), Stop> {
     let status = command
         .status()
@@ -72,7 +72,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Stop> {
     )))
 }
 
-/// A command as one would type it.
+/// The command as typed in a shell.
 pub(crate) fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());
@@ -85,7 +85,7 @@ pub(crate) fn shown(command: &Command) -> String {
     words.join(" ")
 }
 
-/// A duration as people read it.
+/// A duration for people.
 pub(crate) fn seconds(duration: Duration) -> String {
     format!("{:.1} s", duration.as_secs_f64())
 }

@@ -1,4 +1,4 @@
-//! Which steps are the project's tests, and which are its whole judgement?
+//! Which steps are the project's tests, and which are the whole CI run?
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -26,7 +26,7 @@ pub(crate) fn ci() -> Result<(), Stop> {
     })?;
     step("lints", || {
         lint(&["--workspace", "--all-targets"])?;
-        // `--all-targets` leaves out a test that plain `cargo test` leaves out.
+        // `--all-targets` leaves out the tests that plain `cargo test` leaves out.
         lint(&["--test", "interop"])?;
         fuzz::lint()
     })?;
@@ -62,7 +62,7 @@ fn every_test(tally: &mut Tally) -> Result<(), Stop> {
     step("interop tests", || counted(&["--test", "interop"], tally))
 }
 
-/// Runs `cargo test`, shows what it prints and counts what it says.
+/// Runs `cargo test`, prints its output and counts its results.
 fn counted(arguments: &[&str], tally: &mut Tally) -> Result<(), Stop> {
     let mut command = cargo();
     command

@@ -1,4 +1,4 @@
-//! How many tests passed and failed, as cargo's own closing lines say?
+//! How many tests passed and failed, according to the summary lines of cargo?
 
 /// Counts over any number of test programs.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -12,7 +12,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts a line of a test program's output if it is the closing one.
+    /// Counts a line of a test program's output if it is the summary.
     pub(crate) fn count(&mut self, line: &str) {
         let Some(counts) = line.strip_prefix("test result: ") else {
             return;

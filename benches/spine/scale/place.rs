@@ -1,4 +1,5 @@
-//! On what was it measured? What BENCHMARKS.md asks of each table, in one sentence.
+//! On which machine was it measured? The facts that BENCHMARKS.md requires of each table, in one
+//! sentence.
 
 use std::fs;
 use std::process::Command;
@@ -7,14 +8,14 @@ use std::thread::available_parallelism;
 /// The machine, the system, the compiler and the commit.
 #[derive(Clone, Debug)]
 pub(crate) struct MachineInfo {
-    /// The day.
+    /// The date.
     pub(crate) date: String,
     /// Processor, cores, memory, system, compiler and commit.
     pub(crate) words: String,
 }
 
 impl MachineInfo {
-    /// Looks around.
+    /// Collects the facts of this machine.
     pub(crate) fn here() -> Self {
         let cores = available_parallelism().map_or(1, usize::from);
         let words = [
@@ -62,7 +63,7 @@ fn commit() -> String {
     }
 }
 
-/// The value of the first line of a table of the kernel that begins with this name.
+/// The value of the first line with this name in a file of the kernel.
 fn value_of(path: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;

@@ -1,11 +1,11 @@
-//! Which figures are there, and how do they stand in BENCHMARKS.md and in a file for programs?
+//! Which figures are there, and how are they written to BENCHMARKS.md and to JSON?
 
 use std::collections::BTreeMap;
 
 use harness::load::figures::{Figures, number};
 use serde_json::{Map, Value, json};
 
-/// How a figure is shown.
+/// How a figure is printed.
 struct Row {
     key: &'static str,
     label: &'static str,
@@ -26,10 +26,10 @@ const fn aim(row: Row, goal: &'static str) -> Row {
     Row { goal, ..row }
 }
 
-/// Requests that came to nothing, of all rounds together: a median would hide them.
+/// Failed requests, of all rounds together: a median would hide them.
 pub(crate) const ERRORS: &str = "errors";
 
-/// What is measured of a fleet, in the order of the table.
+/// The figures of a fleet, in the order of the table.
 const ROWS: [Row; 20] = [
     row("importS", "import of all, s", 1),
     row("registerS", "registration of all, s", 1),
@@ -57,17 +57,17 @@ const ROWS: [Row; 20] = [
     aim(row(ERRORS, "requests that came to nothing", 0), "0"),
 ];
 
-/// What was measured of one fleet.
+/// The figures of one fleet.
 #[derive(Clone, Debug)]
 pub(crate) struct Fleet {
-    /// How many devices it has.
+    /// The number of devices.
     pub(crate) devices: u32,
     figures: BTreeMap<&'static str, Figures>,
 }
 
-/// Everything that was measured.
+/// The complete report.
 pub(crate) struct Report {
-    /// The day.
+    /// The date.
     pub(crate) date: String,
     /// The machine and the commit.
     pub(crate) place: String,
@@ -78,7 +78,7 @@ pub(crate) struct Report {
 }
 
 impl Fleet {
-    /// A fleet of which nothing was measured.
+    /// A fleet without figures.
     pub(crate) fn of(devices: u32) -> Self {
         Self {
             devices,
@@ -86,13 +86,13 @@ impl Fleet {
         }
     }
 
-    /// Takes a figure of one more round.
+    /// Adds a figure of a round.
     pub(crate) fn note(&mut self, key: &'static str, value: f64) {
         assert!(ROWS.iter().any(|row| row.key == key), "{key} has no row");
         self.figures.entry(key).or_default().push(value);
     }
 
-    /// How many requests came to nothing in all rounds.
+    /// The number of failed requests in all rounds.
     pub(crate) fn errors(&self) -> f64 {
         let errors = self.figures.get(ERRORS).into_iter();
         errors
@@ -149,7 +149,7 @@ impl Report {
         text
     }
 
-    /// The report for programs.
+    /// The JSON report.
     pub(crate) fn json(&self) -> Value {
         let fleets: Vec<Value> = self.fleets.iter().map(Fleet::json).collect();
         json!({

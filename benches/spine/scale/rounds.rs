@@ -1,4 +1,4 @@
-//! What is done to one fleet, how often, and which figures come of it?
+//! What is measured with one fleet, how often, and which figures result?
 //!
 //! ```text
 //!  on a new store, each time:  import, registration
@@ -23,13 +23,13 @@ use super::report::{ERRORS, Fleet};
 use crate::load;
 use crate::service::{CACHE_MIB, CACHE_MIB_MIN, OPERATOR, Service};
 
-/// How long a service is left alone before its memory or idleness is looked at.
+/// How long a service is left alone before its memory or idle time is measured.
 const SETTLED_AFTER: Duration = Duration::from_secs(3);
 
-/// How long an import may take.
+/// The timeout of an import.
 const IMPORT_TIMEOUT: Duration = Duration::from_secs(1_800);
 
-/// A figure, and where it stands in the report of a load.
+/// A figure, and its place in the report of a load.
 type Figure = (&'static str, &'static str);
 
 /// The rounds of one fleet.
@@ -40,9 +40,9 @@ pub(crate) struct ScaleRounds<'a> {
     fleet: Fleet,
 }
 
-/// A service that has the whole fleet.
+/// A service with the whole fleet.
 struct FleetService {
-    // Declared before the directory, so that it ends before that is removed.
+    // Declared before the directory, so that the service ends before it is removed.
     service: Service,
     api: RestClient,
     key: ApiKey,
@@ -50,7 +50,7 @@ struct FleetService {
 }
 
 impl<'a> ScaleRounds<'a> {
-    /// Measures everything of a fleet of so many devices.
+    /// Measures everything of a fleet of this size.
     pub(crate) fn of(devices: u32, options: &'a Options, begun_at: Instant) -> Fleet {
         let runtime = Builder::new_current_thread().enable_all().build();
         let mut rounds = Self {
@@ -111,7 +111,8 @@ impl<'a> ScaleRounds<'a> {
         stand
     }
 
-    /// Makes every device known in one call, by the name and the address it will register with.
+    /// Creates every device in one call, with the name and the address under which it will
+    /// register.
     fn import(&mut self, stand: &mut FleetService) {
         let devices = self.fleet.devices;
         let pattern = "{:019}".parse().expect("a pattern");
@@ -158,7 +159,7 @@ impl<'a> ScaleRounds<'a> {
         }
     }
 
-    /// Applies a load for some rounds; gives the report of each, and the processor time of the
+    /// Applies a load for some rounds; returns the report of each, and the processor time of the
     /// service meanwhile, in seconds.
     fn apply(
         &mut self,
@@ -201,8 +202,8 @@ impl<'a> ScaleRounds<'a> {
         self.note("stopS", service.stop());
     }
 
-    /// What a restored fleet holds beyond what the same service holds on an empty store, both with
-    /// the least cache.
+    /// The memory of a restored fleet beyond that of the same service on an empty store, both with
+    /// the smallest cache.
     fn memory(&mut self, data: &Path) {
         let devices = self.fleet.devices;
         let settled_mib = |data: &Path, devices| {
@@ -219,7 +220,7 @@ impl<'a> ScaleRounds<'a> {
         self.note("deviceBytes", bytes / f64::from(devices));
     }
 
-    /// Starts the service and waits until it is ready; returns after how many seconds.
+    /// Starts the service and waits until it is ready; returns the seconds that took.
     fn start(&self, data: &Path, cache_mib: u32) -> (Service, f64) {
         let mut service = Service::start(&self.options.program, data, cache_mib, &[]);
         let ready_s = self.runtime.block_on(service.ready());
@@ -227,13 +228,13 @@ impl<'a> ScaleRounds<'a> {
         (service, ready_s)
     }
 
-    /// Leaves the service alone for so long.
+    /// Leaves the service alone for this long.
     fn leave_alone(&self, time: Duration) {
         let nobody = async { timeout(time, pending::<()>()).await };
         self.runtime.block_on(nobody).expect_err("nobody comes");
     }
 
-    /// Has a new access token issued, good for longer than any round.
+    /// Gets a new access token, valid for longer than any round.
     fn authorize(&self, stand: &mut FleetService) -> String {
         let issued = self.runtime.block_on(stand.api.authorize(&stand.key));
         issued.expect("the key is valid").token
@@ -266,8 +267,8 @@ impl<'a> ScaleRounds<'a> {
     }
 }
 
-/// A directory of the build's: the system's own place for such things may be in memory, where
-/// nothing is durable.
+/// A directory of the build: the system's temporary directory may be in memory, where nothing is
+/// durable.
 fn directory() -> TempDir {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"));
     directory.expect("the build's directory takes another")

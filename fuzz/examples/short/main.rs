@@ -1,8 +1,8 @@
-//! How do the codecs fare under a few seconds of changed inputs, without libFuzzer?
+//! Do the codecs keep their laws for a few seconds of mutated inputs, without libFuzzer?
 //!
-//! `short [--seconds N] [--seed S]`: every input of every corpus, then changed ones, each target
-//! for its share of the time. The inputs follow from the seed alone, so that the same seed meets
-//! the same failure.
+//! `short [--seconds N] [--seed S]`: every input of every corpus, then mutated ones, each target
+//! for its share of the time. The inputs follow from the seed alone, so that the same seed
+//! reproduces the same failure.
 
 mod mutation;
 
@@ -17,20 +17,20 @@ use signalbox_fuzz::{FuzzOutcome, TARGETS, Target};
 
 use self::mutation::Mutator;
 
-/// Inputs that were read join those that are changed: they lead further. Bounded, so that the
-/// corpus is not lost among them.
+/// Inputs that decode join the pool to be mutated: they lead further. Bounded, so that the corpus
+/// is not lost among them.
 const POOL_MAX: usize = 512;
 
-/// How often the clock is looked at.
+/// Inputs between two looks at the clock.
 const INPUTS_PER_LOOK: u64 = 64;
 
-/// What the command line says.
+/// The command line options.
 struct Options {
     seconds: u64,
     seed: u64,
 }
 
-/// How one target fared.
+/// The result of one target.
 struct Outcome {
     inputs: u64,
     read: u64,
@@ -108,7 +108,7 @@ impl Outcome {
     }
 }
 
-/// Runs one input; the panic's own message is printed where it happens.
+/// Runs one input; a panic prints its own message.
 fn try_input(target: Target, input: &[u8]) -> Result<FuzzOutcome, String> {
     catch_unwind(AssertUnwindSafe(|| (target.run)(input))).map_err(|_| {
         let hex: String = input.iter().map(|byte| format!("{byte:02x}")).collect();

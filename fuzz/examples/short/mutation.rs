@@ -1,12 +1,13 @@
 //! Which input is tried next?
 
-/// No input is longer: what is wrong with a codec shows in few bytes.
+/// The longest input: codecs show their faults in few bytes.
 const LENGTH_MAX: usize = 4_096;
 
-/// An input is changed in up to so many places.
+/// The maximum number of changes to an input.
 const CHANGES_MAX: usize = 6;
 
-/// What decoders decide by: ends of ranges, lengths that lie, marks of JSON, CBOR, XML and links.
+/// Bytes that decoders branch on: ends of ranges, wrong lengths, marks of JSON, CBOR, XML and
+/// links.
 const PIECES: [&[u8]; 28] = [
     b"\x00",
     b"\x7f",
@@ -38,7 +39,7 @@ const PIECES: [&[u8]; 28] = [
     b",</",
 ];
 
-/// Makes inputs of others, the same from the same seed.
+/// Mutates inputs, reproducibly for the same seed.
 pub(crate) struct Mutator {
     state: u64,
 }
@@ -96,7 +97,7 @@ impl Mutator {
         }
     }
 
-    /// Makes a byte a little more or less: a length, a digit, a type.
+    /// Changes a byte by a small amount: a length, a digit, a type.
     fn shift_byte(&mut self, input: &mut [u8]) {
         let (place, by) = (self.below(input.len()), self.below(9) as u8);
         if let Some(byte) = input.get_mut(place) {
@@ -104,7 +105,7 @@ impl Mutator {
         }
     }
 
-    /// A part of an input of the length, short ones more often.
+    /// A range within an input of this length, short ones more often.
     fn range(&mut self, length: usize) -> (usize, usize) {
         let start = self.below(length + 1);
         let longest = 1 << self.below(10);

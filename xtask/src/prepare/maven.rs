@@ -1,7 +1,7 @@
-//! Is a program of the interop tests that Maven makes built, from the very sources that are there?
+//! Is a Maven program of the interop tests built, and from the current sources?
 //!
-//! Maven brings what others wrote from Maven Central into its own repository (`~/.m2`), compiles
-//! our few files against it and puts both under `target/interop`.
+//! Maven downloads third-party libraries from Maven Central into its own repository (`~/.m2`),
+//! compiles our few files against them and puts both under `target/interop`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::steps::{self, Stop, root};
 
 const JAVA_MIN: u32 = 17;
 
-/// Whether there is a Java compiler that is new enough.
+/// Whether there is a recent enough Java compiler.
 pub(super) fn has_compiler() -> bool {
     let output = Command::new("javac").arg("-version").output();
     output.is_ok_and(|output| {
@@ -20,16 +20,16 @@ pub(super) fn has_compiler() -> bool {
     })
 }
 
-/// A program of ours on a library that others wrote.
+/// A program of ours on third-party libraries.
 pub(super) struct Program {
     project: PathBuf,
     folder: PathBuf,
-    // Its class and the words with which it starts nothing.
+    // Its class, and arguments with which it starts nothing.
     check: &'static [&'static str],
 }
 
 impl Program {
-    /// Under the build's folder, from the tests' sources.
+    /// The program under the build's folder, from the sources of the tests.
     pub(super) fn of_interop(name: &str, check: &'static [&'static str]) -> Self {
         Self {
             project: root().join("tests/interop").join(name),
@@ -38,14 +38,14 @@ impl Program {
         }
     }
 
-    /// Whether it was built from these very sources, and still runs.
+    /// Whether it was built from the current sources, and still runs.
     pub(super) fn is_ready(&self) -> bool {
         let wanted = self.sources().ok();
         let built_from = std::fs::read(self.stamp()).ok();
         wanted.is_some() && wanted == built_from && self.runs()
     }
 
-    /// Builds it anew. The stamp comes last: what is half-built is built again.
+    /// Builds it. The stamp is written last: an interrupted build is repeated.
     pub(super) fn build(&self) -> Result<(), Stop> {
         let sources = self
             .sources()
@@ -70,7 +70,7 @@ impl Program {
         )))
     }
 
-    /// What it is built from, as one text.
+    /// All its sources as one text.
     fn sources(&self) -> std::io::Result<Vec<u8>> {
         let listed = std::fs::read_dir(self.project.join("src"))?;
         let mut files = listed
@@ -82,7 +82,7 @@ impl Program {
         Ok(texts.collect::<std::io::Result<Vec<Vec<u8>>>>()?.concat())
     }
 
-    /// Whether it starts, and ends well with nothing to do.
+    /// Whether it starts, and exits with success if it has nothing to do.
     fn runs(&self) -> bool {
         let folder = self.folder.display();
         let parts = format!("{folder}/classes:{folder}/lib/*");

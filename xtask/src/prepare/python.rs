@@ -1,4 +1,4 @@
-//! Which Python environment do the interop tests run in, and is it made?
+//! Which Python environment do the interop tests run in, and is it complete?
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,7 +13,7 @@ pub(super) struct Environment {
 }
 
 impl Environment {
-    /// Under the build's folder, from the tests' requirements.
+    /// The environment under the build's folder, from the requirements of the tests.
     pub(super) fn of_interop() -> Self {
         Self {
             folder: root().join("target/interop/venv"),
@@ -21,7 +21,7 @@ impl Environment {
         }
     }
 
-    /// Whether it was made from these very requirements and its Python still runs.
+    /// Whether it was made from the current requirements and its Python still runs.
     pub(super) fn is_ready(&self) -> bool {
         let wanted = std::fs::read(&self.requirements).ok();
         let made_from = std::fs::read(self.stamp()).ok();
@@ -36,7 +36,7 @@ impl Environment {
             )
     }
 
-    /// Makes it anew. The stamp comes last: a half-made environment is made again.
+    /// Makes it. The stamp is written last: an interrupted environment is made again.
     pub(super) fn make(&self) -> Result<(), Stop> {
         let mut venv = Command::new("python3");
         steps::run(venv.args(["-m", "venv", "--clear"]).arg(&self.folder))?;
