@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_task_the_service_serves() {
+    fn the_default_task_is_serve() {
         assert_eq!(parse(&[]).task, CliCommand::Serve);
         assert_eq!(parse(&["serve"]).task, CliCommand::Serve);
         assert_eq!(parse(&["config"]).task, CliCommand::Config);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_demo_trusts_names_by_itself() {
+    fn only_the_demo_trusts_endpoint_names_by_default() {
         assert!(parse(&["serve"]).preset().is_empty());
         assert!(
             parse(&["demo"])

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn private_addresses_are_called_only_where_the_operator_allows_it() {
+    fn private_addresses_are_called_only_if_the_operator_allows_it() {
         let usual = outbound(&Config::of_defaults()).unwrap();
         assert_eq!(usual.policy, AddressPolicy::PublicOnly);
         assert_eq!(usual.timeout, Duration::from_secs(20));
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_certificates_that_is_not_there_is_named() {
+    fn a_missing_certificate_file_is_named() {
         let config = Config {
             delivery_ca_file: Some("/nowhere/authorities.pem".into()),
             ..Config::of_defaults()

@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_listens_everywhere_is_reached_at_home() {
+    fn a_listener_on_all_addresses_is_reached_on_loopback() {
         for (bound, reached) in [
             ("0.0.0.0:80", "127.0.0.1:80"),
             ("[::]:80", "[::1]:80"),

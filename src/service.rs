@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_kept_for_7_days_and_the_log_for_30_unless_the_operator_says_otherwise() {
+    fn requests_are_kept_for_7_days_and_the_log_for_30_by_default() {
         let kept = kept_for(&Config::of_defaults());
         assert_eq!(kept.actions_ms, ACTION_RETENTION_MS);
         assert_eq!(kept.entries_ms, LOG_RETENTION_MS);

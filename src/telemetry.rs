@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_is_a_level_or_names_rooms() {
+    fn a_filter_is_a_level_or_has_levels_by_module() {
         assert!(LogFilter::parse("info").is_ok());
         assert!(LogFilter::parse("warn,actors=debug").is_ok());
         assert!(LogFilter::parse("actors=loud").is_err());

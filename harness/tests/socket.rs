@@ -126,7 +126,7 @@ async fn a_running_device_sends_what_it_is_given() {
 }
 
 #[tokio::test]
-async fn a_value_that_is_set_is_told_to_whoever_observes_it() {
+async fn a_changed_value_is_notified_to_its_observer() {
     let server = Server::start().await;
     let (device, mut events) = server.registered("127.0.1.18:0").await;
     let observe = read(1).with_observe(0);
@@ -156,7 +156,7 @@ async fn a_value_that_is_set_is_told_to_whoever_observes_it() {
 }
 
 #[tokio::test]
-async fn a_device_that_moves_is_heard_from_its_new_address() {
+async fn a_device_that_moves_sends_from_its_new_address() {
     let server = Server::start().await;
     let (mut device, _events) = server.registered("127.0.1.9:0").await;
     device
@@ -198,7 +198,7 @@ async fn a_lossy_network_delays_a_registration_and_does_not_prevent_it() {
 }
 
 #[tokio::test]
-async fn what_gets_lost_on_the_way_to_the_device_is_asked_for_again() {
+async fn a_response_lost_on_the_way_to_the_device_is_requested_again() {
     let server = Server::start().await;
     let loss = PacketLoss {
         to_server_percent: 0,
@@ -217,7 +217,7 @@ async fn what_gets_lost_on_the_way_to_the_device_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn what_gets_lost_on_the_way_to_the_server_never_arrives() {
+async fn a_datagram_lost_on_the_way_to_the_server_never_arrives() {
     let server = Server::start().await;
     let loss = PacketLoss {
         to_server_percent: 100,
@@ -235,7 +235,7 @@ async fn what_gets_lost_on_the_way_to_the_server_never_arrives() {
 }
 
 #[tokio::test]
-async fn what_strangers_say_is_not_heard() {
+async fn datagrams_of_strangers_are_dropped() {
     let server = Server::start().await;
     let (device, _events) = server.registered("127.0.1.12:0").await;
     let stranger = Server::start().await;
@@ -247,7 +247,7 @@ async fn what_strangers_say_is_not_heard() {
 }
 
 #[tokio::test]
-async fn news_nobody_reads_do_not_stop_a_device() {
+async fn unread_events_do_not_stop_a_device() {
     let server = Server::start().await;
     let (device, events) = server.registered("127.0.1.13:0").await;
     let count = u16::try_from(EVENTS_MAX).unwrap() + 10;
@@ -263,7 +263,7 @@ async fn news_nobody_reads_do_not_stop_a_device() {
 }
 
 #[tokio::test]
-async fn a_device_whose_handle_is_dropped_ends() {
+async fn a_device_ends_when_its_handle_is_dropped() {
     let server = Server::start().await;
     let (device, mut events) = server.registered("127.0.1.14:0").await;
     drop(device);

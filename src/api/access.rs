@@ -98,14 +98,14 @@ mod tests {
     use actix_web::http::header::HeaderValue;
 
     #[test]
-    fn the_scheme_is_read_in_any_case_and_the_token_as_it_is() {
+    fn the_scheme_is_case_insensitive_and_the_token_is_unchanged() {
         for value in ["Bearer aB1", "bearer aB1", "BEARER  aB1 "] {
             assert_eq!(bearer(&headers(value)).unwrap(), "aB1", "{value}");
         }
     }
 
     #[test]
-    fn anything_but_a_bearer_token_is_none() {
+    fn only_a_bearer_token_is_accepted() {
         for value in ["", "Bearer", "Bearer ", "Basic aB1", "aB1", "Bearer\taB1"] {
             assert!(bearer(&headers(value)).is_err(), "{value:?}");
         }

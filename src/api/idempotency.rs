@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_taken_by_one_call_at_a_time() {
+    fn a_key_is_locked_by_one_call_at_a_time() {
         let turns = IdempotencyLocks::default();
         let first = turns.take(key("one")).unwrap();
         let refused = turns.take(key("one")).err().unwrap();

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_has_as_many_pages_as_its_things_fill_and_at_least_one() {
+    fn a_list_has_as_many_pages_as_its_items_fill_and_at_least_one() {
         for (total, pages) in [(0, 1), (1, 1), (10, 1), (11, 2), (100, 10)] {
             let page = Page {
                 items: vec![(); 0],
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_word_the_first_ten_are_wanted() {
+    fn the_default_page_is_the_first_ten() {
         let mut fields = Fields::of_query(vec![]);
         assert_eq!(
             wanted(&mut fields),

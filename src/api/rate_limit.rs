@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_s_worth_may_come_at_once_and_then_at_the_rate() {
+    fn the_calls_of_a_second_may_come_at_once_and_then_at_the_rate() {
         let rate = RateLimit::new(2);
         assert_eq!(take(&rate, "acme", 0), Ok(()));
         assert_eq!(take(&rate, "acme", 0), Ok(()));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn one_customer_does_not_use_up_another_s_calls() {
+    fn the_limit_of_one_customer_does_not_affect_another() {
         let rate = RateLimit::new(1);
         assert_eq!(take(&rate, "acme", 0), Ok(()));
         assert_eq!(take(&rate, "umbrella", 0), Ok(()));
@@ -108,13 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_every_call_is_taken() {
+    fn without_a_limit_every_call_is_accepted() {
         let rate = RateLimit::new(0);
         assert!((0..10_000).all(|_| take(&rate, "acme", 0).is_ok()));
     }
 
     #[test]
-    fn buckets_that_are_full_again_are_forgotten() {
+    fn full_buckets_are_dropped() {
         let rate = RateLimit::new(1);
         for number in 0..BUCKETS_MAX {
             take(&rate, &format!("customer-{number}"), 0).unwrap();

@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn digests_are_the_same_only_when_every_byte_is() {
+    fn digests_are_equal_only_if_every_byte_is() {
         let digest = SecretDigest::of("secret");
         assert!(same(&digest, &SecretDigest::of("secret")));
         let mut bytes = *digest.as_bytes();

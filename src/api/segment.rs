@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[actix_web::test]
-    async fn a_segment_is_read_with_its_escapes_undone() {
+    async fn a_segment_is_parsed_after_percent_decoding() {
         assert_eq!(device("meter").await.as_deref(), Some("meter"));
         assert_eq!(
             device("urn%3Aimei%3A1").await.as_deref(),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn a_segment_that_cannot_be_a_name_names_nothing() {
+    async fn a_segment_that_cannot_be_an_id_is_not_found() {
         assert_eq!(device("a%2Fb").await, None);
         assert_eq!(device("%FF").await, None);
         assert_eq!(device(&"a".repeat(200)).await, None);

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_stands_for_one_case() {
+    fn every_word_has_one_value() {
         check::<Protocol>();
         check::<Status>();
         check::<ActionOrder>();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_stands_for_nothing_is_told_the_words_there_are() {
+    fn the_error_of_an_unknown_word_lists_the_known_ones() {
         assert_eq!(
             Protocol::read("udp"),
             Err("must be one of UDP, COAP, LWM2M".to_owned())
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_scopes_reads_as_the_set_it_prints_as() {
+    fn scopes_survive_printing_and_parsing() {
         let some = ["actions:read".to_owned(), "devices:write".to_owned()];
         assert_eq!(scope_words(read_scopes(&some).unwrap()), some);
         let with_all = ["logs:read".to_owned(), "all".to_owned()];

@@ -71,7 +71,7 @@ mod tests {
     const QUARTER_MS: i64 = 15 * 60_000;
 
     #[test]
-    fn days_have_the_length_and_the_name_they_have_there() {
+    fn days_have_their_local_length_and_date() {
         // Clocks go forward at midnight in Havana, so that the day begins at one.
         check("UTC", "2026-11-21T19:00:00", "2026-11-15", &[96; 7]);
         let new_york = "America/New_York";
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_that_was_left_out_is_none() {
+    fn a_skipped_day_is_left_out() {
         let days = days("Pacific/Apia", "2012-01-02T00:00:00");
         let dates: Vec<_> = days.iter().map(|day| day.date.to_string()).collect();
         let expected = [
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_days_of_every_zone_are_made_of_whole_quarters_of_an_hour() {
+    fn the_days_of_every_zone_are_whole_quarters_of_an_hour() {
         let database = TimeZoneDatabase::bundled();
         let mut zones = 0;
         for name in database.available() {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_zone_is_refused() {
+    fn an_unknown_zone_is_refused() {
         for name in [
             "",
             "Mars/Olympus",

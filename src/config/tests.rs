@@ -42,7 +42,7 @@ fn the_documented_names_are_settings() {
 }
 
 #[test]
-fn every_default_is_a_value() {
+fn every_default_is_valid() {
     let config = Config::of(&Layers::of_defaults()).unwrap();
     assert_eq!(config.http, "127.0.0.1:8080".parse().unwrap());
     assert_eq!(config.json_body_bytes_max, 2 * 1024 * 1024);
@@ -51,7 +51,7 @@ fn every_default_is_a_value() {
 }
 
 #[test]
-fn a_later_layer_wins_and_every_value_knows_its_source() {
+fn a_later_layer_wins_and_every_value_has_its_source() {
     let mut layers = Layers::of_defaults();
     layers.add_preset(&[("platform", "preset"), ("coap", "0.0.0.0:1")]);
     let file = "platform = 'file'\nscheduled_max = 1\ncoap_max_retransmit = 1\nwaiting_max = 1";
@@ -127,7 +127,7 @@ fn a_certificate_without_its_key_is_a_fault() {
 }
 
 #[test]
-fn a_secret_is_neither_shown_nor_quoted_in_a_fault() {
+fn a_secret_is_neither_printed_nor_quoted_in_a_fault() {
     let mut layers = Layers::of_defaults();
     layers.add_environment(variables(&[("SIGNALBOX_OPERATOR_TOKEN", "s3cret")]));
     let masked = "operator_token = \"********\"  # environment SIGNALBOX_OPERATOR_TOKEN\n";
@@ -152,7 +152,7 @@ fn a_password_in_a_url_is_not_quoted() {
 }
 
 #[test]
-fn what_is_not_used_yet_is_understood_and_says_so() {
+fn a_setting_that_is_not_used_yet_is_parsed_and_reported() {
     let mut layers = Layers::of_defaults();
     assert_eq!(layers.unheeded().count(), 0);
     layers.add_flags(vec![("coaps", "0.0.0.0:9".to_owned())]);
@@ -165,7 +165,7 @@ fn what_is_not_used_yet_is_understood_and_says_so() {
 }
 
 #[test]
-fn what_is_shown_can_be_read_again() {
+fn a_printed_configuration_can_be_parsed() {
     let mut layers = Layers::of_defaults();
     layers.add_flags(vec![("data_dir", "a \"quoted\" \\ path".to_owned())]);
     let mut again = Layers::of_defaults();
@@ -177,7 +177,7 @@ fn what_is_shown_can_be_read_again() {
 }
 
 #[test]
-fn the_waits_between_tries_are_few_and_bounded_and_may_be_none() {
+fn the_delays_between_delivery_attempts_are_bounded_and_may_be_none() {
     let waits = |text: &str| {
         let mut layers = Layers::of_defaults();
         layers.add_flags(vec![("delivery_retry_ms", text.to_owned())]);
@@ -195,7 +195,7 @@ fn the_waits_between_tries_are_few_and_bounded_and_may_be_none() {
 }
 
 #[test]
-fn the_bytes_of_data_and_answers_are_bounded_and_blocks_have_a_size_of_the_standard() {
+fn the_sizes_of_bodies_are_bounded_and_block_sizes_are_those_of_rfc_7959() {
     let given = |name: &'static str, text: &str| {
         let mut layers = Layers::of_defaults();
         layers.add_flags(vec![(name, text.to_owned())]);
@@ -227,7 +227,7 @@ fn the_bytes_of_data_and_answers_are_bounded_and_blocks_have_a_size_of_the_stand
 }
 
 #[test]
-fn a_variable_with_our_prefix_that_is_no_setting_is_shown_and_not_refused() {
+fn a_variable_with_our_prefix_that_is_no_setting_is_reported_and_not_refused() {
     let mut layers = Layers::of_defaults();
     layers.add_environment(variables(&[("SIGNALBOX_SERVICE_HOST", "10.0.0.1")]));
     assert!(Config::of(&layers).is_ok());

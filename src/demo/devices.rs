@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_of_a_distant_service_leave_their_address_to_the_system() {
+    fn the_system_chooses_the_address_of_devices_of_a_distant_service() {
         for part in parts(at("192.0.2.7:5683", "192.0.2.7:4445")) {
             assert_eq!((part.ip, part.local), (None, "0.0.0.0:0".parse().unwrap()));
         }
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_known_by_its_address_alone_stays_away_without_one_of_its_own() {
+    fn a_device_that_does_not_register_is_left_out_without_its_own_address() {
         for (servers, is_there) in [
             (at("127.0.0.1:5683", "127.0.0.1:4445"), true),
             (at("127.0.0.1:5683", "[::1]:4445"), false),

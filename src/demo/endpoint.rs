@@ -139,7 +139,7 @@ mod tests {
     const BODY: &[u8] = br#"{"type":"TELEMETRY_DATA"}"#;
 
     #[test]
-    fn what_is_signed_with_the_secret_is_taken_and_nothing_else() {
+    fn only_events_signed_with_the_secret_are_accepted() {
         let secret = SigningSecret::parse(&STANDARD.encode([1; SECRET_BYTES])).unwrap();
         let other = SigningSecret::parse(&STANDARD.encode([2; SECRET_BYTES])).unwrap();
         let id = EventId::parse("0198c0de-0000-7000-8000-000000000001").unwrap();

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_happens_stands_in_one_column() {
+    fn events_are_aligned_in_one_column() {
         let told = told_in(Colour::Plain);
         let columns: Vec<_> = told
             .lines()
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_taken_back_in_the_line_they_are_in() {
+    fn colours_are_reset_in_the_same_line() {
         let told = told_in(Colour::Coloured);
         for line in told.lines() {
             assert_eq!(line.matches('\x1b').count(), 4, "{line}");
@@ -151,12 +151,12 @@ mod tests {
     }
 
     #[test]
-    fn whoever_wants_no_colour_gets_none() {
+    fn no_color_turns_colours_off() {
         assert_eq!(Colour::for_stdout(Some(OsStr::new("1"))), Colour::Plain);
     }
 
     #[test]
-    fn a_line_for_copying_is_left_alone() {
+    fn a_line_for_copying_is_unchanged() {
         let page = OutputState::default();
         let mut output = DemoOutput::new(Box::new(page.clone()), Colour::Coloured);
         output.line("export TOKEN=abc").unwrap();

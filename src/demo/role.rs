@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_measured_grows_without_noise() {
+    fn the_meter_counts_without_rounding_noise() {
         let mut meter = SimulatedDevice::new(DeviceRole::Meter.configuration(), 1);
         for _ in 0..3 {
             DeviceRole::Meter.live(&mut meter, 0);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lamp_gets_warmer_and_cooler_by_turns() {
+    fn the_temperature_of_the_lamp_rises_and_falls() {
         let mut lamp = SimulatedDevice::new(DeviceRole::Lamp.configuration(), 1);
         let mut warmth_after = |second| {
             DeviceRole::Lamp.live(&mut lamp, second);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn every_device_offers_what_the_story_asks_of_it() {
+    fn every_device_has_the_resources_of_the_demo() {
         for (role, path) in [
             (DeviceRole::Lamp, BRIGHTNESS),
             (DeviceRole::Lamp, TEMPERATURE),

@@ -144,7 +144,7 @@ mod tests {
     use crate::config;
 
     #[test]
-    fn a_temporary_directory_is_its_owners_and_goes_with_its_value() {
+    fn a_temporary_directory_is_private_and_removed_on_drop() {
         let parent = tempfile::tempdir().unwrap();
         let directory = TemporaryDirectory::make(parent.path()).unwrap();
         let path = directory.path.clone();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_nobody_chose_gives_way() {
+    fn a_default_address_in_use_is_replaced() {
         let taken = occupied();
         let [http, coap, udp] = taken.addresses();
         let preset = Box::leak(Box::new([
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_chose_stays() {
+    fn a_configured_value_stays() {
         let taken = occupied();
         let [http, coap, udp] = taken.addresses();
         let data = tempfile::tempdir().unwrap();

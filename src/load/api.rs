@@ -137,7 +137,7 @@ mod tests {
     use super::import_lines;
 
     #[test]
-    fn a_device_is_imported_as_it_will_register() {
+    fn a_device_is_imported_with_the_name_and_address_it_registers_with() {
         let (pattern, network) = ("{:019}".parse(), "127.64.0.0/10".parse());
         let lines = import_lines(&pattern.unwrap(), network.unwrap(), 65_537..65_539);
         let first = r#"{"deviceId":"0000000000000065537","ip":"127.65.0.1"}"#;

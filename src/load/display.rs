@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_the_rate_since_the_last_one() {
+    fn a_line_has_the_rate_since_the_last_one() {
         let at = |begun, answered, failed| ProgressCounts {
             begun,
             answered,

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_says_has_a_default() {
+    fn every_option_has_a_default() {
         let options = parse(&[]).unwrap();
         assert_eq!(options.target, "127.0.0.1:5683".parse().unwrap());
         assert_eq!(options.time(), Duration::from_secs(30));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_a_usage_error() {
+    fn an_invalid_combination_is_a_usage_error() {
         for more in [
             &["--rate", "5", "--window", "5"][..],
             &["--rate", "0"],

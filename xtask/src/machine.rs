@@ -142,7 +142,7 @@ mod tests {
     };
 
     #[test]
-    fn what_is_there_is_not_asked_for() {
+    fn what_is_installed_is_not_requested() {
         assert!(meet(&[THERE]).is_ok());
         assert_eq!(packages(&unmet(&[THERE, LACKING])), ["tool"]);
     }

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_hands_its_outcome_on() {
+    fn a_step_returns_its_outcome() {
         let kept = step("a step that ends well", || Ok(7)).unwrap();
         assert_eq!(kept, 7);
         let lost: Result<(), Stop> = step("a step that does not", || {

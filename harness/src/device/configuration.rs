@@ -164,7 +164,7 @@ mod tests {
     use super::Retry;
 
     #[test]
-    fn each_wait_is_twice_the_one_before_up_to_the_longest() {
+    fn each_delay_is_twice_the_previous_one_up_to_the_longest() {
         let retry = Retry {
             first_ms: 2_000,
             most_ms: 10_000,

@@ -83,7 +83,7 @@ mod tests {
     use protocol::coap::token::Token;
 
     #[test]
-    fn a_datagram_is_known_until_it_cannot_be_repeated_any_more() {
+    fn a_datagram_is_remembered_until_its_lifetime_ends() {
         let (message, bytes) = execute(7, 1);
         let mut heard = DedupCache::default();
         assert_eq!(heard.find(0, &message, &bytes), None);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_id_with_another_content_is_something_else() {
+    fn the_same_id_with_other_content_is_another_message() {
         let (message, bytes) = execute(7, 1);
         let (other, other_bytes) = execute(7, 2);
         let mut heard = DedupCache::default();

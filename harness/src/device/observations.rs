@@ -216,7 +216,7 @@ mod tests {
     use super::{SEQUENCE_MASK, next};
 
     #[test]
-    fn after_the_last_number_of_24_bits_comes_the_first() {
+    fn sequence_numbers_wrap_after_24_bits() {
         let mut sequence = SEQUENCE_MASK - 1;
         let numbers = [
             next(&mut sequence),

@@ -144,7 +144,7 @@ mod tests {
     use protocol::lwm2m::version::EnablerVersion;
 
     #[test]
-    fn what_a_device_offers_unless_told_otherwise_is_what_the_registry_says() {
+    fn the_default_resources_match_the_registry() {
         for resource in defaults() {
             let path = resource.path;
             let version = model::default_version(path.object_id(), EnablerVersion::V1_2);

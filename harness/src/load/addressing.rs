@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_begins_with_its_first_address() {
+    fn a_network_must_begin_with_its_first_address() {
         let bad = [
             "127.64.0.1/10",
             "127.64.0.0",
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_names_every_device() {
+    fn a_pattern_gives_every_device_a_name() {
         for (pattern, name) in [
             ("{:019}", "0000000000000000042"),
             ("{}", "42"),

@@ -113,7 +113,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn a_window_lets_as_many_out_as_are_not_under_way() {
+    fn a_window_permits_as_many_requests_as_it_has_free() {
         let schedule = ArrivalSchedule::begin(ArrivalPattern::Window(2), WHOLE, 5, 100);
         assert_eq!(schedule.due(7, 0), Some(7));
         assert_eq!(schedule.due(7, 1), Some(7));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_kept_by_the_clock_alone() {
+    fn a_rate_depends_on_the_clock_alone() {
         let mut schedule =
             ArrivalSchedule::begin(ArrivalPattern::Rate(1_000), WHOLE, 10 * MS, u64::MAX);
         assert_eq!(schedule.due(10 * MS, 1_000_000), Some(10 * MS));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_late_was_due_all_the_same() {
+    fn a_late_request_keeps_its_due_time() {
         let mut schedule = ArrivalSchedule::begin(ArrivalPattern::Rate(1_000), WHOLE, 0, u64::MAX);
         let mut left = Vec::new();
         // Nothing could leave for half a second.
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_is_counted() {
+    fn abandoned_requests_are_counted() {
         let mut schedule = ArrivalSchedule::begin(ArrivalPattern::Rate(1_000), WHOLE, 0, 10 * MS);
         schedule.advance();
         schedule.advance();

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_goes_where_the_server_said() {
+    fn an_update_goes_to_the_location_of_the_registration() {
         for path in [
             &["rd", "5a3f"][..],
             &["rd", "0123456789abcdef"],
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_send_tells_another_value_each_time() {
+    fn each_send_has_another_value() {
         let path = Path::resource(3303, 0, 5700);
         for id in [0x0000, 0x1234, 0xffff] {
             let mut datagram = Vec::new();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_answer_is_read_as_the_codec_reads_it() {
+    fn a_bare_response_is_decoded_as_the_codec_does() {
         let bare = Message::response_to(&request(0x1234), Code::CHANGED, MessageId(0x1234));
         let read = BareAnswer {
             code: Code::CHANGED,
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registration_says_what_a_server_asks_for() {
+    fn a_registration_has_every_parameter_that_a_server_requires() {
         let read = Message::decode(&register("meter-7", 300, 9)).unwrap();
         assert_eq!(read.token, token(9));
         assert_eq!(read.uri_path().collect::<Vec<_>>(), ["rd"]);

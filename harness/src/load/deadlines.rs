@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_come_up_in_the_order_of_their_times() {
+    fn slots_become_due_in_the_order_of_their_times() {
         let mut deadlines = Deadlines::default();
         for (place, at_ns) in [(4, 30), (0, 10), (2, 20)] {
             deadlines.set(place, at_ns);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_time_is_covered_by_the_alarm_that_is_set() {
+    fn a_later_time_keeps_the_earlier_alarm() {
         let mut deadlines = Deadlines::default();
         deadlines.set(0, 10);
         for at_ns in 11..1_000 {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_time_silences_the_alarm_that_is_set() {
+    fn an_earlier_time_replaces_the_later_alarm() {
         let mut deadlines = Deadlines::default();
         deadlines.set(0, 100);
         deadlines.set(0, 10);

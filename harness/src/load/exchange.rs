@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_repeated_four_times_at_doubling_intervals() {
+    fn a_request_is_retransmitted_four_times_at_doubling_intervals() {
         let mut exchange = begun(1);
         let first_ns = exchange.next_at_ns;
         let mut at_ns = 0;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn first_waits_are_spread_over_their_range() {
+    fn first_timeouts_are_spread_over_their_range() {
         let waits: Vec<u64> = (0..1_000).map(|seed| begun(seed).next_at_ns).collect();
         assert!(
             waits
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledged_request_is_not_repeated() {
+    fn an_acknowledged_request_is_not_retransmitted() {
         let mut exchange = begun(1);
         exchange.acknowledge(S, &Transmission::STANDARD);
         exchange.acknowledge(2 * S, &Transmission::STANDARD);

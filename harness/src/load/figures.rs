@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_stands_with_its_spread() {
+    fn the_median_is_printed_with_its_spread() {
         let shown = |of: &[f64], decimals| figures(of).shown(decimals).to_string();
         assert_eq!(shown(&[3.0, 1.0, 20_000.0], 0), "3 (1–20,000)");
         assert_eq!(shown(&[1.0, 2.0], 1), "1.5 (1.0–2.0)");
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_is_that_of_rounds_side_by_side() {
+    fn a_ratio_compares_round_by_round() {
         let ratio = figures(&[1.0, 6.0]).over(&figures(&[2.0, 3.0]));
         assert_eq!(ratio.rounds(), [0.5, 2.0]);
     }

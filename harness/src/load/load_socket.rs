@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn each_device_hears_what_was_sent_to_its_address() {
+    fn each_device_receives_the_datagrams_to_its_address() {
         let (server, address) = server();
         let line = LoadSocket::open(address, network(), 5).unwrap();
         let port = line.socket.local_addr().unwrap().port();

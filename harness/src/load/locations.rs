@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_length_is_kept_as_it_was_given() {
+    fn locations_of_every_length_are_stored_unchanged() {
         let mut locations = Locations::default();
         let given: Vec<Vec<u8>> = (1..300_u16)
             .map(|length| vec![length as u8; length.into()])
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_location_takes_the_place_of_the_last() {
+    fn a_new_location_replaces_the_previous_one() {
         let mut locations = Locations::default();
         let other = locations.keep(LocationRef::default(), b"other").unwrap();
         let mut location = locations.keep(LocationRef::default(), b"first").unwrap();

@@ -197,7 +197,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn a_latency_counts_from_when_the_request_was_due() {
+    fn a_latency_counts_from_the_due_time() {
         let mut tally = TaskTally::default();
         tally.begin(10 * MS, 10 * MS, LATE_NS);
         tally.begin(10 * MS, 40 * MS, LATE_NS);

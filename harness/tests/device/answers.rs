@@ -39,7 +39,7 @@ fn a_write_changes_what_is_read() {
 }
 
 #[test]
-fn what_was_performed_is_remembered_in_order() {
+fn performed_operations_are_logged_in_order() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let asked = [
         fixture.read("/3/0/0"),
@@ -89,7 +89,7 @@ fn what_was_performed_is_remembered_in_order() {
 }
 
 #[test]
-fn each_way_to_answer_a_confirmable_request_is_its_own() {
+fn each_answer_mode_answers_a_confirmable_request_differently() {
     let path = "/3303/0/5700";
     let read_told = answered(Operation::Read, path, Code::CONTENT);
     let unanswered = left_unanswered(Operation::Read, path);
@@ -147,7 +147,7 @@ fn each_way_to_answer_a_confirmable_request_is_its_own() {
 }
 
 #[test]
-fn each_way_to_answer_a_non_confirmable_request_owes_no_acknowledgement() {
+fn no_answer_mode_acknowledges_a_non_confirmable_request() {
     let path = "/3303/0/5700";
     for answering in every_answer() {
         let mut fixture = Fixture::registered(lamp(answering));
@@ -181,7 +181,7 @@ fn each_way_to_answer_a_non_confirmable_request_owes_no_acknowledgement() {
 }
 
 #[test]
-fn every_way_to_answer_holds_for_write_and_execute_too() {
+fn every_answer_mode_applies_to_write_and_execute() {
     for answering in every_answer() {
         let mut fixture = Fixture::registered(Configuration::new("lamp"));
         for path in ["/3/0/14", "/1/0/8"] {
@@ -204,7 +204,7 @@ fn every_way_to_answer_holds_for_write_and_execute_too() {
 }
 
 #[test]
-fn a_separate_answer_is_repeated_until_it_is_acknowledged() {
+fn a_separate_response_is_retransmitted_until_it_is_acknowledged() {
     let mut fixture = Fixture::registered(lamp(AnswerMode::SeparateConfirmable { after_ms: 400 }));
     let read = fixture.read("/3303/0/5700");
     fixture.hear(&read);
@@ -235,7 +235,7 @@ fn a_separate_answer_is_repeated_until_it_is_acknowledged() {
 }
 
 #[test]
-fn a_separate_answer_is_dropped_when_it_is_refused() {
+fn a_separate_response_ends_with_a_reset() {
     let mut fixture = Fixture::registered(lamp(AnswerMode::SeparateConfirmable { after_ms: 400 }));
     let read = fixture.read("/3303/0/5700");
     fixture.hear(&read);
@@ -247,7 +247,7 @@ fn a_separate_answer_is_dropped_when_it_is_refused() {
 }
 
 #[test]
-fn a_separate_answer_nobody_acknowledges_is_given_up() {
+fn an_unacknowledged_separate_response_is_given_up() {
     let mut fixture = Fixture::registered(lamp(AnswerMode::SeparateConfirmable { after_ms: 400 }));
     let read = fixture.read("/3303/0/5700");
     fixture.hear(&read);
@@ -266,7 +266,7 @@ fn a_separate_answer_nobody_acknowledges_is_given_up() {
 }
 
 #[test]
-fn an_opaque_value_travels_as_bytes_or_as_base64() {
+fn an_opaque_value_is_encoded_as_bytes_or_as_base64() {
     let mut configuration = Configuration::new("lamp");
     let key = Resource::holding(at("/33000/0/1"), Value::Opaque(vec![0, 0xFF]));
     configuration.resources.push(key);

@@ -16,7 +16,7 @@ const SMALL: BlockSize = BlockSize::MIN;
 const LONG: &str = "the quick brown fox jumps over the lazy dog";
 
 #[test]
-fn a_long_value_is_read_in_blocks_and_counts_as_read_once() {
+fn a_block_wise_read_is_one_operation() {
     let mut fixture = lamp();
     let mut whole = Vec::new();
     for number in 0..3 {
@@ -43,7 +43,7 @@ fn a_long_value_is_read_in_blocks_and_counts_as_read_once() {
 }
 
 #[test]
-fn what_is_long_is_notified_by_its_first_block() {
+fn a_long_value_is_notified_with_its_first_block() {
     let mut fixture = lamp();
     let observe = fixture.observe("/3/0/15");
     fixture.hear(&observe);
@@ -61,7 +61,7 @@ fn what_is_long_is_notified_by_its_first_block() {
 }
 
 #[test]
-fn what_is_written_in_blocks_is_written_once_it_is_whole() {
+fn a_block_wise_write_is_performed_once_it_is_complete() {
     let mut fixture = lamp();
     let blocks = blocks_of(&mut fixture, LONG.as_bytes());
     for block in &blocks[..2] {
@@ -88,7 +88,7 @@ fn what_is_written_in_blocks_is_written_once_it_is_whole() {
 }
 
 #[test]
-fn blocks_that_do_not_follow_each_other_are_not_written() {
+fn blocks_with_a_gap_are_not_written() {
     let mut fixture = lamp();
     let blocks = blocks_of(&mut fixture, LONG.as_bytes());
     fixture.hear(&blocks[0]);
@@ -108,7 +108,7 @@ fn blocks_that_do_not_follow_each_other_are_not_written() {
 }
 
 #[test]
-fn a_device_registers_in_blocks_if_it_is_one_for_that() {
+fn a_device_with_small_blocks_registers_block_wise() {
     let mut fixture = Fixture::start(small(Vec::new()));
     let mut links = Vec::new();
     let last = loop {
@@ -131,7 +131,7 @@ fn a_device_registers_in_blocks_if_it_is_one_for_that() {
 }
 
 #[test]
-fn data_in_blocks_begins_again_where_it_was_and_is_given_up_in_the_end() {
+fn block_wise_data_resumes_at_its_block_and_is_given_up_in_the_end() {
     let mut fixture = Fixture::start(Configuration {
         block: SMALL,
         ..Configuration::plain("pump", Vec::new())
@@ -160,7 +160,7 @@ fn data_in_blocks_begins_again_where_it_was_and_is_given_up_in_the_end() {
 }
 
 #[test]
-fn a_plain_answer_is_cut_without_doing_again_what_was_asked() {
+fn later_blocks_of_a_plain_response_do_not_repeat_the_request() {
     let state = PlainPath::holding("/log", LONG);
     let mut fixture = Fixture::start(Configuration {
         block: SMALL,

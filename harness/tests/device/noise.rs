@@ -45,7 +45,7 @@ proptest! {
     }
 
     #[test]
-    fn a_confirmable_request_with_any_options_is_met_once(
+    fn a_confirmable_request_with_any_options_is_answered_once(
         options in vec((any::<u16>(), vec(any::<u8>(), 0..8)), 0..6),
         code in 1_u8..32,
         payload in vec(any::<u8>(), 0..20),
@@ -64,7 +64,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_happens_time_goes_on(steps in vec(any_step(), 1..60), seed in any::<u64>()) {
+    fn after_any_input_time_advances(steps in vec(any_step(), 1..60), seed in any::<u64>()) {
         let mut device = SimulatedDevice::new(moody(), seed);
         let (mut now_ms, mut out, mut last) = (1_000, Vec::new(), Vec::new());
         for step in steps {

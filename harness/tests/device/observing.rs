@@ -25,7 +25,7 @@ fn an_observation_begins_with_the_value_and_a_number() {
 }
 
 #[test]
-fn each_change_is_told_under_the_token_with_a_higher_number() {
+fn each_change_is_notified_under_the_token_with_a_higher_number() {
     let mut fixture = Fixture::registered(lamp(Notify::NonConfirmable));
     let observe = begin(&mut fixture, TEMPERATURE);
     let mut before = 1;
@@ -45,7 +45,7 @@ fn each_change_is_told_under_the_token_with_a_higher_number() {
 }
 
 #[test]
-fn what_does_not_change_is_not_told() {
+fn an_unchanged_value_is_not_notified() {
     let mut fixture = Fixture::registered(lamp(Notify::NonConfirmable));
     begin(&mut fixture, TEMPERATURE);
     fixture.device.set(at(TEMPERATURE), Value::Float(21.5));
@@ -58,7 +58,7 @@ fn what_does_not_change_is_not_told() {
 }
 
 #[test]
-fn a_value_the_server_writes_is_told_after_the_answer() {
+fn a_written_value_is_notified_after_the_response() {
     let mut fixture = Fixture::registered(lamp(Notify::NonConfirmable));
     let observe = begin(&mut fixture, "/3/0/14");
     let write = fixture.write("/3/0/14", "+02:00");
@@ -71,7 +71,7 @@ fn a_value_the_server_writes_is_told_after_the_answer() {
 }
 
 #[test]
-fn a_button_that_is_pressed_is_told() {
+fn a_pressed_button_is_notified() {
     let mut fixture = Fixture::registered(lamp(Notify::NonConfirmable));
     begin(&mut fixture, "/3/0/9");
     fixture.device.press(at("/3/0/9"));
@@ -80,7 +80,7 @@ fn a_button_that_is_pressed_is_told() {
 }
 
 #[test]
-fn a_change_is_told_in_the_format_that_was_asked_for() {
+fn a_change_is_notified_in_the_requested_format() {
     let mut fixture = Fixture::registered(lamp(Notify::NonConfirmable));
     let observe = fixture.observe(TEMPERATURE);
     fixture.hear(&observe.with_accept(ContentFormat::LWM2M_TLV));
@@ -93,7 +93,7 @@ fn a_change_is_told_in_the_format_that_was_asked_for() {
 }
 
 #[test]
-fn an_object_or_an_instance_tells_of_all_that_is_in_it() {
+fn an_observation_of_an_object_or_instance_notifies_all_its_values() {
     for path in ["/3303", "/3303/0"] {
         let mut fixture = Fixture::registered(lamp(Notify::NonConfirmable));
         begin(&mut fixture, path);
@@ -108,7 +108,7 @@ fn an_object_or_an_instance_tells_of_all_that_is_in_it() {
 }
 
 #[test]
-fn an_instance_that_is_gone_is_told_once_as_not_found() {
+fn a_removed_instance_is_notified_once_as_not_found() {
     let mut configuration = lamp(Notify::NonConfirmable);
     for path in ["/11/0/8/0", "/11/0/8/1"] {
         let name = Resource::holding(at(path), Value::String("name".to_owned()));
@@ -161,7 +161,7 @@ fn a_get_with_observe_1_ends_the_observation_of_its_token() {
 }
 
 #[test]
-fn an_observation_takes_the_place_of_one_of_its_path_or_token() {
+fn an_observation_replaces_one_of_its_path_or_token() {
     let mut fixture = Fixture::registered(lamp(Notify::NonConfirmable));
     begin(&mut fixture, TEMPERATURE);
     let again = begin(&mut fixture, TEMPERATURE);
@@ -194,7 +194,7 @@ fn a_reset_ends_the_observation() {
 }
 
 #[test]
-fn a_confirmable_notification_is_repeated_until_it_is_acknowledged() {
+fn a_confirmable_notification_is_retransmitted_until_it_is_acknowledged() {
     let mut fixture = Fixture::registered(lamp(Notify::Confirmable));
     begin(&mut fixture, TEMPERATURE);
     let notification = set(&mut fixture, 22.0);
@@ -209,7 +209,7 @@ fn a_confirmable_notification_is_repeated_until_it_is_acknowledged() {
 }
 
 #[test]
-fn a_change_waits_until_the_one_before_is_acknowledged() {
+fn a_notification_waits_until_the_previous_one_is_acknowledged() {
     let mut fixture = Fixture::registered(lamp(Notify::Confirmable));
     begin(&mut fixture, TEMPERATURE);
     let first = set(&mut fixture, 22.0);
@@ -226,7 +226,7 @@ fn a_change_waits_until_the_one_before_is_acknowledged() {
 }
 
 #[test]
-fn a_notification_nobody_acknowledges_ends_the_observation() {
+fn an_unacknowledged_notification_ends_the_observation() {
     let mut fixture = Fixture::registered(lamp(Notify::Confirmable));
     begin(&mut fixture, TEMPERATURE);
     let notification = set(&mut fixture, 22.0);
@@ -241,7 +241,7 @@ fn a_notification_nobody_acknowledges_ends_the_observation() {
 }
 
 #[test]
-fn a_device_that_registers_anew_or_leaves_forgets_what_was_observed() {
+fn a_device_that_registers_anew_or_deregisters_forgets_its_observations() {
     let mut fixture = Fixture::registered(lamp(Notify::NonConfirmable));
     begin(&mut fixture, TEMPERATURE);
     fixture.order(|device, now_ms, out| device.update(now_ms, out));
@@ -259,7 +259,7 @@ fn a_device_that_registers_anew_or_leaves_forgets_what_was_observed() {
 }
 
 #[test]
-fn an_update_keeps_what_is_observed() {
+fn an_update_keeps_observations() {
     let mut fixture = Fixture::registered(lamp(Notify::NonConfirmable));
     begin(&mut fixture, TEMPERATURE);
     fixture.order(|device, now_ms, out| device.update(now_ms, out));
@@ -269,7 +269,7 @@ fn an_update_keeps_what_is_observed() {
 }
 
 #[test]
-fn a_device_that_rebooted_has_forgotten_what_was_observed() {
+fn a_device_that_rebooted_has_forgotten_its_observations() {
     let mut fixture = Fixture::registered(lamp(Notify::NonConfirmable));
     begin(&mut fixture, TEMPERATURE);
     fixture.order(|device, now_ms, out| device.reboot(now_ms, out));
@@ -279,7 +279,7 @@ fn a_device_that_rebooted_has_forgotten_what_was_observed() {
 }
 
 #[test]
-fn a_change_wakes_a_device_that_sleeps() {
+fn a_change_wakes_a_sleeping_device() {
     let mut fixture = Fixture::registered(sleepy());
     begin(&mut fixture, TEMPERATURE);
     fixture.pass(5_000);
@@ -317,7 +317,7 @@ fn it_does_not_sleep_before_a_notification_is_acknowledged() {
 }
 
 #[test]
-fn a_device_told_to_sleep_leaves_a_notification_unsaid_and_goes_on_observing() {
+fn a_sleep_order_abandons_a_notification_and_keeps_the_observation() {
     let mut fixture = Fixture::registered(lamp(Notify::Confirmable));
     begin(&mut fixture, TEMPERATURE);
     set(&mut fixture, 22.0);
@@ -328,7 +328,7 @@ fn a_device_told_to_sleep_leaves_a_notification_unsaid_and_goes_on_observing() {
 }
 
 #[test]
-fn an_observation_begins_with_a_separate_answer_too() {
+fn an_observation_can_begin_with_a_separate_response() {
     let mut fixture = Fixture::registered(lamp(Notify::NonConfirmable));
     let later = AnswerMode::SeparateNonConfirmable { after_ms: 400 };
     fixture.device.answer_with(at(TEMPERATURE), later);
@@ -341,7 +341,7 @@ fn an_observation_begins_with_a_separate_answer_too() {
 }
 
 #[test]
-fn what_is_not_performed_is_not_observed() {
+fn a_refused_observe_starts_no_observation() {
     for answering in [
         AnswerMode::Silent,
         AnswerMode::Reset,
@@ -355,7 +355,7 @@ fn what_is_not_performed_is_not_observed() {
 }
 
 #[test]
-fn one_observation_too_many_is_a_plain_read() {
+fn an_observation_beyond_the_maximum_is_a_plain_read() {
     let mut configuration = lamp(Notify::NonConfirmable);
     for instance in 0..65 {
         let path = at(&format!("/3300/{instance}/5700"));

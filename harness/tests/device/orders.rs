@@ -11,7 +11,7 @@ use protocol::lwm2m::value::Value;
 use super::world::{Fixture, START_MS, answer, at, told};
 
 #[test]
-fn a_device_that_is_off_says_and_hears_nothing() {
+fn a_device_that_is_off_sends_and_receives_nothing() {
     let mut device = SimulatedDevice::new(Configuration::new("lamp"), 7);
     let mut out = Vec::new();
     let execute = b"\x40\x02\x12\x34\xb1\x31\x010\x018";
@@ -88,7 +88,7 @@ fn an_executed_reboot_answers_first() {
 }
 
 #[test]
-fn an_executed_reboot_waits_for_its_separate_answer() {
+fn an_executed_reboot_waits_for_its_separate_response() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     fixture.device.answer_with(
         at("/3/0/4"),
@@ -103,7 +103,7 @@ fn an_executed_reboot_waits_for_its_separate_answer() {
 }
 
 #[test]
-fn a_read_sets_nothing_off() {
+fn a_read_has_no_consequence() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let read = fixture.read("/1/0/1");
     fixture.hear(&read);
@@ -126,7 +126,7 @@ fn the_update_trigger_makes_it_update() {
 }
 
 #[test]
-fn a_disabled_device_leaves_and_comes_back_a_day_later() {
+fn a_disabled_device_deregisters_and_returns_a_day_later() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let execute = fixture.execute("/1/0/4");
     fixture.hear(&execute);
@@ -141,7 +141,7 @@ fn a_disabled_device_leaves_and_comes_back_a_day_later() {
 }
 
 #[test]
-fn what_an_execute_sets_off_can_be_chosen() {
+fn the_consequence_of_an_execute_is_configurable() {
     let mut configuration = Configuration::new("lamp");
     let reboot = Resource::executable(at("/3/0/4"));
     assert_eq!(reboot.consequence, Consequence::Nothing);
@@ -156,7 +156,7 @@ fn what_an_execute_sets_off_can_be_chosen() {
 }
 
 #[test]
-fn pressing_turns_a_switch_and_counts_a_counter() {
+fn a_press_toggles_a_switch_and_increments_a_counter() {
     let mut configuration = Configuration::new("lamp");
     let switch = Resource::holding(at("/3342/0/5500"), Value::Boolean(false));
     configuration.resources.push(switch);
@@ -195,7 +195,7 @@ fn a_measured_value_keeps_its_type() {
 }
 
 #[test]
-fn what_happens_reads_like_a_sentence() {
+fn events_print_as_sentences() {
     let (path, operation, code) = (at("/3/0/0"), Operation::Read, Code::CONTENT);
     let cases = [
         (

@@ -15,7 +15,7 @@ use super::world::{Fixture, answer, queries};
 const STATE: &str = "/pump/state";
 
 #[test]
-fn a_plain_device_says_nothing_by_itself() {
+fn a_plain_device_sends_nothing_by_itself() {
     let mut fixture = pump();
     assert_eq!(fixture.take(), []);
     assert_eq!(fixture.device.next_timeout(), None);
@@ -27,7 +27,7 @@ fn a_plain_device_says_nothing_by_itself() {
 }
 
 #[test]
-fn what_is_asked_of_a_path_takes_effect() {
+fn a_plain_request_takes_effect() {
     let mut fixture = pump();
     let cases = [
         (Code::GET, "", Code::CONTENT, "off", Some("off")),
@@ -70,7 +70,7 @@ fn what_is_asked_of_a_path_takes_effect() {
 }
 
 #[test]
-fn what_is_asked_again_is_done_once() {
+fn a_duplicate_plain_request_is_performed_once() {
     let mut fixture = pump();
     let asked = request(1, Code::POST, STATE).with_payload("!");
     for _ in 0..3 {
@@ -82,7 +82,7 @@ fn what_is_asked_again_is_done_once() {
 }
 
 #[test]
-fn a_path_is_answered_in_the_manner_it_has() {
+fn a_path_has_its_own_answer_mode() {
     let mut fixture = pump();
     let after_ms = 3_000;
     let manner = AnswerMode::SeparateConfirmable { after_ms };
@@ -127,7 +127,7 @@ fn data_is_posted_under_its_topic() {
 }
 
 #[test]
-fn data_that_may_get_lost_is_said_once() {
+fn non_confirmable_data_is_sent_once() {
     let mut fixture = pump();
     for _ in 0..2 {
         fixture.order(|device, now_ms, out| {
@@ -140,7 +140,7 @@ fn data_that_may_get_lost_is_said_once() {
 }
 
 #[test]
-fn bare_bytes_come_and_go_as_they_are() {
+fn bare_datagrams_are_unchanged() {
     let mut fixture = pump();
     fixture.order(|device, now_ms, out| assert_eq!(device.throw(now_ms, b"\0x", out), Ok(())));
     assert_eq!(fixture.take(), [DeviceOutput::SendUdp(b"\0x".to_vec())]);

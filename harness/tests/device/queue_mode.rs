@@ -9,7 +9,7 @@ use protocol::coap::message::Message;
 use super::world::{Fixture, answer, at, created, told};
 
 #[test]
-fn a_device_in_queue_mode_sleeps_when_nothing_was_heard_for_its_awake_window() {
+fn a_device_in_queue_mode_sleeps_after_its_awake_window_without_traffic() {
     let mut fixture = Fixture::registered(sleepy());
     assert_eq!(fixture.pass_to_timeout(), 5_000);
     assert_eq!(
@@ -34,7 +34,7 @@ fn traffic_keeps_it_awake() {
 }
 
 #[test]
-fn what_it_is_sent_while_asleep_is_lost() {
+fn datagrams_to_a_sleeping_device_are_lost() {
     let mut fixture = Fixture::registered(sleepy());
     fixture.pass(5_000);
     fixture.take();
@@ -81,7 +81,7 @@ fn it_does_not_sleep_while_it_waits_for_the_server() {
 }
 
 #[test]
-fn it_does_not_sleep_while_it_owes_an_answer() {
+fn it_does_not_sleep_while_an_answer_is_pending() {
     let mut fixture = Fixture::registered(sleepy());
     fixture.device.answer_with(
         at("/3/0/0"),
@@ -128,7 +128,7 @@ fn a_device_that_updates_within_its_awake_window_stays_awake() {
 }
 
 #[test]
-fn waking_it_makes_it_tell_the_server() {
+fn a_woken_device_contacts_the_server() {
     let mut fixture = Fixture::registered(sleepy());
     fixture.order(|device, now_ms, out| device.wake(now_ms, out));
     assert_eq!(fixture.take(), [], "it is awake already");
@@ -141,7 +141,7 @@ fn waking_it_makes_it_tell_the_server() {
 }
 
 #[test]
-fn any_device_sleeps_when_told_to_and_leaves_unsaid_what_it_was_saying() {
+fn a_sleep_order_abandons_the_exchange_in_progress() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     fixture.device.answer_with(
         at("/3/0/0"),
@@ -168,7 +168,7 @@ fn any_device_sleeps_when_told_to_and_leaves_unsaid_what_it_was_saying() {
 }
 
 #[test]
-fn a_device_told_to_sleep_while_it_registers_tries_again_when_it_wakes() {
+fn a_device_ordered_to_sleep_while_it_registers_retries_when_it_wakes() {
     let mut fixture = Fixture::start(Configuration::new("lamp"));
     let register = fixture.message();
     fixture.order(|device, now_ms, out| device.sleep(now_ms, out));
@@ -182,7 +182,7 @@ fn a_device_told_to_sleep_while_it_registers_tries_again_when_it_wakes() {
 }
 
 #[test]
-fn leaving_wakes_it() {
+fn deregistration_wakes_it() {
     let mut fixture = Fixture::registered(sleepy());
     fixture.pass(60_000);
     fixture.take();
@@ -196,7 +196,7 @@ fn leaving_wakes_it() {
 }
 
 #[test]
-fn an_update_nobody_hears_keeps_it_awake_until_it_is_registered_again() {
+fn an_unanswered_update_keeps_it_awake_until_it_is_registered_again() {
     let mut fixture = Fixture::registered(sleepy());
     fixture.pass(270_000);
     fixture.take();

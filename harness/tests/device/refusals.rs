@@ -10,7 +10,7 @@ use protocol::lwm2m::value::Value;
 use super::world::{Fixture, answer, at, sent};
 
 #[test]
-fn what_cannot_be_done_is_refused_and_not_done() {
+fn an_operation_that_is_not_allowed_is_refused_and_not_performed() {
     use Operation::{CancelObservation, Execute, Observe, Read, Write};
     let cases = [
         (Read, "/3/0/99", Code::NOT_FOUND),
@@ -55,7 +55,7 @@ fn what_cannot_be_done_is_refused_and_not_done() {
 }
 
 #[test]
-fn a_format_the_device_does_not_speak_is_refused() {
+fn a_format_the_device_does_not_have_is_refused() {
     for format in [
         ContentFormat::CBOR,
         ContentFormat::LWM2M_JSON,
@@ -82,7 +82,7 @@ fn a_format_the_device_does_not_speak_is_refused() {
 }
 
 #[test]
-fn a_text_that_is_no_value_of_the_type_is_refused() {
+fn a_text_that_does_not_fit_the_type_is_refused() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let before = fixture.device.value(at("/3/0/13")).cloned();
     let write = fixture.write("/3/0/13", "noon");
@@ -103,7 +103,7 @@ fn a_write_without_format_is_text() {
 }
 
 #[test]
-fn attributes_are_not_taken_for_a_value() {
+fn attributes_are_not_written_as_a_value() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let request = fixture.request(MessageKind::Confirmable, Operation::Write, "/3/0/14");
     let request = request.with_uri_query(["pmin=10"]);
@@ -139,7 +139,7 @@ fn other_methods_are_refused() {
 }
 
 #[test]
-fn an_option_that_must_be_understood_and_is_not_refuses_the_request() {
+fn an_unknown_critical_option_refuses_the_request() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let request = fixture.execute("/1/0/8").with_option(65_001, b"?");
     fixture.hear(&request);
@@ -152,7 +152,7 @@ fn an_option_that_must_be_understood_and_is_not_refuses_the_request() {
 }
 
 #[test]
-fn an_option_that_may_be_ignored_is() {
+fn an_unknown_elective_option_is_ignored() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let read = fixture
         .read("/3/0/0")
@@ -171,7 +171,7 @@ fn a_ping_is_answered_with_a_reset() {
 }
 
 #[test]
-fn what_means_nothing_is_rejected_only_if_it_is_confirmable() {
+fn a_meaningless_message_is_rejected_only_if_it_is_confirmable() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let token = fixture.read("/3/0/0").token;
     let stray = |kind| Message::separate(kind, Code::CONTENT, MessageId(77), token);

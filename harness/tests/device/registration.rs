@@ -32,7 +32,7 @@ fn a_device_registers_with_its_name_lifetime_and_objects() {
 }
 
 #[test]
-fn the_answer_makes_it_registered() {
+fn the_response_makes_it_registered() {
     let mut fixture = Fixture::start(Configuration::new("lamp"));
     let register = fixture.message();
     // Acknowledgement 2.01 with the device's ids and Location-Path /rd/7.
@@ -48,7 +48,7 @@ fn the_answer_makes_it_registered() {
 }
 
 #[test]
-fn each_release_says_queue_mode_in_its_own_way() {
+fn each_version_announces_queue_mode_in_its_own_way() {
     let cases = [
         (
             EnablerVersion::V1_0,
@@ -82,7 +82,7 @@ fn each_release_says_queue_mode_in_its_own_way() {
 }
 
 #[test]
-fn a_registration_whose_answer_is_lost_is_repeated_byte_by_byte() {
+fn a_registration_whose_response_is_lost_is_retransmitted_byte_by_byte() {
     let mut fixture = Fixture::start(Configuration::new("lamp"));
     let first = fixture.take();
     let waited_ms = fixture.pass_to_timeout();
@@ -99,7 +99,7 @@ fn a_registration_whose_answer_is_lost_is_repeated_byte_by_byte() {
 }
 
 #[test]
-fn a_second_answer_to_the_same_registration_changes_nothing() {
+fn a_duplicate_response_to_a_registration_changes_nothing() {
     let mut fixture = Fixture::start(Configuration::new("lamp"));
     let register = fixture.message();
     fixture.hear(&created(&register));
@@ -110,7 +110,7 @@ fn a_second_answer_to_the_same_registration_changes_nothing() {
 }
 
 #[test]
-fn a_registration_nobody_hears_is_given_up_and_tried_anew() {
+fn an_unanswered_registration_is_given_up_and_retried() {
     let mut fixture = Fixture::start(Configuration::new("lamp"));
     let first = fixture.message();
     for _ in 0..4 {
@@ -133,7 +133,7 @@ fn a_registration_nobody_hears_is_given_up_and_tried_anew() {
 }
 
 #[test]
-fn a_refused_device_waits_longer_each_time_and_begins_short_after_a_success() {
+fn a_refused_device_waits_longer_each_time_until_a_success() {
     let retry = Retry {
         first_ms: 1_000,
         most_ms: 3_000,
@@ -182,7 +182,7 @@ fn refuse_registration(fixture: &mut Fixture, wait_ms: i64) {
 }
 
 #[test]
-fn a_busy_server_says_when_to_come_back() {
+fn the_max_age_of_a_busy_server_delays_the_retry() {
     for code in [Code::SERVICE_UNAVAILABLE, Code::TOO_MANY_REQUESTS] {
         let mut fixture = Fixture::start(Configuration::new("lamp"));
         let register = fixture.message();
@@ -200,7 +200,7 @@ fn a_busy_server_says_when_to_come_back() {
 }
 
 #[test]
-fn how_long_another_refusal_may_be_cached_does_not_matter() {
+fn the_max_age_of_another_refusal_does_not_matter() {
     let mut fixture = Fixture::start(Configuration::new("lamp"));
     let register = fixture.message();
     fixture.hear(&answer(&register, Code::FORBIDDEN).with_max_age(77));
@@ -208,7 +208,7 @@ fn how_long_another_refusal_may_be_cached_does_not_matter() {
 }
 
 #[test]
-fn an_answer_without_a_location_is_no_registration() {
+fn a_response_without_a_location_is_a_failure() {
     let mut fixture = Fixture::start(Configuration::new("lamp"));
     let register = fixture.message();
     fixture.hear(&answer(&register, Code::CREATED));
@@ -236,7 +236,7 @@ fn a_reset_of_the_registration_is_a_failure() {
 }
 
 #[test]
-fn an_answer_that_comes_apart_is_acknowledged_as_often_as_it_comes() {
+fn each_copy_of_a_separate_response_is_acknowledged() {
     let mut fixture = Fixture::start(Configuration::new("lamp"));
     let register = fixture.message();
     fixture.hear(&Message::acknowledgement(register.message_id));
@@ -259,7 +259,7 @@ fn an_answer_that_comes_apart_is_acknowledged_as_often_as_it_comes() {
 }
 
 #[test]
-fn an_answer_with_an_option_that_must_be_understood_is_rejected() {
+fn a_response_with_an_unknown_critical_option_is_rejected() {
     let mut fixture = Fixture::start(Configuration::new("lamp"));
     let register = fixture.message();
     let id = MessageId(9_000);

@@ -12,7 +12,7 @@ use super::world::{Fixture, answered, at, sent};
 const SWITCH: &str = "/1/0/8";
 
 #[test]
-fn a_repeated_execute_runs_once_and_is_answered_alike() {
+fn a_duplicate_execute_runs_once_and_is_answered_alike() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let execute = fixture.execute(SWITCH);
     fixture.hear(&execute);
@@ -27,7 +27,7 @@ fn a_repeated_execute_runs_once_and_is_answered_alike() {
 }
 
 #[test]
-fn a_repeated_read_is_answered_with_the_value_of_the_first_time() {
+fn a_duplicate_read_is_answered_with_the_first_value() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let read = fixture.read("/3/0/9");
     fixture.hear(&read);
@@ -39,7 +39,7 @@ fn a_repeated_read_is_answered_with_the_value_of_the_first_time() {
 }
 
 #[test]
-fn a_repeat_of_what_is_answered_later_is_acknowledged_again() {
+fn a_duplicate_of_a_request_with_a_separate_response_is_acknowledged_again() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     fixture.device.answer_with(
         at(SWITCH),
@@ -55,7 +55,7 @@ fn a_repeat_of_what_is_answered_later_is_acknowledged_again() {
 }
 
 #[test]
-fn what_was_met_with_silence_is_met_with_silence() {
+fn a_duplicate_of_an_unanswered_request_is_not_answered() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     fixture.device.answer_with(at(SWITCH), AnswerMode::Silent);
     let execute = fixture.execute(SWITCH);
@@ -70,7 +70,7 @@ fn what_was_met_with_silence_is_met_with_silence() {
 }
 
 #[test]
-fn a_repeated_non_confirmable_request_is_not_answered_again() {
+fn a_duplicate_non_confirmable_request_is_not_answered_again() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let execute = fixture.request(MessageKind::NonConfirmable, Operation::Execute, SWITCH);
     fixture.hear(&execute);
@@ -95,7 +95,7 @@ fn another_request_under_the_same_id_is_another_request() {
 }
 
 #[test]
-fn a_repeat_after_its_lifetime_is_a_new_request() {
+fn a_duplicate_after_its_lifetime_is_a_new_request() {
     let configuration = Configuration {
         lifetime_s: 86_400,
         ..Configuration::new("lamp")
@@ -112,7 +112,7 @@ fn a_repeat_after_its_lifetime_is_a_new_request() {
 }
 
 #[test]
-fn a_device_that_rebooted_cannot_know_what_it_heard() {
+fn a_device_that_rebooted_does_not_recognise_duplicates() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let execute = fixture.execute(SWITCH);
     fixture.hear(&execute);

@@ -66,7 +66,7 @@ fn samples_without_time_are_sent_in_formats_without_time() {
 }
 
 #[test]
-fn what_the_server_makes_of_it_is_told() {
+fn the_server_s_response_is_reported() {
     let uplink = Uplink::Send;
     let cases = [
         (Code::CHANGED, DeviceEvent::Sent),
@@ -88,7 +88,7 @@ fn what_the_server_makes_of_it_is_told() {
 }
 
 #[test]
-fn what_nobody_acknowledges_is_repeated_and_given_up() {
+fn unacknowledged_samples_are_retransmitted_and_given_up() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let message = sent(&mut fixture, ContentFormat::SENML_JSON, &samples());
     fixture.pass(94_000);
@@ -105,7 +105,7 @@ fn what_nobody_acknowledges_is_repeated_and_given_up() {
 }
 
 #[test]
-fn a_device_that_sleeps_wakes_to_send() {
+fn a_sleeping_device_wakes_to_send() {
     let mut fixture = Fixture::registered(Configuration {
         reachability: Reachability::Queue {
             awake_window_ms: 1_000,

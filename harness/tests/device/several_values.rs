@@ -15,7 +15,7 @@ use super::world::{Fixture, answer, at};
 const TLV: ContentFormat = ContentFormat::LWM2M_TLV;
 
 #[test]
-fn an_instance_is_told_whole_without_what_cannot_be_read() {
+fn a_read_of_an_instance_leaves_out_unreadable_resources() {
     for accept in [None, Some(TLV)] {
         let mut fixture = Fixture::registered(Configuration::new("lamp"));
         let response = read(&mut fixture, "/1/0", accept);
@@ -26,7 +26,7 @@ fn an_instance_is_told_whole_without_what_cannot_be_read() {
 }
 
 #[test]
-fn an_object_is_told_by_instance() {
+fn a_read_of_an_object_has_its_instances() {
     let mut fixture = Fixture::registered(sensors());
     let response = read(&mut fixture, "/3303", Some(TLV));
     let of_type = |_: Path| Some(DataType::Float);
@@ -39,7 +39,7 @@ fn an_object_is_told_by_instance() {
 }
 
 #[test]
-fn an_instance_of_deeds_alone_is_empty() {
+fn an_instance_of_executable_resources_is_empty() {
     let mut configuration = Configuration::new("lamp");
     configuration.resources = vec![Resource::executable(at("/3/0/4"))];
     let mut fixture = Fixture::registered(configuration);
@@ -50,7 +50,7 @@ fn an_instance_of_deeds_alone_is_empty() {
 }
 
 #[test]
-fn a_single_value_is_told_as_tlv_to_whoever_wants_that() {
+fn a_single_value_is_encoded_as_tlv_on_request() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let response = read(&mut fixture, "/3/0/9", Some(TLV));
     assert_eq!(response.content_format(), Some(TLV));
@@ -58,7 +58,7 @@ fn a_single_value_is_told_as_tlv_to_whoever_wants_that() {
 }
 
 #[test]
-fn a_multiple_resource_is_told_with_its_instances_and_each_alone() {
+fn a_multiple_resource_is_read_whole_and_by_instance() {
     let mut fixture = Fixture::registered(multiple());
     let response = read(&mut fixture, "/3/0/6", None);
     assert_eq!(response.payload, [0x86, 6, 0x41, 0, 1, 0x41, 1, 5]);
@@ -77,7 +77,7 @@ fn a_multiple_resource_that_cannot_be_read_is_refused() {
 }
 
 #[test]
-fn a_list_takes_the_place_of_the_instances_there_were() {
+fn a_written_list_replaces_all_instances() {
     let mut fixture = Fixture::registered(multiple());
     let list = [("/11/0/8/1", "new"), ("/11/0/8/4", "more")];
     let list = reading(list.map(|(at, it)| (at, Value::String(it.to_owned()))));
@@ -94,7 +94,7 @@ fn a_list_takes_the_place_of_the_instances_there_were() {
 }
 
 #[test]
-fn an_instance_is_written_alone_as_text_or_as_a_list_of_itself() {
+fn an_instance_is_written_as_text_or_as_a_list_of_one() {
     let mut fixture = Fixture::registered(multiple());
     let as_text = fixture.write("/11/0/8/0", "as text");
     fixture.hear(&as_text);
@@ -139,7 +139,7 @@ fn a_list_that_does_not_fit_is_refused_and_nothing_changes() {
 }
 
 #[test]
-fn a_multiple_resource_takes_no_text() {
+fn a_multiple_resource_cannot_be_written_as_text() {
     let mut fixture = Fixture::registered(multiple());
     let write = fixture.write("/11/0/8", "text");
     fixture.hear(&write);

@@ -36,7 +36,7 @@ const COMPOSITE: [ContentFormat; 3] = [
 ];
 
 #[test]
-fn each_format_asked_for_is_answered_in() {
+fn each_requested_format_is_used_in_the_response() {
     let mut fixture = Fixture::registered(polyglot());
     for format in SEVERAL {
         for path in ["/3/0", "/3", "/3/0/9", "/3/0/6", "/3/0/6/1"] {
@@ -61,7 +61,7 @@ fn each_format_asked_for_is_answered_in() {
 }
 
 #[test]
-fn formats_of_one_value_do_not_hold_several() {
+fn formats_of_one_value_cannot_hold_several() {
     let mut fixture = Fixture::registered(polyglot());
     for format in ONE_VALUE {
         for path in ["/3/0", "/3", "/3/0/6"] {
@@ -72,7 +72,7 @@ fn formats_of_one_value_do_not_hold_several() {
 }
 
 #[test]
-fn a_format_the_device_lacks_is_refused_whatever_it_announced() {
+fn a_format_the_device_lacks_is_refused_even_if_announced() {
     let mut configuration = polyglot();
     configuration.formats = vec![ContentFormat::TEXT, ContentFormat::SENML_CBOR];
     let mut fixture = Fixture::registered(configuration);
@@ -128,7 +128,7 @@ fn a_value_is_written_in_any_format_the_device_has() {
 }
 
 #[test]
-fn what_is_announced_is_registered() {
+fn announced_formats_are_in_the_registration() {
     let links = |configuration: Configuration| {
         let register = Fixture::start(configuration).message();
         assert!(queries(&register).contains(&"ep=lamp"));
@@ -149,7 +149,7 @@ fn what_is_announced_is_registered() {
 }
 
 #[test]
-fn several_paths_are_answered_at_once_as_far_as_they_are_there() {
+fn a_read_composite_is_answered_with_the_paths_that_exist() {
     let mut fixture = Fixture::registered(polyglot());
     let asked = [
         at("/3/0/9"),
@@ -177,7 +177,7 @@ fn several_paths_are_answered_at_once_as_far_as_they_are_there() {
 }
 
 #[test]
-fn an_answer_for_several_paths_is_told_and_remembered() {
+fn an_answer_for_several_paths_is_reported_and_logged() {
     let mut fixture = Fixture::registered(polyglot());
     let asked = [at("/3/0/9"), at("/6")];
     let format = ContentFormat::SENML_CBOR;
@@ -194,7 +194,7 @@ fn an_answer_for_several_paths_is_told_and_remembered() {
 }
 
 #[test]
-fn several_paths_are_refused_if_none_is_there_or_the_format_is_not() {
+fn several_paths_are_refused_without_any_value_or_without_the_format() {
     let mut fixture = Fixture::registered(polyglot());
     let cbor = ContentFormat::SENML_CBOR;
     let nowhere = compose(&mut fixture, &[at("/9")], cbor, cbor);

@@ -34,7 +34,7 @@ fn a_device_may_update_more_often() {
 }
 
 #[test]
-fn another_interval_counts_from_the_next_update_on() {
+fn another_interval_applies_from_the_next_update_on() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     fixture.device.update_every(30_000);
     for interval_ms in [270_000, 30_000, 30_000] {
@@ -46,7 +46,7 @@ fn another_interval_counts_from_the_next_update_on() {
 }
 
 #[test]
-fn no_setting_makes_a_flood_of_updates() {
+fn no_configuration_causes_a_flood_of_updates() {
     let cases = [
         (300, Some(0), 100),
         (0, None, 77_760_000),
@@ -64,7 +64,7 @@ fn no_setting_makes_a_flood_of_updates() {
 }
 
 #[test]
-fn a_device_that_is_not_known_any_more_registers_at_once() {
+fn a_device_unknown_to_the_server_registers_immediately() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     fixture.pass_to_timeout();
     let update = fixture.message();
@@ -91,7 +91,7 @@ fn a_device_that_is_not_known_any_more_registers_at_once() {
 }
 
 #[test]
-fn an_update_nobody_hears_ends_in_a_new_registration() {
+fn an_unanswered_update_leads_to_a_new_registration() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     fixture.pass_to_timeout();
     let update = fixture.message();
@@ -106,7 +106,7 @@ fn an_update_nobody_hears_ends_in_a_new_registration() {
 }
 
 #[test]
-fn a_busy_server_does_not_cost_the_registration() {
+fn a_busy_server_does_not_end_the_registration() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     fixture.pass_to_timeout();
     let update = fixture.message();
@@ -128,7 +128,7 @@ fn a_busy_server_does_not_cost_the_registration() {
 }
 
 #[test]
-fn another_refusal_of_an_update_ends_in_a_new_registration() {
+fn another_refusal_of_an_update_leads_to_a_new_registration() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     fixture.pass_to_timeout();
     let update = fixture.message();
@@ -146,7 +146,7 @@ fn another_refusal_of_an_update_ends_in_a_new_registration() {
 }
 
 #[test]
-fn a_new_lifetime_is_told_at_once_and_only_once() {
+fn a_new_lifetime_is_sent_immediately_and_only_once() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let write = fixture.write("/1/0/1", "60");
     fixture.hear(&write);
@@ -162,7 +162,7 @@ fn a_new_lifetime_is_told_at_once_and_only_once() {
 }
 
 #[test]
-fn a_new_lifetime_the_server_had_no_time_for_is_told_again() {
+fn a_new_lifetime_that_a_busy_server_refused_is_sent_again() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let write = fixture.write("/1/0/1", "60");
     fixture.hear(&write);
@@ -176,7 +176,7 @@ fn a_new_lifetime_the_server_had_no_time_for_is_told_again() {
 }
 
 #[test]
-fn a_lifetime_that_is_none_is_not_told() {
+fn an_invalid_lifetime_is_not_sent() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let write = fixture.write("/1/0/1", "-1");
     fixture.hear(&write);
@@ -186,7 +186,7 @@ fn a_lifetime_that_is_none_is_not_told() {
 }
 
 #[test]
-fn a_device_updates_when_it_is_told_to() {
+fn a_device_updates_on_order() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     fixture.order(|device, now_ms, out| device.update(now_ms, out));
     let update = fixture.message();
@@ -198,7 +198,7 @@ fn a_device_updates_when_it_is_told_to() {
 }
 
 #[test]
-fn a_device_takes_its_leave_and_comes_back_when_told_to() {
+fn a_device_deregisters_and_returns_on_order() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     fixture.order(|device, now_ms, out| device.deregister(now_ms, out));
     let leave = fixture.message();
@@ -216,7 +216,7 @@ fn a_device_takes_its_leave_and_comes_back_when_told_to() {
 }
 
 #[test]
-fn a_leave_nobody_hears_is_a_leave_all_the_same() {
+fn an_unanswered_deregistration_takes_effect() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     fixture.order(|device, now_ms, out| device.deregister(now_ms, out));
     fixture.pass(100_000);

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_never_markup() {
+    fn text_is_escaped() {
         let mut html = Html::default();
         html.prose("a < b & `<c>`\n\n\"d\"");
         assert_eq!(

@@ -187,7 +187,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_sample_shows_what_is_required_and_what_has_an_example() {
+    fn a_sample_has_required_properties_and_those_with_an_example() {
         let schema = Node::from(json!({
             "type": "object",
             "required": ["a", "d"],
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_names_what_it_is_about_and_who_calls() {
+    fn a_sample_call_has_path_parameters_and_credentials() {
         let operation = Node::from(json!({
             "parameters": [
                 {"name": "zone", "in": "query", "required": true,

@@ -58,7 +58,7 @@ mod tests {
     use crate::api::fields::tests::{body, codes_and_fields};
 
     #[test]
-    fn a_value_is_put_null_removes_and_what_is_absent_stays() {
+    fn a_value_replaces_null_removes_and_an_absent_field_stays() {
         let mut fields = body(json!({"name": "Attic", "ip": null}));
         assert_eq!(
             fields.amendment("name", label),
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_told_at_once() {
+    fn every_fault_is_reported_at_once() {
         let mut fields = body(json!({
             "iccid": null, "name": " ", "ip": 7, "deviceId": null, "number": 7, "tint": null,
             "shade": "dark",

@@ -111,7 +111,7 @@ mod tests {
     use crate::api::fields::tests::{body, codes_and_fields};
 
     #[test]
-    fn what_is_well_given_is_read_part_by_part() {
+    fn valid_parts_are_parsed_one_by_one() {
         let mut fields = body(json!({
             "on": true, "headers": {"b": "2", "a": "1"}, "types": [{"type": "x"}, {"type": "y"}],
         }));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_another_type_is_a_fault_of_the_whole() {
+    fn a_value_of_another_type_is_a_fault_of_the_whole() {
         let mut fields = body(json!({"headers": [], "types": {}}));
         let pair = |_: &str, _: &str| Ok::<_, String>(());
         assert_eq!(fields.texts_by_name("headers", pair), None);

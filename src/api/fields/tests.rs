@@ -6,7 +6,7 @@ use super::{FieldFault, Fields, label};
 use crate::api::error::ApiError;
 
 #[test]
-fn what_is_well_given_is_read() {
+fn valid_fields_are_parsed() {
     let mut fields = body(json!({"name": "meter", "port": 7, "scopes": ["a", "b"], "ip": null}));
     assert_eq!(fields.required("name", label).as_deref(), Some("meter"));
     assert_eq!(fields.number("port", 1..=10), Some(7));
@@ -19,7 +19,7 @@ fn what_is_well_given_is_read() {
 }
 
 #[test]
-fn every_fault_is_told_at_once() {
+fn every_fault_is_reported_at_once() {
     let mut fields = body(json!({"port": 11, "path": 3, "tint": "red", "kind": "x"}));
     fields.required("name", label);
     fields.number("port", 1..=10);
@@ -39,7 +39,7 @@ fn every_fault_is_told_at_once() {
 }
 
 #[test]
-fn a_number_is_whole_and_in_a_body_not_a_text() {
+fn a_number_is_an_integer_and_in_a_body_not_a_string() {
     let cases = [
         (json!(1.5), "WRONG_TYPE"),
         (json!(1e300), "OUT_OF_RANGE"),
@@ -59,7 +59,7 @@ fn a_number_is_whole_and_in_a_body_not_a_text() {
 }
 
 #[test]
-fn a_list_of_anything_but_texts_is_of_the_wrong_type() {
+fn a_list_with_anything_but_strings_has_the_wrong_type() {
     for value in [json!("a"), json!(["a", 1]), json!({})] {
         let mut fields = body(json!({ "scopes": value }));
         fields.texts("scopes", |_| Ok::<_, String>(()));
@@ -71,7 +71,7 @@ fn a_list_of_anything_but_texts_is_of_the_wrong_type() {
 }
 
 #[test]
-fn a_query_gives_texts_and_numbers_as_text() {
+fn a_query_has_strings_and_numbers_as_strings() {
     let mut fields = query(&[("page", "2"), ("iccid", "8988")]);
     assert_eq!(fields.number("page", 1..=10), Some(2));
     assert_eq!(fields.optional("iccid", label).as_deref(), Some("8988"));
@@ -79,7 +79,7 @@ fn a_query_gives_texts_and_numbers_as_text() {
 }
 
 #[test]
-fn a_parameter_unknown_or_given_twice_is_a_fault() {
+fn an_unknown_or_repeated_parameter_is_a_fault() {
     let mut fields = query(&[("page", "2"), ("page", "3"), ("pagesize", "5")]);
     fields.number("page", 1..=10);
     let told = told(fields.finish(Some(())).unwrap_err());
@@ -102,7 +102,7 @@ fn only_a_json_object_is_a_body() {
 }
 
 #[test]
-fn a_property_given_twice_is_a_fault() {
+fn a_repeated_property_is_a_fault() {
     let twice = [
         r#"{"name": "a", "name": "b"}"#,
         r#"{"name": "a", "name": "a"}"#,
@@ -121,7 +121,7 @@ fn a_property_given_twice_is_a_fault() {
 }
 
 #[test]
-fn a_call_with_very_many_faults_is_told_the_first_and_how_many_more_there_are() {
+fn beyond_the_maximum_faults_are_only_counted() {
     let many = |count: usize| {
         let unknown = (0..count).map(|number| (format!("p{number:05}"), json!(1)));
         let fields = body(Value::Object(unknown.collect()));
@@ -136,7 +136,7 @@ fn a_call_with_very_many_faults_is_told_the_first_and_how_many_more_there_are() 
 }
 
 #[test]
-fn a_name_fits_a_line() {
+fn a_display_name_fits_a_line() {
     assert!(label("Meter 7, cellar").is_ok());
     for text in ["", "  ", "a\nb", &"x".repeat(129)] {
         assert!(label(text).is_err(), "{text:?}");

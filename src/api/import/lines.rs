@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_the_same_however_the_stream_is_cut_into_pieces() {
+    fn lines_do_not_depend_on_the_chunks_of_the_stream() {
         let text = b"\xEF\xBB\xBFone\r\n\ntwo\n\nthree\r\n f\xc3\xa9 ".as_slice();
         let whole = cut(text, text.len());
         let texts: Vec<_> = whole
@@ -118,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_ends_with_a_line_has_no_empty_one_behind_it() {
+    fn a_line_end_at_the_end_of_the_stream_adds_no_empty_line() {
         assert_eq!(cut(b"one\n", 2).len(), 1);
         assert_eq!(cut(b"one\n\n", 2).len(), 2);
         assert_eq!(cut(b"", 2).len(), 0);
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_told_by_its_number_and_the_next_is_read() {
+    fn a_line_that_is_too_long_is_reported_by_number_and_the_next_is_parsed() {
         let longest = "x".repeat(LINE_BYTES_MAX);
         let text = format!("{longest}\n{longest}x\nnext\n{longest}xx");
         for size in [1, 100, 8_192, 8_193, 40_000] {

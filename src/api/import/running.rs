@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_only_so_many_imports_at_a_time() {
+    fn concurrent_imports_are_bounded() {
         let imports = RunningImports::default();
         let enter = |number| imports.enter(&customer(number));
         let mut places: Vec<_> = (0..IMPORTS_MAX)

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn properties_stay_in_the_order_they_were_put_in() {
+    fn properties_keep_their_insertion_order() {
         let node = Node::object()
             .with("b", 1_u64)
             .with("a", "x")

@@ -362,7 +362,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_a_caller_may_leave_out_may_be_null() {
+    fn an_optional_property_of_a_request_may_be_null() {
         let sent = Schema::closed().must("a", Schema::text(), "One.").may(
             "b",
             Schema::whole(1..=5),
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_brings_the_named_ones_it_refers_to() {
+    fn a_schema_contains_the_named_schemas_it_refers_to() {
         let inner = Schema::text().named("Inner");
         let outer = Schema::object().must("inner", inner, "It.").named("Outer");
         let mut named = BTreeMap::new();

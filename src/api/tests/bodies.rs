@@ -42,12 +42,12 @@ const UNITS: engine::Path = engine::Path::resource(3303, 0, 5701);
 const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
 
 #[test]
-fn an_action_request_that_waits() {
+fn a_scheduled_action_request() {
     golden::check("action_scheduled", &ActionBody::of(&scheduled()));
 }
 
 #[test]
-fn an_action_request_that_was_done() {
+fn a_succeeded_action_request() {
     let outcome = Outcome {
         code: Some("205".into()),
         payload: Some("21.5".into()),
@@ -65,7 +65,7 @@ fn an_action_request_that_was_done() {
 }
 
 #[test]
-fn an_action_request_with_all_that_happened_to_it() {
+fn an_action_request_with_its_timeline() {
     let mut timeline = Timeline::default();
     let steps = [
         TimelineEvent::AttemptBegun(1),
@@ -137,7 +137,7 @@ fn a_message_of_each_kind() {
 }
 
 #[test]
-fn an_action_request_that_failed_for_a_device_of_which_little_is_known() {
+fn a_failed_action_request_of_a_device_with_few_identifiers() {
     let outcome = Outcome {
         error: Some("the device did not answer".into()),
         ..Outcome::default()
@@ -178,7 +178,7 @@ fn a_device() {
 }
 
 #[test]
-fn a_device_that_sleeps_with_a_request_waiting() {
+fn a_sleeping_device_with_a_scheduled_request() {
     let snapshot = Snapshot {
         first_heard_at: Some(NOON),
         last_seen_at: Some(NOON.plus_s(60)),
@@ -195,7 +195,7 @@ fn a_device_that_sleeps_with_a_request_waiting() {
 }
 
 #[test]
-fn a_device_never_heard() {
+fn a_device_without_contact() {
     let snapshot = Snapshot {
         first_heard_at: None,
         last_seen_at: None,
@@ -223,7 +223,7 @@ fn an_entry_of_the_administration_log() {
 }
 
 #[test]
-fn an_entry_about_bytes_that_are_kept() {
+fn an_entry_with_a_stored_payload() {
     let profile = meter();
     let device = DeviceSighting {
         key: profile.key(),

@@ -33,7 +33,7 @@ fn a_definition() {
 }
 
 #[test]
-fn a_list_of_definitions_of_which_one_cannot_be_read_any_more() {
+fn a_list_of_definitions_with_one_that_cannot_be_parsed() {
     let whole = kept(&xml(33_000, "1.1", "Heat Meter"));
     let broken = kept("<LWM2M/>");
     let read = whole.read().unwrap();
@@ -57,7 +57,7 @@ fn the_example_of_the_document_is_a_definition() {
 }
 
 #[actix_web::test]
-async fn a_definition_is_put_shown_replaced_and_removed() {
+async fn a_definition_is_stored_returned_replaced_and_deleted() {
     let setup = TestService::new();
     let acme = setup
         .customer("acme", &["settings:read", "settings:write"])
@@ -104,7 +104,7 @@ async fn a_definition_is_put_shown_replaced_and_removed() {
 }
 
 #[actix_web::test]
-async fn the_xml_is_given_back_byte_for_byte() {
+async fn the_xml_is_returned_byte_for_byte() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     let marked =
@@ -163,7 +163,7 @@ async fn definitions_are_listed_by_object_and_version() {
 }
 
 #[actix_web::test]
-async fn what_a_customer_defines_is_nobody_else_s() {
+async fn a_definition_belongs_to_one_customer() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     let umbrella = setup.customer("umbrella", &["all"]).await;
@@ -183,7 +183,7 @@ async fn what_a_customer_defines_is_nobody_else_s() {
 }
 
 #[actix_web::test]
-async fn every_fault_of_a_definition_is_told_at_once() {
+async fn every_fault_of_a_definition_is_reported_at_once() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     let faulty = xml(33_000, "one", "")
@@ -219,7 +219,7 @@ async fn every_fault_of_a_definition_is_told_at_once() {
 }
 
 #[actix_web::test]
-async fn what_may_not_be_put_is_refused() {
+async fn a_definition_that_is_not_allowed_is_refused() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     let reserved = put(&setup, &acme.bearer, &xml(3, "1.1", "Device")).await;
@@ -239,7 +239,7 @@ async fn what_may_not_be_put_is_refused() {
 }
 
 #[actix_web::test]
-async fn one_definition_more_than_a_customer_may_have_is_refused() {
+async fn a_definition_beyond_the_maximum_is_refused() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     let first = 30_000;
@@ -255,7 +255,7 @@ async fn one_definition_more_than_a_customer_may_have_is_refused() {
 }
 
 #[actix_web::test]
-async fn what_cannot_name_a_definition_names_nothing() {
+async fn an_invalid_object_or_version_is_not_found() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     for path in [

@@ -26,7 +26,7 @@ async fn every_operation_is_on_the_page_with_a_call_to_copy() {
 }
 
 #[actix_web::test]
-async fn what_holds_where_nothing_is_given_is_on_the_page() {
+async fn default_values_are_on_the_page() {
     let page = text(&served("/docs").await);
     let (_, listed) = page.split_once("<article id=\"listActions\"").unwrap();
     let (listed, _) = listed.split_once("</article>").unwrap();
@@ -42,7 +42,7 @@ async fn what_holds_where_nothing_is_given_is_on_the_page() {
 }
 
 #[actix_web::test]
-async fn every_link_of_the_page_leads_somewhere_here() {
+async fn every_link_of_the_page_has_a_target_on_it() {
     let page = text(&served("/docs").await);
     let ids: BTreeSet<_> = values(&page, "id=\"").collect();
     let links: Vec<_> = values(&page, "href=\"").collect();
@@ -56,7 +56,7 @@ async fn every_link_of_the_page_leads_somewhere_here() {
 }
 
 #[actix_web::test]
-async fn a_browser_may_fetch_nothing_from_elsewhere() {
+async fn a_browser_loads_nothing_from_another_origin() {
     for path in ["/docs", "/docs/style.css", "/docs/script.js"] {
         let answer = served(path).await;
         let policy = answer.header("content-security-policy").unwrap();

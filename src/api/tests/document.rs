@@ -82,7 +82,7 @@ const DEAD_LETTERS: &str = "/management-api/v1/integrate/clouds/webhooks/{webhoo
 const REQUEST: &str = "/management-api/v1/integrate/devices/actions/requests/{request}";
 
 #[test]
-fn every_route_is_described_under_a_name_of_its_own() {
+fn every_route_has_a_unique_operation_id() {
     let document = shown();
     let mut ids = BTreeSet::new();
     for route in ROUTES {
@@ -103,7 +103,7 @@ fn every_route_is_described_under_a_name_of_its_own() {
 }
 
 #[test]
-fn the_credentials_and_their_refusals_follow_from_the_access() {
+fn security_and_its_errors_follow_from_the_access() {
     let document = shown();
     for route in ROUTES {
         let operation = described(&document, route);
@@ -125,7 +125,7 @@ fn the_credentials_and_their_refusals_follow_from_the_access() {
 }
 
 #[test]
-fn every_name_in_a_path_is_described_once() {
+fn every_path_parameter_is_described_once() {
     let document = shown();
     for route in ROUTES {
         let parameters = described(&document, route)["parameters"].as_array();
@@ -139,7 +139,7 @@ fn every_name_in_a_path_is_described_once() {
 }
 
 #[test]
-fn every_answer_says_why_and_every_failure_has_a_body() {
+fn every_response_has_a_description_and_every_error_a_body() {
     let document = shown();
     for route in ROUTES {
         let operation = described(&document, route);
@@ -165,7 +165,7 @@ fn every_answer_says_why_and_every_failure_has_a_body() {
 }
 
 #[test]
-fn every_reference_leads_somewhere() {
+fn every_reference_resolves() {
     let document = shown();
     let mut references = Vec::new();
     collect(&document, &mut references);
@@ -177,7 +177,7 @@ fn every_reference_leads_somewhere() {
 }
 
 #[test]
-fn every_link_leads_to_an_operation_that_takes_what_it_gives() {
+fn every_link_leads_to_an_operation_with_its_parameters() {
     let document = shown();
     let paths = document["paths"].as_object().unwrap().values();
     let operations = paths.flat_map(|path| path.as_object().unwrap().values());
@@ -200,7 +200,7 @@ fn every_link_leads_to_an_operation_that_takes_what_it_gives() {
 }
 
 #[test]
-fn every_body_with_a_golden_file_is_as_described_and_no_more() {
+fn every_golden_body_matches_its_schema() {
     let document = shown();
     for (name, path, method, status) in GOLDEN {
         let answer = &document["paths"][path][method]["responses"][status.to_string()];
@@ -210,7 +210,7 @@ fn every_body_with_a_golden_file_is_as_described_and_no_more() {
 }
 
 #[test]
-fn every_part_with_a_golden_file_is_as_described_and_no_more() {
+fn every_golden_part_matches_its_schema() {
     let document = shown();
     for (name, schema) in GOLDEN_PARTS {
         let schema = json!({ "$ref": format!("#/components/schemas/{schema}") });
@@ -230,7 +230,7 @@ fn no_golden_file_is_left_out() {
 }
 
 #[test]
-fn every_example_is_what_its_schema_says() {
+fn every_example_matches_its_schema() {
     let document = shown();
     let mut schemas = Vec::new();
     with_examples(&document, &mut schemas);
@@ -243,7 +243,7 @@ fn every_example_is_what_its_schema_says() {
 }
 
 #[actix_web::test]
-async fn the_document_is_served_to_anybody() {
+async fn the_document_needs_no_token() {
     let answer = TestService::new()
         .call(TestService::request("GET", "/openapi.json"))
         .await;

@@ -37,7 +37,7 @@ fn a_webhook() {
 }
 
 #[test]
-fn a_webhook_in_failure_whose_headers_do_not_open() {
+fn a_failed_webhook_whose_headers_cannot_be_decrypted() {
     let failed = Destination {
         state: DestinationState::Failed,
         replay: Replay::UnderWay,
@@ -53,7 +53,7 @@ fn a_webhook_in_failure_whose_headers_do_not_open() {
 }
 
 #[test]
-fn what_came_of_a_test() {
+fn the_result_of_a_test_event() {
     let taken = TestOutcome {
         accepted: true,
         status: Some(204),
@@ -91,7 +91,7 @@ fn dead_letters() {
 }
 
 #[test]
-fn every_event_is_as_described_and_no_more() {
+fn every_event_matches_its_schema() {
     let document = shown();
     let failed = ErrorReport {
         entry: EntryId::from_bytes([1; 16]),
@@ -150,7 +150,7 @@ fn every_event_is_as_described_and_no_more() {
 }
 
 #[test]
-fn an_event_of_another_type_is_not_as_described() {
+fn an_event_of_another_type_does_not_match() {
     let document = shown();
     let schema = json!({ "$ref": "#/components/schemas/WebhookTelemetryData" });
     let body: Value = serde_json::from_slice(&render(&registered(), JsonPayload::AsText)).unwrap();

@@ -13,7 +13,7 @@ use crate::api::error::ApiError;
 use crate::api::records::settle;
 
 #[actix_web::test]
-async fn a_decision_that_holds_is_made_once() {
+async fn a_decision_without_a_conflict_is_made_once() {
     let (setup, asked) = (TestService::new(), Cell::new(0));
     let settled = settle(&*setup.store, async || {
         asked.set(asked.get() + 1);
@@ -27,7 +27,7 @@ async fn a_decision_that_holds_is_made_once() {
 }
 
 #[actix_web::test]
-async fn a_decision_that_does_not_hold_any_more_is_made_anew() {
+async fn a_decision_is_repeated_after_a_conflict() {
     let (setup, asked) = (TestService::new(), Cell::new(0));
     setup.store.commit(creation("acme")).await.unwrap();
     let settled = settle(&*setup.store, async || {
@@ -50,7 +50,7 @@ async fn a_decision_that_does_not_hold_any_more_is_made_anew() {
 }
 
 #[actix_web::test]
-async fn a_decision_that_never_holds_is_given_up() {
+async fn a_decision_with_endless_conflicts_is_given_up() {
     let (setup, asked) = (TestService::new(), Cell::new(0));
     setup.store.commit(creation("acme")).await.unwrap();
     let settled = settle(&*setup.store, async || {
@@ -65,7 +65,7 @@ async fn a_decision_that_never_holds_is_given_up() {
 }
 
 #[actix_web::test]
-async fn a_refusal_is_not_asked_again() {
+async fn a_refusal_is_not_repeated() {
     let (setup, asked) = (TestService::new(), Cell::new(0));
     let settled = settle(&*setup.store, async || {
         asked.set(asked.get() + 1);

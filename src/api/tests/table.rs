@@ -24,7 +24,7 @@ const OPEN: [&str; 9] = [
 ];
 
 #[test]
-fn only_health_metrics_and_tokens_are_open_to_strangers() {
+fn only_health_metrics_and_tokens_need_no_token() {
     for route in ROUTES {
         assert_eq!(
             route.access == Access::Open,
@@ -47,7 +47,7 @@ fn the_operator_api_is_the_operators_and_the_management_api_the_customers() {
 }
 
 #[test]
-fn whoever_changes_something_needs_a_scope_to_write() {
+fn every_change_requires_a_write_scope() {
     for route in ROUTES {
         if let Access::Customer(scope) = route.access {
             let right = if route.method == Method::GET {
@@ -66,7 +66,7 @@ fn whoever_changes_something_needs_a_scope_to_write() {
 }
 
 #[test]
-fn a_scope_names_what_the_path_is_about() {
+fn a_scope_has_the_subject_of_its_path() {
     let subject = |path: &str| match path {
         path if path.contains("/integrate/clouds/") => "integrations",
         path if path.contains("/actions/") => "actions",
@@ -85,7 +85,7 @@ fn a_scope_names_what_the_path_is_about() {
 }
 
 #[test]
-fn no_route_stands_behind_one_that_takes_its_calls() {
+fn no_route_is_shadowed_by_an_earlier_one() {
     let paths = paths();
     for (place, path) in paths.iter().enumerate() {
         let earlier = paths[..place].iter().find(|earlier| covers(earlier, path));

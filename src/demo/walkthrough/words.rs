@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_told_with_what_matters_of_its_type() {
+    fn an_event_is_printed_with_what_matters_for_its_type() {
         let device = json!({ "iccid": "tracker" });
         for (body, expected) in [
             (
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_told_with_what_matters_in_its_state() {
+    fn a_request_is_printed_with_what_matters_in_its_state() {
         for (request, expected) in [
             (
                 shown("SCHEDULED", 3),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registration_is_told_with_how_the_device_listens() {
+    fn a_registration_is_printed_with_the_reachability_of_the_device() {
         let mut registration = ShownRegistration {
             version: "1.1".to_owned(),
             lifetime_s: 300,

@@ -50,7 +50,7 @@ fn a_report_without_bounds_misses_none() {
 }
 
 #[test]
-fn a_bound_is_kept_up_to_itself() {
+fn a_value_equal_to_the_bound_is_within_it() {
     let kept = [
         "--min-rate",
         "50",
@@ -63,7 +63,7 @@ fn a_bound_is_kept_up_to_itself() {
 }
 
 #[test]
-fn every_missed_bound_is_told_with_what_was_found() {
+fn every_exceeded_bound_is_reported_with_the_actual_value() {
     let told = missed(&[
         "--min-rate",
         "50.1",
@@ -83,14 +83,14 @@ fn every_missed_bound_is_told_with_what_was_found() {
 }
 
 #[test]
-fn nothing_answered_is_not_fast() {
+fn no_answer_exceeds_the_latency_bound() {
     let mut report = report(&["--max-p99-ms", "1000"]);
     report.measurement.tally.latencies = Latencies::default();
     assert_eq!(report.missed().len(), 1);
 }
 
 #[test]
-fn programs_read_everything_that_was_counted() {
+fn the_json_report_has_every_count() {
     let json = report(&["--min-rate", "60"]).json();
     for (pointer, expected) in [
         ("/registered", json!(8)),
@@ -116,7 +116,7 @@ fn programs_read_everything_that_was_counted() {
 }
 
 #[test]
-fn a_person_reads_what_matters() {
+fn the_text_report_has_the_main_figures() {
     let text = report(&[]).to_string();
     for words in [
         "update: 9 devices, 8 registered, coap://127.0.0.1:5683",

@@ -93,7 +93,7 @@ fn every_device_registers_once_under_its_own_name() {
 }
 
 #[test]
-fn updates_go_round_and_each_is_a_new_message() {
+fn devices_update_in_turn_and_each_update_is_a_new_message() {
     let (mut group, now_ns) = registered(3, 0);
     let until_ns = now_ns + 4 * MS;
     group.begin(
@@ -116,7 +116,7 @@ fn updates_go_round_and_each_is_a_new_message() {
 }
 
 #[test]
-fn what_is_lost_is_sent_again_and_nothing_fails() {
+fn lost_datagrams_are_retransmitted_and_nothing_fails() {
     let (mut group, now_ns) = registered(200, 10);
     assert_eq!(group.registered(), 200);
     let tally = group.take_tally();
@@ -141,7 +141,7 @@ fn what_is_lost_is_sent_again_and_nothing_fails() {
 }
 
 #[test]
-fn a_silent_server_is_asked_five_times() {
+fn a_silent_server_gets_each_request_five_times() {
     let mut group = group(10, 0);
     group.begin(registering(ArrivalPattern::Window(4)), u64::MAX);
     let mut asked = 0;
@@ -157,7 +157,7 @@ fn a_silent_server_is_asked_five_times() {
 }
 
 #[test]
-fn a_stall_of_the_server_counts_for_everything_that_was_due() {
+fn a_stall_of_the_server_counts_for_every_due_request() {
     let (mut group, now_ns) = registered(10, 0);
     let until_ns = now_ns + S;
     group.begin(
@@ -191,7 +191,7 @@ fn a_stall_of_the_server_counts_for_everything_that_was_due() {
 }
 
 #[test]
-fn a_thread_may_rest_while_every_device_waits_for_its_answer() {
+fn a_thread_may_sleep_while_every_device_waits_for_its_answer() {
     let (mut group, now_ns) = registered(2, 0);
     let until_ns = now_ns + S;
     group.begin(
@@ -211,7 +211,7 @@ fn a_thread_may_rest_while_every_device_waits_for_its_answer() {
 }
 
 #[test]
-fn what_was_due_and_could_not_leave_is_counted() {
+fn due_requests_that_could_not_leave_are_counted() {
     let (mut group, now_ns) = registered(2, 0);
     let until_ns = now_ns + S;
     group.begin(
@@ -225,7 +225,7 @@ fn what_was_due_and_could_not_leave_is_counted() {
 }
 
 #[test]
-fn failures_are_told_apart() {
+fn failures_are_counted_by_kind() {
     let refuse = |code| move |it: &Message| Some(Message::response_to(it, code, it.message_id));
     let (not_found, busy) = (refuse(Code::NOT_FOUND), refuse(Code::SERVICE_UNAVAILABLE));
     let no_location = refuse(Code::CREATED);
@@ -305,7 +305,7 @@ fn a_separate_response_ends_the_request_and_is_acknowledged() {
 }
 
 #[test]
-fn a_device_answers_what_it_is_asked() {
+fn a_device_answers_requests_of_the_server() {
     let (mut group, now_ns) = registered(2, 0);
     group.begin(LoadTask::Listen, u64::MAX);
     let mut out = Outbox::default();
@@ -325,7 +325,7 @@ fn a_device_answers_what_it_is_asked() {
 }
 
 #[test]
-fn a_device_is_woken_unless_it_speaks_already() {
+fn a_wake_order_is_ignored_while_a_request_is_in_progress() {
     let (mut group, now_ns) = registered(2, 0);
     group.begin(LoadTask::Listen, u64::MAX);
     let mut out = Outbox::default();
@@ -341,7 +341,7 @@ fn a_device_is_woken_unless_it_speaks_already() {
 }
 
 #[test]
-fn a_device_takes_few_bytes() {
+fn a_device_needs_few_bytes() {
     assert!(
         size_of::<GroupMember>() <= 16,
         "{}",

@@ -15,7 +15,7 @@ use crate::api::error::ApiError;
 use crate::api::fields::Fields;
 
 #[test]
-fn a_datagram_is_sent_once_and_now_unless_its_caller_says_otherwise() {
+fn a_datagram_is_sent_once_and_now_by_default() {
     let body = json!({ "payload": "on", "payloadType": "STRING", "port": 4445 });
     let request = datagram("on", ContentEncoding::String);
     assert_eq!(asked(Protocol::Udp, body).unwrap(), new(request.clone()));
@@ -32,7 +32,7 @@ fn a_datagram_is_sent_once_and_now_unless_its_caller_says_otherwise() {
 }
 
 #[test]
-fn a_coap_request_has_a_method_a_port_and_a_path_and_maybe_a_payload() {
+fn a_coap_request_has_a_method_a_port_a_path_and_an_optional_payload() {
     let body = json!({ "port": 5683, "path": "/a/b?c=d", "requestType": "GET" });
     let bare = new(coap(Method::Get, None));
     assert_eq!(asked(Protocol::Coap, body).unwrap(), bare);
@@ -54,7 +54,7 @@ fn a_coap_request_has_a_method_a_port_and_a_path_and_maybe_a_payload() {
 }
 
 #[test]
-fn an_operation_has_an_address_and_maybe_data() {
+fn an_operation_has_an_address_and_optional_data() {
     let body = json!({ "action": "write", "resourceAddress": "/3303/0/5700", "data": "21.5" });
     let write = Lwm2mRequest::parse(Operation::Write, "/3303/0/5700", Some("21.5")).unwrap();
     let write = new(Request::Lwm2m(write));
@@ -62,7 +62,7 @@ fn an_operation_has_an_address_and_maybe_data() {
 }
 
 #[test]
-fn the_operator_says_how_long_a_datagram_may_be() {
+fn the_operator_sets_the_longest_datagram() {
     let body = |length| {
         let payload = "x".repeat(length);
         json!({ "payload": payload, "payloadType": "STRING", "port": 4445 })
@@ -82,7 +82,7 @@ fn the_operator_says_how_long_a_datagram_may_be() {
 }
 
 #[test]
-fn the_same_is_asked_of_each_device_that_is_named() {
+fn each_device_of_a_bulk_call_gets_the_same_request() {
     let body = json!({
         "payload": "on", "payloadType": "STRING", "port": 4445, "deviceIds": ["a", "b"],
     });

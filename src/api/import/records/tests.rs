@@ -7,7 +7,7 @@ use crate::api::error::ApiError;
 use crate::api::import::lines::Lines;
 
 #[test]
-fn ndjson_has_an_object_a_line() {
+fn ndjson_has_an_object_per_line() {
     let text = "{\"deviceId\":\"a\"}\n\n  {\"iccid\":\"1\",\"name\":null} \r\n[]\n{\n\u{7f}";
     let expected = [
         (1, Ok(json!({ "deviceId": "a" }))),
@@ -20,7 +20,7 @@ fn ndjson_has_an_object_a_line() {
 }
 
 #[test]
-fn csv_has_its_columns_by_name_in_any_order() {
+fn csv_columns_are_in_any_order() {
     let text = "name,deviceId\n\"Cellar, left\",a\n,b\n\"say \"\"hi\"\"\",c";
     let expected = [
         (2, Ok(json!({ "name": "Cellar, left", "deviceId": "a" }))),
@@ -33,7 +33,7 @@ fn csv_has_its_columns_by_name_in_any_order() {
 }
 
 #[test]
-fn a_csv_record_that_spans_lines_is_one_and_known_by_its_first() {
+fn a_csv_record_that_spans_lines_has_the_number_of_its_first() {
     let text = "deviceId,name\n\na,\"one\ntwo\"\nb,\"open\nc,three\n";
     let expected = [
         (3, Ok(json!({ "deviceId": "a", "name": "one\ntwo" }))),
@@ -43,7 +43,7 @@ fn a_csv_record_that_spans_lines_is_one_and_known_by_its_first() {
 }
 
 #[test]
-fn quotes_that_never_end_cost_a_record_and_not_the_stream() {
+fn an_unterminated_quote_costs_one_record_and_not_the_stream() {
     let mut text = String::from("deviceId\n\"a\n");
     (0..1_000).for_each(|number| text.push_str(&format!("device-{number}\n")));
     let read = records(Format::Csv, text.as_bytes()).unwrap();
@@ -66,7 +66,7 @@ fn a_csv_line_that_does_not_fit_its_header_is_refused() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_refused_and_the_next_is_read() {
+fn a_line_that_is_too_long_is_refused_and_the_next_is_parsed() {
     let long = "x".repeat(9_000);
     let text = format!("deviceId\n{long}\nb\n");
     let expected = [
@@ -83,7 +83,7 @@ fn a_line_that_is_too_long_is_refused_and_the_next_is_read() {
 }
 
 #[test]
-fn a_header_says_every_fault_at_once() {
+fn every_fault_of_a_header_is_reported_at_once() {
     let cases: [(&str, &[&str]); 7] = [
         ("", &["MALFORMED_BODY"]),
         ("\n\n", &["MALFORMED_BODY"]),
@@ -103,7 +103,7 @@ fn a_header_says_every_fault_at_once() {
 }
 
 #[test]
-fn only_the_types_of_an_import_are_read() {
+fn only_the_media_types_of_an_import_are_accepted() {
     for known in [
         "application/x-ndjson",
         "application/ndjson",

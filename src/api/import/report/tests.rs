@@ -7,7 +7,7 @@ use crate::api::error::ErrorDetail;
 use crate::api::import::batches::{LineEffect, SettledLine};
 
 #[actix_web::test]
-async fn the_answer_at_the_end_has_counts_and_refused_lines() {
+async fn the_report_at_the_end_has_counts_and_refused_lines() {
     let settled = vec![created(1), refused(2, 1), unchanged(4)];
     assert_eq!(
         told_at_the_end(settled).await,
@@ -23,7 +23,7 @@ async fn the_answer_at_the_end_has_counts_and_refused_lines() {
 }
 
 #[actix_web::test]
-async fn the_answer_as_it_goes_tells_each_batch_and_then_the_end() {
+async fn the_report_line_by_line_has_each_batch_and_then_the_summary() {
     let (mut report, mut told) = ReportMode::as_it_goes();
     let settled = vec![created(1), refused(2, 1)];
     let tally = counted(&settled);
@@ -71,14 +71,14 @@ async fn long_refusals_are_bounded_by_their_bytes() {
 }
 
 #[actix_web::test]
-async fn a_line_has_only_so_many_faults() {
+async fn the_faults_of_a_line_are_bounded() {
     let told = told_at_the_end(vec![refused(1, 100)]).await;
     let errors = told["refusals"][0]["errors"].as_array().unwrap();
     assert_eq!(errors.len(), FAULTS_MAX);
 }
 
 #[actix_web::test]
-async fn a_caller_that_is_gone_is_noticed() {
+async fn a_disconnected_caller_is_detected() {
     let (mut report, told) = ReportMode::as_it_goes();
     drop(told);
     let tally = LineCounts::default();

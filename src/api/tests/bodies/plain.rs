@@ -22,7 +22,7 @@ fn an_action_request_over_udp() {
 }
 
 #[test]
-fn an_action_request_over_coap_that_was_answered() {
+fn an_answered_action_request_over_coap() {
     let outcome = Outcome {
         code: Some("204".into()),
         payload: Some("done".into()),

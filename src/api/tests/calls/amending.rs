@@ -10,7 +10,7 @@ const DEVICES: &str = "/management-api/v1/devices";
 const METER: &str = "/management-api/v1/devices/meter";
 
 #[actix_web::test]
-async fn every_fault_of_a_change_is_told_at_once() {
+async fn every_fault_of_an_update_is_reported_at_once() {
     let (setup, acme) = with_meter().await;
     let body = json!({
         "deviceId": "other", "number": 7, "psk": {"identity": "x"}, "created": null,
@@ -41,7 +41,7 @@ async fn every_fault_of_a_change_is_told_at_once() {
 }
 
 #[actix_web::test]
-async fn each_name_that_another_device_bears_is_told_and_nothing_changes() {
+async fn each_identifier_of_another_device_is_reported_and_nothing_changes() {
     let (setup, acme) = with_meter().await;
     let umbrella = setup.customer("umbrella", &["all"]).await;
     let taken = json!({
@@ -60,7 +60,7 @@ async fn each_name_that_another_device_bears_is_told_and_nothing_changes() {
 }
 
 #[actix_web::test]
-async fn a_device_that_is_not_the_caller_s_cannot_be_changed() {
+async fn the_device_of_another_customer_cannot_be_changed() {
     let (setup, acme) = with_meter().await;
     let umbrella = setup.customer("umbrella", &["all"]).await;
     let body = || json!({"name": "Attic"});

@@ -15,7 +15,7 @@ const ACTIONS_OF_MANY: &str = "/management-api/v1/integrate/devices/actions";
 type Faults = &'static [(&'static str, &'static str)];
 
 #[actix_web::test]
-async fn every_fault_of_a_datagram_is_told_with_its_property() {
+async fn every_fault_of_a_datagram_is_reported_with_its_property() {
     let whole = json!({ "payload": "on", "payloadType": "STRING", "port": 4445 });
     let base64_of_509_bytes = format!("{}AAA=", "AAAA".repeat(169));
     let long_text = json!({ "payload": "x".repeat(509) });
@@ -46,7 +46,7 @@ async fn every_fault_of_a_datagram_is_told_with_its_property() {
 }
 
 #[actix_web::test]
-async fn every_fault_of_a_datagram_is_told_at_once() {
+async fn every_fault_of_a_datagram_is_reported_at_once() {
     let whole = json!({ "payload": "on", "payloadType": "STRING", "port": 4445 });
     let cases: [(Value, Faults); 4] = [
         (
@@ -86,7 +86,7 @@ async fn every_fault_of_a_datagram_is_told_at_once() {
 }
 
 #[actix_web::test]
-async fn every_fault_of_a_coap_request_is_told_with_its_property() {
+async fn every_fault_of_a_coap_request_is_reported_with_its_property() {
     let whole = json!({ "port": 5683, "path": "/led", "requestType": "PUT" });
     let long_path = json!({ "path": format!("/{}", "x".repeat(255)) });
     let long = "x".repeat(ACTION_DATA_BYTES_MAX + 1);
@@ -121,7 +121,7 @@ async fn every_fault_of_a_coap_request_is_told_with_its_property() {
 }
 
 #[actix_web::test]
-async fn every_fault_of_a_coap_request_is_told_at_once() {
+async fn every_fault_of_a_coap_request_is_reported_at_once() {
     let whole = json!({ "port": 5683, "path": "/led", "requestType": "PUT" });
     let cases: [(Value, Faults); 3] = [
         (
@@ -159,7 +159,7 @@ async fn every_fault_of_a_coap_request_is_told_at_once() {
 }
 
 #[actix_web::test]
-async fn a_call_for_many_must_name_them() {
+async fn a_bulk_call_must_name_its_devices() {
     let (setup, acme) = setup().await;
     let bodies = [
         (
@@ -187,7 +187,7 @@ async fn a_call_for_many_must_name_them() {
 }
 
 #[actix_web::test]
-async fn a_protocol_nobody_knows_is_not_found() {
+async fn an_unknown_protocol_is_not_found() {
     let (setup, acme) = setup().await;
     for protocol in ["SMTP", "udp", "Coap", "LWM2M%20"] {
         for of in [ACTIONS, ACTIONS_OF_MANY] {

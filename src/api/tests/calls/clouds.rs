@@ -15,7 +15,7 @@ const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks";
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 #[actix_web::test]
-async fn a_webhook_that_says_little_is_told_all_but_results() {
+async fn a_webhook_gets_all_events_but_results_by_default() {
     let (setup, acme) = acme().await;
     let made = create(
         &setup,
@@ -44,7 +44,7 @@ async fn a_webhook_that_says_little_is_told_all_but_results() {
 }
 
 #[actix_web::test]
-async fn a_webhook_is_shown_as_it_was_given_but_for_its_secret() {
+async fn a_webhook_is_returned_as_given_without_its_secret() {
     let (setup, acme) = acme().await;
     let made = create(&setup, &acme, whole()).await.json();
     let mut expected = whole();
@@ -59,7 +59,7 @@ async fn a_webhook_is_shown_as_it_was_given_but_for_its_secret() {
 }
 
 #[actix_web::test]
-async fn a_webhook_of_a_customer_that_was_removed_meanwhile_is_not_made() {
+async fn a_webhook_of_a_customer_deleted_meanwhile_is_not_created() {
     let (setup, acme) = acme().await;
     let made = create(&setup, &acme, whole()).await.json();
     let id = DestinationId::parse(made["id"].as_str().unwrap()).unwrap();
@@ -76,7 +76,7 @@ async fn a_webhook_of_a_customer_that_was_removed_meanwhile_is_not_made() {
 }
 
 #[actix_web::test]
-async fn what_is_secret_in_a_webhook_is_kept_sealed() {
+async fn the_secrets_of_a_webhook_are_stored_encrypted() {
     let (setup, acme) = acme().await;
     create(&setup, &acme, whole()).await;
     let customer = engine::ids::CustomerId::parse("acme").unwrap();
@@ -98,7 +98,7 @@ async fn what_is_secret_in_a_webhook_is_kept_sealed() {
 }
 
 #[actix_web::test]
-async fn what_is_not_said_anew_stays() {
+async fn properties_absent_from_an_update_stay() {
     let (setup, acme) = acme().await;
     let made = create(&setup, &acme, whole()).await.json();
     let path = format!("{WEBHOOKS}/{}", made["id"].as_str().unwrap());
@@ -139,7 +139,7 @@ async fn what_is_not_said_anew_stays() {
 }
 
 #[actix_web::test]
-async fn every_fault_of_a_new_webhook_is_told_at_once() {
+async fn every_fault_of_a_new_webhook_is_reported_at_once() {
     let (setup, acme) = acme().await;
     let empty = create(&setup, &acme, json!({})).await;
     faulty(&empty, &[("REQUIRED", "name"), ("REQUIRED", "url")]);
@@ -171,7 +171,7 @@ async fn every_fault_of_a_new_webhook_is_told_at_once() {
 }
 
 #[actix_web::test]
-async fn every_fault_of_an_amendment_is_told_at_once_and_nothing_changes() {
+async fn every_fault_of_an_update_is_reported_at_once_and_nothing_changes() {
     let (setup, acme) = acme().await;
     let made = create(&setup, &acme, whole()).await.json();
     let path = format!("{WEBHOOKS}/{}", made["id"].as_str().unwrap());
@@ -197,7 +197,7 @@ async fn every_fault_of_an_amendment_is_told_at_once_and_nothing_changes() {
 }
 
 #[actix_web::test]
-async fn headers_that_differ_in_case_alone_are_one_header_twice() {
+async fn headers_that_differ_only_in_case_are_duplicates() {
     let (setup, acme) = acme().await;
     let mut body = whole();
     body["headers"] = json!({"X-Key": "1", "x-key": "2"});
@@ -208,7 +208,7 @@ async fn headers_that_differ_in_case_alone_are_one_header_twice() {
 }
 
 #[actix_web::test]
-async fn a_url_that_leads_where_it_must_not_is_refused_unless_the_operator_allows_it() {
+async fn a_url_to_a_private_address_is_refused_unless_the_operator_allows_it() {
     let (setup, acme) = acme().await;
     let allowing = TestService::with(Config {
         allow_private_destinations: true,
@@ -244,7 +244,7 @@ async fn a_url_that_leads_where_it_must_not_is_refused_unless_the_operator_allow
 }
 
 #[actix_web::test]
-async fn a_customer_has_no_more_webhooks_than_one_may_have() {
+async fn the_webhooks_of_a_customer_are_bounded() {
     let (setup, acme) = acme().await;
     let umbrella = setup.customer("umbrella", &["all"]).await;
     for number in 0..DESTINATIONS_MAX {
@@ -271,7 +271,7 @@ async fn a_customer_has_no_more_webhooks_than_one_may_have() {
 }
 
 #[actix_web::test]
-async fn a_webhook_that_is_removed_is_not_found_any_more() {
+async fn a_deleted_webhook_is_not_found() {
     let (setup, acme) = acme().await;
     let made = create(&setup, &acme, whole()).await.json();
     let path = format!("{WEBHOOKS}/{}", made["id"].as_str().unwrap());
@@ -309,7 +309,7 @@ async fn a_webhook_that_is_removed_is_not_found_any_more() {
 }
 
 #[actix_web::test]
-async fn a_webhook_that_has_not_failed_goes_on_when_it_is_restarted_or_replayed() {
+async fn an_active_webhook_stays_active_when_it_is_restarted_or_replayed() {
     let (setup, acme) = acme().await;
     let made = create(&setup, &acme, whole()).await.json();
     let path = format!("{WEBHOOKS}/{}", made["id"].as_str().unwrap());
@@ -333,7 +333,7 @@ async fn a_webhook_that_has_not_failed_goes_on_when_it_is_restarted_or_replayed(
 }
 
 #[actix_web::test]
-async fn a_dead_letter_that_is_not_there_is_not_discarded_and_none_at_all_is() {
+async fn an_unknown_dead_letter_is_not_found_and_discarding_all_of_none_succeeds() {
     let (setup, acme) = acme().await;
     let made = create(&setup, &acme, whole()).await.json();
     let path = format!("{WEBHOOKS}/{}/deadletters", made["id"].as_str().unwrap());
@@ -349,7 +349,7 @@ async fn a_dead_letter_that_is_not_there_is_not_discarded_and_none_at_all_is() {
 }
 
 #[actix_web::test]
-async fn a_cursor_that_none_was_given_as_is_refused() {
+async fn an_invalid_cursor_is_refused() {
     let (setup, acme) = acme().await;
     let made = create(&setup, &acme, whole()).await.json();
     let path = format!("{WEBHOOKS}/{}/deadletters", made["id"].as_str().unwrap());

@@ -13,7 +13,7 @@ const DEVICES: &str = "/management-api/v1/devices";
 const SETTINGS: &str = "/management-api/v1/settings";
 
 #[actix_web::test]
-async fn a_customer_has_the_id_it_is_given_or_one_of_its_own() {
+async fn a_customer_has_the_given_id_or_a_generated_one() {
     let setup = TestService::new();
     let given = setup
         .post(CUSTOMERS, OPERATOR, json!({"name": "Acme", "id": "acme"}))
@@ -40,7 +40,7 @@ async fn a_customer_has_the_id_it_is_given_or_one_of_its_own() {
 }
 
 #[actix_web::test]
-async fn a_client_s_secret_is_shown_once_and_never_kept() {
+async fn a_client_s_secret_is_returned_once_and_never_stored() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["logs:read", "devices:read"]).await;
     let listed = setup
@@ -63,7 +63,7 @@ async fn a_client_s_secret_is_shown_once_and_never_kept() {
 }
 
 #[actix_web::test]
-async fn removing_a_customer_ends_its_clients_and_frees_its_id() {
+async fn deleting_a_customer_revokes_its_clients_and_frees_its_id() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     let path = format!("{CUSTOMERS}/acme");
@@ -87,7 +87,7 @@ async fn removing_a_customer_ends_its_clients_and_frees_its_id() {
 }
 
 #[actix_web::test]
-async fn a_device_is_made_once_and_each_name_it_shares_is_told() {
+async fn a_device_is_created_once_and_each_conflicting_identifier_is_reported() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     let body = json!({"deviceId": "meter", "iccid": "8988", "imsi": "901", "endpoint": "ep"});
@@ -111,7 +111,7 @@ async fn a_device_is_made_once_and_each_name_it_shares_is_told() {
 }
 
 #[actix_web::test]
-async fn a_device_without_any_name_is_refused() {
+async fn a_device_without_any_identifier_is_refused() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     let answer = setup
@@ -145,7 +145,7 @@ async fn a_customer_sees_its_own_devices_page_by_page() {
 }
 
 #[actix_web::test]
-async fn a_device_s_key_is_kept_sealed_for_that_device() {
+async fn a_device_s_key_is_stored_encrypted_for_that_device() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     setup
@@ -178,7 +178,7 @@ async fn a_device_s_key_is_kept_sealed_for_that_device() {
 }
 
 #[actix_web::test]
-async fn a_key_for_nobody_or_in_nobody_s_format_is_refused() {
+async fn a_key_for_an_unknown_device_or_in_an_unknown_format_is_refused() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     for id in ["meter", "other"] {
@@ -219,7 +219,7 @@ async fn a_key_for_nobody_or_in_nobody_s_format_is_refused() {
 }
 
 #[actix_web::test]
-async fn a_setting_is_changed_listed_and_nobody_else_s() {
+async fn a_setting_is_changed_and_listed_for_its_customer_alone() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     let umbrella = setup.customer("umbrella", &["all"]).await;
@@ -246,7 +246,7 @@ async fn a_setting_is_changed_listed_and_nobody_else_s() {
 }
 
 #[actix_web::test]
-async fn a_setting_nobody_knows_is_not_found_and_a_state_nobody_knows_refused() {
+async fn an_unknown_setting_is_not_found_and_an_unknown_state_is_refused() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     for path in ["signalbox/NIGHT_MODE", "elsewhere/LWM2M_PASSIVE_REPORTING"] {
@@ -271,7 +271,7 @@ async fn a_setting_nobody_knows_is_not_found_and_a_state_nobody_knows_refused() 
 }
 
 #[actix_web::test]
-async fn the_address_of_a_device_is_that_of_one_host() {
+async fn the_address_of_a_device_is_unicast() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     let made = setup

@@ -22,7 +22,7 @@ const IMPORT: &str = "/management-api/v1/devices/import";
 const OBJECTS: &str = "/management-api/v1/lwm2m/objects";
 
 #[actix_web::test]
-async fn a_method_that_a_path_has_not_is_told_those_it_has() {
+async fn an_unsupported_method_is_answered_with_the_supported_ones() {
     let setup = TestService::new();
     for path in paths() {
         let known: Vec<_> = ROUTES
@@ -48,7 +48,7 @@ async fn a_method_that_a_path_has_not_is_told_those_it_has() {
 }
 
 #[actix_web::test]
-async fn whatever_can_be_read_can_be_asked_for_its_head() {
+async fn every_get_route_answers_head() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     // No device runs in this fixture, so none can be inspected.
@@ -66,7 +66,7 @@ async fn whatever_can_be_read_can_be_asked_for_its_head() {
 }
 
 #[actix_web::test]
-async fn a_body_of_another_kind_is_read_by_no_route() {
+async fn no_route_accepts_another_media_type() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     for route in reading() {
@@ -79,7 +79,7 @@ async fn a_body_of_another_kind_is_read_by_no_route() {
 }
 
 #[actix_web::test]
-async fn a_body_that_is_too_long_is_read_by_no_route() {
+async fn no_route_accepts_a_body_that_is_too_long() {
     let config = Config {
         json_body_bytes_max: 256,
         ..Config::of_defaults()
@@ -97,7 +97,7 @@ async fn a_body_that_is_too_long_is_read_by_no_route() {
 }
 
 #[actix_web::test]
-async fn no_route_but_the_open_ones_is_served_without_a_token() {
+async fn only_open_routes_are_served_without_a_token() {
     let setup = TestService::new();
     for route in ROUTES.iter().filter(|route| route.access != Access::Open) {
         let request = TestService::request(route.method.as_str(), &named(route.path));
@@ -109,7 +109,7 @@ async fn no_route_but_the_open_ones_is_served_without_a_token() {
 }
 
 #[actix_web::test]
-async fn a_route_is_opened_by_its_own_scope_and_by_no_other() {
+async fn a_route_requires_its_own_scope() {
     let setup = TestService::new();
     setup.customer("acme", &["all"]).await;
     for scope in Scope::ALL {
@@ -135,7 +135,7 @@ async fn a_route_is_opened_by_its_own_scope_and_by_no_other() {
 }
 
 #[actix_web::test]
-async fn a_property_nobody_knows_is_refused_by_every_route_that_reads_json() {
+async fn every_json_route_refuses_an_unknown_property() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     let unknown = ("UNKNOWN_PROPERTY".to_owned(), "colour".to_owned());

@@ -14,7 +14,7 @@ use crate::api::tests::test_service::{TestCredentials, TestService};
 const DEVICES: &str = "/management-api/v1/devices";
 
 #[actix_web::test]
-async fn a_device_is_found_by_the_beginning_of_each_of_its_names() {
+async fn a_device_is_found_by_a_prefix_of_each_identifier() {
     let (setup, acme) = fleet().await;
     for beginning in ["al", "alpha", "8901", "901401", "49171", "urn:imei:3"] {
         assert_eq!(
@@ -33,7 +33,7 @@ async fn a_device_is_found_by_the_beginning_of_each_of_its_names() {
 }
 
 #[actix_web::test]
-async fn a_search_finds_the_caller_s_devices_alone() {
+async fn a_search_finds_only_the_caller_s_devices() {
     let (setup, acme) = fleet().await;
     let umbrella = setup.customer("umbrella", &["all"]).await;
     assert_eq!(found(&setup, &umbrella, "q=8901").await, [""; 0]);
@@ -44,7 +44,7 @@ async fn a_search_finds_the_caller_s_devices_alone() {
 }
 
 #[actix_web::test]
-async fn devices_are_told_apart_by_what_they_do() {
+async fn devices_are_filtered_by_their_state() {
     let (setup, acme) = fleet().await;
     assert_eq!(found(&setup, &acme, "registered=true").await, ["bravo"]);
     assert_eq!(
@@ -64,7 +64,7 @@ async fn devices_are_told_apart_by_what_they_do() {
 }
 
 #[actix_web::test]
-async fn a_filtered_list_has_as_many_pages_as_it_needs() {
+async fn a_filtered_list_has_as_many_pages_as_its_items_fill() {
     let (setup, acme) = fleet().await;
     for (query, pages) in [
         ("registered=false", 2),
@@ -81,7 +81,7 @@ async fn a_filtered_list_has_as_many_pages_as_it_needs() {
 }
 
 #[actix_web::test]
-async fn every_filter_that_cannot_be_understood_is_told() {
+async fn every_invalid_filter_is_reported() {
     let (setup, acme) = fleet().await;
     let path = format!("{DEVICES}?q=&registered=yes&protocol=lwm2m&page=0");
     let refused = setup.get(&path, &acme.bearer).await;

@@ -14,7 +14,7 @@ use crate::api::tests::scripted::ScriptedStore;
 use crate::api::tests::test_service::{CallAnswer, TestService};
 
 #[actix_web::test]
-async fn a_batch_is_decided_anew_until_it_holds() {
+async fn a_batch_is_decided_again_until_its_commit_succeeds() {
     let (setup, store) = scripted();
     let bearer = setup.customer("acme", &["all"]).await.bearer;
     let cases: [(&str, &[_]); 3] = [
@@ -32,7 +32,7 @@ async fn a_batch_is_decided_anew_until_it_holds() {
 }
 
 #[actix_web::test]
-async fn a_batch_that_never_holds_is_settled_line_by_line() {
+async fn a_batch_whose_commits_fail_is_settled_line_by_line() {
     let (setup, store) = scripted();
     let bearer = setup.customer("acme", &["all"]).await.bearer;
     // The first commit assumes that names are free, three follow a read, then each line is
@@ -52,7 +52,7 @@ async fn a_batch_that_never_holds_is_settled_line_by_line() {
 }
 
 #[actix_web::test]
-async fn an_import_that_the_store_stops_says_through_which_line_all_is_durable() {
+async fn an_import_stopped_by_the_store_reports_the_last_durable_line() {
     for (refusal, status) in [(Unavailable, 503), (Fenced, 500)] {
         let (setup, store) = scripted();
         let bearer = setup.customer("acme", &["all"]).await.bearer;

@@ -20,7 +20,7 @@ const STATS: &str = "/management-api/v1/administrationLogs/stats";
 const DAY_MS: i64 = 86_400_000;
 
 #[actix_web::test]
-async fn bytes_that_could_not_be_read_are_answered_as_they_came() {
+async fn bytes_that_could_not_be_decoded_are_returned_unchanged() {
     let (setup, acme) = acme().await;
     let globex = setup.customer("globex", &["logs:read"]).await;
     let bytes = [0x00, 0xff, 0x80, b'{', 0x0d, 0x0a];
@@ -62,7 +62,7 @@ async fn bytes_that_could_not_be_read_are_answered_as_they_came() {
 }
 
 #[actix_web::test]
-async fn bytes_are_kept_up_to_a_bound_and_the_entry_says_so() {
+async fn a_payload_is_stored_up_to_a_bound_and_its_entry_says_so() {
     let (setup, acme) = acme().await;
     let bytes = vec![7; LOG_PAYLOAD_BYTES_MAX + 1];
     let entry = undecodable(&meter("acme", "one"), Clock::new().now(), &bytes);
@@ -144,7 +144,7 @@ async fn statistics_count_each_day_of_the_zone_and_every_device_once() {
 }
 
 #[actix_web::test]
-async fn a_wrong_question_for_statistics_is_told_every_fault() {
+async fn every_fault_of_a_statistics_query_is_reported() {
     let (setup, acme) = acme().await;
     for (query, faults) in [
         ("", vec![("REQUIRED", "timezone")]),
@@ -170,7 +170,7 @@ async fn a_wrong_question_for_statistics_is_told_every_fault() {
 }
 
 #[actix_web::test]
-async fn a_wrong_question_for_entries_is_told_every_fault() {
+async fn every_fault_of_an_entries_query_is_reported() {
     let (setup, acme) = acme().await;
     for (query, faults) in [
         ("pageSize=26", vec![("OUT_OF_RANGE", "pageSize")]),
@@ -217,7 +217,7 @@ async fn a_wrong_question_for_entries_is_told_every_fault() {
 }
 
 #[actix_web::test]
-async fn a_bound_that_is_not_given_follows_from_the_other_or_from_the_time() {
+async fn an_absent_bound_follows_from_the_other_or_from_the_time() {
     let (setup, acme) = acme().await;
     let now = Clock::new().now().plus_ms(-60_000);
     let end = now.plus_ms(-2 * DAY_MS);
@@ -272,7 +272,7 @@ async fn a_page_beyond_the_end_is_empty() {
 }
 
 #[actix_web::test]
-async fn a_window_may_reach_beyond_all_time_there_was() {
+async fn a_window_may_begin_before_the_first_entry() {
     let (setup, acme) = acme().await;
     let now = Clock::new().now();
     let entries = [1, 2, 3].map(|ago| first_contact(&meter("acme", "one"), now.plus_ms(-ago)));

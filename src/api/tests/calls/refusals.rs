@@ -32,7 +32,7 @@ async fn an_unknown_path_is_not_found() {
 }
 
 #[actix_web::test]
-async fn another_method_is_told_those_there_are() {
+async fn an_unsupported_method_is_answered_with_the_supported_ones() {
     let setup = TestService::new();
     let answer = setup.call(TestService::request("PUT", DEVICES)).await;
     shaped(
@@ -46,7 +46,7 @@ async fn another_method_is_told_those_there_are() {
 }
 
 #[actix_web::test]
-async fn a_call_without_a_token_is_told_to_bring_one() {
+async fn a_call_without_a_token_is_challenged() {
     let setup = TestService::new();
     for path in [DEVICES, LOGS, CUSTOMERS] {
         let answer = setup.call(TestService::request("GET", path)).await;
@@ -82,7 +82,7 @@ async fn a_body_longer_than_allowed_is_not_read() {
 }
 
 #[actix_web::test]
-async fn a_body_that_is_not_said_to_be_json_is_not_read() {
+async fn a_body_without_the_json_media_type_is_not_read() {
     let setup = TestService::new();
     for media_type in ["text/plain", "application/xml", ""] {
         let request =
@@ -123,7 +123,7 @@ async fn a_body_that_is_not_json_is_a_bad_request() {
 }
 
 #[actix_web::test]
-async fn every_fault_of_a_query_is_told_at_once() {
+async fn every_fault_of_a_query_is_reported_at_once() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["logs:read"]).await;
     let query = "?pageSize=26&page=0&type=NEWS&category=bad&startDateTime=today&sort=x&iccid=a/b";
@@ -167,7 +167,7 @@ async fn a_window_that_ends_before_it_starts_is_a_bad_request() {
 }
 
 #[actix_web::test]
-async fn a_customer_over_its_rate_is_told_to_wait() {
+async fn a_customer_over_its_rate_limit_gets_retry_after() {
     let config = Config {
         rate_limit: 1,
         ..Config::of_defaults()
@@ -192,7 +192,7 @@ async fn a_customer_over_its_rate_is_told_to_wait() {
 }
 
 #[actix_web::test]
-async fn a_store_that_fails_is_told_without_detail_and_with_when_to_come_back() {
+async fn a_store_failure_is_answered_without_detail_and_with_retry_after() {
     let mut made = None;
     let setup = TestService::over(|store| {
         let store = Arc::new(ScriptedStore::new(store));
@@ -220,7 +220,7 @@ async fn a_store_that_fails_is_told_without_detail_and_with_when_to_come_back() 
 }
 
 #[actix_web::test]
-async fn the_service_is_ready_between_its_start_and_its_end() {
+async fn the_service_is_ready_between_start_and_stop() {
     let setup = TestService::new();
     let readyz = async || setup.call(TestService::request("GET", "/readyz")).await;
     let starting = readyz().await;

@@ -21,7 +21,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 const GRANT: &str = "{\"grant_type\":\"client_credentials\"}";
 
 #[actix_web::test]
-async fn what_is_shown_in_json_has_to_be_text() {
+async fn credentials_in_json_must_be_strings() {
     let setup = TestService::new();
     let body = json!({"grant_type": 1, "client_id": [], "client_secret": {}, "other": 1});
     let answer = setup.call(ask(PATHS[0], JSON, &body.to_string())).await;
@@ -32,7 +32,7 @@ async fn what_is_shown_in_json_has_to_be_text() {
 }
 
 #[actix_web::test]
-async fn what_is_shown_twice_is_refused() {
+async fn repeated_credentials_are_refused() {
     let setup = TestService::new();
     let json = r#"{"grant_type": "a", "client_id": "b", "client_id": "c", "x": "d", "x": "e"}"#;
     let form = "grant_type=a&client_id=b&client_id=c&x=d&x=e";
@@ -45,7 +45,7 @@ async fn what_is_shown_twice_is_refused() {
 }
 
 #[actix_web::test]
-async fn a_client_shows_its_secret_in_any_of_the_known_ways() {
+async fn a_client_can_send_its_secret_in_every_supported_way() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     let TestCredentials { id, secret, .. } = &acme;
@@ -82,7 +82,7 @@ async fn a_client_shows_its_secret_in_any_of_the_known_ways() {
 }
 
 #[actix_web::test]
-async fn whoever_does_not_show_a_client_s_secret_gets_none() {
+async fn without_the_secret_of_a_client_no_token_is_issued() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     let asks = [
@@ -108,7 +108,7 @@ async fn whoever_does_not_show_a_client_s_secret_gets_none() {
 }
 
 #[actix_web::test]
-async fn only_the_grant_of_clients_is_known() {
+async fn only_the_client_credentials_grant_is_supported() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     for (media_type, body, code) in [
@@ -133,7 +133,7 @@ async fn only_the_grant_of_clients_is_known() {
 }
 
 #[actix_web::test]
-async fn a_token_opens_what_its_client_may_do_and_no_more() {
+async fn a_token_has_the_scopes_of_its_client() {
     let setup = TestService::new();
     let reader = setup.customer("acme", &["devices:read"]).await;
     assert_eq!(
@@ -162,7 +162,7 @@ async fn a_token_opens_what_its_client_may_do_and_no_more() {
 }
 
 #[actix_web::test]
-async fn the_tokens_of_a_revoked_client_end_at_once() {
+async fn the_tokens_of_a_revoked_client_are_invalid_immediately() {
     let setup = TestService::new();
     let first = setup.customer("acme", &["all"]).await;
     let second = setup.client("acme", &["all"]).await;
@@ -184,7 +184,7 @@ async fn the_tokens_of_a_revoked_client_end_at_once() {
 }
 
 #[actix_web::test]
-async fn a_token_past_its_hour_is_worthless() {
+async fn a_token_expires_after_an_hour() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     let put = Change::PutToken(AccessToken {
