@@ -83,7 +83,7 @@ mod tests {
             delivery_ca_file: Some("/nowhere/authorities.pem".into()),
             ..Config::of_defaults()
         };
-        let told = outbound(&config).unwrap_err().to_string();
-        assert!(told.contains("/nowhere/authorities.pem"), "{told}");
+        let error = outbound(&config).unwrap_err().to_string();
+        assert!(error.contains("/nowhere/authorities.pem"), "{error}");
     }
 }

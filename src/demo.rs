@@ -89,7 +89,7 @@ async fn play(
         _ = stop => Ok(()),
     };
     if outcome.is_ok() {
-        let goodbye = async { Ok(output.tell(LineSource::Service, "stopping")?) };
+        let goodbye = async { Ok(output.print(LineSource::Service, "stopping")?) };
         step("stopping", goodbye).await?;
     }
     service.stop().await;
@@ -120,7 +120,7 @@ async fn perform(
     let devices = step("starting the devices", switch_on(parts, servers)).await?;
 
     let mut walkthrough = Walkthrough::new(output, caller, devices, endpoint);
-    let queued = tell(&mut walkthrough).await?;
+    let queued = run_steps(&mut walkthrough).await?;
 
     let handout = async |walkthrough: &mut Walkthrough<'_>| {
         let (output, caller, sensor) = walkthrough.for_handout();
@@ -134,17 +134,17 @@ async fn perform(
             request: &queued,
             webhook: &webhook,
         };
-        Ok(handout.tell(output)?)
+        Ok(handout.print(output)?)
     };
     step("printing the commands", handout(&mut walkthrough)).await?;
     step("running", walkthrough.live_on()).await
 }
 
 /// Runs the steps, chapter by chapter; returns the request that waited for the meter.
-async fn tell(walkthrough: &mut Walkthrough<'_>) -> Result<String, DemoError> {
+async fn run_steps(walkthrough: &mut Walkthrough<'_>) -> Result<String, DemoError> {
     step(
         "waiting for the devices to register",
-        walkthrough.meet_the_devices(),
+        walkthrough.show_the_devices(),
     )
     .await?;
     step("reading the lamp's brightness", walkthrough.read_the_lamp()).await?;
@@ -172,7 +172,7 @@ async fn tell(walkthrough: &mut Walkthrough<'_>) -> Result<String, DemoError> {
     .await?;
     step(
         "waiting for the sensor to send a datagram",
-        walkthrough.hear_the_sensor(),
+        walkthrough.release_by_datagram(),
     )
     .await?;
     step(
@@ -208,11 +208,11 @@ fn open(
     ))?;
     output.pause()?;
     for change in &setup.changes {
-        output.tell(LineSource::Service, change)?;
+        output.print(LineSource::Service, change)?;
     }
     let ServerAddresses { coap, udp } = servers;
     let listens = format!("listening: API {base}, devices coap://{coap} and udp://{udp}");
-    Ok(output.tell(LineSource::Service, listens)?)
+    Ok(output.print(LineSource::Service, listens)?)
 }
 
 async fn admit(
@@ -224,12 +224,12 @@ async fn admit(
     let token = operator_token(&setup.config, service)?;
     let operator = RestClient::new(base, ClientCredentials::Bearer(token))?;
     operator.ensure_customer(CUSTOMER, CUSTOMER_NAME).await?;
-    output.tell(
+    output.print(
         LineSource::Operator,
         format!("uses the customer {CUSTOMER} ({CUSTOMER_NAME})"),
     )?;
     let key = operator.create_key(CUSTOMER, "demo").await?;
-    output.tell(
+    output.print(
         LineSource::Operator,
         format!("creates the API client {}", key.id),
     )?;
@@ -238,7 +238,7 @@ async fn admit(
         "gets an access token, valid for {} s",
         caller.token().lifetime_s
     );
-    output.tell(LineSource::Caller, lasts)?;
+    output.print(LineSource::Caller, lasts)?;
     Ok(caller)
 }
 
@@ -251,12 +251,12 @@ async fn choose(
 ) -> Result<String, StepError> {
     caller.enable_passive_reporting(platform).await?;
     let read = "enables LWM2M_PASSIVE_REPORTING: devices are read when they register or update";
-    output.tell(LineSource::Caller, read)?;
+    output.print(LineSource::Caller, read)?;
     let webhook = caller
         .make_webhook(&endpoint.url(), endpoint.secret())
         .await?;
     let posted = format!("creates a signed webhook to {}", endpoint.url());
-    output.tell(LineSource::Caller, posted)?;
+    output.print(LineSource::Caller, posted)?;
     Ok(webhook)
 }
 

@@ -109,8 +109,9 @@ impl Service {
         };
         let epoch = store.take_over().await?;
         let doors = Listeners::open(config)?;
-        let (commits, kept) = (store.clone(), store.clone());
-        let logging = Logging::new(clock.clone(), commits, kept, kept_for(config)).start();
+        let (commits, reads) = (store.clone(), store.clone());
+        let logging =
+            Logging::new(clock.clone(), commits, retention, retention_periods(config)).start();
         let chosen = store.all_customer_settings().await?;
         let parts = ArbiterParts {
             clock: clock.clone(),
@@ -176,7 +177,7 @@ pub fn serve(config: &Config) -> Result<(), StartError> {
         // A program that reads the announcement may send a signal immediately.
         let signals = Signals::listen();
         service.announce();
-        signals.heard().await;
+        signals.received().await;
         service.stop().await;
         Ok(())
     })
@@ -184,7 +185,7 @@ pub fn serve(config: &Config) -> Result<(), StartError> {
 
 /// Returns when the process is asked to stop.
 pub async fn wait_for_signal() {
-    Signals::listen().heard().await;
+    Signals::listen().received().await;
 }
 
 /// The signals that stop the process. From `listen` on, none of them ends the process directly.
@@ -202,7 +203,7 @@ impl Signals {
         }
     }
 
-    async fn heard(mut self) {
+    async fn received(mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
@@ -305,7 +306,7 @@ fn master_key(config: &Config) -> Result<MasterKey, KeyError> {
     }
 }
 
-pub(crate) fn kept_for(config: &Config) -> RetentionPeriods {
+pub(crate) fn retention_periods(config: &Config) -> RetentionPeriods {
     let days = |days: u32| i64::from(days) * 86_400_000;
     RetentionPeriods {
         actions_ms: days(config.action_retention_days),
@@ -341,17 +342,23 @@ mod tests {
 
     #[test]
     fn requests_are_kept_for_7_days_and_the_log_for_30_by_default() {
-        let kept = kept_for(&Config::of_defaults());
-        assert_eq!(kept.actions_ms, ACTION_RETENTION_MS);
-        assert_eq!(kept.entries_ms, LOG_RETENTION_MS);
+        let retention = retention_periods(&Config::of_defaults());
+        assert_eq!(retention.actions_ms, ACTION_RETENTION_MS);
+        assert_eq!(retention.entries_ms, LOG_RETENTION_MS);
         let days = |days: i64| days * 86_400_000;
-        assert_eq!((kept.actions_ms, kept.entries_ms), (days(7), days(30)));
+        assert_eq!(
+            (retention.actions_ms, retention.entries_ms),
+            (days(7), days(30))
+        );
         let config = Config {
             action_retention_days: 1,
             log_retention_days: 365,
             ..Config::of_defaults()
         };
-        let kept = kept_for(&config);
-        assert_eq!((kept.actions_ms, kept.entries_ms), (days(1), days(365)));
+        let retention = retention_periods(&config);
+        assert_eq!(
+            (retention.actions_ms, retention.entries_ms),
+            (days(1), days(365))
+        );
     }
 }

@@ -50,8 +50,8 @@ pub(super) async fn serve(
     let span = tracing::error_span!("call", %trace, %method, path = request.path());
     let answer = answer(api, Call { trace }, door.access, request, next);
     let mut response = answer.instrument(span).await?;
-    let told = HeaderValue::try_from(trace.to_string()).expect("an id has plain letters");
-    response.headers_mut().insert(TRACE, told);
+    let trace_header = HeaderValue::try_from(trace.to_string()).expect("an id has plain letters");
+    response.headers_mut().insert(TRACE, trace_header);
     under_way.answered(response.status());
     Ok(response)
 }

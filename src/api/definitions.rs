@@ -81,8 +81,9 @@ pub(super) async fn put(
         return Err(ApiError::body_too_large());
     }
     let read = ParsedDefinition::of(&raw.bytes);
-    let read = read.map_err(|faults| ApiError::invalid(faults.into_iter().map(told).collect()))?;
-    let (body, id, put) = to_its_end(kept(api, caller.customer, read)).await?;
+    let read =
+        read.map_err(|faults| ApiError::invalid(faults.into_iter().map(detail_of).collect()))?;
+    let (body, id, put) = to_its_end(store_definition(api, caller.customer, read)).await?;
     let mut answer = match put {
         PutOutcome::Made => HttpResponse::Created(),
         PutOutcome::Replaced | PutOutcome::Unchanged => HttpResponse::Ok(),
@@ -94,7 +95,7 @@ pub(super) async fn put(
     Ok(answer.insert_header((LOCATION, at)).json(body))
 }
 
-async fn kept(
+async fn store_definition(
     api: web::Data<Api>,
     customer: CustomerId,
     read: ParsedDefinition,
@@ -204,7 +205,7 @@ fn wants_xml(headers: &HeaderMap) -> bool {
     (names(XML) || names(XML_TOO)) && !names("application/json")
 }
 
-fn told(fault: XmlFault) -> ErrorDetail {
+fn detail_of(fault: XmlFault) -> ErrorDetail {
     let code = match fault.kind {
         DefinitionFaultKind::NotXml => "MALFORMED_BODY",
         DefinitionFaultKind::Missing => "REQUIRED",

@@ -201,7 +201,7 @@ impl Import {
     async fn land(&mut self) -> Result<(), ApiError> {
         let landed = self.batches.land().await;
         self.has_gap |= landed.is_err();
-        self.tell(landed?).await
+        self.record(landed?).await
     }
 
     /// Ends an import that stops: waits for the batches in flight, and discards the rest of the
@@ -210,14 +210,14 @@ impl Import {
         while !self.batches.is_empty() {
             let landed = self.batches.land_as_it_is().await;
             self.has_gap |= landed.is_none();
-            if self.tell(landed.unwrap_or_default()).await.is_err() {
+            if self.record(landed.unwrap_or_default()).await.is_err() {
                 debug!(customer = %self.caller.customer, "the caller does not read the response");
             }
         }
         self.upload.discard().await;
     }
 
-    async fn tell(&mut self, settled: Vec<SettledLine>) -> Result<(), ApiError> {
+    async fn record(&mut self, settled: Vec<SettledLine>) -> Result<(), ApiError> {
         let before = self.tally.lines / LOGGED_LINES;
         self.tally.count(&settled);
         if let Some(last) = settled.last().filter(|_| !self.has_gap) {
@@ -227,7 +227,7 @@ impl Import {
             let LineCounts { lines, created, .. } = self.tally;
             info!(customer = %self.caller.customer, lines, created, "import in progress");
         }
-        self.report.tell(settled, self.tally).await
+        self.report.add(settled, self.tally).await
     }
 
     fn too_many_lines(&self, line: u64) -> ApiError {
@@ -276,7 +276,7 @@ async fn answered_at_the_end(mut import: Import, trace: TraceId) -> HttpResponse
     match outcome {
         Ok(()) => HttpResponse::Ok().json(body),
         Err(failure) => {
-            tell_operator(&failure);
+            log_failure(&failure);
             failure.response_with(trace, &body)
         }
     }
@@ -284,12 +284,12 @@ async fn answered_at_the_end(mut import: Import, trace: TraceId) -> HttpResponse
 
 /// Answers immediately, and reports line by line while the import runs.
 fn answered_as_it_goes(mut import: Import, trace: TraceId) -> HttpResponse {
-    let (report, told) = ReportMode::as_it_goes();
+    let (report, stream) = ReportMode::as_it_goes();
     import.report = report;
     let importing = async move {
         let failure = import.run().await.err();
         if let Some(failure) = &failure {
-            tell_operator(failure);
+            log_failure(failure);
         }
         let error = failure.as_ref().map(|failure| failure.body(trace));
         if import.report.end(import.tally, error).await.is_err() {
@@ -299,10 +299,10 @@ fn answered_as_it_goes(mut import: Import, trace: TraceId) -> HttpResponse {
     actix_web::rt::spawn(importing.in_current_span());
     HttpResponse::Ok()
         .content_type("application/x-ndjson")
-        .streaming(told)
+        .streaming(stream)
 }
 
-fn tell_operator(failure: &ApiError) {
+fn log_failure(failure: &ApiError) {
     if let Some(inner) = failure.inner() {
         error!(inner, "import stopped");
     }

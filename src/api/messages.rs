@@ -109,7 +109,7 @@ impl CauseBody {
     /// None for everything but LwM2M values.
     fn of(happening: &EventContent) -> Option<Self> {
         match happening {
-            EventContent::Telemetry(told) => Some(Self::of_values(told.cause)),
+            EventContent::Telemetry(telemetry) => Some(Self::of_values(telemetry.cause)),
             EventContent::Data(_)
             | EventContent::Lifecycle(_)
             | EventContent::Error(_)

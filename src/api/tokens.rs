@@ -41,8 +41,8 @@ pub(super) async fn issue(
     raw: Raw,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    let asked = Asked::read(request.headers(), &raw)?;
-    let Some(client) = known_client(&api, asked).await? else {
+    let token_request = TokenRequest::read(request.headers(), &raw)?;
+    let Some(client) = known_client(&api, token_request).await? else {
         return Ok(bad_credentials());
     };
     let token = draw().map_err(ApiError::internal)?;
@@ -57,23 +57,23 @@ pub(super) async fn issue(
 
 /// The credentials and the grant type of a call.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-struct Asked {
+struct TokenRequest {
     id: Option<String>,
     secret: Option<String>,
     grant: Option<String>,
 }
 
-impl Asked {
+impl TokenRequest {
     /// Reads the Authorization header and the body; parameters it does not know are ignored (RFC
     /// 6749 section 3.2), and those it knows come once.
     fn read(headers: &HeaderMap, raw: &Raw) -> Result<Self, ApiError> {
-        let mut asked = Self::default();
+        let mut token_request = Self::default();
         let mut faults = Vec::new();
         for (name, value) in pairs(raw)? {
             let known = match name.as_str() {
-                "grant_type" => &mut asked.grant,
-                "client_id" => &mut asked.id,
-                "client_secret" => &mut asked.secret,
+                "grant_type" => &mut token_request.grant,
+                "client_id" => &mut token_request.id,
+                "client_secret" => &mut token_request.secret,
                 _ => continue,
             };
             if known.replace(value).is_some() {
@@ -89,14 +89,14 @@ impl Asked {
         }
         if let Some(basic) = credentials(headers, "Basic") {
             let (id, secret) = basic_pair(basic).unzip();
-            asked = Self {
+            token_request = Self {
                 id,
                 secret,
-                ..asked
+                ..token_request
             };
         }
-        match asked.grant.as_deref() {
-            Some(GRANT) => Ok(asked),
+        match token_request.grant.as_deref() {
+            Some(GRANT) => Ok(token_request),
             Some(_) => Err(ApiError::invalid(vec![ErrorDetail::of(
                 "UNSUPPORTED_GRANT_TYPE",
                 "grant_type",
@@ -157,8 +157,11 @@ fn basic_pair(basic: &str) -> Option<(String, String)> {
         .map(|(id, secret)| (id.to_owned(), secret.to_owned()))
 }
 
-async fn known_client(api: &Api, asked: Asked) -> Result<Option<ApiClient>, ApiError> {
-    let (Some(id), Some(secret)) = (asked.id, asked.secret) else {
+async fn known_client(
+    api: &Api,
+    token_request: TokenRequest,
+) -> Result<Option<ApiClient>, ApiError> {
+    let (Some(id), Some(secret)) = (token_request.id, token_request.secret) else {
         return Ok(None);
     };
     let Ok(id) = ClientId::parse(&id) else {

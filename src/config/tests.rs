@@ -93,7 +93,7 @@ fn every_fault_names_its_source_and_its_key() {
     layers.add_file_text(Path::new(FILE), FAULTY);
     layers.add_environment(variables(&[("SIGNALBOX_COAP", "here")]));
     layers.add_flags(vec![("scheduled_max", "0".to_owned())]);
-    let told = Config::of(&layers).unwrap_err().to_string();
+    let faults = Config::of(&layers).unwrap_err().to_string();
     let expected = "invalid configuration\
         \n  file signalbox.toml, key http: must be a string, an integer, true, false or a list \
         of them\
@@ -105,7 +105,7 @@ fn every_fault_names_its_source_and_its_key() {
         \n  flag --scheduled-max: must be an integer from 1 to 10000, not \"0\"\
         \n  file signalbox.toml, key coaps: must be an address and port such as 127.0.0.1:8080, \
         not \"y\"";
-    assert_eq!(told, expected);
+    assert_eq!(faults, expected);
 }
 
 #[test]
@@ -122,8 +122,11 @@ fn a_file_that_is_not_toml_is_a_fault_with_its_line() {
 fn a_certificate_without_its_key_is_a_fault() {
     let mut layers = Layers::of_defaults();
     layers.add_flags(vec![("tls_cert", "chain.pem".to_owned())]);
-    let told = Config::of(&layers).unwrap_err().to_string();
-    assert!(told.contains("flag --tls-cert: requires tls_key"), "{told}");
+    let faults = Config::of(&layers).unwrap_err().to_string();
+    assert!(
+        faults.contains("flag --tls-cert: requires tls_key"),
+        "{faults}"
+    );
 }
 
 #[test]
@@ -135,10 +138,10 @@ fn a_secret_is_neither_printed_nor_quoted_in_a_fault() {
     let config = Config::of(&layers).unwrap();
     assert!(!format!("{config:?}").contains("s3cret"));
     layers.add_flags(vec![("operator_token", "s3cret with spaces".to_owned())]);
-    let told = Config::of(&layers).unwrap_err().to_string();
+    let faults = Config::of(&layers).unwrap_err().to_string();
     assert!(
-        told.contains("flag --operator-token") && !told.contains("s3cret"),
-        "{told}"
+        faults.contains("flag --operator-token") && !faults.contains("s3cret"),
+        "{faults}"
     );
 }
 
@@ -146,9 +149,9 @@ fn a_secret_is_neither_printed_nor_quoted_in_a_fault() {
 fn a_password_in_a_url_is_not_quoted() {
     let mut layers = Layers::of_defaults();
     layers.add_environment(variables(&[("SIGNALBOX_STORE", "postgres://me:s3cret@db")]));
-    let told = Config::of(&layers).unwrap_err().to_string();
+    let faults = Config::of(&layers).unwrap_err().to_string();
     let expected = "environment SIGNALBOX_STORE: must be `embedded` in this build";
-    assert!(told.ends_with(expected), "{told}");
+    assert!(faults.ends_with(expected), "{faults}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub(super) struct DemoCaller {
 pub(super) struct ShownAction {
     pub(super) id: String,
     /// The operation and the device, as in `read /3/0/0 of meter`.
-    pub(super) asked: String,
+    pub(super) operation: String,
     pub(super) status: String,
     pub(super) attempts: u64,
     pub(super) attempts_left: u64,
@@ -158,10 +158,10 @@ impl DemoCaller {
         &self,
         over: DemoProtocol,
         device: &str,
-        asked: &Value,
+        body: &Value,
     ) -> Result<String, CallError> {
         let path = over.path(device);
-        self.api.post(&path, asked).await?.text("/id")
+        self.api.post(&path, body).await?.text("/id")
     }
 
     /// Gets a request.
@@ -214,7 +214,7 @@ impl ShownAction {
     fn of(shown: &JsonAnswer) -> Result<Self, CallError> {
         Ok(Self {
             id: shown.text("/id")?,
-            asked: asked(shown)?,
+            operation: operation(shown)?,
             status: shown.text("/status")?,
             attempts: shown.number("/sendAttempts")?,
             attempts_left: shown.number("/sendAttemptsLeft")?,
@@ -246,7 +246,7 @@ fn ids(objects: &Value) -> Vec<u64> {
 }
 
 /// The operation of a request and its device.
-fn asked(shown: &JsonAnswer) -> Result<String, CallError> {
+fn operation(shown: &JsonAnswer) -> Result<String, CallError> {
     let device = shown.text("/deviceId")?;
     let words = |names: [&str; 3]| {
         let words = names.iter().filter_map(|name| {

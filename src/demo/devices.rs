@@ -119,10 +119,10 @@ impl DemoDevices {
     pub(super) async fn next(&mut self) -> Result<(DeviceRole, DeviceEvent), DemoDeviceStopped> {
         poll_fn(|context| {
             for member in &mut self.members {
-                if let Poll::Ready(told) = member.news.poll_recv(context) {
+                if let Poll::Ready(next) = member.news.poll_recv(context) {
                     let role = member.role;
                     return Poll::Ready(
-                        told.map(|event| (role, event))
+                        next.map(|event| (role, event))
                             .ok_or(DemoDeviceStopped(role)),
                     );
                 }
@@ -133,7 +133,9 @@ impl DemoDevices {
     }
 
     /// The next event of a device that was received already, if there is one.
-    pub(super) fn told(&mut self) -> Result<Option<(DeviceRole, DeviceEvent)>, DemoDeviceStopped> {
+    pub(super) fn try_next(
+        &mut self,
+    ) -> Result<Option<(DeviceRole, DeviceEvent)>, DemoDeviceStopped> {
         for RunningDemoDevice { role, news, .. } in &mut self.members {
             match news.try_recv() {
                 Ok(event) => return Ok(Some((*role, event))),

@@ -37,7 +37,7 @@ pub(super) struct Handout<'a> {
 
 impl Handout<'_> {
     /// Prints the addresses of the service, and the commands.
-    pub(super) fn tell(&self, output: &mut DemoOutput) -> io::Result<()> {
+    pub(super) fn print(&self, output: &mut DemoOutput) -> io::Result<()> {
         output.chapter("Addresses and files")?;
         for (what, place) in self.places() {
             output.line(format!("  {what:<15} {place}"))?;
@@ -165,8 +165,8 @@ impl Handout<'_> {
         format!("curl -sw '\\n' -X POST {BEARER} {}{path}", self.base)
     }
 
-    fn ask(&self, over: DemoProtocol, role: DeviceRole, asked: &Value) -> String {
-        self.post(BEARER, asked, &over.path(role.id()))
+    fn ask(&self, over: DemoProtocol, role: DeviceRole, body: &Value) -> String {
+        self.post(BEARER, body, &over.path(role.id()))
     }
 
     fn post(&self, proof: &str, body: &Value, path: &str) -> String {

@@ -62,7 +62,7 @@ impl DemoOutput {
     }
 
     /// Writes an event.
-    pub(super) fn tell(&mut self, who: LineSource<'_>, what: impl Display) -> io::Result<()> {
+    pub(super) fn print(&mut self, who: LineSource<'_>, what: impl Display) -> io::Result<()> {
         let elapsed = format!("{:>7.1} s", self.began_at.elapsed().as_secs_f64());
         let elapsed = self.ink.paint("2", &elapsed);
         let name = format!("{:<NAME_WIDTH$}", who.name());
@@ -132,19 +132,19 @@ mod tests {
 
     #[test]
     fn events_are_aligned_in_one_column() {
-        let told = told_in(Colour::Plain);
-        let columns: Vec<_> = told
+        let printed = printed_in(Colour::Plain);
+        let columns: Vec<_> = printed
             .lines()
             .map(|line| line.find("does").unwrap())
             .collect();
         assert_eq!(columns, [27, 27, 27]);
-        assert!(!told.contains('\x1b'));
+        assert!(!printed.contains('\x1b'));
     }
 
     #[test]
     fn colours_are_reset_in_the_same_line() {
-        let told = told_in(Colour::Coloured);
-        for line in told.lines() {
+        let printed = printed_in(Colour::Coloured);
+        for line in printed.lines() {
             assert_eq!(line.matches('\x1b').count(), 4, "{line}");
             assert_eq!(line.matches("\x1b[0m").count(), 2, "{line}");
         }
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(page.text(), "export TOKEN=abc\n");
     }
 
-    fn told_in(ink: Colour) -> String {
+    fn printed_in(ink: Colour) -> String {
         let page = OutputState::default();
         let mut output = DemoOutput::new(Box::new(page.clone()), ink);
         for who in [
@@ -171,7 +171,7 @@ mod tests {
             LineSource::Device("street-lamp"),
             LineSource::Service,
         ] {
-            output.tell(who, "does something").unwrap();
+            output.print(who, "does something").unwrap();
         }
         page.text()
     }

@@ -40,7 +40,7 @@ pub(super) struct Walkthrough<'a> {
     devices: DemoDevices,
     endpoint: &'a mut WebhookEndpoint,
     /// The state of each request when it was last printed.
-    told_by_request: BTreeMap<String, ShownState>,
+    printed_by_request: BTreeMap<String, ShownState>,
 }
 
 /// The state of a request that is printed when it changes: its status and the attempts left.
@@ -98,12 +98,12 @@ impl<'a> Walkthrough<'a> {
             caller,
             devices,
             endpoint,
-            told_by_request: BTreeMap::new(),
+            printed_by_request: BTreeMap::new(),
         }
     }
 
     /// Waits until every device is registered, and gets each over the API.
-    pub(super) async fn meet_the_devices(&mut self) -> Result<(), StepError> {
+    pub(super) async fn show_the_devices(&mut self) -> Result<(), StepError> {
         self.output.chapter("The devices register")?;
         let deadline = Deadline::of("every device is registered");
         while !self.devices.is_registered().await? {
@@ -119,7 +119,7 @@ impl<'a> Walkthrough<'a> {
                 return Err(StepError::Otherwise { expected, found });
             };
             let text = registered(role, &inspection.presence, registration);
-            self.output.tell(LineSource::Service, text)?;
+            self.output.print(LineSource::Service, text)?;
         }
         Ok(())
     }
@@ -128,11 +128,11 @@ impl<'a> Walkthrough<'a> {
     pub(super) async fn read_the_lamp(&mut self) -> Result<(), StepError> {
         self.output
             .chapter("Read a value from a device that is awake")?;
-        let asked = json!({ "action": "read", "resourceAddress": BRIGHTNESS.to_string() });
+        let body = json!({ "action": "read", "resourceAddress": BRIGHTNESS.to_string() });
         let text = "creates a request (SEND_NOW): read the brightness of the lamp";
-        self.output.tell(LineSource::Caller, text)?;
+        self.output.print(LineSource::Caller, text)?;
         let id = self
-            .ask(DemoProtocol::Lwm2m, DeviceRole::Lamp, &asked)
+            .ask(DemoProtocol::Lwm2m, DeviceRole::Lamp, &body)
             .await?;
         let request = self.follow(&id, |request| !request.is_pending()).await?;
         expect("SUCCEEDED", &request)
@@ -143,11 +143,11 @@ impl<'a> Walkthrough<'a> {
         self.output
             .chapter("Observe a value: the device notifies each change")?;
         let path = TEMPERATURE.to_string();
-        let asked = json!({ "action": "observe-start", "resourceAddress": path });
+        let body = json!({ "action": "observe-start", "resourceAddress": path });
         let text = "creates a request (SEND_NOW): observe the temperature of the lamp";
-        self.output.tell(LineSource::Caller, text)?;
+        self.output.print(LineSource::Caller, text)?;
         let id = self
-            .ask(DemoProtocol::Lwm2m, DeviceRole::Lamp, &asked)
+            .ask(DemoProtocol::Lwm2m, DeviceRole::Lamp, &body)
             .await?;
         let request = self.follow(&id, |request| !request.is_pending()).await?;
         expect("SUCCEEDED", &request)?;
@@ -160,7 +160,7 @@ impl<'a> Walkthrough<'a> {
         }
         self.print_events()?;
         let text = format!("has the notified value: {path} of {id} is {warmer}");
-        Ok(self.output.tell(LineSource::Service, text)?)
+        Ok(self.output.print(LineSource::Service, text)?)
     }
 
     /// Waits until the meter sleeps, then creates a request for it.
@@ -173,16 +173,16 @@ impl<'a> Walkthrough<'a> {
             self.linger().await?;
         }
         self.print_events()?;
-        let asked = json!({
+        let body = json!({
             "action": "read",
             "resourceAddress": VOLUME.to_string(),
             "requestMode": "SEND_WHEN_ACTIVE",
             "sendAttempts": 3,
         });
         let text = "creates a request (SEND_WHEN_ACTIVE): read the volume of the sleeping meter";
-        self.output.tell(LineSource::Caller, text)?;
+        self.output.print(LineSource::Caller, text)?;
         let id = self
-            .ask(DemoProtocol::Lwm2m, DeviceRole::Meter, &asked)
+            .ask(DemoProtocol::Lwm2m, DeviceRole::Meter, &body)
             .await?;
         self.follow(&id, |_| true).await?;
         Ok(id)
@@ -192,15 +192,15 @@ impl<'a> Walkthrough<'a> {
     pub(super) async fn write_what_does_not_fit(&mut self) -> Result<(), StepError> {
         self.output
             .chapter("A value of the wrong type is rejected and logged")?;
-        let asked = json!({
+        let body = json!({
             "action": "write",
             "resourceAddress": BRIGHTNESS.to_string(),
             "data": NO_NUMBER,
         });
         let text = format!("creates a request: write {NO_NUMBER:?} to the numeric brightness");
-        self.output.tell(LineSource::Caller, text)?;
+        self.output.print(LineSource::Caller, text)?;
         let id = self
-            .ask(DemoProtocol::Lwm2m, DeviceRole::Lamp, &asked)
+            .ask(DemoProtocol::Lwm2m, DeviceRole::Lamp, &body)
             .await?;
         let request = self.follow(&id, |request| !request.is_pending()).await?;
         expect("FAILED", &request)?;
@@ -214,25 +214,25 @@ impl<'a> Walkthrough<'a> {
             });
         };
         let text = format!("adds a log entry: {} {}", entry.message, entry.description);
-        Ok(self.output.tell(LineSource::Service, text)?)
+        Ok(self.output.print(LineSource::Service, text)?)
     }
 
     /// Queues a request for a device that sleeps for long, and cancels it.
     pub(super) async fn take_a_request_back(&mut self) -> Result<(), StepError> {
         self.output.chapter("Cancel a scheduled request")?;
-        let asked = json!({
+        let body = json!({
             "action": "read",
             "resourceAddress": LATITUDE.to_string(),
             "requestMode": "SEND_WHEN_ACTIVE",
         });
         let text = "creates a request (SEND_WHEN_ACTIVE): read the latitude of the tracker";
-        self.output.tell(LineSource::Caller, text)?;
+        self.output.print(LineSource::Caller, text)?;
         let id = self
-            .ask(DemoProtocol::Lwm2m, DeviceRole::Tracker, &asked)
+            .ask(DemoProtocol::Lwm2m, DeviceRole::Tracker, &body)
             .await?;
         self.follow(&id, |_| true).await?;
         self.output
-            .tell(LineSource::Caller, "cancels the request")?;
+            .print(LineSource::Caller, "cancels the request")?;
         self.caller.cancel(&id).await?;
         let request = self.follow(&id, |request| !request.is_pending()).await?;
         expect("CANCELLED", &request)
@@ -257,11 +257,11 @@ impl<'a> Walkthrough<'a> {
         &mut self,
         over: DemoProtocol,
         role: DeviceRole,
-        asked: &serde_json::Value,
+        body: &serde_json::Value,
     ) -> Result<String, StepError> {
-        let id = self.caller.ask(over, role.id(), asked).await?;
+        let id = self.caller.ask(over, role.id(), body).await?;
         self.output
-            .tell(LineSource::Service, format!("accepts the request {id}"))?;
+            .print(LineSource::Service, format!("accepts the request {id}"))?;
         Ok(id)
     }
 
@@ -289,20 +289,20 @@ impl<'a> Walkthrough<'a> {
 
     fn print_change(&mut self, request: &ShownAction) -> Result<(), StepError> {
         if self.is_changed(request) {
-            self.output.tell(LineSource::Service, change(request))?;
-            self.told_by_request
-                .insert(request.id.clone(), told(request));
+            self.output.print(LineSource::Service, change(request))?;
+            self.printed_by_request
+                .insert(request.id.clone(), state_of(request));
         }
         Ok(())
     }
 
     fn is_changed(&self, request: &ShownAction) -> bool {
-        self.told_by_request.get(&request.id) != Some(&told(request))
+        self.printed_by_request.get(&request.id) != Some(&state_of(request))
     }
 
     fn print_events(&mut self) -> Result<(), StepError> {
-        while let Some((role, event)) = self.devices.told()? {
-            self.output.tell(LineSource::Device(role.id()), event)?;
+        while let Some((role, event)) = self.devices.try_next()? {
+            self.output.print(LineSource::Device(role.id()), event)?;
         }
         Ok(())
     }
@@ -310,9 +310,9 @@ impl<'a> Walkthrough<'a> {
     /// Waits briefly, and prints the events of devices meanwhile.
     async fn linger(&mut self) -> Result<(), StepError> {
         tokio::select! {
-            told = self.devices.next() => {
-                let (role, event) = told?;
-                self.output.tell(LineSource::Device(role.id()), event)?;
+            next = self.devices.next() => {
+                let (role, event) = next?;
+                self.output.print(LineSource::Device(role.id()), event)?;
             }
             () = sleep(LOOK_EVERY) => {}
         }
@@ -335,7 +335,7 @@ pub(super) async fn create_devices(
         caller.ensure_device(&device).await?;
         let place = ip.map(|ip| format!(", ip {ip}")).unwrap_or_default();
         let text = format!("adds the device {id} ({name}{place})");
-        output.tell(LineSource::Caller, text)?;
+        output.print(LineSource::Caller, text)?;
     }
     Ok(())
 }
@@ -373,6 +373,6 @@ fn expect(status: &'static str, request: &ShownAction) -> Result<(), StepError> 
     })
 }
 
-fn told(request: &ShownAction) -> ShownState {
+fn state_of(request: &ShownAction) -> ShownState {
     (request.status.clone(), request.attempts_left)
 }

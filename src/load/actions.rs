@@ -80,7 +80,7 @@ pub(super) fn measure(
     let CallResults {
         mut tally,
         accepted,
-        seen,
+        until_final,
     } = calls;
     let succeeded = succeeded(&api.caller, before, accepted);
     let succeeded = api.runtime.block_on(succeeded)?;
@@ -91,7 +91,7 @@ pub(super) fn measure(
     let ends = ActionOutcomes {
         accepted,
         succeeded,
-        seen,
+        until_final,
     };
     Ok((beside(devices, tally), ends))
 }
@@ -146,7 +146,7 @@ struct CallRound {
 struct CallResults {
     tally: TaskTally,
     accepted: u64,
-    seen: Latencies,
+    until_final: Latencies,
 }
 
 /// The callers that wait until their device is reached.
@@ -160,8 +160,8 @@ impl Waiting {
         if waiting.contains_key(&device) {
             return None;
         }
-        let (told, answered) = oneshot::channel();
-        waiting.insert(device, told);
+        let (sender, answered) = oneshot::channel();
+        waiting.insert(device, sender);
         Some(answered)
     }
 
@@ -171,8 +171,8 @@ impl Waiting {
 
     fn answer(&self, device: u32, at_ns: u64) {
         // A device that receives the request again answers again; nobody waits for that.
-        if let Some(told) = self.lock().remove(&device) {
-            told.send(at_ns).ok();
+        if let Some(sender) = self.lock().remove(&device) {
+            sender.send(at_ns).ok();
         }
     }
 
@@ -341,7 +341,7 @@ async fn follow(round: &CallRound, id: &str, due_at_ns: u64) {
     match timeout(END_PATIENCE, end).await {
         Ok(Ok(())) => {
             let latency_ns = round.clock.now_ns().saturating_sub(due_at_ns);
-            round.calls.borrow_mut().seen.record(latency_ns);
+            round.calls.borrow_mut().until_final.record(latency_ns);
         }
         Ok(Err(error)) => round.fail(failure(&error)),
         Err(_) => round.fail(LoadFailure::NeverFinal),

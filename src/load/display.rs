@@ -16,8 +16,8 @@ pub(super) struct Display {
     bar: Option<ProgressBar>,
     begun_at: Instant,
     // The counts that were printed last, and when.
-    told: ProgressCounts,
-    told_at: Instant,
+    printed: ProgressCounts,
+    printed_at: Instant,
 }
 
 impl Display {
@@ -33,14 +33,14 @@ impl Display {
             name,
             bar,
             begun_at: now,
-            told: ProgressCounts::default(),
-            told_at: now,
+            printed: ProgressCounts::default(),
+            printed_at: now,
         }
     }
 
     /// Prints the progress, if it is time to.
     pub(super) fn show(&mut self, now: ProgressCounts) {
-        let since = self.told_at.elapsed();
+        let since = self.printed_at.elapsed();
         let is_time = match self.bar {
             Some(_) => since >= Duration::from_millis(500),
             None => since >= EVERY,
@@ -48,7 +48,12 @@ impl Display {
         if !is_time {
             return;
         }
-        let line = line(self.name, self.begun_at.elapsed(), (self.told, now), since);
+        let line = line(
+            self.name,
+            self.begun_at.elapsed(),
+            (self.printed, now),
+            since,
+        );
         match &self.bar {
             Some(bar) => {
                 bar.set_message(line);
@@ -56,8 +61,8 @@ impl Display {
             }
             None => eprintln!("{line}"),
         }
-        self.told = now;
-        self.told_at = Instant::now();
+        self.printed = now;
+        self.printed_at = Instant::now();
     }
 
     /// Restores the terminal.

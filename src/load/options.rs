@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_combination_is_a_usage_error() {
+    fn an_invalid_option_is_a_usage_error() {
         for more in [
             &["--rate", "5", "--window", "5"][..],
             &["--rate", "0"],

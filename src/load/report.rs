@@ -52,7 +52,7 @@ pub(super) struct ActionOutcomes {
     /// Those that are SUCCEEDED.
     pub(super) succeeded: u64,
     /// The time from the POST to a GET that shows the final status, of some requests.
-    pub(super) seen: Latencies,
+    pub(super) until_final: Latencies,
 }
 
 /// An exceeded bound.
@@ -152,7 +152,7 @@ impl LoadReport {
             json!({
                 "accepted": ends.accepted,
                 "succeeded": ends.succeeded,
-                "seenFinalMs": latencies(&ends.seen),
+                "seenFinalMs": latencies(&ends.until_final),
             })
         });
         let imported = self.imported.as_ref().map(|imported| {
@@ -248,13 +248,13 @@ impl fmt::Display for LoadReport {
             let ActionOutcomes {
                 accepted,
                 succeeded,
-                seen,
+                until_final,
             } = ends;
             writeln!(
                 f,
                 "actions       {accepted} accepted, {succeeded} SUCCEEDED"
             )?;
-            writeln!(f, "seen final    {}", spread(seen))?;
+            writeln!(f, "seen final    {}", spread(until_final))?;
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ use crate::api::words::Word;
 
 /// Devices of a bulk call that are processed concurrently: enough that their requests share groups
 /// of commits, few enough that one call does not fill the mailboxes of the arbiters.
-const ASKED_AT_ONCE: usize = 32;
+const CONCURRENT_MAX: usize = 32;
 
 /// The protocol of a route.
 pub(in crate::api) trait ActionProtocol: 'static {
@@ -95,11 +95,11 @@ pub(in crate::api) async fn create<P: ActionProtocol>(
 ) -> Result<HttpResponse, ApiError> {
     let place = ["one", P::PROTOCOL.word(), device.as_str()];
     let identity = named.read(&place, &mut fields);
-    let new = desk::<P>(&api).asked_of_one(call, fields)?;
+    let new = desk::<P>(&api).parse_one(call, fields)?;
     let device = DeviceKey::of(&caller.customer, &device);
     let devices = api.clone();
-    let ask = move |known: KnownCall| asking(&devices, &known, device, &new);
-    let id = idempotency::call(&api, &caller, identity, ask).await?;
+    let act = move |known: KnownCall| submit(&devices, &known, device, &new);
+    let id = idempotency::call(&api, &caller, identity, act).await?;
     Ok(HttpResponse::Accepted().json(AcceptedBody::of(id)))
 }
 
@@ -112,15 +112,15 @@ pub(in crate::api) async fn create_many<P: ActionProtocol>(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     let identity = named.read(&["many", P::PROTOCOL.word()], &mut fields);
-    let (new, devices) = desk::<P>(&api).asked_of_many(call, fields)?;
-    let asking = BulkRequest {
+    let (new, devices) = desk::<P>(&api).parse_many(call, fields)?;
+    let bulk = BulkRequest {
         api: api.clone(),
         caller: caller.clone(),
         new,
         devices,
     };
-    let ask = move |known: KnownCall| asking.ask_all(known);
-    let body = idempotency::call(&api, &caller, identity, ask).await?;
+    let act = move |known: KnownCall| bulk.submit_all(known);
+    let body = idempotency::call(&api, &caller, identity, act).await?;
     Ok(HttpResponse::Accepted().json(body))
 }
 
@@ -141,20 +141,20 @@ struct BulkRequest {
 }
 
 impl BulkRequest {
-    async fn ask_all(self, known: KnownCall) -> Result<BulkResultBody, ApiError> {
+    async fn submit_all(self, known: KnownCall) -> Result<BulkResultBody, ApiError> {
         let mut answers = Vec::with_capacity(self.devices.len());
-        let mut under_way = VecDeque::with_capacity(ASKED_AT_ONCE);
+        let mut under_way = VecDeque::with_capacity(CONCURRENT_MAX);
         for device in &self.devices {
-            if under_way.len() >= ASKED_AT_ONCE
+            if under_way.len() >= CONCURRENT_MAX
                 && let Some(first) = under_way.pop_front()
             {
                 answers.push(first.await);
             }
             let key = DeviceKey::of(&self.caller.customer, device);
-            under_way.push_back(asking(&self.api, &known, key, &self.new));
+            under_way.push_back(submit(&self.api, &known, key, &self.new));
         }
-        for asked in under_way {
-            answers.push(asked.await);
+        for answer in under_way {
+            answers.push(answer.await);
         }
         if answers.iter().all(is_too_early)
             && let Some(Err(failure)) = answers.pop()
@@ -167,14 +167,14 @@ impl BulkRequest {
 
 /// Submits the request to a device, unless an earlier call with the same idempotency key did; the
 /// result comes later.
-fn asking(
+fn submit(
     api: &Api,
     known: &KnownCall,
     device: DeviceKey,
     new: &NewAction,
 ) -> impl Future<Output = Result<ActionId, ApiError>> + use<> {
-    let promised = known.record_of(device);
-    let asked = promised.is_none().then(|| {
+    let known_id = known.record_of(device);
+    let submission = known_id.is_none().then(|| {
         let once = known.once;
         api.devices.submit(
             device,
@@ -185,10 +185,10 @@ fn asking(
         )
     });
     async move {
-        match (promised, asked) {
+        match (known_id, submission) {
             (Some(id), _) => Ok(id),
-            (None, Some(asked)) => Ok(asked.await??.id),
-            (None, None) => unreachable!("a device without a promise is asked"),
+            (None, Some(submission)) => Ok(submission.await??.id),
+            (None, None) => unreachable!("a request without a record is submitted"),
         }
     }
 }

@@ -33,17 +33,13 @@ pub(super) struct ActionParser {
 
 impl ActionParser {
     /// Parses a request for one device.
-    pub(super) fn asked_of_one(
-        self,
-        call: Call,
-        mut fields: Fields,
-    ) -> Result<NewAction, ApiError> {
+    pub(super) fn parse_one(self, call: Call, mut fields: Fields) -> Result<NewAction, ApiError> {
         let new = self.new_action(call, &mut fields);
         fields.finish(new)
     }
 
     /// Parses a request for several devices.
-    pub(super) fn asked_of_many(
+    pub(super) fn parse_many(
         self,
         call: Call,
         mut fields: Fields,

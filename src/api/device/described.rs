@@ -141,7 +141,7 @@ fn presence() -> Schema {
 
 fn registration() -> Schema {
     let lifetime = Schema::whole(1..=u64::from(LIFETIME_S_MAX)).example(86_400_u64);
-    let asked = Schema::whole(0..=u64::from(u32::MAX)).example(86_400_u64);
+    let requested = Schema::whole(0..=u64::from(u32::MAX)).example(86_400_u64);
     Schema::object()
         .must(
             "registered",
@@ -156,7 +156,7 @@ fn registration() -> Schema {
         .must("lifetime", lifetime, "The effective lifetime, in seconds.")
         .may(
             "lifetimeAsked",
-            asked,
+            requested,
             "The lifetime the device requested (`lt`), in seconds.",
         )
         .must(

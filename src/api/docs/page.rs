@@ -11,11 +11,11 @@ const GUIDE: &str = include_str!("guide.html");
 /// The page of this document.
 pub(super) fn page(document: &Node) -> String {
     let info = document.find("info");
-    let said = |name: &str| info.and_then(|info| info.text(name)).unwrap_or_default();
+    let info_text = |name: &str| info.and_then(|info| info.text(name)).unwrap_or_default();
     let tags = document.find("tags").map(Node::items).unwrap_or_default();
     let mut html = Html::default();
-    head(&mut html, said("title"));
-    navigation(&mut html, document, tags, said("version"));
+    head(&mut html, info_text("title"));
+    navigation(&mut html, document, tags, info_text("version"));
     html.raw("<main>");
     html.raw(GUIDE);
     for tag in tags {

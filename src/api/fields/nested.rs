@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(fields.texts_by_name("headers", pair), None);
         assert_eq!(fields.objects("types", "type", label), None);
         let failure = fields.finish(Some(())).unwrap_err();
-        let told: Vec<_> = failure.faults().iter().map(|fault| fault.code).collect();
-        assert_eq!(told, ["WRONG_TYPE", "WRONG_TYPE"]);
+        let codes: Vec<_> = failure.faults().iter().map(|fault| fault.code).collect();
+        assert_eq!(codes, ["WRONG_TYPE", "WRONG_TYPE"]);
     }
 }

@@ -27,7 +27,7 @@ fn every_fault_is_reported_at_once() {
     fields.optional("kind", |_| {
         Err::<(), _>(FieldFault::out_of_range("not that much"))
     });
-    let told = told(fields.finish(Some(())).unwrap_err());
+    let faults = faults_of(fields.finish(Some(())).unwrap_err());
     let expected = json!([
         {"code": "REQUIRED", "message": "is required", "field": "name"},
         {"code": "OUT_OF_RANGE", "message": "must be from 1 to 10", "field": "port"},
@@ -35,7 +35,7 @@ fn every_fault_is_reported_at_once() {
         {"code": "OUT_OF_RANGE", "message": "not that much", "field": "kind"},
         {"code": "UNKNOWN_PROPERTY", "message": "is not a known property", "field": "tint"},
     ]);
-    assert_eq!(told, expected);
+    assert_eq!(faults, expected);
 }
 
 #[test]
@@ -54,7 +54,10 @@ fn a_number_is_an_integer_and_in_a_body_not_a_string() {
     for (value, code) in cases {
         let mut fields = body(json!({ "port": value }));
         assert_eq!(fields.number("port", 1..=10), None);
-        assert_eq!(told(fields.finish(Some(())).unwrap_err())[0]["code"], code);
+        assert_eq!(
+            faults_of(fields.finish(Some(())).unwrap_err())[0]["code"],
+            code
+        );
     }
 }
 
@@ -64,7 +67,7 @@ fn a_list_with_anything_but_strings_has_the_wrong_type() {
         let mut fields = body(json!({ "scopes": value }));
         fields.texts("scopes", |_| Ok::<_, String>(()));
         assert_eq!(
-            told(fields.finish(Some(())).unwrap_err())[0]["code"],
+            faults_of(fields.finish(Some(())).unwrap_err())[0]["code"],
             "WRONG_TYPE"
         );
     }
@@ -82,19 +85,19 @@ fn a_query_has_strings_and_numbers_as_strings() {
 fn an_unknown_or_repeated_parameter_is_a_fault() {
     let mut fields = query(&[("page", "2"), ("page", "3"), ("pagesize", "5")]);
     fields.number("page", 1..=10);
-    let told = told(fields.finish(Some(())).unwrap_err());
+    let faults = faults_of(fields.finish(Some(())).unwrap_err());
     assert_eq!(
-        (&told[0]["code"], &told[0]["field"]),
+        (&faults[0]["code"], &faults[0]["field"]),
         (&json!("REPEATED"), &json!("page"))
     );
     let unknown = (&json!("UNKNOWN_PARAMETER"), &json!("pagesize"));
-    assert_eq!((&told[1]["code"], &told[1]["field"]), unknown);
+    assert_eq!((&faults[1]["code"], &faults[1]["field"]), unknown);
 }
 
 #[test]
 fn only_a_json_object_is_a_body() {
     for bytes in ["", "[]", "3", "{", "{\"a\":1}}", "\u{feff}{}"] {
-        let refused = told(Fields::of_json(bytes.as_bytes()).unwrap_err());
+        let refused = faults_of(Fields::of_json(bytes.as_bytes()).unwrap_err());
         assert_eq!(refused[0]["code"], "MALFORMED_BODY", "{bytes:?}");
     }
     let deep = "[".repeat(100_000);
@@ -112,11 +115,11 @@ fn a_repeated_property_is_a_fault() {
     for text in twice {
         let mut fields = Fields::of_json(text.as_bytes()).unwrap();
         fields.optional("name", label);
-        let told = told(fields.finish(Some(())).unwrap_err());
+        let faults = faults_of(fields.finish(Some(())).unwrap_err());
         let repeated = json!([
             {"code": "REPEATED", "message": "must be given only once", "field": "name"},
         ]);
-        assert_eq!(told, repeated, "{text}");
+        assert_eq!(faults, repeated, "{text}");
     }
 }
 
@@ -125,14 +128,14 @@ fn beyond_the_maximum_faults_are_only_counted() {
     let many = |count: usize| {
         let unknown = (0..count).map(|number| (format!("p{number:05}"), json!(1)));
         let fields = body(Value::Object(unknown.collect()));
-        told(fields.finish(Some(())).unwrap_err())
+        faults_of(fields.finish(Some(())).unwrap_err())
     };
     assert_eq!(many(100).as_array().unwrap().len(), 100);
-    let told = many(50_000);
-    assert_eq!(told.as_array().unwrap().len(), 101);
-    assert_eq!(told[99]["field"], "p00099");
+    let faults = many(50_000);
+    assert_eq!(faults.as_array().unwrap().len(), 101);
+    assert_eq!(faults[99]["field"], "p00099");
     let more = json!({"code": "MORE_FAULTS", "message": "49900 more faults are not listed"});
-    assert_eq!(told[100], more);
+    assert_eq!(faults[100], more);
 }
 
 #[test]
@@ -162,6 +165,6 @@ pub(super) fn codes_and_fields(failure: &ApiError) -> Vec<(&str, &str)> {
         .collect()
 }
 
-fn told(failure: ApiError) -> Value {
+fn faults_of(failure: ApiError) -> Value {
     serde_json::to_value(failure.faults()).unwrap()
 }

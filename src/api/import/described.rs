@@ -20,7 +20,10 @@ pub(in crate::api) fn create() -> ApiOperation {
         .body(lines(), "The devices, one per line.")
         .answer_in(
             200,
-            vec![(JSON, summary().named("ImportSummary")), (NDJSON, told())],
+            vec![
+                (JSON, summary().named("ImportSummary")),
+                (NDJSON, report_lines()),
+            ],
             "The import is complete. Some lines may be refused.",
         )
         .refusal(
@@ -121,7 +124,7 @@ fn refusal() -> Schema {
         .named("RefusedLine")
 }
 
-fn told() -> Schema {
+fn report_lines() -> Schema {
     let json = "{\"progress\":{\"lines\":2,\"created\":2,\"unchanged\":0,\"refused\":0,\
                 \"through\":2}}\n{\"summary\":{\"lines\":2,\"created\":2,\"unchanged\":0,\
                 \"refused\":0,\"through\":2}}\n";

@@ -129,11 +129,15 @@ mod tests {
         let longest = "x".repeat(LINE_BYTES_MAX);
         let text = format!("{longest}\n{longest}x\nnext\n{longest}xx");
         for size in [1, 100, 8_192, 8_193, 40_000] {
-            let told: Vec<_> = cut(text.as_bytes(), size)
+            let lengths: Vec<_> = cut(text.as_bytes(), size)
                 .iter()
                 .map(|line| line.text.as_ref().map(Bytes::len).map_err(|_| line.number))
                 .collect();
-            assert_eq!(told, [Ok(LINE_BYTES_MAX), Err(2), Ok(4), Err(4)], "{size}");
+            assert_eq!(
+                lengths,
+                [Ok(LINE_BYTES_MAX), Err(2), Ok(4), Err(4)],
+                "{size}"
+            );
         }
     }
 

@@ -76,7 +76,7 @@ pub(super) struct SummaryBody {
     #[serde(flatten)]
     tally: LineCounts,
     #[serde(flatten)]
-    kept: RefusedLines,
+    refused_lines: RefusedLines,
 }
 
 /// A line of a report that is sent while the import runs.
@@ -127,23 +127,26 @@ impl ReportMode {
 
     /// The complete report with these counts.
     pub(super) fn into_summary(self, tally: LineCounts) -> SummaryBody {
-        let kept = match self {
-            Self::AtTheEnd(kept) => kept,
+        let refused_lines = match self {
+            Self::AtTheEnd(refused_lines) => refused_lines,
             Self::AsItGoes(_) => RefusedLines::default(),
         };
-        SummaryBody { tally, kept }
+        SummaryBody {
+            tally,
+            refused_lines,
+        }
     }
 
     /// Reports settled lines.
-    pub(super) async fn tell(
+    pub(super) async fn add(
         &mut self,
         settled: Vec<SettledLine>,
         tally: LineCounts,
     ) -> Result<(), ApiError> {
         let refusals = settled.into_iter().filter_map(RefusalBody::of);
         match self {
-            Self::AtTheEnd(kept) => {
-                refusals.for_each(|refusal| kept.keep(refusal));
+            Self::AtTheEnd(refused_lines) => {
+                refusals.for_each(|refusal| refused_lines.keep(refusal));
                 Ok(())
             }
             Self::AsItGoes(sender) => {

@@ -159,7 +159,7 @@ fn new_webhook() -> Schema {
         .may("headers", headers(), HEADERS)
         .may(
             "eventTypes",
-            types_asked(),
+            requested_types(),
             &format!("{TYPES} Default: all but `ACTION_RESULT`."),
         )
         .may(
@@ -176,7 +176,7 @@ fn amended_webhook() -> Schema {
         .may_never_null("name", names::label(), NAME)
         .may_never_null("url", url(), URL)
         .may_never_null("headers", headers(), HEADERS)
-        .may_never_null("eventTypes", types_asked(), TYPES)
+        .may_never_null("eventTypes", requested_types(), TYPES)
         .may_never_null("jsonPayloadEnabled", Schema::truth(), JSON_PAYLOAD)
         .may("secret", secret(), SECRET)
         .named("AmendedWebhook")
@@ -260,7 +260,7 @@ fn headers() -> Schema {
     Schema::map(Schema::text()).example(Node::from(example))
 }
 
-fn types_asked() -> Schema {
+fn requested_types() -> Schema {
     let event_type = Schema::closed().must("type", Schema::word::<EventType>(), TYPE);
     types_of(event_type.named("WantedEventType"))
 }

@@ -94,12 +94,12 @@ fn telemetry() -> Schema {
             "The measurement time reported by the device, in Unix milliseconds.",
         )
         .must("source", Schema::word::<Protocol>(), "The protocol.")
-        .must("payload", told(), "The data.")
+        .must("payload", payload_data(), "The data.")
         .named("WebhookTelemetryData")
 }
 
 /// Values by path, data as received, or data as JSON.
-fn told() -> Schema {
+fn payload_data() -> Schema {
     let json = Schema::object()
         .must("type", Schema::only("JSON"), "The data is JSON.")
         .must("value", Schema::anything(), "The JSON value.")

@@ -59,8 +59,8 @@ pub(in crate::api) fn document(routes: &[Route], platform: &str) -> Node {
 /// The calls that the service makes to the endpoints of customers.
 fn webhooks(named: &mut Named) -> Node {
     let mut webhooks = Node::object();
-    for told in webhook_events::all() {
-        let node = told.node().with("tags", vec![Tag::Clouds.name()]);
+    for event in webhook_events::all() {
+        let node = event.node().with("tags", vec![Tag::Clouds.name()]);
         let headers = webhook_events::headers().map(|(name, schema, why)| Parameter {
             place: ParameterLocation::Header,
             name,
@@ -71,14 +71,14 @@ fn webhooks(named: &mut Named) -> Node {
         let headers: Vec<_> = headers.map(|it| parameter(it, named)).into();
         let body = Node::object()
             .with("required", true)
-            .with("content", content(vec![(JSON, told.body)], named));
+            .with("content", content(vec![(JSON, event.body)], named));
         let taken = "Any 2xx acknowledges the event. Any other response causes a retry.";
         let answers = Node::object().with("2XX", Node::object().with("description", taken));
         let post = node
             .with("parameters", headers)
             .with("requestBody", body)
             .with("responses", answers);
-        webhooks.set(told.id, Node::object().with("post", post));
+        webhooks.set(event.id, Node::object().with("post", post));
     }
     webhooks
 }

@@ -138,7 +138,7 @@ fn with_requests_refused(route: &Route, operation: ApiOperation) -> ApiOperation
 
 /// The error codes of the query parameters.
 fn query_faults(operation: &ApiOperation) -> Vec<&'static str> {
-    let asked = || {
+    let query_parameters = || {
         operation
             .parameters
             .iter()
@@ -150,10 +150,10 @@ fn query_faults(operation: &ApiOperation) -> Vec<&'static str> {
         "UNKNOWN_PARAMETER",
         "MORE_FAULTS",
     ];
-    if asked().any(|parameter| parameter.need == Presence::Required) {
+    if query_parameters().any(|parameter| parameter.need == Presence::Required) {
         codes.insert(0, "REQUIRED");
     }
-    if asked().any(|parameter| parameter.schema.is_number()) {
+    if query_parameters().any(|parameter| parameter.schema.is_number()) {
         codes.extend(["WRONG_TYPE", "OUT_OF_RANGE"]);
     }
     codes

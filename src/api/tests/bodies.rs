@@ -26,7 +26,7 @@ use engine::peer::Peer;
 use engine::profile::Profile;
 use engine::query::{KnownValue, Page, PageRequest};
 
-use self::plain::said;
+use self::plain::data_event;
 use super::golden;
 use crate::api::action::{ActionBody, ActionWithTimelineBody};
 use crate::api::device::{DeviceBody, InspectorBody};
@@ -105,7 +105,7 @@ fn an_action_request_with_its_timeline() {
 
 #[test]
 fn a_message_of_each_kind() {
-    let asked = event(EventContent::Telemetry(Telemetry {
+    let telemetry = event(EventContent::Telemetry(Telemetry {
         source: Protocol::Lwm2m,
         cause: Cause::Action(scheduled().id),
         measured_at: None,
@@ -123,11 +123,11 @@ fn a_message_of_each_kind() {
     let reported = unasked(Cause::PassiveReport, None);
     let messages = [
         notified(),
-        asked,
+        telemetry,
         sent,
         reported,
-        said(Protocol::Coap, Some("meters/temperature")),
-        said(Protocol::Udp, None),
+        data_event(Protocol::Coap, Some("meters/temperature")),
+        data_event(Protocol::Udp, None),
         came(),
         event(failure()),
         event(conclusion()),

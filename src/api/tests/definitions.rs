@@ -22,7 +22,7 @@ const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
 
 #[test]
 fn a_definition() {
-    let definition = kept(&xml(33_000, "1.1", "Heat Meter"));
+    let definition = definition_of(&xml(33_000, "1.1", "Heat Meter"));
     let read = definition.read().unwrap();
     let body = DefinitionBody::of(&definition, Some(read.object()));
     golden::check("object_definition", &body);
@@ -34,8 +34,8 @@ fn a_definition() {
 
 #[test]
 fn a_list_of_definitions_with_one_that_cannot_be_parsed() {
-    let whole = kept(&xml(33_000, "1.1", "Heat Meter"));
-    let broken = kept("<LWM2M/>");
+    let whole = definition_of(&xml(33_000, "1.1", "Heat Meter"));
+    let broken = definition_of("<LWM2M/>");
     let read = whole.read().unwrap();
     let items = vec![
         DefinitionBody::of(&whole, Some(read.object())),
@@ -191,15 +191,15 @@ async fn every_fault_of_a_definition_is_reported_at_once() {
         .replace("<Item ID=\"2\">", "<Item ID=\"1\"><Colour/>");
     let answer = put(&setup, &acme.bearer, &faulty).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST);
-    let told = [
+    let expected = [
         ("INVALID_VALUE", "Object/Name"),
         ("INVALID_VALUE", "Object/ObjectVersion"),
         ("INVALID_VALUE", "Item[1]/Type"),
         ("REPEATED", "Item"),
         ("UNKNOWN_PROPERTY", "Item"),
     ];
-    let told = told.map(|(code, field)| (code.to_owned(), field.to_owned()));
-    assert_eq!(answer.faults(), told);
+    let expected = expected.map(|(code, field)| (code.to_owned(), field.to_owned()));
+    assert_eq!(answer.faults(), expected);
     let message = &answer.json()["errors"][1]["message"];
     let expected = "line 4, column 1: ObjectVersion must be a version, such as 1.0, not \"one\"";
     assert_eq!(message, expected);
@@ -224,8 +224,8 @@ async fn a_definition_that_is_not_allowed_is_refused() {
     let acme = setup.customer("acme", &["all"]).await;
     let reserved = put(&setup, &acme.bearer, &xml(3, "1.1", "Device")).await;
     assert_eq!(reserved.status, StatusCode::BAD_REQUEST);
-    let told = ("OBJECT_RESERVED".to_owned(), "Object/ObjectID".to_owned());
-    assert_eq!(reserved.faults(), [told]);
+    let expected = ("OBJECT_RESERVED".to_owned(), "Object/ObjectID".to_owned());
+    assert_eq!(reserved.faults(), [expected]);
 
     let long = format!("{}{}", xml(33_000, "1.0", "It"), " ".repeat(BYTES_MAX));
     let answer = put(&setup, &acme.bearer, &long).await;
@@ -279,7 +279,7 @@ async fn put(setup: &TestService, bearer: &str, xml: &str) -> CallAnswer {
     setup.call(call.set_payload(xml.to_owned())).await
 }
 
-fn kept(xml: &str) -> Definition {
+fn definition_of(xml: &str) -> Definition {
     let customer = CustomerId::parse("acme").unwrap();
     Definition {
         id: DefinitionId::of(customer, 33_000, "1.1").unwrap(),

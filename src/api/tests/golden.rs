@@ -13,6 +13,6 @@ pub(super) fn check(name: &str, body: &impl Serialize) {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, &shown).unwrap();
     }
-    let kept = fs::read_to_string(&path);
-    assert_eq!(kept.unwrap_or_default(), shown, "{}", path.display());
+    let golden = fs::read_to_string(&path);
+    assert_eq!(golden.unwrap_or_default(), shown, "{}", path.display());
 }

@@ -117,7 +117,7 @@ fn every_event_matches_its_schema() {
         source: Protocol::Udp,
         ..posted()
     };
-    let told = [
+    let bodies = [
         ("telemetryData", as_text(&event(telemetry()))),
         ("telemetryData", as_text(&event(data(posted())))),
         ("telemetryData", parsed(&event(data(posted())))),
@@ -138,9 +138,9 @@ fn every_event_matches_its_schema() {
         ),
     ];
     let described = document["webhooks"].as_object().unwrap();
-    let names: BTreeSet<_> = told.iter().map(|(name, _)| *name).collect();
+    let names: BTreeSet<_> = bodies.iter().map(|(name, _)| *name).collect();
     assert!(described.keys().map(String::as_str).eq(names));
-    for (name, body) in told {
+    for (name, body) in bodies {
         let body: Value = serde_json::from_slice(&body).unwrap();
         let content = &described[name]["post"]["requestBody"]["content"];
         let schema = &content["application/json"]["schema"];

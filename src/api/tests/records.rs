@@ -14,12 +14,12 @@ use crate::api::records::settle;
 
 #[actix_web::test]
 async fn a_decision_without_a_conflict_is_made_once() {
-    let (setup, asked) = (TestService::new(), Cell::new(0));
+    let (setup, decisions) = (TestService::new(), Cell::new(0));
     let settled = settle(&*setup.store, async || {
-        asked.set(asked.get() + 1);
+        decisions.set(decisions.get() + 1);
         Ok(Decision {
             batch: creation("acme"),
-            answer: asked.get(),
+            answer: decisions.get(),
         })
     });
     assert_eq!(settled.await.unwrap(), 1);
@@ -28,14 +28,18 @@ async fn a_decision_without_a_conflict_is_made_once() {
 
 #[actix_web::test]
 async fn a_decision_is_repeated_after_a_conflict() {
-    let (setup, asked) = (TestService::new(), Cell::new(0));
+    let (setup, decisions) = (TestService::new(), Cell::new(0));
     setup.store.commit(creation("acme")).await.unwrap();
     let settled = settle(&*setup.store, async || {
-        asked.set(asked.get() + 1);
-        let name = if asked.get() < 4 { "acme" } else { "umbrella" };
+        decisions.set(decisions.get() + 1);
+        let name = if decisions.get() < 4 {
+            "acme"
+        } else {
+            "umbrella"
+        };
         Ok(Decision {
             batch: creation(name),
-            answer: asked.get(),
+            answer: decisions.get(),
         })
     });
     assert_eq!(settled.await.unwrap(), 4);
@@ -51,28 +55,31 @@ async fn a_decision_is_repeated_after_a_conflict() {
 
 #[actix_web::test]
 async fn a_decision_with_endless_conflicts_is_given_up() {
-    let (setup, asked) = (TestService::new(), Cell::new(0));
+    let (setup, decisions) = (TestService::new(), Cell::new(0));
     setup.store.commit(creation("acme")).await.unwrap();
     let settled = settle(&*setup.store, async || {
-        asked.set(asked.get() + 1);
+        decisions.set(decisions.get() + 1);
         Ok(Decision {
             batch: creation("acme"),
             answer: (),
         })
     });
     let failure = settled.await.unwrap_err();
-    assert_eq!((failure.faults()[0].code, asked.get()), ("UNAVAILABLE", 4));
+    assert_eq!(
+        (failure.faults()[0].code, decisions.get()),
+        ("UNAVAILABLE", 4)
+    );
 }
 
 #[actix_web::test]
 async fn a_refusal_is_not_repeated() {
-    let (setup, asked) = (TestService::new(), Cell::new(0));
+    let (setup, decisions) = (TestService::new(), Cell::new(0));
     let settled = settle(&*setup.store, async || {
-        asked.set(asked.get() + 1);
+        decisions.set(decisions.get() + 1);
         Err::<Decision<()>, _>(ApiError::unknown("customer"))
     });
     assert_eq!(
-        (settled.await.unwrap_err().faults()[0].code, asked.get()),
+        (settled.await.unwrap_err().faults()[0].code, decisions.get()),
         ("NOT_FOUND", 1)
     );
 }

@@ -26,7 +26,7 @@ use crate::api::{ApiParts, ApiState, configure};
 use crate::config::Config;
 use crate::deliveries;
 use crate::operator::OperatorToken;
-use crate::service::{kept_for, rules};
+use crate::service::{retention_periods, rules};
 
 pub(super) const OPERATOR: &str = "Bearer the-operator";
 
@@ -95,7 +95,8 @@ impl TestService {
             rules: Arc::new(config.delivery_rules()),
         };
         let logging = (clock.clone(), Arc::clone(&commits), store.clone());
-        let logging = Logging::new(logging.0, logging.1, logging.2, kept_for(&config)).start();
+        let logging =
+            Logging::new(logging.0, logging.1, logging.2, retention_periods(&config)).start();
         let post = Deliveries::start(delivering, Vec::new(), &logging);
         let parts = ApiParts {
             commits,

@@ -26,8 +26,11 @@ fn issue_as(id: &'static str) -> ApiOperation {
         .by_client_secret()
         .body(
             vec![
-                (JSON, asked(Schema::text().or_null())),
-                ("application/x-www-form-urlencoded", asked(Schema::text())),
+                (JSON, token_request(Schema::text().or_null())),
+                (
+                    "application/x-www-form-urlencoded",
+                    token_request(Schema::text()),
+                ),
             ],
             "The grant type, and the client credentials unless they are in the header.",
         )
@@ -60,7 +63,7 @@ fn issue_as(id: &'static str) -> ApiOperation {
 
 const SECRET: &str = "Tokens must not be cached (RFC 6749 section 5.1).";
 
-fn asked(text: Schema) -> Schema {
+fn token_request(text: Schema) -> Schema {
     Schema::object()
         .must("grant_type", Schema::only(GRANT), "The grant type.")
         .may("client_id", text.clone(), "The `clientId`.")

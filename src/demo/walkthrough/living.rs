@@ -7,7 +7,7 @@ use harness::device::event::DeviceEvent;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::super::output::LineSource;
-use super::{StepError, Walkthrough, told};
+use super::{StepError, Walkthrough, state_of};
 use crate::rest_client::CallError;
 
 /// The interval at which the API is polled after the last step.
@@ -18,31 +18,31 @@ impl Walkthrough<'_> {
     pub(in super::super) async fn live_on(&mut self) -> Result<Infallible, StepError> {
         // Requests of an earlier run on the same store are not printed.
         for request in self.caller.latest_requests().await? {
-            let told = told(&request);
-            self.told_by_request.entry(request.id).or_insert(told);
+            let state = state_of(&request);
+            self.printed_by_request.entry(request.id).or_insert(state);
         }
         let mut glance = interval(GLANCE_EVERY);
         glance.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut second = 0;
         loop {
             tokio::select! {
-                told = self.devices.next() => {
-                    let (role, event) = told?;
+                next = self.devices.next() => {
+                    let (role, event) = next?;
                     if is_noteworthy(&event) {
-                        self.output.tell(LineSource::Device(role.id()), event)?;
+                        self.output.print(LineSource::Device(role.id()), event)?;
                     }
                 }
                 _ = glance.tick() => {
                     self.devices.live(second).await?;
                     second += 1;
-                    self.tell_changes().await?;
-                    self.tell_arrivals()?;
+                    self.print_changes().await?;
+                    self.print_deliveries()?;
                 }
             }
         }
     }
 
-    async fn tell_changes(&mut self) -> Result<(), StepError> {
+    async fn print_changes(&mut self) -> Result<(), StepError> {
         let requests = match self.caller.latest_requests().await {
             Ok(requests) => requests,
             Err(error) if error.is_unauthorized() => {
@@ -60,7 +60,7 @@ impl Walkthrough<'_> {
             self.print_change(request)?;
         }
         let is_listed = |id: &String| requests.iter().any(|request| request.id == *id);
-        self.told_by_request.retain(|id, _| is_listed(id));
+        self.printed_by_request.retain(|id, _| is_listed(id));
         Ok(())
     }
 }

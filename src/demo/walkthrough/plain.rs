@@ -18,7 +18,7 @@ const TOPIC: &str = "cellar/water";
 impl Walkthrough<'_> {
     /// Queues requests for the sensor over UDP and CoAP, and waits until its datagram releases
     /// them.
-    pub(in super::super) async fn hear_the_sensor(&mut self) -> Result<(), StepError> {
+    pub(in super::super) async fn release_by_datagram(&mut self) -> Result<(), StepError> {
         self.output
             .chapter("A device without LwM2M sends data and receives requests")?;
         let Some(sensor) = self.devices.address(DeviceRole::Sensor) else {
@@ -31,13 +31,13 @@ impl Walkthrough<'_> {
         }
         let thrown = format!("sent a UDP datagram, {WET:?}");
         self.output
-            .tell(LineSource::Device(DeviceRole::Sensor.id()), thrown)?;
+            .print(LineSource::Device(DeviceRole::Sensor.id()), thrown)?;
         for id in &queued {
             let request = self.follow(id, |request| !request.is_pending()).await?;
             expect("SUCCEEDED", &request)?;
         }
         let awaited = "the endpoint has the datagram of the sensor";
-        self.hear_of(awaited, 1, |it| is_over("UDP", it)).await
+        self.await_events(awaited, 1, |it| is_over("UDP", it)).await
     }
 
     /// Makes the sensor post over CoAP, and waits until the event is delivered to the customer's
@@ -53,17 +53,18 @@ impl Walkthrough<'_> {
         }
         let posted = format!("sent {LEVEL} over CoAP, topic {TOPIC}");
         self.output
-            .tell(LineSource::Device(DeviceRole::Sensor.id()), posted)?;
+            .print(LineSource::Device(DeviceRole::Sensor.id()), posted)?;
         let awaited = "the endpoint has the CoAP data of the sensor";
-        self.hear_of(awaited, 1, |it| is_over("COAP", it)).await
+        self.await_events(awaited, 1, |it| is_over("COAP", it))
+            .await
     }
 
     async fn queue_for_the_sensor(&mut self, port: u16) -> Result<[String; 2], StepError> {
         let text = "creates a UDP request (SEND_WHEN_ACTIVE): the leak sensor blinks";
-        self.output.tell(LineSource::Caller, text)?;
+        self.output.print(LineSource::Caller, text)?;
         let blink = self.queue(DemoProtocol::Udp, &blink(port)).await?;
         let text = "creates a CoAP request (SEND_WHEN_ACTIVE): set its alarm level to 8 mm";
-        self.output.tell(LineSource::Caller, text)?;
+        self.output.print(LineSource::Caller, text)?;
         let warn = json!({
             "requestType": "PUT", "path": ALARM, "payload": "8", "payloadType": "STRING",
             "port": port, "requestMode": "SEND_WHEN_ACTIVE",
@@ -71,8 +72,8 @@ impl Walkthrough<'_> {
         Ok([blink, self.queue(DemoProtocol::Coap, &warn).await?])
     }
 
-    async fn queue(&mut self, over: DemoProtocol, asked: &Value) -> Result<String, StepError> {
-        let id = self.ask(over, DeviceRole::Sensor, asked).await?;
+    async fn queue(&mut self, over: DemoProtocol, body: &Value) -> Result<String, StepError> {
+        let id = self.ask(over, DeviceRole::Sensor, body).await?;
         self.follow(&id, |_| true).await?;
         Ok(id)
     }

@@ -22,7 +22,7 @@ impl Walkthrough<'_> {
         };
         let iccid = self.caller.inspect(DeviceRole::Tracker.id()).await?.iccid;
         let awaited = "the endpoint has the values of the tracker";
-        self.hear_of(awaited, expected, |delivered| {
+        self.await_events(awaited, expected, |delivered| {
             is_collected(delivered, &iccid)
         })
         .await
@@ -30,22 +30,22 @@ impl Walkthrough<'_> {
 
     /// Waits until this many matching events are delivered to the customer's endpoint, and prints
     /// them.
-    pub(super) async fn hear_of(
+    pub(super) async fn await_events(
         &mut self,
         awaited: &'static str,
         expected: usize,
-        is_meant: impl Fn(&DeliveredEvent) -> bool,
+        is_match: impl Fn(&DeliveredEvent) -> bool,
     ) -> Result<(), StepError> {
         let deadline = Deadline::of(awaited);
-        let mut told = 0;
-        while told < expected {
+        let mut received = 0;
+        while received < expected {
             deadline.check()?;
             self.linger().await?;
             // Events received before are not counted.
             while let Some(delivered) = self.endpoint.arrived() {
-                if is_meant(&delivered) {
-                    self.tell_arrival(&delivered)?;
-                    told += 1;
+                if is_match(&delivered) {
+                    self.print_delivery(&delivered)?;
+                    received += 1;
                 }
             }
         }
@@ -53,16 +53,16 @@ impl Walkthrough<'_> {
     }
 
     /// Prints the events that were delivered to the customer's endpoint.
-    pub(super) fn tell_arrivals(&mut self) -> Result<(), StepError> {
+    pub(super) fn print_deliveries(&mut self) -> Result<(), StepError> {
         while let Some(delivered) = self.endpoint.arrived() {
-            self.tell_arrival(&delivered)?;
+            self.print_delivery(&delivered)?;
         }
         Ok(())
     }
 
-    fn tell_arrival(&mut self, delivered: &DeliveredEvent) -> Result<(), StepError> {
+    fn print_delivery(&mut self, delivered: &DeliveredEvent) -> Result<(), StepError> {
         let text = format!("received, signature valid: {}", event(&delivered.body));
-        Ok(self.output.tell(LineSource::Endpoint, text)?)
+        Ok(self.output.print(LineSource::Endpoint, text)?)
     }
 }
 

@@ -31,7 +31,9 @@ pub(super) fn registered(
 
 /// A request, with what matters in its state.
 pub(super) fn change(request: &ShownAction) -> String {
-    let ShownAction { asked, status, .. } = request;
+    let ShownAction {
+        operation, status, ..
+    } = request;
     let made = request.attempts.saturating_sub(request.attempts_left);
     let more = match status.as_str() {
         "SCHEDULED" => ", waits for the device".to_owned(),
@@ -39,7 +41,7 @@ pub(super) fn change(request: &ShownAction) -> String {
         "IN_PROGRESS" => format!(", attempt {made} of {}", request.attempts),
         _ => outcome(request),
     };
-    format!("{status}: {asked}{more}")
+    format!("{status}: {operation}{more}")
 }
 
 fn outcome(request: &ShownAction) -> String {
@@ -221,7 +223,7 @@ mod tests {
     fn shown(status: &str, attempts_left: u64) -> ShownAction {
         ShownAction {
             id: "1".to_owned(),
-            asked: "read /3/0/9 of meter".to_owned(),
+            operation: "read /3/0/9 of meter".to_owned(),
             status: status.to_owned(),
             attempts: 3,
             attempts_left,

@@ -51,7 +51,7 @@ fn a_report_without_bounds_misses_none() {
 
 #[test]
 fn a_value_equal_to_the_bound_is_within_it() {
-    let kept = [
+    let exact_bounds = [
         "--min-rate",
         "50",
         "--max-errors",
@@ -59,12 +59,12 @@ fn a_value_equal_to_the_bound_is_within_it() {
         "--max-p99-ms",
         "99.1",
     ];
-    assert_eq!(missed(&kept), [""; 0]);
+    assert_eq!(missed(&exact_bounds), [""; 0]);
 }
 
 #[test]
 fn every_exceeded_bound_is_reported_with_the_actual_value() {
-    let told = missed(&[
+    let messages = missed(&[
         "--min-rate",
         "50.1",
         "--max-errors",
@@ -72,14 +72,14 @@ fn every_exceeded_bound_is_reported_with_the_actual_value() {
         "--max-p99-ms",
         "98",
     ]);
-    assert_eq!(told.len(), 3);
+    assert_eq!(messages.len(), 3);
     assert!(
-        told[0].starts_with("--max-p99-ms 98 is missed: 99."),
+        messages[0].starts_with("--max-p99-ms 98 is missed: 99."),
         "{}",
-        told[0]
+        messages[0]
     );
-    assert_eq!(told[1], "--min-rate 50.1 is missed: 50.000");
-    assert_eq!(told[2], "--max-errors 2 is missed: 3.000");
+    assert_eq!(messages[1], "--min-rate 50.1 is missed: 50.000");
+    assert_eq!(messages[2], "--max-errors 2 is missed: 3.000");
 }
 
 #[test]

@@ -41,8 +41,8 @@ pub(in crate::api) fn create_many() -> Described {
 }
 
 fn cases() -> [Schema; 3] {
-    let bare = asked();
-    let text = asked()
+    let bare = coap_request();
+    let text = coap_request()
         .must(
             "payload",
             Schema::text_of(0..=ACTION_DATA_BYTES_MAX).example("on"),
@@ -53,7 +53,7 @@ fn cases() -> [Schema; 3] {
             Schema::only(ContentEncoding::String.word()),
             "`payload` is text.",
         );
-    let bytes = asked()
+    let bytes = coap_request()
         .must(
             "payload",
             base64().of_characters(0..=ACTION_DATA_BYTES_MAX),
@@ -68,7 +68,7 @@ fn cases() -> [Schema; 3] {
 }
 
 /// The properties of every CoAP request.
-fn asked() -> Schema {
+fn coap_request() -> Schema {
     let path = Schema::text_of(1..=COAP_PATH_BYTES_MAX).pattern(PATH);
     let resource =
         format!("The absolute path, with an optional query: at most {COAP_PATH_BYTES_MAX} bytes.");

@@ -18,7 +18,7 @@ use crate::api::fields::Fields;
 fn a_datagram_is_sent_once_and_now_by_default() {
     let body = json!({ "payload": "on", "payloadType": "STRING", "port": 4445 });
     let request = datagram("on", ContentEncoding::String);
-    assert_eq!(asked(Protocol::Udp, body).unwrap(), new(request.clone()));
+    assert_eq!(parsed(Protocol::Udp, body).unwrap(), new(request.clone()));
     let body = json!({
         "payload": "b24=", "payloadType": "BASE64", "port": 4445, "requestMode": "SEND_WHEN_ACTIVE",
         "expiresIn": 600, "sendAttempts": null,
@@ -28,14 +28,14 @@ fn a_datagram_is_sent_once_and_now_by_default() {
         expires_in_s: Some(600),
         ..new(datagram("b24=", ContentEncoding::Base64))
     };
-    assert_eq!(asked(Protocol::Udp, body).unwrap(), later);
+    assert_eq!(parsed(Protocol::Udp, body).unwrap(), later);
 }
 
 #[test]
 fn a_coap_request_has_a_method_a_port_a_path_and_an_optional_payload() {
     let body = json!({ "port": 5683, "path": "/a/b?c=d", "requestType": "GET" });
     let bare = new(coap(Method::Get, None));
-    assert_eq!(asked(Protocol::Coap, body).unwrap(), bare);
+    assert_eq!(parsed(Protocol::Coap, body).unwrap(), bare);
     let body = json!({
         "port": 5683, "path": "/a/b?c=d", "requestType": "PATCH", "payload": "",
         "payloadType": "STRING", "sendAttempts": 5, "requestMode": "SEND_NOW",
@@ -45,12 +45,12 @@ fn a_coap_request_has_a_method_a_port_a_path_and_an_optional_payload() {
         attempts_permitted: 5,
         ..new(coap(Method::Patch, Some(content)))
     };
-    assert_eq!(asked(Protocol::Coap, body).unwrap(), with_payload);
+    assert_eq!(parsed(Protocol::Coap, body).unwrap(), with_payload);
     let body = json!({
         "port": 5683, "path": "/a/b?c=d", "requestType": "GET", "payload": null,
         "payloadType": null, "sendAttempts": null,
     });
-    assert_eq!(asked(Protocol::Coap, body).unwrap(), bare);
+    assert_eq!(parsed(Protocol::Coap, body).unwrap(), bare);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn an_operation_has_an_address_and_optional_data() {
     let body = json!({ "action": "write", "resourceAddress": "/3303/0/5700", "data": "21.5" });
     let write = Lwm2mRequest::parse(Operation::Write, "/3303/0/5700", Some("21.5")).unwrap();
     let write = new(Request::Lwm2m(write));
-    assert_eq!(asked(Protocol::Lwm2m, body).unwrap(), write);
+    assert_eq!(parsed(Protocol::Lwm2m, body).unwrap(), write);
 }
 
 #[test]
@@ -71,8 +71,8 @@ fn the_operator_sets_the_longest_datagram() {
         udp_payload_bytes_max: 3,
         ..desk(Protocol::Udp)
     };
-    assert!(desk.asked_of_one(call(), fields(&body(3))).is_ok());
-    let refused = desk.asked_of_one(call(), fields(&body(4))).unwrap_err();
+    assert!(desk.parse_one(call(), fields(&body(3))).is_ok());
+    let refused = desk.parse_one(call(), fields(&body(4))).unwrap_err();
     let fault = &refused.faults()[0];
     assert_eq!(
         fault.message,
@@ -87,14 +87,14 @@ fn each_device_of_a_bulk_call_gets_the_same_request() {
         "payload": "on", "payloadType": "STRING", "port": 4445, "deviceIds": ["a", "b"],
     });
     let desk = desk(Protocol::Udp);
-    let (asked, devices) = desk.asked_of_many(call(), fields(&body)).unwrap();
-    assert_eq!(asked, new(datagram("on", ContentEncoding::String)));
+    let (action, devices) = desk.parse_many(call(), fields(&body)).unwrap();
+    assert_eq!(action, new(datagram("on", ContentEncoding::String)));
     let devices: Vec<_> = devices.iter().map(ToString::to_string).collect();
     assert_eq!(devices, ["a", "b"]);
 }
 
-fn asked(protocol: Protocol, body: Value) -> Result<NewAction, ApiError> {
-    desk(protocol).asked_of_one(call(), fields(&body))
+fn parsed(protocol: Protocol, body: Value) -> Result<NewAction, ApiError> {
+    desk(protocol).parse_one(call(), fields(&body))
 }
 
 fn desk(protocol: Protocol) -> ActionParser {

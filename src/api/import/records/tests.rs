@@ -122,7 +122,7 @@ fn check(format: Format, text: &[u8], expected: &[(u64, Result<Value, &str>)]) {
     let shown: Vec<_> = read.iter().map(shown).collect();
     let expected: Vec<_> = expected
         .iter()
-        .map(|(line, said)| (*line, said.clone().map_err(str::to_owned)))
+        .map(|(line, result)| (*line, result.clone().map_err(str::to_owned)))
         .collect();
     assert_eq!(shown, expected);
 }

@@ -10,7 +10,7 @@ use crate::api::import::batches::{LineEffect, SettledLine};
 async fn the_report_at_the_end_has_counts_and_refused_lines() {
     let settled = vec![created(1), refused(2, 1), unchanged(4)];
     assert_eq!(
-        told_at_the_end(settled).await,
+        report_at_the_end(settled).await,
         json!({
             "lines": 3, "created": 1, "unchanged": 1, "refused": 1, "through": 9,
             "refusals": [{
@@ -24,10 +24,10 @@ async fn the_report_at_the_end_has_counts_and_refused_lines() {
 
 #[actix_web::test]
 async fn the_report_line_by_line_has_each_batch_and_then_the_summary() {
-    let (mut report, mut told) = ReportMode::as_it_goes();
+    let (mut report, mut stream) = ReportMode::as_it_goes();
     let settled = vec![created(1), refused(2, 1)];
     let tally = counted(&settled);
-    report.tell(settled, tally).await.unwrap();
+    report.add(settled, tally).await.unwrap();
     report.end(tally, None).await.unwrap();
     drop(report);
     let counts = json!({ "lines": 2, "created": 1, "unchanged": 0, "refused": 1, "through": 9 });
@@ -37,16 +37,16 @@ async fn the_report_line_by_line_has_each_batch_and_then_the_summary() {
         json!({ "progress": counts }),
         json!({ "summary": counts }),
     ];
-    assert_eq!(lines_of(&mut told).await, expected);
+    assert_eq!(lines_of(&mut stream).await, expected);
 }
 
 #[actix_web::test]
 async fn refused_lines_beyond_the_bound_are_counted() {
     let many = (1..=REFUSALS_MAX as u64 + 7).map(|line| refused(line, 1));
-    let told = told_at_the_end(many.collect()).await;
-    assert_eq!(told["refusals"].as_array().unwrap().len(), REFUSALS_MAX);
-    assert_eq!(told["refusalsOmitted"], 7);
-    assert_eq!(told["refused"], REFUSALS_MAX + 7);
+    let report = report_at_the_end(many.collect()).await;
+    assert_eq!(report["refusals"].as_array().unwrap().len(), REFUSALS_MAX);
+    assert_eq!(report["refusalsOmitted"], 7);
+    assert_eq!(report["refused"], REFUSALS_MAX + 7);
 }
 
 #[actix_web::test]
@@ -60,42 +60,42 @@ async fn long_refusals_are_bounded_by_their_bytes() {
     };
     let mut lines: Vec<SettledLine> = (1..=200).map(long).collect();
     lines.push(refused(201, 1));
-    let told = told_at_the_end(lines).await;
-    let listed = told["refusals"].as_array().unwrap().len();
+    let report = report_at_the_end(lines).await;
+    let listed = report["refusals"].as_array().unwrap().len();
     assert!(
         (1..=REFUSAL_BYTES_MAX / 100_000).contains(&listed),
         "{listed}"
     );
     // The listed refusals are the first ones: after an omitted one, none is listed.
-    assert_eq!(told["refusalsOmitted"], 201 - listed);
+    assert_eq!(report["refusalsOmitted"], 201 - listed);
 }
 
 #[actix_web::test]
 async fn the_faults_of_a_line_are_bounded() {
-    let told = told_at_the_end(vec![refused(1, 100)]).await;
-    let errors = told["refusals"][0]["errors"].as_array().unwrap();
+    let report = report_at_the_end(vec![refused(1, 100)]).await;
+    let errors = report["refusals"][0]["errors"].as_array().unwrap();
     assert_eq!(errors.len(), FAULTS_MAX);
 }
 
 #[actix_web::test]
 async fn a_disconnected_caller_is_detected() {
-    let (mut report, told) = ReportMode::as_it_goes();
-    drop(told);
+    let (mut report, stream) = ReportMode::as_it_goes();
+    drop(stream);
     let tally = LineCounts::default();
-    assert!(report.tell(vec![created(1)], tally).await.is_err());
+    assert!(report.add(vec![created(1)], tally).await.is_err());
     assert!(report.end(tally, None).await.is_err());
 }
 
-async fn told_at_the_end(settled: Vec<SettledLine>) -> Value {
+async fn report_at_the_end(settled: Vec<SettledLine>) -> Value {
     let tally = counted(&settled);
     let mut report = ReportMode::at_the_end();
-    report.tell(settled, tally).await.unwrap();
+    report.add(settled, tally).await.unwrap();
     serde_json::to_value(report.into_summary(tally)).unwrap()
 }
 
-async fn lines_of(told: &mut ReportStream) -> Vec<Value> {
+async fn lines_of(stream: &mut ReportStream) -> Vec<Value> {
     let mut lines = Vec::new();
-    while let Some(part) = told.0.recv().await {
+    while let Some(part) = stream.0.recv().await {
         let text = std::str::from_utf8(&part).unwrap();
         lines.extend(
             text.lines()

@@ -29,14 +29,14 @@ fn an_answered_action_request_over_coap() {
         payload_type: Some(PayloadType::Text),
         ..Outcome::default()
     };
-    let asked = CoapRequest {
+    let request = CoapRequest {
         method: Method::Put,
         port: NonZeroU16::new(5_683).unwrap(),
         target: engine::PathAndQuery::parse("/led?color=r").unwrap(),
         content: Some(Content::parse(ContentEncoding::Base64, "AQID").unwrap()),
     };
     let answered = Action {
-        request: Request::Coap(asked),
+        request: Request::Coap(request),
         status: Status::Succeeded,
         attempts_made: 1,
         outcome: Some(outcome),
@@ -47,14 +47,14 @@ fn an_answered_action_request_over_coap() {
 
 #[test]
 fn an_action_request_over_coap_without_a_payload() {
-    let asked = CoapRequest {
+    let request = CoapRequest {
         method: Method::Get,
         port: NonZeroU16::new(5_683).unwrap(),
         target: engine::PathAndQuery::parse("/").unwrap(),
         content: None,
     };
     let waiting = Action {
-        request: Request::Coap(asked),
+        request: Request::Coap(request),
         ..scheduled()
     };
     golden::check("action_over_coap_bare", &ActionBody::of(&waiting));
@@ -72,13 +72,13 @@ fn a_device_that_speaks_plain_coap() {
         pending: vec![over_udp()],
         observations: vec![],
     };
-    let recent = [said(Protocol::Coap, Some("meters/temperature"))];
+    let recent = [data_event(Protocol::Coap, Some("meters/temperature"))];
     let body = InspectorBody::of(&meter(), &snapshot, &[], &recent);
     golden::check("device_inspector_plain", &body);
 }
 
 /// Data of the device.
-pub(super) fn said(source: Protocol, topic: Option<&str>) -> Event {
+pub(super) fn data_event(source: Protocol, topic: Option<&str>) -> Event {
     event(EventContent::Data(Box::new(Data {
         source,
         topic: topic.map(|topic| Topic::parse(topic).unwrap()),
@@ -87,12 +87,12 @@ pub(super) fn said(source: Protocol, topic: Option<&str>) -> Event {
 }
 
 fn over_udp() -> Action {
-    let asked = UdpRequest {
+    let request = UdpRequest {
         content: Content::parse(ContentEncoding::String, "on").unwrap(),
         port: NonZeroU16::new(4_445).unwrap(),
     };
     Action {
-        request: Request::Udp(asked),
+        request: Request::Udp(request),
         attempts_permitted: 1,
         expires_in_s: Some(600),
         ..scheduled()

@@ -34,8 +34,8 @@ async fn every_fault_of_an_update_is_reported_at_once() {
         ("UNKNOWN_PROPERTY", "tint"),
     ];
     assert_eq!(faults(&refused), expected);
-    let told = refused.json();
-    let messages: Vec<_> = told["errors"].as_array().unwrap().iter().collect();
+    let response = refused.json();
+    let messages: Vec<_> = response["errors"].as_array().unwrap().iter().collect();
     assert_eq!(messages[6]["message"], "cannot be changed");
     assert_eq!(shown(&setup, &acme).await["iccid"], "8901");
 }
@@ -91,7 +91,8 @@ async fn shown(setup: &TestService, caller: &TestCredentials) -> Value {
 }
 
 fn faults(answer: &CallAnswer) -> Vec<(&'static str, &'static str)> {
-    let told = answer.faults().into_iter();
-    told.map(|(code, field)| (&*code.leak(), &*field.leak()))
+    let details = answer.faults().into_iter();
+    details
+        .map(|(code, field)| (&*code.leak(), &*field.leak()))
         .collect()
 }

@@ -174,15 +174,15 @@ async fn a_bulk_call_must_name_its_devices() {
     for (protocol, body) in bodies {
         let path = format!("{ACTIONS_OF_MANY}/{protocol}");
         let answer = setup.post(&path, &acme.bearer, body.clone()).await;
-        assert_eq!(answer.faults(), told(&[("REQUIRED", "deviceIds")]));
+        assert_eq!(answer.faults(), owned(&[("REQUIRED", "deviceIds")]));
         let named = with(&body, &json!({ "deviceIds": ["a", "a", "/"] }));
         let answer = setup.post(&path, &acme.bearer, named).await;
         let expected = [("REPEATED", "deviceIds"), ("INVALID_VALUE", "deviceIds")];
-        assert_eq!(answer.faults(), told(&expected), "{protocol}");
+        assert_eq!(answer.faults(), owned(&expected), "{protocol}");
         let alone = with(&body, &json!({ "deviceIds": ["a"] }));
         let path = format!("{ACTIONS}/{protocol}");
         let answer = setup.post(&path, &acme.bearer, alone).await;
-        assert_eq!(answer.faults(), told(&[("UNKNOWN_PROPERTY", "deviceIds")]));
+        assert_eq!(answer.faults(), owned(&[("UNKNOWN_PROPERTY", "deviceIds")]));
     }
 }
 
@@ -210,7 +210,7 @@ async fn check(protocol: &str, whole: &Value, cases: &[(Value, Faults)]) {
         for (path, body) in [(&one, body), (&many, of_many)] {
             let answer = setup.post(path, &acme.bearer, body).await;
             assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path} {faults:?}");
-            assert_eq!(answer.faults(), told(faults), "{path}");
+            assert_eq!(answer.faults(), owned(faults), "{path}");
         }
     }
 }
@@ -228,7 +228,7 @@ fn with(body: &Value, changes: &Value) -> Value {
     Value::Object(body)
 }
 
-fn told(faults: &[(&str, &str)]) -> Vec<(String, String)> {
+fn owned(faults: &[(&str, &str)]) -> Vec<(String, String)> {
     let owned = |(code, field): &(&str, &str)| ((*code).to_owned(), (*field).to_owned());
     faults.iter().map(owned).collect()
 }

@@ -80,9 +80,9 @@ async fn the_secrets_of_a_webhook_are_stored_encrypted() {
     let (setup, acme) = acme().await;
     create(&setup, &acme, whole()).await;
     let customer = engine::ids::CustomerId::parse("acme").unwrap();
-    let kept = setup.store.customer_settings(customer).await.unwrap();
-    assert_eq!(kept.destinations.len(), 1);
-    let engine::delivery::destination::Target::Webhook(webhook) = &kept.destinations[0].target;
+    let stored = setup.store.customer_settings(customer).await.unwrap();
+    assert_eq!(stored.destinations.len(), 1);
+    let engine::delivery::destination::Target::Webhook(webhook) = &stored.destinations[0].target;
     let sealed = webhook.headers.iter().map(|header| &header.value);
     let sealed: Vec<_> = sealed.chain(&webhook.secret).collect();
     assert_eq!(sealed.len(), 3);
@@ -192,8 +192,8 @@ async fn every_fault_of_an_update_is_reported_at_once_and_nothing_changes() {
         ("WRONG_TYPE", "url"),
     ];
     faulty(&refused, &expected);
-    let kept = setup.get(WEBHOOKS, &acme.bearer).await.json();
-    assert_eq!(kept["items"], json!([made]));
+    let stored = setup.get(WEBHOOKS, &acme.bearer).await.json();
+    assert_eq!(stored["items"], json!([made]));
 }
 
 #[actix_web::test]
@@ -399,8 +399,8 @@ fn without_updated(mut body: Value) -> Value {
 /// Checks that a refusal has exactly these faults.
 fn faulty(answer: &CallAnswer, expected: &[(&str, &str)]) {
     assert_eq!(answer.status, StatusCode::BAD_REQUEST);
-    let mut told = answer.faults();
-    told.sort();
+    let mut faults = answer.faults();
+    faults.sort();
     let owned = |(code, field): &(&str, &str)| ((*code).to_owned(), (*field).to_owned());
-    assert_eq!(told, expected.iter().map(owned).collect::<Vec<_>>());
+    assert_eq!(faults, expected.iter().map(owned).collect::<Vec<_>>());
 }

@@ -99,8 +99,8 @@ async fn a_device_is_created_once_and_each_conflicting_identifier_is_reported() 
     );
     let again = setup.post(DEVICES, &acme.bearer, body).await;
     assert_eq!(again.status, StatusCode::CONFLICT);
-    let told: Vec<_> = again.faults().into_iter().map(|(_, field)| field).collect();
-    assert_eq!(told, ["deviceId", "iccid", "endpoint", "imsi"]);
+    let fields: Vec<_> = again.faults().into_iter().map(|(_, field)| field).collect();
+    assert_eq!(fields, ["deviceId", "iccid", "endpoint", "imsi"]);
     let umbrella = setup.customer("umbrella", &["all"]).await;
     let other = json!({"deviceId": "meter", "iccid": "8988"});
     let other = setup.post(DEVICES, &umbrella.bearer, other).await;

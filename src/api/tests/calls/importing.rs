@@ -42,10 +42,13 @@ async fn a_batch_whose_commits_fail_is_settled_line_by_line() {
     store.expect(&verdicts);
     let answer = import(&setup, &bearer, &lines("device", 3)).await;
     assert_eq!(answer.status, StatusCode::OK);
-    let told = answer.json();
-    assert_eq!((&told["created"], &told["through"]), (&json!(2), &json!(3)));
-    assert_eq!(told["refusals"][0]["line"], 2);
-    assert_eq!(told["refusals"][0]["errors"][0]["code"], "UNAVAILABLE");
+    let response = answer.json();
+    assert_eq!(
+        (&response["created"], &response["through"]),
+        (&json!(2), &json!(3))
+    );
+    assert_eq!(response["refusals"][0]["line"], 2);
+    assert_eq!(response["refusals"][0]["errors"][0]["code"], "UNAVAILABLE");
     assert_eq!(store.left(), 0);
     assert!(is_known(&setup, "device-0").await);
     assert!(!is_known(&setup, "device-1").await);
@@ -59,13 +62,13 @@ async fn an_import_stopped_by_the_store_reports_the_last_durable_line() {
         store.expect(&[None, Some(refusal), None]);
         let answer = import(&setup, &bearer, &lines("device", 1_200)).await;
         assert_eq!(answer.status.as_u16(), status);
-        let told = answer.json();
-        assert_eq!(told["statusCode"], status);
-        assert_eq!(told["through"], 512, "{told}");
+        let response = answer.json();
+        assert_eq!(response["statusCode"], status);
+        assert_eq!(response["through"], 512, "{response}");
         // The third batch was in flight: its devices are counted, but come after a gap.
-        let created = told["created"].as_u64().unwrap();
-        assert!([512, 688].contains(&created), "{told}");
-        assert_eq!(told["lines"], created);
+        let created = response["created"].as_u64().unwrap();
+        assert!([512, 688].contains(&created), "{response}");
+        assert_eq!(response["lines"], created);
         assert!(is_known(&setup, "device-511").await);
         assert!(!is_known(&setup, "device-512").await);
         let again = import(&setup, &bearer, &lines("device", 1_200))

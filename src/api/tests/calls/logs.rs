@@ -131,16 +131,16 @@ async fn statistics_count_each_day_of_the_zone_and_every_device_once() {
         for (filter, devices, days) in cases {
             let path = format!("{STATS}?timezone={zone}{filter}");
             let expected = json!({ "totalUniqueDevices": devices, "administrationLogs": days });
-            let told = setup.get(&path, &acme.bearer).await;
-            assert_eq!(told.status, StatusCode::OK);
-            assert_eq!(told.json(), expected, "{path}");
+            let answer = setup.get(&path, &acme.bearer).await;
+            assert_eq!(answer.status, StatusCode::OK);
+            assert_eq!(answer.json(), expected, "{path}");
         }
     }
     let nothing = json!({ "totalUniqueDevices": 0, "administrationLogs": [] });
-    let told = setup
+    let answer = setup
         .get(&format!("{STATS}?timezone=UTC"), &globex.bearer)
         .await;
-    assert_eq!(told.json(), nothing);
+    assert_eq!(answer.json(), nothing);
 }
 
 #[actix_web::test]
@@ -234,7 +234,7 @@ async fn an_absent_bound_follows_from_the_other_or_from_the_time() {
     let entries = at.map(|(_, time)| first_contact(&meter("acme", "one"), time));
     append(&setup, &entries.iter().collect::<Vec<_>>()).await;
     let (start, end) = (at[7].1.iso().to_string(), end.iso().to_string());
-    for (query, told) in [
+    for (query, range) in [
         (String::new(), 0..4),
         (format!("startDateTime={start}"), 0..8),
         (format!("endDateTime={end}"), 2..6),
@@ -249,7 +249,7 @@ async fn an_absent_bound_follows_from_the_other_or_from_the_time() {
             at[entry.unwrap()].0
         };
         let shown: Vec<_> = items(&page).iter().map(shown).collect();
-        let expected: Vec<_> = at[told].iter().map(|(name, _)| *name).collect();
+        let expected: Vec<_> = at[range].iter().map(|(name, _)| *name).collect();
         assert_eq!(shown, expected, "{query}");
     }
 }
@@ -263,9 +263,9 @@ async fn a_page_beyond_the_end_is_empty() {
     let entries = [1, 2, 3].map(|ago| first_contact(&meter("acme", "one"), now.plus_ms(-ago)));
     append(&setup, &entries.iter().collect::<Vec<_>>()).await;
     for (query, page, amount) in [("page=2", 2, 1), ("pageSize=2&page=3", 3, 2)] {
-        let told = setup.get(&format!("{LOGS}?{query}"), &acme.bearer).await;
+        let answer = setup.get(&format!("{LOGS}?{query}"), &acme.bearer).await;
         assert_eq!(
-            (told.status, told.json()),
+            (answer.status, answer.json()),
             (StatusCode::OK, empty(page, amount))
         );
     }
@@ -294,9 +294,9 @@ async fn a_window_may_begin_before_the_first_entry() {
             "&category=info&iccid=one",
         ] {
             let query = format!("startDateTime={start}&endDateTime={end}{filter}");
-            let told = setup.get(&format!("{LOGS}?{query}"), &acme.bearer).await;
-            assert_eq!(told.status, StatusCode::OK, "{query}");
-            assert_eq!(items(&told.json()).len(), number, "{query}");
+            let answer = setup.get(&format!("{LOGS}?{query}"), &acme.bearer).await;
+            assert_eq!(answer.status, StatusCode::OK, "{query}");
+            assert_eq!(items(&answer.json()).len(), number, "{query}");
         }
     }
 }
@@ -335,16 +335,21 @@ fn meter(customer: &str, device: &str) -> Profile {
 fn undecodable(device: &Profile, at: Timestamp, bytes: &[u8]) -> Entry {
     let identity = Identity::of(device);
     let mut moment = Moment::new(at, Clock::new().moment().next_u64().into());
-    Entry::undecodable_payload(&mut moment, seen(device, &identity), "it breaks off", bytes)
+    Entry::undecodable_payload(
+        &mut moment,
+        sighting(device, &identity),
+        "it breaks off",
+        bytes,
+    )
 }
 
 fn first_contact(device: &Profile, at: Timestamp) -> Entry {
     let identity = Identity::of(device);
     let mut moment = Moment::new(at, Clock::new().moment().next_u64().into());
-    Entry::first_heard(&mut moment, seen(device, &identity), Protocol::Lwm2m)
+    Entry::first_heard(&mut moment, sighting(device, &identity), Protocol::Lwm2m)
 }
 
-fn seen<'a>(device: &Profile, identity: &'a Identity) -> DeviceSighting<'a> {
+fn sighting<'a>(device: &Profile, identity: &'a Identity) -> DeviceSighting<'a> {
     DeviceSighting {
         key: device.key(),
         identity,

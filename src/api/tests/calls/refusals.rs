@@ -129,7 +129,7 @@ async fn every_fault_of_a_query_is_reported_at_once() {
     let query = "?pageSize=26&page=0&type=NEWS&category=bad&startDateTime=today&sort=x&iccid=a/b";
     let answer = setup.get(&format!("{LOGS}{query}"), &acme.bearer).await;
     shaped(&answer, StatusCode::BAD_REQUEST, "Bad Request");
-    let told = answer.faults();
+    let faults = answer.faults();
     for (code, field) in [
         ("OUT_OF_RANGE", "pageSize"),
         ("OUT_OF_RANGE", "page"),
@@ -140,11 +140,11 @@ async fn every_fault_of_a_query_is_reported_at_once() {
         ("UNKNOWN_PARAMETER", "sort"),
     ] {
         assert!(
-            told.contains(&(code.to_owned(), field.to_owned())),
-            "{code} {field}: {told:?}"
+            faults.contains(&(code.to_owned(), field.to_owned())),
+            "{code} {field}: {faults:?}"
         );
     }
-    assert_eq!(told.len(), 7);
+    assert_eq!(faults.len(), 7);
 }
 
 #[actix_web::test]

@@ -27,8 +27,8 @@ async fn credentials_in_json_must_be_strings() {
     let answer = setup.call(ask(PATHS[0], JSON, &body.to_string())).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST);
     let wrong = |field: &str| ("WRONG_TYPE".to_owned(), field.to_owned());
-    let told = ["client_id", "client_secret", "grant_type"].map(wrong);
-    assert_eq!(answer.faults(), told);
+    let expected = ["client_id", "client_secret", "grant_type"].map(wrong);
+    assert_eq!(answer.faults(), expected);
 }
 
 #[actix_web::test]
@@ -39,8 +39,8 @@ async fn repeated_credentials_are_refused() {
     for (media_type, body) in [(JSON, json), (FORM, form)] {
         let answer = setup.call(ask(PATHS[0], media_type, body)).await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST);
-        let told = ("REPEATED".to_owned(), "client_id".to_owned());
-        assert_eq!(answer.faults(), [told], "{media_type}");
+        let expected = ("REPEATED".to_owned(), "client_id".to_owned());
+        assert_eq!(answer.faults(), [expected], "{media_type}");
     }
 }
 
