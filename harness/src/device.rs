@@ -180,7 +180,7 @@ impl SimulatedDevice {
             }
         }
         self.session.answers = answers::PendingAnswers::default();
-        self.session.observations.hush();
+        self.session.observations.abandon();
         self.fall_asleep(now_ms, out);
     }
 
@@ -354,7 +354,7 @@ impl SimulatedDevice {
         if message.kind != MessageKind::Confirmable {
             return;
         }
-        let datagram = match self.session.heard.find(now_ms, message, bytes) {
+        let datagram = match self.session.dedup.find(now_ms, message, bytes) {
             Some(reply) => reply.to_vec(),
             None => Message::reset(message.message_id).encode(),
         };

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   DevicePool: Worker, ..
-//!   Worker (thread) --- turn, hear ---> DevicePool: ArrivalSchedule, Exchange, Deadlines,
+//!   Worker (thread) ---- datagrams ---> DevicePool: ArrivalSchedule, Exchange, Deadlines,
 //!      |    ^                             |    Locations, Tally
 //!      |    +------- Outbox --------------+
 //!      +--- LoadSocket: one socket, every datagram from the address of its device

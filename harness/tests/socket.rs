@@ -26,18 +26,18 @@ const TEMPERATURE: Path = Path::resource(3303, 0, 5700);
 async fn a_device_registers_from_its_own_address_and_answers_a_read() {
     let server = Server::start().await;
     let (device, mut events) = server.device("127.0.1.7:0", PacketLoss::default()).await;
-    let (register, from) = server.hear().await;
+    let (register, from) = server.receive().await;
     assert_eq!(from, device.address());
     assert_eq!(from.ip().to_string(), "127.0.1.7");
-    server.say(&created(&register), from).await;
+    server.send(&created(&register), from).await;
     let registered = next(&mut events).await;
     let DeviceEvent::Registered { location } = registered else {
         panic!("{registered}");
     };
     assert_eq!(location.to_string(), "/rd/7");
 
-    server.say(&read(1), from).await;
-    let (response, _) = server.hear().await;
+    server.send(&read(1), from).await;
+    let (response, _) = server.receive().await;
     assert_eq!(response.kind, MessageKind::Acknowledgement);
     assert_eq!(
         (response.code, response.token),
@@ -73,9 +73,9 @@ async fn orders_reach_a_running_device() {
     assert_eq!(device.with(|device| device.is_asleep()).await, Ok(false));
 
     device.update().await.unwrap();
-    let (update, from) = server.hear().await;
+    let (update, from) = server.receive().await;
     assert_eq!(update.uri_path().collect::<Vec<_>>(), ["rd", "7"]);
-    server.say(&answer(&update, Code::CHANGED), from).await;
+    server.send(&answer(&update, Code::CHANGED), from).await;
     assert_eq!(next(&mut events).await, DeviceEvent::Updated);
 
     device.sleep().await.unwrap();
@@ -85,23 +85,23 @@ async fn orders_reach_a_running_device() {
     ));
     device.wake().await.unwrap();
     assert_eq!(next(&mut events).await, DeviceEvent::Awake);
-    let (update, from) = server.hear().await;
-    server.say(&answer(&update, Code::CHANGED), from).await;
+    let (update, from) = server.receive().await;
+    server.send(&answer(&update, Code::CHANGED), from).await;
     assert_eq!(next(&mut events).await, DeviceEvent::Updated);
 
     device.reboot().await.unwrap();
     assert_eq!(next(&mut events).await, DeviceEvent::Rebooted);
-    let (register, from) = server.hear().await;
-    server.say(&created(&register), from).await;
+    let (register, from) = server.receive().await;
+    server.send(&created(&register), from).await;
     assert!(matches!(
         next(&mut events).await,
         DeviceEvent::Registered { .. }
     ));
 
     device.deregister().await.unwrap();
-    let (leave, from) = server.hear().await;
+    let (leave, from) = server.receive().await;
     assert_eq!(leave.code, Code::DELETE);
-    server.say(&answer(&leave, Code::DELETED), from).await;
+    server.send(&answer(&leave, Code::DELETED), from).await;
     assert_eq!(next(&mut events).await, DeviceEvent::Deregistered);
 }
 
@@ -116,12 +116,12 @@ async fn a_running_device_sends_what_it_is_given() {
     };
     let sent = device.send(ContentFormat::SENML_JSON, vec![warm]).await;
     assert_eq!(sent, Ok(Ok(())));
-    let (message, from) = server.hear().await;
+    let (message, from) = server.receive().await;
     assert_eq!(
         message.payload,
         br#"[{"n":"/3303/0/5700","t":-2.000,"v":30.5}]"#
     );
-    server.say(&answer(&message, Code::CHANGED), from).await;
+    server.send(&answer(&message, Code::CHANGED), from).await;
     assert_eq!(next(&mut events).await, DeviceEvent::Sent);
 }
 
@@ -130,8 +130,8 @@ async fn a_changed_value_is_notified_to_its_observer() {
     let server = Server::start().await;
     let (device, mut events) = server.registered("127.0.1.18:0").await;
     let observe = read(1).with_observe(0);
-    server.say(&observe, device.address()).await;
-    let (begun, _) = server.hear().await;
+    server.send(&observe, device.address()).await;
+    let (begun, _) = server.receive().await;
     assert_eq!(begun.observe(), Some(1));
     assert!(matches!(
         next(&mut events).await,
@@ -140,7 +140,7 @@ async fn a_changed_value_is_notified_to_its_observer() {
 
     let before = device.set(TEMPERATURE, Value::Float(22.25)).await;
     assert_eq!(before, Ok(Some(Value::Float(21.5))));
-    let (notification, from) = server.hear().await;
+    let (notification, from) = server.receive().await;
     assert_eq!(from, device.address());
     assert_eq!(notification.token, observe.token);
     assert_eq!(notification.payload, b"22.25");
@@ -148,7 +148,7 @@ async fn a_changed_value_is_notified_to_its_observer() {
     assert_eq!(next(&mut events).await, DeviceEvent::Notified { path });
 
     let reset = Message::reset(notification.message_id);
-    server.say(&reset, from).await;
+    server.send(&reset, from).await;
     assert_eq!(
         next(&mut events).await,
         DeviceEvent::ObservationEnded { path }
@@ -164,7 +164,7 @@ async fn a_device_that_moves_sends_from_its_new_address() {
         .await
         .unwrap();
     device.update().await.unwrap();
-    let (_, from) = server.hear().await;
+    let (_, from) = server.receive().await;
     assert_eq!(from, device.address());
     assert_eq!(from.ip().to_string(), "127.0.1.10");
     let taken = server.socket.local_addr().unwrap();
@@ -186,7 +186,7 @@ async fn a_lossy_network_delays_a_registration_and_does_not_prevent_it() {
     let (_device, mut events) = server.run(hasty(), "127.0.1.11:0", loss).await;
     loop {
         tokio::select! {
-            (register, from) = server.hear() => server.say(&created(&register), from).await,
+            (register, from) = server.receive() => server.send(&created(&register), from).await,
             event = next(&mut events) => {
                 if matches!(event, DeviceEvent::Registered { .. }) {
                     break;
@@ -205,10 +205,10 @@ async fn a_response_lost_on_the_way_to_the_device_is_requested_again() {
         to_device_percent: 100,
     };
     let (device, mut events) = server.run(hasty(), "127.0.1.16:0", loss).await;
-    let (first, _) = server.hear().await;
+    let (first, _) = server.receive().await;
     for _ in 0..4 {
-        server.say(&created(&first), device.address()).await;
-        assert_eq!(server.hear().await.0, first);
+        server.send(&created(&first), device.address()).await;
+        assert_eq!(server.receive().await.0, first);
     }
     assert_eq!(
         next(&mut events).await,
@@ -239,9 +239,9 @@ async fn datagrams_of_strangers_are_dropped() {
     let server = Server::start().await;
     let (device, _events) = server.registered("127.0.1.12:0").await;
     let stranger = Server::start().await;
-    stranger.say(&read(1), device.address()).await;
-    server.say(&read(2), device.address()).await;
-    let (response, _) = server.hear().await;
+    stranger.send(&read(1), device.address()).await;
+    server.send(&read(2), device.address()).await;
+    let (response, _) = server.receive().await;
     assert_eq!(response.token, read(2).token);
     assert_eq!(device.with(|device| device.performed_count()).await, Ok(1));
 }
@@ -252,8 +252,8 @@ async fn unread_events_do_not_stop_a_device() {
     let (device, events) = server.registered("127.0.1.13:0").await;
     let count = u16::try_from(EVENTS_MAX).unwrap() + 10;
     for id in 0..count {
-        server.say(&read(id), device.address()).await;
-        server.hear().await;
+        server.send(&read(id), device.address()).await;
+        server.receive().await;
     }
     assert_eq!(events.len(), EVENTS_MAX);
     assert_eq!(
@@ -301,8 +301,8 @@ impl Server {
 
     async fn registered(&self, local: &str) -> (RunningDevice, Receiver<DeviceEvent>) {
         let (device, mut events) = self.device(local, PacketLoss::default()).await;
-        let (register, from) = self.hear().await;
-        self.say(&created(&register), from).await;
+        let (register, from) = self.receive().await;
+        self.send(&created(&register), from).await;
         assert!(matches!(
             next(&mut events).await,
             DeviceEvent::Registered { .. }
@@ -331,14 +331,14 @@ impl Server {
         .unwrap()
     }
 
-    async fn hear(&self) -> (Message, SocketAddr) {
+    async fn receive(&self) -> (Message, SocketAddr) {
         let mut buffer = [0; 2_048];
         let received = timeout(DEADLINE, self.socket.recv_from(&mut buffer)).await;
         let (length, from) = received.expect("the device is silent").unwrap();
         (Message::decode(&buffer[..length]).unwrap(), from)
     }
 
-    async fn say(&self, message: &Message, to: SocketAddr) {
+    async fn send(&self, message: &Message, to: SocketAddr) {
         self.socket.send_to(&message.encode(), to).await.unwrap();
     }
 }

@@ -118,7 +118,7 @@ impl OwedAnswer {
 pub(super) fn repeat(
     exchange: &mut Exchange,
     now_ms: i64,
-    said: Uplink,
+    uplink: Uplink,
     out: &mut Vec<DeviceOutput>,
 ) -> bool {
     match exchange.handle_timeout(now_ms) {
@@ -128,7 +128,7 @@ pub(super) fn repeat(
             true
         }
         ExchangeTimeout::GaveUp(_) => {
-            out.push(DeviceOutput::Report(DeviceEvent::GaveUp(said)));
+            out.push(DeviceOutput::Report(DeviceEvent::GaveUp(uplink)));
             false
         }
     }

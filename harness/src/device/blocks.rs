@@ -61,7 +61,7 @@ pub(super) fn begin(response: Message, block: BlockSize) -> Message {
 
 /// Whether a request continues a response whose first blocks were sent: the operation is not
 /// performed again.
-pub(super) fn goes_on(request: &Message) -> bool {
+pub(super) fn continues(request: &Message) -> bool {
     request.block2().is_some_and(|block| block.number() > 0)
 }
 

@@ -40,7 +40,7 @@ impl SimulatedDevice {
             return ResponseContent::of(Code::NOT_ACCEPTABLE);
         };
         let outcome = self.resources.read_several(&paths, accept);
-        if outcome.code.is_success() && !blocks::goes_on(request) {
+        if outcome.code.is_success() && !blocks::continues(request) {
             for path in paths {
                 self.performed.add(PerformedOperation {
                     number: self.performed.count(),
@@ -58,8 +58,8 @@ impl SimulatedDevice {
 
     fn paths_in(&self, request: &Message) -> Result<Vec<Path>, Code> {
         let format = request.content_format();
-        let spoken = format.filter(|format| self.resources.formats().has(*format));
-        let format = spoken.ok_or(Code::UNSUPPORTED_CONTENT_FORMAT)?;
+        let supported = format.filter(|format| self.resources.formats().has(*format));
+        let format = supported.ok_or(Code::UNSUPPORTED_CONTENT_FORMAT)?;
         payload::decode_paths(format, &request.payload).map_err(|_| Code::BAD_REQUEST)
     }
 }

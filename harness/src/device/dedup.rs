@@ -85,37 +85,37 @@ mod tests {
     #[test]
     fn a_datagram_is_remembered_until_its_lifetime_ends() {
         let (message, bytes) = execute(7, 1);
-        let mut heard = DedupCache::default();
-        assert_eq!(heard.find(0, &message, &bytes), None);
-        heard.remember(0, &message, &bytes, b"reply");
+        let mut cache = DedupCache::default();
+        assert_eq!(cache.find(0, &message, &bytes), None);
+        cache.remember(0, &message, &bytes, b"reply");
         let last_ms = CONFIRMABLE_LIFETIME_MS - 1;
         assert_eq!(
-            heard.find(last_ms, &message, &bytes),
+            cache.find(last_ms, &message, &bytes),
             Some(b"reply".as_slice())
         );
-        assert_eq!(heard.find(last_ms + 1, &message, &bytes), None);
+        assert_eq!(cache.find(last_ms + 1, &message, &bytes), None);
     }
 
     #[test]
     fn the_same_id_with_other_content_is_another_message() {
         let (message, bytes) = execute(7, 1);
         let (other, other_bytes) = execute(7, 2);
-        let mut heard = DedupCache::default();
-        heard.remember(0, &message, &bytes, b"reply");
-        assert_eq!(heard.find(0, &other, &other_bytes), None);
+        let mut cache = DedupCache::default();
+        cache.remember(0, &message, &bytes, b"reply");
+        assert_eq!(cache.find(0, &other, &other_bytes), None);
     }
 
     #[test]
     fn the_oldest_is_forgotten_first() {
-        let mut heard = DedupCache::default();
+        let mut cache = DedupCache::default();
         let count = u16::try_from(HEARD_MAX).unwrap() + 1;
         for id in 0..count {
             let (message, bytes) = execute(id, 1);
-            heard.remember(0, &message, &bytes, b"");
+            cache.remember(0, &message, &bytes, b"");
         }
         let is_known = |id| {
             let (message, bytes) = execute(id, 1);
-            heard.find(0, &message, &bytes).is_some()
+            cache.find(0, &message, &bytes).is_some()
         };
         assert!(!is_known(0));
         assert!((1..count).all(is_known));

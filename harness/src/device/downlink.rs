@@ -48,10 +48,12 @@ impl SimulatedDevice {
         request: &Message,
         out: &mut Vec<DeviceOutput>,
     ) {
-        let reply = match self.session.heard.find(now_ms, request, bytes) {
+        let reply = match self.session.dedup.find(now_ms, request, bytes) {
             Some(reply) => reply.to_vec(),
             None => {
-                let reply = self.meet(now_ms, request, out).map(|reply| reply.encode());
+                let reply = self
+                    .answer_request(now_ms, request, out)
+                    .map(|reply| reply.encode());
                 let reply = reply.unwrap_or_default();
                 // A Non-confirmable request is answered once (section 4.3).
                 let again = match request.kind {
@@ -60,7 +62,7 @@ impl SimulatedDevice {
                     | MessageKind::Acknowledgement
                     | MessageKind::Reset => &[],
                 };
-                self.session.heard.remember(now_ms, request, bytes, again);
+                self.session.dedup.remember(now_ms, request, bytes, again);
                 reply
             }
         };
@@ -70,7 +72,7 @@ impl SimulatedDevice {
     }
 
     /// Performs a request once it is complete, and returns its immediate answer.
-    fn meet(
+    fn answer_request(
         &mut self,
         now_ms: i64,
         request: &Message,
@@ -129,49 +131,49 @@ impl SimulatedDevice {
     fn answer(
         &mut self,
         now_ms: i64,
-        asked: &IncomingRequest<'_>,
+        incoming: &IncomingRequest<'_>,
         out: &mut Vec<DeviceOutput>,
     ) -> Option<Message> {
-        match self.manner_of(&asked.about) {
+        match self.answer_mode_of(&incoming.about) {
             AnswerMode::Piggybacked => {
-                let outcome = self.perform(now_ms, 0, asked);
-                out.push(DeviceOutput::Report(asked.answered(outcome.code)));
-                Some(self.respond(asked.request, outcome))
+                let outcome = self.perform(now_ms, 0, incoming);
+                out.push(DeviceOutput::Report(incoming.answered(outcome.code)));
+                Some(self.respond(incoming.request, outcome))
             }
             AnswerMode::SeparateConfirmable { after_ms } => {
-                self.answer_later(now_ms, after_ms, MessageKind::Confirmable, asked)
+                self.answer_later(now_ms, after_ms, MessageKind::Confirmable, incoming)
             }
             AnswerMode::SeparateNonConfirmable { after_ms } => {
-                self.answer_later(now_ms, after_ms, MessageKind::NonConfirmable, asked)
+                self.answer_later(now_ms, after_ms, MessageKind::NonConfirmable, incoming)
             }
             AnswerMode::NonConfirmable => {
-                let outcome = self.perform(now_ms, 0, asked);
-                out.push(DeviceOutput::Report(asked.answered(outcome.code)));
-                Some(self.respond_apart(asked.request, MessageKind::NonConfirmable, outcome))
+                let outcome = self.perform(now_ms, 0, incoming);
+                out.push(DeviceOutput::Report(incoming.answered(outcome.code)));
+                Some(self.respond_apart(incoming.request, MessageKind::NonConfirmable, outcome))
             }
             AnswerMode::AcknowledgeOnly => {
-                self.perform(now_ms, 0, asked);
-                out.extend(asked.left_unanswered());
-                acknowledgement_of(asked.request)
+                self.perform(now_ms, 0, incoming);
+                out.extend(incoming.left_unanswered());
+                acknowledgement_of(incoming.request)
             }
             AnswerMode::Silent => {
-                out.extend(asked.left_unanswered());
+                out.extend(incoming.left_unanswered());
                 None
             }
             AnswerMode::Reset => {
-                out.extend(asked.left_unanswered());
-                Some(Message::reset(asked.request.message_id))
+                out.extend(incoming.left_unanswered());
+                Some(Message::reset(incoming.request.message_id))
             }
             AnswerMode::Code(code) => {
-                out.push(DeviceOutput::Report(asked.answered(code)));
-                Some(self.respond(asked.request, ResponseContent::of(code)))
+                out.push(DeviceOutput::Report(incoming.answered(code)));
+                Some(self.respond(incoming.request, ResponseContent::of(code)))
             }
         }
     }
 
     /// How the device answers requests for a target; for unknown ones it answers in the
     /// acknowledgement.
-    fn manner_of(&self, about: &RequestTarget) -> AnswerMode {
+    fn answer_mode_of(&self, about: &RequestTarget) -> AnswerMode {
         let chosen = match about {
             RequestTarget::Object(path, _) => self.resources.find(*path).map(|it| it.answer),
             RequestTarget::Plain(path) => self.paths.find(path).map(|it| it.answer),
@@ -184,32 +186,32 @@ impl SimulatedDevice {
         now_ms: i64,
         after_ms: u32,
         kind: MessageKind,
-        asked: &IncomingRequest<'_>,
+        incoming: &IncomingRequest<'_>,
     ) -> Option<Message> {
-        let outcome = self.perform(now_ms, after_ms, asked);
-        let news = asked.answered(outcome.code);
-        let response = self.respond_apart(asked.request, kind, outcome);
+        let outcome = self.perform(now_ms, after_ms, incoming);
+        let news = incoming.answered(outcome.code);
+        let response = self.respond_apart(incoming.request, kind, outcome);
         let due_at_ms = now_ms.saturating_add(after_ms.into());
         self.session.answers.owe(PendingAnswer {
             due_at_ms,
             response,
             news,
         });
-        acknowledgement_of(asked.request)
+        acknowledgement_of(incoming.request)
     }
 
     fn perform(
         &mut self,
         now_ms: i64,
         answered_after_ms: u32,
-        asked: &IncomingRequest<'_>,
+        incoming: &IncomingRequest<'_>,
     ) -> ResponseContent {
-        match &asked.about {
+        match &incoming.about {
             RequestTarget::Object(path, operation) => {
                 let answered_at_ms = now_ms.saturating_add(answered_after_ms.into());
-                self.operate(answered_at_ms, asked.request, *path, *operation)
+                self.operate(answered_at_ms, incoming.request, *path, *operation)
             }
-            RequestTarget::Plain(path) => self.perform_plain(asked.request, path),
+            RequestTarget::Plain(path) => self.perform_plain(incoming.request, path),
         }
     }
 
@@ -222,7 +224,7 @@ impl SimulatedDevice {
         operation: Operation,
     ) -> ResponseContent {
         let mut outcome = self.resources.perform(path, operation, request);
-        if !outcome.code.is_success() || blocks::goes_on(request) {
+        if !outcome.code.is_success() || blocks::continues(request) {
             return outcome;
         }
         self.set_off(answered_at_ms, path, operation);
@@ -247,7 +249,7 @@ impl SimulatedDevice {
 
     /// Performs a plain CoAP request, and logs it if it succeeds.
     fn perform_plain(&mut self, request: &Message, path: &str) -> ResponseContent {
-        if blocks::goes_on(request) {
+        if blocks::continues(request) {
             return self.paths.read(path);
         }
         let outcome = self.paths.perform(path, request);
@@ -271,7 +273,7 @@ impl SimulatedDevice {
         &mut self,
         request: &Message,
         (path, operation): (Path, Operation),
-        told: &ResponseContent,
+        content: &ResponseContent,
     ) -> Option<u32> {
         let observations = &mut self.session.observations;
         match operation {
@@ -280,7 +282,7 @@ impl SimulatedDevice {
                 observations.look(&self.resources);
                 None
             }
-            Operation::Observe => observations.begin(request, path, told),
+            Operation::Observe => observations.begin(request, path, content),
             Operation::CancelObservation => {
                 observations.end(request.token, path);
                 None

@@ -37,7 +37,7 @@ struct Observation {
     token: Token,
     path: Path,
     accept: Option<ContentFormat>,
-    told: ResponseContent,
+    notified: ResponseContent,
     news: Option<ResponseContent>,
     /// The message id of the last notification, which a Reset would have.
     message_id: Option<MessageId>,
@@ -86,7 +86,7 @@ impl Observations {
         &mut self,
         request: &Message,
         path: Path,
-        told: &ResponseContent,
+        content: &ResponseContent,
     ) -> Option<u32> {
         self.entries
             .retain(|other| other.token != request.token && other.path != path);
@@ -97,7 +97,7 @@ impl Observations {
             token: request.token,
             path,
             accept: request.accept(),
-            told: told.clone(),
+            notified: content.clone(),
             news: None,
             message_id: None,
             open: None,
@@ -119,8 +119,8 @@ impl Observations {
     /// Compares the observed values with those notified last.
     pub(super) fn look(&mut self, resources: &Resources) {
         for observation in &mut self.entries {
-            let seen = resources.read(observation.path, observation.accept);
-            observation.news = (seen != observation.told).then_some(seen);
+            let current = resources.read(observation.path, observation.accept);
+            observation.news = (current != observation.notified).then_some(current);
         }
     }
 
@@ -159,7 +159,7 @@ impl Observations {
     }
 
     /// Abandons the notifications in flight.
-    pub(super) fn hush(&mut self) {
+    pub(super) fn abandon(&mut self) {
         for observation in &mut self.entries {
             observation.open = None;
         }
@@ -193,7 +193,7 @@ impl Observation {
             return None;
         }
         let news = self.news.take()?;
-        self.told = news.clone();
+        self.notified = news.clone();
         Some(news)
     }
 

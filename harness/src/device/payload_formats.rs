@@ -38,7 +38,7 @@ impl PayloadFormats {
     }
 
     /// Encodes the value of one resource in the requested format.
-    pub(super) fn tell_one(
+    pub(super) fn encode_one(
         &self,
         accept: Option<ContentFormat>,
         path: Path,
@@ -55,7 +55,7 @@ impl PayloadFormats {
     }
 
     /// Encodes the values below a path in the requested format.
-    pub(super) fn tell(
+    pub(super) fn encode_below(
         &self,
         accept: Option<ContentFormat>,
         path: Path,
@@ -72,7 +72,7 @@ impl PayloadFormats {
     }
 
     /// Encodes values of any paths.
-    pub(super) fn tell_all(
+    pub(super) fn encode_all(
         &self,
         accept: ContentFormat,
         values: &Reading,
@@ -84,7 +84,7 @@ impl PayloadFormats {
     }
 
     /// Decodes the value for a resource from a message.
-    pub(super) fn hear_one(
+    pub(super) fn decode_one(
         &self,
         path: Path,
         by: &Message,
@@ -95,12 +95,12 @@ impl PayloadFormats {
         if !fits || format.is_some_and(|format| !self.has(format)) {
             return Err(Code::UNSUPPORTED_CONTENT_FORMAT);
         }
-        let mut values = self.hear(path, by, data_type)?;
+        let mut values = self.decode(path, by, data_type)?;
         values.remove(&path).ok_or(Code::BAD_REQUEST)
     }
 
     /// Decodes the values for the instances of a resource from a message.
-    pub(super) fn hear_several(
+    pub(super) fn decode_several(
         &self,
         path: Path,
         by: &Message,
@@ -111,10 +111,10 @@ impl PayloadFormats {
         if !format.is_some_and(|format| holds_several(&format) && self.has(format)) {
             return Err(Code::UNSUPPORTED_CONTENT_FORMAT);
         }
-        self.hear(path, by, data_type)
+        self.decode(path, by, data_type)
     }
 
-    fn hear(&self, path: Path, by: &Message, data_type: DataType) -> Result<Reading, Code> {
+    fn decode(&self, path: Path, by: &Message, data_type: DataType) -> Result<Reading, Code> {
         let format = by.content_format();
         let values = payload::decode(format, path, &by.payload, |_| Some(data_type));
         values.map_err(|_| Code::BAD_REQUEST)

@@ -81,7 +81,7 @@ impl PlainPaths {
     pub(super) fn read(&self, path: &str) -> ResponseContent {
         let entry = self.find(path);
         entry.map_or(ResponseContent::of(Code::NOT_FOUND), |entry| {
-            entry.told(Code::CONTENT)
+            entry.respond(Code::CONTENT)
         })
     }
 
@@ -91,7 +91,7 @@ impl PlainPaths {
         let place = self.entries.iter().position(|entry| entry.path == path);
         let entry = place.and_then(|place| self.entries.get_mut(place));
         match (by.code, entry) {
-            (Code::GET, Some(entry)) => entry.told(Code::CONTENT),
+            (Code::GET, Some(entry)) => entry.respond(Code::CONTENT),
             (Code::PUT, Some(entry)) => {
                 entry.content.clone_from(&by.payload);
                 ResponseContent::of(Code::CHANGED)
@@ -99,8 +99,8 @@ impl PlainPaths {
             (Code::PUT, None) => self.make(path, by),
             (Code::POST, Some(entry)) => entry.add(by),
             (Code::PATCH, Some(entry)) => {
-                let kept = entry.content.get(by.payload.len()..).unwrap_or_default();
-                entry.content = [&by.payload, kept].concat();
+                let tail = entry.content.get(by.payload.len()..).unwrap_or_default();
+                entry.content = [&by.payload, tail].concat();
                 ResponseContent::of(Code::CHANGED)
             }
             (Code::DELETE, Some(_)) => {
@@ -128,7 +128,7 @@ impl PlainPaths {
 }
 
 impl PlainPath {
-    fn told(&self, code: Code) -> ResponseContent {
+    fn respond(&self, code: Code) -> ResponseContent {
         ResponseContent {
             format: self.format,
             payload: self.content.clone(),
@@ -141,6 +141,6 @@ impl PlainPath {
             return ResponseContent::of(Code::REQUEST_ENTITY_TOO_LARGE);
         }
         self.content.extend(&by.payload);
-        self.told(Code::CHANGED)
+        self.respond(Code::CHANGED)
     }
 }

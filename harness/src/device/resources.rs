@@ -70,17 +70,17 @@ impl Resources {
     /// Encodes the values at and below several paths, without those that do not exist or cannot be
     /// read.
     pub(super) fn read_several(&self, paths: &[Path], accept: ContentFormat) -> ResponseContent {
-        let is_asked = |entry: &&Entry| {
+        let is_requested = |entry: &&Entry| {
             let at = entry.resource.path;
             paths.iter().any(|path| path.contains(at))
         };
-        let mut asked = self.entries.iter().filter(is_asked).peekable();
-        if asked.peek().is_none() {
+        let mut requested = self.entries.iter().filter(is_requested).peekable();
+        if requested.peek().is_none() {
             return ResponseContent::of(Code::NOT_FOUND);
         }
-        let values: Reading = asked.filter_map(Entry::readable).collect();
-        let told = self.formats.tell_all(accept, &values);
-        told.unwrap_or_else(ResponseContent::of)
+        let values: Reading = requested.filter_map(Entry::readable).collect();
+        let encoded = self.formats.encode_all(accept, &values);
+        encoded.unwrap_or_else(ResponseContent::of)
     }
 
     pub(super) fn formats(&self) -> &PayloadFormats {
@@ -141,7 +141,7 @@ impl Resources {
         if values.is_empty() && path.is_resource() {
             return Err(Code::METHOD_NOT_ALLOWED);
         }
-        self.formats.tell(accept, path, &values)
+        self.formats.encode_below(accept, path, &values)
     }
 
     fn write(&mut self, path: Path, by: &Message) -> Result<ResponseContent, Code> {
@@ -161,7 +161,7 @@ impl Resources {
         let like = self.within(path).next().ok_or(Code::NOT_FOUND)?.clone();
         let value = like.writable().filter(|_| path.is_resource());
         let data_type = value.ok_or(Code::METHOD_NOT_ALLOWED)?.data_type();
-        let values = self.formats.hear_several(path, by, data_type)?;
+        let values = self.formats.decode_several(path, by, data_type)?;
         // A resource without instances could not be restored.
         if values.is_empty() || values.contains_key(&path) {
             return Err(Code::BAD_REQUEST);
@@ -218,13 +218,13 @@ impl Entry {
         formats: &PayloadFormats,
     ) -> Result<ResponseContent, Code> {
         let (path, value) = self.readable().ok_or(Code::METHOD_NOT_ALLOWED)?;
-        formats.tell_one(accept, path, value)
+        formats.encode_one(accept, path, value)
     }
 
     fn write(&mut self, by: &Message, formats: &PayloadFormats) -> Result<ResponseContent, Code> {
         let path = self.resource.path;
         let data_type = self.writable().ok_or(Code::METHOD_NOT_ALLOWED)?.data_type();
-        self.resource.value = Some(formats.hear_one(path, by, data_type)?);
+        self.resource.value = Some(formats.decode_one(path, by, data_type)?);
         self.executed += 1;
         Ok(ResponseContent::of(Code::CHANGED))
     }

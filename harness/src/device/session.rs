@@ -26,7 +26,7 @@ pub(super) struct Session {
     /// The one request whose answer is awaited (NSTART is 1).
     pub(super) request: Option<OpenRequest>,
     pub(super) answers: PendingAnswers,
-    pub(super) heard: DedupCache,
+    pub(super) dedup: DedupCache,
     /// The received blocks of an incomplete body.
     pub(super) incoming: Assembly,
     pub(super) observations: Observations,
@@ -88,7 +88,7 @@ impl Session {
             registration: RegistrationPhase::Resting { until_ms: None },
             request: None,
             answers: PendingAnswers::default(),
-            heard: DedupCache::default(),
+            dedup: DedupCache::default(),
             incoming: Assembly::default(),
             observations: Observations::default(),
             consequence: None,

@@ -125,7 +125,7 @@ impl SimulatedDevice {
             TransferTimeout::Retransmit => {
                 out.push(DeviceOutput::Send(request.transfer.datagram().to_vec()));
             }
-            TransferTimeout::Again => self.go_on(now_ms, out),
+            TransferTimeout::Again => self.send_next_block(now_ms, out),
             TransferTimeout::GaveUp(_) => {
                 let purpose = request.purpose;
                 self.give_up(now_ms, purpose, out);
@@ -152,7 +152,7 @@ impl SimulatedDevice {
             TransferReception::Proceeds { acknowledge } => {
                 let reply = acknowledge.map(Message::acknowledgement);
                 self.settle(now_ms, message, bytes, reply, out);
-                self.go_on(now_ms, out);
+                self.send_next_block(now_ms, out);
             }
             TransferReception::Answered { acknowledge, whole } => {
                 let reply = acknowledge.map(Message::acknowledgement);
@@ -175,7 +175,7 @@ impl SimulatedDevice {
     }
 
     /// Continues a block-wise request with the next block.
-    fn go_on(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
+    fn send_next_block(&mut self, now_ms: i64, out: &mut Vec<DeviceOutput>) {
         let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.rng);
         let fresh = FreshIds {
             message_id,
@@ -201,7 +201,7 @@ impl SimulatedDevice {
         if let Some(reply) = reply {
             let datagram = reply.encode();
             self.session
-                .heard
+                .dedup
                 .remember(now_ms, response, bytes, &datagram);
             out.push(DeviceOutput::Send(datagram));
         }
@@ -264,7 +264,7 @@ impl SimulatedDevice {
         match response.code {
             code if code.is_success() => {
                 self.session.failures = 0;
-                self.take_told_lifetime(lifetime_s);
+                self.take_sent_lifetime(lifetime_s);
                 out.push(DeviceOutput::Report(DeviceEvent::Updated));
             }
             Code::NOT_FOUND => {
@@ -336,7 +336,7 @@ impl SimulatedDevice {
         }
     }
 
-    fn take_told_lifetime(&mut self, lifetime_s: u32) {
+    fn take_sent_lifetime(&mut self, lifetime_s: u32) {
         if let RegistrationPhase::Registered {
             lifetime_told_s, ..
         } = &mut self.session.registration

@@ -144,7 +144,13 @@ impl DeviceGroup {
     }
 
     /// Handles a datagram for a device.
-    pub(super) fn hear(&mut self, member: u32, bytes: &[u8], now_ns: u64, out: &mut Outbox) {
+    pub(super) fn handle_datagram(
+        &mut self,
+        member: u32,
+        bytes: &[u8],
+        now_ns: u64,
+        out: &mut Outbox,
+    ) {
         if self.is_lost() {
             return;
         }
@@ -156,7 +162,7 @@ impl DeviceGroup {
             return;
         }
         match Message::decode(bytes) {
-            Ok(message) => self.hear_message(member, &message, now_ns, out),
+            Ok(message) => self.handle_message(member, &message, now_ns, out),
             Err(_) => self.tally.fail(LoadFailure::Malformed),
         }
     }
@@ -272,8 +278,8 @@ impl DeviceGroup {
         );
         self.tally.begin(due_at_ns, now_ns, LATE_NS);
         self.deadlines.set(place, exchange.next_at_ns);
-        if let Some(kept) = self.exchanges.get_mut(place as usize) {
-            *kept = Some(exchange);
+        if let Some(slot) = self.exchanges.get_mut(place as usize) {
+            *slot = Some(exchange);
         }
         self.transmit(exchange, out);
     }
@@ -327,21 +333,21 @@ impl DeviceGroup {
         }
     }
 
-    fn hear_message(&mut self, member: u32, message: &Message, now_ns: u64, out: &mut Outbox) {
+    fn handle_message(&mut self, member: u32, message: &Message, now_ns: u64, out: &mut Outbox) {
         match message.kind {
             MessageKind::Acknowledgement | MessageKind::Reset => {
-                self.hear_reply(member, message, now_ns)
+                self.handle_reply(member, message, now_ns)
             }
             MessageKind::Confirmable | MessageKind::NonConfirmable if message.code.is_request() => {
                 self.answer(member, message, out);
             }
             MessageKind::Confirmable | MessageKind::NonConfirmable => {
-                self.hear_separate(member, message, now_ns, out);
+                self.handle_separate(member, message, now_ns, out);
             }
         }
     }
 
-    fn hear_reply(&mut self, member: u32, message: &Message, now_ns: u64) {
+    fn handle_reply(&mut self, member: u32, message: &Message, now_ns: u64) {
         let Some(place) = self.under_way(member, message.message_id.0) else {
             self.tally.stray += 1;
             return;
@@ -359,7 +365,7 @@ impl DeviceGroup {
         }
     }
 
-    fn hear_separate(&mut self, member: u32, message: &Message, now_ns: u64, out: &mut Outbox) {
+    fn handle_separate(&mut self, member: u32, message: &Message, now_ns: u64, out: &mut Outbox) {
         let place = message.code.is_response().then(|| {
             let [high, low] = *message.token.as_bytes() else {
                 return None;
@@ -372,7 +378,7 @@ impl DeviceGroup {
                 Some(_) => Message::acknowledgement(message.message_id),
                 None => Message::reset(message.message_id),
             };
-            self.say(member, &reply, out);
+            self.send_message(member, &reply, out);
         }
         match place {
             Some(place) => self.settle(place, message.code, Some(message), now_ns),
@@ -387,13 +393,13 @@ impl DeviceGroup {
         member.next_id = member.next_id.wrapping_add(1);
         let answer = datagram::answer(request, member.next_id);
         self.tally.asked += 1;
-        if self.say(number, &answer, out) {
-            out.note_asked(number);
+        if self.send_message(number, &answer, out) {
+            out.note_answering(number);
         }
     }
 
     /// Returns whether it leaves.
-    fn say(&mut self, member: u32, message: &Message, out: &mut Outbox) -> bool {
+    fn send_message(&mut self, member: u32, message: &Message, out: &mut Outbox) -> bool {
         let leaves = !self.is_lost();
         if leaves {
             let datagram = message.encode();
@@ -439,11 +445,11 @@ impl DeviceGroup {
         let Some((member, options)) = self.members.get_mut(member as usize).zip(options) else {
             return false;
         };
-        let Some(kept) = self.locations.keep(member.location, &options) else {
+        let Some(location) = self.locations.keep(member.location, &options) else {
             return false;
         };
         self.registered += u32::from(!member.location.is_known());
-        member.location = kept;
+        member.location = location;
         true
     }
 

@@ -77,7 +77,7 @@ impl LoadSocket {
     }
 
     /// Passes on received datagrams, each with its device, at most a batch; returns their number.
-    pub(super) fn hear(
+    pub(super) fn receive(
         &self,
         batches: &mut SocketBatches,
         mut take: impl FnMut(u32, &[u8]),
@@ -87,20 +87,20 @@ impl LoadSocket {
             rooms.map(|room| [IoSliceMut::new(room)]).collect();
         let flags = MsgFlags::MSG_DONTWAIT;
         let descriptor = self.socket.as_raw_fd();
-        let heard = recvmmsg(
+        let received = recvmmsg(
             descriptor,
             &mut batches.received,
             rooms.iter_mut(),
             flags,
             None,
         );
-        let heard = match heard {
-            Ok(heard) => heard,
+        let received = match received {
+            Ok(received) => received,
             Err(Errno::EAGAIN | Errno::EINTR) => return Ok(0),
             Err(error) => return Err(error.into()),
         };
         let mut count = 0;
-        for datagram in heard {
+        for datagram in received {
             count += 1;
             let to = datagram.cmsgs()?.find_map(destination);
             let number = to.and_then(|to| self.network.number(to));
@@ -268,22 +268,22 @@ mod tests {
         let port = line.socket.local_addr().unwrap().port();
         let mut batches = SocketBatches::new();
         let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         for member in 0..MANY {
             let to = (network().address(5 + member), port);
             stranger.send_to(b"noise", to).unwrap();
             server.send_to(&member.to_be_bytes(), to).unwrap();
             if member % 100 == 99 {
-                let take = |member: u32, bytes: &[u8]| heard.push((member, bytes.to_vec()));
+                let take = |member: u32, bytes: &[u8]| received.push((member, bytes.to_vec()));
                 drain(&line, &mut batches, take);
             }
         }
         let expected = (0..MANY).map(|member| (member, member.to_be_bytes().to_vec()));
-        assert_eq!(heard, expected.collect::<Vec<_>>());
+        assert_eq!(received, expected.collect::<Vec<_>>());
     }
 
     fn drain(line: &LoadSocket, batches: &mut SocketBatches, mut take: impl FnMut(u32, &[u8])) {
         line.wait(10_000_000_000).unwrap();
-        while line.hear(batches, &mut take).unwrap() > 0 {}
+        while line.receive(batches, &mut take).unwrap() > 0 {}
     }
 }

@@ -58,11 +58,11 @@ mod tests {
         let given: Vec<Vec<u8>> = (1..300_u16)
             .map(|length| vec![length as u8; length.into()])
             .collect();
-        let kept: Vec<LocationRef> = given
+        let stored: Vec<LocationRef> = given
             .iter()
             .map(|options| locations.keep(LocationRef::default(), options).unwrap())
             .collect();
-        for (options, location) in given.iter().zip(kept) {
+        for (options, location) in given.iter().zip(stored) {
             assert!(location.is_known());
             assert_eq!(locations.options(location), options);
         }

@@ -26,7 +26,7 @@ impl LoadSocket {
     }
 
     /// Receives nothing.
-    pub(super) fn hear(
+    pub(super) fn receive(
         &self,
         _: &mut SocketBatches,
         _: impl FnMut(u32, &[u8]),

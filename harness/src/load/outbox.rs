@@ -7,7 +7,7 @@ use std::ops::Range;
 pub(super) struct Outbox {
     bytes: Vec<u8>,
     datagrams: Vec<(u32, Range<usize>)>,
-    asked: Vec<u32>,
+    answering: Vec<u32>,
 }
 
 impl Outbox {
@@ -19,8 +19,8 @@ impl Outbox {
     }
 
     /// Marks a device that answers a request of the server.
-    pub(super) fn note_asked(&mut self, member: u32) {
-        self.asked.push(member);
+    pub(super) fn note_answering(&mut self, member: u32) {
+        self.answering.push(member);
     }
 
     /// The datagrams, in order.
@@ -33,8 +33,8 @@ impl Outbox {
     }
 
     /// The devices that answer a request of the server with one of the datagrams.
-    pub(super) fn asked(&self) -> &[u32] {
-        &self.asked
+    pub(super) fn answering(&self) -> &[u32] {
+        &self.answering
     }
 
     /// Whether there is nothing to send.
@@ -46,6 +46,6 @@ impl Outbox {
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.datagrams.clear();
-        self.asked.clear();
+        self.answering.clear();
     }
 }

@@ -222,11 +222,11 @@ mod tests {
         assert_eq!((one.begun, one.answered, one.late), (2, 3, 2));
         assert_eq!((one.last_answer_at_ns, one.latencies.count()), (9 * MS, 3));
         assert_eq!(one.failed(), 3);
-        let said: Vec<String> = one
+        let reasons: Vec<String> = one
             .failures
             .iter()
             .map(|(failure, count)| format!("{failure} {count}"))
             .collect();
-        assert_eq!(said, ["4.04 1", "timeout 2"]);
+        assert_eq!(reasons, ["4.04 1", "timeout 2"]);
     }
 }

@@ -235,9 +235,9 @@ impl LoadWorker {
             }
             self.group.turn(now_ns, &mut out);
             let spoke = !out.is_empty();
-            self.say(&mut batches, &mut out, orders)?;
-            let heard = self.listen(&mut batches, &mut out)?;
-            self.say(&mut batches, &mut out, orders)?;
+            self.send_all(&mut batches, &mut out, orders)?;
+            let received = self.listen(&mut batches, &mut out)?;
+            self.send_all(&mut batches, &mut out, orders)?;
             let progress = ProgressCounts::of(self.group.tally());
             watch.note(noted, progress);
             noted = progress;
@@ -245,15 +245,15 @@ impl LoadWorker {
             if is_done || watch.is_stopped() {
                 return Ok(());
             }
-            if spoke || heard > 0 {
+            if spoke || received > 0 {
                 busy_at_ns = now_ns;
             } else if now_ns.saturating_sub(busy_at_ns) > RESTLESS_NS {
-                self.rest(orders.is_some(), now_ns)?;
+                self.sleep(orders.is_some(), now_ns)?;
             }
         }
     }
 
-    fn say(
+    fn send_all(
         &self,
         batches: &mut SocketBatches,
         out: &mut Outbox,
@@ -261,10 +261,10 @@ impl LoadWorker {
     ) -> io::Result<()> {
         self.socket.send(batches, out)?;
         if let Some(orders) = orders
-            && !out.asked().is_empty()
+            && !out.answering().is_empty()
         {
             let now_ns = self.clock.now_ns();
-            for member in out.asked() {
+            for member in out.answering() {
                 (orders.answered)(self.first + member, now_ns);
             }
         }
@@ -280,14 +280,14 @@ impl LoadWorker {
             ..
         } = self;
         let mut now_ns = None;
-        socket.hear(batches, |member, bytes| {
+        socket.receive(batches, |member, bytes| {
             // Datagrams of one batch have the same arrival time.
             let now_ns = *now_ns.get_or_insert_with(|| clock.now_ns());
-            group.hear(member, bytes, now_ns, out);
+            group.handle_datagram(member, bytes, now_ns, out);
         })
     }
 
-    fn rest(&self, has_orders: bool, now_ns: u64) -> io::Result<()> {
+    fn sleep(&self, has_orders: bool, now_ns: u64) -> io::Result<()> {
         let longest_ns = match has_orders {
             true => REST_NS_MAX_WITH_ORDERS,
             false => REST_NS_MAX,

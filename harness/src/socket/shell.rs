@@ -77,7 +77,7 @@ impl SocketShell {
                     None => return self.device,
                 },
                 received = self.socket.recv_from(&mut buffer) => match received {
-                    Ok((length, peer)) => self.hear(peer, buffer.get(..length).unwrap_or_default()),
+                    Ok((length, peer)) => self.handle_datagram(peer, buffer.get(..length).unwrap_or_default()),
                     Err(error) if is_passing(&error) => {}
                     Err(error) => {
                         tracing::warn!(endpoint = self.device.endpoint(), %error, "socket broke");
@@ -101,7 +101,7 @@ impl SocketShell {
         }
     }
 
-    fn hear(&mut self, peer: SocketAddr, datagram: &[u8]) {
+    fn handle_datagram(&mut self, peer: SocketAddr, datagram: &[u8]) {
         let is_bare = Some(peer) == self.link.bare;
         let is_known = is_bare || peer == self.link.server;
         if !is_known || self.rng.hits(self.link.loss.to_device_percent) {

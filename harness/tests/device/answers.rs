@@ -8,46 +8,49 @@ use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::lwm2m::value::Value;
 
-use super::world::{Fixture, answer, answered, at, left_unanswered, sent, told};
+use super::world::{Fixture, answer, answered, at, left_unanswered, reported, sent};
 
 #[test]
 fn a_read_is_answered_in_the_acknowledgement() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     // Confirmable GET /3303/0/5700, message id 0x1234, token 0xAB.
-    fixture.hear_bytes(b"\x41\x01\x12\x34\xab\xb43303\x010\x045700");
+    fixture.deliver_bytes(b"\x41\x01\x12\x34\xab\xb43303\x010\x045700");
     // Acknowledgement 2.05 with the same ids, Content-Format 0 and the text.
     let reply = b"\x61\x45\x12\x34\xab\xc0\xff21.5".to_vec();
-    let told = answered(Operation::Read, "/3303/0/5700", Code::CONTENT);
-    assert_eq!(fixture.take(), [told, DeviceOutput::Send(reply)]);
+    let event = answered(Operation::Read, "/3303/0/5700", Code::CONTENT);
+    assert_eq!(fixture.take(), [event, DeviceOutput::Send(reply)]);
 }
 
 #[test]
 fn a_write_changes_what_is_read() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let write = fixture.write("/3/0/14", "+02:00");
-    fixture.hear(&write);
-    let told = answered(Operation::Write, "/3/0/14", Code::CHANGED);
-    assert_eq!(fixture.take(), [told, sent(&answer(&write, Code::CHANGED))]);
+    fixture.deliver(&write);
+    let event = answered(Operation::Write, "/3/0/14", Code::CHANGED);
+    assert_eq!(
+        fixture.take(),
+        [event, sent(&answer(&write, Code::CHANGED))]
+    );
     assert_eq!(
         fixture.device.value(at("/3/0/14")),
         Some(&Value::String("+02:00".into()))
     );
     assert_eq!(fixture.device.executed(at("/3/0/14")), 1);
     let read = fixture.read("/3/0/14");
-    fixture.hear(&read);
+    fixture.deliver(&read);
     assert_eq!(fixture.messages()[0].payload, b"+02:00");
 }
 
 #[test]
 fn performed_operations_are_logged_in_order() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
-    let asked = [
+    let requests = [
         fixture.read("/3/0/0"),
         fixture.write("/3/0/15", "Europe/Berlin"),
         fixture.read("/3/0/99"),
         fixture.execute("/1/0/8").with_payload("0='x'"),
     ];
-    asked.iter().for_each(|request| fixture.hear(request));
+    requests.iter().for_each(|request| fixture.deliver(request));
     let performed: Vec<_> = fixture
         .device
         .performed()
@@ -66,21 +69,21 @@ fn performed_operations_are_logged_in_order() {
             0,
             Operation::Read,
             at("/3/0/0"),
-            asked[0].token,
+            requests[0].token,
             b"Signalbox".as_slice(),
         ),
         (
             1,
             Operation::Write,
             at("/3/0/15"),
-            asked[1].token,
+            requests[1].token,
             b"Europe/Berlin".as_slice(),
         ),
         (
             2,
             Operation::Execute,
             at("/1/0/8"),
-            asked[3].token,
+            requests[3].token,
             b"0='x'".as_slice(),
         ),
     ];
@@ -97,7 +100,7 @@ fn each_answer_mode_answers_a_confirmable_request_differently() {
         let mut fixture = Fixture::registered(lamp(answering));
         let next = next_message_id(&mut fixture);
         let read = fixture.read(path);
-        fixture.hear(&read);
+        fixture.deliver(&read);
         let piggybacked = value_in(answer(&read, Code::CONTENT));
         let acknowledged = sent(&Message::acknowledgement(read.message_id));
         let apart = |kind| value_in(Message::separate(kind, Code::CONTENT, next, read.token));
@@ -153,7 +156,7 @@ fn no_answer_mode_acknowledges_a_non_confirmable_request() {
         let mut fixture = Fixture::registered(lamp(answering));
         let next = next_message_id(&mut fixture);
         let read = fixture.request(MessageKind::NonConfirmable, Operation::Read, path);
-        fixture.hear(&read);
+        fixture.deliver(&read);
         let apart = |kind, code| Message::separate(kind, code, next, read.token);
         let at_once = match answering {
             AnswerMode::Piggybacked | AnswerMode::NonConfirmable => {
@@ -191,8 +194,8 @@ fn every_answer_mode_applies_to_write_and_execute() {
             fixture.write("/3/0/14", "+02:00"),
             fixture.execute("/1/0/8"),
         );
-        fixture.hear(&write);
-        fixture.hear(&execute);
+        fixture.deliver(&write);
+        fixture.deliver(&execute);
         for path in ["/3/0/14", "/1/0/8"] {
             assert_eq!(
                 fixture.device.executed(at(path)),
@@ -207,7 +210,7 @@ fn every_answer_mode_applies_to_write_and_execute() {
 fn a_separate_response_is_retransmitted_until_it_is_acknowledged() {
     let mut fixture = Fixture::registered(lamp(AnswerMode::SeparateConfirmable { after_ms: 400 }));
     let read = fixture.read("/3303/0/5700");
-    fixture.hear(&read);
+    fixture.deliver(&read);
     fixture.take();
     fixture.pass_to_timeout();
     let response = fixture.messages().remove(0);
@@ -215,7 +218,7 @@ fn a_separate_response_is_retransmitted_until_it_is_acknowledged() {
         fixture.pass_to_timeout();
         assert_eq!(fixture.take(), [sent(&response)]);
     }
-    fixture.hear(&Message::acknowledgement(MessageId(
+    fixture.deliver(&Message::acknowledgement(MessageId(
         response.message_id.0 ^ 1,
     )));
     fixture.pass_to_timeout();
@@ -224,24 +227,20 @@ fn a_separate_response_is_retransmitted_until_it_is_acknowledged() {
         [sent(&response)],
         "the acknowledgement was of something else"
     );
-    fixture.hear(&Message::acknowledgement(response.message_id));
+    fixture.deliver(&Message::acknowledgement(response.message_id));
     assert_eq!(fixture.take(), []);
     fixture.pass(200_000);
-    assert_eq!(
-        fixture.take(),
-        [],
-        "nothing is left to say before the update"
-    );
+    assert_eq!(fixture.take(), [], "nothing is due before the update");
 }
 
 #[test]
 fn a_separate_response_ends_with_a_reset() {
     let mut fixture = Fixture::registered(lamp(AnswerMode::SeparateConfirmable { after_ms: 400 }));
     let read = fixture.read("/3303/0/5700");
-    fixture.hear(&read);
+    fixture.deliver(&read);
     fixture.pass_to_timeout();
     let response = fixture.messages().remove(1);
-    fixture.hear(&Message::reset(response.message_id));
+    fixture.deliver(&Message::reset(response.message_id));
     fixture.pass(200_000);
     assert_eq!(fixture.take(), []);
 }
@@ -250,7 +249,7 @@ fn a_separate_response_ends_with_a_reset() {
 fn an_unacknowledged_separate_response_is_given_up() {
     let mut fixture = Fixture::registered(lamp(AnswerMode::SeparateConfirmable { after_ms: 400 }));
     let read = fixture.read("/3303/0/5700");
-    fixture.hear(&read);
+    fixture.deliver(&read);
     fixture.take();
     fixture.pass(120_000);
     let put_out = fixture.take();
@@ -261,7 +260,7 @@ fn an_unacknowledged_separate_response_is_given_up() {
     );
     assert_eq!(
         put_out.last(),
-        Some(&told(DeviceEvent::GaveUp(Uplink::Answer)))
+        Some(&reported(DeviceEvent::GaveUp(Uplink::Answer)))
     );
 }
 
@@ -286,7 +285,7 @@ fn an_opaque_value_is_encoded_as_bytes_or_as_base64() {
     ];
     for (accept, format, payload) in cases {
         let read = fixture.read("/33000/0/1");
-        fixture.hear(&accept.into_iter().fold(read, Message::with_accept));
+        fixture.deliver(&accept.into_iter().fold(read, Message::with_accept));
         let response = fixture.messages().remove(0);
         assert_eq!(
             (response.content_format(), response.payload),
@@ -294,7 +293,7 @@ fn an_opaque_value_is_encoded_as_bytes_or_as_base64() {
         );
     }
     let write = fixture.write("/33000/0/1", "").with_payload([1, 2, 3]);
-    fixture.hear(&write.with_content_format(ContentFormat::OCTET_STREAM));
+    fixture.deliver(&write.with_content_format(ContentFormat::OCTET_STREAM));
     assert_eq!(
         fixture.device.value(at("/33000/0/1")),
         Some(&Value::Opaque(vec![1, 2, 3]))
@@ -343,7 +342,7 @@ fn value_in(response: Message) -> Message {
 fn next_message_id(fixture: &mut Fixture) -> MessageId {
     fixture.order(|device, now_ms, out| device.update(now_ms, out));
     let update = fixture.message();
-    fixture.hear(&answer(&update, Code::CHANGED));
+    fixture.deliver(&answer(&update, Code::CHANGED));
     fixture.take();
     MessageId(update.message_id.0.wrapping_add(1))
 }

@@ -25,20 +25,20 @@ fn a_block_wise_read_is_one_operation() {
             0 => ask,
             _ => ask.with_block2(Block::new(number, More::No, SMALL)),
         };
-        fixture.hear(&ask);
-        let told = fixture.messages().remove(0);
+        fixture.deliver(&ask);
+        let part = fixture.messages().remove(0);
         let more = if number < 2 { More::Yes } else { More::No };
-        assert_eq!(told.code, Code::CONTENT);
-        assert_eq!(told.block2(), Some(Block::new(number, more, SMALL)));
-        assert!(told.etag().is_some());
-        whole.extend(told.payload);
+        assert_eq!(part.code, Code::CONTENT);
+        assert_eq!(part.block2(), Some(Block::new(number, more, SMALL)));
+        assert!(part.etag().is_some());
+        whole.extend(part.payload);
     }
     assert_eq!(whole, LONG.as_bytes());
     assert_eq!(fixture.device.performed_count(), 1);
     let beyond = fixture
         .read("/3/0/15")
         .with_block2(Block::new(3, More::No, SMALL));
-    fixture.hear(&beyond);
+    fixture.deliver(&beyond);
     assert_eq!(fixture.messages().remove(0).code, Code::BAD_REQUEST);
 }
 
@@ -46,7 +46,7 @@ fn a_block_wise_read_is_one_operation() {
 fn a_long_value_is_notified_with_its_first_block() {
     let mut fixture = lamp();
     let observe = fixture.observe("/3/0/15");
-    fixture.hear(&observe);
+    fixture.deliver(&observe);
     let first = fixture.messages().remove(0);
     assert!(first.observe().is_some() && first.block2().is_some_and(Block::has_more));
     let news = format!("no, {LONG}");
@@ -65,7 +65,7 @@ fn a_block_wise_write_is_performed_once_it_is_complete() {
     let mut fixture = lamp();
     let blocks = blocks_of(&mut fixture, LONG.as_bytes());
     for block in &blocks[..2] {
-        fixture.hear(block);
+        fixture.deliver(block);
         let reply = fixture.message();
         assert_eq!(
             (reply.code, reply.block1()),
@@ -75,7 +75,7 @@ fn a_block_wise_write_is_performed_once_it_is_complete() {
     }
     // The last one arrives twice, and is written once.
     for _ in 0..2 {
-        fixture.hear(&blocks[2]);
+        fixture.deliver(&blocks[2]);
         let reply = fixture.messages().remove(0);
         assert_eq!(
             (reply.code, reply.block1()),
@@ -91,18 +91,18 @@ fn a_block_wise_write_is_performed_once_it_is_complete() {
 fn blocks_with_a_gap_are_not_written() {
     let mut fixture = lamp();
     let blocks = blocks_of(&mut fixture, LONG.as_bytes());
-    fixture.hear(&blocks[0]);
+    fixture.deliver(&blocks[0]);
     fixture.take();
-    fixture.hear(&blocks[2]);
+    fixture.deliver(&blocks[2]);
     assert_eq!(fixture.message().code, Code::REQUEST_ENTITY_INCOMPLETE);
-    fixture.hear(&blocks[1]);
+    fixture.deliver(&blocks[1]);
     assert_eq!(fixture.message().code, Code::REQUEST_ENTITY_INCOMPLETE);
     // An incomplete body is forgotten after a while.
     let blocks = blocks_of(&mut fixture, LONG.as_bytes());
-    fixture.hear(&blocks[0]);
+    fixture.deliver(&blocks[0]);
     fixture.take();
     fixture.now_ms += 247_000;
-    fixture.hear(&blocks[1]);
+    fixture.deliver(&blocks[1]);
     assert_eq!(fixture.message().code, Code::REQUEST_ENTITY_INCOMPLETE);
     assert_eq!(fixture.device.performed_count(), 0);
 }
@@ -120,9 +120,9 @@ fn a_device_with_small_blocks_registers_block_wise() {
             break block;
         }
         let sized = block.block1().unwrap();
-        fixture.hear(&answer(&block, Code::CONTINUE).with_block1(sized));
+        fixture.deliver(&answer(&block, Code::CONTINUE).with_block1(sized));
     };
-    fixture.hear(&created(&last));
+    fixture.deliver(&created(&last));
     assert!(matches!(
         fixture.take()[..],
         [DeviceOutput::Report(DeviceEvent::Registered { .. })]
@@ -144,7 +144,7 @@ fn block_wise_data_resumes_at_its_block_and_is_given_up_in_the_end() {
     });
     let first = fixture.message();
     let sized = first.block1().unwrap();
-    fixture.hear(&answer(&first, Code::CONTINUE).with_block1(sized));
+    fixture.deliver(&answer(&first, Code::CONTINUE).with_block1(sized));
     let second = fixture.message();
     assert_eq!(second.block1().unwrap().number(), 1);
     fixture.pass(240_000);
@@ -167,13 +167,13 @@ fn later_blocks_of_a_plain_response_do_not_repeat_the_request() {
         ..Configuration::plain("pump", vec![state])
     });
     let mut ask = fixture.execute("/log").with_payload("!");
-    fixture.hear(&ask);
+    fixture.deliver(&ask);
     let first = fixture.messages().remove(0);
     assert_eq!(first.code, Code::CHANGED);
     ask = fixture
         .execute("/log")
         .with_block2(Block::new(2, More::No, SMALL));
-    fixture.hear(&ask);
+    fixture.deliver(&ask);
     let last = fixture.messages().remove(0);
     assert_eq!(last.payload, &format!("{LONG}!").as_bytes()[32..]);
     assert_eq!(last.etag(), first.etag());
@@ -197,11 +197,11 @@ fn lamp() -> Fixture {
         let block = fixture.message();
         let sized = block.block1().unwrap();
         if !sized.has_more() {
-            fixture.hear(&created(&block));
+            fixture.deliver(&created(&block));
             fixture.take();
             return fixture;
         }
-        fixture.hear(&answer(&block, Code::CONTINUE).with_block1(sized));
+        fixture.deliver(&answer(&block, Code::CONTINUE).with_block1(sized));
     }
 }
 

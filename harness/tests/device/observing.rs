@@ -9,7 +9,7 @@ use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::lwm2m::payload::{Reading, tlv};
 use protocol::lwm2m::value::Value;
 
-use super::world::{Fixture, answer, answered, at, created, sent, told};
+use super::world::{Fixture, answer, answered, at, created, reported, sent};
 
 const TEMPERATURE: &str = "/3303/0/5700";
 
@@ -17,11 +17,11 @@ const TEMPERATURE: &str = "/3303/0/5700";
 fn an_observation_begins_with_the_value_and_a_number() {
     let mut fixture = Fixture::registered(lamp(Notify::NonConfirmable));
     // Confirmable GET /3303/0/5700, message id 0x1234, token 0xAB, Observe 0.
-    fixture.hear_bytes(b"\x41\x01\x12\x34\xab\x60\x543303\x010\x045700");
+    fixture.deliver_bytes(b"\x41\x01\x12\x34\xab\x60\x543303\x010\x045700");
     // Acknowledgement 2.05 with the same ids, Observe 1, Content-Format 0 and the text.
     let reply = b"\x61\x45\x12\x34\xab\x61\x01\x60\xff21.5".to_vec();
-    let told = answered(Operation::Observe, TEMPERATURE, Code::CONTENT);
-    assert_eq!(fixture.take(), [told, DeviceOutput::Send(reply)]);
+    let event = answered(Operation::Observe, TEMPERATURE, Code::CONTENT);
+    assert_eq!(fixture.take(), [event, DeviceOutput::Send(reply)]);
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn each_change_is_notified_under_the_token_with_a_higher_number() {
         before = number;
     }
     fixture.pass(200_000);
-    assert_eq!(fixture.take(), [], "a change is told once");
+    assert_eq!(fixture.take(), [], "a change is notified once");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_written_value_is_notified_after_the_response() {
     let mut fixture = Fixture::registered(lamp(Notify::NonConfirmable));
     let observe = begin(&mut fixture, "/3/0/14");
     let write = fixture.write("/3/0/14", "+02:00");
-    fixture.hear(&write);
+    fixture.deliver(&write);
     let messages = fixture.messages();
     assert_eq!(messages[0], answer(&write, Code::CHANGED));
     assert_eq!(messages[1].token, observe.token);
@@ -83,7 +83,7 @@ fn a_pressed_button_is_notified() {
 fn a_change_is_notified_in_the_requested_format() {
     let mut fixture = Fixture::registered(lamp(Notify::NonConfirmable));
     let observe = fixture.observe(TEMPERATURE);
-    fixture.hear(&observe.with_accept(ContentFormat::LWM2M_TLV));
+    fixture.deliver(&observe.with_accept(ContentFormat::LWM2M_TLV));
     fixture.take();
     let notification = set(&mut fixture, 23.0);
     let format = notification.content_format();
@@ -99,7 +99,7 @@ fn an_observation_of_an_object_or_instance_notifies_all_its_values() {
         begin(&mut fixture, path);
         let notification = set(&mut fixture, 23.0);
         let read = fixture.read(path);
-        fixture.hear(&read);
+        fixture.deliver(&read);
         let response = fixture.messages().remove(0);
         assert_eq!(notification.payload, response.payload, "{path}");
         let format = notification.content_format();
@@ -121,23 +121,23 @@ fn a_removed_instance_is_notified_once_as_not_found() {
     let write = write
         .with_content_format(ContentFormat::LWM2M_TLV)
         .with_payload(tlv::encode(at("/11/0/8"), &list));
-    fixture.hear(&write);
+    fixture.deliver(&write);
     let put_out = fixture.take();
     let ended = DeviceEvent::ObservationEnded {
         path: at("/11/0/8/1"),
     };
-    assert_eq!(put_out.last(), Some(&told(ended)));
+    assert_eq!(put_out.last(), Some(&reported(ended)));
     let DeviceOutput::Send(notification) = &put_out[2] else {
         panic!("no notification: {put_out:?}");
     };
     let notification = Message::decode(notification).unwrap();
-    let seen = (
+    let fields = (
         notification.code,
         notification.token,
         notification.observe(),
     );
-    assert_eq!(seen, (Code::NOT_FOUND, observe.token, None));
-    assert!(!tells(&mut fixture, "/11/0/8/0"));
+    assert_eq!(fields, (Code::NOT_FOUND, observe.token, None));
+    assert!(!is_notified(&mut fixture, "/11/0/8/0"));
 }
 
 #[test]
@@ -149,15 +149,15 @@ fn a_get_with_observe_1_ends_the_observation_of_its_token() {
         Operation::CancelObservation,
         TEMPERATURE,
     );
-    fixture.hear(&other);
+    fixture.deliver(&other);
     fixture.take();
     set(&mut fixture, 30.0);
     let cancel = fixture.cancel(&observe);
-    fixture.hear(&cancel);
+    fixture.deliver(&cancel);
     let response = fixture.messages().remove(0);
     assert_eq!((response.code, response.observe()), (Code::CONTENT, None));
     assert_eq!(response.payload, b"30");
-    assert!(!tells(&mut fixture, TEMPERATURE));
+    assert!(!is_notified(&mut fixture, TEMPERATURE));
 }
 
 #[test]
@@ -168,10 +168,10 @@ fn an_observation_replaces_one_of_its_path_or_token() {
     assert_eq!(set(&mut fixture, 22.0).token, again.token);
     let mut elsewhere = fixture.observe("/3/0/9");
     elsewhere.token = again.token;
-    fixture.hear(&elsewhere);
+    fixture.deliver(&elsewhere);
     fixture.take();
-    assert!(!tells(&mut fixture, TEMPERATURE));
-    assert!(tells(&mut fixture, "/3/0/9"));
+    assert!(!is_notified(&mut fixture, TEMPERATURE));
+    assert!(is_notified(&mut fixture, "/3/0/9"));
 }
 
 #[test]
@@ -180,14 +180,14 @@ fn a_reset_ends_the_observation() {
         let mut fixture = Fixture::registered(lamp(notify));
         begin(&mut fixture, TEMPERATURE);
         let notification = set(&mut fixture, 22.0);
-        fixture.hear(&Message::reset(MessageId(notification.message_id.0 ^ 1)));
+        fixture.deliver(&Message::reset(MessageId(notification.message_id.0 ^ 1)));
         assert_eq!(fixture.take(), [], "the Reset is of something else");
-        fixture.hear(&Message::reset(notification.message_id));
+        fixture.deliver(&Message::reset(notification.message_id));
         let ended = DeviceEvent::ObservationEnded {
             path: at(TEMPERATURE),
         };
-        assert_eq!(fixture.take(), [told(ended)]);
-        assert!(!tells(&mut fixture, TEMPERATURE));
+        assert_eq!(fixture.take(), [reported(ended)]);
+        assert!(!is_notified(&mut fixture, TEMPERATURE));
         fixture.pass(200_000);
         assert_eq!(fixture.take(), [], "nothing is repeated");
     }
@@ -203,7 +203,7 @@ fn a_confirmable_notification_is_retransmitted_until_it_is_acknowledged() {
         fixture.pass_to_timeout();
         assert_eq!(fixture.take(), [sent(&notification)]);
     }
-    fixture.hear(&Message::acknowledgement(notification.message_id));
+    fixture.deliver(&Message::acknowledgement(notification.message_id));
     fixture.pass(200_000);
     assert_eq!(fixture.take(), []);
 }
@@ -218,9 +218,9 @@ fn a_notification_waits_until_the_previous_one_is_acknowledged() {
     }
     fixture.pass(1_000);
     assert_eq!(fixture.take(), []);
-    fixture.hear(&Message::acknowledgement(first.message_id));
+    fixture.deliver(&Message::acknowledgement(first.message_id));
     let second = fixture.messages();
-    assert_eq!(second.len(), 1, "what lies between is not told");
+    assert_eq!(second.len(), 1, "values in between are not notified");
     assert_eq!(second[0].payload, b"24");
     assert!(second[0].observe() > first.observe());
 }
@@ -232,12 +232,12 @@ fn an_unacknowledged_notification_ends_the_observation() {
     let notification = set(&mut fixture, 22.0);
     fixture.pass(120_000);
     let mut expected = vec![sent(&notification); 4];
-    expected.push(told(DeviceEvent::GaveUp(Uplink::Notification)));
-    expected.push(told(DeviceEvent::ObservationEnded {
+    expected.push(reported(DeviceEvent::GaveUp(Uplink::Notification)));
+    expected.push(reported(DeviceEvent::ObservationEnded {
         path: at(TEMPERATURE),
     }));
     assert_eq!(fixture.take(), expected);
-    assert!(!tells(&mut fixture, TEMPERATURE));
+    assert!(!is_notified(&mut fixture, TEMPERATURE));
 }
 
 #[test]
@@ -246,16 +246,16 @@ fn a_device_that_registers_anew_or_deregisters_forgets_its_observations() {
     begin(&mut fixture, TEMPERATURE);
     fixture.order(|device, now_ms, out| device.update(now_ms, out));
     let update = fixture.message();
-    fixture.hear(&answer(&update, Code::NOT_FOUND));
+    fixture.deliver(&answer(&update, Code::NOT_FOUND));
     let register = fixture.messages().remove(0);
-    fixture.hear(&created(&register));
-    assert!(!tells(&mut fixture, TEMPERATURE));
+    fixture.deliver(&created(&register));
+    assert!(!is_notified(&mut fixture, TEMPERATURE));
 
     begin(&mut fixture, TEMPERATURE);
     fixture.order(|device, now_ms, out| device.deregister(now_ms, out));
     let leave = fixture.message();
-    fixture.hear(&answer(&leave, Code::DELETED));
-    assert!(!tells(&mut fixture, TEMPERATURE));
+    fixture.deliver(&answer(&leave, Code::DELETED));
+    assert!(!is_notified(&mut fixture, TEMPERATURE));
 }
 
 #[test]
@@ -264,8 +264,8 @@ fn an_update_keeps_observations() {
     begin(&mut fixture, TEMPERATURE);
     fixture.order(|device, now_ms, out| device.update(now_ms, out));
     let update = fixture.message();
-    fixture.hear(&answer(&update, Code::CHANGED));
-    assert!(tells(&mut fixture, TEMPERATURE));
+    fixture.deliver(&answer(&update, Code::CHANGED));
+    assert!(is_notified(&mut fixture, TEMPERATURE));
 }
 
 #[test]
@@ -274,8 +274,8 @@ fn a_device_that_rebooted_has_forgotten_its_observations() {
     begin(&mut fixture, TEMPERATURE);
     fixture.order(|device, now_ms, out| device.reboot(now_ms, out));
     let register = fixture.messages().remove(0);
-    fixture.hear(&created(&register));
-    assert!(!tells(&mut fixture, TEMPERATURE));
+    fixture.deliver(&created(&register));
+    assert!(!is_notified(&mut fixture, TEMPERATURE));
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn it_does_not_sleep_before_a_notification_is_acknowledged() {
     let notification = set(&mut fixture, 22.0);
     fixture.pass(20_000);
     assert!(!fixture.device.is_asleep());
-    fixture.hear(&Message::acknowledgement(notification.message_id));
+    fixture.deliver(&Message::acknowledgement(notification.message_id));
     fixture.pass(5_000);
     assert!(fixture.device.is_asleep());
 }
@@ -324,7 +324,7 @@ fn a_sleep_order_abandons_a_notification_and_keeps_the_observation() {
     fixture.order(|device, now_ms, out| device.sleep(now_ms, out));
     fixture.pass(200_000);
     fixture.take();
-    assert!(tells(&mut fixture, TEMPERATURE));
+    assert!(is_notified(&mut fixture, TEMPERATURE));
 }
 
 #[test]
@@ -333,11 +333,11 @@ fn an_observation_can_begin_with_a_separate_response() {
     let later = AnswerMode::SeparateNonConfirmable { after_ms: 400 };
     fixture.device.answer_with(at(TEMPERATURE), later);
     let observe = fixture.observe(TEMPERATURE);
-    fixture.hear(&observe);
+    fixture.deliver(&observe);
     fixture.pass(400);
     let response = fixture.messages().remove(1);
     assert_eq!(response.observe(), Some(1));
-    assert!(tells(&mut fixture, TEMPERATURE));
+    assert!(is_notified(&mut fixture, TEMPERATURE));
 }
 
 #[test]
@@ -350,7 +350,7 @@ fn a_refused_observe_starts_no_observation() {
         let mut fixture = Fixture::registered(lamp(Notify::NonConfirmable));
         fixture.device.answer_with(at(TEMPERATURE), answering);
         begin(&mut fixture, TEMPERATURE);
-        assert!(!tells(&mut fixture, TEMPERATURE), "{answering:?}");
+        assert!(!is_notified(&mut fixture, TEMPERATURE), "{answering:?}");
     }
 }
 
@@ -365,13 +365,13 @@ fn an_observation_beyond_the_maximum_is_a_plain_read() {
     let mut fixture = Fixture::registered(configuration);
     for instance in 0..65 {
         let observe = fixture.observe(&format!("/3300/{instance}/5700"));
-        fixture.hear(&observe);
+        fixture.deliver(&observe);
         let response = fixture.messages().remove(0);
         assert_eq!(response.code, Code::CONTENT);
         assert_eq!(response.observe().is_some(), instance < 64, "{instance}");
     }
     let again = fixture.observe("/3300/63/5700");
-    fixture.hear(&again);
+    fixture.deliver(&again);
     assert!(
         fixture.messages()[0].observe().is_some(),
         "it replaces itself"
@@ -381,7 +381,7 @@ fn an_observation_beyond_the_maximum_is_a_plain_read() {
 /// Starts an observation and returns its request.
 fn begin(fixture: &mut Fixture, path: &str) -> Message {
     let observe = fixture.observe(path);
-    fixture.hear(&observe);
+    fixture.deliver(&observe);
     fixture.take();
     observe
 }
@@ -409,7 +409,7 @@ fn set(fixture: &mut Fixture, degrees: f64) -> Message {
 }
 
 /// Whether a change of a value is notified.
-fn tells(fixture: &mut Fixture, path: &str) -> bool {
+fn is_notified(fixture: &mut Fixture, path: &str) -> bool {
     fixture.take();
     let value = match fixture.device.value(at(path)) {
         Some(Value::Float(number)) => Value::Float(number + 1.0),
@@ -419,7 +419,7 @@ fn tells(fixture: &mut Fixture, path: &str) -> bool {
     };
     fixture.device.set(at(path), value);
     fixture.pass(0);
-    let notified = told(DeviceEvent::Notified { path: at(path) });
+    let notified = reported(DeviceEvent::Notified { path: at(path) });
     fixture.take().contains(&notified)
 }
 

@@ -8,7 +8,7 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 use protocol::lwm2m::value::Value;
 
-use super::world::{Fixture, START_MS, answer, at, told};
+use super::world::{Fixture, START_MS, answer, at, reported};
 
 #[test]
 fn a_device_that_is_off_sends_and_receives_nothing() {
@@ -42,7 +42,7 @@ fn the_same_seed_makes_the_same_device() {
 fn a_reboot_forgets_all_but_the_resources() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let write = fixture.write("/3/0/14", "+02:00");
-    fixture.hear(&write);
+    fixture.deliver(&write);
     fixture.order(|device, now_ms, out| device.update(now_ms, out));
     let update = fixture.messages().remove(1);
     fixture.order(|device, now_ms, out| device.reboot(now_ms, out));
@@ -61,7 +61,7 @@ fn a_reboot_forgets_all_but_the_resources() {
         Some(&Value::String("+02:00".into()))
     );
     assert_eq!(fixture.device.executed(at("/3/0/14")), 1);
-    fixture.hear(&answer(&update, Code::CHANGED));
+    fixture.deliver(&answer(&update, Code::CHANGED));
     assert_eq!(fixture.take(), [], "it asked for nothing of the kind");
 }
 
@@ -81,10 +81,10 @@ fn power_comes_back_with_a_start() {
 fn an_executed_reboot_answers_first() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let execute = fixture.execute("/3/0/4");
-    fixture.hear(&execute);
+    fixture.deliver(&execute);
     assert_eq!(fixture.messages(), [answer(&execute, Code::CHANGED)]);
     assert_eq!(fixture.pass_to_timeout(), 1_000);
-    assert_eq!(fixture.take()[0], told(DeviceEvent::Rebooted));
+    assert_eq!(fixture.take()[0], reported(DeviceEvent::Rebooted));
 }
 
 #[test]
@@ -95,18 +95,18 @@ fn an_executed_reboot_waits_for_its_separate_response() {
         AnswerMode::SeparateNonConfirmable { after_ms: 3_000 },
     );
     let execute = fixture.execute("/3/0/4");
-    fixture.hear(&execute);
+    fixture.deliver(&execute);
     fixture.pass(3_999);
     assert_eq!(fixture.messages().len(), 2);
     fixture.pass(1);
-    assert_eq!(fixture.take()[0], told(DeviceEvent::Rebooted));
+    assert_eq!(fixture.take()[0], reported(DeviceEvent::Rebooted));
 }
 
 #[test]
 fn a_read_has_no_consequence() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let read = fixture.read("/1/0/1");
-    fixture.hear(&read);
+    fixture.deliver(&read);
     assert_eq!(fixture.messages()[0].payload, b"300");
     fixture.pass(269_999);
     assert_eq!(fixture.take(), []);
@@ -116,7 +116,7 @@ fn a_read_has_no_consequence() {
 fn the_update_trigger_makes_it_update() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let execute = fixture.execute("/1/0/8");
-    fixture.hear(&execute);
+    fixture.deliver(&execute);
     fixture.take();
     assert_eq!(fixture.pass_to_timeout(), 0);
     assert_eq!(
@@ -129,13 +129,13 @@ fn the_update_trigger_makes_it_update() {
 fn a_disabled_device_deregisters_and_returns_a_day_later() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let execute = fixture.execute("/1/0/4");
-    fixture.hear(&execute);
+    fixture.deliver(&execute);
     assert_eq!(fixture.messages(), [answer(&execute, Code::CHANGED)]);
     assert_eq!(fixture.pass_to_timeout(), 1_000);
     let leave = fixture.message();
     assert_eq!(leave.code, Code::DELETE);
-    fixture.hear(&answer(&leave, Code::DELETED));
-    assert_eq!(fixture.take(), [told(DeviceEvent::Deregistered)]);
+    fixture.deliver(&answer(&leave, Code::DELETED));
+    assert_eq!(fixture.take(), [reported(DeviceEvent::Deregistered)]);
     assert_eq!(fixture.pass_to_timeout(), 86_400_000);
     assert_eq!(fixture.message().uri_path().collect::<Vec<_>>(), ["rd"]);
 }
@@ -148,7 +148,7 @@ fn the_consequence_of_an_execute_is_configurable() {
     configuration.resources.push(reboot);
     let mut fixture = Fixture::registered(configuration);
     let execute = fixture.execute("/3/0/4");
-    fixture.hear(&execute);
+    fixture.deliver(&execute);
     fixture.take();
     fixture.pass(200_000);
     assert_eq!(fixture.take(), []);

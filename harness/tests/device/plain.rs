@@ -22,7 +22,7 @@ fn a_plain_device_sends_nothing_by_itself() {
     fixture.order(harness::device::SimulatedDevice::update);
     assert_eq!(fixture.take(), []);
     let read = request(1, Code::GET, "/3/0/14");
-    fixture.hear(&read);
+    fixture.deliver(&read);
     assert_eq!(fixture.message().code, Code::NOT_FOUND);
 }
 
@@ -40,8 +40,8 @@ fn a_plain_request_takes_effect() {
         (Code::FETCH, "", Code::METHOD_NOT_ALLOWED, "", Some("new")),
     ];
     for (id, (method, given, code, answered, held)) in (1..).zip(cases) {
-        let asked = request(id, method, STATE).with_payload(given);
-        fixture.hear(&asked.with_uri_query(["unit=1"]));
+        let message = request(id, method, STATE).with_payload(given);
+        fixture.deliver(&message.with_uri_query(["unit=1"]));
         let answer = fixture.messages().remove(0);
         assert_eq!(answer.code, code, "{method} {given}");
         if code == Code::CONTENT || !answered.is_empty() {
@@ -72,9 +72,9 @@ fn a_plain_request_takes_effect() {
 #[test]
 fn a_duplicate_plain_request_is_performed_once() {
     let mut fixture = pump();
-    let asked = request(1, Code::POST, STATE).with_payload("!");
+    let message = request(1, Code::POST, STATE).with_payload("!");
     for _ in 0..3 {
-        fixture.hear(&asked);
+        fixture.deliver(&message);
         assert_eq!(fixture.messages().remove(0).payload, b"off!");
     }
     assert_eq!(fixture.device.plain_performed_count(), 1);
@@ -87,7 +87,7 @@ fn a_path_has_its_own_answer_mode() {
     let after_ms = 3_000;
     let manner = AnswerMode::SeparateConfirmable { after_ms };
     fixture.device.answer_plain_with(STATE, manner);
-    fixture.hear(&request(1, Code::GET, STATE));
+    fixture.deliver(&request(1, Code::GET, STATE));
     assert_eq!(fixture.message(), Message::acknowledgement(MessageId(1)));
     fixture.pass(after_ms.into());
     let separate = fixture.messages().remove(0);
@@ -96,14 +96,14 @@ fn a_path_has_its_own_answer_mode() {
         (MessageKind::Confirmable, Code::CONTENT)
     );
     fixture.device.answer_plain_with(STATE, AnswerMode::Silent);
-    fixture.hear(&request(2, Code::GET, STATE));
+    fixture.deliver(&request(2, Code::GET, STATE));
     assert_eq!(fixture.messages(), []);
 }
 
 #[test]
 fn data_is_posted_under_its_topic() {
     let mut fixture = pump();
-    let message = told(&mut fixture, b"21.5");
+    let message = posted(&mut fixture, b"21.5");
     assert_eq!(
         (message.kind, message.code),
         (MessageKind::Confirmable, Code::POST)
@@ -115,10 +115,10 @@ fn data_is_posted_under_its_topic() {
         let busy = device.tell(now_ms, MessageKind::Confirmable, ("flow", b"1"), out);
         assert_eq!(busy, Err(Unsent::Busy));
     });
-    fixture.hear(&answer(&message, Code::CHANGED));
+    fixture.deliver(&answer(&message, Code::CHANGED));
     assert_eq!(fixture.take(), [DeviceOutput::Report(DeviceEvent::Sent)]);
-    let message = told(&mut fixture, b"22");
-    fixture.hear(&answer(&message, Code::UNAUTHORIZED));
+    let message = posted(&mut fixture, b"22");
+    fixture.deliver(&answer(&message, Code::UNAUTHORIZED));
     let (uplink, code) = (Uplink::Data, Code::UNAUTHORIZED);
     assert_eq!(
         fixture.take(),
@@ -131,8 +131,8 @@ fn non_confirmable_data_is_sent_once() {
     let mut fixture = pump();
     for _ in 0..2 {
         fixture.order(|device, now_ms, out| {
-            let told = device.tell(now_ms, MessageKind::NonConfirmable, ("flow", b"21.5"), out);
-            assert_eq!(told, Ok(()));
+            let result = device.tell(now_ms, MessageKind::NonConfirmable, ("flow", b"21.5"), out);
+            assert_eq!(result, Ok(()));
         });
         assert_eq!(fixture.message().kind, MessageKind::NonConfirmable);
     }
@@ -172,10 +172,10 @@ fn request(id: u16, method: Code, path: &str) -> Message {
 }
 
 /// Posts data, and returns the message.
-fn told(fixture: &mut Fixture, data: &[u8]) -> Message {
+fn posted(fixture: &mut Fixture, data: &[u8]) -> Message {
     fixture.order(|device, now_ms, out| {
-        let told = device.tell(now_ms, MessageKind::Confirmable, ("flow", data), out);
-        assert_eq!(told, Ok(()));
+        let result = device.tell(now_ms, MessageKind::Confirmable, ("flow", data), out);
+        assert_eq!(result, Ok(()));
     });
     fixture.message()
 }

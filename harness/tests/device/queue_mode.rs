@@ -6,7 +6,7 @@ use harness::device::resource::AnswerMode;
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
-use super::world::{Fixture, answer, at, created, told};
+use super::world::{Fixture, answer, at, created, reported};
 
 #[test]
 fn a_device_in_queue_mode_sleeps_after_its_awake_window_without_traffic() {
@@ -14,7 +14,7 @@ fn a_device_in_queue_mode_sleeps_after_its_awake_window_without_traffic() {
     assert_eq!(fixture.pass_to_timeout(), 5_000);
     assert_eq!(
         fixture.take(),
-        [told(DeviceEvent::Asleep {
+        [reported(DeviceEvent::Asleep {
             wakes_in_ms: Some(265_000)
         })]
     );
@@ -26,7 +26,7 @@ fn traffic_keeps_it_awake() {
     let mut fixture = Fixture::registered(sleepy());
     fixture.pass(4_000);
     let read = fixture.read("/3/0/0");
-    fixture.hear(&read);
+    fixture.deliver(&read);
     fixture.pass(4_999);
     assert!(!fixture.device.is_asleep());
     fixture.pass(1);
@@ -39,8 +39,8 @@ fn datagrams_to_a_sleeping_device_are_lost() {
     fixture.pass(5_000);
     fixture.take();
     let execute = fixture.execute("/1/0/8");
-    fixture.hear(&execute);
-    fixture.hear_bytes(b"\x40\x01\x00\x07\xff");
+    fixture.deliver(&execute);
+    fixture.deliver_bytes(b"\x40\x01\x00\x07\xff");
     assert_eq!(fixture.take(), []);
     assert_eq!(fixture.device.performed_count(), 0);
 }
@@ -60,12 +60,12 @@ fn it_wakes_for_its_update_and_sleeps_again() {
     };
     let update = Message::decode(datagram).unwrap();
     assert_eq!(update.uri_path().collect::<Vec<_>>(), ["rd", "7"]);
-    fixture.hear(&answer(&update, Code::CHANGED));
-    assert_eq!(fixture.take(), [told(DeviceEvent::Updated)]);
+    fixture.deliver(&answer(&update, Code::CHANGED));
+    assert_eq!(fixture.take(), [reported(DeviceEvent::Updated)]);
     assert_eq!(fixture.pass_to_timeout(), 5_000);
     assert_eq!(
         fixture.take(),
-        [told(DeviceEvent::Asleep {
+        [reported(DeviceEvent::Asleep {
             wakes_in_ms: Some(265_000)
         })]
     );
@@ -88,11 +88,11 @@ fn it_does_not_sleep_while_an_answer_is_pending() {
         AnswerMode::SeparateConfirmable { after_ms: 20_000 },
     );
     let read = fixture.read("/3/0/0");
-    fixture.hear(&read);
+    fixture.deliver(&read);
     fixture.pass(20_000);
     let response = fixture.messages().remove(1);
     assert_eq!(response.code, Code::CONTENT);
-    fixture.hear(&Message::acknowledgement(response.message_id));
+    fixture.deliver(&Message::acknowledgement(response.message_id));
     assert_eq!(fixture.pass_to_timeout(), 5_000);
     assert!(fixture.device.is_asleep());
 }
@@ -122,8 +122,8 @@ fn a_device_that_updates_within_its_awake_window_stays_awake() {
     for _ in 0..3 {
         assert_eq!(fixture.pass_to_timeout(), 4_000);
         let update = fixture.message();
-        fixture.hear(&answer(&update, Code::CHANGED));
-        assert_eq!(fixture.take(), [told(DeviceEvent::Updated)]);
+        fixture.deliver(&answer(&update, Code::CHANGED));
+        assert_eq!(fixture.take(), [reported(DeviceEvent::Updated)]);
     }
 }
 
@@ -136,7 +136,7 @@ fn a_woken_device_contacts_the_server() {
     fixture.take();
     fixture.order(|device, now_ms, out| device.wake(now_ms, out));
     let put_out = fixture.take();
-    assert_eq!(put_out[0], told(DeviceEvent::Awake));
+    assert_eq!(put_out[0], reported(DeviceEvent::Awake));
     assert!(matches!(&put_out[1..], [DeviceOutput::Send(_)]));
 }
 
@@ -148,13 +148,13 @@ fn a_sleep_order_abandons_the_exchange_in_progress() {
         AnswerMode::SeparateConfirmable { after_ms: 100 },
     );
     let read = fixture.read("/3/0/0");
-    fixture.hear(&read);
+    fixture.deliver(&read);
     fixture.order(|device, now_ms, out| device.update(now_ms, out));
     fixture.take();
     fixture.order(|device, now_ms, out| device.sleep(now_ms, out));
     assert_eq!(
         fixture.take(),
-        [told(DeviceEvent::Asleep {
+        [reported(DeviceEvent::Asleep {
             wakes_in_ms: Some(270_000)
         })]
     );
@@ -172,7 +172,7 @@ fn a_device_ordered_to_sleep_while_it_registers_retries_when_it_wakes() {
     let mut fixture = Fixture::start(Configuration::new("lamp"));
     let register = fixture.message();
     fixture.order(|device, now_ms, out| device.sleep(now_ms, out));
-    fixture.hear(&created(&register));
+    fixture.deliver(&created(&register));
     assert_eq!(fixture.device.location(), None);
     fixture.take();
     assert!((2_000..=2_500).contains(&fixture.pass_to_timeout()));
@@ -188,7 +188,7 @@ fn deregistration_wakes_it() {
     fixture.take();
     fixture.order(|device, now_ms, out| device.deregister(now_ms, out));
     let put_out = fixture.take();
-    assert_eq!(put_out[0], told(DeviceEvent::Awake));
+    assert_eq!(put_out[0], reported(DeviceEvent::Awake));
     let [DeviceOutput::Send(datagram)] = &put_out[1..] else {
         panic!("no leave")
     };
@@ -202,19 +202,19 @@ fn an_unanswered_update_keeps_it_awake_until_it_is_registered_again() {
     fixture.take();
     fixture.pass(300_000);
     let put_out = fixture.take();
-    assert!(put_out.contains(&told(DeviceEvent::GaveUp(Uplink::Update))));
+    assert!(put_out.contains(&reported(DeviceEvent::GaveUp(Uplink::Update))));
     assert!(!fixture.device.is_asleep());
     while fixture.device.location().is_none() {
         fixture.pass_to_timeout();
         if let [DeviceOutput::Send(datagram)] = &fixture.take()[..] {
-            fixture.hear(&created(&Message::decode(datagram).unwrap()));
+            fixture.deliver(&created(&Message::decode(datagram).unwrap()));
         }
     }
     fixture.take();
     fixture.pass(5_000);
     assert_eq!(
         fixture.take(),
-        [told(DeviceEvent::Asleep {
+        [reported(DeviceEvent::Asleep {
             wakes_in_ms: Some(265_000)
         })]
     );

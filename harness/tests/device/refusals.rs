@@ -41,7 +41,7 @@ fn an_operation_that_is_not_allowed_is_refused_and_not_performed() {
         let request = fixture
             .request(MessageKind::Confirmable, operation, path)
             .with_payload("1");
-        fixture.hear(&request);
+        fixture.deliver(&request);
         assert_eq!(
             fixture.messages(),
             [answer(&request, code)],
@@ -64,7 +64,7 @@ fn a_format_the_device_does_not_have_is_refused() {
         let mut fixture = Fixture::registered(Configuration::new("lamp"));
         for path in ["/3/0/0", "/3/0", "/3"] {
             let read = fixture.read(path).with_accept(format);
-            fixture.hear(&read);
+            fixture.deliver(&read);
             let refused = answer(&read, Code::NOT_ACCEPTABLE);
             assert_eq!(fixture.messages(), [refused], "{path} as {format}");
         }
@@ -73,7 +73,7 @@ fn a_format_the_device_does_not_have_is_refused() {
             fixture.execute("/1/0/8"),
         ] {
             let request = request.with_content_format(format);
-            fixture.hear(&request);
+            fixture.deliver(&request);
             let refused = answer(&request, Code::UNSUPPORTED_CONTENT_FORMAT);
             assert_eq!(fixture.messages(), [refused], "{format}");
         }
@@ -86,7 +86,7 @@ fn a_text_that_does_not_fit_the_type_is_refused() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let before = fixture.device.value(at("/3/0/13")).cloned();
     let write = fixture.write("/3/0/13", "noon");
-    fixture.hear(&write);
+    fixture.deliver(&write);
     assert_eq!(fixture.messages(), [answer(&write, Code::BAD_REQUEST)]);
     assert_eq!(fixture.device.value(at("/3/0/13")).cloned(), before);
 }
@@ -97,7 +97,7 @@ fn a_write_without_format_is_text() {
     let write = fixture
         .request(MessageKind::Confirmable, Operation::Write, "/3/0/13")
         .with_payload("77");
-    fixture.hear(&write);
+    fixture.deliver(&write);
     assert_eq!(fixture.messages(), [answer(&write, Code::CHANGED)]);
     assert_eq!(fixture.device.value(at("/3/0/13")), Some(&Value::Time(77)));
 }
@@ -107,7 +107,7 @@ fn attributes_are_not_written_as_a_value() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let request = fixture.request(MessageKind::Confirmable, Operation::Write, "/3/0/14");
     let request = request.with_uri_query(["pmin=10"]);
-    fixture.hear(&request);
+    fixture.deliver(&request);
     assert_eq!(
         fixture.messages(),
         [answer(&request, Code::NOT_IMPLEMENTED)]
@@ -130,7 +130,7 @@ fn other_methods_are_refused() {
         let mut fixture = Fixture::registered(Configuration::new("lamp"));
         let mut request = fixture.read("/3/0/0");
         request.code = method;
-        fixture.hear(&request);
+        fixture.deliver(&request);
         assert_eq!(
             fixture.take(),
             [sent(&answer(&request, Code::METHOD_NOT_ALLOWED))]
@@ -142,11 +142,11 @@ fn other_methods_are_refused() {
 fn an_unknown_critical_option_refuses_the_request() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let request = fixture.execute("/1/0/8").with_option(65_001, b"?");
-    fixture.hear(&request);
+    fixture.deliver(&request);
     assert_eq!(fixture.take(), [sent(&answer(&request, Code::BAD_OPTION))]);
     let request = fixture.request(MessageKind::NonConfirmable, Operation::Execute, "/1/0/8");
     let request = request.with_option(65_001, b"?");
-    fixture.hear(&request);
+    fixture.deliver(&request);
     assert_eq!(fixture.take(), [sent(&Message::reset(request.message_id))]);
     assert_eq!(fixture.device.performed_count(), 0);
 }
@@ -158,7 +158,7 @@ fn an_unknown_elective_option_is_ignored() {
         .read("/3/0/0")
         .with_observe(2)
         .with_option(65_000, b"?");
-    fixture.hear(&read);
+    fixture.deliver(&read);
     let response = &fixture.messages()[0];
     assert_eq!((response.code, response.observe()), (Code::CONTENT, None));
 }
@@ -166,7 +166,7 @@ fn an_unknown_elective_option_is_ignored() {
 #[test]
 fn a_ping_is_answered_with_a_reset() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
-    fixture.hear(&Message::ping(MessageId(77)));
+    fixture.deliver(&Message::ping(MessageId(77)));
     assert_eq!(fixture.take(), [sent(&Message::reset(MessageId(77)))]);
 }
 
@@ -175,22 +175,22 @@ fn a_meaningless_message_is_rejected_only_if_it_is_confirmable() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let token = fixture.read("/3/0/0").token;
     let stray = |kind| Message::separate(kind, Code::CONTENT, MessageId(77), token);
-    fixture.hear(&stray(MessageKind::NonConfirmable));
-    fixture.hear(&stray(MessageKind::Acknowledgement));
-    fixture.hear(&Message::reset(MessageId(77)));
-    fixture.hear(&Message::acknowledgement(MessageId(77)));
+    fixture.deliver(&stray(MessageKind::NonConfirmable));
+    fixture.deliver(&stray(MessageKind::Acknowledgement));
+    fixture.deliver(&Message::reset(MessageId(77)));
+    fixture.deliver(&Message::acknowledgement(MessageId(77)));
     assert_eq!(fixture.take(), []);
-    fixture.hear(&stray(MessageKind::Confirmable));
+    fixture.deliver(&stray(MessageKind::Confirmable));
     assert_eq!(fixture.take(), [sent(&Message::reset(MessageId(77)))]);
 }
 
 #[test]
 fn noise_is_rejected_only_if_it_is_confirmable() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
-    fixture.hear_bytes(b"");
-    fixture.hear_bytes(b"\x50\x01\x00\x07\xff");
+    fixture.deliver_bytes(b"");
+    fixture.deliver_bytes(b"\x50\x01\x00\x07\xff");
     assert_eq!(fixture.take(), []);
-    fixture.hear_bytes(b"\x40\x01\x00\x07\xff");
+    fixture.deliver_bytes(b"\x40\x01\x00\x07\xff");
     assert_eq!(
         fixture.take(),
         [DeviceOutput::Send(b"\x70\x00\x00\x07".to_vec())]

@@ -7,7 +7,7 @@ use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::lwm2m::version::EnablerVersion;
 
-use super::world::{Fixture, answer, created, queries, sent, told};
+use super::world::{Fixture, answer, created, queries, reported, sent};
 
 const QUEUE: Reachability = Reachability::Queue {
     awake_window_ms: 5_000,
@@ -41,10 +41,13 @@ fn the_response_makes_it_registered() {
     datagram.extend_from_slice(register.token.as_bytes());
     datagram.extend_from_slice(b"\x82rd\x017");
     assert_eq!(fixture.device.location(), None);
-    fixture.hear_bytes(&datagram);
+    fixture.deliver_bytes(&datagram);
     let location = fixture.device.location().unwrap().clone();
     assert_eq!(location.to_string(), "/rd/7");
-    assert_eq!(fixture.take(), [told(DeviceEvent::Registered { location })]);
+    assert_eq!(
+        fixture.take(),
+        [reported(DeviceEvent::Registered { location })]
+    );
 }
 
 #[test]
@@ -64,7 +67,7 @@ fn each_version_announces_queue_mode_in_its_own_way() {
         ),
         (EnablerVersion::V1_2, QUEUE, vec!["lwm2m=1.2", "b=U", "Q"]),
     ];
-    for (version, reachability, said) in cases {
+    for (version, reachability, parameters) in cases {
         let configuration = Configuration {
             version,
             reachability,
@@ -72,7 +75,7 @@ fn each_version_announces_queue_mode_in_its_own_way() {
         };
         let register = Fixture::start(configuration).message();
         assert_eq!(queries(&register)[..2], ["ep=lamp", "lt=300"]);
-        assert_eq!(queries(&register)[2..], said);
+        assert_eq!(queries(&register)[2..], parameters);
         assert_eq!(register.content_format(), Some(ContentFormat::LINK_FORMAT));
         let names_formats = register
             .payload
@@ -91,7 +94,7 @@ fn a_registration_whose_response_is_lost_is_retransmitted_byte_by_byte() {
     assert_eq!(fixture.pass_to_timeout(), 2 * waited_ms);
     let repeated = fixture.message();
     assert_eq!(sent(&repeated), first[0]);
-    fixture.hear(&created(&repeated));
+    fixture.deliver(&created(&repeated));
     assert!(matches!(
         fixture.events()[..],
         [DeviceEvent::Registered { .. }]
@@ -102,9 +105,9 @@ fn a_registration_whose_response_is_lost_is_retransmitted_byte_by_byte() {
 fn a_duplicate_response_to_a_registration_changes_nothing() {
     let mut fixture = Fixture::start(Configuration::new("lamp"));
     let register = fixture.message();
-    fixture.hear(&created(&register));
+    fixture.deliver(&created(&register));
     fixture.take();
-    fixture.hear(&answer(&register, Code::CREATED).with_location_path(["rd", "8"]));
+    fixture.deliver(&answer(&register, Code::CREATED).with_location_path(["rd", "8"]));
     assert_eq!(fixture.take(), []);
     assert_eq!(fixture.device.location().unwrap().to_string(), "/rd/7");
 }
@@ -120,7 +123,7 @@ fn an_unanswered_registration_is_given_up_and_retried() {
     fixture.pass_to_timeout();
     assert_eq!(
         fixture.take(),
-        [told(DeviceEvent::GaveUp(Uplink::Register))]
+        [reported(DeviceEvent::GaveUp(Uplink::Register))]
     );
     assert!((2_000..=2_500).contains(&fixture.pass_to_timeout()));
     let again = fixture.message();
@@ -146,10 +149,10 @@ fn a_refused_device_waits_longer_each_time_until_a_success() {
         refuse_registration(&mut fixture, wait_ms);
     }
     let register = fixture.message();
-    fixture.hear(&created(&register));
+    fixture.deliver(&created(&register));
     fixture.pass_to_timeout();
     let update = fixture.messages().remove(0);
-    fixture.hear(&answer(&update, Code::NOT_FOUND));
+    fixture.deliver(&answer(&update, Code::NOT_FOUND));
     let [
         DeviceOutput::Report(DeviceEvent::RegistrationLost),
         DeviceOutput::Send(register),
@@ -158,7 +161,7 @@ fn a_refused_device_waits_longer_each_time_until_a_success() {
         panic!("no new registration");
     };
     let register = Message::decode(register).unwrap();
-    fixture.hear(&answer(&register, Code::FORBIDDEN));
+    fixture.deliver(&answer(&register, Code::FORBIDDEN));
     let waited_ms = fixture.pass_to_timeout();
     assert!((1_000..=1_250).contains(&waited_ms), "{waited_ms}");
 }
@@ -166,10 +169,10 @@ fn a_refused_device_waits_longer_each_time_until_a_success() {
 fn refuse_registration(fixture: &mut Fixture, wait_ms: i64) {
     let code = Code::FORBIDDEN;
     let register = fixture.message();
-    fixture.hear(&answer(&register, code));
+    fixture.deliver(&answer(&register, code));
     assert_eq!(
         fixture.take(),
-        [told(DeviceEvent::Refused {
+        [reported(DeviceEvent::Refused {
             uplink: Uplink::Register,
             code
         })]
@@ -186,7 +189,7 @@ fn the_max_age_of_a_busy_server_delays_the_retry() {
     for code in [Code::SERVICE_UNAVAILABLE, Code::TOO_MANY_REQUESTS] {
         let mut fixture = Fixture::start(Configuration::new("lamp"));
         let register = fixture.message();
-        fixture.hear(&answer(&register, code).with_max_age(77));
+        fixture.deliver(&answer(&register, code).with_max_age(77));
         assert_eq!(
             fixture.events(),
             [DeviceEvent::Refused {
@@ -203,7 +206,7 @@ fn the_max_age_of_a_busy_server_delays_the_retry() {
 fn the_max_age_of_another_refusal_does_not_matter() {
     let mut fixture = Fixture::start(Configuration::new("lamp"));
     let register = fixture.message();
-    fixture.hear(&answer(&register, Code::FORBIDDEN).with_max_age(77));
+    fixture.deliver(&answer(&register, Code::FORBIDDEN).with_max_age(77));
     assert!((2_000..=2_500).contains(&fixture.pass_to_timeout()));
 }
 
@@ -211,11 +214,11 @@ fn the_max_age_of_another_refusal_does_not_matter() {
 fn a_response_without_a_location_is_a_failure() {
     let mut fixture = Fixture::start(Configuration::new("lamp"));
     let register = fixture.message();
-    fixture.hear(&answer(&register, Code::CREATED));
+    fixture.deliver(&answer(&register, Code::CREATED));
     let code = Code::CREATED;
     assert_eq!(
         fixture.take(),
-        [told(DeviceEvent::Refused {
+        [reported(DeviceEvent::Refused {
             uplink: Uplink::Register,
             code
         })]
@@ -227,10 +230,10 @@ fn a_response_without_a_location_is_a_failure() {
 fn a_reset_of_the_registration_is_a_failure() {
     let mut fixture = Fixture::start(Configuration::new("lamp"));
     let register = fixture.message();
-    fixture.hear(&Message::reset(register.message_id));
+    fixture.deliver(&Message::reset(register.message_id));
     assert_eq!(
         fixture.take(),
-        [told(DeviceEvent::GaveUp(Uplink::Register))]
+        [reported(DeviceEvent::GaveUp(Uplink::Register))]
     );
     assert!((2_000..=2_500).contains(&fixture.pass_to_timeout()));
 }
@@ -239,22 +242,22 @@ fn a_reset_of_the_registration_is_a_failure() {
 fn each_copy_of_a_separate_response_is_acknowledged() {
     let mut fixture = Fixture::start(Configuration::new("lamp"));
     let register = fixture.message();
-    fixture.hear(&Message::acknowledgement(register.message_id));
+    fixture.deliver(&Message::acknowledgement(register.message_id));
     assert_eq!(fixture.take(), []);
     let id = MessageId(9_000);
     let created = Message::separate(MessageKind::Confirmable, Code::CREATED, id, register.token)
         .with_location_path(["rd", "7"]);
     let acknowledgement = sent(&Message::acknowledgement(id));
-    fixture.hear(&created);
+    fixture.deliver(&created);
     let location = fixture.device.location().unwrap().clone();
     assert_eq!(
         fixture.take(),
         [
             acknowledgement.clone(),
-            told(DeviceEvent::Registered { location })
+            reported(DeviceEvent::Registered { location })
         ]
     );
-    fixture.hear(&created);
+    fixture.deliver(&created);
     assert_eq!(fixture.take(), [acknowledgement]);
 }
 
@@ -266,8 +269,8 @@ fn a_response_with_an_unknown_critical_option_is_rejected() {
     let created = Message::separate(MessageKind::Confirmable, Code::CREATED, id, register.token)
         .with_location_path(["rd", "7"])
         .with_option(65_001, b"?");
-    fixture.hear(&created);
-    let gave_up = told(DeviceEvent::GaveUp(Uplink::Register));
+    fixture.deliver(&created);
+    let gave_up = reported(DeviceEvent::GaveUp(Uplink::Register));
     assert_eq!(fixture.take(), [sent(&Message::reset(id)), gave_up]);
     assert_eq!(fixture.device.location(), None);
 }

@@ -44,7 +44,7 @@ fn samples_without_time_are_sent_in_formats_without_time() {
     let message = sent(&mut fixture, format, &now);
     let read = decode_samples(Some(format), Scope::All, &message.payload, &|_| None);
     assert_eq!(read, Ok(now.to_vec()));
-    fixture.hear(&answer(&message, Code::CHANGED));
+    fixture.deliver(&answer(&message, Code::CHANGED));
     fixture.take();
     let earlier = [sample(
         "/3/0/9",
@@ -81,7 +81,7 @@ fn the_server_s_response_is_reported() {
     for (code, event) in cases {
         let mut fixture = Fixture::registered(Configuration::new("lamp"));
         let message = sent(&mut fixture, ContentFormat::SENML_CBOR, &samples());
-        fixture.hear(&answer(&message, code));
+        fixture.deliver(&answer(&message, code));
         assert_eq!(fixture.take(), [DeviceOutput::Report(event)]);
         assert!(fixture.device.location().is_some(), "it stays registered");
     }
@@ -137,9 +137,9 @@ fn a_device_that_is_busy_or_off_does_not_send() {
 }
 
 fn send(fixture: &mut Fixture, format: ContentFormat, samples: &[Sample]) -> Result<(), Unsent> {
-    let mut said = Ok(());
-    fixture.order(|device, now_ms, out| said = device.send(now_ms, format, samples, out));
-    said
+    let mut result = Ok(());
+    fixture.order(|device, now_ms, out| result = device.send(now_ms, format, samples, out));
+    result
 }
 
 /// Sends samples, and returns the message.

@@ -30,10 +30,10 @@ fn a_read_of_an_object_has_its_instances() {
     let mut fixture = Fixture::registered(sensors());
     let response = read(&mut fixture, "/3303", Some(TLV));
     let of_type = |_: Path| Some(DataType::Float);
-    let told = tlv::decode(at("/3303"), &response.payload, &of_type).unwrap();
+    let decoded = tlv::decode(at("/3303"), &response.payload, &of_type).unwrap();
     let expected = [("/3303/2/5700", 2.5), ("/3303/7/5700", 7.5)];
     assert_eq!(
-        told,
+        decoded,
         reading(expected.map(|(at, it)| (at, Value::Float(it))))
     );
 }
@@ -44,8 +44,8 @@ fn an_instance_of_executable_resources_is_empty() {
     configuration.resources = vec![Resource::executable(at("/3/0/4"))];
     let mut fixture = Fixture::registered(configuration);
     let response = read(&mut fixture, "/3/0", None);
-    let told = (response.code, response.content_format());
-    assert_eq!(told, (Code::CONTENT, Some(TLV)));
+    let header = (response.code, response.content_format());
+    assert_eq!(header, (Code::CONTENT, Some(TLV)));
     assert_eq!(response.payload, b"");
 }
 
@@ -97,7 +97,7 @@ fn a_written_list_replaces_all_instances() {
 fn an_instance_is_written_as_text_or_as_a_list_of_one() {
     let mut fixture = Fixture::registered(multiple());
     let as_text = fixture.write("/11/0/8/0", "as text");
-    fixture.hear(&as_text);
+    fixture.deliver(&as_text);
     assert_eq!(fixture.messages(), [answer(&as_text, Code::CHANGED)]);
     let as_list = reading([("/11/0/8/1", Value::String("as list".to_owned()))]);
     let as_list = tlv::encode(at("/11/0/8/1"), &as_list);
@@ -142,21 +142,21 @@ fn a_list_that_does_not_fit_is_refused_and_nothing_changes() {
 fn a_multiple_resource_cannot_be_written_as_text() {
     let mut fixture = Fixture::registered(multiple());
     let write = fixture.write("/11/0/8", "text");
-    fixture.hear(&write);
+    fixture.deliver(&write);
     let refused = answer(&write, Code::UNSUPPORTED_CONTENT_FORMAT);
     assert_eq!(fixture.messages(), [refused]);
 }
 
 fn read(fixture: &mut Fixture, path: &str, accept: Option<ContentFormat>) -> Message {
     let read = fixture.read(path);
-    fixture.hear(&accept.into_iter().fold(read, Message::with_accept));
+    fixture.deliver(&accept.into_iter().fold(read, Message::with_accept));
     fixture.messages().remove(0)
 }
 
 fn write(fixture: &mut Fixture, path: &str, list: Vec<u8>) -> Message {
     let request = fixture.request(MessageKind::Confirmable, Operation::Write, path);
     let request = request.with_content_format(TLV).with_payload(list);
-    fixture.hear(&request);
+    fixture.deliver(&request);
     request
 }
 

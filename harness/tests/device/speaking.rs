@@ -42,8 +42,8 @@ fn each_requested_format_is_used_in_the_response() {
         for path in ["/3/0", "/3", "/3/0/9", "/3/0/6", "/3/0/6/1"] {
             let response = read(&mut fixture, path, format);
             assert_eq!(response.content_format(), Some(format), "{path}");
-            let told = read_back(&response, path);
-            assert_eq!(told, held(&fixture, path), "{path} in {format}");
+            let values = read_back(&response, path);
+            assert_eq!(values, stored_values(&fixture, path), "{path} in {format}");
         }
     }
     for (format, path) in [
@@ -55,8 +55,8 @@ fn each_requested_format_is_used_in_the_response() {
     ] {
         let response = read(&mut fixture, path, format);
         assert_eq!(response.content_format(), Some(format), "{path}");
-        let told = read_back(&response, path);
-        assert_eq!(told, held(&fixture, path), "{path} in {format}");
+        let values = read_back(&response, path);
+        assert_eq!(values, stored_values(&fixture, path), "{path} in {format}");
     }
 }
 
@@ -82,12 +82,12 @@ fn a_format_the_device_lacks_is_refused_even_if_announced() {
             assert_eq!(response.code, Code::NOT_ACCEPTABLE, "{path} in {format}");
         }
         let write = fixture.write("/3/0/14", "x").with_content_format(format);
-        fixture.hear(&write);
+        fixture.deliver(&write);
         let refused = answer(&write, Code::UNSUPPORTED_CONTENT_FORMAT);
         assert_eq!(fixture.messages(), [refused]);
     }
     let request = fixture.read("/3/0");
-    fixture.hear(&request);
+    fixture.deliver(&request);
     let response = fixture.messages().remove(0);
     let unasked = response.content_format();
     assert_eq!(unasked, Some(ContentFormat::SENML_CBOR));
@@ -134,8 +134,8 @@ fn announced_formats_are_in_the_registration() {
         assert!(queries(&register).contains(&"ep=lamp"));
         String::from_utf8(register.payload).unwrap()
     };
-    let spoken = Configuration::new("lamp").speaking(&[ContentFormat::SENML_CBOR]);
-    assert!(links(spoken).starts_with("</>;rt=\"oma.lwm2m\";ct=\"112\",</1/0>"));
+    let configuration = Configuration::new("lamp").speaking(&[ContentFormat::SENML_CBOR]);
+    assert!(links(configuration).starts_with("</>;rt=\"oma.lwm2m\";ct=\"112\",</1/0>"));
     let silent = Configuration {
         announced: vec![],
         ..Configuration::new("lamp")
@@ -151,7 +151,7 @@ fn announced_formats_are_in_the_registration() {
 #[test]
 fn a_read_composite_is_answered_with_the_paths_that_exist() {
     let mut fixture = Fixture::registered(polyglot());
-    let asked = [
+    let paths = [
         at("/3/0/9"),
         at("/3/0/6"),
         at("/6"),
@@ -160,18 +160,18 @@ fn a_read_composite_is_answered_with_the_paths_that_exist() {
     ];
     for list in COMPOSITE {
         for accept in COMPOSITE {
-            let response = compose(&mut fixture, &asked, list, accept);
+            let response = compose(&mut fixture, &paths, list, accept);
             assert_eq!(response.code, Code::CONTENT);
             assert_eq!(response.content_format(), Some(accept));
             let type_of = |path: Path| Some(fixture.device.value(path)?.data_type());
             let format = response.content_format();
-            let told = payload::decode_samples(format, Scope::All, &response.payload, &type_of);
-            let told = told.unwrap().into_iter();
-            let told: Reading = told.map(|sample| (sample.path, sample.value)).collect();
-            let mut expected = held(&fixture, "/3/0/9");
-            expected.extend(held(&fixture, "/3/0/6"));
-            expected.extend(held(&fixture, "/6"));
-            assert_eq!(told, expected, "{list} {accept}");
+            let values = payload::decode_samples(format, Scope::All, &response.payload, &type_of);
+            let values = values.unwrap().into_iter();
+            let values: Reading = values.map(|sample| (sample.path, sample.value)).collect();
+            let mut expected = stored_values(&fixture, "/3/0/9");
+            expected.extend(stored_values(&fixture, "/3/0/6"));
+            expected.extend(stored_values(&fixture, "/6"));
+            assert_eq!(values, expected, "{list} {accept}");
         }
     }
 }
@@ -179,10 +179,10 @@ fn a_read_composite_is_answered_with_the_paths_that_exist() {
 #[test]
 fn an_answer_for_several_paths_is_reported_and_logged() {
     let mut fixture = Fixture::registered(polyglot());
-    let asked = [at("/3/0/9"), at("/6")];
+    let paths = [at("/3/0/9"), at("/6")];
     let format = ContentFormat::SENML_CBOR;
-    let request = composite(&mut fixture, &asked, format, format);
-    fixture.hear(&request);
+    let request = composite(&mut fixture, &paths, format, format);
+    fixture.deliver(&request);
     let code = Code::CONTENT;
     assert_eq!(fixture.events(), [DeviceEvent::AnsweredSeveral { code }]);
     let done: Vec<(Path, Operation)> = fixture
@@ -190,7 +190,7 @@ fn an_answer_for_several_paths_is_reported_and_logged() {
         .performed()
         .map(|done| (done.path, done.operation))
         .collect();
-    assert_eq!(done, asked.map(|path| (path, Operation::Read)));
+    assert_eq!(done, paths.map(|path| (path, Operation::Read)));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn several_paths_are_refused_without_any_value_or_without_the_format() {
     assert_eq!(as_text.code, Code::NOT_ACCEPTABLE);
     let mut noise = composite(&mut fixture, &[], cbor, cbor);
     noise.payload = b"?".to_vec();
-    fixture.hear(&noise);
+    fixture.deliver(&noise);
     assert_eq!(fixture.messages(), [answer(&noise, Code::BAD_REQUEST)]);
     let few = Configuration::new("lamp").speaking(&[ContentFormat::TEXT]);
     let mut fixture = Fixture::registered(few);
@@ -219,7 +219,7 @@ fn a_device_may_leave_a_request_for_several_paths_unanswered() {
     let mut fixture = Fixture::registered(configuration);
     let cbor = ContentFormat::SENML_CBOR;
     let request = composite(&mut fixture, &[at("/3")], cbor, cbor);
-    fixture.hear(&request);
+    fixture.deliver(&request);
     let acknowledgement = Message::acknowledgement(request.message_id);
     assert_eq!(fixture.messages(), [acknowledgement]);
     fixture.pass(100_000);
@@ -228,14 +228,14 @@ fn a_device_may_leave_a_request_for_several_paths_unanswered() {
 
 fn read(fixture: &mut Fixture, path: &str, accept: ContentFormat) -> Message {
     let read = fixture.read(path).with_accept(accept);
-    fixture.hear(&read);
+    fixture.deliver(&read);
     fixture.messages().remove(0)
 }
 
 fn write(fixture: &mut Fixture, path: &str, format: ContentFormat, payload: Vec<u8>) -> Message {
     let request = fixture.request(MessageKind::Confirmable, Operation::Write, path);
     let request = request.with_content_format(format).with_payload(payload);
-    fixture.hear(&request);
+    fixture.deliver(&request);
     request
 }
 
@@ -246,7 +246,7 @@ fn compose(
     accept: ContentFormat,
 ) -> Message {
     let request = composite(fixture, paths, list, accept);
-    fixture.hear(&request);
+    fixture.deliver(&request);
     fixture.messages().remove(0)
 }
 
@@ -274,7 +274,7 @@ fn read_back(response: &Message, path: &str) -> Reading {
 }
 
 /// The values at and below a path of the device.
-fn held(fixture: &Fixture, path: &str) -> Reading {
+fn stored_values(fixture: &Fixture, path: &str) -> Reading {
     let within = polyglot().resources.into_iter();
     let within = within.filter(|resource| at(path).contains(resource.path));
     let value = |path: Path| Some((path, fixture.device.value(path)?.clone()));

@@ -5,7 +5,7 @@ use harness::device::event::{DeviceEvent, DeviceOutput, Uplink};
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageKind};
 
-use super::world::{Fixture, answer, created, queries, sent, told};
+use super::world::{Fixture, answer, created, queries, reported, sent};
 
 #[test]
 fn an_update_is_sent_when_nine_tenths_of_the_lifetime_have_passed() {
@@ -18,8 +18,8 @@ fn an_update_is_sent_when_nine_tenths_of_the_lifetime_have_passed() {
     assert_eq!(datagram[..2], [0x48, 0x02]);
     assert_eq!(datagram[12..], *b"\xb2rd\x017");
     let update = Message::decode(datagram).unwrap();
-    fixture.hear(&answer(&update, Code::CHANGED));
-    assert_eq!(fixture.take(), [told(DeviceEvent::Updated)]);
+    fixture.deliver(&answer(&update, Code::CHANGED));
+    assert_eq!(fixture.take(), [reported(DeviceEvent::Updated)]);
     assert_eq!(fixture.pass_to_timeout(), 270_000);
 }
 
@@ -40,8 +40,8 @@ fn another_interval_applies_from_the_next_update_on() {
     for interval_ms in [270_000, 30_000, 30_000] {
         assert_eq!(fixture.pass_to_timeout(), interval_ms);
         let update = fixture.message();
-        fixture.hear(&answer(&update, Code::CHANGED));
-        assert_eq!(fixture.take(), [told(DeviceEvent::Updated)]);
+        fixture.deliver(&answer(&update, Code::CHANGED));
+        assert_eq!(fixture.take(), [reported(DeviceEvent::Updated)]);
     }
 }
 
@@ -68,7 +68,7 @@ fn a_device_unknown_to_the_server_registers_immediately() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     fixture.pass_to_timeout();
     let update = fixture.message();
-    fixture.hear(&answer(&update, Code::NOT_FOUND));
+    fixture.deliver(&answer(&update, Code::NOT_FOUND));
     assert_eq!(fixture.device.location(), None);
     let [
         DeviceOutput::Report(DeviceEvent::RegistrationLost),
@@ -83,7 +83,7 @@ fn a_device_unknown_to_the_server_registers_immediately() {
         queries(&register),
         ["ep=lamp", "lt=300", "lwm2m=1.1", "b=U"]
     );
-    fixture.hear(&created(&register));
+    fixture.deliver(&created(&register));
     assert!(matches!(
         fixture.events()[..],
         [DeviceEvent::Registered { .. }]
@@ -100,7 +100,10 @@ fn an_unanswered_update_leads_to_a_new_registration() {
         assert_eq!(fixture.take(), [sent(&update)]);
     }
     fixture.pass_to_timeout();
-    assert_eq!(fixture.take(), [told(DeviceEvent::GaveUp(Uplink::Update))]);
+    assert_eq!(
+        fixture.take(),
+        [reported(DeviceEvent::GaveUp(Uplink::Update))]
+    );
     assert!((2_000..=2_500).contains(&fixture.pass_to_timeout()));
     assert_eq!(fixture.message().uri_path().collect::<Vec<_>>(), ["rd"]);
 }
@@ -110,11 +113,11 @@ fn a_busy_server_does_not_end_the_registration() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     fixture.pass_to_timeout();
     let update = fixture.message();
-    fixture.hear(&answer(&update, Code::SERVICE_UNAVAILABLE).with_max_age(5));
+    fixture.deliver(&answer(&update, Code::SERVICE_UNAVAILABLE).with_max_age(5));
     let code = Code::SERVICE_UNAVAILABLE;
     assert_eq!(
         fixture.take(),
-        [told(DeviceEvent::Refused {
+        [reported(DeviceEvent::Refused {
             uplink: Uplink::Update,
             code
         })]
@@ -132,11 +135,11 @@ fn another_refusal_of_an_update_leads_to_a_new_registration() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     fixture.pass_to_timeout();
     let update = fixture.message();
-    fixture.hear(&answer(&update, Code::BAD_REQUEST));
+    fixture.deliver(&answer(&update, Code::BAD_REQUEST));
     let code = Code::BAD_REQUEST;
     assert_eq!(
         fixture.take(),
-        [told(DeviceEvent::Refused {
+        [reported(DeviceEvent::Refused {
             uplink: Uplink::Update,
             code
         })]
@@ -149,13 +152,13 @@ fn another_refusal_of_an_update_leads_to_a_new_registration() {
 fn a_new_lifetime_is_sent_immediately_and_only_once() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let write = fixture.write("/1/0/1", "60");
-    fixture.hear(&write);
+    fixture.deliver(&write);
     assert_eq!(fixture.messages()[0].code, Code::CHANGED);
     assert_eq!(fixture.pass_to_timeout(), 0);
     let update = fixture.message();
     assert_eq!(update.uri_path().collect::<Vec<_>>(), ["rd", "7"]);
     assert_eq!(queries(&update), ["lt=60"]);
-    fixture.hear(&answer(&update, Code::CHANGED));
+    fixture.deliver(&answer(&update, Code::CHANGED));
     fixture.take();
     assert_eq!(fixture.pass_to_timeout(), 54_000);
     assert_eq!(queries(&fixture.message()), [""; 0]);
@@ -165,11 +168,11 @@ fn a_new_lifetime_is_sent_immediately_and_only_once() {
 fn a_new_lifetime_that_a_busy_server_refused_is_sent_again() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let write = fixture.write("/1/0/1", "60");
-    fixture.hear(&write);
+    fixture.deliver(&write);
     fixture.take();
     fixture.pass_to_timeout();
     let update = fixture.message();
-    fixture.hear(&answer(&update, Code::SERVICE_UNAVAILABLE).with_max_age(5));
+    fixture.deliver(&answer(&update, Code::SERVICE_UNAVAILABLE).with_max_age(5));
     fixture.take();
     assert_eq!(fixture.pass_to_timeout(), 5_000);
     assert_eq!(queries(&fixture.message()), ["lt=60"]);
@@ -179,7 +182,7 @@ fn a_new_lifetime_that_a_busy_server_refused_is_sent_again() {
 fn an_invalid_lifetime_is_not_sent() {
     let mut fixture = Fixture::registered(Configuration::new("lamp"));
     let write = fixture.write("/1/0/1", "-1");
-    fixture.hear(&write);
+    fixture.deliver(&write);
     fixture.take();
     fixture.pass_to_timeout();
     assert_eq!(queries(&fixture.message()), [""; 0]);
@@ -193,8 +196,8 @@ fn a_device_updates_on_order() {
     assert_eq!(update.uri_path().collect::<Vec<_>>(), ["rd", "7"]);
     fixture.order(|device, now_ms, out| device.update(now_ms, out));
     assert_eq!(fixture.take(), [], "one request at a time");
-    fixture.hear(&answer(&update, Code::CHANGED));
-    assert_eq!(fixture.take(), [told(DeviceEvent::Updated)]);
+    fixture.deliver(&answer(&update, Code::CHANGED));
+    assert_eq!(fixture.take(), [reported(DeviceEvent::Updated)]);
 }
 
 #[test]
@@ -207,8 +210,8 @@ fn a_device_deregisters_and_returns_on_order() {
         (MessageKind::Confirmable, Code::DELETE)
     );
     assert_eq!(leave.uri_path().collect::<Vec<_>>(), ["rd", "7"]);
-    fixture.hear(&answer(&leave, Code::DELETED));
-    assert_eq!(fixture.take(), [told(DeviceEvent::Deregistered)]);
+    fixture.deliver(&answer(&leave, Code::DELETED));
+    assert_eq!(fixture.take(), [reported(DeviceEvent::Deregistered)]);
     assert_eq!(fixture.device.location(), None);
     assert_eq!(fixture.device.next_timeout(), None);
     fixture.order(|device, now_ms, out| device.handle_start(now_ms, out));
@@ -223,7 +226,7 @@ fn an_unanswered_deregistration_takes_effect() {
     let put_out = fixture.take();
     assert_eq!(
         put_out.last(),
-        Some(&told(DeviceEvent::GaveUp(Uplink::Deregister)))
+        Some(&reported(DeviceEvent::GaveUp(Uplink::Deregister)))
     );
     assert_eq!(put_out.len(), 6);
     assert_eq!(fixture.device.next_timeout(), None);

@@ -40,7 +40,7 @@ impl Fixture {
     pub(crate) fn registered(configuration: Configuration) -> Self {
         let mut fixture = Self::start(configuration);
         let register = fixture.message();
-        fixture.hear(&created(&register));
+        fixture.deliver(&created(&register));
         assert!(matches!(
             fixture.take()[..],
             [DeviceOutput::Report(DeviceEvent::Registered { .. })]
@@ -49,12 +49,12 @@ impl Fixture {
     }
 
     /// Delivers a message of the server to the device.
-    pub(crate) fn hear(&mut self, message: &Message) {
-        self.hear_bytes(&message.encode());
+    pub(crate) fn deliver(&mut self, message: &Message) {
+        self.deliver_bytes(&message.encode());
     }
 
     /// Delivers a datagram to the device.
-    pub(crate) fn hear_bytes(&mut self, datagram: &[u8]) {
+    pub(crate) fn deliver_bytes(&mut self, datagram: &[u8]) {
         self.device
             .handle_datagram(self.now_ms, datagram, &mut self.out);
     }
@@ -174,12 +174,12 @@ pub(crate) fn sent(message: &Message) -> DeviceOutput {
     DeviceOutput::Send(message.encode())
 }
 
-pub(crate) fn told(event: DeviceEvent) -> DeviceOutput {
+pub(crate) fn reported(event: DeviceEvent) -> DeviceOutput {
     DeviceOutput::Report(event)
 }
 
 pub(crate) fn answered(operation: Operation, path: &str, code: Code) -> DeviceOutput {
-    told(DeviceEvent::Answered {
+    reported(DeviceEvent::Answered {
         path: at(path),
         operation,
         code,
@@ -187,7 +187,7 @@ pub(crate) fn answered(operation: Operation, path: &str, code: Code) -> DeviceOu
 }
 
 pub(crate) fn left_unanswered(operation: Operation, path: &str) -> DeviceOutput {
-    told(DeviceEvent::LeftUnanswered {
+    reported(DeviceEvent::LeftUnanswered {
         path: at(path),
         operation,
     })

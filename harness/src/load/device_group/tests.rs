@@ -42,10 +42,10 @@ fn run(group: &mut DeviceGroup, mut now_ns: u64, server: &mut Server<'_>) -> u64
         let was_idle = out.is_empty();
         now_ns += MS;
         while !out.is_empty() {
-            let said = std::mem::take(&mut out);
-            for (member, bytes) in said.datagrams() {
+            let sent = std::mem::take(&mut out);
+            for (member, bytes) in sent.datagrams() {
                 if let Some(answer) = server(&Message::decode(bytes).unwrap()) {
-                    group.hear(member, &answer.encode(), now_ns, &mut out);
+                    group.handle_datagram(member, &answer.encode(), now_ns, &mut out);
                 }
             }
         }
@@ -100,19 +100,19 @@ fn devices_update_in_turn_and_each_update_is_a_new_message() {
         updating(ArrivalPattern::Window(2), now_ns, until_ns),
         until_ns,
     );
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     run(&mut group, now_ns, &mut |request| {
         let who = request.uri_path().last().unwrap().to_owned();
-        heard.push((who, request.message_id));
+        received.push((who, request.message_id));
         kind(request)
     });
-    let who: Vec<&str> = heard.iter().map(|(who, _)| who.as_str()).collect();
+    let who: Vec<&str> = received.iter().map(|(who, _)| who.as_str()).collect();
     let round = ["meter-100", "meter-101", "meter-102"];
     let expected: Vec<&str> = round.iter().copied().cycle().take(8).collect();
     assert_eq!(who, expected);
-    heard.sort();
-    heard.dedup();
-    assert_eq!(heard.len(), 8);
+    received.sort();
+    received.dedup();
+    assert_eq!(received.len(), 8);
 }
 
 #[test]
@@ -144,13 +144,13 @@ fn lost_datagrams_are_retransmitted_and_nothing_fails() {
 fn a_silent_server_gets_each_request_five_times() {
     let mut group = group(10, 0);
     group.begin(registering(ArrivalPattern::Window(4)), u64::MAX);
-    let mut asked = 0;
+    let mut copies = 0;
     run(&mut group, 0, &mut |_| {
-        asked += 1;
+        copies += 1;
         None
     });
     let tally = group.take_tally();
-    assert_eq!(asked, 50);
+    assert_eq!(copies, 50);
     assert_eq!(tally.failures, [(LoadFailure::Timeout, 10)].into());
     assert_eq!((tally.begun, tally.retransmissions), (10, 40));
     assert_eq!(group.registered(), 0);
@@ -178,7 +178,7 @@ fn a_stall_of_the_server_counts_for_every_due_request() {
     let woken_ns = now_ns + 500 * MS;
     for (member, bytes) in open {
         let answer = kind(&Message::decode(&bytes).unwrap()).unwrap();
-        group.hear(member, &answer.encode(), woken_ns, &mut out);
+        group.handle_datagram(member, &answer.encode(), woken_ns, &mut out);
     }
     run(&mut group, woken_ns, &mut kind);
     let tally = group.take_tally();
@@ -259,12 +259,12 @@ fn noise_is_counted_and_changes_nothing() {
     group.begin(LoadTask::Listen, u64::MAX);
     let mut out = Outbox::default();
     for bytes in [&[][..], &[0x40], &[0xFF; 9]] {
-        group.hear(0, bytes, now_ns, &mut out);
+        group.handle_datagram(0, bytes, now_ns, &mut out);
     }
     let late = Message::acknowledgement(MessageId(1));
-    group.hear(1, &late.encode(), now_ns, &mut out);
-    group.hear(1, &[0x62, 0x44, 0, 1, 0, 1], now_ns, &mut out);
-    group.hear(99, &late.encode(), now_ns, &mut out);
+    group.handle_datagram(1, &late.encode(), now_ns, &mut out);
+    group.handle_datagram(1, &[0x62, 0x44, 0, 1, 0, 1], now_ns, &mut out);
+    group.handle_datagram(99, &late.encode(), now_ns, &mut out);
     let tally = group.take_tally();
     assert_eq!(tally.failures, [(LoadFailure::Malformed, 3)].into());
     assert_eq!((tally.stray, tally.answered), (3, 0));
@@ -281,14 +281,14 @@ fn a_separate_response_ends_the_request_and_is_acknowledged() {
     let request = Message::decode(bytes).unwrap();
     out.clear();
     let empty = Message::acknowledgement(request.message_id);
-    group.hear(0, &empty.encode(), MS, &mut out);
+    group.handle_datagram(0, &empty.encode(), MS, &mut out);
     group.turn(60 * S, &mut out);
     assert!(out.is_empty(), "what has arrived is not sent again");
     let id = MessageId(0x7777);
     let response = Message::separate(MessageKind::Confirmable, Code::CREATED, id, request.token);
     let response = response.with_location_path(["rd", "x"]).encode();
     for time in 0..2 {
-        group.hear(0, &response, 60 * S, &mut out);
+        group.handle_datagram(0, &response, 60 * S, &mut out);
         let replies: Vec<Message> = out
             .datagrams()
             .map(|(_, bytes)| Message::decode(bytes).unwrap())
@@ -312,8 +312,8 @@ fn a_device_answers_requests_of_the_server() {
     let (id, token) = (MessageId(9), datagram::token(9));
     let read = Message::request(MessageKind::Confirmable, Code::GET, id, token);
     let read = read.with_uri_path(["3", "0", "0"]).encode();
-    group.hear(1, &read, now_ns, &mut out);
-    assert_eq!(out.asked(), [1]);
+    group.handle_datagram(1, &read, now_ns, &mut out);
+    assert_eq!(out.answering(), [1]);
     let (member, bytes) = out.datagrams().next().unwrap();
     let answer = Message::decode(bytes).unwrap();
     assert_eq!(
@@ -333,8 +333,8 @@ fn a_wake_order_is_ignored_while_a_request_is_in_progress() {
         group.wake(1, now_ns, &mut out);
     }
     group.wake(2, now_ns, &mut out);
-    let said: Vec<u32> = out.datagrams().map(|(member, _)| member).collect();
-    assert_eq!(said, [1]);
+    let sent: Vec<u32> = out.datagrams().map(|(member, _)| member).collect();
+    assert_eq!(sent, [1]);
     let (mut strangers, now_ns) = (self::group(1, 0), 0);
     strangers.wake(0, now_ns, &mut out);
     assert_eq!(out.datagrams().count(), 1);
