@@ -28,7 +28,7 @@ criterion_main!(machine);
 fn update(criterion: &mut Criterion) {
     let mut device = registered();
     let mut m = moment();
-    let mut datagram = heard(talk::update(
+    let mut datagram = received(talk::update(
         device.location.iter().map(String::as_str),
         MessageId(1),
     ));
@@ -60,12 +60,14 @@ fn action(criterion: &mut Criterion) {
                 .machine
                 .submit(&mut m, read(), &mut out)
                 .expect("an awake device takes it");
-            let asked = sent(&out).expect("an awake device is asked at once");
-            let answer = Message::response_to(&asked, Code::CONTENT, MessageId(0));
+            let request = sent(&out).expect("an awake device is asked at once");
+            let answer = Message::response_to(&request, Code::CONTENT, MessageId(0));
             let mut out = Effects::new();
-            device
-                .machine
-                .handle_datagram(&mut m, &heard(answer.with_payload("21.5")), &mut out);
+            device.machine.handle_datagram(
+                &mut m,
+                &received(answer.with_payload("21.5")),
+                &mut out,
+            );
             out
         });
     });
@@ -97,14 +99,14 @@ fn registered() -> Registered {
     );
     let mut out = Effects::new();
     let register = talk::register(1, MessageId(0));
-    machine.handle_datagram(&mut m, &heard(register), &mut out);
+    machine.handle_datagram(&mut m, &received(register), &mut out);
     let answer = sent(&out).expect("a registration is answered");
     assert_eq!(answer.code, Code::CREATED);
     let location = answer.location_path().map(str::to_owned).collect();
     Registered { machine, location }
 }
 
-fn heard(message: Message) -> Datagram {
+fn received(message: Message) -> Datagram {
     let address = SocketAddr::new(IpAddr::V4(fleet::address(1)), 5_683);
     Datagram {
         number: 0,
@@ -121,9 +123,9 @@ fn sent(out: &Effects) -> Option<Message> {
 /// The codes of all answers of a step that does nothing else; a Rebind that repeats the peer is
 /// ignored, because it costs nothing.
 fn answers(out: &Effects) -> Vec<Code> {
-    let said = |effect: &&Effect| !matches!(effect, Effect::Send(Outbound::Rebind { .. }));
+    let counts = |effect: &&Effect| !matches!(effect, Effect::Send(Outbound::Rebind { .. }));
     let code = |effect| message_of(effect).map_or(Code::EMPTY, |message| message.code);
-    out.as_slice().iter().filter(said).map(code).collect()
+    out.as_slice().iter().filter(counts).map(code).collect()
 }
 
 fn message_of(effect: &Effect) -> Option<Message> {

@@ -27,13 +27,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub(crate) async fn run(devices: u32) {
     let clock = Clock::new();
     let made = Arc::new(SyntheticStore::new(devices, clock.now()));
-    let kept = RetentionPeriods {
+    let retention = RetentionPeriods {
         actions_ms: ACTION_RETENTION_MS,
         entries_ms: LOG_RETENTION_MS,
         events_ms: ACTION_RETENTION_MS,
         dead_letters_ms: ACTION_RETENTION_MS,
     };
-    let logging = Logging::new(clock.clone(), made.clone(), made.clone(), kept).start();
+    let logging = Logging::new(clock.clone(), made.clone(), made.clone(), retention).start();
     let parts = ArbiterParts {
         clock,
         commits: made.clone(),
@@ -54,7 +54,7 @@ pub(crate) async fn run(devices: u32) {
 async fn settle(made: &SyntheticStore) {
     let mut looks = time::interval(LOOK_EVERY);
     let (mut most, mut since) = (0, Instant::now());
-    while !made.is_told() || since.elapsed() < STILL_FOR {
+    while !made.all_read() || since.elapsed() < STILL_FOR {
         looks.tick().await;
         let now = resident();
         if now > most {

@@ -75,25 +75,25 @@ fn fleet(m: &mut Moment, devices: u32) {
 fn update(device: &mut Device, m: &mut Moment, number: u32) {
     let location = Location::new(device.key(), number).to_string();
     let update = talk::update(["rd", &location], MessageId(1));
-    hear(device, m, number, update);
+    deliver(device, m, number, update);
     let expires_at = device.next_timeout().expect("a registration lapses");
     assert!(expires_at > NOW.plus_s(80_000), "the update counted");
 }
 
 fn register(device: &mut Device, m: &mut Moment, number: u32) {
-    let out = hear(device, m, number, talk::register(number, MessageId(2)));
+    let out = deliver(device, m, number, talk::register(number, MessageId(2)));
     assert!(out.as_slice().len() > 2, "the registration counted");
 }
 
-fn hear(device: &mut Device, m: &mut Moment, number: u32, message: Message) -> Effects {
+fn deliver(device: &mut Device, m: &mut Moment, number: u32, message: Message) -> Effects {
     let address = SocketAddr::new(IpAddr::V4(fleet::address(number)), 5_683);
-    let heard = Datagram {
+    let datagram = Datagram {
         number: 0,
         peer: Peer::plain(address),
         message,
     };
     let mut out = Effects::new();
-    device.handle_datagram(m, &heard, &mut out);
+    device.handle_datagram(m, &datagram, &mut out);
     out
 }
 

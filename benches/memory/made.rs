@@ -25,7 +25,7 @@ pub(crate) struct SyntheticStore {
     numbers: Vec<(DeviceKey, u32)>,
     now: Timestamp,
     /// Whether the last page was read.
-    is_told: AtomicBool,
+    all_read: AtomicBool,
 }
 
 impl SyntheticStore {
@@ -37,13 +37,13 @@ impl SyntheticStore {
         Self {
             numbers,
             now,
-            is_told: AtomicBool::new(false),
+            all_read: AtomicBool::new(false),
         }
     }
 
     /// Whether all devices were read.
-    pub(crate) fn is_told(&self) -> bool {
-        self.is_told.load(Ordering::Relaxed)
+    pub(crate) fn all_read(&self) -> bool {
+        self.all_read.load(Ordering::Relaxed)
     }
 
     fn find(&self, key: DeviceKey) -> Option<u32> {
@@ -64,11 +64,11 @@ impl Commit for SyntheticStore {
 
 impl Maintenance for SyntheticStore {
     fn take_over(&self) -> ReadAnswer<u64> {
-        tell(1)
+        answer_later(1)
     }
 
     fn sweep(&self, _: Retention, _: u32) -> ReadAnswer<SweepReport> {
-        tell(SweepReport::default())
+        answer_later(SweepReport::default())
     }
 }
 
@@ -90,7 +90,7 @@ impl DeviceReads for SyntheticStore {
     }
 
     fn restored(&self, device: DeviceKey) -> ReadAnswer<Option<RestoredDevice>> {
-        tell(
+        answer_later(
             self.find(device)
                 .map(|number| kept::restored(number, self.now)),
         )
@@ -98,16 +98,16 @@ impl DeviceReads for SyntheticStore {
 
     fn restored_page(&self, keys: RangeInclusive<DeviceKey>, max: u32) -> ReadAnswer<RestoredPage> {
         let first = self.numbers.partition_point(|(key, _)| key < keys.start());
-        let mut rest = self.numbers[first..]
+        let mut remaining = self.numbers[first..]
             .iter()
             .filter(|(key, _)| key <= keys.end());
-        let taken = rest.by_ref().take(max as usize);
+        let taken = remaining.by_ref().take(max as usize);
         let devices = taken
             .map(|(key, number)| (*key, kept::restored(*number, self.now)))
             .collect();
-        let next = rest.next().map(|(key, _)| *key);
-        self.is_told.fetch_or(next.is_none(), Ordering::Relaxed);
-        tell(RestoredPage { devices, next })
+        let next = remaining.next().map(|(key, _)| *key);
+        self.all_read.fetch_or(next.is_none(), Ordering::Relaxed);
+        answer_later(RestoredPage { devices, next })
     }
 
     fn all_customer_settings(&self) -> ReadAnswer<Vec<CustomerSettings>> {
@@ -120,7 +120,7 @@ impl DeviceReads for SyntheticStore {
 }
 
 /// Answers after other tasks had their turn, as a store that reads from disk does.
-fn tell<T: Send + 'static>(answer: T) -> ReadAnswer<T> {
+fn answer_later<T: Send + 'static>(answer: T) -> ReadAnswer<T> {
     Box::pin(async {
         tokio::task::yield_now().await;
         Ok(answer)

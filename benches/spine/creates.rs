@@ -49,10 +49,10 @@ pub(crate) async fn run() {
     telemetry::start(&config.log, config.log_format).expect("the process has no log yet");
     let shelf = TempStore::with_devices(DEVICES).await;
     shelf.commit(credentials(&shelf)).await;
-    let kept = ApiLessService::start(&shelf, shelf.store.clone());
+    let service = ApiLessService::start(&shelf, shelf.store.clone());
     let unwritten = Arc::new(NullStore);
     let unkept = ApiLessService::start(&shelf, unwritten.clone());
-    let endpoint = serve(&config, &shelf, shelf.store.clone(), &kept);
+    let endpoint = serve(&config, &shelf, shelf.store.clone(), &service);
     let without = serve(&config, &shelf, unwritten, &unkept);
     for api in [&endpoint, &without] {
         create(api, DEVICES as usize, DEVICES).await;

@@ -164,10 +164,10 @@ impl DeviceGroup {
     fn wait(&mut self) -> usize {
         let begun_at = Instant::now();
         loop {
-            let heard = self.socket.recv(&mut self.buffer);
+            let received = self.socket.recv(&mut self.buffer);
             let nothing = |error: &Error| error.kind() == ErrorKind::WouldBlock;
-            if !heard.as_ref().is_err_and(nothing) {
-                return heard.expect("the socket hears");
+            if !received.as_ref().is_err_and(nothing) {
+                return received.expect("the socket receives");
             }
             assert!(
                 begun_at.elapsed() < PATIENCE,

@@ -22,9 +22,11 @@ impl Echo {
     pub(crate) fn start() -> Self {
         let socket = socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
         let address = socket.local_addr().expect("a bound socket has an address");
-        let (told, thread) = mpsc::channel();
+        let (sender, thread) = mpsc::channel();
         std::thread::spawn(move || {
-            told.send(Thread::current()).expect("who started it waits");
+            sender
+                .send(Thread::current())
+                .expect("who started it waits");
             let runtime = Builder::new_current_thread().enable_io().build();
             runtime
                 .expect("a runtime can be had")

@@ -17,7 +17,7 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 pub(crate) struct Endpoint {
     /// Its address.
     pub(crate) address: SocketAddr,
-    heard: Arc<ReceivedPosts>,
+    received: Arc<ReceivedPosts>,
 }
 
 #[derive(Default)]
@@ -25,11 +25,11 @@ struct ReceivedPosts {
     is_away: AtomicBool,
     posts: AtomicU64,
     connections: AtomicU64,
-    rest: Mutex<Rest>,
+    log: Mutex<PostLog>,
 }
 
 #[derive(Default)]
-struct Rest {
+struct PostLog {
     ids: HashSet<Box<[u8]>>,
     last: Vec<u8>,
 }
@@ -43,82 +43,82 @@ impl Endpoint {
             .set_nonblocking(true)
             .expect("a socket need not block");
         let address = listener.local_addr().expect("a listener has an address");
-        let heard: Arc<ReceivedPosts> = Arc::default();
-        let hearing = Arc::clone(&heard);
+        let received: Arc<ReceivedPosts> = Arc::default();
+        let hearing = Arc::clone(&received);
         std::thread::spawn(move || {
             let runtime = Builder::new_current_thread().enable_io().build();
             let runtime = runtime.expect("a runtime can be had");
             LocalSet::new().block_on(&runtime, listen(listener, hearing));
         });
-        Self { address, heard }
+        Self { address, received }
     }
 
     /// The number of posts received.
     pub(crate) fn posts(&self) -> u64 {
-        self.heard.posts.load(Ordering::Relaxed)
+        self.received.posts.load(Ordering::Relaxed)
     }
 
     /// The number of connections opened.
     pub(crate) fn connections(&self) -> u64 {
-        self.heard.connections.load(Ordering::Relaxed)
+        self.received.connections.load(Ordering::Relaxed)
     }
 
     /// The number of events received, without duplicates.
     pub(crate) fn events(&self) -> u64 {
-        self.rest().ids.len() as u64
+        self.log().ids.len() as u64
     }
 
     /// The body of the last post.
     pub(crate) fn last_body(&self) -> Vec<u8> {
-        self.rest().last.clone()
+        self.log().last.clone()
     }
 
     /// Makes the endpoint unavailable: connections are closed without an answer.
     pub(crate) fn go_away(&self) {
-        self.heard.is_away.store(true, Ordering::Relaxed);
+        self.received.is_away.store(true, Ordering::Relaxed);
     }
 
     /// Makes the endpoint available again.
     pub(crate) fn come_back(&self) {
-        self.heard.is_away.store(false, Ordering::Relaxed);
+        self.received.is_away.store(false, Ordering::Relaxed);
     }
 
-    fn rest(&self) -> std::sync::MutexGuard<'_, Rest> {
-        self.heard.rest.lock().expect("nobody panics with it")
+    fn log(&self) -> std::sync::MutexGuard<'_, PostLog> {
+        self.received.log.lock().expect("nobody panics with it")
     }
 }
 
 impl ReceivedPosts {
     fn take(&self, head: &[u8], body: &[u8]) {
-        let mut rest = self.rest.lock().expect("nobody panics with it");
+        let mut log = self.log.lock().expect("nobody panics with it");
         if let Some(id) = header(head, b"webhook-id") {
-            rest.ids.insert(id.into());
+            log.ids.insert(id.into());
         }
-        rest.last.clear();
-        rest.last.extend_from_slice(body);
+        log.last.clear();
+        log.last.extend_from_slice(body);
         self.posts.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-async fn listen(listener: std::net::TcpListener, heard: Arc<ReceivedPosts>) {
+async fn listen(listener: std::net::TcpListener, received: Arc<ReceivedPosts>) {
     let listener = TcpListener::from_std(listener).expect("the runtime takes a listener");
     loop {
         let (stream, _) = listener.accept().await.expect("the endpoint listens");
-        heard.connections.fetch_add(1, Ordering::Relaxed);
-        spawn_local(serve(stream, Arc::clone(&heard)));
+        received.connections.fetch_add(1, Ordering::Relaxed);
+        spawn_local(serve(stream, Arc::clone(&received)));
     }
 }
 
-async fn serve(mut stream: TcpStream, heard: Arc<ReceivedPosts>) {
+async fn serve(mut stream: TcpStream, received: Arc<ReceivedPosts>) {
     // It fails if the client has closed the connection; the read below then ends, too.
     let _ = stream.set_nodelay(true);
     let mut bytes = Vec::with_capacity(4_096);
     loop {
         while let Some((head, end)) = whole(&bytes) {
-            if heard.is_away.load(Ordering::Relaxed) {
+            if received.is_away.load(Ordering::Relaxed) {
                 return;
             }
-            heard.take(&bytes[..head], &bytes[head..end]);
+            received.take(&bytes[..head], &bytes[head..end]);
             bytes.drain(..end);
             if stream.write_all(OK).await.is_err() {
                 return;

@@ -37,14 +37,14 @@ pub(crate) struct ApiLessService {
 impl ApiLessService {
     /// Starts an arbiter with the devices of a store and this commit.
     pub(crate) fn start(shelf: &TempStore, commits: Arc<dyn Commit>) -> Self {
-        let kept = RetentionPeriods {
+        let retention = RetentionPeriods {
             actions_ms: ACTION_RETENTION_MS,
             entries_ms: LOG_RETENTION_MS,
             events_ms: ACTION_RETENTION_MS,
             dead_letters_ms: ACTION_RETENTION_MS,
         };
         let (clock, store) = (shelf.clock.clone(), shelf.store.clone());
-        let logging = Logging::new(clock, Arc::clone(&commits), store, kept).start();
+        let logging = Logging::new(clock, Arc::clone(&commits), store, retention).start();
         let parts = ArbiterParts {
             clock: shelf.clock.clone(),
             commits,
@@ -87,7 +87,7 @@ pub(crate) fn rules() -> Rules {
 }
 
 fn thread_of(arbiter: &Arbiter) -> Thread {
-    let (told, thread) = mpsc::channel();
-    arbiter.spawn_fn(move || told.send(Thread::current()).expect("who asked waits"));
+    let (sender, thread) = mpsc::channel();
+    arbiter.spawn_fn(move || sender.send(Thread::current()).expect("who asked waits"));
     thread.recv().expect("the arbiter runs")
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::bare;
 use crate::endpoint::Endpoint;
-use crate::said::EventBatches;
+use crate::event_batches::EventBatches;
 use crate::service::{self, CACHE_MIB, CACHE_MIB_MIN, Service};
 use crate::shelf::TempStore;
 use crate::webhook::destination;
@@ -52,10 +52,10 @@ pub(crate) async fn run(events: &[u32]) {
 async fn measure(events: u32) {
     let endpoint = Endpoint::start();
     let shelf = TempStore::with_devices(DEVICES).await;
-    let said = EventBatches::at(shelf.clock.now());
+    let event_batches = EventBatches::at(shelf.clock.now());
     shelf.commit(destination(&shelf, endpoint.address)).await;
     let filling_at = Instant::now();
-    fill(&shelf, said, events).await;
+    fill(&shelf, event_batches, events).await;
     let filled_in = filling_at.elapsed();
     let directory = shelf.close();
 
@@ -122,11 +122,11 @@ pub(crate) fn start(data: &Path, cache_mib: u32) -> Service {
 }
 
 /// Commits what the store gets when the devices send in turn: one batch per Send.
-async fn fill(shelf: &TempStore, said: EventBatches, events: u32) {
+async fn fill(shelf: &TempStore, event_batches: EventBatches, events: u32) {
     const AT_ONCE: u32 = 20_000;
     for first in (0..events).step_by(AT_ONCE as usize) {
         let numbers = first..events.min(first + AT_ONCE);
-        let batch = |number: u32| said.batch(shelf, number % DEVICES, number as f32);
+        let batch = |number: u32| event_batches.batch(shelf, number % DEVICES, number as f32);
         let batches: Vec<_> = numbers.map(batch).collect();
         shelf.commit_all(batches, WRITERS).await;
     }

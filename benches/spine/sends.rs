@@ -10,9 +10,9 @@ use engine::change::Batch;
 use harness::load::figures::Figures;
 
 use crate::callers::percentile_ms;
+use crate::event_batches::EventBatches;
 use crate::line::ApiLessService;
 use crate::load::{Senders, WINDOW};
-use crate::said::EventBatches;
 use crate::shelf::TempStore;
 
 /// The default numbers of registered devices.
@@ -50,14 +50,15 @@ async fn measure(devices: u32) -> (Vec<Round>, Vec<Round>) {
     let shelf = TempStore::with_devices(devices).await;
     let line = ApiLessService::start(&shelf, shelf.store.clone());
     let mut senders = Senders::register(devices, line.coap, ROUND).await;
-    let said = EventBatches::at(shelf.clock.now());
+    let event_batches = EventBatches::at(shelf.clock.now());
     sending(&mut senders).await;
     let (mut service, mut store) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let sent = sending(&mut senders).await;
         // About as many as fill a round.
         let count = (sent.rate * ROUND.as_secs_f64()) as u32;
-        let batches = (0..count).map(|number| said.batch(&shelf, number % devices, number as f32));
+        let batches =
+            (0..count).map(|number| event_batches.batch(&shelf, number % devices, number as f32));
         service.push(sent);
         store.push(writing(&shelf, batches.collect()).await);
     }

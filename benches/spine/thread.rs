@@ -33,11 +33,11 @@ impl Thread {
 
     /// Pins it to one core, so that it is not moved while it is measured.
     pub(crate) fn keep_to(&self, core: u32) {
-        let kept = Command::new("taskset")
+        let pinned = Command::new("taskset")
             .args(["-pc", &core.to_string(), &self.id.to_string()])
             .stdout(Stdio::null())
             .status();
-        let kept = kept.is_ok_and(|status| status.success());
-        assert!(kept, "taskset (util-linux) keeps a thread to core {core}");
+        let pinned = pinned.is_ok_and(|status| status.success());
+        assert!(pinned, "taskset (util-linux) keeps a thread to core {core}");
     }
 }

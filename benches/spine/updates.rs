@@ -139,9 +139,9 @@ fn alternate(devices: u32, service: Server, echo: Server) -> (Rounds, Rounds) {
     service.thread.keep_to(SERVER_CORE);
     echo.thread.keep_to(SERVER_CORE);
     Thread::current().keep_to(CLIENT_CORE);
-    let mut heard = 0;
-    while heard < WARM_UPS * u64::from(devices) {
-        heard += group.update(service.address, service.code, WARM_UP);
+    let mut answered = 0;
+    while answered < WARM_UPS * u64::from(devices) {
+        answered += group.update(service.address, service.code, WARM_UP);
     }
     group.update(echo.address, echo.code, WARM_UP);
     let pairs = (0..ROUNDS).map(|_| (round(&mut group, service), round(&mut group, echo)));

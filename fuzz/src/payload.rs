@@ -15,7 +15,7 @@ use crate::FuzzOutcome;
 use crate::types::Types;
 
 const RESOURCE: Path = Path::resource(3, 0, 9);
-const ASKED: [Path; 5] = [
+const BASES: [Path; 5] = [
     Path::object(3),
     Path::instance(3, 0),
     RESOURCE,
@@ -72,15 +72,15 @@ pub(crate) fn lwm2m_cbor(bytes: &[u8]) -> FuzzOutcome {
 /// A format whose payload depends on the requested path.
 fn one_scope_at_a_time(format: ContentFormat, bytes: &[u8]) -> FuzzOutcome {
     let mut fate = FuzzOutcome::Refused;
-    for (asked, types) in ASKED.into_iter().flat_map(|path| with_types(path, bytes)) {
+    for (base, types) in BASES.into_iter().flat_map(|path| with_types(path, bytes)) {
         let type_of = |path: Path| types.of(path);
-        let Ok(samples) = read(format, Scope::Within(asked), bytes, types) else {
+        let Ok(samples) = read(format, Scope::Within(base), bytes, types) else {
             continue;
         };
         fate = FuzzOutcome::Read;
         let values = newest(&samples);
-        let written = encode(format, asked, &values).expect("what was read can be written");
-        let again = payload::decode(Some(format), asked, &written, type_of);
+        let written = encode(format, base, &values).expect("what was read can be written");
+        let again = payload::decode(Some(format), base, &written, type_of);
         let again = again.expect("what was written can be read");
         // Compared as text, because NaN equals nothing.
         assert_eq!(format!("{again:?}"), format!("{values:?}"));
@@ -92,8 +92,8 @@ fn one_scope_at_a_time(format: ContentFormat, bytes: &[u8]) -> FuzzOutcome {
 fn named(format: ContentFormat, bytes: &[u8]) -> FuzzOutcome {
     let mut fate = FuzzOutcome::Refused;
     for types in Types::for_input(bytes) {
-        for asked in ASKED {
-            let _ = read(format, Scope::Within(asked), bytes, types);
+        for base in BASES {
+            let _ = read(format, Scope::Within(base), bytes, types);
         }
         let Ok(samples) = read(format, Scope::All, bytes, types) else {
             continue;

@@ -91,19 +91,19 @@ impl Conversation {
             1 => {
                 let length = usize::from(script.byte());
                 if let Ok(message) = Message::decode(script.bytes(length)) {
-                    self.hear(&message);
+                    self.handle(&message);
                 }
             }
-            2 => self.hear(&Message::acknowledgement(self.transfer.message_id())),
+            2 => self.handle(&Message::acknowledgement(self.transfer.message_id())),
             3 => {
                 let mut response = self.response(script);
                 response.kind = MessageKind::Confirmable;
                 response.message_id = MessageId(script.byte().into());
-                self.hear(&response);
+                self.handle(&response);
             }
             _ => {
                 let response = self.response(script);
-                self.hear(&response);
+                self.handle(&response);
             }
         }
     }
@@ -132,7 +132,7 @@ impl Conversation {
         let response = match choice >> 5 & 3 {
             0 => response.with_block2(Block::from_value(script.number())),
             1 => response,
-            _ => part_asked_for(&sent, response, script.byte()),
+            _ => requested_part(&sent, response, script.byte()),
         };
         match script.byte() & 15 {
             0 => response.with_etag(&[script.byte()]),
@@ -146,7 +146,7 @@ impl Conversation {
         }
     }
 
-    fn hear(&mut self, message: &Message) {
+    fn handle(&mut self, message: &Message) {
         match self.transfer.handle(self.now_ms, &self.rules, message) {
             TransferReception::NotMine | TransferReception::Acknowledged => {}
             TransferReception::Proceeds { .. } => self.proceed(),
@@ -197,8 +197,8 @@ impl Conversation {
                     .is_some_and(|size| sent.payload.len() <= size.bytes())
             );
         } else {
-            let asked = sent.block2().expect("it goes on with one or the other");
-            assert!(!asked.has_more() && asked.size().is_some());
+            let block2 = sent.block2().expect("it goes on with one or the other");
+            assert!(!block2.has_more() && block2.size().is_some());
             assert_eq!(sent.observe(), None);
         }
     }
@@ -223,10 +223,10 @@ impl Conversation {
 }
 
 // The requested block, or the first one.
-fn part_asked_for(sent: &Message, response: Message, choice: u8) -> Message {
-    let asked = sent.block2();
-    let size = asked.and_then(Block::size).unwrap_or(BlockSize::MIN);
-    let number = asked.map_or(0, Block::number);
+fn requested_part(sent: &Message, response: Message, choice: u8) -> Message {
+    let block2 = sent.block2();
+    let size = block2.and_then(Block::size).unwrap_or(BlockSize::MIN);
+    let number = block2.map_or(0, Block::number);
     let (more, length) = match choice & 7 {
         0 => (More::No, usize::from(choice >> 4)),
         _ => (More::Yes, size.bytes()),

@@ -110,8 +110,8 @@ mod tests {
 
     #[test]
     fn a_step_returns_its_outcome() {
-        let kept = step("a step that ends well", || Ok(7)).unwrap();
-        assert_eq!(kept, 7);
+        let outcome = step("a step that ends well", || Ok(7)).unwrap();
+        assert_eq!(outcome, 7);
         let lost: Result<(), Stop> = step("a step that does not", || {
             Err(Stop::Missing("nothing there".into()))
         });

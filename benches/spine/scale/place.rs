@@ -22,12 +22,12 @@ impl MachineInfo {
             processor(),
             format!("{cores} cores"),
             memory(),
-            said("uname", &["-sr"]),
+            output_of("uname", &["-sr"]),
             compiler(),
             commit(),
         ];
         Self {
-            date: said("date", &["-u", "+%F"]),
+            date: output_of("date", &["-u", "+%F"]),
             words: words.join(", "),
         }
     }
@@ -50,14 +50,14 @@ fn memory() -> String {
 }
 
 fn compiler() -> String {
-    let version = said("rustc", &["--version"]);
+    let version = output_of("rustc", &["--version"]);
     let words: Vec<&str> = version.split(' ').take(2).collect();
     words.join(" ")
 }
 
 fn commit() -> String {
-    let commit = said("git", &["rev-parse", "--short", "HEAD"]);
-    match said("git", &["status", "--porcelain"]).as_str() {
+    let commit = output_of("git", &["rev-parse", "--short", "HEAD"]);
+    match output_of("git", &["status", "--porcelain"]).as_str() {
         "" => format!("commit {commit}, a clean tree"),
         _ => format!("commit {commit} with changes"),
     }
@@ -70,7 +70,7 @@ fn value_of(path: &str, name: &str) -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-fn said(program: &str, words: &[&str]) -> String {
+fn output_of(program: &str, words: &[&str]) -> String {
     let mut command = Command::new(program);
     match command
         .args(words)

@@ -79,7 +79,7 @@ impl<'a> ScaleRounds<'a> {
 
     fn set_up(&mut self, round: u32) -> FleetService {
         let of = self.options.setup_rounds();
-        self.tell("import and registration", round, of);
+        self.log_round("import and registration", round, of);
         let data = directory();
         let (service, _) = self.start(data.path(), CACHE_MIB);
         let api = service.api(ClientCredentials::Bearer(OPERATOR.to_owned()));
@@ -120,11 +120,11 @@ impl<'a> ScaleRounds<'a> {
         let lines = import_lines(&pattern, network, 0..devices);
         self.authorize(stand);
         let begun_at = Instant::now();
-        let told = self
+        let answer = self
             .runtime
             .block_on(stand.api.import(lines, IMPORT_TIMEOUT));
         let took_s = begun_at.elapsed().as_secs_f64();
-        let created = told.and_then(|told| told.number("/created"));
+        let created = answer.and_then(|answer| answer.number("/created"));
         assert_eq!(created.expect("all are imported"), u64::from(devices));
         self.note("importS", took_s);
     }
@@ -168,7 +168,7 @@ impl<'a> ScaleRounds<'a> {
         words: &[&str],
     ) -> Vec<(Value, f64)> {
         let of = self.options.rounds;
-        self.tell(&format!("{scenario}, the fleet registers"), 0, of);
+        self.log_round(&format!("{scenario}, the fleet registers"), 0, of);
         let time = format!("{}ms", self.options.measured_for().as_millis());
         let words = [&["--duration", &time], words].concat();
         let server = stand.service.coap();
@@ -177,7 +177,7 @@ impl<'a> ScaleRounds<'a> {
             let before_s = stand.service.processor_s();
             let report = load.measure().expect("the load can be applied");
             let spent_s = stand.service.processor_s() - before_s;
-            self.tell(&format!("{scenario}, ended"), round, of);
+            self.log_round(&format!("{scenario}, ended"), round, of);
             (report.json(), spent_s)
         };
         (1..=of).map(round).collect()
@@ -243,7 +243,7 @@ impl<'a> ScaleRounds<'a> {
     fn repeat(&mut self, what: &str, mut act: impl FnMut(&mut Self)) {
         let of = self.options.rounds;
         for round in 1..=of {
-            self.tell(what, round, of);
+            self.log_round(what, round, of);
             act(self);
         }
     }
@@ -260,7 +260,7 @@ impl<'a> ScaleRounds<'a> {
         self.fleet.note(key, value);
     }
 
-    fn tell(&self, what: &str, round: u32, of: u32) {
+    fn log_round(&self, what: &str, round: u32, of: u32) {
         let devices = self.fleet.devices;
         let since_s = self.begun_at.elapsed().as_secs_f64();
         println!("{since_s:>7.1} s  {devices} devices: {what}, round {round} of {of}");

@@ -15,8 +15,8 @@ const JAVA_MIN: u32 = 17;
 pub(super) fn has_compiler() -> bool {
     let output = Command::new("javac").arg("-version").output();
     output.is_ok_and(|output| {
-        let said = String::from_utf8_lossy(&output.stdout);
-        java_version(&said).is_some_and(|version| version >= JAVA_MIN)
+        let version_text = String::from_utf8_lossy(&output.stdout);
+        java_version(&version_text).is_some_and(|version| version >= JAVA_MIN)
     })
 }
 
@@ -96,8 +96,8 @@ impl Program {
 }
 
 /// The first number of `javac 17.0.15`; before 9 it was 1.
-fn java_version(said: &str) -> Option<u32> {
-    let number = said.trim().strip_prefix("javac ")?;
+fn java_version(version_text: &str) -> Option<u32> {
+    let number = version_text.trim().strip_prefix("javac ")?;
     let end = number.find(|letter: char| !letter.is_ascii_digit());
     number[..end.unwrap_or(number.len())].parse().ok()
 }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_version_of_a_compiler_is_its_first_number() {
-        for (said, version) in [
+        for (version_text, version) in [
             ("javac 17.0.15\n", Some(17)),
             ("javac 21\n", Some(21)),
             ("javac 22-ea\n", Some(22)),
@@ -116,7 +116,7 @@ mod tests {
             ("", None),
             ("gcj 4.8\n", None),
         ] {
-            assert_eq!(java_version(said), version, "{said:?}");
+            assert_eq!(java_version(version_text), version, "{version_text:?}");
         }
     }
 }
