@@ -29,7 +29,7 @@ const AGE_MS: i64 = 7 * 86_400_000;
 const ROUNDS: usize = 9;
 
 /// Requests of each kind per round.
-const ASKED: usize = 200;
+const REQUESTS: usize = 200;
 
 /// Entries per batch.
 const BATCH: u32 = 100;
@@ -112,7 +112,7 @@ impl Log {
 }
 
 async fn ask(api: &Api, query: &str) -> Called {
-    callers::list(api, &format!("{LOG}{query}"), ASKED).await
+    callers::list(api, &format!("{LOG}{query}"), REQUESTS).await
 }
 
 /// Writes this many entries, spread over the last days.

@@ -389,8 +389,8 @@ impl SimulatedDevice {
 
     // Changes are due immediately, since any time in the past.
     fn notifies_at_ms(&self) -> Option<i64> {
-        let has_news = self.session.observations.has_news();
-        has_news.then_some(self.session.quiet_since_ms)
+        let has_pending = self.session.observations.has_pending();
+        has_pending.then_some(self.session.quiet_since_ms)
     }
 
     // A device sleeps by itself only if it is registered and has no pending answer.

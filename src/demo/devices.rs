@@ -18,7 +18,7 @@ use super::role::{DeviceRole, LATITUDE, LONGITUDE, METER_SLEEPS_LATER_MS, TEMPER
 const TRACK_MS: [i64; 2] = [-120_000, -60_000];
 
 /// After the last step, the sensor sends this often
-const SENSOR_SPEAKS_EVERY_S: u64 = 45;
+const SENSOR_SENDS_EVERY_S: u64 = 45;
 /// these bytes.
 const ALL_IS_WELL: &[u8] = b"dry";
 
@@ -39,7 +39,7 @@ pub(super) struct DemoDevices {
 struct RunningDemoDevice {
     role: DeviceRole,
     device: RunningDevice,
-    news: Receiver<DeviceEvent>,
+    events: Receiver<DeviceEvent>,
 }
 
 /// A device that stopped by itself.
@@ -109,8 +109,12 @@ impl DemoDevices {
                 loss: PacketLoss::default(),
                 seed,
             };
-            let (device, news) = socket::run(role.configuration(), link).await?;
-            members.push(RunningDemoDevice { role, device, news });
+            let (device, events) = socket::run(role.configuration(), link).await?;
+            members.push(RunningDemoDevice {
+                role,
+                device,
+                events,
+            });
         }
         Ok(Self { members })
     }
@@ -119,7 +123,7 @@ impl DemoDevices {
     pub(super) async fn next(&mut self) -> Result<(DeviceRole, DeviceEvent), DemoDeviceStopped> {
         poll_fn(|context| {
             for member in &mut self.members {
-                if let Poll::Ready(next) = member.news.poll_recv(context) {
+                if let Poll::Ready(next) = member.events.poll_recv(context) {
                     let role = member.role;
                     return Poll::Ready(
                         next.map(|event| (role, event))
@@ -136,8 +140,8 @@ impl DemoDevices {
     pub(super) fn try_next(
         &mut self,
     ) -> Result<Option<(DeviceRole, DeviceEvent)>, DemoDeviceStopped> {
-        for RunningDemoDevice { role, news, .. } in &mut self.members {
-            match news.try_recv() {
+        for RunningDemoDevice { role, events, .. } in &mut self.members {
+            match events.try_recv() {
                 Ok(event) => return Ok(Some((*role, event))),
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => return Err(DemoDeviceStopped(*role)),
@@ -223,7 +227,7 @@ impl DemoDevices {
             let role = member.role;
             member.with(move |device| role.live(device, second)).await?;
         }
-        let is_time = second % SENSOR_SPEAKS_EVERY_S == SENSOR_SPEAKS_EVERY_S - 1;
+        let is_time = second % SENSOR_SENDS_EVERY_S == SENSOR_SENDS_EVERY_S - 1;
         if is_time && self.address(DeviceRole::Sensor).is_some() {
             self.throw(ALL_IS_WELL).await?;
         }

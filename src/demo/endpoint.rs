@@ -20,7 +20,7 @@ const PATH: &str = "/events";
 
 /// Events that may be received and not printed yet: more than the steps cause at once. Further ones
 /// are refused, and delivered again.
-const UNTOLD_MAX: usize = 256;
+const UNPRINTED_MAX: usize = 256;
 
 /// The length of a secret.
 const SECRET_BYTES: usize = 32;
@@ -54,7 +54,7 @@ impl WebhookEndpoint {
         let mut key = [0; SECRET_BYTES];
         getrandom::fill(&mut key).map_err(io::Error::other)?;
         let secret = format!("whsec_{}", STANDARD.encode(key));
-        let (sender, delivered) = mpsc::channel(UNTOLD_MAX);
+        let (sender, delivered) = mpsc::channel(UNPRINTED_MAX);
         let parsed = SigningSecret::parse(&secret).map_err(io::Error::other)?;
         let door = web::Data::new(EndpointState {
             secret: parsed,

@@ -26,9 +26,9 @@ use crate::rest_client::CallError;
 /// The longest duration of a step; none takes a third of it.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The interval at which the API is polled for an expected change.
-const LOOK_EVERY: Duration = Duration::from_millis(40);
+const POLL_EVERY: Duration = Duration::from_millis(40);
 /// A device reports an exchange at about the same time as the API; its line comes first.
-const WORD_TAKES: Duration = Duration::from_millis(10);
+const REPORT_LAG: Duration = Duration::from_millis(10);
 
 /// A text for the lamp's brightness, which is a number.
 const NO_NUMBER: &str = "rather bright";
@@ -71,7 +71,7 @@ pub(super) enum StepError {
     },
     /// Something else happened.
     #[error("expected {expected}, found {found}")]
-    Otherwise {
+    Unexpected {
         /// The expected result.
         expected: &'static str,
         /// The actual result.
@@ -82,7 +82,7 @@ pub(super) enum StepError {
     Socket(io::Error),
     /// The output cannot be written.
     #[error("cannot write to standard output: {0}")]
-    Unheard(#[from] io::Error),
+    Output(#[from] io::Error),
 }
 
 impl<'a> Walkthrough<'a> {
@@ -116,7 +116,7 @@ impl<'a> Walkthrough<'a> {
             let Some(registration) = &inspection.registration else {
                 let found = format!("{} is {}", role.id(), inspection.presence);
                 let expected = "a registration in the inspector";
-                return Err(StepError::Otherwise { expected, found });
+                return Err(StepError::Unexpected { expected, found });
             };
             let text = registered(role, &inspection.presence, registration);
             self.output.print(LineSource::Service, text)?;
@@ -208,7 +208,7 @@ impl<'a> Walkthrough<'a> {
         let entries = self.caller.latest_entries(&iccid).await?;
         let Some(entry) = entries.into_iter().find(|entry| entry.category == "error") else {
             let found = "no error about the lamp".to_owned();
-            return Err(StepError::Otherwise {
+            return Err(StepError::Unexpected {
                 expected: "an entry in the administration log",
                 found,
             });
@@ -275,7 +275,7 @@ impl<'a> Walkthrough<'a> {
         loop {
             let request = self.caller.request(id).await?;
             if self.is_changed(&request) {
-                sleep(WORD_TAKES).await;
+                sleep(REPORT_LAG).await;
             }
             self.print_events()?;
             self.print_change(&request)?;
@@ -314,7 +314,7 @@ impl<'a> Walkthrough<'a> {
                 let (role, event) = next?;
                 self.output.print(LineSource::Device(role.id()), event)?;
             }
-            () = sleep(LOOK_EVERY) => {}
+            () = sleep(POLL_EVERY) => {}
         }
         Ok(())
     }
@@ -367,7 +367,7 @@ fn expect(status: &'static str, request: &ShownAction) -> Result<(), StepError> 
     if request.status == status {
         return Ok(());
     }
-    Err(StepError::Otherwise {
+    Err(StepError::Unexpected {
         expected: status,
         found: change(request),
     })

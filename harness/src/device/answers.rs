@@ -23,7 +23,7 @@ pub(super) struct PendingAnswer {
     pub(super) due_at_ms: i64,
     pub(super) response: Message,
     /// The event to report when it is sent.
-    pub(super) news: DeviceEvent,
+    pub(super) event: DeviceEvent,
 }
 
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ impl PendingAnswer {
         out: &mut Vec<DeviceOutput>,
     ) -> Option<Exchange> {
         out.push(DeviceOutput::Send(self.response.encode()));
-        out.push(DeviceOutput::Report(self.news.clone()));
+        out.push(DeviceOutput::Report(self.event.clone()));
         (self.response.kind == MessageKind::Confirmable)
             .then(|| Exchange::begin(now_ms, transmission, &self.response, rng.number_u32()))
     }

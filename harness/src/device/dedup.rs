@@ -8,7 +8,7 @@ use protocol::coap::message::{Message, MessageId, MessageKind};
 /// The number of messages that a device remembers; beyond it the oldest is forgotten. A server has
 /// one request in progress per device, so this is a minute of its fastest traffic, retransmissions
 /// and late copies included.
-const HEARD_MAX: usize = 64;
+const RECEIVED_MAX: usize = 64;
 
 /// EXCHANGE_LIFETIME of RFC 7252 section 4.8.2.
 const CONFIRMABLE_LIFETIME_MS: i64 = 247_000;
@@ -35,7 +35,7 @@ impl DedupCache {
     /// Remembers a datagram and its answer, which may be empty.
     pub(super) fn remember(&mut self, now_ms: i64, message: &Message, bytes: &[u8], reply: &[u8]) {
         let is_over = |oldest: &Entry| oldest.expires_at_ms <= now_ms;
-        while self.entries.len() >= HEARD_MAX || self.entries.front().is_some_and(is_over) {
+        while self.entries.len() >= RECEIVED_MAX || self.entries.front().is_some_and(is_over) {
             self.entries.pop_front();
         }
         self.entries.push_back(Entry {
@@ -77,7 +77,7 @@ pub(super) fn digest(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{CONFIRMABLE_LIFETIME_MS, DedupCache, HEARD_MAX};
+    use super::{CONFIRMABLE_LIFETIME_MS, DedupCache, RECEIVED_MAX};
     use protocol::coap::code::Code;
     use protocol::coap::message::{Message, MessageId, MessageKind};
     use protocol::coap::token::Token;
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn the_oldest_is_forgotten_first() {
         let mut cache = DedupCache::default();
-        let count = u16::try_from(HEARD_MAX).unwrap() + 1;
+        let count = u16::try_from(RECEIVED_MAX).unwrap() + 1;
         for id in 0..count {
             let (message, bytes) = execute(id, 1);
             cache.remember(0, &message, &bytes, b"");

@@ -189,13 +189,13 @@ impl SimulatedDevice {
         incoming: &IncomingRequest<'_>,
     ) -> Option<Message> {
         let outcome = self.perform(now_ms, after_ms, incoming);
-        let news = incoming.answered(outcome.code);
+        let event = incoming.answered(outcome.code);
         let response = self.respond_apart(incoming.request, kind, outcome);
         let due_at_ms = now_ms.saturating_add(after_ms.into());
         self.session.answers.owe(PendingAnswer {
             due_at_ms,
             response,
-            news,
+            event,
         });
         acknowledgement_of(incoming.request)
     }

@@ -38,7 +38,7 @@ struct Observation {
     path: Path,
     accept: Option<ContentFormat>,
     notified: ResponseContent,
-    news: Option<ResponseContent>,
+    pending: Option<ResponseContent>,
     /// The message id of the last notification, which a Reset would have.
     message_id: Option<MessageId>,
     /// The notification whose acknowledgement is awaited.
@@ -54,14 +54,14 @@ impl SimulatedDevice {
             Notify::NonConfirmable => MessageKind::NonConfirmable,
         };
         entries.retain_mut(|observation| {
-            let Some(news) = observation.take_news() else {
+            let Some(pending) = observation.take_pending() else {
                 return true;
             };
             // An error is notified once, and ends the observation (section 4.2).
-            let goes_on = news.code.is_success();
+            let goes_on = pending.code.is_success();
             let message_id = self.session.message_ids.take();
             let observe = goes_on.then(|| next(sequence));
-            let outcome = ResponseContent { observe, ..news };
+            let outcome = ResponseContent { observe, ..pending };
             let message = Message::separate(kind, outcome.code, message_id, observation.token);
             let message = blocks::begin(outcome.fill(message), self.configuration.block);
             out.push(DeviceOutput::Send(message.encode()));
@@ -98,7 +98,7 @@ impl Observations {
             path,
             accept: request.accept(),
             notified: content.clone(),
-            news: None,
+            pending: None,
             message_id: None,
             open: None,
         });
@@ -120,7 +120,7 @@ impl Observations {
     pub(super) fn look(&mut self, resources: &Resources) {
         for observation in &mut self.entries {
             let current = resources.read(observation.path, observation.accept);
-            observation.news = (current != observation.notified).then_some(current);
+            observation.pending = (current != observation.notified).then_some(current);
         }
     }
 
@@ -172,8 +172,8 @@ impl Observations {
     }
 
     /// Whether a notification is due.
-    pub(super) fn has_news(&self) -> bool {
-        self.entries.iter().any(Observation::has_news)
+    pub(super) fn has_pending(&self) -> bool {
+        self.entries.iter().any(Observation::has_pending)
     }
 
     /// Whether a notification waits for its acknowledgement.
@@ -183,18 +183,18 @@ impl Observations {
 }
 
 impl Observation {
-    fn has_news(&self) -> bool {
-        self.news.is_some() && self.open.is_none()
+    fn has_pending(&self) -> bool {
+        self.pending.is_some() && self.open.is_none()
     }
 
     /// Takes the value to notify, which then counts as notified.
-    fn take_news(&mut self) -> Option<ResponseContent> {
-        if !self.has_news() {
+    fn take_pending(&mut self) -> Option<ResponseContent> {
+        if !self.has_pending() {
             return None;
         }
-        let news = self.news.take()?;
-        self.notified = news.clone();
-        Some(news)
+        let pending = self.pending.take()?;
+        self.notified = pending.clone();
+        Some(pending)
     }
 
     fn notified(&self) -> DeviceOutput {

@@ -15,16 +15,16 @@ use super::tally::TaskTally;
 use crate::clock::Stopwatch;
 
 /// How long a thread polls before it sleeps: the server would pay for waking it.
-const RESTLESS_NS: u64 = 30_000;
+const POLLING_NS: u64 = 30_000;
 
 /// A sleep ends this much before the next due time, because sleeps end late.
 const EARLY_NS: u64 = 100_000;
 
 /// The longest sleep, so that a stop is noticed.
-const REST_NS_MAX: u64 = 50_000_000;
+const SLEEP_NS_MAX: u64 = 50_000_000;
 
 /// The longest sleep of a thread that receives orders to wake devices.
-const REST_NS_MAX_WITH_ORDERS: u64 = 1_000_000;
+const SLEEP_NS_MAX_WITH_ORDERS: u64 = 1_000_000;
 
 /// The devices of a load and their server.
 #[derive(Clone, Debug)]
@@ -247,7 +247,7 @@ impl LoadWorker {
             }
             if spoke || received > 0 {
                 busy_at_ns = now_ns;
-            } else if now_ns.saturating_sub(busy_at_ns) > RESTLESS_NS {
+            } else if now_ns.saturating_sub(busy_at_ns) > POLLING_NS {
                 self.sleep(orders.is_some(), now_ns)?;
             }
         }
@@ -289,13 +289,13 @@ impl LoadWorker {
 
     fn sleep(&self, has_orders: bool, now_ns: u64) -> io::Result<()> {
         let longest_ns = match has_orders {
-            true => REST_NS_MAX_WITH_ORDERS,
-            false => REST_NS_MAX,
+            true => SLEEP_NS_MAX_WITH_ORDERS,
+            false => SLEEP_NS_MAX,
         };
         let next_at_ns = self.group.next_at().unwrap_or(u64::MAX);
-        let rest_ns = next_at_ns.saturating_sub(now_ns).min(longest_ns);
-        match rest_ns.checked_sub(EARLY_NS) {
-            Some(rest_ns) if rest_ns > 0 => self.socket.wait(rest_ns),
+        let sleep_ns = next_at_ns.saturating_sub(now_ns).min(longest_ns);
+        match sleep_ns.checked_sub(EARLY_NS) {
+            Some(sleep_ns) if sleep_ns > 0 => self.socket.wait(sleep_ns),
             Some(_) | None => Ok(()),
         }
     }

@@ -165,8 +165,8 @@ impl BulkRequest {
     }
 }
 
-/// Submits the request to a device, unless an earlier call with the same idempotency key did; the
-/// result comes later.
+/// Submits the request to a device, unless an earlier call with the same idempotency key did. The
+/// returned future resolves to the request's id.
 fn submit(
     api: &Api,
     known: &KnownCall,

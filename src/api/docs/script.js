@@ -1,4 +1,4 @@
-// Searches the page and copies its samples. The page reads the same without it.
+// Searches the page and copies its samples. The page is complete without it.
 "use strict";
 
 const search = document.getElementById("search");
@@ -44,7 +44,7 @@ for (const sample of document.querySelectorAll(".sample")) {
       await navigator.clipboard.writeText(code.textContent);
       button.textContent = "Copied";
     } catch {
-      // Browsers hand out the clipboard over TLS and on localhost alone.
+      // Browsers give access to the clipboard only over TLS and on localhost.
       getSelection().selectAllChildren(code);
       button.textContent = "Selected";
     }

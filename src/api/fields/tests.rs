@@ -1,4 +1,4 @@
-//! Is every fault of a call told, each with its field?
+//! Is every fault of a call reported, each with its field?
 
 use serde_json::{Value, json};
 

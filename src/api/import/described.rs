@@ -34,7 +34,7 @@ pub(in crate::api) fn create() -> ApiOperation {
     stopped(operation)
 }
 
-/// The same operation with the errors that stop an import. The response says how far it came.
+/// The same operation with the errors that stop an import. Their responses have the counts so far.
 fn stopped(operation: ApiOperation) -> ApiOperation {
     let stops = [
         (

@@ -18,7 +18,7 @@ const DIGITS: &str = "^[0-9]+$";
 pub(in crate::api) const PRINTABLE: &str = r"^[^\u0000-\u001F\u007F-\u009F]+$";
 
 /// Such a text with at least one character that is not blank.
-const SAID: &str = concat!(
+const NOT_BLANK: &str = concat!(
     r"^[^\u0000-\u001F\u007F-\u009F]*[^\s\u0000-\u001F\u007F-\u009F]",
     r"[^\u0000-\u001F\u007F-\u009F]*$"
 );
@@ -120,6 +120,6 @@ pub(in crate::api) fn log_time() -> Schema {
 
 /// A display name.
 pub(in crate::api) fn label() -> Schema {
-    let label = Schema::text_of(1..=LABEL_CHARACTERS_MAX).pattern(SAID);
+    let label = Schema::text_of(1..=LABEL_CHARACTERS_MAX).pattern(NOT_BLANK);
     label.example("Cellar")
 }

@@ -11,7 +11,7 @@ use super::{StepError, Walkthrough, state_of};
 use crate::rest_client::CallError;
 
 /// The interval at which the API is polled after the last step.
-const GLANCE_EVERY: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 
 impl Walkthrough<'_> {
     /// Prints the events of devices, and the changes of all requests, without end.
@@ -21,8 +21,8 @@ impl Walkthrough<'_> {
             let state = state_of(&request);
             self.printed_by_request.entry(request.id).or_insert(state);
         }
-        let mut glance = interval(GLANCE_EVERY);
-        glance.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut poll = interval(POLL_EVERY);
+        poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut second = 0;
         loop {
             tokio::select! {
@@ -32,7 +32,7 @@ impl Walkthrough<'_> {
                         self.output.print(LineSource::Device(role.id()), event)?;
                     }
                 }
-                _ = glance.tick() => {
+                _ = poll.tick() => {
                     self.devices.live(second).await?;
                     second += 1;
                     self.print_changes().await?;
