@@ -77,7 +77,10 @@ impl SocketShell {
                     None => return self.device,
                 },
                 received = self.socket.recv_from(&mut buffer) => match received {
-                    Ok((length, peer)) => self.handle_datagram(peer, buffer.get(..length).unwrap_or_default()),
+                    Ok((length, peer)) => {
+                        let datagram = buffer.get(..length).unwrap_or_default();
+                        self.handle_datagram(peer, datagram);
+                    }
                     Err(error) if is_passing(&error) => {}
                     Err(error) => {
                         tracing::warn!(endpoint = self.device.endpoint(), %error, "socket broke");

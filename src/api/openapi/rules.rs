@@ -100,10 +100,10 @@ fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
 
 fn with_requests_refused(route: &Route, operation: ApiOperation) -> ApiOperation {
     let reads = operation.body.is_some();
-    let is_told = |place| operation.parameters.iter().any(|it| it.place == place);
+    let has_parameter_in = |place| operation.parameters.iter().any(|it| it.place == place);
     let (asks, names) = (
-        is_told(ParameterLocation::Query),
-        is_told(ParameterLocation::Path),
+        has_parameter_in(ParameterLocation::Query),
+        has_parameter_in(ParameterLocation::Path),
     );
     let mut operation = operation;
     if (reads || asks) && !operation.answers.contains_key(&400) {
