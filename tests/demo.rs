@@ -186,7 +186,7 @@ fn be_the_sensor_by_hand(demo: &mut Program, handout: &Handout) {
     ];
     while !awaited.is_empty() {
         let place = |line: &str| awaited.iter().position(|words| line.contains(words));
-        let place = demo.hear(&awaited.join(", "), place);
+        let place = demo.wait_for(&awaited.join(", "), place);
         awaited.remove(place);
     }
 }
@@ -306,8 +306,8 @@ fn start(temporary: &Path, arguments: &[&str]) -> Program {
     Program::start(command.args(arguments))
 }
 
-fn hear(demo: &mut Program, words: &str) {
-    demo.hear(words, |line| line.contains(words).then_some(()));
+fn wait_for_words(demo: &mut Program, words: &str) {
+    demo.wait_for(words, |line| line.contains(words).then_some(()));
 }
 
 fn left_in(directory: &Path) -> usize {

@@ -36,7 +36,7 @@ fn a_written_value_reaches_the_device_and_is_read_back() {
     let mut device = setup.registered();
     let action = setup.caller.perform(ID, &write("/3/0/15", "Asia/Tokyo"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-    let received = device.hear("received");
+    let received = device.wait_for("received");
     assert_eq!(received["method"], "PUT");
     assert_eq!(received["path"], "/3/0/15");
     assert_eq!(received["payload"], "Asia/Tokyo");
@@ -51,7 +51,7 @@ fn an_executed_resource_runs_once() {
     let mut device = setup.registered();
     let action = setup.caller.perform(ID, &execute("/3/0/4"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-    assert_eq!(device.hear("executed")["times"], 1);
+    assert_eq!(device.wait_for("executed")["times"], 1);
 }
 
 #[test]
@@ -95,11 +95,11 @@ fn scheduled_requests_wait_for_the_device_and_leave_oldest_first() {
         0,
         "nothing is sent before the device speaks"
     );
-    device.say("update");
+    device.command("update");
     for (id, zone) in ids.iter().zip(zones) {
         let action = setup.caller.final_action(id);
         assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-        assert_eq!(device.hear("received")["payload"], zone);
+        assert_eq!(device.wait_for("received")["payload"], zone);
     }
 }
 
@@ -107,8 +107,8 @@ fn scheduled_requests_wait_for_the_device_and_leave_oldest_first() {
 fn what_is_sent_unasked_is_known_by_the_full_name_of_each_value() {
     let setup = TestService::new("127.0.9.9");
     let mut device = setup.registered();
-    device.say("send 22.25");
-    assert_eq!(device.hear("sent")["code"], "2.04");
+    device.command("send 22.25");
+    assert_eq!(device.wait_for("sent")["code"], "2.04");
     let shown = setup.caller.inspect(ID);
     for (path, known) in [
         ("/3303/0/5700", json!(22.25)),
@@ -129,7 +129,7 @@ fn every_version_registers_and_a_sleeper_says_that_it_sleeps() {
     ] {
         let setup = TestService::new(address);
         let mut device = setup.device(ID, address, arguments);
-        let registered = device.hear("registered");
+        let registered = device.wait_for("registered");
         assert_eq!(registered["code"], "2.01", "{arguments:?} {registered}");
         assert_eq!(registered["location"][0], "rd");
         let action = setup.caller.perform(ID, &read("/3/0/0"));
@@ -168,7 +168,7 @@ impl TestService {
     /// The device the service knows, once it is registered.
     pub(crate) fn registered(&self) -> Device {
         let mut device = self.device(ID, &self.address, &[]);
-        let registered = device.hear("registered");
+        let registered = device.wait_for("registered");
         assert_eq!(registered["code"], "2.01", "{registered}");
         device
     }
@@ -200,13 +200,13 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    pub(crate) fn say(&mut self, command: &str) {
-        self.program.say(command);
+    pub(crate) fn command(&mut self, command: &str) {
+        self.program.write_line(command);
     }
 
     /// The next event of this name; others are passed over.
-    pub(crate) fn hear(&mut self, event: &str) -> Value {
-        self.program.hear(event, |line| {
+    pub(crate) fn wait_for(&mut self, event: &str) -> Value {
+        self.program.wait_for(event, |line| {
             let told: Value = serde_json::from_str(line).ok()?;
             (told["event"] == event).then_some(told)
         })

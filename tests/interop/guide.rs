@@ -75,24 +75,24 @@ fn the_page_about_plain_devices_leads_to_data_and_to_what_the_device_is_asked() 
     let [makes, says, is_asked, wakes] = <[String; 4]>::try_from(blocks(&service)).unwrap();
     let mut shell = Shell::start(&caller);
     shell.run(&makes);
-    shell.hear("\"deviceId\":\"sensor-1\"");
+    shell.wait_for("\"deviceId\":\"sensor-1\"");
     shell.run(&says);
     let told = [
         ReportedData::over_coap("meters/temperature", *b"{\"t\":21.50}"),
         ReportedData::over_udp(*b"hello"),
     ];
-    assert_eq!(caller.once_told(SENSOR, told.len()), told);
+    assert_eq!(caller.once_reported(SENSOR, told.len()), told);
     let (listen, ask) = is_asked.split_once("LISTENER=$!\n").unwrap();
     shell.run(&format!("{listen}LISTENER=$!"));
-    shell.hear("Bound on");
+    shell.wait_for("Bound on");
     shell.run(ask);
     for _ in 0..2 {
-        shell.hear("The action request was scheduled.");
+        shell.wait_for("The action request was scheduled.");
     }
     let (wakes, end) = wakes.split_once(END).unwrap();
     assert_eq!(end.trim(), "");
     shell.run(wakes);
-    shell.hear("blink");
+    shell.wait_for("blink");
     let requests = format!("{API}/integrate/devices/actions/requests?deviceId={SENSOR}");
     let requests = caller.request("GET", &requests).expect(200);
     let requests = requests["items"].as_array().unwrap();
@@ -115,19 +115,19 @@ impl Shell {
     }
 
     fn run(&mut self, lines: &str) {
-        self.0.say(lines);
+        self.0.write_line(lines);
     }
 
-    fn hear(&mut self, words: &str) {
+    fn wait_for(&mut self, words: &str) {
         self.0
-            .hear(words, |line| line.contains(words).then_some(()));
+            .wait_for(words, |line| line.contains(words).then_some(()));
     }
 }
 
 impl Drop for Shell {
     fn drop(&mut self) {
         // What it left running would outlive it.
-        self.0.say(&format!("set +eu; {END}; exit"));
+        self.0.write_line(&format!("set +eu; {END}; exit"));
         self.0.ended();
     }
 }

@@ -21,7 +21,7 @@ use crate::vocabulary::service::Service;
 fn a_registration_is_shown_with_all_it_says() {
     let setup = TestService::new("127.0.9.40");
     let mut device = setup.device(ID, &["--lifetime", "600"]);
-    let location = device.hear("registered");
+    let location = device.wait_for("registered");
     assert!(location.starts_with("/rd/"), "{location}");
     let shown = setup.caller.inspect(ID);
     assert_eq!(shown["presence"]["state"], "AWAKE", "{shown}");
@@ -45,7 +45,7 @@ fn a_sleeper_is_asked_when_it_wakes() {
     let service = Service::start_with(&[("SIGNALBOX_AWAKE_WINDOW_MS", "100")]);
     let setup = TestService::of(service, "127.0.9.41");
     let mut device = setup.device(ID, &["--queue-mode", "yes"]);
-    device.hear("registered");
+    device.wait_for("registered");
     let shown = until("a sleeping device", || {
         let shown = setup.caller.inspect(ID);
         (shown["presence"]["state"] == "ASLEEP").then_some(shown)
@@ -55,7 +55,7 @@ fn a_sleeper_is_asked_when_it_wakes() {
     let waiting = setup.caller.action(&id);
     assert_eq!(waiting["status"], "IN_PROGRESS", "{waiting}");
     assert_eq!(waiting["sendAttemptsLeft"], 1, "{waiting}");
-    device.say("update");
+    device.command("update");
     let action = setup.caller.final_action(&id);
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
 }
@@ -73,8 +73,8 @@ fn values_are_read_as_the_device_has_them() {
     ] {
         assert_eq!(setup.value_of(address), payload, "{address}");
     }
-    device.say("set /3303/0/5700 -3.25");
-    assert_eq!(device.hear("set"), "/3303/0/5700");
+    device.command("set /3303/0/5700 -3.25");
+    assert_eq!(device.wait_for("set"), "/3303/0/5700");
     assert_eq!(setup.value_of("/3303/0/5700"), "-3.25");
 }
 
@@ -134,7 +134,7 @@ fn a_written_value_reaches_the_device_and_is_read_back() {
     ] {
         let action = setup.caller.perform(ID, &write(address, data));
         assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-        assert_eq!(device.hear("wrote"), format!("{address} {data}"));
+        assert_eq!(device.wait_for("wrote"), format!("{address} {data}"));
         assert_eq!(setup.value_of(address), data);
     }
 }
@@ -147,9 +147,9 @@ fn an_executed_resource_runs_once_with_its_arguments() {
     reboot["data"] = json!("0='soon',7");
     let action = setup.caller.perform(ID, &reboot);
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-    assert_eq!(device.hear("executed"), "/3/0/4 0='soon',7");
+    assert_eq!(device.wait_for("executed"), "/3/0/4 0='soon',7");
     assert_eq!(setup.value_of("/3/0/0"), "Lamp Works");
-    assert_eq!(device.told("executed"), 1);
+    assert_eq!(device.times("executed"), 1);
 }
 
 #[test]
@@ -167,8 +167,8 @@ fn what_the_device_has_not_or_forbids_fails_with_its_code() {
         assert_eq!(outcome(&action), ("FAILED", code), "{action}");
         assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
     }
-    assert_eq!(device.told("wrote"), 0);
-    assert_eq!(device.told("executed"), 0);
+    assert_eq!(device.times("wrote"), 0);
+    assert_eq!(device.times("executed"), 0);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn an_update_the_service_asks_for_wakes_what_waits() {
     let waiting = setup.caller.create_action(ID, &waiting);
     let trigger = setup.caller.perform(ID, &execute("/1/0/8"));
     assert_eq!(outcome(&trigger), ("SUCCEEDED", "204"), "{trigger}");
-    device.hear("updated");
+    device.wait_for("updated");
     let action = setup.caller.final_action(&waiting);
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
 }
@@ -190,10 +190,10 @@ fn what_an_update_changes_is_shown() {
     let mut device = setup.registered();
     let action = setup.caller.perform(ID, &write("/1/0/1", "1200"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-    device.hear("updated");
+    device.wait_for("updated");
     assert_eq!(setup.caller.inspect(ID)["registration"]["lifetime"], 1200);
-    device.say("create /3303/1");
-    device.hear("updated");
+    device.command("create /3303/1");
+    device.wait_for("updated");
     let shown = setup.caller.inspect(ID);
     let thermometers = json!({ "id": 3303, "version": "1.1", "instances": [0, 1] });
     assert_eq!(shown["registration"]["objects"][2], thermometers, "{shown}");
@@ -205,8 +205,8 @@ fn a_device_leaves_and_returns_as_often_as_it_likes() {
     let setup = TestService::new("127.0.9.51");
     let mut device = setup.registered();
     for _ in 0..3 {
-        device.say("deregister");
-        device.hear("deregistered");
+        device.command("deregister");
+        device.wait_for("deregistered");
         let shown = setup.caller.inspect(ID);
         assert_eq!(shown["presence"]["state"], "UNREGISTERED", "{shown}");
         assert_eq!(shown["registration"], Value::Null, "{shown}");
@@ -215,8 +215,8 @@ fn a_device_leaves_and_returns_as_often_as_it_likes() {
             refused["errors"][0]["code"], "DEVICE_NOT_REGISTERED",
             "{refused}"
         );
-        device.say("reboot");
-        device.hear("registered");
+        device.command("reboot");
+        device.wait_for("registered");
         assert_eq!(setup.value_of("/3/0/0"), "Lamp Works");
     }
     let first = |message: &String| message == "Lifecycle[DeviceFirstTimeRegistered]";
@@ -231,9 +231,9 @@ fn a_device_whose_registration_is_forgotten_registers_anew() {
     let path = format!("{API}/devices/{ID}");
     assert_eq!(setup.caller.request("DELETE", &path).status, 204);
     setup.caller.create_device(ID, &setup.address);
-    device.say("update");
-    assert_eq!(device.hear("update-failed"), "404");
-    device.hear("registered");
+    device.command("update");
+    assert_eq!(device.wait_for("update-failed"), "404");
+    device.wait_for("registered");
     assert_eq!(setup.value_of("/3/0/0"), "Lamp Works");
 }
 
@@ -246,15 +246,15 @@ fn a_registration_survives_that_the_service_is_killed() {
     setup.service.kill();
     setup.service.start_again();
     setup.caller.follow(&setup.service);
-    device.say("update");
-    device.hear("updated");
+    device.command("update");
+    device.wait_for("updated");
     let action = setup.caller.final_action(&waiting);
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-    device.say("update");
-    device.hear("updated");
+    device.command("update");
+    device.wait_for("updated");
     assert_eq!(setup.value_of("/3/0/0"), "Lamp Works");
-    assert_eq!(device.told("executed"), 1, "sent once");
-    assert_eq!(device.told("registered"), 1, "once, before the kill");
+    assert_eq!(device.times("executed"), 1, "sent once");
+    assert_eq!(device.times("registered"), 1, "once, before the kill");
 }
 
 const ID: &str = "8944000000000000002";
@@ -284,7 +284,7 @@ impl TestService {
     /// The device the service knows, once it is registered.
     fn registered(&self) -> Device {
         let mut device = self.device(ID, &[]);
-        device.hear("registered");
+        device.wait_for("registered");
         device
     }
 
@@ -338,13 +338,13 @@ struct Device {
 }
 
 impl Device {
-    fn say(&mut self, command: &str) {
-        self.program.say(command);
+    fn command(&mut self, command: &str) {
+        self.program.write_line(command);
     }
 
     /// What belongs to the next event of this name; others are passed over.
-    fn hear(&mut self, event: &str) -> String {
-        self.program.hear(event, |line| {
+    fn wait_for(&mut self, event: &str) -> String {
+        self.program.wait_for(event, |line| {
             let (name, details) = line.split_once(' ').unwrap_or((line, ""));
             (name == event).then(|| details.to_owned())
         })
@@ -358,7 +358,7 @@ impl Device {
     }
 
     /// How many events of this name it has told of since it started.
-    fn told(&mut self, event: &str) -> usize {
+    fn times(&mut self, event: &str) -> usize {
         let told = self.program.printed().iter();
         told.filter(|line| line.split(' ').next() == Some(event))
             .count()

@@ -159,7 +159,7 @@ impl Port {
             .args(["-A", &self.address, "-p", &self.number])
             .args(arguments);
         let mut program = Program::start(&mut command);
-        program.hear("that it listens", |line| {
+        program.wait_for("that it listens", |line| {
             line.contains("created UDP").then_some(())
         });
         program

@@ -36,13 +36,13 @@ fn bytes_of_a_udp_device_let_out_what_waits_over_either_protocol() {
     for id in [&over_coap, &over_udp] {
         assert_eq!(setup.caller.action(id)["status"], "SCHEDULED");
     }
-    device.say(b"\x00\x01 I am here");
-    assert_eq!(device.hear(), b"wake up");
+    device.send(b"\x00\x01 I am here");
+    assert_eq!(device.receive(), b"wake up");
     let action = setup.caller.final_action(&over_coap);
     assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
     let action = setup.caller.final_action(&over_udp);
     assert_eq!(action["status"], "SUCCEEDED", "{action}");
-    let told = setup.caller.once_told(ID, 1);
+    let told = setup.caller.once_reported(ID, 1);
     assert_eq!(told, [ReportedData::over_udp(*b"\x00\x01 I am here")]);
     let action = setup.perform(&coap("GET", "/mode", server.port));
     assert_eq!(bytes_of(&action), b"eco", "{action}");
@@ -54,7 +54,7 @@ fn a_udp_device_gets_a_datagram_now() {
     let device = UdpDevice::from(&setup.ip, &setup.service);
     for payload in ["on", "grün"] {
         let id = setup.create("UDP", &datagram(payload, device.port()));
-        assert_eq!(device.hear(), payload.as_bytes());
+        assert_eq!(device.receive(), payload.as_bytes());
         let action = setup.caller.final_action(&id);
         assert_eq!(action["status"], "SUCCEEDED", "{action}");
         assert_eq!(
@@ -106,7 +106,7 @@ impl TestService {
     /// Waits for what the device said by itself.
     fn expect_told(&self, expected: &[ReportedData]) {
         let told = until("what the device said", || {
-            let told = self.caller.told(ID);
+            let told = self.caller.reported(ID);
             (told.len() >= expected.len()).then_some(told)
         });
         assert_eq!(told, expected);

@@ -85,7 +85,7 @@ fn checks(server: &str) -> Program {
 fn verdicts(checks: &mut Program) -> Vec<String> {
     let mut verdicts = Vec::new();
     loop {
-        let verdict = checks.hear("a verdict", |line| {
+        let verdict = checks.wait_for("a verdict", |line| {
             let words = ["passed ", "failed ", "done "];
             let is_one = words.iter().any(|word| line.starts_with(word));
             is_one.then(|| line.to_owned())

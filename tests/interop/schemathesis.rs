@@ -147,15 +147,15 @@ fn unreadable(service: &Service, caller: &Caller) -> String {
     let wire = DeviceSocket::from(ip, service);
     wire.register(id, 1);
     let begin = caller.create_action(id, &observe_start("/3303/0/5700"));
-    let request = wire.hear_request();
+    let request = wire.receive_request();
     let answer = Message::response_to(&request, Code::CONTENT, MessageId(0));
     let answer = answer.with_observe(1).with_content_format(TEXT);
-    wire.say(&answer.with_payload("21.5").encode());
+    wire.send(&answer.with_payload("21.5").encode());
     caller.final_action(&begin);
     let kind = MessageKind::Confirmable;
     let warm = Message::separate(kind, Code::CONTENT, MessageId(50), request.token);
     let warm = warm.with_observe(2).with_content_format(TEXT);
-    wire.say(&warm.with_payload("warm").encode());
+    wire.send(&warm.with_payload("warm").encode());
     until("the entry about it", || {
         let mut entries = caller.log_entries().into_iter();
         let entry = entries.find(|entry| entry["payloadReference"].is_string())?;

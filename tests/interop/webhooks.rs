@@ -35,8 +35,8 @@ fn events_of_every_type_arrive_verified() {
     assert_eq!(registered["lifecycle"]["type"], "REGISTERED");
     assert_eq!(registered["device"]["iccid"], ID);
 
-    device.say("send 22.25");
-    assert_eq!(device.hear("sent")["code"], "2.04");
+    device.command("send 22.25");
+    assert_eq!(device.wait_for("sent")["code"], "2.04");
     let told = endpoint.verified("TELEMETRY_DATA");
     let values = json!({ "/3303/0/5700": 22.25, "/3303/0/5701": "Cel" });
     assert_eq!(told["payload"]["value"], values);
@@ -141,7 +141,7 @@ impl Endpoint {
         command.arg(root.join("tests/interop/webhook.py"));
         command.args(["--secret", SECRET]);
         let mut program = Program::start(&mut command);
-        let port = program.hear("where it listens", |line| {
+        let port = program.wait_for("where it listens", |line| {
             let told: Value = serde_json::from_str(line).ok()?;
             told["port"].as_u64()
         });
@@ -157,7 +157,7 @@ impl Endpoint {
         let seen = self.seen.get(event_type).copied().unwrap_or_default();
         self.seen.insert(event_type.to_owned(), seen + 1);
         until(event_type, || {
-            let said = self.told(204).into_iter().map(|told| {
+            let said = self.logged(204).into_iter().map(|told| {
                 assert_eq!(
                     told["said"]["id"], told["id"],
                     "the signed id is the event's"
@@ -170,11 +170,11 @@ impl Endpoint {
 
     /// How many deliveries it refused until now.
     fn refused(&mut self) -> usize {
-        self.told(400).len()
+        self.logged(400).len()
     }
 
     /// What it told of deliveries that it answered so.
-    fn told(&mut self, status: u16) -> Vec<Value> {
+    fn logged(&mut self, status: u16) -> Vec<Value> {
         let told = self.program.printed().iter();
         let told = told.filter_map(|line| serde_json::from_str::<Value>(line).ok());
         told.filter(|told| told["status"] == status).collect()

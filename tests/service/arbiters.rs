@@ -63,17 +63,17 @@ fn an_exchange_goes_on_at_the_new_port_of_its_device() {
     let mut met = Vec::new();
     for number in 1..=u16::try_from(PORTS).unwrap() {
         let id = caller.create_action("roamer", &read("/3/0/15"));
-        let asked = wire.hear_new_request(&mut met);
+        let asked = wire.receive_new_request(&mut met);
         // What it was asked at its old port got lost.
         let moved = DeviceSocket::to(&service);
         let answer = moved.ask_among_others(&update(&location, number));
         assert_eq!(answer.code, Code::CHANGED);
-        let repeated = moved.hear_request();
+        let repeated = moved.receive_request();
         assert_eq!(repeated.message_id, asked.message_id, "one exchange");
         assert_eq!(repeated.token, asked.token, "one exchange");
         let zone = Message::response_to(&repeated, Code::CONTENT, MessageId(0));
         let zone = zone.with_content_format(ContentFormat::TEXT);
-        moved.say(&zone.with_payload("Etc/UTC").encode());
+        moved.send(&zone.with_payload("Etc/UTC").encode());
         let action = caller.final_action(&id);
         assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
         assert_eq!(attempts_made(&action), 1, "a repetition is none: {action}");
@@ -89,16 +89,16 @@ fn an_answer_that_comes_later_is_heard_at_the_new_port_of_its_device() {
     let location = wire.register("roamer", 0);
     for number in 1..=u16::try_from(PORTS).unwrap() {
         let id = caller.create_action("roamer", &read("/3/0/15"));
-        let asked = wire.hear_request();
-        wire.say(&Message::acknowledgement(asked.message_id).encode());
+        let asked = wire.receive_request();
+        wire.send(&Message::acknowledgement(asked.message_id).encode());
         let moved = DeviceSocket::to(&service);
         let updated = moved.ask(&update(&location, number));
         assert_eq!(updated.code, Code::CHANGED);
         let late = MessageId(1_000 + number);
         let zone = Message::separate(MessageKind::Confirmable, Code::CONTENT, late, asked.token);
         let zone = zone.with_content_format(ContentFormat::TEXT);
-        moved.say(&zone.with_payload("Etc/UTC").encode());
-        assert_eq!(moved.hear(), Message::acknowledgement(late));
+        moved.send(&zone.with_payload("Etc/UTC").encode());
+        assert_eq!(moved.receive(), Message::acknowledgement(late));
         let action = caller.final_action(&id);
         assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
         wire = moved;

@@ -64,7 +64,7 @@ fn an_answer_to_another_request_is_not_the_activity_a_next_attempt_waits_for() {
     setup.device.answer_with(ZONE, later);
     let body = with(read("/3/0/15"), "sendAttempts", 2);
     let put_off = setup.caller.create_action(ID, &body);
-    setup.device.hear_asked(ZONE);
+    setup.device.wait_requested(ZONE);
     for _ in 0..3 {
         let other = setup.caller.perform(ID, &read("/3/0/0"));
         assert_eq!(outcome(&other), ("SUCCEEDED", "205"), "{other}");
@@ -92,9 +92,9 @@ impl Deaf {
     fn update(&mut self) {
         self.said += 1;
         let update = update(&self.location, self.said);
-        self.wire.say(&update.encode());
+        self.wire.send(&update.encode());
         loop {
-            let heard = self.wire.hear();
+            let heard = self.wire.receive();
             if heard.code.is_request() {
                 self.asked.push(heard);
             } else {

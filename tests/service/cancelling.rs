@@ -48,7 +48,7 @@ fn only_a_scheduled_request_can_be_cancelled() {
     setup.caller.final_action(&done);
     setup.device.answer_with(ZONE, AnswerMode::Silent);
     let in_flight = setup.caller.create_action(ID, &read("/3/0/15"));
-    setup.device.hear_unanswered(ZONE);
+    setup.device.wait_unanswered(ZONE);
     for id in [&scheduled, &done, &in_flight] {
         let before = setup.caller.action(id);
         let refused = setup.caller.cancel_action(id).expect(409);
@@ -97,7 +97,7 @@ fn all_scheduled_requests_of_a_device_are_cancelled_at_once() {
     assert_eq!(cancel_all(&setup.caller, ID).expect(200), json!([]));
     setup.device.answer_with(ZONE, AnswerMode::Silent);
     let in_flight = setup.caller.create_action(ID, &read("/3/0/15"));
-    setup.device.hear_unanswered(ZONE);
+    setup.device.wait_unanswered(ZONE);
     let mut ids: Vec<String> = (0..3)
         .map(|_| setup.caller.create_action(ID, &when_active(read("/3/0/0"))))
         .collect();

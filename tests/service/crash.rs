@@ -64,7 +64,7 @@ fn an_attempt_in_flight_at_a_crash_counts_as_made() {
     let id = setup
         .caller
         .create_action(ID, &write("/3/0/15", "at most once"));
-    setup.device.hear_unanswered(ZONE);
+    setup.device.wait_unanswered(ZONE);
     setup.service.kill();
     setup.device.answer_with(ZONE, AnswerMode::Piggybacked);
     setup.crash();
@@ -156,7 +156,7 @@ fn a_registration_survives_a_crash() {
     }
     assert_eq!(registration(&caller)["registered"], before["registered"]);
     let id = caller.create_action(ID, &read("/3/0/0"));
-    let asked = wire.hear();
+    let asked = wire.receive();
     assert_eq!(
         asked.code,
         Code::GET,
@@ -184,10 +184,10 @@ fn first_contact_at_the_moment_of_a_crash_is_logged_exactly_once() {
         let name = format!("device-{round}");
         caller.create_device(&name, DEVICE_IP);
         let wire = DeviceSocket::to(&service);
-        wire.say(&register(&name, 1).encode());
+        wire.send(&register(&name, 1).encode());
         if round % 2 == 0 {
             // It is killed while the answer is on its way, or just before or after.
-            assert_eq!(wire.hear().code, Code::CREATED);
+            assert_eq!(wire.receive().code, Code::CREATED);
         }
         service.kill();
         service.start_again();

@@ -15,8 +15,8 @@ fn a_ping_is_met_with_a_reset() {
     let (service, wire, _) = registered();
     for wire in [&wire, &DeviceSocket::to(&service)] {
         for id in [0, 1, 65_000] {
-            wire.say(&Message::ping(MessageId(id)).encode());
-            assert_eq!(wire.hear(), Message::reset(MessageId(id)));
+            wire.send(&Message::ping(MessageId(id)).encode());
+            assert_eq!(wire.receive(), Message::reset(MessageId(id)));
         }
     }
 }
@@ -40,8 +40,8 @@ fn a_malformed_confirmable_message_is_rejected() {
     ];
     for wire in [&wire, &DeviceSocket::to(&service)] {
         for bytes in malformed {
-            wire.say(&hex(bytes));
-            assert_eq!(wire.hear(), Message::reset(MessageId(0x1234)), "{bytes}");
+            wire.send(&hex(bytes));
+            assert_eq!(wire.receive(), Message::reset(MessageId(0x1234)), "{bytes}");
         }
     }
 }
@@ -67,8 +67,8 @@ fn what_needs_no_answer_gets_none() {
     ];
     for wire in [&wire, &DeviceSocket::to(&service)] {
         for bytes in noise {
-            wire.say(&hex(bytes));
-            assert_eq!(wire.heard_before_ping(), [], "{bytes}");
+            wire.send(&hex(bytes));
+            assert_eq!(wire.received_before_ping(), [], "{bytes}");
         }
     }
 }
@@ -108,9 +108,9 @@ fn noise_does_no_harm() {
         if round % 2 == 0 && bytes.len() > 4 {
             bytes.splice(..2, [0x40, 0x02]);
         }
-        wire.say(&bytes);
+        wire.send(&bytes);
         if round % 50 == 49 {
-            wire.heard_before_ping();
+            wire.received_before_ping();
         }
     }
     let answer = wire.ask_among_others(&update(&location, 0xEEEF));
@@ -126,8 +126,8 @@ fn a_message_cut_off_anywhere_does_no_harm() {
     let (_service, wire, location) = registered();
     let whole = register(ID, 300).encode();
     for length in 0..whole.len() {
-        wire.say(&whole[..length]);
-        wire.heard_before_ping();
+        wire.send(&whole[..length]);
+        wire.received_before_ping();
     }
     // A registration cut off inside its payload may still be one, so the location may have gone.
     let code = wire.ask_among_others(&update(&location, 301)).code;

@@ -177,9 +177,9 @@ impl Meter {
     }
 
     /// Says a value and does not wait for the answer.
-    fn say(&mut self, value: f64) {
+    fn send_unconfirmed(&mut self, value: f64) {
         let message = self.sending(&payload_of(value));
-        self.wire.say(&message.encode());
+        self.wire.send(&message.encode());
     }
 
     fn sending(&mut self, payload: &str) -> Message {
@@ -222,7 +222,7 @@ fn value(posted: &ReceivedPost) -> f64 {
 }
 
 /// Everything that was posted, once so many values of the first meter were taken.
-fn once_told(endpoint: &Endpoint, amount: usize) -> Vec<ReceivedPost> {
+fn once_delivered(endpoint: &Endpoint, amount: usize) -> Vec<ReceivedPost> {
     endpoint.once_so("every value", |posted| {
         values_of(&taken(posted), "meter-1").len() == amount
     })

@@ -52,7 +52,7 @@ fn a_silent_device_fails_the_request_after_its_attempts() {
     let body = with(read("/3/0/15"), "sendAttempts", 3);
     let id = setup.caller.create_action(ID, &body);
     for left in [2, 1] {
-        setup.device.hear_unanswered(ZONE);
+        setup.device.wait_unanswered(ZONE);
         let waiting = attempts_left(&setup, &id, left);
         assert_eq!(waiting["status"], "IN_PROGRESS", "{waiting}");
         next_attempt(&mut setup, &id, left);
@@ -77,7 +77,7 @@ fn a_request_of_a_device_that_leaves_fails_or_waits_for_its_return() {
     let mut setup = TestService::new();
     setup.device.answer_with(ZONE, AnswerMode::Silent);
     let in_flight = setup.caller.create_action(ID, &read("/3/0/15"));
-    setup.device.hear_unanswered(ZONE);
+    setup.device.wait_unanswered(ZONE);
     let scheduled = setup.caller.create_action(ID, &when_active(read("/3/0/0")));
     setup.device.deregister();
     let action = setup.caller.final_action(&in_flight);

@@ -136,10 +136,10 @@ fn devices_that_share_an_address_are_told_apart_by_their_ports() {
     for (name, wire) in names.iter().zip(&wires) {
         let read = json!({ "action": "read", "resourceAddress": "/3/0/0" });
         let id = caller.create_action(name, &read);
-        let asked = wire.hear();
+        let asked = wire.receive();
         assert_eq!(asked.uri_path().collect::<Vec<_>>(), ["3", "0", "0"]);
         let answer = Message::response_to(&asked, Code::CONTENT, asked.message_id);
-        wire.say(&answer.with_payload(*name).encode());
+        wire.send(&answer.with_payload(*name).encode());
         let action = caller.final_action(&id);
         assert_eq!(action["resultData"]["payload"], *name, "{action}");
     }
@@ -155,16 +155,16 @@ fn an_answer_from_another_address_is_no_answer() {
         ID,
         &json!({ "action": "read", "resourceAddress": "/3/0/0" }),
     );
-    let asked = wire.hear();
+    let asked = wire.receive();
     let answer = |payload: &str| {
         let code = Code::CONTENT;
         let answer = Message::response_to(&asked, code, asked.message_id);
         answer.with_payload(payload).encode()
     };
     let stranger = DeviceSocket::from(ELSEWHERE, &service);
-    stranger.say(&answer("forged"));
-    assert!(stranger.heard_before_ping().is_empty());
-    wire.say(&answer("true"));
+    stranger.send(&answer("forged"));
+    assert!(stranger.received_before_ping().is_empty());
+    wire.send(&answer("true"));
     let action = until("a final status", || {
         let action = caller.action(&id);
         (action["status"] != "IN_PROGRESS").then_some(action)

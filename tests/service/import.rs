@@ -249,16 +249,16 @@ fn a_caller_sees_how_far_its_import_is_while_it_sends() {
     upload.send("deviceId\n");
     assert_eq!(upload.status(), 200);
     upload.send("a\nb\nc/c\n");
-    let refusal = upload.hear().unwrap();
+    let refusal = upload.next_line().unwrap();
     assert_eq!(refusal["refusal"]["line"], 4, "{refusal}");
-    let progress = upload.hear().unwrap();
+    let progress = upload.next_line().unwrap();
     let counts = json!({ "lines": 3, "created": 2, "unchanged": 0, "refused": 1, "through": 4 });
     assert_eq!(progress, json!({ "progress": counts }));
     assert_eq!(device_ids(&caller), ["a", "b"]);
     let refused = import(&caller, NDJSON, "{}").expect(409);
     assert_eq!(error_codes(&refused), ["IMPORT_RUNNING"]);
     upload.send("d\n");
-    assert_eq!(upload.hear().unwrap()["progress"]["through"], 5);
+    assert_eq!(upload.next_line().unwrap()["progress"]["through"], 5);
     upload.finish();
     let counts = json!({ "lines": 4, "created": 3, "unchanged": 0, "refused": 1, "through": 5 });
     assert_eq!(end_of(&mut upload), json!({ "summary": counts }));
@@ -315,7 +315,7 @@ fn end_of(upload: &mut Upload) -> Value {
     if !upload.is_answered() {
         assert_eq!(upload.status(), 200);
     }
-    let told = std::iter::from_fn(|| upload.hear());
+    let told = std::iter::from_fn(|| upload.next_line());
     let end = told.last().expect("an import that ends says so");
     assert!(end["summary"].is_object(), "{end}");
     end

@@ -159,7 +159,7 @@ fn a_silent_device_does_not_hold_up_another() {
     let mut setup = TestService::new();
     setup.device.answer_with(ZONE, AnswerMode::Silent);
     let held_up = setup.caller.create_action(ID, &read("/3/0/15"));
-    setup.device.hear_unanswered(ZONE);
+    setup.device.wait_unanswered(ZONE);
     let other = awake(&setup.service, &setup.caller, "other");
     for _ in 0..5 {
         let action = setup.caller.perform("other", &read("/3/0/15"));

@@ -28,9 +28,9 @@ struct Observed {
 fn a_notification_nobody_can_read_is_taken_and_logged() {
     let observed = Observed::from(1);
     let warm = observed.notification(MessageKind::Confirmable, 50, 2, "warm");
-    observed.wire.say(&warm.encode());
+    observed.wire.send(&warm.encode());
     assert_eq!(
-        observed.wire.hear(),
+        observed.wire.receive(),
         Message::acknowledgement(MessageId(50))
     );
     let entry = observed.caller.log_entries().remove(0);
@@ -45,12 +45,12 @@ fn a_notification_nobody_can_read_is_taken_and_logged() {
     let media_type = payload.header("content-type");
     assert_eq!(media_type, Some("application/octet-stream"));
     let next = observed.notification(MessageKind::Confirmable, 51, 3, "22");
-    observed.wire.say(&next.encode());
+    observed.wire.send(&next.encode());
     assert_eq!(
-        observed.wire.hear(),
+        observed.wire.receive(),
         Message::acknowledgement(MessageId(51))
     );
-    assert_eq!(observed.told(), [22.0]);
+    assert_eq!(observed.reported(), [22.0]);
 }
 
 impl Observed {
@@ -61,14 +61,14 @@ impl Observed {
         let wire = DeviceSocket::to(&service);
         wire.register(ID, 1);
         let begin = caller.create_action(ID, &observe_start(ADDRESS));
-        let request = wire.hear_request();
+        let request = wire.receive_request();
         assert_eq!(request.observe(), Some(0), "{request:?}");
         let answer = Message::response_to(&request, Code::CONTENT, MessageId(0));
         let answer = answer
             .with_observe(sequence)
             .with_content_format(ContentFormat::TEXT)
             .with_payload("21.5");
-        wire.say(&answer.encode());
+        wire.send(&answer.encode());
         let action = caller.final_action(&begin);
         assert_eq!(action["status"], "SUCCEEDED", "{action}");
         Self {
@@ -84,7 +84,7 @@ impl Observed {
     }
 
     /// The temperatures it told, the oldest first.
-    fn told(&self) -> Vec<Value> {
+    fn reported(&self) -> Vec<Value> {
         let told = self.caller.notified(ID, ADDRESS).into_iter();
         told.map(|values| values[ADDRESS].clone()).collect()
     }

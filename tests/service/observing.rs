@@ -80,7 +80,7 @@ fn a_device_that_registers_anew_is_asked_again() {
     let mut setup = observed(Configuration::new(ID));
     for round in 1..=2 {
         setup.device.reboot();
-        setup.device.hear_observed(Operation::Observe, TEMPERATURE);
+        setup.device.wait_observe_request(Operation::Observe, TEMPERATURE);
         until("the observation", || {
             let state = setup.caller.observation(ID, ADDRESS);
             (state.as_deref() == Some("HELD")).then_some(())
@@ -113,7 +113,7 @@ fn a_device_that_registers_anew_while_the_service_is_down_is_asked_again() {
     setup.service.start_again();
     setup.caller.follow(&setup.service);
     setup.device.reboot();
-    setup.device.hear_observed(Operation::Observe, TEMPERATURE);
+    setup.device.wait_observe_request(Operation::Observe, TEMPERATURE);
     let before = until("the first value", || {
         let held = setup.caller.observation(ID, ADDRESS).as_deref() == Some("HELD");
         held.then(|| setup.caller.notified(ID, ADDRESS).len())
@@ -129,7 +129,7 @@ fn a_device_nobody_knows_any_more_is_told_to_stop() {
     let path = format!("{API}/devices/{ID}");
     assert_eq!(setup.caller.request("DELETE", &path).status, 204);
     setup.device.set(TEMPERATURE, Value::Float(30.0));
-    setup.device.hear_unwanted(TEMPERATURE);
+    setup.device.wait_observation_ended(TEMPERATURE);
 }
 
 #[test]

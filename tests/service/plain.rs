@@ -80,20 +80,20 @@ impl PlainService {
     }
 
     /// Asks something of the device over CoAP and gives the request's id.
-    fn ask(&self, body: &Value) -> String {
+    fn create_coap(&self, body: &Value) -> String {
         self.caller.create_over("COAP", ID, body)
     }
 
     /// Asks something of the device over UDP and gives the request's id.
-    fn tell(&self, body: &Value) -> String {
+    fn create_udp(&self, body: &Value) -> String {
         self.caller.create_over("UDP", ID, body)
     }
 
     /// Has the device answer what it is asked next, and gives that.
     fn answer_next(&self, code: Code, text: &str) -> Message {
-        let asked = self.coap.hear_request();
+        let asked = self.coap.receive_request();
         let said = text_of(answer(&asked, code), text);
-        self.coap.say(&said.encode());
+        self.coap.send(&said.encode());
         asked
     }
 
@@ -101,9 +101,9 @@ impl PlainService {
     /// it is told under.
     fn observe(&self, lwm2m: &DeviceSocket) -> Token {
         let id = self.caller.create_action(ID, &observe_start("/3/0/9"));
-        let asked = lwm2m.hear_request();
+        let asked = lwm2m.receive_request();
         let first = answer(&asked, Code::CONTENT).with_observe(1);
-        lwm2m.say(&text_of(first, "80").encode());
+        lwm2m.send(&text_of(first, "80").encode());
         assert_eq!(self.caller.final_action(&id)["status"], "SUCCEEDED");
         asked.token
     }

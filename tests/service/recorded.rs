@@ -30,8 +30,8 @@ fn every_recorded_registration_is_accepted() {
         let endpoint = sent.endpoint();
         know(&caller, &mut endpoints, &endpoint);
         let wire = DeviceSocket::to(&service);
-        wire.say(&sent.bytes);
-        let answer = wire.hear();
+        wire.send(&sent.bytes);
+        let answer = wire.receive();
         assert_eq!(answer.code, Code::CREATED, "{endpoint} in {}", sent.file);
         assert_eq!(answer.message_id, sent.message.message_id);
         assert_eq!(answer.token, sent.message.token);
@@ -61,8 +61,8 @@ fn a_recorded_life_of_a_registration_is_lived_again() {
             .map(|sent| {
                 if sent.is_registration() {
                     know(&caller, &mut endpoints, &sent.endpoint());
-                    wire.say(&sent.bytes);
-                    let answer = wire.hear();
+                    wire.send(&sent.bytes);
+                    let answer = wire.receive();
                     location = location_of(&answer);
                     answer.code
                 } else {

@@ -141,13 +141,13 @@ fn a_failure_by_a_departure_or_a_crash_is_told_once() {
     let mut setup = TestService::new();
     setup.device.answer_with(ZONE, AnswerMode::Silent);
     let interrupted = setup.caller.create_action(ID, &read("/3/0/15"));
-    setup.device.hear_unanswered(ZONE);
+    setup.device.wait_unanswered(ZONE);
     setup.crash();
     let failed = setup.caller.final_action(&interrupted);
     check(&setup.caller, &failed, FAILED, None);
     setup.device.update();
     let left = setup.caller.create_action(ID, &read("/3/0/15"));
-    setup.device.hear_unanswered(ZONE);
+    setup.device.wait_unanswered(ZONE);
     setup.device.deregister();
     let failed = setup.caller.final_action(&left);
     check(&setup.caller, &failed, FAILED, None);

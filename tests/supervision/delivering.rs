@@ -32,13 +32,13 @@ fn a_panicked_forwarder_is_restored_and_what_was_under_way_comes_again_under_its
     let endpoint = Endpoint::new();
     let to = setup.destination(&endpoint);
     setup.once_posted_to(&endpoint, FaultMode::PanicOnceTo(to));
-    setup.say(1.0);
+    setup.send_value(1.0);
     let posted = endpoint.once(2);
     assert_eq!(setup.commits.mood(), FaultMode::Well);
     assert!(setup.is_told_of(to, "a forwarder panicked and is restored"));
     assert_repeats(&posted);
     setup.until(|| setup.waiting_for(to) == 0);
-    setup.say(2.0);
+    setup.send_value(2.0);
     assert_eq!(values(&endpoint.once(3)), [1.0, 1.0, 2.0]);
     assert_eq!(setup.entries(), [""; 0]);
 }
@@ -50,14 +50,14 @@ fn a_forwarder_that_keeps_panicking_is_parked_with_a_log_entry_and_others_go_on(
     let (endpoint, other) = (Endpoint::new(), Endpoint::new());
     let (to, to_other) = (setup.destination(&endpoint), setup.destination(&other));
     setup.commits.set(FaultMode::PanicAlwaysTo(to));
-    setup.say(1.0);
+    setup.send_value(1.0);
     setup.until(|| setup.entries() == ["CloudIntegrator[IntegrationParked]"]);
     assert!(setup.is_told_of(to, "a forwarder keeps panicking and is parked"));
     let tried = endpoint.posted();
     assert!(tried.len() <= usize::from(PANICS_MAX) + 1, "{tried:?}");
     assert_repeats(&tried);
     assert_eq!(setup.rename(to, "parked"), Err(Unserved::Busy));
-    setup.say(2.0);
+    setup.send_value(2.0);
     assert_eq!(values(&other.once(2)), [1.0, 2.0]);
     setup.until(|| setup.waiting_for(to_other) == 0);
     assert_eq!(setup.rename(to_other, "served").as_deref(), Ok("served"));
@@ -76,7 +76,7 @@ fn a_step_that_was_not_saved_is_taken_again_once_the_store_is_back_and_not_befor
         let endpoint = Endpoint::new();
         let to = setup.destination(&endpoint);
         setup.once_posted_to(&endpoint, mood);
-        setup.say(1.0);
+        setup.send_value(1.0);
         // The supervisor looks again and again whether the store is back.
         setup.until(|| setup.commits.turned_back() >= 3);
         assert!(setup.is_told_of(to, "a step of a destination was not saved"));
@@ -84,7 +84,7 @@ fn a_step_that_was_not_saved_is_taken_again_once_the_store_is_back_and_not_befor
         setup.commits.set(FaultMode::Well);
         assert_repeats(&endpoint.once(2));
         setup.until(|| setup.waiting_for(to) == 0);
-        setup.say(2.0);
+        setup.send_value(2.0);
         assert_eq!(values(&endpoint.once(3)), [1.0, 1.0, 2.0], "{mood:?}");
     }
 }
@@ -126,7 +126,7 @@ fn a_customer_that_goes_takes_its_forwarders_along_wherever_they_are() {
     let turned_back = setup.commits.turned_back();
     setup.commits.set(FaultMode::Well);
     setup.destination(&later);
-    setup.say(1.0);
+    setup.send_value(1.0);
     assert_eq!(values(&later.once(1)), [1.0]);
     assert_eq!(endpoint.posted().len() + other.posted().len(), 0);
     assert_eq!(
@@ -184,7 +184,7 @@ impl TestService {
     }
 
     /// The device tells a value.
-    fn say(&self, value: f64) {
+    fn send_value(&self, value: f64) {
         let mut m = self.clock.moment();
         let event = Event {
             id: EventId::new(m.uuid()),

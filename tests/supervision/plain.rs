@@ -28,8 +28,8 @@ fn bare_datagrams_are_told_in_the_order_they_came() {
     for number in 0..BURST {
         device.send_to(&[number], setup.udp).unwrap();
     }
-    setup.until(|| setup.told(METER).len() == usize::from(BURST));
-    let told = setup.told(METER);
+    setup.until(|| setup.received(METER).len() == usize::from(BURST));
+    let told = setup.received(METER);
     assert_eq!(told, (0..BURST).map(|it| vec![it]).collect::<Vec<_>>());
     assert_eq!(setup.entries(), ["Lifecycle[DeviceFirstTimeRegistered]"]);
 }
@@ -38,10 +38,10 @@ fn bare_datagrams_are_told_in_the_order_they_came() {
 fn a_device_is_one_whether_it_sends_bare_datagrams_or_coap() {
     let setup = TestService::at(home(), [METER]);
     bare(home()).send_to(b"on", setup.udp).unwrap();
-    setup.until(|| setup.told(METER) == [b"on"]);
+    setup.until(|| setup.received(METER) == [b"on"]);
     let mut device = setup.device_at(home());
     assert_eq!(device.ask(&post(1, "off")).code, Code::CHANGED);
-    assert_eq!(setup.told(METER), [&b"on"[..], b"off"]);
+    assert_eq!(setup.received(METER), [&b"on"[..], b"off"]);
     assert_eq!(setup.entries(), ["Lifecycle[DeviceFirstTimeRegistered]"]);
 }
 
@@ -52,7 +52,7 @@ fn a_message_that_is_repeated_is_told_once() {
     for _ in 0..3 {
         assert_eq!(device.ask(&post(1, "off")).code, Code::CHANGED);
     }
-    assert_eq!(setup.told(METER), [b"off"]);
+    assert_eq!(setup.received(METER), [b"off"]);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn data_from_where_nobody_is_known_is_refused() {
     let mut stranger = setup.device_at(elsewhere());
     bare(elsewhere()).send_to(b"on", setup.udp).unwrap();
     assert_eq!(stranger.ask(&post(1, "off")).code, Code::UNAUTHORIZED);
-    assert_eq!(setup.told(METER), [b""; 0]);
+    assert_eq!(setup.received(METER), [b""; 0]);
     assert_eq!(setup.entries(), [""; 0]);
 }
 
@@ -72,7 +72,7 @@ fn data_from_an_address_of_two_devices_is_neither_s() {
     bare(home()).send_to(b"on", setup.udp).unwrap();
     assert_eq!(device.ask(&post(1, "off")).code, Code::UNAUTHORIZED);
     assert_eq!(device.ask(&post(2, "off")).code, Code::UNAUTHORIZED);
-    assert_eq!((setup.told(METER), setup.told("lamp")), (vec![], vec![]));
+    assert_eq!((setup.received(METER), setup.received("lamp")), (vec![], vec![]));
     assert_eq!(setup.entries(), ["CoAP[UnauthorizedDevice]"]);
 }
 
@@ -86,7 +86,7 @@ fn data_is_put_off_while_the_store_is_full() {
     assert!(answer.max_age_s.is_some_and(|max_age_s| max_age_s > 0));
     setup.commits.set(FaultMode::Well);
     assert_eq!(device.ask(&post(2, "off")).code, Code::CHANGED);
-    assert_eq!(setup.told(METER), [b"off"]);
+    assert_eq!(setup.received(METER), [b"off"]);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn data_that_was_not_saved_is_thanked_for_once_the_store_is_back() {
     setup.commits.set(FaultMode::Well);
     let answer = device.ask_until_answered(&post(1, "off"));
     assert_eq!(answer.code, Code::CHANGED);
-    assert_eq!(setup.told(METER), [b"off"]);
+    assert_eq!(setup.received(METER), [b"off"]);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn a_device_that_falls_over_in_an_exchange_elsewhere_is_served_there_again() {
 
 impl TestService {
     /// The data a device told, oldest first.
-    fn told(&self, name: &str) -> Vec<Vec<u8>> {
+    fn received(&self, name: &str) -> Vec<Vec<u8>> {
         let max = u32::from(u8::MAX);
         let events = wait_for(self.store.events_of(self.key(name), None, max))
             .unwrap()

@@ -1,4 +1,4 @@
-//! How does a device take and give a body in blocks (RFC 7959), over a link that may lose some?
+//! How does a device receive and serve a body in blocks (RFC 7959) over a lossy link?
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,18 +13,18 @@ use protocol::coap::message::Message;
 use super::plain::answer;
 use super::wire::DeviceSocket;
 
-/// Names the one version of the body that a device gives.
+/// The ETag of the only version of the body that a device serves.
 const ETAG: &[u8] = b"v1";
 
-/// A link that loses some datagrams, which ones a seed says. It spares the beginning of a transfer:
-/// an attempt whose first message is never met has failed, and is another test's.
+/// A link that loses some datagrams, chosen by a seed. The first message of a transfer is never
+/// lost: an attempt without it fails, which another test covers.
 pub(crate) struct Loss {
     percent: u64,
     state: u64,
 }
 
-/// A device that keeps one body, which a request can put and another can get. It ends with this
-/// value.
+/// A device that stores one body, which a request can put and another can get. It stops when this
+/// value is dropped.
 pub(crate) struct Keeper {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -37,14 +37,14 @@ struct Shared {
     kept: Mutex<Kept>,
 }
 
-/// What it keeps.
+/// The stored body.
 #[derive(Clone, Default)]
 struct Kept {
     bytes: Vec<u8>,
     format: Option<ContentFormat>,
 }
 
-/// What it remembers of the body that is on its way.
+/// The part of an incoming body received so far.
 #[derive(Default)]
 struct BodyState {
     incoming: Vec<u8>,
@@ -52,15 +52,15 @@ struct BodyState {
 }
 
 impl Loss {
-    /// Loses so many of a hundred; the seed says which ones.
+    /// Loses this percentage of the datagrams, chosen by the seed.
     pub(crate) fn percent(percent: u64, seed: u64) -> Self {
         let state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         Self { percent, state }
     }
 
-    /// Whether the next one is lost.
+    /// Whether the next datagram is lost.
     fn takes(&mut self) -> bool {
-        // xorshift64: any order will do, the same one each time.
+        // xorshift64: any sequence will do, as long as it is the same each time.
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
@@ -69,22 +69,22 @@ impl Loss {
 }
 
 impl Keeper {
-    /// A device behind a wire that serves from now on, in blocks of a size.
+    /// A device that serves requests at this socket from now on, in blocks of a size.
     pub(crate) fn behind(wire: DeviceSocket, size: BlockSize, mut loss: Loss) -> Self {
         let shared: Arc<Shared> = Arc::default();
         let its = Arc::clone(&shared);
         let thread = thread::spawn(move || {
             let mut desk = BodyState::default();
-            wire.serve(|asked| {
+            wire.serve(|request| {
                 if its.is_over.load(Ordering::SeqCst) {
                     return ControlFlow::Break(());
                 }
-                let Some(asked) = asked.filter(|asked| begins(asked) || !loss.takes()) else {
+                let Some(request) = request.filter(|request| begins(request) || !loss.takes()) else {
                     return ControlFlow::Continue(None);
                 };
                 its.taken.fetch_add(1, Ordering::SeqCst);
-                let is_spared = begins(&asked);
-                let answer = desk.answer(asked, &mut its.kept.lock().unwrap(), size);
+                let is_spared = begins(&request);
+                let answer = desk.answer(request, &mut its.kept.lock().unwrap(), size);
                 ControlFlow::Continue(answer.filter(|_| is_spared || !loss.takes()))
             });
         });
@@ -92,12 +92,12 @@ impl Keeper {
         Self { shared, thread }
     }
 
-    /// What was put there.
+    /// The body that was put.
     pub(crate) fn kept(&self) -> Vec<u8> {
         self.shared.kept.lock().unwrap().bytes.clone()
     }
 
-    /// How many requests got through to it.
+    /// How many requests were not lost.
     pub(crate) fn taken(&self) -> usize {
         self.shared.taken.load(Ordering::SeqCst)
     }
@@ -114,68 +114,68 @@ impl Drop for Keeper {
 }
 
 impl BodyState {
-    /// The answer to a request; to a repeated one, the same.
-    fn answer(&mut self, asked: Message, kept: &mut Kept, size: BlockSize) -> Option<Message> {
-        if let Some((last, said)) = &self.last
-            && *last == asked
+    /// The answer to a request. A repeated request gets the same answer.
+    fn answer(&mut self, request: Message, kept: &mut Kept, size: BlockSize) -> Option<Message> {
+        if let Some((last, response)) = &self.last
+            && *last == request
         {
-            return Some(said.clone());
+            return Some(response.clone());
         }
-        let said = match asked.code {
-            Code::PUT | Code::POST => self.take(&asked, kept, size),
-            Code::GET => give(&asked, kept, size),
+        let response = match request.code {
+            Code::PUT | Code::POST => self.take(&request, kept, size),
+            Code::GET => give(&request, kept, size),
             _ => return None,
         };
-        self.last = Some((asked, said.clone()));
-        Some(said)
+        self.last = Some((request, response.clone()));
+        Some(response)
     }
 
-    fn take(&mut self, asked: &Message, kept: &mut Kept, size: BlockSize) -> Message {
-        let Some(block) = asked.block1() else {
+    fn take(&mut self, request: &Message, kept: &mut Kept, size: BlockSize) -> Message {
+        let Some(block) = request.block1() else {
             *kept = Kept {
-                bytes: asked.payload.clone(),
-                format: asked.content_format(),
+                bytes: request.payload.clone(),
+                format: request.content_format(),
             };
-            return answer(asked, Code::CHANGED);
+            return answer(request, Code::CHANGED);
         };
         let offset = block.offset().unwrap();
         if offset > self.incoming.len() {
-            return answer(asked, Code::REQUEST_ENTITY_INCOMPLETE);
+            return answer(request, Code::REQUEST_ENTITY_INCOMPLETE);
         }
         self.incoming.truncate(offset);
-        self.incoming.extend_from_slice(&asked.payload);
+        self.incoming.extend_from_slice(&request.payload);
         if block.has_more() {
             let wanted = block.size().unwrap().min(size);
             let confirmed = Block::new(block.number(), More::Yes, wanted);
-            return answer(asked, Code::CONTINUE).with_block1(confirmed);
+            return answer(request, Code::CONTINUE).with_block1(confirmed);
         }
         *kept = Kept {
             bytes: self.incoming.clone(),
-            format: asked.content_format(),
+            format: request.content_format(),
         };
-        answer(asked, Code::CHANGED).with_block1(block)
+        answer(request, Code::CHANGED).with_block1(block)
     }
 }
 
 /// Whether a request is the first of its transfer.
-fn begins(asked: &Message) -> bool {
-    let block = asked.block1().or(asked.block2());
+fn begins(request: &Message) -> bool {
+    let block = request.block1().or(request.block2());
     block.is_none_or(|block| block.number() == 0)
 }
 
-fn give(asked: &Message, kept: &Kept, size: BlockSize) -> Message {
+fn give(request: &Message, kept: &Kept, size: BlockSize) -> Message {
     let bytes = kept.bytes.clone();
-    block_of(asked, &bytes, kept.format, size).with_etag(ETAG)
+    block_of(request, &bytes, kept.format, size).with_etag(ETAG)
 }
 
-/// The block of a body that a request asks for, of at most a size.
+/// The block of a body that a request asks for, at most this large.
 pub(crate) fn block_of(
-    asked: &Message,
+    request: &Message,
     body: &[u8],
     format: Option<ContentFormat>,
     largest: BlockSize,
 ) -> Message {
-    let wanted = asked.block2();
+    let wanted = request.block2();
     let size = wanted
         .and_then(Block::size)
         .map_or(largest, |it| it.min(largest));
@@ -188,7 +188,7 @@ pub(crate) fn block_of(
     };
     let number = u32::try_from(offset / size.bytes()).unwrap();
     let part = &part[..part.len().min(size.bytes())];
-    let given = answer(asked, Code::CONTENT).with_payload(part);
+    let given = answer(request, Code::CONTENT).with_payload(part);
     let given = match format {
         Some(format) => given.with_content_format(format),
         None => given,
@@ -196,7 +196,8 @@ pub(crate) fn block_of(
     given.with_block2(Block::new(number, more, size))
 }
 
-/// The parts of a body as requests carry them: each with its number, the last without more.
+/// The blocks of a body as requests carry them: each with its number, the last without the More
+/// flag.
 pub(crate) fn blocks(body: &[u8], size: BlockSize) -> impl Iterator<Item = (Block, &[u8])> {
     let amount = body.len().div_ceil(size.bytes());
     let numbered = body.chunks(size.bytes()).enumerate();
@@ -211,12 +212,12 @@ pub(crate) fn blocks(body: &[u8], size: BlockSize) -> impl Iterator<Item = (Bloc
     })
 }
 
-/// A size of blocks.
+/// A block size.
 pub(crate) fn size(bytes: u16) -> BlockSize {
     BlockSize::of_bytes(bytes).unwrap()
 }
 
-/// Bytes of a length, each time the same ones, of which no two blocks are alike.
+/// A body of this length, the same each time, in which no two blocks are equal.
 pub(crate) fn body(length: usize) -> Vec<u8> {
     let byte = |index: usize| (index.wrapping_mul(31) ^ (index >> 8)).to_le_bytes()[0];
     (0..length).map(byte).collect()

@@ -1,4 +1,4 @@
-//! What does a customer's program say to the API?
+//! How does a customer's program call the API?
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use super::http::{Request, Response};
 use super::poll::until;
 use super::service::Service;
 
-/// Where every call of a customer begins.
+/// The path prefix of every call of a customer.
 pub(crate) const API: &str = "/management-api/v1";
 
 /// A customer's program with an access token.
@@ -21,17 +21,17 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Makes a customer, an API client of it, and takes a token.
+    /// Creates a customer with an API client and gets a token.
     pub(crate) fn of_new_customer(service: &Service, name: &str) -> Self {
         ApiClient::of_new_customer(service, name).caller(service)
     }
 
-    /// Whoever runs the service.
+    /// The operator.
     pub(crate) fn operator(service: &Service) -> Self {
         Self::with_token(service, &service.operator_token())
     }
 
-    /// Whoever has this token.
+    /// A caller with this token.
     pub(crate) fn with_token(service: &Service, token: &str) -> Self {
         Self {
             http: service.http,
@@ -44,7 +44,7 @@ impl Caller {
         &self.token
     }
 
-    /// Where it calls.
+    /// The address it calls.
     pub(crate) fn address(&self) -> SocketAddr {
         self.http
     }
@@ -54,13 +54,13 @@ impl Caller {
         self.http = service.http;
     }
 
-    /// Makes a device that registers from an address.
+    /// Creates a device that registers from an address.
     pub(crate) fn create_device(&self, id: &str, ip: &str) {
         let body = json!({ "deviceId": id, "ip": ip });
         self.post(&format!("{API}/devices"), &body).expect(201);
     }
 
-    /// Asks for an action; the answer is for the caller to judge.
+    /// Creates an action request and returns the response unchecked.
     pub(crate) fn try_action(&self, device: &str, body: &Value) -> Response {
         self.post(
             &format!("{API}/integrate/devices/{device}/actions/LWM2M"),
@@ -68,7 +68,7 @@ impl Caller {
         )
     }
 
-    /// Asks for an action and gives the request's id.
+    /// Creates an action request and returns its id.
     pub(crate) fn create_action(&self, device: &str, body: &Value) -> String {
         text(&self.try_action(device, body).expect(202)["id"])
     }
@@ -94,7 +94,7 @@ impl Caller {
         })
     }
 
-    /// Asks for an action, waits for its end and gives the record.
+    /// Creates an action request, waits until it is final and returns the record.
     pub(crate) fn perform(&self, device: &str, body: &Value) -> Value {
         self.final_action(&self.create_action(device, body))
     }
@@ -130,7 +130,7 @@ impl Caller {
         self.authorized("POST", path).json(body).send(self.http)
     }
 
-    /// Sends a request with a JSON body; an error of the network is for the caller to judge.
+    /// Sends a request with a JSON body and returns network errors.
     pub(crate) fn try_send(&self, method: &str, path: &str, body: &Value) -> io::Result<Response> {
         self.authorized(method, path).json(body).try_send(self.http)
     }
@@ -141,7 +141,7 @@ impl Caller {
     }
 }
 
-/// A JSON string's text.
+/// The text of a JSON string.
 pub(crate) fn text(value: &Value) -> String {
     value
         .as_str()

@@ -1,4 +1,4 @@
-//! How does a customer's program get its token?
+//! How does a customer's program get a token?
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -10,10 +10,10 @@ use super::service::Service;
 
 const CUSTOMERS: &str = "/operator-api/v1/customers";
 
-/// An API client: what a program needs to take tokens.
+/// An API client: the credentials a program needs to get tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct ApiClient {
-    /// Whose.
+    /// The customer it belongs to.
     pub(crate) customer: String,
     /// Its `clientId`.
     pub(crate) id: String,
@@ -22,7 +22,7 @@ pub(crate) struct ApiClient {
 }
 
 impl ApiClient {
-    /// Makes a customer and an API client of it that may do everything.
+    /// Creates a customer and an API client with all scopes.
     pub(crate) fn of_new_customer(service: &Service, name: &str) -> Self {
         let operator = Caller::operator(service);
         let customer = operator.post(CUSTOMERS, &json!({ "name": name }));
@@ -30,7 +30,7 @@ impl ApiClient {
         Self::make(service, &customer, &json!({ "name": "a test" }))
     }
 
-    /// Makes an API client of a customer.
+    /// Creates an API client of a customer.
     pub(crate) fn make(service: &Service, customer: &str, body: &Value) -> Self {
         let path = format!("{CUSTOMERS}/{customer}/clients");
         let client = Caller::operator(service).post(&path, body).expect(201);
@@ -52,7 +52,7 @@ impl ApiClient {
         format!("Basic {}", BASE64_STANDARD.encode(credentials))
     }
 
-    /// Asks for a token.
+    /// Requests a token and returns the response unchecked.
     pub(crate) fn ask_token(&self, service: &Service) -> Response {
         Request::new("POST", "/management-api/oauth/token")
             .header("authorization", &self.basic())
@@ -60,7 +60,7 @@ impl ApiClient {
             .send(service.http)
     }
 
-    /// Takes a token.
+    /// Gets a token.
     pub(crate) fn caller(&self, service: &Service) -> Caller {
         let answer = self.ask_token(service).expect(200);
         Caller::with_token(service, &text(&answer["access_token"]))

@@ -1,4 +1,4 @@
-//! How does a test tell a simulated device what to do, and see what was done to it?
+//! How does a test control a simulated device and observe what happens at it?
 //!
 //! Each device has a socket of its own; all of them run on one thread of the test program.
 
@@ -22,10 +22,10 @@ use tokio::time::timeout;
 use super::poll::PATIENCE;
 use super::service::Service;
 
-/// Where devices of the tests send from, unless they have a reason not to.
+/// The address from which devices of the tests send by default.
 pub(crate) const DEVICE_IP: &str = "127.0.0.1";
 
-/// A simulated device on a socket. It ends with this value.
+/// A simulated device on a socket. It stops when this value is dropped.
 pub(crate) struct Device {
     running: RunningDevice,
     events: Receiver<DeviceEvent>,
@@ -35,7 +35,7 @@ impl Device {
     /// Switches a device on and waits until it is registered.
     pub(crate) fn registered(service: &Service, configuration: Configuration) -> Self {
         let mut device = Self::switched_on(service, configuration);
-        device.hear_registered();
+        device.wait_registered();
         device
     }
 
@@ -52,10 +52,10 @@ impl Device {
         Self { running, events }
     }
 
-    /// Has it update its registration and waits until the service has taken note.
+    /// Has the device update its registration and waits for the answer.
     pub(crate) fn update(&mut self) {
         world().block_on(self.running.update()).unwrap();
-        let news = self.hear("what became of the update", |event| {
+        let event = self.wait_for("what became of the update", |event| {
             let failed = matches!(
                 event,
                 DeviceEvent::Refused { .. }
@@ -64,19 +64,19 @@ impl Device {
             );
             (failed || *event == DeviceEvent::Updated).then(|| event.clone())
         });
-        assert_eq!(news, DeviceEvent::Updated);
+        assert_eq!(event, DeviceEvent::Updated);
     }
 
-    /// Has it update its registration and does not wait.
+    /// Has the device update its registration without waiting.
     pub(crate) fn begin_update(&self) {
         world().block_on(self.running.update()).unwrap();
     }
 
-    /// Has it send samples in a format and waits for what the service makes of it.
+    /// Has the device send samples in a format and waits for the answer of the service.
     pub(crate) fn send(&mut self, format: ContentFormat, samples: Vec<Sample>) -> DeviceEvent {
         let sent = world().block_on(self.running.send(format, samples));
         assert_eq!(sent.unwrap(), Ok(()), "it has nothing else to say");
-        self.hear("what became of what was sent", |event| {
+        self.wait_for("what became of what was sent", |event| {
             let refused = matches!(event, DeviceEvent::Refused { .. } | DeviceEvent::GaveUp(_));
             (refused || *event == DeviceEvent::Sent).then(|| event.clone())
         })
@@ -87,27 +87,27 @@ impl Device {
         world().block_on(self.running.sleep()).unwrap();
     }
 
-    /// Has it begin anew and waits until it is registered.
+    /// Has the device reboot and waits until it is registered.
     pub(crate) fn reboot(&mut self) {
         world().block_on(self.running.reboot()).unwrap();
-        self.hear_registered();
+        self.wait_registered();
     }
 
-    /// Has it take its leave and waits until the service has let it go.
+    /// Has the device deregister and waits for the answer.
     pub(crate) fn deregister(&mut self) {
         world().block_on(self.running.deregister()).unwrap();
         let left = |event: &DeviceEvent| matches!(event, DeviceEvent::Deregistered).then_some(());
-        self.hear("the end of its registration", left);
+        self.wait_for("the end of its registration", left);
     }
 
-    /// Moves it to another port, as a new mapping on the way would.
+    /// Moves the device to another port, as a new NAT mapping would.
     pub(crate) fn move_to_another_port(&mut self) {
         let local = format!("{DEVICE_IP}:0").parse().unwrap();
         world().block_on(self.running.move_to(local)).unwrap();
     }
 
-    /// The next thing that happens at the device of which `pick` makes something.
-    pub(crate) fn hear<T>(&mut self, awaited: &str, pick: impl Fn(&DeviceEvent) -> Option<T>) -> T {
+    /// Waits for the next event of the device for which `pick` returns something.
+    pub(crate) fn wait_for<T>(&mut self, awaited: &str, pick: impl Fn(&DeviceEvent) -> Option<T>) -> T {
         let found = async {
             loop {
                 let event = self.events.recv().await.expect("the device runs");
@@ -120,9 +120,9 @@ impl Device {
         found.unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {awaited}"))
     }
 
-    /// Waits until the service has registered it.
-    pub(crate) fn hear_registered(&mut self) -> RegistrationLocation {
-        self.hear("a registration", |event| {
+    /// Waits until the device is registered.
+    pub(crate) fn wait_registered(&mut self) -> RegistrationLocation {
+        self.wait_for("a registration", |event| {
             assert!(!matches!(event, DeviceEvent::Refused { .. }), "{event}");
             if let DeviceEvent::Registered { location } = event {
                 Some(location.clone())
@@ -132,18 +132,18 @@ impl Device {
         })
     }
 
-    /// Waits until it got a request for a path and gave no answer.
-    pub(crate) fn hear_unanswered(&mut self, wanted: Path) {
-        self.hear("a request that stays unanswered", |event| {
+    /// Waits until the device received a request for a path and left it unanswered.
+    pub(crate) fn wait_unanswered(&mut self, wanted: Path) {
+        self.wait_for("a request that stays unanswered", |event| {
             let is_it =
                 matches!(event, DeviceEvent::LeftUnanswered { path, .. } if *path == wanted);
             is_it.then_some(())
         });
     }
 
-    /// Waits until it met a request for a path in its way.
-    pub(crate) fn hear_asked(&mut self, wanted: Path) {
-        self.hear("a request", |event| {
+    /// Waits until the device received a request for a path, answered or not.
+    pub(crate) fn wait_requested(&mut self, wanted: Path) {
+        self.wait_for("a request", |event| {
             let is_it = matches!(
                 event,
                 DeviceEvent::Answered { path, .. } | DeviceEvent::LeftUnanswered { path, .. }
@@ -153,15 +153,15 @@ impl Device {
         });
     }
 
-    /// Has it measure another value, which whoever observes it is told.
+    /// Sets a value, which the device notifies to its observers.
     pub(crate) fn set(&self, path: Path, value: Value) {
         let before = world().block_on(self.running.set(path, value)).unwrap();
         before.expect("it has a resource of that type");
     }
 
-    /// Waits until it has met a request to observe a path, or to observe it no more.
-    pub(crate) fn hear_observed(&mut self, operation: Operation, wanted: Path) {
-        self.hear("a request about an observation", |event| {
+    /// Waits until the device answered a request to start or to end the observation of a path.
+    pub(crate) fn wait_observe_request(&mut self, operation: Operation, wanted: Path) {
+        self.wait_for("a request about an observation", |event| {
             let is_it = matches!(
                 event,
                 DeviceEvent::Answered { path, operation: met, .. }
@@ -171,22 +171,23 @@ impl Device {
         });
     }
 
-    /// Waits until it was told that nobody wants to know of a path.
-    pub(crate) fn hear_unwanted(&mut self, wanted: Path) {
-        self.hear("the end of an observation", |event| {
+    /// Waits until the device ended the observation of a path because its notification was
+    /// rejected.
+    pub(crate) fn wait_observation_ended(&mut self, wanted: Path) {
+        self.wait_for("the end of an observation", |event| {
             let is_it = matches!(event, DeviceEvent::ObservationEnded { path } if *path == wanted);
             is_it.then_some(())
         });
     }
 
-    /// How often it was asked to observe a path, as long as it remembers.
+    /// How many requests to observe a path the device received, as far as it remembers.
     pub(crate) fn times_observed(&self, path: Path) -> usize {
-        let asked =
+        let is_observe =
             |done: &PerformedOperation| done.path == path && done.operation == Operation::Observe;
-        self.performed().into_iter().filter(asked).count()
+        self.performed().into_iter().filter(is_observe).count()
     }
 
-    /// Looks at the device, or changes what needs no clock.
+    /// Reads the device, or changes what needs no clock.
     pub(crate) fn with<T: Send + 'static>(
         &self,
         look: impl FnOnce(&mut SimulatedDevice) -> T + Send + 'static,
@@ -194,24 +195,24 @@ impl Device {
         world().block_on(self.running.with(look)).unwrap()
     }
 
-    /// Has it answer for a resource in another way.
+    /// Changes how the device answers for a resource.
     pub(crate) fn answer_with(&self, path: Path, answer: AnswerMode) {
         self.with(move |device| device.answer_with(path, answer))
             .expect("it has the resource");
     }
 
-    /// What a resource holds.
+    /// The value of a resource.
     pub(crate) fn value(&self, path: Path) -> Value {
         self.with(move |device| device.value(path).cloned())
             .expect("it has the resource")
     }
 
-    /// Every operation it carried out, the oldest first.
+    /// Every operation the device performed, oldest first.
     pub(crate) fn performed(&self) -> Vec<PerformedOperation> {
         self.with(|device| device.performed().cloned().collect())
     }
 
-    /// The payloads of the operations it carried out on a path, the oldest first.
+    /// The payloads of the operations the device performed on a path, oldest first.
     pub(crate) fn payloads(&self, path: Path) -> Vec<String> {
         let performed = self
             .performed()
@@ -223,7 +224,7 @@ impl Device {
     }
 }
 
-/// The one thread all devices run on.
+/// The one thread on which all devices run.
 fn world() -> &'static Handle {
     static WORLD: OnceLock<Handle> = OnceLock::new();
     WORLD.get_or_init(|| {

@@ -1,5 +1,5 @@
-//! How does a customer's endpoint behave? An HTTP server of the test that takes what is posted to
-//! it, and answers, falls silent or breaks off as a test says.
+//! How does a customer's endpoint behave? An HTTP server of the test that receives posts and
+//! answers, stays silent or breaks the connection as the test says.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -13,57 +13,57 @@ use serde_json::Value;
 
 use super::poll::PATIENCE;
 
-/// How often a connection that is held looks whether the endpoint is still there.
+/// How often a held connection checks whether the endpoint is still open.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// An endpoint on a port of its own. It ends with this value.
+/// An endpoint on a port of its own. It closes when this value is dropped.
 pub(crate) struct Endpoint {
-    /// Where it listens, also after it was gone.
+    /// Its address, which stays the same after it was closed.
     pub(crate) address: SocketAddr,
     shared: Arc<Shared>,
     door: Option<EndpointListener>,
 }
 
-/// Something that was posted.
+/// A request the endpoint received.
 #[derive(Clone, Debug)]
 pub(crate) struct ReceivedPost {
     /// The path with its query.
     pub(crate) path: String,
     /// The headers, names in lower case.
     pub(crate) headers: Vec<(String, String)>,
-    /// The body as it came.
+    /// The body as received.
     pub(crate) text: String,
-    /// What it was answered.
+    /// How it was answered.
     pub(crate) reply: Reply,
 }
 
-/// What the endpoint does with what is posted.
+/// How the endpoint answers a post.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Reply {
     /// Answers with a status.
     Status(u16),
     /// Answers with a status and a header.
     With(u16, &'static str, String),
-    /// Says nothing, for as long as it is there.
+    /// Sends nothing while the endpoint is open.
     Silence,
-    /// Begins an answer that it says is longer, and breaks the connection.
+    /// Begins an answer that announces more bytes, and breaks the connection.
     BreakInBody,
-    /// Breaks the connection before an answer.
+    /// Breaks the connection before answering.
     Break,
 }
 
-/// Says what the endpoint does with each of what is posted, which has a number from 0.
+/// Chooses the reply to each post; posts are numbered from 0.
 type ReplyPlan = Box<dyn Fn(&ReceivedPost, usize) -> Reply + Send>;
 
 struct Shared {
-    /// The certificate it shows, where it speaks HTTPS.
+    /// The certificate, if the endpoint speaks HTTPS.
     tls: Option<Arc<ServerConfig>>,
     manner: Mutex<ReplyPlan>,
     posted: Mutex<Vec<ReceivedPost>>,
-    came: Condvar,
+    arrived: Condvar,
 }
 
-/// What listens, while the endpoint is there.
+/// The listening part, present while the endpoint is open.
 struct EndpointListener {
     is_closed: Arc<AtomicBool>,
     streams: Arc<Mutex<Vec<TcpStream>>>,
@@ -71,19 +71,19 @@ struct EndpointListener {
 }
 
 impl Endpoint {
-    /// One that takes everything.
+    /// An endpoint that accepts everything.
     pub(crate) fn new() -> Self {
         Self::replying(|_, _| Reply::Status(204))
     }
 
-    /// One that does as it is told with each of what is posted.
+    /// An endpoint that replies to each post as the plan says.
     pub(crate) fn replying(
         manner: impl Fn(&ReceivedPost, usize) -> Reply + Send + 'static,
     ) -> Self {
         Self::made(None, Box::new(manner))
     }
 
-    /// One that takes everything over HTTPS.
+    /// An endpoint that accepts everything over HTTPS.
     pub(crate) fn secure(tls: ServerConfig) -> Self {
         Self::made(Some(Arc::new(tls)), Box::new(|_, _| Reply::Status(204)))
     }
@@ -95,7 +95,7 @@ impl Endpoint {
             tls,
             manner: Mutex::new(manner),
             posted: Mutex::default(),
-            came: Condvar::new(),
+            arrived: Condvar::new(),
         });
         let door = Some(EndpointListener::open(listener, &shared));
         Self {
@@ -115,43 +115,43 @@ impl Endpoint {
         format!("{scheme}://{}{path}", self.address)
     }
 
-    /// From now on it does this with what is posted.
+    /// Changes the reply plan from now on.
     pub(crate) fn reply(&self, manner: impl Fn(&ReceivedPost, usize) -> Reply + Send + 'static) {
         *self.shared.manner.lock().unwrap() = Box::new(manner);
     }
 
-    /// It goes away: connections break, and none is taken.
+    /// Closes the endpoint: connections break and none is accepted.
     pub(crate) fn close(&mut self) {
         if let Some(door) = self.door.take() {
             door.close(self.address);
         }
     }
 
-    /// It comes back to where it was.
+    /// Opens the endpoint again at the same address.
     pub(crate) fn open(&mut self) {
         let listener = TcpListener::bind(self.address).unwrap();
         self.door = Some(EndpointListener::open(listener, &self.shared));
     }
 
-    /// Everything that was posted until now.
+    /// Everything posted so far.
     pub(crate) fn posted(&self) -> Vec<ReceivedPost> {
         self.shared.posted.lock().unwrap().clone()
     }
 
-    /// Everything that was posted, once it is so much.
+    /// Everything posted, once there are this many.
     pub(crate) fn once(&self, amount: usize) -> Vec<ReceivedPost> {
         self.once_so(&format!("{amount} deliveries"), |posted| {
             posted.len() >= amount
         })
     }
 
-    /// What was posted and taken, once it is so much.
+    /// The accepted posts, once there are this many.
     pub(crate) fn once_taken(&self, amount: usize) -> Vec<ReceivedPost> {
         let enough = |posted: &[ReceivedPost]| taken(posted).len() >= amount;
         taken(&self.once_so(&format!("{amount} taken deliveries"), enough))
     }
 
-    /// Everything that was posted, once it is as awaited.
+    /// Everything posted, once it meets a condition.
     pub(crate) fn once_so(
         &self,
         awaited: &str,
@@ -161,7 +161,7 @@ impl Endpoint {
         let waits = |posted: &mut Vec<ReceivedPost>| !is_so(posted);
         let (posted, waited) = self
             .shared
-            .came
+            .arrived
             .wait_timeout_while(posted, PATIENCE, waits)
             .unwrap();
         assert!(
@@ -186,7 +186,7 @@ impl ReceivedPost {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// What names the event.
+    /// The id of the event.
     pub(crate) fn id(&self) -> &str {
         self.header("webhook-id").expect("each delivery has an id")
     }
@@ -196,7 +196,7 @@ impl ReceivedPost {
         serde_json::from_str(&self.text).unwrap()
     }
 
-    /// Whether it was taken.
+    /// Whether it was accepted.
     pub(crate) fn is_taken(&self) -> bool {
         matches!(
             self.reply,
@@ -205,7 +205,7 @@ impl ReceivedPost {
     }
 }
 
-/// Those that were taken.
+/// The accepted posts.
 pub(crate) fn taken(posted: &[ReceivedPost]) -> Vec<ReceivedPost> {
     let taken = posted.iter().filter(|posted| posted.is_taken());
     taken.cloned().collect()
@@ -215,7 +215,7 @@ impl EndpointListener {
     fn open(listener: TcpListener, shared: &Arc<Shared>) -> Self {
         let is_closed = Arc::new(AtomicBool::new(false));
         let streams: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
-        let (shared, closed, kept) = (
+        let (shared, closed, connections) = (
             Arc::clone(shared),
             Arc::clone(&is_closed),
             Arc::clone(&streams),
@@ -226,7 +226,7 @@ impl EndpointListener {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
-                kept.lock().unwrap().push(stream.try_clone().unwrap());
+                connections.lock().unwrap().push(stream.try_clone().unwrap());
                 let (shared, closed) = (Arc::clone(&shared), Arc::clone(&closed));
                 thread::spawn(move || serve(stream, &shared, &closed));
             }
@@ -240,7 +240,7 @@ impl EndpointListener {
 
     fn close(self, address: SocketAddr) {
         self.is_closed.store(true, Ordering::SeqCst);
-        // Whoever waits for a connection is told by one.
+        // A connection wakes the thread that accepts connections.
         drop(TcpStream::connect(address));
         self.thread.join().unwrap();
         for stream in self.streams.lock().unwrap().drain(..) {
@@ -261,7 +261,7 @@ fn serve(stream: TcpStream, shared: &Shared, is_closed: &AtomicBool) {
     }
 }
 
-/// Serves one connection until either side ends it.
+/// Serves one connection until either side closes it.
 fn converse(
     stream: impl Read + Write,
     raw: &mut TcpStream,
@@ -299,7 +299,7 @@ fn converse(
     }
 }
 
-/// Whether whoever posted went away.
+/// Whether the peer closed the connection.
 fn is_gone(stream: &mut TcpStream) -> bool {
     stream.set_nonblocking(true).unwrap();
     match stream.read(&mut [0; 1]) {
@@ -309,7 +309,7 @@ fn is_gone(stream: &mut TcpStream) -> bool {
 }
 
 impl Shared {
-    /// Keeps what was posted, and says what it is answered.
+    /// Records a post and returns the reply to it.
     fn take(&self, posted: ReceivedPost) -> Reply {
         let mut all = self.posted.lock().unwrap();
         let reply = (self.manner.lock().unwrap())(&posted, all.len());
@@ -317,12 +317,12 @@ impl Shared {
             reply: reply.clone(),
             ..posted
         });
-        self.came.notify_all();
+        self.arrived.notify_all();
         reply
     }
 }
 
-/// The next request of a connection; nothing at its end.
+/// The next request of a connection, or None at its end.
 fn read(reader: &mut BufReader<impl Read>) -> Option<ReceivedPost> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;

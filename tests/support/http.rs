@@ -1,4 +1,4 @@
-//! How does a test speak HTTP: one request, one connection, one answer?
+//! How does a test send one HTTP request over one connection?
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use super::poll::PATIENCE;
 
-/// A request in the making.
+/// A request being built.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     head: String,
     body: String,
 }
 
-/// What came back.
+/// A response.
 #[derive(Clone, Debug)]
 pub(crate) struct Response {
     /// The status code.
@@ -51,7 +51,7 @@ impl Request {
         request
     }
 
-    /// Sends it and waits for the answer; an error of the network is for the caller to judge.
+    /// Sends the request and waits for the response; returns network errors.
     pub(crate) fn try_send(&self, to: SocketAddr) -> std::io::Result<Response> {
         let mut stream = TcpStream::connect_timeout(&to, PATIENCE)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -65,14 +65,14 @@ impl Request {
         response.ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Sends the beginning of it and goes away.
+    /// Sends the beginning of a request and closes the connection.
     pub(crate) fn leave_behind(&self, to: SocketAddr, text: &str) {
         let mut stream = TcpStream::connect_timeout(&to, PATIENCE).unwrap();
         let text = format!("{}\r\n{text}", self.head);
         stream.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Sends it and waits for the answer.
+    /// Sends the request and waits for the response.
     pub(crate) fn send(&self, to: SocketAddr) -> Response {
         self.try_send(to)
             .unwrap_or_else(|error| panic!("{}\n{error}", self.head))
@@ -80,7 +80,7 @@ impl Request {
 }
 
 impl Response {
-    /// The answer, or None if the connection broke in its head.
+    /// The response, or None if the connection broke in its head.
     fn read(bytes: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(bytes);
         let (head, body) = text.split_once("\r\n\r\n")?;
@@ -97,7 +97,7 @@ impl Response {
         Some(response)
     }
 
-    /// Whether the connection broke after the end of the body.
+    /// Whether the body was received completely.
     fn is_whole(&self) -> bool {
         let length = self.header("content-length");
         let length = length.map(|length| length.parse().unwrap());
@@ -112,7 +112,7 @@ impl Response {
         })
     }
 
-    /// The body's text.
+    /// The body as text.
     pub(crate) fn text(&self) -> &str {
         &self.body
     }
@@ -123,7 +123,7 @@ impl Response {
         parsed.unwrap_or_else(|error| panic!("{error}: {} {}", self.status, self.body))
     }
 
-    /// The body as JSON, if the status is the expected one.
+    /// The body as JSON, after checking the status.
     pub(crate) fn expect(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.body);
         self.json()

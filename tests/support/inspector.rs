@@ -1,4 +1,4 @@
-//! What does the API show of a device: its inspector and its history?
+//! What does the API show of a device in its inspector and its history?
 
 use serde_json::Value;
 
@@ -12,13 +12,13 @@ impl Caller {
         self.request("GET", &path).expect(200)
     }
 
-    /// What a device said and did lately, newest first.
+    /// The recent messages of a device, newest first.
     pub(crate) fn messages(&self, device: &str) -> Vec<Value> {
         let path = format!("{API}/devices/{device}/messages?pageSize=100");
         items(self.request("GET", &path).expect(200))
     }
 
-    /// What a device told of an observed path, the oldest first, each by path.
+    /// The notified values of an observed path, oldest first, each by path.
     pub(crate) fn notified(&self, device: &str, path: &str) -> Vec<Value> {
         let mut messages = self.messages(device);
         messages.reverse();
@@ -26,17 +26,17 @@ impl Caller {
             let cause = &message["cause"];
             cause["type"] == "OBSERVATION" && cause["path"] == path
         };
-        let told = messages.iter().filter(is_it);
-        told.map(|message| message["payload"]["value"].clone())
+        let notifications = messages.iter().filter(is_it);
+        notifications.map(|message| message["payload"]["value"].clone())
             .collect()
     }
 
-    /// What a device told of an observed path, once that is so many times.
+    /// The notified values of an observed path, once there are this many.
     pub(crate) fn once_notified(&self, device: &str, path: &str, times: usize) -> Vec<Value> {
         let awaited = format!("{times} notifications of {path}");
         until(&awaited, || {
-            let told = self.notified(device, path);
-            (told.len() >= times).then_some(told)
+            let notifications = self.notified(device, path);
+            (notifications.len() >= times).then_some(notifications)
         })
     }
 

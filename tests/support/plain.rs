@@ -1,7 +1,7 @@
-//! How does a device talk that need not know LwM2M, and what is asked of it?
+//! How does a plain device communicate, and how do callers send requests to it?
 //!
-//! Over CoAP it speaks through a [`DeviceSocket`], over UDP through a [`UdpDevice`]. Both hear
-//! nothing but what comes from the service's own ports.
+//! Over CoAP it uses a [`DeviceSocket`], over UDP a [`UdpDevice`]. Both receive only datagrams from
+//! the service's own ports.
 
 use std::io::ErrorKind;
 use std::net::UdpSocket;
@@ -18,15 +18,15 @@ use super::poll::{PATIENCE, until};
 use super::service::Service;
 use super::wire::request;
 
-/// The longest datagram there is.
+/// The longest possible datagram.
 const DATAGRAM_BYTES_MAX: usize = 65_536;
 
-/// A device that speaks no protocol at all.
+/// A device that sends bare datagrams.
 pub(crate) struct UdpDevice {
     socket: UdpSocket,
 }
 
-/// Something a device said without being asked, as its history shows it.
+/// Data a device sent by itself, as its history shows it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct ReportedData {
     source: String,
@@ -35,7 +35,7 @@ pub(crate) struct ReportedData {
 }
 
 impl UdpDevice {
-    /// One at an address.
+    /// A device at an address.
     pub(crate) fn from(ip: &str, service: &Service) -> Self {
         let socket = UdpSocket::bind((ip, 0)).unwrap();
         socket.connect(service.udp).unwrap();
@@ -43,21 +43,21 @@ impl UdpDevice {
         Self { socket }
     }
 
-    /// Where requests reach it.
+    /// The port at which requests reach it.
     pub(crate) fn port(&self) -> u16 {
         self.socket.local_addr().unwrap().port()
     }
 
-    /// Says bytes.
-    pub(crate) fn say(&self, bytes: &[u8]) {
-        // A service that was killed refuses an earlier datagram on this call; this one leaves.
+    /// Sends a bare datagram.
+    pub(crate) fn send(&self, bytes: &[u8]) {
+        // This call may report the ICMP error of an earlier datagram to a killed service.
         if self.socket.send(bytes).is_err() {
             self.socket.send(bytes).unwrap();
         }
     }
 
-    /// The next datagram that comes.
-    pub(crate) fn hear(&self) -> Vec<u8> {
+    /// The next datagram received.
+    pub(crate) fn receive(&self) -> Vec<u8> {
         let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
         loop {
             match self.socket.recv(&mut buffer) {
@@ -68,22 +68,22 @@ impl UdpDevice {
         }
     }
 
-    /// Everything that came until now.
-    pub(crate) fn heard(&self) -> Vec<Vec<u8>> {
+    /// Everything received so far.
+    pub(crate) fn received(&self) -> Vec<Vec<u8>> {
         self.socket.set_nonblocking(true).unwrap();
         let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
         let next = || {
             let length = self.socket.recv(&mut buffer).ok()?;
             Some(buffer[..length].to_vec())
         };
-        let heard = std::iter::from_fn(next).collect();
+        let received = std::iter::from_fn(next).collect();
         self.socket.set_nonblocking(false).unwrap();
-        heard
+        received
     }
 }
 
 impl ReportedData {
-    /// Bytes with a topic over CoAP.
+    /// Data with a topic over CoAP.
     pub(crate) fn over_coap(topic: &str, bytes: impl Into<Vec<u8>>) -> Self {
         Self {
             source: "COAP".to_owned(),
@@ -92,7 +92,7 @@ impl ReportedData {
         }
     }
 
-    /// Bytes over UDP.
+    /// Data over UDP.
     pub(crate) fn over_udp(bytes: impl Into<Vec<u8>>) -> Self {
         Self {
             source: "UDP".to_owned(),
@@ -101,7 +101,7 @@ impl ReportedData {
         }
     }
 
-    /// What a message of a history tells, if it is data of a device.
+    /// The data in a message of a history, if the message is data of a device.
     fn of(message: &Value) -> Option<Self> {
         let payload = &message["payload"];
         if message["type"] != "TELEMETRY_DATA" || payload["type"] != "STRING" {
@@ -118,44 +118,44 @@ impl ReportedData {
 }
 
 impl Caller {
-    /// What a device said without being asked, the oldest first.
-    pub(crate) fn told(&self, device: &str) -> Vec<ReportedData> {
-        let mut told = Vec::new();
+    /// The data a device sent by itself, oldest first.
+    pub(crate) fn reported(&self, device: &str) -> Vec<ReportedData> {
+        let mut reported = Vec::new();
         let mut cursor = String::new();
         loop {
             let path = format!("{API}/devices/{device}/messages?pageSize=100{cursor}");
             let page = self.request("GET", &path).expect(200);
             let messages = page["items"].as_array().unwrap();
-            told.extend(messages.iter().filter_map(ReportedData::of));
+            reported.extend(messages.iter().filter_map(ReportedData::of));
             match page["nextCursor"].as_str() {
                 Some(next) => cursor = format!("&cursor={next}"),
                 None => break,
             }
         }
-        told.reverse();
-        told
+        reported.reverse();
+        reported
     }
 
-    /// The same, once it is so much.
-    pub(crate) fn once_told(&self, device: &str, amount: usize) -> Vec<ReportedData> {
+    /// The data a device sent by itself, once there are this many messages.
+    pub(crate) fn once_reported(&self, device: &str, amount: usize) -> Vec<ReportedData> {
         until(&format!("{amount} things that {device} said"), || {
-            let told = self.told(device);
-            (told.len() >= amount).then_some(told)
+            let reported = self.reported(device);
+            (reported.len() >= amount).then_some(reported)
         })
     }
 
-    /// Asks for an action over a protocol; the answer is for the caller to judge.
+    /// Creates an action request over a protocol and returns the response unchecked.
     pub(crate) fn try_over(&self, protocol: &str, device: &str, body: &Value) -> Response {
         let path = format!("{API}/integrate/devices/{device}/actions/{protocol}");
         self.post(&path, body)
     }
 
-    /// Asks for an action over a protocol and gives the request's id.
+    /// Creates an action request over a protocol and returns its id.
     pub(crate) fn create_over(&self, protocol: &str, device: &str, body: &Value) -> String {
         text(&self.try_over(protocol, device, body).expect(202)["id"])
     }
 
-    /// Gives a device another address, or none.
+    /// Changes or removes the address of a device.
     pub(crate) fn move_device(&self, device: &str, ip: Option<&str>) {
         let path = format!("{API}/devices/{device}");
         let patch = json!({ "ip": ip });
@@ -163,45 +163,45 @@ impl Caller {
     }
 }
 
-/// Data about a topic, as a device posts it.
+/// Data with a topic, as a device posts it.
 pub(crate) fn data(topic: &str, payload: impl Into<Vec<u8>>, id: u16) -> Message {
     request(Code::POST, id)
         .with_uri_query([format!("t={topic}")])
         .with_payload(payload)
 }
 
-/// Sends text to a port of the device now.
+/// The body that sends text to a port of the device now.
 pub(crate) fn datagram(payload: &str, port: u16) -> Value {
     json!({ "payload": payload, "payloadType": "STRING", "port": port })
 }
 
-/// Makes a request without payload to a resource of the device now.
+/// The body that sends a CoAP request without payload to a resource of the device now.
 pub(crate) fn coap(method: &str, path: &str, port: u16) -> Value {
     json!({ "requestType": method, "path": path, "port": port })
 }
 
-/// The same with text.
+/// The same body with a text payload.
 pub(crate) fn carrying(mut body: Value, payload: &str) -> Value {
     body["payload"] = json!(payload);
     body["payloadType"] = json!("STRING");
     body
 }
 
-/// The same with bytes.
+/// The same body with a binary payload.
 pub(crate) fn carrying_bytes(mut body: Value, payload: &[u8]) -> Value {
     body["payload"] = json!(BASE64_STANDARD.encode(payload));
     body["payloadType"] = json!("BASE64");
     body
 }
 
-/// The device's answer to a request, in its acknowledgement.
-pub(crate) fn answer(asked: &Message, code: Code) -> Message {
-    Message::response_to(asked, code, asked.message_id)
+/// The piggybacked response of the device to a request.
+pub(crate) fn answer(request: &Message, code: Code) -> Message {
+    Message::response_to(request, code, request.message_id)
 }
 
 /// The path of a request, as text.
-pub(crate) fn path_of(asked: &Message) -> String {
-    asked
+pub(crate) fn path_of(request: &Message) -> String {
+    request
         .uri_path()
         .map(|segment| format!("/{segment}"))
         .collect()

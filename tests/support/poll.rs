@@ -1,20 +1,20 @@
-//! How does a test wait for something that happens elsewhere?
+//! How does a test wait for something that happens in another process or thread?
 //!
-//! It looks again until a deadline. This is the one place where a test may pause.
+//! It polls until a deadline. This is the only place where a test may pause.
 
 use std::time::{Duration, Instant};
 
-/// Long enough for a loaded machine; a test that passes never waits for it.
+/// Long enough for a loaded machine; a test that passes never waits this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Looks until there is something to see, and fails after [`PATIENCE`] with what was awaited.
+/// Polls until `look` returns something; after [`PATIENCE`] fails with what was awaited.
 pub(crate) fn until<T>(awaited: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        if let Some(seen) = look() {
-            return seen;
+        if let Some(found) = look() {
+            return found;
         }
         assert!(
             Instant::now() < deadline,
@@ -24,8 +24,7 @@ pub(crate) fn until<T>(awaited: &str, mut look: impl FnMut() -> Option<T>) -> T 
     }
 }
 
-/// Waits until what happens next has another time than what happened before: the service counts
-/// milliseconds.
+/// Waits until the clock, which the service reads in milliseconds, shows another time than before.
 pub(crate) fn another_millisecond() {
     let begun = Instant::now();
     let passed = || (begun.elapsed() > Duration::from_millis(2)).then_some(());

@@ -1,4 +1,4 @@
-//! How does a test run another program, read what it prints and end it?
+//! How does a test run another program, read its output and end it?
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 
 use super::poll::{PATIENCE, until};
 
-/// A running program; it ends with this value.
+/// A running program. It is killed when this value is dropped.
 pub(crate) struct Program {
     name: String,
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
-    /// Everything it printed so far, for the one who reads why a test failed.
-    seen: Vec<String>,
+    /// All output so far, shown if the test fails.
+    output: Vec<String>,
 }
 
 impl Program {
-    /// Starts it; what it prints on either output is read from now on.
+    /// Starts a program and reads both of its outputs from now on.
     pub(crate) fn start(command: &mut Command) -> Self {
         let name = command.get_program().to_string_lossy().into_owned();
         command
@@ -37,23 +37,23 @@ impl Program {
             child,
             input,
             lines,
-            seen: Vec::new(),
+            output: Vec::new(),
         }
     }
 
-    /// Writes a line to its standard input.
-    pub(crate) fn say(&mut self, line: &str) {
+    /// Writes a line to the program's standard input.
+    pub(crate) fn write_line(&mut self, line: &str) {
         let input = self.input.as_mut().expect("its standard input is ours");
         writeln!(input, "{line}").unwrap();
     }
 
-    /// The next thing it prints of which `pick` makes something; other lines are passed over.
-    pub(crate) fn hear<T>(&mut self, awaited: &str, pick: impl Fn(&str) -> Option<T>) -> T {
-        self.hear_within(PATIENCE, awaited, pick)
+    /// The next line of output for which `pick` returns something; other lines are skipped.
+    pub(crate) fn wait_for<T>(&mut self, awaited: &str, pick: impl Fn(&str) -> Option<T>) -> T {
+        self.wait_for_within(PATIENCE, awaited, pick)
     }
 
-    /// The same, with another patience.
-    pub(crate) fn hear_within<T>(
+    /// The same with another timeout.
+    pub(crate) fn wait_for_within<T>(
         &mut self,
         patience: Duration,
         awaited: &str,
@@ -66,41 +66,41 @@ impl Program {
                 panic!("{} did not print {awaited}", self.name);
             };
             let picked = pick(&line);
-            self.seen.push(line);
+            self.output.push(line);
             if let Some(picked) = picked {
                 return picked;
             }
         }
     }
 
-    /// Takes over what an earlier run of it printed, for the one who reads why a test failed.
+    /// Prepends the output of an earlier run, shown if the test fails.
     pub(crate) fn follow_up(&mut self, earlier: &mut Self) {
-        let mut seen = earlier.printed().to_vec();
-        seen.append(&mut self.seen);
-        self.seen = seen;
+        let mut output = earlier.printed().to_vec();
+        output.append(&mut self.output);
+        self.output = output;
     }
 
-    /// Everything it printed until now.
+    /// All output so far.
     pub(crate) fn printed(&mut self) -> &[String] {
-        self.seen.extend(self.lines.try_iter());
-        &self.seen
+        self.output.extend(self.lines.try_iter());
+        &self.output
     }
 
-    /// Waits until it ends by itself and gives all it printed.
+    /// Waits until the program ends by itself and returns all its output.
     pub(crate) fn finish(mut self) -> Vec<String> {
         self.input = None;
         let status = self.child.wait().unwrap();
-        self.seen.extend(self.lines.iter());
+        self.output.extend(self.lines.iter());
         assert!(status.success(), "{} ended with {status}", self.name);
-        std::mem::take(&mut self.seen)
+        std::mem::take(&mut self.output)
     }
 
-    /// Its process.
+    /// The process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Asks it to end, as an operator does.
+    /// Sends SIGTERM, as an operator does.
     pub(crate) fn terminate(&self) {
         let mut kill = Command::new("kill");
         kill.arg("-TERM").arg(self.child.id().to_string());
@@ -111,14 +111,14 @@ impl Program {
         );
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the program has ended by itself.
     pub(crate) fn ended(&mut self) -> ExitStatus {
         until("the end of the program", || self.child.try_wait().unwrap())
     }
 
-    /// Ends it as a power cut would: without a word.
+    /// Kills the program as a power cut would.
     pub(crate) fn kill(&mut self) {
-        // It may have ended by itself; then there is nothing to do.
+        // The program may have ended already; then there is nothing to kill.
         self.child.kill().ok();
         self.child.wait().unwrap();
     }
@@ -129,8 +129,8 @@ impl Drop for Program {
         self.child.kill().ok();
         self.child.wait().ok();
         if std::thread::panicking() {
-            self.seen.extend(self.lines.try_iter());
-            eprintln!("-- {} printed:\n{}", self.name, self.seen.join("\n"));
+            self.output.extend(self.lines.try_iter());
+            eprintln!("-- {} printed:\n{}", self.name, self.output.join("\n"));
         }
     }
 }
@@ -138,7 +138,7 @@ impl Drop for Program {
 fn follow(output: impl Read + Send + 'static, lines: Sender<String>) {
     std::thread::spawn(move || {
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
-            // Nobody reads on when the test is over.
+            // The receiver is gone once the test is over.
             if lines
                 .send(String::from_utf8_lossy(&line).into_owned())
                 .is_err()

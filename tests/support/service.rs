@@ -10,20 +10,20 @@ use tempfile::TempDir;
 
 use super::program::Program;
 
-/// A running service on a data directory of its own and ports of its own.
+/// A running service with a data directory and ports of its own.
 pub(crate) struct Service {
     program: Program,
     data: TempDir,
     settings: Vec<(String, String)>,
-    /// Where its API listens.
+    /// The address of its API.
     pub(crate) http: SocketAddr,
-    /// Where devices reach it.
+    /// The CoAP address for devices.
     pub(crate) coap: SocketAddr,
-    /// Where devices reach it that speak no protocol.
+    /// The UDP address for bare datagrams.
     pub(crate) udp: SocketAddr,
 }
 
-/// Where it listens.
+/// The addresses it listens on.
 #[derive(Clone, Copy)]
 struct ServiceAddresses {
     http: SocketAddr,
@@ -32,17 +32,17 @@ struct ServiceAddresses {
 }
 
 impl Service {
-    /// Starts one with default settings.
+    /// Starts a service with default settings.
     pub(crate) fn start() -> Self {
         Self::start_with(&[])
     }
 
-    /// Starts one with settings from the environment.
+    /// Starts a service with settings from the environment.
     pub(crate) fn start_with(settings: &[(&str, &str)]) -> Self {
         Self::start_at(own_address(), settings)
     }
 
-    /// Starts one that listens on every address of the machine.
+    /// Starts a service that listens on every address of the machine.
     pub(crate) fn start_everywhere() -> Self {
         Self::start_at(Ipv4Addr::UNSPECIFIED.into(), &[])
     }
@@ -63,28 +63,28 @@ impl Service {
         }
     }
 
-    /// Ends it without a word, as a crash would.
+    /// Kills the service, as a crash would.
     pub(crate) fn kill(&mut self) {
         self.program.kill();
     }
 
-    /// Asks it to end, waits until it has and says how.
+    /// Sends SIGTERM, waits for the end and returns the exit status.
     pub(crate) fn stop(&mut self) -> ExitStatus {
         self.program.terminate();
         self.program.ended()
     }
 
-    /// Asks it to end.
+    /// Sends SIGTERM.
     pub(crate) fn terminate(&self) {
         self.program.terminate();
     }
 
-    /// Waits until it has ended and says how.
+    /// Waits until the service has ended and returns the exit status.
     pub(crate) fn ended(&mut self) -> ExitStatus {
         self.program.ended()
     }
 
-    /// Starts it again on its data, where its devices know it.
+    /// Starts the service again on its data and on the same addresses.
     pub(crate) fn start_again(&mut self) {
         let (mut program, doors) = launch(&self.data, &self.settings, self.coap, self.udp);
         program.follow_up(&mut self.program);
@@ -94,30 +94,31 @@ impl Service {
         self.udp = doors.udp;
     }
 
-    /// Starts it again on its data with other settings.
+    /// Starts the service again on its data with other settings.
     pub(crate) fn start_again_with(&mut self, settings: &[(&str, &str)]) {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         self.settings = settings.iter().map(own).collect();
         self.start_again();
     }
 
-    /// Its process.
+    /// The process id.
     pub(crate) fn pid(&self) -> u32 {
         self.program.pid()
     }
 
-    /// The operator's token, which the service made at its first start.
+    /// The operator's token, which the service created at its first start.
     pub(crate) fn operator_token(&self) -> String {
         let token = fs::read_to_string(self.data.path().join("operator-token")).unwrap();
         token.trim().to_owned()
     }
 
-    /// Where it keeps everything.
+    /// The data directory.
     pub(crate) fn data_dir(&self) -> &Path {
         self.data.path()
     }
 
-    /// A reserve that the disk has not, in MiB; to start, the service needs half of it.
+    /// A disk reserve larger than the free space, in MiB. To start, the service needs only half of
+    /// it.
     pub(crate) fn reserve_above_free(&self) -> String {
         let mut df = Command::new("df");
         let df = df
@@ -130,7 +131,7 @@ impl Service {
         (free + free / 2).to_string()
     }
 
-    /// Everything it printed until now.
+    /// All output so far.
     pub(crate) fn printed(&mut self) -> &[String] {
         self.program.printed()
     }
@@ -138,21 +139,21 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // Whatever a test is about: the service never falls over.
-        // A connection that comes while a stop sends the workers home is not taken, which is right;
-        // the HTTP library calls that an error.
+        // Whatever a test covers, the service must never panic. A connection that arrives while a
+        // stop ends the workers is not accepted, which is correct; the HTTP library logs that as an
+        // error.
         let late = |line: &str| line.ends_with(" ERROR actix_server::accept: No workers");
         let fell = |line: &&String| {
             line.contains("panicked at") || line.contains(" ERROR ") && !late(line)
         };
-        let said = self.program.printed().iter().find(fell);
+        let failure = self.program.printed().iter().find(fell);
         if !std::thread::panicking() {
-            assert_eq!(said, None);
+            assert_eq!(failure, None);
         }
     }
 }
 
-/// The program, free of whatever settings the tests' own environment has.
+/// The program without settings from the environment of the tests.
 pub(crate) fn signalbox() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_signalbox"));
     let names = std::env::vars_os().map(|(name, _)| name);
@@ -163,7 +164,8 @@ pub(crate) fn signalbox() -> Command {
     command
 }
 
-/// An address that no other service of the tests has: while one is down, nobody takes its port.
+/// An address that no other service of the tests uses, so that nothing else takes its port while it
+/// is down.
 fn own_address() -> IpAddr {
     static NEXT: AtomicU8 = AtomicU8::new(1);
     if cfg!(not(target_os = "linux")) {
@@ -198,7 +200,7 @@ fn launch(
     let mut program = Program::start(&mut command);
     let mut doors = [const { None }; 3];
     while doors.contains(&None) {
-        let (name, address) = program.hear("where it listens", listening);
+        let (name, address) = program.wait_for("where it listens", listening);
         let door = ["http", "coap", "udp"].iter().position(|it| *it == name);
         if let Some(door) = door {
             doors[door] = Some(address);
@@ -208,7 +210,7 @@ fn launch(
     (program, ServiceAddresses { http, coap, udp })
 }
 
-/// `listening http=127.0.0.1:8080` as a name and an address.
+/// Reads `listening http=127.0.0.1:8080` as a name and an address.
 fn listening(line: &str) -> Option<(String, SocketAddr)> {
     let (name, address) = line.strip_prefix("listening ")?.split_once('=')?;
     Some((name.to_owned(), address.trim().parse().ok()?))

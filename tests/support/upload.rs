@@ -1,4 +1,4 @@
-//! How does a test stream a body up while it reads what comes back, line by line?
+//! How does a test stream a request body while it reads the response line by line?
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -8,20 +8,20 @@ use serde_json::Value;
 use super::caller::{API, Caller};
 use super::poll::PATIENCE;
 
-/// An import that is told as it goes.
+/// An import whose progress is read while its body is sent.
 pub(crate) struct Upload {
     sender: Sender,
     answer: BufReader<TcpStream>,
     is_answered: bool,
-    /// What is left of the chunks that were read.
+    /// The unread part of the chunks received so far.
     unread: Vec<u8>,
 }
 
-/// What sends the body of an upload.
+/// The sending half of an upload.
 pub(crate) struct Sender(TcpStream);
 
 impl Upload {
-    /// Begins an import of this type.
+    /// Begins an import of this content type.
     pub(crate) fn begin(caller: &Caller, content_type: &str) -> Self {
         let mut stream = TcpStream::connect_timeout(&caller.address(), PATIENCE).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -47,27 +47,27 @@ impl Upload {
         assert!(self.sender.send(part), "the service takes no more");
     }
 
-    /// Says that the body is whole.
+    /// Ends the body.
     pub(crate) fn finish(&mut self) {
         assert!(self.sender.finish(), "the service takes no more");
     }
 
-    /// What sends the body, for another thread.
+    /// The sending half, for another thread.
     pub(crate) fn sender(&self) -> Sender {
         Sender(self.sender.0.try_clone().unwrap())
     }
 
-    /// Goes away in the middle.
+    /// Closes the connection in the middle of the body.
     pub(crate) fn cut(self) {
         self.sender.0.shutdown(Shutdown::Both).unwrap();
     }
 
-    /// Whether the head of the answer was read.
+    /// Whether the response has begun.
     pub(crate) fn is_answered(&self) -> bool {
         self.is_answered
     }
 
-    /// Reads the head of the answer and gives its status.
+    /// Reads the head of the response and returns its status.
     pub(crate) fn status(&mut self) -> u16 {
         let first = self.head_line();
         while self.head_line() != "\r\n" {}
@@ -75,8 +75,8 @@ impl Upload {
         first.split(' ').nth(1).unwrap().parse().unwrap()
     }
 
-    /// The next line of the answer; nothing at its end or where it breaks off.
-    pub(crate) fn hear(&mut self) -> Option<Value> {
+    /// The next line of the response, or None at its end or where it breaks off.
+    pub(crate) fn next_line(&mut self) -> Option<Value> {
         let end = loop {
             match self.unread.iter().position(|byte| *byte == b'\n') {
                 Some(end) => break end,
@@ -107,13 +107,13 @@ impl Upload {
 }
 
 impl Sender {
-    /// Sends a part of the body, if the service takes it.
+    /// Sends a part of the body; false if the connection is closed.
     pub(crate) fn send(&mut self, part: &str) -> bool {
         let chunk = format!("{:x}\r\n{part}\r\n", part.len());
         self.0.write_all(chunk.as_bytes()).is_ok()
     }
 
-    /// Says that the body is whole, if the service still hears it.
+    /// Ends the body; false if the connection is closed.
     pub(crate) fn finish(&mut self) -> bool {
         self.0.write_all(b"0\r\n\r\n").is_ok()
     }

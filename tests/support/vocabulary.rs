@@ -1,6 +1,6 @@
-//! In which words do black-box tests speak: a service, a caller, other programs, patience?
+//! What do black-box tests share: a service, a caller, other programs, polling?
 //!
-//! A test program says `#[path = "../support/vocabulary.rs"] mod vocabulary;`.
+//! A test program includes it by `#[path = "../support/vocabulary.rs"] mod vocabulary;`.
 
 #![allow(dead_code, reason = "each test program uses its part")]
 

@@ -1,4 +1,4 @@
-//! How does a test say a datagram to the service, byte by byte, and hear what comes back?
+//! How does a test exchange single datagrams with the service?
 
 use std::io::ErrorKind;
 use std::net::UdpSocket;
@@ -14,30 +14,30 @@ use super::device::DEVICE_IP;
 use super::poll::PATIENCE;
 use super::service::Service;
 
-/// The longest datagram a test hears.
+/// The longest datagram a test receives.
 const DATAGRAM_BYTES_MAX: usize = 2_048;
 
-/// A device repeats what is not answered.
+/// After this time a device repeats an unanswered message.
 const REPEATED_AFTER: Duration = Duration::from_millis(300);
 
-/// How long a device that serves listens before it looks up.
+/// How long a serving device waits for a datagram before it checks whether to stop.
 const LOOKED_UP_AFTER: Duration = Duration::from_millis(20);
 
-/// What the pings of [`DeviceSocket::heard_before_ping`] are known by; tests use smaller ids.
+/// The message id of the pings of [`DeviceSocket::received_before_ping`]; tests use smaller ids.
 const PING_ID: MessageId = MessageId(0xFFF0);
 
-/// A socket that speaks to the service.
+/// A socket connected to the service.
 pub(crate) struct DeviceSocket {
     socket: UdpSocket,
 }
 
 impl DeviceSocket {
-    /// A socket where devices of the tests are.
+    /// A socket at the default address of the tests' devices.
     pub(crate) fn to(service: &Service) -> Self {
         Self::from(DEVICE_IP, service)
     }
 
-    /// A socket at an address.
+    /// A socket at this address.
     pub(crate) fn from(ip: &str, service: &Service) -> Self {
         let socket = UdpSocket::bind((ip, 0)).unwrap();
         socket.connect(service.coap).unwrap();
@@ -45,21 +45,21 @@ impl DeviceSocket {
         Self { socket }
     }
 
-    /// Where requests reach it.
+    /// The port at which requests reach it.
     pub(crate) fn port(&self) -> u16 {
         self.socket.local_addr().unwrap().port()
     }
 
-    /// Says a datagram.
-    pub(crate) fn say(&self, datagram: &[u8]) {
-        // A service that was killed refuses an earlier datagram on this call; this one leaves.
+    /// Sends a datagram.
+    pub(crate) fn send(&self, datagram: &[u8]) {
+        // This call may report the ICMP error of an earlier datagram to a killed service.
         if self.socket.send(datagram).is_err() {
             self.socket.send(datagram).unwrap();
         }
     }
 
-    /// The next datagram that comes.
-    pub(crate) fn hear(&self) -> Message {
+    /// The next message received.
+    pub(crate) fn receive(&self) -> Message {
         let mut buffer = [0; DATAGRAM_BYTES_MAX];
         loop {
             match self.socket.recv(&mut buffer) {
@@ -70,30 +70,31 @@ impl DeviceSocket {
         }
     }
 
-    /// Asks and hears the answer, which has to come in the acknowledgement.
+    /// Sends a request and receives the answer, which must come in the acknowledgement.
     pub(crate) fn ask(&self, request: &Message) -> Message {
-        self.say(&request.encode());
-        let answer = self.hear();
+        self.send(&request.encode());
+        let answer = self.receive();
         assert_eq!(answer.kind, MessageKind::Acknowledgement, "{answer:?}");
         assert_eq!(answer.message_id, request.message_id, "{answer:?}");
         assert_eq!(answer.token, request.token, "{answer:?}");
         answer
     }
 
-    /// Asks and hears the answer among whatever else comes.
+    /// Sends a request and receives its answer, skipping other messages.
     pub(crate) fn ask_among_others(&self, request: &Message) -> Message {
-        self.say(&request.encode());
-        let mut heard = std::iter::from_fn(|| Some(self.hear()));
-        let answer = heard.find(|message| message.message_id == request.message_id);
+        self.send(&request.encode());
+        let mut received = std::iter::from_fn(|| Some(self.receive()));
+        let answer = received.find(|message| message.message_id == request.message_id);
         answer.expect("hearing ends with what is looked for")
     }
 
-    /// Asks as often as a device repeats itself, and hears the answer among whatever else comes.
+    /// Sends a request, repeats it as a device does, and receives its answer, skipping other
+    /// messages.
     pub(crate) fn ask_until_answered(&self, request: &Message) -> Message {
         let deadline = Instant::now() + PATIENCE;
         self.socket.set_read_timeout(Some(REPEATED_AFTER)).unwrap();
         let mut buffer = [0; DATAGRAM_BYTES_MAX];
-        self.say(&request.encode());
+        self.send(&request.encode());
         let answer = loop {
             assert!(Instant::now() < deadline, "not answered: {request:?}");
             match self.socket.recv(&mut buffer) {
@@ -103,44 +104,44 @@ impl DeviceSocket {
                         break message;
                     }
                 }
-                Err(_) => self.say(&request.encode()),
+                Err(_) => self.send(&request.encode()),
             }
         };
         self.socket.set_read_timeout(Some(PATIENCE)).unwrap();
         answer
     }
 
-    /// The next request that comes.
-    pub(crate) fn hear_request(&self) -> Message {
-        let mut heard = std::iter::from_fn(|| Some(self.hear()));
-        let request = heard.find(|message| message.code.is_request());
+    /// The next request received.
+    pub(crate) fn receive_request(&self) -> Message {
+        let mut received = std::iter::from_fn(|| Some(self.receive()));
+        let request = received.find(|message| message.code.is_request());
         request.expect("hearing ends with what is looked for")
     }
 
-    /// The next request that is no repetition of one that was met; it counts as met.
-    pub(crate) fn hear_new_request(&self, met: &mut Vec<MessageId>) -> Message {
-        let mut heard = std::iter::from_fn(|| Some(self.hear_request()));
-        let request = heard.find(|request| !met.contains(&request.message_id));
+    /// The next request whose message id is not in `met`, to which it is added.
+    pub(crate) fn receive_new_request(&self, met: &mut Vec<MessageId>) -> Message {
+        let mut received = std::iter::from_fn(|| Some(self.receive_request()));
+        let request = received.find(|request| !met.contains(&request.message_id));
         let request = request.expect("hearing ends with what is looked for");
         met.push(request.message_id);
         request
     }
 
-    /// Whatever came until now.
-    pub(crate) fn heard(&self) -> Vec<Message> {
+    /// Everything received so far.
+    pub(crate) fn received(&self) -> Vec<Message> {
         self.socket.set_nonblocking(true).unwrap();
         let mut buffer = [0; DATAGRAM_BYTES_MAX];
         let next = || {
             let length = self.socket.recv(&mut buffer).ok()?;
             Some(Message::decode(&buffer[..length]).unwrap())
         };
-        let heard = std::iter::from_fn(next).collect();
+        let received = std::iter::from_fn(next).collect();
         self.socket.set_nonblocking(false).unwrap();
-        heard
+        received
     }
 
-    /// Says what it is given for each request that comes, until it is told to end; now and then it
-    /// asks although none came.
+    /// Sends the answers to received requests until `answer` breaks. Calls `answer` also when no
+    /// request arrived for a while.
     pub(crate) fn serve(
         &self,
         mut answer: impl FnMut(Option<Message>) -> ControlFlow<(), Option<Message>>,
@@ -148,36 +149,36 @@ impl DeviceSocket {
         self.socket.set_read_timeout(Some(LOOKED_UP_AFTER)).unwrap();
         let mut buffer = [0; DATAGRAM_BYTES_MAX];
         loop {
-            let heard = self.socket.recv(&mut buffer).ok();
-            let message = heard.map(|length| Message::decode(&buffer[..length]).unwrap());
+            let received = self.socket.recv(&mut buffer).ok();
+            let message = received.map(|length| Message::decode(&buffer[..length]).unwrap());
             match answer(message.filter(|message| message.code.is_request())) {
-                ControlFlow::Continue(Some(said)) => self.say(&said.encode()),
+                ControlFlow::Continue(Some(response)) => self.send(&response.encode()),
                 ControlFlow::Continue(None) => {}
                 ControlFlow::Break(()) => return,
             }
         }
     }
 
-    /// Registers and gives the location.
+    /// Registers and returns the location.
     pub(crate) fn register(&self, endpoint: &str, id: u16) -> Vec<String> {
         let answer = self.ask(&register(endpoint, id));
         assert_eq!(answer.code, Code::CREATED, "{answer:?}");
         location_of(&answer)
     }
 
-    /// Everything that comes before the Reset a ping is met with.
+    /// Everything received before the Reset that answers a ping.
     ///
-    /// What the service need not look up it meets in its order: what was not said by then is not
-    /// said.
-    pub(crate) fn heard_before_ping(&self) -> Vec<Message> {
-        self.say(&Message::ping(PING_ID).encode());
+    /// The service handles datagrams that need no look-up in order, so an answer not received by
+    /// then will not follow.
+    pub(crate) fn received_before_ping(&self) -> Vec<Message> {
+        self.send(&Message::ping(PING_ID).encode());
         let is_pong = |it: &Message| it.kind == MessageKind::Reset && it.message_id == PING_ID;
-        let heard = std::iter::from_fn(|| Some(self.hear()));
-        heard.take_while(|message| !is_pong(message)).collect()
+        let received = std::iter::from_fn(|| Some(self.receive()));
+        received.take_while(|message| !is_pong(message)).collect()
     }
 }
 
-/// A request that is to be acknowledged.
+/// A confirmable request.
 pub(crate) fn request(code: Code, id: u16) -> Message {
     let token = Token::from_u64(0x5167_0000 + u64::from(id));
     Message::request(MessageKind::Confirmable, code, MessageId(id), token)
@@ -207,17 +208,17 @@ pub(crate) fn update(location: &[String], id: u16) -> Message {
     request(Code::POST, id).with_uri_path(location)
 }
 
-/// The end of a registration.
+/// A deregistration.
 pub(crate) fn deregister(location: &[String], id: u16) -> Message {
     request(Code::DELETE, id).with_uri_path(location)
 }
 
-/// Where a registration is kept.
+/// The location of a registration.
 pub(crate) fn location_of(answer: &Message) -> Vec<String> {
     answer.location_path().map(str::to_owned).collect()
 }
 
-/// The bytes of hexadecimal digits.
+/// Decodes hexadecimal digits.
 pub(crate) fn hex(text: &str) -> Vec<u8> {
     let digits = text.as_bytes().chunks(2);
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();

@@ -15,11 +15,11 @@ fn each_new_value_of_what_is_observed_is_kept() {
     let mut device = setup.registered();
     let started = setup.observe(TEMPERATURE);
     assert_eq!(started["resultData"]["payload"], "21.5", "{started}");
-    assert_eq!(device.hear("observed"), TEMPERATURE);
+    assert_eq!(device.wait_for("observed"), TEMPERATURE);
     assert_eq!(setup.observed(), [TEMPERATURE]);
     let values = [22.5, -3.25, 0.0, 1e-3];
     for value in values {
-        device.say(&format!("set {TEMPERATURE} {value}"));
+        device.command(&format!("set {TEMPERATURE} {value}"));
         setup.until_known(TEMPERATURE, &json!(value));
     }
     let told = setup.notified(TEMPERATURE);
@@ -34,9 +34,9 @@ fn an_observed_instance_tells_which_value_is_new() {
     let started = setup.observe("/3311/0");
     let first = json!({ "/3311/0/5850": false, "/3311/0/5851": 40 });
     assert_eq!(setup.map_of(&started), first, "{started}");
-    device.say("set /3311/0/5851 90");
+    device.command("set /3311/0/5851 90");
     setup.until_known("/3311/0/5851", &json!(90));
-    device.say("set /3311/0/5850 true");
+    device.command("set /3311/0/5850 true");
     setup.until_known("/3311/0/5850", &json!(true));
     let expected = [
         json!({ "/3311/0/5850": false, "/3311/0/5851": 90 }),
@@ -52,7 +52,7 @@ fn an_observed_multiple_resource_tells_all_its_instances() {
     let started = setup.observe("/3/0/7");
     let first = json!({ "/3/0/7/0": 3800, "/3/0/7/1": 5000 });
     assert_eq!(setup.map_of(&started), first, "{started}");
-    device.say("set /3/0/7 3600");
+    device.command("set /3/0/7 3600");
     setup.until_known("/3/0/7/0", &json!(3600));
     let expected = [json!({ "/3/0/7/0": 3600, "/3/0/7/1": 5000 })];
     assert_eq!(setup.notified("/3/0/7"), expected);
@@ -66,10 +66,10 @@ fn what_is_not_observed_any_more_is_not_told() {
     setup.observe("/3311/0/5851");
     let ended = setup.caller.perform(ID, &observe_end(TEMPERATURE));
     assert_eq!(outcome(&ended), ("SUCCEEDED", "205"), "{ended}");
-    assert_eq!(device.hear("unobserved"), TEMPERATURE);
+    assert_eq!(device.wait_for("unobserved"), TEMPERATURE);
     assert_eq!(setup.observed(), ["/3311/0/5851"]);
-    device.say(&format!("set {TEMPERATURE} 30.5"));
-    device.say("set /3311/0/5851 41");
+    device.command(&format!("set {TEMPERATURE} 30.5"));
+    device.command("set /3311/0/5851 41");
     setup.until_known("/3311/0/5851", &json!(41));
     assert_eq!(setup.notified(TEMPERATURE), Vec::<Value>::new());
     assert_eq!(setup.value_of(TEMPERATURE), "30.5");
@@ -87,7 +87,7 @@ fn what_cannot_be_observed_or_is_not_fails() {
     assert_eq!(action["status"], "FAILED", "{action}");
     let why = text(&action["resultData"]["errorMessage"]);
     assert!(why.contains("not observed"), "{why}");
-    assert_eq!(device.told("observed"), 0);
+    assert_eq!(device.times("observed"), 0);
     assert_eq!(setup.observed(), Vec::<String>::new());
 }
 
@@ -96,10 +96,10 @@ fn an_observation_outlives_that_the_device_reboots() {
     let setup = TestService::new("127.0.9.65");
     let mut device = setup.registered();
     setup.observe(TEMPERATURE);
-    device.hear("observed");
-    device.say("reboot");
+    device.wait_for("observed");
+    device.command("reboot");
     setup.until_asked_again(&mut device);
-    device.say(&format!("set {TEMPERATURE} 25.5"));
+    device.command(&format!("set {TEMPERATURE} 25.5"));
     setup.until_known(TEMPERATURE, &json!(25.5));
 }
 
@@ -107,9 +107,9 @@ fn an_observation_outlives_that_the_device_reboots() {
 fn an_observation_outlives_that_the_device_was_out_of_reach() {
     let setup = TestService::new("127.0.9.69");
     let mut device = setup.device(ID, &["--lifetime", "4"]);
-    device.hear("registered");
+    device.wait_for("registered");
     setup.observe(TEMPERATURE);
-    device.hear("observed");
+    device.wait_for("observed");
     device.signal("-STOP");
     until("the end of the lifetime", || {
         setup.caller.inspect(ID)["registration"]
@@ -118,7 +118,7 @@ fn an_observation_outlives_that_the_device_was_out_of_reach() {
     });
     device.signal("-CONT");
     setup.until_asked_again(&mut device);
-    device.say(&format!("set {TEMPERATURE} 25.5"));
+    device.command(&format!("set {TEMPERATURE} 25.5"));
     setup.until_known(TEMPERATURE, &json!(25.5));
 }
 
@@ -127,14 +127,14 @@ fn an_observation_outlives_that_the_service_is_killed() {
     let mut setup = TestService::new("127.0.9.66");
     let mut device = setup.registered();
     setup.observe(TEMPERATURE);
-    device.say(&format!("set {TEMPERATURE} 25.5"));
+    device.command(&format!("set {TEMPERATURE} 25.5"));
     setup.until_known(TEMPERATURE, &json!(25.5));
     setup.service.kill();
     setup.service.start_again();
     setup.caller.follow(&setup.service);
-    device.say(&format!("set {TEMPERATURE} 26.5"));
+    device.command(&format!("set {TEMPERATURE} 26.5"));
     setup.until_known(TEMPERATURE, &json!(26.5));
-    assert_eq!(device.told("observed"), 1, "it was not asked again");
+    assert_eq!(device.times("observed"), 1, "it was not asked again");
     let expected = [25.5, 26.5].map(|value| json!({ TEMPERATURE: value }));
     assert_eq!(setup.notified(TEMPERATURE), expected);
 }
@@ -144,14 +144,14 @@ fn a_notification_nobody_asked_for_ends_what_it_is_of() {
     let setup = TestService::new("127.0.9.67");
     let mut device = setup.registered();
     setup.observe(TEMPERATURE);
-    device.hear("observed");
+    device.wait_for("observed");
     let path = format!("{API}/devices/{ID}");
     assert_eq!(setup.caller.request("DELETE", &path).status, 204);
     setup.caller.create_device(ID, &setup.address);
-    device.say("update");
-    device.hear("registered");
-    device.say(&format!("set {TEMPERATURE} 25.5"));
-    assert_eq!(device.hear("unobserved"), TEMPERATURE, "it was reset");
+    device.command("update");
+    device.wait_for("registered");
+    device.command(&format!("set {TEMPERATURE} 25.5"));
+    assert_eq!(device.wait_for("unobserved"), TEMPERATURE, "it was reset");
     assert_eq!(setup.observed(), Vec::<String>::new());
     assert_eq!(setup.notified(TEMPERATURE), Vec::<Value>::new());
 }
@@ -161,17 +161,17 @@ fn an_observation_outlives_that_the_device_leaves_and_returns() {
     let setup = TestService::new("127.0.9.68");
     let mut device = setup.registered();
     setup.observe(TEMPERATURE);
-    device.hear("observed");
-    device.say("deregister");
-    device.hear("deregistered");
+    device.wait_for("observed");
+    device.command("deregister");
+    device.wait_for("deregistered");
     let refused = setup.caller.try_action(ID, &read(TEMPERATURE)).expect(409);
     assert_eq!(
         refused["errors"][0]["code"], "DEVICE_NOT_REGISTERED",
         "{refused}"
     );
-    device.say("reboot");
+    device.command("reboot");
     setup.until_asked_again(&mut device);
-    device.say(&format!("set {TEMPERATURE} 18.5"));
+    device.command(&format!("set {TEMPERATURE} 18.5"));
     setup.until_known(TEMPERATURE, &json!(18.5));
 }
 
@@ -185,7 +185,7 @@ impl TestService {
 
     /// Waits until the device was asked again for its temperature, and has answered.
     fn until_asked_again(&self, device: &mut Device) {
-        assert_eq!(device.hear("observed"), TEMPERATURE);
+        assert_eq!(device.wait_for("observed"), TEMPERATURE);
         until("an observation the device knows of", || {
             (self.observed() == [TEMPERATURE]).then_some(())
         });

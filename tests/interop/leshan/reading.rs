@@ -22,10 +22,10 @@ fn an_instance_is_read_as_a_map_of_its_values() {
 fn an_object_is_read_as_a_map_of_all_its_instances() {
     let setup = TestService::new("127.0.9.81");
     let mut device = setup.registered();
-    device.say("create /3303/1");
-    device.hear("updated");
-    device.say("set /3303/1/5700 -7.5");
-    device.hear("set");
+    device.command("create /3303/1");
+    device.wait_for("updated");
+    device.command("set /3303/1/5700 -7.5");
+    device.wait_for("set");
     let action = setup.caller.perform(ID, &read("/3303"));
     let values = json!({
         "/3303/0/5700": 21.5,

@@ -21,7 +21,7 @@ const QUICK: (&str, &str) = ("SIGNALBOX_DELIVERY_RETRY_MS", "50,50,50,50");
 
 #[test]
 fn a_send_arrives_typed() {
-    let setup = heard("127.0.9.90");
+    let setup = first_contact("127.0.9.90");
     let endpoint = Endpoint::new();
     values_to(&setup, &endpoint);
     let mut device = setup.registered();
@@ -51,8 +51,8 @@ fn a_send_arrives_typed() {
         "/3442/0/1120/0": 1024,
     });
     for (number, format) in FORMATS.into_iter().enumerate() {
-        device.say(&format!("send {format} {}", paths.join(" ")));
-        assert_eq!(device.hear("sent"), "204", "{format}");
+        device.command(&format!("send {format} {}", paths.join(" ")));
+        assert_eq!(device.wait_for("sent"), "204", "{format}");
         let posted = endpoint.once_taken(number + 1);
         assert_eq!(value_of(&posted[number]), values, "{format}");
         assert_eq!(measured_ms(&posted[number]), None, "{format}");
@@ -61,22 +61,22 @@ fn a_send_arrives_typed() {
 
 #[test]
 fn collected_samples_arrive_each_with_its_own_time() {
-    let setup = heard("127.0.9.91");
+    let setup = first_contact("127.0.9.91");
     let endpoint = Endpoint::new();
     values_to(&setup, &endpoint);
     let mut device = setup.registered();
     for (round, format) in FORMATS.into_iter().enumerate() {
         let mut collected = Vec::new();
         for value in ["20.5", "21.25", "-3.0"] {
-            device.say(&format!("set {TEMPERATURE} {value}"));
-            device.hear("set");
+            device.command(&format!("set {TEMPERATURE} {value}"));
+            device.wait_for("set");
             let before_ms = now_ms();
-            device.say(&format!("collect {TEMPERATURE}"));
-            device.hear("collected");
+            device.command(&format!("collect {TEMPERATURE}"));
+            device.wait_for("collected");
             let value: f64 = value.parse().unwrap();
             collected.push((value, before_ms, now_ms()));
         }
-        device.say(&format!("send-collected {format}"));
+        device.command(&format!("send-collected {format}"));
         let posted = endpoint.once_taken(3 * (round + 1));
         for (posted, (value, from_ms, until_ms)) in posted.iter().skip(3 * round).zip(collected) {
             assert_eq!(value_of(posted), json!({ TEMPERATURE: value }), "{format}");
@@ -97,7 +97,7 @@ fn collected_samples_arrive_each_with_its_own_time() {
 
 #[test]
 fn what_is_read_unasked_arrives_when_the_device_registers_and_updates() {
-    let setup = heard("127.0.9.92");
+    let setup = first_contact("127.0.9.92");
     let endpoint = Endpoint::new();
     values_to(&setup, &endpoint);
     let path = format!("{API}/settings/signalbox/LWM2M_PASSIVE_REPORTING");
@@ -115,10 +115,10 @@ fn what_is_read_unasked_arrives_when_the_device_registers_and_updates() {
     let is_left_alone = |path: &&String| path.starts_with("/3/") || path.starts_with("/1/");
     assert_eq!(told.keys().find(is_left_alone), None, "{told:?}");
 
-    device.say(&format!("set {TEMPERATURE} 4.5"));
-    device.hear("set");
-    device.say("update");
-    device.hear("updated");
+    device.command(&format!("set {TEMPERATURE} 4.5"));
+    device.wait_for("set");
+    device.command("update");
+    device.wait_for("updated");
     until("the new value", || {
         let is_new = |posted: &ReceivedPost| value_of(posted)[TEMPERATURE] == json!(4.5);
         endpoint.posted().iter().any(is_new).then_some(())
@@ -127,7 +127,7 @@ fn what_is_read_unasked_arrives_when_the_device_registers_and_updates() {
 
 #[test]
 fn nothing_sent_is_lost_by_an_outage_of_the_endpoint_and_a_kill_of_the_service() {
-    let mut setup = heard("127.0.9.93");
+    let mut setup = first_contact("127.0.9.93");
     let mut endpoint = Endpoint::new();
     let webhook = values_to(&setup, &endpoint);
     let mut device = setup.registered();
@@ -160,7 +160,7 @@ fn nothing_sent_is_lost_by_an_outage_of_the_endpoint_and_a_kill_of_the_service()
 }
 
 /// A world whose endpoints are reached, with five quick tries.
-fn heard(address: &str) -> TestService {
+fn first_contact(address: &str) -> TestService {
     let private = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
     TestService::of(Service::start_with(&[private, QUICK]), address)
 }
@@ -176,10 +176,10 @@ fn values_to(setup: &TestService, endpoint: &Endpoint) -> String {
 
 /// The device measures a number and sends it.
 fn send(device: &mut Device, number: u32) {
-    device.say(&format!("set {TEMPERATURE} {number}"));
-    device.hear("set");
-    device.say(&format!("send 112 {TEMPERATURE}"));
-    assert_eq!(device.hear("sent"), "204", "{number}");
+    device.command(&format!("set {TEMPERATURE} {number}"));
+    device.wait_for("set");
+    device.command(&format!("send 112 {TEMPERATURE}"));
+    assert_eq!(device.wait_for("sent"), "204", "{number}");
 }
 
 fn once_in(setup: &TestService, webhook: &str, state: &str) {

@@ -18,8 +18,8 @@ fn what_aiocoap_posts_is_kept_whatever_its_length() {
     let mut device = Device::start(&setup);
     let mut expected = Vec::new();
     for length in [1, 1_024, 1_025, 5_000, LARGE_BYTES] {
-        device.say(&format!("post meter/{length} {length}"));
-        assert_eq!(device.hear("posted")["code"], "2.04");
+        device.command(&format!("post meter/{length} {length}"));
+        assert_eq!(device.wait_for("posted")["code"], "2.04");
         let topic = format!("meter/{length}");
         expected.push(ReportedData::over_coap(
             &topic,
@@ -55,7 +55,7 @@ fn aiocoap_is_asked_by_every_method() {
             "FAILED"
         };
         assert_eq!(outcome(&action), (status, code), "{action}");
-        let told = device.hear("received");
+        let told = device.wait_for("received");
         assert_eq!(told["method"], method, "{told}");
         assert_eq!(told["payload"], payload.unwrap_or_default(), "{told}");
         if let Some(answer) = answer {
@@ -89,7 +89,7 @@ fn bytes_reach_aiocoap_as_they_are() {
     let put = carrying_bytes(device.asked("PUT", "/kept"), "grün".as_bytes());
     let action = setup.perform(&put);
     assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
-    assert_eq!(device.hear("received")["payload"], "grün");
+    assert_eq!(device.wait_for("received")["payload"], "grün");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_large_body_reaches_aiocoap_and_comes_back() {
     let put = carrying(device.asked("PUT", "/kept"), &large());
     let action = setup.perform(&put);
     assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
-    assert_eq!(device.hear("received")["payload"], large());
+    assert_eq!(device.wait_for("received")["payload"], large());
     let action = setup.perform(&device.asked("GET", "/kept"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
     assert_eq!(told_by(&action), large());
@@ -139,7 +139,7 @@ impl Device {
             .arg(format!("coap://{}", setup.service.coap));
         let program = Program::start(&mut command);
         let mut device = Self { port, program };
-        device.hear("serving");
+        device.wait_for("serving");
         device
     }
 
@@ -147,13 +147,13 @@ impl Device {
         coap(method, path, self.port)
     }
 
-    fn say(&mut self, command: &str) {
-        self.program.say(command);
+    fn command(&mut self, command: &str) {
+        self.program.write_line(command);
     }
 
     /// The next event of this name; others are passed over.
-    fn hear(&mut self, event: &str) -> Value {
-        self.program.hear(event, |line| {
+    fn wait_for(&mut self, event: &str) -> Value {
+        self.program.wait_for(event, |line| {
             let told: Value = serde_json::from_str(line).ok()?;
             (told["event"] == event).then_some(told)
         })

@@ -256,7 +256,7 @@ impl LibcoapServer {
         command.args(["-v", "7", "-d", "10", "-A", &setup.ip]);
         command.args(["-p", &port.to_string()]).args(arguments);
         let mut program = Program::start(&mut command);
-        program.hear("that it listens", |line| {
+        program.wait_for("that it listens", |line| {
             line.contains("created UDP").then_some(())
         });
         Self { port, program }

@@ -113,7 +113,7 @@ impl Observers {
     }
 
     /// Takes note of the message in which an observer is told.
-    pub(super) fn told(
+    pub(super) fn notified(
         &mut self,
         peer: SocketAddr,
         token: Token,

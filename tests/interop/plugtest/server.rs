@@ -126,7 +126,7 @@ impl Serving {
     fn turn(&mut self) {
         let mut buffer = [0; 2_048];
         match self.socket.recv_from(&mut buffer) {
-            Ok((length, peer)) => self.hear(peer, &buffer[..length]),
+            Ok((length, peer)) => self.receive(peer, &buffer[..length]),
             Err(error)
                 if matches!(
                     error.kind(),
@@ -138,13 +138,13 @@ impl Serving {
         self.tell_observers();
     }
 
-    fn hear(&mut self, from: SocketAddr, datagram: &[u8]) {
+    fn receive(&mut self, from: SocketAddr, datagram: &[u8]) {
         match Message::decode(datagram) {
             Ok(message) if message.code.is_request() => self.hear_request(from, &message),
             Ok(message) => self.hear_other(from, &message),
             Err(malformed) => {
                 if let Some(id) = malformed.reset {
-                    self.say(from, &Message::reset(id).encode());
+                    self.send(from, &Message::reset(id).encode());
                 }
             }
         }
@@ -156,7 +156,7 @@ impl Serving {
         if let Some(before) = peer.answer_before(now_ms, request) {
             let before = before.to_vec();
             if !before.is_empty() {
-                self.say(from, &before);
+                self.send(from, &before);
             }
             return;
         }
@@ -172,7 +172,7 @@ impl Serving {
         let peer = self.peers.entry(from).or_default();
         peer.remember(now_ms, request, answer.as_ref());
         if let Some(datagram) = datagram {
-            self.say(from, &datagram);
+            self.send(from, &datagram);
         }
     }
 
@@ -245,7 +245,7 @@ impl Serving {
         let now_ms = self.now_ms();
         match message.kind {
             MessageKind::Confirmable => {
-                self.say(from, &Message::reset(message.message_id).encode());
+                self.send(from, &Message::reset(message.message_id).encode());
             }
             MessageKind::Acknowledgement | MessageKind::Reset => {
                 let peer = self.peers.entry(from).or_default();
@@ -284,7 +284,7 @@ impl Serving {
             }
         }
         for (address, datagram) in repeated {
-            self.say(address, &datagram);
+            self.send(address, &datagram);
         }
     }
 
@@ -313,7 +313,7 @@ impl Serving {
             };
             let id = notification.message_id;
             self.observers
-                .told(due.peer, due.request.token, id, notification.kind);
+                .notified(due.peer, due.request.token, id, notification.kind);
             self.begin(due.peer, &notification);
         }
     }
@@ -326,7 +326,7 @@ impl Serving {
             let peer = self.peers.entry(to).or_default();
             peer.begin(now_ms, &TRANSMISSION, message);
         }
-        self.say(to, &datagram);
+        self.send(to, &datagram);
     }
 
     fn with_id(&mut self, answer: Message) -> Message {
@@ -342,7 +342,7 @@ impl Serving {
         message
     }
 
-    fn say(&self, to: SocketAddr, datagram: &[u8]) {
+    fn send(&self, to: SocketAddr, datagram: &[u8]) {
         // A peer that has ended refuses what it is told; that is as good as lost.
         self.socket.send_to(datagram, to).ok();
     }

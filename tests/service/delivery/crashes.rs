@@ -1,6 +1,6 @@
 //! Is everything a device was promised told, whenever the service is killed?
 
-use super::{DeliveryService, STEADY, counted, metered, once_told, values_of};
+use super::{DeliveryService, STEADY, counted, metered, once_delivered, values_of};
 use crate::vocabulary::endpoint::{Endpoint, Reply, taken};
 
 #[test]
@@ -47,7 +47,7 @@ fn a_delivery_that_was_taken_at_a_kill_may_come_again_under_its_id_and_nothing_i
         });
         setup.crash();
     }
-    let posted = once_told(&endpoint, 20);
+    let posted = once_delivered(&endpoint, 20);
     assert_eq!(values_of(&posted, "meter-1"), counted(20));
     setup.once_done(&id);
     for posted in endpoint.posted() {
@@ -86,10 +86,10 @@ fn what_was_being_acknowledged_at_a_kill_is_told_if_it_was_acknowledged() {
         meter.send(first);
         acknowledged.push(first);
         // This one may be lost, for nobody was told that it is not.
-        meter.say(first + 1.0);
+        meter.send_unconfirmed(first + 1.0);
         setup.crash();
         // An answer that was on its way is of no concern: it is passed over by its id.
-        meter.wire.heard_before_ping();
+        meter.wire.received_before_ping();
     }
     meter.send(100.0);
     acknowledged.push(100.0);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{DeliveryService, Meter, QUICK, counted, metered, once_told, value, values_of};
+use super::{DeliveryService, Meter, QUICK, counted, metered, once_delivered, value, values_of};
 use crate::test_service::error_codes;
 use crate::vocabulary::caller::text;
 use crate::vocabulary::endpoint::{Endpoint, Reply};
@@ -101,7 +101,7 @@ fn a_failure_and_its_dead_letters_outlive_a_crash() {
     setup.ask(&id, "restart", 200);
     setup.ask(&id, "deadletters/replay", 202);
     setup.crash();
-    let posted = once_told(&endpoint, 3);
+    let posted = once_delivered(&endpoint, 3);
     assert_eq!(values_of(&posted, "meter-1"), counted(3));
     assert_eq!(setup.once_done(&id)["state"], "INTEGRATION_ACTIVE");
 }

@@ -3,7 +3,7 @@
 use protocol::coap::code::Code;
 
 use super::{
-    DeliveryService, PATH, PRIVATE, STEADY, counted, metered, once_told, payload_of, values_of,
+    DeliveryService, PATH, PRIVATE, STEADY, counted, metered, once_delivered, payload_of, values_of,
 };
 use crate::vocabulary::endpoint::{Endpoint, Reply};
 use crate::vocabulary::poll::until;
@@ -66,7 +66,7 @@ fn a_full_disk_has_devices_keep_what_they_say_and_nothing_acknowledged_is_lost()
     setup.restart_with(&[PRIVATE, STEADY]);
     // What was not acknowledged the device keeps, and sends again.
     meter.send(2.0);
-    let posted = once_told(&endpoint, 2);
+    let posted = once_delivered(&endpoint, 2);
     assert_eq!(values_of(&posted, "meter-1"), counted(2));
     setup.once_done(&id);
 }

@@ -62,7 +62,7 @@ fn what_was_told_durable_is_there_after_a_crash() {
         assert_eq!(upload.status(), 200);
         let mut through = progress_from(&mut upload, 300 * (round + 1));
         service.kill();
-        while let Some(line) = upload.hear() {
+        while let Some(line) = upload.next_line() {
             let told = &line["progress"]["through"];
             through = told.as_u64().unwrap_or(through);
         }
@@ -160,7 +160,7 @@ fn an_import_that_is_stopped_says_how_far_it_came() {
     let end = loop {
         upload.send(&lines("device", sent..sent + 1));
         sent += 1;
-        let line = upload.hear().unwrap();
+        let line = upload.next_line().unwrap();
         if line["summary"].is_object() {
             break line;
         }
@@ -224,7 +224,7 @@ fn memory_does_not_grow_with_the_body() {
 /// Hears until everything up to a line is settled, and gives the line it is settled up to.
 fn progress_from(upload: &mut Upload, line: u64) -> u64 {
     loop {
-        let told = upload.hear().expect("the import goes on");
+        let told = upload.next_line().expect("the import goes on");
         let through = told["progress"]["through"].as_u64().unwrap_or(0);
         if through >= line {
             return through;

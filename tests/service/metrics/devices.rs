@@ -49,8 +49,8 @@ fn each_datagram_is_counted_by_its_form_and_by_what_it_means() {
     let token = Token::new(&[9]).unwrap();
     let unasked = Message::separate(MessageKind::Confirmable, Code::CONTENT, MessageId(4), token);
     for rejected in [unasked, Message::ping(MessageId(5))] {
-        wire.say(&rejected.encode());
-        assert_eq!(wire.hear(), Message::reset(rejected.message_id));
+        wire.send(&rejected.encode());
+        assert_eq!(wire.receive(), Message::reset(rejected.message_id));
     }
     wire.ask(&wire::deregister(&location, 6));
 

@@ -27,9 +27,9 @@ fn data_is_counted_by_its_protocol_and_by_what_it_was_worth() {
     caller.create_device(ID, DEVICE_IP);
     let udp = UdpDevice::from(DEVICE_IP, &service);
     for bytes in [&b"one"[..], b"two", b""] {
-        udp.say(bytes);
+        udp.send(bytes);
     }
-    UdpDevice::from(NOBODYS, &service).say(b"whose?");
+    UdpDevice::from(NOBODYS, &service).send(b"whose?");
     let wire = DeviceSocket::from(DEVICE_IP, &service);
     assert_eq!(wire.ask(&data("state", "on", 1)).code, Code::CHANGED);
     assert_eq!(wire.ask(&data("+", "on", 2)).code, Code::BAD_REQUEST);
@@ -62,12 +62,12 @@ fn requests_over_coap_and_udp_are_counted_by_what_they_do() {
     caller.create_device(ID, DEVICE_IP);
     let udp = UdpDevice::from(DEVICE_IP, &service);
     caller.create_over("UDP", ID, &datagram("on", udp.port()));
-    assert_eq!(udp.hear(), b"on");
+    assert_eq!(udp.receive(), b"on");
     let wire = DeviceSocket::from(DEVICE_IP, &service);
     let port = wire.port();
     caller.create_over("COAP", ID, &coap("PATCH", "/state", port));
-    let asked = wire.hear();
-    wire.say(&answer(&asked, Code::CHANGED).encode());
+    let asked = wire.receive();
+    wire.send(&answer(&asked, Code::CHANGED).encode());
     let sent = [("protocol", "udp"), ("operation", "datagram")];
     let patched = [("protocol", "coap"), ("operation", "PATCH")];
     let well = ("status", "succeeded");

@@ -22,8 +22,8 @@ fn the_largest_datagrams_there_are_have_their_answer() {
     let (over_coap, over_udp) = (vec![1; 65_000], vec![2; 65_507]);
     let large = setup.coap.ask(&data("large", over_coap.clone(), 1));
     assert_eq!(large.code, Code::CHANGED);
-    setup.udp.say(&over_udp);
-    let told = setup.caller.once_told(ID, 2);
+    setup.udp.send(&over_udp);
+    let told = setup.caller.once_reported(ID, 2);
     assert_eq!(
         told,
         [
@@ -58,7 +58,7 @@ fn a_device_that_says_more_than_its_share_is_told_to_pause_and_others_are_heard(
     let max_age_s = refused.max_age().unwrap_or_default();
     assert!(max_age_s > 0, "{refused:?}");
     assert_eq!(other.ask(&data("t", "21.5", 1)).code, Code::CHANGED);
-    assert_eq!(setup.caller.told(ID).len(), taken, "what was taken is told");
+    assert_eq!(setup.caller.reported(ID).len(), taken, "what was taken is told");
 }
 
 #[test]
@@ -68,17 +68,17 @@ fn a_flood_of_datagrams_from_nobody_does_no_harm() {
         .map(|number| UdpDevice::from(&format!("127.0.1.{}", number + 1), &setup.service))
         .collect();
     for number in 0..20_000_usize {
-        strangers[number % 20].say(&number.to_le_bytes()[..number % 8]);
+        strangers[number % 20].send(&number.to_le_bytes()[..number % 8]);
     }
     setup.post("heard");
-    let begun = setup.caller.told(ID).len();
+    let begun = setup.caller.reported(ID).len();
     until("a datagram to be heard again", || {
-        setup.udp.say(b"heard, too");
-        (setup.caller.told(ID).len() > begun).then_some(())
+        setup.udp.send(b"heard, too");
+        (setup.caller.reported(ID).len() > begun).then_some(())
     });
     let ready = Request::new("GET", "/readyz").send(setup.service.http);
     assert_eq!(ready.status, 200);
-    let all = strangers.iter().flat_map(UdpDevice::heard);
+    let all = strangers.iter().flat_map(UdpDevice::received);
     assert_eq!(all.count(), 0, "nobody is answered");
 }
 
@@ -104,9 +104,9 @@ fn noise_from_a_device_s_own_address_does_no_harm() {
             };
             bytes.splice(..begins.len(), begins.iter().copied());
         }
-        setup.coap.say(&bytes);
+        setup.coap.send(&bytes);
         if round % 50 == 49 {
-            setup.coap.heard_before_ping();
+            setup.coap.received_before_ping();
         }
     }
     setup.next_id = 0xEEE0;
@@ -117,8 +117,8 @@ fn noise_from_a_device_s_own_address_does_no_harm() {
         (answer.code == Code::CHANGED).then_some(())
     });
     let port = setup.udp.port();
-    let id = setup.tell(&datagram("well", port));
-    assert_eq!(setup.udp.hear(), b"well");
+    let id = setup.create_udp(&datagram("well", port));
+    assert_eq!(setup.udp.receive(), b"well");
     assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
     setup.post("still");
 }
@@ -166,10 +166,10 @@ fn the_service_itself_as_a_device_is_asked_nothing_and_nothing_loops() {
     let own = setup.service.coap.ip().to_string();
     setup.caller.create_device("mirror", &own);
     check_mirror(&setup.service, &setup.caller);
-    let id = setup.tell(&datagram("well", setup.udp.port()));
-    assert_eq!(setup.udp.hear(), b"well");
+    let id = setup.create_udp(&datagram("well", setup.udp.port()));
+    assert_eq!(setup.udp.receive(), b"well");
     assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
-    assert_eq!(setup.caller.told("mirror"), []);
+    assert_eq!(setup.caller.reported("mirror"), []);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_service_that_listens_everywhere_asks_itself_nothing_either() {
     let (length, from) = device.recv_from(&mut [0; 16]).unwrap();
     assert_eq!((length, from.port()), (4, service.udp.port()));
     assert_eq!(caller.final_action(&id)["status"], "SUCCEEDED");
-    assert_eq!(caller.told("mirror"), []);
+    assert_eq!(caller.reported("mirror"), []);
 }
 
 /// A device at an address of the service gets nothing at its own ports, and fails clearly.
@@ -206,21 +206,21 @@ fn check_mirror(service: &Service, caller: &Caller) {
             assert!(why.is_string(), "{action}");
         }
     }
-    assert_eq!(caller.told("mirror"), [], "it does not hear itself");
+    assert_eq!(caller.reported("mirror"), [], "it does not hear itself");
 }
 
 #[test]
 fn a_bare_datagram_that_is_a_message_is_bytes_and_a_message_of_bytes_is_none() {
     let setup = PlainService::new();
     let message = data("t", "a message", 1).encode();
-    setup.udp.say(&message);
+    setup.udp.send(&message);
     assert_eq!(
-        setup.caller.once_told(ID, 1),
+        setup.caller.once_reported(ID, 1),
         [ReportedData::over_udp(message)]
     );
     for bytes in [&b"21.5"[..], b"{\"a\":1}", b"", b"\0"] {
-        setup.coap.say(bytes);
-        assert_eq!(setup.coap.heard_before_ping(), [], "{bytes:?}");
+        setup.coap.send(bytes);
+        assert_eq!(setup.coap.received_before_ping(), [], "{bytes:?}");
     }
     let unasked = Message::separate(
         MessageKind::Confirmable,
@@ -228,7 +228,7 @@ fn a_bare_datagram_that_is_a_message_is_bytes_and_a_message_of_bytes_is_none() {
         MessageId(9),
         Token::from_u64(9),
     );
-    setup.coap.say(&unasked.encode());
-    assert_eq!(setup.coap.hear(), Message::reset(MessageId(9)));
-    assert_eq!(setup.caller.told(ID).len(), 1);
+    setup.coap.send(&unasked.encode());
+    assert_eq!(setup.coap.receive(), Message::reset(MessageId(9)));
+    assert_eq!(setup.caller.reported(ID).len(), 1);
 }

@@ -44,7 +44,7 @@ fn data_in_blocks_of_any_size_is_one_event() {
             expected.push(ReportedData::over_coap("t", whole));
         }
     }
-    assert_eq!(setup.caller.told(ID), expected);
+    assert_eq!(setup.caller.reported(ID), expected);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_body_begun_anew_leaves_nothing_of_the_one_before() {
     }
     assert_eq!(setup.coap.ask(&data("t", "short", 200)).code, Code::CHANGED);
     let told = [whole, b"short".to_vec()].map(|it| ReportedData::over_coap("t", it));
-    assert_eq!(setup.caller.told(ID), told);
+    assert_eq!(setup.caller.reported(ID), told);
 }
 
 #[test]
@@ -85,9 +85,9 @@ fn the_bodies_of_several_devices_do_not_mix() {
         setup.coap.ask(&post(my.0, id).with_payload(my.1));
         other.ask(&post(their.0, id).with_payload(their.1));
     }
-    assert_eq!(setup.caller.told(ID), [ReportedData::over_coap("t", mine)]);
+    assert_eq!(setup.caller.reported(ID), [ReportedData::over_coap("t", mine)]);
     assert_eq!(
-        setup.caller.told("other"),
+        setup.caller.reported("other"),
         [ReportedData::over_coap("t", theirs)]
     );
 }
@@ -119,7 +119,7 @@ fn a_body_that_is_too_long_is_refused_as_soon_as_that_is_known() {
     let refused = setup.coap.ask(&announced.with_payload([7; 512]));
     assert_eq!(refused.code, Code::REQUEST_ENTITY_TOO_LARGE);
     assert_eq!(
-        setup.caller.told(ID),
+        setup.caller.reported(ID),
         [ReportedData::over_coap("t", body(2_048))]
     );
 }
@@ -134,7 +134,7 @@ fn a_topic_that_is_none_is_refused_in_blocks_too() {
         message.with_block1(block)
     });
     assert_eq!(answer.code, Code::BAD_REQUEST);
-    assert_eq!(setup.caller.told(ID), []);
+    assert_eq!(setup.caller.reported(ID), []);
 }
 
 #[test]

@@ -30,9 +30,9 @@ type Asked = (
 fn a_request_arrives_as_it_was_asked_and_comes_from_the_service_s_own_port() {
     let setup = PlainService::new();
     for (body, code, segments, arguments, payload) in requests(setup.coap.port()) {
-        let id = setup.ask(&body);
+        let id = setup.create_coap(&body);
         // The wire hears nothing but what comes from the port the service listens on.
-        let asked = setup.coap.hear_request();
+        let asked = setup.coap.receive_request();
         assert_eq!(
             (asked.kind, asked.code),
             (MessageKind::Confirmable, code),
@@ -48,7 +48,7 @@ fn a_request_arrives_as_it_was_asked_and_comes_from_the_service_s_own_port() {
         );
         assert_eq!(asked.payload, payload, "{body}");
         assert_eq!(asked.content_format(), None, "a caller cannot say one");
-        setup.coap.say(&answer(&asked, Code::CHANGED).encode());
+        setup.coap.send(&answer(&asked, Code::CHANGED).encode());
         let action = setup.caller.final_action(&id);
         assert_eq!(action["status"], "SUCCEEDED", "{action}");
         assert_eq!(action["protocol"], "COAP", "{action}");
@@ -62,14 +62,14 @@ fn a_request_arrives_as_it_was_asked_and_comes_from_the_service_s_own_port() {
 fn an_answer_is_told_with_its_code_and_its_payload() {
     let setup = PlainService::new();
     for (code, format, payload, expected) in answers() {
-        let id = setup.ask(&coap("GET", "/value", setup.coap.port()));
-        let asked = setup.coap.hear_request();
+        let id = setup.create_coap(&coap("GET", "/value", setup.coap.port()));
+        let asked = setup.coap.receive_request();
         let said = answer(&asked, code).with_payload(payload);
         let said = match format {
             Some(format) => said.with_content_format(ContentFormat(format)),
             None => said,
         };
-        setup.coap.say(&said.encode());
+        setup.coap.send(&said.encode());
         let action = setup.caller.final_action(&id);
         assert_eq!(action["status"], "SUCCEEDED", "{action}");
         assert_eq!(action["resultData"], expected, "{format:?} {payload:?}");
@@ -177,7 +177,7 @@ fn several_devices_are_asked_the_same_in_one_call() {
 fn a_request_that_waits_can_be_cancelled_and_is_never_made() {
     let mut setup = PlainService::new();
     let body = |path: &str| when_active(coap("GET", path, setup.coap.port()));
-    let [kept, cancelled] = ["/kept", "/cancelled"].map(|path| setup.ask(&body(path)));
+    let [kept, cancelled] = ["/kept", "/cancelled"].map(|path| setup.create_coap(&body(path)));
     let answered = setup.caller.cancel_action(&cancelled).expect(200);
     assert_eq!(answered, json!({ "id": cancelled, "status": "CANCELLED" }));
     let refused = Caller::of_new_customer(&setup.service, "Umbrella").cancel_action(&kept);
@@ -186,18 +186,18 @@ fn a_request_that_waits_can_be_cancelled_and_is_never_made() {
     let asked = setup.answer_next(Code::CONTENT, "1");
     assert!(asked.uri_path().eq(["kept"]), "{asked:?}");
     assert_eq!(setup.caller.final_action(&kept)["status"], "SUCCEEDED");
-    assert_eq!(setup.coap.heard(), []);
+    assert_eq!(setup.coap.received(), []);
 
     let all = ["/a", "/b"].map(|path| {
         let port = setup.coap.port();
-        setup.ask(&when_active(coap("GET", path, port)))
+        setup.create_coap(&when_active(coap("GET", path, port)))
     });
     let path = format!("{API}/integrate/devices/{ID}/actions/requests");
     let told = setup.caller.request("DELETE", &path).expect(200);
     let expected = all.map(|id| json!({ "id": id, "status": "CANCELLED" }));
     assert_eq!(told, json!(expected));
     setup.post("awake");
-    assert_eq!(setup.coap.heard(), []);
+    assert_eq!(setup.coap.received(), []);
 }
 
 fn accepted_devices(told: &Value) -> Vec<String> {

@@ -14,20 +14,20 @@ fn what_was_accepted_goes_out_once_and_in_order_after_a_crash() {
     let mut ids = Vec::new();
     for number in 0..3 {
         let text = format!("datagram {number}");
-        ids.push(setup.tell(&when_active(datagram(&text, udp_port))));
+        ids.push(setup.create_udp(&when_active(datagram(&text, udp_port))));
         setup.crash();
         let body = carrying(coap("PUT", &format!("/{number}?a=b"), coap_port), "on");
-        ids.push(setup.ask(&when_active(body)));
+        ids.push(setup.create_coap(&when_active(body)));
         setup.crash();
     }
     for id in &ids {
         assert_eq!(standing(&setup.caller.action(id)), ("SCHEDULED", 1));
     }
-    assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new());
-    assert_eq!(setup.coap.heard(), []);
+    assert_eq!(setup.udp.received(), Vec::<Vec<u8>>::new());
+    assert_eq!(setup.coap.received(), []);
     setup.post("awake");
     for number in 0..3 {
-        assert_eq!(setup.udp.hear(), format!("datagram {number}").into_bytes());
+        assert_eq!(setup.udp.receive(), format!("datagram {number}").into_bytes());
         let asked = setup.answer_next(Code::CHANGED, "");
         assert_eq!(path_of(&asked), format!("/{number}"));
         assert_eq!(asked.payload, b"on");
@@ -40,11 +40,11 @@ fn what_was_accepted_goes_out_once_and_in_order_after_a_crash() {
         assert_eq!(setup.caller.action(id), *done);
     }
     assert_eq!(
-        setup.udp.heard(),
+        setup.udp.received(),
         Vec::<Vec<u8>>::new(),
         "each went out once"
     );
-    assert_eq!(setup.coap.heard(), []);
+    assert_eq!(setup.coap.received(), []);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn what_was_thanked_for_is_there_after_a_crash() {
             expected.push(ReportedData::over_coap("t", said));
         }
         setup.crash();
-        assert_eq!(setup.caller.told(ID), expected);
+        assert_eq!(setup.caller.reported(ID), expected);
     }
 }
 
@@ -68,14 +68,14 @@ fn data_said_again_after_a_crash_because_nobody_thanked_is_there() {
     for round in 0..6 {
         let said = format!("round {round}");
         let message = data("t", said.clone(), setup.id());
-        setup.coap.say(&message.encode());
+        setup.coap.send(&message.encode());
         // It falls over before, while or after it is kept; the device hears no thanks and repeats.
         setup.service.kill();
         setup.service.start_again();
         setup.caller.follow(&setup.service);
         let answered = setup.coap.ask_until_answered(&message);
         assert_eq!(answered.code, Code::CHANGED);
-        let told = setup.caller.told(ID);
+        let told = setup.caller.reported(ID);
         let times = told
             .iter()
             .filter(|it| **it == ReportedData::over_coap("t", said.clone()));
@@ -89,17 +89,17 @@ fn a_datagram_that_was_to_leave_at_a_crash_leaves_once_at_most() {
     let port = setup.udp.port();
     for round in 0..6 {
         let text = format!("round {round}");
-        let id = setup.tell(&datagram(&text, port));
+        let id = setup.create_udp(&datagram(&text, port));
         setup.crash();
         let action = until("a final status", || {
             // Where nothing had left, the next sign of life lets it out.
-            setup.udp.say(b"awake");
+            setup.udp.send(b"awake");
             let action = setup.caller.action(&id);
             (action["status"] != "IN_PROGRESS").then_some(action)
         });
         let times = setup
             .udp
-            .heard()
+            .received()
             .into_iter()
             .filter(|it| *it == text.as_bytes());
         let times = times.count();

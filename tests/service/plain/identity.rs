@@ -24,11 +24,11 @@ fn an_address_that_no_device_has_is_nobody_s() {
             stranger.ask(&data("t", "21.5", id)).code,
             Code::UNAUTHORIZED
         );
-        silent.say(b"21.5");
+        silent.send(b"21.5");
     }
     setup.post("mine");
-    setup.udp.say(b"mine");
-    let told = setup.caller.once_told(ID, 2);
+    setup.udp.send(b"mine");
+    let told = setup.caller.once_reported(ID, 2);
     assert_eq!(
         told,
         [
@@ -37,7 +37,7 @@ fn an_address_that_no_device_has_is_nobody_s() {
         ]
     );
     assert_eq!(setup.logged(ID, STRANGER), 0, "it is nobody's");
-    assert_eq!(silent.heard(), Vec::<Vec<u8>>::new(), "UDP is not answered");
+    assert_eq!(silent.received(), Vec::<Vec<u8>>::new(), "UDP is not answered");
 }
 
 #[test]
@@ -45,15 +45,15 @@ fn an_address_that_several_devices_have_is_nobody_s() {
     let mut setup = PlainService::new();
     let rival = Caller::of_new_customer(&setup.service, "Umbrella");
     setup.post("mine");
-    setup.udp.say(b"mine");
-    setup.caller.once_told(ID, 2);
+    setup.udp.send(b"mine");
+    setup.caller.once_reported(ID, 2);
     rival.create_device("theirs", IP);
     for id in 101..=120 {
         assert_eq!(
             setup.coap.ask(&data("t", "whose?", id)).code,
             Code::UNAUTHORIZED
         );
-        setup.udp.say(b"whose?");
+        setup.udp.send(b"whose?");
     }
     // Each was judged before the address is the device's alone again.
     let dropped = ("signalbox_datagrams_turned_away_total", &[][..], 20.0);
@@ -63,23 +63,23 @@ fn an_address_that_several_devices_have_is_nobody_s() {
         entries.filter(|entry| entry["message"] == STRANGER).count()
     };
     assert_eq!(logged(&setup.caller) + logged(&rival), 1, "once a minute");
-    assert_eq!(rival.told("theirs"), []);
-    assert_eq!(setup.caller.told(ID).len(), 2);
+    assert_eq!(rival.reported("theirs"), []);
+    assert_eq!(setup.caller.reported(ID).len(), 2);
 
     rival.move_device("theirs", Some(ELSEWHERE));
     setup.post("mine again");
     let theirs = DeviceSocket::from(ELSEWHERE, &setup.service);
     assert_eq!(theirs.ask(&data("t", "theirs", 1)).code, Code::CHANGED);
     assert_eq!(
-        rival.told("theirs"),
+        rival.reported("theirs"),
         [ReportedData::over_coap("t", "theirs")]
     );
     assert_eq!(
-        setup.caller.told(ID)[2],
+        setup.caller.reported(ID)[2],
         ReportedData::over_coap("t", "mine again")
     );
-    setup.udp.say(b"mine again");
-    let told = setup.caller.once_told(ID, 4);
+    setup.udp.send(b"mine again");
+    let told = setup.caller.once_reported(ID, 4);
     assert_eq!(
         told[2..],
         [
@@ -100,15 +100,15 @@ fn a_device_is_known_by_its_address_of_now() {
         setup.coap.ask(&data("t", "left", 101)).code,
         Code::UNAUTHORIZED
     );
-    setup.udp.say(b"left");
+    setup.udp.send(b"left");
     assert_eq!(moved.ask(&data("t", "new", 1)).code, Code::CHANGED);
-    moved_udp.say(b"new");
+    moved_udp.send(b"new");
     let told = ["old", "new"].map(|it| ReportedData::over_coap("t", it));
     let told: Vec<_> = told
         .into_iter()
         .chain([ReportedData::over_udp("new")])
         .collect();
-    assert_eq!(setup.caller.once_told(ID, 3), told);
+    assert_eq!(setup.caller.once_reported(ID, 3), told);
     setup.crash();
     assert_eq!(
         moved.ask_until_answered(&data("t", "after", 2)).code,
@@ -130,7 +130,7 @@ fn a_device_is_known_by_its_address_of_now() {
     setup.caller.create_device("heir", IP);
     assert_eq!(setup.coap.ask(&data("t", "heir", 105)).code, Code::CHANGED);
     assert_eq!(
-        setup.caller.told("heir"),
+        setup.caller.reported("heir"),
         [ReportedData::over_coap("t", "heir")]
     );
 }
@@ -152,7 +152,7 @@ fn where_a_device_is_registered_it_is_known_without_an_address_of_its_own() {
     assert_eq!(wire.ask(&deregister(&location, 4)).code, Code::DELETED);
     assert_eq!(wire.ask(&data("t", "after", 5)).code, Code::UNAUTHORIZED);
     assert_eq!(
-        caller.told(ID),
+        caller.reported(ID),
         [ReportedData::over_coap("t", "registered")]
     );
 }
@@ -168,7 +168,7 @@ fn devices_that_share_an_address_are_each_known_where_they_registered() {
     });
     for (wire, name) in wires.iter().zip(["left", "right"]) {
         assert_eq!(wire.ask(&data("t", name, 2)).code, Code::CHANGED);
-        assert_eq!(caller.told(name), [ReportedData::over_coap("t", name)]);
+        assert_eq!(caller.reported(name), [ReportedData::over_coap("t", name)]);
     }
     let neither = DeviceSocket::from(IP, &service);
     assert_eq!(
@@ -184,19 +184,19 @@ fn an_address_may_be_written_as_one_of_the_newer_protocol() {
     let wire = DeviceSocket::from("127.0.0.14", &setup.service);
     assert_eq!(wire.ask(&data("t", "here", 1)).code, Code::CHANGED);
     let udp = UdpDevice::from("127.0.0.14", &setup.service);
-    udp.say(b"here, too");
+    udp.send(b"here, too");
     let told = [
         ReportedData::over_coap("t", "here"),
         ReportedData::over_udp("here, too"),
     ];
-    assert_eq!(setup.caller.once_told("mapped", 2), told);
+    assert_eq!(setup.caller.once_reported("mapped", 2), told);
     let body = datagram("there", udp.port());
     setup.caller.create_over("UDP", "mapped", &body);
-    assert_eq!(udp.hear(), b"there");
+    assert_eq!(udp.receive(), b"there");
     let body = coap("GET", "/there", wire.port());
     let id = setup.caller.create_over("COAP", "mapped", &body);
-    let asked = wire.hear_request();
-    wire.say(&answer(&asked, Code::CONTENT).encode());
+    let asked = wire.receive_request();
+    wire.send(&answer(&asked, Code::CONTENT).encode());
     assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
 }
 
@@ -218,9 +218,9 @@ fn a_device_without_an_address_of_its_own_is_reached_where_it_is_registered() {
     let ids = bodies
         .clone()
         .map(|(protocol, body)| caller.create_over(protocol, ID, &body));
-    assert_eq!(udp.hear(), b"there");
-    let asked = listener.hear_request();
-    listener.say(&answer(&asked, Code::CONTENT).encode());
+    assert_eq!(udp.receive(), b"there");
+    let asked = listener.receive_request();
+    listener.send(&answer(&asked, Code::CONTENT).encode());
     for id in ids {
         assert_eq!(caller.final_action(&id)["status"], "SUCCEEDED");
     }
@@ -236,7 +236,7 @@ fn what_is_dropped_is_counted_for_the_operator() {
     let setup = PlainService::new();
     let stranger = UdpDevice::from(ELSEWHERE, &setup.service);
     for _ in 0..5 {
-        stranger.say(b"21.5");
+        stranger.send(b"21.5");
     }
     until("a figure", || {
         let told = Request::new("GET", "/metrics").send(setup.service.http);

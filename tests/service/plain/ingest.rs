@@ -27,17 +27,17 @@ fn every_datagram_is_an_event_and_none_is_answered() {
         &[0xAA; 2_048],
     ];
     for (number, bytes) in said.iter().enumerate() {
-        setup.udp.say(bytes);
+        setup.udp.send(bytes);
         // The order between datagrams is not the service's: each is awaited.
-        setup.caller.once_told(ID, number + 1);
+        setup.caller.once_reported(ID, number + 1);
     }
-    assert_eq!(setup.caller.told(ID), said.map(ReportedData::over_udp));
-    setup.udp.say(&[0xBB; 2_049]);
+    assert_eq!(setup.caller.reported(ID), said.map(ReportedData::over_udp));
+    setup.udp.send(&[0xBB; 2_049]);
     until("an entry of the log", || {
         (setup.logged(ID, "Translator[UserPayloadError]") == 1).then_some(())
     });
-    assert_eq!(setup.caller.told(ID).len(), said.len());
-    assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new());
+    assert_eq!(setup.caller.reported(ID).len(), said.len());
+    assert_eq!(setup.udp.received(), Vec::<Vec<u8>>::new());
     let seen = setup.caller.inspect(ID);
     assert_eq!(seen["presence"]["protocol"], "UDP", "{seen}");
     assert_eq!(seen["registration"], Value::Null, "{seen}");
@@ -48,25 +48,25 @@ fn a_burst_of_datagrams_is_told_whole_and_in_its_order() {
     let setup = PlainService::new();
     setup.caller.create_device("other", ELSEWHERE);
     let other = UdpDevice::from(ELSEWHERE, &setup.service);
-    let waiting = setup.tell(&when_active(datagram("waits", setup.udp.port())));
+    let waiting = setup.create_udp(&when_active(datagram("waits", setup.udp.port())));
     let said: Vec<String> = (0..60).map(|number| format!("number {number}")).collect();
     for (number, text) in said.iter().enumerate() {
-        setup.udp.say(text.as_bytes());
+        setup.udp.send(text.as_bytes());
         if number % 7 == 0 {
-            other.say(text.as_bytes());
-            setup.udp.say(b"");
+            other.send(text.as_bytes());
+            setup.udp.send(b"");
         }
     }
-    let told = setup.caller.once_told(ID, said.len());
+    let told = setup.caller.once_reported(ID, said.len());
     let expected: Vec<_> = said
         .iter()
         .map(|it| ReportedData::over_udp(it.as_str()))
         .collect();
     assert_eq!(told, expected);
     let expected: Vec<_> = expected.into_iter().step_by(7).collect();
-    assert_eq!(setup.caller.once_told("other", expected.len()), expected);
+    assert_eq!(setup.caller.once_reported("other", expected.len()), expected);
     assert_eq!(setup.caller.final_action(&waiting)["status"], "SUCCEEDED");
-    assert_eq!(setup.udp.heard(), [b"waits".to_vec()]);
+    assert_eq!(setup.udp.received(), [b"waits".to_vec()]);
     assert_eq!(setup.logged(ID, FIRST_CONTACT), 1);
 }
 
@@ -93,7 +93,7 @@ fn json_is_told_as_json_where_that_is_wanted_and_all_else_as_bytes() {
         deep.as_str(),
     ];
     said.iter().for_each(|payload| setup.post(payload));
-    setup.udp.say(b"{\"over\":\"udp\"}");
+    setup.udp.send(b"{\"over\":\"udp\"}");
     let posted = (parsed.once(8), plain.once(8));
     let jsons = [
         Some(said[0]),
@@ -125,7 +125,7 @@ fn json_is_told_as_json_where_that_is_wanted_and_all_else_as_bytes() {
     let kept: Vec<_> = kept
         .chain([ReportedData::over_udp("{\"over\":\"udp\"}")])
         .collect();
-    assert_eq!(setup.caller.told(ID), kept, "the history has the bytes");
+    assert_eq!(setup.caller.reported(ID), kept, "the history has the bytes");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn first_contact_is_counted_once_whatever_protocol_comes_first() {
 fn contact(setup: &PlainService, device: &str, ip: &str, protocol: &str) {
     let before = setup.caller.inspect(device)["presence"]["lastSeen"].clone();
     match protocol {
-        "UDP" => UdpDevice::from(ip, &setup.service).say(b"here"),
+        "UDP" => UdpDevice::from(ip, &setup.service).send(b"here"),
         "COAP" => {
             let wire = DeviceSocket::from(ip, &setup.service);
             assert_eq!(
@@ -206,6 +206,6 @@ fn the_data_of_many_devices_is_each_one_s_own() {
     }
     for (device, whose) in [(ID, "mine"), ("other", "theirs")] {
         let said = (1..=20).map(|number| ReportedData::over_coap("t", format!("{whose} {number}")));
-        assert_eq!(setup.caller.told(device), said.collect::<Vec<_>>());
+        assert_eq!(setup.caller.reported(device), said.collect::<Vec<_>>());
     }
 }

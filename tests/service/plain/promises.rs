@@ -38,11 +38,11 @@ fn a_call_made_again_under_its_key_happens_once() {
     }
     assert_eq!(page(&setup.caller, REQUESTS).0.len(), 2);
     setup.post("awake");
-    assert_eq!(setup.udp.hear(), b"once");
+    assert_eq!(setup.udp.receive(), b"once");
     setup.answer_next(Code::CONTENT, "1");
     setup.post("awake");
-    assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new());
-    assert_eq!(setup.coap.heard(), []);
+    assert_eq!(setup.udp.received(), Vec::<Vec<u8>>::new());
+    assert_eq!(setup.coap.received(), []);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_list_leaves_out_what_is_long_and_the_request_by_itself_has_it() {
     let setup = PlainService::new();
     let long = "x".repeat(5_000);
     let body = carrying(coap("PUT", "/long", setup.coap.port()), &long);
-    let id = setup.ask(&when_active(body));
+    let id = setup.create_coap(&when_active(body));
     let list = setup.caller.request("GET", &format!("{API}{REQUESTS}"));
     let listed = &list.expect(200)["items"][0];
     assert_eq!(listed["omitted"], json!(["requestData.payload"]));
@@ -64,8 +64,8 @@ fn a_list_leaves_out_what_is_long_and_the_request_by_itself_has_it() {
 fn a_request_that_nobody_fetched_in_time_fails_and_is_never_sent() {
     let mut setup = PlainService::new();
     let bodies = [
-        setup.tell(&in_a_second(datagram("late", setup.udp.port()))),
-        setup.ask(&in_a_second(coap("GET", "/late", setup.coap.port()))),
+        setup.create_udp(&in_a_second(datagram("late", setup.udp.port()))),
+        setup.create_coap(&in_a_second(coap("GET", "/late", setup.coap.port()))),
     ];
     for id in &bodies {
         let action = setup.caller.final_action(id);
@@ -76,8 +76,8 @@ fn a_request_that_nobody_fetched_in_time_fails_and_is_never_sent() {
     let expired = "DeviceController[ActionRequestExpired]";
     assert_eq!(setup.logged(ID, expired), 2);
     setup.post("awake");
-    assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new());
-    assert_eq!(setup.coap.heard(), []);
+    assert_eq!(setup.udp.received(), Vec::<Vec<u8>>::new());
+    assert_eq!(setup.coap.received(), []);
 }
 
 #[test]
@@ -99,8 +99,8 @@ fn a_datagram_that_cannot_leave_fails_and_the_next_one_leaves() {
     }
     let failed = "DeviceController[ActionRequestFailed]";
     assert_eq!(setup.logged("far", failed), 2);
-    let id = setup.tell(&datagram("well", setup.udp.port()));
-    assert_eq!(setup.udp.hear(), b"well");
+    let id = setup.create_udp(&datagram("well", setup.udp.port()));
+    assert_eq!(setup.udp.receive(), b"well");
     assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
 }
 
@@ -156,23 +156,23 @@ fn what_a_device_was_thanked_for_is_delivered_whatever_falls_over() {
 #[test]
 fn a_device_that_is_gone_is_asked_nothing_more() {
     let mut setup = PlainService::new();
-    setup.tell(&when_active(datagram("never", setup.udp.port())));
-    setup.ask(&when_active(coap("GET", "/never", setup.coap.port())));
+    setup.create_udp(&when_active(datagram("never", setup.udp.port())));
+    setup.create_coap(&when_active(coap("GET", "/never", setup.coap.port())));
     let device = format!("{API}/devices/{ID}");
     assert_eq!(setup.caller.request("DELETE", &device).status, 204);
     setup.caller.create_device("heir", IP);
     let wire = DeviceSocket::from(IP, &setup.service);
     assert_eq!(wire.ask(&data("t", "here", 1)).code, Code::CHANGED);
-    setup.udp.say(b"here");
+    setup.udp.send(b"here");
     let told = [
         ReportedData::over_coap("t", "here"),
         ReportedData::over_udp("here"),
     ];
-    assert_eq!(setup.caller.once_told("heir", 2), told);
+    assert_eq!(setup.caller.once_reported("heir", 2), told);
     let said = data("t", "here", setup.id());
     assert_eq!(setup.coap.ask(&said).code, Code::CHANGED);
-    assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new());
-    assert_eq!(setup.coap.heard(), []);
+    assert_eq!(setup.udp.received(), Vec::<Vec<u8>>::new());
+    assert_eq!(setup.coap.received(), []);
 }
 
 /// The numbers that were told, in the order in which each was told first.

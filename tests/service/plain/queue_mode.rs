@@ -37,7 +37,7 @@ fn whichever_way_a_device_says_that_it_sleeps_what_is_for_now_waits() {
         let id = sleeper.setup.caller.create_action(ID, &read("/3/0/0"));
         if sleeps {
             assert_eq!(sleeper.setup.caller.action(&id)["sendAttemptsLeft"], 1);
-            assert_eq!(sleeper.lwm2m.heard(), [], "{queries:?}");
+            assert_eq!(sleeper.lwm2m.received(), [], "{queries:?}");
             sleeper.update();
         }
         sleeper.answer_next("/3/0/0");
@@ -56,25 +56,25 @@ fn what_waits_for_a_sleeper_goes_out_in_its_order_over_every_protocol() {
         let setup = &sleeper.setup;
         let ids = [
             setup.caller.create_action(ID, &read("/3/0/0")),
-            setup.ask(&coap("GET", "/second", coap_port)),
+            setup.create_coap(&coap("GET", "/second", coap_port)),
             setup.caller.create_action(ID, &when_active(read("/3/0/1"))),
-            setup.ask(&when_active(coap("GET", "/fourth", coap_port))),
-            setup.tell(&datagram("fifth", udp_port)),
+            setup.create_coap(&when_active(coap("GET", "/fourth", coap_port))),
+            setup.create_udp(&datagram("fifth", udp_port)),
         ];
-        assert_eq!(sleeper.lwm2m.heard(), []);
-        assert_eq!(setup.coap.heard(), []);
-        assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new(), "it sleeps");
+        assert_eq!(sleeper.lwm2m.received(), []);
+        assert_eq!(setup.coap.received(), []);
+        assert_eq!(setup.udp.received(), Vec::<Vec<u8>>::new(), "it sleeps");
         if turn == 0 {
             sleeper.update();
         } else {
-            setup.udp.say(b"awake");
+            setup.udp.send(b"awake");
         }
         for (over_lwm2m, over_coap) in [("/3/0/0", "/second"), ("/3/0/1", "/fourth")] {
             sleeper.answer_next(over_lwm2m);
             let asked = sleeper.setup.answer_next(Code::CONTENT, "1");
             assert_eq!(path_of(&asked), over_coap);
         }
-        assert_eq!(sleeper.setup.udp.hear(), b"fifth");
+        assert_eq!(sleeper.setup.udp.receive(), b"fifth");
         for id in ids {
             let action = sleeper.setup.caller.final_action(&id);
             assert_eq!(action["status"], "SUCCEEDED", "{action}");
@@ -85,10 +85,10 @@ fn what_waits_for_a_sleeper_goes_out_in_its_order_over_every_protocol() {
 #[test]
 fn a_device_that_never_registered_is_tried_at_once() {
     let setup = PlainService::with(&[NEVER_AWAKE]);
-    let id = setup.tell(&datagram("now", setup.udp.port()));
-    assert_eq!(setup.udp.hear(), b"now");
+    let id = setup.create_udp(&datagram("now", setup.udp.port()));
+    assert_eq!(setup.udp.receive(), b"now");
     assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
-    let id = setup.ask(&coap("GET", "/now", setup.coap.port()));
+    let id = setup.create_coap(&coap("GET", "/now", setup.coap.port()));
     setup.answer_next(Code::CONTENT, "1");
     assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
 }
@@ -129,10 +129,10 @@ impl Sleeper {
 
     /// Has the device answer the next request, which is for a path.
     fn answer_next(&self, path: &str) {
-        let asked = self.lwm2m.hear_request();
+        let asked = self.lwm2m.receive_request();
         assert_eq!(path_of(&asked), path);
         let said = text_of(answer(&asked, Code::CONTENT), "value");
-        self.lwm2m.say(&said.encode());
+        self.lwm2m.send(&said.encode());
     }
 
     fn once(&self, state: &str) {

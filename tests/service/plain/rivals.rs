@@ -14,12 +14,12 @@ fn whoever_asks_at_an_address_of_several_hears_nothing_that_is_said_from_there()
     let rival = Caller::of_new_customer(&setup.service, "Umbrella");
     rival.create_device("theirs", IP);
     let id = rival.create_over("COAP", "theirs", &coap("GET", "/a", setup.coap.port()));
-    let asked = setup.coap.hear_request();
+    let asked = setup.coap.receive_request();
     let said = data("t", "mine", setup.id());
     assert_eq!(setup.coap.ask(&said).code, Code::UNAUTHORIZED);
-    setup.coap.say(&answer(&asked, Code::CONTENT).encode());
+    setup.coap.send(&answer(&asked, Code::CONTENT).encode());
     assert_eq!(rival.final_action(&id)["status"], "SUCCEEDED");
-    assert_eq!(rival.told("theirs"), []);
+    assert_eq!(rival.reported("theirs"), []);
 }
 
 #[test]
@@ -31,15 +31,15 @@ fn a_registered_device_is_heard_though_another_is_asked_where_it_is() {
     let rival = Caller::of_new_customer(&setup.service, "Umbrella");
     rival.create_device("theirs", IP);
     let id = rival.create_over("COAP", "theirs", &coap("GET", "/a", registered.port()));
-    let asked = registered.hear_request();
+    let asked = registered.receive_request();
     assert_eq!(registered.ask(&data("t", "during", 2)).code, Code::CHANGED);
-    registered.say(&answer(&asked, Code::CONTENT).encode());
+    registered.send(&answer(&asked, Code::CONTENT).encode());
     assert_eq!(rival.final_action(&id)["status"], "SUCCEEDED");
     assert_eq!(registered.ask(&data("t", "after", 3)).code, Code::CHANGED);
     assert_eq!(registered.ask(&update(&location, 4)).code, Code::CHANGED);
     let told = ["during", "after"].map(|it| ReportedData::over_coap("t", it));
-    assert_eq!(setup.caller.told(ID), told);
-    assert_eq!(rival.told("theirs"), []);
+    assert_eq!(setup.caller.reported(ID), told);
+    assert_eq!(rival.reported("theirs"), []);
 }
 
 #[test]
@@ -51,8 +51,8 @@ fn the_heir_of_an_address_is_heard_from_where_another_is_still_registered() {
     setup.caller.create_device("heir", IP);
     assert_eq!(wire.ask(&data("t", "heir", 2)).code, Code::CHANGED);
     assert_eq!(
-        setup.caller.told("heir"),
+        setup.caller.reported("heir"),
         [ReportedData::over_coap("t", "heir")]
     );
-    assert_eq!(setup.caller.told(ID), []);
+    assert_eq!(setup.caller.reported(ID), []);
 }

@@ -26,7 +26,7 @@ fn each_request_is_answered_and_kept_as_the_table_says() {
         );
         expected.extend(kept.map(|(topic, bytes)| ReportedData::over_coap(topic, bytes)));
     }
-    assert_eq!(setup.caller.told(ID), expected);
+    assert_eq!(setup.caller.reported(ID), expected);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn options_are_met_as_the_standard_says() {
         assert_eq!(setup.coap.ask(message).code, *code, "{message:?}");
     }
     let told = vec![ReportedData::over_coap("t", "21.5"); 4];
-    assert_eq!(setup.caller.told(ID), told);
+    assert_eq!(setup.caller.reported(ID), told);
 }
 
 /// Arguments and a payload, the code they are answered, and what is kept.

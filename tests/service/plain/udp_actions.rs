@@ -26,9 +26,9 @@ fn a_datagram_arrives_as_it_was_asked_and_comes_from_the_service_s_own_port() {
         (carrying_bytes(target, &[7; 508]), vec![7; 508]),
     ];
     for (body, bytes) in cases {
-        let id = setup.tell(&body);
+        let id = setup.create_udp(&body);
         // The device hears nothing but what comes from the port the service listens on.
-        assert_eq!(setup.udp.hear(), bytes);
+        assert_eq!(setup.udp.receive(), bytes);
         let action = setup.caller.final_action(&id);
         assert_eq!(standing(&action), ("SUCCEEDED", 0), "{action}");
         assert_eq!(action["sendAttempts"], 1, "{action}");
@@ -116,8 +116,8 @@ fn every_fault_of_a_body_is_told_at_once_and_nothing_is_kept() {
 fn the_longest_datagram_is_what_the_operator_says() {
     let setup = PlainService::with(&[("SIGNALBOX_UDP_PAYLOAD_BYTES_MAX", "1200")]);
     let port = setup.udp.port();
-    let id = setup.tell(&datagram(&"x".repeat(1_200), port));
-    assert_eq!(setup.udp.hear(), vec![b'x'; 1_200]);
+    let id = setup.create_udp(&datagram(&"x".repeat(1_200), port));
+    assert_eq!(setup.udp.receive(), vec![b'x'; 1_200]);
     assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
     let refused = setup
         .caller
@@ -130,14 +130,14 @@ fn a_port_nobody_listens_on_harms_nothing() {
     let setup = PlainService::new();
     let closed = UdpDevice::from(super::IP, &setup.service).port();
     for _ in 0..5 {
-        let id = setup.tell(&datagram("lost", closed));
+        let id = setup.create_udp(&datagram("lost", closed));
         assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
     }
-    let id = setup.tell(&datagram("heard", setup.udp.port()));
-    assert_eq!(setup.udp.hear(), b"heard");
+    let id = setup.create_udp(&datagram("heard", setup.udp.port()));
+    assert_eq!(setup.udp.receive(), b"heard");
     assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
-    setup.udp.say(b"well");
-    setup.caller.once_told(ID, 1);
+    setup.udp.send(b"well");
+    setup.caller.once_reported(ID, 1);
 }
 
 #[test]
@@ -155,9 +155,9 @@ fn a_device_without_an_address_is_told_nothing_now_and_may_be_told_later() {
     let found = UdpDevice::from(ELSEWHERE, &setup.service);
     let body = when_active(datagram("here", found.port()));
     let second = setup.caller.create_over("UDP", "nowhere", &body);
-    found.say(b"awake");
+    found.send(b"awake");
     // The first went to a port of the device that nobody listens on.
-    assert_eq!(found.hear(), b"here");
+    assert_eq!(found.receive(), b"here");
     for id in [id, second] {
         assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
     }
@@ -168,19 +168,19 @@ fn so_many_datagrams_may_wait_and_no_more() {
     let setup = PlainService::with(&[("SIGNALBOX_SCHEDULED_MAX", "3")]);
     let port = setup.udp.port();
     let texts = ["one", "two", "three"];
-    let ids = texts.map(|it| setup.tell(&when_active(datagram(it, port))));
+    let ids = texts.map(|it| setup.create_udp(&when_active(datagram(it, port))));
     let refused = setup
         .caller
         .try_over("UDP", ID, &when_active(datagram("four", port)));
     assert_eq!(error_codes(&refused.expect(409)), ["QUEUE_FULL"]);
     setup.caller.cancel_action(&ids[1]).expect(200);
-    setup.udp.say(b"awake");
+    setup.udp.send(b"awake");
     assert_eq!(
-        [setup.udp.hear(), setup.udp.hear()],
+        [setup.udp.receive(), setup.udp.receive()],
         [&b"one"[..], b"three"]
     );
     assert_eq!(setup.caller.final_action(&ids[2])["status"], "SUCCEEDED");
-    assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new());
+    assert_eq!(setup.udp.received(), Vec::<Vec<u8>>::new());
     let again = setup.caller.cancel_action(&ids[0]);
     check(&again, 409, &[("REQUEST_NOT_SCHEDULED", "")]);
 }
@@ -201,7 +201,7 @@ fn several_devices_are_told_the_same_in_one_call() {
     let codes = told["rejectedReasons"].as_array().unwrap().iter();
     let codes: Vec<_> = codes.map(|it| text(&it["code"])).collect();
     assert_eq!(codes, ["DEVICE_HAS_NO_ADDRESS", "NOT_FOUND"]);
-    assert_eq!(setup.udp.hear(), b"all");
+    assert_eq!(setup.udp.receive(), b"all");
     let id = text(&told["acceptedRequests"][0]["requestId"]);
     let action = setup.caller.final_action(&id);
     assert_eq!(action["status"], "SUCCEEDED", "{action}");

@@ -61,25 +61,25 @@ fn any_uplink_over_any_protocol_lets_out_what_waits_over_all_of_them() {
 fn an_answer_or_an_acknowledgement_is_no_uplink() {
     let setup = PlainService::new();
     let (coap_port, udp_port) = (setup.coap.port(), setup.udp.port());
-    let waiting = setup.tell(&when_active(datagram("waits", udp_port)));
+    let waiting = setup.create_udp(&when_active(datagram("waits", udp_port)));
     for code in [Code::CONTENT, Code::NOT_FOUND] {
-        let id = setup.ask(&coap("GET", "/now", coap_port));
+        let id = setup.create_coap(&coap("GET", "/now", coap_port));
         setup.answer_next(code, "now");
         setup.caller.final_action(&id);
         assert_eq!(setup.caller.action(&waiting)["status"], "SCHEDULED");
     }
-    let told = setup.tell(&datagram("now", udp_port));
+    let told = setup.create_udp(&datagram("now", udp_port));
     assert_eq!(setup.caller.final_action(&told)["status"], "SUCCEEDED");
-    assert_eq!(setup.udp.hear(), b"now");
+    assert_eq!(setup.udp.receive(), b"now");
     assert_eq!(setup.caller.action(&waiting)["status"], "SCHEDULED");
-    assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new());
+    assert_eq!(setup.udp.received(), Vec::<Vec<u8>>::new());
 }
 
 #[test]
 fn what_a_stranger_says_wakes_nobody() {
     let mut setup = PlainService::new();
     let port = setup.udp.port();
-    let waiting = setup.tell(&when_active(datagram("waits", port)));
+    let waiting = setup.create_udp(&when_active(datagram("waits", port)));
     let stranger = DeviceSocket::from(super::ELSEWHERE, &setup.service);
     assert_eq!(stranger.ask(&data("t", "x", 1)).code, Code::UNAUTHORIZED);
     assert_eq!(stranger.ask(&register(ID, 2)).code, Code::FORBIDDEN);
@@ -87,7 +87,7 @@ fn what_a_stranger_says_wakes_nobody() {
     assert_eq!(setup.coap.ask(&get).code, Code::NOT_FOUND);
     assert_eq!(setup.caller.action(&waiting)["status"], "SCHEDULED");
     setup.post("awake");
-    assert_eq!(setup.udp.hear(), b"waits");
+    assert_eq!(setup.udp.receive(), b"waits");
 }
 
 impl Trio {
@@ -108,9 +108,9 @@ impl Trio {
         let (setup, caller) = (&self.setup, &self.setup.caller);
         let (coap_port, udp_port) = (setup.coap.port(), setup.udp.port());
         [
-            setup.ask(&when_active(coap("GET", "/first", coap_port))),
+            setup.create_coap(&when_active(coap("GET", "/first", coap_port))),
             caller.create_action(ID, &when_active(read("/3/0/0"))),
-            setup.tell(&when_active(datagram("third", udp_port))),
+            setup.create_udp(&when_active(datagram("third", udp_port))),
             caller.create_action(ID, &when_active(read("/3/0/1"))),
         ]
     }
@@ -134,7 +134,7 @@ impl Trio {
                     token,
                 );
                 let told = text_of(told.with_observe(u32::from(id)), "81");
-                return self.lwm2m.say(&told.encode());
+                return self.lwm2m.send(&told.encode());
             }
             Uplink::CoapData => self.setup.coap.ask(&data("t", "21.5", id)).code,
             Uplink::RefusedCoapData => {
@@ -142,8 +142,8 @@ impl Trio {
                 assert_eq!(refused.code, Code::BAD_REQUEST);
                 return;
             }
-            Uplink::UdpData => return self.setup.udp.say(b"21.5"),
-            Uplink::EmptyUdpDatagram => return self.setup.udp.say(b""),
+            Uplink::UdpData => return self.setup.udp.send(b"21.5"),
+            Uplink::EmptyUdpDatagram => return self.setup.udp.send(b""),
         };
         assert_eq!(answered, Code::CHANGED, "{uplink:?}");
     }
@@ -151,20 +151,20 @@ impl Trio {
     /// Meets what was let out, in the order in which it was asked, each before the next.
     fn meet_all(&self, ids: &[String; 4], uplink: Uplink) {
         let setup = &self.setup;
-        let asked = setup.coap.hear_request();
+        let asked = setup.coap.receive_request();
         assert_eq!(path_of(&asked), "/first", "{uplink:?}");
-        assert_eq!(self.lwm2m.heard(), [], "one at a time after {uplink:?}");
-        setup.coap.say(&answer(&asked, Code::CHANGED).encode());
+        assert_eq!(self.lwm2m.received(), [], "one at a time after {uplink:?}");
+        setup.coap.send(&answer(&asked, Code::CHANGED).encode());
         for path in ["/3/0/0", "/3/0/1"] {
-            let asked = self.lwm2m.hear_request();
+            let asked = self.lwm2m.receive_request();
             assert_eq!(path_of(&asked), path, "{uplink:?}");
             if path == "/3/0/0" {
-                assert_eq!(setup.udp.heard(), Vec::<Vec<u8>>::new(), "{uplink:?}");
+                assert_eq!(setup.udp.received(), Vec::<Vec<u8>>::new(), "{uplink:?}");
             } else {
-                assert_eq!(setup.udp.hear(), b"third", "{uplink:?}");
+                assert_eq!(setup.udp.receive(), b"third", "{uplink:?}");
             }
             let said = answer(&asked, Code::CONTENT);
-            self.lwm2m.say(&text_of(said, "value").encode());
+            self.lwm2m.send(&text_of(said, "value").encode());
         }
         let done = ids.iter().map(|id| setup.caller.final_action(id));
         let done: Vec<Value> = done.collect();

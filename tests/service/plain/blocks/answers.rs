@@ -20,10 +20,10 @@ fn a_long_answer_is_fetched_whole_in_blocks_of_the_device_s_size() {
     let setup = PlainService::new();
     for bytes in [16, 128, 1_024] {
         let (size, text) = (size(bytes), text(usize::from(bytes) * 4 + 3));
-        let id = setup.ask(&coap("GET", "/log?from=1", setup.coap.port()));
+        let id = setup.create_coap(&coap("GET", "/log?from=1", setup.coap.port()));
         let mut tokens = Vec::new();
         for number in 0..5 {
-            let asked = setup.coap.hear_request();
+            let asked = setup.coap.receive_request();
             assert_eq!((asked.code, &*path_of(&asked)), (Code::GET, "/log"));
             assert!(asked.uri_query().eq(["from=1"]), "{asked:?}");
             if number > 0 {
@@ -37,7 +37,7 @@ fn a_long_answer_is_fetched_whole_in_blocks_of_the_device_s_size() {
             tokens.push(asked.token);
             setup
                 .coap
-                .say(&block_of(&asked, text.as_bytes(), TEXT, size).encode());
+                .send(&block_of(&asked, text.as_bytes(), TEXT, size).encode());
         }
         let action = setup.caller.final_action(&id);
         let expected = json!({ "code": "205", "payload": text, "payloadType": "TEXT" });
@@ -56,17 +56,17 @@ fn an_answer_that_changes_meanwhile_is_fetched_anew_once() {
         (&[0, 1, 1, 2, 2], None),
     ];
     for (met, expected) in cases {
-        let id = setup.ask(&coap("GET", "/state", setup.coap.port()));
+        let id = setup.create_coap(&coap("GET", "/state", setup.coap.port()));
         let mut met = met.iter().copied().chain(std::iter::repeat(2));
         let action = loop {
             let action = setup.caller.action(&id);
             if action["status"] != "IN_PROGRESS" {
                 break action;
             }
-            for asked in setup.coap.heard() {
+            for asked in setup.coap.received() {
                 let (etag, text) = &versions[met.next().unwrap()];
                 let said = block_of(&asked, text.as_bytes(), TEXT, size(16));
-                setup.coap.say(&said.with_etag(etag).encode());
+                setup.coap.send(&said.with_etag(etag).encode());
             }
         };
         match expected {
@@ -94,16 +94,16 @@ fn pieces_that_do_not_fit_fail_the_request() {
         (Block::from_value(0b1_1111), 16),
     ];
     for (wrong, length) in second {
-        let id = setup.ask(&coap("GET", "/odd", setup.coap.port()));
-        let asked = setup.coap.hear_request();
+        let id = setup.create_coap(&coap("GET", "/odd", setup.coap.port()));
+        let asked = setup.coap.receive_request();
         setup
             .coap
-            .say(&block_of(&asked, &[7; 40], None, size(16)).encode());
-        let asked = setup.coap.hear_request();
+            .send(&block_of(&asked, &[7; 40], None, size(16)).encode());
+        let asked = setup.coap.receive_request();
         let said = answer(&asked, Code::CONTENT).with_payload(vec![7; length]);
-        setup.coap.say(&said.with_block2(wrong).encode());
+        setup.coap.send(&said.with_block2(wrong).encode());
         check_failed(&setup.caller.final_action(&id));
-        assert_eq!(setup.coap.heard(), [], "{wrong:?}");
+        assert_eq!(setup.coap.received(), [], "{wrong:?}");
     }
     let first: [(Block, Option<u32>); 3] = [
         (block(3, yes), None),
@@ -111,8 +111,8 @@ fn pieces_that_do_not_fit_fail_the_request() {
         (block(0, yes), Some(1_025)),
     ];
     for (wrong, total) in first {
-        let id = setup.ask(&coap("GET", "/odd", setup.coap.port()));
-        let asked = setup.coap.hear_request();
+        let id = setup.create_coap(&coap("GET", "/odd", setup.coap.port()));
+        let asked = setup.coap.receive_request();
         let said = answer(&asked, Code::CONTENT)
             .with_payload([7; 16])
             .with_block2(wrong);
@@ -120,7 +120,7 @@ fn pieces_that_do_not_fit_fail_the_request() {
             Some(total) => said.with_size2(total),
             None => said,
         };
-        setup.coap.say(&said.encode());
+        setup.coap.send(&said.encode());
         check_failed(&setup.caller.final_action(&id));
     }
 }
@@ -137,10 +137,10 @@ fn values_over_lwm2m_may_be_as_long() {
     assert_eq!(action["resultData"]["payload"], first, "{action}");
 
     let id = setup.caller.create_action(ID, &observe_start("/3/0/1"));
-    let asked = wire.hear_request();
+    let asked = wire.receive_request();
     assert_eq!(asked.observe(), Some(0));
     let said = block_of(&asked, first.as_bytes(), TEXT, size(32)).with_observe(5);
-    wire.say(&said.encode());
+    wire.send(&said.encode());
     fetch_rest(&wire, &first);
     let action = setup.caller.final_action(&id);
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
@@ -153,7 +153,7 @@ fn values_over_lwm2m_may_be_as_long() {
             .with_content_format(ContentFormat::TEXT)
             .with_block2(Block::new(0, More::Yes, size(32)))
             .with_payload(&text.as_bytes()[..32]);
-        wire.say(&told.encode());
+        wire.send(&told.encode());
         serve_until_acknowledged(&wire, own, text);
         let times = usize::try_from(number - 5).unwrap();
         let told = setup.caller.once_notified(ID, "/3/0/1", times);
@@ -163,8 +163,8 @@ fn values_over_lwm2m_may_be_as_long() {
 
 /// Answers a request and those for the rest of the answer.
 fn serve_blocks(wire: &DeviceSocket, text: &str) {
-    let asked = wire.hear_request();
-    wire.say(&block_of(&asked, text.as_bytes(), TEXT, size(32)).encode());
+    let asked = wire.receive_request();
+    wire.send(&block_of(&asked, text.as_bytes(), TEXT, size(32)).encode());
     fetch_rest(wire, text);
 }
 
@@ -172,10 +172,10 @@ fn serve_blocks(wire: &DeviceSocket, text: &str) {
 fn fetch_rest(wire: &DeviceSocket, text: &str) {
     let mut number = 1;
     while usize::try_from(number).unwrap() < text.len().div_ceil(32) {
-        let asked = wire.hear_request();
+        let asked = wire.receive_request();
         assert_eq!(asked.block2(), Some(Block::new(number, More::No, size(32))));
         assert_eq!(asked.observe(), None, "{asked:?}");
-        wire.say(&block_of(&asked, text.as_bytes(), TEXT, BlockSize::MAX).encode());
+        wire.send(&block_of(&asked, text.as_bytes(), TEXT, BlockSize::MAX).encode());
         number += 1;
     }
 }
@@ -183,13 +183,13 @@ fn fetch_rest(wire: &DeviceSocket, text: &str) {
 /// Answers the requests for a value that a notification began, until that is acknowledged.
 fn serve_until_acknowledged(wire: &DeviceSocket, own: MessageId, text: &str) {
     loop {
-        let heard = wire.hear();
+        let heard = wire.receive();
         if heard == Message::acknowledgement(own) {
             return;
         }
         assert_eq!((heard.code, &*path_of(&heard)), (Code::GET, "/3/0/1"));
         assert_eq!(heard.observe(), None, "{heard:?}");
-        wire.say(&block_of(&heard, text.as_bytes(), TEXT, size(32)).encode());
+        wire.send(&block_of(&heard, text.as_bytes(), TEXT, size(32)).encode());
     }
 }
 

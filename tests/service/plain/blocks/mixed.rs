@@ -16,10 +16,10 @@ const TEXT: Option<ContentFormat> = Some(ContentFormat::TEXT);
 fn an_answer_that_is_one_block_is_whole() {
     let setup = PlainService::new();
     for text in ["", "short", "0123456789abcdef"] {
-        let id = setup.ask(&coap("GET", "/short", setup.coap.port()));
-        let asked = setup.coap.hear_request();
+        let id = setup.create_coap(&coap("GET", "/short", setup.coap.port()));
+        let asked = setup.coap.receive_request();
         let said = block_of(&asked, text.as_bytes(), TEXT, size(16));
-        setup.coap.say(&said.encode());
+        setup.coap.send(&said.encode());
         let action = setup.caller.final_action(&id);
         let payload = action["resultData"]["payload"].as_str();
         assert_eq!(payload.unwrap_or_default(), text, "{action}");
@@ -36,7 +36,7 @@ fn bodies_go_both_ways_at_once() {
     let senml = format!(r#"[{{"n":"/3/0/15","vs":"{}"}}]"#, "UTC".repeat(45));
     let mut parts = blocks(senml.as_bytes(), size(16));
     for number in 0..10 {
-        let asked = wire.hear_request();
+        let asked = wire.receive_request();
         let given = block_of(&asked, text.as_bytes(), TEXT, size(16));
         assert_eq!(given.block2().unwrap().number(), number);
         let (block, part) = parts.next().unwrap();
@@ -51,7 +51,7 @@ fn bodies_go_both_ways_at_once() {
             Code::CHANGED
         };
         assert_eq!(wire.ask(&said).code, expected);
-        wire.say(&given.encode());
+        wire.send(&given.encode());
     }
     assert_eq!(parts.next(), None, "both are over");
     let action = setup.caller.final_action(&id);

@@ -14,9 +14,9 @@ fn a_long_request_goes_in_blocks_of_the_size_the_operator_says() {
     for bytes in [16, 256, 1_024] {
         let setup = PlainService::with(&[("SIGNALBOX_COAP_BLOCK_BYTES", &bytes.to_string())]);
         let (size, whole) = (size(bytes), body(3 * usize::from(bytes) + 1));
-        let id = setup.ask(&put(&setup, &whole));
+        let id = setup.create_coap(&put(&setup, &whole));
         for number in 0..4 {
-            let asked = setup.coap.hear_request();
+            let asked = setup.coap.receive_request();
             check_block(&asked, &whole, number, size);
             let total = asked.size1().map(usize::try_from);
             if number == 0 {
@@ -36,13 +36,13 @@ fn a_device_that_wants_smaller_blocks_gets_them_from_where_it_is() {
     let whole = body(3_000);
     for bytes in &SIZES[..6] {
         let wanted = size(*bytes);
-        let id = setup.ask(&put(&setup, &whole));
-        let asked = setup.coap.hear_request();
+        let id = setup.create_coap(&put(&setup, &whole));
+        let asked = setup.coap.receive_request();
         check_block(&asked, &whole, 0, BlockSize::MAX);
         confirm(&setup, &asked, wanted);
         let first = 1_024 / u32::from(*bytes);
         for number in first..u32::try_from(whole.len().div_ceil(wanted.bytes())).unwrap() {
-            let asked = setup.coap.hear_request();
+            let asked = setup.coap.receive_request();
             check_block(&asked, &whole, number, wanted);
             confirm(&setup, &asked, wanted);
         }
@@ -55,13 +55,13 @@ fn a_device_that_wants_smaller_blocks_gets_them_from_where_it_is() {
 fn a_device_that_refuses_large_blocks_is_asked_again_in_small_ones() {
     let setup = PlainService::new();
     let whole = body(1_500);
-    let id = setup.ask(&put(&setup, &whole));
-    let asked = setup.coap.hear_request();
+    let id = setup.create_coap(&put(&setup, &whole));
+    let asked = setup.coap.receive_request();
     let hint = Block::new(0, More::Yes, size(512));
     let refused = answer(&asked, Code::REQUEST_ENTITY_TOO_LARGE).with_block1(hint);
-    setup.coap.say(&refused.encode());
+    setup.coap.send(&refused.encode());
     for number in 0..3 {
-        let asked = setup.coap.hear_request();
+        let asked = setup.coap.receive_request();
         check_block(&asked, &whole, number, size(512));
         confirm(&setup, &asked, size(512));
     }
@@ -79,15 +79,15 @@ fn an_answer_before_the_last_block_ends_the_request() {
         (Code::CHANGED, "204", "SUCCEEDED"),
     ];
     for (code, digits, status) in cases {
-        let id = setup.ask(&put(&setup, &body(5_000)));
-        let asked = setup.coap.hear_request();
+        let id = setup.create_coap(&put(&setup, &body(5_000)));
+        let asked = setup.coap.receive_request();
         confirm(&setup, &asked, BlockSize::MAX);
-        let asked = setup.coap.hear_request();
-        setup.coap.say(&answer(&asked, code).encode());
+        let asked = setup.coap.receive_request();
+        setup.coap.send(&answer(&asked, code).encode());
         let action = setup.caller.final_action(&id);
         assert_eq!(action["status"], status, "{action}");
         assert_eq!(action["resultData"]["code"], digits, "{action}");
-        assert_eq!(setup.coap.heard(), [], "{digits}");
+        assert_eq!(setup.coap.received(), [], "{digits}");
     }
 }
 
@@ -100,14 +100,14 @@ fn a_confirmation_that_fits_nothing_fails_the_request() {
         Some(Block::from_value(0b1111)),
     ];
     for block in wrong {
-        let id = setup.ask(&put(&setup, &body(5_000)));
-        let asked = setup.coap.hear_request();
+        let id = setup.create_coap(&put(&setup, &body(5_000)));
+        let asked = setup.coap.receive_request();
         let said = answer(&asked, Code::CONTINUE);
         let said = match block {
             Some(block) => said.with_block1(block),
             None => said,
         };
-        setup.coap.say(&said.encode());
+        setup.coap.send(&said.encode());
         let action = setup.caller.final_action(&id);
         assert_eq!(action["status"], "FAILED", "{block:?}: {action}");
         assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
@@ -118,20 +118,20 @@ fn a_confirmation_that_fits_nothing_fails_the_request() {
 fn nothing_else_is_asked_while_a_request_in_blocks_is_under_way() {
     let setup = PlainService::new();
     let whole = body(2_000);
-    let first = setup.ask(&put(&setup, &whole));
-    let asked = setup.coap.hear_request();
-    let second = setup.ask(&coap("GET", "/other", setup.coap.port()));
+    let first = setup.create_coap(&put(&setup, &whole));
+    let asked = setup.coap.receive_request();
+    let second = setup.create_coap(&coap("GET", "/other", setup.coap.port()));
     confirm(&setup, &asked, BlockSize::MAX);
-    let asked = setup.coap.hear_request();
+    let asked = setup.coap.receive_request();
     check_block(&asked, &whole, 1, BlockSize::MAX);
-    assert_eq!(setup.coap.heard(), []);
+    assert_eq!(setup.coap.received(), []);
     confirm(&setup, &asked, BlockSize::MAX);
     let asked = setup.answer_next(Code::CONTENT, "other");
     assert_eq!(path_of(&asked), "/other");
     for id in [first, second] {
         assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
     }
-    assert_eq!(setup.caller.told(ID), []);
+    assert_eq!(setup.caller.reported(ID), []);
 }
 
 /// Puts bytes to the device.
@@ -162,5 +162,5 @@ fn confirm(setup: &PlainService, asked: &Message, wanted: BlockSize) {
     } else {
         answer(asked, Code::CHANGED).with_block1(block)
     };
-    setup.coap.say(&said.encode());
+    setup.coap.send(&said.encode());
 }

@@ -15,10 +15,10 @@ use crate::vocabulary::poll::until;
 fn a_request_for_now_that_failed_is_tried_again_at_the_next_activity() {
     let mut setup = PlainService::new();
     let body = with(coap("GET", "/busy", setup.coap.port()), "sendAttempts", 2);
-    let id = setup.ask(&body);
+    let id = setup.create_coap(&body);
     setup.answer_next(Code::SERVICE_UNAVAILABLE, "busy");
     once_at(&setup, &id, "IN_PROGRESS", 1);
-    assert_eq!(setup.coap.heard(), []);
+    assert_eq!(setup.coap.received(), []);
     setup.post("awake");
     setup.answer_next(Code::CONTENT, "well");
     let action = setup.caller.final_action(&id);
@@ -35,25 +35,25 @@ fn so_many_may_wait_and_no_more() {
     let mut setup = PlainService::with(&settings);
     let port = setup.coap.port();
     let body = coap("GET", "/a", port);
-    let in_flight = setup.ask(&body);
-    let asked = setup.coap.hear_request();
+    let in_flight = setup.create_coap(&body);
+    let asked = setup.coap.receive_request();
     let mut all = vec![in_flight];
-    all.extend([setup.ask(&body), setup.ask(&body)]);
+    all.extend([setup.create_coap(&body), setup.create_coap(&body)]);
     let refused = setup.caller.try_over("COAP", ID, &body).expect(409);
     assert_eq!(error_codes(&refused), ["QUEUE_FULL"]);
     let later = when_active(body.clone());
-    all.extend([setup.ask(&later), setup.ask(&later)]);
+    all.extend([setup.create_coap(&later), setup.create_coap(&later)]);
     let refused = setup.caller.try_over("COAP", ID, &later).expect(409);
     assert_eq!(error_codes(&refused), ["QUEUE_FULL"]);
     setup.post("awake");
-    setup.coap.say(&answer(&asked, Code::CONTENT).encode());
+    setup.coap.send(&answer(&asked, Code::CONTENT).encode());
     for _ in 0..4 {
         setup.answer_next(Code::CONTENT, "1");
     }
     for id in &all {
         assert_eq!(setup.caller.final_action(id)["status"], "SUCCEEDED");
     }
-    let id = setup.ask(&body);
+    let id = setup.create_coap(&body);
     setup.answer_next(Code::CONTENT, "1");
     assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
 }
@@ -68,7 +68,7 @@ fn what_came_of_a_request_is_told_to_who_wants_it() {
     });
     let webhooks = format!("{API}/integrate/clouds/webhooks");
     setup.caller.post(&webhooks, &webhook).expect(201);
-    let id = setup.ask(&coap("GET", "/a", setup.coap.port()));
+    let id = setup.create_coap(&coap("GET", "/a", setup.coap.port()));
     setup.answer_next(Code::CONTENT, "21.5");
     let told = endpoint.once(1).remove(0).json();
     let expected = serde_json::json!({
