@@ -1,4 +1,4 @@
-//! What does the administration log tell, and how is it asked?
+//! What does the administration log contain, and how is it queried?
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::vocabulary::poll::another_millisecond;
 const LOG: &str = "/administrationLogs";
 
 #[test]
-fn an_entry_tells_when_what_and_of_which_device() {
+fn an_entry_has_its_time_its_message_and_its_device() {
     let (service, caller) = start(&[]);
     let body = json!({
         "deviceId": ID, "iccid": "8988280666000000001", "imsi": "901288000000001",
@@ -74,7 +74,7 @@ fn an_entry_about_a_request_carries_the_trace_of_its_call() {
 }
 
 #[test]
-fn an_entry_names_the_address_a_device_has_though_it_was_never_heard() {
+fn an_entry_names_the_address_of_a_device_before_its_first_contact() {
     let (_service, caller) = start(&[]);
     caller.create_device(ID, "10.1.2.3");
     fail(&caller, ID);
@@ -86,30 +86,30 @@ fn an_entry_names_the_address_a_device_has_though_it_was_never_heard() {
 }
 
 #[test]
-fn without_parameters_the_latest_ten_entries_are_told_newest_first() {
+fn without_parameters_the_latest_ten_entries_are_listed_newest_first() {
     let (_service, caller) = start(&[]);
     let ids = twelve_failures(&caller);
     let list = caller.request("GET", &format!("{API}{LOG}")).expect(200);
     assert_eq!(keys(&list), ["items", "page", "pageAmount"]);
     assert_eq!((&list["page"], &list["pageAmount"]), (&json!(1), &json!(2)));
     let items = list["items"].as_array().unwrap();
-    let told: Vec<String> = items
+    let listed: Vec<String> = items
         .iter()
         .map(|entry| text(&entry["description"]))
         .collect();
-    assert_eq!(told.len(), 10);
-    for (entry, id) in told.iter().zip(ids.iter().rev()) {
+    assert_eq!(listed.len(), 10);
+    for (entry, id) in listed.iter().zip(ids.iter().rev()) {
         assert!(entry.contains(id.as_str()), "{entry} is about {id}");
     }
 }
 
 #[test]
-fn the_log_is_turned_page_by_page() {
+fn the_log_is_read_page_by_page() {
     let (_service, caller) = start(&[]);
     twelve_failures(&caller);
     let (all, _) = page(&caller, &format!("{LOG}?pageSize=25"));
-    let told_apart: BTreeSet<_> = all.iter().collect();
-    assert_eq!((all.len(), told_apart.len()), (12, 12));
+    let distinct: BTreeSet<_> = all.iter().collect();
+    assert_eq!((all.len(), distinct.len()), (12, 12));
     let cases = [
         ("?page=1", 0..10, 1, 2),
         ("?page=2", 10..12, 2, 2),
@@ -128,17 +128,17 @@ fn the_log_is_turned_page_by_page() {
 }
 
 #[test]
-fn the_log_is_told_for_a_window_of_time() {
+fn the_log_is_filtered_by_a_window_of_time() {
     let (_service, caller) = start(&[]);
     twelve_failures(&caller);
     let entries = caller.log_entries();
     let at = |entry: &Value| text(&entry["timestamp"]).trim_end_matches('Z').to_owned();
     let (early, late) = (at(&entries[8]), at(&entries[3]));
     let within = |from: &str, until: &str| {
-        let kept = entries
+        let matching = entries
             .iter()
             .filter(|it| *from <= *at(it) && *at(it) <= *until);
-        kept.map(|entry| text(&entry["id"])).collect::<Vec<_>>()
+        matching.map(|entry| text(&entry["id"])).collect::<Vec<_>>()
     };
     let (ever, never) = ("0000", "9999");
     let cases = [
@@ -169,7 +169,7 @@ fn the_log_is_told_for_a_window_of_time() {
             vec![],
         ),
         ("endDateTime=2020-01-01T00:00:00.000".to_owned(), vec![]),
-        // Without a start the window is the seven days before the end.
+        // Without a start, the window is the seven days before the end.
         ("endDateTime=2999-01-01T00:00:00.000".to_owned(), vec![]),
     ];
     for (query, expected) in cases {
@@ -236,7 +236,7 @@ fn the_log_is_filtered_by_device_category_and_type() {
     }
 }
 
-/// Fails requests at a device, each at a time of its own; gives their ids.
+/// Fails requests to a device, each at a time of its own; returns their ids.
 fn twelve_failures(caller: &Caller) -> Vec<String> {
     silent_device(caller, ID);
     let ids = (0..12).map(|_| {
@@ -246,7 +246,7 @@ fn twelve_failures(caller: &Caller) -> Vec<String> {
     ids.collect()
 }
 
-/// A request whose value does not fit: it fails at once, and the log says so.
+/// Creates a request whose value does not fit. It fails at once, and the failure is logged.
 pub(crate) fn fail(caller: &Caller, device: &str) -> String {
     let id = caller.create_action(device, &when_active(write("/3303/0/5700", "warm")));
     assert_eq!(caller.final_action(&id)["status"], "FAILED");

@@ -1,4 +1,4 @@
-//! Does a device go by what its customer says anew of it, at once and for good?
+//! Do changes of a device by its customer apply at once and survive a crash?
 
 use protocol::coap::code::Code;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::vocabulary::wire::{DeviceSocket, location_of, register, update};
 const ELSEWHERE: &str = "127.0.0.2";
 
 #[test]
-fn what_is_named_changes_and_nothing_else() {
+fn only_the_named_properties_change() {
     let (_service, caller) = start(&[]);
     let body = json!({
         "deviceId": ID, "iccid": "8901", "imsi": "9011", "msisdn": "4911", "ip": "10.0.0.1",
@@ -46,7 +46,7 @@ fn what_is_named_changes_and_nothing_else() {
 }
 
 #[test]
-fn a_device_is_admitted_from_its_new_address_at_once_and_from_the_old_one_no_more() {
+fn a_device_is_accepted_at_its_new_address_at_once_and_rejected_at_the_old_one() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let (old, new) = (
@@ -69,7 +69,7 @@ fn a_device_is_admitted_from_its_new_address_at_once_and_from_the_old_one_no_mor
 }
 
 #[test]
-fn a_device_that_is_not_registered_goes_by_its_new_address_as_well() {
+fn the_new_address_of_an_unregistered_device_applies() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     amend(&caller, &json!({ "ip": ELSEWHERE })).expect(200);
@@ -79,7 +79,7 @@ fn a_device_that_is_not_registered_goes_by_its_new_address_as_well() {
 }
 
 #[test]
-fn a_registration_goes_on_at_its_location_under_a_new_endpoint_name() {
+fn a_registration_keeps_its_location_under_a_new_endpoint_name() {
     let mut setup = TestService::new();
     amend(&setup.caller, &json!({ "endpoint": "attic" })).expect(200);
     setup.device.update();
@@ -103,7 +103,7 @@ fn a_registration_goes_on_at_its_location_under_a_new_endpoint_name() {
 }
 
 #[test]
-fn new_entries_and_requests_name_the_sim_the_device_has_by_then() {
+fn new_entries_and_requests_name_the_current_sim() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     DeviceSocket::to(&service).register(ID, 1);
@@ -124,7 +124,7 @@ fn new_entries_and_requests_name_the_sim_the_device_has_by_then() {
 }
 
 #[test]
-fn a_change_survives_a_crash_and_so_does_what_was_freed() {
+fn a_change_and_the_names_it_freed_survive_a_crash() {
     let (mut service, mut caller) = start(&[]);
     let body = json!({ "deviceId": ID, "imsi": "9011", "ip": DEVICE_IP });
     caller.post(&format!("{API}/devices"), &body).expect(201);
@@ -145,7 +145,7 @@ fn a_change_survives_a_crash_and_so_does_what_was_freed() {
 }
 
 #[test]
-fn changes_of_different_things_at_the_same_time_are_all_kept() {
+fn concurrent_changes_of_different_properties_are_all_stored() {
     let (_service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let changes = [
@@ -163,16 +163,16 @@ fn changes_of_different_things_at_the_same_time_are_all_kept() {
         for call in calls {
             assert_eq!(call.join().unwrap(), 200);
         }
-        let seen = caller.inspect(ID);
+        let device = caller.inspect(ID);
         for (name, value) in &changes {
             let expected = (round % 2 == 0).then_some(value);
-            assert_eq!(seen.get(*name), expected, "round {round}: {seen}");
+            assert_eq!(device.get(*name), expected, "round {round}: {device}");
         }
     }
 }
 
 #[test]
-fn the_last_of_many_changes_is_the_one_the_device_goes_by() {
+fn the_last_of_many_changes_applies() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     DeviceSocket::to(&service).register(ID, 1);
@@ -186,7 +186,7 @@ fn the_last_of_many_changes_is_the_one_the_device_goes_by() {
         std::thread::spawn(move || amend(&caller, &json!({ "ip": ip })).status)
     });
     for call in calls.collect::<Vec<_>>() {
-        // Whoever loses against others again and again is told to come again.
+        // A caller that repeatedly loses against concurrent changes is asked to try again.
         assert!([200, 503].contains(&call.join().unwrap()));
     }
     let (home, elsewhere) = (
@@ -202,7 +202,7 @@ fn the_last_of_many_changes_is_the_one_the_device_goes_by() {
 }
 
 #[test]
-fn a_name_that_two_devices_want_at_once_goes_to_one() {
+fn a_name_that_two_devices_request_at_once_goes_to_one() {
     let (_service, caller) = start(&[]);
     let ids = ["a", "b", "c", "d"];
     ids.iter()
@@ -226,7 +226,7 @@ fn a_name_that_two_devices_want_at_once_goes_to_one() {
 }
 
 #[test]
-fn the_psk_identity_follows_the_endpoint_until_a_key_is_given() {
+fn the_psk_identity_follows_the_endpoint_until_a_key_is_set() {
     let (_service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let moved = amend(&caller, &json!({ "endpoint": "ep-2" })).expect(200);

@@ -1,6 +1,6 @@
-//! Is a device one device, whichever socket hears it? Four arbiters share the address, and the
-//! kernel chooses among their sockets by the port a device comes from, so every new port is
-//! another draw.
+//! Is a device one device, whichever socket receives its datagrams? Four arbiters share the
+//! address, and the kernel chooses among their sockets by the port of the device, so every new port
+//! may reach another arbiter.
 
 use harness::device::configuration::Configuration;
 use protocol::coap::code::Code;
@@ -18,8 +18,8 @@ use crate::vocabulary::wire::{DeviceSocket, update};
 
 const FOUR: (&str, &str) = ("SIGNALBOX_ARBITERS", "4");
 
-/// Ports a device comes from: were the sockets dealt by lot, all would be one arbiter's in one run
-/// of a million.
+/// How many ports a device uses. If the kernel chose sockets at random, all ports would reach one
+/// arbiter in one run of a million.
 const PORTS: usize = 11;
 
 #[test]
@@ -37,7 +37,7 @@ fn a_device_that_changes_its_port_is_one_device_at_every_socket() {
 }
 
 #[test]
-fn a_device_that_registers_anew_from_every_port_is_one_device() {
+fn a_device_that_registers_again_from_every_port_is_one_device() {
     let mut setup = TestService::with(&[FOUR], Configuration::new("rebooter"));
     for number in 0..PORTS {
         let waiting = setup
@@ -53,7 +53,7 @@ fn a_device_that_registers_anew_from_every_port_is_one_device() {
 }
 
 #[test]
-fn an_exchange_goes_on_at_the_new_port_of_its_device() {
+fn an_exchange_continues_at_the_new_port_of_its_device() {
     let quick = ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "100");
     let often = ("SIGNALBOX_COAP_MAX_RETRANSMIT", "9");
     let (service, caller) = start(&[FOUR, quick, often]);
@@ -63,14 +63,14 @@ fn an_exchange_goes_on_at_the_new_port_of_its_device() {
     let mut met = Vec::new();
     for number in 1..=u16::try_from(PORTS).unwrap() {
         let id = caller.create_action("roamer", &read("/3/0/15"));
-        let asked = wire.receive_new_request(&mut met);
-        // What it was asked at its old port got lost.
+        let request = wire.receive_new_request(&mut met);
+        // The request to the old port was lost.
         let moved = DeviceSocket::to(&service);
         let answer = moved.ask_among_others(&update(&location, number));
         assert_eq!(answer.code, Code::CHANGED);
         let repeated = moved.receive_request();
-        assert_eq!(repeated.message_id, asked.message_id, "one exchange");
-        assert_eq!(repeated.token, asked.token, "one exchange");
+        assert_eq!(repeated.message_id, request.message_id, "one exchange");
+        assert_eq!(repeated.token, request.token, "one exchange");
         let zone = Message::response_to(&repeated, Code::CONTENT, MessageId(0));
         let zone = zone.with_content_format(ContentFormat::TEXT);
         moved.send(&zone.with_payload("Etc/UTC").encode());
@@ -82,20 +82,20 @@ fn an_exchange_goes_on_at_the_new_port_of_its_device() {
 }
 
 #[test]
-fn an_answer_that_comes_later_is_heard_at_the_new_port_of_its_device() {
+fn a_separate_response_is_received_at_the_new_port_of_its_device() {
     let (service, caller) = start(&[FOUR, PATIENT]);
     caller.create_device("roamer", DEVICE_IP);
     let mut wire = DeviceSocket::to(&service);
     let location = wire.register("roamer", 0);
     for number in 1..=u16::try_from(PORTS).unwrap() {
         let id = caller.create_action("roamer", &read("/3/0/15"));
-        let asked = wire.receive_request();
-        wire.send(&Message::acknowledgement(asked.message_id).encode());
+        let request = wire.receive_request();
+        wire.send(&Message::acknowledgement(request.message_id).encode());
         let moved = DeviceSocket::to(&service);
         let updated = moved.ask(&update(&location, number));
         assert_eq!(updated.code, Code::CHANGED);
         let late = MessageId(1_000 + number);
-        let zone = Message::separate(MessageKind::Confirmable, Code::CONTENT, late, asked.token);
+        let zone = Message::separate(MessageKind::Confirmable, Code::CONTENT, late, request.token);
         let zone = zone.with_content_format(ContentFormat::TEXT);
         moved.send(&zone.with_payload("Etc/UTC").encode());
         assert_eq!(moved.receive(), Message::acknowledgement(late));
@@ -106,7 +106,7 @@ fn an_answer_that_comes_later_is_heard_at_the_new_port_of_its_device() {
 }
 
 #[test]
-fn devices_of_all_arbiters_answer_after_a_restart_before_they_are_heard_again() {
+fn devices_of_all_arbiters_are_reachable_after_a_restart_before_their_next_uplink() {
     let (mut service, mut caller) = start(&[FOUR]);
     let names: Vec<String> = (0..PORTS).map(|number| format!("meter-{number}")).collect();
     let devices: Vec<Device> = names
@@ -139,9 +139,9 @@ fn a_second_service_on_the_address_is_refused() {
             .output()
             .unwrap();
         assert_eq!(second.status.code(), Some(1));
-        let told = String::from_utf8(second.stderr).unwrap();
+        let error = String::from_utf8(second.stderr).unwrap();
         let expected = format!("cannot listen for {what} on {address}");
-        assert!(told.contains(&expected), "{told}");
+        assert!(error.contains(&expected), "{error}");
     }
 }
 

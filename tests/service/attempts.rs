@@ -1,4 +1,4 @@
-//! How often is a device asked, and what ends the asking?
+//! How many attempts are made, and what ends a request?
 
 use std::collections::BTreeSet;
 
@@ -17,16 +17,16 @@ use crate::vocabulary::wire::{DeviceSocket, update};
 
 const ZONE: Path = Path::resource(3, 0, 15);
 
-/// A device that never answers, and remembers what it was asked.
+/// A device that never answers and records the requests it receives.
 struct Deaf {
     wire: DeviceSocket,
     location: Vec<String>,
-    asked: Vec<Message>,
-    said: u16,
+    requests: Vec<Message>,
+    last_id: u16,
 }
 
 #[test]
-fn a_request_for_an_active_device_leaves_as_often_as_permitted_and_then_fails_for_ever() {
+fn a_request_to_an_active_device_is_sent_as_often_as_permitted_and_then_fails() {
     let (service, caller) = start(&IMPATIENT);
     caller.create_device(ID, DEVICE_IP);
     let mut device = Deaf::registered(DeviceSocket::to(&service));
@@ -39,18 +39,18 @@ fn a_request_for_an_active_device_leaves_as_often_as_permitted_and_then_fails_fo
         let id = caller.create_action(ID, &body);
         let waiting = caller.action(&id);
         assert_eq!(attempts(&waiting), ("SCHEDULED", permitted, permitted));
-        device.asked.clear();
+        device.requests.clear();
         let failed = device.update_until_final(&caller, &id);
         assert_eq!(attempts(&failed), ("FAILED", permitted, 0), "{failed}");
         device.update();
-        assert_eq!(device.times_asked(), permitted, "{failed}");
+        assert_eq!(device.requests_received(), permitted, "{failed}");
         assert_eq!(failed["resultData"].get("code"), None, "nobody answered");
         let log = caller.log_entries().remove(0);
         assert_eq!(log["message"], "DeviceController[ActionRequestFailed]");
         assert_eq!(log["traceId"], failed["requestData"]["traceId"]);
 
         device.update();
-        assert_eq!(device.times_asked(), permitted, "it is asked no more");
+        assert_eq!(device.requests_received(), permitted, "nothing more is sent");
         let refused = caller.cancel_action(&id).expect(409);
         assert_eq!(error_codes(&refused), ["REQUEST_NOT_SCHEDULED"]);
         assert_eq!(caller.action(&id), failed, "the status is permanent");
@@ -58,7 +58,7 @@ fn a_request_for_an_active_device_leaves_as_often_as_permitted_and_then_fails_fo
 }
 
 #[test]
-fn an_answer_to_another_request_is_not_the_activity_a_next_attempt_waits_for() {
+fn an_answer_to_another_request_does_not_begin_the_next_attempt() {
     let mut setup = TestService::new();
     let later = AnswerMode::Code(Code::SERVICE_UNAVAILABLE);
     setup.device.answer_with(ZONE, later);
@@ -83,22 +83,22 @@ impl Deaf {
         Self {
             wire,
             location,
-            asked: Vec::new(),
-            said: 1,
+            requests: Vec::new(),
+            last_id: 1,
         }
     }
 
-    /// Updates, and remembers every request that came by the time of the answer.
+    /// Updates its registration and records every request received before the answer.
     fn update(&mut self) {
-        self.said += 1;
-        let update = update(&self.location, self.said);
+        self.last_id += 1;
+        let update = update(&self.location, self.last_id);
         self.wire.send(&update.encode());
         loop {
-            let heard = self.wire.receive();
-            if heard.code.is_request() {
-                self.asked.push(heard);
+            let message = self.wire.receive();
+            if message.code.is_request() {
+                self.requests.push(message);
             } else {
-                assert_eq!(heard.code, Code::CHANGED, "{heard:?}");
+                assert_eq!(message.code, Code::CHANGED, "{message:?}");
                 return;
             }
         }
@@ -113,9 +113,10 @@ impl Deaf {
         })
     }
 
-    /// How many requests came; one that is repeated keeps its message id (RFC 7252 section 4.2).
-    fn times_asked(&self) -> u64 {
-        let ids: BTreeSet<_> = self.asked.iter().map(|it| it.message_id).collect();
+    /// How many distinct requests were received. A retransmission keeps its message id (RFC 7252
+    /// section 4.2).
+    fn requests_received(&self) -> u64 {
+        let ids: BTreeSet<_> = self.requests.iter().map(|it| it.message_id).collect();
         ids.len().try_into().unwrap()
     }
 }

@@ -1,4 +1,4 @@
-//! Is one call enough to ask many devices, and is each of them answered for?
+//! Can one call send a request to many devices, with a result for each of them?
 
 use serde_json::{Value, json};
 
@@ -11,17 +11,17 @@ use crate::vocabulary::lwm2m::{outcome, read, when_active, write};
 const MANY: &str = "/management-api/v1/integrate/devices/actions/LWM2M";
 const REQUESTS: &str = "/integrate/devices/actions/requests";
 
-/// Codes with their fields.
+/// Error codes with their fields.
 type Faults = &'static [(&'static str, &'static str)];
 
 #[test]
-fn each_device_of_a_call_is_asked_or_it_is_said_why_not() {
+fn each_device_of_a_call_gets_a_request_or_a_reason() {
     let setup = TestService::new();
     silent_device(&setup.caller, "silent");
     let stranger = Caller::of_new_customer(&setup.service, "Umbrella");
     silent_device(&stranger, "theirs");
     let devices = ["nobody", ID, "silent", "theirs"];
-    let answer = ask(&setup.caller, read("/3/0/0"), &devices).expect(202);
+    let answer = post_many(&setup.caller, read("/3/0/0"), &devices).expect(202);
     let shape = [
         "acceptedRequests",
         "message",
@@ -44,20 +44,20 @@ fn each_device_of_a_call_is_asked_or_it_is_said_why_not() {
 }
 
 #[test]
-fn a_call_that_no_device_takes_is_answered_all_the_same() {
+fn a_call_that_every_device_rejects_is_accepted() {
     let (_service, caller) = start(&[("SIGNALBOX_SCHEDULED_MAX", "1")]);
     silent_device(&caller, ID);
-    let asked = when_active(read("/3/0/0"));
-    let first = ask(&caller, asked.clone(), &[ID]).expect(202);
+    let body = when_active(read("/3/0/0"));
+    let first = post_many(&caller, body.clone(), &[ID]).expect(202);
     accepted(&first, &[ID]);
     check_rejected(&first, &[]);
-    let second = ask(&caller, asked, &[ID, "nobody"]).expect(202);
+    let second = post_many(&caller, body, &[ID, "nobody"]).expect(202);
     accepted(&second, &[]);
     check_rejected(&second, &[(ID, "QUEUE_FULL"), ("nobody", "NOT_FOUND")]);
 }
 
 #[test]
-fn a_request_of_many_is_like_any_other() {
+fn a_request_of_a_bulk_call_is_like_any_other() {
     let (_service, caller) = start(&[]);
     for device in ["one", "other"] {
         silent_device(&caller, device);
@@ -68,7 +68,7 @@ fn a_request_of_many_is_like_any_other() {
         3,
     );
     let body = with(body, "expiresIn", 3_600);
-    let answer = ask(&caller, body.clone(), &["other", "one"]).expect(202);
+    let answer = post_many(&caller, body.clone(), &["other", "one"]).expect(202);
     for (id, device) in accepted(&answer, &["other", "one"])
         .iter()
         .zip(["other", "one"])
@@ -84,7 +84,7 @@ fn a_request_of_many_is_like_any_other() {
 }
 
 #[test]
-fn a_hundred_devices_are_asked_in_the_order_given_and_survive_a_crash() {
+fn requests_to_a_hundred_devices_keep_their_order_and_survive_a_crash() {
     let (mut service, mut caller) = start(&[]);
     let devices: Vec<String> = (0..100)
         .map(|number| format!("meter-{}", (number * 37) % 100))
@@ -93,7 +93,7 @@ fn a_hundred_devices_are_asked_in_the_order_given_and_survive_a_crash() {
         silent_device(&caller, device);
     }
     let devices: Vec<&str> = devices.iter().map(String::as_str).collect();
-    let answer = ask(&caller, when_active(read("/3/0/0")), &devices).expect(202);
+    let answer = post_many(&caller, when_active(read("/3/0/0")), &devices).expect(202);
     service.kill();
     service.start_again();
     caller.follow(&service);
@@ -103,11 +103,11 @@ fn a_hundred_devices_are_asked_in_the_order_given_and_survive_a_crash() {
         assert_eq!(action["status"], "SCHEDULED");
     }
     let (listed, _) = page(&caller, &format!("{REQUESTS}?pageSize=100"));
-    assert_eq!(listed.len(), 100, "nobody was asked twice");
+    assert_eq!(listed.len(), 100, "no device has two requests");
 }
 
 #[test]
-fn every_fault_of_a_call_for_many_is_told_at_once() {
+fn every_error_of_a_bulk_call_is_reported_at_once() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
     let too_many: Vec<String> = (0..101).map(|number| format!("meter-{number}")).collect();
@@ -166,19 +166,19 @@ fn every_fault_of_a_call_for_many_is_told_at_once() {
 }
 
 #[test]
-fn how_many_devices_one_call_may_ask_is_set_by_the_operator() {
+fn the_operator_sets_how_many_devices_one_call_may_address() {
     let (_service, caller) = start(&[("SIGNALBOX_BULK_DEVICES_MAX", "2")]);
-    let asked = || when_active(read("/3/0/0"));
+    let body = || when_active(read("/3/0/0"));
     check_rejected(
-        &ask(&caller, asked(), &["a", "b"]).expect(202),
+        &post_many(&caller, body(), &["a", "b"]).expect(202),
         &[("a", "NOT_FOUND"), ("b", "NOT_FOUND")],
     );
-    let refused = ask(&caller, asked(), &["a", "b", "c"]);
+    let refused = post_many(&caller, body(), &["a", "b", "c"]);
     check(&refused, 400, &[("OUT_OF_RANGE", "deviceIds")]);
 }
 
 #[test]
-fn many_devices_are_asked_over_the_protocols_one_is() {
+fn bulk_calls_exist_for_every_protocol() {
     let (_service, caller) = start(&[]);
     let body = json!({ "deviceIds": [ID], "port": 4_445 });
     let required: [(&str, &[&str]); 3] = [
@@ -201,16 +201,17 @@ fn many_devices_are_asked_over_the_protocols_one_is() {
     assert_eq!(refused.header("allow"), Some("POST"));
 }
 
-/// Asks devices for the same.
-fn ask(caller: &Caller, body: Value, devices: &[&str]) -> Response {
+/// Sends the same request to these devices.
+fn post_many(caller: &Caller, body: Value, devices: &[&str]) -> Response {
     caller.post(MANY, &with(body, "deviceIds", json!(devices)))
 }
 
-/// Exactly these devices were asked, in this order; gives the ids of their requests.
+/// Checks that exactly these devices accepted a request, in this order; returns the ids of the
+/// requests.
 fn accepted(answer: &Value, devices: &[&str]) -> Vec<String> {
     let requests = answer["acceptedRequests"].as_array().expect("an array");
-    let told: Vec<&Value> = requests.iter().map(|it| &it["deviceId"]).collect();
-    assert_eq!(told, devices, "{answer}");
+    let ids: Vec<&Value> = requests.iter().map(|it| &it["deviceId"]).collect();
+    assert_eq!(ids, devices, "{answer}");
     let ids = requests.iter().map(|request| {
         assert_eq!(keys(request), ["deviceId", "requestId"]);
         text(&request["requestId"])
@@ -218,12 +219,12 @@ fn accepted(answer: &Value, devices: &[&str]) -> Vec<String> {
     ids.collect()
 }
 
-/// Exactly these devices were not asked, in this order, for these reasons.
+/// Checks that exactly these devices rejected the request, in this order, for these reasons.
 fn check_rejected(answer: &Value, expected: &[(&str, &str)]) {
     let devices: Vec<&str> = expected.iter().map(|(device, _)| *device).collect();
     assert_eq!(answer["rejectedDevices"], json!(devices), "{answer}");
     let reasons = answer["rejectedReasons"].as_array().expect("an array");
-    let told = reasons.iter().map(|reason| {
+    let rejected = reasons.iter().map(|reason| {
         assert_eq!(keys(reason), ["code", "deviceId", "message"]);
         assert!(!text(&reason["message"]).is_empty());
         (text(&reason["deviceId"]), text(&reason["code"]))
@@ -232,5 +233,5 @@ fn check_rejected(answer: &Value, expected: &[(&str, &str)]) {
         .iter()
         .map(|(device, code)| ((*device).to_owned(), (*code).to_owned()))
         .collect();
-    assert_eq!(told.collect::<Vec<_>>(), expected, "{answer}");
+    assert_eq!(rejected.collect::<Vec<_>>(), expected, "{answer}");
 }

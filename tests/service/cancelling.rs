@@ -1,4 +1,4 @@
-//! Is a cancelled request never sent, and is only that cancelled which was not sent?
+//! Can exactly the requests that were not sent be cancelled, and is a cancelled request never sent?
 
 use std::thread;
 
@@ -14,7 +14,7 @@ use crate::vocabulary::http::Response;
 use crate::vocabulary::lwm2m::{outcome, read, when_active, write};
 
 const ZONE: Path = Path::resource(3, 0, 15);
-/// Nobody has made this request.
+/// An id that no request has.
 const UNKNOWN: &str = "019a0000-0000-7000-8000-000000000000";
 
 #[test]
@@ -58,7 +58,7 @@ fn only_a_scheduled_request_can_be_cancelled() {
 }
 
 #[test]
-fn a_request_nobody_made_or_somebody_else_made_is_not_found() {
+fn an_unknown_request_or_one_of_another_customer_is_not_found() {
     let (service, caller) = start(&[]);
     let stranger = Caller::of_new_customer(&service, "Umbrella");
     silent_device(&caller, ID);
@@ -149,7 +149,7 @@ fn a_request_cancelled_while_its_device_wakes_is_either_cancelled_or_sent() {
 }
 
 #[test]
-fn a_deleted_device_takes_its_requests_with_it() {
+fn requests_are_deleted_with_their_device() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let id = caller.create_action(ID, &when_active(read("/3/0/0")));

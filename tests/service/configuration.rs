@@ -1,4 +1,4 @@
-//! Is the program told what to do as its command line and configuration say, and are faults named?
+//! Does the program apply its command line and configuration, and does it name every error in them?
 
 use std::fs;
 use std::process::Output;
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::vocabulary::service::signalbox;
 
-/// Arguments, variables, and the place that is at fault.
+/// Arguments, variables, and the place of the error.
 type Misconfigured = (
     &'static [&'static str],
     &'static [(&'static str, &'static str)],
@@ -15,7 +15,7 @@ type Misconfigured = (
 );
 
 #[test]
-fn a_fault_of_the_configuration_is_named_with_its_place() {
+fn an_error_of_the_configuration_is_named_with_its_place() {
     let cases: [Misconfigured; 6] = [
         (&["--coap", "everywhere"], &[], "--coap"),
         (&[], &[("SIGNALBOX_HTTP", "here")], "SIGNALBOX_HTTP"),
@@ -33,13 +33,13 @@ fn a_fault_of_the_configuration_is_named_with_its_place() {
         (&["--colour", "red"], &[], "--colour"),
     ];
     for (arguments, variables, place) in cases {
-        let told = refused(arguments, variables);
-        assert!(told.contains(place), "{arguments:?} {variables:?}: {told}");
+        let error = refused(arguments, variables);
+        assert!(error.contains(place), "{arguments:?} {variables:?}: {error}");
     }
 }
 
 #[test]
-fn every_fault_is_named_at_once() {
+fn every_error_is_named_at_once() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("signalbox.toml");
     fs::write(&file, "colour = 'red'\nhttp = 'here'\n").unwrap();
@@ -49,7 +49,7 @@ fn every_fault_is_named_at_once() {
         "--scheduled-max",
         "none",
     ];
-    let told = refused(&arguments, &[("SIGNALBOX_COAP", "there")]);
+    let error = refused(&arguments, &[("SIGNALBOX_COAP", "there")]);
     let places = [
         "colour",
         "http",
@@ -58,7 +58,7 @@ fn every_fault_is_named_at_once() {
         "signalbox.toml",
     ];
     for place in places {
-        assert!(told.contains(place), "{place}: {told}");
+        assert!(error.contains(place), "{place}: {error}");
     }
 }
 
@@ -122,15 +122,15 @@ fn secrets_are_masked_where_the_configuration_is_shown() {
     };
     assert!(shown.lines().any(is_named), "{shown}");
     let wrong = "a secret with spaces";
-    let told = refused(&[], &[("SIGNALBOX_OPERATOR_TOKEN", wrong)]);
+    let error = refused(&[], &[("SIGNALBOX_OPERATOR_TOKEN", wrong)]);
     assert!(
-        told.contains("SIGNALBOX_OPERATOR_TOKEN") && !told.contains(wrong),
-        "{told}"
+        error.contains("SIGNALBOX_OPERATOR_TOKEN") && !error.contains(wrong),
+        "{error}"
     );
 }
 
 #[test]
-fn what_is_shown_is_a_configuration_file() {
+fn the_output_is_a_valid_configuration_file() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("signalbox.toml");
     let first = signalbox()
@@ -151,17 +151,17 @@ fn what_is_shown_is_a_configuration_file() {
 }
 
 #[test]
-fn help_and_version_are_told() {
-    for (argument, told) in [
+fn help_and_version_are_printed() {
+    for (argument, expected) in [
         ("--help", "serve"),
         ("--version", env!("CARGO_PKG_VERSION")),
     ] {
         let output = signalbox().arg(argument).output().unwrap();
-        assert!(shown(&output).contains(told));
+        assert!(shown(&output).contains(expected));
     }
 }
 
-/// What the program tells when it is not told well; the exit status says that, too.
+/// The error output of a run with a wrong configuration, which must exit with status 2.
 fn refused(arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let folder = TempDir::new().unwrap();
     let mut command = signalbox();
@@ -170,22 +170,22 @@ fn refused(arguments: &[&str], variables: &[(&str, &str)]) -> String {
         .envs(variables.iter().copied())
         .current_dir(folder.path());
     let output = command.output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(
         output.status.code(),
         Some(2),
-        "{arguments:?} {variables:?}: {told}"
+        "{arguments:?} {variables:?}: {error}"
     );
     assert_eq!(
         fs::read_dir(folder.path()).unwrap().count(),
         0,
-        "nothing was made: {told}"
+        "nothing was made: {error}"
     );
-    told
+    error
 }
 
 fn shown(output: &Output) -> String {
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{told}");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{error}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }

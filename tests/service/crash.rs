@@ -1,4 +1,4 @@
-//! Is everything that was promised still there after the service was killed?
+//! Is everything that was acknowledged still there after the service was killed?
 
 use harness::device::resource::AnswerMode;
 use protocol::coap::code::Code;
@@ -16,7 +16,7 @@ const ZONE: Path = Path::resource(3, 0, 15);
 const FIRST_CONTACT: &str = "Lifecycle[DeviceFirstTimeRegistered]";
 
 #[test]
-fn a_scheduled_request_goes_out_exactly_once_after_a_crash() {
+fn a_scheduled_request_is_sent_exactly_once_after_a_crash() {
     let mut setup = TestService::new();
     let id = setup
         .caller
@@ -30,7 +30,7 @@ fn a_scheduled_request_goes_out_exactly_once_after_a_crash() {
     assert_eq!(action["sendAttemptsLeft"], 0);
     setup.crash();
     setup.device.update();
-    // Requests go out oldest first: when this one is done, no older one is left.
+    // Requests are sent oldest first: when this one is done, no older one is left.
     assert_eq!(
         outcome(&setup.caller.perform(ID, &read("/3/0/0"))).0,
         "SUCCEEDED"
@@ -40,7 +40,7 @@ fn a_scheduled_request_goes_out_exactly_once_after_a_crash() {
 }
 
 #[test]
-fn requests_made_in_a_moment_keep_their_order_across_a_crash() {
+fn requests_created_at_the_same_time_keep_their_order_across_a_crash() {
     let mut setup = TestService::new();
     let payloads: Vec<String> = (0..10).map(|number| format!("number {number}")).collect();
     for payload in &payloads {
@@ -104,13 +104,13 @@ fn a_cancelled_request_stays_cancelled() {
 }
 
 #[test]
-fn what_was_shown_is_still_so_after_a_crash() {
+fn a_status_that_was_shown_is_unchanged_after_a_crash() {
     let mut setup = TestService::new();
     for round in 0..12 {
         let id = setup
             .caller
             .create_action(ID, &write("/3/0/15", &format!("round {round}")));
-        // Without a pause, so that the end is seen as soon as it is shown.
+        // Polls without a pause, so that the crash follows the final status at once.
         let shown = std::iter::repeat_with(|| setup.caller.action(&id))
             .find(|action| action["status"] != "IN_PROGRESS")
             .expect("it ends");
@@ -125,7 +125,7 @@ fn records_and_the_log_are_the_same_after_a_crash() {
     setup.caller.perform(ID, &read("/3/0/0"));
     setup.caller.perform(ID, &write("/3/0/0", "x"));
     setup.caller.perform(ID, &write("/3303/0/5700", "warm"));
-    let told = |caller: &Caller| {
+    let pages = |caller: &Caller| {
         let pages = [
             "integrate/devices/actions/requests",
             "administrationLogs",
@@ -133,11 +133,11 @@ fn records_and_the_log_are_the_same_after_a_crash() {
         ];
         pages.map(|path| caller.request("GET", &format!("{API}/{path}")).expect(200))
     };
-    let before = told(&setup.caller);
+    let before = pages(&setup.caller);
     setup.crash();
-    assert_eq!(told(&setup.caller), before);
+    assert_eq!(pages(&setup.caller), before);
     setup.crash();
-    assert_eq!(told(&setup.caller), before);
+    assert_eq!(pages(&setup.caller), before);
 }
 
 #[test]
@@ -156,9 +156,9 @@ fn a_registration_survives_a_crash() {
     }
     assert_eq!(registration(&caller)["registered"], before["registered"]);
     let id = caller.create_action(ID, &read("/3/0/0"));
-    let asked = wire.receive();
+    let request = wire.receive();
     assert_eq!(
-        asked.code,
+        request.code,
         Code::GET,
         "it is reached where it registered: {id}"
     );
@@ -186,13 +186,13 @@ fn first_contact_at_the_moment_of_a_crash_is_logged_exactly_once() {
         let wire = DeviceSocket::to(&service);
         wire.send(&register(&name, 1).encode());
         if round % 2 == 0 {
-            // It is killed while the answer is on its way, or just before or after.
+            // The crash comes while the answer is sent, or just before or after.
             assert_eq!(wire.receive().code, Code::CREATED);
         }
         service.kill();
         service.start_again();
         caller.follow(&service);
-        // The answer from before the crash may still be on its way.
+        // The answer from before the crash may still arrive.
         let answer = wire.ask_among_others(&register(&name, 2));
         assert_eq!(answer.code, Code::CREATED);
         let path = format!("{API}/administrationLogs?iccid={name}");
@@ -208,7 +208,7 @@ fn first_contact_at_the_moment_of_a_crash_is_logged_exactly_once() {
 }
 
 #[test]
-fn tokens_survive_a_crash_and_revoked_ones_do_not_come_back() {
+fn tokens_survive_a_crash_and_revoked_ones_stay_revoked() {
     let (mut service, _) = start(&[]);
     let client = ApiClient::of_new_customer(&service, "Acme");
     let revoked = ApiClient::make(&service, &client.customer, &json!({ "name": "revoked" }));
@@ -237,7 +237,7 @@ fn tokens_survive_a_crash_and_revoked_ones_do_not_come_back() {
 }
 
 #[test]
-fn devices_made_and_deleted_before_a_crash_stay_so() {
+fn created_and_deleted_devices_stay_so_after_a_crash() {
     let (mut service, mut caller) = start(&[]);
     for round in 0..4 {
         let (made, deleted) = (format!("made-{round}"), format!("deleted-{round}"));

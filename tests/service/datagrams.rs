@@ -1,4 +1,4 @@
-//! Is a datagram that is no message, or none for us, met as RFC 7252 says, and never with a crash?
+//! Are invalid and unexpected datagrams handled as RFC 7252 says, and never with a crash?
 
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId};
@@ -11,7 +11,7 @@ use crate::vocabulary::service::Service;
 use crate::vocabulary::wire::{DeviceSocket, hex, register, request, update};
 
 #[test]
-fn a_ping_is_met_with_a_reset() {
+fn a_ping_is_answered_with_a_reset() {
     let (service, wire, _) = registered();
     for wire in [&wire, &DeviceSocket::to(&service)] {
         for id in [0, 1, 65_000] {
@@ -27,16 +27,16 @@ fn a_malformed_confirmable_message_is_rejected() {
     let malformed = [
         "4902123400",   // a token length that is reserved
         "4f021234",     // another
-        "4402123401",   // cut off inside the token
+        "4402123401",   // truncated inside the token
         "40211234",     // a reserved class of codes
         "40e01234",     // another
         "4100123401",   // an Empty message with a token
         "40001234ff00", // an Empty message with a payload
         "40021234ff",   // a payload marker without payload
-        "40021234b5",   // an option cut off
+        "40021234b5",   // a truncated option
         "40021234f0",   // a reserved option delta
         "400212341f",   // a reserved option length
-        "40021234d0",   // an option delta cut off
+        "40021234d0",   // a truncated option delta
     ];
     for wire in [&wire, &DeviceSocket::to(&service)] {
         for bytes in malformed {
@@ -47,10 +47,10 @@ fn a_malformed_confirmable_message_is_rejected() {
 }
 
 #[test]
-fn what_needs_no_answer_gets_none() {
+fn messages_that_need_no_answer_get_none() {
     let (service, wire, _) = registered();
     let noise = [
-        "",           // nothing
+        "",           // empty
         "40",         // less than a header
         "400212",     // less than a header
         "c0021234",   // another version
@@ -59,10 +59,10 @@ fn what_needs_no_answer_gets_none() {
         "50001234",   // an Empty Non-confirmable message
         "50021234ff", // a payload marker without payload
         "60021234",   // a request in an acknowledgement
-        "60001234",   // an acknowledgement of nothing
-        "60451234",   // an answer to nothing
-        "70001234",   // a reset of nothing
-        "70451234",   // a reset that says something
+        "60001234",   // an acknowledgement of no message
+        "60451234",   // a response to no request
+        "70001234",   // a Reset of no message
+        "70451234",   // a Reset with a code other than 0.00
         "6900123400", // a malformed acknowledgement
     ];
     for wire in [&wire, &DeviceSocket::to(&service)] {
@@ -74,7 +74,7 @@ fn what_needs_no_answer_gets_none() {
 }
 
 #[test]
-fn a_critical_option_nobody_knows_is_a_bad_option() {
+fn an_unknown_critical_option_is_a_bad_option() {
     let (service, wire, location) = registered();
     let other = DeviceSocket::to(&service);
     let odd = 2_049;
@@ -98,13 +98,13 @@ fn noise_does_no_harm() {
     for round in 0..2_000 {
         let mut bytes = Vec::new();
         for _ in 0..round % 60 {
-            // xorshift64: any bytes will do, the same ones each time.
+            // xorshift64: any bytes will do, as long as they are the same each time.
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
             bytes.push(state.to_le_bytes()[3]);
         }
-        // Half of it looks like a message of ours.
+        // Half of the datagrams begin like one of our messages.
         if round % 2 == 0 && bytes.len() > 4 {
             bytes.splice(..2, [0x40, 0x02]);
         }
@@ -122,14 +122,14 @@ fn noise_does_no_harm() {
 }
 
 #[test]
-fn a_message_cut_off_anywhere_does_no_harm() {
+fn a_truncated_message_does_no_harm() {
     let (_service, wire, location) = registered();
     let whole = register(ID, 300).encode();
     for length in 0..whole.len() {
         wire.send(&whole[..length]);
         wire.received_before_ping();
     }
-    // A registration cut off inside its payload may still be one, so the location may have gone.
+    // A registration truncated inside its payload may still be valid, so the location may be gone.
     let code = wire.ask_among_others(&update(&location, 301)).code;
     assert!([Code::CHANGED, Code::NOT_FOUND].contains(&code), "{code}");
 }
@@ -142,7 +142,7 @@ fn a_datagram_of_the_largest_size_does_no_harm() {
     assert_eq!(wire.ask(&update(&location, 2)).code, Code::CHANGED);
 }
 
-/// A service, a wire behind which a device is registered, and where.
+/// A service, a socket at which a device is registered, and its location.
 fn registered() -> (Service, DeviceSocket, Vec<String>) {
     let (service, caller): (Service, Caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);

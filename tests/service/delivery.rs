@@ -1,4 +1,4 @@
-//! Is what devices say brought to their customer's endpoint, whatever the endpoint does?
+//! Are the events of devices delivered to their customer's endpoint, however the endpoint behaves?
 
 mod breaking;
 mod crashes;
@@ -6,7 +6,7 @@ mod failing;
 mod limits;
 mod neighbours;
 mod refused;
-mod told;
+mod events;
 mod trust;
 
 use protocol::coap::code::Code;
@@ -22,31 +22,31 @@ use crate::vocabulary::poll::until;
 use crate::vocabulary::service::Service;
 use crate::vocabulary::wire::{DeviceSocket, register_with, request};
 
-/// Where a meter measures.
+/// The path of the values of a meter.
 const PATH: &str = "/3303/0/5700";
 
-/// A secret of a customer.
+/// The signing secret of a customer.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/// What lets the endpoints of tests be reached.
+/// Allows deliveries to the endpoints of tests.
 const PRIVATE: (&str, &str) = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
 
 /// Five tries in a fraction of a second.
 const QUICK: (&str, &str) = ("SIGNALBOX_DELIVERY_RETRY_MS", "50,50,50,50");
 
-/// So many tries that a test does not see the last one.
+/// So many tries that no test reaches the last one.
 const STEADY: (&str, &str) = (
     "SIGNALBOX_DELIVERY_RETRY_MS",
     "50,100,200,400,800,1600,3200,6400,6400,6400,6400,6400,6400,6400,6400,6400",
 );
 
-/// A customer with a service that may reach the endpoints of tests.
+/// A service and a customer, with deliveries to the endpoints of tests allowed.
 struct DeliveryService {
     service: Service,
     caller: Caller,
 }
 
-/// A device by hand that sends what it measures.
+/// A device controlled datagram by datagram that sends measured values.
 struct Meter {
     name: String,
     wire: DeviceSocket,
@@ -60,19 +60,19 @@ impl DeliveryService {
         Self { service, caller }
     }
 
-    /// Makes a webhook that is told of values alone, and gives its id.
+    /// Creates a webhook that receives values only, and returns its id.
     fn values_to(&self, endpoint: &Endpoint) -> String {
         let types = json!([{ "type": "TELEMETRY_DATA" }]);
         let body = json!({ "name": "Values", "url": endpoint.url("/in"), "eventTypes": types });
         self.webhook(&body)
     }
 
-    /// Makes a webhook and gives its id.
+    /// Creates a webhook and returns its id.
     fn webhook(&self, body: &Value) -> String {
         text(&self.caller.post(&path(""), body).expect(201)["id"])
     }
 
-    /// A webhook as it is now.
+    /// The current state of a webhook.
     fn shown(&self, id: &str) -> Value {
         self.caller.request("GET", &path(id)).expect(200)
     }
@@ -84,7 +84,7 @@ impl DeliveryService {
         })
     }
 
-    /// A webhook once nothing waits for it.
+    /// A webhook, once no event waits for it.
     fn once_done(&self, id: &str) -> Value {
         until("an empty backlog", || {
             let shown = self.shown(id);
@@ -92,13 +92,13 @@ impl DeliveryService {
         })
     }
 
-    /// Asks something of a webhook that needs no body.
+    /// Makes a call about a webhook that needs no body.
     fn ask(&self, id: &str, what: &str, status: u16) -> Value {
         let path = format!("{}/{what}", path(id));
         self.caller.request("POST", &path).expect(status)
     }
 
-    /// Discards a dead letter of a webhook, or all of them.
+    /// Discards one dead letter of a webhook, or all of them.
     fn discard(&self, id: &str, letter: &str, status: u16) {
         let path = format!("{}/deadletters{letter}", path(id));
         let answer = self.caller.request("DELETE", &path);
@@ -120,7 +120,7 @@ impl DeliveryService {
         }
     }
 
-    /// A meter that is registered.
+    /// A registered meter.
     fn meter(&self, name: &str) -> Meter {
         self.caller.create_device(name, DEVICE_IP);
         let wire = DeviceSocket::to(&self.service);
@@ -135,26 +135,26 @@ impl DeliveryService {
         }
     }
 
-    /// Kills the service without a word and starts it again.
+    /// Kills the service and starts it again.
     fn crash(&mut self) {
         self.service.kill();
         self.revive();
     }
 
-    /// Starts the service again that was killed.
+    /// Starts the killed service again.
     fn revive(&mut self) {
         self.service.start_again();
         self.caller.follow(&self.service);
     }
 
-    /// Starts the service again with other settings.
+    /// Stops the service and starts it again with other settings.
     fn restart_with(&mut self, settings: &[(&str, &str)]) {
         self.service.kill();
         self.service.start_again_with(settings);
         self.caller.follow(&self.service);
     }
 
-    /// The log's latest entry of a kind.
+    /// The latest log entry with this message.
     fn entry(&self, message: &str) -> Option<Value> {
         let entries = self.caller.log_entries();
         entries
@@ -170,13 +170,13 @@ impl Meter {
         assert_eq!(code, Code::CHANGED, "{value}");
     }
 
-    /// Sends a payload of SenML in JSON and gives the code it is answered.
+    /// Sends a payload in SenML JSON and returns the response code.
     fn send_payload(&mut self, payload: &str) -> Code {
         let message = self.sending(payload);
         self.wire.ask_until_answered(&message).code
     }
 
-    /// Says a value and does not wait for the answer.
+    /// Sends a value without waiting for the answer.
     fn send_unconfirmed(&mut self, value: f64) {
         let message = self.sending(&payload_of(value));
         self.wire.send(&message.encode());
@@ -192,7 +192,7 @@ impl Meter {
     }
 }
 
-/// A service and the endpoint that is told of the values of a meter, by the id of its webhook.
+/// A service and an endpoint that receives the values of a meter; the id is that of its webhook.
 fn metered(settings: &[(&str, &str)]) -> (DeliveryService, Endpoint, String, Meter) {
     let setup = DeliveryService::with(settings);
     let endpoint = Endpoint::new();
@@ -214,34 +214,34 @@ fn path(id: &str) -> String {
     }
 }
 
-/// The value that was told.
+/// The value in a delivered event.
 fn value(posted: &ReceivedPost) -> f64 {
     let body = posted.json();
     let value = &body["payload"]["value"][PATH];
     value.as_f64().unwrap_or_else(|| panic!("no value: {body}"))
 }
 
-/// Everything that was posted, once so many values of the first meter were taken.
+/// Everything posted, once the endpoint accepted this many values of the first meter.
 fn once_delivered(endpoint: &Endpoint, amount: usize) -> Vec<ReceivedPost> {
     endpoint.once_so("every value", |posted| {
         values_of(&taken(posted), "meter-1").len() == amount
     })
 }
 
-/// The values that were told of a device, in the order in which each was told first.
+/// The delivered values of a device, in the order of their first deliveries.
 fn values_of(posted: &[ReceivedPost], device: &str) -> Vec<f64> {
-    let mut seen = Vec::new();
+    let mut ids = Vec::new();
     let mut values = Vec::new();
     for posted in posted {
-        if posted.json()["device"]["iccid"] == device && !seen.contains(&posted.id()) {
-            seen.push(posted.id());
+        if posted.json()["device"]["iccid"] == device && !ids.contains(&posted.id()) {
+            ids.push(posted.id());
             values.push(value(posted));
         }
     }
     values
 }
 
-/// So many values in their order.
+/// This many values in order.
 fn counted(amount: u32) -> Vec<f64> {
     (1..=amount).map(f64::from).collect()
 }

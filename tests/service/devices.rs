@@ -1,4 +1,4 @@
-//! Are devices made, shown, listed and forgotten as their customer asked?
+//! Are devices created, shown, listed and deleted as their customer requested?
 
 use harness::device::configuration::{Configuration, Reachability};
 use protocol::coap::code::Code;
@@ -12,7 +12,7 @@ use crate::vocabulary::lwm2m::{read, when_active};
 use crate::vocabulary::wire::{DeviceSocket, deregister, register, update};
 
 #[test]
-fn names_that_are_not_given_are_taken_from_each_other() {
+fn missing_names_default_to_each_other() {
     let (_service, caller) = start(&[]);
     let by_id = create(&caller, &json!({ "deviceId": "meter-1" })).expect(201);
     assert_names(&by_id, ["meter-1", "meter-1", "meter-1"]);
@@ -37,7 +37,7 @@ fn names_that_are_not_given_are_taken_from_each_other() {
 }
 
 #[test]
-fn names_belong_to_one_device_of_the_whole_service() {
+fn names_are_unique_in_the_whole_service() {
     let (service, caller) = start(&[]);
     let stranger = Caller::of_new_customer(&service, "Umbrella");
     let body = json!({
@@ -66,14 +66,14 @@ fn names_belong_to_one_device_of_the_whole_service() {
             .all(|code| *code == "DEVICE_EXISTS"),
         "{all}"
     );
-    assert!(error_codes(&all).len() >= 5, "every name is told: {all}");
+    assert!(error_codes(&all).len() >= 5, "every name is reported: {all}");
     create(&caller, &json!({ "deviceId": "b", "ip": "10.0.0.1" })).expect(201);
     let same_id = json!({ "deviceId": "a", "iccid": "8903", "endpoint": "ep-c" });
     create(&stranger, &same_id).expect(201);
 }
 
 #[test]
-fn a_name_that_two_callers_want_at_once_goes_to_one() {
+fn a_name_that_two_callers_request_at_once_goes_to_one() {
     let (_service, caller) = start(&[]);
     let callers = (0..8).map(|number| {
         let caller = caller.clone();
@@ -97,21 +97,21 @@ fn the_inspector_shows_what_a_device_is_doing() {
     };
     let mut setup = TestService::with(&[], configuration);
     let id = setup.caller.create_action(ID, &when_active(read("/3/0/0")));
-    let seen = inspect(&setup.caller, ID).expect(200);
-    assert_names(&seen, [ID; 3]);
-    assert_eq!(seen["presence"]["state"], "AWAKE");
-    assert_eq!(seen["presence"]["protocol"], "LWM2M");
-    let address = text(&seen["presence"]["address"]);
-    assert!(address.starts_with(DEVICE_IP), "{seen}");
-    assert!(text(&seen["presence"]["lastSeen"]).ends_with('Z'), "{seen}");
-    let registration = &seen["registration"];
+    let shown = inspect(&setup.caller, ID).expect(200);
+    assert_names(&shown, [ID; 3]);
+    assert_eq!(shown["presence"]["state"], "AWAKE");
+    assert_eq!(shown["presence"]["protocol"], "LWM2M");
+    let address = text(&shown["presence"]["address"]);
+    assert!(address.starts_with(DEVICE_IP), "{shown}");
+    assert!(text(&shown["presence"]["lastSeen"]).ends_with('Z'), "{shown}");
+    let registration = &shown["registration"];
     assert_eq!(registration["lifetime"], 86_400, "never above a day");
     assert_eq!(registration["lifetimeAsked"], 100_000);
     assert_eq!(registration["version"], "1.1");
     assert_eq!(registration["queueMode"], true);
     assert!(
         registration["expires"].as_str() > registration["registered"].as_str(),
-        "{seen}"
+        "{shown}"
     );
     let objects = registration["objects"].as_array().unwrap();
     let offered: Vec<u64> = objects
@@ -119,25 +119,25 @@ fn the_inspector_shows_what_a_device_is_doing() {
         .filter_map(|object| object["id"].as_u64())
         .collect();
     assert_eq!(offered, [1, 3, 6, 3303]);
-    assert_eq!(seen["pendingActions"][0]["id"], id);
+    assert_eq!(shown["pendingActions"][0]["id"], id);
     setup.device.deregister();
-    let seen = inspect(&setup.caller, ID).expect(200);
-    assert_eq!(seen["presence"]["state"], "UNREGISTERED");
-    assert!(seen["registration"].is_null(), "{seen}");
+    let shown = inspect(&setup.caller, ID).expect(200);
+    assert_eq!(shown["presence"]["state"], "UNREGISTERED");
+    assert!(shown["registration"].is_null(), "{shown}");
 }
 
 #[test]
-fn a_device_that_was_never_heard_is_shown_as_such() {
+fn a_device_without_contact_is_shown_as_such() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
-    let seen = inspect(&caller, ID).expect(200);
-    assert_eq!(seen["presence"], json!({ "state": "UNREGISTERED" }));
-    assert!(seen["registration"].is_null(), "{seen}");
-    assert_eq!(seen["pendingActions"], json!([]));
+    let shown = inspect(&caller, ID).expect(200);
+    assert_eq!(shown["presence"], json!({ "state": "UNREGISTERED" }));
+    assert!(shown["registration"].is_null(), "{shown}");
+    assert_eq!(shown["pendingActions"], json!([]));
 }
 
 #[test]
-fn devices_are_listed_page_by_page_for_their_customer_alone() {
+fn devices_are_listed_page_by_page_for_their_customer_only() {
     let (service, caller) = start(&[]);
     let stranger = Caller::of_new_customer(&service, "Umbrella");
     silent_device(&stranger, "theirs");
@@ -171,7 +171,7 @@ fn devices_are_listed_page_by_page_for_their_customer_alone() {
 }
 
 #[test]
-fn a_deleted_device_is_gone_everywhere() {
+fn a_deleted_device_is_found_nowhere() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let wire = DeviceSocket::to(&service);
@@ -204,12 +204,12 @@ fn a_deleted_device_is_gone_everywhere() {
 }
 
 #[test]
-fn a_device_deleted_while_it_is_asked_is_there_or_not() {
+fn calls_about_a_device_during_its_deletion_succeed_or_find_nothing() {
     let (_service, caller) = start(&[("SIGNALBOX_SCHEDULED_MAX", "10000")]);
     for _ in 0..15 {
         silent_device(&caller, ID);
         let path = format!("{API}/devices/{ID}");
-        let asking = (0..4).map(|number| {
+        let callers = (0..4).map(|number| {
             let (caller, path) = (caller.clone(), path.clone());
             std::thread::spawn(move || {
                 let ask = || match number {
@@ -220,10 +220,10 @@ fn a_device_deleted_while_it_is_asked_is_there_or_not() {
                 (0..6).map(|_| ask()).collect::<Vec<_>>()
             })
         });
-        let asking: Vec<_> = asking.collect();
+        let callers: Vec<_> = callers.collect();
         assert!([204, 404].contains(&caller.request("DELETE", &path).status));
         assert_eq!(caller.request("GET", &path).status, 404);
-        for statuses in asking.into_iter().map(|it| it.join().unwrap()) {
+        for statuses in callers.into_iter().map(|it| it.join().unwrap()) {
             let is_known = |status: &u16| [200, 202, 204, 404].contains(status);
             assert!(statuses.iter().all(is_known), "{statuses:?}");
         }
@@ -231,7 +231,7 @@ fn a_device_deleted_while_it_is_asked_is_there_or_not() {
 }
 
 #[test]
-fn a_customer_s_device_does_not_exist_for_another() {
+fn a_device_of_one_customer_does_not_exist_for_another() {
     let setup = TestService::new();
     let stranger = Caller::of_new_customer(&setup.service, "Umbrella");
     let key = json!({ "secretKey": "0123456789", "format": "STRING" });
@@ -253,7 +253,7 @@ fn a_customer_s_device_does_not_exist_for_another() {
 }
 
 #[test]
-fn a_key_is_taken_in_and_never_shown() {
+fn a_key_is_stored_and_never_shown() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
     silent_device(&caller, "other");
@@ -265,13 +265,13 @@ fn a_key_is_taken_in_and_never_shown() {
     for key in &keys {
         let answer = caller.post(&format!("{API}/devices/{ID}/psk"), key);
         assert_eq!((answer.status, answer.text()), (204, ""));
-        let seen = inspect(&caller, ID);
+        let shown = inspect(&caller, ID);
         assert!(
-            !seen.text().contains(&text(&key["secretKey"])),
+            !shown.text().contains(&text(&key["secretKey"])),
             "{}",
-            seen.text()
+            shown.text()
         );
-        assert_eq!(seen.expect(200)["psk"]["configured"], true);
+        assert_eq!(shown.expect(200)["psk"]["configured"], true);
     }
     assert_eq!(
         inspect(&caller, ID).expect(200)["psk"]["identity"],
@@ -292,7 +292,7 @@ fn inspect(caller: &Caller, id: &str) -> Response {
     caller.request("GET", &format!("{API}/devices/{id}"))
 }
 
-/// Device id, iccid and endpoint.
+/// Checks device id, ICCID and endpoint.
 fn assert_names(device: &Value, expected: [&str; 3]) {
     let names = ["deviceId", "iccid", "endpoint"].map(|name| device[name].clone());
     assert_eq!(names, expected.map(Value::from), "{device}");

@@ -1,4 +1,4 @@
-//! Is every error of one shape, whatever is wrong with the call?
+//! Does every error have the same shape, whatever is wrong with the call?
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/requests";
 const SETTING: &str = "/management-api/v1/settings/signalbox/LWM2M_PASSIVE_REPORTING";
 
 #[test]
-fn what_does_not_exist_is_not_found() {
+fn unknown_objects_are_not_found() {
     let (service, caller) = start(&[]);
     let operator = Caller::operator(&service);
     let unknown = [
@@ -63,7 +63,7 @@ fn what_does_not_exist_is_not_found() {
 }
 
 #[test]
-fn a_method_the_path_does_not_know_is_told_those_it_knows() {
+fn an_unsupported_method_is_answered_with_the_supported_ones() {
     let (_service, caller) = start(&[]);
     let cases = [
         ("DELETE", format!("{API}/devices"), "GET, POST"),
@@ -79,14 +79,14 @@ fn a_method_the_path_does_not_know_is_told_those_it_knows() {
     for (method, path, allowed) in cases {
         let answer = caller.request(method, &path);
         check(&answer, 405, &[("METHOD_NOT_ALLOWED", "")]);
-        let told = answer.header("allow").unwrap_or_default();
-        let mut told: Vec<&str> = told
+        let methods = answer.header("allow").unwrap_or_default();
+        let mut methods: Vec<&str> = methods
             .split(',')
             .map(str::trim)
             .filter(|it| *it != "HEAD")
             .collect();
-        told.sort_unstable();
-        assert_eq!(told.join(", "), allowed, "{method} {path}");
+        methods.sort_unstable();
+        assert_eq!(methods.join(", "), allowed, "{method} {path}");
     }
 }
 
@@ -114,7 +114,7 @@ fn a_body_that_is_no_json_object_is_malformed() {
 }
 
 #[test]
-fn a_body_of_another_kind_is_not_read() {
+fn a_body_of_another_content_type_is_refused() {
     let (service, caller) = start(&[]);
     silent_device(&caller, ID);
     let body = json!({ "action": "read", "resourceAddress": "/3/0/0" }).to_string();
@@ -142,7 +142,7 @@ fn a_body_of_another_kind_is_not_read() {
 }
 
 #[test]
-fn a_body_longer_than_allowed_is_not_read() {
+fn a_body_longer_than_allowed_is_refused() {
     let (service, caller) = start(&[("SIGNALBOX_JSON_BODY_BYTES_MAX", "4096")]);
     silent_device(&caller, ID);
     let long =
@@ -161,7 +161,7 @@ fn a_body_longer_than_allowed_is_not_read() {
 }
 
 #[test]
-fn nothing_a_caller_says_breaks_the_service() {
+fn no_call_breaks_the_service() {
     let (service, caller) = start(&[]);
     silent_device(&caller, ID);
     let long = "x".repeat(5_000);
@@ -204,7 +204,7 @@ fn nothing_a_caller_says_breaks_the_service() {
 }
 
 #[test]
-fn a_protocol_is_called_as_the_document_calls_it() {
+fn protocols_are_named_in_upper_case_only() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
     let ask = |protocol: &str| caller.post(&ACTIONS.replace("LWM2M", protocol), &json!({}));
@@ -243,7 +243,7 @@ fn an_answer_is_json_whatever_the_caller_accepts() {
 }
 
 #[test]
-fn an_answer_to_a_caller_that_is_not_one_has_the_shape_too() {
+fn an_error_of_an_unauthenticated_call_has_the_same_shape() {
     let service = Service::start();
     for path in ["/management-api/v1/devices", "/operator-api/v1/customers"] {
         check(
@@ -261,7 +261,8 @@ fn post_text(service: &Service, caller: &Caller, path: &str, kind: &str, body: &
         .send(service.http)
 }
 
-/// The answer is an error of the one shape with exactly these faults; an empty field is none.
+/// Checks that the answer is an error of the common shape with exactly these faults; an empty field
+/// stands for none.
 pub(crate) fn check(answer: &Response, status: u16, faults: &[(&str, &str)]) {
     assert!(
         answer
@@ -288,22 +289,22 @@ pub(crate) fn check(answer: &Response, status: u16, faults: &[(&str, &str)]) {
             .is_some_and(|trace| trace.len() >= 32),
         "{body}"
     );
-    let mut told: Vec<(&str, &str)> = Vec::new();
+    let mut found: Vec<(&str, &str)> = Vec::new();
     for error in body["errors"].as_array().expect("a list of errors") {
-        let is_told = error["message"]
+        let has_message = error["message"]
             .as_str()
             .is_some_and(|message| !message.is_empty());
-        assert!(is_told, "{body}");
+        assert!(has_message, "{body}");
         let allowed = ["code", "field", "message"];
         assert!(
             keys(error).iter().all(|key| allowed.contains(key)),
             "{body}"
         );
         let field = error["field"].as_str().unwrap_or_default();
-        told.push((error["code"].as_str().expect("a code"), field));
+        found.push((error["code"].as_str().expect("a code"), field));
     }
     let mut expected = faults.to_vec();
-    told.sort_unstable();
+    found.sort_unstable();
     expected.sort_unstable();
-    assert_eq!(told, expected, "{body}");
+    assert_eq!(found, expected, "{body}");
 }

@@ -1,4 +1,4 @@
-//! What does a caller learn when the device refuses, is silent or is not there?
+//! What does a caller see when the device refuses, is silent or does not exist?
 
 use harness::device::configuration::Configuration;
 use harness::device::resource::AnswerMode;
@@ -13,7 +13,7 @@ use crate::vocabulary::poll::until;
 const ZONE: Path = Path::resource(3, 0, 15);
 
 #[test]
-fn what_the_device_refuses_fails_with_its_code_and_is_logged() {
+fn a_refused_request_fails_with_its_code_and_is_logged() {
     let setup = TestService::new();
     let cases = [
         (write("/3/0/0", "Other Works"), "405"),
@@ -73,7 +73,7 @@ fn a_silent_device_fails_the_request_after_its_attempts() {
 }
 
 #[test]
-fn a_request_of_a_device_that_leaves_fails_or_waits_for_its_return() {
+fn a_request_to_a_deregistered_device_fails_or_waits() {
     let mut setup = TestService::new();
     setup.device.answer_with(ZONE, AnswerMode::Silent);
     let in_flight = setup.caller.create_action(ID, &read("/3/0/15"));
@@ -91,7 +91,7 @@ fn a_request_of_a_device_that_leaves_fails_or_waits_for_its_return() {
 }
 
 #[test]
-fn a_request_for_now_to_an_unregistered_device_is_refused_and_not_kept() {
+fn a_request_for_now_to_an_unregistered_device_is_refused_and_not_stored() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
     let refused = caller.try_action(ID, &read("/3/0/0")).expect(409);
@@ -101,7 +101,7 @@ fn a_request_for_now_to_an_unregistered_device_is_refused_and_not_kept() {
 }
 
 #[test]
-fn only_so_many_requests_are_scheduled_for_a_device() {
+fn the_number_of_scheduled_requests_per_device_is_limited() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
     silent_device(&caller, "other");
@@ -147,7 +147,7 @@ fn configuration() -> Configuration {
     Configuration::new(ID)
 }
 
-/// The request once so many attempts are left and none is in flight.
+/// The request, once this many attempts are left and none is in flight.
 fn attempts_left(setup: &TestService, id: &str, left: u8) -> Value {
     until("a recorded attempt", || {
         let action = setup.caller.action(id);
@@ -155,8 +155,8 @@ fn attempts_left(setup: &TestService, id: &str, left: u8) -> Value {
     })
 }
 
-/// Updates until the attempt before has ended and another one begins: an update during an attempt
-/// is not the next activity.
+/// Updates until the previous attempt has ended and another one begins, because an update during an
+/// attempt does not begin the next one.
 fn next_attempt(setup: &mut TestService, id: &str, left: u8) {
     until("another attempt", || {
         setup.device.update();

@@ -1,4 +1,4 @@
-//! Is every fault of a body and of a query told at once, each with its field?
+//! Is every fault of a body or a query reported at once, each with its field?
 
 use serde_json::{Value, json};
 
@@ -11,10 +11,10 @@ const ACTIONS: &str = "/management-api/v1/integrate/devices/meter-1/actions/LWM2
 const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/requests";
 const SETTING: &str = "/management-api/v1/settings/signalbox/LWM2M_PASSIVE_REPORTING";
 
-/// Codes with their fields.
+/// Error codes with their fields.
 type Faults = &'static [(&'static str, &'static str)];
 
-/// A property of a body that is otherwise well, its value, and the code it is refused with.
+/// A property of an otherwise valid body, a wrong value, and the error code.
 const PROPERTIES: [(&str, &str, &str); 17] = [
     ("action", "\"reboot\"", "INVALID_VALUE"),
     ("action", "1", "WRONG_TYPE"),
@@ -59,13 +59,13 @@ fn a_value_that_is_too_long_is_refused() {
     check(&ask(1_500_001), 400, &[("INVALID_VALUE", "data")]);
     ask(1_500_000).expect(202);
     ask(1_500_000).expect(202);
-    // What waits is in memory: so long a third one is too much for the device.
+    // Waiting requests are in memory: a third one of this length exceeds the limit of the device.
     check(&ask(1_500_000), 409, &[("QUEUE_FULL", "")]);
     ask(1_024).expect(202);
 }
 
 #[test]
-fn every_fault_of_an_action_request_is_told_at_once() {
+fn every_fault_of_an_action_request_is_reported_at_once() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
     let cases: [(Value, Faults); 7] = [
@@ -116,7 +116,7 @@ fn every_fault_of_an_action_request_is_told_at_once() {
 }
 
 #[test]
-fn every_fault_of_a_device_or_its_key_is_told_with_its_field() {
+fn every_fault_of_a_device_or_its_key_is_reported_with_its_field() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
     let devices: [(Value, Faults); 7] = [
@@ -171,7 +171,7 @@ fn every_fault_of_a_device_or_its_key_is_told_with_its_field() {
 }
 
 #[test]
-fn every_fault_of_a_setting_or_a_customer_is_told_with_its_field() {
+fn every_fault_of_a_setting_or_a_customer_is_reported_with_its_field() {
     let (service, caller) = start(&[]);
     let settings: [(Value, Faults); 4] = [
         (json!({}), &[("REQUIRED", "state")]),
@@ -198,7 +198,7 @@ fn every_fault_of_a_setting_or_a_customer_is_told_with_its_field() {
 }
 
 #[test]
-fn every_fault_of_a_query_is_told_with_its_parameter() {
+fn every_fault_of_a_query_is_reported_with_its_parameter() {
     let (_service, caller) = start(&[]);
     let logs = format!("{API}/administrationLogs");
     let cases: [(&str, &str, Faults); 17] = [

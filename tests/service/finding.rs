@@ -1,4 +1,4 @@
-//! Are the devices found that a customer asks for, whatever they have done meanwhile?
+//! Does a search find the right devices, whatever has changed since they were created?
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::vocabulary::poll::until;
 use crate::vocabulary::wire::{DeviceSocket, deregister, register_with};
 
 #[test]
-fn devices_are_found_by_whether_they_are_registered() {
+fn devices_are_found_by_their_registration_state() {
     let (service, caller) = start(&[]);
     for id in ["a", "b", "c", "d"] {
         caller.create_device(id, DEVICE_IP);
@@ -34,7 +34,7 @@ fn devices_are_found_by_whether_they_are_registered() {
 }
 
 #[test]
-fn a_registration_that_expired_is_not_found_any_more() {
+fn a_device_whose_registration_expired_is_not_found_as_registered() {
     let (service, caller) = start(&[]);
     caller.create_device("brief", DEVICE_IP);
     let wire = DeviceSocket::to(&service);
@@ -48,7 +48,7 @@ fn a_registration_that_expired_is_not_found_any_more() {
 }
 
 #[test]
-fn what_is_found_is_the_same_after_a_crash() {
+fn a_search_finds_the_same_after_a_crash() {
     let (mut service, mut caller) = start(&[]);
     for id in ["a", "b", "c"] {
         caller.create_device(id, DEVICE_IP);
@@ -70,7 +70,7 @@ fn what_is_found_is_the_same_after_a_crash() {
 }
 
 #[test]
-fn devices_are_found_by_the_beginning_of_a_name_they_have_by_then() {
+fn devices_are_found_by_the_beginning_of_a_current_name() {
     let (service, caller) = start(&[]);
     let stranger = Caller::of_new_customer(&service, "Umbrella");
     silent_device(&stranger, "meter-theirs");
@@ -96,7 +96,7 @@ fn devices_are_found_by_the_beginning_of_a_name_they_have_by_then() {
 }
 
 #[test]
-fn a_filtered_list_is_turned_page_by_page() {
+fn a_filtered_list_is_read_page_by_page() {
     let (service, caller) = start(&[]);
     let wire = DeviceSocket::to(&service);
     for number in 0..25_u16 {
@@ -112,20 +112,20 @@ fn a_filtered_list_is_turned_page_by_page() {
         ("q=meter-1", 10),
         ("q=meter-1&registered=false", 5),
     ] {
-        let mut seen: Vec<String> = Vec::new();
+        let mut listed: Vec<String> = Vec::new();
         for number in 1..=5 {
             let path = format!("{API}/devices?pageSize=4&page={number}&{query}");
             let page = caller.request("GET", &path).expect(200);
             assert_eq!(page["pageAmount"], u64::div_ceil(count, 4), "{query}");
-            seen.extend(ids(&page));
+            listed.extend(ids(&page));
         }
-        assert_eq!(u64::try_from(seen.len()).unwrap(), count, "{query}");
-        assert!(seen.is_sorted(), "{query}: {seen:?}");
+        assert_eq!(u64::try_from(listed.len()).unwrap(), count, "{query}");
+        assert!(listed.is_sorted(), "{query}: {listed:?}");
     }
 }
 
 #[test]
-fn a_search_that_finds_too_much_is_refused_and_says_so() {
+fn a_search_that_finds_too_much_is_refused_with_its_reason() {
     let (service, caller) = start(&[]);
     import_meters(&caller, 0..20_000);
     let path = format!("{API}/devices?q=meter&pageSize=1");
@@ -139,7 +139,7 @@ fn a_search_that_finds_too_much_is_refused_and_says_so() {
     let more = caller.request("GET", &more).expect(200);
     assert_eq!(more["pageAmount"], 1_000, "{more}");
     assert_eq!(found(&caller, "q=meter-0669").len(), 10);
-    // Few devices are found among however many names of others.
+    // Few devices are found, however many names other customers have.
     let stranger = Caller::of_new_customer(&service, "Umbrella");
     silent_device(&stranger, "meter-theirs");
     assert_eq!(found(&stranger, "q=meter"), ["meter-theirs"]);
@@ -150,8 +150,8 @@ fn import_meters(caller: &Caller, numbers: Range<usize>) {
     let lines = numbers.map(|number| format!("{{\"deviceId\":\"meter-{number:05}\"}}\n"));
     let import = caller.authorized("POST", &format!("{API}/devices/import"));
     let import = import.text("application/x-ndjson", &lines.collect::<String>());
-    let told = import.send(caller.address()).expect(200);
-    assert_eq!(told["created"], count, "{told}");
+    let summary = import.send(caller.address()).expect(200);
+    assert_eq!(summary["created"], count, "{summary}");
 }
 
 fn registered(caller: &Caller, wanted: bool) -> Vec<String> {

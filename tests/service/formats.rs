@@ -1,4 +1,4 @@
-//! Do values of every type travel to the device and back in whatever format the device insists on?
+//! Do values of every type reach the device and come back in every format a device may insist on?
 
 use harness::device::configuration::Configuration;
 use protocol::coap::content::ContentFormat;
@@ -12,7 +12,7 @@ use crate::vocabulary::caller::Caller;
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::lwm2m::{outcome, read, write};
 
-/// A format that may be a device's only one, with the first release that has it.
+/// A format that may be a device's only one, and the first LwM2M version that has it.
 const ONLY: [(ContentFormat, EnablerVersion); 7] = [
     (ContentFormat::TEXT, EnablerVersion::V1_0),
     (ContentFormat::LWM2M_TLV, EnablerVersion::V1_0),
@@ -24,7 +24,7 @@ const ONLY: [(ContentFormat, EnablerVersion); 7] = [
 ];
 
 #[test]
-fn values_of_every_type_travel_in_the_format_a_device_announces() {
+fn values_of_every_type_are_exchanged_in_the_format_a_device_announces() {
     let (service, caller) = start(&[]);
     for (number, (format, version)) in ONLY.into_iter().enumerate() {
         let name = format!("speaks-{number}");
@@ -35,7 +35,7 @@ fn values_of_every_type_travel_in_the_format_a_device_announces() {
 }
 
 #[test]
-fn values_of_every_type_travel_in_a_format_a_device_has_and_does_not_announce() {
+fn values_of_every_type_are_exchanged_in_a_format_a_device_does_not_announce() {
     let (service, caller) = start(&[]);
     for (number, (format, version)) in ONLY.into_iter().enumerate() {
         let name = format!("silent-{number}");
@@ -50,7 +50,7 @@ fn values_of_every_type_travel_in_a_format_a_device_has_and_does_not_announce() 
 }
 
 #[test]
-fn bytes_travel_as_such() {
+fn opaque_values_are_exchanged_as_bytes() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let format = ContentFormat::OCTET_STREAM;
@@ -62,7 +62,7 @@ fn bytes_travel_as_such() {
 }
 
 #[test]
-fn an_instance_is_read_typed_in_every_format_that_holds_one() {
+fn an_instance_is_read_with_types_in_every_format_that_can_hold_one() {
     let (service, caller) = start(&[]);
     let holds_one = |format| !matches!(format, ContentFormat::TEXT | ContentFormat::CBOR);
     for (number, (format, version)) in ONLY.into_iter().enumerate() {
@@ -75,7 +75,7 @@ fn an_instance_is_read_typed_in_every_format_that_holds_one() {
         let action = caller.perform(&name, &read(&format!("/{OBJECT}/0")));
         assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
         let payload = action["resultData"]["payload"].as_str().unwrap();
-        let told: serde_json::Value = serde_json::from_str(payload).unwrap();
+        let values: serde_json::Value = serde_json::from_str(payload).unwrap();
         let expected = json!({
             "/3442/0/110": "Grüße",
             "/3442/0/120": -7,
@@ -86,12 +86,12 @@ fn an_instance_is_read_typed_in_every_format_that_holds_one() {
             "/3442/0/160": "2026-01-01T00:00:00Z",
             "/3442/0/170": "3:0",
         });
-        assert_eq!(told, expected, "{format:?}");
+        assert_eq!(values, expected, "{format:?}");
     }
 }
 
 #[test]
-fn a_format_that_is_refused_is_seen_in_the_timeline_with_the_next() {
+fn a_refused_format_and_the_next_are_in_the_timeline() {
     let only = speaking(ID, ContentFormat::SENML_CBOR, EnablerVersion::V1_1);
     let setup = TestService::with(
         &[],
@@ -117,7 +117,7 @@ fn a_format_that_is_refused_is_seen_in_the_timeline_with_the_next() {
     assert_eq!(action["sendAttempts"], 1, "{action}");
 }
 
-/// Reads what a device holds, and writes and reads back each value of its type.
+/// Reads the value a device holds, then writes and reads back each value of its type.
 fn exchange(caller: &Caller, name: &str, device: &Device, cases: Vec<Case>) {
     for case in cases {
         assert_eq!(read_back(caller, name, &case), case.held.1, "{name}");

@@ -1,11 +1,11 @@
-//! Is whatever can be read told without its body to who asks for the head alone (RFC 9110 section
+//! Is everything that can be read answered without its body to a HEAD request (RFC 9110 section
 //! 9.3.2)?
 
 use crate::test_service::{ID, silent_device, start};
 use crate::vocabulary::caller::API;
 
 #[test]
-fn the_head_of_what_can_be_read_comes_without_the_body() {
+fn a_head_request_is_answered_without_the_body() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
     let paths = [

@@ -1,4 +1,4 @@
-//! Is what a device said and did kept, told page by page, and shown to its customer alone?
+//! Is the history of a device stored, listed page by page, and shown to its customer only?
 
 use std::process::Output;
 
@@ -19,19 +19,19 @@ const TEMPERATURE: Path = Path::resource(3303, 0, 5700);
 const ADDRESS: &str = "/3303/0/5700";
 
 #[test]
-fn what_a_device_did_is_told_newest_first() {
+fn messages_of_a_device_are_listed_newest_first() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let wire = DeviceSocket::to(&service);
     let location = wire.register(ID, 1);
     wire.ask(&deregister(&location, 2));
-    let told = caller.messages(ID);
-    let kinds: Vec<_> = told
+    let listed = caller.messages(ID);
+    let kinds: Vec<_> = listed
         .iter()
         .map(|it| text(&it["lifecycle"]["type"]))
         .collect();
     assert_eq!(kinds, ["DEREGISTERED", "REGISTERED"]);
-    for message in &told {
+    for message in &listed {
         assert_eq!(message["type"], "LIFECYCLE", "{message}");
         assert!(text(&message["time"]).ends_with('Z'), "{message}");
         assert!(
@@ -42,26 +42,26 @@ fn what_a_device_did_is_told_newest_first() {
 }
 
 #[test]
-fn a_value_that_was_asked_for_is_told_with_its_request() {
+fn a_value_that_was_read_names_its_request() {
     let setup = TestService::new();
     let action = setup.caller.perform(ID, &read(ADDRESS));
-    let told = &setup.caller.messages(ID)[0];
-    assert_eq!(told["type"], "TELEMETRY_DATA", "{told}");
+    let message = &setup.caller.messages(ID)[0];
+    assert_eq!(message["type"], "TELEMETRY_DATA", "{message}");
     assert_eq!(
-        told["cause"],
+        message["cause"],
         json!({ "type": "ACTION", "requestId": action["id"] })
     );
     assert_eq!(
-        told["payload"],
+        message["payload"],
         json!({ "type": "JSON", "value": { ADDRESS: 21.5 } })
     );
     let known = setup.caller.known_value(ID, ADDRESS).unwrap();
     assert_eq!(known["value"], 21.5, "{known}");
-    assert_eq!(known["time"], told["time"]);
+    assert_eq!(known["time"], message["time"]);
 }
 
 #[test]
-fn what_was_acknowledged_survives_a_crash() {
+fn acknowledged_messages_survive_a_crash() {
     let mut setup = TestService::with(&[], Configuration::new(ID));
     let begun = setup.caller.perform(ID, &observe_start(ADDRESS));
     assert_eq!(begun["status"], "SUCCEEDED", "{begun}");
@@ -80,7 +80,7 @@ fn what_was_acknowledged_survives_a_crash() {
 }
 
 #[test]
-fn paging_skips_and_repeats_nothing_while_messages_come() {
+fn paging_skips_and_repeats_nothing_while_messages_arrive() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let wire = DeviceSocket::to(&service);
@@ -97,7 +97,7 @@ fn paging_skips_and_repeats_nothing_while_messages_come() {
         let items = ids(stretch["items"].as_array().unwrap());
         assert!(items.len() <= 7, "{stretch}");
         read.extend(items);
-        // What comes meanwhile is newer than all that is still to be read.
+        // Messages that arrive meanwhile are newer than all that are still to be read.
         wire.register(ID, next_id);
         next_id += 1;
         let Some(next) = stretch.get("nextCursor") else {
@@ -109,7 +109,7 @@ fn paging_skips_and_repeats_nothing_while_messages_come() {
 }
 
 #[test]
-fn a_stretch_that_takes_all_there_is_has_no_next() {
+fn a_page_with_all_messages_has_no_next_cursor() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let wire = DeviceSocket::to(&service);
@@ -126,7 +126,7 @@ fn a_stretch_that_takes_all_there_is_has_no_next() {
 }
 
 #[test]
-fn what_cannot_be_a_stretch_is_refused() {
+fn an_invalid_page_is_refused() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
     let faults = [
@@ -146,7 +146,7 @@ fn what_cannot_be_a_stretch_is_refused() {
 }
 
 #[test]
-fn a_history_is_its_customer_s_alone_and_goes_with_the_device() {
+fn a_history_belongs_to_its_customer_and_is_deleted_with_the_device() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let stranger = Caller::of_new_customer(&service, "Umbrella");
@@ -163,7 +163,7 @@ fn a_history_is_its_customer_s_alone_and_goes_with_the_device() {
 }
 
 #[test]
-fn a_registration_that_expires_is_told() {
+fn an_expired_registration_is_in_the_history() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let wire = DeviceSocket::to(&service);
@@ -185,11 +185,11 @@ fn a_registration_that_expires_is_told() {
 
 #[test]
 fn the_days_of_a_history_are_a_setting() {
-    let told = configuration(&[]);
-    let line = line_of(&told, "history-retention-days");
+    let output = configuration(&[]);
+    let line = line_of(&output, "history-retention-days");
     assert!(line.contains('7'), "{line}");
-    let told = configuration(&[("SIGNALBOX_HISTORY_RETENTION_DAYS", "30")]);
-    let line = line_of(&told, "history-retention-days");
+    let output = configuration(&[("SIGNALBOX_HISTORY_RETENTION_DAYS", "30")]);
+    let line = line_of(&output, "history-retention-days");
     assert!(
         line.contains("30") && line.contains("SIGNALBOX_HISTORY_RETENTION_DAYS"),
         "{line}"
@@ -227,9 +227,9 @@ fn configure(settings: &[(&str, &str)]) -> Output {
     program.output().unwrap()
 }
 
-fn line_of<'t>(told: &'t str, setting: &str) -> &'t str {
+fn line_of<'t>(output: &'t str, setting: &str) -> &'t str {
     let name = setting.replace('-', "_");
-    told.lines()
+    output.lines()
         .find(|line| line.contains(setting) || line.contains(&name))
-        .unwrap_or_else(|| panic!("no {setting}: {told}"))
+        .unwrap_or_else(|| panic!("no {setting}: {output}"))
 }

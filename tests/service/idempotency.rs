@@ -1,4 +1,4 @@
-//! Does a call with an `Idempotency-Key` happen once, however often it is made?
+//! Does a call with an `Idempotency-Key` happen once, however often it is repeated?
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ const MANY: &str = "/management-api/v1/integrate/devices/actions/LWM2M";
 const REQUESTS: &str = "/integrate/devices/actions/requests";
 
 #[test]
-fn a_call_made_again_is_answered_as_before_and_does_nothing_more() {
+fn a_repeated_call_is_answered_as_before_and_has_no_further_effect() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
     let body = when_active(write("/3/0/15", "once"));
@@ -35,7 +35,7 @@ fn a_call_made_again_is_answered_as_before_and_does_nothing_more() {
 }
 
 #[test]
-fn the_same_call_written_otherwise_is_the_same() {
+fn the_same_call_in_another_notation_is_the_same() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
     let written = [
@@ -84,7 +84,7 @@ fn a_key_names_one_call_and_no_other() {
 }
 
 #[test]
-fn a_key_of_one_customer_is_nothing_to_another() {
+fn a_key_of_one_customer_does_not_affect_another() {
     let (service, caller) = start(&[]);
     let stranger = Caller::of_new_customer(&service, "Umbrella");
     silent_device(&caller, ID);
@@ -98,7 +98,7 @@ fn a_key_of_one_customer_is_nothing_to_another() {
 }
 
 #[test]
-fn what_a_device_was_promised_goes_with_it() {
+fn the_keys_of_a_device_are_deleted_with_it() {
     let (_service, caller) = start(&[]);
     for device in [ID, "other"] {
         silent_device(&caller, device);
@@ -116,18 +116,18 @@ fn what_a_device_was_promised_goes_with_it() {
     assert_ne!(again["id"], first["id"], "the device was made anew");
     assert_eq!(ask_one().expect(202), again);
     assert_eq!(ask_many(), again_of_many);
-    let [asked, asked_again] = [&first_of_many, &again_of_many]
+    let [id, repeated_id] = [&first_of_many, &again_of_many]
         .map(|answer| text(&answer["acceptedRequests"][0]["requestId"]));
-    assert_ne!(asked, asked_again);
+    assert_ne!(id, repeated_id);
     let of_other = |answer: &Value| answer["acceptedRequests"][1].clone();
     assert_eq!(of_other(&again_of_many), of_other(&first_of_many));
     let open = ids(&caller);
-    assert!(open.contains(&text(&again["id"])) && open.contains(&asked_again));
+    assert!(open.contains(&text(&again["id"])) && open.contains(&repeated_id));
     assert_eq!(open.len(), 3);
 }
 
 #[test]
-fn a_call_made_again_after_a_crash_does_nothing_more() {
+fn a_call_repeated_after_a_crash_has_no_further_effect() {
     let (mut service, mut caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     silent_device(&caller, "other");
@@ -176,11 +176,11 @@ fn a_refused_call_leaves_its_key_free() {
 }
 
 #[test]
-fn of_many_devices_those_that_were_asked_are_not_asked_again() {
+fn a_repeated_bulk_call_sends_no_request_twice() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
-    let asked = when_active(read("/3/0/0"));
-    let many = with(asked, "deviceIds", json!(["late", ID]));
+    let body = when_active(read("/3/0/0"));
+    let many = with(body, "deviceIds", json!(["late", ID]));
     let first = named(&caller, "k", MANY, &many).expect(202);
     assert_eq!(first["rejectedDevices"], json!(["late"]));
     silent_device(&caller, "late");
@@ -194,7 +194,7 @@ fn of_many_devices_those_that_were_asked_are_not_asked_again() {
 }
 
 #[test]
-fn of_calls_at_the_same_time_one_happens() {
+fn of_concurrent_calls_one_happens() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
     let body = when_active(read("/3/0/0"));
@@ -207,10 +207,10 @@ fn of_calls_at_the_same_time_one_happens() {
             })
             .collect();
         let answers = calls.into_iter().map(|call| call.join().unwrap());
-        let mut told = Vec::new();
+        let mut accepted = Vec::new();
         for answer in answers {
             match answer.status {
-                202 => told.push(text(&answer.expect(202)["id"])),
+                202 => accepted.push(text(&answer.expect(202)["id"])),
                 _ => {
                     let fault = ("IDEMPOTENCY_KEY_IN_USE", "Idempotency-Key");
                     check(&answer, 409, &[fault]);
@@ -219,25 +219,25 @@ fn of_calls_at_the_same_time_one_happens() {
             }
         }
         let again = text(&named(&caller, &key, ONE, &body).expect(202)["id"]);
-        assert!(!told.is_empty() && told.iter().all(|id| *id == again));
+        assert!(!accepted.is_empty() && accepted.iter().all(|id| *id == again));
         assert_eq!(ids(&caller).len(), 1, "one request was made");
         caller.cancel_action(&again).expect(200);
     }
 }
 
 #[test]
-fn a_caller_that_goes_away_finds_its_call_done_once() {
+fn a_call_whose_caller_disconnects_is_done_once() {
     let (mut service, caller) = start(&[("SIGNALBOX_SCHEDULED_MAX", "100")]);
     silent_device(&caller, ID);
     let body = when_active(read("/3/0/0"));
     for round in 0..20 {
         let key = format!("round-{round}");
         leave(&caller, &key, &body);
-        let told = until("the end of the call that was left", || {
+        let repeated = until("the end of the call that was left", || {
             let answer = named(&caller, &key, ONE, &body);
             (answer.status != 409).then(|| answer.expect(202))
         });
-        assert_eq!(ids(&caller).len(), round + 1, "{told}");
+        assert_eq!(ids(&caller).len(), round + 1, "{repeated}");
     }
     let unsaved = service
         .printed()
@@ -247,7 +247,7 @@ fn a_caller_that_goes_away_finds_its_call_done_once() {
 }
 
 #[test]
-fn a_key_that_is_none_is_told_with_the_other_faults() {
+fn an_invalid_key_is_reported_with_the_other_faults() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
     let long = "x".repeat(256);
@@ -268,14 +268,14 @@ fn a_key_that_is_none_is_told_with_the_other_faults() {
     named(&caller, &longest, ONE, &when_active(read("/3/0/0"))).expect(202);
 }
 
-/// Posts a body under a key.
+/// Posts a body with this key.
 fn named(caller: &Caller, key: &str, path: &str, body: &Value) -> Response {
     let request = caller.authorized("POST", path);
     let request = request.header("Idempotency-Key", key).json(body);
     request.send(caller.address())
 }
 
-/// Posts a body under a key and does not wait for the answer.
+/// Posts a body with this key without waiting for the answer.
 fn leave(caller: &Caller, key: &str, body: &Value) {
     let (token, body) = (caller.token(), body.to_string());
     let length = body.len();

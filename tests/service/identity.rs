@@ -1,4 +1,4 @@
-//! Whose word does the service take for who registers?
+//! How does the service identify a device that registers?
 
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
@@ -34,7 +34,7 @@ fn a_name_alone_proves_nothing() {
 }
 
 #[test]
-fn a_name_alone_is_believed_where_the_operator_says_so() {
+fn a_name_alone_is_accepted_if_the_operator_allows_it() {
     let (service, caller) = start(&[TRUST]);
     caller
         .post(&format!("{API}/devices"), &json!({ "deviceId": ID }))
@@ -46,7 +46,7 @@ fn a_name_alone_is_believed_where_the_operator_says_so() {
 }
 
 #[test]
-fn a_device_with_an_address_registers_from_there_alone() {
+fn a_device_with_an_address_registers_only_from_there() {
     for settings in [&[][..], &[TRUST]] {
         let (service, caller) = start(settings);
         caller.create_device(ID, DEVICE_IP);
@@ -70,7 +70,7 @@ fn a_device_with_an_address_registers_from_there_alone() {
 }
 
 #[test]
-fn a_name_nobody_bears_is_forbidden_and_nobody_s_log_says_so() {
+fn an_unknown_name_is_forbidden_and_not_logged() {
     let (service, caller) = start(&[TRUST]);
     caller.create_device(ID, DEVICE_IP);
     let wire = DeviceSocket::to(&service);
@@ -85,7 +85,7 @@ fn a_name_nobody_bears_is_forbidden_and_nobody_s_log_says_so() {
 }
 
 #[test]
-fn strangers_do_not_fill_the_log() {
+fn rejected_registrations_do_not_fill_the_log() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let stranger = DeviceSocket::from(ELSEWHERE, &service);
@@ -96,7 +96,7 @@ fn strangers_do_not_fill_the_log() {
 }
 
 #[test]
-fn a_location_in_a_stranger_s_hands_moves_nothing() {
+fn a_location_used_from_another_address_changes_nothing() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let wire = DeviceSocket::to(&service);
@@ -113,7 +113,7 @@ fn a_location_in_a_stranger_s_hands_moves_nothing() {
 }
 
 #[test]
-fn a_device_behind_a_new_port_is_still_the_device() {
+fn a_device_is_recognised_at_a_new_port() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let location = DeviceSocket::to(&service).register(ID, 1);
@@ -124,7 +124,7 @@ fn a_device_behind_a_new_port_is_still_the_device() {
 }
 
 #[test]
-fn devices_that_share_an_address_are_told_apart_by_their_ports() {
+fn devices_that_share_an_address_are_distinguished_by_their_ports() {
     let (service, caller) = start(&[]);
     let names = ["left", "right"];
     let wires = names.map(|name| {
@@ -136,9 +136,9 @@ fn devices_that_share_an_address_are_told_apart_by_their_ports() {
     for (name, wire) in names.iter().zip(&wires) {
         let read = json!({ "action": "read", "resourceAddress": "/3/0/0" });
         let id = caller.create_action(name, &read);
-        let asked = wire.receive();
-        assert_eq!(asked.uri_path().collect::<Vec<_>>(), ["3", "0", "0"]);
-        let answer = Message::response_to(&asked, Code::CONTENT, asked.message_id);
+        let request = wire.receive();
+        assert_eq!(request.uri_path().collect::<Vec<_>>(), ["3", "0", "0"]);
+        let answer = Message::response_to(&request, Code::CONTENT, request.message_id);
         wire.send(&answer.with_payload(*name).encode());
         let action = caller.final_action(&id);
         assert_eq!(action["resultData"]["payload"], *name, "{action}");
@@ -146,7 +146,7 @@ fn devices_that_share_an_address_are_told_apart_by_their_ports() {
 }
 
 #[test]
-fn an_answer_from_another_address_is_no_answer() {
+fn an_answer_from_another_address_is_ignored() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let wire = DeviceSocket::to(&service);
@@ -155,10 +155,10 @@ fn an_answer_from_another_address_is_no_answer() {
         ID,
         &json!({ "action": "read", "resourceAddress": "/3/0/0" }),
     );
-    let asked = wire.receive();
+    let request = wire.receive();
     let answer = |payload: &str| {
         let code = Code::CONTENT;
-        let answer = Message::response_to(&asked, code, asked.message_id);
+        let answer = Message::response_to(&request, code, request.message_id);
         answer.with_payload(payload).encode()
     };
     let stranger = DeviceSocket::from(ELSEWHERE, &service);
@@ -173,7 +173,7 @@ fn an_answer_from_another_address_is_no_answer() {
 }
 
 #[test]
-fn data_from_a_peer_that_is_no_device_is_not_taken() {
+fn data_from_an_unknown_peer_is_refused() {
     let (service, _caller) = start(&[]);
     let wire = DeviceSocket::to(&service);
     let send = request(Code::POST, 1)

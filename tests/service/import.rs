@@ -1,4 +1,4 @@
-//! Does an import make every device it should, refuse every line it must, and promise no more?
+//! Does an import create exactly the devices of its valid lines and report every other line?
 
 mod ending;
 
@@ -66,7 +66,7 @@ fn csv_lines_become_devices() {
 }
 
 #[test]
-fn a_line_is_refused_in_the_words_of_a_single_create() {
+fn a_line_is_refused_with_the_errors_of_a_single_create() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, "there");
     let bodies = [
@@ -92,7 +92,7 @@ fn a_line_is_refused_in_the_words_of_a_single_create() {
 }
 
 #[test]
-fn each_refused_line_is_told_by_its_number_and_the_others_go_in() {
+fn each_refused_line_is_reported_by_its_number_and_the_others_are_imported() {
     let (_service, caller) = start(&[]);
     let long = "x".repeat(9_000);
     let text = format!(
@@ -106,7 +106,7 @@ fn each_refused_line_is_told_by_its_number_and_the_others_go_in() {
         (8, "DEVICE_EXISTS"),
         (10, "MALFORMED_LINE"),
     ];
-    assert_eq!(told(&answer), expected);
+    assert_eq!(refused_lines(&answer), expected);
     assert_eq!(
         (&answer["lines"], &answer["created"]),
         (&json!(7), &json!(2))
@@ -118,12 +118,12 @@ fn each_refused_line_is_told_by_its_number_and_the_others_go_in() {
         (2, "MALFORMED_LINE"),
         (3, "MALFORMED_LINE"),
     ];
-    assert_eq!(told(&answer), expected);
+    assert_eq!(refused_lines(&answer), expected);
     device(&caller, "f");
 }
 
 #[test]
-fn of_lines_with_one_name_the_first_wins_however_far_apart_they_are() {
+fn of_lines_with_the_same_name_the_first_wins_at_any_distance() {
     let (service, caller) = start(&[]);
     let stranger = Caller::of_new_customer(&service, "Umbrella");
     let body = json!({ "deviceId": "theirs", "imsi": "77" });
@@ -147,7 +147,7 @@ fn of_lines_with_one_name_the_first_wins_however_far_apart_they_are() {
         .collect();
     let answer = import(&caller, NDJSON, &text).expect(200);
     let expected = [11, 900, 1_500, 1_700, 2_000].map(|line| (line, "DEVICE_EXISTS"));
-    assert_eq!(told(&answer), expected);
+    assert_eq!(refused_lines(&answer), expected);
     let fields = refusals(&answer)
         .iter()
         .map(|refusal| fields_of(&refusal["errors"]));
@@ -165,7 +165,7 @@ fn of_lines_with_one_name_the_first_wins_however_far_apart_they_are() {
 }
 
 #[test]
-fn an_import_sent_again_changes_nothing() {
+fn a_repeated_import_changes_nothing() {
     let (_service, caller) = start(&[]);
     let text = lines("device", 0..1_500);
     assert_eq!(import(&caller, NDJSON, &text).expect(200)["created"], 1_500);
@@ -186,7 +186,7 @@ fn an_import_sent_again_changes_nothing() {
 }
 
 #[test]
-fn what_is_no_import_is_refused_as_a_whole() {
+fn an_invalid_import_is_refused_as_a_whole() {
     let (service, caller) = start(&[]);
     let good = "{\"deviceId\":\"a\"}\n";
     for content_type in ["application/json", "text/plain", "text/csv2", ""] {
@@ -222,7 +222,7 @@ fn what_is_no_import_is_refused_as_a_whole() {
 }
 
 #[test]
-fn lines_beyond_the_bound_are_refused_and_those_before_stay() {
+fn lines_beyond_the_limit_are_refused_and_those_before_are_imported() {
     let (_service, caller) = start(&[("SIGNALBOX_IMPORT_LINES_MAX", "300")]);
     let whole = import(&caller, NDJSON, &lines("a", 0..300)).expect(200);
     assert_eq!(whole["created"], 300);
@@ -243,7 +243,7 @@ fn lines_beyond_the_bound_are_refused_and_those_before_stay() {
 }
 
 #[test]
-fn a_caller_sees_how_far_its_import_is_while_it_sends() {
+fn a_caller_sees_the_progress_of_its_import_while_it_sends() {
     let (_service, caller) = start(&[]);
     let mut upload = Upload::begin(&caller, CSV);
     upload.send("deviceId\n");
@@ -284,7 +284,7 @@ fn import_path() -> String {
     format!("{API}/devices/import")
 }
 
-/// A line each for devices of these numbers.
+/// One line for each device of these numbers.
 fn lines(name: &str, numbers: std::ops::Range<u64>) -> String {
     let lines = numbers.map(|number| format!("{{\"deviceId\":\"{name}-{number}\"}}\n"));
     lines.collect()
@@ -294,13 +294,13 @@ fn refusals(answer: &Value) -> &Vec<Value> {
     answer["refusals"].as_array().unwrap()
 }
 
-/// The line and the first code of each refusal.
-fn told(answer: &Value) -> Vec<(u64, &str)> {
-    let told = refusals(answer).iter().map(|refusal| {
+/// The line and the first error code of each refusal.
+fn refused_lines(answer: &Value) -> Vec<(u64, &str)> {
+    let lines = refusals(answer).iter().map(|refusal| {
         let line = refusal["line"].as_u64().unwrap();
         (line, error_codes(refusal)[0])
     });
-    told.collect()
+    lines.collect()
 }
 
 fn fields_of(errors: &Value) -> Vec<&str> {
@@ -310,13 +310,13 @@ fn fields_of(errors: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// The last line an upload is told.
+/// The last line of the response to an upload.
 fn end_of(upload: &mut Upload) -> Value {
     if !upload.is_answered() {
         assert_eq!(upload.status(), 200);
     }
-    let told = std::iter::from_fn(|| upload.next_line());
-    let end = told.last().expect("an import that ends says so");
+    let lines = std::iter::from_fn(|| upload.next_line());
+    let end = lines.last().expect("an import that ends says so");
     assert!(end["summary"].is_object(), "{end}");
     end
 }

@@ -1,4 +1,4 @@
-//! Can the list of action requests be asked for every part of it, in every order?
+//! Can the list of action requests be sorted and filtered in every documented way?
 
 use serde_json::json;
 
@@ -10,28 +10,28 @@ use crate::vocabulary::poll::another_millisecond;
 
 const REQUESTS: &str = "/integrate/devices/actions/requests";
 
-/// The requests of a story, oldest first.
+/// Requests in different states, oldest first.
 struct RequestHistory {
-    /// Created first, done last.
+    /// Created first, completed last.
     late: String,
     /// Failed at once.
     failed: String,
-    /// Taken back before the late one was done.
+    /// Cancelled before the late one completed.
     cancelled: String,
     /// Still waits for another device.
     waiting: String,
 }
 
 #[test]
-fn requests_are_listed_in_the_order_asked_for() {
+fn requests_are_listed_in_the_requested_order() {
     let mut setup = TestService::new();
-    let story = told(&mut setup);
+    let history = create_history(&mut setup);
     let RequestHistory {
         late,
         failed,
         cancelled,
         waiting,
-    } = &story;
+    } = &history;
     let by_creation = [late, failed, cancelled, waiting];
     let by_change = [failed, waiting, cancelled, late];
     let reversed = |ids: [_; 4]| {
@@ -56,15 +56,15 @@ fn requests_are_listed_in_the_order_asked_for() {
 }
 
 #[test]
-fn an_order_goes_with_every_filter_and_page() {
+fn an_order_combines_with_every_filter_and_page() {
     let mut setup = TestService::new();
-    let story = told(&mut setup);
+    let history = create_history(&mut setup);
     let RequestHistory {
         late,
         failed,
         cancelled,
         waiting,
-    } = &story;
+    } = &history;
     let cases = [
         (
             "?sort=updated&deviceId=meter-1",
@@ -88,15 +88,15 @@ fn an_order_goes_with_every_filter_and_page() {
 }
 
 #[test]
-fn what_is_final_is_archived_and_the_rest_is_active() {
+fn final_requests_are_archived_and_all_others_are_active() {
     let mut setup = TestService::new();
-    let story = told(&mut setup);
+    let history = create_history(&mut setup);
     let RequestHistory {
         late,
         failed,
         cancelled,
         waiting,
-    } = &story;
+    } = &history;
     let cases = [
         ("/active", vec![waiting]),
         ("/archived", vec![cancelled, failed, late]),
@@ -123,7 +123,7 @@ fn what_is_final_is_archived_and_the_rest_is_active() {
 }
 
 #[test]
-fn every_list_refuses_what_it_does_not_know() {
+fn every_list_refuses_unknown_parameters() {
     let (_service, caller) = start(&[]);
     for list in ["", "/active", "/archived"] {
         let path = format!("{API}{REQUESTS}{list}");
@@ -153,8 +153,8 @@ fn every_list_refuses_what_it_does_not_know() {
     }
 }
 
-/// Makes four requests that are changed in another order than they were made in.
-fn told(setup: &mut TestService) -> RequestHistory {
+/// Creates four requests that are updated in another order than they were created in.
+fn create_history(setup: &mut TestService) -> RequestHistory {
     silent_device(&setup.caller, "other");
     let late = create(&setup.caller, ID);
     let refused = setup.caller.create_action(ID, &write("/3/0/0", "x"));
@@ -180,7 +180,7 @@ fn create(caller: &Caller, device: &str) -> String {
     id
 }
 
-/// The list shows exactly these, in this order.
+/// Checks that the list shows exactly these, in this order.
 fn check_list(caller: &Caller, query: &str, expected: &[&String]) {
     let (listed, _) = page(caller, &format!("{REQUESTS}{query}"));
     let listed: Vec<&String> = listed.iter().collect();

@@ -1,4 +1,4 @@
-//! Is every promise kept that was given while the service was killed under load, many times?
+//! Is every accepted request kept when the service is killed under load, many times?
 
 use std::collections::BTreeMap;
 use std::path::Path as File;
@@ -27,9 +27,9 @@ const ROOMY: [(&str, &str); 2] = [
 const CALLERS: usize = 4;
 const ROUNDS: usize = 10;
 
-/// What a caller was told before the service died.
+/// The answers a caller received before the service died.
 #[derive(Default)]
-struct ReportedData {
+struct Answers {
     accepted: Vec<String>,
     cancelled: Vec<String>,
 }
@@ -46,9 +46,9 @@ fn a_202_survives_a_crash() {
         let load = Load::begin(&caller, &names);
         load.wait_for(3 + round * 7);
         service.kill();
-        for told in load.end() {
-            expected.extend(told.accepted.into_iter().map(|id| (id, "SCHEDULED")));
-            expected.extend(told.cancelled.into_iter().map(|id| (id, "CANCELLED")));
+        for answers in load.end() {
+            expected.extend(answers.accepted.into_iter().map(|id| (id, "SCHEDULED")));
+            expected.extend(answers.cancelled.into_iter().map(|id| (id, "CANCELLED")));
         }
         service.start_again();
         caller.follow(&service);
@@ -62,7 +62,7 @@ fn a_202_survives_a_crash() {
 }
 
 #[test]
-fn what_is_asked_of_a_live_device_under_crashes_is_done_at_most_once() {
+fn requests_to_a_live_device_are_performed_at_most_once_across_crashes() {
     let mut setup = TestService::with(&ROOMY, Configuration::new(ID));
     let mut payload_by_id = BTreeMap::new();
     for round in 0..ROUNDS {
@@ -70,17 +70,17 @@ fn what_is_asked_of_a_live_device_under_crashes_is_done_at_most_once() {
         let count = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&count);
         let calling = thread::spawn(move || {
-            let mut told = Vec::new();
+            let mut answers = Vec::new();
             // Fewer in all than the device remembers.
             for number in 0..60 {
                 let payload = format!("{round}/{number}");
                 let Some(id) = accepted(&caller, ID, &write("/3/0/15", &payload)) else {
                     break;
                 };
-                told.push((id, payload));
+                answers.push((id, payload));
                 counted.fetch_add(1, Ordering::Relaxed);
             }
-            told
+            answers
         });
         until("some requests", || {
             (count.load(Ordering::Relaxed) > round * 3).then_some(())
@@ -164,11 +164,11 @@ fn a_service_killed_while_it_starts_starts_again() {
     }
 }
 
-/// Callers that ask until nobody answers.
+/// Callers that send requests until the service is killed.
 struct Load {
     accepted: Arc<AtomicUsize>,
     ended: Arc<AtomicBool>,
-    callers: Vec<JoinHandle<ReportedData>>,
+    callers: Vec<JoinHandle<Answers>>,
 }
 
 impl Load {
@@ -193,7 +193,7 @@ impl Load {
         });
     }
 
-    fn end(self) -> Vec<ReportedData> {
+    fn end(self) -> Vec<Answers> {
         self.ended.store(true, Ordering::Relaxed);
         self.callers
             .into_iter()
@@ -202,37 +202,37 @@ impl Load {
     }
 }
 
-/// Asks, and takes back every fourth request.
-fn call(caller: &Caller, device: &str, count: &AtomicUsize, ended: &AtomicBool) -> ReportedData {
-    let mut told = ReportedData::default();
+/// Creates requests and cancels every fourth.
+fn call(caller: &Caller, device: &str, count: &AtomicUsize, ended: &AtomicBool) -> Answers {
+    let mut answers = Answers::default();
     while !ended.load(Ordering::Relaxed) {
         let Some(id) = accepted(caller, device, &when_active(read("/3/0/0"))) else {
             break;
         };
         let number = count.fetch_add(1, Ordering::Relaxed);
         if number % 4 != 3 {
-            told.accepted.push(id);
+            answers.accepted.push(id);
             continue;
         }
         let path = format!("{API}/integrate/devices/actions/requests/{id}");
         match caller.try_send("DELETE", &path, &Value::Null) {
-            Ok(answer) if answer.status == 200 => told.cancelled.push(id),
+            Ok(answer) if answer.status == 200 => answers.cancelled.push(id),
             Ok(answer) => panic!("answered {}: {}", answer.status, answer.text()),
-            // Nobody knows whether it was cancelled: either is right.
+            // The cancellation may or may not have happened: either is correct.
             Err(_) => break,
         }
     }
-    told
+    answers
 }
 
-/// The id of a request that was accepted; None if nobody answered.
+/// The id of an accepted request; None if there was no answer.
 fn accepted(caller: &Caller, device: &str, body: &Value) -> Option<String> {
     let path = format!("{API}/integrate/devices/{device}/actions/LWM2M");
     let answer = caller.try_send("POST", &path, body).ok()?;
     Some(text(&answer.expect(202)["id"]))
 }
 
-/// Every promise is kept, told by the records one by one and by the list.
+/// Checks every accepted request in the list, and some of them by their records.
 fn check(caller: &Caller, expected: &BTreeMap<String, &str>) {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     for number in 1.. {

@@ -1,4 +1,4 @@
-//! What does the administration log tell in numbers, day by day of a time zone?
+//! How does the administration log count its entries per day of a time zone?
 
 use std::process::Command;
 
@@ -8,7 +8,8 @@ use crate::admin_log::fail;
 use crate::test_service::{TestService, error_codes, silent_device, start};
 use crate::vocabulary::caller::{API, Caller, text};
 
-/// Time zones as the IANA database names them, in a URL, and as `date` is told their rules.
+/// Time zones as the IANA database names them, as they are written in a URL, and their rules as
+/// `date` takes them.
 const ZONES: [(&str, &str); 7] = [
     ("UTC", "UTC0"),
     ("Europe/Zurich", "CET-1CEST,M3.5.0,M10.5.0/3"),
@@ -23,12 +24,12 @@ const ZONES: [(&str, &str); 7] = [
 ];
 
 #[test]
-fn entries_are_counted_on_the_day_it_is_in_the_zone() {
+fn entries_are_counted_on_the_current_day_of_the_zone() {
     let (_service, caller) = start(&[]);
     two_devices_that_fail(&caller);
     for (zone, rules) in ZONES {
         let before = today(rules);
-        let told = statistics(&caller, &format!("timezone={zone}"));
+        let statistics = statistics(&caller, &format!("timezone={zone}"));
         let days = [before, today(rules)];
         let expected = days.map(|day| {
             let day = format!("{day}T00:00:00.000+0000");
@@ -37,23 +38,23 @@ fn entries_are_counted_on_the_day_it_is_in_the_zone() {
                 "administrationLogs": [{ "amount": 3, "day": day }],
             })
         });
-        assert!(expected.contains(&told), "{zone}: {told}");
+        assert!(expected.contains(&statistics), "{zone}: {statistics}");
     }
 }
 
 #[test]
-fn statistics_are_told_of_one_category() {
+fn statistics_are_filtered_by_category() {
     let setup = TestService::new();
     silent_device(&setup.caller, "silent");
     fail(&setup.caller, "silent");
     fail(&setup.caller, "silent");
     let count = |query: &str| {
-        let told = statistics(&setup.caller, &format!("timezone=UTC{query}"));
-        let days = told["administrationLogs"].as_array().unwrap();
+        let statistics = statistics(&setup.caller, &format!("timezone=UTC{query}"));
+        let days = statistics["administrationLogs"].as_array().unwrap();
         let amounts = days.iter().map(|day| day["amount"].as_u64().unwrap());
         (
             amounts.sum::<u64>(),
-            told["totalUniqueDevices"].as_u64().unwrap(),
+            statistics["totalUniqueDevices"].as_u64().unwrap(),
         )
     };
     assert_eq!(count("&category=info"), (1, 1));
@@ -62,7 +63,7 @@ fn statistics_are_told_of_one_category() {
 }
 
 #[test]
-fn statistics_are_told_of_the_callers_own_devices() {
+fn statistics_cover_only_the_caller_s_own_devices() {
     let (service, caller) = start(&[]);
     two_devices_that_fail(&caller);
     let stranger = Caller::of_new_customer(&service, "Umbrella");
@@ -75,10 +76,10 @@ fn statistics_survive_a_stop_and_a_crash() {
     let mut setup = TestService::new();
     silent_device(&setup.caller, "silent");
     let count = |caller: &Caller| {
-        let told = statistics(caller, "timezone=Etc/GMT%2B12");
-        let days = told["administrationLogs"].as_array().unwrap();
+        let statistics = statistics(caller, "timezone=Etc/GMT%2B12");
+        let days = statistics["administrationLogs"].as_array().unwrap();
         let amounts = days.iter().map(|day| day["amount"].as_u64().unwrap());
-        (amounts.sum::<u64>(), told["totalUniqueDevices"].clone())
+        (amounts.sum::<u64>(), statistics["totalUniqueDevices"].clone())
     };
     for failures in 1..=4_u64 {
         fail(&setup.caller, "silent");
@@ -99,7 +100,7 @@ fn statistics_survive_a_stop_and_a_crash() {
 }
 
 #[test]
-fn a_question_that_cannot_be_understood_is_told_why() {
+fn an_invalid_query_is_refused_with_its_reason() {
     let (_service, caller) = start(&[]);
     let cases: [(&str, &[&str]); 5] = [
         ("", &["REQUIRED"]),
@@ -118,7 +119,7 @@ fn a_question_that_cannot_be_understood_is_told_why() {
     }
 }
 
-/// Three entries about two devices.
+/// Creates three entries about two devices.
 fn two_devices_that_fail(caller: &Caller) {
     for id in ["one", "two"] {
         silent_device(caller, id);
@@ -135,7 +136,7 @@ fn statistics(caller: &Caller, query: &str) -> Value {
     caller.request("GET", &path).expect(200)
 }
 
-/// The date where clocks follow these rules (POSIX.1-2017 section 8.3).
+/// The current date under these rules (POSIX.1-2017 section 8.3).
 fn today(rules: &str) -> String {
     let date = Command::new("date").env("TZ", rules).arg("+%F").output();
     String::from_utf8(date.unwrap().stdout)

@@ -1,4 +1,4 @@
-//! Does whoever runs the service find in its log what a caller asks about?
+//! Does the operator find in the log of the service what a caller asks about?
 
 use serde_json::Value;
 
@@ -10,12 +10,12 @@ use crate::vocabulary::poll::until;
 use crate::vocabulary::service::Service;
 use harness::device::configuration::Configuration;
 
-/// A log for machines, with all that is told of single calls.
+/// A log in JSON with the spans of single calls.
 const FOR_MACHINES: [(&str, &str); 2] =
     [("SIGNALBOX_LOG", "debug"), ("SIGNALBOX_LOG_FORMAT", "json")];
 
 #[test]
-fn a_call_that_failed_is_found_by_the_trace_its_caller_was_told() {
+fn a_failed_call_is_found_by_the_trace_of_its_answer() {
     let mut setup = setup();
     let answer = Request::new("GET", "/nothing").send(setup.service.http);
     let trace = text(&answer.expect(404)["traceId"]);
@@ -26,7 +26,7 @@ fn a_call_that_failed_is_found_by_the_trace_its_caller_was_told() {
 }
 
 #[test]
-fn an_answer_that_is_no_failure_tells_its_trace_too() {
+fn a_successful_answer_has_its_trace_too() {
     let mut setup = setup();
     let path = format!("{API}/devices/{ID}");
     let answer = setup.caller.request("GET", &path);
@@ -36,7 +36,7 @@ fn an_answer_that_is_no_failure_tells_its_trace_too() {
 }
 
 #[test]
-fn what_becomes_of_a_request_is_found_by_the_trace_of_the_call_that_made_it() {
+fn the_outcome_of_a_request_is_found_by_the_trace_of_its_call() {
     let mut setup = setup();
     let action = setup.caller.perform(ID, &read("/3/0/0"));
     let trace = text(&action["requestData"]["traceId"]);
@@ -75,7 +75,7 @@ fn an_entry_of_the_administration_log_is_found_by_its_trace() {
 }
 
 #[test]
-fn what_is_asked_and_answered_is_not_logged() {
+fn payloads_and_tokens_are_not_logged() {
     let mut setup = setup();
     setup.caller.perform(ID, &write("/3/0/15", "Europe/Lisbon"));
     let action = setup.caller.perform(ID, &read("/3/0/15"));
@@ -84,9 +84,9 @@ fn what_is_asked_and_answered_is_not_logged() {
     line_of(&mut setup.service, &trace, "a request is final");
     let token = setup.caller.token().to_owned();
     for secret in ["Lisbon", &token, &setup.service.operator_token()] {
-        let told = setup.service.printed().iter();
-        let told = told.filter(|line| line.contains(secret)).count();
-        assert_eq!(told, 0, "{secret}");
+        let lines = setup.service.printed().iter();
+        let lines = lines.filter(|line| line.contains(secret)).count();
+        assert_eq!(lines, 0, "{secret}");
     }
 }
 

@@ -1,7 +1,7 @@
-//! Does the service keep what its callers, its devices and its operator were promised?
+//! Does the service keep its promises to callers, devices and the operator?
 //!
-//! The real binary on a data directory of its own, over HTTP and UDP, killed without a word and
-//! started again. Only what can be seen from outside is judged.
+//! The tests run the real binary on a data directory of its own, over HTTP and UDP, kill it and
+//! start it again. They check only what can be observed from outside.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! Does a caller's request reach the device, and does the caller learn what became of it?
+//! Does a caller's request reach the device, and does the caller learn its outcome?
 
 use harness::device::configuration::{Configuration, Reachability};
 use harness::device::resource::{AnswerMode, Resource};
@@ -50,7 +50,7 @@ fn a_write_changes_the_device() {
 }
 
 #[test]
-fn an_execute_is_done_once_with_its_arguments() {
+fn an_execute_is_performed_once_with_its_arguments() {
     let setup = TestService::new();
     let mut body = execute("/1/0/8");
     body["data"] = json!("0='7'");
@@ -63,11 +63,11 @@ fn an_execute_is_done_once_with_its_arguments() {
 }
 
 #[test]
-fn a_scheduled_request_waits_until_the_device_is_heard() {
+fn a_scheduled_request_waits_for_the_next_uplink() {
     let mut setup = TestService::with(&[], sleepy());
     setup.device.sleep();
     let id = setup.caller.create_action(ID, &when_active(read("/3/0/0")));
-    // Another device's whole exchange takes place meanwhile.
+    // A whole exchange with another device takes place meanwhile.
     let _other = awake(&setup.service, &setup.caller, "other");
     assert_eq!(
         outcome(&setup.caller.perform("other", &read("/3/0/0"))).0,
@@ -85,7 +85,7 @@ fn a_scheduled_request_waits_until_the_device_is_heard() {
 }
 
 #[test]
-fn scheduled_requests_go_out_oldest_first() {
+fn scheduled_requests_are_sent_oldest_first() {
     let mut setup = TestService::with(&[], sleepy());
     setup.device.sleep();
     let zones: Vec<String> = (0..8).map(|number| format!("Etc/GMT+{number}")).collect();
@@ -138,7 +138,7 @@ fn a_request_for_now_waits_in_progress_while_the_device_sleeps() {
 }
 
 #[test]
-fn an_answer_apart_from_its_acknowledgement_is_the_answer() {
+fn a_separate_response_is_the_answer() {
     let setup = TestService::new();
     let ways = [
         AnswerMode::SeparateConfirmable { after_ms: 20 },
@@ -155,7 +155,7 @@ fn an_answer_apart_from_its_acknowledgement_is_the_answer() {
 }
 
 #[test]
-fn a_silent_device_does_not_hold_up_another() {
+fn a_silent_device_does_not_delay_another() {
     let mut setup = TestService::new();
     setup.device.answer_with(ZONE, AnswerMode::Silent);
     let held_up = setup.caller.create_action(ID, &read("/3/0/15"));
@@ -170,7 +170,7 @@ fn a_silent_device_does_not_hold_up_another() {
 }
 
 #[test]
-fn a_request_finds_the_device_at_its_new_port() {
+fn a_request_reaches_the_device_at_its_new_port() {
     let mut setup = TestService::new();
     setup.device.move_to_another_port();
     setup.device.update();

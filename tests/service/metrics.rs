@@ -1,4 +1,4 @@
-//! Can somebody who measures the service read its figures, and are they right?
+//! Can the metrics of the service be scraped, and are they right?
 
 mod calls;
 pub(crate) mod devices;
@@ -21,15 +21,15 @@ use crate::vocabulary::poll::until;
 use crate::vocabulary::service::Service;
 
 #[test]
-fn what_is_documented_is_what_is_told() {
+fn the_documented_metrics_are_the_exported_ones() {
     let mut setup = TestService::with(&[("SIGNALBOX_ARBITERS", "3")], Configuration::new(ID));
     setup.device.update();
     setup.caller.perform(ID, &read("/3/0/0"));
-    // The scrape is a call, too, and is told by the next.
+    // The scrape is itself a call, which the next scrape counts.
     scrape(&setup.service);
-    let told = scrape(&setup.service);
+    let scraped = scrape(&setup.service);
     let promised = promised();
-    for (name, family) in told.families() {
+    for (name, family) in scraped.families() {
         let found = DocumentedFigure {
             kind: family.kind.clone(),
             labels: family.labels().into_iter().map(str::to_owned).collect(),
@@ -38,17 +38,17 @@ fn what_is_documented_is_what_is_told() {
         assert!(family.help.ends_with('.'), "{name}: {}", family.help);
         assert!(!family.samples.is_empty(), "{name}");
     }
-    let names: BTreeSet<&str> = told.families().map(|(name, _)| name).collect();
+    let names: BTreeSet<&str> = scraped.families().map(|(name, _)| name).collect();
     let silent = promised.keys().find(|name| !names.contains(name.as_str()));
-    assert_eq!(silent, None, "it is documented and not told");
-    let arbiters = told.values_of("signalbox_devices_resident", "arbiter");
+    assert_eq!(silent, None, "a documented metric is not exported");
+    let arbiters = scraped.values_of("signalbox_devices_resident", "arbiter");
     assert_eq!(arbiters, ["0", "1", "2"].map(str::to_owned).into());
 }
 
 #[test]
-fn a_figure_is_there_before_it_counts() {
+fn a_metric_is_exported_before_it_counts() {
     let (service, _caller) = start(&[]);
-    let told = scrape(&service);
+    let scraped = scrape(&service);
     for (name, label, value) in [
         ("signalbox_datagrams_turned_away_total", "fate", "no_place"),
         ("signalbox_datagrams_heard_total", "meaning", "notification"),
@@ -62,14 +62,14 @@ fn a_figure_is_there_before_it_counts() {
         ("signalbox_devices_known", "registration", "registered"),
         ("signalbox_store_questions_waiting", "lane", "prepare"),
     ] {
-        let values = told.values_of(name, label);
+        let values = scraped.values_of(name, label);
         assert!(values.contains(value), "{name}: {values:?}");
-        assert_eq!(told.sum(name, &[(label, value)]), 0.0, "{name}");
+        assert_eq!(scraped.sum(name, &[(label, value)]), 0.0, "{name}");
     }
 }
 
 #[test]
-fn figures_need_no_token_and_no_sign_of_who_is_served() {
+fn metrics_need_no_token_and_name_no_customer_or_device() {
     let setup = TestService::new();
     let answer = Request::new("GET", "/metrics").send(setup.service.http);
     assert_eq!(answer.status, 200);
@@ -81,7 +81,7 @@ fn figures_need_no_token_and_no_sign_of_who_is_served() {
 }
 
 #[test]
-fn what_devices_do_is_counted() {
+fn datagrams_and_devices_are_counted() {
     let mut setup = TestService::new();
     setup.device.update();
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -89,29 +89,30 @@ fn what_devices_do_is_counted() {
         .send_to(b"\xffnot CoAP", setup.service.coap)
         .unwrap();
 
-    // The socket and each arbiter publish apart from each other.
-    let told = until("the figures of five datagrams and a device", || {
-        let told = scrape(&setup.service);
+    // The socket and each arbiter publish separately.
+    let scraped = until("the figures of five datagrams and a device", || {
+        let scraped = scrape(&setup.service);
         let malformed = [("fate", "malformed")];
-        let turned_away = told.sum("signalbox_datagrams_turned_away_total", &malformed);
-        let sent = told.sum("signalbox_datagrams_sent_total", &[]);
-        let received = told.sum("signalbox_datagrams_received_total", &[]);
-        let resident = told.sum("signalbox_devices_resident", &[]);
-        // A registration, an update, and what is none.
+        let turned_away = scraped.sum("signalbox_datagrams_turned_away_total", &malformed);
+        let sent = scraped.sum("signalbox_datagrams_sent_total", &[]);
+        let received = scraped.sum("signalbox_datagrams_received_total", &[]);
+        let resident = scraped.sum("signalbox_devices_resident", &[]);
+        // A registration, an update, and a malformed datagram.
         let is_all = turned_away == 1.0 && sent >= 2.0 && received >= 3.0 && resident == 1.0;
-        is_all.then_some(told)
+        is_all.then_some(scraped)
     });
-    assert_eq!(told.sum("signalbox_datagrams_unsent_total", &[]), 0.0);
+    assert_eq!(scraped.sum("signalbox_datagrams_unsent_total", &[]), 0.0);
 }
 
 #[test]
-fn what_the_store_does_is_counted() {
+fn store_operations_are_counted() {
     let setup = TestService::new();
-    // All that was answered by now is counted.
+    // Everything answered so far is counted.
     let before = scrape(&setup.service);
     setup.caller.perform(ID, &read("/3/0/0"));
     let durable = [("outcome", "durable")];
-    // The request with its attempt, and its outcome; each figure of a batch has its own moment.
+    // The batch of the request with its attempt, and the batch of its outcome. The figures of a
+    // batch are updated at different times.
     until("all batches to be counted for what they are", || {
         let after = scrape(&setup.service);
         let grown =
@@ -129,37 +130,37 @@ fn what_the_store_does_is_counted() {
         is_counted.then_some(())
     });
     until("an empty queue", || {
-        let told = scrape(&setup.service);
-        (told.sum("signalbox_store_queue_batches", &[]) == 0.0).then_some(())
+        let scraped = scrape(&setup.service);
+        (scraped.sum("signalbox_store_queue_batches", &[]) == 0.0).then_some(())
     });
 }
 
 #[test]
-fn a_start_tells_how_far_it_has_come() {
+fn a_start_exports_its_progress() {
     let mut setup = TestService::new();
     setup.crash();
-    let told = until("the end of the start", || {
-        let told = scrape(&setup.service);
-        let parts = told.family("signalbox_restore_progress_ratio").samples;
-        parts.iter().all(|part| part.value == 1.0).then_some(told)
+    let scraped = until("the end of the start", || {
+        let scraped = scrape(&setup.service);
+        let parts = scraped.family("signalbox_restore_progress_ratio").samples;
+        parts.iter().all(|part| part.value == 1.0).then_some(scraped)
     });
-    assert_eq!(told.sum("signalbox_devices_restored_total", &[]), 1.0);
+    assert_eq!(scraped.sum("signalbox_devices_restored_total", &[]), 1.0);
     let resident = || scrape(&setup.service).sum("signalbox_devices_resident", &[]);
     until("the device", || (resident() == 1.0).then_some(()));
 }
 
 #[test]
-fn the_start_of_the_process_is_told_in_seconds() {
+fn the_start_of_the_process_is_exported_in_seconds() {
     let before = seconds_now();
     let (service, _caller) = start(&[]);
     let begun = scrape(&service).sum("process_start_time_seconds", &[]);
     assert!(before <= begun + 1.0 && begun <= seconds_now(), "{begun}");
 }
 
-/// The sum of the samples with these labels; nothing while there is no figure of that name.
-fn sum_of(told: &Exposition, name: &str, labels: &[(&str, &str)]) -> f64 {
-    let is_told = told.families().any(|(told, _)| told == name);
-    if is_told { told.sum(name, labels) } else { 0.0 }
+/// The sum of the samples with these labels, or 0 while the metric has no sample.
+fn sum_of(scraped: &Exposition, name: &str, labels: &[(&str, &str)]) -> f64 {
+    let is_exported = scraped.families().any(|(family, _)| family == name);
+    if is_exported { scraped.sum(name, labels) } else { 0.0 }
 }
 
 fn scrape(service: &Service) -> Exposition {

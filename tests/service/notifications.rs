@@ -1,4 +1,4 @@
-//! Is each notification met as the standard says, byte by byte? (RFC 7641 sections 3.4 to 3.6)
+//! Is each notification handled as RFC 7641 sections 3.4 to 3.6 say, byte by byte?
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -15,17 +15,17 @@ use crate::vocabulary::wire::DeviceSocket;
 
 const ADDRESS: &str = "/3303/0/5700";
 
-/// A device by hand, of which a temperature is observed.
+/// A device controlled datagram by datagram, with an observed temperature.
 struct Observed {
     _service: Service,
     caller: Caller,
     wire: DeviceSocket,
-    /// What its notifications are known by.
+    /// The token of its notifications.
     token: Token,
 }
 
 #[test]
-fn a_notification_nobody_can_read_is_taken_and_logged() {
+fn an_unreadable_notification_is_acknowledged_and_logged() {
     let observed = Observed::from(1);
     let warm = observed.notification(MessageKind::Confirmable, 50, 2, "warm");
     observed.wire.send(&warm.encode());
@@ -54,7 +54,7 @@ fn a_notification_nobody_can_read_is_taken_and_logged() {
 }
 
 impl Observed {
-    /// Begins an observation with an answer of this number.
+    /// Begins an observation whose first response has this sequence number.
     fn from(sequence: u32) -> Self {
         let (service, caller) = start(&[]);
         caller.create_device(ID, DEVICE_IP);
@@ -83,10 +83,10 @@ impl Observed {
         notification(kind, id, self.token, text).with_observe(sequence)
     }
 
-    /// The temperatures it told, the oldest first.
+    /// The notified temperatures, oldest first.
     fn reported(&self) -> Vec<Value> {
-        let told = self.caller.notified(ID, ADDRESS).into_iter();
-        told.map(|values| values[ADDRESS].clone()).collect()
+        let notified = self.caller.notified(ID, ADDRESS).into_iter();
+        notified.map(|values| values[ADDRESS].clone()).collect()
     }
 }
 

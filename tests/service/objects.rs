@@ -1,4 +1,4 @@
-//! Do the objects a customer defines hold for its devices, and for nobody else's?
+//! Do the objects a customer defines apply to its own devices and to no others?
 
 use harness::device::configuration::Configuration;
 use harness::device::resource::Resource;
@@ -13,7 +13,7 @@ use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::http::Response;
 use crate::vocabulary::lwm2m::{outcome, read, write};
 
-/// An object that no registry has: a temperature, an energy, and bytes.
+/// An object that is in no registry: a temperature, an energy, and bytes.
 const HEAT_METER: &str = include_str!("../../protocol/tests/definitions/heat_meter.xml");
 
 const CUSTOMERS: &str = "/operator-api/v1/customers";
@@ -41,7 +41,7 @@ fn values_of_an_object_a_customer_defines_are_checked_before_they_are_sent() {
 }
 
 #[test]
-fn values_of_an_object_a_customer_defines_are_told_in_their_types() {
+fn values_of_an_object_a_customer_defines_are_reported_in_their_types() {
     let setup = TestService::with(&[], heat_meter(ID));
     assert_eq!(define(&setup.caller).status, 201);
     for (path, text, data_type) in [
@@ -53,18 +53,18 @@ fn values_of_an_object_a_customer_defines_are_told_in_their_types() {
         let action = setup.caller.perform(ID, &read(&path));
         assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
         assert_eq!(action["resultData"]["payload"], text, "{action}");
-        let known = setup.caller.known_value(ID, &path).expect("it was told");
+        let known = setup.caller.known_value(ID, &path).expect("it was reported");
         assert_eq!(known["type"], data_type, "{known}");
     }
     let action = setup.caller.perform(ID, &read("/33000/0"));
     let expected = json!({ "/33000/0/0": 21.5, "/33000/0/1": 42, "/33000/0/2": "AQL/" });
-    let told = action["resultData"]["payload"].as_str().unwrap_or_default();
-    let told: serde_json::Value = serde_json::from_str(told).unwrap();
-    assert_eq!(told, expected, "{action}");
+    let payload = action["resultData"]["payload"].as_str().unwrap_or_default();
+    let payload: serde_json::Value = serde_json::from_str(payload).unwrap();
+    assert_eq!(payload, expected, "{action}");
 }
 
 #[test]
-fn a_definition_holds_after_a_crash_and_until_it_is_removed() {
+fn a_definition_applies_after_a_crash_and_until_it_is_removed() {
     let mut setup = TestService::with(&[], heat_meter(ID));
     assert_eq!(define(&setup.caller).status, 201);
     setup.crash();
@@ -89,7 +89,7 @@ fn a_definition_holds_after_a_crash_and_until_it_is_removed() {
 }
 
 #[test]
-fn what_one_customer_defines_does_not_hold_for_the_devices_of_another() {
+fn a_definition_of_one_customer_does_not_apply_to_devices_of_another() {
     let setup = TestService::with(&[], heat_meter(ID));
     let stranger = Caller::of_new_customer(&setup.service, "Umbrella");
     stranger.create_device("meter-2", DEVICE_IP);
@@ -100,7 +100,7 @@ fn what_one_customer_defines_does_not_hold_for_the_devices_of_another() {
 }
 
 #[test]
-fn a_customer_made_anew_has_defined_nothing() {
+fn a_customer_created_again_has_no_definitions() {
     let (service, _) = start(&[]);
     let operator = Caller::operator(&service);
     let new = || {
@@ -124,15 +124,15 @@ fn a_customer_made_anew_has_defined_nothing() {
 }
 
 #[test]
-fn a_vendor_s_version_of_a_registered_object_holds_for_devices_of_that_version() {
+fn a_vendor_s_version_of_a_registered_object_applies_to_devices_of_that_version() {
     let setup = TestService::new();
     let sensor = Path::resource(3303, 0, 5700).to_string();
-    // The device offers object 3303 without a version: it is 1.0.
+    // The device offers object 3303 without a version, which means 1.0.
     let other = HEAT_METER.replace("<ObjectID>33000", "<ObjectID>3303");
     let other = other.replace("<Item ID=\"1\">", "<Item ID=\"5700\">");
     assert_eq!(put(&setup.caller, &other).status, 201);
     let action = setup.caller.perform(ID, &read(&sensor));
-    // It is an integer there, and the device tells a fraction.
+    // The definition makes it an integer, but the device reports a fraction.
     assert_eq!(action["status"], "FAILED", "{action}");
     let path = format!("{API}/lwm2m/objects/3303/1.0");
     assert_eq!(setup.caller.request("DELETE", &path).status, 204);
@@ -140,7 +140,7 @@ fn a_vendor_s_version_of_a_registered_object_holds_for_devices_of_that_version()
     assert_eq!(action["resultData"]["payload"], "21.5", "{action}");
 }
 
-/// A value that fits no number is found out before the device is asked.
+/// Whether a value that is no number is refused before the device receives a request.
 fn is_refused(caller: &Caller, device: &str, path: Path, unfit: &str) -> bool {
     let action = caller.perform(device, &write(&path.to_string(), unfit));
     assert_eq!(action["status"], "FAILED", "{action}");
@@ -153,7 +153,7 @@ fn is_refused(caller: &Caller, device: &str, path: Path, unfit: &str) -> bool {
     is_unsent
 }
 
-/// Nobody but the device knows that the value does not fit.
+/// Whether the check of the value is left to the device.
 fn is_left_to_the_device(caller: &Caller, device: &str) -> bool {
     !is_refused(caller, device, FLOW, "warm")
 }

@@ -1,4 +1,4 @@
-//! Is a customer told what changes at a device, for as long as it was asked for?
+//! Does a customer receive the changes of an observed value until the observation is ended?
 
 use harness::device::configuration::{Configuration, Reachability};
 use harness::device::event::Operation;
@@ -15,7 +15,7 @@ const TEMPERATURE: Path = Path::resource(3303, 0, 5700);
 const ADDRESS: &str = "/3303/0/5700";
 
 #[test]
-fn an_observation_begins_with_the_value_there_is() {
+fn an_observation_begins_with_the_current_value() {
     let setup = TestService::new();
     let action = setup.caller.perform(ID, &observe_start(ADDRESS));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
@@ -30,12 +30,12 @@ fn an_observation_begins_with_the_value_there_is() {
 }
 
 #[test]
-fn each_change_is_told_in_the_messages_and_known_from_then_on() {
+fn each_change_is_in_the_messages_and_becomes_the_last_known_value() {
     let setup = observed(Configuration::new(ID));
     for (times, degrees) in [(1, 22.0), (2, 22.5), (3, -3.25)] {
         setup.device.set(TEMPERATURE, Value::Float(degrees));
-        let told = setup.caller.once_notified(ID, ADDRESS, times);
-        assert_eq!(told.last(), Some(&json!({ ADDRESS: degrees })), "{told:?}");
+        let notified = setup.caller.once_notified(ID, ADDRESS, times);
+        assert_eq!(notified.last(), Some(&json!({ ADDRESS: degrees })), "{notified:?}");
         let known = setup.caller.known_value(ID, ADDRESS).unwrap();
         assert_eq!(
             (&known["value"], &known["type"]),
@@ -50,25 +50,25 @@ fn each_change_is_told_in_the_messages_and_known_from_then_on() {
 }
 
 #[test]
-fn what_the_service_writes_itself_is_told_as_well() {
+fn a_value_that_the_service_writes_is_notified_as_well() {
     let setup = TestService::new();
     let begun = setup.caller.perform(ID, &observe_start("/3/0/14"));
     assert_eq!(begun["status"], "SUCCEEDED", "{begun}");
     let write = json!({ "action": "write", "resourceAddress": "/3/0/14", "data": "+02:00" });
     let written = setup.caller.perform(ID, &write);
     assert_eq!(outcome(&written), ("SUCCEEDED", "204"), "{written}");
-    let told = setup.caller.once_notified(ID, "/3/0/14", 1);
-    assert_eq!(told, [json!({ "/3/0/14": "+02:00" })]);
+    let notified = setup.caller.once_notified(ID, "/3/0/14", 1);
+    assert_eq!(notified, [json!({ "/3/0/14": "+02:00" })]);
 }
 
 #[test]
-fn an_observation_that_was_ended_is_told_of_no_more() {
+fn an_ended_observation_is_not_notified() {
     let mut setup = observed(Configuration::new(ID));
     let action = setup.caller.perform(ID, &observe_end(ADDRESS));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
     assert_eq!(setup.caller.observation(ID, ADDRESS), None);
     setup.device.set(TEMPERATURE, Value::Float(30.0));
-    // The device would have said so before it updates.
+    // A notification would have been received before the update.
     setup.device.update();
     assert!(setup.caller.notified(ID, ADDRESS).is_empty());
     let again = setup.caller.perform(ID, &observe_end(ADDRESS));
@@ -76,7 +76,7 @@ fn an_observation_that_was_ended_is_told_of_no_more() {
 }
 
 #[test]
-fn a_device_that_registers_anew_is_asked_again() {
+fn an_observation_is_requested_again_after_a_new_registration() {
     let mut setup = observed(Configuration::new(ID));
     for round in 1..=2 {
         setup.device.reboot();
@@ -88,25 +88,25 @@ fn a_device_that_registers_anew_is_asked_again() {
         let before = setup.caller.notified(ID, ADDRESS).len();
         let degrees = 22.0 + f64::from(round);
         setup.device.set(TEMPERATURE, Value::Float(degrees));
-        let told = setup.caller.once_notified(ID, ADDRESS, before + 1);
-        assert_eq!(told.last(), Some(&json!({ ADDRESS: degrees })), "{told:?}");
+        let notified = setup.caller.once_notified(ID, ADDRESS, before + 1);
+        assert_eq!(notified.last(), Some(&json!({ ADDRESS: degrees })), "{notified:?}");
     }
 }
 
 #[test]
-fn an_observation_survives_a_crash_and_the_device_is_not_asked_again() {
+fn an_observation_survives_a_crash_without_a_new_request() {
     let mut setup = observed(Configuration::new(ID));
     setup.crash();
     setup.device.set(TEMPERATURE, Value::Float(30.0));
-    let told = setup.caller.once_notified(ID, ADDRESS, 1);
-    assert_eq!(told, [json!({ ADDRESS: 30.0 })]);
+    let notified = setup.caller.once_notified(ID, ADDRESS, 1);
+    assert_eq!(notified, [json!({ ADDRESS: 30.0 })]);
     assert_eq!(setup.device.times_observed(TEMPERATURE), 1);
     let ended = setup.caller.perform(ID, &observe_end(ADDRESS));
     assert_eq!(outcome(&ended), ("SUCCEEDED", "205"), "{ended}");
 }
 
 #[test]
-fn a_device_that_registers_anew_while_the_service_is_down_is_asked_again() {
+fn an_observation_is_requested_again_after_a_registration_that_follows_a_crash() {
     let mut setup = observed(Configuration::new(ID));
     setup.service.kill();
     setup.device.with(|device| device.power_off());
@@ -119,12 +119,12 @@ fn a_device_that_registers_anew_while_the_service_is_down_is_asked_again() {
         held.then(|| setup.caller.notified(ID, ADDRESS).len())
     });
     setup.device.set(TEMPERATURE, Value::Float(30.0));
-    let told = setup.caller.once_notified(ID, ADDRESS, before + 1);
-    assert_eq!(told.last(), Some(&json!({ ADDRESS: 30.0 })));
+    let notified = setup.caller.once_notified(ID, ADDRESS, before + 1);
+    assert_eq!(notified.last(), Some(&json!({ ADDRESS: 30.0 })));
 }
 
 #[test]
-fn a_device_nobody_knows_any_more_is_told_to_stop() {
+fn a_notification_of_a_deleted_device_is_rejected() {
     let mut setup = observed(Configuration::new(ID));
     let path = format!("{API}/devices/{ID}");
     assert_eq!(setup.caller.request("DELETE", &path).status, 204);
@@ -133,7 +133,7 @@ fn a_device_nobody_knows_any_more_is_told_to_stop() {
 }
 
 #[test]
-fn a_notification_of_a_sleeping_device_lets_go_what_waits_for_it() {
+fn a_notification_of_a_sleeping_device_releases_its_queue() {
     let reachability = Reachability::Queue {
         awake_window_ms: 60_000,
     };
@@ -159,7 +159,7 @@ fn a_notification_of_a_sleeping_device_lets_go_what_waits_for_it() {
     );
 }
 
-/// A device whose temperature is observed.
+/// A device with an observed temperature.
 fn observed(configuration: Configuration) -> TestService {
     let setup = TestService::with(&[], configuration);
     let begun = setup.caller.perform(ID, &observe_start(ADDRESS));

@@ -1,4 +1,4 @@
-//! Can an operator start, watch and stop the service, and is told clearly what is wrong?
+//! Can an operator start, watch and stop the service, and is every failure to start explained?
 
 use std::fs;
 use std::io::{Read, Write};
@@ -21,7 +21,7 @@ use crate::vocabulary::poll::{PATIENCE, until};
 use crate::vocabulary::service::{Service, signalbox};
 use crate::vocabulary::wire::hex;
 
-/// The two files of a store whose only row says that its format is 4,294,967,295.
+/// The two files of a store whose only row is its format version, 4,294,967,295.
 const NEWER_STORE: [(&str, &str); 2] = [
     (
         "conf",
@@ -37,7 +37,7 @@ const NEWER_STORE: [(&str, &str); 2] = [
 ];
 
 #[test]
-fn health_is_told_without_a_token() {
+fn health_needs_no_token() {
     let service = Service::start();
     for path in ["/livez", "/readyz"] {
         assert_eq!(
@@ -49,11 +49,11 @@ fn health_is_told_without_a_token() {
 }
 
 #[test]
-fn a_service_asked_to_end_ends_well_although_a_connection_idles() {
+fn a_service_stops_although_a_connection_is_idle() {
     let mut setup = TestService::new();
     let idle = TcpStream::connect(setup.service.http).unwrap();
     let id = setup.caller.create_action(ID, &when_active(read("/3/0/0")));
-    // It has ended while the idle connection is still held.
+    // The service ended although the idle connection is still open.
     let status = setup.service.stop();
     assert_eq!(status.code(), Some(0), "{status}");
     drop(idle);
@@ -67,7 +67,7 @@ fn a_service_asked_to_end_ends_well_although_a_connection_idles() {
 }
 
 #[test]
-fn a_call_under_way_is_finished_before_the_end() {
+fn a_call_in_progress_is_finished_before_the_stop() {
     let (mut service, mut caller) = start(&[]);
     silent_device(&caller, ID);
     let body = when_active(read("/3/0/0")).to_string();
@@ -80,16 +80,17 @@ fn a_call_under_way_is_finished_before_the_end() {
         caller.token(),
         body.len()
     );
-    let (first, rest) = body.split_at(body.len() / 2);
+    let (first, remainder) = body.split_at(body.len() / 2);
     stream.write_all(head.as_bytes()).unwrap();
     stream.write_all(first.as_bytes()).unwrap();
-    // Another call is answered after this one was begun: the service has taken it in.
+    // This call is answered after the first one was begun, so the service has accepted the first
+    // one.
     caller.request("GET", &format!("{API}/devices")).expect(200);
     service.terminate();
     until("no more callers", || {
         TcpStream::connect(service.http).is_err().then_some(())
     });
-    stream.write_all(rest.as_bytes()).unwrap();
+    stream.write_all(remainder.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 202 "), "{answer:?}");
@@ -101,10 +102,10 @@ fn a_call_under_way_is_finished_before_the_end() {
 }
 
 #[test]
-fn every_call_is_answered_or_not_taken_when_the_service_ends() {
+fn every_call_is_answered_or_not_accepted_when_the_service_stops() {
     let (mut service, mut caller) = start(&[("SIGNALBOX_SCHEDULED_MAX", "10000")]);
     silent_device(&caller, ID);
-    let (sender, told) = mpsc::channel();
+    let (sender, accepted_ids) = mpsc::channel();
     let callers: Vec<_> = (0..4)
         .map(|_| {
             let (caller, sender) = (caller.clone(), sender.clone());
@@ -112,7 +113,7 @@ fn every_call_is_answered_or_not_taken_when_the_service_ends() {
                 let path = format!("{API}/integrate/devices/{ID}/actions/LWM2M");
                 while let Ok(answer) = caller.try_send("POST", &path, &when_active(read("/3/0/0")))
                 {
-                    // A service that is leaving may say so.
+                    // A service that is stopping may answer 503.
                     if answer.status == 503 {
                         break;
                     }
@@ -123,14 +124,14 @@ fn every_call_is_answered_or_not_taken_when_the_service_ends() {
         .collect();
     drop(sender);
     let mut ids = vec![
-        told.recv_timeout(PATIENCE).unwrap(),
-        told.recv_timeout(PATIENCE).unwrap(),
+        accepted_ids.recv_timeout(PATIENCE).unwrap(),
+        accepted_ids.recv_timeout(PATIENCE).unwrap(),
     ];
     assert_eq!(service.stop().code(), Some(0));
     callers
         .into_iter()
         .for_each(|caller| caller.join().unwrap());
-    ids.extend(told.iter());
+    ids.extend(accepted_ids.iter());
     service.start_again();
     caller.follow(&service);
     for id in ids {
@@ -139,7 +140,7 @@ fn every_call_is_answered_or_not_taken_when_the_service_ends() {
 }
 
 #[test]
-fn an_interrupt_from_the_keyboard_ends_it_as_well() {
+fn an_interrupt_from_the_keyboard_stops_it_as_well() {
     let data = TempDir::new().unwrap();
     let mut child = serve(data.path())
         .stdout(Stdio::piped())
@@ -170,12 +171,12 @@ fn an_interrupt_from_the_keyboard_ends_it_as_well() {
 fn two_services_never_share_a_data_directory() {
     let service = Service::start();
     let refused = run(&mut serve(service.data_dir()));
-    let told = failed(&refused);
+    let error = failed(&refused);
     assert!(
-        told.contains(&service.data_dir().display().to_string()),
-        "{told}"
+        error.contains(&service.data_dir().display().to_string()),
+        "{error}"
     );
-    assert!(told.contains("in use"), "{told}");
+    assert!(error.contains("in use"), "{error}");
     assert_eq!(
         Request::new("GET", "/readyz").send(service.http).status,
         200
@@ -183,13 +184,13 @@ fn two_services_never_share_a_data_directory() {
 }
 
 #[test]
-fn a_data_directory_that_is_none_is_named() {
+fn an_invalid_data_directory_is_named() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("a-file");
     fs::write(&file, "not a directory").unwrap();
     for path in [file.clone(), file.join("below")] {
-        let told = failed(&run(&mut serve(&path)));
-        assert!(told.contains(&file.display().to_string()), "{told}");
+        let error = failed(&run(&mut serve(&path)));
+        assert!(error.contains(&file.display().to_string()), "{error}");
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), "not a directory");
 }
@@ -203,17 +204,17 @@ fn a_store_of_a_newer_version_is_refused() {
         fs::write(rows.join(name), hex(bytes)).unwrap();
     }
     for _ in 0..2 {
-        let told = failed(&run(&mut serve(folder.path())));
-        assert!(told.contains("newer version of signalbox"), "{told}");
+        let error = failed(&run(&mut serve(folder.path())));
+        assert!(error.contains("newer version of signalbox"), "{error}");
         assert!(
-            told.contains(&folder.path().display().to_string()),
-            "{told}"
+            error.contains(&folder.path().display().to_string()),
+            "{error}"
         );
     }
 }
 
 #[test]
-fn an_address_that_is_taken_is_named() {
+fn an_address_in_use_is_named() {
     let folder = TempDir::new().unwrap();
     let http = TcpListener::bind("127.0.0.1:0").unwrap();
     let coap = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -234,13 +235,13 @@ fn an_address_that_is_taken_is_named() {
         {
             command.args([other, "127.0.0.1:0"]);
         }
-        let told = failed(&run(&mut command));
-        assert!(told.contains(&address), "{told}");
+        let error = failed(&run(&mut command));
+        assert!(error.contains(&address), "{error}");
     }
 }
 
 #[test]
-fn the_operator_s_token_is_kept_in_a_file_only_its_owner_reads() {
+fn the_operator_s_token_is_stored_in_a_file_only_its_owner_can_read() {
     let mut service = Service::start();
     let path = service.data_dir().join("operator-token");
     let token = service.operator_token();
@@ -263,7 +264,7 @@ fn the_operator_s_token_is_kept_in_a_file_only_its_owner_reads() {
 }
 
 #[test]
-fn a_token_the_operator_gives_is_used_and_not_kept() {
+fn a_configured_operator_token_is_used_and_not_stored() {
     let token = "a-token-of-the-operator-s-own";
     let mut service = Service::start_with(&[("SIGNALBOX_OPERATOR_TOKEN", token)]);
     let operator = Caller::with_token(&service, token);
@@ -275,7 +276,7 @@ fn a_token_the_operator_gives_is_used_and_not_kept() {
 }
 
 #[test]
-fn a_caller_that_asks_too_often_is_told_when_to_come_back() {
+fn a_caller_that_calls_too_often_is_told_when_to_retry() {
     let (service, caller) = start(&[("SIGNALBOX_RATE_LIMIT", "1")]);
     let other = Caller::of_new_customer(&service, "Umbrella");
     let path = format!("{API}/devices");
@@ -312,7 +313,7 @@ fn serve(data: &Path) -> Command {
     command
 }
 
-/// Runs a service that cannot start; one that does is killed.
+/// Runs a service that cannot start; one that does start is killed.
 fn run(command: &mut Command) -> Output {
     command
         .stdin(Stdio::null())
@@ -327,18 +328,18 @@ fn run(command: &mut Command) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// What it told about its failure, which is no panic.
+/// The error output of a failed run, which must not be a panic.
 fn failed(output: &Output) -> String {
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
         output.status.code().is_some_and(|code| code != 0),
-        "{}: {told}",
+        "{}: {error}",
         output.status
     );
-    assert!(!told.contains("panicked"), "{told}");
+    assert!(!error.contains("panicked"), "{error}");
     assert!(
         !String::from_utf8_lossy(&output.stdout).contains("listening"),
-        "{told}"
+        "{error}"
     );
-    told
+    error
 }

@@ -1,4 +1,4 @@
-//! Is what belongs to a customer nobody else's? Asked of every operation of the OpenAPI document.
+//! Are objects of a customer invisible to others, in every operation of the OpenAPI document?
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::vocabulary::plain::{coap, datagram};
 use crate::vocabulary::service::Service;
 
 #[test]
-fn what_is_anothers_is_not_found_whatever_is_asked_of_it() {
+fn objects_of_another_customer_are_not_found_by_any_operation() {
     let setup = TestService::new();
     let request = setup.caller.create_action(ID, &when_active(read("/3/0/0")));
     let entry = text(&setup.caller.log_entries()[0]["id"]);
@@ -25,7 +25,7 @@ fn what_is_anothers_is_not_found_whatever_is_asked_of_it() {
             .replace("{entry}", &entry)
             .replace("{webhook}", &webhook)
     };
-    let mut asked = 0;
+    let mut checked = 0;
     for (method, path, operation) in operations(&setup.service) {
         let names_something = ["{device}", "{request}", "{entry}", "{webhook}"];
         if !names_something.iter().any(|name| path.contains(name)) {
@@ -37,14 +37,14 @@ fn what_is_anothers_is_not_found_whatever_is_asked_of_it() {
             None => call.send(setup.service.http),
         };
         assert_eq!(answer.status, 404, "{method} {path}: {}", answer.text());
-        asked += 1;
+        checked += 1;
     }
-    assert!(asked >= 18, "only {asked} operations name something");
+    assert!(checked >= 18, "only {checked} operations name something");
     assert_eq!(setup.caller.action(&request)["status"], "SCHEDULED");
-    let kept = setup
+    let unchanged = setup
         .caller
         .request("GET", &format!("{webhooks}/{webhook}"));
-    assert_eq!(kept.expect(200)["name"], "Mine");
+    assert_eq!(unchanged.expect(200)["name"], "Mine");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn the_lists_of_a_new_customer_are_empty() {
     }
 }
 
-/// Every operation of the document: its method, its path, itself.
+/// Every operation of the document: its method, its path, and its description.
 fn operations(service: &Service) -> Vec<(String, String, Value)> {
     let document = Request::new("GET", "/openapi.json").send(service.http);
     let document = document.expect(200);
@@ -82,7 +82,7 @@ fn operations(service: &Service) -> Vec<(String, String, Value)> {
     operations.collect()
 }
 
-/// A body that the operation would take of the owner.
+/// A body that the operation would accept from the owner.
 fn body_of(operation: &Value) -> Option<Value> {
     operation.get("requestBody")?;
     let body = match text(&operation["operationId"]).as_str() {

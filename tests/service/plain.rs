@@ -1,4 +1,5 @@
-//! Are devices that speak plain CoAP, or no protocol at all, heard and reached like any other?
+//! Are devices that speak plain CoAP or send bare datagrams received from and reached like any
+//! other?
 
 mod arbiters;
 mod bad_input;
@@ -27,25 +28,25 @@ use crate::vocabulary::plain::{UdpDevice, answer, data};
 use crate::vocabulary::service::Service;
 use crate::vocabulary::wire::DeviceSocket;
 
-/// What the customer calls the device.
+/// The device id.
 const ID: &str = "sensor-1";
 
-/// Where the device is.
+/// The address of the device.
 const IP: &str = "127.0.0.11";
 
-/// Where it is not.
+/// An address that the device does not have.
 const ELSEWHERE: &str = "127.0.0.12";
 
-/// What the log says when a device is heard for the first time.
+/// The log message of a first contact.
 const FIRST_CONTACT: &str = "Lifecycle[DeviceFirstTimeRegistered]";
 
-/// A service, a caller, and a device of plain CoAP and of UDP that was never heard.
+/// A service, a caller, and a device of plain CoAP and of UDP that has sent nothing yet.
 struct PlainService {
     coap: DeviceSocket,
     udp: UdpDevice,
     caller: Caller,
     service: Service,
-    /// The message id of what it says next over CoAP.
+    /// The message id of the device's next CoAP message.
     next_id: u16,
 }
 
@@ -72,50 +73,50 @@ impl PlainService {
         self.next_id
     }
 
-    /// Has the device post something, which is durable when this returns.
+    /// Has the device post data, which is durable when this returns.
     fn post(&mut self, payload: &str) {
-        let said = data("t", payload, self.id());
-        let answered = self.coap.ask_until_answered(&said);
+        let message = data("t", payload, self.id());
+        let answered = self.coap.ask_until_answered(&message);
         assert_eq!(answered.code, Code::CHANGED, "{payload}");
     }
 
-    /// Asks something of the device over CoAP and gives the request's id.
+    /// Creates an action request over CoAP and returns its id.
     fn create_coap(&self, body: &Value) -> String {
         self.caller.create_over("COAP", ID, body)
     }
 
-    /// Asks something of the device over UDP and gives the request's id.
+    /// Creates an action request over UDP and returns its id.
     fn create_udp(&self, body: &Value) -> String {
         self.caller.create_over("UDP", ID, body)
     }
 
-    /// Has the device answer what it is asked next, and gives that.
+    /// Has the device answer the next request, and returns the request.
     fn answer_next(&self, code: Code, text: &str) -> Message {
-        let asked = self.coap.receive_request();
-        let said = text_of(answer(&asked, code), text);
-        self.coap.send(&said.encode());
-        asked
+        let request = self.coap.receive_request();
+        let message = text_of(answer(&request, code), text);
+        self.coap.send(&message.encode());
+        request
     }
 
-    /// Has a value of the device observed, which speaks LwM2M behind a wire, and gives the token
-    /// it is told under.
+    /// Starts an observation of a value of the device, which speaks LwM2M at the given socket, and
+    /// returns the token of its notifications.
     fn observe(&self, lwm2m: &DeviceSocket) -> Token {
         let id = self.caller.create_action(ID, &observe_start("/3/0/9"));
-        let asked = lwm2m.receive_request();
-        let first = answer(&asked, Code::CONTENT).with_observe(1);
+        let request = lwm2m.receive_request();
+        let first = answer(&request, Code::CONTENT).with_observe(1);
         lwm2m.send(&text_of(first, "80").encode());
         assert_eq!(self.caller.final_action(&id)["status"], "SUCCEEDED");
-        asked.token
+        request.token
     }
 
-    /// Kills the service without a word and starts it again; caller and device stay.
+    /// Kills the service and starts it again; caller and device stay.
     fn crash(&mut self) {
         self.service.kill();
         self.service.start_again();
         self.caller.follow(&self.service);
     }
 
-    /// How often the log has a message about a device.
+    /// How many log entries about a device have this message.
     fn logged(&self, device: &str, message: &str) -> usize {
         let path = format!("{API}/administrationLogs?pageSize=25&iccid={device}");
         let page = self.caller.request("GET", &path).expect(200);
@@ -125,7 +126,7 @@ impl PlainService {
     }
 }
 
-/// A message that carries text.
+/// A message with a text payload.
 fn text_of(message: Message, text: &str) -> Message {
     message
         .with_content_format(ContentFormat::TEXT)
@@ -133,7 +134,7 @@ fn text_of(message: Message, text: &str) -> Message {
 }
 
 /// The status and how many attempts are left.
-fn standing(action: &Value) -> (&str, u64) {
+fn progress(action: &Value) -> (&str, u64) {
     let left = action["sendAttemptsLeft"].as_u64();
     let status = action["status"].as_str();
     status

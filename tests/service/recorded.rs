@@ -1,4 +1,4 @@
-//! Are the registrations that real clients sent to real servers taken as they were?
+//! Are the recorded registrations of real LwM2M clients accepted?
 
 use std::fs;
 use std::path::Path;
@@ -45,7 +45,7 @@ fn every_recorded_registration_is_accepted() {
 }
 
 #[test]
-fn a_recorded_life_of_a_registration_is_lived_again() {
+fn a_recorded_life_of_a_registration_is_replayed() {
     for file in [
         "register_update_deregister_anjay.hex",
         "register_deregister_leshan.hex",
@@ -91,7 +91,7 @@ impl Sent {
     }
 }
 
-/// The same request at the location our service gave.
+/// The same request at the location that our service assigned.
 fn at_location(sent: &Message, location: &[String]) -> Message {
     let request = Message::request(sent.kind, sent.code, sent.message_id, sent.token);
     let queries: Vec<&str> = sent.uri_query().collect();
@@ -106,10 +106,10 @@ fn check_inspector(caller: &Caller, sent: &Message, endpoint: &str) {
         .request("GET", &format!("{API}/devices/{endpoint}"))
         .expect(200);
     let registration = &device["registration"];
-    let asked = |name: &str| sent.uri_query().find_map(|query| query.strip_prefix(name));
-    let version = asked("lwm2m=").expect("every recorded client says its release");
+    let parameter = |name: &str| sent.uri_query().find_map(|query| query.strip_prefix(name));
+    let version = parameter("lwm2m=").expect("every recorded client says its release");
     assert_eq!(registration["version"], version, "{device}");
-    let lifetime: u32 = asked("lt=")
+    let lifetime: u32 = parameter("lt=")
         .expect("every recorded client says it")
         .parse()
         .unwrap();
@@ -133,7 +133,7 @@ fn know(caller: &Caller, known: &mut Vec<String>, endpoint: &str) {
     }
 }
 
-/// Everything clients sent that was recorded, in the order of the recordings.
+/// All recorded datagrams of clients, in the order of the recordings.
 fn sent_by_clients() -> Vec<Sent> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("protocol/tests/vectors/coap");
     let mut files: Vec<_> = fs::read_dir(folder)

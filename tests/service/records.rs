@@ -1,4 +1,4 @@
-//! What does the record of an action request say, and how is the list of them asked?
+//! What does the record of an action request contain, and how is the list of them queried?
 
 use std::slice;
 
@@ -53,16 +53,16 @@ fn a_record_has_the_fields_of_an_action_request_and_no_other() {
         (&action["sendAttempts"], &action["sendAttemptsLeft"]),
         (&json!(3), &json!(3))
     );
-    let mut said = body;
-    said["iccid"] = json!("8988280666000000001");
-    said["imsi1"] = json!("901288000000001");
-    said["deviceId"] = json!(ID);
-    said["requestId"] = json!(id);
-    said["customerId"] = customer;
-    said["deviceIpAddress"] = json!("10.1.2.3");
-    said["traceId"] = action["requestData"]["traceId"].clone();
-    assert!(!text(&said["traceId"]).is_empty());
-    assert_eq!(action["requestData"], said);
+    let mut expected = body;
+    expected["iccid"] = json!("8988280666000000001");
+    expected["imsi1"] = json!("901288000000001");
+    expected["deviceId"] = json!(ID);
+    expected["requestId"] = json!(id);
+    expected["customerId"] = customer;
+    expected["deviceIpAddress"] = json!("10.1.2.3");
+    expected["traceId"] = action["requestData"]["traceId"].clone();
+    assert!(!text(&expected["traceId"]).is_empty());
+    assert_eq!(action["requestData"], expected);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn times_are_utc_with_three_digits_of_a_second() {
 }
 
 #[test]
-fn a_record_keeps_the_address_its_device_had_when_it_was_made() {
+fn a_record_keeps_the_address_its_device_had_at_its_creation() {
     let (service, caller) = start(&[("SIGNALBOX_TRUST_ENDPOINT_NAMES", "true")]);
     silent_device(&caller, ID);
     let create = || caller.create_action(ID, &when_active(read("/3/0/0")));
@@ -220,7 +220,7 @@ fn the_list_is_filtered_by_protocol_device_and_status() {
 }
 
 #[test]
-fn a_request_under_way_is_listed_as_in_progress_until_it_is_done() {
+fn a_request_in_flight_is_listed_as_in_progress_until_it_is_final() {
     let mut setup = TestService::new();
     let zone = Path::resource(3, 0, 15);
     setup.device.answer_with(zone, AnswerMode::Silent);
@@ -230,7 +230,7 @@ fn a_request_under_way_is_listed_as_in_progress_until_it_is_done() {
     let listed = |query: &str| page(&caller, &format!("{REQUESTS}{query}")).0;
     assert_eq!(listed("?status=IN_PROGRESS"), slice::from_ref(&under_way));
     assert_eq!(listed("/active"), [waiting.clone(), under_way.clone()]);
-    // What a device leaves unanswered behind itself has failed.
+    // A request that its device leaves unanswered when it deregisters fails.
     setup.device.deregister();
     setup.caller.final_action(&under_way);
     assert_eq!(listed("?status=IN_PROGRESS"), Vec::<String>::new());
@@ -239,7 +239,7 @@ fn a_request_under_way_is_listed_as_in_progress_until_it_is_done() {
 }
 
 #[test]
-fn the_list_is_turned_page_by_page() {
+fn the_list_is_read_page_by_page() {
     let (_service, caller) = start(&[("SIGNALBOX_SCHEDULED_MAX", "100")]);
     silent_device(&caller, ID);
     let mut ids: Vec<String> = (0..23)
@@ -271,7 +271,7 @@ fn the_list_is_turned_page_by_page() {
     assert_eq!(empty, (vec![], json!({ "page": 1, "pageAmount": 1 })));
 }
 
-/// Makes the device; gives the id of its customer.
+/// Creates the device and returns the id of its customer.
 fn customer_of(caller: &Caller, device: &Value) -> Value {
     caller.post(&format!("{API}/devices"), device).expect(201);
     let id = caller.create_action(ID, &with(when_active(read("/3/0/0")), "sendAttempts", 1));
@@ -280,7 +280,7 @@ fn customer_of(caller: &Caller, device: &Value) -> Value {
     action["requestData"]["customerId"].clone()
 }
 
-/// A record as the list has it: one alone may tell its course, too.
+/// A record as the list shows it; a single record may also have its timeline.
 fn without_timeline(mut action: Value) -> Value {
     action
         .as_object_mut()

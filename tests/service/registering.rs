@@ -87,7 +87,7 @@ fn a_registration_that_cannot_be_read_is_a_bad_request() {
 }
 
 #[test]
-fn what_real_devices_do_differently_is_no_error() {
+fn deviations_of_real_devices_are_accepted() {
     let (service, caller) = known_device();
     let wire = DeviceSocket::to(&service);
     let endpoint = format!("ep={ID}");
@@ -124,7 +124,7 @@ fn what_real_devices_do_differently_is_no_error() {
             assert_eq!(registration[name], *value, "{queries:?}: {registration}");
         }
     }
-    // As wakaama's own device says it, with queue mode and without.
+    // Wakaama's own device sends this, with queue mode and without.
     let objects = "</>;rt=\"oma.lwm2m\";ct=110,</1/0>,</2/0>,</3/0>,</31024/10>,</31024/11>";
     for (id, queue) in [(18, &["Q"][..]), (19, &[])] {
         let queries = [&["lwm2m=1.1", &endpoint, "b=U"][..], queue, &["lt=300"]].concat();
@@ -157,11 +157,11 @@ fn a_lifetime_is_at_most_a_day_and_an_update_may_change_it() {
         ("lt=100000", 86_400, json!(100_000)),
         ("b=U", 86_400, json!(null)),
     ];
-    for (id, (lifetime, holds, asked)) in (1..).zip(cases) {
+    for (id, (lifetime, holds, requested)) in (1..).zip(cases) {
         wire.ask(&register_with(&[&endpoint, lifetime], "</3/0>", id));
         let registration = &inspect(&caller)["registration"];
         assert_eq!(registration["lifetime"], holds, "{lifetime}");
-        assert_eq!(registration["lifetimeAsked"], asked, "{lifetime}");
+        assert_eq!(registration["lifetimeAsked"], requested, "{lifetime}");
     }
     let location = wire.register(ID, 10);
     let longer = update(&location, 11)

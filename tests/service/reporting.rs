@@ -1,4 +1,4 @@
-//! Is a device read without being asked by anybody, if its customer wants that?
+//! Is a device read by passive reporting if its customer enabled it, and only then?
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -34,20 +34,20 @@ fn a_device_is_read_when_it_registers_and_when_it_updates() {
     assert_eq!(once_reported(&caller, 2), expected);
     device.set(LATITUDE, Value::Float(-33.5));
     device.update();
-    let told = once_reported(&caller, 4);
+    let values = once_reported(&caller, 4);
     let moved = json!({ "/6/0/0": -33.5, "/6/0/1": 13.25 });
-    assert_eq!(told[2..], [moved, expected[1].clone()]);
+    assert_eq!(values[2..], [moved, expected[1].clone()]);
     let known = caller.known_value(ID, "/6/0/0").unwrap();
     assert_eq!(
         (&known["value"], &known["type"]),
         (&json!(-33.5), &json!("FLOAT"))
     );
-    let asked = asked(&device);
-    assert_eq!(asked, ["/6", "/7", "/6", "/7"], "neither 1 nor 3");
+    let requested_paths = requested_paths(&device);
+    assert_eq!(requested_paths, ["/6", "/7", "/6", "/7"], "neither 1 nor 3");
 }
 
 #[test]
-fn what_is_read_is_told_to_the_customer_s_endpoint() {
+fn values_read_are_delivered_to_the_customer_s_endpoint() {
     let (service, caller) = start(&[("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true")]);
     switch(&caller, "ENABLED");
     let endpoint = Endpoint::new();
@@ -58,21 +58,21 @@ fn what_is_read_is_told_to_the_customer_s_endpoint() {
     caller.create_device(ID, DEVICE_IP);
     let _device = Device::registered(&service, tracker());
     let posted = endpoint.once(2);
-    let told = posted
+    let values = posted
         .iter()
         .map(|it| it.json()["payload"]["value"].clone());
-    let told: Vec<Json> = told.collect();
+    let values: Vec<Json> = values.collect();
     let place = json!({ "/6/0/0": 52.5, "/6/0/1": 13.25 });
-    assert_eq!(told, [place, json!({ "/7/0/2": 5, "/7/0/3": 7 })]);
+    assert_eq!(values, [place, json!({ "/7/0/2": 5, "/7/0/3": 7 })]);
 }
 
 #[test]
-fn a_device_is_not_read_unless_its_customer_wants_it() {
+fn a_device_is_not_read_unless_its_customer_enabled_it() {
     let mut setup = TestService::with(&[], tracker());
     setup.device.update();
     let action = setup.caller.perform(ID, &read("/7/0/2"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
-    assert_eq!(asked(&setup.device), ["/7/0/2"]);
+    assert_eq!(requested_paths(&setup.device), ["/7/0/2"]);
     switch(&setup.caller, "ENABLED");
     setup.device.update();
     assert_eq!(once_reported(&setup.caller, 2).len(), 2);
@@ -80,12 +80,12 @@ fn a_device_is_not_read_unless_its_customer_wants_it() {
     setup.device.update();
     let action = setup.caller.perform(ID, &read("/7/0/3"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
-    assert_eq!(asked(&setup.device), ["/7/0/2", "/6", "/7", "/7/0/3"]);
+    assert_eq!(requested_paths(&setup.device), ["/7/0/2", "/6", "/7", "/7/0/3"]);
     assert_eq!(reported(&setup.caller).len(), 2);
 }
 
 #[test]
-fn what_a_customer_wants_is_nothing_to_another() {
+fn the_setting_of_one_customer_does_not_affect_another() {
     let (service, caller) = start(&[]);
     let other = Caller::of_new_customer(&service, "Umbrella");
     switch(&other, "ENABLED");
@@ -93,21 +93,21 @@ fn what_a_customer_wants_is_nothing_to_another() {
     let mut device = Device::registered(&service, tracker());
     device.update();
     caller.perform(ID, &read("/7/0/2"));
-    assert_eq!(asked(&device), ["/7/0/2"]);
+    assert_eq!(requested_paths(&device), ["/7/0/2"]);
 }
 
 #[test]
-fn a_crash_does_not_end_it() {
+fn passive_reporting_continues_after_a_crash() {
     let mut setup = TestService::with(&[], tracker());
     switch(&setup.caller, "ENABLED");
     setup.crash();
     setup.device.update();
-    let told = once_reported(&setup.caller, 2);
-    assert_eq!(told[1], json!({ "/7/0/2": 5, "/7/0/3": 7 }));
+    let values = once_reported(&setup.caller, 2);
+    assert_eq!(values[1], json!({ "/7/0/2": 5, "/7/0/3": 7 }));
 }
 
 #[test]
-fn what_a_caller_wants_holds_also_if_it_does_not_wait_for_the_answer() {
+fn a_change_applies_even_if_its_caller_disconnects() {
     let mut setup = TestService::with(&[], tracker());
     for left_after_us in (200..4_000).step_by(200) {
         switch(&setup.caller, "DISABLED");
@@ -122,7 +122,7 @@ fn what_a_caller_wants_holds_also_if_it_does_not_wait_for_the_answer() {
     }
 }
 
-/// A device with a place, statistics, and what every device has.
+/// A device with a location, connectivity statistics, and the mandatory objects.
 fn tracker() -> Configuration {
     let mut configuration = Configuration::new(ID);
     let is_of_all = |resource: &Resource| matches!(resource.path.object_id(), 1 | 3);
@@ -143,7 +143,7 @@ fn switch(caller: &Caller, state: &str) {
     assert_eq!(answer.unwrap().expect(200)["state"], state);
 }
 
-/// Asks for it and breaks the connection a little later.
+/// Sends the change of the setting and closes the connection a little later.
 fn switch_and_leave(caller: &Caller, left_after: Duration) {
     let mut stream = TcpStream::connect(caller.address()).unwrap();
     SockRef::from(&stream)
@@ -156,8 +156,8 @@ fn switch_and_leave(caller: &Caller, left_after: Duration) {
          content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).unwrap();
-    let asked_at = Instant::now();
-    while asked_at.elapsed() < left_after {
+    let sent_at = Instant::now();
+    while sent_at.elapsed() < left_after {
         std::hint::spin_loop();
     }
 }
@@ -172,25 +172,25 @@ fn setting_path() -> String {
     format!("{API}/settings/signalbox/LWM2M_PASSIVE_REPORTING")
 }
 
-/// What the device told because it registered or updated its registration, the oldest first.
+/// The values the device reported at registrations and updates, oldest first.
 fn reported(caller: &Caller) -> Vec<Json> {
     let mut messages = caller.messages(ID);
     messages.reverse();
     let is_it = |message: &&Json| message["cause"]["type"] == "PASSIVE_REPORT";
-    let told = messages.iter().filter(is_it);
-    told.map(|message| message["payload"]["value"].clone())
+    let values = messages.iter().filter(is_it);
+    values.map(|message| message["payload"]["value"].clone())
         .collect()
 }
 
 fn once_reported(caller: &Caller, times: usize) -> Vec<Json> {
     until(&format!("{times} reports"), || {
-        let told = reported(caller);
-        (told.len() >= times).then_some(told)
+        let values = reported(caller);
+        (values.len() >= times).then_some(values)
     })
 }
 
-/// The paths the device was asked for, the oldest first.
-fn asked(device: &Device) -> Vec<String> {
+/// The paths of the requests the device received, oldest first.
+fn requested_paths(device: &Device) -> Vec<String> {
     let performed = device.performed().into_iter();
     performed.map(|done| done.path.to_string()).collect()
 }

@@ -1,4 +1,4 @@
-//! What does the result of a request hold, whatever became of it, and is each failure told once?
+//! What does the result of a request contain, and is each failure logged once?
 
 use harness::device::configuration::Configuration;
 use harness::device::resource::{AnswerMode, Resource};
@@ -14,7 +14,7 @@ use crate::vocabulary::lwm2m::{execute, observe_end, observe_start, read, when_a
 const ZONE: Path = Path::resource(3, 0, 15);
 const TEMPERATURE: Path = Path::resource(3303, 0, 5700);
 
-/// A service that gives up after one message, and soon waits no longer for an answer.
+/// A service that sends each message once and soon stops waiting for a response.
 const HASTY: [(&str, &str); 3] = [
     ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "500"),
     ("SIGNALBOX_COAP_MAX_RETRANSMIT", "0"),
@@ -45,7 +45,7 @@ fn the_result_of_each_action_is_its_code_and_the_value_where_there_is_one() {
 }
 
 #[test]
-fn a_boolean_is_read_as_its_word() {
+fn a_boolean_is_read_as_text() {
     let mut configuration = Configuration::new(ID);
     let switch = Path::resource(3306, 0, 5850);
     let off = Lwm2mValue::Boolean(false);
@@ -61,7 +61,7 @@ fn a_boolean_is_read_as_its_word() {
 }
 
 #[test]
-fn there_is_no_result_before_the_end_nor_of_what_was_taken_back() {
+fn there_is_no_result_before_the_end_nor_of_a_cancelled_request() {
     let setup = TestService::new();
     setup.device.answer_with(ZONE, AnswerMode::Silent);
     let in_flight = setup.caller.create_action(ID, &read("/3/0/15"));
@@ -81,11 +81,11 @@ fn there_is_no_result_before_the_end_nor_of_what_was_taken_back() {
     }
     let messages = setup.caller.log_messages();
     let first_contact = "Lifecycle[DeviceFirstTimeRegistered]";
-    assert_eq!(messages, [first_contact], "what is no failure is not told");
+    assert_eq!(messages, [first_contact], "only failures are logged");
 }
 
 #[test]
-fn a_failure_the_device_answered_has_its_code_and_is_told_once() {
+fn a_failure_answered_by_the_device_has_its_code_and_is_logged_once() {
     let setup = TestService::with(&[], confused());
     let unavailable = AnswerMode::Code(Code::SERVICE_UNAVAILABLE);
     setup.device.answer_with(ZONE, unavailable);
@@ -94,9 +94,9 @@ fn a_failure_the_device_answered_has_its_code_and_is_told_once() {
         (read("/3/0/99"), "404"),
         (execute("/3/0/0"), "405"),
         (observe_start("/3/0/99"), "404"),
-        // The device would take it later, but no attempt is left.
+        // The device may accept it later, but no attempt is left.
         (read("/3/0/15"), "503"),
-        // The device says it is well, and what it says cannot be read.
+        // The device answers with success, but its payload cannot be read.
         (read("/3303/0/5700"), "205"),
     ];
     for (body, code) in cases {
@@ -106,7 +106,7 @@ fn a_failure_the_device_answered_has_its_code_and_is_told_once() {
 }
 
 #[test]
-fn a_failure_no_device_answered_has_no_code_and_is_told_once() {
+fn a_failure_without_an_answer_has_no_code_and_is_logged_once() {
     let setup = TestService::with(&HASTY, Configuration::new(ID));
     for way in [
         AnswerMode::Silent,
@@ -125,7 +125,7 @@ fn a_failure_no_device_answered_has_no_code_and_is_told_once() {
 }
 
 #[test]
-fn a_failure_without_a_device_is_told_once() {
+fn a_failure_without_a_device_is_logged_once() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
     let soon = with(when_active(read("/3/0/0")), "expiresIn", 1);
@@ -137,7 +137,7 @@ fn a_failure_without_a_device_is_told_once() {
 }
 
 #[test]
-fn a_failure_by_a_departure_or_a_crash_is_told_once() {
+fn a_failure_by_a_deregistration_or_a_crash_is_logged_once() {
     let mut setup = TestService::new();
     setup.device.answer_with(ZONE, AnswerMode::Silent);
     let interrupted = setup.caller.create_action(ID, &read("/3/0/15"));
@@ -153,7 +153,7 @@ fn a_failure_by_a_departure_or_a_crash_is_told_once() {
     check(&setup.caller, &failed, FAILED, None);
 }
 
-/// A device that has mistaken the type of one of its resources.
+/// A device with a wrong type in one of its resources.
 fn confused() -> Configuration {
     let mut configuration = Configuration::new(ID);
     let warm = Lwm2mValue::String("warm".into());
@@ -163,7 +163,7 @@ fn confused() -> Configuration {
     configuration
 }
 
-/// The request failed for ever, says why, and one entry of the log says so, too.
+/// Checks that the request failed with this message, and that exactly one log entry says so.
 fn check(caller: &Caller, failed: &Value, message: &str, code: Option<&str>) {
     assert_eq!(failed["status"], "FAILED", "{failed}");
     let result = &failed["resultData"];
@@ -177,9 +177,9 @@ fn check(caller: &Caller, failed: &Value, message: &str, code: Option<&str>) {
     let id = text(&failed["id"]);
     let entries = caller.log_entries().into_iter();
     let about = |entry: &Value| text(&entry["description"]).contains(&id);
-    let told: Vec<Value> = entries.filter(about).collect();
-    assert_eq!(told.len(), 1, "{told:?}");
-    let entry = &told[0];
+    let logged: Vec<Value> = entries.filter(about).collect();
+    assert_eq!(logged.len(), 1, "{logged:?}");
+    let entry = &logged[0];
     assert_eq!(entry["message"], message, "{entry}");
     assert_eq!(entry["category"], "error", "{entry}");
     assert_eq!(entry["type"], "DEVICE", "{entry}");

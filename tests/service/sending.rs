@@ -1,4 +1,4 @@
-//! What becomes of what a device sends without being asked?
+//! What happens to the values a device sends by itself?
 
 use harness::device::event::DeviceEvent;
 use protocol::coap::content::ContentFormat;
@@ -12,7 +12,7 @@ use crate::test_service::{ID, TestService};
 const TEMPERATURE: Path = Path::resource(3303, 0, 5700);
 
 #[test]
-fn values_are_known_and_told_whatever_format_they_are_sent_in() {
+fn values_sent_in_any_format_are_published_and_become_last_known_values() {
     let mut setup = TestService::new();
     let formats = [
         ContentFormat::SENML_JSON,
@@ -27,19 +27,19 @@ fn values_are_known_and_told_whatever_format_they_are_sent_in() {
             now(Path::resource(3, 0, 9), Value::Integer(80)),
         ];
         assert_eq!(setup.device.send(format, samples), DeviceEvent::Sent);
-        let told = setup.caller.messages(ID).remove(0);
+        let messages = setup.caller.messages(ID).remove(0);
         let value = json!({
             "/3/0/9": 80, "/3303/0/5700": degrees, "/3303/0/5701": "Cel",
         });
-        assert_eq!(told["payload"]["value"], value, "{format:?}: {told}");
-        assert_eq!(told["cause"]["type"], "SEND", "{told}");
+        assert_eq!(messages["payload"]["value"], value, "{format:?}: {messages}");
+        assert_eq!(messages["cause"]["type"], "SEND", "{messages}");
         let known = setup.caller.known_value(ID, "/3303/0/5700").unwrap();
         assert_eq!(known["value"], degrees, "{known}");
     }
 }
 
 #[test]
-fn samples_of_several_times_are_each_told_with_their_own() {
+fn samples_of_several_times_are_published_with_their_own_times() {
     let mut setup = TestService::new();
     let at = |second: i64, degrees| Sample {
         path: TEMPERATURE,
@@ -51,7 +51,7 @@ fn samples_of_several_times_are_each_told_with_their_own() {
         setup.device.send(ContentFormat::SENML_CBOR, samples),
         DeviceEvent::Sent
     );
-    let told: Vec<(Json, Json)> = setup
+    let messages: Vec<(Json, Json)> = setup
         .caller
         .messages(ID)
         .into_iter()
@@ -67,11 +67,11 @@ fn samples_of_several_times_are_each_told_with_their_own() {
         (json!(2.5), json!("1763726460000")),
         (json!(1.5), json!("1763726400000")),
     ];
-    assert_eq!(told, expected, "the latest first");
+    assert_eq!(messages, expected, "the latest first");
 }
 
 #[test]
-fn what_a_device_was_thanked_for_survives_a_crash() {
+fn acknowledged_values_survive_a_crash() {
     let mut setup = TestService::new();
     let samples = vec![now(TEMPERATURE, Value::Float(-12.5))];
     assert_eq!(
@@ -79,13 +79,13 @@ fn what_a_device_was_thanked_for_survives_a_crash() {
         DeviceEvent::Sent
     );
     setup.crash();
-    let told = setup.caller.messages(ID).remove(0);
-    assert_eq!(told["payload"]["value"], json!({ "/3303/0/5700": -12.5 }));
+    let messages = setup.caller.messages(ID).remove(0);
+    assert_eq!(messages["payload"]["value"], json!({ "/3303/0/5700": -12.5 }));
     let known = setup.caller.known_value(ID, "/3303/0/5700").unwrap();
     assert_eq!(known["value"], -12.5, "{known}");
 }
 
-/// A value of now.
+/// A value without a time of its own.
 fn now(path: Path, value: Value) -> Sample {
     Sample {
         path,

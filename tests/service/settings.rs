@@ -1,4 +1,4 @@
-//! Are settings a customer's own, and do they stay as they were put?
+//! Does each customer have its own settings, and do they stay as set?
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn passive_reporting_is_off_until_it_is_enabled() {
 }
 
 #[test]
-fn a_setting_stays_as_it_is_where_a_change_is_refused() {
+fn a_refused_change_leaves_a_setting_as_it_is() {
     let (_service, caller) = start(&[]);
     let setting = format!("{API}/settings/signalbox/{NAME}");
     let change = |body: Value| caller.try_send("PATCH", &setting, &body).unwrap();
@@ -58,7 +58,7 @@ fn a_setting_stays_as_it_is_where_a_change_is_refused() {
 }
 
 #[test]
-fn the_platform_is_called_what_the_operator_calls_it() {
+fn the_platform_has_the_name_the_operator_configured() {
     let (_service, caller) = start(&[("SIGNALBOX_PLATFORM", "acme-connect")]);
     assert_eq!(state(&caller, "acme-connect"), "DISABLED");
     let path = format!("{API}/settings/acme-connect/{NAME}");
@@ -75,7 +75,7 @@ fn the_platform_is_called_what_the_operator_calls_it() {
     );
 }
 
-/// The state of the one setting in the list.
+/// The state of the only setting in the list.
 fn state(caller: &Caller, platform: &str) -> String {
     let list = caller
         .request("GET", &format!("{API}/settings/{platform}"))

@@ -1,4 +1,4 @@
-//! Do several values travel together, and does one of several find its place?
+//! Are several values exchanged in one request, and is one of several found by its path?
 
 use harness::device::configuration::Configuration;
 use harness::device::resource::Resource;
@@ -11,7 +11,7 @@ use crate::values::{OBJECT, every_type};
 use crate::vocabulary::lwm2m::{outcome, read};
 
 #[test]
-fn an_instance_is_read_as_a_map_of_what_it_holds() {
+fn an_instance_is_read_as_a_map_of_its_values() {
     let setup = TestService::with(&[], several());
     let expected = json!({
         "/3442/0/110": "Grüße",
@@ -37,7 +37,7 @@ fn an_instance_is_read_as_a_map_of_what_it_holds() {
 }
 
 #[test]
-fn an_instance_of_deeds_alone_is_read_as_an_empty_map() {
+fn an_instance_with_executable_resources_only_is_read_as_an_empty_map() {
     let mut configuration = Configuration::new(ID);
     let only_deed = Resource::executable(Path::resource(3, 1, 4));
     configuration.resources.push(only_deed);
@@ -46,7 +46,7 @@ fn an_instance_of_deeds_alone_is_read_as_an_empty_map() {
 }
 
 #[test]
-fn values_of_an_object_no_model_knows_are_bytes() {
+fn values_of_an_unknown_object_are_bytes() {
     let mut configuration = Configuration::new(ID);
     let path = Path::resource(42_767, 0, 1);
     let unknown = Resource::holding(path, Value::String("hello".into()));
@@ -55,7 +55,7 @@ fn values_of_an_object_no_model_knows_are_bytes() {
     assert_eq!(map(&setup, "/42767/0"), json!({ "/42767/0/1": "aGVsbG8=" }));
 }
 
-/// What an object, an instance or a multiple resource is read as.
+/// The value read from an object, an instance or a multiple resource.
 fn map(setup: &TestService, address: &str) -> Json {
     let action = setup.caller.perform(ID, &read(address));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
@@ -63,7 +63,7 @@ fn map(setup: &TestService, address: &str) -> Json {
     serde_json::from_str(payload.unwrap_or_else(|| panic!("no payload: {action}"))).unwrap()
 }
 
-/// A device that has a resource of each type, and one of several instances.
+/// A device that has a resource of each type, and one with several instances.
 fn several() -> Configuration {
     let mut configuration = every_type(Configuration::new(ID));
     let multiple = [(0, "zero"), (3, "three")].map(|(id, text)| {

@@ -7,22 +7,23 @@ use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::service::Service;
 
-/// What the customer calls the device, and the name it registers with.
+/// The device id, which is also the endpoint name it registers with.
 pub(crate) const ID: &str = "meter-1";
 
-/// A service that repeats messages quickly and gives up soon: for devices that never answer.
+/// A service that retransmits quickly and gives up soon, for devices that never answer.
 pub(crate) const IMPATIENT: [(&str, &str); 2] = [
     ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "50"),
     ("SIGNALBOX_COAP_MAX_RETRANSMIT", "1"),
 ];
 
-/// A service repeats nothing while a device of a test thinks, however busy the machine is.
+/// A service that retransmits nothing while a device of a test answers, however busy the machine
+/// is.
 pub(crate) const PATIENT: (&str, &str) = ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "20000");
 
-/// A service whose queue-mode devices are asleep as soon as they were heard.
+/// A service whose queue-mode devices sleep immediately after each uplink.
 pub(crate) const NEVER_AWAKE: (&str, &str) = ("SIGNALBOX_AWAKE_WINDOW_MS", "1");
 
-/// A service, a caller, and a device that is registered.
+/// A service, a caller, and a registered device.
 pub(crate) struct TestService {
     pub(crate) device: Device,
     pub(crate) caller: Caller,
@@ -30,12 +31,12 @@ pub(crate) struct TestService {
 }
 
 impl TestService {
-    /// With the device every test gets that needs no other.
+    /// With default settings and a default device.
     pub(crate) fn new() -> Self {
         Self::with(&[], Configuration::new(ID))
     }
 
-    /// With settings and a device of its own.
+    /// With these settings and a device of this configuration.
     pub(crate) fn with(settings: &[(&str, &str)], configuration: Configuration) -> Self {
         let (service, caller) = start(settings);
         caller.create_device(&configuration.endpoint, DEVICE_IP);
@@ -47,7 +48,7 @@ impl TestService {
         }
     }
 
-    /// Kills the service without a word and starts it again; caller and device stay.
+    /// Kills the service and starts it again; caller and device stay.
     pub(crate) fn crash(&mut self) {
         self.service.kill();
         self.service.start_again();
@@ -62,13 +63,13 @@ pub(crate) fn start(settings: &[(&str, &str)]) -> (Service, Caller) {
     (service, caller)
 }
 
-/// A body with a property more.
+/// A body with one more property.
 pub(crate) fn with(mut body: Value, name: &str, value: impl Into<Value>) -> Value {
     body[name] = value.into();
     body
 }
 
-/// The ids of the items of a page, and the rest of the page.
+/// The ids of the items of a page, and the page without them.
 pub(crate) fn page(caller: &Caller, path: &str) -> (Vec<String>, Value) {
     let mut page = caller.request("GET", &format!("{API}{path}")).expect(200);
     let items = page["items"].take();

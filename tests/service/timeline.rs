@@ -32,7 +32,7 @@ fn a_request_shows_its_attempt_its_datagram_and_its_answer() {
 }
 
 #[test]
-fn each_way_to_be_met_is_shown() {
+fn each_kind_of_response_is_shown() {
     let apart = AnswerMode::SeparateConfirmable { after_ms: 1 };
     for (answering, last) in [
         (apart, &["ACKNOWLEDGED", "ANSWERED 205"][..]),
@@ -53,7 +53,7 @@ fn each_way_to_be_met_is_shown() {
 }
 
 #[test]
-fn every_attempt_is_shown_with_its_repetitions_and_survives_a_crash() {
+fn every_attempt_is_shown_with_its_retransmissions_and_survives_a_crash() {
     let mut setup = TestService::with(&IMPATIENT, Configuration::new(ID));
     setup.device.answer_with(ZONE, AnswerMode::Silent);
     let twice = with(when_active(read("/3/0/15")), "sendAttempts", 2);
@@ -62,7 +62,7 @@ fn every_attempt_is_shown_with_its_repetitions_and_survives_a_crash() {
     let silence = ["DATAGRAM_SENT", "DATAGRAM_REPEATED", "GAVE_UP"];
     setup.device.update();
     until_steps(&setup, &id, 4);
-    // From now on nothing is repeated, however late the answer comes.
+    // From now on nothing is retransmitted, however late the answer arrives.
     setup.service.kill();
     setup.service.start_again_with(&[PATIENT]);
     setup.caller.follow(&setup.service);
@@ -81,7 +81,7 @@ fn every_attempt_is_shown_with_its_repetitions_and_survives_a_crash() {
 }
 
 #[test]
-fn a_request_nobody_has_tried_shows_nothing() {
+fn a_request_without_attempts_has_an_empty_timeline() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
     let id = caller.create_action(ID, &when_active(read("/3/0/15")));
@@ -95,7 +95,7 @@ fn until_steps(setup: &TestService, id: &str, count: usize) {
     });
 }
 
-/// What happened to a request, each with its number or code.
+/// The events of a request's timeline, each with its number or code.
 fn steps(action: &Value) -> Vec<String> {
     let happened = action["timeline"].as_array();
     let happened = happened.unwrap_or_else(|| panic!("no timeline: {action}"));

@@ -1,4 +1,4 @@
-//! Who gets a token, what is it good for, and when does it end?
+//! Who gets a token, what does it allow, and when does it end?
 
 use serde_json::{Value, json};
 
@@ -90,7 +90,7 @@ fn wrong_credentials_get_no_token() {
 }
 
 #[test]
-fn a_grant_of_another_kind_is_refused() {
+fn another_grant_type_is_refused() {
     let service = Service::start();
     let client = ApiClient::of_new_customer(&service, "Acme");
     for body in ["", "grant_type=password", "scope=all"] {
@@ -104,7 +104,7 @@ fn a_grant_of_another_kind_is_refused() {
 }
 
 #[test]
-fn schemes_and_header_names_are_read_in_any_case() {
+fn schemes_and_header_names_are_case_insensitive() {
     let service = Service::start();
     let client = ApiClient::of_new_customer(&service, "Acme");
     let basic = client.basic().replacen("Basic", "bASIC", 1);
@@ -125,7 +125,7 @@ fn schemes_and_header_names_are_read_in_any_case() {
 }
 
 #[test]
-fn without_a_good_token_nothing_is_served() {
+fn without_a_valid_token_nothing_is_served() {
     let (service, caller) = start(&[]);
     let devices = format!("{API}/devices");
     let headers = [
@@ -188,7 +188,7 @@ fn a_revoked_client_ends_with_its_tokens() {
 }
 
 #[test]
-fn a_removed_customer_ends_with_all_it_has() {
+fn removing_a_customer_ends_its_tokens() {
     let service = Service::start();
     let client = ApiClient::of_new_customer(&service, "Acme");
     let caller = client.caller(&service);
@@ -204,7 +204,7 @@ fn a_removed_customer_ends_with_all_it_has() {
 }
 
 #[test]
-fn a_client_may_do_what_its_scopes_say() {
+fn a_client_may_do_what_its_scopes_allow() {
     let service = Service::start();
     let whole = ApiClient::of_new_customer(&service, "Acme");
     silent_device(&whole.caller(&service), ID);
@@ -234,7 +234,7 @@ fn a_client_may_do_what_its_scopes_say() {
 }
 
 #[test]
-fn every_scope_is_given_by_its_name_and_nothing_else_is() {
+fn every_scope_is_granted_by_its_name_and_nothing_else_is() {
     let service = Service::start();
     let client = ApiClient::of_new_customer(&service, "Acme");
     let scopes = [
@@ -273,7 +273,7 @@ fn every_scope_is_given_by_its_name_and_nothing_else_is() {
 }
 
 #[test]
-fn customers_and_clients_are_made_listed_and_told_apart() {
+fn customers_and_clients_are_created_and_listed_separately() {
     let service = Service::start();
     let operator = Caller::operator(&service);
     let customers = "/operator-api/v1/customers";

@@ -1,4 +1,4 @@
-//! Does each type of value travel to the device and back as its caller wrote it?
+//! Does each type of value reach the device and come back as its caller wrote it?
 
 use harness::device::configuration::Configuration;
 use harness::device::resource::{AnswerMode, Resource};
@@ -9,17 +9,17 @@ use protocol::lwm2m::value::{ObjectLink, Value};
 use crate::test_service::{ID, TestService};
 use crate::vocabulary::lwm2m::{outcome, read, write};
 
-/// The object the OMA made for tests has a resource of every type.
+/// The OMA's test object has a resource of every type.
 pub(crate) const OBJECT: u16 = 3442;
 
-/// One resource of a type.
+/// A resource of one type.
 pub(crate) struct Case {
     resource: u16,
-    /// What the device holds at first, and how a caller reads that.
+    /// The value the device holds at first, and its text in the API.
     pub(crate) held: (Value, &'static str),
-    /// What a caller writes, what the device then holds, and how that is read.
+    /// The text a caller writes, the value the device then holds, and its text in the API.
     pub(crate) written: Vec<(&'static str, Value, &'static str)>,
-    /// What is no value of the type.
+    /// Texts that are no value of the type.
     unfit: &'static [&'static str],
 }
 
@@ -36,7 +36,7 @@ fn a_value_that_does_not_fit_its_resource_fails_and_is_never_sent() {
             assert_eq!(action["status"], "FAILED", "{text}: {action}");
             assert!(
                 action["resultData"]["code"].is_null(),
-                "no device said so: {action}"
+                "the device did not answer: {action}"
             );
             let why = action["resultData"]["errorMessage"]
                 .as_str()

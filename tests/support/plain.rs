@@ -63,7 +63,7 @@ impl UdpDevice {
             match self.socket.recv(&mut buffer) {
                 Ok(length) => return buffer[..length].to_vec(),
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
-                Err(error) => panic!("nothing was heard: {error}"),
+                Err(error) => panic!("nothing was received: {error}"),
             }
         }
     }
@@ -138,7 +138,7 @@ impl Caller {
 
     /// The data a device sent by itself, once there are this many messages.
     pub(crate) fn once_reported(&self, device: &str, amount: usize) -> Vec<ReportedData> {
-        until(&format!("{amount} things that {device} said"), || {
+        until(&format!("{amount} messages of {device}"), || {
             let reported = self.reported(device);
             (reported.len() >= amount).then_some(reported)
         })

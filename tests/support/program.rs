@@ -106,7 +106,7 @@ impl Program {
         kill.arg("-TERM").arg(self.child.id().to_string());
         assert!(
             kill.status().unwrap().success(),
-            "{} cannot be asked to end",
+            "{} cannot be terminated",
             self.name
         );
     }

@@ -65,7 +65,7 @@ impl DeviceSocket {
             match self.socket.recv(&mut buffer) {
                 Ok(length) => return Message::decode(&buffer[..length]).unwrap(),
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
-                Err(error) => panic!("nothing was heard: {error}"),
+                Err(error) => panic!("nothing was received: {error}"),
             }
         }
     }

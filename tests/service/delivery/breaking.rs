@@ -1,10 +1,10 @@
-//! What becomes of an event whose connection breaks?
+//! What happens to an event whose connection breaks?
 
 use super::{DeliveryService, QUICK, counted, values_of};
 use crate::vocabulary::endpoint::{Endpoint, Reply};
 
 #[test]
-fn a_connection_that_breaks_before_the_answer_has_the_event_come_again() {
+fn an_event_is_repeated_if_the_connection_breaks_before_the_answer() {
     let setup = DeliveryService::with(&[QUICK]);
     let endpoint = Endpoint::replying(|_, number| match number {
         0 | 1 => Reply::Break,
@@ -19,7 +19,7 @@ fn a_connection_that_breaks_before_the_answer_has_the_event_come_again() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_in_its_body_counts_by_its_status() {
+fn the_status_counts_if_the_connection_breaks_in_the_body_of_the_answer() {
     let setup = DeliveryService::with(&[QUICK]);
     let endpoint = Endpoint::replying(|_, number| match number {
         0 => Reply::BreakInBody,
@@ -32,5 +32,5 @@ fn an_answer_that_breaks_off_in_its_body_counts_by_its_status() {
     let posted = endpoint.once(2);
     assert_eq!(values_of(&posted, "meter-1"), counted(2));
     assert_eq!(setup.once_done(&id)["state"], "INTEGRATION_ACTIVE");
-    assert_eq!(endpoint.posted().len(), 2, "it said 200, so it has it");
+    assert_eq!(endpoint.posted().len(), 2, "a status of 200 accepts the event");
 }

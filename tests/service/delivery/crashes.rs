@@ -1,10 +1,10 @@
-//! Is everything a device was promised told, whenever the service is killed?
+//! Is everything that was acknowledged to a device delivered, whenever the service is killed?
 
 use super::{DeliveryService, STEADY, counted, metered, once_delivered, values_of};
 use crate::vocabulary::endpoint::{Endpoint, Reply, taken};
 
 #[test]
-fn what_was_acknowledged_is_told_after_a_kill() {
+fn acknowledged_values_are_delivered_after_a_kill() {
     let (mut setup, mut endpoint, id, mut meter) = metered(&[STEADY]);
     endpoint.close();
     meter.send(1.0);
@@ -18,7 +18,7 @@ fn what_was_acknowledged_is_told_after_a_kill() {
 }
 
 #[test]
-fn a_delivery_that_was_under_way_at_a_kill_comes_again_under_its_id() {
+fn a_delivery_in_flight_at_a_kill_is_repeated_under_its_id() {
     let mut setup = DeliveryService::with(&[]);
     let endpoint = Endpoint::replying(|_, _| Reply::Silence);
     setup.values_to(&endpoint);
@@ -36,7 +36,7 @@ fn a_delivery_that_was_under_way_at_a_kill_comes_again_under_its_id() {
 }
 
 #[test]
-fn a_delivery_that_was_taken_at_a_kill_may_come_again_under_its_id_and_nothing_is_lost() {
+fn a_delivery_accepted_at_a_kill_may_be_repeated_under_its_id_and_nothing_is_lost() {
     let (mut setup, endpoint, id, mut meter) = metered(&[STEADY]);
     for round in 0..4 {
         for number in 1..=5 {
@@ -72,32 +72,32 @@ fn tries_that_were_made_before_a_kill_count() {
     setup.once_in(&id, "INTEGRATION_FAILED");
     let posted = endpoint.posted();
     assert!(posted.iter().all(|it| it.id() == posted[0].id()));
-    // The try that was under way at the kill may not have been counted.
+    // The try that was in flight at the kill may not have been counted.
     assert!((3..=4).contains(&posted.len()), "{} tries", posted.len());
     assert_eq!(setup.dead_letters(&id)[0]["tries"], 3);
 }
 
 #[test]
-fn what_was_being_acknowledged_at_a_kill_is_told_if_it_was_acknowledged() {
+fn a_value_sent_at_a_kill_is_delivered_if_it_was_acknowledged() {
     let (mut setup, endpoint, id, mut meter) = metered(&[STEADY]);
     let mut acknowledged = Vec::new();
     for round in 0..6 {
         let first = f64::from(round * 2 + 1);
         meter.send(first);
         acknowledged.push(first);
-        // This one may be lost, for nobody was told that it is not.
+        // This value may be lost, because it was not acknowledged.
         meter.send_unconfirmed(first + 1.0);
         setup.crash();
-        // An answer that was on its way is of no concern: it is passed over by its id.
+        // A late acknowledgement is ignored: its message id is not awaited.
         meter.wire.received_before_ping();
     }
     meter.send(100.0);
     acknowledged.push(100.0);
     let posted = endpoint.once_so("all that was acknowledged", |posted| {
-        let told = values_of(&taken(posted), "meter-1");
-        acknowledged.iter().all(|value| told.contains(value))
+        let delivered = values_of(&taken(posted), "meter-1");
+        acknowledged.iter().all(|value| delivered.contains(value))
     });
-    let told = values_of(&posted, "meter-1");
-    assert!(told.is_sorted(), "in order: {told:?}");
+    let delivered = values_of(&posted, "meter-1");
+    assert!(delivered.is_sorted(), "in order: {delivered:?}");
     setup.once_done(&id);
 }

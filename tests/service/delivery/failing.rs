@@ -1,4 +1,4 @@
-//! What becomes of a webhook whose endpoint is gone, and of what it missed?
+//! What happens to a webhook whose endpoint is down, and to the events it missed?
 
 use serde_json::{Value, json};
 
@@ -36,15 +36,15 @@ fn an_endpoint_that_refuses_every_try_fails_its_webhook() {
 }
 
 #[test]
-fn an_endpoint_that_is_gone_is_told_in_order_what_it_missed_once_it_is_back() {
+fn missed_events_are_delivered_in_order_once_the_endpoint_is_back() {
     let (setup, mut endpoint, id, mut meter) = metered(&[QUICK]);
     endpoint.close();
     meter.send(1.0);
     setup.once_in(&id, "INTEGRATION_FAILED");
-    // While it is in failure nothing is tried.
+    // While the webhook is failed, nothing is tried.
     meter.send(2.0);
     meter.send(3.0);
-    let letters = once_set_aside(&setup, &id, 3);
+    let letters = once_dead_lettered(&setup, &id, 3);
     let tries: Vec<&Value> = letters.iter().map(|letter| &letter["tries"]).collect();
     assert_eq!(tries, [5, 0, 0]);
     endpoint.open();
@@ -78,7 +78,7 @@ fn an_endpoint_that_is_gone_is_told_in_order_what_it_missed_once_it_is_back() {
 }
 
 #[test]
-fn a_restart_of_a_webhook_that_is_not_in_failure_changes_nothing() {
+fn a_restart_of_a_webhook_that_is_not_failed_changes_nothing() {
     let setup = DeliveryService::with(&[QUICK]);
     let endpoint = Endpoint::new();
     let id = setup.values_to(&endpoint);
@@ -91,7 +91,7 @@ fn a_restart_of_a_webhook_that_is_not_in_failure_changes_nothing() {
 }
 
 #[test]
-fn a_failure_and_its_dead_letters_outlive_a_crash() {
+fn a_failure_and_its_dead_letters_survive_a_crash() {
     let (mut setup, mut endpoint, id, _meter) = failed();
     let before = setup.dead_letters(&id);
     setup.crash();
@@ -107,7 +107,7 @@ fn a_failure_and_its_dead_letters_outlive_a_crash() {
 }
 
 #[test]
-fn an_event_that_is_refused_for_ever_is_discarded_and_the_rest_arrives_in_order() {
+fn an_event_that_is_always_refused_is_discarded_and_the_others_arrive_in_order() {
     let setup = DeliveryService::with(&[QUICK]);
     let endpoint = Endpoint::replying(|posted, _| match value(posted) == 1.0 {
         true => Reply::Status(422),
@@ -119,7 +119,7 @@ fn an_event_that_is_refused_for_ever_is_discarded_and_the_rest_arrives_in_order(
         meter.send(f64::from(number));
     }
     setup.once_in(&id, "INTEGRATION_FAILED");
-    let letters = once_set_aside(&setup, &id, 3);
+    let letters = once_dead_lettered(&setup, &id, 3);
     let refused = text(&letters[0]["id"]);
     setup.discard(&id, &format!("/{refused}"), 204);
     assert_eq!(setup.dead_letters(&id), letters[1..]);
@@ -132,7 +132,7 @@ fn an_event_that_is_refused_for_ever_is_discarded_and_the_rest_arrives_in_order(
 }
 
 #[test]
-fn all_that_was_set_aside_is_discarded_at_once() {
+fn all_dead_letters_are_discarded_at_once() {
     let (mut setup, mut endpoint, id, mut meter) = failed();
     setup.discard(&id, "", 204);
     let shown = setup.shown(&id);
@@ -145,7 +145,7 @@ fn all_that_was_set_aside_is_discarded_at_once() {
     assert_eq!(value(&endpoint.once(1)[0]), 4.0);
 }
 
-/// A meter whose webhook is in failure: the endpoint is gone and missed three values.
+/// A meter whose webhook is failed: the endpoint is down and missed three values.
 fn failed() -> (DeliveryService, Endpoint, String, Meter) {
     let (setup, mut endpoint, id, mut meter) = metered(&[QUICK]);
     endpoint.close();
@@ -153,12 +153,12 @@ fn failed() -> (DeliveryService, Endpoint, String, Meter) {
         meter.send(f64::from(number));
     }
     setup.once_in(&id, "INTEGRATION_FAILED");
-    once_set_aside(&setup, &id, 3);
+    once_dead_lettered(&setup, &id, 3);
     (setup, endpoint, id, meter)
 }
 
-/// The dead letters of a webhook once there are so many.
-fn once_set_aside(setup: &DeliveryService, id: &str, amount: usize) -> Vec<Value> {
+/// The dead letters of a webhook, once there are this many.
+fn once_dead_lettered(setup: &DeliveryService, id: &str, amount: usize) -> Vec<Value> {
     until("the dead letters", || {
         Some(setup.dead_letters(id)).filter(|letters| letters.len() == amount)
     })

@@ -1,4 +1,4 @@
-//! What becomes of events when there is no room for more?
+//! What happens to events when the backlog or the disk is full?
 
 use protocol::coap::code::Code;
 
@@ -8,14 +8,14 @@ use super::{
 use crate::vocabulary::endpoint::{Endpoint, Reply};
 use crate::vocabulary::poll::until;
 
-/// The least that an operator may allow to wait.
+/// The smallest backlog limit that an operator may set.
 const BACKLOG_MAX: u64 = 10_000;
 
-/// Samples in a message of a device: what fits a datagram.
+/// Samples in one message of a device: as many as fit a datagram.
 const SAMPLES: u64 = 60;
 
 #[test]
-fn more_than_may_wait_goes_to_the_dead_letters_and_the_log_says_so() {
+fn events_beyond_the_backlog_limit_become_dead_letters_and_are_logged() {
     let backlog = BACKLOG_MAX.to_string();
     let settings = [
         ("SIGNALBOX_DELIVERY_BACKLOG_MAX", backlog.as_str()),
@@ -24,7 +24,7 @@ fn more_than_may_wait_goes_to_the_dead_letters_and_the_log_says_so() {
     let setup = DeliveryService::with(&settings);
     let endpoint = Endpoint::replying(|_, _| Reply::Status(503));
     let id = setup.values_to(&endpoint);
-    let mut told = 0;
+    let mut samples_sent = 0;
     for device in ["meter-1", "meter-2"] {
         let mut meter = setup.meter(device);
         for message in 0..100 {
@@ -34,10 +34,10 @@ fn more_than_may_wait_goes_to_the_dead_letters_and_the_log_says_so() {
             samples[0] = format!(r#"{{"bn":"{PATH}","bt":{first},"v":1}}"#);
             let payload = format!("[{}]", samples.join(","));
             assert_eq!(meter.send_payload(&payload), Code::CHANGED);
-            told += SAMPLES;
+            samples_sent += SAMPLES;
         }
     }
-    assert!(told > BACKLOG_MAX);
+    assert!(samples_sent > BACKLOG_MAX);
     let entry = until("an entry of the log", || {
         setup.entry("CloudIntegrator[EventsSetAside]")
     });
@@ -47,11 +47,11 @@ fn more_than_may_wait_goes_to_the_dead_letters_and_the_log_says_so() {
         (backlog["waiting"].as_u64()? <= BACKLOG_MAX).then_some(backlog)
     });
     let of = |name: &str| backlog[name].as_u64().unwrap();
-    assert_eq!(of("deadLetters") + of("waiting"), told, "none is lost");
+    assert_eq!(of("deadLetters") + of("waiting"), samples_sent, "none is lost");
 }
 
 #[test]
-fn a_full_disk_has_devices_keep_what_they_say_and_nothing_acknowledged_is_lost() {
+fn on_a_full_disk_devices_are_not_acknowledged_and_nothing_acknowledged_is_lost() {
     let (mut setup, mut endpoint, id, mut meter) = metered(&[STEADY]);
     endpoint.close();
     meter.send(1.0);
@@ -61,10 +61,10 @@ fn a_full_disk_has_devices_keep_what_they_say_and_nothing_acknowledged_is_lost()
     setup.service.start_again_with(&[PRIVATE, STEADY, full]);
     setup.caller.follow(&setup.service);
     let code = meter.send_payload(&payload_of(2.0));
-    assert_eq!(code, Code::SERVICE_UNAVAILABLE, "it is asked to come later");
+    assert_eq!(code, Code::SERVICE_UNAVAILABLE, "it is asked to retry later");
     endpoint.open();
     setup.restart_with(&[PRIVATE, STEADY]);
-    // What was not acknowledged the device keeps, and sends again.
+    // The device keeps the value that was not acknowledged and sends it again.
     meter.send(2.0);
     let posted = once_delivered(&endpoint, 2);
     assert_eq!(values_of(&posted, "meter-1"), counted(2));

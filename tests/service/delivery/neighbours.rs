@@ -1,4 +1,4 @@
-//! Does trouble stay with whom it befalls: one endpoint, one device?
+//! Does a failing endpoint delay no other endpoint, and a refused event no other device?
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,7 +7,7 @@ use crate::vocabulary::endpoint::{Endpoint, Reply, taken};
 
 #[test]
 fn a_slow_or_dead_endpoint_delays_no_other() {
-    // Nobody gives up on the silent one while the test lasts.
+    // No delivery to the silent endpoint times out during the test.
     let setup = DeliveryService::with(&[STEADY, ("SIGNALBOX_DELIVERY_TIMEOUT_MS", "600000")]);
     let silent = Endpoint::replying(|_, _| Reply::Silence);
     let mut dead = Endpoint::new();
@@ -27,9 +27,9 @@ fn a_slow_or_dead_endpoint_delays_no_other() {
 }
 
 #[test]
-fn an_event_that_is_not_taken_holds_up_its_own_device_alone() {
+fn a_refused_event_delays_only_its_own_device() {
     let setup = DeliveryService::with(&[STEADY]);
-    // It takes nothing of the first device before it has all of the second.
+    // The endpoint accepts nothing of the first device until it has all of the second.
     let of_second = AtomicUsize::new(0);
     let endpoint = Endpoint::replying(move |posted, _| {
         if posted.text.contains("meter-2") {

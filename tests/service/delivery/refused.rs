@@ -1,4 +1,4 @@
-//! What becomes of an event that an endpoint does not take, or takes too long over?
+//! What happens to an event that an endpoint refuses or answers too late?
 
 use serde_json::json;
 
@@ -6,8 +6,8 @@ use super::{DeliveryService, QUICK, STEADY, counted, value, values_of};
 use crate::vocabulary::endpoint::{Endpoint, Reply, taken};
 
 #[test]
-fn a_slow_endpoint_is_given_up_on_in_time_and_told_again_under_the_same_id() {
-    // Tries enough for a machine on which an endpoint is late for many of them.
+fn a_delivery_to_a_slow_endpoint_times_out_and_is_repeated_under_the_same_id() {
+    // Enough tries for a machine on which the endpoint misses the deadline many times.
     let setup = DeliveryService::with(&[STEADY, ("SIGNALBOX_DELIVERY_TIMEOUT_MS", "1000")]);
     let endpoint = Endpoint::replying(|_, number| match number {
         0 => Reply::Silence,
@@ -25,17 +25,17 @@ fn a_slow_endpoint_is_given_up_on_in_time_and_told_again_under_the_same_id() {
 }
 
 #[test]
-fn an_answer_of_4xx_has_the_event_come_again() {
-    come_again([400, 401, 404, 410, 429]);
+fn an_event_is_repeated_after_a_4xx() {
+    check_repeated([400, 401, 404, 410, 429]);
 }
 
 #[test]
-fn an_answer_of_5xx_has_the_event_come_again() {
-    come_again([500, 501, 502, 503, 504]);
+fn an_event_is_repeated_after_a_5xx() {
+    check_repeated([500, 501, 502, 503, 504]);
 }
 
 #[test]
-fn a_redirect_is_not_followed_and_has_the_event_come_again() {
+fn a_redirect_is_not_followed_and_the_event_is_repeated() {
     let setup = DeliveryService::with(&[QUICK]);
     let (elsewhere, place) = (Endpoint::new(), "location");
     let to = elsewhere.url("/stolen");
@@ -54,7 +54,7 @@ fn a_redirect_is_not_followed_and_has_the_event_come_again() {
 }
 
 #[test]
-fn an_endpoint_that_flaps_is_told_everything_in_order() {
+fn a_flapping_endpoint_receives_everything_in_order() {
     let setup = DeliveryService::with(&[STEADY]);
     let endpoint = Endpoint::replying(|_, number| match number % 3 {
         0 => Reply::Status(503),
@@ -82,8 +82,8 @@ fn an_endpoint_that_flaps_is_told_everything_in_order() {
     );
 }
 
-/// Has an endpoint answer so at first, each time to the same event.
-fn come_again(statuses: [u16; 5]) {
+/// Checks that the same event is repeated after each of these statuses.
+fn check_repeated(statuses: [u16; 5]) {
     let setup = DeliveryService::with(&[STEADY]);
     let endpoint = Endpoint::replying(move |_, number| {
         Reply::Status(statuses.get(number).copied().unwrap_or(204))

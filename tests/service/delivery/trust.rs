@@ -1,4 +1,4 @@
-//! Whom does the service believe, and whom may it call?
+//! Which endpoints does the service trust, and which may it call?
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::ServerConfig;
@@ -10,7 +10,7 @@ use crate::vocabulary::caller::text;
 use crate::vocabulary::endpoint::Endpoint;
 
 #[test]
-fn an_endpoint_without_a_trusted_certificate_is_told_nothing_until_it_has_one() {
+fn an_endpoint_receives_nothing_until_its_certificate_is_trusted() {
     let mut setup = DeliveryService::with(&[QUICK]);
     let names = vec!["127.0.0.1".to_owned()];
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).unwrap();
@@ -41,7 +41,7 @@ fn an_endpoint_without_a_trusted_certificate_is_told_nothing_until_it_has_one() 
 }
 
 #[test]
-fn a_name_that_leads_nowhere_fails_its_webhook_and_says_why() {
+fn an_unresolvable_name_fails_its_webhook_and_is_named() {
     let setup = DeliveryService::with(&[QUICK, ("SIGNALBOX_DELIVERY_TIMEOUT_MS", "1000")]);
     let types = json!([{ "type": "TELEMETRY_DATA" }]);
     let body = json!({ "name": "Gone", "url": "http://gone.invalid/", "eventTypes": types });
@@ -49,7 +49,7 @@ fn a_name_that_leads_nowhere_fails_its_webhook_and_says_why() {
     setup.meter("meter-1").send(1.0);
     setup.once_in(&id, "INTEGRATION_FAILED");
     let reason = text(&setup.dead_letters(&id)[0]["reason"]);
-    // A resolver that is away itself answers nothing at all.
+    // A resolver that is down itself answers nothing.
     let reasons = [
         "the host name cannot be resolved",
         "the endpoint did not respond in time",
@@ -58,7 +58,7 @@ fn a_name_that_leads_nowhere_fails_its_webhook_and_says_why() {
 }
 
 #[test]
-fn an_address_that_is_not_allowed_any_more_is_not_called() {
+fn an_address_that_is_no_longer_allowed_is_not_called() {
     let (mut setup, endpoint, id, mut meter) = metered(&[QUICK]);
     setup.restart_with(&[QUICK]);
     meter.send(1.0);

@@ -1,4 +1,4 @@
-//! What is left of an import that ends before its time, or that others race?
+//! What remains of an import that ends early or runs concurrently with others?
 
 use std::thread;
 
@@ -12,7 +12,7 @@ use crate::vocabulary::poll::until;
 use crate::vocabulary::upload::Upload;
 
 #[test]
-fn an_import_that_breaks_off_keeps_what_was_settled_and_nothing_half() {
+fn an_interrupted_import_keeps_its_settled_lines_and_nothing_partial() {
     let (_service, caller) = start(&[]);
     let mut upload = Upload::begin(&caller, NDJSON);
     upload.send(&lines("device", 0..1_000));
@@ -32,7 +32,7 @@ fn an_import_that_breaks_off_keeps_what_was_settled_and_nothing_half() {
 }
 
 #[test]
-fn a_body_shorter_than_it_says_is_not_taken_for_whole() {
+fn a_body_shorter_than_announced_is_not_complete() {
     let (service, caller) = start(&[]);
     let broken = caller
         .authorized("POST", &import_path())
@@ -53,7 +53,7 @@ fn a_body_shorter_than_it_says_is_not_taken_for_whole() {
 }
 
 #[test]
-fn what_was_told_durable_is_there_after_a_crash() {
+fn lines_reported_as_settled_survive_a_crash() {
     let (mut service, mut caller) = start(&[]);
     for round in 0..3 {
         let name = format!("round-{round}");
@@ -63,8 +63,8 @@ fn what_was_told_durable_is_there_after_a_crash() {
         let mut through = progress_from(&mut upload, 300 * (round + 1));
         service.kill();
         while let Some(line) = upload.next_line() {
-            let told = &line["progress"]["through"];
-            through = told.as_u64().unwrap_or(through);
+            let progress = &line["progress"]["through"];
+            through = progress.as_u64().unwrap_or(through);
         }
         service.start_again();
         caller.follow(&service);
@@ -77,7 +77,7 @@ fn what_was_told_durable_is_there_after_a_crash() {
 }
 
 #[test]
-fn an_import_and_single_creates_at_once_make_each_device_once() {
+fn an_import_and_concurrent_creates_create_each_device_once() {
     let (_service, caller) = start(&[]);
     let single = caller.clone();
     let creating = thread::spawn(move || {
@@ -121,7 +121,7 @@ fn an_import_ends_when_its_client_is_revoked() {
 }
 
 #[test]
-fn a_customer_that_is_removed_during_its_import_leaves_no_device() {
+fn removing_a_customer_during_its_import_leaves_no_device() {
     let (service, stranger) = start(&[]);
     let client = ApiClient::of_new_customer(&service, "Umbrella");
     let mut upload = Upload::begin(&client.caller(&service), NDJSON);
@@ -130,7 +130,7 @@ fn a_customer_that_is_removed_during_its_import_leaves_no_device() {
         let sent =
             (0..5_000).take_while(|number| sender.send(&lines("device", *number..*number + 1)));
         sent.count();
-        // The service may have hung up.
+        // The service may have closed the connection.
         sender.finish();
     });
     assert_eq!(upload.status(), 200);
@@ -149,7 +149,7 @@ fn a_customer_that_is_removed_during_its_import_leaves_no_device() {
 }
 
 #[test]
-fn an_import_that_is_stopped_says_how_far_it_came() {
+fn a_stopped_import_reports_how_far_it_came() {
     let (mut service, caller) = start(&[]);
     let mut upload = Upload::begin(&caller, NDJSON);
     upload.send(&lines("device", 0..300));
@@ -172,7 +172,7 @@ fn an_import_that_is_stopped_says_how_far_it_came() {
 }
 
 #[test]
-fn an_import_that_finds_no_room_on_the_disk_says_so_and_makes_nothing_half() {
+fn an_import_on_a_full_disk_reports_it_and_creates_nothing_partial() {
     let (mut service, mut caller) = start(&[]);
     assert_eq!(
         import(&caller, NDJSON, &lines("a", 0..10)).expect(200)["created"],
@@ -199,7 +199,7 @@ fn memory_does_not_grow_with_the_body() {
     let answer = import(&caller, NDJSON, &lines("device", 0..LINES)).expect(200);
     assert_eq!(answer["created"], LINES);
     let before_kib = memory_peak_kib(service.pid());
-    // The same devices on lines of almost 8 KiB: 150 MiB of body and nothing new to keep.
+    // The same devices on lines of almost 8 KiB: 150 MiB of body and nothing new to store.
     let padding = " ".repeat(7_800);
     let mut upload = Upload::begin(&caller, NDJSON);
     assert_eq!(upload.status(), 200);
@@ -221,11 +221,11 @@ fn memory_does_not_grow_with_the_body() {
     );
 }
 
-/// Hears until everything up to a line is settled, and gives the line it is settled up to.
+/// Reads progress until everything up to a line is settled; returns the line up to which it is.
 fn progress_from(upload: &mut Upload, line: u64) -> u64 {
     loop {
-        let told = upload.next_line().expect("the import goes on");
-        let through = told["progress"]["through"].as_u64().unwrap_or(0);
+        let progress = upload.next_line().expect("the import goes on");
+        let through = progress["progress"]["through"].as_u64().unwrap_or(0);
         if through >= line {
             return through;
         }

@@ -1,4 +1,4 @@
-//! Are calls counted by what they are to the service, and not by what a caller makes of them?
+//! Are calls counted by route, method and status, and not by arbitrary input of callers?
 
 use serde_json::json;
 
@@ -21,21 +21,21 @@ fn a_call_is_counted_by_its_route_and_its_status() {
     let path = format!("{API}/devices/{ID}");
     setup.caller.request("PUT", &path).expect(405);
 
-    let told = scrape(&setup.service);
+    let scraped = scrape(&setup.service);
     let calls = |method, status| {
         let labels = [("method", method), ("route", DEVICE), ("status", status)];
-        told.sum(CALLS, &labels)
+        scraped.sum(CALLS, &labels)
     };
     assert_eq!(calls("GET", "200"), 1.0);
     assert_eq!(calls("GET", "404"), 2.0);
     assert_eq!(calls("PUT", "405"), 1.0);
     let timed = [("method", "GET"), ("route", DEVICE)];
-    let timed = told.sum("signalbox_http_request_seconds_count", &timed);
+    let timed = scraped.sum("signalbox_http_request_seconds_count", &timed);
     assert_eq!(timed, 3.0);
 }
 
 #[test]
-fn what_callers_make_up_is_one_figure() {
+fn unknown_methods_and_routes_share_one_label() {
     let (service, _caller) = start(&[]);
     for path in ["/nothing", "/nothing/at/all", "/management-api/v2/devices"] {
         Request::new("GET", path).send(service.http).expect(404);
@@ -44,13 +44,13 @@ fn what_callers_make_up_is_one_figure() {
         .send(service.http)
         .expect(404);
 
-    let told = scrape(&service);
-    let of = |method| sum_of(&told, CALLS, &[("method", method), ("route", "other")]);
+    let scraped = scrape(&service);
+    let of = |method| sum_of(&scraped, CALLS, &[("method", method), ("route", "other")]);
     assert_eq!(of("GET"), 3.0);
     assert_eq!(of("other"), 1.0);
-    let methods = told.values_of(CALLS, "method");
+    let methods = scraped.values_of(CALLS, "method");
     assert!(!methods.contains("BREW"), "{methods:?}");
-    let routes = told.values_of(CALLS, "route");
+    let routes = scraped.values_of(CALLS, "route");
     assert!(
         routes.iter().all(|it| !it.contains("nothing")),
         "{routes:?}"
@@ -67,12 +67,12 @@ fn a_call_without_a_token_is_counted_and_nothing_is_left_in_flight() {
         .expect(401);
     caller.post(&path, &json!({ "deviceId": ID })).expect(201);
 
-    let told = scrape(&service);
+    let scraped = scrape(&service);
     for (status, count) in [("401", 1.0), ("201", 1.0)] {
         let labels = [("method", "POST"), ("status", status)];
         let labels = [labels[0], ("route", path.as_str()), labels[1]];
-        assert_eq!(told.sum(CALLS, &labels), count, "{status}");
+        assert_eq!(scraped.sum(CALLS, &labels), count, "{status}");
     }
-    // The scrape itself is under way.
-    assert_eq!(told.sum("signalbox_http_requests_in_flight", &[]), 1.0);
+    // The scrape itself is in flight.
+    assert_eq!(scraped.sum("signalbox_http_requests_in_flight", &[]), 1.0);
 }

@@ -1,4 +1,4 @@
-//! Is what devices do, and what is asked of them, counted for what it is?
+//! Are datagrams, requests and devices counted by what they are?
 
 use std::cell::RefCell;
 
@@ -33,11 +33,11 @@ const RESIDENT: &str = "signalbox_devices_resident";
 const KNOWN: &str = "signalbox_devices_known";
 const NOTIFIED: &str = "signalbox_notifications_total";
 
-/// A name, the labels of the samples meant, and their sum.
+/// A metric, the labels that its samples must have, and their sum.
 pub(super) type Figure<'a> = (&'a str, &'a [(&'a str, &'a str)], f64);
 
 #[test]
-fn each_datagram_is_counted_by_its_form_and_by_what_it_means() {
+fn each_datagram_is_counted_by_type_code_and_meaning() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let wire = DeviceSocket::from(DEVICE_IP, &service);
@@ -100,7 +100,7 @@ fn a_request_is_counted_from_its_creation_to_its_end() {
             (CONCLUDED, &read_badly, 1.0),
             (CONCLUDED, &wrote_badly, 1.0),
             (CONCLUDED, &[], 3.0),
-            // What does not fit never leaves.
+            // A request whose value does not fit is never sent.
             (BEGUN, &[("purpose", "action")], 2.0),
             (ENDED, &[("ending", "2.xx")], 1.0),
             (ENDED, &[("ending", "4.xx")], 1.0),
@@ -113,7 +113,7 @@ fn a_request_is_counted_from_its_creation_to_its_end() {
 }
 
 #[test]
-fn silence_is_counted_with_its_repetitions() {
+fn unanswered_requests_are_counted_with_their_retransmissions() {
     let setup = TestService::with(&IMPATIENT, Configuration::new(ID));
     setup.device.sleep();
     let id = setup.caller.create_action(ID, &read("/3/0/0"));
@@ -129,7 +129,7 @@ fn silence_is_counted_with_its_repetitions() {
 }
 
 #[test]
-fn what_waits_is_counted_until_it_is_taken_back_or_goes_with_its_device() {
+fn waiting_requests_are_counted_until_they_are_cancelled_or_deleted_with_their_device() {
     let (service, caller) = start(&[]);
     silent_device(&caller, ID);
     let waiting = when_active(read("/3/0/0"));
@@ -164,7 +164,7 @@ fn what_waits_is_counted_until_it_is_taken_back_or_goes_with_its_device() {
 }
 
 #[test]
-fn devices_are_counted_by_whether_they_listen() {
+fn devices_are_counted_by_their_presence() {
     let sleepy = Configuration {
         reachability: Reachability::Queue {
             awake_window_ms: 60_000,
@@ -200,7 +200,7 @@ fn a_device_that_always_listens_is_awake() {
 }
 
 #[test]
-fn notifications_are_counted_by_what_they_are_worth() {
+fn notifications_are_counted_by_what_becomes_of_them() {
     let setup = TestService::new();
     let observe = json!({ "action": "observe-start", "resourceAddress": "/3/0/9" });
     let action = setup.caller.perform(ID, &observe);
@@ -218,12 +218,12 @@ fn notifications_are_counted_by_what_they_are_worth() {
     );
 }
 
-/// Waits until all figures are as they should be: an arbiter publishes once a second.
+/// Waits until all metrics have these values: an arbiter publishes once a second.
 pub(crate) fn are(service: &Service, expected: &[Figure<'_>]) {
     let others = RefCell::new(Vec::new());
     until("the figures", || {
-        let told = scrape(service);
-        let found = |(name, labels, _): &Figure<'_>| sum_of(&told, name, labels);
+        let scraped = scrape(service);
+        let found = |(name, labels, _): &Figure<'_>| sum_of(&scraped, name, labels);
         let wrong = expected.iter().filter(|it| found(it) != it.2);
         let wrong: Vec<_> = wrong.map(|it| (*it, found(it))).collect();
         if !wrong.is_empty() && *others.borrow() != wrong {

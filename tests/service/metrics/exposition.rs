@@ -1,15 +1,15 @@
-//! What does a text in Prometheus' format say? (Text-based format 0.0.4)
+//! Does a text follow the Prometheus text format 0.0.4, and what does it contain?
 //!
-//! Read more strictly than Prometheus does: one family in one place with help and type before its
-//! samples, names by the conventions, and histograms that add up.
+//! The check is stricter than Prometheus: the samples of a family are together, after its help and
+//! type, names follow the conventions, and histograms add up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Everything one scrape tells.
+/// The content of one scrape.
 #[derive(Debug, Default)]
 pub(crate) struct Exposition(BTreeMap<String, Family>);
 
-/// The samples of one name.
+/// The samples of one metric.
 #[derive(Clone, Debug)]
 pub(crate) struct Family {
     pub(crate) help: String,
@@ -17,7 +17,7 @@ pub(crate) struct Family {
     pub(crate) samples: Vec<Sample>,
 }
 
-/// One figure.
+/// One sample.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
     name: String,
@@ -26,10 +26,10 @@ pub(crate) struct Sample {
 }
 
 impl Exposition {
-    /// Reads a text, and fails on anything that a reader could stumble over.
+    /// Reads a text and fails on anything that another reader might reject.
     pub(crate) fn read(text: &str) -> Self {
         assert!(text.ends_with('\n'), "the last line ends");
-        let mut told = Self::default();
+        let mut exposition = Self::default();
         let mut lines = text.lines().filter(|line| !line.is_empty()).peekable();
         while let Some(line) = lines.next() {
             let help = line.strip_prefix("# HELP ");
@@ -46,24 +46,24 @@ impl Exposition {
                 samples,
             };
             family.check(name);
-            let earlier = told.0.insert(name.to_owned(), family);
+            let earlier = exposition.0.insert(name.to_owned(), family);
             assert!(earlier.is_none(), "{name} stands in one place");
         }
-        told
+        exposition
     }
 
-    /// The samples of a name.
+    /// The samples of a metric.
     pub(crate) fn family(&self, name: &str) -> Family {
         let family = self.0.get(name);
         family.unwrap_or_else(|| panic!("no {name}")).clone()
     }
 
-    /// Every name with its family.
+    /// Every metric with its family.
     pub(crate) fn families(&self) -> impl Iterator<Item = (&str, &Family)> {
         self.0.iter().map(|(name, family)| (name.as_str(), family))
     }
 
-    /// The sum of the samples of a name, or of those of a histogram, that have these labels.
+    /// The sum of the samples of a metric or a part of a histogram that have these labels.
     pub(crate) fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let samples = self.0.values().flat_map(|family| &family.samples);
         let of_name: Vec<&Sample> = samples.filter(|sample| sample.name == name).collect();
@@ -72,7 +72,7 @@ impl Exposition {
         wanted.map(|sample| sample.value).sum()
     }
 
-    /// The values a label takes in the samples of a name.
+    /// The values of a label in the samples of a metric.
     pub(crate) fn values_of(&self, name: &str, label: &str) -> BTreeSet<String> {
         let samples = self.family(name).samples.into_iter();
         samples
@@ -82,7 +82,7 @@ impl Exposition {
 }
 
 impl Family {
-    /// The names of the labels that tell its samples apart, but for that of buckets.
+    /// The label names of its samples, except that of buckets.
     pub(crate) fn labels(&self) -> BTreeSet<&str> {
         let samples = self.samples.iter();
         let labels = samples.flat_map(|sample| sample.labels.keys().map(String::as_str));
@@ -99,10 +99,10 @@ impl Family {
             "{name} is a {}",
             self.kind
         );
-        let mut seen = BTreeSet::new();
+        let mut labels_seen = BTreeSet::new();
         for sample in &self.samples {
             let series = (&sample.name, &sample.labels);
-            assert!(seen.insert(series), "{series:?} is told once");
+            assert!(labels_seen.insert(series), "{series:?} is listed once");
             let part = sample.name.strip_prefix(name);
             let parts: &[&str] = match self.kind.as_str() {
                 "counter" | "gauge" => &[""],
@@ -121,7 +121,7 @@ impl Family {
         }
     }
 
-    /// Buckets contain those below them, and the last contains all.
+    /// Checks that each bucket contains those below it, and that the last contains all.
     fn check_buckets(&self, name: &str, labels: &BTreeMap<&str, &str>) {
         let part = |part: &str| {
             let name = format!("{name}{part}");
@@ -170,7 +170,7 @@ impl Sample {
     }
 }
 
-/// Reads `a="1",b="2"`; nothing here needs escapes.
+/// Reads `a="1",b="2"`; no value here contains escapes.
 fn read_labels(text: &str) -> BTreeMap<String, String> {
     let mut labels = BTreeMap::new();
     for label in text.split(',') {

@@ -1,4 +1,4 @@
-//! Is what devices without LwM2M say, and what is asked of them, counted for what it is?
+//! Is data of plain devices counted, and are requests to them?
 
 use protocol::coap::code::Code;
 
@@ -22,7 +22,7 @@ const LOOKUPS: &str = "signalbox_registry_lookups";
 const NOBODYS: &str = "127.0.0.66";
 
 #[test]
-fn data_is_counted_by_its_protocol_and_by_what_it_was_worth() {
+fn data_is_counted_by_protocol_and_by_what_becomes_of_it() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let udp = UdpDevice::from(DEVICE_IP, &service);
@@ -57,7 +57,7 @@ fn data_is_counted_by_its_protocol_and_by_what_it_was_worth() {
 }
 
 #[test]
-fn requests_over_coap_and_udp_are_counted_by_what_they_do() {
+fn requests_over_coap_and_udp_are_counted() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);
     let udp = UdpDevice::from(DEVICE_IP, &service);
@@ -66,8 +66,8 @@ fn requests_over_coap_and_udp_are_counted_by_what_they_do() {
     let wire = DeviceSocket::from(DEVICE_IP, &service);
     let port = wire.port();
     caller.create_over("COAP", ID, &coap("PATCH", "/state", port));
-    let asked = wire.receive();
-    wire.send(&answer(&asked, Code::CHANGED).encode());
+    let request = wire.receive();
+    wire.send(&answer(&request, Code::CHANGED).encode());
     let sent = [("protocol", "udp"), ("operation", "datagram")];
     let patched = [("protocol", "coap"), ("operation", "PATCH")];
     let well = ("status", "succeeded");

@@ -1,16 +1,16 @@
-//! What is the operator promised? The tables of `docs/metrics.md`.
+//! Which metrics does `docs/metrics.md` promise the operator?
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// A figure as it is documented.
+/// A documented metric.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct DocumentedFigure {
     pub(crate) kind: String,
     pub(crate) labels: BTreeSet<String>,
 }
 
-/// Every figure that is documented, by its name.
+/// Every documented metric, by name.
 pub(crate) fn promised() -> BTreeMap<String, DocumentedFigure> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
     let page = std::fs::read_to_string(page).unwrap();
@@ -22,7 +22,7 @@ pub(crate) fn promised() -> BTreeMap<String, DocumentedFigure> {
     promised
 }
 
-/// Reads a row: name, type, labels, and what the figure is.
+/// Reads a row: name, type, labels, and description.
 fn read(row: &str) -> (String, DocumentedFigure) {
     let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
     let [name, kind, labels, what] = cells[..] else {

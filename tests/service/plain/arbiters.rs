@@ -1,5 +1,5 @@
-//! Is a plain device one device, whichever socket hears it? Four arbiters share each address, and
-//! the kernel chooses among their sockets by the port a device comes from.
+//! Is a plain device one device, whichever socket receives its datagrams? Four arbiters share each
+//! address, and the kernel chooses among their sockets by the port of the device.
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -12,20 +12,20 @@ use crate::vocabulary::wire::{DeviceSocket, update};
 
 const FOUR: (&str, &str) = ("SIGNALBOX_ARBITERS", "4");
 
-/// Ports a device comes from: were the sockets dealt by lot, all would be one arbiter's in one run
-/// of a million.
+/// How many ports a device uses. If the kernel chose sockets at random, all ports would reach one
+/// arbiter in one run of a million.
 const PORTS: usize = 11;
 
 #[test]
-fn what_a_device_says_from_many_ports_is_told_in_the_order_it_was_thanked_for() {
+fn data_from_many_ports_is_published_in_the_order_of_its_acknowledgements() {
     let setup = PlainService::with(&[FOUR]);
     let mut expected = Vec::new();
     for number in 0..PORTS {
         let (over_coap, over_udp) = (format!("coap {number}"), format!("udp {number}"));
         let wire = DeviceSocket::from(IP, &setup.service);
-        let said = data("t", over_coap.clone(), 1);
-        assert_eq!(wire.ask(&said).code, Code::CHANGED);
-        assert_eq!(wire.ask(&said).code, Code::CHANGED, "it is one message");
+        let message = data("t", over_coap.clone(), 1);
+        assert_eq!(wire.ask(&message).code, Code::CHANGED);
+        assert_eq!(wire.ask(&message).code, Code::CHANGED, "it is one message");
         expected.push(ReportedData::over_coap("t", over_coap));
         UdpDevice::from(IP, &setup.service).send(over_udp.as_bytes());
         expected.push(ReportedData::over_udp(over_udp));
@@ -35,17 +35,17 @@ fn what_a_device_says_from_many_ports_is_told_in_the_order_it_was_thanked_for() 
 }
 
 #[test]
-fn a_device_is_asked_at_every_port_and_its_answers_find_their_request() {
+fn a_device_receives_requests_at_every_port_and_its_answers_find_their_request() {
     let setup = PlainService::with(&[FOUR]);
     for number in 0..PORTS {
         let wire = DeviceSocket::from(IP, &setup.service);
         let id = setup.create_coap(&coap("GET", &format!("/{number}"), wire.port()));
-        let asked = wire.receive_request();
-        assert_eq!(path_of(&asked), format!("/{number}"));
-        let said = answer(&asked, Code::CONTENT)
+        let request = wire.receive_request();
+        assert_eq!(path_of(&request), format!("/{number}"));
+        let message = answer(&request, Code::CONTENT)
             .with_content_format(ContentFormat::TEXT)
             .with_payload(number.to_string());
-        wire.send(&said.encode());
+        wire.send(&message.encode());
         let action = setup.caller.final_action(&id);
         let payload = &action["resultData"]["payload"];
         assert_eq!(*payload, number.to_string(), "{action}");
@@ -57,7 +57,7 @@ fn a_device_is_asked_at_every_port_and_its_answers_find_their_request() {
 }
 
 #[test]
-fn any_port_wakes_a_device() {
+fn an_uplink_from_any_port_releases_the_queue() {
     let setup = PlainService::with(&[FOUR]);
     for number in 0..PORTS {
         let text = format!("number {number}");
@@ -74,7 +74,7 @@ fn any_port_wakes_a_device() {
 }
 
 #[test]
-fn a_body_in_blocks_is_put_together_wherever_its_blocks_are_heard() {
+fn a_body_in_blocks_is_assembled_whichever_sockets_receive_its_blocks() {
     let setup = PlainService::with(&[FOUR]);
     let mut expected = Vec::new();
     for number in 0..PORTS {
@@ -82,8 +82,8 @@ fn a_body_in_blocks_is_put_together_wherever_its_blocks_are_heard() {
         let wire = DeviceSocket::from(IP, &setup.service);
         let mut last = None;
         for (id, (block, part)) in (1..).zip(blocks(&whole, size(128))) {
-            let said = data("t", part, id).with_block1(block);
-            last = Some(wire.ask(&said).code);
+            let message = data("t", part, id).with_block1(block);
+            last = Some(wire.ask(&message).code);
         }
         assert_eq!(last, Some(Code::CHANGED));
         expected.push(ReportedData::over_coap("t", whole));
@@ -92,24 +92,24 @@ fn a_body_in_blocks_is_put_together_wherever_its_blocks_are_heard() {
 }
 
 #[test]
-fn a_registered_device_may_be_asked_over_coap_where_it_is_registered() {
+fn a_registered_device_may_receive_coap_requests_at_its_peer() {
     let setup = PlainService::with(&[FOUR]);
     for number in 0..3 {
         let wire = DeviceSocket::from(IP, &setup.service);
         let location = wire.register(ID, 1);
         let id = setup.create_coap(&coap("GET", "/own", wire.port()));
-        let asked = wire.receive_request();
-        assert_eq!(path_of(&asked), "/own");
-        wire.send(&answer(&asked, Code::CONTENT).encode());
+        let request = wire.receive_request();
+        assert_eq!(path_of(&request), "/own");
+        wire.send(&answer(&request, Code::CONTENT).encode());
         let action = setup.caller.final_action(&id);
         assert_eq!(action["status"], "SUCCEEDED", "{number}: {action}");
 
-        // It updates its registration from another port while it is asked at a third.
+        // The device updates its registration from one port while it receives a request at another.
         let id = setup.create_coap(&coap("GET", "/aside", setup.coap.port()));
-        let asked = setup.coap.receive_request();
+        let request = setup.coap.receive_request();
         let moved = DeviceSocket::from(IP, &setup.service);
         assert_eq!(moved.ask(&update(&location, 2)).code, Code::CHANGED);
-        setup.coap.send(&answer(&asked, Code::CONTENT).encode());
+        setup.coap.send(&answer(&request, Code::CONTENT).encode());
         let action = setup.caller.final_action(&id);
         assert_eq!(action["status"], "SUCCEEDED", "{number}: {action}");
         assert_eq!(moved.ask(&update(&location, 3)).code, Code::CHANGED);

@@ -1,4 +1,4 @@
-//! Does nothing that anybody says harm the service, and has each nonsense its defined answer?
+//! Does no input harm the service, and does each invalid input get its defined answer?
 
 use std::net::UdpSocket;
 
@@ -17,15 +17,15 @@ use crate::vocabulary::service::Service;
 use crate::vocabulary::wire::{DeviceSocket, request};
 
 #[test]
-fn the_largest_datagrams_there_are_have_their_answer() {
+fn the_largest_possible_datagrams_are_handled() {
     let mut setup = PlainService::new();
     let (over_coap, over_udp) = (vec![1; 65_000], vec![2; 65_507]);
     let large = setup.coap.ask(&data("large", over_coap.clone(), 1));
     assert_eq!(large.code, Code::CHANGED);
     setup.udp.send(&over_udp);
-    let told = setup.caller.once_reported(ID, 2);
+    let reported = setup.caller.once_reported(ID, 2);
     assert_eq!(
-        told,
+        reported,
         [
             ReportedData::over_coap("large", over_coap),
             ReportedData::over_udp(over_udp)
@@ -43,7 +43,7 @@ fn the_largest_datagrams_there_are_have_their_answer() {
 }
 
 #[test]
-fn a_device_that_says_more_than_its_share_is_told_to_pause_and_others_are_heard() {
+fn a_device_above_its_rate_is_asked_to_pause_and_others_are_accepted() {
     let setup = PlainService::new();
     setup.caller.create_device("other", ELSEWHERE);
     let other = DeviceSocket::from(ELSEWHERE, &setup.service);
@@ -58,11 +58,11 @@ fn a_device_that_says_more_than_its_share_is_told_to_pause_and_others_are_heard(
     let max_age_s = refused.max_age().unwrap_or_default();
     assert!(max_age_s > 0, "{refused:?}");
     assert_eq!(other.ask(&data("t", "21.5", 1)).code, Code::CHANGED);
-    assert_eq!(setup.caller.reported(ID).len(), taken, "what was taken is told");
+    assert_eq!(setup.caller.reported(ID).len(), taken, "accepted data is published");
 }
 
 #[test]
-fn a_flood_of_datagrams_from_nobody_does_no_harm() {
+fn a_flood_of_datagrams_from_unknown_addresses_does_no_harm() {
     let mut setup = PlainService::new();
     let strangers: Vec<UdpDevice> = (0..20)
         .map(|number| UdpDevice::from(&format!("127.0.1.{}", number + 1), &setup.service))
@@ -72,7 +72,7 @@ fn a_flood_of_datagrams_from_nobody_does_no_harm() {
     }
     setup.post("heard");
     let begun = setup.caller.reported(ID).len();
-    until("a datagram to be heard again", || {
+    until("a datagram to be accepted again", || {
         setup.udp.send(b"heard, too");
         (setup.caller.reported(ID).len() > begun).then_some(())
     });
@@ -89,13 +89,13 @@ fn noise_from_a_device_s_own_address_does_no_harm() {
     for round in 0..3_000_usize {
         let mut bytes = Vec::new();
         for _ in 0..round % 70 {
-            // xorshift64: any bytes will do, the same ones each time.
+            // xorshift64: any bytes will do, as long as they are the same each time.
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
             bytes.push(state.to_le_bytes()[5]);
         }
-        // Some of it looks like data, and some like a block of it.
+        // Some of the datagrams begin like data, and some like a block of data.
         if bytes.len() > 16 {
             let begins: &[u8] = match round % 3 {
                 0 => b"\x40\x02..\xd2\x02t",
@@ -111,9 +111,9 @@ fn noise_from_a_device_s_own_address_does_no_harm() {
     }
     setup.next_id = 0xEEE0;
     until("all of it to be met", || {
-        // What is kept of it may take a while: until then the device is told to come later.
-        let said = data("t", "well", setup.id());
-        let answer = setup.coap.ask_until_answered(&said);
+        // Processing the noise may take a while; until then the device is asked to retry later.
+        let message = data("t", "well", setup.id());
+        let answer = setup.coap.ask_until_answered(&message);
         (answer.code == Code::CHANGED).then_some(())
     });
     let port = setup.udp.port();
@@ -124,7 +124,7 @@ fn noise_from_a_device_s_own_address_does_no_harm() {
 }
 
 #[test]
-fn an_address_that_is_not_of_one_host_is_no_device_s() {
+fn an_address_that_is_not_of_one_host_is_refused() {
     let setup = PlainService::new();
     let none = [
         "224.0.1.187",
@@ -150,18 +150,18 @@ fn an_address_that_is_not_of_one_host_is_no_device_s() {
     }
     let import = format!("{API}/devices/import");
     let line = r#"{"deviceId":"odd","ip":"224.0.1.187"}"#;
-    let told = setup.caller.authorized("POST", &import);
-    let told = told
+    let reported = setup.caller.authorized("POST", &import);
+    let reported = reported
         .text("application/x-ndjson", line)
         .send(setup.service.http);
-    let told = told.expect(200);
-    assert_eq!(told["created"], 0, "{told}");
-    assert!(keys(&told).len() > 1, "{told}");
+    let reported = reported.expect(200);
+    assert_eq!(reported["created"], 0, "{reported}");
+    assert!(keys(&reported).len() > 1, "{reported}");
     assert_eq!(setup.caller.inspect(ID)["ip"], IP);
 }
 
 #[test]
-fn the_service_itself_as_a_device_is_asked_nothing_and_nothing_loops() {
+fn the_service_sends_no_request_to_itself_and_nothing_loops() {
     let setup = PlainService::new();
     let own = setup.service.coap.ip().to_string();
     setup.caller.create_device("mirror", &own);
@@ -173,7 +173,7 @@ fn the_service_itself_as_a_device_is_asked_nothing_and_nothing_loops() {
 }
 
 #[test]
-fn a_service_that_listens_everywhere_asks_itself_nothing_either() {
+fn a_service_that_listens_on_every_address_sends_no_request_to_itself() {
     let service = Service::start_everywhere();
     let caller = Caller::of_new_customer(&service, "Acme");
     caller.create_device("mirror", "127.0.0.1");
@@ -189,7 +189,8 @@ fn a_service_that_listens_everywhere_asks_itself_nothing_either() {
     assert_eq!(caller.reported("mirror"), []);
 }
 
-/// A device at an address of the service gets nothing at its own ports, and fails clearly.
+/// Checks that a device at an address of the service gets nothing at the service's own ports and
+/// that its requests fail with a reason.
 fn check_mirror(service: &Service, caller: &Caller) {
     let post = data("t", "echo", 7).encode();
     for port in [service.coap.port(), service.udp.port()] {
@@ -210,7 +211,7 @@ fn check_mirror(service: &Service, caller: &Caller) {
 }
 
 #[test]
-fn a_bare_datagram_that_is_a_message_is_bytes_and_a_message_of_bytes_is_none() {
+fn a_coap_message_over_udp_is_data_and_data_at_the_coap_port_is_ignored() {
     let setup = PlainService::new();
     let message = data("t", "a message", 1).encode();
     setup.udp.send(&message);
@@ -222,13 +223,13 @@ fn a_bare_datagram_that_is_a_message_is_bytes_and_a_message_of_bytes_is_none() {
         setup.coap.send(bytes);
         assert_eq!(setup.coap.received_before_ping(), [], "{bytes:?}");
     }
-    let unasked = Message::separate(
+    let unsolicited = Message::separate(
         MessageKind::Confirmable,
         Code::CONTENT,
         MessageId(9),
         Token::from_u64(9),
     );
-    setup.coap.send(&unasked.encode());
+    setup.coap.send(&unsolicited.encode());
     assert_eq!(setup.coap.receive(), Message::reset(MessageId(9)));
     assert_eq!(setup.caller.reported(ID).len(), 1);
 }

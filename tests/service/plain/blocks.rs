@@ -1,4 +1,4 @@
-//! Is what a device says in blocks put together, and what does not fit refused (RFC 7959)?
+//! Is data in blocks assembled, and are wrong blocks refused (RFC 7959)?
 
 mod answers;
 mod large;
@@ -16,7 +16,7 @@ use crate::vocabulary::blockwise::{blocks, body, size};
 use crate::vocabulary::plain::{ReportedData, data};
 use crate::vocabulary::wire::{DeviceSocket, location_of, register_with, request};
 
-/// Every size of blocks there is.
+/// Every block size.
 const SIZES: [u16; 7] = [16, 32, 64, 128, 256, 512, 1_024];
 
 #[test]
@@ -48,7 +48,7 @@ fn data_in_blocks_of_any_size_is_one_event() {
 }
 
 #[test]
-fn a_body_begun_anew_leaves_nothing_of_the_one_before() {
+fn a_body_begun_again_replaces_the_one_before() {
     let setup = PlainService::new();
     let (left, whole) = (body(200), vec![b'x'; 100]);
     for (id, (block, part)) in (1..=3).zip(blocks(&left, size(32))) {
@@ -62,7 +62,7 @@ fn a_body_begun_anew_leaves_nothing_of_the_one_before() {
     });
     assert_eq!(answer.code, Code::CHANGED);
     for id in 100..150 {
-        // Each begins a body that never ends.
+        // Each begins a body that is never completed.
         let begun = request(Code::POST, id)
             .with_uri_query([format!("t=topic-{id}")])
             .with_block1(Block::new(0, More::Yes, BlockSize::MAX))
@@ -70,8 +70,8 @@ fn a_body_begun_anew_leaves_nothing_of_the_one_before() {
         assert_eq!(setup.coap.ask(&begun).code, Code::CONTINUE);
     }
     assert_eq!(setup.coap.ask(&data("t", "short", 200)).code, Code::CHANGED);
-    let told = [whole, b"short".to_vec()].map(|it| ReportedData::over_coap("t", it));
-    assert_eq!(setup.caller.reported(ID), told);
+    let reported = [whole, b"short".to_vec()].map(|it| ReportedData::over_coap("t", it));
+    assert_eq!(setup.caller.reported(ID), reported);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn the_bodies_of_several_devices_do_not_mix() {
 }
 
 #[test]
-fn a_body_that_is_too_long_is_refused_as_soon_as_that_is_known() {
+fn a_body_that_is_too_long_is_refused_as_early_as_possible() {
     let setup = PlainService::with(&[("SIGNALBOX_DATA_BYTES_MAX", "2048")]);
     let size = size(512);
     let mut id = 0;
@@ -107,7 +107,7 @@ fn a_body_that_is_too_long_is_refused_as_soon_as_that_is_known() {
         post(block, id)
     });
     assert_eq!(answer.code, Code::REQUEST_ENTITY_TOO_LARGE);
-    assert_eq!(answer.size1(), Some(2_048), "it is said what is taken");
+    assert_eq!(answer.size1(), Some(2_048), "the answer has the limit");
     let endless = (0..100).map(|number| {
         let block = Block::new(number, More::Yes, size);
         let id = 100 + u16::try_from(number).unwrap();
@@ -125,7 +125,7 @@ fn a_body_that_is_too_long_is_refused_as_soon_as_that_is_known() {
 }
 
 #[test]
-fn a_topic_that_is_none_is_refused_in_blocks_too() {
+fn an_invalid_topic_is_refused_in_blocks_too() {
     let setup = PlainService::new();
     let mut id = 0;
     let answer = upload(&setup.coap, &body(100), size(64), |block| {
@@ -138,7 +138,7 @@ fn a_topic_that_is_none_is_refused_in_blocks_too() {
 }
 
 #[test]
-fn a_registration_in_blocks_gives_its_location_at_the_end() {
+fn a_registration_in_blocks_returns_its_location_at_the_end() {
     let setup = PlainService::new();
     let links = "</1/0>,</3/0>,</6/0>,</3303/0>,</3303/1>,</3304/0>";
     let endpoint = format!("ep={ID}");
@@ -179,17 +179,17 @@ fn a_registration_in_blocks_gives_its_location_at_the_end() {
         message.with_block1(block)
     });
     assert_eq!(answer.code, Code::CHANGED);
-    let told = setup.caller.messages(ID).remove(0);
+    let reported = setup.caller.messages(ID).remove(0);
     let expected = json!({ "/3/0/0": "ACME", "/3/0/9": 80, "/3/0/15": "UTC" });
-    assert_eq!(told["payload"]["value"], expected, "{told}");
+    assert_eq!(reported["payload"]["value"], expected, "{reported}");
 }
 
-/// Data as a block of it.
+/// One block of data.
 fn post(block: Block, id: u16) -> Message {
     data("t", "", id).with_block1(block)
 }
 
-/// Says a body in blocks until it is answered for good.
+/// Sends a body in blocks until the final answer.
 fn upload(
     wire: &DeviceSocket,
     whole: &[u8],

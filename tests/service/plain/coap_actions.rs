@@ -1,4 +1,4 @@
-//! Is a request over CoAP made as it was asked, and is its answer told as the table says?
+//! Is a CoAP request sent as its caller specified, and is its response reported as documented?
 
 mod attempts;
 
@@ -14,11 +14,11 @@ use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::lwm2m::when_active;
 use crate::vocabulary::plain::{answer, carrying, carrying_bytes, coap};
 
-/// Codes with their fields.
+/// Error codes with their fields.
 type Faults = &'static [(&'static str, &'static str)];
 
-/// A body, the method it asks for, segments and arguments, and the payload.
-type Asked = (
+/// A body, the method it requests, path segments and queries, and the payload.
+type SpecifiedRequest = (
     Value,
     Code,
     &'static [&'static str],
@@ -27,28 +27,28 @@ type Asked = (
 );
 
 #[test]
-fn a_request_arrives_as_it_was_asked_and_comes_from_the_service_s_own_port() {
+fn a_request_arrives_as_specified_and_from_the_service_s_own_port() {
     let setup = PlainService::new();
     for (body, code, segments, arguments, payload) in requests(setup.coap.port()) {
         let id = setup.create_coap(&body);
-        // The wire hears nothing but what comes from the port the service listens on.
-        let asked = setup.coap.receive_request();
+        // The socket receives only datagrams from the port the service listens on.
+        let request = setup.coap.receive_request();
         assert_eq!(
-            (asked.kind, asked.code),
+            (request.kind, request.code),
             (MessageKind::Confirmable, code),
             "{body}"
         );
         assert!(
-            asked.uri_path().eq(segments.iter().copied()),
-            "{body}: {asked:?}"
+            request.uri_path().eq(segments.iter().copied()),
+            "{body}: {request:?}"
         );
         assert!(
-            asked.uri_query().eq(arguments.iter().copied()),
-            "{body}: {asked:?}"
+            request.uri_query().eq(arguments.iter().copied()),
+            "{body}: {request:?}"
         );
-        assert_eq!(asked.payload, payload, "{body}");
-        assert_eq!(asked.content_format(), None, "a caller cannot say one");
-        setup.coap.send(&answer(&asked, Code::CHANGED).encode());
+        assert_eq!(request.payload, payload, "{body}");
+        assert_eq!(request.content_format(), None, "a caller cannot say one");
+        setup.coap.send(&answer(&request, Code::CHANGED).encode());
         let action = setup.caller.final_action(&id);
         assert_eq!(action["status"], "SUCCEEDED", "{action}");
         assert_eq!(action["protocol"], "COAP", "{action}");
@@ -59,17 +59,17 @@ fn a_request_arrives_as_it_was_asked_and_comes_from_the_service_s_own_port() {
 }
 
 #[test]
-fn an_answer_is_told_with_its_code_and_its_payload() {
+fn a_response_is_reported_with_its_code_and_its_payload() {
     let setup = PlainService::new();
     for (code, format, payload, expected) in answers() {
         let id = setup.create_coap(&coap("GET", "/value", setup.coap.port()));
-        let asked = setup.coap.receive_request();
-        let said = answer(&asked, code).with_payload(payload);
-        let said = match format {
-            Some(format) => said.with_content_format(ContentFormat(format)),
-            None => said,
+        let request = setup.coap.receive_request();
+        let response = answer(&request, code).with_payload(payload);
+        let response = match format {
+            Some(format) => response.with_content_format(ContentFormat(format)),
+            None => response,
         };
-        setup.coap.send(&said.encode());
+        setup.coap.send(&response.encode());
         let action = setup.caller.final_action(&id);
         assert_eq!(action["status"], "SUCCEEDED", "{action}");
         assert_eq!(action["resultData"], expected, "{format:?} {payload:?}");
@@ -77,7 +77,7 @@ fn an_answer_is_told_with_its_code_and_its_payload() {
 }
 
 #[test]
-fn every_fault_of_a_body_is_told_at_once_and_nothing_is_kept() {
+fn every_fault_of_a_body_is_reported_at_once_and_nothing_is_stored() {
     let setup = PlainService::new();
     let good = || coap("GET", "/a", 5_683);
     for (property, value, code) in wrong_properties() {
@@ -120,7 +120,7 @@ fn every_fault_of_a_body_is_told_at_once_and_nothing_is_kept() {
 }
 
 #[test]
-fn a_device_without_an_address_is_asked_nothing_now_and_may_be_asked_later() {
+fn a_request_to_a_device_without_an_address_may_only_be_scheduled() {
     let setup = PlainService::new();
     silent_device(&setup.caller, "nowhere");
     let body = coap("GET", "/a", 5_683);
@@ -137,7 +137,7 @@ fn a_device_without_an_address_is_asked_nothing_now_and_may_be_asked_later() {
 }
 
 #[test]
-fn several_devices_are_asked_the_same_in_one_call() {
+fn one_call_sends_a_request_to_several_devices() {
     let setup = PlainService::new();
     silent_device(&setup.caller, "nowhere");
     setup.caller.create_device("other", ELSEWHERE);
@@ -145,15 +145,15 @@ fn several_devices_are_asked_the_same_in_one_call() {
     let body = carrying(coap("PUT", "/lamp?now", port), "on");
     let body = with(body, "deviceIds", json!([ID, "nobody", "nowhere"]));
     let bulk = format!("{API}/integrate/devices/actions/COAP");
-    let told = setup.caller.post(&bulk, &body).expect(202);
-    assert_eq!(told["rejectedDevices"], json!(["nobody", "nowhere"]));
-    let reasons = told["rejectedReasons"].as_array().unwrap();
+    let response = setup.caller.post(&bulk, &body).expect(202);
+    assert_eq!(response["rejectedDevices"], json!(["nobody", "nowhere"]));
+    let reasons = response["rejectedReasons"].as_array().unwrap();
     let codes: Vec<_> = reasons.iter().map(|it| text(&it["code"])).collect();
     assert_eq!(codes, ["NOT_FOUND", "DEVICE_HAS_NO_ADDRESS"]);
-    let asked = setup.answer_next(Code::CHANGED, "");
-    assert_eq!(asked.payload, b"on");
-    let accepted = &told["acceptedRequests"][0];
-    assert_eq!(accepted["deviceId"], ID, "{told}");
+    let request = setup.answer_next(Code::CHANGED, "");
+    assert_eq!(request.payload, b"on");
+    let accepted = &response["acceptedRequests"][0];
+    assert_eq!(accepted["deviceId"], ID, "{response}");
     let action = setup.caller.final_action(&text(&accepted["requestId"]));
     assert_eq!(action["status"], "SUCCEEDED", "{action}");
 
@@ -162,8 +162,8 @@ fn several_devices_are_asked_the_same_in_one_call() {
         "deviceIds",
         json!(["other", ID]),
     );
-    let told = setup.caller.post(&bulk, &body).expect(202);
-    assert_eq!(accepted_devices(&told), ["other", ID]);
+    let response = setup.caller.post(&bulk, &body).expect(202);
+    assert_eq!(accepted_devices(&response), ["other", ID]);
     check(
         &setup
             .caller
@@ -174,18 +174,18 @@ fn several_devices_are_asked_the_same_in_one_call() {
 }
 
 #[test]
-fn a_request_that_waits_can_be_cancelled_and_is_never_made() {
+fn a_waiting_request_can_be_cancelled_and_is_never_sent() {
     let mut setup = PlainService::new();
     let body = |path: &str| when_active(coap("GET", path, setup.coap.port()));
-    let [kept, cancelled] = ["/kept", "/cancelled"].map(|path| setup.create_coap(&body(path)));
+    let [waiting, cancelled] = ["/kept", "/cancelled"].map(|path| setup.create_coap(&body(path)));
     let answered = setup.caller.cancel_action(&cancelled).expect(200);
     assert_eq!(answered, json!({ "id": cancelled, "status": "CANCELLED" }));
-    let refused = Caller::of_new_customer(&setup.service, "Umbrella").cancel_action(&kept);
+    let refused = Caller::of_new_customer(&setup.service, "Umbrella").cancel_action(&waiting);
     check(&refused, 404, &[("NOT_FOUND", "")]);
     setup.post("awake");
-    let asked = setup.answer_next(Code::CONTENT, "1");
-    assert!(asked.uri_path().eq(["kept"]), "{asked:?}");
-    assert_eq!(setup.caller.final_action(&kept)["status"], "SUCCEEDED");
+    let request = setup.answer_next(Code::CONTENT, "1");
+    assert!(request.uri_path().eq(["kept"]), "{request:?}");
+    assert_eq!(setup.caller.final_action(&waiting)["status"], "SUCCEEDED");
     assert_eq!(setup.coap.received(), []);
 
     let all = ["/a", "/b"].map(|path| {
@@ -193,19 +193,19 @@ fn a_request_that_waits_can_be_cancelled_and_is_never_made() {
         setup.create_coap(&when_active(coap("GET", path, port)))
     });
     let path = format!("{API}/integrate/devices/{ID}/actions/requests");
-    let told = setup.caller.request("DELETE", &path).expect(200);
+    let response = setup.caller.request("DELETE", &path).expect(200);
     let expected = all.map(|id| json!({ "id": id, "status": "CANCELLED" }));
-    assert_eq!(told, json!(expected));
+    assert_eq!(response, json!(expected));
     setup.post("awake");
     assert_eq!(setup.coap.received(), []);
 }
 
-fn accepted_devices(told: &Value) -> Vec<String> {
-    let accepted = told["acceptedRequests"].as_array().unwrap();
+fn accepted_devices(response: &Value) -> Vec<String> {
+    let accepted = response["acceptedRequests"].as_array().unwrap();
     accepted.iter().map(|it| text(&it["deviceId"])).collect()
 }
 
-/// A property of a request that is wrong, and the code of the fault.
+/// Wrong properties of a request, and the error codes.
 fn wrong_properties() -> Vec<(&'static str, Value, &'static str)> {
     vec![
         ("port", json!(0), "OUT_OF_RANGE"),
@@ -228,8 +228,8 @@ fn wrong_properties() -> Vec<(&'static str, Value, &'static str)> {
     ]
 }
 
-/// What is asked, and how it arrives.
-fn requests(port: u16) -> Vec<Asked> {
+/// Request bodies, and the messages they become.
+fn requests(port: u16) -> Vec<SpecifiedRequest> {
     let large = "x".repeat(1_000);
     vec![
         (coap("GET", "/a", port), Code::GET, &["a"], &[], vec![]),
@@ -293,11 +293,11 @@ fn requests(port: u16) -> Vec<Asked> {
     ]
 }
 
-/// Codes, formats and payloads of answers, and what is told of them.
+/// Codes, formats and payloads of responses, and the results they become.
 fn answers() -> Vec<(Code, Option<u16>, &'static [u8], Value)> {
     let texts = [0, 40, 41, 50, 110].map(|format| {
-        let told = json!({ "code": "205", "payload": "21.5", "payloadType": "TEXT" });
-        (Code::CONTENT, Some(format), &b"21.5"[..], told)
+        let result = json!({ "code": "205", "payload": "21.5", "payloadType": "TEXT" });
+        (Code::CONTENT, Some(format), &b"21.5"[..], result)
     });
     let bytes = [
         None,
@@ -308,8 +308,8 @@ fn answers() -> Vec<(Code, Option<u16>, &'static [u8], Value)> {
         Some(65_000),
     ]
     .map(|format| {
-        let told = json!({ "code": "205", "payload": "MjEuNQ==", "payloadType": "BASE64" });
-        (Code::CONTENT, format, &b"21.5"[..], told)
+        let result = json!({ "code": "205", "payload": "MjEuNQ==", "payloadType": "BASE64" });
+        (Code::CONTENT, format, &b"21.5"[..], result)
     });
     let empty = [
         (Code::CREATED, "201"),

@@ -1,4 +1,4 @@
-//! Is what was promised to a device, or to whoever asks something of it, kept when all falls over?
+//! Is everything acknowledged to a plain device or to a caller kept after a crash?
 
 use protocol::coap::code::Code;
 
@@ -8,7 +8,7 @@ use crate::vocabulary::plain::{ReportedData, carrying, coap, data, datagram, pat
 use crate::vocabulary::poll::until;
 
 #[test]
-fn what_was_accepted_goes_out_once_and_in_order_after_a_crash() {
+fn accepted_requests_are_sent_once_and_in_order_after_a_crash() {
     let mut setup = PlainService::new();
     let (coap_port, udp_port) = (setup.coap.port(), setup.udp.port());
     let mut ids = Vec::new();
@@ -28,9 +28,9 @@ fn what_was_accepted_goes_out_once_and_in_order_after_a_crash() {
     setup.post("awake");
     for number in 0..3 {
         assert_eq!(setup.udp.receive(), format!("datagram {number}").into_bytes());
-        let asked = setup.answer_next(Code::CHANGED, "");
-        assert_eq!(path_of(&asked), format!("/{number}"));
-        assert_eq!(asked.payload, b"on");
+        let request = setup.answer_next(Code::CHANGED, "");
+        assert_eq!(path_of(&request), format!("/{number}"));
+        assert_eq!(request.payload, b"on");
     }
     let done: Vec<_> = ids.iter().map(|id| setup.caller.final_action(id)).collect();
     setup.crash();
@@ -48,14 +48,14 @@ fn what_was_accepted_goes_out_once_and_in_order_after_a_crash() {
 }
 
 #[test]
-fn what_was_thanked_for_is_there_after_a_crash() {
+fn acknowledged_data_survives_a_crash() {
     let mut setup = PlainService::new();
     let mut expected = Vec::new();
     for round in 0..6 {
         for number in 0..3 {
-            let said = format!("{round} {number}");
-            setup.post(&said);
-            expected.push(ReportedData::over_coap("t", said));
+            let text = format!("{round} {number}");
+            setup.post(&text);
+            expected.push(ReportedData::over_coap("t", text));
         }
         setup.crash();
         assert_eq!(setup.caller.reported(ID), expected);
@@ -63,28 +63,29 @@ fn what_was_thanked_for_is_there_after_a_crash() {
 }
 
 #[test]
-fn data_said_again_after_a_crash_because_nobody_thanked_is_there() {
+fn data_repeated_after_a_crash_without_an_answer_is_stored() {
     let mut setup = PlainService::new();
     for round in 0..6 {
-        let said = format!("round {round}");
-        let message = data("t", said.clone(), setup.id());
+        let text = format!("round {round}");
+        let message = data("t", text.clone(), setup.id());
         setup.coap.send(&message.encode());
-        // It falls over before, while or after it is kept; the device hears no thanks and repeats.
+        // The crash comes before, while or after the data is stored; the device gets no answer and
+        // repeats.
         setup.service.kill();
         setup.service.start_again();
         setup.caller.follow(&setup.service);
         let answered = setup.coap.ask_until_answered(&message);
         assert_eq!(answered.code, Code::CHANGED);
-        let told = setup.caller.reported(ID);
-        let times = told
+        let reported = setup.caller.reported(ID);
+        let times = reported
             .iter()
-            .filter(|it| **it == ReportedData::over_coap("t", said.clone()));
-        assert!((1..=2).contains(&times.count()), "at least once: {told:?}");
+            .filter(|it| **it == ReportedData::over_coap("t", text.clone()));
+        assert!((1..=2).contains(&times.count()), "at least once: {reported:?}");
     }
 }
 
 #[test]
-fn a_datagram_that_was_to_leave_at_a_crash_leaves_once_at_most() {
+fn a_datagram_to_be_sent_at_a_crash_is_sent_once_at_most() {
     let mut setup = PlainService::new();
     let port = setup.udp.port();
     for round in 0..6 {
@@ -92,7 +93,7 @@ fn a_datagram_that_was_to_leave_at_a_crash_leaves_once_at_most() {
         let id = setup.create_udp(&datagram(&text, port));
         setup.crash();
         let action = until("a final status", || {
-            // Where nothing had left, the next sign of life lets it out.
+            // If nothing was sent, the next uplink releases the datagram.
             setup.udp.send(b"awake");
             let action = setup.caller.action(&id);
             (action["status"] != "IN_PROGRESS").then_some(action)

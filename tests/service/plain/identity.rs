@@ -1,4 +1,5 @@
-//! Whose is what comes without a registration? The address says, if it is one device's alone.
+//! Which device does data without a registration belong to? The one device with the sender's
+//! address.
 
 use protocol::coap::code::Code;
 use serde_json::json;
@@ -15,7 +16,7 @@ use crate::vocabulary::wire::{DeviceSocket, deregister};
 const STRANGER: &str = "CoAP[UnauthorizedDevice]";
 
 #[test]
-fn an_address_that_no_device_has_is_nobody_s() {
+fn data_from_an_unknown_address_is_published_for_no_device() {
     let mut setup = PlainService::new();
     let stranger = DeviceSocket::from(ELSEWHERE, &setup.service);
     let silent = UdpDevice::from(ELSEWHERE, &setup.service);
@@ -28,9 +29,9 @@ fn an_address_that_no_device_has_is_nobody_s() {
     }
     setup.post("mine");
     setup.udp.send(b"mine");
-    let told = setup.caller.once_reported(ID, 2);
+    let reported = setup.caller.once_reported(ID, 2);
     assert_eq!(
-        told,
+        reported,
         [
             ReportedData::over_coap("t", "mine"),
             ReportedData::over_udp("mine")
@@ -41,7 +42,7 @@ fn an_address_that_no_device_has_is_nobody_s() {
 }
 
 #[test]
-fn an_address_that_several_devices_have_is_nobody_s() {
+fn data_from_an_address_of_several_devices_is_published_for_no_device() {
     let mut setup = PlainService::new();
     let rival = Caller::of_new_customer(&setup.service, "Umbrella");
     setup.post("mine");
@@ -55,7 +56,7 @@ fn an_address_that_several_devices_have_is_nobody_s() {
         );
         setup.udp.send(b"whose?");
     }
-    // Each was judged before the address is the device's alone again.
+    // Each datagram was handled before the address belongs to one device again.
     let dropped = ("signalbox_datagrams_turned_away_total", &[][..], 20.0);
     are(&setup.service, &[dropped]);
     let logged = |caller: &Caller| {
@@ -79,9 +80,9 @@ fn an_address_that_several_devices_have_is_nobody_s() {
         ReportedData::over_coap("t", "mine again")
     );
     setup.udp.send(b"mine again");
-    let told = setup.caller.once_reported(ID, 4);
+    let reported = setup.caller.once_reported(ID, 4);
     assert_eq!(
-        told[2..],
+        reported[2..],
         [
             ReportedData::over_coap("t", "mine again"),
             ReportedData::over_udp("mine again")
@@ -90,7 +91,7 @@ fn an_address_that_several_devices_have_is_nobody_s() {
 }
 
 #[test]
-fn a_device_is_known_by_its_address_of_now() {
+fn a_device_is_identified_by_its_current_address() {
     let mut setup = PlainService::new();
     setup.post("old");
     setup.caller.move_device(ID, Some(ELSEWHERE));
@@ -103,12 +104,12 @@ fn a_device_is_known_by_its_address_of_now() {
     setup.udp.send(b"left");
     assert_eq!(moved.ask(&data("t", "new", 1)).code, Code::CHANGED);
     moved_udp.send(b"new");
-    let told = ["old", "new"].map(|it| ReportedData::over_coap("t", it));
-    let told: Vec<_> = told
+    let reported = ["old", "new"].map(|it| ReportedData::over_coap("t", it));
+    let reported: Vec<_> = reported
         .into_iter()
         .chain([ReportedData::over_udp("new")])
         .collect();
-    assert_eq!(setup.caller.once_reported(ID, 3), told);
+    assert_eq!(setup.caller.once_reported(ID, 3), reported);
     setup.crash();
     assert_eq!(
         moved.ask_until_answered(&data("t", "after", 2)).code,
@@ -136,7 +137,7 @@ fn a_device_is_known_by_its_address_of_now() {
 }
 
 #[test]
-fn where_a_device_is_registered_it_is_known_without_an_address_of_its_own() {
+fn a_registered_device_is_identified_by_its_peer_if_it_has_no_address() {
     let (service, caller) = start(&[("SIGNALBOX_TRUST_ENDPOINT_NAMES", "true")]);
     let body = json!({ "deviceId": ID });
     caller.post(&format!("{API}/devices"), &body).expect(201);
@@ -158,7 +159,7 @@ fn where_a_device_is_registered_it_is_known_without_an_address_of_its_own() {
 }
 
 #[test]
-fn devices_that_share_an_address_are_each_known_where_they_registered() {
+fn devices_that_share_an_address_are_identified_by_the_peers_of_their_registrations() {
     let (service, caller) = start(&[]);
     let wires = ["left", "right"].map(|name| {
         caller.create_device(name, IP);
@@ -178,30 +179,30 @@ fn devices_that_share_an_address_are_each_known_where_they_registered() {
 }
 
 #[test]
-fn an_address_may_be_written_as_one_of_the_newer_protocol() {
+fn an_address_may_be_written_as_ipv4_mapped_ipv6() {
     let setup = PlainService::new();
     setup.caller.create_device("mapped", "::ffff:127.0.0.14");
     let wire = DeviceSocket::from("127.0.0.14", &setup.service);
     assert_eq!(wire.ask(&data("t", "here", 1)).code, Code::CHANGED);
     let udp = UdpDevice::from("127.0.0.14", &setup.service);
     udp.send(b"here, too");
-    let told = [
+    let reported = [
         ReportedData::over_coap("t", "here"),
         ReportedData::over_udp("here, too"),
     ];
-    assert_eq!(setup.caller.once_reported("mapped", 2), told);
+    assert_eq!(setup.caller.once_reported("mapped", 2), reported);
     let body = datagram("there", udp.port());
     setup.caller.create_over("UDP", "mapped", &body);
     assert_eq!(udp.receive(), b"there");
     let body = coap("GET", "/there", wire.port());
     let id = setup.caller.create_over("COAP", "mapped", &body);
-    let asked = wire.receive_request();
-    wire.send(&answer(&asked, Code::CONTENT).encode());
+    let request = wire.receive_request();
+    wire.send(&answer(&request, Code::CONTENT).encode());
     assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
 }
 
 #[test]
-fn a_device_without_an_address_of_its_own_is_reached_where_it_is_registered() {
+fn a_device_without_an_address_is_reached_at_its_peer() {
     let (service, caller) = start(&[("SIGNALBOX_TRUST_ENDPOINT_NAMES", "true")]);
     let body = json!({ "deviceId": ID });
     caller.post(&format!("{API}/devices"), &body).expect(201);
@@ -219,8 +220,8 @@ fn a_device_without_an_address_of_its_own_is_reached_where_it_is_registered() {
         .clone()
         .map(|(protocol, body)| caller.create_over(protocol, ID, &body));
     assert_eq!(udp.receive(), b"there");
-    let asked = listener.receive_request();
-    listener.send(&answer(&asked, Code::CONTENT).encode());
+    let request = listener.receive_request();
+    listener.send(&answer(&request, Code::CONTENT).encode());
     for id in ids {
         assert_eq!(caller.final_action(&id)["status"], "SUCCEEDED");
     }
@@ -232,15 +233,15 @@ fn a_device_without_an_address_of_its_own_is_reached_where_it_is_registered() {
 }
 
 #[test]
-fn what_is_dropped_is_counted_for_the_operator() {
+fn dropped_datagrams_are_counted_for_the_operator() {
     let setup = PlainService::new();
     let stranger = UdpDevice::from(ELSEWHERE, &setup.service);
     for _ in 0..5 {
         stranger.send(b"21.5");
     }
     until("a figure", || {
-        let told = Request::new("GET", "/metrics").send(setup.service.http);
-        let samples = told.text().lines();
+        let metrics = Request::new("GET", "/metrics").send(setup.service.http);
+        let samples = metrics.text().lines();
         let dropped = samples.filter(|line| line.contains("fate=\"unknown_address\""));
         let value = |line: &str| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
         (dropped.map(value).sum::<f64>() == 5.0).then_some(())

@@ -1,4 +1,4 @@
-//! Is what devices say over plain CoAP and UDP taken once, kept as it came, and told?
+//! Is data over plain CoAP and UDP stored once, unchanged, and published?
 
 use protocol::coap::code::Code;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ const PRIVATE: (&str, &str) = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
 fn every_datagram_is_an_event_and_none_is_answered() {
     let setup = PlainService::with(&[("SIGNALBOX_DATA_BYTES_MAX", "2048")]);
     let bytes: Vec<u8> = (0..=255).collect();
-    let said: [&[u8]; 7] = [
+    let sent: [&[u8]; 7] = [
         b"21.5",
         br#"{"t":21.5}"#,
         &bytes,
@@ -26,43 +26,43 @@ fn every_datagram_is_an_event_and_none_is_answered() {
         &[0],
         &[0xAA; 2_048],
     ];
-    for (number, bytes) in said.iter().enumerate() {
+    for (number, bytes) in sent.iter().enumerate() {
         setup.udp.send(bytes);
-        // The order between datagrams is not the service's: each is awaited.
+        // The service does not order separate datagrams, so each is awaited.
         setup.caller.once_reported(ID, number + 1);
     }
-    assert_eq!(setup.caller.reported(ID), said.map(ReportedData::over_udp));
+    assert_eq!(setup.caller.reported(ID), sent.map(ReportedData::over_udp));
     setup.udp.send(&[0xBB; 2_049]);
     until("an entry of the log", || {
         (setup.logged(ID, "Translator[UserPayloadError]") == 1).then_some(())
     });
-    assert_eq!(setup.caller.reported(ID).len(), said.len());
+    assert_eq!(setup.caller.reported(ID).len(), sent.len());
     assert_eq!(setup.udp.received(), Vec::<Vec<u8>>::new());
-    let seen = setup.caller.inspect(ID);
-    assert_eq!(seen["presence"]["protocol"], "UDP", "{seen}");
-    assert_eq!(seen["registration"], Value::Null, "{seen}");
+    let device = setup.caller.inspect(ID);
+    assert_eq!(device["presence"]["protocol"], "UDP", "{device}");
+    assert_eq!(device["registration"], Value::Null, "{device}");
 }
 
 #[test]
-fn a_burst_of_datagrams_is_told_whole_and_in_its_order() {
+fn a_burst_of_datagrams_is_published_completely_and_in_order() {
     let setup = PlainService::new();
     setup.caller.create_device("other", ELSEWHERE);
     let other = UdpDevice::from(ELSEWHERE, &setup.service);
     let waiting = setup.create_udp(&when_active(datagram("waits", setup.udp.port())));
-    let said: Vec<String> = (0..60).map(|number| format!("number {number}")).collect();
-    for (number, text) in said.iter().enumerate() {
+    let sent: Vec<String> = (0..60).map(|number| format!("number {number}")).collect();
+    for (number, text) in sent.iter().enumerate() {
         setup.udp.send(text.as_bytes());
         if number % 7 == 0 {
             other.send(text.as_bytes());
             setup.udp.send(b"");
         }
     }
-    let told = setup.caller.once_reported(ID, said.len());
-    let expected: Vec<_> = said
+    let reported = setup.caller.once_reported(ID, sent.len());
+    let expected: Vec<_> = sent
         .iter()
         .map(|it| ReportedData::over_udp(it.as_str()))
         .collect();
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     let expected: Vec<_> = expected.into_iter().step_by(7).collect();
     assert_eq!(setup.caller.once_reported("other", expected.len()), expected);
     assert_eq!(setup.caller.final_action(&waiting)["status"], "SUCCEEDED");
@@ -71,7 +71,7 @@ fn a_burst_of_datagrams_is_told_whole_and_in_its_order() {
 }
 
 #[test]
-fn json_is_told_as_json_where_that_is_wanted_and_all_else_as_bytes() {
+fn json_is_delivered_as_json_if_enabled_and_everything_else_as_bytes() {
     let mut setup = PlainService::with(&[PRIVATE]);
     let (parsed, plain) = (Endpoint::new(), Endpoint::new());
     for (endpoint, is_parsed) in [(&parsed, true), (&plain, false)] {
@@ -83,7 +83,7 @@ fn json_is_told_as_json_where_that_is_wanted_and_all_else_as_bytes() {
         setup.caller.post(&webhooks, &body).expect(201);
     }
     let deep = "[".repeat(2_000);
-    let said = [
+    let sent = [
         r#"{"b":1.50,"a":[18446744073709551616,null],"a":"\u00fc"}"#,
         "21.5",
         "\"text\"",
@@ -92,11 +92,11 @@ fn json_is_told_as_json_where_that_is_wanted_and_all_else_as_bytes() {
         "{\"a\":1}x",
         deep.as_str(),
     ];
-    said.iter().for_each(|payload| setup.post(payload));
+    sent.iter().for_each(|payload| setup.post(payload));
     setup.udp.send(b"{\"over\":\"udp\"}");
     let posted = (parsed.once(8), plain.once(8));
     let jsons = [
-        Some(said[0]),
+        Some(sent[0]),
         Some("21.5"),
         Some("\"text\""),
         None,
@@ -106,26 +106,26 @@ fn json_is_told_as_json_where_that_is_wanted_and_all_else_as_bytes() {
     ];
     for (number, json) in jsons.into_iter().enumerate() {
         let topic = &posted.0[number].json()["payload"]["topic"];
-        assert_eq!(*topic, "t", "{}", said[number]);
+        assert_eq!(*topic, "t", "{}", sent[number]);
         match json {
             Some(json) => check_json(&posted.0[number], json),
-            None => check_bytes(&posted.0[number], said[number]),
+            None => check_bytes(&posted.0[number], sent[number]),
         }
-        check_bytes(&posted.1[number], said[number]);
+        check_bytes(&posted.1[number], sent[number]);
     }
     check_json(&posted.0[7], "{\"over\":\"udp\"}");
     check_bytes(&posted.1[7], "{\"over\":\"udp\"}");
     for (posted, sources) in [(&posted.0, ["COAP", "UDP"]), (&posted.1, ["COAP", "UDP"])] {
-        let told = [&posted[0], &posted[7]].map(|it| text(&it.json()["source"]));
-        assert_eq!(told, sources);
+        let delivered = [&posted[0], &posted[7]].map(|it| text(&it.json()["source"]));
+        assert_eq!(delivered, sources);
         let device = json!({ "deviceId": ID, "iccid": ID, "ip": IP });
         assert_eq!(posted[7].json()["device"], device);
     }
-    let kept = said.iter().map(|it| ReportedData::over_coap("t", *it));
-    let kept: Vec<_> = kept
+    let expected = sent.iter().map(|it| ReportedData::over_coap("t", *it));
+    let expected: Vec<_> = expected
         .chain([ReportedData::over_udp("{\"over\":\"udp\"}")])
         .collect();
-    assert_eq!(setup.caller.reported(ID), kept, "the history has the bytes");
+    assert_eq!(setup.caller.reported(ID), expected, "the history has the bytes");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn first_contact_is_counted_once_whatever_protocol_comes_first() {
     }
 }
 
-/// Has a device say something over a protocol, and waits until it was heard.
+/// Has a device send data over a protocol, and waits until it was received.
 fn contact(setup: &PlainService, device: &str, ip: &str, protocol: &str) {
     let before = setup.caller.inspect(device)["presence"]["lastSeen"].clone();
     match protocol {
@@ -176,26 +176,26 @@ fn contact(setup: &PlainService, device: &str, ip: &str, protocol: &str) {
     });
 }
 
-/// It was told as JSON, letter by letter.
-fn check_json(posted: &ReceivedPost, said: &str) {
+/// Checks that the payload was delivered as this JSON text, unchanged.
+fn check_json(posted: &ReceivedPost, sent: &str) {
     let payload = &posted.json()["payload"];
     assert_eq!(payload["type"], "JSON", "{payload}");
     assert_eq!(payload.get("encoding"), None, "{payload}");
-    assert!(posted.text.contains(&format!(":{said}")), "{}", posted.text);
+    assert!(posted.text.contains(&format!(":{sent}")), "{}", posted.text);
 }
 
-/// It was told as bytes.
-fn check_bytes(posted: &ReceivedPost, said: &str) {
+/// Checks that the payload was delivered as these bytes.
+fn check_bytes(posted: &ReceivedPost, sent: &str) {
     use base64::Engine as _;
     let payload = &posted.json()["payload"];
-    let value = base64::prelude::BASE64_STANDARD.encode(said);
+    let value = base64::prelude::BASE64_STANDARD.encode(sent);
     assert_eq!(payload["value"], value, "{payload}");
     assert_eq!(payload["type"], "STRING", "{payload}");
     assert_eq!(payload["encoding"], "base64", "{payload}");
 }
 
 #[test]
-fn the_data_of_many_devices_is_each_one_s_own() {
+fn data_of_many_devices_is_not_mixed() {
     let setup = PlainService::new();
     setup.caller.create_device("other", ELSEWHERE);
     let other = DeviceSocket::from(ELSEWHERE, &setup.service);
@@ -205,7 +205,7 @@ fn the_data_of_many_devices_is_each_one_s_own() {
         assert_eq!(other.ask(&data("t", theirs, number)).code, Code::CHANGED);
     }
     for (device, whose) in [(ID, "mine"), ("other", "theirs")] {
-        let said = (1..=20).map(|number| ReportedData::over_coap("t", format!("{whose} {number}")));
-        assert_eq!(setup.caller.reported(device), said.collect::<Vec<_>>());
+        let sent = (1..=20).map(|number| ReportedData::over_coap("t", format!("{whose} {number}")));
+        assert_eq!(setup.caller.reported(device), sent.collect::<Vec<_>>());
     }
 }

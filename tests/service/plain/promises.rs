@@ -1,4 +1,5 @@
-//! Do requests over UDP and CoAP keep what every request promises: once, in time, and in the list?
+//! Do requests over UDP and CoAP keep the promises of every request: once, in time, and in the
+//! list?
 
 use protocol::coap::code::Code;
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ const REQUESTS: &str = "/integrate/devices/actions/requests";
 const PRIVATE: (&str, &str) = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
 
 #[test]
-fn a_call_made_again_under_its_key_happens_once() {
+fn a_call_repeated_with_its_key_happens_once() {
     let mut setup = PlainService::new();
     let port = setup.udp.port();
     let bodies = [
@@ -46,7 +47,7 @@ fn a_call_made_again_under_its_key_happens_once() {
 }
 
 #[test]
-fn a_list_leaves_out_what_is_long_and_the_request_by_itself_has_it() {
+fn a_list_omits_long_payloads_and_a_single_request_has_them() {
     let setup = PlainService::new();
     let long = "x".repeat(5_000);
     let body = carrying(coap("PUT", "/long", setup.coap.port()), &long);
@@ -61,7 +62,7 @@ fn a_list_leaves_out_what_is_long_and_the_request_by_itself_has_it() {
 }
 
 #[test]
-fn a_request_that_nobody_fetched_in_time_fails_and_is_never_sent() {
+fn a_request_without_an_uplink_in_time_fails_and_is_never_sent() {
     let mut setup = PlainService::new();
     let bodies = [
         setup.create_udp(&in_a_second(datagram("late", setup.udp.port()))),
@@ -81,9 +82,9 @@ fn a_request_that_nobody_fetched_in_time_fails_and_is_never_sent() {
 }
 
 #[test]
-fn a_datagram_that_cannot_leave_fails_and_the_next_one_leaves() {
+fn a_datagram_that_cannot_be_sent_fails_and_the_next_one_is_sent() {
     let setup = PlainService::with(&IMPATIENT);
-    // From a loopback address nothing goes beyond this machine.
+    // Nothing can be sent from a loopback address to another machine.
     setup.caller.create_device("far", "203.0.113.7");
     let bodies = [
         ("UDP", datagram("lost", 4_445)),
@@ -127,14 +128,14 @@ fn requests_are_listed_by_their_protocol() {
         assert_eq!(action["ip"], IP, "{action}");
         assert_eq!(action["requestData"]["deviceIpAddress"], IP, "{action}");
     }
-    let seen = setup.caller.inspect(ID);
-    let pending = seen["pendingActions"].as_array().unwrap();
-    let told: Vec<&Value> = pending.iter().map(|it| &it["id"]).collect();
-    assert_eq!(told, ids.each_ref().map(|(_, id)| id.as_str()), "{seen}");
+    let device = setup.caller.inspect(ID);
+    let pending = device["pendingActions"].as_array().unwrap();
+    let listed: Vec<&Value> = pending.iter().map(|it| &it["id"]).collect();
+    assert_eq!(listed, ids.each_ref().map(|(_, id)| id.as_str()), "{device}");
 }
 
 #[test]
-fn what_a_device_was_thanked_for_is_delivered_whatever_falls_over() {
+fn acknowledged_data_is_delivered_across_crashes() {
     let mut setup = PlainService::with(&[PRIVATE]);
     let endpoint = Endpoint::new();
     let webhook = json!({
@@ -154,7 +155,7 @@ fn what_a_device_was_thanked_for_is_delivered_whatever_falls_over() {
 }
 
 #[test]
-fn a_device_that_is_gone_is_asked_nothing_more() {
+fn no_request_is_sent_to_a_deleted_device() {
     let mut setup = PlainService::new();
     setup.create_udp(&when_active(datagram("never", setup.udp.port())));
     setup.create_coap(&when_active(coap("GET", "/never", setup.coap.port())));
@@ -164,31 +165,31 @@ fn a_device_that_is_gone_is_asked_nothing_more() {
     let wire = DeviceSocket::from(IP, &setup.service);
     assert_eq!(wire.ask(&data("t", "here", 1)).code, Code::CHANGED);
     setup.udp.send(b"here");
-    let told = [
+    let expected = [
         ReportedData::over_coap("t", "here"),
         ReportedData::over_udp("here"),
     ];
-    assert_eq!(setup.caller.once_reported("heir", 2), told);
-    let said = data("t", "here", setup.id());
-    assert_eq!(setup.coap.ask(&said).code, Code::CHANGED);
+    assert_eq!(setup.caller.once_reported("heir", 2), expected);
+    let message = data("t", "here", setup.id());
+    assert_eq!(setup.coap.ask(&message).code, Code::CHANGED);
     assert_eq!(setup.udp.received(), Vec::<Vec<u8>>::new());
     assert_eq!(setup.coap.received(), []);
 }
 
-/// The numbers that were told, in the order in which each was told first.
+/// The delivered numbers, in the order of their first deliveries.
 fn numbers(posted: &[ReceivedPost]) -> Vec<u64> {
-    let mut seen = Vec::new();
+    let mut ids = Vec::new();
     let mut numbers = Vec::new();
     for posted in posted {
-        if !seen.contains(&posted.id()) {
-            seen.push(posted.id());
+        if !ids.contains(&posted.id()) {
+            ids.push(posted.id());
             numbers.push(posted.json()["payload"]["value"].as_u64().unwrap());
         }
     }
     numbers
 }
 
-/// The same when the device is next heard, but only within a second.
+/// The same body with SEND_WHEN_ACTIVE, expiring after a second.
 fn in_a_second(body: Value) -> Value {
     with(when_active(body), "expiresIn", 1)
 }

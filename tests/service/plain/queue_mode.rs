@@ -1,4 +1,4 @@
-//! Does a device that sleeps get what waits for it when it is heard, and not before?
+//! Does a sleeping device get its waiting requests at its next uplink, and not before?
 
 use protocol::coap::code::Code;
 
@@ -9,16 +9,16 @@ use crate::vocabulary::plain::{answer, coap, datagram, path_of};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::wire::{DeviceSocket, location_of, register_with, update};
 
-/// A device in queue mode, with an endpoint of each kind at one address.
+/// A device in queue mode with an LwM2M, a CoAP and a UDP socket at one address.
 struct Sleeper {
     lwm2m: DeviceSocket,
     setup: PlainService,
     location: Vec<String>,
-    said: u16,
+    last_id: u16,
 }
 
 #[test]
-fn whichever_way_a_device_says_that_it_sleeps_what_is_for_now_waits() {
+fn however_a_device_announces_queue_mode_its_immediate_requests_wait() {
     let ways: [(&[&str], bool); 6] = [
         (&["lwm2m=1.0", "b=UQ"], true),
         (&["lwm2m=1.1", "Q"], true),
@@ -28,9 +28,9 @@ fn whichever_way_a_device_says_that_it_sleeps_what_is_for_now_waits() {
         (&["lwm2m=1.1", "b=U"], false),
     ];
     for (queries, sleeps) in ways {
-        let mut sleeper = Sleeper::saying(&[NEVER_AWAKE], queries);
-        let seen = sleeper.setup.caller.inspect(ID);
-        assert_eq!(seen["registration"]["queueMode"], sleeps, "{queries:?}");
+        let mut sleeper = Sleeper::with_queries(&[NEVER_AWAKE], queries);
+        let device = sleeper.setup.caller.inspect(ID);
+        assert_eq!(device["registration"]["queueMode"], sleeps, "{queries:?}");
         if sleeps {
             sleeper.once("ASLEEP");
         }
@@ -47,9 +47,9 @@ fn whichever_way_a_device_says_that_it_sleeps_what_is_for_now_waits() {
 }
 
 #[test]
-fn what_waits_for_a_sleeper_goes_out_in_its_order_over_every_protocol() {
-    // Each answer keeps the device awake for what is next, however late it comes.
-    let mut sleeper = Sleeper::saying(&[NEVER_AWAKE], &["lwm2m=1.1", "Q"]);
+fn waiting_requests_are_sent_in_order_over_every_protocol() {
+    // Each answer keeps the device awake for the next request, however late it arrives.
+    let mut sleeper = Sleeper::with_queries(&[NEVER_AWAKE], &["lwm2m=1.1", "Q"]);
     let (coap_port, udp_port) = (sleeper.setup.coap.port(), sleeper.setup.udp.port());
     for turn in 0..2 {
         sleeper.once("ASLEEP");
@@ -71,8 +71,8 @@ fn what_waits_for_a_sleeper_goes_out_in_its_order_over_every_protocol() {
         }
         for (over_lwm2m, over_coap) in [("/3/0/0", "/second"), ("/3/0/1", "/fourth")] {
             sleeper.answer_next(over_lwm2m);
-            let asked = sleeper.setup.answer_next(Code::CONTENT, "1");
-            assert_eq!(path_of(&asked), over_coap);
+            let request = sleeper.setup.answer_next(Code::CONTENT, "1");
+            assert_eq!(path_of(&request), over_coap);
         }
         assert_eq!(sleeper.setup.udp.receive(), b"fifth");
         for id in ids {
@@ -83,7 +83,7 @@ fn what_waits_for_a_sleeper_goes_out_in_its_order_over_every_protocol() {
 }
 
 #[test]
-fn a_device_that_never_registered_is_tried_at_once() {
+fn a_request_to_a_device_that_never_registered_is_sent_at_once() {
     let setup = PlainService::with(&[NEVER_AWAKE]);
     let id = setup.create_udp(&datagram("now", setup.udp.port()));
     assert_eq!(setup.udp.receive(), b"now");
@@ -94,25 +94,25 @@ fn a_device_that_never_registered_is_tried_at_once() {
 }
 
 impl Sleeper {
-    fn saying(settings: &[(&str, &str)], queries: &[&str]) -> Self {
+    fn with_queries(settings: &[(&str, &str)], queries: &[&str]) -> Self {
         let setup = PlainService::with(settings);
         let lwm2m = DeviceSocket::from(IP, &setup.service);
         let mut sleeper = Self {
             lwm2m,
             setup,
             location: Vec::new(),
-            said: 0,
+            last_id: 0,
         };
-        sleeper.register_saying(queries);
+        sleeper.register_with_queries(queries);
         sleeper
     }
 
     fn id(&mut self) -> u16 {
-        self.said += 1;
-        self.said
+        self.last_id += 1;
+        self.last_id
     }
 
-    fn register_saying(&mut self, queries: &[&str]) {
+    fn register_with_queries(&mut self, queries: &[&str]) {
         let endpoint = format!("ep={ID}");
         let queries = [&[endpoint.as_str(), "lt=3600"], queries].concat();
         let message = register_with(&queries, "</1/0>,</3/0>", self.id());
@@ -127,12 +127,12 @@ impl Sleeper {
         assert_eq!(self.lwm2m.ask(&message).code, Code::CHANGED);
     }
 
-    /// Has the device answer the next request, which is for a path.
+    /// Has the device answer the next request, which must be for this path.
     fn answer_next(&self, path: &str) {
-        let asked = self.lwm2m.receive_request();
-        assert_eq!(path_of(&asked), path);
-        let said = text_of(answer(&asked, Code::CONTENT), "value");
-        self.lwm2m.send(&said.encode());
+        let request = self.lwm2m.receive_request();
+        assert_eq!(path_of(&request), path);
+        let response = text_of(answer(&request, Code::CONTENT), "value");
+        self.lwm2m.send(&response.encode());
     }
 
     fn once(&self, state: &str) {

@@ -1,4 +1,4 @@
-//! What is each request without a path answered, and what is kept of it?
+//! How is each kind of request without a path answered, and what is stored of it?
 
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
@@ -8,14 +8,14 @@ use super::{ID, PlainService};
 use crate::vocabulary::plain::{ReportedData, data};
 use crate::vocabulary::wire::request;
 
-/// What is kept of a request that says something.
-type Kept = Option<(&'static str, &'static [u8])>;
+/// The topic and the bytes stored of a request.
+type Stored = Option<(&'static str, &'static [u8])>;
 
 #[test]
-fn each_request_is_answered_and_kept_as_the_table_says() {
+fn each_request_is_answered_and_stored_as_documented() {
     let setup = PlainService::with(&[("SIGNALBOX_DATA_BYTES_MAX", "2048")]);
     let mut expected = Vec::new();
-    for (id, (queries, payload, code, kept)) in (1..).zip(bodies()) {
+    for (id, (queries, payload, code, stored)) in (1..).zip(bodies()) {
         let message = request(Code::POST, id)
             .with_uri_query(&queries)
             .with_payload(payload);
@@ -24,13 +24,13 @@ fn each_request_is_answered_and_kept_as_the_table_says() {
             code,
             "{queries:?} {payload:?}"
         );
-        expected.extend(kept.map(|(topic, bytes)| ReportedData::over_coap(topic, bytes)));
+        expected.extend(stored.map(|(topic, bytes)| ReportedData::over_coap(topic, bytes)));
     }
     assert_eq!(setup.caller.reported(ID), expected);
 }
 
 #[test]
-fn options_are_met_as_the_standard_says() {
+fn options_are_handled_as_the_standard_says() {
     let setup = PlainService::new();
     let post = |id| data("t", "21.5", id);
     let cases: [(Message, Code); 11] = [
@@ -67,12 +67,12 @@ fn options_are_met_as_the_standard_says() {
     for (message, code) in &cases {
         assert_eq!(setup.coap.ask(message).code, *code, "{message:?}");
     }
-    let told = vec![ReportedData::over_coap("t", "21.5"); 4];
-    assert_eq!(setup.caller.reported(ID), told);
+    let expected = vec![ReportedData::over_coap("t", "21.5"); 4];
+    assert_eq!(setup.caller.reported(ID), expected);
 }
 
-/// Arguments and a payload, the code they are answered, and what is kept.
-fn bodies() -> Vec<(Vec<String>, &'static [u8], Code, Kept)> {
+/// Queries and a payload, the response code, and what is stored.
+fn bodies() -> Vec<(Vec<String>, &'static [u8], Code, Stored)> {
     static LARGEST: [u8; 2_048] = [b'x'; 2_048];
     static LARGER: [u8; 2_049] = [b'x'; 2_049];
     let taken = |queries: &[&str], payload: &'static [u8], topic: &'static str| {

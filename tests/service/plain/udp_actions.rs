@@ -1,4 +1,4 @@
-//! Does a datagram leave as it was asked, from the service's own port, and once?
+//! Is a datagram sent as its caller specified, from the service's own port, and once?
 
 use serde_json::{Value, json};
 
@@ -9,11 +9,11 @@ use crate::vocabulary::caller::{API, text};
 use crate::vocabulary::lwm2m::when_active;
 use crate::vocabulary::plain::{UdpDevice, carrying, carrying_bytes, datagram};
 
-/// Codes with their fields.
+/// Error codes with their fields.
 type Faults = &'static [(&'static str, &'static str)];
 
 #[test]
-fn a_datagram_arrives_as_it_was_asked_and_comes_from_the_service_s_own_port() {
+fn a_datagram_arrives_as_specified_and_from_the_service_s_own_port() {
     let setup = PlainService::new();
     let port = setup.udp.port();
     let every: Vec<u8> = (0..=255).collect();
@@ -27,7 +27,7 @@ fn a_datagram_arrives_as_it_was_asked_and_comes_from_the_service_s_own_port() {
     ];
     for (body, bytes) in cases {
         let id = setup.create_udp(&body);
-        // The device hears nothing but what comes from the port the service listens on.
+        // The socket receives only datagrams from the port the service listens on.
         assert_eq!(setup.udp.receive(), bytes);
         let action = setup.caller.final_action(&id);
         assert_eq!(standing(&action), ("SUCCEEDED", 0), "{action}");
@@ -44,7 +44,7 @@ fn a_datagram_arrives_as_it_was_asked_and_comes_from_the_service_s_own_port() {
 }
 
 #[test]
-fn every_fault_of_a_body_is_told_at_once_and_nothing_is_kept() {
+fn every_fault_of_a_body_is_reported_at_once_and_nothing_is_stored() {
     let setup = PlainService::new();
     let good = || datagram("x", 4_445);
     let cases: Vec<(Value, Faults)> = vec![
@@ -80,8 +80,8 @@ fn every_fault_of_a_body_is_told_at_once_and_nothing_is_kept() {
     ];
     for (body, faults) in cases {
         let refused = setup.caller.try_over("UDP", ID, &body).expect(400);
-        let told = refused["errors"].as_array().unwrap();
-        let mut told: Vec<_> = told
+        let found = refused["errors"].as_array().unwrap();
+        let mut found: Vec<_> = found
             .iter()
             .map(|it| {
                 (
@@ -90,15 +90,15 @@ fn every_fault_of_a_body_is_told_at_once_and_nothing_is_kept() {
                 )
             })
             .collect();
-        told.sort_unstable();
+        found.sort_unstable();
         let is_attempts = faults.iter().any(|(_, field)| *field == "sendAttempts");
         if is_attempts {
-            assert_eq!(told[0].1, "sendAttempts", "{refused}");
+            assert_eq!(found[0].1, "sendAttempts", "{refused}");
         } else {
-            let told = told
+            let found = found
                 .iter()
                 .map(|(code, field)| (code.as_str(), field.as_str()));
-            assert_eq!(told.collect::<Vec<_>>(), faults, "{refused}");
+            assert_eq!(found.collect::<Vec<_>>(), faults, "{refused}");
         }
     }
     for long in ["x".repeat(509), "\u{fc}".repeat(255)] {
@@ -113,7 +113,7 @@ fn every_fault_of_a_body_is_told_at_once_and_nothing_is_kept() {
 }
 
 #[test]
-fn the_longest_datagram_is_what_the_operator_says() {
+fn the_operator_sets_the_longest_datagram() {
     let setup = PlainService::with(&[("SIGNALBOX_UDP_PAYLOAD_BYTES_MAX", "1200")]);
     let port = setup.udp.port();
     let id = setup.create_udp(&datagram(&"x".repeat(1_200), port));
@@ -126,7 +126,7 @@ fn the_longest_datagram_is_what_the_operator_says() {
 }
 
 #[test]
-fn a_port_nobody_listens_on_harms_nothing() {
+fn a_closed_port_does_no_harm() {
     let setup = PlainService::new();
     let closed = UdpDevice::from(super::IP, &setup.service).port();
     for _ in 0..5 {
@@ -141,7 +141,7 @@ fn a_port_nobody_listens_on_harms_nothing() {
 }
 
 #[test]
-fn a_device_without_an_address_is_told_nothing_now_and_may_be_told_later() {
+fn a_datagram_to_a_device_without_an_address_may_only_be_scheduled() {
     let setup = PlainService::new();
     silent_device(&setup.caller, "nowhere");
     let port = setup.udp.port();
@@ -156,7 +156,7 @@ fn a_device_without_an_address_is_told_nothing_now_and_may_be_told_later() {
     let body = when_active(datagram("here", found.port()));
     let second = setup.caller.create_over("UDP", "nowhere", &body);
     found.send(b"awake");
-    // The first went to a port of the device that nobody listens on.
+    // The first datagram went to a port of the device where nothing listens.
     assert_eq!(found.receive(), b"here");
     for id in [id, second] {
         assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
@@ -164,7 +164,7 @@ fn a_device_without_an_address_is_told_nothing_now_and_may_be_told_later() {
 }
 
 #[test]
-fn so_many_datagrams_may_wait_and_no_more() {
+fn the_number_of_waiting_datagrams_is_limited() {
     let setup = PlainService::with(&[("SIGNALBOX_SCHEDULED_MAX", "3")]);
     let port = setup.udp.port();
     let texts = ["one", "two", "three"];
@@ -186,7 +186,7 @@ fn so_many_datagrams_may_wait_and_no_more() {
 }
 
 #[test]
-fn several_devices_are_told_the_same_in_one_call() {
+fn one_call_sends_a_datagram_to_several_devices() {
     let setup = PlainService::new();
     silent_device(&setup.caller, "nowhere");
     let port = setup.udp.port();
@@ -196,13 +196,13 @@ fn several_devices_are_told_the_same_in_one_call() {
         json!([ID, "nowhere", "nobody"]),
     );
     let bulk = format!("{API}/integrate/devices/actions/UDP");
-    let told = setup.caller.post(&bulk, &body).expect(202);
-    assert_eq!(told["rejectedDevices"], json!(["nowhere", "nobody"]));
-    let codes = told["rejectedReasons"].as_array().unwrap().iter();
+    let response = setup.caller.post(&bulk, &body).expect(202);
+    assert_eq!(response["rejectedDevices"], json!(["nowhere", "nobody"]));
+    let codes = response["rejectedReasons"].as_array().unwrap().iter();
     let codes: Vec<_> = codes.map(|it| text(&it["code"])).collect();
     assert_eq!(codes, ["DEVICE_HAS_NO_ADDRESS", "NOT_FOUND"]);
     assert_eq!(setup.udp.receive(), b"all");
-    let id = text(&told["acceptedRequests"][0]["requestId"]);
+    let id = text(&response["acceptedRequests"][0]["requestId"]);
     let action = setup.caller.final_action(&id);
     assert_eq!(action["status"], "SUCCEEDED", "{action}");
     assert_eq!(action["requestData"].get("deviceIds"), None, "{action}");

@@ -1,4 +1,4 @@
-//! Does any sign of life, over any protocol, let out what waits over all of them, in its order?
+//! Does any uplink over any protocol release the waiting requests of all protocols, in order?
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -12,7 +12,7 @@ use crate::vocabulary::lwm2m::{outcome, read, when_active};
 use crate::vocabulary::plain::{answer, coap, data, datagram, path_of};
 use crate::vocabulary::wire::{DeviceSocket, register, request, update};
 
-/// What a device does of its own accord.
+/// What a device sends by itself.
 #[derive(Clone, Copy, Debug)]
 enum Uplink {
     Register,
@@ -25,16 +25,16 @@ enum Uplink {
     EmptyUdpDatagram,
 }
 
-/// A device with an endpoint of each kind at one address.
+/// A device with an LwM2M, a CoAP and a UDP socket at one address.
 struct Trio {
     lwm2m: DeviceSocket,
     setup: PlainService,
     location: Vec<String>,
-    said: u16,
+    last_id: u16,
 }
 
 #[test]
-fn any_uplink_over_any_protocol_lets_out_what_waits_over_all_of_them() {
+fn any_uplink_over_any_protocol_releases_the_requests_of_all_protocols() {
     let mut trio = Trio::new();
     let observed = trio.setup.observe(&trio.lwm2m);
     let uplinks = [
@@ -68,15 +68,15 @@ fn an_answer_or_an_acknowledgement_is_no_uplink() {
         setup.caller.final_action(&id);
         assert_eq!(setup.caller.action(&waiting)["status"], "SCHEDULED");
     }
-    let told = setup.create_udp(&datagram("now", udp_port));
-    assert_eq!(setup.caller.final_action(&told)["status"], "SUCCEEDED");
+    let id = setup.create_udp(&datagram("now", udp_port));
+    assert_eq!(setup.caller.final_action(&id)["status"], "SUCCEEDED");
     assert_eq!(setup.udp.receive(), b"now");
     assert_eq!(setup.caller.action(&waiting)["status"], "SCHEDULED");
     assert_eq!(setup.udp.received(), Vec::<Vec<u8>>::new());
 }
 
 #[test]
-fn what_a_stranger_says_wakes_nobody() {
+fn datagrams_of_strangers_release_nothing() {
     let mut setup = PlainService::new();
     let port = setup.udp.port();
     let waiting = setup.create_udp(&when_active(datagram("waits", port)));
@@ -99,11 +99,11 @@ impl Trio {
             lwm2m,
             setup,
             location,
-            said: 1,
+            last_id: 1,
         }
     }
 
-    /// Has something wait over each protocol, and one more over the first.
+    /// Schedules a request over each protocol, and one more over the first.
     fn schedule(&self) -> [String; 4] {
         let (setup, caller) = (&self.setup, &self.setup.caller);
         let (coap_port, udp_port) = (setup.coap.port(), setup.udp.port());
@@ -116,8 +116,8 @@ impl Trio {
     }
 
     fn uplink(&mut self, uplink: Uplink) {
-        self.said += 1;
-        let id = self.said;
+        self.last_id += 1;
+        let id = self.last_id;
         let answered = match uplink {
             Uplink::Register => {
                 let created = self.lwm2m.ask(&register(ID, id));
@@ -127,14 +127,14 @@ impl Trio {
             Uplink::Update => self.lwm2m.ask(&update(&self.location, id)).code,
             Uplink::Send => self.lwm2m.ask(&sending(id)).code,
             Uplink::Notify(token) => {
-                let told = Message::separate(
+                let notification = Message::separate(
                     MessageKind::NonConfirmable,
                     Code::CONTENT,
                     MessageId(id),
                     token,
                 );
-                let told = text_of(told.with_observe(u32::from(id)), "81");
-                return self.lwm2m.send(&told.encode());
+                let notification = text_of(notification.with_observe(u32::from(id)), "81");
+                return self.lwm2m.send(&notification.encode());
             }
             Uplink::CoapData => self.setup.coap.ask(&data("t", "21.5", id)).code,
             Uplink::RefusedCoapData => {
@@ -148,23 +148,23 @@ impl Trio {
         assert_eq!(answered, Code::CHANGED, "{uplink:?}");
     }
 
-    /// Meets what was let out, in the order in which it was asked, each before the next.
-    fn meet_all(&self, ids: &[String; 4], uplink: Uplink) {
+    /// Answers the released requests in their order, each before the next.
+    fn answer_all(&self, ids: &[String; 4], uplink: Uplink) {
         let setup = &self.setup;
-        let asked = setup.coap.receive_request();
-        assert_eq!(path_of(&asked), "/first", "{uplink:?}");
+        let request = setup.coap.receive_request();
+        assert_eq!(path_of(&request), "/first", "{uplink:?}");
         assert_eq!(self.lwm2m.received(), [], "one at a time after {uplink:?}");
-        setup.coap.send(&answer(&asked, Code::CHANGED).encode());
+        setup.coap.send(&answer(&request, Code::CHANGED).encode());
         for path in ["/3/0/0", "/3/0/1"] {
-            let asked = self.lwm2m.receive_request();
-            assert_eq!(path_of(&asked), path, "{uplink:?}");
+            let request = self.lwm2m.receive_request();
+            assert_eq!(path_of(&request), path, "{uplink:?}");
             if path == "/3/0/0" {
                 assert_eq!(setup.udp.received(), Vec::<Vec<u8>>::new(), "{uplink:?}");
             } else {
                 assert_eq!(setup.udp.receive(), b"third", "{uplink:?}");
             }
-            let said = answer(&asked, Code::CONTENT);
-            self.lwm2m.send(&text_of(said, "value").encode());
+            let response = answer(&request, Code::CONTENT);
+            self.lwm2m.send(&text_of(response, "value").encode());
         }
         let done = ids.iter().map(|id| setup.caller.final_action(id));
         let done: Vec<Value> = done.collect();
@@ -175,7 +175,7 @@ impl Trio {
     }
 }
 
-/// Each was begun when the one before had ended.
+/// Checks that each request was begun after the one before had ended.
 fn check_order(done: &[Value]) {
     for pair in done.windows(2) {
         let began = text(&pair[1]["timeline"][0]["time"]);

@@ -1,4 +1,4 @@
-//! Is a long answer of a device fetched block by block, and nothing made of pieces that do not fit?
+//! Is a long answer of a device fetched block by block, and are blocks that do not fit refused?
 
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
@@ -23,21 +23,21 @@ fn a_long_answer_is_fetched_whole_in_blocks_of_the_device_s_size() {
         let id = setup.create_coap(&coap("GET", "/log?from=1", setup.coap.port()));
         let mut tokens = Vec::new();
         for number in 0..5 {
-            let asked = setup.coap.receive_request();
-            assert_eq!((asked.code, &*path_of(&asked)), (Code::GET, "/log"));
-            assert!(asked.uri_query().eq(["from=1"]), "{asked:?}");
+            let request = setup.coap.receive_request();
+            assert_eq!((request.code, &*path_of(&request)), (Code::GET, "/log"));
+            assert!(request.uri_query().eq(["from=1"]), "{request:?}");
             if number > 0 {
                 let wanted = Block::new(number, More::No, size);
-                assert_eq!(asked.block2(), Some(wanted));
+                assert_eq!(request.block2(), Some(wanted));
             }
             assert!(
-                !tokens.contains(&asked.token),
+                !tokens.contains(&request.token),
                 "each is a request of its own"
             );
-            tokens.push(asked.token);
+            tokens.push(request.token);
             setup
                 .coap
-                .send(&block_of(&asked, text.as_bytes(), TEXT, size).encode());
+                .send(&block_of(&request, text.as_bytes(), TEXT, size).encode());
         }
         let action = setup.caller.final_action(&id);
         let expected = json!({ "code": "205", "payload": text, "payloadType": "TEXT" });
@@ -46,10 +46,10 @@ fn a_long_answer_is_fetched_whole_in_blocks_of_the_device_s_size() {
 }
 
 #[test]
-fn an_answer_that_changes_meanwhile_is_fetched_anew_once() {
+fn an_answer_that_changes_meanwhile_is_fetched_again_once() {
     let setup = PlainService::new();
     let versions: [(&[u8], String); 3] = [(b"1", text(40)), (b"2", text(50)), (b"3", text(60))];
-    // Which version each request meets, and what comes of it.
+    // Which version each request receives, and the version of the result.
     let cases: [(&[usize], Option<usize>); 3] = [
         (&[0, 0, 0], Some(0)),
         (&[0, 0, 1, 1, 1, 1, 1], Some(1)),
@@ -63,10 +63,10 @@ fn an_answer_that_changes_meanwhile_is_fetched_anew_once() {
             if action["status"] != "IN_PROGRESS" {
                 break action;
             }
-            for asked in setup.coap.received() {
+            for request in setup.coap.received() {
                 let (etag, text) = &versions[met.next().unwrap()];
-                let said = block_of(&asked, text.as_bytes(), TEXT, size(16));
-                setup.coap.send(&said.with_etag(etag).encode());
+                let response = block_of(&request, text.as_bytes(), TEXT, size(16));
+                setup.coap.send(&response.with_etag(etag).encode());
             }
         };
         match expected {
@@ -80,7 +80,7 @@ fn an_answer_that_changes_meanwhile_is_fetched_anew_once() {
 }
 
 #[test]
-fn pieces_that_do_not_fit_fail_the_request() {
+fn blocks_that_do_not_fit_fail_the_request() {
     let setup = PlainService::with(&[("SIGNALBOX_COAP_ANSWER_BYTES_MAX", "1024")]);
     let block = |number, more| Block::new(number, more, size(16));
     let (yes, no) = (More::Yes, More::No);
@@ -95,13 +95,13 @@ fn pieces_that_do_not_fit_fail_the_request() {
     ];
     for (wrong, length) in second {
         let id = setup.create_coap(&coap("GET", "/odd", setup.coap.port()));
-        let asked = setup.coap.receive_request();
+        let request = setup.coap.receive_request();
         setup
             .coap
-            .send(&block_of(&asked, &[7; 40], None, size(16)).encode());
-        let asked = setup.coap.receive_request();
-        let said = answer(&asked, Code::CONTENT).with_payload(vec![7; length]);
-        setup.coap.send(&said.with_block2(wrong).encode());
+            .send(&block_of(&request, &[7; 40], None, size(16)).encode());
+        let request = setup.coap.receive_request();
+        let response = answer(&request, Code::CONTENT).with_payload(vec![7; length]);
+        setup.coap.send(&response.with_block2(wrong).encode());
         check_failed(&setup.caller.final_action(&id));
         assert_eq!(setup.coap.received(), [], "{wrong:?}");
     }
@@ -112,21 +112,21 @@ fn pieces_that_do_not_fit_fail_the_request() {
     ];
     for (wrong, total) in first {
         let id = setup.create_coap(&coap("GET", "/odd", setup.coap.port()));
-        let asked = setup.coap.receive_request();
-        let said = answer(&asked, Code::CONTENT)
+        let request = setup.coap.receive_request();
+        let response = answer(&request, Code::CONTENT)
             .with_payload([7; 16])
             .with_block2(wrong);
-        let said = match total {
-            Some(total) => said.with_size2(total),
-            None => said,
+        let response = match total {
+            Some(total) => response.with_size2(total),
+            None => response,
         };
-        setup.coap.send(&said.encode());
+        setup.coap.send(&response.encode());
         check_failed(&setup.caller.final_action(&id));
     }
 }
 
 #[test]
-fn values_over_lwm2m_may_be_as_long() {
+fn values_over_lwm2m_may_need_blocks() {
     let setup = PlainService::new();
     let wire = DeviceSocket::from(IP, &setup.service);
     wire.register(ID, 1);
@@ -137,10 +137,10 @@ fn values_over_lwm2m_may_be_as_long() {
     assert_eq!(action["resultData"]["payload"], first, "{action}");
 
     let id = setup.caller.create_action(ID, &observe_start("/3/0/1"));
-    let asked = wire.receive_request();
-    assert_eq!(asked.observe(), Some(0));
-    let said = block_of(&asked, first.as_bytes(), TEXT, size(32)).with_observe(5);
-    wire.send(&said.encode());
+    let request = wire.receive_request();
+    assert_eq!(request.observe(), Some(0));
+    let response = block_of(&request, first.as_bytes(), TEXT, size(32)).with_observe(5);
+    wire.send(&response.encode());
     fetch_rest(&wire, &first);
     let action = setup.caller.final_action(&id);
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
@@ -148,23 +148,23 @@ fn values_over_lwm2m_may_be_as_long() {
 
     for (number, text) in (6..).zip([&second, &first]) {
         let own = MessageId(1_000 + u16::try_from(number).unwrap());
-        let told = Message::separate(MessageKind::Confirmable, Code::CONTENT, own, asked.token)
+        let notification = Message::separate(MessageKind::Confirmable, Code::CONTENT, own, request.token)
             .with_observe(number)
             .with_content_format(ContentFormat::TEXT)
             .with_block2(Block::new(0, More::Yes, size(32)))
             .with_payload(&text.as_bytes()[..32]);
-        wire.send(&told.encode());
+        wire.send(&notification.encode());
         serve_until_acknowledged(&wire, own, text);
         let times = usize::try_from(number - 5).unwrap();
-        let told = setup.caller.once_notified(ID, "/3/0/1", times);
-        assert_eq!(told.last().unwrap()["/3/0/1"], **text);
+        let values = setup.caller.once_notified(ID, "/3/0/1", times);
+        assert_eq!(values.last().unwrap()["/3/0/1"], **text);
     }
 }
 
-/// Answers a request and those for the rest of the answer.
+/// Answers a request and the requests for the following blocks.
 fn serve_blocks(wire: &DeviceSocket, text: &str) {
-    let asked = wire.receive_request();
-    wire.send(&block_of(&asked, text.as_bytes(), TEXT, size(32)).encode());
+    let request = wire.receive_request();
+    wire.send(&block_of(&request, text.as_bytes(), TEXT, size(32)).encode());
     fetch_rest(wire, text);
 }
 
@@ -172,24 +172,24 @@ fn serve_blocks(wire: &DeviceSocket, text: &str) {
 fn fetch_rest(wire: &DeviceSocket, text: &str) {
     let mut number = 1;
     while usize::try_from(number).unwrap() < text.len().div_ceil(32) {
-        let asked = wire.receive_request();
-        assert_eq!(asked.block2(), Some(Block::new(number, More::No, size(32))));
-        assert_eq!(asked.observe(), None, "{asked:?}");
-        wire.send(&block_of(&asked, text.as_bytes(), TEXT, BlockSize::MAX).encode());
+        let request = wire.receive_request();
+        assert_eq!(request.block2(), Some(Block::new(number, More::No, size(32))));
+        assert_eq!(request.observe(), None, "{request:?}");
+        wire.send(&block_of(&request, text.as_bytes(), TEXT, BlockSize::MAX).encode());
         number += 1;
     }
 }
 
-/// Answers the requests for a value that a notification began, until that is acknowledged.
+/// Answers the requests for the following blocks of a notification until it is acknowledged.
 fn serve_until_acknowledged(wire: &DeviceSocket, own: MessageId, text: &str) {
     loop {
-        let heard = wire.receive();
-        if heard == Message::acknowledgement(own) {
+        let message = wire.receive();
+        if message == Message::acknowledgement(own) {
             return;
         }
-        assert_eq!((heard.code, &*path_of(&heard)), (Code::GET, "/3/0/1"));
-        assert_eq!(heard.observe(), None, "{heard:?}");
-        wire.send(&block_of(&heard, text.as_bytes(), TEXT, size(32)).encode());
+        assert_eq!((message.code, &*path_of(&message)), (Code::GET, "/3/0/1"));
+        assert_eq!(message.observe(), None, "{message:?}");
+        wire.send(&block_of(&message, text.as_bytes(), TEXT, size(32)).encode());
     }
 }
 
@@ -198,9 +198,9 @@ fn check_failed(action: &Value) {
     assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
 }
 
-/// A text of a length in which no two blocks are alike.
+/// A text of this length in which no two blocks are equal.
 fn text(length: usize) -> String {
-    let words = (0..).map(|number| format!("{number:07} "));
-    let text: String = words.take(length / 8 + 1).collect();
+    let numbers = (0..).map(|number| format!("{number:07} "));
+    let text: String = numbers.take(length / 8 + 1).collect();
     text[..length].to_owned()
 }

@@ -1,4 +1,4 @@
-//! Does a mebibyte get across, there and back, where every tenth datagram is lost?
+//! Is a mebibyte transferred in both directions while every tenth datagram is lost?
 
 use std::time::{Duration, Instant};
 
@@ -18,8 +18,8 @@ use crate::vocabulary::plain::{carrying_bytes, coap};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::wire::{DeviceSocket, register_with};
 
-/// What is lost is said again at once: the link is slow enough as it is. It is said again so often
-/// that a machine on which the device is late does not use up the patience of the first exchange.
+/// A lost message is retransmitted at once, because the link is slow enough. There are enough
+/// retransmissions that the first exchange does not give up on a machine where the device is late.
 const QUICK: [(&str, &str); 2] = [
     ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "10"),
     ("SIGNALBOX_COAP_MAX_RETRANSMIT", "9"),
@@ -27,17 +27,17 @@ const QUICK: [(&str, &str); 2] = [
 
 const MEBIBYTE: usize = 1_024 * 1_024;
 
-/// Of a hundred datagrams each way.
+/// How many of a hundred datagrams are lost in each direction.
 const LOST: u64 = 10;
 
-/// How long a device hears nothing before it is looked whether all is done.
+/// How long the device receives nothing before the status of the request is checked.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How often in a row that may be in vain.
+/// How many pauses in a row may pass without a final status.
 const PAUSES_MAX: u32 = 300;
 
 #[test]
-fn a_mebibyte_is_put_and_got_over_coap() {
+fn a_mebibyte_is_put_and_fetched_over_coap() {
     let (service, caller) = start(&QUICK);
     caller.create_device(ID, IP);
     let wire = DeviceSocket::from(IP, &service);
@@ -79,7 +79,7 @@ fn a_mebibyte_is_written_and_read_over_lwm2m() {
 }
 
 #[test]
-fn a_device_of_small_blocks_gets_and_gives_its_body_over_a_bad_link() {
+fn a_body_is_transferred_in_small_blocks_over_a_bad_link() {
     let (service, caller) = start(&QUICK);
     caller.create_device(ID, IP);
     let wire = DeviceSocket::from(IP, &service);
@@ -95,9 +95,9 @@ fn a_device_of_small_blocks_gets_and_gives_its_body_over_a_bad_link() {
     assert!(payload(&action) == whole, "what came back is what was sent");
 }
 
-/// A request once it is final; it may take as long as it gets on.
+/// A request once it is final; there is no deadline while datagrams arrive.
 ///
-/// Its record is as long as what is sent, so it is looked at only when the device hears nothing.
+/// The record contains the whole payload, so it is read only when the device receives nothing.
 fn transferred(caller: &Caller, device: &Keeper, id: &str) -> Value {
     let mut pauses = 0;
     while pauses < PAUSES_MAX {

@@ -1,4 +1,4 @@
-//! Do blocks go along with all else: other kinds of messages, other bodies, repetition?
+//! Do block-wise transfers coexist with other messages, other bodies and retransmission?
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -17,9 +17,9 @@ fn an_answer_that_is_one_block_is_whole() {
     let setup = PlainService::new();
     for text in ["", "short", "0123456789abcdef"] {
         let id = setup.create_coap(&coap("GET", "/short", setup.coap.port()));
-        let asked = setup.coap.receive_request();
-        let said = block_of(&asked, text.as_bytes(), TEXT, size(16));
-        setup.coap.send(&said.encode());
+        let request = setup.coap.receive_request();
+        let post = block_of(&request, text.as_bytes(), TEXT, size(16));
+        setup.coap.send(&post.encode());
         let action = setup.caller.final_action(&id);
         let payload = action["resultData"]["payload"].as_str();
         assert_eq!(payload.unwrap_or_default(), text, "{action}");
@@ -36,11 +36,11 @@ fn bodies_go_both_ways_at_once() {
     let senml = format!(r#"[{{"n":"/3/0/15","vs":"{}"}}]"#, "UTC".repeat(45));
     let mut parts = blocks(senml.as_bytes(), size(16));
     for number in 0..10 {
-        let asked = wire.receive_request();
-        let given = block_of(&asked, text.as_bytes(), TEXT, size(16));
+        let incoming = wire.receive_request();
+        let given = block_of(&incoming, text.as_bytes(), TEXT, size(16));
         assert_eq!(given.block2().unwrap().number(), number);
         let (block, part) = parts.next().unwrap();
-        let said = request(Code::POST, 10 + u16::try_from(number).unwrap())
+        let post = request(Code::POST, 10 + u16::try_from(number).unwrap())
             .with_uri_path(["dp"])
             .with_content_format(ContentFormat::SENML_JSON)
             .with_block1(block)
@@ -50,7 +50,7 @@ fn bodies_go_both_ways_at_once() {
         } else {
             Code::CHANGED
         };
-        assert_eq!(wire.ask(&said).code, expected);
+        assert_eq!(wire.ask(&post).code, expected);
         wire.send(&given.encode());
     }
     assert_eq!(parts.next(), None, "both are over");

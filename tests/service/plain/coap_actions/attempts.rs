@@ -1,4 +1,4 @@
-//! How often is a device asked over CoAP, and how many requests may wait for it?
+//! How many attempts are made over CoAP, and how many requests may wait for a device?
 
 use protocol::coap::code::Code;
 use serde_json::Value;
@@ -27,7 +27,7 @@ fn a_request_for_now_that_failed_is_tried_again_at_the_next_activity() {
 }
 
 #[test]
-fn so_many_may_wait_and_no_more() {
+fn the_number_of_waiting_requests_is_limited() {
     let settings = [
         ("SIGNALBOX_SCHEDULED_MAX", "2"),
         ("SIGNALBOX_WAITING_MAX", "2"),
@@ -36,7 +36,7 @@ fn so_many_may_wait_and_no_more() {
     let port = setup.coap.port();
     let body = coap("GET", "/a", port);
     let in_flight = setup.create_coap(&body);
-    let asked = setup.coap.receive_request();
+    let request = setup.coap.receive_request();
     let mut all = vec![in_flight];
     all.extend([setup.create_coap(&body), setup.create_coap(&body)]);
     let refused = setup.caller.try_over("COAP", ID, &body).expect(409);
@@ -46,7 +46,7 @@ fn so_many_may_wait_and_no_more() {
     let refused = setup.caller.try_over("COAP", ID, &later).expect(409);
     assert_eq!(error_codes(&refused), ["QUEUE_FULL"]);
     setup.post("awake");
-    setup.coap.send(&answer(&asked, Code::CONTENT).encode());
+    setup.coap.send(&answer(&request, Code::CONTENT).encode());
     for _ in 0..4 {
         setup.answer_next(Code::CONTENT, "1");
     }
@@ -59,7 +59,7 @@ fn so_many_may_wait_and_no_more() {
 }
 
 #[test]
-fn what_came_of_a_request_is_told_to_who_wants_it() {
+fn a_result_is_delivered_to_the_webhooks_that_select_it() {
     let setup = PlainService::with(&[("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true")]);
     let endpoint = Endpoint::new();
     let types = serde_json::json!([{ "type": "ACTION_RESULT" }]);
@@ -70,15 +70,15 @@ fn what_came_of_a_request_is_told_to_who_wants_it() {
     setup.caller.post(&webhooks, &webhook).expect(201);
     let id = setup.create_coap(&coap("GET", "/a", setup.coap.port()));
     setup.answer_next(Code::CONTENT, "21.5");
-    let told = endpoint.once(1).remove(0).json();
+    let event = endpoint.once(1).remove(0).json();
     let expected = serde_json::json!({
         "requestId": id, "status": "SUCCEEDED", "protocol": "COAP",
         "resultData": { "code": "205", "payload": "21.5", "payloadType": "TEXT" },
     });
-    assert_eq!(told["action"], expected);
+    assert_eq!(event["action"], expected);
 }
 
-/// A request once it has a status and so many attempts left, and nothing of it is in flight.
+/// A request, once it has this status and this many attempts left, and nothing of it is in flight.
 fn once_at(setup: &PlainService, id: &str, status: &str, left: u64) -> Value {
     until(&format!("{status} with {left} left"), || {
         let action = setup.caller.action(id);

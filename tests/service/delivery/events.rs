@@ -1,4 +1,4 @@
-//! What is an endpoint told, in which form, and how does it know whose word it is?
+//! Which events does an endpoint receive, in which form, and how does it authenticate them?
 
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
@@ -12,7 +12,7 @@ use crate::vocabulary::endpoint::{Endpoint, ReceivedPost, Reply};
 use crate::vocabulary::lwm2m::{read, when_active};
 
 #[test]
-fn what_a_device_sends_is_posted_typed_and_timed() {
+fn values_of_a_device_are_posted_with_type_and_time() {
     let (setup, endpoint, id, mut meter) = metered(&[]);
     meter.send(22.5);
     let posted = endpoint.once(1).remove(0);
@@ -56,16 +56,16 @@ fn each_sample_is_an_event_with_its_own_time() {
         protocol::coap::code::Code::CHANGED
     );
     let posted = endpoint.once(3);
-    let told = posted
+    let event = posted
         .iter()
         .map(|it| (value(it), it.json()["measured"].clone()));
-    let told: Vec<_> = told.collect();
+    let event: Vec<_> = event.collect();
     let at = |second: u64| json!((1_763_726_400_000 + second * 1_000).to_string());
-    assert_eq!(told, [(1.0, at(0)), (2.0, at(60)), (3.0, at(120))]);
+    assert_eq!(event, [(1.0, at(0)), (2.0, at(60)), (3.0, at(120))]);
 }
 
 #[test]
-fn a_signature_is_that_of_the_standard() {
+fn a_signature_is_that_of_standard_webhooks() {
     let setup = DeliveryService::with(&[QUICK]);
     let endpoint = Endpoint::replying(|_, number| Reply::Status([500, 204][number.min(1)]));
     let body = json!({ "name": "Signed", "url": endpoint.url("/"), "secret": SECRET });
@@ -82,7 +82,7 @@ fn a_signature_is_that_of_the_standard() {
 }
 
 #[test]
-fn what_stands_for_a_device_is_replaced() {
+fn placeholders_are_replaced() {
     let setup = DeliveryService::with(&[]);
     let endpoint = Endpoint::new();
     let body = json!({
@@ -103,7 +103,7 @@ fn what_stands_for_a_device_is_replaced() {
 }
 
 #[test]
-fn only_the_types_that_are_wanted_are_told() {
+fn only_the_selected_types_are_delivered() {
     let setup = DeliveryService::with(&[]);
     let (all, results) = (Endpoint::new(), Endpoint::new());
     setup.webhook(&json!({ "name": "Usual", "url": all.url("/") }));
@@ -129,7 +129,7 @@ fn only_the_types_that_are_wanted_are_told() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_as_an_error_with_its_entry_of_the_log() {
+fn an_unreadable_payload_is_delivered_as_an_error_with_its_log_entry() {
     let setup = DeliveryService::with(&[]);
     let endpoint = Endpoint::new();
     let types = json!([{ "type": "ERROR" }]);
@@ -137,16 +137,16 @@ fn what_cannot_be_read_is_told_as_an_error_with_its_entry_of_the_log() {
     let mut meter = setup.meter("meter-1");
     let code = meter.send_payload("[{\"n\":");
     assert_eq!(code, protocol::coap::code::Code::BAD_REQUEST);
-    let told = endpoint.once(1).remove(0).json();
+    let event = endpoint.once(1).remove(0).json();
     let entry = setup.entry("Translator[UserPayloadError]").unwrap();
-    assert_eq!(told["error"]["id"], entry["id"]);
-    assert_eq!(told["error"]["message"], entry["message"]);
-    assert_eq!(told["error"]["description"], entry["description"]);
-    assert_eq!(told["error"]["payloadExists"], true);
+    assert_eq!(event["error"]["id"], entry["id"]);
+    assert_eq!(event["error"]["message"], entry["message"]);
+    assert_eq!(event["error"]["description"], entry["description"]);
+    assert_eq!(event["error"]["payloadExists"], true);
 }
 
 #[test]
-fn what_was_before_a_webhook_is_not_told_to_it() {
+fn events_before_the_creation_of_a_webhook_are_not_delivered_to_it() {
     let setup = DeliveryService::with(&[]);
     let mut meter = setup.meter("meter-1");
     meter.send(1.0);
@@ -159,7 +159,7 @@ fn what_was_before_a_webhook_is_not_told_to_it() {
 }
 
 #[test]
-fn a_device_is_told_of_in_order() {
+fn events_of_a_device_are_delivered_in_order() {
     let setup = DeliveryService::with(&[]);
     let endpoint = Endpoint::new();
     setup.values_to(&endpoint);
@@ -176,7 +176,7 @@ fn a_device_is_told_of_in_order() {
 }
 
 #[test]
-fn a_test_says_what_the_endpoint_answered() {
+fn a_test_returns_the_answer_of_the_endpoint() {
     let setup = DeliveryService::with(&[]);
     let mut endpoint = Endpoint::new();
     let body = json!({ "name": "Tested", "url": endpoint.url("/in"), "secret": SECRET });
@@ -210,7 +210,7 @@ fn a_test_says_what_the_endpoint_answered() {
 }
 
 #[test]
-fn what_is_amended_holds_for_what_waits() {
+fn a_changed_webhook_applies_to_waiting_events() {
     let setup = DeliveryService::with(&[super::STEADY]);
     let (mut old, new) = (Endpoint::new(), Endpoint::new());
     old.close();
@@ -231,10 +231,10 @@ fn what_is_amended_holds_for_what_waits() {
 }
 
 #[test]
-fn nothing_is_told_to_a_webhook_that_was_removed() {
+fn nothing_is_delivered_to_a_removed_webhook() {
     let mut setup = DeliveryService::with(&[]);
-    let (gone, stays) = (Endpoint::new(), Endpoint::new());
-    let removed = setup.values_to(&gone);
+    let (removed_endpoint, stays) = (Endpoint::new(), Endpoint::new());
+    let removed = setup.values_to(&removed_endpoint);
     setup.values_to(&stays);
     let mut meter = setup.meter("meter-1");
     let answer = setup.caller.request("DELETE", &path(&removed));
@@ -244,10 +244,10 @@ fn nothing_is_told_to_a_webhook_that_was_removed() {
     setup.restart_with(&[PRIVATE]);
     meter.send(2.0);
     stays.once(2);
-    assert!(gone.posted().is_empty());
+    assert!(removed_endpoint.posted().is_empty());
 }
 
-/// Whether a body is what the customer's secret signed when it was posted.
+/// Whether this body has the signature of the post under the customer's secret.
 fn is_signed(posted: &ReceivedPost, body: &str) -> bool {
     let at_s = posted.header("webhook-timestamp").unwrap().parse().unwrap();
     let verifier = Webhook::new(SECRET).unwrap();
