@@ -1,4 +1,4 @@
-//! The callers of the API: what they ask, and what they were told.
+//! The callers of the API: their calls and the replies they received.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
@@ -19,13 +19,13 @@ use crate::fleet::{COAP_PORT, DeviceProtocols, PLAIN_PATHS};
 use crate::service::Reply;
 use crate::settings::{Kinds, WorldSettings, pick};
 
-/// How many requests of a device callers remember to cancel.
+/// How many requests of a device callers remember for cancelling.
 const REMEMBERED_MAX: usize = 8;
 
-/// How many answers callers remember.
+/// How many replies callers remember.
 const ANSWERS_MAX: usize = 64;
 
-/// What is observed, a resource more often than what holds several.
+/// Paths to observe, single resources more often than objects and instances.
 const OBSERVED: [Path; 6] = [
     Path::resource(3303, 0, 5700),
     Path::resource(3303, 0, 5700),
@@ -35,14 +35,14 @@ const OBSERVED: [Path; 6] = [
     Path::object(3),
 ];
 
-/// What holds several values.
+/// Paths that hold several values.
 const SEVERAL: [Path; 3] = [
     Path::instance(3, 0),
     Path::instance(3303, 0),
     Path::object(3303),
 ];
 
-/// What a caller takes home.
+/// The part of a reply that a caller keeps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Answer {
     Accepted(ActionId),
@@ -75,11 +75,11 @@ impl Answer {
 /// All callers.
 pub(crate) struct Callers {
     calls: u64,
-    asked: BTreeMap<u64, (usize, DeviceCommand)>,
+    open_calls: BTreeMap<u64, (usize, DeviceCommand)>,
     accepted: Vec<Vec<ActionId>>,
-    /// What was answered last, by call.
+    /// The latest replies, by call.
     answers: BTreeMap<u64, Answer>,
-    /// Makes every written text another one.
+    /// Makes every written text unique.
     texts: u64,
 }
 
@@ -87,52 +87,52 @@ impl Callers {
     pub(crate) fn new(devices: usize) -> Self {
         Self {
             calls: 0,
-            asked: BTreeMap::new(),
+            open_calls: BTreeMap::new(),
             accepted: vec![Vec::new(); devices],
             answers: BTreeMap::new(),
             texts: 0,
         }
     }
 
-    /// Takes note of a call, which gets a number.
+    /// Records a call, which gets a number.
     pub(crate) fn ask(&mut self, who: usize, question: DeviceCommand) -> u64 {
         self.calls += 1;
-        self.asked.insert(self.calls, (who, question));
+        self.open_calls.insert(self.calls, (who, question));
         self.calls
     }
 
-    /// Takes an answer, and returns what it is the answer to.
-    pub(crate) fn hear(&mut self, call: u64, reply: &Reply) -> Option<(usize, DeviceCommand)> {
-        let asked = self.asked.remove(&call)?;
+    /// Records a reply, and returns the call it belongs to.
+    pub(crate) fn receive(&mut self, call: u64, reply: &Reply) -> Option<(usize, DeviceCommand)> {
+        let call = self.open_calls.remove(&call)?;
         self.answers.insert(call, Answer::of(reply));
         if self.answers.len() > ANSWERS_MAX {
             self.answers.pop_first();
         }
         if let Ok(input::DeviceReply::Submitted(Ok(accepted))) = reply {
-            let remembered = &mut self.accepted[asked.0];
+            let remembered = &mut self.accepted[call.0];
             if remembered.len() >= REMEMBERED_MAX {
                 remembered.remove(0);
             }
             remembered.push(accepted.id);
         }
-        Some(asked)
+        Some(call)
     }
 
-    /// What a call was answered; nothing while it is open or if nobody answered it.
+    /// The reply to a call; None while the call is open or if the reply was lost.
     pub(crate) fn answer(&self, call: u64) -> Option<Answer> {
         self.answers.get(&call).copied()
     }
 
-    /// The service is gone; whoever waited knows nothing.
+    /// The service is gone; callers that wait get no reply.
     pub(crate) fn hang_up(&mut self) {
-        self.asked.clear();
+        self.open_calls.clear();
     }
 
     pub(crate) fn open(&self) -> usize {
-        self.asked.len()
+        self.open_calls.len()
     }
 
-    /// Something to ask of a device.
+    /// A random command for a device.
     pub(crate) fn invent(
         &mut self,
         (who, speaks): (usize, DeviceProtocols),
@@ -147,11 +147,11 @@ impl Callers {
                     DeviceProtocols::Plain => 90,
                     DeviceProtocols::Both => 45,
                 };
-                // Kinds of one do not speak otherwise.
+                // In a world of one kind of device, all devices speak LwM2M.
                 if settings.kinds == Kinds::Many && rng.hits(plain) {
                     self.ask_plainly(who, &mut new, rng);
                 } else if speaks == DeviceProtocols::Plain {
-                    // It would wait for a registration for ever.
+                    // The device never registers, so a scheduled request would never be sent.
                     new.mode = Mode::SendNow;
                 }
                 DeviceCommand::Submit(new)
@@ -164,7 +164,7 @@ impl Callers {
 
     fn invent_cancel(&self, who: usize, rng: &mut Rng) -> DeviceCommand {
         let remembered = &self.accepted[who];
-        // Mostly the last one, which may not have been sent yet.
+        // Mostly the latest request, which may not have been sent yet.
         let back = rng.below(3) as usize;
         let place = remembered.len().checked_sub(back + 1);
         match place.and_then(|place| remembered.get(place)) {
@@ -192,7 +192,7 @@ impl Callers {
         }
     }
 
-    /// Asks the device over UDP or CoAP instead.
+    /// Changes the request to one over UDP or CoAP.
     fn ask_plainly(&mut self, who: usize, new: &mut NewAction, rng: &mut Rng) {
         self.texts += 1;
         let length = pick(rng, [0, 40, 120]) as usize;

@@ -1,4 +1,4 @@
-//! Did everything that can happen happen? Counts by which a run proves that it tried.
+//! Did everything that can happen happen? Counters by which a run proves what it tried.
 
 use engine::action::{Action, Operation, Protocol, RequestKind, Status};
 use engine::arbiter::input::DeviceReply;
@@ -14,7 +14,7 @@ use crate::disk::ActionMove;
 use crate::endpoints::DeliveryReception;
 use crate::service::{DatagramEnd, LossReason, Reply};
 
-/// How often what happened.
+/// How often each thing happened.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Census {
     pub(crate) heals: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Census {
     pub(crate) searched: u64,
     pub(crate) crowded: u64,
     pub(crate) route_hints: u64,
-    /// Answers for which one machine alone can be meant.
+    /// Answers that only one machine can be meant by.
     pub(crate) addressed: u64,
     handled: u64,
     turned: u64,
@@ -76,8 +76,8 @@ pub(crate) struct Census {
     pub(crate) observations_lost: u64,
     pub(crate) destinations_made: u64,
     pub(crate) destinations_removed: u64,
-    pub(crate) desks_opened: u64,
-    pub(crate) desks_dropped: u64,
+    pub(crate) forwarders_restored: u64,
+    pub(crate) forwarders_dropped: u64,
     pub(crate) restarts: u64,
     pub(crate) replays: u64,
     pub(crate) reporting_switched: u64,
@@ -86,42 +86,42 @@ pub(crate) struct Census {
     pub(crate) rubbish_sent: u64,
     not_taken: u64,
     pub(crate) gone: u64,
-    thanked: u64,
+    acknowledged: u64,
     sends_refused: u64,
-    told_by_send: u64,
-    told_by_report: u64,
+    published_by_send: u64,
+    published_by_report: u64,
     composed: u64,
-    results_told: u64,
+    results_published: u64,
     bytes_unread: u64,
     destinations_failed: u64,
     destinations_restarted: u64,
     set_aside: u64,
     held: u64,
-    buried: u64,
-    revived: u64,
+    dead_lettered: u64,
+    requeued: u64,
     answers_lost: u64,
     no_address: u64,
-    /// Data from addresses that are not exactly one device's.
+    /// Data from addresses that do not belong to exactly one device.
     strangers: u64,
     thrown: u64,
     answered_plain: u64,
-    heard_bare: u64,
+    received_bare: u64,
     data_refused: u64,
-    told_bare: u64,
-    told_plain: u64,
-    /// Data of more than one block that was told.
-    pub(crate) told_in_blocks: u64,
-    /// Blocks that devices brought, and were brought.
+    published_bare: u64,
+    published_plain: u64,
+    /// Data of more than one block that was published.
+    pub(crate) published_in_blocks: u64,
+    /// Blocks received from devices, and sent to devices.
     pub(crate) blocks_up: u64,
     pub(crate) blocks_down: u64,
-    /// Requests that went out because the device was heard over another protocol.
+    /// Requests that were sent because of an uplink over another protocol.
     pub(crate) released_across: u64,
-    /// Requests for devices that sleep because they were silent when they were to listen.
+    /// Requests for devices that count as asleep because they were silent while awake.
     pub(crate) silent_sleepers: u64,
     /// Messages from an address of several devices.
     pub(crate) ambiguous: u64,
     pub(crate) departures_refused: u64,
-    /// Requests that were given up with a part of them done.
+    /// Requests that were given up after a part of their blocks was transferred.
     pub(crate) transfers_given_up: u64,
 }
 
@@ -191,20 +191,20 @@ impl Census {
         } += 1;
     }
 
-    pub(crate) fn count_news(&mut self, news: &News) {
-        *match news {
+    pub(crate) fn count_news(&mut self, event: &News) {
+        *match event {
             News::Registered { .. } => &mut self.registered,
             News::Updated => &mut self.updated,
             News::RegistrationLost => &mut self.registrations_lost,
             News::Asleep { .. } => &mut self.asleep,
             News::Notified { .. } => &mut self.notified,
             News::AnsweredSeveral { .. } => &mut self.composed,
-            News::Sent => &mut self.thanked,
+            News::Sent => &mut self.acknowledged,
             News::Refused {
                 uplink: Uplink::Send,
                 ..
             } => &mut self.sends_refused,
-            News::HeardBare { .. } => &mut self.heard_bare,
+            News::HeardBare { .. } => &mut self.received_bare,
             News::Refused {
                 uplink: Uplink::Data,
                 ..
@@ -221,7 +221,7 @@ impl Census {
         } += 1;
     }
 
-    /// Counts what a device forgot and what it observes again.
+    /// Counts which observations a device lost and which were established again.
     pub(crate) fn count_observations(&mut self, before: &[Observation], now: &[Observation]) {
         for before in before {
             let kept = now.iter().find(|kept| kept.path == before.path);
@@ -235,7 +235,7 @@ impl Census {
         }
     }
 
-    /// Counts what is told and kept of it.
+    /// Counts what a batch publishes and logs.
     pub(crate) fn count_batch(&mut self, batch: &Batch) {
         for change in &batch.changes {
             if let Change::AppendEvent(event) = change {
@@ -244,8 +244,8 @@ impl Census {
                 self.count_entry(&entry.message);
             } else if let Change::PutProgress(progress) = change {
                 self.held += progress.retrying.len() as u64;
-                self.buried += progress.dead_lettered.len() as u64;
-                self.revived += progress.requeued.len() as u64;
+                self.dead_lettered += progress.dead_lettered.len() as u64;
+                self.requeued += progress.requeued.len() as u64;
             }
         }
     }
@@ -253,15 +253,15 @@ impl Census {
     fn count_event(&mut self, happening: &EventContent) {
         *match happening {
             EventContent::Telemetry(telemetry) => match telemetry.cause {
-                Cause::Send => &mut self.told_by_send,
-                Cause::PassiveReport => &mut self.told_by_report,
+                Cause::Send => &mut self.published_by_send,
+                Cause::PassiveReport => &mut self.published_by_report,
                 Cause::Observation(_) | Cause::Action(_) => return,
             },
             EventContent::Data(data) => match data.source {
-                Protocol::Udp => &mut self.told_bare,
-                Protocol::Coap | Protocol::Lwm2m => &mut self.told_plain,
+                Protocol::Udp => &mut self.published_bare,
+                Protocol::Coap | Protocol::Lwm2m => &mut self.published_plain,
             },
-            EventContent::ActionResult(_) => &mut self.results_told,
+            EventContent::ActionResult(_) => &mut self.results_published,
             EventContent::Lifecycle(_) | EventContent::Error(_) => return,
         } += 1;
     }
@@ -284,12 +284,12 @@ impl Census {
         } += 1;
     }
 
-    /// How often nobody heard that something was taken.
+    /// How many deliveries were accepted without the answer reaching the service.
     pub(crate) fn answers_lost(&self) -> u64 {
         self.answers_lost
     }
 
-    /// Adds what was seen elsewhere.
+    /// Adds the counts of another world.
     pub(crate) fn add(&mut self, other: &Self) {
         let theirs = other.rows();
         for (own, (_, theirs)) in self.places().into_iter().zip(theirs) {
@@ -297,7 +297,7 @@ impl Census {
         }
     }
 
-    /// What never happened.
+    /// The names of the counters that are zero.
     pub(crate) fn missing(&self) -> Vec<&'static str> {
         let rows = self.rows().into_iter();
         rows.filter(|(_, count)| *count == 0)
@@ -310,7 +310,7 @@ macro_rules! rows {
     ($($name:ident),* $(,)?) => {
         impl Census {
             fn rows(&self) -> Vec<(&'static str, u64)> {
-                // A count that is missing here does not compile.
+                // A counter that is missing here does not compile.
                 let Self { $($name),* } = *self;
                 vec![$((stringify!($name), $name)),*]
             }
@@ -324,17 +324,17 @@ macro_rules! rows {
 
 rows! {
     heals, crashes, durable_without_receipt, forgotten, unsaved, panics, parked, restored, lost,
-    repeated, pages, passed_over_here, passed_over_left, unread, swept, added, forwarded,
-    searched, crowded, route_hints, addressed, handled, turned, overloaded, no_place, abandoned,
-    removed, retired, renamed, unknown, accepted, not_registered, queue_full, unserved, cancelled,
+    repeated, pages, passed_over_here, passed_over_left, unread, swept, added, forwarded, searched,
+    crowded, route_hints, addressed, handled, turned, overloaded, no_place, abandoned, removed,
+    retired, renamed, unknown, accepted, not_registered, queue_full, unserved, cancelled,
     cancelled_all, not_pending, not_scheduled, begun, begun_again, succeeded, refused, unanswered,
     expired, interrupted, unfit, registered, updated, registrations_lost, asleep, notified,
-    observed, unobserved, forgotten_by_device, observed_again, observations_lost,
-    destinations_made, destinations_removed, desks_opened, desks_dropped, restarts, replays,
-    reporting_switched, sent, rubbish_sent, delivered, not_taken, answers_lost, gone, thanked,
-    sends_refused, told_by_send, told_by_report, composed, results_told, bytes_unread,
-    destinations_failed, destinations_restarted, set_aside, held, buried, revived,
-    no_address, strangers, thrown, answered_plain, heard_bare, data_refused, told_bare, told_plain,
-    told_in_blocks, blocks_up, blocks_down, released_across, silent_sleepers, ambiguous,
-    departures_refused, transfers_given_up,
+    observed, unobserved, forgotten_by_device, observed_again, observations_lost, destinations_made,
+    destinations_removed, forwarders_restored, forwarders_dropped, restarts, replays,
+    reporting_switched, sent, rubbish_sent, delivered, not_taken, answers_lost, gone, acknowledged,
+    sends_refused, published_by_send, published_by_report, composed, results_published,
+    bytes_unread, destinations_failed, destinations_restarted, set_aside, held, dead_lettered,
+    requeued, no_address, strangers, thrown, answered_plain, received_bare, data_refused,
+    published_bare, published_plain, published_in_blocks, blocks_up, blocks_down, released_across,
+    silent_sleepers, ambiguous, departures_refused, transfers_given_up,
 }

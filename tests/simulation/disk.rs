@@ -1,5 +1,5 @@
-//! What survives: a store that does one batch after the other, all of it or nothing, and at a
-//! crash forgets what was not durable.
+//! What survives: a store that applies one batch after the other, completely or not at all, and
+//! that loses at a crash what was not durable.
 
 mod history;
 mod outbox;
@@ -28,13 +28,13 @@ use outbox::Outbox;
 pub(crate) use reading::RestorePage;
 pub(crate) use removing::SweptAction;
 
-/// The disk, with the batches it has not done yet.
+/// The disk, with the batches it has not applied yet.
 pub(crate) struct Disk {
     pub(crate) durable: Durable,
     waiting: VecDeque<PendingBatch>,
-    /// When it is done with all that waits.
+    /// When it will have applied all waiting batches.
     pub(crate) busy_until_ms: i64,
-    /// Until when it takes nothing in.
+    /// Until when it is full.
     pub(crate) full_until_ms: i64,
 }
 
@@ -42,14 +42,14 @@ pub(crate) struct Disk {
 pub(crate) struct PendingBatch {
     pub(crate) author: Author,
     pub(crate) batch: Batch,
-    /// Whether there was room for it.
+    /// Whether the disk had room for it.
     pub(crate) fits: bool,
 }
 
-/// Whose batch it is.
+/// Where a batch comes from.
 #[derive(Debug)]
 pub(crate) enum Author {
-    /// A step of a device at home at an arbiter.
+    /// A step of a device at its own arbiter.
     Device {
         at: ArbiterId,
         who: usize,
@@ -61,21 +61,21 @@ pub(crate) enum Author {
         generation: u64,
         step: u64,
     },
-    /// The customer wishes something.
+    /// A change by the customer.
     Customer(CustomerChange),
 }
 
-/// What a customer wishes.
+/// A change by the customer.
 #[derive(Debug)]
 pub(crate) enum CustomerChange {
-    /// To be told what happens at an endpoint of these manners.
+    /// Creates a destination whose endpoint behaves like this.
     Create(DestinationId, EndpointBehaviour),
-    /// To have devices read unasked, or not any more.
+    /// Switches passive reporting on or off.
     Switch,
 }
 
 impl Author {
-    /// The step it is, if it is one.
+    /// The number of the step, if the batch belongs to one.
     pub(crate) fn step(&self) -> Option<u64> {
         match self {
             Self::Device { step, .. } | Self::Forwarder { step, .. } => Some(*step),
@@ -84,23 +84,23 @@ impl Author {
     }
 }
 
-/// What is on the disk.
+/// The durable data.
 pub(crate) struct Durable {
     profiles: Vec<Profile>,
     keys: Vec<DeviceKey>,
     who_by_key: BTreeMap<DeviceKey, usize>,
-    /// How often each device was added and removed: an odd number says that it exists.
+    /// How often each device was added or removed: it exists if the number is odd.
     turns: Vec<u32>,
     records: Vec<DeviceRecord>,
     actions: Vec<BTreeMap<ActionId, Action>>,
-    /// Which of them are not final, oldest first.
+    /// The requests that are not final, oldest first.
     pending: Vec<BTreeSet<ActionId>>,
     counters: HashMap<Counter, i64>,
     first_contacts: Vec<u32>,
     failures_logged: Vec<u32>,
     histories: Vec<History>,
     outbox: Outbox,
-    /// Whether devices are read unasked.
+    /// Whether passive reporting is on.
     reporting: SettingState,
     epoch: u64,
 }
@@ -110,30 +110,30 @@ pub(crate) struct Durable {
 pub(crate) struct ActionMove {
     pub(crate) who: usize,
     pub(crate) action: ActionId,
-    /// The status and the attempts it had, if it was there.
+    /// The status and the attempts left before the batch, if the request existed.
     pub(crate) from: Option<(Status, u8)>,
 }
 
-/// What a batch did that laws ask for.
+/// What a batch did, as far as laws need it.
 #[derive(Debug, Default)]
 pub(crate) struct BatchSummary {
     pub(crate) moved: Vec<ActionMove>,
     pub(crate) removed: Option<usize>,
-    /// What was observed before, if the record was put.
+    /// The observations before the batch, if it put the record.
     pub(crate) observed_before: Option<Box<[Observation]>>,
-    /// What may not be observed any more, because a request ended it or began it in vain.
+    /// The paths of observations that a request ended or failed to begin.
     pub(crate) ended: Vec<Path>,
-    /// What is not observed any more, as the customer is told.
+    /// The paths of observations that ended with an entry in the log.
     pub(crate) lost: Vec<Path>,
-    /// Whether the device came or went.
+    /// Whether the device registered or deregistered.
     pub(crate) came_or_went: bool,
-    /// The data that is told.
+    /// The published data of plain devices.
     pub(crate) data: Vec<(Protocol, Box<[u8]>)>,
-    /// What waits to be delivered from now on.
+    /// The events queued for delivery.
     pub(crate) numbered: Vec<backlog::QueuedEvent>,
 }
 
-/// A batch expected what did not hold, or came from an owner that was superseded.
+/// A condition of the batch did not hold, or its epoch was superseded.
 #[derive(Debug)]
 pub(crate) struct BatchRefused(pub(crate) &'static str);
 
@@ -151,7 +151,7 @@ impl Disk {
         self.waiting.push_back(waiting);
     }
 
-    /// The batch that is done next.
+    /// The batch to be applied next.
     pub(crate) fn next_batch(&mut self) -> Option<PendingBatch> {
         self.waiting.pop_front()
     }
@@ -183,7 +183,7 @@ impl Durable {
         }
     }
 
-    /// Does a batch if all it expects holds, and tells what it did.
+    /// Applies a batch if all its conditions hold, and returns what it did.
     pub(crate) fn apply(&mut self, batch: Batch) -> Result<BatchSummary, BatchRefused> {
         match batch.owner {
             Owner::Shard { epoch, .. } if epoch < self.epoch => {
@@ -234,25 +234,30 @@ impl Durable {
                 let who = self.existing(action.device)?;
                 done.ended.extend(ended_by(&action));
                 let moved = self.put_action(who, was, *action);
-                // Of what a batch does to a request, laws see the first state and the last.
-                if done.moved.iter().all(|seen| seen.action != moved.action) {
+                // For a request that a batch changes several times, laws see the first state and
+                // the last.
+                if done
+                    .moved
+                    .iter()
+                    .all(|earlier| earlier.action != moved.action)
+                {
                     done.moved.push(moved);
                 }
             }
             Change::AppendEntry(entry) => {
-                // What is not about a device is about a destination.
+                // An entry that is not about a device is about a destination.
                 if let Some(about) = &entry.about {
                     let who = self.existing(about.key)?;
                     self.append(who, &entry);
-                    done.lost.extend(lost_as_told(&entry));
+                    done.lost.extend(lost_as_logged(&entry));
                 }
             }
             Change::AppendEvent(event) => {
                 let who = self.existing(event.device)?;
                 done.came_or_went |= matches!(event.content, EventContent::Lifecycle(_));
                 done.data.extend(data_of(&event.content));
-                let asked = |id| asked_by(self.actions[who].get(&id)?);
-                self.histories[who].append(&event, asked);
+                let path_of = |id| path_of_request(self.actions[who].get(&id)?);
+                self.histories[who].append(&event, path_of);
                 done.numbered.extend(self.outbox.append(who, &event));
             }
             Change::RemoveDevice(device) => {
@@ -277,7 +282,8 @@ impl Durable {
         Ok(())
     }
 
-    /// Whose key it is, while the device exists: a machine that outlived its device would write.
+    /// The device with this key, while it exists: a machine must not write after its device was
+    /// removed.
     fn existing(&self, key: DeviceKey) -> Result<usize, BatchRefused> {
         let who = self.who_by_key[&key];
         let exists = self.exists(who);
@@ -286,7 +292,8 @@ impl Durable {
             .ok_or(BatchRefused("the device was removed"))
     }
 
-    /// Puts a record, and returns what was observed before. Numbers of notifications are not kept.
+    /// Puts a record, and returns the observations before. The sequence numbers of notifications
+    /// are not stored.
     fn put_record(&mut self, who: usize, mut record: DeviceRecord) -> Box<[Observation]> {
         for observation in &mut record.observations {
             observation.newest = None;
@@ -327,7 +334,7 @@ impl Durable {
     }
 }
 
-/// The data that is told, if it is data.
+/// The data, if the event publishes data of a plain device.
 fn data_of(happening: &EventContent) -> Option<(Protocol, Box<[u8]>)> {
     match happening {
         EventContent::Data(data) => Some((data.source, data.bytes.clone())),
@@ -338,15 +345,15 @@ fn data_of(happening: &EventContent) -> Option<(Protocol, Box<[u8]>)> {
     }
 }
 
-/// What a request is about.
-fn asked_by(action: &Action) -> Option<Path> {
+/// The path that a request reads, writes or observes.
+fn path_of_request(action: &Action) -> Option<Path> {
     match &action.request {
         Request::Udp(_) | Request::Coap(_) => None,
         Request::Lwm2m(request) => Some(request.path),
     }
 }
 
-/// What a request in its last state may have ended.
+/// The path of the observation that a final request may have ended.
 fn ended_by(action: &Action) -> Option<Path> {
     let Request::Lwm2m(request) = &action.request else {
         return None;
@@ -358,10 +365,10 @@ fn ended_by(action: &Action) -> Option<Path> {
     (is_about_observing && !action.status.is_pending()).then_some(request.path)
 }
 
-/// Of what an entry says that it is not observed any more.
-fn lost_as_told(entry: &Entry) -> Option<Path> {
+/// The path of an observation that ended according to a log entry.
+fn lost_as_logged(entry: &Entry) -> Option<Path> {
     let is_about_it = &*entry.message == "LwM2M[ObservationLost]";
-    let told = entry.description.strip_prefix("The observation of ");
-    let (path, _) = told.filter(|_| is_about_it)?.split_once(' ')?;
+    let description = entry.description.strip_prefix("The observation of ");
+    let (path, _) = description.filter(|_| is_about_it)?.split_once(' ')?;
     path.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! The systems of customers that are told what happens, each with manners of its own.
+//! The systems of customers that receive events, each with a behaviour of its own.
 
 use std::collections::BTreeMap;
 
@@ -7,48 +7,48 @@ use harness::rng::Rng;
 
 use crate::settings::pick;
 
-/// How long somebody who delivers waits for an answer.
+/// How long a delivery waits for an answer.
 pub(crate) const TIMEOUT_MS: i64 = 20_000;
 
 /// All endpoints.
 #[derive(Default)]
 pub(crate) struct Endpoints {
-    manners: BTreeMap<DestinationId, EndpointBehaviour>,
-    /// Whether all of them are well for now.
+    behaviours: BTreeMap<DestinationId, EndpointBehaviour>,
+    /// Whether all of them are healthy for now.
     are_well: bool,
 }
 
 /// How an endpoint behaves.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum EndpointBehaviour {
-    /// It takes everything at once.
+    /// It accepts everything at once.
     Healthy,
-    /// It takes everything, some of it after whoever waits has given up.
+    /// It accepts everything, but some of it after the delivery timed out.
     Slow,
-    /// Nobody is there.
+    /// Nothing listens there.
     Dead,
-    /// It is there for a while, and away for a while.
+    /// It is up for a while, and down for a while.
     Flapping { every_ms: i64 },
-    /// It answers 4xx and 5xx as it likes.
+    /// It answers 4xx and 5xx at random.
     Erratic,
-    /// It takes everything, and answers are lost.
+    /// It accepts everything, and its answers are lost.
     Forgetful,
-    /// It refuses what a device says, and takes the rest.
+    /// It refuses the events of one device, and accepts all others.
     Picky { who: usize },
 }
 
-/// What becomes of what is brought to an endpoint.
+/// What becomes of a delivery at an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeliveryReception {
-    /// Whether it has it.
+    /// Whether the endpoint accepted the event.
     pub(crate) is_taken: bool,
     pub(crate) after_ms: i64,
-    /// What is answered; nothing if the answer is lost, or there is none.
+    /// The answer; None if it is lost or there is none.
     pub(crate) answer: Option<&'static str>,
 }
 
 impl EndpointBehaviour {
-    /// The manners of a destination, of which one that is healthy stays so.
+    /// A random behaviour for a destination.
     pub(crate) fn draw(devices: usize, pace_ms: i64, rng: &mut Rng) -> Self {
         match rng.below(10) {
             0..3 => Self::Healthy,
@@ -65,7 +65,7 @@ impl EndpointBehaviour {
         }
     }
 
-    /// Whether it takes at once what this device says, whatever else happens.
+    /// Whether it accepts the events of this device at once in any case.
     pub(crate) fn always_takes(self, who: usize) -> bool {
         match self {
             Self::Healthy => true,
@@ -122,28 +122,28 @@ fn refused_after(after_ms: i64, answer: &'static str) -> DeliveryReception {
 }
 
 impl Endpoints {
-    pub(crate) fn put(&mut self, id: DestinationId, manner: EndpointBehaviour) {
-        self.manners.insert(id, manner);
+    pub(crate) fn put(&mut self, id: DestinationId, behaviour: EndpointBehaviour) {
+        self.behaviours.insert(id, behaviour);
     }
 
-    /// The manners of an endpoint by now; one that nobody gave any is healthy.
-    fn manner(&self, id: DestinationId) -> EndpointBehaviour {
-        let own = self.manners.get(&id).copied();
+    /// The current behaviour of an endpoint, healthy by default.
+    fn behaviour(&self, id: DestinationId) -> EndpointBehaviour {
+        let own = self.behaviours.get(&id).copied();
         own.filter(|_| !self.are_well)
             .unwrap_or(EndpointBehaviour::Healthy)
     }
 
-    /// All of them are well.
+    /// Makes all endpoints healthy.
     pub(crate) fn cure(&mut self) {
         self.are_well = true;
     }
 
-    /// They are as they were.
+    /// Restores the behaviours of all endpoints.
     pub(crate) fn relapse(&mut self) {
         self.are_well = false;
     }
 
-    /// Brings something that a device said.
+    /// Delivers an event of a device.
     pub(crate) fn receive(
         &self,
         id: DestinationId,
@@ -151,6 +151,6 @@ impl Endpoints {
         who: Option<usize>,
         rng: &mut Rng,
     ) -> DeliveryReception {
-        self.manner(id).receive(now_ms, who, rng)
+        self.behaviour(id).receive(now_ms, who, rng)
     }
 }

@@ -1,4 +1,4 @@
-//! What can happen next, and when: the closed list of everything that can befall the world.
+//! What can happen next, and when: the closed list of everything that can happen in the world.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,90 +16,90 @@ use engine::supervision::Generation;
 
 use crate::disk::RestorePage;
 
-/// One thing that happens; what belongs to a run of the service is void in another.
+/// One thing that happens. An event with the number of a run has no effect in another run.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// A datagram arrives at the service.
     ReachesService { from: Peer, datagram: Vec<u8> },
-    /// An arbiter has heard what there was, and lets go what is for others.
+    /// An arbiter has handled a batch of datagrams, and sends off those for other arbiters.
     TurnEnds { at: ArbiterId, run: u64 },
-    /// What one arbiter sent another arrives.
+    /// A batch that one arbiter forwarded to another arrives.
     Posted {
         from: ArbiterId,
         to: ArbiterId,
         run: u64,
     },
-    /// The disk answers an arbiter.
+    /// The disk answers a look-up of an arbiter.
     LookedUp {
         at: ArbiterId,
         look_up: StoreLookup,
         run: u64,
     },
-    /// A datagram arrives at an address, where a device may be or not.
+    /// A datagram arrives at an address where there may be a device.
     ReachesDevice { to: Peer, datagram: Vec<u8> },
     /// A simulated device is due.
     DeviceDue { who: usize },
-    /// A device does something that nobody asked of it.
+    /// A device does something by itself.
     DeviceAction,
-    /// A caller asks something.
+    /// A caller makes a call.
     Call,
-    /// Somebody who could not wait for the service does what he likes, once.
+    /// A device or a caller that waited for the service acts once.
     Rush { run: u64 },
-    /// A device that was removed is added again.
+    /// A removed device is added again.
     Added { who: usize },
-    /// What is too old is removed.
+    /// Old data is removed.
     Sweep,
-    /// Something of an arbiter is due.
+    /// A timeout of an arbiter is due.
     ArbiterDue { at: ArbiterId, run: u64 },
-    /// An arbiter hears that an actor has nothing to do.
+    /// An actor reports to its arbiter that it is idle.
     Idle {
         at: ArbiterId,
         who: usize,
         report: (Generation, ActorExit),
         run: u64,
     },
-    /// A device hears what became of its bare datagram.
+    /// A device learns whether its bare datagram was sent.
     Departed {
         at: ArbiterId,
         who: usize,
         departed: (ActionId, SendOutcome),
         run: u64,
     },
-    /// The disk says who a device is.
+    /// The disk returns the profile of a device.
     NamesRead {
         at: ArbiterId,
         who: usize,
         step: u64,
         run: u64,
     },
-    /// A device is told again to go by what its customer said.
-    NamesUntold { who: usize, run: u64 },
+    /// A device is asked again to read its changed profile.
+    ProfileUnread { who: usize, run: u64 },
     /// The disk reads a page of live devices.
     PageRead {
         at: ArbiterId,
         keys: RangeInclusive<DeviceKey>,
         run: u64,
     },
-    /// The page reaches the arbiter that asked for it.
+    /// The page reaches the arbiter that requested it.
     Paged {
         at: ArbiterId,
         first: DeviceKey,
         page: RestorePage,
         run: u64,
     },
-    /// The disk is done with its oldest batch.
+    /// The disk has applied its oldest batch.
     Committed { run: u64 },
-    /// The customer chooses something.
+    /// The customer changes something.
     CustomerAction,
     /// A forwarder is to be restored after a pause.
     ForwarderRestored { id: DestinationId, run: u64 },
-    /// The disk was read for a forwarder that is restored.
+    /// The disk was read for a forwarder to be restored.
     ForwarderRead { id: DestinationId, run: u64 },
-    /// A forwarder is due.
+    /// A timeout of a forwarder is due.
     ForwarderDue { id: DestinationId, generation: u64 },
-    /// A destination's board is read.
-    BoardRead { id: DestinationId, generation: u64 },
-    /// The disk was read for a forwarder that runs.
+    /// A forwarder takes its notified shards.
+    ShardsNotified { id: DestinationId, generation: u64 },
+    /// The disk was read for a running forwarder.
     ReadForForwarder {
         id: DestinationId,
         generation: u64,
@@ -107,18 +107,18 @@ pub(crate) enum Event {
     },
     /// An event reaches an endpoint.
     Delivers { parcel: EventInTransit },
-    /// What came of that reaches the service.
+    /// The result of a delivery reaches the service.
     Delivered {
         parcel: EventInTransit,
         delivered: DeliveryOutcome,
     },
-    /// Something goes wrong.
+    /// A fault happens.
     Fault,
     /// The service starts.
     Start,
 }
 
-/// An event on its way to an endpoint, and who sent it.
+/// An event on its way to an endpoint, and its sender.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EventInTransit {
     pub(crate) id: DestinationId,
@@ -126,11 +126,11 @@ pub(crate) struct EventInTransit {
     pub(crate) waiting: QueuedEvent,
 }
 
-/// What is to come, in the order of time; of one instant, in the order of its making.
+/// The events to come, in order of time; those of one instant in order of their creation.
 #[derive(Default)]
 pub(crate) struct Queue {
     heap: BinaryHeap<Reverse<(i64, u64, usize)>>,
-    /// The events themselves, apart from the heap so that it moves numbers alone.
+    /// The events, stored apart from the heap so that the heap moves numbers only.
     events: Vec<Option<Event>>,
     free: Vec<usize>,
     count: u64,

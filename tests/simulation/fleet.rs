@@ -1,5 +1,5 @@
-//! The simulated devices, each with the address it has at the moment. One that speaks LwM2M and
-//! plain CoAP has a socket for each, and so a second member.
+//! The simulated devices, each with its current address. A device that speaks LwM2M and plain CoAP
+//! has a socket for each, the second as another member.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -23,22 +23,23 @@ use protocol::lwm2m::version::EnablerVersion;
 
 use crate::settings::{Kinds, Shared, WorldSettings, pick};
 
-/// How many ports the roaming devices share: few, so that one takes over what another left.
+/// How many ports the roaming devices share: few, so that one device takes over the port of
+/// another.
 const SHARED_PORTS: u32 = 12;
 
-/// Which two devices have one address, where two have.
+/// The two devices with one address, in a world where two devices share an address.
 pub(crate) const SHARING: (usize, usize) = (2, 4);
 
-/// Where devices that speak LwM2M, too, are asked what is plain.
+/// The port at which devices of LwM2M receive plain requests.
 pub(crate) const COAP_PORT: u16 = 5_683;
 
-/// What plain devices hold.
+/// The resources of plain devices.
 pub(crate) const PLAIN_PATHS: [&str; 2] = ["/sensors/temperature", "/log"];
 
-/// The sizes of blocks that devices choose.
+/// The block sizes that devices choose from.
 const BLOCKS: [BlockSize; 3] = [BlockSize::MIN, BlockSize::MAX, BlockSize::MAX];
 
-/// What devices speak beside text and TLV.
+/// The formats that devices have besides text and TLV.
 const SPOKEN: [&[ContentFormat]; 4] = [
     &[],
     &[ContentFormat::SENML_CBOR],
@@ -46,7 +47,7 @@ const SPOKEN: [&[ContentFormat]; 4] = [
     &[ContentFormat::SENML_CBOR, ContentFormat::LWM2M_CBOR],
 ];
 
-/// What devices offer beside what all of them do; nobody knows the last of these objects.
+/// The objects that devices offer besides the common ones; the last one is unknown to the service.
 const OFFERED: [&[Path]; 3] = [
     &[],
     &[Path::resource(3304, 0, 5700)],
@@ -58,7 +59,7 @@ const OFFERED: [&[Path]; 3] = [
     ],
 ];
 
-/// All devices, and behind them the second sockets of those that have one.
+/// All devices, followed by the second sockets of those that have one.
 pub(crate) struct Fleet {
     members: Vec<SimulatedEndpoint>,
     who_by_address: HashMap<Peer, usize>,
@@ -66,23 +67,23 @@ pub(crate) struct Fleet {
 
 /// One device, or the second socket of one.
 pub(crate) struct SimulatedEndpoint {
-    /// Which device it is.
+    /// The device it belongs to.
     pub(crate) of: usize,
     pub(crate) speaks: DeviceProtocols,
     pub(crate) machine: SimulatedDevice,
     pub(crate) address: Peer,
-    /// How often it rebooted and forgot.
+    /// How often it rebooted and lost its state.
     pub(crate) boot: u32,
     /// When it is woken next.
     pub(crate) armed_at_ms: Option<i64>,
-    /// What is to be kept of what it sent last.
+    /// The samples to be stored of its last Send.
     pub(crate) sends: Vec<Sample>,
-    /// What it posted last.
+    /// The data it posted last.
     pub(crate) posts: Option<Vec<u8>>,
-    /// How many of its deeds were seen.
-    pub(crate) seen: u64,
-    /// How many of the plain requests that it obeyed were seen.
-    pub(crate) obeyed: u64,
+    /// How many of its operations the judge has seen.
+    pub(crate) performed_seen: u64,
+    /// How many of the plain requests it performed the judge has seen.
+    pub(crate) plain_seen: u64,
 }
 
 impl Fleet {
@@ -124,7 +125,7 @@ impl Fleet {
         }
     }
 
-    /// Gives a device another address: another port of its own, or one that devices share.
+    /// Moves a device to another port of its own, or to one that devices share.
     pub(crate) fn roam(&mut self, who: usize, rng: &mut Rng) {
         let member = &mut self.members[who];
         let to = if has_own_ip(member.of, member.speaks) {
@@ -143,7 +144,7 @@ impl Fleet {
         }
     }
 
-    /// Gives a device that has an address of its own another one, and returns it.
+    /// Moves a device with an address of its own to another one, and returns it.
     pub(crate) fn readdress(&mut self, who: usize, rng: &mut Rng) -> Option<IpAddr> {
         if !has_own_ip(who, self.members[who].speaks) {
             return None;
@@ -154,7 +155,7 @@ impl Fleet {
         Some(ip)
     }
 
-    /// Has all sockets of a device at another address from now on.
+    /// Moves all sockets of a device to another address.
     pub(crate) fn move_to(&mut self, who: usize, ip: IpAddr) {
         for place in 0..self.members.len() {
             let member = &mut self.members[place];
@@ -167,7 +168,7 @@ impl Fleet {
         }
     }
 
-    /// The socket with which a device speaks plain CoAP, if it has one.
+    /// The member through which a device speaks plain CoAP, if it does.
     pub(crate) fn plain_socket_of(&self, who: usize) -> Option<usize> {
         let is_it = |member: &SimulatedEndpoint| {
             member.of == who && member.speaks == DeviceProtocols::Plain
@@ -175,7 +176,7 @@ impl Fleet {
         self.members.iter().position(is_it)
     }
 
-    /// Who has an address, whatever the port.
+    /// The member at an address, whatever the port.
     pub(crate) fn who_has(&self, ip: IpAddr) -> Option<usize> {
         let has_it = |member: &SimulatedEndpoint| member.address.ip() == ip;
         self.members.iter().position(has_it)
@@ -186,7 +187,7 @@ impl Fleet {
         self.members.len()
     }
 
-    /// Who is at an address now.
+    /// The member that is at a peer now.
     pub(crate) fn who_is_at(&self, address: Peer) -> Option<usize> {
         self.who_by_address.get(&address).copied()
     }
@@ -200,13 +201,13 @@ impl Fleet {
     }
 }
 
-/// What a device speaks.
+/// The protocols of a device.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum DeviceProtocols {
     Lwm2m,
     /// CoAP without LwM2M, and bare UDP.
     Plain,
-    /// All of it, with a socket for what is plain.
+    /// All of them, with a second socket for plain CoAP.
     Both,
 }
 
@@ -237,13 +238,13 @@ impl SimulatedEndpoint {
             armed_at_ms: None,
             sends: Vec::new(),
             posts: None,
-            seen: 0,
-            obeyed: 0,
+            performed_seen: 0,
+            plain_seen: 0,
         }
     }
 }
 
-/// What the customer said of the devices.
+/// The profiles that the customer gave the devices.
 pub(crate) fn profiles(settings: &WorldSettings) -> Vec<Profile> {
     let profile = |who| profile(who, settings);
     (0..settings.devices).map(profile).collect()
@@ -272,7 +273,7 @@ fn has_own_ip(who: usize, speaks: DeviceProtocols) -> bool {
     }
 }
 
-/// The address a device has at first.
+/// The initial address of a device.
 fn ip_of(who: usize, settings: &WorldSettings) -> IpAddr {
     let shares = settings.shared == Shared::Yes && who == SHARING.1;
     let who = if shares { SHARING.0 } else { who };
@@ -291,7 +292,7 @@ fn port(number: u32) -> u16 {
     u16::try_from(number).expect("a port has 16 bits")
 }
 
-/// A device, or a socket of one, that speaks plain CoAP alone.
+/// A device, or the second socket of one, that speaks plain CoAP only.
 fn plain(who: usize, settings: &WorldSettings, rng: &mut Rng) -> Configuration {
     let long = "a long line of a log that takes more than one small block".repeat(3);
     let paths = vec![
@@ -341,12 +342,12 @@ fn configuration(who: usize, settings: &WorldSettings, rng: &mut Rng) -> Configu
     }
 }
 
-/// A device that offers more or less than others, and speaks or refuses other formats.
+/// A device that offers more or less than others, and has or refuses other formats.
 fn of_some_kind(plain: Configuration, rng: &mut Rng) -> Configuration {
     let mut formats = plain.formats.clone();
     formats.extend(pick(rng, SPOKEN));
     let mut announced = formats.clone();
-    // Some announce what they refuse.
+    // Some devices announce formats that they refuse.
     if rng.below(3) == 0 {
         announced.extend(pick(rng, SPOKEN));
     }

@@ -1,7 +1,7 @@
-//! What must hold, whatever happens: a judge who sees every datagram, every receipt and every
-//! promise, and knows the disk.
+//! What must always hold: a judge that sees every datagram, every receipt and every reply, and
+//! knows the disk.
 //!
-//! Each law is a function of its own in a file by its subject; here is who is asked when.
+//! Each law is a function in a file by its subject. This file says which laws are checked when.
 
 mod attempts;
 mod books;
@@ -43,7 +43,7 @@ use plain::SentData;
 use routing::DatagramRouting;
 use sending::SentSamples;
 
-/// A law that was broken.
+/// A broken law.
 #[derive(Debug)]
 pub(crate) struct Breach {
     pub(crate) law: &'static str,
@@ -55,40 +55,40 @@ pub(crate) type Verdict = Result<(), Breach>;
 /// Everything the laws need to know that is not on the disk.
 pub(crate) struct LawChecker {
     rules: Rules,
-    /// What becomes of each datagram.
+    /// Where each datagram is and where it must end.
     pub(crate) routing: DatagramRouting,
-    /// Steps that change something and are not durable.
+    /// Steps with changes that are not durable.
     undurable: BTreeSet<u64>,
     /// What is known of every request that was ever on the disk.
     known: BTreeMap<ActionId, KnownAction>,
     attempts: HashMap<AttemptKey, BegunExchange>,
-    /// How many devices and sockets of theirs there are.
+    /// How many devices and second sockets there are.
     members: usize,
-    /// What each device did for an attempt. One that took over another's address may be asked
-    /// what the other was to be asked: without DTLS nobody can tell.
+    /// What each device did for an attempt. A device that took over the address of another may
+    /// receive the requests to the other: without DTLS they cannot be distinguished.
     deeds: HashMap<(usize, AttemptKey), PerformedActions>,
-    /// The exchange with each device that has not ended as far as the wire shows.
+    /// The exchange with each device that has not ended, as far as the network shows.
     open: Vec<Option<OpenExchange>>,
-    /// Which request of each device is about to leave as a bare datagram, and how many uplinks were
-    /// heard when that was decided.
+    /// The request of each device that is about to be sent as a bare datagram, and the number of
+    /// uplinks at that decision.
     throwing: Vec<Option<(ActionId, u64)>>,
-    /// Whether there is a machine of each device.
+    /// Whether each device has a machine.
     is_alive: Vec<bool>,
-    /// What was heard of each device.
+    /// The uplinks of each device.
     uplinks: Vec<UplinkRecord>,
-    /// How many requests of each status a device has, by counting them.
+    /// The requests of a device per status, counted from the moves.
     recount: Vec<[i64; Status::ALL.len()]>,
-    /// How many requests of a device ever failed, also those that are not kept any more.
+    /// How many requests of a device ever failed, including those that were deleted.
     failed: Vec<i64>,
-    /// What devices said of what is observed.
-    pub(crate) tellings: SentNotifications,
-    /// What was answered, and where.
+    /// The notifications that devices sent.
+    pub(crate) sent_notifications: SentNotifications,
+    /// The answered messages, by peer.
     answered: HashSet<(Peer, AttemptKey)>,
-    /// What devices sent unasked.
-    pub(crate) sendings: SentSamples,
-    /// What devices posted and threw.
-    pub(crate) datas: SentData,
-    /// What destinations are owed.
+    /// The samples that devices sent in Sends.
+    pub(crate) sent_samples: SentSamples,
+    /// The data that devices sent over plain CoAP and UDP.
+    pub(crate) sent_data: SentData,
+    /// The events that destinations are owed.
     pub(crate) ledgers: Ledgers,
 }
 
@@ -96,36 +96,36 @@ pub(crate) struct LawChecker {
 #[derive(Default)]
 struct KnownAction {
     who: usize,
-    /// The attempts that left, by their names on the wire.
+    /// The attempts that were sent, by their keys on the network.
     sent: Vec<AttemptKey>,
-    /// What left for the same attempts in other formats, or in further blocks.
-    otherwise: Vec<AttemptKey>,
-    /// How often it left as a bare datagram, or was to.
+    /// The messages sent for the same attempts in other formats or further blocks.
+    continued: Vec<AttemptKey>,
+    /// How often it was sent, or was to be sent, as a bare datagram.
     thrown: usize,
-    /// Whether a socket took it.
+    /// Whether a socket accepted it.
     is_taken: bool,
     /// Whether the last attempt takes several messages.
     is_in_blocks: bool,
-    /// Whether a caller was told that it is accepted.
+    /// Whether a caller received its 202.
     is_promised: bool,
-    /// How many uplinks of the device were heard when its last attempt began.
+    /// The number of uplinks of the device when its last attempt began.
     uplinks_at_attempt: Option<u64>,
 }
 
-/// What was heard of a device.
+/// What was received from a device.
 #[derive(Default)]
 struct UplinkRecord {
-    /// When its machine came into being.
+    /// When its machine was created.
     machine_since_ms: i64,
     heard_at_ms: i64,
-    /// When it last said that it is there and was taken at its word.
+    /// When its last accepted registration, update or Send was received.
     accepted_at_ms: i64,
     uplinks: u64,
     /// Whether it may have been silent since.
     may_be_silent: bool,
-    /// The last answer that told it a location.
-    told: Option<RegistrationReply>,
-    /// The last location it was told, however long ago.
+    /// The last answer that contained a location.
+    last_reply: Option<RegistrationReply>,
+    /// The last location that was answered, however long ago.
     location: Vec<String>,
 }
 
@@ -135,19 +135,19 @@ struct RegistrationReply {
     key: AttemptKey,
     location: Vec<String>,
     at_ms: i64,
-    /// How many datagrams the device's machine took since.
-    heard_since: usize,
+    /// How many datagrams the device's machine handled since.
+    received_since: usize,
 }
 
 /// An exchange as it was decided.
 #[derive(Clone, Copy)]
 struct BegunExchange {
     purpose: RequestPurpose,
-    /// Whether it asks for the same as the exchange before in another format.
+    /// Whether it repeats the request of the exchange before in another format.
     again: Again,
-    /// From when on its exchange waits.
+    /// When the exchange began to wait.
     at_ms: i64,
-    /// How many uplinks of the device were heard by then.
+    /// The number of uplinks of the device at that time.
     uplinks: u64,
 }
 
@@ -159,48 +159,48 @@ enum Again {
     InBlocks,
 }
 
-/// What a device did when it was asked.
+/// What a device did for a request.
 #[derive(Default)]
 struct PerformedActions {
-    /// In which of its lives it did so last.
+    /// The boot in which it did so last.
     boot: u32,
-    /// What was read or written each time, and what came with a plain request.
+    /// The payload read or written each time, or the payloads of a plain request and its response.
     payloads: Vec<Vec<u8>>,
 }
 
-/// An exchange as the wire shows it.
+/// An exchange as the network shows it.
 struct OpenExchange {
     attempt: AttemptKey,
     begun_at_ms: i64,
     is_answered: bool,
-    /// Whether the answer goes on in further blocks, which are not asked for yet.
-    goes_on: bool,
+    /// Whether the answer has further blocks that were not requested yet.
+    continues: bool,
     over: Protocol,
-    /// Whether it goes on with what another began.
+    /// Whether it continues what another exchange began.
     is_part: bool,
 }
 
-/// A step that a machine took.
+/// A step of a machine.
 pub(crate) struct Decision {
     pub(crate) at_ms: i64,
     pub(crate) who: usize,
     pub(crate) took: StepInput,
     pub(crate) step: u64,
     pub(crate) saves: Saves,
-    /// Whether devices are read unasked.
+    /// Whether passive reporting is on.
     pub(crate) reporting: SettingState,
     pub(crate) sends: Vec<SentRequest>,
-    /// Which request of a caller leaves as a bare datagram.
+    /// The caller's request that is sent as a bare datagram.
     pub(crate) throws: Option<ActionId>,
 }
 
-/// A datagram that leaves the service.
+/// A datagram that the service sends.
 pub(crate) struct SentDatagram<'a> {
     pub(crate) at_ms: i64,
     pub(crate) to: Peer,
     pub(crate) step: Option<u64>,
     pub(crate) who: Option<usize>,
-    /// Whether it asks something, and the device was told where it is.
+    /// Whether it is a request to a device that has read its current profile.
     pub(crate) is_asked: bool,
     pub(crate) datagram: &'a [u8],
 }
@@ -221,15 +221,15 @@ impl LawChecker {
             uplinks: (0..devices).map(|_| UplinkRecord::default()).collect(),
             recount: vec![[0; Status::ALL.len()]; devices],
             failed: vec![0; devices],
-            tellings: SentNotifications::default(),
+            sent_notifications: SentNotifications::default(),
             answered: HashSet::new(),
-            sendings: SentSamples::of(devices),
-            datas: SentData::of(devices),
+            sent_samples: SentSamples::of(devices),
+            sent_data: SentData::of(devices),
             ledgers: Ledgers::default(),
         }
     }
 
-    /// A caller is told something.
+    /// A caller receives a reply.
     pub(crate) fn replied(
         &mut self,
         who: usize,
@@ -282,8 +282,8 @@ impl LawChecker {
         if durable.record(who).registration.is_none() {
             self.open[who].take_if(|open| open.over == Protocol::Lwm2m);
         }
-        self.datas
-            .told(step, (who, &self.routing), &done.data, durable)?;
+        self.sent_data
+            .became_durable(step, (who, &self.routing), &done.data, durable)?;
         observing::nothing_is_forgotten_in_silence(who, done, durable)?;
         observing::who_comes_or_goes_owes_what_is_observed(who, done, durable)?;
         observing::a_history_says_whether_the_device_is_there(who, durable)?;
@@ -321,7 +321,7 @@ impl LawChecker {
         outcomes::a_failure_says_why(action)
     }
 
-    /// A device is gone with all that belonged to it.
+    /// A device was removed with all its data.
     fn removed(&mut self, who: usize) {
         self.known.retain(|_, known| known.who != who);
         self.recount[who] = [0; Status::ALL.len()];
@@ -329,7 +329,7 @@ impl LawChecker {
         self.machine_is_gone(who);
     }
 
-    /// Requests were removed for their age.
+    /// Requests were removed because of their age.
     pub(crate) fn swept(&mut self, swept: &[SweptAction], durable: &Durable) -> Verdict {
         for swept in swept {
             self.known.remove(&swept.action);
@@ -340,38 +340,38 @@ impl LawChecker {
             .try_for_each(|swept| books::counters_equal_a_recount(self, swept.who, durable))
     }
 
-    /// Whether what a request asks takes several messages.
+    /// Whether a request takes several messages.
     pub(crate) fn is_in_blocks(&self, id: ActionId) -> bool {
         self.known.get(&id).is_some_and(|known| known.is_in_blocks)
     }
 
-    /// When a device was heard last.
+    /// When a device was last heard.
     pub(crate) fn heard_at_ms(&self, who: usize) -> i64 {
         self.uplinks[who].heard_at_ms
     }
 
-    /// In how many attempts a request has left.
+    /// In how many attempts a request was sent.
     pub(crate) fn attempts_sent(&self, id: ActionId) -> usize {
         let known = self.known.get(&id);
         known.map_or(0, |known| known.sent.len() + known.thrown)
     }
 
-    /// A step changes something, which is not durable yet.
+    /// A step has changes that are not durable yet.
     pub(crate) fn will_be_saved(&mut self, step: u64) {
         self.undurable.insert(step);
     }
 
-    /// What a step of a destination wants is done.
-    pub(crate) fn runs_errands(&self, step: Option<u64>) -> Verdict {
+    /// The effects of a destination's step are performed.
+    pub(crate) fn performs_effects(&self, step: Option<u64>) -> Verdict {
         speech::nothing_is_said_before_it_is_saved(self, step)
     }
 
-    /// A batch is about to be done.
+    /// A batch is about to be applied.
     pub(crate) fn will_write(&mut self, batch: &Batch, durable: &Durable) -> Verdict {
         for change in &batch.changes {
             if let Change::PutProgress(progress) = change {
                 delivering::what_is_passed_is_settled(&self.ledgers, progress, durable)?;
-                self.ledgers.revived(progress);
+                self.ledgers.requeued(progress);
             }
             if let Change::RemoveDestination { destination, .. } = change {
                 self.ledgers.removed(*destination);
@@ -380,28 +380,28 @@ impl LawChecker {
         Ok(())
     }
 
-    /// Nobody waits any more for a step to be durable.
+    /// A step will not become durable any more.
     pub(crate) fn forgotten(&mut self, step: Option<u64>) {
         if let Some(step) = step {
             self.undurable.remove(&step);
-            self.datas.forgotten(step);
+            self.sent_data.forgotten(step);
         }
     }
 
     /// The machine of a device is gone, and its exchange with it.
     pub(crate) fn machine_is_gone(&mut self, who: usize) {
         self.open[who] = None;
-        self.uplinks[who].told = None;
+        self.uplinks[who].last_reply = None;
     }
 
-    /// The machine of a device is no more, wherever it was, and with it what it remembered.
+    /// A machine is gone from its arbiter, and with it everything it remembered.
     pub(crate) fn moved_out(&mut self, who: usize, registered: Option<Peer>) {
         self.routing.abandoned(who, registered);
         self.is_alive[who] = false;
-        self.uplinks[who].told = None;
+        self.uplinks[who].last_reply = None;
     }
 
-    /// A device is brought back from this.
+    /// A device is restored from this data.
     pub(crate) fn restored(
         &mut self,
         at_ms: i64,
@@ -410,8 +410,8 @@ impl LawChecker {
         durable: &Durable,
     ) -> Verdict {
         self.uplinks[who].machine_since_ms = at_ms;
-        self.sendings.restored(who);
-        self.datas.restored(who);
+        self.sent_samples.restored(who);
+        self.sent_data.restored(who);
         let registration = restored.record.registration.as_ref();
         self.routing
             .restored(who, registration.and(restored.record.peer));
@@ -424,17 +424,19 @@ impl LawChecker {
     /// The service crashed.
     pub(crate) fn crashed(&mut self, durable: &Durable) -> Verdict {
         self.undurable.clear();
-        self.datas.crashed();
+        self.sent_data.crashed();
         self.routing.crashed();
         self.is_alive.fill(false);
         self.open.iter_mut().for_each(|open| *open = None);
-        self.uplinks.iter_mut().for_each(|ear| ear.told = None);
+        self.uplinks
+            .iter_mut()
+            .for_each(|record| record.last_reply = None);
         promises::a_202_survives_a_crash(self, durable)?;
         books::everything_equals_a_recount(durable)
     }
 }
 
-/// Says that a law is broken, unless it holds.
+/// Returns a breach of the law unless it holds.
 fn hold(law: &'static str, holds: bool, what: impl FnOnce() -> String) -> Verdict {
     if holds {
         return Ok(());

@@ -1,13 +1,13 @@
-//! Does the design hold in a world where everything goes wrong?
+//! Do the laws hold in a world where everything goes wrong?
 //!
 //! A deterministic world: the real machines and routers in a service of one to five arbiters,
 //! devices that sleep, roam, reboot and misbehave, a network that loses, repeats, delays and
-//! reorders, mailboxes that are late or full, a disk that answers late and forgets what was not
-//! durable, crashes and panics at any event, devices that speak while others are still brought
-//! back. The laws are checked at every event. From time to time the world heals, and must come to
-//! rest.
+//! reorders, mailboxes that are late or full, a disk that answers late and loses what was not
+//! durable, crashes and panics at any event, devices that send while others are still being
+//! restored. The laws are checked at every event. From time to time the world heals, and must come
+//! to rest.
 //!
-//! `SIMULATION_SEED=7 SIMULATION_EVENTS=100000 cargo test --test simulation` sees one world again,
+//! `SIMULATION_SEED=7 SIMULATION_EVENTS=100000 cargo test --test simulation` runs one world again,
 //! or for longer.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -29,16 +29,16 @@ mod world;
 use census::Census;
 use world::World;
 
-/// Events of a world that is not asked for by its seed.
+/// The number of events of a world without a seed from the environment.
 const EVENTS: u64 = 26_000;
 
-/// Events until a world heals.
+/// The number of events before a world heals.
 const EVENTS_PER_ACT: u64 = 6_500;
 
-/// The first of the seeds: of these, each test sees everything the census counts.
+/// The first seed. With these seeds each test sees everything the census counts.
 const FIRST_SEED: u64 = 41;
 
-/// Worlds of one test; there are four, so that they use the cores there are.
+/// The worlds of one test. There are four tests, so that they use several cores.
 const WORLDS: u64 = 10;
 
 #[test]
@@ -89,7 +89,7 @@ fn see_worlds(quarter: u64) {
     assert!(missing.is_empty(), "never seen: {missing:?} in {census:?}");
 }
 
-/// Lets a world run through its acts, each of which ends with healing.
+/// Runs a world through its acts, each of which ends with healing.
 fn see(seed: u64, events: u64) -> Census {
     let mut world = World::of(seed);
     while world.trace.events() < events {

@@ -1,5 +1,5 @@
-//! Each law in a scene of its own: a still world, in which nothing happens unless a test wants it,
-//! and the judge watches all the same.
+//! Each law in a scenario of its own: a still world in which nothing happens unless a test causes
+//! it, with all laws checked.
 
 mod attempts;
 mod books;
@@ -33,7 +33,7 @@ const TEMPERATURE: Path = Path::resource(3303, 0, 5700);
 const ZONE: Path = Path::resource(3, 0, 14);
 const TRIGGER: Path = Path::resource(1, 0, 8);
 
-/// A still world with one device that is registered.
+/// A still world with one registered device.
 fn registered() -> World {
     let mut world = World::still(1);
     world.switch_on(0);
@@ -42,7 +42,7 @@ fn registered() -> World {
     world
 }
 
-/// A still world with so many arbiters, and so many devices that are registered.
+/// A still world with this many arbiters and registered devices.
 fn spread(arbiters: usize, devices: usize) -> World {
     let mut world = World::with(WorldSettings {
         arbiters,
@@ -75,7 +75,7 @@ fn end_observing(path: Path) -> NewAction {
     request(Operation::ObserveEnd, path, None)
 }
 
-/// A request to be sent when the device is active, with one attempt.
+/// A SEND_WHEN_ACTIVE request with one attempt.
 fn request(operation: Operation, path: Path, data: Option<&str>) -> NewAction {
     let data = data.map(Box::from);
     NewAction {
@@ -124,7 +124,7 @@ impl World {
         }
     }
 
-    /// The device tells that it is there.
+    /// The device updates its registration.
     fn uplink(&mut self) {
         self.does(0, "updates", SimulatedDevice::update);
         self.pass(S);
@@ -142,7 +142,7 @@ impl World {
             .status
     }
 
-    /// The service crashes, and this is the moment in which it is there again.
+    /// The service crashes; returns when it is up again.
     fn restart(&mut self) {
         self.crash_after(0);
         while !self.service.is_up() {
@@ -150,7 +150,7 @@ impl World {
         }
     }
 
-    /// What a caller is shown in the end: the payload or what went wrong.
+    /// The final result of a request: the payload or the error message.
     fn shown(&self, id: ActionId) -> String {
         let action = self.disk.durable.action(0, id).expect("it is kept");
         let outcome = action.outcome.clone().expect("it is final");
@@ -159,11 +159,11 @@ impl World {
         shown.unwrap_or_default().to_owned()
     }
 
-    fn answers(&mut self, path: Path, manner: Manner) {
-        self.answer_with(0, path, manner);
+    fn answers(&mut self, path: Path, behaviour: Manner) {
+        self.answer_with(0, path, behaviour);
     }
 
-    /// How many operations the device has carried out.
+    /// How many operations the device has performed.
     fn deeds(&self) -> u64 {
         self.fleet.member(0).machine.performed_count()
     }

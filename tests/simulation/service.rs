@@ -1,7 +1,9 @@
-//! The shell as the actors are: it performs what machines decide and obeys the law of order.
+//! The shells of the simulation: they perform what machines decide, in the order save, answer,
+//! send.
 //!
-//! A process has several arbiters, each with its own socket, router and devices; what one hears
-//! and another is home to goes through a mailbox. The kernel deals datagrams out by their peer.
+//! A process has several arbiters, each with its own socket, router and devices. A datagram for a
+//! device of another arbiter is forwarded through a mailbox. The kernel chooses the socket by the
+//! peer.
 
 mod actor;
 mod acts;
@@ -33,28 +35,28 @@ pub(crate) use acts::{
 pub(crate) use arbiter::{Arbiter, ForwardBatch};
 use deliveries::Deliveries;
 
-/// What a caller is told.
+/// The reply to a caller.
 pub(crate) type Reply = Result<DeviceReply, Unserved>;
 
-/// Where an actor falls over.
+/// Where an actor panics.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum InjectedPanic {
-    /// While its machine decides: the buffer of effects dies with it.
+    /// While its machine decides: the buffer of effects is lost.
     Deciding,
-    /// Between the receipt and what is said after it.
+    /// Between the receipt and what is sent after it.
     Speaking,
 }
 
-/// One turn of the service: when it is, what chance says, and what comes of it.
+/// One turn of the service: its time, its randomness, and its results.
 pub(crate) struct ServiceTurn<'a> {
     pub(crate) now: Timestamp,
     pub(crate) rng: &'a mut Rng,
     pub(crate) is_store_full: bool,
-    /// How many of a hundred bare datagrams the socket does not take.
+    /// The percentage of bare datagrams that the socket refuses.
     pub(crate) refused_percent: u8,
-    /// Whether all devices are back since the start, wherever they are at home.
+    /// Whether all devices of all arbiters are restored since the start.
     pub(crate) of_devices: Restoration,
-    /// The last number that was given to anything.
+    /// The last number that was assigned.
     pub(crate) numbers: &'a mut u64,
     pub(crate) acts: &'a mut Vec<ArbiterAct>,
 }
@@ -65,7 +67,7 @@ impl ServiceTurn<'_> {
         *self.numbers
     }
 
-    /// Whether the socket takes a bare datagram.
+    /// Whether the socket accepts a bare datagram.
     fn outcome(&mut self) -> SendOutcome {
         match self.rng.hits(self.refused_percent) {
             true => SendOutcome::Refused,
@@ -73,7 +75,7 @@ impl ServiceTurn<'_> {
         }
     }
 
-    /// Whoever asked an actor that is gone is told that it failed.
+    /// Replies that a command failed because its actor is gone.
     fn hang_up(&mut self, call: Option<u64>) {
         let failed = |call| ArbiterAct::Reply {
             call,
@@ -83,7 +85,7 @@ impl ServiceTurn<'_> {
         self.acts.extend(call.map(failed));
     }
 
-    /// Whoever asks a device that was removed is told so.
+    /// Replies that the device was removed.
     fn refuse(&mut self, call: u64) {
         self.acts.push(ArbiterAct::Reply {
             call,
@@ -106,14 +108,14 @@ impl ServiceTurn<'_> {
     }
 }
 
-/// What came of a commit.
+/// The result of a commit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum CommitResult {
     Durable,
     Unsaved,
 }
 
-/// Who there is; a name or a key stands for the same device for ever.
+/// All devices; a name or a key always means the same device.
 pub(crate) struct Directory {
     keys: Vec<DeviceKey>,
     who_by_key: HashMap<DeviceKey, usize>,
@@ -138,7 +140,7 @@ impl Directory {
         self.who_by_key[&key]
     }
 
-    /// Whose a datagram is as far as it says so itself.
+    /// The device a datagram is for, as far as the datagram names it.
     fn whose(&self, from: Peer, sorted: &Classified) -> DatagramOwner {
         match sorted {
             Classified::ToEndpoint(endpoint, _) => {
@@ -148,7 +150,7 @@ impl Directory {
                 DatagramOwner::Named(self.who_by_prefix.get(&location.device).copied())
             }
             Classified::ToIdentity(_) => DatagramOwner::Addressed(from),
-            // A device may be asked to send later.
+            // A device may be asked to repeat a request later.
             Classified::ToPeer(sent) if sent.message.code.is_request() => DatagramOwner::Nobodys,
             Classified::ToPeer(_) => DatagramOwner::Behind(from),
             Classified::Answered { .. } | Classified::Ignored(_) => DatagramOwner::Nobodys,
@@ -156,17 +158,17 @@ impl Directory {
     }
 }
 
-/// The service: nothing while it is down, and otherwise its arbiters.
+/// The service: empty while it is down, otherwise its arbiters.
 pub(crate) struct Service {
     policy: Arc<CustomerPolicy>,
     directory: Arc<Directory>,
     shard_map: ShardMap,
     arbiters: Vec<Arbiter>,
-    /// What is on its way from one arbiter to another, in the order it left.
+    /// Batches on their way from one arbiter to another, in the order they were sent.
     mailboxes: BTreeMap<(ArbiterId, ArbiterId), VecDeque<ForwardBatch>>,
-    /// Where events are delivered.
+    /// The deliveries of events.
     pub(crate) deliveries: Deliveries,
-    /// By what the kernel deals datagrams out since the sockets were opened.
+    /// Seeds the kernel's choice of sockets since they were opened.
     deal: u64,
     run: u64,
 }
@@ -185,7 +187,7 @@ impl Service {
         }
     }
 
-    /// Opens the sockets; each arbiter is still to bring its devices back.
+    /// Opens the sockets; each arbiter still has to restore its devices.
     pub(crate) fn start(&mut self, deal: u64) {
         self.run += 1;
         self.deal = deal;
@@ -196,22 +198,22 @@ impl Service {
         self.arbiters = self.shard_map.arbiters().map(arbiter).collect();
     }
 
-    /// Ends the service in the middle of everything: all that is not on the disk is gone.
+    /// Ends the service at any point: everything that is not on the disk is lost.
     pub(crate) fn crash(&mut self) {
         self.arbiters.clear();
         self.mailboxes.clear();
         self.deliveries = Deliveries::default();
     }
 
-    /// Has the devices go by these terms, each from its next input on.
-    pub(crate) fn take_terms(&mut self, policy: Arc<CustomerPolicy>) {
+    /// Applies a policy to all devices, from their next inputs on.
+    pub(crate) fn apply_policy(&mut self, policy: Arc<CustomerPolicy>) {
         for arbiter in &mut self.arbiters {
-            arbiter.take_terms(Arc::clone(&policy));
+            arbiter.apply_policy(Arc::clone(&policy));
         }
         self.policy = policy;
     }
 
-    /// The terms of the customer, as the service knows them.
+    /// The policy of the customer, as the service knows it.
     pub(crate) fn policy(&self) -> &CustomerPolicy {
         &self.policy
     }
@@ -233,12 +235,12 @@ impl Service {
         self.shard_map
     }
 
-    /// Which device has a key.
+    /// The device with a key.
     pub(crate) fn who(&self, key: DeviceKey) -> usize {
         self.directory.who(key)
     }
 
-    /// Whether every device that was restored since the start said where it is.
+    /// Whether every device restored since the start has announced its peer.
     pub(crate) fn restoration(&self) -> Restoration {
         match self.arbiters.iter().all(Arbiter::is_settled) {
             true => Restoration::Complete,
@@ -246,12 +248,12 @@ impl Service {
         }
     }
 
-    /// Where a device is at home.
+    /// The arbiter that owns a device.
     pub(crate) fn arbiter_of(&self, who: usize) -> ArbiterId {
         self.shard_map.arbiter_of(self.directory.keys[who].shard())
     }
 
-    /// At whose socket the kernel puts down what comes from a peer.
+    /// The arbiter whose socket receives datagrams from a peer.
     pub(crate) fn dealt_to(&self, peer: Peer) -> ArbiterId {
         let mut hasher = DefaultHasher::new();
         (self.deal, peer).hash(&mut hasher);
@@ -269,7 +271,7 @@ impl Service {
         self.arbiters.iter()
     }
 
-    /// Puts something in the mailbox of an arbiter.
+    /// Puts a batch in the mailbox of an arbiter.
     pub(crate) fn put_in_mailbox(&mut self, from: ArbiterId, to: ArbiterId, post: ForwardBatch) {
         self.mailboxes
             .entry((from, to))
@@ -277,20 +279,20 @@ impl Service {
             .push_back(post);
     }
 
-    /// Takes what one arbiter sent another first.
+    /// Takes the oldest batch that one arbiter sent another.
     pub(crate) fn take_from_mailbox(&mut self, from: ArbiterId, to: ArbiterId) -> ForwardBatch {
         let mailbox = self.mailboxes.get_mut(&(from, to));
         let post = mailbox.and_then(VecDeque::pop_front);
         post.expect("what was sent is there until it is taken")
     }
 
-    /// How much waits for an arbiter.
+    /// How many batches wait for an arbiter.
     pub(crate) fn waiting_for(&self, at: ArbiterId) -> usize {
         let own = self.mailboxes.iter().filter(|((_, to), _)| *to == at);
         own.map(|(_, posts)| posts.len()).sum()
     }
 
-    /// How many datagrams are somewhere in the process.
+    /// How many datagrams are in the process.
     pub(crate) fn datagrams_held(&self) -> usize {
         let posts = self.mailboxes.values().flatten();
         let on_the_way: usize = posts.map(ForwardBatch::datagrams).sum();
@@ -302,7 +304,7 @@ impl Service {
                 .sum::<usize>()
     }
 
-    /// Has the actor of a device fall over at its next opportunity, and at so many after it.
+    /// Lets the actor of a device panic at its next opportunity, and at this many after it.
     pub(crate) fn inject_panic(&mut self, who: usize, injected_panic: InjectedPanic, again: u32) {
         let home = self.arbiter_of(who).index();
         if let Some(arbiter) = self.arbiters.get_mut(home) {
@@ -310,28 +312,28 @@ impl Service {
         }
     }
 
-    /// No actor falls over any more.
+    /// Ends all injected panics.
     pub(crate) fn clear_panic(&mut self) {
         for arbiter in &mut self.arbiters {
             arbiter.injected_panic = None;
         }
     }
 
-    /// The machine of a device that is there.
+    /// The machine of a loaded device.
     pub(crate) fn machine(&self, who: usize) -> Option<&Device> {
         self.arbiters
             .get(self.arbiter_of(who).index())?
             .machine(who)
     }
 
-    /// Whether nothing is under way for a device.
+    /// Whether a device has nothing in progress.
     pub(crate) fn is_at_rest(&self, who: usize) -> bool {
         let home = self.arbiters.get(self.arbiter_of(who).index());
         home.is_some_and(|arbiter| arbiter.is_at_rest(who))
     }
 }
 
-/// The numbers of the datagrams that an input came in.
+/// The numbers of the datagrams in an input.
 fn numbers_of(input: &DeviceInput<u64>) -> Vec<u64> {
     match input {
         DeviceInput::Datagram(arrival) => arrival.numbers().collect(),

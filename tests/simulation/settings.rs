@@ -1,4 +1,5 @@
-//! What is this world like? Drawn from its seed, so that many seeds see many worlds.
+//! What is this world like? The settings are drawn from its seed, so that many seeds give many
+//! worlds.
 
 use std::sync::Arc;
 
@@ -9,54 +10,54 @@ use harness::rng::Rng;
 use protocol::coap::block::BlockSize;
 use protocol::coap::exchange::Transmission;
 
-/// How long after each try of an event the next one comes, as customers are told.
+/// The documented waits between the tries of an event.
 const WAITS_MS: [i64; 4] = [150_000, 180_000, 420_000, 1_020_000];
 
-/// What holds in a world from its beginning to its end.
+/// The settings of a world, which never change.
 #[derive(Clone, Debug)]
 pub(crate) struct WorldSettings {
     pub(crate) devices: usize,
     /// How many arbiters the service has.
     pub(crate) arbiters: usize,
-    /// How long it usually takes until somebody does something.
+    /// The typical time between two acts.
     pub(crate) pace_ms: i64,
-    /// Between which bounds devices choose their lifetimes.
+    /// The bounds of the lifetimes that devices choose.
     pub(crate) lifetime_s: (u32, u32),
-    /// How many of the devices sleep.
+    /// The percentage of devices in queue mode.
     pub(crate) queue_mode_percent: u8,
-    /// Whether devices differ in what they offer and in what formats they speak.
+    /// Whether devices differ in what they offer and in their formats.
     pub(crate) kinds: Kinds,
     pub(crate) rules: Rules,
-    /// Whether two of the devices have one address.
+    /// Whether two of the devices share an address.
     pub(crate) shared: Shared,
     /// How events are delivered.
     pub(crate) delivery: Arc<DeliveryRules>,
-    /// How long final requests are kept.
+    /// The retention of final requests.
     pub(crate) retention_ms: i64,
-    /// What goes wrong while the world is not healed.
+    /// The faults while the world is not healed.
     pub(crate) faults: Faults,
 }
 
-/// What kinds of devices there are.
+/// The kinds of devices in a world.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kinds {
-    /// All of them speak LwM2M alike.
+    /// All devices speak LwM2M alike.
     One,
-    /// Some speak plain CoAP and bare UDP, too or alone. They offer more or less, in these formats
-    /// or those, and some announce what they refuse.
+    /// Some also or only speak plain CoAP and bare UDP. They offer more or less, in different
+    /// formats, and some announce formats that they refuse.
     Many,
 }
 
-/// Whether two devices have one address.
+/// Whether two devices share an address.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Shared {
-    /// Each device that has an address has it alone.
+    /// No device shares its address.
     No,
-    /// Two of those without LwM2M have the same.
+    /// Two of the devices without LwM2M share an address.
     Yes,
 }
 
-/// How often things go wrong, in percent of the cases.
+/// How often faults happen, in percent of the cases.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Faults {
     pub(crate) lost_percent: u8,
@@ -65,22 +66,22 @@ pub(crate) struct Faults {
     pub(crate) late_percent: u8,
     /// Commits that take seconds instead of milliseconds.
     pub(crate) slow_commit_percent: u8,
-    /// Questions to the disk that take seconds instead of milliseconds.
+    /// Reads of the disk that take seconds instead of milliseconds.
     pub(crate) slow_read_percent: u8,
-    /// Questions that the disk does not answer.
+    /// Reads that fail.
     pub(crate) unread_percent: u8,
-    /// Bare datagrams that the socket does not take.
+    /// Bare datagrams that the socket refuses.
     pub(crate) refused_percent: u8,
-    /// Bare datagrams of which the device hears later what became of them.
-    pub(crate) told_late_percent: u8,
-    /// Arbiters that are busy for seconds when another sends them something.
+    /// Bare datagrams whose outcome the device learns late.
+    pub(crate) late_outcome_percent: u8,
+    /// Batches between arbiters that wait seconds for a busy arbiter.
     pub(crate) busy_percent: u8,
     /// Mailboxes between arbiters that are full.
     pub(crate) crowded_percent: u8,
 }
 
 impl Faults {
-    /// Nothing goes wrong.
+    /// No faults.
     pub(crate) const NONE: Self = Self {
         lost_percent: 0,
         repeated_percent: 0,
@@ -89,7 +90,7 @@ impl Faults {
         slow_read_percent: 0,
         unread_percent: 0,
         refused_percent: 0,
-        told_late_percent: 0,
+        late_outcome_percent: 0,
         busy_percent: 0,
         crowded_percent: 0,
     };
@@ -97,8 +98,8 @@ impl Faults {
 
 impl WorldSettings {
     pub(crate) fn draw(rng: &mut Rng) -> Self {
-        // From a world of seconds, where everything collides, to one of hours, where requests
-        // expire after their two days.
+        // From a world of seconds, in which everything collides, to a world of hours, in which
+        // requests expire after their two days.
         let (pace_ms, lifetime_s) = match rng.below(4) {
             0 => (100, (20, 60)),
             1 => (1_000, (30, 600)),
@@ -124,14 +125,14 @@ impl WorldSettings {
                 slow_read_percent: pick(rng, [0, 1, 5, 20]),
                 unread_percent: pick(rng, [0, 0, 1, 5]),
                 refused_percent: pick(rng, [0, 5, 20]),
-                told_late_percent: pick(rng, [0, 10, 50]),
+                late_outcome_percent: pick(rng, [0, 10, 50]),
                 busy_percent: pick(rng, [0, 1, 5, 20]),
                 crowded_percent: pick(rng, [0, 0, 1, 5]),
             },
         }
     }
 
-    /// A world in which nothing goes wrong and nobody does anything by himself.
+    /// A world without faults in which nothing happens by itself.
     pub(crate) fn still(devices: usize) -> Self {
         Self {
             devices,
@@ -180,7 +181,7 @@ fn rules(rng: &mut Rng) -> Rules {
 }
 
 fn delivery(rng: &mut Rng, pace_ms: i64) -> DeliveryRules {
-    // Where everything collides nobody waits for a quarter of an hour.
+    // In a fast world, tries do not wait for a quarter of an hour.
     let waits_ms = match pace_ms {
         ..10_000 => WAITS_MS.map(|wait_ms| wait_ms / 1_000),
         10_000.. => WAITS_MS,

@@ -1,4 +1,4 @@
-//! What happened last, for whoever reads a failure; and a digest of all that happened.
+//! The latest events, for the reader of a failure, and a digest of all events.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::DefaultHasher;
@@ -30,7 +30,7 @@ struct Note {
     what: TraceEvent,
 }
 
-/// One thing worth a note; cheap to make, put into words only for a failure.
+/// A noteworthy event; cheap to create, formatted only for a failure.
 #[derive(Clone, Debug, Hash)]
 pub(crate) enum TraceEvent {
     ServiceHears {
@@ -110,7 +110,7 @@ pub(crate) enum TraceEvent {
         who: usize,
         parked: bool,
     },
-    /// Something about a destination.
+    /// An event of a destination.
     Post {
         id: DestinationId,
         does: &'static str,
@@ -143,7 +143,7 @@ impl Trace {
         self.notes.push_back(note);
     }
 
-    /// Stands for everything that was ever noted.
+    /// A digest of everything that was ever noted.
     pub(crate) fn digest(&self) -> u64 {
         self.digest.finish()
     }
@@ -227,7 +227,7 @@ impl fmt::Display for TraceEvent {
     }
 }
 
-/// Which of all destinations one is.
+/// The number of a destination among all of them.
 fn place(id: DestinationId) -> u8 {
     id.as_bytes()[15]
 }

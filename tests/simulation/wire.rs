@@ -11,7 +11,7 @@ use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageKind};
 use protocol::lwm2m::path::Path;
 
-/// One attempt, as it is known on the wire: its message id and its token.
+/// One attempt, as the network identifies it: its message id and its token.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) struct AttemptKey {
     pub(crate) message_id: u16,
@@ -33,7 +33,7 @@ impl AttemptKey {
         }
     }
 
-    /// Whether a message is an answer to the attempt, as its token or its message id shows.
+    /// Whether a message answers the attempt, by its token or its message id.
     pub(crate) fn is_met_by(&self, met: &AnsweredBy) -> bool {
         match met.by {
             MatchedBy::Token(token) => token == self.token,
@@ -42,22 +42,22 @@ impl AttemptKey {
     }
 }
 
-/// What a message may be the answer to.
+/// The request that a message may answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnsweredBy {
     by: MatchedBy,
-    /// Whether it says that the format was not the right one.
+    /// Whether the message refuses the requested format.
     pub(crate) format: FormatFound,
 }
 
-/// By what an answer belongs to a request.
+/// How an answer is matched to a request.
 #[derive(Clone, Copy, Debug)]
 enum MatchedBy {
     Token([u8; 9]),
     Id(u16),
 }
 
-/// What an answer says of the format that was asked for.
+/// What an answer says about the requested format.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum FormatFound {
     Fit,
@@ -65,7 +65,7 @@ pub(crate) enum FormatFound {
 }
 
 impl AnsweredBy {
-    /// What a message may end; one that only says that a request has arrived ends nothing.
+    /// The request that a message may end; an empty acknowledgement ends none.
     pub(crate) fn by(message: &Message) -> Option<Self> {
         let id = message.message_id.0;
         let by = match message.kind {
@@ -89,7 +89,7 @@ impl AnsweredBy {
 
 const ACKNOWLEDGEMENT: u8 = 2;
 
-/// The first bytes of a message.
+/// The header of a message.
 #[derive(Debug)]
 pub(crate) struct Head<'a> {
     kind: u8,
@@ -120,27 +120,27 @@ impl<'a> Head<'a> {
         self.code >> 5 >= 2
     }
 
-    /// Whether it says in an acknowledgement that something was changed.
+    /// Whether it is a 2.04 in an acknowledgement.
     pub(crate) fn is_changed(&self) -> bool {
         self.kind == ACKNOWLEDGEMENT && self.code == 2 << 5 | 4
     }
 
-    /// Whether it answers that something was done.
+    /// Whether it is a success.
     fn is_success(&self) -> bool {
         self.code >> 5 == 2
     }
 
-    /// Whether it refuses something.
+    /// Whether it is a refusal.
     pub(crate) fn is_refusal(&self) -> bool {
         self.code >> 5 >= 4
     }
 
-    /// Whether it only says that a message has arrived.
+    /// Whether it is an empty acknowledgement.
     pub(crate) fn is_empty_acknowledgement(&self) -> bool {
         self.kind == ACKNOWLEDGEMENT && self.code == 0
     }
 
-    /// Whether it says where a registration is.
+    /// Whether it contains the location of a registration.
     pub(crate) fn is_created(&self) -> bool {
         self.code == 2 << 5 | 1
     }
@@ -150,16 +150,17 @@ impl<'a> Head<'a> {
     }
 }
 
-/// What a request to a device is for.
+/// The purpose of a request to a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum RequestPurpose {
     /// A request of a caller.
     Action(ActionId),
-    /// Nothing that was saved with it: it is repeated, or asks again for the path.
+    /// A request that is not saved: a retransmission, or one to establish the observation of the
+    /// path again.
     Unsaved(Option<Path>),
-    /// Nobody: what is there is to be told, at this path if it is one.
+    /// Passive reporting of the path, if it is one.
     Report(Option<Path>),
-    /// Nobody: the device told a part of what is observed at the path, and this is the rest.
+    /// Further blocks of a notification of the path.
     Rest(Option<Path>),
 }
 
@@ -168,14 +169,14 @@ pub(crate) enum RequestPurpose {
 pub(crate) struct SentRequest {
     pub(crate) attempt: AttemptKey,
     pub(crate) purpose: RequestPurpose,
-    /// What an exchange is for that begins with it.
+    /// The purpose of the exchange that begins with it.
     begins: Option<step_event::ExchangePurpose>,
-    /// Whether it goes on with what was begun in another message.
-    pub(crate) goes_on: GoesOn,
+    /// Whether it continues a transfer that another message began.
+    pub(crate) continues: Continuation,
 }
 
 impl SentRequest {
-    /// Whether it asks, in an exchange of its own, for the same as one before did.
+    /// Whether it repeats the request of an earlier exchange in a new exchange.
     pub(crate) fn asks_again(&self, before: RequestPurpose) -> bool {
         match (self.begins, before) {
             (Some(step_event::ExchangePurpose::Action), RequestPurpose::Action(_)) => true,
@@ -190,17 +191,17 @@ impl SentRequest {
     }
 }
 
-/// Whether a request goes on with what another began.
+/// Whether a request continues what another began.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum GoesOn {
+pub(crate) enum Continuation {
     /// It is no block, or the first.
     No,
-    /// It brings a further block, or asks for one.
+    /// It contains or requests a further block.
     InBlocks,
 }
 
-/// Which requests a step sends, and what for: each attempt is saved before its request. And which
-/// request of a caller leaves as a bare datagram.
+/// The requests that a step sends, with their purposes (each attempt is saved before its request),
+/// and the caller's request that is sent as a bare datagram.
 pub(crate) fn requests_sent(
     saved: &[Change],
     outbound: &[Outbound],
@@ -225,7 +226,7 @@ pub(crate) fn requests_sent(
     (sent, thrown)
 }
 
-/// Which request an attempt begins with a change.
+/// The request whose attempt begins with a change.
 fn begun(change: &Change) -> Option<ActionId> {
     if let Change::PutAction { action, .. } = change {
         return begins_attempt(action).then_some(action.id);
@@ -233,7 +234,7 @@ fn begun(change: &Change) -> Option<ActionId> {
     None
 }
 
-/// Whether a step answers somebody that it did what he asked.
+/// Whether a step answers a request with success.
 pub(crate) fn is_accepted(outbound: &[Outbound]) -> bool {
     let is_success = |speech: &Outbound| match speech {
         Outbound::Send { datagram, .. } => Head::of(datagram).is_some_and(|head| head.is_success()),
@@ -242,7 +243,7 @@ pub(crate) fn is_accepted(outbound: &[Outbound]) -> bool {
     outbound.iter().any(is_success)
 }
 
-/// What an exchange is for that began.
+/// The purpose of the exchange that began.
 fn begins(step_event: &StepEvent) -> Option<step_event::ExchangePurpose> {
     if let step_event::StepEventKind::Begun(purpose) = step_event.kind {
         return Some(purpose);
@@ -263,28 +264,29 @@ fn request_sent(
         attempt,
         purpose: saved.map_or_else(|| unsaved(&message, begins), RequestPurpose::Action),
         begins,
-        goes_on: match is_block && saved.is_none() {
-            true => GoesOn::InBlocks,
-            false => GoesOn::No,
+        continues: match is_block && saved.is_none() {
+            true => Continuation::InBlocks,
+            false => Continuation::No,
         },
     }
 }
 
-/// What a request is for that is saved with nothing.
+/// The purpose of a request that is not saved.
 fn unsaved(message: &Message, begins: Option<step_event::ExchangePurpose>) -> RequestPurpose {
     let segments = message.uri_path();
     let text: String = segments.map(|segment| format!("/{segment}")).collect();
     let path = text.parse().ok();
     let is_read = message.code == Code::GET && message.observe().is_none();
     match begins {
-        // What is observed again is observed from then on.
+        // A request to establish an observation registers it, so a plain read fetches further
+        // blocks.
         Some(step_event::ExchangePurpose::Observation) if is_read => RequestPurpose::Rest(path),
         _ if message.code == Code::FETCH || is_read => RequestPurpose::Report(path),
         _ => RequestPurpose::Unsaved(path),
     }
 }
 
-/// Whether a request is saved as it leaves.
+/// Whether this state of a request begins an attempt.
 fn begins_attempt(action: &Action) -> bool {
     let happened = action.timeline.as_slice().last().map(|last| last.what);
     let begins = matches!(

@@ -36,11 +36,11 @@ use crate::trace::{Trace, TraceEvent};
 /// When a world begins.
 const BEGINNING_MS: i64 = 1_700_000_000_000;
 
-/// How many events one instant may have: more means that somebody asks to be woken at once,
-/// again and again.
+/// How many events one instant may have. More means that a machine asks again and again to be woken
+/// at once.
 const EVENTS_PER_INSTANT_MAX: u32 = 2_000;
 
-/// A deterministic world: the same seed, the same events.
+/// A deterministic world: the same seed gives the same events.
 pub(crate) struct World {
     seed: Option<u64>,
     pub(crate) now_ms: i64,
@@ -49,7 +49,7 @@ pub(crate) struct World {
     queue: Queue,
     settings: WorldSettings,
     pub(crate) faults: Faults,
-    mood: Activity,
+    activity: Activity,
     pub(crate) service: Service,
     pub(crate) disk: Disk,
     pub(crate) fleet: Fleet,
@@ -59,27 +59,27 @@ pub(crate) struct World {
     pub(crate) laws: LawChecker,
     pub(crate) trace: Trace,
     pub(crate) census: Census,
-    /// How often each device is still to be told that its customer said anew who it is.
-    untold: Vec<u32>,
-    /// The last number that was given to anything.
+    /// How often each device still has to read its changed profile.
+    unread_profiles: Vec<u32>,
+    /// The last number that was assigned.
     numbers: u64,
     acts: Vec<ArbiterAct>,
     outputs: Vec<DeviceOutput>,
 }
 
-/// Whether people, devices and fate act by themselves.
+/// Whether customers, devices and faults act by themselves.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Activity {
-    /// They do as they like.
+    /// They act at random.
     Lively,
-    /// They do what was begun and nothing else.
+    /// Nothing new begins.
     Still,
-    /// The same, and whoever went away comes back.
+    /// Nothing new begins, and devices that left come back.
     Healing,
 }
 
 impl World {
-    /// The world that belongs to a seed, in which everything may go wrong.
+    /// The world of a seed, in which everything may go wrong.
     pub(crate) fn of(seed: u64) -> Self {
         let mut rng = Rng::from_seed(seed);
         let settings = WorldSettings::draw(&mut rng);
@@ -96,7 +96,7 @@ impl World {
         world
     }
 
-    /// A world in which nothing happens unless a test wants it.
+    /// A world in which nothing happens unless a test causes it.
     pub(crate) fn still(devices: usize) -> Self {
         Self::with(WorldSettings::still(devices))
     }
@@ -105,7 +105,7 @@ impl World {
         Self::new(settings, Rng::from_seed(1), None, Activity::Still)
     }
 
-    fn new(settings: WorldSettings, mut rng: Rng, seed: Option<u64>, mood: Activity) -> Self {
+    fn new(settings: WorldSettings, mut rng: Rng, seed: Option<u64>, activity: Activity) -> Self {
         let profiles = fleet::profiles(&settings);
         let fleet = Fleet::new(&settings, &mut rng);
         let members = (settings.devices, fleet.count());
@@ -115,7 +115,7 @@ impl World {
             events_of_now: 0,
             queue: Queue::default(),
             faults: settings.faults,
-            mood,
+            activity,
             service: Service::new(settings.rules.clone(), &profiles, settings.arbiters),
             disk: Disk::new(profiles),
             fleet,
@@ -125,7 +125,7 @@ impl World {
             laws: LawChecker::new(settings.rules.clone(), settings.arbiters, members),
             trace: Trace::default(),
             census: Census::default(),
-            untold: vec![0; settings.devices],
+            unread_profiles: vec![0; settings.devices],
             numbers: 0,
             acts: Vec::new(),
             outputs: Vec::new(),
@@ -136,14 +136,14 @@ impl World {
         world
     }
 
-    /// Lets so many events happen.
+    /// Runs this many events.
     pub(crate) fn run(&mut self, events: u64) {
         for _ in 0..events {
             self.step();
         }
     }
 
-    /// Lets so much time pass with all that happens in it.
+    /// Lets time pass with all events in it.
     pub(crate) fn pass(&mut self, ms: i64) {
         let until_ms = self.now_ms + ms;
         while self
@@ -156,12 +156,13 @@ impl World {
         self.now_ms = until_ms;
     }
 
-    /// Ends all faults and whims, revives everybody, and demands that the world comes to rest.
+    /// Ends all faults and random acts, brings all devices back, and checks that the world comes to
+    /// rest.
     pub(crate) fn heal(&mut self) {
         self.census.heals += 1;
         self.note(TraceEvent::World("the world heals"));
-        let before = (self.mood, self.faults);
-        (self.mood, self.faults) = (Activity::Healing, Faults::NONE);
+        let before = (self.activity, self.faults);
+        (self.activity, self.faults) = (Activity::Healing, Faults::NONE);
         self.disk.full_until_ms = self.now_ms;
         self.service.clear_panic();
         self.crash();
@@ -185,10 +186,10 @@ impl World {
         self.endpoints.relapse();
         self.crash();
         self.join_who_shares();
-        (self.mood, self.faults) = before;
+        (self.activity, self.faults) = before;
     }
 
-    /// Every destination is told what was set aside for it.
+    /// Every destination has its dead letters replayed.
     pub(crate) fn deliver_all_again(&mut self) {
         for id in self.service.deliveries.ids() {
             self.ask_destination(id, DestinationCommand::Restart);
@@ -211,7 +212,7 @@ impl World {
         }
     }
 
-    /// How long a healed world may take: every device was heard within its lifetime.
+    /// How long healing may take: long enough for every device to be heard within its lifetime.
     fn patience_ms(&self) -> i64 {
         let waits_ms: i64 = self.settings.delivery.retry_delays_ms.iter().sum();
         2 * 1_000 * i64::from(self.settings.lifetime_s.1) + 900_000 + waits_ms
@@ -225,14 +226,18 @@ impl World {
         self.watch();
     }
 
-    /// Sees to the laws that are about no single act.
+    /// Checks the laws that do not belong to a single act.
     fn watch(&mut self) {
         let (service, durable) = (&self.service, &self.disk.durable);
         let verdict = ownership::a_device_lives_once_and_at_home(service, durable.devices())
             .and_then(|()| ownership::a_removed_device_is_gone(service, durable))
             .and_then(|()| ownership::whoever_was_live_is_back(service, durable))
             .and_then(|()| {
-                ownership::a_device_goes_by_what_its_customer_said(service, durable, &self.untold)
+                ownership::a_device_goes_by_what_its_customer_said(
+                    service,
+                    durable,
+                    &self.unread_profiles,
+                )
             })
             .and_then(|()| {
                 let held = service.datagrams_held();
@@ -268,7 +273,7 @@ impl World {
             Event::LookedUp { at, look_up, run } => self.looked_up(at, look_up, run),
             Event::ReachesDevice { to, datagram } => self.reach_device(to, &datagram),
             Event::DeviceDue { who } => self.device_due(who),
-            Event::DeviceAction => self.whim(),
+            Event::DeviceAction => self.act_of_device(),
             Event::Call => self.call(),
             Event::Rush { run } => self.rush(run),
             Event::Added { who } => self.add(who),
@@ -287,7 +292,7 @@ impl World {
                 run,
             } => self.departed(at, who, departed, run),
             Event::NamesRead { at, who, step, run } => self.names_read(at, who, step, run),
-            Event::NamesUntold { who, run } => self.names_untold(who, run),
+            Event::ProfileUnread { who, run } => self.profile_unread(who, run),
             Event::PageRead { at, keys, run } => self.page_read(at, keys, run),
             Event::Paged {
                 at,
@@ -300,7 +305,7 @@ impl World {
             Event::ForwarderRestored { id, run } => self.forwarder_restored(id, run),
             Event::ForwarderRead { id, run } => self.forwarder_read(id, run),
             Event::ForwarderDue { id, generation } => self.forwarder_due(id, generation),
-            Event::BoardRead { id, generation } => self.board_read(id, generation),
+            Event::ShardsNotified { id, generation } => self.shards_notified(id, generation),
             Event::ReadForForwarder {
                 id,
                 generation,
@@ -308,12 +313,12 @@ impl World {
             } => self.read_for_forwarder(id, generation, task),
             Event::Delivers { parcel } => self.delivers(parcel),
             Event::Delivered { parcel, delivered } => self.delivered(&parcel, delivered),
-            Event::Fault => self.misfortune(),
+            Event::Fault => self.inject_fault(),
             Event::Start => self.start(),
         }
     }
 
-    /// Lets an arbiter take a turn, and does what comes of it.
+    /// Lets an arbiter take a turn, and performs its acts.
     fn serve(&mut self, at: ArbiterId, turn: impl FnOnce(&mut Arbiter, &mut ServiceTurn<'_>)) {
         let mut acts = std::mem::take(&mut self.acts);
         let is_full = self.now_ms < self.disk.full_until_ms;
@@ -336,7 +341,7 @@ impl World {
         self.acts = acts;
     }
 
-    /// Sends a datagram on its way, to arrive never, once or twice.
+    /// Sends a datagram, which arrives never, once or twice.
     fn travel(&mut self, arrive: impl Fn() -> Event) {
         if self.rng.hits(self.faults.lost_percent) {
             self.census.lost += 1;
@@ -360,7 +365,7 @@ impl World {
         10 + i64::from(self.rng.below(most_ms))
     }
 
-    /// When somebody acts next who acts when he likes.
+    /// When the next random act happens.
     fn later_ms(&mut self) -> i64 {
         let pace_ms = u32::try_from(self.settings.pace_ms).expect("a pace is no longer than hours");
         let usual_ms = i64::from(1 + self.rng.below(2 * pace_ms));
@@ -387,16 +392,16 @@ impl World {
     }
 }
 
-/// The commit the tree stands on, if there is a tree.
+/// The commit of the source tree, if it is a git tree.
 fn commit() -> String {
-    let told = Command::new("git")
+    let output = Command::new("git")
         .args(["rev-parse", "--short", "HEAD"])
         .output();
-    let told = told.map(|told| String::from_utf8_lossy(&told.stdout).trim().to_owned());
-    told.unwrap_or_else(|_| "unknown".to_owned())
+    let commit = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    commit.unwrap_or_else(|_| "unknown".to_owned())
 }
 
-/// Tells how to see a failure again, be it a law's, a machine's or the simulation's own.
+/// Prints how to reproduce a failure of a law, of a machine, or of the simulation.
 impl Drop for World {
     fn drop(&mut self) {
         if std::thread::panicking() {

@@ -1,4 +1,4 @@
-//! What waits to be delivered, and how far each destination has come with it.
+//! The events that wait for delivery, and the progress of each destination.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
@@ -10,23 +10,23 @@ use engine::delivery::destination::Destination;
 use engine::event::Event;
 use engine::ids::{CustomerId, DestinationId, EventId, Shard};
 
-/// Rows that one sweep removes at most: few, so that there are several sweeps.
+/// How many rows one sweep removes at most: few, so that there are several sweeps.
 const SWEEP_MAX: usize = 50;
 
-/// What is kept for deliveries.
+/// What is stored for deliveries.
 #[derive(Default)]
 pub(crate) struct Outbox {
     newest: u64,
-    /// How many events were ever given a number.
+    /// How many events were ever numbered.
     numbered: i64,
     waiting: BTreeMap<Shard, BTreeMap<Sequence, QueuedEvent>>,
     destinations: BTreeMap<DestinationId, DestinationRecord>,
     removed: BTreeSet<DestinationId>,
-    /// Which device said what is kept.
-    said_by: HashMap<EventId, usize>,
+    /// The device of each stored event.
+    device_of: HashMap<EventId, usize>,
 }
 
-/// What is kept of a destination.
+/// What is stored of a destination.
 pub(crate) struct DestinationRecord {
     pub(crate) destination: Destination,
     pub(crate) since: Sequence,
@@ -34,18 +34,18 @@ pub(crate) struct DestinationRecord {
     pub(crate) held: BTreeMap<Sequence, PendingRetry>,
     pub(crate) dead: BTreeMap<Sequence, DeadLetter>,
     passed: i64,
-    /// How many events had a number when it was made.
+    /// How many events had been numbered when it was created.
     numbered_before: i64,
 }
 
 impl Outbox {
-    /// Keeps an event; it waits under the next number if anybody is told of it.
+    /// Stores an event, which is queued under the next number if the customer has destinations.
     pub(super) fn append(&mut self, who: usize, event: &Event) -> Option<QueuedEvent> {
-        self.said_by.insert(event.id, who);
+        self.device_of.insert(event.id, who);
         if self.destinations.is_empty() {
             return None;
         }
-        // Some numbers are nobody's.
+        // Some numbers are skipped.
         self.newest += 1 + u64::from(event.id.as_bytes()[15] % 3);
         self.numbered += 1;
         let waiting = QueuedEvent {
@@ -59,19 +59,18 @@ impl Outbox {
         Some(waiting)
     }
 
-    /// Forgets what a device said, which was removed; what waits of it is not there any more.
+    /// Deletes the events of a removed device. Those that are queued are found missing.
     pub(super) fn forget(&mut self, who: usize) {
-        self.said_by.retain(|_, by| *by != who);
+        self.device_of.retain(|_, by| *by != who);
     }
 
-    /// Puts a destination. A new one begins behind every event there is; one that was removed does
-    /// not come back.
+    /// Puts a destination. A new one begins after all existing events; a removed one stays removed.
     pub(super) fn put(&mut self, destination: Destination) {
         let id = destination.id;
-        if let Some(kept) = self.destinations.get_mut(&id) {
-            kept.destination = destination;
+        if let Some(record) = self.destinations.get_mut(&id) {
+            record.destination = destination;
         } else if !self.removed.contains(&id) {
-            let kept = DestinationRecord {
+            let record = DestinationRecord {
                 destination,
                 since: Sequence(self.newest),
                 reached: BTreeMap::new(),
@@ -80,7 +79,7 @@ impl Outbox {
                 passed: 0,
                 numbered_before: self.numbered,
             };
-            self.destinations.insert(id, kept);
+            self.destinations.insert(id, record);
         }
     }
 
@@ -89,35 +88,38 @@ impl Outbox {
         self.removed.insert(id);
     }
 
-    /// Takes a step of a destination. One of a destination that was removed leaves nothing.
+    /// Applies the progress of a destination, unless the destination was removed.
     pub(super) fn advance(&mut self, progress: ProgressUpdate) {
-        let Some(kept) = self.destinations.get_mut(&progress.destination) else {
+        let Some(record) = self.destinations.get_mut(&progress.destination) else {
             return;
         };
         for (shard, sequence) in progress.reached {
-            let reached = kept.reached.entry(shard).or_default();
+            let reached = record.reached.entry(shard).or_default();
             *reached = sequence.max(*reached);
         }
         for sequence in progress.released {
-            kept.held.remove(&sequence);
+            record.held.remove(&sequence);
         }
         for held in progress.retrying {
-            kept.held.insert(held.queued.sequence, held);
+            record.held.insert(held.queued.sequence, held);
         }
         for sequence in progress.requeued {
-            kept.dead.remove(&sequence);
+            record.dead.remove(&sequence);
         }
         for letter in progress.dead_lettered {
-            kept.dead.insert(letter.queued.sequence, letter);
+            record.dead.insert(letter.queued.sequence, letter);
         }
-        kept.passed += progress.passed;
+        record.passed += progress.passed;
     }
 
-    /// Removes rows that every destination is past, some at a time.
+    /// Removes some of the rows that every destination has passed.
     pub(super) fn sweep(&mut self) {
         let mut left = SWEEP_MAX;
         for (shard, rows) in &mut self.waiting {
-            let places = self.destinations.values().map(|kept| kept.place_in(*shard));
+            let places = self
+                .destinations
+                .values()
+                .map(|record| record.place_in(*shard));
             let past = places.min().unwrap_or(Sequence(u64::MAX));
             while left > 0
                 && let Some(first) = rows.first_entry()
@@ -138,7 +140,7 @@ impl Outbox {
         self.destinations.get(&id)
     }
 
-    /// What waits in a shard behind a number.
+    /// The queued events of a shard after a number.
     pub(crate) fn waiting(
         &self,
         shard: Shard,
@@ -151,39 +153,44 @@ impl Outbox {
             .map(|(_, row)| row)
     }
 
-    /// The shards in which something waits for a destination, exceptions apart.
+    /// The shards with queued events for a destination, retries not counted.
     pub(crate) fn shards_waiting(&self, id: DestinationId) -> Vec<Shard> {
-        let Some(kept) = self.destinations.get(&id) else {
+        let Some(record) = self.destinations.get(&id) else {
             return Vec::new();
         };
         let shards = self.waiting.keys().copied();
         shards
-            .filter(|shard| self.waiting(*shard, kept.place_in(*shard)).next().is_some())
+            .filter(|shard| {
+                self.waiting(*shard, record.place_in(*shard))
+                    .next()
+                    .is_some()
+            })
             .collect()
     }
 
     /// How many events a destination is not done with.
     pub(crate) fn backlog(&self, id: DestinationId) -> u64 {
-        let left = |kept: &DestinationRecord| self.numbered - kept.numbered_before - kept.passed;
+        let left =
+            |record: &DestinationRecord| self.numbered - record.numbered_before - record.passed;
         let left = self.destinations.get(&id).map_or(0, left);
         u64::try_from(left).expect("nothing is passed twice")
     }
 
-    /// Which device said it, while it is kept.
-    pub(crate) fn said_by(&self, event: EventId) -> Option<usize> {
-        self.said_by.get(&event).copied()
+    /// The device of an event, while the event is stored.
+    pub(crate) fn device_of(&self, event: EventId) -> Option<usize> {
+        self.device_of.get(&event).copied()
     }
 
-    /// The customers' choices of where to be told.
+    /// The destinations of a customer.
     pub(super) fn chosen(&self, customer: &CustomerId) -> Vec<Destination> {
-        let all = self.destinations.values().map(|kept| &kept.destination);
+        let all = self.destinations.values().map(|record| &record.destination);
         let own = all.filter(|destination| destination.customer == *customer);
         own.cloned().collect()
     }
 }
 
 impl DestinationRecord {
-    /// Up to where it is done with a shard.
+    /// The cursor of the destination in a shard.
     pub(crate) fn place_in(&self, shard: Shard) -> Sequence {
         self.reached.get(&shard).copied().unwrap_or(self.since)
     }
@@ -196,7 +203,7 @@ impl DestinationRecord {
         }
     }
 
-    /// Its dead letters behind a number.
+    /// Its dead letters after a number.
     pub(crate) fn dead_behind(&self, after: Option<Sequence>, max: u32) -> Vec<DeadLetter> {
         let dead = self.dead.values();
         let behind = dead.filter(|letter| Some(letter.queued.sequence) > after);

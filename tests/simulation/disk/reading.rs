@@ -1,4 +1,4 @@
-//! What is asked of the disk, by the service and by the laws.
+//! The queries of the service and of the laws to the disk.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -28,7 +28,7 @@ pub(crate) struct RestorePage {
 }
 
 impl Durable {
-    /// What a machine is restored from, if the device exists.
+    /// The data a machine is restored from, if the device exists.
     pub(crate) fn restored(&self, who: usize) -> Option<RestoredDevice> {
         self.exists(who).then(|| RestoredDevice {
             profile: self.profiles[who].clone(),
@@ -37,7 +37,7 @@ impl Durable {
         })
     }
 
-    /// The first live devices among these keys.
+    /// The first live devices in this range of keys.
     pub(crate) fn page(&self, keys: RangeInclusive<DeviceKey>) -> RestorePage {
         let mut live = self.who_by_key.range(keys);
         let mut live = live.by_ref().filter(|(_, who)| self.is_live(**who));
@@ -54,12 +54,12 @@ impl Durable {
         ids.map(move |id| &self.actions[who][id])
     }
 
-    /// Whether a device is brought back when the service starts.
+    /// Whether a device is restored when the service starts.
     pub(crate) fn is_live(&self, who: usize) -> bool {
         self.records[who].registration.is_some() || !self.pending[who].is_empty()
     }
 
-    /// Whose data is that comes from an address.
+    /// The devices that have an address.
     pub(crate) fn behind(&self, address: IpAddr) -> DevicesAtAddress {
         let has_it = |who: &usize| self.exists(*who) && self.profiles[*who].ip == Some(address);
         let mut there = (0..self.devices()).filter(has_it);
@@ -74,7 +74,7 @@ impl Durable {
         self.turns[who] % 2 == 1
     }
 
-    /// How often a device was added and removed.
+    /// How often a device was added or removed.
     pub(crate) fn turns(&self, who: usize) -> u32 {
         self.turns[who]
     }
@@ -95,7 +95,7 @@ impl Durable {
         &self.profiles[who]
     }
 
-    /// The customer says where a device comes from.
+    /// The customer changes the address of a device.
     pub(crate) fn amend(&mut self, who: usize, ip: IpAddr) {
         self.profiles[who].ip = Some(ip);
     }
@@ -108,17 +108,17 @@ impl Durable {
         self.profiles.len()
     }
 
-    /// What waits to be delivered, and to whom.
+    /// The queued events and the destinations.
     pub(crate) fn outbox(&self) -> &Outbox {
         &self.outbox
     }
 
-    /// Whether devices are read unasked.
+    /// Whether passive reporting is on.
     pub(crate) fn reporting(&self) -> SettingState {
         self.reporting
     }
 
-    /// What the customer chose.
+    /// The settings of the customer.
     pub(crate) fn chosen(&self) -> CustomerSettings {
         let customer = self.profiles[0].customer.clone();
         let setting = Setting {
@@ -134,12 +134,12 @@ impl Durable {
         }
     }
 
-    /// Whose key it is.
+    /// The device with this key.
     pub(crate) fn who(&self, key: DeviceKey) -> usize {
         self.who_by_key[&key]
     }
 
-    /// What a device said.
+    /// The history of a device.
     pub(crate) fn history(&self, who: usize) -> &History {
         &self.histories[who]
     }

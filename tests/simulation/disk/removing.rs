@@ -1,4 +1,4 @@
-//! What goes from the disk: removed devices with all that belongs to them, and what is too old.
+//! What is deleted from the disk: removed devices with all their data, and old requests.
 
 use engine::action::{Action, Status};
 use engine::change::Counter;
@@ -9,10 +9,10 @@ use engine::moment::Timestamp;
 use super::Durable;
 use super::history::History;
 
-/// Requests that one sweep removes at most: few, so that there are several sweeps.
+/// How many requests one sweep removes at most: few, so that there are several sweeps.
 const SWEEP_MAX: usize = 3;
 
-/// A request that was removed for its age.
+/// A request that was removed because of its age.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SweptAction {
     pub(crate) who: usize,
@@ -21,7 +21,7 @@ pub(crate) struct SweptAction {
 }
 
 impl Durable {
-    /// Adds a device that was removed, as a device that was never heard.
+    /// Adds a removed device again, as a new device.
     pub(crate) fn add(&mut self, who: usize) {
         assert!(!self.exists(who), "a name has one bearer");
         self.turns[who] += 1;
@@ -29,7 +29,7 @@ impl Durable {
         self.count_by(Counter::Devices(customer), 1);
     }
 
-    /// Removes a device with its record and its requests, however many there are by now.
+    /// Removes a device with its record and all its requests.
     pub(super) fn remove(&mut self, who: usize) {
         self.turns[who] += 1;
         self.records[who] = DeviceRecord::default();
@@ -37,14 +37,14 @@ impl Durable {
         for action in std::mem::take(&mut self.actions[who]).into_values() {
             self.count_out(&action);
         }
-        // They belong to the device that was; one of the same name is another.
+        // The counts belong to the removed device; a device added under its name is another one.
         self.first_contacts[who] = 0;
         self.failures_logged[who] = 0;
         self.histories[who] = History::default();
         self.outbox.forget(who);
     }
 
-    /// Removes final requests made before, some at a time.
+    /// Removes some of the final requests created before this time.
     pub(crate) fn sweep(&mut self, before: Timestamp) -> Vec<SweptAction> {
         let due = |action: &&Action| !action.status.is_pending() && action.created_at < before;
         let swept = |(who, action): (usize, &Action)| SweptAction {

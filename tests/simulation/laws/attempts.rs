@@ -1,4 +1,4 @@
-//! Laws about what leaves: how often, in which order, and one at a time.
+//! Laws about what is sent: how often, in which order, and one exchange at a time.
 
 use engine::action::timeline::TimelineEvent;
 use engine::action::{Action, Protocol, Status};
@@ -9,7 +9,7 @@ use super::{KnownAction, LawChecker, Verdict, hold, reaching};
 use crate::disk::{ActionMove, Durable};
 use crate::wire::AttemptKey;
 
-/// However often the service crashes, no request leaves in more attempts than it may.
+/// No request is sent in more attempts than permitted, however often the service crashes.
 pub(super) fn attempts_never_exceed_what_was_permitted(
     known: &KnownAction,
     id: ActionId,
@@ -26,8 +26,8 @@ pub(super) fn attempts_never_exceed_what_was_permitted(
     )
 }
 
-/// A new exchange begins only when the one before has ended: by an answer, a rejection, or
-/// silence for as long as an exchange lasts at least.
+/// A new exchange begins only when the one before has ended: by an answer, a Reset, or silence for
+/// the shortest time an exchange lasts.
 pub(super) fn one_exchange_is_in_flight(
     laws: &LawChecker,
     who: usize,
@@ -43,7 +43,7 @@ pub(super) fn one_exchange_is_in_flight(
         return Ok(());
     };
     let lasted_ms = at_ms - open.begun_at_ms;
-    // What goes on in blocks ends, too, when no block got across for too long.
+    // A block-wise transfer ends, too, when no block was transferred for too long.
     let has_ended =
         open.is_answered || open.is_part || lasted_ms >= shortest_ms(&laws.rules.transmission);
     hold(law, has_ended, || {
@@ -54,8 +54,8 @@ pub(super) fn one_exchange_is_in_flight(
     })
 }
 
-/// How long an exchange without answer lasts at least: until its last timeout, or, where wake-ups
-/// come late, until it is too late to repeat the datagram.
+/// The shortest duration of an exchange without answer: until its last timeout or, if wake-ups are
+/// late, until it is too late to retransmit.
 fn shortest_ms(transmission: &Transmission) -> i64 {
     let timeouts = (1 << (transmission.max_retransmit + 1)) - 1;
     let shortest_ms = i64::from(transmission.ack_timeout_ms);
@@ -67,8 +67,8 @@ fn shortest_ms(transmission: &Transmission) -> i64 {
         .min(transmission.response_timeout_ms.into())
 }
 
-/// When a scheduled request goes out, no older one is still scheduled that could go out, too. What
-/// follows over the same protocol as a request that was met with silence waits.
+/// When a scheduled request is sent, no older one that could be sent is still scheduled. Requests
+/// over the protocol of an unanswered request wait.
 pub(super) fn the_oldest_request_goes_first(
     laws: &LawChecker,
     moved: &ActionMove,
@@ -134,8 +134,8 @@ pub(super) fn an_attempt_begins_in_time(
     })
 }
 
-/// The timeline of a request tells as many attempts as were counted, in the order of time, and
-/// ends with the answer if there was one that counts.
+/// The timeline of a request has as many attempts as were counted, in order of time, and ends with
+/// the answer if there is one that counts.
 pub(super) fn a_timeline_tells_every_attempt(action: &Action) -> Verdict {
     let law = "a_timeline_tells_every_attempt";
     let happened = action.timeline.as_slice();
@@ -168,7 +168,7 @@ pub(super) fn a_timeline_tells_every_attempt(action: &Action) -> Verdict {
     })
 }
 
-/// A device does what one attempt asks for once, unless it forgot because it rebooted.
+/// A device performs an attempt once, unless it rebooted and lost its state.
 pub(super) fn a_device_obeys_an_attempt_once(
     laws: &LawChecker,
     who: usize,

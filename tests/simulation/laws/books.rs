@@ -1,4 +1,4 @@
-//! Laws about what is counted, logged and bounded.
+//! Laws about counters, log entries and limits.
 
 use engine::action::{Mode, Protocol, Status};
 use engine::change::Counter;
@@ -6,7 +6,7 @@ use engine::change::Counter;
 use super::{LawChecker, Verdict, hold};
 use crate::disk::Durable;
 
-/// The counters of a device and of its customer equal what was counted action by action.
+/// The counters of a device and of its customer equal the counts from the moves of its requests.
 pub(super) fn counters_equal_a_recount(
     laws: &LawChecker,
     who: usize,
@@ -21,7 +21,7 @@ pub(super) fn counters_equal_a_recount(
     Ok(())
 }
 
-/// The same, counted anew from all that is on the disk.
+/// The counters equal a recount of everything on the disk.
 pub(super) fn everything_equals_a_recount(durable: &Durable) -> Verdict {
     let count = |who: usize, status: Status| -> i64 {
         let found = durable
@@ -74,18 +74,18 @@ fn equals(
     })
 }
 
-/// A device that was ever heard has one entry of first contact, and any other none.
+/// A device with a first contact has one log entry of it, and any other device has none.
 pub(super) fn first_contact_is_logged_exactly_once(who: usize, durable: &Durable) -> Verdict {
-    let heard = u32::from(durable.record(who).first_heard_at.is_some());
+    let expected = u32::from(durable.record(who).first_heard_at.is_some());
     let logged = durable.first_contacts(who);
     hold(
         "first_contact_is_logged_exactly_once",
-        logged == heard,
+        logged == expected,
         || format!("device {who} has {logged} entries of first contact"),
     )
 }
 
-/// No more requests wait for a device than may.
+/// No more requests wait for a device than the limits allow.
 pub(super) fn queues_keep_their_bounds(
     laws: &LawChecker,
     who: usize,
@@ -97,14 +97,14 @@ pub(super) fn queues_keep_their_bounds(
         scheduled += u32::from(action.status == Status::Scheduled);
         sent_now += u32::from(action.mode == Mode::SendNow);
     }
-    // Of those to be sent now, one more than may wait can be in flight.
+    // Of the requests to be sent now, one more than may wait can be in flight.
     let within = scheduled <= limits.scheduled_max && sent_now <= limits.waiting_max + 1;
     hold("queues_keep_their_bounds", within, || {
         format!("device {who} has {scheduled} scheduled, {sent_now} to be sent now")
     })
 }
 
-/// Every failure is in the log once.
+/// Every failure is logged once.
 pub(super) fn a_failure_is_logged_once(
     laws: &LawChecker,
     who: usize,

@@ -1,4 +1,4 @@
-//! Which laws are asked when a machine takes a step, and what is a request for that it sends?
+//! Which laws are checked when a machine takes a step, and what is a request it sends for?
 
 use engine::action::Protocol;
 use engine::step_event::UplinkKind;
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::disk::Durable;
 use crate::service::{Saves, StepTrigger};
-use crate::wire::{AnsweredBy, AttemptKey, FormatFound, GoesOn, RequestPurpose, SentRequest};
+use crate::wire::{AnsweredBy, AttemptKey, Continuation, FormatFound, RequestPurpose, SentRequest};
 
 impl LawChecker {
     /// A machine took a step.
@@ -19,29 +19,29 @@ impl LawChecker {
             self.undurable.insert(decision.step);
         }
         let on = decision.took.on;
-        let ear = &mut self.uplinks[who];
+        let record = &mut self.uplinks[who];
         match on {
             StepTrigger::Uplink => {
-                (ear.heard_at_ms, ear.uplinks) = (at_ms, ear.uplinks + 1);
-                ear.may_be_silent = false;
+                (record.heard_at_ms, record.uplinks) = (at_ms, record.uplinks + 1);
+                record.may_be_silent = false;
             }
-            StepTrigger::Heard => ear.heard_at_ms = at_ms,
+            StepTrigger::Heard => record.heard_at_ms = at_ms,
             StepTrigger::Other => {}
         }
         if on != StepTrigger::Other
-            && let Some(told) = &mut ear.told
+            && let Some(last_reply) = &mut record.last_reply
         {
-            told.heard_since += 1;
+            last_reply.received_since += 1;
         }
         if let (Some(open), Some(meets)) = (&mut self.open[who], &decision.took.meets) {
             let is_met = open.attempt.is_met_by(meets);
             open.is_answered |= is_met;
-            open.goes_on |= is_met && decision.took.heard == Some(UplinkKind::BlockPart);
+            open.continues |= is_met && decision.took.meaning == Some(UplinkKind::BlockPart);
         }
         if on != StepTrigger::Other {
-            self.sendings.heard(who);
+            self.sent_samples.received(who);
         }
-        self.datas.taken(who, &decision)?;
+        self.sent_data.taken(who, &decision)?;
         reaching::any_uplink_releases_what_waits(self, &decision, durable)?;
         if let Some(action) = decision.throws {
             self.throwing[who] = Some((action, self.uplinks[who].uplinks));
@@ -51,14 +51,14 @@ impl LawChecker {
         self.begun(&decision, durable)
     }
 
-    /// Whether a device may have been silent since it was heard: then what is asked of it over the
-    /// same protocol waits.
+    /// Whether a device may have been silent since it was last heard: then requests over the same
+    /// protocol wait.
     pub(super) fn may_be_silent(&self, who: usize) -> bool {
         let open = self.open[who].as_ref();
         self.uplinks[who].may_be_silent || open.is_some_and(|open| !open.is_answered)
     }
 
-    /// Takes note of what a step asks of a device.
+    /// Records the requests that a step sends to a device.
     fn begun(&mut self, decision: &Decision, durable: &Durable) -> Verdict {
         let Decision { at_ms, who, .. } = *decision;
         for sent in &decision.sends {
@@ -94,7 +94,8 @@ impl LawChecker {
                 at_ms,
                 uplinks,
             };
-            // What is renewed or ended has the token it had, and by chance the message id, too.
+            // A renewed or ended observation keeps its token, and by chance the message id may
+            // repeat, too.
             if self.attempts.insert(attempt, begun).is_some() {
                 self.deeds.retain(|(_, done), _| *done != attempt);
             }
@@ -102,7 +103,7 @@ impl LawChecker {
         Ok(())
     }
 
-    /// What a request is for, and whether it goes on with the one before.
+    /// The purpose of a request, and whether it continues the exchange before.
     fn purpose_of(
         &self,
         who: usize,
@@ -114,9 +115,9 @@ impl LawChecker {
         }
         let open = self.open[who].as_ref();
         let begun = open.and_then(|open| self.attempts.get(&open.attempt));
-        match (sent.goes_on, begun) {
-            (GoesOn::InBlocks, Some(begun)) => return (begun.purpose, Again::InBlocks),
-            (GoesOn::InBlocks, None) | (GoesOn::No, _) => {}
+        match (sent.continues, begun) {
+            (Continuation::InBlocks, Some(begun)) => return (begun.purpose, Again::InBlocks),
+            (Continuation::InBlocks, None) | (Continuation::No, _) => {}
         }
         match self.refused_format(who, meets) {
             Some(before) if sent.asks_again(before) => (before, Again::InAnotherFormat),
@@ -124,7 +125,7 @@ impl LawChecker {
         }
     }
 
-    /// What the open exchange with a device was for, if its format is what the device refuses.
+    /// The purpose of the open exchange with a device, if the device refuses its format.
     fn refused_format(&self, who: usize, meets: Option<&AnsweredBy>) -> Option<RequestPurpose> {
         let open = self.open[who].as_ref()?;
         let meets = meets.filter(|meets| meets.format == FormatFound::Unfit)?;

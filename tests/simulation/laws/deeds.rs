@@ -1,4 +1,4 @@
-//! What devices did when they were asked, and how often.
+//! What devices did for the requests they received, and how often.
 
 use harness::device::operation_log::{PerformedOperation, PerformedRequest};
 
@@ -7,7 +7,7 @@ use crate::disk::plain;
 use crate::wire::AttemptKey;
 
 impl LawChecker {
-    /// A device did something that it was asked for.
+    /// A device performed an LwM2M operation.
     pub(crate) fn performed(
         &mut self,
         who: usize,
@@ -18,7 +18,7 @@ impl LawChecker {
         self.obeyed_once(who, boot, attempt, payload_performed(performed))
     }
 
-    /// A device did what a plain request asked for.
+    /// A device performed a plain request.
     pub(crate) fn obeyed(&mut self, who: usize, boot: u32, obeyed: &PerformedRequest) -> Verdict {
         let attempt = AttemptKey::new(obeyed.message_id.0, obeyed.token.as_bytes());
         let payload = given_and_answered(&obeyed.given, &obeyed.answered);
@@ -40,13 +40,13 @@ impl LawChecker {
     }
 }
 
-/// What a plain request carries and what it is answered, in one.
+/// The payloads of a plain request and of its response, in one.
 pub(super) fn given_and_answered(given: &[u8], answered: &[u8]) -> Vec<u8> {
     let length = u32::try_from(given.len()).expect("what is given is not that long");
     [&length.to_be_bytes(), given, answered].concat()
 }
 
-/// What a device read or wrote, in the bytes in which plain devices say it.
+/// The value a device read or wrote, in the bytes of plain devices.
 fn payload_performed(performed: &PerformedOperation) -> Vec<u8> {
     plain(performed.format, performed.path, &performed.payload)
 }

@@ -1,4 +1,4 @@
-//! Laws about what customers are told: all of it, in order, and nobody because of another late.
+//! Laws about deliveries: complete, in order, and independent of other destinations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,40 +9,40 @@ use super::{Verdict, hold};
 use crate::disk::{DestinationRecord, Durable};
 use crate::endpoints::EndpointBehaviour;
 
-/// How long a destination that takes everything at once may be without an event that is durable,
-/// in time in which the service is up and the disk is at rest.
+/// How long a destination that accepts everything at once may be without a durable event. Only time
+/// in which the service is up and the disk is at rest counts.
 pub(crate) const DELAY_MAX_MS: i64 = 300_000;
 
-/// What destinations were told, as far as the laws ask for it.
+/// What destinations have received, as far as the laws need it.
 #[derive(Default)]
 pub(crate) struct Ledgers {
     by_destination: BTreeMap<DestinationId, Ledger>,
-    /// Time in which nothing outside kept events from being delivered.
+    /// Time in which nothing outside the service delayed deliveries.
     calm_ms: i64,
 }
 
-/// What a destination is to have and does not.
+/// The events that a destination is owed.
 struct Ledger {
-    /// Its manners for as long as it is not cured of them.
-    manner: EndpointBehaviour,
+    /// Its behaviour while it is not made healthy.
+    behaviour: EndpointBehaviour,
     owed: BTreeMap<Sequence, OwedEvent>,
     by_device: BTreeMap<DeviceKey, BTreeSet<Sequence>>,
-    /// What its machine has under way of each device.
+    /// The event that its machine has in flight for each device.
     under_way: BTreeMap<DeviceKey, Sequence>,
 }
 
-/// An event that a destination wants and was not told.
+/// An event that a destination wants and has not received.
 struct OwedEvent {
     waiting: QueuedEvent,
-    /// How much calm there had been when it became durable.
+    /// The calm time when it became durable.
     since_ms: i64,
 }
 
 impl Ledgers {
-    /// A destination is there from now on.
-    pub(crate) fn created(&mut self, id: DestinationId, manner: EndpointBehaviour) {
+    /// A destination was created.
+    pub(crate) fn created(&mut self, id: DestinationId, behaviour: EndpointBehaviour) {
         let ledger = Ledger {
-            manner,
+            behaviour,
             owed: BTreeMap::new(),
             by_device: BTreeMap::new(),
             under_way: BTreeMap::new(),
@@ -54,16 +54,16 @@ impl Ledgers {
         self.by_destination.remove(&id);
     }
 
-    /// So much time passed in which the service was up and the disk at rest.
+    /// Time passed in which the service was up and the disk at rest.
     pub(crate) fn be_calm_for(&mut self, ms: i64) {
         self.calm_ms += ms;
     }
 
-    /// An event is durable and has a number: whoever wants it is owed it.
+    /// An event is durable and numbered: every destination that wants it is owed it.
     pub(crate) fn numbered(&mut self, waiting: &QueuedEvent, durable: &Durable) {
-        for kept in durable.outbox().destinations() {
-            let ledger = self.by_destination.get_mut(&kept.destination.id);
-            let wants = kept.destination.event_types.has(waiting.event_type);
+        for record in durable.outbox().destinations() {
+            let ledger = self.by_destination.get_mut(&record.destination.id);
+            let wants = record.destination.event_types.has(waiting.event_type);
             let ledger = ledger.expect("a destination on the disk has a ledger");
             if wants {
                 let since_ms = self.calm_ms;
@@ -77,8 +77,8 @@ impl Ledgers {
         }
     }
 
-    /// A destination is to be told after all what was set aside for it.
-    pub(crate) fn revived(&mut self, progress: &ProgressUpdate) {
+    /// Dead letters of a destination are to be delivered after all.
+    pub(crate) fn requeued(&mut self, progress: &ProgressUpdate) {
         let calm_ms = self.calm_ms;
         let Some(ledger) = self.by_destination.get_mut(&progress.destination) else {
             return;
@@ -89,14 +89,14 @@ impl Ledgers {
         }
     }
 
-    /// A machine is brought back for a destination, and knows of nothing under way.
+    /// A machine is restored for a destination, and has nothing in flight.
     pub(crate) fn served_anew(&mut self, id: DestinationId) {
         if let Some(ledger) = self.by_destination.get_mut(&id) {
             ledger.under_way.clear();
         }
     }
 
-    /// What was under way ended, one way or the other.
+    /// A delivery ended with or without success.
     pub(crate) fn landed(&mut self, id: DestinationId, sequence: Sequence) {
         if let Some(ledger) = self.by_destination.get_mut(&id) {
             ledger
@@ -105,8 +105,7 @@ impl Ledgers {
         }
     }
 
-    /// A destination was told an event, and whoever told it knows; or there is nothing left to
-    /// tell.
+    /// A destination accepted an event and the service knows it, or the event is no longer stored.
     pub(crate) fn settled(&mut self, id: DestinationId, sequence: Sequence) {
         let Some(ledger) = self.by_destination.get_mut(&id) else {
             return;
@@ -121,8 +120,8 @@ impl Ledgers {
     }
 }
 
-/// A destination moves past an event only when it was told it, or has a dead letter or an exception
-/// of it; and drops an exception only for one of the other two.
+/// A destination passes an event only after accepting it or with a dead letter or a retry of it. A
+/// retry is dropped only for one of the other two.
 pub(crate) fn what_is_passed_is_settled(
     ledgers: &Ledgers,
     progress: &ProgressUpdate,
@@ -130,18 +129,18 @@ pub(crate) fn what_is_passed_is_settled(
 ) -> Verdict {
     let law = "what_is_acknowledged_is_delivered";
     let ledger = ledgers.by_destination.get(&progress.destination);
-    let kept = durable.outbox().destination(progress.destination);
-    let (Some(ledger), Some(kept)) = (ledger, kept) else {
+    let record = durable.outbox().destination(progress.destination);
+    let (Some(ledger), Some(record)) = (ledger, record) else {
         return Ok(());
     };
     let becomes_dead = |sequence: &Sequence| {
-        let mut buried = progress.dead_lettered.iter();
-        let was_dead = kept.dead.contains_key(sequence) && !progress.requeued.contains(sequence);
-        was_dead || buried.any(|letter| letter.queued.sequence == *sequence)
+        let mut dead_lettered = progress.dead_lettered.iter();
+        let was_dead = record.dead.contains_key(sequence) && !progress.requeued.contains(sequence);
+        was_dead || dead_lettered.any(|letter| letter.queued.sequence == *sequence)
     };
     let becomes_held = |sequence: &Sequence| {
         let mut held = progress.retrying.iter();
-        let was_held = kept.held.contains_key(sequence) && !progress.released.contains(sequence);
+        let was_held = record.held.contains_key(sequence) && !progress.released.contains(sequence);
         was_held || held.any(|held| held.queued.sequence == *sequence)
     };
     let is_lost = |sequence: &Sequence| {
@@ -149,7 +148,7 @@ pub(crate) fn what_is_passed_is_settled(
         is_owed && !becomes_dead(sequence) && !becomes_held(sequence)
     };
     for (shard, reached) in &progress.reached {
-        let rows = durable.outbox().waiting(*shard, kept.place_in(*shard));
+        let rows = durable.outbox().waiting(*shard, record.place_in(*shard));
         let mut passed = rows.map(|row| row.sequence).filter(|row| row <= reached);
         let lost = passed.find(is_lost);
         hold(law, lost.is_none(), || {
@@ -163,21 +162,21 @@ pub(crate) fn what_is_passed_is_settled(
     })
 }
 
-/// Once everything is at rest each destination was told what it wants, or has a dead letter of it.
+/// Once everything is at rest, each destination has every event it wants, or a dead letter of it.
 pub(crate) fn what_is_acknowledged_is_delivered(ledgers: &Ledgers, durable: &Durable) -> Verdict {
     let mut owed = all_owed(ledgers, durable);
-    let lost = owed.find(|(kept, owed)| !kept.dead.contains_key(&owed.waiting.sequence));
-    let lost = lost.map(|(kept, owed)| (kept.destination.id, owed.waiting));
+    let lost = owed.find(|(record, owed)| !record.dead.contains_key(&owed.waiting.sequence));
+    let lost = lost.map(|(record, owed)| (record.destination.id, owed.waiting));
     hold("what_is_acknowledged_is_delivered", lost.is_none(), || {
         format!("nobody was told and nothing is kept of {lost:?}")
     })
 }
 
-/// Once dead letters were delivered again, each destination was told everything.
+/// Once the dead letters were replayed, each destination has everything.
 pub(crate) fn what_was_set_aside_is_delivered(ledgers: &Ledgers, durable: &Durable) -> Verdict {
     let mut owed = all_owed(ledgers, durable);
     let lost = owed.next();
-    let lost = lost.map(|(kept, owed)| (kept.destination.id, owed.waiting));
+    let lost = lost.map(|(record, owed)| (record.destination.id, owed.waiting));
     hold("what_is_acknowledged_is_delivered", lost.is_none(), || {
         format!("after a replay nobody was told {lost:?}")
     })
@@ -188,14 +187,14 @@ fn all_owed<'a>(
     durable: &'a Durable,
 ) -> impl Iterator<Item = (&'a DestinationRecord, &'a OwedEvent)> {
     let destinations = durable.outbox().destinations();
-    destinations.flat_map(|kept| {
-        let ledger = ledgers.by_destination.get(&kept.destination.id);
+    destinations.flat_map(|record| {
+        let ledger = ledgers.by_destination.get(&record.destination.id);
         let owed = ledger.into_iter().flat_map(|ledger| ledger.owed.values());
-        owed.map(move |owed| (kept, owed))
+        owed.map(move |owed| (record, owed))
     })
 }
 
-/// Of a device one event is under way to a destination at a time.
+/// One event of a device is in flight to a destination at a time.
 pub(crate) fn one_event_of_a_device_is_under_way(
     ledgers: &mut Ledgers,
     id: DestinationId,
@@ -212,8 +211,8 @@ pub(crate) fn one_event_of_a_device_is_under_way(
     )
 }
 
-/// What is tried of a device is the oldest of it that a destination was not told, dead letters
-/// apart.
+/// The event that is tried is the oldest of its device that the destination has not received, dead
+/// letters excepted.
 pub(crate) fn events_of_a_device_keep_their_order(
     ledgers: &Ledgers,
     id: DestinationId,
@@ -221,15 +220,15 @@ pub(crate) fn events_of_a_device_keep_their_order(
     durable: &Durable,
 ) -> Verdict {
     let ledger = ledgers.by_destination.get(&id);
-    let kept = durable.outbox().destination(id);
-    let (Some(ledger), Some(kept)) = (ledger, kept) else {
+    let record = durable.outbox().destination(id);
+    let (Some(ledger), Some(record)) = (ledger, record) else {
         return Ok(());
     };
     let of_device = ledger.by_device.get(&waiting.device);
     let mut before = of_device
         .into_iter()
         .flat_map(|of_device| of_device.range(..waiting.sequence));
-    let left_out = before.find(|sequence| !kept.dead.contains_key(sequence));
+    let left_out = before.find(|sequence| !record.dead.contains_key(sequence));
     hold(
         "events_of_a_device_keep_their_order",
         left_out.is_none(),
@@ -237,22 +236,23 @@ pub(crate) fn events_of_a_device_keep_their_order(
     )
 }
 
-/// What a destination takes at once it has soon, whatever other destinations and devices do.
+/// An event that a destination accepts at once arrives soon, whatever other destinations and
+/// devices do.
 pub(crate) fn no_destination_delays_another(ledgers: &Ledgers, durable: &Durable) -> Verdict {
     for (id, ledger) in &ledgers.by_destination {
-        let Some(kept) = durable.outbox().destination(*id) else {
+        let Some(record) = durable.outbox().destination(*id) else {
             continue;
         };
         let is_late = |owed: &&OwedEvent| ledgers.calm_ms - owed.since_ms > DELAY_MAX_MS;
         let takes = |owed: &&OwedEvent| {
             let who = durable.who(owed.waiting.device);
-            ledger.manner.always_takes(who) && !kept.dead.contains_key(&owed.waiting.sequence)
+            ledger.behaviour.always_takes(who) && !record.dead.contains_key(&owed.waiting.sequence)
         };
         let mut late = ledger.owed.values().take_while(is_late);
         let late = late.find(takes).map(|owed| owed.waiting);
         hold("no_destination_delays_another", late.is_none(), || {
-            let (manner, state) = (ledger.manner, kept.destination.state);
-            format!("{id} is {manner:?} and {state:?}, and waits for {late:?}")
+            let (behaviour, state) = (ledger.behaviour, record.destination.state);
+            format!("{id} is {behaviour:?} and {state:?}, and waits for {late:?}")
         })?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Which laws are asked when a datagram leaves the service?
+//! Which laws are checked when the service sends a datagram?
 
 use engine::action::timeline::TimelineEvent;
 use engine::action::{Action, Protocol, Status};
@@ -14,17 +14,17 @@ use crate::disk::Durable;
 use crate::wire::{AttemptKey, Head, RequestPurpose};
 
 impl LawChecker {
-    /// A datagram leaves the service.
+    /// The service sends a datagram.
     pub(crate) fn left(&mut self, outcome: &SentDatagram<'_>, durable: &Durable) -> Verdict {
         speech::nothing_is_said_before_it_is_saved(self, outcome.step)?;
         reaching::nothing_goes_to_another_address(self, outcome, durable)?;
         let (Some(who), Some(head)) = (outcome.who, Head::of(outcome.datagram)) else {
             return Ok(());
         };
-        // Message ids belong to an address: elsewhere nothing is a repetition. Who is refused may
-        // be anybody, and the device where it was.
-        let told = &mut self.uplinks[who].told;
-        told.take_if(|told| told.to != outcome.to && !head.is_refusal());
+        // Message ids belong to an address: a message from another address is no repetition. A
+        // refused sender may be anybody, and does not move the device.
+        let last_reply = &mut self.uplinks[who].last_reply;
+        last_reply.take_if(|last_reply| last_reply.to != outcome.to && !head.is_refusal());
         if head.is_created() {
             speech::a_location_is_told_when_it_leads_somewhere(who, outcome.datagram, durable)?;
             presence::a_repeated_register_gets_the_same_location(self, who, outcome)?;
@@ -45,16 +45,16 @@ impl LawChecker {
         Ok(())
     }
 
-    /// A device is answered that it was taken at its word, for the first time or again.
+    /// A registration, update or Send of a device is accepted, for the first time or again.
     fn accepted(&mut self, who: usize, key: AttemptKey, to: Peer) {
         if self.answered.insert((to, key)) {
-            let ear = &mut self.uplinks[who];
-            ear.accepted_at_ms = ear.heard_at_ms;
+            let record = &mut self.uplinks[who];
+            record.accepted_at_ms = record.heard_at_ms;
         }
     }
 
-    /// A device is told where its registration is. What was being read unasked belonged to the one
-    /// before.
+    /// A device is answered with the location of its registration. Reads for passive reporting
+    /// belonged to the registration before.
     fn created(&mut self, who: usize, datagram: &[u8]) {
         let message = Message::decode(datagram).expect("the service speaks well");
         let location: Vec<String> = message.location_path().map(str::to_owned).collect();
@@ -70,7 +70,7 @@ impl LawChecker {
         self.open[who].take_if(is_report);
     }
 
-    /// A request leaves, for the first time or again.
+    /// A request is sent, for the first time or again.
     fn request_left(
         &mut self,
         outcome: &SentDatagram<'_>,
@@ -111,7 +111,7 @@ impl LawChecker {
             attempt,
             begun_at_ms: begun.at_ms,
             is_answered: false,
-            goes_on: false,
+            continues: false,
             over,
             is_part: begun.again == Again::InBlocks,
         });
@@ -120,7 +120,7 @@ impl LawChecker {
             let known = self.known.get_mut(&action).expect("what is saved is known");
             known.is_in_blocks = begun.again == Again::InBlocks;
             if begun.again != Again::No {
-                known.otherwise.push(attempt);
+                known.continued.push(attempt);
                 return Ok(());
             }
             known.sent.push(attempt);
@@ -130,7 +130,7 @@ impl LawChecker {
         Ok(())
     }
 
-    /// Bare bytes leave the service, or were to.
+    /// The service sends a bare datagram, or tries to.
     pub(crate) fn threw(
         &mut self,
         outcome: &SentDatagram<'_>,
@@ -172,14 +172,14 @@ impl LawChecker {
     }
 }
 
-/// Whether a request is the one whose datagram leaves.
+/// Whether a request is sent as a bare datagram.
 pub(super) fn is_thrown(action: &Action) -> bool {
     let happened = action.timeline.as_slice().last().map(|last| last.what);
     let begins = matches!(happened, Some(TimelineEvent::AttemptBegun(_)));
     begins && action.protocol() == Protocol::Udp && action.status == Status::InProgress
 }
 
-/// Over which protocol a device is asked.
+/// The protocol of a request.
 pub(super) fn over(purpose: RequestPurpose, who: usize, durable: &Durable) -> Protocol {
     let action = match purpose {
         RequestPurpose::Action(action) => durable.action(who, action),

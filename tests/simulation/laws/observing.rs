@@ -1,4 +1,4 @@
-//! Laws about what is observed: what a device tells is kept, and nothing is forgotten in silence.
+//! Laws about observations: notified values are stored, and no observation ends silently.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,44 +16,44 @@ use super::{LawChecker, Verdict, hold};
 use crate::disk::{BatchSummary, Durable, plain};
 use crate::wire::{AttemptKey, Head};
 
-/// What devices said of what is observed.
+/// The notifications that devices sent.
 #[derive(Default)]
 pub(crate) struct SentNotifications {
-    /// Everything that was said under a token, in its order.
-    said: HashMap<Vec<u8>, Vec<SentNotification>>,
-    /// What an address used a message id for, where it wants an acknowledgement.
+    /// Everything that was sent under a token, in order.
+    by_token: HashMap<Vec<u8>, Vec<SentNotification>>,
+    /// The confirmable notifications, by peer and message id.
     confirmable: HashMap<(Peer, u16), Vec<NotificationId>>,
-    /// How many uplinks of a device were heard when it was last asked again for a path.
-    asked_again: HashMap<(usize, Path), u64>,
-    /// Which devices told something in part.
+    /// The number of uplinks of a device when an observation of a path was last requested again.
+    requested_again: HashMap<(usize, Path), u64>,
+    /// The devices that notified a value in part.
     partly: HashSet<usize>,
 }
 
-/// One thing that was said of what is observed.
+/// One notification of an observed value.
 struct SentNotification {
     sequence: u32,
     format: Option<ContentFormat>,
     payload: Vec<u8>,
-    /// Whether the rest of it had to be asked for.
+    /// Whether its further blocks had to be requested.
     is_partial: bool,
 }
 
 impl SentNotification {
-    /// What was said of a path, in the bytes in which plain devices say it.
+    /// The notified value of a path, in the bytes of plain devices.
     fn of(&self, path: Path) -> Vec<u8> {
         plain(self.format, path, &self.payload)
     }
 }
 
-/// Which of the things that were said.
+/// Identifies a notification.
 struct NotificationId {
     token: Vec<u8>,
     sequence: u32,
 }
 
 impl SentNotifications {
-    /// A device says something.
-    pub(crate) fn hear(&mut self, (who, from): (usize, Peer), datagram: &[u8]) {
+    /// A device sends a datagram.
+    pub(crate) fn receive(&mut self, (who, from): (usize, Peer), datagram: &[u8]) {
         if !Head::of(datagram).is_some_and(|head| head.is_response()) {
             return;
         }
@@ -64,18 +64,18 @@ impl SentNotifications {
             return;
         };
         let token = message.token.as_bytes();
-        let said = self.said.entry(token.to_vec()).or_default();
+        let notifications = self.by_token.entry(token.to_vec()).or_default();
         let is_repeated = |earlier: &SentNotification| {
             earlier.sequence == sequence && earlier.payload == message.payload
         };
-        if said.iter().any(is_repeated) {
+        if notifications.iter().any(is_repeated) {
             return;
         }
         let is_partial = message.block2().is_some_and(Block::has_more);
         if is_partial {
             self.partly.insert(who);
         }
-        said.push(SentNotification {
+        notifications.push(SentNotification {
             sequence,
             is_partial,
             format: message.content_format(),
@@ -91,17 +91,18 @@ impl SentNotifications {
         }
     }
 
-    /// Whether anybody said this of what is observed under the token of an attempt.
-    pub(super) fn has_said(&self, attempt: &AttemptKey, path: Path, payload: &[u8]) -> bool {
-        let said = self.said.get(attempt.token());
-        // Of what was said in blocks the rest was asked for by itself.
-        let is_it = |said: &SentNotification| said.is_partial || said.of(path) == payload;
-        said.is_some_and(|said| said.iter().any(is_it))
+    /// Whether this value was notified under the token of an attempt.
+    pub(super) fn has_notified(&self, attempt: &AttemptKey, path: Path, payload: &[u8]) -> bool {
+        let notifications = self.by_token.get(attempt.token());
+        // The further blocks of a notification are requested separately.
+        let is_it = |one: &SentNotification| one.is_partial || one.of(path) == payload;
+        notifications.is_some_and(|notifications| notifications.iter().any(is_it))
     }
 
-    /// Whether the device was heard since it was last asked again for this; it is asked now.
+    /// Whether the device was heard since this observation was last requested again, which it is
+    /// now.
     fn may_ask_again(&mut self, who: usize, path: Path, uplinks: u64) -> bool {
-        let before = self.asked_again.insert((who, path), uplinks);
+        let before = self.requested_again.insert((who, path), uplinks);
         before.is_none_or(|before| before < uplinks)
     }
 }
@@ -114,16 +115,20 @@ pub(super) fn what_is_acknowledged_is_told(
     message_id: u16,
     durable: &Durable,
 ) -> Verdict {
-    let named = laws.tellings.confirmable.get(&(to, message_id));
+    let named = laws.sent_notifications.confirmable.get(&(to, message_id));
     let Some(named) = named else {
         return Ok(());
     };
     let is_told = |named: &NotificationId| {
         let observed = observed_as(&named.token, &durable.record(who).observations);
-        let said = laws.tellings.said.get(&named.token).map(Vec::as_slice);
-        let said = said.unwrap_or_default();
+        let notifications = laws
+            .sent_notifications
+            .by_token
+            .get(&named.token)
+            .map(Vec::as_slice);
+        let notifications = notifications.unwrap_or_default();
         observed.is_none_or(|observed| {
-            is_told_or_overtaken(observed.path, named.sequence, said, who, durable)
+            is_told_or_overtaken(observed.path, named.sequence, notifications, who, durable)
         })
     };
     hold(
@@ -136,7 +141,7 @@ pub(super) fn what_is_acknowledged_is_told(
 fn is_told_or_overtaken(
     path: Path,
     sequence: u32,
-    said: &[SentNotification],
+    notifications: &[SentNotification],
     who: usize,
     durable: &Durable,
 ) -> bool {
@@ -144,13 +149,15 @@ fn is_told_or_overtaken(
     let of_sequence = |sequence| NewestNotification::new(sequence, 0);
     let stands_for_it = |other: &&SentNotification| {
         let is_older = of_sequence(other.sequence).is_outdated_by(&of_sequence(sequence));
-        // What came in blocks was asked for by itself, and what it was by then is told.
-        !is_older && (other.is_partial || history.has_told(path, &other.of(path)))
+        // A notification in blocks was fetched separately; what is published is the value at that
+        // time.
+        !is_older && (other.is_partial || history.has_published(path, &other.of(path)))
     };
-    said.iter().any(|said| stands_for_it(&said)) && history.last_in(path).is_some()
+    notifications.iter().any(|one| stands_for_it(&one)) && history.last_in(path).is_some()
 }
 
-/// A device is asked again for what the disk says that it forgot, under a token of its own.
+/// An observation is requested again only if the disk says that the device lost it, and under a new
+/// token.
 pub(super) fn what_is_asked_again_is_owed(
     who: usize,
     attempt: &AttemptKey,
@@ -168,7 +175,8 @@ pub(super) fn what_is_asked_again_is_owed(
     })
 }
 
-/// The rest of something is asked for only if it is observed and the device told it in part.
+/// Further blocks of a notification are requested only if the path is observed and the device
+/// notified a part.
 pub(super) fn what_is_fetched_was_told_in_part(
     laws: &LawChecker,
     who: usize,
@@ -177,27 +185,27 @@ pub(super) fn what_is_fetched_was_told_in_part(
 ) -> Verdict {
     let mut observed = durable.record(who).observations.iter();
     let is_observed = observed.any(|observed| Some(observed.path) == path);
-    let is_right = is_observed && laws.tellings.partly.contains(&who);
+    let is_right = is_observed && laws.sent_notifications.partly.contains(&who);
     hold("what_is_fetched_was_told_in_part", is_right, || {
         format!("device {who} is asked for the rest of {path:?}")
     })
 }
 
-/// Between two times that a device is asked again for the same it is heard.
+/// Between two requests to establish the same observation the device is heard.
 pub(super) fn asking_again_waits_for_the_device(
     laws: &mut LawChecker,
     who: usize,
     path: Option<Path>,
 ) -> Verdict {
     let uplinks = laws.uplinks[who].uplinks;
-    let tellings = &mut laws.tellings;
-    let may = path.is_some_and(|path| tellings.may_ask_again(who, path, uplinks));
+    let sent_notifications = &mut laws.sent_notifications;
+    let may = path.is_some_and(|path| sent_notifications.may_ask_again(who, path, uplinks));
     hold("asking_again_waits_for_the_device", may, || {
         format!("device {who} is asked again for {path:?} and was not heard meanwhile")
     })
 }
 
-/// A device that registers, or leaves, forgets what is observed of it.
+/// The observations of a device that registers or deregisters have to be established again.
 pub(super) fn who_comes_or_goes_owes_what_is_observed(
     who: usize,
     done: &BatchSummary,
@@ -211,8 +219,8 @@ pub(super) fn who_comes_or_goes_owes_what_is_observed(
     })
 }
 
-/// What a device knows that is observed keeps its token, and what is observed ends by request, or
-/// with an entry in the log.
+/// An established observation keeps its token, and an observation ends by a request or with an
+/// entry in the log.
 pub(super) fn nothing_is_forgotten_in_silence(
     who: usize,
     done: &BatchSummary,
@@ -222,25 +230,26 @@ pub(super) fn nothing_is_forgotten_in_silence(
     let now = &durable.record(who).observations;
     for before in done.observed_before.iter().flatten() {
         let path = before.path;
-        let kept = now.iter().find(|kept| kept.path == path);
+        let current = now.iter().find(|current| current.path == path);
         let is_explained = done.ended.contains(&path) || done.lost.contains(&path);
-        hold(law, kept.is_some() || is_explained, || {
+        hold(law, current.is_some() || is_explained, || {
             format!("{path} of device {who} is not observed any more, and nobody knows why")
         })?;
         let was_held = before.state == ObservationState::Held;
-        let has_its_token = kept.is_none_or(|kept| kept.token == before.token || !was_held);
+        let has_its_token =
+            current.is_none_or(|current| current.token == before.token || !was_held);
         hold(law, has_its_token, || {
             format!("{path} of device {who} is observed under another token")
         })?;
     }
-    let is_still_there = |path: &&Path| now.iter().any(|kept| kept.path == **path);
+    let is_still_there = |path: &&Path| now.iter().any(|current| current.path == **path);
     let lost_and_kept = done.lost.iter().find(is_still_there);
     hold(law, lost_and_kept.is_none(), || {
         format!("{lost_and_kept:?} of device {who} is said to be lost and is observed")
     })
 }
 
-/// What a request began to observe is held, and what it ended is not.
+/// An observation that a request began is established, and one that a request ended is gone.
 pub(super) fn what_is_observed_is_what_was_asked(
     who: usize,
     action: &Action,
@@ -265,18 +274,18 @@ pub(super) fn what_is_observed_is_what_was_asked(
     )
 }
 
-/// The last thing in its history that a device did is to register if it is registered, and to
-/// leave if it is not any more.
+/// The last lifecycle event in a history is a registration if the device is registered, and a
+/// deregistration or expiry if it no longer is.
 pub(super) fn a_history_says_whether_the_device_is_there(who: usize, durable: &Durable) -> Verdict {
     let is_registered = durable.record(who).registration.is_some();
     let last = durable.history(who).lifecycle();
-    let is_said = match last {
+    let is_recorded = match last {
         Some(Lifecycle::Registered) => is_registered,
         Some(Lifecycle::Deregistered | Lifecycle::RegistrationExpired) | None => !is_registered,
     };
     hold(
         "a_history_says_whether_the_device_is_there",
-        is_said,
+        is_recorded,
         || format!("device {who}: registered {is_registered}, and {last:?}"),
     )
 }

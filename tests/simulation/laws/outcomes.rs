@@ -1,4 +1,4 @@
-//! Laws about what callers are shown in the end.
+//! Laws about the results that callers are shown.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,18 +10,18 @@ use super::{LawChecker, Verdict, hold};
 use crate::disk::payload_of;
 use crate::wire::AttemptKey;
 
-/// A request succeeds only if the device did it for one of its attempts; a read shows what the
-/// device had then, and one that begins to observe may show what the device notified of since.
+/// A request succeeds only if the device performed one of its attempts. A read shows the value at
+/// that time; an observe-start may also show a value notified since.
 pub(super) fn a_success_is_what_the_device_did(laws: &LawChecker, action: &Action) -> Verdict {
     if action.status != Status::Succeeded {
         return Ok(());
     }
     let known = laws.known.get(&action.id);
     let sent = known.map(|known| &known.sent[..]).unwrap_or_default();
-    let otherwise = known.map(|known| &known.otherwise[..]).unwrap_or_default();
+    let continued = known.map(|known| &known.continued[..]).unwrap_or_default();
     let devices = 0..laws.members;
     let done = devices.flat_map(|who| {
-        let all = sent.iter().chain(otherwise);
+        let all = sent.iter().chain(continued);
         all.filter_map(move |attempt| laws.deeds.get(&(who, *attempt)))
     });
     let payloads: Vec<&[u8]> = done
@@ -41,12 +41,15 @@ pub(super) fn a_success_is_what_the_device_did(laws: &LawChecker, action: &Actio
     let shown = shown_of(action, request.path);
     let has_shown = |shown: &Vec<u8>| payloads.contains(&shown.as_slice());
     let was_notified = |shown: &Vec<u8>| {
-        let mut sent = sent.iter().chain(otherwise);
-        sent.any(|attempt| laws.tellings.has_said(attempt, request.path, shown))
+        let mut sent = sent.iter().chain(continued);
+        sent.any(|attempt| {
+            laws.sent_notifications
+                .has_notified(attempt, request.path, shown)
+        })
     };
     let is_true = match request.operation {
         Operation::Read => shown.as_ref().is_some_and(has_shown),
-        // What was said late to one request is an answer to the next under the same token.
+        // A late response to one request may answer the next one under the same token.
         Operation::ObserveEnd => shown
             .as_ref()
             .is_some_and(|shown| has_shown(shown) || laws.was_done_under(sent, shown)),
@@ -67,7 +70,7 @@ pub(super) fn a_success_is_what_the_device_did(laws: &LawChecker, action: &Actio
     })
 }
 
-/// What a plain request brings is what the device was given, and what it answered.
+/// A plain request shows the payload the device received and the payload of its response.
 fn a_plain_success(action: &Action, request: &CoapRequest, done: &[&[u8]]) -> Verdict {
     let given = request.content.as_ref().map(Content::bytes);
     let shown = action.outcome.as_ref();
@@ -91,7 +94,7 @@ fn a_plain_success(action: &Action, request: &CoapRequest, done: &[&[u8]]) -> Ve
 }
 
 impl LawChecker {
-    /// Whether a device did this for an attempt of the same token.
+    /// Whether a device did this for an attempt with the same token.
     fn was_done_under(&self, sent: &[AttemptKey], payload: &[u8]) -> bool {
         let is_alike = |other: &AttemptKey| sent.iter().any(|own| own.token() == other.token());
         let mut alike = self.deeds.iter().filter(|((_, done), _)| is_alike(done));
@@ -99,7 +102,7 @@ impl LawChecker {
     }
 }
 
-/// What a caller is shown, in the bytes in which the device says it.
+/// The value a caller is shown, in the bytes of the device.
 fn shown_of(action: &Action, path: Path) -> Option<Vec<u8>> {
     match action.outcome.as_ref()?.payload.as_ref()? {
         ResultPayload::Text(text) => Some(text.as_bytes().to_vec()),
@@ -107,7 +110,7 @@ fn shown_of(action: &Action, path: Path) -> Option<Vec<u8>> {
     }
 }
 
-/// A request that failed says why, and one that did not fail has no error.
+/// A failed request has an error message, and any other request has none.
 pub(super) fn a_failure_says_why(action: &Action) -> Verdict {
     let error = action
         .outcome

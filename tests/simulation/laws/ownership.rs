@@ -1,4 +1,5 @@
-//! Laws about who is where: one machine per device, at home, from what the disk knows by now.
+//! Laws about where devices are: one machine per device, at its own arbiter, restored from current
+//! data.
 
 use engine::device::record::RestoredDevice;
 
@@ -6,7 +7,7 @@ use super::{LawChecker, Verdict, hold};
 use crate::disk::Durable;
 use crate::service::Service;
 
-/// While there is a machine of a device, no other is made in the whole process.
+/// While a device has a machine, no other is created in the whole process.
 pub(super) fn a_device_has_one_machine(laws: &mut LawChecker, who: usize) -> Verdict {
     let was_alive = std::mem::replace(&mut laws.is_alive[who], true);
     hold("a_device_lives_once_and_at_home", !was_alive, || {
@@ -14,7 +15,7 @@ pub(super) fn a_device_has_one_machine(laws: &mut LawChecker, who: usize) -> Ver
     })
 }
 
-/// A device is nowhere but at its home.
+/// A device is only at the arbiter that owns it.
 pub(crate) fn a_device_lives_once_and_at_home(service: &Service, devices: usize) -> Verdict {
     for arbiter in service.arbiters() {
         for who in (0..devices).filter(|who| arbiter.looks_after(*who)) {
@@ -27,7 +28,7 @@ pub(crate) fn a_device_lives_once_and_at_home(service: &Service, devices: usize)
     Ok(())
 }
 
-/// A device that was removed has no machine.
+/// A removed device has no machine.
 pub(crate) fn a_removed_device_is_gone(service: &Service, durable: &Durable) -> Verdict {
     let mut alive = (0..durable.devices()).filter(|who| service.machine(*who).is_some());
     let removed = alive.find(|who| !durable.exists(*who));
@@ -36,8 +37,8 @@ pub(crate) fn a_removed_device_is_gone(service: &Service, durable: &Durable) -> 
     })
 }
 
-/// Once an arbiter has started, every live device at home there is back, and stays as long as it
-/// is live.
+/// Once an arbiter has started, every live device that it owns is restored, and stays while it is
+/// live.
 pub(crate) fn whoever_was_live_is_back(service: &Service, durable: &Durable) -> Verdict {
     for arbiter in service.arbiters().filter(|arbiter| !arbiter.is_starting()) {
         let here = arbiter.here();
@@ -51,28 +52,28 @@ pub(crate) fn whoever_was_live_is_back(service: &Service, durable: &Durable) -> 
     Ok(())
 }
 
-/// Once a device was told that its customer said anew who it is, its machine goes by it.
+/// Once a device has read its changed profile, its machine uses it.
 pub(crate) fn a_device_goes_by_what_its_customer_said(
     service: &Service,
     durable: &Durable,
-    untold: &[u32],
+    unread_profiles: &[u32],
 ) -> Verdict {
-    for (who, untold) in (0..).zip(untold) {
-        let Some(machine) = service.machine(who).filter(|_| *untold == 0) else {
+    for (who, unread_profiles) in (0..).zip(unread_profiles) {
+        let Some(machine) = service.machine(who).filter(|_| *unread_profiles == 0) else {
             continue;
         };
-        let (is, said) = (machine.identity().ip(), durable.profile(who).ip);
+        let (used, current) = (machine.identity().ip(), durable.profile(who).ip);
         hold(
             "a_device_goes_by_what_its_customer_said",
-            is == said,
+            used == current,
             || format!("device {who} goes by {is:?} and its customer said {said:?}"),
         )?;
     }
     Ok(())
 }
 
-/// A device is brought back as it is on the disk by now: one that was removed not at all, and
-/// none as it was when some page was read.
+/// A device is restored from the current data of the disk, not from an earlier page, and not at all
+/// if it was removed.
 pub(crate) fn nobody_comes_back_as_he_was(
     who: usize,
     restored: &RestoredDevice,
@@ -82,10 +83,10 @@ pub(crate) fn nobody_comes_back_as_he_was(
     hold(law, durable.exists(who), || {
         format!("device {who} comes back after it was removed")
     })?;
-    let kept = durable.record(who);
-    hold(law, restored.record == *kept, || {
+    let current = durable.record(who);
+    hold(law, restored.record == *current, || {
         format!(
-            "device {who} is {kept:?} and comes back as {:?}",
+            "device {who} is {current:?} and comes back as {:?}",
             restored.record
         )
     })

@@ -1,4 +1,4 @@
-//! Laws about what is read of devices without anybody having asked for it.
+//! Laws about passive reporting.
 
 use engine::action::{Protocol, Status};
 use engine::setting::SettingState;
@@ -10,10 +10,10 @@ use protocol::lwm2m::payload;
 use super::{LawChecker, Verdict, hold, reaching};
 use crate::disk::Durable;
 
-/// Objects that are never read so: the keys and accounts of a device, and the device itself.
+/// Objects that are never read: the keys and accounts of a device, and the device object.
 const UNREAD: [u16; 5] = [0, 1, 2, 3, 21];
 
-/// Devices are read unasked only while their customer wants that.
+/// Devices are read by passive reporting only while their customer has enabled it.
 pub(super) fn nothing_is_read_unasked_unless_it_is_wanted(
     who: usize,
     reporting: SettingState,
@@ -26,25 +26,26 @@ pub(super) fn nothing_is_read_unasked_unless_it_is_wanted(
     )
 }
 
-/// What is read unasked is none of the objects that nobody is to read so, and nothing below an
-/// object.
+/// Passive reporting reads whole objects only, and none of the excluded ones.
 pub(super) fn what_is_private_is_not_read_unasked(who: usize, datagram: &[u8]) -> Verdict {
     let message = Message::decode(datagram).expect("the service speaks well");
     if message.block1().is_some() {
-        // A part of a list of paths says nothing.
+        // One block of a list of paths cannot be judged.
         return Ok(());
     }
-    let asked = asked_for(&message);
+    let requested = requested_paths(&message);
     let is_fit = |path: &Path| {
         !UNREAD.contains(&path.object_id()) && *path == Path::object(path.object_id())
     };
-    let is_right = asked.as_ref().is_some_and(|paths| paths.iter().all(is_fit));
+    let is_right = requested
+        .as_ref()
+        .is_some_and(|paths| paths.iter().all(is_fit));
     hold("what_is_private_is_not_read_unasked", is_right, || {
-        format!("device {who} is asked for {asked:?}")
+        format!("device {who} is asked for {requested:?}")
     })
 }
 
-/// What callers asked before the device was heard last goes before what nobody asked for.
+/// Requests created before the device was last heard are sent before passive reads.
 pub(super) fn callers_go_before_what_nobody_asked_for(
     laws: &LawChecker,
     at_ms: i64,
@@ -71,8 +72,8 @@ pub(super) fn callers_go_before_what_nobody_asked_for(
     )
 }
 
-/// The paths that a request asks for.
-fn asked_for(message: &Message) -> Option<Vec<Path>> {
+/// The paths that a request reads.
+fn requested_paths(message: &Message) -> Option<Vec<Path>> {
     if message.code == Code::FETCH {
         let format = message.content_format()?;
         return payload::decode_paths(format, &message.payload).ok();

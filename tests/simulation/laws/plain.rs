@@ -1,5 +1,5 @@
-//! Laws about what devices post over plain CoAP and throw as bare bytes: told of the device that
-//! said it, whole, and kept before anybody is thanked.
+//! Laws about data over plain CoAP and UDP: published for its sender, completely, and stored before
+//! it is acknowledged.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,41 +15,41 @@ use super::{Decision, LawChecker, Saves, Verdict, hold};
 use crate::disk::Durable;
 use crate::wire::{AttemptKey, Head};
 
-/// What devices posted and threw.
+/// The data that devices sent.
 pub(crate) struct SentData {
-    said: HashMap<Vec<u8>, DataOrigin>,
+    origins: HashMap<Vec<u8>, DataOrigin>,
     posted: HashMap<AttemptKey, PostedData>,
-    /// How often bare bytes came to a machine.
-    came: HashMap<Vec<u8>, usize>,
-    /// What is to be told once a step is durable.
+    /// How often a bare datagram reached a machine.
+    arrived: HashMap<Vec<u8>, usize>,
+    /// The data to be published once a step is durable.
     owed: BTreeMap<u64, Vec<Vec<u8>>>,
     lives: Vec<RememberedFor>,
 }
 
-/// Who said something that nobody else says.
+/// The origin of unique data.
 struct DataOrigin {
     by: usize,
-    /// Where, and how often the device was added and removed.
+    /// The peer, and how often the device had been added or removed.
     from: Peer,
     turns: u32,
-    /// Whether somebody else may come to where it was said.
+    /// Whether another device may come to that peer.
     is_movable: bool,
-    /// Who else had the address, and how often each of them was added and removed.
+    /// The other devices with this address, and how often each had been added or removed.
     shared_with: Vec<(usize, u32)>,
 }
 
-/// What is to be told of a message before it is answered; nothing of what says nothing.
+/// The data to be published before a message is answered; None for a message without data.
 struct PostedData {
     bytes: Option<Vec<u8>>,
     is_in_blocks: bool,
     lives: Vec<RememberedFor>,
 }
 
-/// What became of what a device is remembered to have said.
+/// What became of the messages a device's machine remembers.
 #[derive(Clone, Copy, Default)]
 struct RememberedFor {
-    heard: usize,
-    /// How often it was heard from elsewhere than before, or was brought back.
+    received: usize,
+    /// How often the device was heard at another peer than before, or was restored.
     moved: usize,
     last_from: Option<Peer>,
 }
@@ -57,31 +57,31 @@ struct RememberedFor {
 impl SentData {
     pub(super) fn of(devices: usize) -> Self {
         Self {
-            said: HashMap::new(),
+            origins: HashMap::new(),
             posted: HashMap::new(),
-            came: HashMap::new(),
+            arrived: HashMap::new(),
             owed: BTreeMap::new(),
             lives: vec![RememberedFor::default(); devices],
         }
     }
 
-    /// A device is about to say something that nobody ever said.
-    pub(crate) fn say(&mut self, (by, from): (usize, Peer), bytes: &[u8], durable: &Durable) {
+    /// A device is about to send data that was never sent before.
+    pub(crate) fn will_send(&mut self, (by, from): (usize, Peer), bytes: &[u8], durable: &Durable) {
         let own = durable.profile(by).ip;
         let others = (0..durable.devices()).filter(|who| *who != by);
         let others = others.filter(|who| own.is_some() && durable.profile(*who).ip == own);
-        let said = DataOrigin {
+        let origin = DataOrigin {
             by,
             from,
             turns: durable.turns(by),
             is_movable: own.is_none(),
             shared_with: others.map(|who| (who, durable.turns(who))).collect(),
         };
-        self.said.insert(bytes.to_vec(), said);
+        self.origins.insert(bytes.to_vec(), origin);
     }
 
-    /// A device says something, which is this data if it is data.
-    pub(crate) fn hear(&mut self, datagram: &[u8], bytes: Option<&[u8]>) {
+    /// A device sends a message with this data, if it is data.
+    pub(crate) fn receive(&mut self, datagram: &[u8], bytes: Option<&[u8]>) {
         if !Head::of(datagram).is_some_and(|head| head.is_request()) {
             return;
         }
@@ -101,8 +101,8 @@ impl SentData {
         });
     }
 
-    /// Whether a message thanks a device for data that came in blocks.
-    pub(crate) fn thanks_for_blocks(&self, datagram: &[u8]) -> bool {
+    /// Whether a message acknowledges data that came in blocks.
+    pub(crate) fn acknowledges_blocks(&self, datagram: &[u8]) -> bool {
         let head = Head::of(datagram).filter(Head::is_changed);
         let posted = head.and_then(|head| self.posted.get(&head.key()));
         posted.is_some_and(|posted| posted.is_in_blocks)
@@ -117,17 +117,17 @@ impl SentData {
         let took = &decision.took;
         let life = &mut self.lives[who];
         if took.from.is_some() {
-            life.heard += 1;
+            life.received += 1;
             life.moved += usize::from(life.last_from != took.from);
             life.last_from = took.from;
         }
         let bare = took.bare.iter().filter(|bytes| !bytes.is_empty());
         let bare: Vec<Vec<u8>> = bare.cloned().collect();
-        if bare.is_empty() || took.heard != Some(UplinkKind::UdpData) {
+        if bare.is_empty() || took.meaning != Some(UplinkKind::UdpData) {
             return Ok(());
         }
         for bytes in &bare {
-            *self.came.entry(bytes.clone()).or_default() += 1;
+            *self.arrived.entry(bytes.clone()).or_default() += 1;
         }
         let is_kept = decision.saves == Saves::Something;
         hold("what_is_acknowledged_is_told", is_kept, || {
@@ -137,8 +137,8 @@ impl SentData {
         Ok(())
     }
 
-    /// A step is durable, which tells this data.
-    pub(super) fn told(
+    /// A step is durable that publishes this data.
+    pub(super) fn became_durable(
         &mut self,
         step: u64,
         (who, ways): (usize, &DatagramRouting),
@@ -146,60 +146,63 @@ impl SentData {
         durable: &Durable,
     ) -> Verdict {
         let owed = self.owed.remove(&step).unwrap_or_default();
-        let is_told = |owed: &Vec<u8>| data.iter().any(|(_, bytes)| **bytes == **owed);
-        let is_told = owed.iter().all(is_told);
-        hold("what_is_acknowledged_is_told", is_told, || {
+        let is_published = |owed: &Vec<u8>| data.iter().any(|(_, bytes)| **bytes == **owed);
+        let is_published = owed.iter().all(is_published);
+        hold("what_is_acknowledged_is_told", is_published, || {
             format!("device {who} threw something, and it is not told")
         })?;
         for (protocol, bytes) in data {
             self.is_of_the_device((who, ways), bytes, durable)?;
-            let told = durable.history(who).times_told(*protocol, bytes);
-            let came = self.came.get(&**bytes).copied().unwrap_or(0);
-            let fits = *protocol != Protocol::Udp || told <= came;
+            let published = durable.history(who).times_published(*protocol, bytes);
+            let arrived = self.arrived.get(&**bytes).copied().unwrap_or(0);
+            let fits = *protocol != Protocol::Udp || published <= arrived;
             hold("what_is_acknowledged_is_told", fits, || {
                 let bytes = String::from_utf8_lossy(bytes);
-                format!("{bytes:?} of device {who} came {came} times and is told {told} times")
+                format!("{bytes:?} of device {who} came {came} times and is told {published} times")
             })?;
         }
         Ok(())
     }
 
-    /// What is told of a device is all of what it said, and of none that has the address with
-    /// others.
+    /// Published data is complete, was sent by the device, and its address belongs to no other
+    /// device.
     fn is_of_the_device(
         &self,
         (who, ways): (usize, &DatagramRouting),
         bytes: &[u8],
         durable: &Durable,
     ) -> Verdict {
-        let said = self.said.get(bytes);
+        let origin = self.origins.get(bytes);
         hold(
             "a_body_in_blocks_is_told_whole_or_not_at_all",
-            said.is_some(),
+            origin.is_some(),
             || format!("nobody said {:?}", String::from_utf8_lossy(bytes)),
         )?;
-        let Some(said) = said else {
+        let Some(origin) = origin else {
             return Ok(());
         };
-        // Who is asked something there is taken for whoever speaks from there meanwhile.
-        if ways.was_behind(who, said.from) {
+        // A device that receives a request at a peer is taken for the sender of what comes from
+        // there meanwhile.
+        if ways.was_behind(who, origin.from) {
             return Ok(());
         }
         let law = "what_several_may_have_said_is_told_of_none";
-        // Its customer may have taken it, or its address, away since.
-        let is_there = durable.turns(said.by) == said.turns
-            && durable.exists(said.by)
-            && durable.profile(said.by).ip == Some(said.from.ip());
-        hold(law, said.by == who || said.is_movable || !is_there, || {
-            format!("what device {} said is told of device {who}", said.by)
-        })?;
+        // Its customer may have removed it, or changed its address, since.
+        let is_there = durable.turns(origin.by) == origin.turns
+            && durable.exists(origin.by)
+            && durable.profile(origin.by).ip == Some(origin.from.ip());
+        hold(
+            law,
+            origin.by == who || origin.is_movable || !is_there,
+            || format!("what device {} said is told of device {who}", origin.by),
+        )?;
         let still = |(other, turns): &&(usize, u32)| {
             is_there
                 && durable.exists(*other)
                 && durable.turns(*other) == *turns
-                && durable.profile(*other).ip == durable.profile(said.by).ip
+                && durable.profile(*other).ip == durable.profile(origin.by).ip
         };
-        let other = said.shared_with.iter().find(still);
+        let other = origin.shared_with.iter().find(still);
         hold(law, other.is_none(), || {
             format!("what device {who} or {other:?} said is told of device {who}")
         })
@@ -217,14 +220,15 @@ impl SentData {
 }
 
 /// Data is answered 2.04 once it is in the history of the device that is answered: once, unless the
-/// machine that heard it first was lost, heard much since, or heard the device elsewhere.
+/// machine that received it first was lost, has received many messages since, or received messages
+/// of the device from elsewhere.
 pub(super) fn what_a_device_is_thanked_for_is_told(
     laws: &LawChecker,
     who: usize,
     key: AttemptKey,
     durable: &Durable,
 ) -> Verdict {
-    let Some(posted) = laws.datas.posted.get(&key) else {
+    let Some(posted) = laws.sent_data.posted.get(&key) else {
         return Ok(());
     };
     let law = "what_is_acknowledged_is_told";
@@ -233,14 +237,14 @@ pub(super) fn what_a_device_is_thanked_for_is_told(
             format!("device {who} is thanked for what says nothing")
         });
     };
-    let (then, now) = (posted.lives[who], laws.datas.lives[who]);
-    let forgotten = (now.moved - then.moved) + (now.heard - then.heard) / RECENT_MAX;
-    let told = durable.history(who).times_told(Protocol::Coap, bytes);
-    hold(law, told > 0, || {
+    let (then, now) = (posted.lives[who], laws.sent_data.lives[who]);
+    let forgotten = (now.moved - then.moved) + (now.received - then.received) / RECENT_MAX;
+    let published = durable.history(who).times_published(Protocol::Coap, bytes);
+    hold(law, published > 0, || {
         let bytes = String::from_utf8_lossy(bytes);
         format!("device {who} is thanked for {bytes:?}, which is not told")
     })?;
-    hold(law, told <= 1 + forgotten, || {
-        format!("{bytes:?} of device {who} is told {told} times, {forgotten} times forgotten")
+    hold(law, published <= 1 + forgotten, || {
+        format!("{bytes:?} of device {who} is told {published} times, {forgotten} times forgotten")
     })
 }

@@ -1,4 +1,4 @@
-//! Laws about what depends on when a device was heard, and what on time alone.
+//! Laws about what depends on when a device was heard, and what on time only.
 
 use engine::action::Protocol;
 use engine::ids::ActionId;
@@ -16,7 +16,7 @@ const GRACE_MS: i64 = 600_000;
 /// EXCHANGE_LIFETIME of RFC 7252 section 4.8.2.
 const REPETITION_MS: i64 = 247_000;
 
-/// A device in queue mode is asked only for a while after it was heard.
+/// A device in queue mode receives requests only for a while after it was heard.
 pub(super) fn a_sleeping_device_is_not_asked(
     laws: &LawChecker,
     (at_ms, over): (i64, Protocol),
@@ -26,7 +26,7 @@ pub(super) fn a_sleeping_device_is_not_asked(
     let registration = durable.record(who).registration.as_ref();
     let sleeps = registration.is_some_and(|registration| registration.binding.queue_mode());
     let silent_ms = at_ms - laws.uplinks[who].heard_at_ms;
-    // One whose registration is over is tried over other protocols.
+    // A device whose registration has expired is tried over other protocols.
     let is_over = registration.is_some_and(|registration| registration.expires_at.as_ms() <= at_ms);
     let is_tried = is_over && over != Protocol::Lwm2m;
     let may_listen = !sleeps || is_tried || silent_ms < laws.rules.limits.awake_window_ms;
@@ -35,7 +35,7 @@ pub(super) fn a_sleeping_device_is_not_asked(
     })
 }
 
-/// Between two attempts at a request the device registers or updates.
+/// Between two attempts of a request the device registers or updates.
 pub(super) fn a_retry_waits_for_the_device(laws: &LawChecker, who: usize, id: ActionId) -> Verdict {
     let before = laws
         .known
@@ -47,7 +47,7 @@ pub(super) fn a_retry_waits_for_the_device(laws: &LawChecker, who: usize, id: Ac
     })
 }
 
-/// A register that is repeated while it is remembered gets the location it got before.
+/// A repeated registration request gets the same location while it is remembered.
 pub(super) fn a_repeated_register_gets_the_same_location(
     laws: &mut LawChecker,
     who: usize,
@@ -56,33 +56,34 @@ pub(super) fn a_repeated_register_gets_the_same_location(
     let message = Message::decode(outcome.datagram).expect("the service speaks well");
     let location: Vec<String> = message.location_path().map(str::to_owned).collect();
     let head = Head::of(outcome.datagram).expect("a message has a head");
-    let ear = &mut laws.uplinks[who];
-    // When the machine took what this answers: it takes nothing else before the answer leaves.
-    let at_ms = ear.heard_at_ms;
-    let told = RegistrationReply {
+    let record = &mut laws.uplinks[who];
+    // When the machine handled the request: it handles nothing else before its answer is sent.
+    let at_ms = record.heard_at_ms;
+    let reply = RegistrationReply {
         to: outcome.to,
         key: head.key(),
         location,
         at_ms,
-        heard_since: 0,
+        received_since: 0,
     };
-    // An older register that is repeated is told of the registration that took its place.
-    if let Some(before) = &ear.told
-        && before.key != told.key
-        && before.location == told.location
+    // The answer to an older request that is repeated contains the location of the registration
+    // that replaced it.
+    if let Some(before) = &record.last_reply
+        && before.key != reply.key
+        && before.location == reply.location
     {
         return Ok(());
     }
-    let before = ear.told.replace(told);
-    let told = ear.told.as_mut().expect("it was put there");
-    let Some(before) = before.filter(|before| before.key == told.key) else {
+    let before = record.last_reply.replace(reply);
+    let reply = record.last_reply.as_mut().expect("it was put there");
+    let Some(before) = before.filter(|before| before.key == reply.key) else {
         return Ok(());
     };
-    let is_remembered = before.heard_since < RECENT_MAX && at_ms - before.at_ms < REPETITION_MS;
-    let is_same = before.location == told.location;
-    // What was forgotten begins anew; what was not is as old as it was.
+    let is_remembered = before.received_since < RECENT_MAX && at_ms - before.at_ms < REPETITION_MS;
+    let is_same = before.location == reply.location;
+    // A forgotten request begins again; a remembered one keeps its age.
     if is_same {
-        (told.at_ms, told.heard_since) = (before.at_ms, before.heard_since);
+        (reply.at_ms, reply.received_since) = (before.at_ms, before.received_since);
     }
     hold(
         "a_repeated_register_gets_the_same_location",
@@ -90,13 +91,13 @@ pub(super) fn a_repeated_register_gets_the_same_location(
         || {
             format!(
                 "device {who} is told {:?} after {:?}",
-                told.location, before.location
+                reply.location, before.location
             )
         },
     )
 }
 
-/// A request that expired is not pending any more.
+/// An expired request is no longer pending.
 pub(super) fn what_expired_fails_in_time(
     laws: &LawChecker,
     at_ms: i64,

@@ -1,4 +1,4 @@
-//! Laws about what callers were promised.
+//! Laws about what was answered to callers.
 
 use engine::action::{Action, Status};
 use engine::ids::ActionId;
@@ -6,7 +6,7 @@ use engine::ids::ActionId;
 use super::{LawChecker, Verdict, hold};
 use crate::disk::{ActionMove, Durable};
 
-/// Every request that was accepted is on the disk for ever after.
+/// Every accepted request stays on the disk.
 pub(super) fn a_202_survives_a_crash(laws: &LawChecker, durable: &Durable) -> Verdict {
     let promised = laws.known.iter().filter(|(_, known)| known.is_promised);
     for (id, known) in promised {
@@ -15,7 +15,7 @@ pub(super) fn a_202_survives_a_crash(laws: &LawChecker, durable: &Durable) -> Ve
     Ok(())
 }
 
-/// A request that a caller is told of is on the disk.
+/// A request in a reply to a caller is on the disk.
 pub(super) fn a_202_is_told_when_it_is_saved(
     who: usize,
     id: ActionId,
@@ -27,14 +27,14 @@ pub(super) fn a_202_is_told_when_it_is_saved(
     })
 }
 
-/// Who is told that there is no such device finds none.
+/// A device that is answered to be unknown does not exist.
 pub(super) fn a_removed_device_is_gone(who: usize, durable: &Durable) -> Verdict {
     hold("a_removed_device_is_gone", !durable.exists(who), || {
         format!("device {who} was said to be gone and is there")
     })
 }
 
-/// A machine that was brought back knows every request that is not final.
+/// A restored machine knows every request that is not final.
 pub(super) fn a_restored_device_knows_what_it_owes(
     who: usize,
     pending: &[ActionId],
@@ -46,7 +46,7 @@ pub(super) fn a_restored_device_knows_what_it_owes(
     })
 }
 
-/// A request that is cancelled on the disk does not leave.
+/// A request that is cancelled on the disk is not sent.
 pub(super) fn cancelled_action_is_never_sent(
     id: ActionId,
     who: usize,
@@ -59,7 +59,7 @@ pub(super) fn cancelled_action_is_never_sent(
     })
 }
 
-/// A request that becomes cancelled has never left.
+/// A request that becomes cancelled was never sent.
 pub(super) fn what_was_cancelled_had_not_left(laws: &LawChecker, action: &Action) -> Verdict {
     let known = laws.known.get(&action.id);
     let has_left = known.is_some_and(|known| !known.sent.is_empty());
@@ -71,7 +71,7 @@ pub(super) fn what_was_cancelled_had_not_left(laws: &LawChecker, action: &Action
     )
 }
 
-/// A caller who is told that a request is cancelled finds it cancelled.
+/// A request that is answered to be cancelled is cancelled on the disk.
 pub(super) fn a_cancel_is_told_when_it_is_saved(
     who: usize,
     id: ActionId,
@@ -85,7 +85,7 @@ pub(super) fn a_cancel_is_told_when_it_is_saved(
     )
 }
 
-/// What succeeded, failed or was cancelled stays so.
+/// A final status stays.
 pub(super) fn a_final_status_never_changes(moved: &ActionMove, action: &Action) -> Verdict {
     let was_pending = moved.from.is_none_or(|(before, _)| before.is_pending());
     hold("a_final_status_never_changes", was_pending, || {
@@ -99,7 +99,7 @@ pub(super) fn a_final_status_never_changes(moved: &ActionMove, action: &Action) 
 /// A status changes only as the table of states says.
 pub(super) fn a_status_follows_the_table(moved: &ActionMove, action: &Action) -> Verdict {
     let follows = match (moved.from.map(|(before, _)| before), action.status) {
-        // One whose value does not fit fails as it is made.
+        // A request whose value does not fit fails at its creation.
         (None, Status::Scheduled | Status::InProgress | Status::Failed)
         | (Some(Status::Scheduled), Status::InProgress | Status::Cancelled | Status::Failed)
         | (Some(Status::InProgress), Status::InProgress | Status::Succeeded | Status::Failed) => {

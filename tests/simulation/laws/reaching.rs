@@ -1,4 +1,4 @@
-//! Laws about ways: where what is said to a device goes, and when what waits for it leaves.
+//! Laws about reachability: where datagrams to a device go, and when its waiting requests are sent.
 
 use engine::action::{Action, Protocol, Status};
 use engine::peer::{Peer, Transport};
@@ -7,8 +7,7 @@ use engine::step_event::UplinkKind;
 use super::{Decision, LawChecker, OpenExchange, SentDatagram, Verdict, hold, leaving};
 use crate::disk::Durable;
 
-/// What is for a device goes to its address: to the one its customer gave it, or to where it is
-/// registered.
+/// A datagram to a device goes to the address its customer gave it, or to its peer.
 pub(super) fn nothing_goes_to_another_address(
     laws: &LawChecker,
     outcome: &SentDatagram<'_>,
@@ -29,7 +28,7 @@ pub(super) fn nothing_goes_to_another_address(
     })
 }
 
-/// Whether a request could go out as far as the disk knows: somebody knows where to.
+/// Whether a request could be sent: an address for it is known on the disk.
 pub(super) fn has_a_way(laws: &LawChecker, action: &Action, who: usize, durable: &Durable) -> bool {
     let (own, record) = (durable.profile(who).ip, durable.record(who));
     let registration = record.registration.as_ref();
@@ -43,8 +42,8 @@ pub(super) fn has_a_way(laws: &LawChecker, action: &Action, who: usize, durable:
     }
 }
 
-/// A device that is heard, over whatever protocol, is asked what waits for it unless it is being
-/// asked something.
+/// An uplink over any protocol releases the next request, unless an exchange with the device is
+/// open.
 pub(super) fn any_uplink_releases_what_waits(
     laws: &LawChecker,
     decision: &Decision,
@@ -52,7 +51,7 @@ pub(super) fn any_uplink_releases_what_waits(
 ) -> Verdict {
     let who = decision.who;
     let is_data = matches!(
-        decision.took.heard,
+        decision.took.meaning,
         Some(UplinkKind::CoapData | UplinkKind::UdpData)
     );
     let own = durable.profile(who).ip;
@@ -60,7 +59,7 @@ pub(super) fn any_uplink_releases_what_waits(
         .took
         .from
         .is_some_and(|from| own == Some(from.ip()));
-    let is_over = |open: &OpenExchange| open.is_answered && !open.goes_on;
+    let is_over = |open: &OpenExchange| open.is_answered && !open.continues;
     let is_free = laws.open[who].as_ref().is_none_or(is_over)
         && !durable.pending(who).any(leaving::is_thrown);
     let asks = !decision.sends.is_empty() || decision.throws.is_some();

@@ -9,8 +9,8 @@ use super::{Verdict, hold};
 use crate::fleet::DeviceProtocols;
 use crate::world::World;
 
-/// Every request is final, nothing is under way, nothing that is observed is owed, and every device
-/// is registered where it believes to be and reached where it is.
+/// Every request is final, nothing is in flight, no observation has to be established, and every
+/// device is registered where it believes to be and is reached at its peer.
 pub(crate) fn a_healed_world_comes_to_rest(world: &World) -> Verdict {
     let law = "a_healed_world_comes_to_rest";
     let durable = &world.disk.durable;
@@ -54,20 +54,20 @@ pub(crate) fn a_healed_world_comes_to_rest(world: &World) -> Verdict {
 fn nothing_waits_to_be_delivered(world: &World) -> Verdict {
     let law = "a_healed_world_comes_to_rest";
     let outbox = world.disk.durable.outbox();
-    for kept in outbox.destinations() {
-        let id = kept.destination.id;
+    for record in outbox.destinations() {
+        let id = record.destination.id;
         let running = world.service.deliveries.running(id);
         hold(law, running.is_some_and(|it| it.is_at_rest()), || {
             format!("destination {id} is busy")
         })?;
         let waiting = outbox.backlog(id);
         let shards = outbox.shards_waiting(id);
-        let is_done = waiting == 0 && shards.is_empty() && kept.held.is_empty();
+        let is_done = waiting == 0 && shards.is_empty() && record.held.is_empty();
         hold(law, is_done, || {
-            let held = kept.held.len();
+            let held = record.held.len();
             format!("for destination {id} {waiting} wait, in {shards:?}, {held} of them again")
         })?;
-        let replay = kept.destination.replay;
+        let replay = record.destination.replay;
         hold(law, replay == Replay::None, || {
             format!("destination {id} is told again what it did not take")
         })?;
@@ -75,7 +75,7 @@ fn nothing_waits_to_be_delivered(world: &World) -> Verdict {
     Ok(())
 }
 
-/// Of a device without registration nothing is left in memory once nothing is remembered of it.
+/// A device without registration is unloaded from memory once nothing is remembered of it.
 fn is_gone(world: &World, who: usize) -> Verdict {
     let machine = world.service.machine(who);
     hold("a_healed_world_comes_to_rest", machine.is_none(), || {
@@ -93,9 +93,9 @@ fn is_registered(world: &World, who: usize) -> Verdict {
     })?;
     let registration = durable.record(who).registration.as_ref();
     let key = durable.key(who);
-    let kept = registration.map(|kept| format!("/rd/{}", Location::new(key, kept.salt)));
-    hold(law, kept == believed, || {
-        format!("device {who} believes to be at {believed:?} and is at {kept:?}")
+    let location = registration.map(|it| format!("/rd/{}", Location::new(key, it.salt)));
+    hold(law, location == believed, || {
+        format!("device {who} believes to be at {believed:?} and is at {record:?}")
     })?;
     let machine = world.service.machine(who);
     let bound = machine.and_then(engine::device::Device::bound_peer);

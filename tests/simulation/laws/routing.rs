@@ -1,4 +1,4 @@
-//! Laws about the ways of datagrams between arbiters: each ends once, soon, and where it should.
+//! Laws about routing between arbiters: each datagram ends once, soon, and at the right device.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -10,48 +10,48 @@ use super::{Verdict, hold};
 use crate::disk::Durable;
 use crate::service::{DatagramEnd, DatagramOwner};
 
-/// Every datagram in the process, and who can be meant by it.
+/// Every datagram in the process, and the device it must reach.
 pub(crate) struct DatagramRouting {
     arbiters: u16,
     underway: BTreeMap<u64, DatagramInTransit>,
-    /// Where each device said last that it is: where it is registered, and where it is asked.
+    /// The peers of each device: that of its registration, and those its requests were sent to.
     behind: Vec<Vec<PeerClaim>>,
-    /// Where devices were whose actors fell over before it was saved that they were there: what
-    /// comes from there may still be taken for theirs, and often is.
+    /// Peers of devices whose actors panicked before the peer was durable: datagrams from there may
+    /// still be routed to them, and often are.
     fell: BTreeSet<(Peer, usize)>,
     claims: u64,
-    /// Where devices were since the service started.
+    /// The peers of devices since the service started.
     ever: BTreeSet<(Peer, usize)>,
-    /// What was handled last of what came from a peer and names nobody.
+    /// The newest datagram without a name that was handled, by peer.
     newest: BTreeMap<Peer, u64>,
 }
 
-/// A datagram that was heard and has not ended.
+/// A datagram that was received and has not ended.
 #[derive(Default)]
 struct DatagramInTransit {
     steps: u16,
     is_named: bool,
-    /// Whom it has to reach as long as nothing changes.
+    /// The device it has to reach as long as nothing changes.
     meant: Option<IntendedDevice>,
-    /// Where it comes from, if it is data that names nobody.
+    /// Its sender, if it is data without a name.
     address: Option<Peer>,
 }
 
-/// Whom a datagram has to reach.
+/// The device that a datagram has to reach.
 #[derive(Clone, Copy, Debug)]
 enum IntendedDevice {
     /// The device of this name, while it is neither removed nor added.
     Named { who: usize, turns: u32 },
-    /// The one device behind the peer, while it alone says so.
+    /// The only device at the peer, while no other claims it.
     Behind { who: usize, claim: u64 },
 }
 
-/// What a device said about where it is.
+/// The claim of a device to a peer.
 struct PeerClaim {
     peer: Peer,
-    /// Tells what it says now from what it said at another time or place.
+    /// Distinguishes this claim from those at other times or peers.
     claim: u64,
-    /// Another device was there too since it said so: without DTLS they may be confused.
+    /// Another device was at this peer during the claim: without DTLS they may be confused.
     is_shared: bool,
 }
 
@@ -68,12 +68,12 @@ impl DatagramRouting {
         }
     }
 
-    /// A socket gives a datagram to its arbiter.
-    pub(crate) fn heard(&mut self, number: u64) {
+    /// A socket passes a datagram to its arbiter.
+    pub(crate) fn received(&mut self, number: u64) {
         self.underway.insert(number, DatagramInTransit::default());
     }
 
-    /// It is known whose a datagram is, and whether one device alone can be meant.
+    /// It is known which device a datagram is for, and whether only one can be meant.
     pub(crate) fn sorted(&mut self, number: u64, whose: DatagramOwner, durable: &Durable) -> bool {
         let meant = match whose {
             DatagramOwner::Named(who) => who.filter(|who| durable.exists(*who)).map(|who| {
@@ -104,7 +104,7 @@ impl DatagramRouting {
         (!is_shared).then_some(meant)
     }
 
-    /// A datagram takes a step from one arbiter to another.
+    /// A datagram moves from one arbiter to another.
     pub(crate) fn forwarded(&mut self, number: u64) -> Verdict {
         let underway = self.underway.get_mut(&number);
         hold("a_datagram_ends_once", underway.is_some(), || {
@@ -117,7 +117,7 @@ impl DatagramRouting {
         let steps = underway.steps;
         hold(
             "no_datagram_goes_in_circles",
-            // Who is behind its peer is asked of everybody, and who has its address of the disk.
+            // All arbiters are asked who is at the peer, and the disk is asked who has the address.
             steps <= self.arbiters + 1,
             || {
                 format!(
@@ -134,7 +134,7 @@ impl DatagramRouting {
         )
     }
 
-    /// Nothing more becomes of a datagram; returns how many steps it took.
+    /// A datagram has ended; returns how many steps it took.
     pub(crate) fn ended(
         &mut self,
         number: u64,
@@ -168,13 +168,13 @@ impl DatagramRouting {
         self.ever.contains(&(peer, who))
     }
 
-    /// Whether a device said that it is at an address, or anywhere.
+    /// Whether a device claims a peer, at this address if one is given.
     pub(super) fn is_somewhere(&self, who: usize, own: Option<IpAddr>) -> bool {
         let mut behind = self.behind[who].iter();
         behind.any(|behind| own.is_none_or(|own| own == behind.peer.ip()))
     }
 
-    /// Whether a device said that it is at a peer.
+    /// Whether a device claims a peer.
     pub(super) fn is_behind(&self, who: usize, peer: Peer) -> bool {
         self.behind[who].iter().any(|behind| behind.peer == peer)
     }
@@ -184,7 +184,7 @@ impl DatagramRouting {
         behind.any(|behind| behind.claim == claim && !behind.is_shared)
     }
 
-    /// What comes from a peer and names nobody is handled in the order in which it came.
+    /// Datagrams from a peer that name no device are handled in the order of their arrival.
     fn keeps_its_order(&mut self, peer: Peer, number: u64) -> Verdict {
         let before = self.newest.insert(peer, number);
         hold(
@@ -194,7 +194,7 @@ impl DatagramRouting {
         )
     }
 
-    /// A device is brought back, and is where it was when that was saved last.
+    /// A device is restored, with the peer that was saved last.
     pub(super) fn restored(&mut self, who: usize, to: Option<Peer>) {
         let before = std::mem::take(&mut self.behind[who]);
         let left = before.iter().filter(|behind| Some(behind.peer) != to);
@@ -204,14 +204,14 @@ impl DatagramRouting {
         self.rebound(who, None, to);
     }
 
-    /// The machine of a device is no more, and with it what was asked elsewhere than where the
-    /// device is registered.
+    /// The machine of a device is gone, and with it its claims to peers other than that of its
+    /// registration.
     pub(super) fn abandoned(&mut self, who: usize, registered: Option<Peer>) {
         let left = self.behind[who].extract_if(.., |behind| Some(behind.peer) != registered);
         self.fell.extend(left.map(|behind| (behind.peer, who)));
     }
 
-    /// A device says where it is, and where it is not any more.
+    /// A device claims a peer and gives up another.
     pub(crate) fn rebound(&mut self, who: usize, from: Option<Peer>, to: Option<Peer>) {
         let own = &mut self.behind[who];
         let place = own.iter().position(|behind| Some(behind.peer) == to);
@@ -243,7 +243,7 @@ impl DatagramRouting {
         });
     }
 
-    /// What was in the process is gone.
+    /// All datagrams in the process are lost.
     pub(super) fn crashed(&mut self) {
         self.underway.clear();
         self.fell.clear();
@@ -252,7 +252,7 @@ impl DatagramRouting {
         self.ever.clear();
     }
 
-    /// What was heard and has not ended is somewhere, once.
+    /// Every datagram that was received and has not ended is in one place.
     pub(crate) fn every_datagram_is_somewhere(&self, held: usize) -> Verdict {
         let underway = self.underway.len();
         hold("a_datagram_ends_once", underway == held, || {
@@ -261,7 +261,7 @@ impl DatagramRouting {
     }
 }
 
-/// Whom a datagram is for, that machine took it, or could not for a reason that has a name.
+/// The machine of the device handled the datagram, or could not for a named reason.
 fn reaches(law: &'static str, meant: IntendedDevice, who: usize, end: DatagramEnd) -> Verdict {
     let is_right = match end {
         DatagramEnd::Handled { who: by } => by == who,

@@ -1,4 +1,4 @@
-//! What leaves, how often, and in which order.
+//! What is sent, how often, and in which order.
 
 use engine::action::Status;
 use harness::device::resource::AnswerMode as Manner;
@@ -27,12 +27,12 @@ fn attempts_never_exceed_what_was_permitted() {
 }
 
 #[test]
-fn an_attempt_that_was_counted_and_never_left_is_spent() {
+fn an_attempt_that_was_counted_and_never_sent_is_spent() {
     let mut world = registered();
     let id = world.create(attempts(2, execute(TRIGGER)));
     world.stall_the_disk_for(20 * S);
     world.uplink();
-    // The disk has done the batch, and nobody was told; the device says its update again.
+    // The disk applied the batch, but no receipt was sent; the device repeats its update.
     world.crash_after(1);
     assert_eq!(
         (world.laws.attempts_sent(id), world.status(id)),

@@ -1,4 +1,4 @@
-//! What is counted, logged and bounded.
+//! Counters, log entries and limits.
 
 use engine::action::{Protocol, Status};
 use engine::arbiter::input::DeviceCommand;
@@ -59,7 +59,7 @@ fn counters_equal_a_recount() {
     world.stall_the_disk_for(10 * S);
     world.uplink();
     world.crash_after(0);
-    // The device says again what nobody answered.
+    // The device repeats its unanswered message.
     world.pass(MINUTE);
     world.create(read(ZONE));
     let counted = Status::ALL.map(|status| {

@@ -1,4 +1,4 @@
-//! What customers' systems are told, in which order, and who waits for whom.
+//! Which events destinations receive, in which order, and what delays them.
 
 use engine::delivery::backlog::{ProgressUpdate, QueuedEvent, Sequence};
 use engine::delivery::command::DestinationCommand;
@@ -19,13 +19,13 @@ const ALL_TRIES: i64 = 35 * MINUTE;
 #[test]
 fn what_is_acknowledged_is_delivered() {
     let mut world = registered();
-    let dead = world.told_at(EndpointBehaviour::Dead);
-    let healthy = world.told_at(EndpointBehaviour::Healthy);
+    let dead = world.add_destination(EndpointBehaviour::Dead);
+    let healthy = world.add_destination(EndpointBehaviour::Healthy);
     world.sends_one(0);
     world.pass(S);
     assert_eq!((world.backlog(healthy), world.backlog(dead)), (0, 1));
 
-    // Whatever the service forgets, nobody is forgotten.
+    // Whatever the service loses in crashes, no event is lost.
     for _ in 0..3 {
         world.crash_after(0);
         world.pass(MINUTE);
@@ -42,9 +42,9 @@ fn what_is_acknowledged_is_delivered() {
 }
 
 #[test]
-fn a_place_that_is_too_far_is_found_out() {
+fn a_cursor_that_is_too_far_is_detected() {
     let mut world = registered();
-    let id = world.told_at(EndpointBehaviour::Dead);
+    let id = world.add_destination(EndpointBehaviour::Dead);
     world.sends_one(0);
     world.pass(S);
     let waiting = world.waits(0);
@@ -73,7 +73,7 @@ fn a_place_that_is_too_far_is_found_out() {
 #[test]
 fn events_of_a_device_keep_their_order() {
     let mut world = registered();
-    let id = world.told_at(EndpointBehaviour::Flapping {
+    let id = world.add_destination(EndpointBehaviour::Flapping {
         every_ms: 7 * MINUTE,
     });
     for _ in 0..200 {
@@ -91,9 +91,9 @@ fn events_of_a_device_keep_their_order() {
 }
 
 #[test]
-fn an_answer_that_is_lost_has_an_event_delivered_again() {
+fn an_event_is_delivered_again_after_a_lost_answer() {
     let mut world = registered();
-    let id = world.told_at(EndpointBehaviour::Forgetful);
+    let id = world.add_destination(EndpointBehaviour::Forgetful);
     for _ in 0..10 {
         world.sends_one(0);
         world.pass(ALL_TRIES);
@@ -107,9 +107,9 @@ fn an_answer_that_is_lost_has_an_event_delivered_again() {
 #[test]
 fn no_destination_delays_another() {
     let mut world = spread(2, 4);
-    let healthy = world.told_at(EndpointBehaviour::Healthy);
-    for manner in [EndpointBehaviour::Dead, EndpointBehaviour::Slow] {
-        world.told_at(manner);
+    let healthy = world.add_destination(EndpointBehaviour::Healthy);
+    for behaviour in [EndpointBehaviour::Dead, EndpointBehaviour::Slow] {
+        world.add_destination(behaviour);
     }
     for round in 0..40 {
         world.sends_one(round % 4);
@@ -122,19 +122,19 @@ fn no_destination_delays_another() {
             .durable
             .outbox()
             .destinations()
-            .any(|kept| !kept.held.is_empty())
+            .any(|record| !record.held.is_empty())
     );
 }
 
 #[test]
 fn a_device_that_is_refused_does_not_delay_others() {
     let mut world = spread(2, 4);
-    let id = world.told_at(EndpointBehaviour::Picky { who: 0 });
+    let id = world.add_destination(EndpointBehaviour::Picky { who: 0 });
     for round in 0..40 {
         world.sends_one(round % 4);
         world.pass(2 * S);
         let held = world.disk.durable.outbox().destination(id);
-        let held = held.map_or(0, |kept| kept.held.len() as u64);
+        let held = held.map_or(0, |record| record.held.len() as u64);
         assert_eq!(world.backlog(id), held, "in round {round}");
     }
     let (ledgers, durable) = (&world.laws.ledgers, &world.disk.durable);
@@ -142,9 +142,9 @@ fn a_device_that_is_refused_does_not_delay_others() {
 }
 
 #[test]
-fn an_hour_without_an_endpoint_is_waited_for_or_told_to_the_customer() {
+fn a_destination_whose_endpoint_is_down_for_an_hour_fails_and_is_replayed() {
     let mut world = registered();
-    let id = world.told_at(EndpointBehaviour::Flapping { every_ms: HOUR });
+    let id = world.add_destination(EndpointBehaviour::Flapping { every_ms: HOUR });
     world.pass(3 * HOUR);
     let mut states = Vec::new();
     for _ in 0..120 {
@@ -158,12 +158,12 @@ fn an_hour_without_an_endpoint_is_waited_for_or_told_to_the_customer() {
 }
 
 #[test]
-fn who_is_made_later_is_told_nothing_of_before() {
+fn a_new_destination_receives_no_earlier_events() {
     let mut world = registered();
-    let first = world.told_at(EndpointBehaviour::Healthy);
+    let first = world.add_destination(EndpointBehaviour::Healthy);
     world.sends_one(0);
     world.pass(S);
-    let later = world.told_at(EndpointBehaviour::Dead);
+    let later = world.add_destination(EndpointBehaviour::Dead);
     world.remove_destination(first);
     world.pass(S);
     assert_eq!(world.backlog(later), 0);
@@ -176,28 +176,28 @@ fn who_is_made_later_is_told_nothing_of_before() {
 #[test]
 fn a_full_disk_drops_a_destination_and_loses_nothing() {
     let mut world = registered();
-    let id = world.told_at(EndpointBehaviour::Erratic);
+    let id = world.add_destination(EndpointBehaviour::Erratic);
     for _ in 0..20 {
         world.sends_one(0);
         world.pass(S / 2);
-        // What is tried again meanwhile cannot be kept.
+        // The result of a retry cannot be saved meanwhile.
         world.fill_the_disk_for(3 * MINUTE);
         world.pass(4 * MINUTE);
     }
     world.is_cured();
     assert_eq!((world.backlog(id), world.dead_letters(id)), (0, 0));
-    assert!(world.census.desks_dropped > 0);
+    assert!(world.census.forwarders_dropped > 0);
 }
 
 impl World {
-    /// Somebody is told what happens from now on.
-    fn told_at(&mut self, manner: EndpointBehaviour) -> DestinationId {
-        let id = self.create_destination(manner, EventTypes::usual());
+    /// Adds a destination that receives events from now on.
+    fn add_destination(&mut self, behaviour: EndpointBehaviour) -> DestinationId {
+        let id = self.create_destination(behaviour, EventTypes::usual());
         self.pass(S);
         id
     }
 
-    /// All endpoints take everything from now on, and are told again what they did not take.
+    /// Makes all endpoints healthy and replays their dead letters.
     fn is_cured(&mut self) {
         self.endpoints.cure();
         self.pass(MINUTE);
@@ -215,7 +215,7 @@ impl World {
         self.sends(who, ContentFormat::SENML_CBOR, vec![sample]);
     }
 
-    /// The last event of a device that waits.
+    /// The last queued event of a device.
     fn waits(&self, who: usize) -> QueuedEvent {
         let shard = self.disk.durable.key(who).shard();
         let waiting = self
@@ -231,12 +231,12 @@ impl World {
     }
 
     fn dead_letters(&self, id: DestinationId) -> usize {
-        let kept = self.disk.durable.outbox().destination(id);
-        kept.expect("it is there").dead.len()
+        let record = self.disk.durable.outbox().destination(id);
+        record.expect("it is there").dead.len()
     }
 
     fn state(&self, id: DestinationId) -> DestinationState {
-        let kept = self.disk.durable.outbox().destination(id);
-        kept.expect("it is there").destination.state
+        let record = self.disk.durable.outbox().destination(id);
+        record.expect("it is there").destination.state
     }
 }

@@ -1,4 +1,4 @@
-//! What is observed: told, kept, asked for again, and never forgotten in silence.
+//! Observations: notified, stored, established again, and never ended silently.
 
 use engine::action::Status;
 use engine::action::timeline::TimelineEvent;
@@ -20,7 +20,7 @@ fn what_is_acknowledged_is_told() {
     world.pass(S);
     assert!(world.knows("22.5"), "it is told");
 
-    // Nobody acknowledges before it is durable, and the device says it again after the crash.
+    // Nothing is acknowledged before it is durable, and the device repeats it after the crash.
     world.stall_the_disk_for(20 * S);
     world.warms_to(23.5);
     world.pass(S);
@@ -129,7 +129,7 @@ fn nothing_is_forgotten_in_silence() {
 #[test]
 fn who_comes_or_goes_owes_what_is_observed() {
     let mut world = observed();
-    // The device takes its time when it is asked again.
+    // The device answers slowly when the observation is requested again.
     let owes = [(TEMPERATURE, ObservationState::Owed)];
     world.answers(
         TEMPERATURE,
@@ -175,7 +175,7 @@ fn what_is_observed_is_what_was_asked() {
 }
 
 #[test]
-fn a_healed_world_observes_what_it_is_to() {
+fn a_healed_world_has_its_observations() {
     let mut world = observed();
     world.answers(TEMPERATURE, Manner::Silent);
     world.does(0, "is rebooted", SimulatedDevice::reboot);
@@ -241,7 +241,7 @@ fn a_timeline_tells_every_attempt() {
     assert_eq!(happened.collect::<Vec<_>>(), expected.concat());
 }
 
-/// A still world with a device that is registered and whose temperature is observed.
+/// A still world with a registered device whose temperature is observed.
 fn observed() -> World {
     let mut world = registered();
     let id = world.create(now(observe(TEMPERATURE)));
@@ -256,7 +256,7 @@ impl World {
         self.measures(0, TEMPERATURE, Value::Float(value));
     }
 
-    /// Whether the last temperature that is known is this.
+    /// Whether this is the last known temperature.
     fn knows(&self, text: &str) -> bool {
         let last = self.disk.durable.history(0).last_in(TEMPERATURE);
         last.is_some_and(|last| last.to_text() == text)
@@ -264,7 +264,7 @@ impl World {
 
     fn observations(&self) -> Vec<(Path, ObservationState)> {
         let observations = self.disk.durable.record(0).observations.iter();
-        let told = |observed: &Observation| (observed.path, observed.state);
-        observations.map(told).collect()
+        let state_of = |observed: &Observation| (observed.path, observed.state);
+        observations.map(state_of).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Who lives where, who comes back after a start, and who does not.
+//! Where devices are, which are restored after a start, and which are not.
 
 use engine::arbiter::input::DeviceCommand;
 use harness::device::SimulatedDevice;
@@ -43,7 +43,7 @@ fn nobody_comes_back_as_he_was() {
     let mut world = spread(2, 4);
     for _ in 0..20 {
         world.restart();
-        // Its arbiter is about to read of it, or has read.
+        // Its arbiter is about to read the device's data, or has read it.
         world.pass(100);
         for who in 0..4 {
             world.ask(who, DeviceCommand::Retire);
@@ -78,12 +78,12 @@ fn a_removed_device_is_gone() {
 
 #[test]
 fn a_device_goes_by_what_its_customer_said() {
-    /// Those that have an address of their own.
+    /// Devices with an address of their own.
     const OWN: [usize; 3] = [2, 5, 8];
     let mut world = spread(3, 9);
     for _ in 0..20 {
         world.restart();
-        // Its arbiter is about to read of it, or has read.
+        // Its arbiter is about to read the device's data, or has read it.
         world.pass(100);
         OWN.iter().for_each(|who| world.readdress(*who));
         world.pass(MINUTE);
@@ -94,8 +94,12 @@ fn a_device_goes_by_what_its_customer_said() {
         for who in OWN {
             let machine = world.service.machine(who).expect("it is registered");
             let peer = machine.bound_peer().expect("it is registered");
-            let said = world.disk.durable.profile(who).ip;
-            assert_eq!(Some(peer.ip()), said, "it is admitted from its new address");
+            let current = world.disk.durable.profile(who).ip;
+            assert_eq!(
+                Some(peer.ip()),
+                current,
+                "it is admitted from its new address"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Devices that speak plain CoAP and bare UDP: told once, asked in turn, known by their address.
+//! Devices of plain CoAP and UDP: published once, requested in turn, identified by address.
 
 use std::num::NonZeroU16;
 
@@ -17,50 +17,50 @@ use crate::settings::{Kinds, Shared, WorldSettings};
 /// A device without LwM2M.
 const PUMP: usize = 2;
 
-/// The port it is asked at.
+/// The port that requests to it go to.
 const PORT: u16 = 5_003;
 
 #[test]
-fn what_is_posted_is_told_once() {
+fn posted_data_is_published_once() {
     let mut world = plain(Shared::No);
     world.faults.repeated_percent = 50;
     for filling in [0, 3_000] {
-        let bytes = world.news(filling);
+        let bytes = world.new_bytes(filling);
         world.posts(PUMP, MessageKind::Confirmable, ("flow", &bytes));
         world.pass(10 * MINUTE);
-        assert_eq!(world.times_told(PUMP, Protocol::Coap, &bytes), 1);
+        assert_eq!(world.times_published(PUMP, Protocol::Coap, &bytes), 1);
     }
 }
 
 #[test]
-fn nobody_is_thanked_for_data_that_is_not_told() {
+fn data_is_not_acknowledged_before_it_is_published() {
     let mut world = plain(Shared::No);
     world.stall_the_disk_for(20 * S);
-    let bytes = world.news(0);
+    let bytes = world.new_bytes(0);
     world.posts(PUMP, MessageKind::Confirmable, ("flow", &bytes));
     world.pass(S);
     world.crash_after(0);
-    assert_eq!(world.times_told(PUMP, Protocol::Coap, &bytes), 0);
+    assert_eq!(world.times_published(PUMP, Protocol::Coap, &bytes), 0);
     world.pass(2 * MINUTE);
-    assert_eq!(world.times_told(PUMP, Protocol::Coap, &bytes), 1);
+    assert_eq!(world.times_published(PUMP, Protocol::Coap, &bytes), 1);
 }
 
 #[test]
 fn a_body_in_blocks_is_told_whole_or_not_at_all() {
     let mut world = plain(Shared::No);
     world.faults.lost_percent = 20;
-    let whole = world.news(5_000);
+    let whole = world.new_bytes(5_000);
     world.posts(PUMP, MessageKind::Confirmable, ("flow", &whole));
     world.pass(HOUR);
-    assert_eq!(world.times_told(PUMP, Protocol::Coap, &whole), 1);
-    // The service forgets what it was told a part of; the device is told so, and begins no more.
+    assert_eq!(world.times_published(PUMP, Protocol::Coap, &whole), 1);
+    // The service loses the part it received; the device is told so, and does not begin again.
     world.faults.lost_percent = 0;
-    let cut_off = world.news(50_000);
+    let cut_off = world.new_bytes(50_000);
     world.posts(PUMP, MessageKind::Confirmable, ("flow", &cut_off));
     world.pass(3 * S);
     world.crash_after(0);
     world.pass(HOUR);
-    assert_eq!(world.times_told(PUMP, Protocol::Coap, &cut_off), 0);
+    assert_eq!(world.times_published(PUMP, Protocol::Coap, &cut_off), 0);
 }
 
 #[test]
@@ -68,13 +68,13 @@ fn what_several_may_have_said_is_told_of_none() {
     let mut world = plain(Shared::Yes);
     let (one, other) = SHARING;
     for who in [one, other] {
-        let bytes = world.news(0);
+        let bytes = world.new_bytes(0);
         world.posts(who, MessageKind::Confirmable, ("flow", &bytes));
         world.throws(who, &bytes);
         world.pass(MINUTE);
         for by in [one, other] {
-            assert_eq!(world.times_told(by, Protocol::Coap, &bytes), 0);
-            assert_eq!(world.times_told(by, Protocol::Udp, &bytes), 0);
+            assert_eq!(world.times_published(by, Protocol::Coap, &bytes), 0);
+            assert_eq!(world.times_published(by, Protocol::Udp, &bytes), 0);
             assert_eq!(world.disk.durable.first_contacts(by), 0);
         }
     }
@@ -84,15 +84,15 @@ fn what_several_may_have_said_is_told_of_none() {
 #[test]
 fn any_uplink_releases_what_waits() {
     let mut world = plain(Shared::No);
-    let asked = world.create_for(PUMP, coap(Method::Get, None));
+    let fetched = world.create_for(PUMP, coap(Method::Get, None));
     let thrown = world.create_for(PUMP, udp("go"));
     let changed = world.create_for(PUMP, coap(Method::Put, Some("22")));
-    for id in [asked, thrown, changed] {
+    for id in [fetched, thrown, changed] {
         assert_eq!(world.status_for(PUMP, id), Status::Scheduled);
     }
     world.throws(PUMP, b"");
     world.pass(MINUTE);
-    for id in [asked, thrown, changed] {
+    for id in [fetched, thrown, changed] {
         assert_eq!(world.status_for(PUMP, id), Status::Succeeded);
     }
     let held = world.fleet.member(PUMP).machine.content(PLAIN_PATHS[0]);
@@ -101,12 +101,12 @@ fn any_uplink_releases_what_waits() {
 }
 
 #[test]
-fn data_lets_go_what_waits_over_lwm2m() {
+fn data_releases_requests_over_lwm2m() {
     let mut world = plain(Shared::No);
     let both = 1;
     let zone = world.create_for(both, read(ZONE));
     let socket = world.fleet.plain_socket_of(both).expect("it has one");
-    let bytes = world.news(0);
+    let bytes = world.new_bytes(0);
     world.posts(socket, MessageKind::Confirmable, ("flow", &bytes));
     world.pass(MINUTE);
     assert_eq!(world.status_for(both, zone), Status::Succeeded);
@@ -118,7 +118,7 @@ fn nothing_goes_to_another_address() {
     world.answer_plain(PUMP, Manner::Silent);
     let id = world.create_for(PUMP, now(coap(Method::Get, None)));
     world.pass(S);
-    // What is repeated would reach whoever has the address by now.
+    // A repetition could reach whichever device has the address now.
     world.readdress(PUMP);
     world.pass(5 * MINUTE);
     assert_eq!(world.laws.attempts_sent(id), 1);
@@ -132,7 +132,7 @@ fn a_datagram_leaves_once_or_fails() {
     let refused = world.create_for(PUMP, now(udp("go")));
     assert_eq!(world.status_for(PUMP, refused), Status::Failed);
     world.faults.refused_percent = 0;
-    // The disk has done what comes before it leaves, and nobody says whether it did.
+    // The disk applied the batch before the datagram, but no receipt was sent.
     world.create_for(PUMP, now(udp("first")));
     world.stall_the_disk_for(20 * S);
     let call = world.ask(PUMP, DeviceCommand::Submit(now(udp("again"))));
@@ -162,7 +162,7 @@ fn each_attempt_over_coap_waits_for_an_uplink() {
 }
 
 #[test]
-fn a_body_that_does_not_go_on_is_given_up() {
+fn an_incomplete_body_is_given_up() {
     let mut world = plain(Shared::No);
     let text = "a line ".repeat(500);
     let id = world.create_for(PUMP, now(coap(Method::Put, Some(&text))));
@@ -178,14 +178,14 @@ fn a_body_that_does_not_go_on_is_given_up() {
 #[test]
 fn a_plain_device_leaves_nothing_in_memory() {
     let mut world = plain(Shared::No);
-    let bytes = world.news(3_000);
+    let bytes = world.new_bytes(3_000);
     world.posts(PUMP, MessageKind::Confirmable, ("flow", &bytes));
     world.create_for(PUMP, now(coap(Method::Get, None)));
     world.pass(S);
     assert!(world.service.machine(PUMP).is_some());
     world.pass(MINUTE);
-    // A body of which the rest does not come.
-    let bytes = world.news(30_000);
+    // A body whose further blocks never come.
+    let bytes = world.new_bytes(30_000);
     world.posts(PUMP, MessageKind::Confirmable, ("flow", &bytes));
     world.pass(2 * S);
     world.switch_off(PUMP);
@@ -241,12 +241,15 @@ fn port() -> NonZeroU16 {
 }
 
 impl World {
-    fn times_told(&self, who: usize, protocol: Protocol, bytes: &[u8]) -> usize {
-        self.disk.durable.history(who).times_told(protocol, bytes)
+    fn times_published(&self, who: usize, protocol: Protocol, bytes: &[u8]) -> usize {
+        self.disk
+            .durable
+            .history(who)
+            .times_published(protocol, bytes)
     }
 
-    fn answer_plain(&mut self, who: usize, manner: Manner) {
+    fn answer_plain(&mut self, who: usize, behaviour: Manner) {
         let machine = &mut self.fleet.member_mut(who).machine;
-        machine.answer_plain_with(PLAIN_PATHS[0], manner);
+        machine.answer_plain_with(PLAIN_PATHS[0], behaviour);
     }
 }

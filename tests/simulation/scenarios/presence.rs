@@ -1,4 +1,4 @@
-//! What waits for a device to be heard, and what for time alone.
+//! What waits until a device is heard, and what depends on time only.
 
 use engine::action::Status;
 use harness::device::resource::AnswerMode as Manner;

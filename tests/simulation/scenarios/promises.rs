@@ -1,4 +1,4 @@
-//! What a caller was told holds, whatever happens afterwards.
+//! What was answered to a caller holds, whatever happens afterwards.
 
 use engine::action::Status;
 use engine::arbiter::input::DeviceCommand;
@@ -44,7 +44,7 @@ fn cancelled_action_is_never_sent() {
 }
 
 #[test]
-fn a_cancel_and_an_uplink_at_once_are_one_or_the_other() {
+fn a_cancellation_during_an_uplink_is_applied_or_refused() {
     for cancel_first in [true, false] {
         let mut world = registered();
         let id = world.create(execute(TRIGGER));
@@ -69,7 +69,7 @@ fn a_cancel_and_an_uplink_at_once_are_one_or_the_other() {
 #[test]
 fn a_final_status_never_changes() {
     let mut world = registered();
-    // The answer comes when nobody waits for it any more.
+    // The response arrives when the exchange is over.
     world.answers(
         TEMPERATURE,
         Manner::SeparateConfirmable { after_ms: 200_000 },
@@ -114,7 +114,7 @@ fn an_owner_never_conflicts_with_itself() {
     let mut world = registered();
     let unfit = world.create(now(write(TEMPERATURE, "warm")));
     let taken_back = world.create(read(ZONE));
-    // All of it in one breath, while nothing is durable yet.
+    // All commands arrive while nothing is durable yet.
     world.stall_the_disk_for(5 * S);
     world.ask(0, DeviceCommand::Cancel(taken_back));
     world.ask(0, DeviceCommand::Cancel(taken_back));

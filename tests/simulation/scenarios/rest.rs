@@ -1,4 +1,4 @@
-//! Once everything is well again, everything comes to rest.
+//! Once the faults end, everything comes to rest.
 
 use engine::action::Status;
 use harness::device::resource::AnswerMode as Manner;

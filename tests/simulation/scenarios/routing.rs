@@ -1,4 +1,4 @@
-//! The ways of datagrams between arbiters.
+//! The routing of datagrams between arbiters.
 
 use engine::action::Status;
 use protocol::coap::message::{Message, MessageId};
@@ -13,7 +13,7 @@ fn a_datagram_ends_once() {
         ..WorldSettings::still(1)
     });
     world.pass(S);
-    // Nobody registered there, and each arbiter is asked.
+    // No device is registered there, so each arbiter is asked.
     world.device_says(0, Message::ping(MessageId(7)).encode());
     world.pass(S);
     assert_eq!((world.census.forwarded, world.census.searched), (4, 1));
@@ -21,7 +21,7 @@ fn a_datagram_ends_once() {
 }
 
 #[test]
-fn what_names_its_device_goes_there_at_once() {
+fn a_datagram_that_names_its_device_is_routed_at_once() {
     let mut world = spread(5, 1);
     for _ in 0..30 {
         let before = world.census.forwarded;
@@ -38,7 +38,7 @@ fn what_names_its_device_goes_there_at_once() {
 fn an_answer_reaches_its_device() {
     let mut world = spread(5, 3);
     for _ in 0..10 {
-        // Nobody was heard since the start, so nobody remembers who is behind a peer.
+        // No device was heard since the start, so no arbiter knows the peer.
         world.restart();
         for who in 0..3 {
             let id = world.create_for(who, now(read(ZONE)));

@@ -1,5 +1,4 @@
-//! What devices send unasked is kept before they are thanked, and what is read of them unasked is
-//! read last.
+//! Sends are stored before they are acknowledged, and passive reads come after all other requests.
 
 use engine::setting::SettingState;
 use harness::device::SimulatedDevice;
@@ -28,7 +27,7 @@ fn what_is_sent_is_kept_once() {
 }
 
 #[test]
-fn nobody_is_thanked_for_what_is_not_kept() {
+fn a_send_is_not_acknowledged_before_it_is_stored() {
     let mut world = registered();
     world.stall_the_disk_for(20 * S);
     let samples = world.some_samples();
@@ -45,7 +44,7 @@ fn nobody_is_thanked_for_what_is_not_kept() {
 }
 
 #[test]
-fn what_is_sent_by_who_is_not_registered_is_not_kept() {
+fn a_send_of_an_unregistered_device_is_not_stored() {
     let mut world = registered();
     world.does(0, "deregisters", SimulatedDevice::deregister);
     world.pass(S);

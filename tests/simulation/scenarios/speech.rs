@@ -1,4 +1,4 @@
-//! Nothing is said that does not rest on the disk.
+//! Nothing is sent or replied before what it depends on is durable.
 
 use super::{S, TRIGGER, World, execute, read, registered};
 use crate::callers::Answer;
@@ -63,9 +63,9 @@ fn an_attempt_is_saved_before_it_leaves() {
 
 #[test]
 fn what_a_panicking_actor_decided_did_not_happen() {
-    for (injected_panic, kept) in [(InjectedPanic::Deciding, 0), (InjectedPanic::Speaking, 1)] {
+    for (injected_panic, requests) in [(InjectedPanic::Deciding, 0), (InjectedPanic::Speaking, 1)] {
         let mut world = registered();
-        world.curse_with(0, injected_panic, 0);
+        world.inject_panic(0, injected_panic, 0);
         let call = world.ask(0, DeviceCommand::Submit(read(TEMPERATURE)));
         world.pass(S);
         assert_eq!(
@@ -75,7 +75,7 @@ fn what_a_panicking_actor_decided_did_not_happen() {
         );
         assert_eq!(
             world.disk.durable.actions(0).count(),
-            kept,
+            requests,
             "{injected_panic:?}"
         );
         world.uplink();

@@ -1,4 +1,4 @@
-//! The actor of a device in this world: its cell, its mailbox, and what it is at.
+//! The actor of a device in the simulation: its cell, its mailbox, and its current step.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use engine::supervision::Generation;
 use super::{ArbiterAct, Saves, ServiceTurn, StepInput, StepTrigger};
 use crate::wire::{self, AnsweredBy};
 
-/// How many inputs may wait for a device; the network repeats datagrams, and callers are told.
+/// How many inputs may wait for a device; the network repeats datagrams, and callers get an error.
 const WAITING_MAX: usize = 16;
 
 type Machine = engine::arbiter::Arbiter<Generation, u64>;
@@ -26,17 +26,17 @@ pub(super) struct Actor {
     who: usize,
     pub(super) cell: DeviceCell<u64>,
     pub(super) mailbox: VecDeque<DeviceInput<u64>>,
-    /// The step it takes, or took last.
+    /// The current step, or the last one.
     pub(super) step: u64,
-    /// What it takes the step for.
+    /// The input of the step.
     pub(super) took: DecidedStep,
-    /// Who waits for an answer of the step.
+    /// The call that waits for a reply of the step.
     call: Option<u64>,
-    /// What became of a bare datagram, while the cell waits for something else.
+    /// The outcome of a bare datagram, while the cell waits for something else.
     departed: Option<(ActionId, SendOutcome)>,
 }
 
-/// What an actor handles.
+/// The input that an actor handles.
 #[derive(Debug, Default)]
 pub(super) struct DecidedStep {
     datagram: Option<Box<Inbound>>,
@@ -44,14 +44,14 @@ pub(super) struct DecidedStep {
 }
 
 impl DecidedStep {
-    /// Nothing that was heard.
+    /// No input.
     pub(super) const NOTHING: Self = Self {
         datagram: None,
         is_input: true,
     };
 }
 
-/// What came of an effect.
+/// The result of an effect.
 pub(super) enum Performed {
     Done,
     /// The actor ends, or could.
@@ -71,7 +71,7 @@ impl Actor {
         }
     }
 
-    /// Takes an input into the mailbox.
+    /// Puts an input into the mailbox.
     pub(super) fn take(&mut self, input: DeviceInput<u64>) -> Result<(), DeviceInput<u64>> {
         if self.mailbox.len() >= WAITING_MAX {
             return Err(input);
@@ -80,7 +80,7 @@ impl Actor {
         Ok(())
     }
 
-    /// The next input to handle, if it is its turn.
+    /// The next input to handle, if the cell is ready for one.
     pub(super) fn next(&mut self) -> Option<DeviceInput<u64>> {
         match self.cell.is_waiting() {
             true => None,
@@ -88,12 +88,12 @@ impl Actor {
         }
     }
 
-    /// Takes what became of a bare datagram, for the cell's next step.
+    /// Stores the outcome of a bare datagram for the cell's next step.
     pub(super) fn take_departed(&mut self, departed: (ActionId, SendOutcome)) {
         self.departed = Some(departed);
     }
 
-    /// What became of a bare datagram, if it is its turn.
+    /// The outcome of a bare datagram, if the cell is ready for it.
     pub(super) fn next_departed(&mut self) -> Option<(ActionId, SendOutcome)> {
         match self.cell.is_waiting() {
             true => None,
@@ -101,22 +101,22 @@ impl Actor {
         }
     }
 
-    /// Notes what is handled next.
+    /// Records the input that is handled next.
     pub(super) fn note_taken(&mut self, input: &DeviceInput<u64>) {
         self.took = DecidedStep::NOTHING;
         match input {
             DeviceInput::Datagram(arrival) => self.took.datagram = Some(arrival.clone()),
-            DeviceInput::Command(asked) => self.call = Some(asked.reply),
+            DeviceInput::Command(command) => self.call = Some(command.reply),
             DeviceInput::Timeout => {}
         }
     }
 
-    /// Whether the cell decides something new, and does not go on with what it waited for.
+    /// Whether the cell begins a new step, and does not continue one that waited.
     pub(super) fn is_deciding(&self) -> bool {
         self.took.is_input
     }
 
-    /// Who would have been answered, of an actor that is gone.
+    /// The call of an actor that is gone.
     pub(super) fn take_call(&mut self) -> Option<u64> {
         self.call.take()
     }
@@ -140,8 +140,8 @@ impl Actor {
         };
         let changes = saved.map_or(&[][..], |batch| &batch.changes);
         let (sends, throws) = wire::requests_sent(changes, &outbound, events);
-        let mut took = match (self.took.datagram.take(), out.iter().find_map(heard_as)) {
-            (Some(arrival), Some(heard)) => took(&arrival, heard),
+        let mut took = match (self.took.datagram.take(), out.iter().find_map(meaning_of)) {
+            (Some(arrival), Some(meaning)) => took(&arrival, meaning),
             (_, _) => StepInput::NOTHING,
         };
         took.on = StepTrigger::of(&took, &outbound, events);
@@ -158,7 +158,7 @@ impl Actor {
         });
     }
 
-    /// Does one thing of a step.
+    /// Performs one effect of a step.
     pub(super) fn perform(
         &mut self,
         effect: CellEffect<u64>,
@@ -207,9 +207,9 @@ impl Actor {
     }
 }
 
-fn took(arrival: &Inbound, heard: UplinkKind) -> StepInput {
+fn took(arrival: &Inbound, meaning: UplinkKind) -> StepInput {
     let took = StepInput {
-        heard: Some(heard),
+        meaning: Some(meaning),
         from: Some(arrival.peer()),
         ..StepInput::NOTHING
     };
@@ -236,7 +236,7 @@ fn took(arrival: &Inbound, heard: UplinkKind) -> StepInput {
     }
 }
 
-/// What a step says at once that saves nothing.
+/// What a step that saves nothing sends at once.
 fn outbound(out: &[CellEffect<u64>]) -> Vec<Outbound> {
     let mut outbound = Vec::new();
     for effect in out {
@@ -265,9 +265,9 @@ fn reported(effect: &CellEffect<u64>) -> Option<&[StepEvent]> {
     None
 }
 
-fn heard_as(effect: &CellEffect<u64>) -> Option<UplinkKind> {
-    if let CellEffect::CountUplink(heard, _) = effect {
-        return Some(*heard);
+fn meaning_of(effect: &CellEffect<u64>) -> Option<UplinkKind> {
+    if let CellEffect::CountUplink(meaning, _) = effect {
+        return Some(*meaning);
     }
     None
 }

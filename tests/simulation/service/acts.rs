@@ -1,4 +1,4 @@
-//! What does the service do to the world around it, and what becomes of what it hears?
+//! How does the service act on the world, and what becomes of the datagrams it receives?
 
 use engine::arbiter::effect::StoreLookup;
 use engine::arbiter::input::ActorExit;
@@ -16,38 +16,38 @@ use engine::supervision::Generation;
 use super::{ForwardBatch, Reply};
 use crate::wire::{self, AnsweredBy, SentRequest};
 
-/// What an arbiter does.
+/// An act of an arbiter.
 #[derive(Debug)]
 pub(crate) enum ArbiterAct {
-    /// A datagram was looked at.
+    /// A datagram was classified.
     Sorted {
         number: u64,
         whose: DatagramOwner,
     },
-    /// A datagram goes on to another arbiter.
+    /// A datagram is forwarded to another arbiter.
     Forwarded {
         number: u64,
         to: ArbiterId,
     },
-    /// Nothing more becomes of a datagram.
+    /// A datagram has ended.
     Ended {
         number: u64,
         end: DatagramEnd,
     },
-    /// Everything that is for another arbiter leaves.
+    /// All datagrams for another arbiter are sent to it.
     Post {
         to: ArbiterId,
         post: ForwardBatch,
     },
-    /// Ask the disk.
+    /// Looks something up on the disk.
     LookUp(StoreLookup),
-    /// The datagrams of one peer are to reach a device from now on, those of another no longer.
+    /// The datagrams of one peer are for a device from now on, and those of another no longer.
     Rebound {
         who: usize,
         from: Option<Peer>,
         to: Option<Peer>,
     },
-    /// A machine took a step, in which it sends these requests.
+    /// A machine took a step that sends these requests.
     Decided {
         who: usize,
         took: StepInput,
@@ -67,7 +67,7 @@ pub(crate) enum ArbiterAct {
         to: Peer,
         datagram: Vec<u8>,
     },
-    /// Bare bytes leave, or do not.
+    /// Sends a bare datagram, or fails to.
     Throw {
         step: u64,
         who: usize,
@@ -81,27 +81,27 @@ pub(crate) enum ArbiterAct {
         step: Option<u64>,
         reply: Reply,
     },
-    /// Ask the disk who a device is.
+    /// Reads the profile of a device from the disk.
     ReadNames {
         who: usize,
         step: u64,
     },
-    /// Everybody at home here is back.
+    /// All devices of the arbiter are restored.
     Started,
     WakeArbiter {
         at: Timestamp,
     },
-    /// An actor has nothing to do, and says so.
+    /// An actor reports that it is idle.
     Idle {
         who: usize,
         report: (Generation, ActorExit),
     },
-    /// A device is brought back from this.
+    /// A device is restored from this data.
     Restored {
         who: usize,
         restored: Box<RestoredDevice>,
     },
-    /// The machine of a device is no more, which was registered there.
+    /// The machine of a device with this registration is gone.
     MovedOut {
         who: usize,
         registered: Option<Peer>,
@@ -112,60 +112,61 @@ pub(crate) enum ArbiterAct {
     },
 }
 
-/// Whose a datagram is.
+/// The device a datagram is for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum DatagramOwner {
-    /// A device's by name or by location, if there is one.
+    /// The device with a name or a location, if there is one.
     Named(Option<usize>),
-    /// The device's behind the peer.
+    /// The device at the peer.
     Behind(Peer),
-    /// The device's that has the address, if it is exactly one's.
+    /// The device with the address, if there is exactly one.
     Addressed(Peer),
-    /// It says nothing that anybody is to hear.
+    /// None.
     Nobodys,
 }
 
-/// What becomes of a datagram in the end.
+/// How a datagram ends.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) enum DatagramEnd {
-    /// The machine of a device took it.
+    /// The machine of a device handled it.
     Handled { who: usize },
-    /// Nobody's machine did, for this reason, and its sender may have been told.
+    /// It was dropped for this reason, and its sender may have been answered.
     Turned(DropReason),
-    /// It was for a device, which could not take it.
+    /// It was for a device that could not handle it.
     Lost { who: usize, how: LossReason },
 }
 
-/// Why a device could not take what was for it.
+/// Why a device could not handle a datagram.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum LossReason {
-    /// Its actor ended before it took everything.
+    /// Its actor ended before it handled everything.
     Abandoned,
-    /// It was removed.
+    /// The device was removed.
     Unknown,
 }
 
-/// What a step is the answer to.
+/// What caused a step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum StepTrigger {
-    /// The device registered, updated, notified or sent, or the rest of a notification came.
+    /// The device registered, updated, notified or sent data, or the rest of a notification
+    /// arrived.
     Uplink,
-    /// It, or somebody in its name, said something else.
+    /// Another datagram of the device, or in its name.
     Heard,
-    /// Time or a caller.
+    /// A timeout or a command.
     Other,
 }
 
 impl StepTrigger {
-    /// What a step is the answer to that a machine took for this, in which this happened.
+    /// The cause of a step, from its input and its results.
     ///
-    /// Who is refused, or repeats itself, is not heard anew. An answer that brings the rest of a
-    /// notification counts as if that had come whole.
+    /// A refused or repeated message is no uplink. A response with the last block of a notification
+    /// counts as the notification.
     pub(super) fn of(took: &StepInput, outbound: &[Outbound], events: &[StepEvent]) -> Self {
-        let Some(heard) = took.heard.filter(|_| !took.is_ambiguous) else {
+        let Some(meaning) = took.meaning.filter(|_| !took.is_ambiguous) else {
             return Self::Other;
         };
-        let is_uplink = match heard {
+        let is_uplink = match meaning {
             UplinkKind::Notification
             | UplinkKind::Send
             | UplinkKind::CoapData
@@ -186,7 +187,7 @@ impl StepTrigger {
     }
 }
 
-/// Whether the rest of a notification came.
+/// Whether the rest of a notification arrived.
 fn is_fetched(events: &[StepEvent]) -> bool {
     let did = |is_it: fn(&StepEventKind) -> bool| events.iter().any(|it| is_it(&it.kind));
     did(|what| {
@@ -195,34 +196,34 @@ fn is_fetched(events: &[StepEvent]) -> bool {
             StepEventKind::Ended(step_event::ExchangeOutcome::Success)
         )
     }) && did(|what| {
-        let StepEventKind::Notified(news) = what else {
+        let StepEventKind::Notified(outcome) = what else {
             return false;
         };
-        *news != NotificationOutcome::Excessive
+        *outcome != NotificationOutcome::Excessive
     })
 }
 
-/// What a machine took before a step.
+/// The input of a step.
 #[derive(Clone, Debug)]
 pub(crate) struct StepInput {
     pub(crate) on: StepTrigger,
-    /// What it took a datagram for.
-    pub(crate) heard: Option<UplinkKind>,
-    /// What a message may be the answer to.
+    /// The meaning of the datagram.
+    pub(crate) meaning: Option<UplinkKind>,
+    /// The request that a message may answer.
     pub(crate) meets: Option<AnsweredBy>,
-    /// Where a datagram came from.
+    /// The sender of the datagram.
     pub(crate) from: Option<Peer>,
-    /// Bare bytes, in so many datagrams.
+    /// The contents of bare datagrams.
     pub(crate) bare: Vec<Vec<u8>>,
     /// Whether it came from an address of several devices.
     pub(crate) is_ambiguous: bool,
 }
 
 impl StepInput {
-    /// Nothing was heard.
+    /// No datagram.
     pub(super) const NOTHING: Self = Self {
         on: StepTrigger::Other,
-        heard: None,
+        meaning: None,
         meets: None,
         from: None,
         bare: Vec::new(),
@@ -230,7 +231,7 @@ impl StepInput {
     };
 }
 
-/// Whether a step changes something for good.
+/// Whether a step has changes to save.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Saves {
     Something,

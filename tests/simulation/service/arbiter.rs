@@ -1,5 +1,5 @@
-//! The shell of an arbiter in this world: performs what its machine decides, one effect after the
-//! other, and lets the actors of its devices handle their inputs.
+//! The shell of an arbiter in the simulation: performs the effects of its machine one after the
+//! other, and runs the actors of its devices.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use super::{
     ArbiterAct, DatagramEnd, Directory, InjectedPanic, LossReason, ServiceTurn, numbers_of,
 };
 
-/// Little may wait, so that there is more.
+/// Small limits, so that they are reached.
 const BOUNDS: ArbiterLimits = ArbiterLimits {
     lookups_max: 4,
     inputs_max: 16,
@@ -39,8 +39,8 @@ const BOUNDS: ArbiterLimits = ArbiterLimits {
     },
 };
 
-/// The machine of an arbiter whose actors are known by their generation, and callers by the number
-/// of their call.
+/// The machine of an arbiter, with actors identified by generation and callers by the number of the
+/// call.
 type Machine = engine::arbiter::Arbiter<Generation, u64>;
 
 type Out = ArbiterEffects<Generation, u64>;
@@ -51,18 +51,18 @@ pub(crate) struct Arbiter {
     machine: Machine,
     policy: Arc<CustomerPolicy>,
     directory: Arc<Directory>,
-    /// There is a place for every device: one that is handed something away from home lives there.
+    /// One place for every device, in case a device is restored at the wrong arbiter.
     actors: Vec<Option<Box<Actor>>>,
-    /// Which actor panics at its next opportunity, and at how many after it.
+    /// The actor that panics at its next opportunity, and how often again.
     pub(super) injected_panic: Option<(usize, InjectedPanic, u32)>,
-    /// Whether every device that was restored said where it is.
+    /// Whether every restored device has announced its peer.
     is_settled: bool,
     epoch: u64,
     outgoing: BTreeMap<ArbiterId, ForwardBatch>,
     armed_at: Option<Timestamp>,
 }
 
-/// What one arbiter hands another.
+/// Datagrams that one arbiter forwards to another.
 #[derive(Debug, Default)]
 pub(crate) struct ForwardBatch {
     pub(crate) parcels: Vec<ForwardedDatagram>,
@@ -99,16 +99,16 @@ impl Arbiter {
         }
     }
 
-    pub(super) fn take_terms(&mut self, policy: Arc<CustomerPolicy>) {
+    pub(super) fn apply_policy(&mut self, policy: Arc<CustomerPolicy>) {
         self.policy = policy;
     }
 
-    /// Restores, page by page, every device at home here that is live.
+    /// Restores, page by page, every live device that this arbiter owns.
     pub(crate) fn start(&mut self, turn: &mut ServiceTurn<'_>) {
         self.decide(turn, |machine, at, out| machine.start(at.now, out));
     }
 
-    /// Takes a datagram from the socket.
+    /// Handles a datagram from the socket.
     pub(crate) fn handle_datagram(
         &mut self,
         number: u64,
@@ -124,7 +124,7 @@ impl Arbiter {
         });
     }
 
-    /// Takes what another arbiter sent.
+    /// Handles a batch from another arbiter.
     pub(crate) fn take_in(&mut self, post: ForwardBatch, turn: &mut ServiceTurn<'_>) {
         for hint in post.route_hints {
             self.machine.learn(hint);
@@ -137,14 +137,14 @@ impl Arbiter {
         self.end_turn(turn);
     }
 
-    /// Ends a turn: what was heard for neighbours leaves.
+    /// Ends a turn: datagrams for other arbiters are sent to them.
     pub(crate) fn end_turn(&mut self, turn: &mut ServiceTurn<'_>) {
         for (to, post) in std::mem::take(&mut self.outgoing) {
             turn.acts.push(ArbiterAct::Post { to, post });
         }
     }
 
-    /// Puts a question to a device.
+    /// Sends a command to a device.
     pub(crate) fn ask(
         &mut self,
         who: usize,
@@ -153,23 +153,23 @@ impl Arbiter {
         turn: &mut ServiceTurn<'_>,
     ) {
         let key = self.directory.keys[who];
-        let asked = Box::new(engine::arbiter::input::PendingCommand {
+        let command = Box::new(engine::arbiter::input::PendingCommand {
             command: question,
             reply: call,
         });
         self.decide(turn, |machine, at, out| {
-            machine.ask(at.now, key, asked, out)
+            machine.ask(at.now, key, command, out)
         });
     }
 
-    /// Something may be due.
+    /// Wakes the machine, which may have a timeout due.
     pub(crate) fn wake(&mut self, turn: &mut ServiceTurn<'_>) {
         self.armed_at.take_if(|armed_at| *armed_at <= turn.now);
         self.decide(turn, |machine, at, out| machine.handle_timeout(at.now, out));
         self.end_turn(turn);
     }
 
-    /// Takes which device the disk found.
+    /// Handles the device that the disk found.
     pub(crate) fn found(
         &mut self,
         id: LookupId,
@@ -182,7 +182,7 @@ impl Arbiter {
         self.end_turn(turn);
     }
 
-    /// Takes what the disk says of an identity.
+    /// Handles the answer of the disk about an endpoint name.
     pub(crate) fn found_by_identity(
         &mut self,
         identity: PeerIdentity,
@@ -195,7 +195,7 @@ impl Arbiter {
         self.end_turn(turn);
     }
 
-    /// Takes what the disk kept of a device.
+    /// Handles the data of a device to be restored.
     pub(crate) fn restored(
         &mut self,
         who: usize,
@@ -208,7 +208,7 @@ impl Arbiter {
         });
     }
 
-    /// Takes a page of devices that were live when it was read.
+    /// Handles a page of devices that were live when it was read.
     pub(crate) fn paged(
         &mut self,
         first: DeviceKey,
@@ -220,7 +220,7 @@ impl Arbiter {
         });
     }
 
-    /// Takes the receipt of a device's open step.
+    /// Handles the receipt of a device's open step.
     pub(crate) fn receive(
         &mut self,
         who: usize,
@@ -239,7 +239,7 @@ impl Arbiter {
         });
     }
 
-    /// Takes what became of a bare datagram; the actor may be another by now, or busy.
+    /// Handles the outcome of a bare datagram; the actor may be another one now, or busy.
     pub(crate) fn departed(
         &mut self,
         who: usize,
@@ -252,7 +252,7 @@ impl Arbiter {
         }
     }
 
-    /// Takes what the disk says of who a device is, if its actor still waits for it.
+    /// Handles the profile of a device, if its actor still waits for it.
     pub(crate) fn take_names(
         &mut self,
         who: usize,
@@ -267,7 +267,7 @@ impl Arbiter {
         }
     }
 
-    /// Takes the report of an actor that could end; there may be news for it by now.
+    /// Handles the report of an actor that could end; there may be new input for it.
     pub(crate) fn ended(
         &mut self,
         who: usize,
@@ -352,7 +352,7 @@ impl Arbiter {
                     turn.acts.push(ArbiterAct::Fell { who, parked });
                 }
             }
-            // Whether the log has room for it is not of this world.
+            // The simulation has no log of the arbiter's own entries.
             ArbiterEffect::Log(..) => {}
             ArbiterEffect::Progress(progress) => match progress {
                 StartupProgress::Underway { .. } => {}
@@ -403,7 +403,7 @@ impl Arbiter {
         }
     }
 
-    /// Lets an actor handle what waits for it, up to the next step that has to be saved.
+    /// Lets an actor handle its inputs, up to the next step that has to be saved.
     fn go_on(&mut self, who: usize, turn: &mut ServiceTurn<'_>) {
         if let Some(actor) = &mut self.actors[who]
             && let Some(departed) = actor.next_departed()
@@ -431,7 +431,7 @@ impl Arbiter {
         }
     }
 
-    /// Lets the cell of an actor decide, and performs what it decides.
+    /// Lets the cell of an actor decide, and performs its effects.
     fn conduct(
         &mut self,
         who: usize,
@@ -472,7 +472,7 @@ impl Arbiter {
         self.go_on(who, turn);
     }
 
-    /// An actor says that it ends, or could. That it is idle it says in passing.
+    /// An actor ends or could end. A report of being idle arrives later.
     fn report(&mut self, who: usize, ending: ActorExit, turn: &mut ServiceTurn<'_>) {
         let actor = self.actors[who].as_ref();
         let report = (actor.expect("it reports").cell.generation(), ending);
@@ -486,7 +486,7 @@ impl Arbiter {
         }
     }
 
-    /// The actor of a device panics: its buffer of effects, its machine and its mailbox are gone.
+    /// The actor of a device panics: its buffer of effects, its machine and its mailbox are lost.
     fn panic(&mut self, who: usize, turn: &mut ServiceTurn<'_>) {
         let actor = self.actors[who].as_ref().expect("only an actor panics");
         let ending = ActorExit::Failed(ActorFailure::Panicked);
@@ -507,7 +507,7 @@ impl Arbiter {
         lose(who, actor.mailbox, LossReason::Abandoned, turn);
     }
 
-    /// Nobody can reach an actor any more: it handles what it has and ends.
+    /// An actor is unreachable from now on: it handles its inputs and ends.
     fn release(&mut self, key: DeviceKey, generation: Generation, turn: &mut ServiceTurn<'_>) {
         let who = self.directory.who(key);
         let is_it = |actor: &Actor| actor.cell.generation() == generation;
@@ -531,7 +531,7 @@ impl Arbiter {
         true
     }
 
-    /// How many datagrams wait here for something.
+    /// How many datagrams wait at this arbiter.
     pub(super) fn datagrams_held(&self) -> usize {
         let outgoing: usize = self.outgoing.values().map(ForwardBatch::datagrams).sum();
         let mailboxes = self.actors.iter().flatten().map(|actor| &actor.mailbox);
@@ -554,17 +554,17 @@ impl Arbiter {
         self.is_settled
     }
 
-    /// Whether a device is here, or will be without anybody's doing.
+    /// Whether a device is loaded here, or will be without further input.
     pub(crate) fn looks_after(&self, who: usize) -> bool {
         self.machine.owns(self.directory.keys[who])
     }
 
-    /// The machine of a device that is there.
+    /// The machine of a loaded device.
     pub(crate) fn machine(&self, who: usize) -> Option<&Device> {
         self.actors[who].as_ref().map(|actor| actor.cell.device())
     }
 
-    /// Whether nothing is under way for a device.
+    /// Whether a device has nothing in progress.
     pub(super) fn is_at_rest(&self, who: usize) -> bool {
         match &self.actors[who] {
             Some(actor) => !actor.cell.is_waiting() && actor.mailbox.is_empty(),
@@ -573,7 +573,7 @@ impl Arbiter {
     }
 }
 
-/// What reaches nobody: a caller is told.
+/// Drops an input that reaches no device; a caller gets an error.
 fn lose(
     who: usize,
     inputs: VecDeque<DeviceInput<u64>>,
@@ -586,9 +586,9 @@ fn lose(
             turn.acts.push(ArbiterAct::Ended { number, end });
         }
         match (input, how) {
-            (DeviceInput::Command(asked), LossReason::Unknown) => turn.refuse(asked.reply),
-            (DeviceInput::Command(asked), LossReason::Abandoned) => {
-                turn.hang_up(Some(asked.reply));
+            (DeviceInput::Command(command), LossReason::Unknown) => turn.refuse(command.reply),
+            (DeviceInput::Command(command), LossReason::Abandoned) => {
+                turn.hang_up(Some(command.reply));
             }
             (DeviceInput::Datagram(_) | DeviceInput::Timeout, _) => {}
         }

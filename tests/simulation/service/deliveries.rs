@@ -1,5 +1,5 @@
-//! What delivers events in the service: the machine that supervises forwarders, and a machine for
-//! each destination, which takes one input after the other.
+//! The deliveries of the service: the machine that supervises forwarders, and a machine for each
+//! destination, which handles one input after the other.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,25 +10,25 @@ use engine::ids::{DestinationId, Shard};
 use engine::moment::Timestamp;
 use engine::supervision::Generation;
 
-/// The supervisor, and the forwarders that run.
+/// The supervisor, and the running forwarders.
 #[derive(Default)]
 pub(crate) struct Deliveries {
     pub(crate) forwarders: Forwarders<u64>,
     running: BTreeMap<DestinationId, RunningForwarder>,
 }
 
-/// A forwarder that runs.
+/// A running forwarder.
 pub(crate) struct RunningForwarder {
     pub(crate) machine: Forwarder<()>,
-    /// Which it is of all that ever ran in this world, and of those that its supervisor spawned.
+    /// Its number among all forwarders of this world, and its generation at the supervisor.
     pub(crate) number: u64,
     pub(crate) generation: Generation,
     armed_at: Option<Timestamp>,
-    /// Where something began to wait since the board was last read.
-    board: BTreeSet<Shard>,
-    /// What waits for the receipt of the step before it.
+    /// The shards in which events were queued since the last look.
+    notified_shards: BTreeSet<Shard>,
+    /// The inputs that wait for the receipt of the current step.
     inputs: VecDeque<ForwarderInput<()>>,
-    /// The step whose receipt is to come.
+    /// The step that waits for its receipt.
     pub(crate) saving: Option<u64>,
 }
 
@@ -44,7 +44,7 @@ impl Deliveries {
             number,
             generation,
             armed_at: None,
-            board: BTreeSet::new(),
+            notified_shards: BTreeSet::new(),
             inputs: VecDeque::new(),
             saving: None,
         };
@@ -57,7 +57,7 @@ impl Deliveries {
         running.expect("what ends runs")
     }
 
-    /// The destinations whose forwarders run.
+    /// The destinations with running forwarders.
     pub(crate) fn ids(&self) -> Vec<DestinationId> {
         self.running.keys().copied().collect()
     }
@@ -78,16 +78,18 @@ impl Deliveries {
 }
 
 impl RunningForwarder {
-    /// Notes on the board that something waits; says whether the board was empty.
+    /// Records a shard with a new event; returns whether it is the first one.
     pub(crate) fn note(&mut self, shard: Shard) -> bool {
-        let was_empty = self.board.is_empty();
-        self.board.insert(shard);
+        let was_empty = self.notified_shards.is_empty();
+        self.notified_shards.insert(shard);
         was_empty
     }
 
-    /// Takes all off the board.
-    pub(crate) fn read_board(&mut self) -> Vec<Shard> {
-        std::mem::take(&mut self.board).into_iter().collect()
+    /// Takes all recorded shards.
+    pub(crate) fn take_notified_shards(&mut self) -> Vec<Shard> {
+        std::mem::take(&mut self.notified_shards)
+            .into_iter()
+            .collect()
     }
 
     /// Puts an input behind the others.
@@ -95,7 +97,7 @@ impl RunningForwarder {
         self.inputs.push_back(input);
     }
 
-    /// The next input, unless a receipt is to come first.
+    /// The next input, unless a receipt is awaited first.
     pub(crate) fn next_input(&mut self) -> Option<ForwarderInput<()>> {
         match self.saving {
             Some(_) => None,
@@ -103,17 +105,17 @@ impl RunningForwarder {
         }
     }
 
-    /// Whether nothing is open and nothing is under way.
+    /// Whether nothing is open and nothing is in flight.
     pub(crate) fn is_at_rest(&self) -> bool {
         let forwarding = self.machine.forwarding();
         self.saving.is_none()
             && self.inputs.is_empty()
-            && self.board.is_empty()
+            && self.notified_shards.is_empty()
             && forwarding.in_flight() == 0
             && forwarding.open() == 0
     }
 
-    /// When the machine is to be woken, if nobody was asked for that yet.
+    /// When the machine is to be woken, if the alarm is not set for that time yet.
     pub(crate) fn arm(&mut self) -> Option<Timestamp> {
         let at = self.machine.next_timeout()?;
         if self.armed_at.is_some_and(|armed_at| armed_at <= at) {

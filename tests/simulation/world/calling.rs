@@ -1,4 +1,4 @@
-//! Callers ask things of devices, add them again, and have old requests forgotten.
+//! Callers send commands to devices, add removed devices again, and have old requests deleted.
 
 use engine::arbiter::input::DeviceCommand;
 use engine::moment::Timestamp;
@@ -9,11 +9,11 @@ use crate::event::Event;
 use crate::trace::TraceEvent;
 
 impl World {
-    /// Somebody calls, and somebody will call later.
+    /// A caller makes a call, and schedules the next one.
     pub(super) fn call(&mut self) {
         let at_ms = self.later_ms();
         self.queue.push(at_ms, Event::Call);
-        if self.mood == Activity::Lively {
+        if self.activity == Activity::Lively {
             let who = self.anybody();
             match self.rng.below(30) {
                 0 => self.readdress(who),
@@ -29,9 +29,9 @@ impl World {
         self.ask(who, question);
     }
 
-    /// Somebody does once what he could not do while the service was down.
+    /// A device or a caller acts once that could not while the service was down.
     pub(super) fn rush(&mut self, run: u64) {
-        if self.mood != Activity::Lively || !self.service.is_up_since(run) {
+        if self.activity != Activity::Lively || !self.service.is_up_since(run) {
             return;
         }
         let who = self.anybody();
@@ -45,11 +45,11 @@ impl World {
                 self.fill_the_disk_for(for_ms);
             }
             3..5 => self.ask_something(who),
-            _ => self.indulge(who),
+            _ => self.act_randomly(who),
         }
     }
 
-    /// Puts a question to a device, and returns the number of the call.
+    /// Sends a command to a device, and returns the number of the call.
     pub(crate) fn ask(&mut self, who: usize, question: DeviceCommand) -> u64 {
         let what = match &question {
             DeviceCommand::Submit(_) => "do something",
@@ -67,12 +67,12 @@ impl World {
                 arbiter.ask(who, call, question, turn);
             });
         } else {
-            self.callers.hear(call, &Err(Unserved::Failed));
+            self.callers.receive(call, &Err(Unserved::Failed));
         }
         call
     }
 
-    /// Somebody adds a device that was removed.
+    /// Adds a removed device again.
     pub(crate) fn add(&mut self, who: usize) {
         if !self.disk.durable.exists(who) {
             self.census.added += 1;
@@ -84,7 +84,7 @@ impl World {
         }
     }
 
-    /// What is too old is removed, and later what is too old by then.
+    /// Removes old requests, and schedules the next removal.
     pub(crate) fn sweep(&mut self) {
         let at_ms = self.later_ms();
         self.queue.push(at_ms, Event::Sweep);

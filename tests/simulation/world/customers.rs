@@ -1,4 +1,4 @@
-//! What the customer chooses: who is told what happens, and whether devices are read unasked.
+//! The choices of the customer: destinations, and passive reporting.
 
 use std::sync::Arc;
 
@@ -21,19 +21,19 @@ use crate::event::Event;
 use crate::service::CommitResult;
 use crate::trace::TraceEvent;
 
-/// Destinations at a time.
+/// How many destinations there are at a time.
 const DESTINATIONS_MAX: usize = 3;
 
 impl World {
-    /// The customer chooses something, and will choose something later.
+    /// The customer changes something, and schedules the next change.
     pub(super) fn choose(&mut self) {
         let at_ms = self.later_ms() + 5 * self.settings.pace_ms;
         self.queue.push(at_ms, Event::CustomerAction);
-        if self.mood != Activity::Lively || !self.service.is_up() {
+        if self.activity != Activity::Lively || !self.service.is_up() {
             return;
         }
         let all = self.disk.durable.outbox().destinations();
-        let ids: Vec<DestinationId> = all.map(|kept| kept.destination.id).collect();
+        let ids: Vec<DestinationId> = all.map(|record| record.destination.id).collect();
         let one = match ids.len() {
             0 => None,
             count => ids.get(self.rng.below(count as u32) as usize).copied(),
@@ -55,7 +55,7 @@ impl World {
         }
     }
 
-    /// What the customer chose before the world began.
+    /// The choices of the customer before the world begins.
     pub(super) fn choose_at_first(&mut self) {
         for _ in 0..self.rng.below(3) {
             self.create_any();
@@ -67,19 +67,19 @@ impl World {
 
     fn create_any(&mut self) {
         let (devices, pace_ms) = (self.settings.devices, self.settings.pace_ms);
-        let manner = EndpointBehaviour::draw(devices, pace_ms, &mut self.rng);
+        let behaviour = EndpointBehaviour::draw(devices, pace_ms, &mut self.rng);
         let wants = match self.rng.below(3) {
             0 => EventType::ALL.into_iter().collect(),
             1 => EventTypes::usual(),
             _ => [EventType::TelemetryData].into_iter().collect(),
         };
-        self.create_destination(manner, wants);
+        self.create_destination(behaviour, wants);
     }
 
-    /// Somebody is told from now on, once that is durable.
+    /// Adds a destination, which receives events once it is durable.
     pub(crate) fn create_destination(
         &mut self,
-        manner: EndpointBehaviour,
+        behaviour: EndpointBehaviour,
         wants: EventTypes,
     ) -> DestinationId {
         self.destinations_made += 1;
@@ -88,7 +88,7 @@ impl World {
             id,
             does: "is to be made",
         });
-        self.endpoints.put(id, manner);
+        self.endpoints.put(id, behaviour);
         let now = Timestamp::from_ms(self.now_ms);
         let destination = Destination {
             id,
@@ -108,13 +108,13 @@ impl World {
         };
         let put = Change::PutDestination(Box::new(destination));
         self.commit_as(
-            Author::Customer(CustomerChange::Create(id, manner)),
+            Author::Customer(CustomerChange::Create(id, behaviour)),
             alone(put),
         );
         id
     }
 
-    /// Nobody is told there any more, once that is durable.
+    /// Removes a destination, which receives nothing once the removal is durable.
     pub(crate) fn remove_destination(&mut self, id: DestinationId) {
         self.note(TraceEvent::Post {
             id,
@@ -131,7 +131,7 @@ impl World {
         self.set_reporting(state);
     }
 
-    /// Devices are read unasked from now on, or not any more, once that is durable.
+    /// Switches passive reporting on or off, once that is durable.
     pub(crate) fn set_reporting(&mut self, state: SettingState) {
         self.note(TraceEvent::World("passive reporting is switched"));
         let put = Change::PutSetting(Setting {
@@ -142,26 +142,30 @@ impl World {
         self.commit_as(Author::Customer(CustomerChange::Switch), alone(put));
     }
 
-    /// What the customer wished is done with, one way or the other.
-    pub(super) fn wish_done(&mut self, wish: &CustomerChange, receipt: CommitResult) {
+    /// A change by the customer is committed or failed.
+    pub(super) fn customer_change_done(
+        &mut self,
+        customer_change: &CustomerChange,
+        receipt: CommitResult,
+    ) {
         if receipt == CommitResult::Unsaved {
             return;
         }
-        match *wish {
+        match *customer_change {
             CustomerChange::Create(id, _) => {
                 self.census.destinations_made += 1;
                 self.restore_forwarder(id);
             }
             CustomerChange::Switch => self.census.reporting_switched += 1,
         }
-        self.take_terms();
+        self.apply_policy();
     }
 
-    /// The service goes by what its customer chose.
-    pub(super) fn take_terms(&mut self) {
+    /// The service applies the settings of its customer.
+    pub(super) fn apply_policy(&mut self) {
         let rules = Arc::new(self.settings.rules.clone());
         let policy = CustomerPolicy::of(rules, &self.disk.durable.chosen());
-        self.service.take_terms(Arc::new(policy));
+        self.service.apply_policy(Arc::new(policy));
     }
 }
 

@@ -1,5 +1,4 @@
-//! How events reach the systems of customers: forwarders, errands, endpoints, and what goes wrong
-//! there.
+//! How events reach the systems of customers: forwarders, their tasks, endpoints, and their faults.
 
 use engine::change::Batch;
 use engine::delivery::backlog::QueuedEvent;
@@ -27,7 +26,7 @@ impl World {
     /// The service starts: each destination has a forwarder, which is restored.
     pub(super) fn restore_forwarders(&mut self) {
         let all = self.disk.durable.outbox().destinations();
-        let ids: Vec<DestinationId> = all.map(|kept| kept.destination.id).collect();
+        let ids: Vec<DestinationId> = all.map(|record| record.destination.id).collect();
         for id in ids {
             self.restore_forwarder(id);
         }
@@ -45,7 +44,7 @@ impl World {
         self.queue.push(at_ms, Event::ForwarderRead { id, run });
     }
 
-    /// Does what the supervisor of forwarders wants done.
+    /// Performs an effect of the supervisor of forwarders.
     fn supervise(&mut self, id: DestinationId, effect: SupervisorEffect<Forwarding>) {
         match effect {
             SupervisorEffect::Spawn(generation, found) => {
@@ -57,7 +56,7 @@ impl World {
                     .push(at.as_ms(), Event::ForwarderRestored { id, run });
             }
             SupervisorEffect::LogRestore(_) => {
-                self.census.desks_dropped += 1;
+                self.census.forwarders_dropped += 1;
                 self.note_of(id, "is dropped");
             }
             SupervisorEffect::LogParked => self.note_of(id, "is parked"),
@@ -71,7 +70,7 @@ impl World {
         }
     }
 
-    /// The disk was asked for all that is kept of a destination.
+    /// The disk was read for a forwarder to be restored.
     pub(super) fn forwarder_read(&mut self, id: DestinationId, run: u64) {
         if !self.service.is_up_since(run) {
             return;
@@ -89,9 +88,9 @@ impl World {
 
     fn forwarding_kept(&self, id: DestinationId) -> Option<Forwarding> {
         let outbox = self.disk.durable.outbox();
-        let kept = outbox.destination(id)?;
+        let record = outbox.destination(id)?;
         let rules = self.settings.delivery.clone();
-        let (destination, standing) = (kept.destination.clone(), kept.standing());
+        let (destination, standing) = (record.destination.clone(), record.standing());
         let waiting_in = outbox.shards_waiting(id);
         Some(Forwarding::restore(
             rules,
@@ -112,12 +111,12 @@ impl World {
         self.service
             .deliveries
             .start((id, generation), number, forwarding);
-        self.census.desks_opened += 1;
+        self.census.forwarders_restored += 1;
         self.note_of(id, "is served");
         self.tell_forwarder(id, ForwarderInput::Timeout);
     }
 
-    /// Asks something of a destination.
+    /// Sends a command to a destination.
     pub(crate) fn ask_destination(&mut self, id: DestinationId, question: DestinationCommand) {
         self.census.restarts += u64::from(matches!(question, DestinationCommand::Restart));
         self.census.replays += u64::from(matches!(question, DestinationCommand::Replay));
@@ -131,7 +130,7 @@ impl World {
         }
     }
 
-    /// Puts an input to a destination's machine, now or when it is its turn.
+    /// Passes an input to a destination's machine, now or in its turn.
     pub(super) fn tell_forwarder(&mut self, id: DestinationId, input: ForwarderInput<()>) {
         if let Some(running) = self.service.deliveries.running_mut(id) {
             running.wait(input);
@@ -139,7 +138,7 @@ impl World {
         }
     }
 
-    /// Lets a machine take the inputs that wait, up to the next step that has to be saved.
+    /// Lets a machine handle its inputs, up to the next step that has to be saved.
     fn take_steps(&mut self, id: DestinationId) {
         while let Some(running) = self.service.deliveries.running_mut(id)
             && let Some(input) = running.next_input()
@@ -163,8 +162,8 @@ impl World {
         }
     }
 
-    /// A step of a destination is done with, one way or the other.
-    pub(super) fn forwarder_hears(
+    /// A step of a destination is committed or failed.
+    pub(super) fn forwarder_step_ended(
         &mut self,
         (id, number, step): (DestinationId, u64, u64),
         receipt: CommitResult,
@@ -184,7 +183,7 @@ impl World {
         self.take_steps(id);
     }
 
-    /// Does what a step wants done.
+    /// Performs the effects of a step.
     fn perform_for(
         &mut self,
         id: DestinationId,
@@ -192,7 +191,7 @@ impl World {
         effects: Vec<ForwarderEffect<()>>,
     ) {
         for effect in effects {
-            let verdict = self.laws.runs_errands(step);
+            let verdict = self.laws.performs_effects(step);
             match effect {
                 ForwarderEffect::Commit(batch) => step = Some(self.commit_step(id, batch)),
                 ForwarderEffect::Begin(task) => {
@@ -205,7 +204,7 @@ impl World {
                     }
                     if let Ok(DestinationReply::Removed) = answer {
                         self.census.destinations_removed += 1;
-                        self.take_terms();
+                        self.apply_policy();
                     }
                 }
                 ForwarderEffect::End(end) => return self.end_forwarder(id, end),
@@ -296,9 +295,9 @@ impl World {
                 ForwarderInput::EventsRead(shard, rows.copied().collect())
             }
             ForwarderTask::ReadDeadLetters { after, max } => {
-                let kept = outbox.destination(id);
+                let record = outbox.destination(id);
                 ForwarderInput::DeadLettersRead(
-                    kept.map_or(Vec::new(), |kept| kept.dead_behind(after, max)),
+                    record.map_or(Vec::new(), |record| record.dead_behind(after, max)),
                 )
             }
             ForwarderTask::Deliver(_) => panic!("it sets out"),
@@ -306,7 +305,7 @@ impl World {
         self.tell_forwarder(id, input);
     }
 
-    /// An event leaves for an endpoint.
+    /// An event is sent to an endpoint.
     fn set_out(&mut self, id: DestinationId, generation: u64, waiting: QueuedEvent) {
         let durable = &self.disk.durable;
         let ledgers = &self.laws.ledgers;
@@ -325,14 +324,14 @@ impl World {
         self.queue.push(at_ms, Event::Delivers { parcel });
     }
 
-    /// An event is read and reaches the endpoint, which does with it what it likes.
+    /// An event is read and reaches the endpoint, which answers according to its behaviour.
     pub(super) fn delivers(&mut self, parcel: EventInTransit) {
         let EventInTransit {
             id,
             generation,
             waiting,
         } = parcel;
-        // What was under way when the service fell arrives all the same, or not at all.
+        // A delivery in flight at a crash may still arrive.
         let is_awaited = self.service.deliveries.same(id, generation).is_some();
         if !is_awaited && self.rng.below(2) == 0 {
             return;
@@ -345,7 +344,7 @@ impl World {
             );
         }
         let outbox = self.disk.durable.outbox();
-        let Some(who) = outbox.said_by(waiting.event) else {
+        let Some(who) = outbox.device_of(waiting.event) else {
             self.census.gone += 1;
             return self.answered_in(1, parcel, DeliveryOutcome::Gone);
         };
@@ -382,8 +381,8 @@ impl World {
         }
     }
 
-    /// Something waits in a shard, and that is durable: the boards tell it.
-    pub(super) fn note_on_boards(&mut self, shard: Shard) {
+    /// An event is queued in a shard, durably: forwarders are notified.
+    pub(super) fn notify_forwarders(&mut self, shard: Shard) {
         for id in self.service.deliveries.ids() {
             let Some(running) = self.service.deliveries.running_mut(id) else {
                 continue;
@@ -391,14 +390,15 @@ impl World {
             if running.note(shard) {
                 let generation = running.number;
                 let at_ms = self.now_ms + i64::from(self.rng.below(4));
-                self.queue.push(at_ms, Event::BoardRead { id, generation });
+                self.queue
+                    .push(at_ms, Event::ShardsNotified { id, generation });
             }
         }
     }
 
-    pub(super) fn board_read(&mut self, id: DestinationId, generation: u64) {
+    pub(super) fn shards_notified(&mut self, id: DestinationId, generation: u64) {
         if let Some(running) = self.service.deliveries.same(id, generation) {
-            let shards = running.read_board();
+            let shards = running.take_notified_shards();
             self.tell_forwarder(id, ForwarderInput::ShardsReady(shards));
         }
     }

@@ -1,4 +1,4 @@
-//! What devices do, by themselves and when they are reached.
+//! What devices do, by themselves and when they receive datagrams.
 
 use engine::peer::{Peer, Transport};
 use harness::device::SimulatedDevice;
@@ -19,7 +19,7 @@ use crate::fleet::DeviceProtocols;
 use crate::settings::pick;
 use crate::trace::TraceEvent;
 
-/// What callers ask devices for, each of which a device may answer in its own way.
+/// The paths that callers request, each of which a device may answer in its own way.
 const ASKED: [Path; 5] = [
     Path::resource(3303, 0, 5700),
     Path::resource(3, 0, 14),
@@ -56,7 +56,7 @@ impl World {
         self.drive(who, SimulatedDevice::handle_timeout);
     }
 
-    /// Lets a device act, sends what it says, and sees what it did.
+    /// Lets a device act, sends its datagrams, and checks what it did.
     pub(crate) fn drive(
         &mut self,
         who: usize,
@@ -74,17 +74,17 @@ impl World {
                 DeviceOutput::Send(datagram) => self.device_says(who, datagram),
                 DeviceOutput::SendUdp(bytes) => self.device_throws(who, &bytes),
                 DeviceOutput::Report(News::Rebooted) => self.fleet.member_mut(who).boot += 1,
-                DeviceOutput::Report(news) => self.census.count_news(&news),
+                DeviceOutput::Report(event) => self.census.count_event(&event),
             }
         }
         self.outputs = outputs;
         self.arm(who);
-        if self.mood == Activity::Healing {
+        if self.activity == Activity::Healing {
             self.invite(who);
         }
     }
 
-    /// A device that has taken its leave is asked to come back.
+    /// A deregistered device is switched on again.
     fn invite(&mut self, who: usize) {
         let machine = &self.fleet.member(who).machine;
         let registers = self.fleet.member(who).speaks != DeviceProtocols::Plain;
@@ -96,14 +96,18 @@ impl World {
     fn see_deeds(&mut self, who: usize) {
         self.see_obeyed(who);
         let member = self.fleet.member(who);
-        let (boot, seen, count) = (member.boot, member.seen, member.machine.performed_count());
-        if seen == count {
+        let (boot, first, count) = (
+            member.boot,
+            member.performed_seen,
+            member.machine.performed_count(),
+        );
+        if first == count {
             return;
         }
         let fresh = member.machine.performed().rev();
-        let fresh = fresh.take_while(|performed| performed.number >= seen);
+        let fresh = fresh.take_while(|performed| performed.number >= first);
         let mut fresh: Vec<&PerformedOperation> = fresh.collect();
-        // Asked for several things at once, a device does each of them for one request.
+        // A composite request makes a device perform several operations for one request.
         fresh.dedup_by_key(|performed| (performed.message_id, performed.token));
         for performed in fresh {
             let verdict = self.laws.performed(who, boot, performed);
@@ -111,7 +115,7 @@ impl World {
                 self.fail(&breach);
             }
         }
-        self.fleet.member_mut(who).seen = count;
+        self.fleet.member_mut(who).performed_seen = count;
     }
 
     fn arm(&mut self, who: usize) {
@@ -134,26 +138,26 @@ impl World {
         });
         let from = self.fleet.member(who).address;
         let of = self.fleet.member(who).of;
-        self.laws.tellings.hear((of, from), &datagram);
+        self.laws.sent_notifications.receive((of, from), &datagram);
         let posts = self.fleet.member(who).posts.as_deref();
-        self.laws.datas.hear(&datagram, posts);
+        self.laws.sent_data.receive(&datagram, posts);
         self.census.blocks_down += u64::from(is_continue(&datagram));
         let samples = &self.fleet.member(who).sends;
-        self.laws.sendings.hear(from, &datagram, samples);
+        self.laws.sent_samples.receive(from, &datagram, samples);
         self.travel(|| Event::ReachesService {
             from,
             datagram: datagram.clone(),
         });
     }
 
-    /// A device does something, and another will do something later.
-    pub(super) fn whim(&mut self) {
+    /// A device does something, and the next act of a device is scheduled.
+    pub(super) fn act_of_device(&mut self) {
         let at_ms = self.later_ms();
         self.queue.push(at_ms, Event::DeviceAction);
-        match self.mood {
+        match self.activity {
             Activity::Lively => {
                 let who = self.anybody();
-                self.indulge(who);
+                self.act_randomly(who);
             }
             Activity::Healing => self.be_heard_again(),
             Activity::Still => {}
@@ -164,7 +168,7 @@ impl World {
         self.rng.below(self.settings.devices as u32) as usize
     }
 
-    pub(super) fn indulge(&mut self, who: usize) {
+    pub(super) fn act_randomly(&mut self, who: usize) {
         let who = self.some_socket_of(who);
         let says_plainly = match self.fleet.member(who).speaks {
             DeviceProtocols::Plain => 60,
@@ -184,7 +188,7 @@ impl World {
             55..60 => self.does(who, "wakes", SimulatedDevice::wake),
             60..63 => self.does(who, "deregisters", SimulatedDevice::deregister),
             63..75 => self.measure(who),
-            75..95 => self.change_manners(who),
+            75..95 => self.change_answer_mode(who),
             _ => self.make_noise(who),
         }
     }
@@ -228,16 +232,16 @@ impl World {
         );
     }
 
-    /// A device has another value from now on, and says so if that is observed.
+    /// A device has another value from now on, and notifies it if it is observed.
     pub(crate) fn measures(&mut self, who: usize, path: Path, value: Value) {
         self.fleet.member_mut(who).machine.set(path, value);
         self.arm(who);
     }
 
     /// From now on a device answers for one of its resources in another way.
-    fn change_manners(&mut self, who: usize) {
+    fn change_answer_mode(&mut self, who: usize) {
         let path = pick(&mut self.rng, ASKED);
-        let answer = manners(&mut self.rng);
+        let answer = answer_mode(&mut self.rng);
         self.answer_plainly(who, answer);
         self.answer_with(who, path, answer);
     }
@@ -246,7 +250,7 @@ impl World {
         self.fleet.member_mut(who).machine.answer_with(path, answer);
     }
 
-    /// A device says something that is no registration and no answer.
+    /// A device sends something that is no registration and no answer.
     fn make_noise(&mut self, who: usize) {
         let id = MessageId((self.rng.number() >> 48) as u16);
         let token = Token::from_u64(self.rng.number());
@@ -270,7 +274,7 @@ impl World {
         self.device_says(who, datagram);
     }
 
-    /// From now on a device does what it should.
+    /// From now on a device behaves correctly.
     pub(super) fn cure(&mut self, who: usize) {
         for path in ASKED {
             self.answer_with(who, path, AnswerMode::Piggybacked);
@@ -281,7 +285,7 @@ impl World {
     }
 }
 
-fn manners(rng: &mut Rng) -> AnswerMode {
+fn answer_mode(rng: &mut Rng) -> AnswerMode {
     let after_ms = rng.below(7_000);
     match rng.below(16) {
         0..4 => AnswerMode::Piggybacked,

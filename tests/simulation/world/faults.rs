@@ -1,4 +1,4 @@
-//! What goes wrong beyond the network: the service crashes, an actor panics, the disk fills.
+//! Faults beyond the network: the service crashes, an actor panics, the disk is full.
 
 use engine::limits::PANICS_MAX;
 
@@ -8,11 +8,11 @@ use crate::service::InjectedPanic;
 use crate::trace::TraceEvent;
 
 impl World {
-    /// Something goes wrong, and something will go wrong later.
-    pub(super) fn misfortune(&mut self) {
+    /// A fault happens, and the next one is scheduled.
+    pub(super) fn inject_fault(&mut self) {
         let at_ms = self.later_ms() + 10 * self.settings.pace_ms;
         self.queue.push(at_ms, Event::Fault);
-        if self.mood != Activity::Lively {
+        if self.activity != Activity::Lively {
             return;
         }
         match self.rng.below(10) {
@@ -23,14 +23,14 @@ impl World {
         }
     }
 
-    /// The service dies in the middle of everything. Of what the disk had not done, it may have
-    /// done a part without anybody being told; the rest is forgotten.
+    /// The service crashes at any point. The disk may have applied some of the waiting batches
+    /// without a receipt; the others are lost.
     pub(crate) fn crash(&mut self) {
         let done = self.rng.below(self.disk.waiting() as u32 + 1);
         self.crash_after(done);
     }
 
-    /// The service dies when the disk has done so many of the batches that wait.
+    /// The service crashes after the disk has applied this many of the waiting batches.
     pub(crate) fn crash_after(&mut self, done: u32) {
         if !self.service.is_up() {
             return;
@@ -39,7 +39,7 @@ impl World {
         self.note(TraceEvent::World("the service crashes"));
         self.service.crash();
         self.callers.hang_up();
-        self.untold.fill(0);
+        self.unread_profiles.fill(0);
         for _ in 0..done {
             if let Some(batch) = self.disk.next_batch() {
                 self.census.durable_without_receipt += 1;
@@ -70,11 +70,11 @@ impl World {
             0 => PANICS_MAX.into(),
             _ => 0,
         };
-        self.curse_with(who, injected_panic, again);
+        self.inject_panic(who, injected_panic, again);
     }
 
-    /// The actor of a device falls over at its next opportunity, and at so many after it.
-    pub(crate) fn curse_with(&mut self, who: usize, injected_panic: InjectedPanic, again: u32) {
+    /// The actor of a device panics at its next opportunity, and at this many after it.
+    pub(crate) fn inject_panic(&mut self, who: usize, injected_panic: InjectedPanic, again: u32) {
         self.note(TraceEvent::World("an actor is about to panic"));
         self.service.inject_panic(who, injected_panic, again);
     }
@@ -85,7 +85,7 @@ impl World {
         self.fill_the_disk_for(for_ms);
     }
 
-    /// The disk takes nothing in for a while.
+    /// The disk is full for a while.
     pub(crate) fn fill_the_disk_for(&mut self, for_ms: i64) {
         self.disk.full_until_ms = self.now_ms + for_ms;
     }
@@ -95,7 +95,7 @@ impl World {
         self.stall_the_disk_for(for_ms);
     }
 
-    /// The disk does nothing for a while.
+    /// The disk applies nothing for a while.
     pub(crate) fn stall_the_disk_for(&mut self, for_ms: i64) {
         self.note(TraceEvent::World("the disk stalls"));
         self.disk.busy_until_ms = self.disk.busy_until_ms.max(self.now_ms) + for_ms;

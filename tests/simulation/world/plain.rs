@@ -1,4 +1,4 @@
-//! What devices say and are asked without LwM2M: data over CoAP, bare bytes, plain requests.
+//! What devices send and receive without LwM2M: data over CoAP, bare datagrams, plain requests.
 
 use engine::action::{Mode, Protocol};
 use engine::arbiter::input::DeviceCommand;
@@ -27,14 +27,14 @@ use crate::settings::{Shared, pick};
 use crate::trace::TraceEvent;
 use crate::wire::{Head, SentRequest};
 
-/// The port that devices throw bare bytes from.
+/// The port that devices send bare datagrams from.
 const BARE_PORT: u16 = 4_000;
 
 impl World {
-    /// A device posts or throws something that was never said before.
+    /// A device sends data that was never sent before, over CoAP or UDP.
     pub(super) fn say_plainly(&mut self, member: usize) {
         let length = pick(&mut self.rng, [0, 0, 30, 200]);
-        let bytes = self.news(length);
+        let bytes = self.new_bytes(length);
         match self.rng.below(12) {
             0 => self.throws(member, b""),
             1..4 => self.throws(member, &bytes),
@@ -45,13 +45,13 @@ impl World {
         }
     }
 
-    /// Bytes that were never said before, with so many to fill them up.
-    pub(crate) fn news(&mut self, filling: usize) -> Vec<u8> {
+    /// Bytes that were never sent before, padded with this many bytes.
+    pub(crate) fn new_bytes(&mut self, filling: usize) -> Vec<u8> {
         let number = self.next_number();
         format!("news {number} {}", "x".repeat(filling)).into_bytes()
     }
 
-    /// A device posts data under a topic, unless it is off or busy.
+    /// A device posts data with a topic, unless it is off or busy.
     pub(crate) fn posts(
         &mut self,
         member: usize,
@@ -66,22 +66,22 @@ impl World {
             self.fleet.member(member).of,
             self.fleet.member(member).address,
         );
-        self.laws.datas.say(by, bytes, &self.disk.durable);
+        self.laws.sent_data.will_send(by, bytes, &self.disk.durable);
         let before = self.fleet.member(member).posts.clone();
         if kind == MessageKind::Confirmable {
-            let is_told = !bytes.is_empty() && !topic.contains('+');
-            self.fleet.member_mut(member).posts = is_told.then(|| bytes.to_vec());
+            let is_published = !bytes.is_empty() && !topic.contains('+');
+            self.fleet.member_mut(member).posts = is_published.then(|| bytes.to_vec());
         }
-        let mut is_said = false;
+        let mut is_sent = false;
         self.drive(member, |device, now_ms, out| {
-            is_said = device.tell(now_ms, kind, (topic, bytes), out).is_ok();
+            is_sent = device.tell(now_ms, kind, (topic, bytes), out).is_ok();
         });
-        if !is_said {
+        if !is_sent {
             self.fleet.member_mut(member).posts = before;
         }
     }
 
-    /// A device throws bare bytes, unless it is off.
+    /// A device sends a bare datagram, unless it is off.
     pub(crate) fn throws(&mut self, member: usize, bytes: &[u8]) {
         self.note(TraceEvent::Device {
             who: member,
@@ -91,14 +91,14 @@ impl World {
             self.fleet.member(member).of,
             self.fleet.member(member).address,
         );
-        self.laws.datas.say(by, bytes, &self.disk.durable);
+        self.laws.sent_data.will_send(by, bytes, &self.disk.durable);
         self.drive(member, |device, now_ms, out| {
-            // One that is off says nothing.
+            // A device that is off sends nothing.
             let _ = device.throw(now_ms, bytes, out);
         });
     }
 
-    /// What a device threw travels to the service.
+    /// A bare datagram of a device travels to the service.
     pub(super) fn device_throws(&mut self, member: usize, bytes: &[u8]) {
         self.note(TraceEvent::DeviceSays {
             who: member,
@@ -113,7 +113,7 @@ impl World {
         });
     }
 
-    /// The service throws bare bytes, which its socket takes or not.
+    /// The service sends a bare datagram, which its socket accepts or refuses.
     pub(super) fn throw(&mut self, step: u64, (who, to): (usize, Peer), bytes: &[u8], how: Thrown) {
         self.note(TraceEvent::ServiceSays {
             port: Self::port_of(to),
@@ -124,7 +124,7 @@ impl World {
             at_ms: self.now_ms,
             step: Some(step),
             who: Some(who),
-            is_asked: self.untold[who] == 0,
+            is_asked: self.unread_profiles[who] == 0,
             datagram: bytes,
         };
         let verdict = self.laws.threw(&outcome, how, &self.disk.durable);
@@ -138,10 +138,10 @@ impl World {
         }
     }
 
-    /// A device hears what became of its bare datagram: mostly at once, sometimes after other
+    /// A device learns the outcome of its bare datagram: mostly at once, sometimes after other
     /// inputs, and sometimes so late that it gave up.
     pub(super) fn say_later(&mut self, at: ArbiterId, who: usize, departed: (ActionId, Thrown)) {
-        let after_ms = match self.rng.hits(self.faults.told_late_percent) {
+        let after_ms = match self.rng.hits(self.faults.late_outcome_percent) {
             true => {
                 let at_most_ms = pick(&mut self.rng, [20, 200, 2 * DEPARTURE_MS as u32]);
                 i64::from(self.rng.below(at_most_ms))
@@ -170,7 +170,7 @@ impl World {
         }
     }
 
-    /// Bare bytes arrive at an address, where a device may be or not.
+    /// A bare datagram arrives at an address where there may be a device.
     pub(super) fn reach_bare(&mut self, to: Peer, bytes: &[u8]) {
         let Some(member) = self.fleet.who_has(to.ip()) else {
             let port = Self::port_of(to);
@@ -185,14 +185,14 @@ impl World {
         });
     }
 
-    /// At a port that nobody listens at, a request is rejected, or nothing happens.
+    /// At a closed port, a request is rejected, or nothing happens.
     pub(super) fn reject_at(&mut self, to: Peer, datagram: &[u8]) {
         let is_of_a_device = self.fleet.who_has(to.ip()).is_some();
-        let is_told = self.mood == Activity::Healing || self.rng.below(2) == 0;
+        let is_answered = self.activity == Activity::Healing || self.rng.below(2) == 0;
         let Ok(message) = Message::decode(datagram) else {
             return;
         };
-        if is_of_a_device && is_told && message.kind == MessageKind::Confirmable {
+        if is_of_a_device && is_answered && message.kind == MessageKind::Confirmable {
             let reset = Message::reset(message.message_id).encode();
             self.travel(|| Event::ReachesService {
                 from: to,
@@ -201,7 +201,7 @@ impl World {
         }
     }
 
-    /// In a world that heals, a device for which something waits is heard now and then.
+    /// In a healing world, a device with waiting requests is heard now and then.
     pub(super) fn be_heard_again(&mut self) {
         let who = self.anybody();
         if self.disk.durable.pending(who).next().is_none() {
@@ -209,7 +209,7 @@ impl World {
         }
         match self.fleet.plain_socket_of(who) {
             Some(socket) => {
-                let bytes = self.news(0);
+                let bytes = self.new_bytes(0);
                 self.posts(socket, MessageKind::Confirmable, ("flow", &bytes));
             }
             None => self.does(who, "updates", harness::device::SimulatedDevice::update),
@@ -232,8 +232,8 @@ impl World {
         }
     }
 
-    /// Of two devices with one address, one gets another before the world heals: nobody could
-    /// hear either of them.
+    /// One of two devices with the same address gets another before the world heals: data from a
+    /// shared address is published for none.
     pub(super) fn part_who_shares(&mut self) {
         let (_, other) = SHARING;
         if self.shares()
@@ -243,7 +243,7 @@ impl World {
         }
     }
 
-    /// They have one address again.
+    /// The two devices share an address again.
     pub(super) fn join_who_shares(&mut self) {
         let (one, other) = SHARING;
         if self.shares()
@@ -254,7 +254,7 @@ impl World {
         }
     }
 
-    /// Whether two devices have one address while the world is not healed.
+    /// Whether two devices share an address while the world is not healed.
     pub(super) fn shares(&self) -> bool {
         self.settings.shared == Shared::Yes && self.settings.devices > SHARING.1
     }
@@ -266,31 +266,31 @@ impl World {
 
     pub(super) fn see_obeyed(&mut self, member: usize) {
         let there = self.fleet.member(member);
-        let (boot, seen, count) = (
+        let (boot, first, count) = (
             there.boot,
-            there.obeyed,
+            there.plain_seen,
             there.machine.plain_performed_count(),
         );
-        if seen == count {
+        if first == count {
             return;
         }
         let fresh = there.machine.plain_performed().rev();
-        let fresh: Vec<&PerformedRequest> = fresh.take_while(|it| it.number >= seen).collect();
+        let fresh: Vec<&PerformedRequest> = fresh.take_while(|it| it.number >= first).collect();
         for obeyed in fresh {
             if let Err(breach) = self.laws.obeyed(member, boot, obeyed) {
                 self.fail(&breach);
             }
         }
-        self.fleet.member_mut(member).obeyed = count;
+        self.fleet.member_mut(member).plain_seen = count;
     }
 
-    /// Whether a datagram asks something of a device that knows by now where it is.
+    /// Whether a datagram is a request to a device that has read its current profile.
     pub(super) fn is_asked(&self, who: Option<usize>, datagram: &[u8]) -> bool {
         let is_request = Head::of(datagram).is_some_and(|head| head.is_request());
-        is_request && who.is_some_and(|who| self.untold[who] == 0)
+        is_request && who.is_some_and(|who| self.unread_profiles[who] == 0)
     }
 
-    /// Counts what a step shows.
+    /// Counts the results of a step.
     pub(super) fn count_step(
         &mut self,
         who: usize,
@@ -299,7 +299,7 @@ impl World {
         throws: Option<ActionId>,
     ) {
         self.census.ambiguous += u64::from(took.is_ambiguous);
-        let heard_over = match (took.bare.is_empty(), took.heard) {
+        let heard_over = match (took.bare.is_empty(), took.meaning) {
             (false, _) => Some(Protocol::Udp),
             (true, Some(engine::step_event::UplinkKind::CoapData)) => Some(Protocol::Coap),
             (true, Some(engine::step_event::UplinkKind::Update)) => Some(Protocol::Lwm2m),
@@ -325,7 +325,8 @@ impl World {
         self.census.released_across += across as u64;
     }
 
-    /// Counts what is to be sent at once to a device that sleeps though it was heard lately.
+    /// Counts a request to be sent now to a device that counts as asleep although it was heard
+    /// lately.
     pub(super) fn count_silent_sleeper(&mut self, who: usize, question: &DeviceCommand) {
         let DeviceCommand::Submit(new) = question else {
             return;
@@ -340,18 +341,18 @@ impl World {
         self.census.silent_sleepers += u64::from(is_it);
     }
 
-    /// What a device speaks.
+    /// The protocols of a device.
     pub(super) fn speaks(&self, who: usize) -> DeviceProtocols {
         self.fleet.member(who).speaks
     }
 }
 
-/// Whether a datagram says that a block was taken.
+/// Whether a datagram acknowledges a block.
 pub(super) fn is_continue(datagram: &[u8]) -> bool {
     matches!(datagram, [_, code, ..] if *code == (2 << 5 | 31))
 }
 
-/// What is plain and has no meaning.
+/// A random CoAP message without LwM2M meaning.
 pub(super) fn odd(id: MessageId, token: Token, rng: &mut Rng) -> Vec<u8> {
     let request = |code| Message::request(MessageKind::Confirmable, code, id, token);
     let odd = match rng.below(4) {

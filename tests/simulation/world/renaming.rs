@@ -1,4 +1,4 @@
-//! Customers give devices another address, and the service has to go by it.
+//! Customers change the addresses of devices, and the service has to apply the changes.
 
 use engine::arbiter::input::DeviceCommand;
 use engine::dispatch::shard_map::ArbiterId;
@@ -9,12 +9,12 @@ use crate::event::Event;
 use crate::service::Reply;
 use crate::trace::TraceEvent;
 
-/// How soon a device that could not be told is told again.
+/// After this time a device is asked again to read its profile.
 const TELL_AGAIN_MS: i64 = 100;
 
 impl World {
-    /// A device has another address from now on, its customer says so, and the device is told.
-    /// While the service is down nobody can say anything.
+    /// Changes the address of a device and of its profile, and asks the device to read the profile.
+    /// While the service is down no change is possible.
     pub(crate) fn readdress(&mut self, who: usize) {
         if !self.service.is_up() || !self.disk.durable.exists(who) || self.is_sharing(who) {
             return;
@@ -27,7 +27,7 @@ impl World {
             does: "has another address",
         });
         self.disk.durable.amend(who, ip);
-        self.untold[who] += 1;
+        self.unread_profiles[who] += 1;
         self.ask(who, DeviceCommand::ReadProfile);
     }
 
@@ -47,18 +47,18 @@ impl World {
         }
     }
 
-    /// Whoever could not be told is told again: what was said is durable.
-    pub(super) fn hear_of_names(&mut self, who: usize, reply: &Reply) {
+    /// If the device could not read its profile, it is asked again: the change is durable.
+    pub(super) fn profile_reply(&mut self, who: usize, reply: &Reply) {
         if let Err(Unserved::Busy | Unserved::Failed) = reply {
             let run = self.service.run();
             let at_ms = self.now_ms + TELL_AGAIN_MS;
-            self.queue.push(at_ms, Event::NamesUntold { who, run });
+            self.queue.push(at_ms, Event::ProfileUnread { who, run });
         } else {
-            self.untold[who] -= 1;
+            self.unread_profiles[who] -= 1;
         }
     }
 
-    pub(super) fn names_untold(&mut self, who: usize, run: u64) {
+    pub(super) fn profile_unread(&mut self, who: usize, run: u64) {
         if self.service.is_up_since(run) {
             self.ask(who, DeviceCommand::ReadProfile);
         }

@@ -1,4 +1,4 @@
-//! How devices are brought back from the disk, while everything else goes on.
+//! How devices are restored from the disk, while everything else continues.
 
 use std::ops::RangeInclusive;
 
@@ -18,7 +18,7 @@ impl World {
         }
         self.note(TraceEvent::World("the service starts"));
         self.service.start(self.rng.number());
-        self.take_terms();
+        self.apply_policy();
         self.restore_forwarders();
         for at in self.service.shard_map().arbiters() {
             self.serve(at, |arbiter, turn| arbiter.start(turn));
@@ -26,7 +26,8 @@ impl World {
         self.expect_a_rush();
     }
 
-    /// Now and then many have waited for the service and come while it brings devices back.
+    /// Now and then devices and callers have waited for the service and act while it restores
+    /// devices.
     fn expect_a_rush(&mut self) {
         if self.rng.below(3) == 0 {
             let run = self.service.run();
@@ -37,7 +38,8 @@ impl World {
         }
     }
 
-    /// The disk reads a page a while after it is asked, and the page arrives a while after that.
+    /// The disk reads a page some time after the request, and the page arrives some time after
+    /// that.
     pub(super) fn ask_page(&mut self, at: ArbiterId, keys: RangeInclusive<DeviceKey>) {
         let run = self.service.run();
         let at_ms = self.now_ms + self.page_ms();
@@ -101,7 +103,7 @@ impl World {
         }
     }
 
-    /// How long half a page takes: what devices and callers want goes first.
+    /// How long half a page takes: queries of devices and callers go first.
     fn page_ms(&mut self) -> i64 {
         let most_ms = match self.rng.below(4) {
             0 => 20_000,
@@ -110,7 +112,7 @@ impl World {
         self.read_ms() + i64::from(self.rng.below(most_ms))
     }
 
-    /// A page is no snapshot: a part of what it says of a device may be younger than the rest.
+    /// A page is no snapshot: a part of the data of a device may be newer than the rest.
     fn read_again(&mut self, who: usize, restored: &mut RestoredDevice) {
         if self.rng.below(2) == 0 {
             restored.pending = self.disk.durable.pending(who).cloned().collect();

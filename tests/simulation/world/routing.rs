@@ -1,4 +1,4 @@
-//! What reaches the service from the network, and how it goes on from arbiter to arbiter.
+//! How datagrams reach the service from the network, and how they are forwarded between arbiters.
 
 use engine::arbiter::effect::StoreLookup;
 use engine::arbiter::input::StoreUnavailable;
@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::service::{DatagramEnd, DatagramOwner, ForwardBatch};
 use crate::trace::TraceEvent;
 
-/// How much may wait for an arbiter before what comes from others is lost.
+/// How many batches may wait for an arbiter before further ones are lost.
 const MAILBOX_MAX: usize = 12;
 
 impl World {
@@ -28,11 +28,11 @@ impl World {
             number,
             datagram: datagram.into(),
         });
-        self.laws.routing.heard(number);
+        self.laws.routing.received(number);
         self.serve(at, |arbiter, turn| {
             arbiter.handle_datagram(number, from, datagram, turn)
         });
-        // Now and then more is heard in one turn, and what is for others leaves at its end.
+        // Now and then a turn has more datagrams, and those for other arbiters are sent at its end.
         if self.rng.below(8) == 0 {
             let run = self.service.run();
             let at_ms = self.now_ms + i64::from(self.rng.below(50));
@@ -73,7 +73,7 @@ impl World {
         }
     }
 
-    /// Brings what one arbiter has for another on its way, unless there is too much already.
+    /// Sends a batch from one arbiter to another, unless too many wait already.
     pub(super) fn post(&mut self, from: ArbiterId, to: ArbiterId, post: ForwardBatch) {
         self.census.route_hints += post.route_hints.len() as u64;
         let is_full = self.rng.hits(self.faults.crowded_percent)
@@ -101,7 +101,7 @@ impl World {
         }
     }
 
-    /// Asks the disk for an arbiter.
+    /// Looks something up on the disk for an arbiter.
     pub(super) fn look_up(&mut self, at: ArbiterId, look_up: StoreLookup) {
         let run = self.service.run();
         if let StoreLookup::Page(keys, _) = look_up {
@@ -146,12 +146,12 @@ impl World {
                 let found = read.map(|()| durable.restored(who));
                 self.serve(at, |arbiter, turn| arbiter.restored(who, found, turn));
             }
-            // Whether the log has room for an entry about it is not of this world.
+            // The simulation has no log of the arbiter's own entries.
             StoreLookup::Parked(_) | StoreLookup::Page(..) => {}
         }
     }
 
-    /// Whether the disk answers a question.
+    /// Whether a read of the disk succeeds.
     pub(super) fn read(&mut self) -> Result<(), StoreUnavailable> {
         if self.rng.hits(self.faults.unread_percent) {
             self.census.unread += 1;
@@ -160,7 +160,7 @@ impl World {
         Ok(())
     }
 
-    /// How long the disk takes to answer a question.
+    /// How long a read of the disk takes.
     pub(super) fn read_ms(&mut self) -> i64 {
         i64::from(match self.rng.hits(self.faults.slow_read_percent) {
             true => self.rng.below(8_000),

@@ -1,5 +1,5 @@
-//! What devices send unasked: one value or many, of now or of before, in every format, and bytes
-//! that nobody can read.
+//! Sends of devices: one value or many, of now or of earlier times, in every format, and unreadable
+//! payloads.
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -13,7 +13,7 @@ use super::World;
 use crate::settings::pick;
 use crate::trace::TraceEvent;
 
-/// What devices measure and send; nobody knows the last of these objects.
+/// The values that devices measure and send; the last object is unknown to the service.
 const MEASURED: [Path; 4] = [
     Path::resource(3303, 0, 5700),
     Path::resource(3304, 0, 5700),
@@ -21,18 +21,18 @@ const MEASURED: [Path; 4] = [
     Path::resource(33_999, 0, 1),
 ];
 
-/// The formats in which devices send; the last has no times.
+/// The formats of Sends; the last one has no times.
 const FORMATS: [ContentFormat; 3] = [
     ContentFormat::SENML_CBOR,
     ContentFormat::SENML_JSON,
     ContentFormat::LWM2M_CBOR,
 ];
 
-/// Samples of one Send.
+/// How many samples one Send has at most.
 const SAMPLES_MAX: u32 = 6;
 
 impl World {
-    /// A device sends something.
+    /// A device sends samples.
     pub(super) fn send_something(&mut self, who: usize) {
         if self.rng.below(10) == 0 {
             return self.send_rubbish(who);
@@ -43,7 +43,7 @@ impl World {
         self.sends(who, format, samples);
     }
 
-    /// A value that no other sample has, of now or of another time.
+    /// A sample with a unique value, of now or of another time.
     fn sample(&mut self, format: ContentFormat) -> Sample {
         let path = pick(&mut self.rng, MEASURED);
         let ago_ms = i64::from(self.rng.below(3_600_000));
@@ -75,7 +75,7 @@ impl World {
         }
         self.note(TraceEvent::Device { who, does: "sends" });
         let sends = &mut self.fleet.member_mut(who).sends;
-        let before = std::mem::replace(sends, kept_of(&samples));
+        let before = std::mem::replace(sends, stored_of(&samples));
         let mut is_sent = false;
         self.drive(who, |device, now_ms, out| {
             is_sent = device.send(now_ms, format, &samples, out).is_ok();
@@ -86,7 +86,7 @@ impl World {
         self.census.sent += u64::from(is_sent);
     }
 
-    /// A device sends bytes that nobody can read.
+    /// A device sends an unreadable payload.
     fn send_rubbish(&mut self, who: usize) {
         let id = MessageId((self.rng.number() >> 48) as u16);
         let token = Token::from_u64(self.rng.number());
@@ -102,13 +102,13 @@ impl World {
     }
 }
 
-/// What is to be kept of samples: of those of one path and time the last.
-fn kept_of(samples: &[Sample]) -> Vec<Sample> {
+/// The samples that are stored: of those with the same path and time, the last.
+fn stored_of(samples: &[Sample]) -> Vec<Sample> {
     let is_kept = |place: usize, sample: &Sample| {
         let mut later = samples.iter().skip(place + 1);
         !later.any(|other| (other.path, other.measured) == (sample.path, sample.measured))
     };
-    let kept = samples.iter().enumerate();
-    let kept = kept.filter(|(place, sample)| is_kept(*place, sample));
-    kept.map(|(_, sample)| sample.clone()).collect()
+    let stored = samples.iter().enumerate();
+    let stored = stored.filter(|(place, sample)| is_kept(*place, sample));
+    stored.map(|(_, sample)| sample.clone()).collect()
 }

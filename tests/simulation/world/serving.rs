@@ -1,4 +1,4 @@
-//! What the service does: every act is seen by the judge before it counts.
+//! The acts of the service: the judge checks every act before it takes effect.
 
 use engine::action::timeline::TimelineEvent;
 use engine::arbiter::cell::CommitFailure;
@@ -25,7 +25,7 @@ impl World {
         }
     }
 
-    /// An actor said that it has nothing to do, and its arbiter hears of it.
+    /// An actor reports that it is idle, and its arbiter handles the report.
     pub(super) fn idle(
         &mut self,
         at: ArbiterId,
@@ -38,7 +38,7 @@ impl World {
         }
     }
 
-    /// The disk is done with its oldest batch, and the receipt goes out.
+    /// The disk has applied its oldest batch, and the receipt is sent.
     pub(super) fn committed(&mut self, run: u64) {
         if !self.service.is_up_since(run) {
             return;
@@ -62,12 +62,12 @@ impl World {
                 id,
                 generation,
                 step,
-            } => self.forwarder_hears((id, generation, step), receipt),
-            Author::Customer(wish) => self.wish_done(&wish, receipt),
+            } => self.forwarder_step_ended((id, generation, step), receipt),
+            Author::Customer(wish) => self.customer_change_done(&wish, receipt),
         }
     }
 
-    /// Does a batch, unless there was no room for it.
+    /// Applies a batch, unless the disk had no room for it.
     pub(super) fn write(&mut self, waiting: PendingBatch) -> (Author, CommitResult) {
         let PendingBatch {
             author,
@@ -102,14 +102,14 @@ impl World {
                     does: "is kept",
                 });
             }
-            Author::Customer(CustomerChange::Create(id, manner)) => {
-                self.laws.ledgers.created(id, manner)
+            Author::Customer(CustomerChange::Create(id, behaviour)) => {
+                self.laws.ledgers.created(id, behaviour)
             }
             Author::Customer(CustomerChange::Switch) => {}
         }
         for waiting in &done.numbered {
             self.laws.ledgers.numbered(waiting, &self.disk.durable);
-            self.note_on_boards(waiting.shard());
+            self.notify_forwarders(waiting.shard());
         }
         (author, CommitResult::Durable)
     }
@@ -161,7 +161,7 @@ impl World {
             who,
             does: "is removed",
         });
-        if self.mood == Activity::Lively {
+        if self.activity == Activity::Lively {
             let at_ms = self.later_ms();
             self.queue.push(at_ms, Event::Added { who });
         }
@@ -280,7 +280,8 @@ impl World {
         let at_ms = self.now_ms;
         let is_asked = self.is_asked(who, &datagram);
         self.census.blocks_up += u64::from(is_continue(&datagram));
-        self.census.told_in_blocks += u64::from(self.laws.datas.thanks_for_blocks(&datagram));
+        self.census.published_in_blocks +=
+            u64::from(self.laws.sent_data.acknowledges_blocks(&datagram));
         let outcome = SentDatagram {
             to,
             at_ms,
@@ -311,14 +312,14 @@ impl World {
         };
         self.note(TraceEvent::Told { call, what });
         self.census.count_reply(reply);
-        let Some((who, question)) = self.callers.hear(call, reply) else {
+        let Some((who, question)) = self.callers.receive(call, reply) else {
             panic!("call {call} is answered twice");
         };
         let durable = &self.disk.durable;
         let verdict = self.laws.replied(who, &question, step, reply, durable);
         self.check(verdict);
         if let DeviceCommand::ReadProfile = question {
-            self.hear_of_names(who, reply);
+            self.profile_reply(who, reply);
         }
     }
 }
