@@ -1,5 +1,4 @@
-//! Does the demo show a stranger the main job, hand out commands that work, and leave nothing
-//! behind?
+//! Does the demo show the main job, print commands that work, and leave nothing behind?
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -16,14 +15,14 @@ use vocabulary::http::{Request, Response};
 use vocabulary::program::Program;
 use vocabulary::service::signalbox;
 
-/// Its last word before it lives on.
-const END_OF_STORY: &str = "Stop with Ctrl-C";
+/// The end of the last line before the demo waits.
+const LAST_LINE: &str = "Stop with Ctrl-C";
 
 #[test]
-fn a_stranger_sees_the_main_job_and_can_do_the_same_by_hand() {
+fn the_demo_shows_the_main_job_and_prints_commands_that_work() {
     let temporary = TempDir::new().unwrap();
     let mut demo = start(temporary.path(), &[]);
-    hear(&mut demo, END_OF_STORY);
+    hear(&mut demo, LAST_LINE);
     let printed = demo.printed().to_vec();
     for words in [
         "street-lamp     registered at /rd/",
@@ -71,7 +70,7 @@ fn a_stranger_sees_the_main_job_and_can_do_the_same_by_hand() {
     let is_plain = !printed.concat().contains('\x1b');
     assert!(is_plain, "colours without a terminal");
 
-    do_it_by_hand(&mut demo, &printed);
+    run_commands(&mut demo, &printed);
 
     demo.terminate();
     assert!(demo.ended().success());
@@ -79,7 +78,7 @@ fn a_stranger_sees_the_main_job_and_can_do_the_same_by_hand() {
 }
 
 #[test]
-fn a_story_cut_short_ends_well_and_leaves_nothing_behind() {
+fn a_demo_stopped_early_ends_well_and_leaves_nothing_behind() {
     let temporary = TempDir::new().unwrap();
     let mut demo = start(temporary.path(), &[]);
     hear(&mut demo, "listening: API http://127.0.0.1:");
@@ -102,7 +101,7 @@ fn a_step_that_fails_is_named_and_nothing_is_left_behind() {
 }
 
 #[test]
-fn an_address_somebody_chose_is_not_given_up() {
+fn a_chosen_address_is_not_replaced() {
     let temporary = TempDir::new().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -115,7 +114,7 @@ fn an_address_somebody_chose_is_not_given_up() {
 }
 
 #[test]
-fn a_store_somebody_chose_stays_and_can_be_shown_again() {
+fn a_chosen_store_stays_and_can_be_shown_again() {
     let temporary = TempDir::new().unwrap();
     let data = TempDir::new().unwrap();
     let data_dir = data.path().to_str().unwrap();
@@ -129,13 +128,16 @@ fn a_store_somebody_chose_stays_and_can_be_shown_again() {
     }
 }
 
-/// Does what is printed for a shell, and sees the demo tell of it.
-fn do_it_by_hand(demo: &mut Program, printed: &[String]) {
+/// Runs what the demo prints for a shell, and waits until the demo shows the result.
+fn run_commands(demo: &mut Program, printed: &[String]) {
     let handout = Handout::read(printed);
     let shown = handout.perform("Get the result of a request").expect(200);
     let value = shown["resultData"]["payload"].as_str().unwrap();
-    let told = format!("SUCCEEDED: read /3424/0/1 of water-meter, code 205, value {value}");
-    assert!(printed.iter().any(|line| line.ends_with(&told)), "{shown}");
+    let expected = format!("SUCCEEDED: read /3424/0/1 of water-meter, code 205, value {value}");
+    assert!(
+        printed.iter().any(|line| line.ends_with(&expected)),
+        "{shown}"
+    );
     handout
         .perform("Read the brightness of the lamp")
         .expect(202);
@@ -147,8 +149,8 @@ fn do_it_by_hand(demo: &mut Program, printed: &[String]) {
     let lamp = handout.perform("Inspect the lamp");
     assert_eq!(lamp.expect(200)["observations"][0]["path"], "/3303/0/5700");
     let messages = handout.perform("List the messages of the lamp").expect(200);
-    let told = messages["items"].as_array().unwrap().iter();
-    let temperature = told.filter(|message| message["cause"]["type"] == "OBSERVATION");
+    let listed = messages["items"].as_array().unwrap().iter();
+    let temperature = listed.filter(|message| message["cause"]["type"] == "OBSERVATION");
     assert!(temperature.count() >= 1, "{messages}");
     let devices = handout.perform("List the devices").expect(200);
     assert_eq!(devices["items"].as_array().unwrap().len(), 4);
@@ -163,11 +165,11 @@ fn do_it_by_hand(demo: &mut Program, printed: &[String]) {
         demo,
         "endpoint        received, signature valid: TEST_MESSAGE",
     );
-    be_the_sensor_by_hand(demo, &handout);
+    act_as_the_sensor(demo, &handout);
 }
 
-/// Asks the device without LwM2M something, and then says something in its place.
-fn be_the_sensor_by_hand(demo: &mut Program, handout: &Handout) {
+/// Sends a request to the device without LwM2M, and then sends data in its place.
+fn act_as_the_sensor(demo: &mut Program, handout: &Handout) {
     handout
         .perform("Read the alarm level of the leak sensor over CoAP")
         .expect(202);
@@ -191,10 +193,10 @@ fn be_the_sensor_by_hand(demo: &mut Program, handout: &Handout) {
     }
 }
 
-/// What the demo prints for a shell.
+/// The commands that the demo prints for a shell.
 struct Handout {
     token: String,
-    /// Each with what it is for.
+    /// Each with its purpose.
     commands: Vec<(String, String)>,
 }
 
@@ -236,7 +238,7 @@ impl Handout {
         command
     }
 
-    /// Throws what the command for a purpose would throw.
+    /// Sends the datagram that the command for a purpose would send.
     fn throw(&self, purpose: &str) {
         let words: Vec<_> = self.command(purpose).split(' ').collect();
         let [
@@ -261,7 +263,7 @@ impl Handout {
             .unwrap();
     }
 
-    /// Does what the command for a purpose would do.
+    /// Makes the HTTP call that the command for a purpose would make.
     fn perform(&self, purpose: &str) -> Response {
         let command = self.command(purpose);
         assert!(command.starts_with("curl "), "{command}");

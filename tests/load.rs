@@ -1,4 +1,4 @@
-//! Does `signalbox load` load, count and judge? The real load against the real service.
+//! Does `signalbox load` generate load, count and judge? The real load against the real service.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -15,14 +15,14 @@ use tempfile::TempDir;
 use vocabulary::caller::Caller;
 use vocabulary::service::{Service, signalbox};
 
-/// Devices of a load; enough that every batch is full.
+/// The devices of a load: enough to fill every batch.
 const DEVICES: u64 = 2_000;
 
-/// A service that believes a known name, whatever address it comes from.
+/// A service that accepts a known name from any address.
 const SETTINGS: [(&str, &str); 1] = [("SIGNALBOX_TRUST_ENDPOINT_NAMES", "true")];
 
-/// A tenth of all datagrams is lost, and devices are quick to repeat them, and often: each request
-/// gets through.
+/// A tenth of all datagrams is lost, and devices repeat them quickly and often, so that every
+/// request gets through.
 const LOSSY: [&str; 6] = [
     "--loss",
     "10",
@@ -33,7 +33,7 @@ const LOSSY: [&str; 6] = [
 ];
 
 #[test]
-fn devices_are_imported_registered_updated_heard_and_asked() {
+fn a_load_imports_registers_updates_sends_and_requests() {
     let setup = TestService::open();
     let registered = setup.load(&["--scenario", "register", "--import"]).passed();
     assert_eq!(registered["import"]["known"], DEVICES);
@@ -72,21 +72,24 @@ fn devices_are_imported_registered_updated_heard_and_asked() {
 
     for mode in ["now", "when-active"] {
         let rate = ["--rate", "100", "--duration", "1s", "--request-mode", mode];
-        let asked = setup.load(&[&["--scenario", "actions"], &rate[..]].concat());
-        let asked = asked.passed();
-        check(&asked, 100);
-        assert_eq!(asked["actions"]["accepted"], 100);
-        assert_eq!(asked["actions"]["succeeded"], 100);
-        assert!(asked["actions"]["seenFinalMs"]["count"].as_u64().unwrap() > 0);
-        let heard = asked["measurement"]["requestsOfServer"].as_u64().unwrap();
-        assert!(heard >= 100, "a server may repeat itself, no more: {heard}");
+        let actions = setup.load(&[&["--scenario", "actions"], &rate[..]].concat());
+        let actions = actions.passed();
+        check(&actions, 100);
+        assert_eq!(actions["actions"]["accepted"], 100);
+        assert_eq!(actions["actions"]["succeeded"], 100);
+        assert!(actions["actions"]["seenFinalMs"]["count"].as_u64().unwrap() > 0);
+        let received = actions["measurement"]["requestsOfServer"].as_u64().unwrap();
+        assert!(
+            received >= 100,
+            "a server may repeat itself, no more: {received}"
+        );
     }
 }
 
 #[test]
-fn a_missed_bound_is_told_and_ends_with_status_1() {
+fn a_missed_bound_is_reported_and_ends_with_status_1() {
     let setup = TestService::open();
-    // Nobody made the second half of the devices known.
+    // The second half of the devices was not created.
     let half = setup.load(&["--scenario", "register", "--import", "--devices", "1000"]);
     assert_eq!(half.passed()["registered"], 1_000);
     let bounds = [
@@ -104,7 +107,7 @@ fn a_missed_bound_is_told_and_ends_with_status_1() {
     assert_eq!(report["registered"], 1_000);
     assert_eq!(report["measurement"]["errors"]["4.03"], 1_000);
     assert_eq!(report["errorCount"], 1_000);
-    let told = String::from_utf8(missed.output.stderr.clone()).unwrap();
+    let error = String::from_utf8(missed.output.stderr.clone()).unwrap();
     for (place, bound) in [
         "--max-p99-ms 0",
         "--min-rate 1000000000",
@@ -114,16 +117,16 @@ fn a_missed_bound_is_told_and_ends_with_status_1() {
     .enumerate()
     {
         let words = format!("{bound} is missed");
-        assert!(told.contains(&words), "{told}");
+        assert!(error.contains(&words), "{error}");
         let listed = report["missedBounds"][place].as_str().unwrap();
         assert!(listed.starts_with(&words), "{report}");
     }
-    let kept = ["--max-errors", "1000", "--min-rate", "1"];
-    setup.load(&[&scenario[..], &kept].concat()).passed();
+    let met = ["--max-errors", "1000", "--min-rate", "1"];
+    setup.load(&[&scenario[..], &met].concat()).passed();
 }
 
 #[test]
-fn a_load_nobody_answers_ends_with_status_1() {
+fn a_load_without_any_answer_ends_with_status_1() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let target = format!("coap://{}", silent.local_addr().unwrap());
     let words = ["load", "--target", &target, "--devices", "3"];
@@ -134,10 +137,10 @@ fn a_load_nobody_answers_ends_with_status_1() {
         .args(impatient);
     let output = load.output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let told = String::from_utf8(output.stderr).unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
     assert!(
-        told.contains("registered none of the devices: timeout 3"),
-        "{told}"
+        error.contains("registered none of the devices: timeout 3"),
+        "{error}"
     );
 }
 
@@ -177,7 +180,7 @@ fn a_command_line_that_makes_no_sense_ends_with_status_2() {
     );
 }
 
-/// A service, and whoever may call its API.
+/// A service, and a caller of its API.
 struct TestService {
     service: Service,
     caller: Caller,
@@ -202,7 +205,7 @@ impl TestService {
         }
     }
 
-    /// Loads the service; options said later count.
+    /// Loads the service; later options take precedence.
     fn load(&self, options: &[&str]) -> Load {
         let report = self.reports.path().join("report.json");
         let devices = match options.contains(&"--devices") {
@@ -230,13 +233,13 @@ impl Load {
 
     /// The report of a load that missed no bound.
     fn passed(&self) -> Value {
-        let told = String::from_utf8_lossy(&self.output.stderr);
-        assert_eq!(self.output.status.code(), Some(0), "{told}");
+        let error = String::from_utf8_lossy(&self.output.stderr);
+        assert_eq!(self.output.status.code(), Some(0), "{error}");
         self.report()
     }
 }
 
-/// Each of so many requests was answered.
+/// Checks that each of this many requests was answered.
 fn check(report: &Value, requests: u64) {
     let measured = &report["measurement"];
     assert_eq!(report["errorCount"], 0, "{report:#}");

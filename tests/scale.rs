@@ -1,6 +1,6 @@
-//! Does a fleet of thousands come in, stay whole over a restart, and fit into memory?
+//! Can a fleet of thousands register, survive a restart completely, and fit into memory?
 //!
-//! The small sister of `cargo xtask bench scale`: the same steps, and bounds that hold on any
+//! The small version of `cargo xtask bench scale`: the same steps, and bounds that hold on any
 //! machine. Memory is read from Linux's `/proc`, and the load needs Linux too.
 
 #![cfg(target_os = "linux")]
@@ -24,24 +24,24 @@ use vocabulary::poll::until;
 use vocabulary::program::Program;
 use vocabulary::service::{Service, signalbox};
 
-/// Enough that a device's memory stands out from the service's own.
+/// Enough devices that their memory stands out from the service's own.
 const DEVICES: u32 = 20_000;
 
 /// The first address `signalbox load` gives to a device.
 const FIRST_ADDRESS: u32 = u32::from_be_bytes([127, 64, 0, 0]);
 
-/// What a restored device may hold: twice of what is aimed at, for the store's cache and the
-/// allocator's rests count along in so small a fleet.
+/// The limit for a restored device: twice the target, because the store's cache and the allocator's
+/// overhead weigh more in so small a fleet.
 const DEVICE_BYTES_MAX: u64 = 4_096;
 
-/// The log is read here.
+/// The test reads the log.
 const SETTINGS: [(&str, &str); 2] = [
     ("SIGNALBOX_LOG_FORMAT", "json"),
     ("SIGNALBOX_ARBITERS", "2"),
 ];
 
 #[test]
-fn a_fleet_comes_in_and_is_whole_and_small_after_a_restart() {
+fn a_fleet_registers_and_is_complete_and_small_after_a_restart() {
     let mut service = Service::start_with(&SETTINGS);
     let mut caller = Caller::of_new_customer(&service, "Acme");
     let empty = resident_bytes_of_an_empty_service();
@@ -51,7 +51,7 @@ fn a_fleet_comes_in_and_is_whole_and_small_after_a_restart() {
     assert_eq!(registering["registered"], DEVICES, "{registering}");
     assert_eq!(registering["errorCount"], 0, "{registering}");
 
-    // By the clock, so that each device is heard however slow the machine is.
+    // Sends at a fixed rate, so that each device sends, however slow the machine is.
     let updating = ["--scenario", "update", "--rate", "5000", "--duration", "4s"];
     let updates = load(&service, &updating);
     assert_eq!(updates["measurement"]["sent"], DEVICES, "{updates}");
@@ -111,7 +111,7 @@ fn a_report_is_a_table_with_a_column_for_each_fleet() {
 }
 
 #[test]
-fn the_kernels_figures_are_read() {
+fn figures_of_the_kernel_are_read() {
     let status = "Name:\tx\nVmHWM:\t    9 kB\nVmRSS:\t    1234 kB\nThreads:\t3\n";
     assert_eq!(resident_kib(status), Some(1_234));
     let stat = "42 (a) b) S 1 42 42 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 3 0 1 2 3";
@@ -119,7 +119,7 @@ fn the_kernels_figures_are_read() {
     assert_eq!(ticks("42 (cut"), None);
 }
 
-/// Makes every device known, each by the name and the address it will register with.
+/// Creates every device with the name and the address it will register with.
 fn import(caller: &Caller) {
     let line = |number| {
         let ip = Ipv4Addr::from_bits(FIRST_ADDRESS + number);
@@ -128,12 +128,12 @@ fn import(caller: &Caller) {
     let body: String = (0..DEVICES).map(line).collect();
     let request = caller.authorized("POST", &format!("{API}/devices/import"));
     let request = request.text("application/x-ndjson", &body);
-    let told = request.send(caller.address()).expect(200);
-    assert_eq!(told["created"], DEVICES, "{told}");
-    assert_eq!(told["refused"], 0, "{told}");
+    let summary = request.send(caller.address()).expect(200);
+    assert_eq!(summary["created"], DEVICES, "{summary}");
+    assert_eq!(summary["refused"], 0, "{summary}");
 }
 
-/// Applies a load of the whole fleet and gives its report.
+/// Applies a load of the whole fleet and returns its report.
 fn load(service: &Service, words: &[&str]) -> Value {
     let folder = TempDir::new().unwrap();
     let report = folder.path().join("report.json");
@@ -145,7 +145,7 @@ fn load(service: &Service, words: &[&str]) -> Value {
     serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap()
 }
 
-/// How many devices all arbiters brought back, once the last has.
+/// How many devices all arbiters restored, once the last arbiter is done.
 fn restored(service: &mut Service) -> u64 {
     until("every arbiter has its devices", || {
         let lines = service.printed().iter();
@@ -154,7 +154,7 @@ fn restored(service: &mut Service) -> u64 {
             let is_end = event["message"] == "all devices are restored";
             is_end.then(|| event["restored"].as_u64().unwrap())
         });
-        // Both arbiters said so at the first start already, of no device.
+        // Both arbiters reported this at the first start already, for no device.
         let ends: Vec<u64> = ends.collect();
         (ends.len() == 4).then(|| ends.iter().sum())
     })

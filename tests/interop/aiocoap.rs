@@ -1,6 +1,6 @@
-//! Does a device on aiocoap register, answer, wait and obey?
+//! Does a device on aiocoap register, answer, wait and perform requests?
 //!
-//! The device is `aiocoap_device.py`: it tells each request it receives as a line of JSON.
+//! The device is `aiocoap_device.py`: it prints each request it receives as a line of JSON.
 
 use std::path::Path;
 use std::process::Command;
@@ -55,7 +55,7 @@ fn an_executed_resource_runs_once() {
 }
 
 #[test]
-fn an_answer_apart_from_its_acknowledgement_is_the_answer() {
+fn a_separate_response_is_the_answer() {
     let setup = TestService::new("127.0.9.4");
     let _device = setup.registered();
     let action = setup.caller.perform(ID, &read("/3303/0/5701"));
@@ -64,7 +64,7 @@ fn an_answer_apart_from_its_acknowledgement_is_the_answer() {
 }
 
 #[test]
-fn what_the_device_refuses_fails_with_its_code() {
+fn a_refused_request_fails_with_its_code() {
     let setup = TestService::new("127.0.9.5");
     let _device = setup.registered();
     let action = setup.caller.perform(ID, &write("/3/0/0", "Other Works"));
@@ -79,7 +79,7 @@ fn what_the_device_refuses_fails_with_its_code() {
 }
 
 #[test]
-fn scheduled_requests_wait_for_the_device_and_leave_oldest_first() {
+fn scheduled_requests_wait_for_the_device_and_are_sent_oldest_first() {
     let setup = TestService::new("127.0.9.6");
     let mut device = setup.registered();
     let zones = ["Asia/Tokyo", "Asia/Seoul", "Asia/Dhaka"];
@@ -104,7 +104,7 @@ fn scheduled_requests_wait_for_the_device_and_leave_oldest_first() {
 }
 
 #[test]
-fn what_is_sent_unasked_is_known_by_the_full_name_of_each_value() {
+fn values_of_a_send_are_stored_under_their_full_paths() {
     let setup = TestService::new("127.0.9.9");
     let mut device = setup.registered();
     device.command("send 22.25");
@@ -121,7 +121,7 @@ fn what_is_sent_unasked_is_known_by_the_full_name_of_each_value() {
 }
 
 #[test]
-fn every_version_registers_and_a_sleeper_says_that_it_sleeps() {
+fn every_version_registers_and_announces_queue_mode() {
     for (address, arguments) in [
         ("127.0.9.10", ["--version", "1.0"].as_slice()),
         ("127.0.9.11", &["--version", "1.1", "--queue-mode"]),
@@ -165,7 +165,7 @@ impl TestService {
         }
     }
 
-    /// The device the service knows, once it is registered.
+    /// The known device, once it is registered.
     pub(crate) fn registered(&self) -> Device {
         let mut device = self.device(ID, &self.address, &[]);
         let registered = device.wait_for("registered");
@@ -204,19 +204,20 @@ impl Device {
         self.program.write_line(command);
     }
 
-    /// The next event of this name; others are passed over.
+    /// The next event of this name; others are skipped.
     pub(crate) fn wait_for(&mut self, event: &str) -> Value {
         self.program.wait_for(event, |line| {
-            let told: Value = serde_json::from_str(line).ok()?;
-            (told["event"] == event).then_some(told)
+            let printed: Value = serde_json::from_str(line).ok()?;
+            (printed["event"] == event).then_some(printed)
         })
     }
 
-    /// How many requests by this method it has told of since it started.
+    /// How many requests with this method the device has received since it started.
     fn received(&mut self, method: &str) -> usize {
-        let told = self.program.printed().iter();
-        let told = told.filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        told.filter(|told| told["event"] == "received" && told["method"] == method)
+        let events = self.program.printed().iter();
+        let events = events.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        events
+            .filter(|event| event["event"] == "received" && event["method"] == method)
             .count()
     }
 }

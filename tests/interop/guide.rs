@@ -1,5 +1,5 @@
-//! Can a stranger do the main job with `/docs` alone, and have a device without LwM2M with
-//! docs/plain-devices.md? The lines for a shell, run by one as they stand there.
+//! Can a reader do the main job with `/docs` alone, and connect a device without LwM2M with
+//! docs/plain-devices.md? The commands are run by a shell exactly as printed there.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -16,47 +16,50 @@ use crate::vocabulary::plain::ReportedData;
 use crate::vocabulary::program::Program;
 use crate::vocabulary::service::Service;
 
-/// Where the guide says the service listens.
+/// The address of the service in the guide.
 const BASE: &str = "http://127.0.0.1:8080";
 
-/// The name of the guide's device.
+/// The id of the guide's device.
 const ID: &str = "meter-7";
 
-/// Steps of the guide before the device registers.
+/// The number of steps before the device registers.
 const STEPS_BEFORE: usize = 6;
 
 /// The page about devices without LwM2M.
 const PLAIN_DEVICES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/plain-devices.md");
 
-/// The name of its device.
+/// The id of its device.
 const SENSOR: &str = "sensor-1";
 
-/// The ports of its device, which may be taken here.
+/// The ports of its device, which may be in use here.
 const COAP_SERVER: &str = "5700";
 const LISTENER: &str = "4446";
 
-/// What ends what its lines left running.
+/// Ends the programs that the commands left running.
 const END: &str = "kill $SERVER $LISTENER";
 
 #[test]
-fn the_guide_leads_from_the_operators_token_to_the_value_and_the_log() {
+fn the_guide_works_from_the_operators_token_to_the_value_and_the_log() {
     let service = Service::start();
     let steps = steps(&service);
     assert_eq!(steps.len(), 9, "{steps:?}");
     let (before, after) = steps.split_at(STEPS_BEFORE);
-    let kept = "printf '\\nTOKEN=%s\\nID=%s\\n' \"$TOKEN\" \"$ID\"";
-    let told = run(&service, &format!("{}\n{kept}", before.join("\n")));
+    let print_variables = "printf '\\nTOKEN=%s\\nID=%s\\n' \"$TOKEN\" \"$ID\"";
+    let output = run(
+        &service,
+        &format!("{}\n{print_variables}", before.join("\n")),
+    );
     let value = |name: &str| {
-        let found = told.lines().find_map(|line| line.strip_prefix(name));
-        found.unwrap_or_else(|| panic!("{told}")).to_owned()
+        let found = output.lines().find_map(|line| line.strip_prefix(name));
+        found.unwrap_or_else(|| panic!("{output}")).to_owned()
     };
     let (token, id) = (value("TOKEN="), value("ID="));
     let _device = Device::registered(&service, Configuration::new(ID));
     Caller::with_token(&service, &token).final_action(&id);
-    let kept = format!("TOKEN={token}\nID={id}\n");
-    let told = run(
+    let variables = format!("TOKEN={token}\nID={id}\n");
+    let output = run(
         &service,
-        &format!("{}\n{kept}{}", before[0], after.join("\n")),
+        &format!("{}\n{variables}{}", before[0], after.join("\n")),
     );
     for awaited in [
         "\"state\": \"AWAKE\"",
@@ -64,25 +67,25 @@ fn the_guide_leads_from_the_operators_token_to_the_value_and_the_log() {
         "\"code\": \"205\"",
         "Lifecycle[DeviceFirstTimeRegistered]",
     ] {
-        assert!(told.contains(awaited), "no {awaited} in\n{told}");
+        assert!(output.contains(awaited), "no {awaited} in\n{output}");
     }
 }
 
 #[test]
-fn the_page_about_plain_devices_leads_to_data_and_to_what_the_device_is_asked() {
+fn the_page_about_plain_devices_works_for_data_and_for_requests() {
     let service = Service::start();
     let caller = Caller::of_new_customer(&service, "Cellar Watch");
-    let [makes, says, is_asked, wakes] = <[String; 4]>::try_from(blocks(&service)).unwrap();
+    let [creates, sends, receives, wakes] = <[String; 4]>::try_from(blocks(&service)).unwrap();
     let mut shell = Shell::start(&caller);
-    shell.run(&makes);
+    shell.run(&creates);
     shell.wait_for("\"deviceId\":\"sensor-1\"");
-    shell.run(&says);
-    let told = [
+    shell.run(&sends);
+    let expected = [
         ReportedData::over_coap("meters/temperature", *b"{\"t\":21.50}"),
         ReportedData::over_udp(*b"hello"),
     ];
-    assert_eq!(caller.once_reported(SENSOR, told.len()), told);
-    let (listen, ask) = is_asked.split_once("LISTENER=$!\n").unwrap();
+    assert_eq!(caller.once_reported(SENSOR, expected.len()), expected);
+    let (listen, ask) = receives.split_once("LISTENER=$!\n").unwrap();
     shell.run(&format!("{listen}LISTENER=$!"));
     shell.wait_for("Bound on");
     shell.run(ask);
@@ -103,11 +106,11 @@ fn the_page_about_plain_devices_leads_to_data_and_to_what_the_device_is_asked() 
     }
 }
 
-/// A shell that does line by line what it is told.
+/// A shell that runs commands line by line.
 struct Shell(Program);
 
 impl Shell {
-    /// One whose owner has a token.
+    /// A shell with the token of a caller.
     fn start(caller: &Caller) -> Self {
         let mut shell = Command::new("sh");
         shell.args(["-eu", "-s"]).env("TOKEN", caller.token());
@@ -126,13 +129,13 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        // What it left running would outlive it.
+        // Programs left running would outlive the shell.
         self.0.write_line(&format!("set +eu; {END}; exit"));
         self.0.ended();
     }
 }
 
-/// The lines of the page, block by block, with where this service listens and ports that are free.
+/// The code blocks of the page, with the address of this service and with free ports.
 fn blocks(service: &Service) -> Vec<String> {
     let page = fs::read_to_string(PLAIN_DEVICES).unwrap();
     let sockets = [COAP_SERVER, LISTENER].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
@@ -140,7 +143,7 @@ fn blocks(service: &Service) -> Vec<String> {
         .each_ref()
         .map(|socket| socket.local_addr().unwrap().port().to_string());
     let udp = format!("{} {}", service.udp.ip(), service.udp.port());
-    // By way of a name, because a port may hold the digits of another.
+    // Replaces in two steps, because a port may contain the digits of another.
     let replaced = [
         (BASE, "<http>", format!("http://{}", service.http)),
         (
@@ -169,7 +172,7 @@ fn blocks(service: &Service) -> Vec<String> {
     blocks.collect()
 }
 
-/// The lines of the guide's steps, with where this service listens.
+/// The commands of the guide's steps, with the address of this service.
 fn steps(service: &Service) -> Vec<String> {
     let page = Request::new("GET", "/docs").send(service.http);
     let (_, guide) = page.text().split_once("<ol class=\"steps\">").unwrap();
@@ -183,7 +186,7 @@ fn steps(service: &Service) -> Vec<String> {
     steps.collect()
 }
 
-/// What a shell prints that runs these lines beside the service's data.
+/// The output of a shell that runs these lines in the service's data directory.
 fn run(service: &Service, lines: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("signalbox-data");

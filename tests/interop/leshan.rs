@@ -1,6 +1,6 @@
-//! Does a device on Eclipse Leshan register, answer, obey, come back and leave?
+//! Does a device on Eclipse Leshan register, answer, perform requests, return and deregister?
 //!
-//! The device is `leshan/src/LeshanDevice.java`: it tells what happens to it as a line of words.
+//! The device is `leshan/src/LeshanDevice.java`: it prints each event as a line of words.
 
 mod observing;
 mod reading;
@@ -18,7 +18,7 @@ use crate::vocabulary::program::Program;
 use crate::vocabulary::service::Service;
 
 #[test]
-fn a_registration_is_shown_with_all_it_says() {
+fn a_registration_is_shown_with_all_its_parameters() {
     let setup = TestService::new("127.0.9.40");
     let mut device = setup.device(ID, &["--lifetime", "600"]);
     let location = device.wait_for("registered");
@@ -41,7 +41,7 @@ fn a_registration_is_shown_with_all_it_says() {
 }
 
 #[test]
-fn a_sleeper_is_asked_when_it_wakes() {
+fn a_sleeping_device_receives_its_request_when_it_wakes() {
     let service = Service::start_with(&[("SIGNALBOX_AWAKE_WINDOW_MS", "100")]);
     let setup = TestService::of(service, "127.0.9.41");
     let mut device = setup.device(ID, &["--queue-mode", "yes"]);
@@ -61,7 +61,7 @@ fn a_sleeper_is_asked_when_it_wakes() {
 }
 
 #[test]
-fn values_are_read_as_the_device_has_them() {
+fn values_are_read_as_the_device_holds_them() {
     let setup = TestService::new("127.0.9.43");
     let mut device = setup.registered();
     for (address, payload) in [
@@ -153,7 +153,7 @@ fn an_executed_resource_runs_once_with_its_arguments() {
 }
 
 #[test]
-fn what_the_device_has_not_or_forbids_fails_with_its_code() {
+fn a_missing_or_forbidden_resource_fails_with_its_code() {
     let setup = TestService::new("127.0.9.46");
     let mut device = setup.registered();
     for (body, code) in [
@@ -172,7 +172,7 @@ fn what_the_device_has_not_or_forbids_fails_with_its_code() {
 }
 
 #[test]
-fn an_update_the_service_asks_for_wakes_what_waits() {
+fn an_update_trigger_releases_waiting_requests() {
     let setup = TestService::new("127.0.9.48");
     let mut device = setup.registered();
     let waiting = when_active(write("/3311/0/5850", "true"));
@@ -185,7 +185,7 @@ fn an_update_the_service_asks_for_wakes_what_waits() {
 }
 
 #[test]
-fn what_an_update_changes_is_shown() {
+fn changes_by_an_update_are_shown() {
     let setup = TestService::new("127.0.9.49");
     let mut device = setup.registered();
     let action = setup.caller.perform(ID, &write("/1/0/1", "1200"));
@@ -201,7 +201,7 @@ fn what_an_update_changes_is_shown() {
 }
 
 #[test]
-fn a_device_leaves_and_returns_as_often_as_it_likes() {
+fn a_device_may_deregister_and_return_repeatedly() {
     let setup = TestService::new("127.0.9.51");
     let mut device = setup.registered();
     for _ in 0..3 {
@@ -225,7 +225,7 @@ fn a_device_leaves_and_returns_as_often_as_it_likes() {
 }
 
 #[test]
-fn a_device_whose_registration_is_forgotten_registers_anew() {
+fn a_device_whose_registration_was_deleted_registers_again() {
     let setup = TestService::new("127.0.9.53");
     let mut device = setup.registered();
     let path = format!("{API}/devices/{ID}");
@@ -238,7 +238,7 @@ fn a_device_whose_registration_is_forgotten_registers_anew() {
 }
 
 #[test]
-fn a_registration_survives_that_the_service_is_killed() {
+fn a_registration_survives_a_kill_of_the_service() {
     let mut setup = TestService::new("127.0.9.54");
     let mut device = setup.registered();
     let waiting = when_active(execute("/3/0/4"));
@@ -281,7 +281,7 @@ impl TestService {
         }
     }
 
-    /// The device the service knows, once it is registered.
+    /// The known device, once it is registered.
     fn registered(&self) -> Device {
         let mut device = self.device(ID, &[]);
         device.wait_for("registered");
@@ -308,14 +308,14 @@ impl TestService {
         }
     }
 
-    /// What a read of the device answers now.
+    /// What a read of the device returns now.
     fn value_of(&self, address: &str) -> String {
         let action = self.caller.perform(ID, &read(address));
         assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
         text(&action["resultData"]["payload"])
     }
 
-    /// The values by path that an action brought.
+    /// The values by path in the result of an action.
     fn map_of(&self, action: &Value) -> Value {
         assert_eq!(outcome(action), ("SUCCEEDED", "205"), "{action}");
         let payload = text(&action["resultData"]["payload"]);
@@ -323,7 +323,7 @@ impl TestService {
     }
 }
 
-/// A Java machine for a life of seconds, which says what its libraries warn of.
+/// Options of a Java machine that lives for seconds, without the warnings of its libraries.
 pub(crate) const QUICK_START: [&str; 5] = [
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
@@ -342,7 +342,7 @@ impl Device {
         self.program.write_line(command);
     }
 
-    /// What belongs to the next event of this name; others are passed over.
+    /// The details of the next event of this name; others are skipped.
     fn wait_for(&mut self, event: &str) -> String {
         self.program.wait_for(event, |line| {
             let (name, details) = line.split_once(' ').unwrap_or((line, ""));
@@ -350,17 +350,18 @@ impl Device {
         })
     }
 
-    /// Takes it out of reach, or back: it does nothing until then, and does not know.
+    /// Suspends or resumes the device, which does nothing meanwhile and does not notice.
     fn signal(&self, signal: &str) {
         let mut kill = Command::new("kill");
         kill.arg(signal).arg(self.program.pid().to_string());
         assert!(kill.status().unwrap().success(), "{signal}");
     }
 
-    /// How many events of this name it has told of since it started.
+    /// How many events of this name the device has printed since it started.
     fn times(&mut self, event: &str) -> usize {
-        let told = self.program.printed().iter();
-        told.filter(|line| line.split(' ').next() == Some(event))
+        let lines = self.program.printed().iter();
+        lines
+            .filter(|line| line.split(' ').next() == Some(event))
             .count()
     }
 }

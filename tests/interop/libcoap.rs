@@ -1,7 +1,7 @@
 //! Does a device on libcoap register, answer and survive a lost datagram?
 //!
-//! libcoap's client registers from a port; when it has left, libcoap's server answers on that
-//! port. To the service both are one device.
+//! libcoap's client registers from a port; after it has ended, libcoap's server answers on that
+//! port. For the service both are one device.
 
 use std::net::UdpSocket;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::vocabulary::program::Program;
 use crate::vocabulary::service::Service;
 
 #[test]
-fn libcoap_registers_updates_and_leaves() {
+fn libcoap_registers_updates_and_deregisters() {
     let setup = TestService::new("127.0.9.30");
     let device = setup.port();
     let answer = device.register();
@@ -56,12 +56,12 @@ fn libcoap_registers_in_blocks() {
 }
 
 #[test]
-fn libcoap_is_written_read_and_says_what_it_has_not() {
+fn libcoap_is_written_and_read_and_refuses_missing_resources() {
     let setup = TestService::new("127.0.9.31");
     let device = setup.port();
     assert_eq!(device.register().code, "2.01");
     let _server = device.serve(&[]);
-    // It creates what is written to it, then changes it, and answers without a content format.
+    // The server creates the resource, then changes it, and answers without a content format.
     for (data, code) in [("Europe/Oslo", "201"), ("Europe/Rome", "204")] {
         let action = setup.caller.perform(ID, &write("/3/0/15", data));
         assert_eq!(outcome(&action), ("SUCCEEDED", code), "{action}");
@@ -74,7 +74,7 @@ fn libcoap_is_written_read_and_says_what_it_has_not() {
 }
 
 #[test]
-fn a_lost_answer_of_libcoap_is_asked_for_again() {
+fn a_request_to_libcoap_is_retransmitted_after_a_lost_answer() {
     let setup = TestService::new("127.0.9.32");
     let device = setup.port();
     assert_eq!(device.register().code, "2.01");
@@ -114,7 +114,7 @@ impl TestService {
         }
     }
 
-    /// A port of the device that nobody holds.
+    /// A port of the device that is not in use.
     fn port(&self) -> Port {
         let probe = UdpSocket::bind((self.address.as_str(), 0)).unwrap();
         let number = probe.local_addr().unwrap().port().to_string();
@@ -126,7 +126,7 @@ impl TestService {
     }
 }
 
-/// The device's address and port, held by one libcoap program after the other.
+/// The device's address and port, used by one libcoap program after the other.
 struct Port {
     address: String,
     number: String,
@@ -140,7 +140,7 @@ impl Port {
         self.ask("post", &path, &["-t", "40", "-e", "</1/0>,</3/0>"])
     }
 
-    /// Sends one request with libcoap's client and gives the answer.
+    /// Sends one request with libcoap's client and returns the answer.
     fn ask(&self, method: &str, path: &str, arguments: &[&str]) -> Answer {
         let mut command = Command::new(libcoap("client"));
         command.args(["-v", "7", "-B", "20", "-m", method]);
@@ -151,7 +151,7 @@ impl Port {
         Answer::among(&Program::start(&mut command).finish())
     }
 
-    /// Starts libcoap's server, which keeps what is written to it.
+    /// Starts libcoap's server, which stores what is written to it.
     fn serve(&self, arguments: &[&str]) -> Program {
         let mut command = Command::new(libcoap("server"));
         command.args(["-v", "7", "-d", "10"]);
@@ -166,7 +166,7 @@ impl Port {
     }
 }
 
-/// The message ids of all requests by a method that a program of libcoap tells of.
+/// The message ids of all requests with this method in the output of a libcoap program.
 pub(crate) fn ids_of<'l>(method: &str, lines: &'l [String]) -> Vec<&'l str> {
     let mark = format!(" c:{method} ");
     let requests = lines.iter().filter(|line| line.contains(&mark));
@@ -175,7 +175,7 @@ pub(crate) fn ids_of<'l>(method: &str, lines: &'l [String]) -> Vec<&'l str> {
         .collect()
 }
 
-/// Debian builds each program once per TLS library and names it so; others build one.
+/// Debian builds each program once per TLS library, with the library in its name; others build one.
 pub(crate) fn libcoap(part: &str) -> String {
     let plain = format!("coap-{part}");
     let names = [format!("{plain}-notls"), plain];
@@ -187,7 +187,7 @@ pub(crate) fn libcoap(part: &str) -> String {
         .clone()
 }
 
-/// What libcoap's client says it received.
+/// The answer that libcoap's client prints.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) code: String,
@@ -195,8 +195,8 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Reads `v:1 t:ACK c:2.01 i:c471 {01} [ Location-Path:rd, Location-Path:x ]`; of several, as
-    /// blocks have, the last counts.
+    /// Reads `v:1 t:ACK c:2.01 i:c471 {01} [ Location-Path:rd, Location-Path:x ]`. Of several
+    /// answers, as for blocks, the last one counts.
     pub(crate) fn among(lines: &[String]) -> Self {
         let answer = lines.iter().rev().find_map(|line| {
             let (_, rest) = line.strip_prefix("v:1 ")?.split_once(" c:")?;

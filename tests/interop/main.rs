@@ -1,11 +1,11 @@
-//! Do devices and tools that others wrote work with the service?
+//! Does the service work with devices and tools by others?
 //!
 //! Real programs against the real binary, over real sockets: Eclipse Leshan and aiocoap as LwM2M
 //! devices, libcoap's client and server as one, Prometheus' client as a reader of metrics, the
 //! library of Standard Webhooks as a receiver of events, Schemathesis and curl as callers. Eclipse
-//! Californium asks our CoAP layer alone, which needs a server that has what it asks for.
-//! `cargo xtask test` installs them and runs this; `cargo xtask prepare`, then
-//! `cargo test --test interop` runs this alone.
+//! Californium tests only our CoAP layer, with a server made for its requests. `cargo xtask test`
+//! installs these programs and runs this; `cargo xtask prepare`, then `cargo test --test interop`
+//! runs this alone.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,7 +1,7 @@
-//! Are devices that speak plain CoAP, or no protocol at all, heard and reached, whoever wrote their
+//! Does the service receive from and reach devices of plain CoAP and bare UDP, whatever their
 //! stack?
 //!
-//! They have an address and nothing else: no registration, no name that they say.
+//! They have an address and nothing else: no registration, and no name.
 
 mod aiocoap;
 mod libcoap;
@@ -22,11 +22,11 @@ use self::libcoap::LibcoapServer;
 
 const ID: &str = "8944000000000000003";
 
-/// Several blocks of any size, and no two of them alike.
+/// Several blocks of any size, no two of them equal.
 const LARGE_BYTES: usize = 20_000;
 
 #[test]
-fn bytes_of_a_udp_device_let_out_what_waits_over_either_protocol() {
+fn a_datagram_of_a_udp_device_releases_requests_over_either_protocol() {
     let setup = TestService::new("127.0.10.1");
     let device = UdpDevice::from(&setup.ip, &setup.service);
     let server = LibcoapServer::start(&setup, &[]);
@@ -42,14 +42,14 @@ fn bytes_of_a_udp_device_let_out_what_waits_over_either_protocol() {
     assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
     let action = setup.caller.final_action(&over_udp);
     assert_eq!(action["status"], "SUCCEEDED", "{action}");
-    let told = setup.caller.once_reported(ID, 1);
-    assert_eq!(told, [ReportedData::over_udp(*b"\x00\x01 I am here")]);
+    let reported = setup.caller.once_reported(ID, 1);
+    assert_eq!(reported, [ReportedData::over_udp(*b"\x00\x01 I am here")]);
     let action = setup.perform(&coap("GET", "/mode", server.port));
     assert_eq!(bytes_of(&action), b"eco", "{action}");
 }
 
 #[test]
-fn a_udp_device_gets_a_datagram_now() {
+fn a_udp_device_receives_a_datagram_at_once() {
     let setup = TestService::new("127.0.10.2");
     let device = UdpDevice::from(&setup.ip, &setup.service);
     for payload in ["on", "grün"] {
@@ -65,7 +65,7 @@ fn a_udp_device_gets_a_datagram_now() {
     }
 }
 
-/// A service, a caller of its API and one device, which is known by its address.
+/// A service, a caller of its API and one device, which is identified by its address.
 struct TestService {
     service: Service,
     caller: Caller,
@@ -92,34 +92,34 @@ impl TestService {
         self.caller.create_over(protocol, ID, body)
     }
 
-    /// Makes a request over CoAP and gives its record once it is final.
+    /// Creates a request over CoAP and returns its record once it is final.
     fn perform(&self, body: &Value) -> Value {
         self.caller.final_action(&self.create("COAP", body))
     }
 
-    /// A port at the device's address that nobody holds.
+    /// A port at the device's address that is not in use.
     fn free_port(&self) -> u16 {
         let probe = UdpSocket::bind((self.ip.as_str(), 0)).unwrap();
         probe.local_addr().unwrap().port()
     }
 
-    /// Waits for what the device said by itself.
-    fn expect_told(&self, expected: &[ReportedData]) {
-        let told = until("what the device said", || {
-            let told = self.caller.reported(ID);
-            (told.len() >= expected.len()).then_some(told)
+    /// Waits for the data the device sent by itself.
+    fn expect_reported(&self, expected: &[ReportedData]) {
+        let reported = until("the data of the device", || {
+            let reported = self.caller.reported(ID);
+            (reported.len() >= expected.len()).then_some(reported)
         });
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 }
 
-/// The text that a device answered with.
-fn told_by(action: &Value) -> String {
+/// The text of the device's response.
+fn text_of(action: &Value) -> String {
     assert_eq!(action["resultData"]["payloadType"], "TEXT", "{action}");
     text(&action["resultData"]["payload"])
 }
 
-/// The bytes that a device answered with, and did not call text.
+/// The bytes of the device's response, which was not text.
 fn bytes_of(action: &Value) -> Vec<u8> {
     assert_eq!(action["resultData"]["payloadType"], "BASE64", "{action}");
     let payload = text(&action["resultData"]["payload"]);

@@ -1,7 +1,7 @@
-//! Does the service's CoAP layer pass the test descriptions of the ETSI for CoAP?
+//! Does the service's CoAP layer pass the ETSI test descriptions for CoAP?
 //!
-//! Eclipse Californium's client goes through them (`plugtest/src`) against a server that exists for
-//! this alone, has the resources they ask for, and speaks through `protocol::coap`.
+//! Eclipse Californium's client runs them (`plugtest/src`) against a server made for this test,
+//! which has the required resources and uses `protocol::coap`.
 
 mod links;
 mod observers;
@@ -17,7 +17,7 @@ use crate::vocabulary::program::Program;
 
 use self::server::PlugtestServer;
 
-/// All test descriptions, in the order in which they are gone through.
+/// All test descriptions, in the order in which they are run.
 const DESCRIPTIONS: [(&str, &[u8]); 4] = [
     (
         "TD_COAP_CORE",
@@ -30,7 +30,7 @@ const DESCRIPTIONS: [(&str, &[u8]); 4] = [
     ("TD_COAP_OBS", &[1, 2, 4, 5, 6, 7, 8, 9, 10, 12]),
 ];
 
-/// What the standards ask beyond them.
+/// Requirements of the standards that the test descriptions do not cover.
 const BEYOND: [&str; 4] = [
     "RFC_7252_PROXY",
     "RFC_7252_NOT_ALLOWED",
@@ -81,7 +81,7 @@ fn checks(server: &str) -> Program {
     Program::start(command.args(["Plugtest", server]))
 }
 
-/// The verdicts, in their order; the program prints why one failed behind it.
+/// The verdicts, in order; the program prints the reason of a failure after it.
 fn verdicts(checks: &mut Program) -> Vec<String> {
     let mut verdicts = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Does Prometheus' own client read the figures of the service?
+//! Does Prometheus' own client read the metrics of the service?
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -23,7 +23,7 @@ for family in families:
 ";
 
 #[test]
-fn every_family_is_read_as_what_it_is() {
+fn every_family_is_read_with_its_kind() {
     let service = Service::start_with(&[("SIGNALBOX_ARBITERS", "2")]);
     let read = read(&scrape(&service));
     // The reader calls a counter by its name without `_total`.
@@ -58,11 +58,11 @@ fn every_family_is_read_as_what_it_is() {
 }
 
 #[test]
-fn no_family_is_lost_or_taken_for_two() {
+fn no_family_is_lost_or_split() {
     let service = Service::start();
-    let told = scrape(&service);
-    let families = told.lines().filter(|line| line.starts_with("# TYPE"));
-    let found = read(&told);
+    let scraped = scrape(&service);
+    let families = scraped.lines().filter(|line| line.starts_with("# TYPE"));
+    let found = read(&scraped);
     let kinds = ["counter ", "gauge ", "histogram "];
     let found = found
         .keys()
@@ -71,7 +71,7 @@ fn no_family_is_lost_or_taken_for_two() {
 }
 
 #[test]
-fn what_calls_are_answered_is_read_with_its_labels() {
+fn counted_calls_are_read_with_their_labels() {
     let service = Service::start();
     for _ in 0..2 {
         Request::new("GET", "/nothing").send(service.http);

@@ -1,7 +1,8 @@
-//! Does the service do what its OpenAPI document says, and nothing else?
+//! Does the service behave exactly as its OpenAPI document says?
 //!
-//! Schemathesis reads the document, makes calls that follow it and calls that do not, chains them,
-//! and holds every answer to it: status, headers, body. `schemathesis.toml` says how.
+//! Schemathesis reads the document, makes valid and invalid calls, chains them, and checks the
+//! status, headers and body of every answer against the document. It is configured in
+//! `schemathesis.toml`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -23,20 +24,20 @@ use crate::vocabulary::wire::DeviceSocket;
 
 const TEXT: ContentFormat = ContentFormat::TEXT;
 
-/// How the API is tried.
+/// The configuration of Schemathesis.
 const CONFIGURATION: &str = "schemathesis.toml";
 
-/// What only the operator may call.
+/// The paths that only the operator may call.
 const OPERATOR_API: &str = "^/operator-api/";
 
 #[test]
-fn whatever_a_customer_sends_is_answered_as_documented() {
+fn calls_of_a_customer_are_answered_as_documented() {
     let setup = TestService::new();
     setup.hold(&["--exclude-path-regex", OPERATOR_API]);
 }
 
 #[test]
-fn whatever_the_operator_sends_is_answered_as_documented() {
+fn calls_of_the_operator_are_answered_as_documented() {
     let setup = TestService::new();
     setup.hold(&["--include-path-regex", OPERATOR_API]);
 }
@@ -46,7 +47,7 @@ struct TestService {
     service: Service,
     client: ApiClient,
     caller: Caller,
-    /// Where Schemathesis reads how, and what there is.
+    /// Holds the configuration and the document for Schemathesis.
     folder: tempfile::TempDir,
     _device: Device,
 }
@@ -104,7 +105,7 @@ impl TestService {
         }
     }
 
-    /// Has the part of the API tried that these options choose.
+    /// Tests the part of the API that these options select.
     fn hold(&self, options: &[&str]) {
         let document = self.strict_document();
         let path = self.folder.path().join("openapi.json");
@@ -126,11 +127,11 @@ impl TestService {
             .arg("--no-color")
             .args(options);
         let output = schemathesis.output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", printed(&output));
     }
 
-    /// The document with every property forbidden that it does not describe: callers are told to
-    /// expect more, and here nobody does.
+    /// The document with every undescribed property forbidden. Callers are told to expect more
+    /// properties, but here none may appear.
     fn strict_document(&self) -> Value {
         let document = Request::new("GET", "/openapi.json").send(self.service.http);
         let mut document = document.expect(200);
@@ -140,7 +141,7 @@ impl TestService {
     }
 }
 
-/// The log entry about something that a device sent and that nobody can read.
+/// The log entry about an unreadable payload of a device.
 fn unreadable(service: &Service, caller: &Caller) -> String {
     let (id, ip) = ("garbled", "127.0.0.73");
     caller.create_device(id, ip);
@@ -168,7 +169,7 @@ fn forbid_others(node: &mut Value) {
         items.iter_mut().for_each(forbid_others);
     }
     let is_closed = node.get("additionalProperties").is_some();
-    // What holds for a part of an object says nothing of the others.
+    // A part of an object does not describe the properties of the other parts.
     let is_whole = node["type"] == "object";
     let names = node["properties"].as_object().map(serde_json::Map::len);
     let Some(node) = node.as_object_mut() else {
@@ -191,7 +192,7 @@ fn schemathesis() -> PathBuf {
     program
 }
 
-fn said(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     let printed = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     format!(
         "{}\n{}\n{}",

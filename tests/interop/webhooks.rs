@@ -1,7 +1,7 @@
-//! Does the official library of Standard Webhooks verify what is told to customers, and refuse what
-//! is signed by another secret?
+//! Does the official library of Standard Webhooks verify delivered events, and refuse those signed
+//! with another secret?
 //!
-//! The endpoint is `webhook.py`: it answers 204 to what it verified, and 400 to anything else.
+//! The endpoint is `webhook.py`: it answers 204 to verified requests and 400 to others.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::vocabulary::service::Service;
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/// Another one: its last bytes differ.
+/// Another secret: its last bytes differ.
 const TAMPERED: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSx";
 
 /// Five tries in a fraction of a second.
@@ -37,9 +37,9 @@ fn events_of_every_type_arrive_verified() {
 
     device.command("send 22.25");
     assert_eq!(device.wait_for("sent")["code"], "2.04");
-    let told = endpoint.verified("TELEMETRY_DATA");
+    let event = endpoint.verified("TELEMETRY_DATA");
     let values = json!({ "/3303/0/5700": 22.25, "/3303/0/5701": "Cel" });
-    assert_eq!(told["payload"]["value"], values);
+    assert_eq!(event["payload"]["value"], values);
 
     let action = setup.caller.perform(ID, &write("/3/0/0", "Other Works"));
     assert_eq!(outcome(&action), ("FAILED", "405"), "{action}");
@@ -58,7 +58,7 @@ fn events_of_every_type_arrive_verified() {
 }
 
 #[test]
-fn a_tampered_secret_is_refused_until_the_webhook_fails_and_the_right_one_makes_up_for_it() {
+fn deliveries_with_a_wrong_secret_are_refused_and_replayed_with_the_right_one() {
     let setup = setup("127.0.9.111");
     let mut endpoint = Endpoint::start();
     let webhook = webhook_to(&setup, &endpoint, &["ACTION_RESULT"]);
@@ -91,13 +91,13 @@ fn a_tampered_secret_is_refused_until_the_webhook_fails_and_the_right_one_makes_
     assert_eq!(endpoint.refused(), 5);
 }
 
-/// A service that reaches endpoints of tests, and one device it knows.
+/// A service whose deliveries to test endpoints are allowed, and one device it knows.
 fn setup(address: &str) -> TestService {
     let private = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
     TestService::of(Service::start_with(&[private, QUICK]), address)
 }
 
-/// Makes a webhook that is told of these types, signed, and gives its path.
+/// Creates a webhook for these types with a signing secret, and returns its path.
 fn webhook_to(setup: &TestService, endpoint: &Endpoint, types: &[&str]) -> String {
     let types: Vec<Value> = types.iter().map(|it| json!({ "type": it })).collect();
     let url = format!("http://127.0.0.1:{}/in", endpoint.port);
@@ -124,8 +124,8 @@ fn once_in(setup: &TestService, webhook: &str, state: &str) {
 struct Endpoint {
     program: Program,
     port: u16,
-    /// How many events of each type were looked at.
-    seen: BTreeMap<String, usize>,
+    /// How many events of each type were returned so far.
+    returned: BTreeMap<String, usize>,
 }
 
 impl Endpoint {
@@ -142,41 +142,43 @@ impl Endpoint {
         command.args(["--secret", SECRET]);
         let mut program = Program::start(&mut command);
         let port = program.wait_for("where it listens", |line| {
-            let told: Value = serde_json::from_str(line).ok()?;
-            told["port"].as_u64()
+            let printed: Value = serde_json::from_str(line).ok()?;
+            printed["port"].as_u64()
         });
         Self {
             program,
             port: port.try_into().unwrap(),
-            seen: BTreeMap::new(),
+            returned: BTreeMap::new(),
         }
     }
 
-    /// The next event of a type that it verified.
+    /// The next verified event of a type.
     fn verified(&mut self, event_type: &str) -> Value {
-        let seen = self.seen.get(event_type).copied().unwrap_or_default();
-        self.seen.insert(event_type.to_owned(), seen + 1);
+        let returned = self.returned.get(event_type).copied().unwrap_or_default();
+        self.returned.insert(event_type.to_owned(), returned + 1);
         until(event_type, || {
-            let said = self.logged(204).into_iter().map(|told| {
+            let events = self.logged(204).into_iter().map(|line| {
                 assert_eq!(
-                    told["said"]["id"], told["id"],
+                    line["said"]["id"], line["id"],
                     "the signed id is the event's"
                 );
-                told["said"].clone()
+                line["said"].clone()
             });
-            said.filter(|said| said["type"] == event_type).nth(seen)
+            events
+                .filter(|event| event["type"] == event_type)
+                .nth(returned)
         })
     }
 
-    /// How many deliveries it refused until now.
+    /// How many deliveries the endpoint has refused so far.
     fn refused(&mut self) -> usize {
         self.logged(400).len()
     }
 
-    /// What it told of deliveries that it answered so.
+    /// The printed lines about deliveries with this status.
     fn logged(&mut self, status: u16) -> Vec<Value> {
-        let told = self.program.printed().iter();
-        let told = told.filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        told.filter(|told| told["status"] == status).collect()
+        let lines = self.program.printed().iter();
+        let lines = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines.filter(|line| line["status"] == status).collect()
     }
 }

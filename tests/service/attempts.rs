@@ -50,7 +50,11 @@ fn a_request_to_an_active_device_is_sent_as_often_as_permitted_and_then_fails() 
         assert_eq!(log["traceId"], failed["requestData"]["traceId"]);
 
         device.update();
-        assert_eq!(device.requests_received(), permitted, "nothing more is sent");
+        assert_eq!(
+            device.requests_received(),
+            permitted,
+            "nothing more is sent"
+        );
         let refused = caller.cancel_action(&id).expect(409);
         assert_eq!(error_codes(&refused), ["REQUEST_NOT_SCHEDULED"]);
         assert_eq!(caller.action(&id), failed, "the status is permanent");

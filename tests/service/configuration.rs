@@ -34,7 +34,10 @@ fn an_error_of_the_configuration_is_named_with_its_place() {
     ];
     for (arguments, variables, place) in cases {
         let error = refused(arguments, variables);
-        assert!(error.contains(place), "{arguments:?} {variables:?}: {error}");
+        assert!(
+            error.contains(place),
+            "{arguments:?} {variables:?}: {error}"
+        );
     }
 }
 

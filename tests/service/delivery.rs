@@ -2,11 +2,11 @@
 
 mod breaking;
 mod crashes;
+mod events;
 mod failing;
 mod limits;
 mod neighbours;
 mod refused;
-mod events;
 mod trust;
 
 use protocol::coap::code::Code;

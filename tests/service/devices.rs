@@ -66,7 +66,10 @@ fn names_are_unique_in_the_whole_service() {
             .all(|code| *code == "DEVICE_EXISTS"),
         "{all}"
     );
-    assert!(error_codes(&all).len() >= 5, "every name is reported: {all}");
+    assert!(
+        error_codes(&all).len() >= 5,
+        "every name is reported: {all}"
+    );
     create(&caller, &json!({ "deviceId": "b", "ip": "10.0.0.1" })).expect(201);
     let same_id = json!({ "deviceId": "a", "iccid": "8903", "endpoint": "ep-c" });
     create(&stranger, &same_id).expect(201);
@@ -103,7 +106,10 @@ fn the_inspector_shows_what_a_device_is_doing() {
     assert_eq!(shown["presence"]["protocol"], "LWM2M");
     let address = text(&shown["presence"]["address"]);
     assert!(address.starts_with(DEVICE_IP), "{shown}");
-    assert!(text(&shown["presence"]["lastSeen"]).ends_with('Z'), "{shown}");
+    assert!(
+        text(&shown["presence"]["lastSeen"]).ends_with('Z'),
+        "{shown}"
+    );
     let registration = &shown["registration"];
     assert_eq!(registration["lifetime"], 86_400, "never above a day");
     assert_eq!(registration["lifetimeAsked"], 100_000);

@@ -229,7 +229,8 @@ fn configure(settings: &[(&str, &str)]) -> Output {
 
 fn line_of<'t>(output: &'t str, setting: &str) -> &'t str {
     let name = setting.replace('-', "_");
-    output.lines()
+    output
+        .lines()
         .find(|line| line.contains(setting) || line.contains(&name))
         .unwrap_or_else(|| panic!("no {setting}: {output}"))
 }

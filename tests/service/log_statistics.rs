@@ -79,7 +79,10 @@ fn statistics_survive_a_stop_and_a_crash() {
         let statistics = statistics(caller, "timezone=Etc/GMT%2B12");
         let days = statistics["administrationLogs"].as_array().unwrap();
         let amounts = days.iter().map(|day| day["amount"].as_u64().unwrap());
-        (amounts.sum::<u64>(), statistics["totalUniqueDevices"].clone())
+        (
+            amounts.sum::<u64>(),
+            statistics["totalUniqueDevices"].clone(),
+        )
     };
     for failures in 1..=4_u64 {
         fail(&setup.caller, "silent");

@@ -142,7 +142,10 @@ fn a_start_exports_its_progress() {
     let scraped = until("the end of the start", || {
         let scraped = scrape(&setup.service);
         let parts = scraped.family("signalbox_restore_progress_ratio").samples;
-        parts.iter().all(|part| part.value == 1.0).then_some(scraped)
+        parts
+            .iter()
+            .all(|part| part.value == 1.0)
+            .then_some(scraped)
     });
     assert_eq!(scraped.sum("signalbox_devices_restored_total", &[]), 1.0);
     let resident = || scrape(&setup.service).sum("signalbox_devices_resident", &[]);
@@ -160,7 +163,11 @@ fn the_start_of_the_process_is_exported_in_seconds() {
 /// The sum of the samples with these labels, or 0 while the metric has no sample.
 fn sum_of(scraped: &Exposition, name: &str, labels: &[(&str, &str)]) -> f64 {
     let is_exported = scraped.families().any(|(family, _)| family == name);
-    if is_exported { scraped.sum(name, labels) } else { 0.0 }
+    if is_exported {
+        scraped.sum(name, labels)
+    } else {
+        0.0
+    }
 }
 
 fn scrape(service: &Service) -> Exposition {

@@ -53,7 +53,10 @@ fn values_of_an_object_a_customer_defines_are_reported_in_their_types() {
         let action = setup.caller.perform(ID, &read(&path));
         assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
         assert_eq!(action["resultData"]["payload"], text, "{action}");
-        let known = setup.caller.known_value(ID, &path).expect("it was reported");
+        let known = setup
+            .caller
+            .known_value(ID, &path)
+            .expect("it was reported");
         assert_eq!(known["type"], data_type, "{known}");
     }
     let action = setup.caller.perform(ID, &read("/33000/0"));

@@ -35,7 +35,11 @@ fn each_change_is_in_the_messages_and_becomes_the_last_known_value() {
     for (times, degrees) in [(1, 22.0), (2, 22.5), (3, -3.25)] {
         setup.device.set(TEMPERATURE, Value::Float(degrees));
         let notified = setup.caller.once_notified(ID, ADDRESS, times);
-        assert_eq!(notified.last(), Some(&json!({ ADDRESS: degrees })), "{notified:?}");
+        assert_eq!(
+            notified.last(),
+            Some(&json!({ ADDRESS: degrees })),
+            "{notified:?}"
+        );
         let known = setup.caller.known_value(ID, ADDRESS).unwrap();
         assert_eq!(
             (&known["value"], &known["type"]),
@@ -80,7 +84,9 @@ fn an_observation_is_requested_again_after_a_new_registration() {
     let mut setup = observed(Configuration::new(ID));
     for round in 1..=2 {
         setup.device.reboot();
-        setup.device.wait_observe_request(Operation::Observe, TEMPERATURE);
+        setup
+            .device
+            .wait_observe_request(Operation::Observe, TEMPERATURE);
         until("the observation", || {
             let state = setup.caller.observation(ID, ADDRESS);
             (state.as_deref() == Some("HELD")).then_some(())
@@ -89,7 +95,11 @@ fn an_observation_is_requested_again_after_a_new_registration() {
         let degrees = 22.0 + f64::from(round);
         setup.device.set(TEMPERATURE, Value::Float(degrees));
         let notified = setup.caller.once_notified(ID, ADDRESS, before + 1);
-        assert_eq!(notified.last(), Some(&json!({ ADDRESS: degrees })), "{notified:?}");
+        assert_eq!(
+            notified.last(),
+            Some(&json!({ ADDRESS: degrees })),
+            "{notified:?}"
+        );
     }
 }
 
@@ -113,7 +123,9 @@ fn an_observation_is_requested_again_after_a_registration_that_follows_a_crash()
     setup.service.start_again();
     setup.caller.follow(&setup.service);
     setup.device.reboot();
-    setup.device.wait_observe_request(Operation::Observe, TEMPERATURE);
+    setup
+        .device
+        .wait_observe_request(Operation::Observe, TEMPERATURE);
     let before = until("the first value", || {
         let held = setup.caller.observation(ID, ADDRESS).as_deref() == Some("HELD");
         held.then(|| setup.caller.notified(ID, ADDRESS).len())

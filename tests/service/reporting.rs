@@ -80,7 +80,10 @@ fn a_device_is_not_read_unless_its_customer_enabled_it() {
     setup.device.update();
     let action = setup.caller.perform(ID, &read("/7/0/3"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
-    assert_eq!(requested_paths(&setup.device), ["/7/0/2", "/6", "/7", "/7/0/3"]);
+    assert_eq!(
+        requested_paths(&setup.device),
+        ["/7/0/2", "/6", "/7", "/7/0/3"]
+    );
     assert_eq!(reported(&setup.caller).len(), 2);
 }
 
@@ -178,7 +181,8 @@ fn reported(caller: &Caller) -> Vec<Json> {
     messages.reverse();
     let is_it = |message: &&Json| message["cause"]["type"] == "PASSIVE_REPORT";
     let values = messages.iter().filter(is_it);
-    values.map(|message| message["payload"]["value"].clone())
+    values
+        .map(|message| message["payload"]["value"].clone())
         .collect()
 }
 

@@ -31,7 +31,10 @@ fn values_sent_in_any_format_are_published_and_become_last_known_values() {
         let value = json!({
             "/3/0/9": 80, "/3303/0/5700": degrees, "/3303/0/5701": "Cel",
         });
-        assert_eq!(messages["payload"]["value"], value, "{format:?}: {messages}");
+        assert_eq!(
+            messages["payload"]["value"], value,
+            "{format:?}: {messages}"
+        );
         assert_eq!(messages["cause"]["type"], "SEND", "{messages}");
         let known = setup.caller.known_value(ID, "/3303/0/5700").unwrap();
         assert_eq!(known["value"], degrees, "{known}");
@@ -80,7 +83,10 @@ fn acknowledged_values_survive_a_crash() {
     );
     setup.crash();
     let messages = setup.caller.messages(ID).remove(0);
-    assert_eq!(messages["payload"]["value"], json!({ "/3303/0/5700": -12.5 }));
+    assert_eq!(
+        messages["payload"]["value"],
+        json!({ "/3303/0/5700": -12.5 })
+    );
     let known = setup.caller.known_value(ID, "/3303/0/5700").unwrap();
     assert_eq!(known["value"], -12.5, "{known}");
 }

@@ -1,5 +1,5 @@
-//! What happens to a destination whose forwarder falls over or whose store fails, and to the
-//! others?
+//! What happens to a destination whose forwarder panics or whose store fails, and to other
+//! destinations?
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,14 +19,14 @@ use protocol::lwm2m::value::Value;
 use store::{Commit as _, DeliveryReads as _};
 
 use crate::faulty::FaultMode;
-use crate::telling::{is_told, listen};
+use crate::operator_log::{is_logged, listen};
 use crate::test_service::{TestService, customer, wait_for};
 use crate::vocabulary::endpoint::{Endpoint, ReceivedPost, Reply};
 
 const METER: &str = "meter";
 
 #[test]
-fn a_panicked_forwarder_is_restored_and_what_was_under_way_comes_again_under_its_id() {
+fn a_panicked_forwarder_is_restored_and_repeats_its_delivery_under_the_same_id() {
     listen();
     let setup = TestService::new([METER]);
     let endpoint = Endpoint::new();
@@ -34,8 +34,8 @@ fn a_panicked_forwarder_is_restored_and_what_was_under_way_comes_again_under_its
     setup.once_posted_to(&endpoint, FaultMode::PanicOnceTo(to));
     setup.send_value(1.0);
     let posted = endpoint.once(2);
-    assert_eq!(setup.commits.mood(), FaultMode::Well);
-    assert!(setup.is_told_of(to, "a forwarder panicked and is restored"));
+    assert_eq!(setup.commits.mode(), FaultMode::Well);
+    assert!(setup.is_logged_for(to, "a forwarder panicked and is restored"));
     assert_repeats(&posted);
     setup.until(|| setup.waiting_for(to) == 0);
     setup.send_value(2.0);
@@ -44,7 +44,7 @@ fn a_panicked_forwarder_is_restored_and_what_was_under_way_comes_again_under_its
 }
 
 #[test]
-fn a_forwarder_that_keeps_panicking_is_parked_with_a_log_entry_and_others_go_on() {
+fn a_forwarder_that_keeps_panicking_is_parked_with_a_log_entry_and_others_continue() {
     listen();
     let setup = TestService::new([METER]);
     let (endpoint, other) = (Endpoint::new(), Endpoint::new());
@@ -52,7 +52,7 @@ fn a_forwarder_that_keeps_panicking_is_parked_with_a_log_entry_and_others_go_on(
     setup.commits.set(FaultMode::PanicAlwaysTo(to));
     setup.send_value(1.0);
     setup.until(|| setup.entries() == ["CloudIntegrator[IntegrationParked]"]);
-    assert!(setup.is_told_of(to, "a forwarder keeps panicking and is parked"));
+    assert!(setup.is_logged_for(to, "a forwarder keeps panicking and is parked"));
     let tried = endpoint.posted();
     assert!(tried.len() <= usize::from(PANICS_MAX) + 1, "{tried:?}");
     assert_repeats(&tried);
@@ -69,32 +69,32 @@ fn a_forwarder_that_keeps_panicking_is_parked_with_a_log_entry_and_others_go_on(
 }
 
 #[test]
-fn a_step_that_was_not_saved_is_taken_again_once_the_store_is_back_and_not_before() {
+fn an_unsaved_step_is_repeated_once_the_store_is_back_and_not_before() {
     listen();
-    for mood in [FaultMode::Unavailable, FaultMode::Full] {
+    for mode in [FaultMode::Unavailable, FaultMode::Full] {
         let setup = TestService::new([METER]);
         let endpoint = Endpoint::new();
         let to = setup.destination(&endpoint);
-        setup.once_posted_to(&endpoint, mood);
+        setup.once_posted_to(&endpoint, mode);
         setup.send_value(1.0);
-        // The supervisor looks again and again whether the store is back.
-        setup.until(|| setup.commits.turned_back() >= 3);
-        assert!(setup.is_told_of(to, "a step of a destination was not saved"));
-        assert_eq!(values(&endpoint.posted()), [1.0], "{mood:?}");
+        // The supervisor checks repeatedly whether the store is available.
+        setup.until(|| setup.commits.times_full() >= 3);
+        assert!(setup.is_logged_for(to, "a step of a destination was not saved"));
+        assert_eq!(values(&endpoint.posted()), [1.0], "{mode:?}");
         setup.commits.set(FaultMode::Well);
         assert_repeats(&endpoint.once(2));
         setup.until(|| setup.waiting_for(to) == 0);
         setup.send_value(2.0);
-        assert_eq!(values(&endpoint.once(3)), [1.0, 1.0, 2.0], "{mood:?}");
+        assert_eq!(values(&endpoint.once(3)), [1.0, 1.0, 2.0], "{mode:?}");
     }
 }
 
 #[test]
-fn what_is_asked_of_a_destination_that_comes_back_is_refused_as_busy_and_works_later() {
+fn commands_to_a_destination_being_restored_are_refused_as_busy_and_work_later() {
     let setup = TestService::new([METER]);
     let endpoint = Endpoint::new();
     let to = setup.destination(&endpoint);
-    setup.let_fall(to);
+    setup.fail(to);
     assert_eq!(setup.rename(to, "too early"), Err(Unserved::Busy));
     let post = &setup.deliveries;
     assert_eq!(wait_for(post.restart(to)).err(), Some(Unserved::Busy));
@@ -112,34 +112,30 @@ fn what_is_asked_of_a_destination_that_comes_back_is_refused_as_busy_and_works_l
 }
 
 #[test]
-fn a_customer_that_goes_takes_its_forwarders_along_wherever_they_are() {
+fn removing_a_customer_ends_its_forwarders_in_any_state() {
     let setup = TestService::new([METER]);
     let (endpoint, other, later) = (Endpoint::new(), Endpoint::new(), Endpoint::new());
     let (there, falls) = (setup.destination(&endpoint), setup.destination(&other));
-    setup.let_fall(falls);
+    setup.fail(falls);
     assert_eq!(wait_for(setup.deliveries.forget(customer())), Ok(()));
-    for gone in [there, falls] {
-        let told = setup.rename(gone, "gone");
-        assert_eq!(told, Err(Unserved::Unknown));
+    for id in [there, falls] {
+        let renamed = setup.rename(id, "gone");
+        assert_eq!(renamed, Err(Unserved::Unknown));
     }
-    // Somebody who begins now shows that what is said is told.
-    let turned_back = setup.commits.turned_back();
+    // A new destination shows that events are delivered.
+    let times_full = setup.commits.times_full();
     setup.commits.set(FaultMode::Well);
     setup.destination(&later);
     setup.send_value(1.0);
     assert_eq!(values(&later.once(1)), [1.0]);
     assert_eq!(endpoint.posted().len() + other.posted().len(), 0);
-    assert_eq!(
-        setup.commits.turned_back(),
-        turned_back,
-        "nobody comes back"
-    );
+    assert_eq!(setup.commits.times_full(), times_full, "nobody comes back");
 }
 
 // The vocabulary of these tests.
 
 impl TestService {
-    /// Makes a destination of the customer.
+    /// Creates a destination of the customer.
     fn destination(&self, endpoint: &Endpoint) -> DestinationId {
         let now = self.clock.now();
         let id = DestinationId::new(self.clock.moment().uuid());
@@ -163,27 +159,27 @@ impl TestService {
         id
     }
 
-    /// From the first delivery on, the store is in this mood.
-    fn once_posted_to(&self, endpoint: &Endpoint, mood: FaultMode) {
+    /// Sets the mode of the store at the first delivery.
+    fn once_posted_to(&self, endpoint: &Endpoint, mode: FaultMode) {
         let (commits, is_first) = (Arc::clone(&self.commits), AtomicBool::new(true));
         endpoint.reply(move |_, _| {
             if is_first.swap(false, Ordering::SeqCst) {
-                commits.set(mood);
+                commits.set(mode);
             }
             Reply::Status(204)
         });
     }
 
-    /// Has the store fail, and with it a step of a destination, which cannot be brought back.
-    fn let_fall(&self, id: DestinationId) {
-        // At first it may still be restored.
+    /// Lets the store fail, and with it a step of a destination, which cannot be restored.
+    fn fail(&self, id: DestinationId) {
+        // The destination may still be starting.
         self.until(|| self.rename(id, "before").is_ok());
         self.commits.set(FaultMode::Unavailable);
         assert_eq!(self.rename(id, "not saved"), Err(Unserved::Failed));
-        self.until(|| self.commits.turned_back() > 0);
+        self.until(|| self.commits.times_full() > 0);
     }
 
-    /// The device tells a value.
+    /// The device sends a value.
     fn send_value(&self, value: f64) {
         let mut m = self.clock.moment();
         let event = Event {
@@ -204,14 +200,14 @@ impl TestService {
                 values: [(Path::resource(3303, 0, 5700), Value::Float(value))].into(),
             }),
         };
-        let said = self.commits.commit(Batch {
+        let receipt = self.commits.commit(Batch {
             changes: vec![Change::AppendEvent(Box::new(event))],
             ..Batch::default()
         });
-        wait_for(said).unwrap();
+        wait_for(receipt).unwrap();
     }
 
-    /// Gives a destination another name.
+    /// Renames a destination.
     fn rename(&self, id: DestinationId, name: &str) -> Result<Box<str>, Unserved> {
         let amended = DestinationAmendment {
             name: Some(name.into()),
@@ -220,18 +216,18 @@ impl TestService {
         wait_for(self.deliveries.amend(id, amended)).map(|it| it.name)
     }
 
-    /// How many events wait for a destination, as it is kept.
+    /// How many events wait for a destination, according to the store.
     fn waiting_for(&self, id: DestinationId) -> u64 {
         wait_for(self.store.backlog(id)).unwrap().waiting
     }
 
-    /// Whether the operator is told this of a destination.
-    fn is_told_of(&self, id: DestinationId, message: &str) -> bool {
-        is_told(&format!(r#""destination":"{id}""#), message)
+    /// Whether the operator's log has this message about a destination.
+    fn is_logged_for(&self, id: DestinationId, message: &str) -> bool {
+        is_logged(&format!(r#""destination":"{id}""#), message)
     }
 }
 
-/// All of it is one event, however often it was told.
+/// Checks that all deliveries are one event.
 fn assert_repeats(posted: &[ReceivedPost]) {
     for pair in posted.windows(2) {
         assert_eq!(pair[0].id(), pair[1].id());
@@ -239,7 +235,7 @@ fn assert_repeats(posted: &[ReceivedPost]) {
     }
 }
 
-/// The values that were told.
+/// The delivered values.
 fn values(posted: &[ReceivedPost]) -> Vec<f64> {
     let value = |posted: &ReceivedPost| posted.json()["payload"]["value"]["/3303/0/5700"].as_f64();
     posted.iter().map(|it| value(it).unwrap()).collect()

@@ -1,4 +1,4 @@
-//! Commits that can be told to fail: those of the real store behind a switch.
+//! Commits that can be made to fail: those of the real store behind a switch.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,10 +7,10 @@ use engine::change::{Batch, Change};
 use engine::ids::{DestinationId, DeviceKey};
 use store::{Commit, CommitError, Pressure, Receipt, SledStore};
 
-/// How commits go.
+/// How commits behave.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum FaultMode {
-    /// As it should.
+    /// They succeed.
     Well,
     /// The next commit of a device panics.
     PanicOnce,
@@ -20,38 +20,38 @@ pub(crate) enum FaultMode {
     PanicOnceTo(DestinationId),
     /// Every commit of this destination panics.
     PanicAlwaysTo(DestinationId),
-    /// The next commit is taken, and those behind it fail.
+    /// The next commit is accepted, and those after it fail.
     UnavailableSoon,
     /// Commits fail.
     Unavailable,
-    /// It takes in nothing new.
+    /// The store accepts nothing new.
     Full,
 }
 
-/// The way into a store, with a switch.
+/// The commits of a store, with a switch.
 pub(crate) struct FaultyStore {
     inner: Arc<SledStore>,
-    mood: Mutex<FaultMode>,
+    mode: Mutex<FaultMode>,
     refused: AtomicU64,
-    turned_back: AtomicU64,
+    times_full: AtomicU64,
 }
 
 impl FaultyStore {
     pub(crate) fn new(inner: Arc<SledStore>) -> Self {
         Self {
             inner,
-            mood: Mutex::new(FaultMode::Well),
+            mode: Mutex::new(FaultMode::Well),
             refused: AtomicU64::new(0),
-            turned_back: AtomicU64::new(0),
+            times_full: AtomicU64::new(0),
         }
     }
 
-    pub(crate) fn set(&self, mood: FaultMode) {
-        *self.mood.lock().unwrap() = mood;
+    pub(crate) fn set(&self, mode: FaultMode) {
+        *self.mode.lock().unwrap() = mode;
     }
 
-    pub(crate) fn mood(&self) -> FaultMode {
-        *self.mood.lock().unwrap()
+    pub(crate) fn mode(&self) -> FaultMode {
+        *self.mode.lock().unwrap()
     }
 
     /// How many commits were refused.
@@ -59,13 +59,13 @@ impl FaultyStore {
         self.refused.load(Ordering::SeqCst)
     }
 
-    /// How often somebody who asked was told that nothing is taken in.
-    pub(crate) fn turned_back(&self) -> u64 {
-        self.turned_back.load(Ordering::SeqCst)
+    /// How often the store reported that it is full.
+    pub(crate) fn times_full(&self) -> u64 {
+        self.times_full.load(Ordering::SeqCst)
     }
 
-    fn turn_back(&self) -> Pressure {
-        self.turned_back.fetch_add(1, Ordering::SeqCst);
+    fn report_full(&self) -> Pressure {
+        self.times_full.fetch_add(1, Ordering::SeqCst);
         Pressure::Full
     }
 
@@ -91,21 +91,21 @@ fn is_of_destination(batch: &Batch, id: DestinationId) -> bool {
 
 impl Commit for FaultyStore {
     fn commit(&self, batch: Batch) -> Receipt {
-        match self.mood() {
+        match self.mode() {
             FaultMode::Well => self.inner.commit(batch),
             FaultMode::PanicOnce => {
                 self.set(FaultMode::Well);
-                panic!("told to panic once");
+                panic!("set to panic once");
             }
             FaultMode::PanicAlwaysFor(device) if concerns(&batch, device) => {
-                panic!("told to panic always");
+                panic!("set to panic always");
             }
             FaultMode::PanicOnceTo(destination) if is_of_destination(&batch, destination) => {
                 self.set(FaultMode::Well);
-                panic!("told to panic once");
+                panic!("set to panic once");
             }
             FaultMode::PanicAlwaysTo(destination) if is_of_destination(&batch, destination) => {
-                panic!("told to panic always");
+                panic!("set to panic always");
             }
             FaultMode::PanicAlwaysFor(_)
             | FaultMode::PanicOnceTo(_)
@@ -120,10 +120,10 @@ impl Commit for FaultyStore {
     }
 
     fn pressure(&self) -> Pressure {
-        match self.mood() {
-            FaultMode::Full => self.turn_back(),
-            // As of the real one, once a write of it has failed.
-            FaultMode::Unavailable if self.refused() > 0 => self.turn_back(),
+        match self.mode() {
+            FaultMode::Full => self.report_full(),
+            // The real store answers so, too, once a write has failed.
+            FaultMode::Unavailable if self.refused() > 0 => self.report_full(),
             FaultMode::Well
             | FaultMode::PanicOnce
             | FaultMode::PanicAlwaysFor(_)

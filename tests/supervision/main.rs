@@ -1,15 +1,15 @@
-//! What happens to a device or a destination whose actor falls over or whose store fails, and to
-//! the others?
+//! What happens to a device or a destination whose actor panics or whose store fails, and to the
+//! others?
 //!
-//! The real registry, supervisor of forwarders, actors, socket and store; only the way in has a
-//! switch that makes a commit fail or panic.
+//! The real registry, supervisor of forwarders, actors, socket and store; only commits have a
+//! switch that makes them fail or panic.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod delivering;
 mod faulty;
+mod operator_log;
 mod plain;
-mod telling;
 mod test_service;
 #[path = "../support/vocabulary.rs"]
 mod vocabulary;
@@ -30,7 +30,7 @@ fn a_panicked_device_is_restored_from_the_store() {
     setup.commits.set(FaultMode::PanicOnce);
     let update = changing_update(&location, 600);
     assert_eq!(device.ask_until_answered(&update).code, Code::CHANGED);
-    assert_eq!(setup.commits.mood(), FaultMode::Well);
+    assert_eq!(setup.commits.mode(), FaultMode::Well);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_device_that_keeps_panicking_is_parked_with_a_log_entry_and_others_are_serve
 }
 
 #[test]
-fn a_step_that_was_not_saved_is_not_answered_and_happens_once_the_store_is_back() {
+fn an_unsaved_step_is_not_answered_and_happens_once_the_store_is_back() {
     let setup = TestService::new(["meter"]);
     let mut device = setup.device();
     setup.commits.set(FaultMode::Unavailable);
@@ -69,7 +69,7 @@ fn a_step_that_was_not_saved_is_not_answered_and_happens_once_the_store_is_back(
 }
 
 #[test]
-fn a_full_store_is_told_to_devices_and_callers() {
+fn a_full_store_is_answered_to_devices_and_callers() {
     let setup = TestService::new(["meter"]);
     let mut device = setup.device();
     setup.commits.set(FaultMode::Full);
@@ -99,13 +99,13 @@ fn a_removed_device_is_unknown_and_its_location_gone() {
 }
 
 #[test]
-fn a_device_that_was_removed_behind_its_back_is_unknown_and_removed_once() {
+fn a_device_removed_in_the_store_is_unknown_and_unloaded_once() {
     let setup = TestService::new(["meter"]);
     let mut device = setup.device();
     device.ask(&register("meter"));
     setup.remove_in_store("meter");
     assert_eq!(setup.retire("meter"), Err(Unserved::Unknown));
-    // Until the registry hears that the actor ended, whoever asks is told to come again.
+    // Until the registry handles the end of the actor, callers are asked to try again.
     setup.until(|| match setup.inspect("meter") {
         Err(Unserved::Unknown) => true,
         Err(Unserved::Busy) => false,
@@ -115,19 +115,19 @@ fn a_device_that_was_removed_behind_its_back_is_unknown_and_removed_once() {
 }
 
 #[test]
-fn a_device_need_not_be_in_memory_to_be_named_anew_but_must_be_known() {
+fn a_profile_change_needs_a_known_device_but_not_a_loaded_one() {
     let setup = TestService::new(["meter"]);
-    assert_eq!(setup.take_new_names("meter"), Ok(()));
-    assert_eq!(setup.take_new_names("stranger"), Err(Unserved::Unknown));
+    assert_eq!(setup.read_profile("meter"), Ok(()));
+    assert_eq!(setup.read_profile("stranger"), Err(Unserved::Unknown));
     let mut device = setup.device();
     device.ask(&register("meter"));
-    assert_eq!(setup.take_new_names("meter"), Ok(()));
+    assert_eq!(setup.read_profile("meter"), Ok(()));
     assert_eq!(setup.retire("meter"), Ok(()));
-    assert_eq!(setup.take_new_names("meter"), Err(Unserved::Unknown));
+    assert_eq!(setup.read_profile("meter"), Err(Unserved::Unknown));
 }
 
 #[test]
-fn a_change_of_names_waits_for_no_device_that_is_parked_or_falls_over() {
+fn a_profile_change_does_not_wait_for_a_parked_or_panicking_device() {
     let setup = TestService::new(["meter"]);
     let mut device = setup.device();
     let location = device.ask(&register("meter")).location();
@@ -136,11 +136,11 @@ fn a_change_of_names_waits_for_no_device_that_is_parked_or_falls_over() {
         .set(FaultMode::PanicAlwaysFor(setup.key("meter")));
     setup.until(|| {
         device.send(&changing_update(&location, 600));
-        // It falls over again and again meanwhile, and is parked in the end.
-        assert_eq!(setup.take_new_names("meter"), Ok(()));
+        // The device panics repeatedly meanwhile, and is parked in the end.
+        assert_eq!(setup.read_profile("meter"), Ok(()));
         setup.inspect("meter") == Err(Unserved::Busy)
     });
-    assert_eq!(setup.take_new_names("meter"), Ok(()));
+    assert_eq!(setup.read_profile("meter"), Ok(()));
 }
 
 impl TestService {

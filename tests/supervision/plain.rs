@@ -1,5 +1,5 @@
-//! What do the shells do for devices that speak no LwM2M: whose is what they send, through which
-//! port does it leave what is sent to them, and what if that cannot be saved?
+//! How do the shells serve devices without LwM2M: which device does data belong to, which port do
+//! datagrams leave from, and what happens if a step cannot be saved?
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::num::NonZeroU16;
@@ -18,19 +18,19 @@ use crate::test_service::{DEADLINE, Socket, TestService, wait_for};
 
 const METER: &str = "meter";
 
-/// As many as may wait for a device at once.
+/// As many datagrams as may wait for a device at once.
 const BURST: u8 = 60;
 
 #[test]
-fn bare_datagrams_are_told_in_the_order_they_came() {
+fn bare_datagrams_are_published_in_the_order_of_their_arrival() {
     let setup = TestService::at(home(), [METER]);
     let device = bare(home());
     for number in 0..BURST {
         device.send_to(&[number], setup.udp).unwrap();
     }
     setup.until(|| setup.received(METER).len() == usize::from(BURST));
-    let told = setup.received(METER);
-    assert_eq!(told, (0..BURST).map(|it| vec![it]).collect::<Vec<_>>());
+    let published = setup.received(METER);
+    assert_eq!(published, (0..BURST).map(|it| vec![it]).collect::<Vec<_>>());
     assert_eq!(setup.entries(), ["Lifecycle[DeviceFirstTimeRegistered]"]);
 }
 
@@ -46,7 +46,7 @@ fn a_device_is_one_whether_it_sends_bare_datagrams_or_coap() {
 }
 
 #[test]
-fn a_message_that_is_repeated_is_told_once() {
+fn a_repeated_message_is_published_once() {
     let setup = TestService::at(home(), [METER]);
     let mut device = setup.device_at(home());
     for _ in 0..3 {
@@ -56,7 +56,7 @@ fn a_message_that_is_repeated_is_told_once() {
 }
 
 #[test]
-fn data_from_where_nobody_is_known_is_refused() {
+fn data_from_an_unknown_address_is_refused() {
     let setup = TestService::at(home(), [METER]);
     let mut stranger = setup.device_at(elsewhere());
     bare(elsewhere()).send_to(b"on", setup.udp).unwrap();
@@ -66,18 +66,21 @@ fn data_from_where_nobody_is_known_is_refused() {
 }
 
 #[test]
-fn data_from_an_address_of_two_devices_is_neither_s() {
+fn data_from_an_address_of_two_devices_is_published_for_neither() {
     let setup = TestService::at(home(), [METER, "lamp"]);
     let mut device = setup.device_at(home());
     bare(home()).send_to(b"on", setup.udp).unwrap();
     assert_eq!(device.ask(&post(1, "off")).code, Code::UNAUTHORIZED);
     assert_eq!(device.ask(&post(2, "off")).code, Code::UNAUTHORIZED);
-    assert_eq!((setup.received(METER), setup.received("lamp")), (vec![], vec![]));
+    assert_eq!(
+        (setup.received(METER), setup.received("lamp")),
+        (vec![], vec![])
+    );
     assert_eq!(setup.entries(), ["CoAP[UnauthorizedDevice]"]);
 }
 
 #[test]
-fn data_is_put_off_while_the_store_is_full() {
+fn data_is_deferred_while_the_store_is_full() {
     let setup = TestService::at(home(), [METER]);
     let mut device = setup.device_at(home());
     setup.commits.set(FaultMode::Full);
@@ -90,7 +93,7 @@ fn data_is_put_off_while_the_store_is_full() {
 }
 
 #[test]
-fn data_that_was_not_saved_is_thanked_for_once_the_store_is_back() {
+fn unsaved_data_is_acknowledged_once_the_store_is_back() {
     let setup = TestService::at(home(), [METER]);
     let mut device = setup.device_at(home());
     setup.commits.set(FaultMode::Unavailable);
@@ -105,7 +108,7 @@ fn data_that_was_not_saved_is_thanked_for_once_the_store_is_back() {
 }
 
 #[test]
-fn bare_bytes_leave_from_the_port_where_they_are_taken() {
+fn bare_datagrams_are_sent_from_the_port_where_they_are_received() {
     let setup = TestService::at(home(), [METER]);
     let device = bare(home());
     let actions = ["1", "2", "3"].map(|text| setup.send_bare(&device, text));
@@ -119,8 +122,8 @@ fn bare_bytes_leave_from_the_port_where_they_are_taken() {
 }
 
 #[test]
-fn bytes_that_the_socket_does_not_take_are_a_failure() {
-    // Nobody may broadcast unasked.
+fn a_datagram_that_the_socket_refuses_is_a_failure() {
+    // Broadcasting needs a permission that the socket does not have.
     let setup = TestService::at([255, 255, 255, 255].into(), [METER]);
     let action = setup.submit_now(METER, datagram(4445, "on"));
     let action = action.unwrap().unwrap().id;
@@ -128,7 +131,7 @@ fn bytes_that_the_socket_does_not_take_are_a_failure() {
 }
 
 #[test]
-fn bytes_that_left_without_its_being_saved_do_not_leave_again() {
+fn a_datagram_whose_outcome_was_not_saved_is_not_sent_again() {
     let setup = TestService::at(home(), [METER]);
     let device = bare(home());
     setup.commits.set(FaultMode::UnavailableSoon);
@@ -138,7 +141,7 @@ fn bytes_that_left_without_its_being_saved_do_not_leave_again() {
     assert_eq!(setup.status(action), Status::InProgress);
     setup.commits.set(FaultMode::Well);
     setup.until(|| setup.status(action) == Status::Failed);
-    // What is sent now is the next that comes.
+    // The next datagram received is the one sent now.
     setup.send_bare(&device, "off");
     assert_eq!(received(&device), (b"off".to_vec(), setup.udp));
 }
@@ -150,10 +153,10 @@ fn a_request_reaches_a_device_that_never_registered_and_its_answer_counts() {
     for (number, method) in (1..).zip([Method::Get, Method::Delete]) {
         let request = coap(device.address().port(), method);
         let action = setup.submit_now(METER, request).unwrap().unwrap().id;
-        let asked = device.next();
-        assert_eq!(asked.uri_path().collect::<Vec<_>>(), ["state"]);
+        let request = device.next();
+        assert_eq!(request.uri_path().collect::<Vec<_>>(), ["state"]);
         device.send(&Message::response_to(
-            &asked,
+            &request,
             Code::CONTENT,
             MessageId(number),
         ));
@@ -162,25 +165,25 @@ fn a_request_reaches_a_device_that_never_registered_and_its_answer_counts() {
 }
 
 #[test]
-fn a_device_that_falls_over_in_an_exchange_elsewhere_is_served_there_again() {
+fn a_device_that_panics_in_an_exchange_at_another_peer_is_served_there_again() {
     let setup = TestService::at(home(), [METER]);
     let mut device = setup.device_at(home());
     let first = coap(device.address().port(), Method::Get);
     let first = setup.submit_now(METER, first).unwrap().unwrap().id;
-    let asked = device.next();
+    let request = device.next();
     setup.commits.set(FaultMode::PanicOnce);
-    device.send(&Message::response_to(&asked, Code::CONTENT, MessageId(1)));
+    device.send(&Message::response_to(&request, Code::CONTENT, MessageId(1)));
     setup.until(|| setup.status(first) == Status::Failed);
-    assert_eq!(setup.commits.mood(), FaultMode::Well);
+    assert_eq!(setup.commits.mode(), FaultMode::Well);
     let second = coap(device.address().port(), Method::Get);
     let second = setup.submit_now(METER, second).unwrap().unwrap().id;
-    let asked = next_after(&mut device, &asked);
-    device.send(&Message::response_to(&asked, Code::CONTENT, MessageId(2)));
+    let request = next_after(&mut device, &request);
+    device.send(&Message::response_to(&request, Code::CONTENT, MessageId(2)));
     setup.until(|| setup.status(second) == Status::Succeeded);
 }
 
 impl TestService {
-    /// The data a device told, oldest first.
+    /// The data of a device, oldest first.
     fn received(&self, name: &str) -> Vec<Vec<u8>> {
         let max = u32::from(u8::MAX);
         let events = wait_for(self.store.events_of(self.key(name), None, max))
@@ -206,17 +209,17 @@ impl TestService {
     }
 }
 
-/// Where the device is.
+/// The address of the device.
 fn home() -> IpAddr {
     [127, 0, 0, 2].into()
 }
 
-/// Where no device is.
+/// An address that no device has.
 fn elsewhere() -> IpAddr {
     [127, 0, 0, 3].into()
 }
 
-/// A device that sends and takes bare datagrams.
+/// A device that sends and receives bare datagrams.
 fn bare(at: IpAddr) -> UdpSocket {
     let socket = UdpSocket::bind((at, 0)).unwrap();
     let patience = Some(DEADLINE);
@@ -224,14 +227,14 @@ fn bare(at: IpAddr) -> UdpSocket {
     socket
 }
 
-/// What arrives next, and where from.
+/// The next datagram received, and its sender.
 fn received(device: &UdpSocket) -> (Vec<u8>, SocketAddr) {
     let mut buffer = [0; 64];
     let (length, from) = device.recv_from(&mut buffer).unwrap();
     (buffer[..length].to_vec(), from)
 }
 
-/// The next message that is another than the one before.
+/// The next message that differs from the one before.
 fn next_after(device: &mut Socket, before: &Message) -> Message {
     loop {
         let message = device.next();

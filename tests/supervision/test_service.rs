@@ -1,4 +1,5 @@
-//! The service's inside without its API: a registry on an arbiter, and devices that are sockets.
+//! The inside of the service without its API: a registry on an arbiter, and devices that are
+//! sockets.
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -41,22 +42,22 @@ use tracing::error_span;
 
 use crate::faulty::FaultyStore;
 
-/// How long anything may take here before it is held to be broken.
+/// How long anything may take before it counts as broken.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
-/// How soon a device repeats what was not answered.
+/// After this time a device repeats an unanswered message.
 const REPEAT: Duration = Duration::from_millis(300);
 
 /// A running registry with its store.
 pub(crate) struct TestService {
     pub(crate) store: Arc<SledStore>,
-    /// How all that is here commits.
+    /// The commits of all actors.
     pub(crate) commits: Arc<FaultyStore>,
     pub(crate) clock: Clock,
     pub(crate) deliveries: Deliveries,
     devices: Devices,
     coap: SocketAddr,
-    /// Where bare datagrams are taken.
+    /// The address for bare datagrams.
     pub(crate) udp: SocketAddr,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -64,12 +65,12 @@ pub(crate) struct TestService {
 }
 
 impl TestService {
-    /// A world with one customer and these devices, none of them registered.
+    /// A service with one customer and these devices, none of them registered.
     pub(crate) fn new<const N: usize>(names: [&str; N]) -> Self {
         Self::with(names, None)
     }
 
-    /// A world whose devices all have this address.
+    /// A service whose devices all have this address.
     pub(crate) fn at<const N: usize>(address: IpAddr, names: [&str; N]) -> Self {
         Self::with(names, Some(address))
     }
@@ -106,14 +107,14 @@ impl TestService {
         }
     }
 
-    /// A device: a socket that speaks to the registry.
+    /// A device: a socket that sends to the registry.
     pub(crate) fn device(&self) -> Socket {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(self.coap).unwrap();
         Socket(socket)
     }
 
-    /// A device with an address of its own: a socket that speaks CoAP to the registry.
+    /// A device with an address of its own: a socket that sends CoAP to the registry.
     pub(crate) fn device_at(&self, address: IpAddr) -> Socket {
         let socket = UdpSocket::bind((address, 0)).unwrap();
         socket.connect(self.coap).unwrap();
@@ -133,7 +134,7 @@ impl TestService {
         wait_for(self.devices.retire(self.key(name)))
     }
 
-    /// Removes a device from the store; no actor hears of it.
+    /// Removes a device from the store without notifying any actor.
     pub(crate) fn remove_in_store(&self, name: &str) {
         let removed = self.commits.commit(Batch {
             changes: vec![Change::RemoveDevice(self.key(name))],
@@ -142,8 +143,8 @@ impl TestService {
         wait_for(removed).unwrap();
     }
 
-    /// Says that the customer changed who a device is.
-    pub(crate) fn take_new_names(&self, name: &str) -> Result<(), Unserved> {
+    /// Asks a device to read its changed profile.
+    pub(crate) fn read_profile(&self, name: &str) -> Result<(), Unserved> {
         wait_for(self.devices.take_identity(self.key(name)))
     }
 
@@ -168,7 +169,7 @@ impl TestService {
         call.in_scope(|| self.ask(name, request, Mode::SendWhenActive, trace))
     }
 
-    /// Submits a request that is sent at once.
+    /// Submits a request to be sent at once.
     pub(crate) fn submit_now(
         &self,
         name: &str,
@@ -196,7 +197,7 @@ impl TestService {
         wait_for(self.devices.submit(self.key(name), action))
     }
 
-    /// Tries until something holds.
+    /// Tries until a condition holds.
     pub(crate) fn until(&self, mut holds: impl FnMut() -> bool) {
         let started = Instant::now();
         while !holds() {
@@ -237,7 +238,7 @@ fn run(
         };
         let (commits, store) = doors.clone();
         let logging = Logging::new(clock.clone(), commits.clone(), store.clone(), kept_for).start();
-        // Two, so that what one hears may be the other's.
+        // Two sockets, so that a datagram may reach the other one.
         let two = || open_shared("127.0.0.1:0".parse().unwrap(), 2).unwrap();
         let open = |(coap, udp)| Open { coap, udp };
         let sockets: Vec<Open> = two().into_iter().zip(two()).map(open).collect();
@@ -285,7 +286,7 @@ fn delivering((commits, store): (Arc<FaultyStore>, Arc<SledStore>), clock: Clock
 /// A device's socket.
 pub(crate) struct Socket(UdpSocket);
 
-/// What a device was answered.
+/// The answer to a device.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: Code,
@@ -330,7 +331,7 @@ impl Socket {
         }
     }
 
-    /// Where it is.
+    /// The address of the socket.
     pub(crate) fn address(&self) -> SocketAddr {
         self.0.local_addr().unwrap()
     }
@@ -343,8 +344,8 @@ impl Socket {
         Message::decode(&buffer[..length]).unwrap()
     }
 
-    /// Whether nothing arrives before the Reset that a ping is met with.
-    pub(crate) fn hears_nothing_before_a_pong(&mut self) -> bool {
+    /// Whether nothing arrives before the Reset that answers a ping.
+    pub(crate) fn receives_nothing_before_a_pong(&mut self) -> bool {
         let ping = Message::ping(MessageId(0xFFF0));
         self.send(&ping);
         self.next() == Message::reset(ping.message_id)
@@ -367,7 +368,7 @@ impl Socket {
     }
 }
 
-/// A registration under a name.
+/// A registration with a name.
 pub(crate) fn register(name: &str) -> Message {
     request(0x0101)
         .with_uri_path(["rd"])

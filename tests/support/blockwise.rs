@@ -79,7 +79,8 @@ impl Keeper {
                 if its.is_over.load(Ordering::SeqCst) {
                     return ControlFlow::Break(());
                 }
-                let Some(request) = request.filter(|request| begins(request) || !loss.takes()) else {
+                let Some(request) = request.filter(|request| begins(request) || !loss.takes())
+                else {
                     return ControlFlow::Continue(None);
                 };
                 its.taken.fetch_add(1, Ordering::SeqCst);

@@ -107,7 +107,11 @@ impl Device {
     }
 
     /// Waits for the next event of the device for which `pick` returns something.
-    pub(crate) fn wait_for<T>(&mut self, awaited: &str, pick: impl Fn(&DeviceEvent) -> Option<T>) -> T {
+    pub(crate) fn wait_for<T>(
+        &mut self,
+        awaited: &str,
+        pick: impl Fn(&DeviceEvent) -> Option<T>,
+    ) -> T {
         let found = async {
             loop {
                 let event = self.events.recv().await.expect("the device runs");

@@ -226,7 +226,10 @@ impl EndpointListener {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
-                connections.lock().unwrap().push(stream.try_clone().unwrap());
+                connections
+                    .lock()
+                    .unwrap()
+                    .push(stream.try_clone().unwrap());
                 let (shared, closed) = (Arc::clone(&shared), Arc::clone(&closed));
                 thread::spawn(move || serve(stream, &shared, &closed));
             }

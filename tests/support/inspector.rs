@@ -27,7 +27,8 @@ impl Caller {
             cause["type"] == "OBSERVATION" && cause["path"] == path
         };
         let notifications = messages.iter().filter(is_it);
-        notifications.map(|message| message["payload"]["value"].clone())
+        notifications
+            .map(|message| message["payload"]["value"].clone())
             .collect()
     }
 

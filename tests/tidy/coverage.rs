@@ -1,7 +1,7 @@
 //! Does each line of the specification have the tests that docs/seed-coverage.md names for it?
 //!
 //! A row of a table there has three cells: what the specification says, what the service does, and
-//! the tests that hold it to that, each as `file::test`, or that it is not built.
+//! the tests that cover it, each as `file::test`, or that it is not built.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use super::tree;
 
 const DOCUMENT: &str = "docs/seed-coverage.md";
 
-/// What a row says in place of tests where there is nothing to test.
+/// What a row says in place of tests if there is nothing to test.
 const NOT_BUILT: &str = "not built";
 
 /// The sections of the specification that the document goes through.
@@ -27,7 +27,7 @@ pub(crate) struct Row {
 }
 
 #[test]
-fn each_line_of_the_specification_has_the_tests_named_for_it() {
+fn each_line_of_the_specification_has_its_named_tests() {
     let text = fs::read_to_string(tree::root().join(DOCUMENT)).unwrap();
     let rows = rows(&text);
     assert!(rows.len() > 100, "only {} rows", rows.len());
@@ -49,7 +49,7 @@ fn the_document_goes_through_every_section_in_order() {
     assert_eq!(found, SECTIONS);
 }
 
-/// What is wrong with a row.
+/// The faults of a row.
 pub(crate) fn faults(row: &Row, is_a_test: &dyn Fn(&str, &str) -> bool) -> Vec<String> {
     let [_, _, tests] = row.cells.as_slice() else {
         return vec![format!("{} cells and not 3", row.cells.len())];
@@ -60,7 +60,7 @@ pub(crate) fn faults(row: &Row, is_a_test: &dyn Fn(&str, &str) -> bool) -> Vec<S
     let mut faults = Vec::new();
     let named: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
     if named.is_empty() && !tests.starts_with(NOT_BUILT) {
-        faults.push(format!("no test, and not said to be {NOT_BUILT}"));
+        faults.push(format!("no test, and not marked {NOT_BUILT}"));
     }
     for name in named {
         match name.split_once("::") {
@@ -71,7 +71,7 @@ pub(crate) fn faults(row: &Row, is_a_test: &dyn Fn(&str, &str) -> bool) -> Vec<S
     faults
 }
 
-/// Every row of every table, but for their heads.
+/// Every row of every table, without their heads.
 pub(crate) fn rows(text: &str) -> Vec<Row> {
     let mut rows = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {

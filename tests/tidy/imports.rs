@@ -1,9 +1,8 @@
-//! Do files of a crate import each other in a circle?
+//! Do files of a crate import each other in a cycle?
 //!
 //! A file imports another if it names something that is defined there, in a `use` or in a path;
-//! what a module passes on with `use` counts for the file that defines it. A parent module and its
-//! descendants are one thing in several files: what they import of each other is no circle. Tests
-//! are left out.
+//! what a module re-exports with `use` counts for the file that defines it. A parent module and its
+//! descendants are one unit in several files: imports among them are no cycle. Tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +26,7 @@ const CRATES: [&str; 7] = [
     "xtask/src",
 ];
 
-/// Names that stand for names that stand for names, and so on: more than anybody writes.
+/// How many aliases of aliases are followed: more than anybody writes.
 const ALIASES_MAX: u8 = 8;
 
 #[test]
@@ -43,7 +42,7 @@ fn no_files_of_a_crate_import_each_other() {
 /// A module, as its names from the crate's root.
 type Module = Vec<String>;
 
-/// A name as it stands in code: where it stands, and its segments.
+/// A name in code: where it occurs, and its segments.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Named {
     within: Module,
@@ -95,7 +94,7 @@ impl Crate {
         reader.visit_file(&parsed);
     }
 
-    /// The module that a name leads to, or that defines it; none if it is of another crate.
+    /// The module that a name leads to, or that defines it; None if it belongs to another crate.
     fn module_of(&self, named: &Named, depth: u8) -> Option<Module> {
         let mut at = named.within.clone();
         let (first, rest) = named.segments.split_first()?;
@@ -121,7 +120,7 @@ impl Crate {
         Some(at)
     }
 
-    /// The module that a name within a module leads to; none if the name is defined there.
+    /// The module that a name within a module leads to; None if the name is defined there.
     fn step(&self, at: &Module, name: &str, depth: u8) -> Option<Module> {
         let mut child = at.clone();
         child.push(name.to_owned());
@@ -132,7 +131,7 @@ impl Crate {
         self.module_of(alias, depth.checked_sub(1)?)
     }
 
-    /// Each file with the files that it imports, families apart.
+    /// Each file with the files that it imports, except within a family of modules.
     fn imports(&self) -> BTreeSet<(&str, &str)> {
         let pairs = self.named.iter().filter_map(|named| {
             let to = self.module_of(named, ALIASES_MAX)?;
@@ -169,7 +168,7 @@ impl Crate {
     }
 }
 
-/// Every file that a file imports, directly or by way of others.
+/// Every file that a file imports, directly or indirectly.
 fn reached_from<'a>(file: &str, imports: &BTreeSet<(&'a str, &'a str)>) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
     let mut open = vec![file];
@@ -191,7 +190,7 @@ impl std::fmt::Display for Cycle {
     }
 }
 
-/// Notes what a file names.
+/// Records what a file names.
 struct Reader<'a> {
     read: &'a mut Crate,
     within: Module,
@@ -235,7 +234,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Paths among tokens that nobody has parsed.
+    /// Paths among unparsed tokens.
     fn scan(&mut self, stream: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut colons = 0;
@@ -327,16 +326,16 @@ impl<'ast> Visit<'ast> for Reader<'_> {
 
 fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
-        let asked = attribute
+        let condition = attribute
             .meta
             .require_list()
             .map(|list| list.tokens.to_string());
-        attribute.path().is_ident("cfg") && asked.is_ok_and(|asked| asked == "test")
+        attribute.path().is_ident("cfg") && condition.is_ok_and(|condition| condition == "test")
     })
 }
 
 #[test]
-fn circles_are_found_by_what_files_name() {
+fn cycles_are_found_by_what_files_name() {
     let nothing: &[&str] = &[];
     for (files, expected) in [
         (
@@ -362,7 +361,7 @@ fn circles_are_found_by_what_files_name() {
             ],
             &["a", "b", "c"],
         ),
-        // A parent and its descendants are one thing.
+        // A parent and its descendants are one unit.
         (
             &[("a", "mod b; use b::B;"), ("a/b", "use super::A;")],
             nothing,
@@ -371,7 +370,7 @@ fn circles_are_found_by_what_files_name() {
             &[("a/b", "use super::c::C;"), ("a/c", "use super::b::B;")],
             &["a/b", "a/c"],
         ),
-        // What is passed on is of the file that defines it.
+        // What is re-exported belongs to the file that defines it.
         (
             &[
                 ("a", "pub use b::B;"),
@@ -388,7 +387,7 @@ fn circles_are_found_by_what_files_name() {
             ],
             &["a", "b/c"],
         ),
-        // Neither tests nor who may see a thing are imports.
+        // Neither tests nor visibilities are imports.
         (
             &[
                 ("a", "use crate::b::B;"),

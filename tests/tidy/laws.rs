@@ -4,7 +4,7 @@ use std::fs;
 
 use super::tree;
 
-/// Behind this word a law names its tests, each between backticks.
+/// After this word a law names its tests, each between backticks.
 const MARK: &str = "Test:";
 
 #[test]

@@ -51,7 +51,7 @@ const LAYERS: [Layer; 8] = [
         imports: &["protocol"],
         tests_import: &[],
     },
-    // The tests of the whole speak to it as devices do.
+    // The tests of the whole service act as its devices.
     Layer {
         name: ROOT,
         imports: &["actors", "engine", "store", "harness"],
@@ -61,7 +61,7 @@ const LAYERS: [Layer; 8] = [
 
 const ROOT: &str = "signalbox";
 
-/// Third-party crates that have a layer, in manifests.
+/// Third-party crates that have a layer, checked in manifests.
 const CRATES: [(&str, &[&str]); 20] = [
     ("coap-lite", &["protocol"]),
     ("sled", &["store"]),
@@ -85,7 +85,7 @@ const CRATES: [(&str, &[&str]); 20] = [
     ("tokio", &["store", "actors", "harness", ROOT]),
 ];
 
-/// Third-party crates that have a file or folder, in code.
+/// Third-party crates that have a file or folder, checked in code.
 const PATHS: [(&str, &[&str]); 6] = [
     (
         "coap_lite",
@@ -236,7 +236,7 @@ fn formats_are_derived_only_where_types_are_named_for_them() {
     );
 }
 
-/// What each `derive(…)` of a file lists, word by word, with its line.
+/// The entries of each `derive(…)` of a file, with their lines.
 fn derives_of(source: &Source) -> Vec<(usize, &str)> {
     let lists = source.syntax.places(&["derive", "("]).into_iter();
     let tokens = lists.flat_map(|place| {

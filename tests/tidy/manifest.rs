@@ -22,8 +22,8 @@ pub(crate) struct Dependency {
     pub(crate) line: usize,
 }
 
-/// Every dependency a manifest names, in the order of their lines; the workspace's own list is
-/// none.
+/// Every dependency a manifest names, in the order of their lines, without the workspace's own
+/// list.
 pub(crate) fn dependencies(manifest: &str) -> Vec<Dependency> {
     let table = DeTable::parse(manifest).expect("cargo has read this manifest");
     let mut found = Vec::new();
@@ -59,7 +59,7 @@ fn collect(table: &DeTable<'_>, manifest: &str, found: &mut Vec<Dependency>) {
     }
 }
 
-/// The package that another name stands for.
+/// The package behind another name.
 fn renamed<'a>(value: &'a DeValue<'_>) -> Option<&'a str> {
     value.get("package")?.get_ref().as_str()
 }

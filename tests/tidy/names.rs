@@ -1,4 +1,4 @@
-//! Is each public type named once in its crate, and do words that were given up stay away?
+//! Is each public type name unique in its crate, and do words that were given up stay away?
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::{hold, mentions_of};
 /// Kinds of items that have a type's name.
 const KINDS: [&str; 5] = ["enum", "struct", "trait", "type", "union"];
 
-/// A file that stands in for another where that does not compile, with the same names.
+/// A file that replaces another where that does not compile, with the same names.
 const STAND_INS: [&str; 1] = ["harness/src/load/no_line.rs"];
 
-/// Metaphors that stood for terms of the field, which ARCHITECTURE.md and the code use instead.
+/// Metaphors for terms of the field. ARCHITECTURE.md and the code use the terms instead.
 const GIVEN_UP: [&str; 38] = [
     "BareMouth",
     "Belongings",
@@ -92,7 +92,7 @@ fn crate_of(source: &Source) -> Option<&str> {
     (is_product && !source.is_in(&STAND_INS)).then_some(of)
 }
 
-/// The types of a text that others may name, with their lines.
+/// The public types of a text, with their lines.
 fn public_types(syntax: &Syntax) -> impl Iterator<Item = (usize, &str)> {
     let places = syntax.tokens.iter().enumerate();
     let kinds = places.filter(|(_, token)| KINDS.contains(&token.text.as_str()));
@@ -106,7 +106,7 @@ fn public_types(syntax: &Syntax) -> impl Iterator<Item = (usize, &str)> {
 }
 
 #[test]
-fn a_declaration_is_told_from_other_lines() {
+fn a_declaration_is_distinguished_from_other_lines() {
     for (text, name) in [
         ("pub struct Peer {}", Some("Peer")),
         ("    pub(crate) enum Route<'a> {}", Some("Route")),

@@ -1,10 +1,10 @@
-//! Does code reach only for what its layer may touch: the clock, chance, panics, sleep?
+//! Does code use only what its layer may use: the clock, randomness, panics, sleep?
 
 use super::syntax::Syntax;
 use super::tree::{self, Source};
 use super::{hold, mentions_of};
 
-/// Layers that decide or translate: same input, same output, for ever.
+/// Layers that decide or translate: the same input always gives the same output.
 const PURE: [&str; 2] = ["engine/src", "protocol/src"];
 /// What would make a decision depend on more than its input.
 const IMPURE: [&str; 26] = [
@@ -35,7 +35,7 @@ const IMPURE: [&str; 26] = [
     "eprintln",
     "thread_local",
 ];
-/// What one file reads for everyone, and who else may: those that are a world of their own.
+/// What one file reads for everyone, and the exceptions, which are programs of their own.
 const READERS: [(&str, &[&str]); 2] = [
     ("SystemTime", &["actors/src/clock.rs", "harness", "xtask"]),
     (
@@ -49,13 +49,13 @@ const READERS: [(&str, &[&str]); 2] = [
         ],
     ),
 ];
-/// Files that may say `unsafe`; each entry carries its reason.
+/// Files that may contain `unsafe`; each entry states its reason.
 const UNSAFE: [&str; 0] = [];
-/// The one place where a test may pause: between two looks at what it waits for.
+/// The only place where a test may pause: between two polls.
 const POLL: [&str; 1] = ["tests/support/poll.rs"];
 
 #[test]
-fn no_clock_and_no_chance_where_decisions_are_made() {
+fn no_clock_and_no_randomness_where_decisions_are_made() {
     let names = IMPURE.into_iter();
     let found: Vec<String> = names
         .flat_map(|name| mentions_of(name, |source, _| source.is_in(&PURE)))
@@ -67,7 +67,7 @@ fn no_clock_and_no_chance_where_decisions_are_made() {
 }
 
 #[test]
-fn the_world_has_one_reader_each() {
+fn each_outside_source_has_one_reader() {
     let readers = READERS.into_iter();
     let found: Vec<String> = readers
         .flat_map(|(name, places)| {
@@ -92,7 +92,7 @@ fn nothing_outside_tests_unwraps() {
 }
 
 #[test]
-fn nothing_is_left_for_later() {
+fn no_work_is_left_for_later() {
     let found = ["todo", "unimplemented", "dbg"].map(|name| sequences(&[name, "!"]));
     hold("no `todo!`, `unimplemented!`, `dbg!`", &found.concat());
 }
@@ -128,7 +128,7 @@ fn no_test_sleeps() {
     );
 }
 
-/// The lines with a call or import of a function named so; a device's own `.sleep()` is none.
+/// The lines with a call or import of a function with this name; a device's own `.sleep()` is none.
 fn sleeps(syntax: &Syntax) -> Vec<usize> {
     let names = ["sleep", "sleep_until", "sleep_ms"].into_iter();
     let lines = names.flat_map(|name| {
@@ -144,7 +144,7 @@ fn sleeps(syntax: &Syntax) -> Vec<usize> {
 }
 
 #[test]
-fn sleep_is_told_from_a_device_that_sleeps() {
+fn sleep_is_distinguished_from_a_device_that_sleeps() {
     for (code, expected) in [
         ("std::thread::sleep(pause);", true),
         ("tokio::time::sleep(pause).await;", true),

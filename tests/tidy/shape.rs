@@ -8,12 +8,12 @@ use super::tree::{self, Source};
 
 /// Two files side by side.
 const COLUMNS_MAX: usize = 100;
-/// Names that say nothing; `mod` because a module's file bears its module's name.
+/// Names without meaning; `mod` because a module's file has its module's name.
 const BANNED_NAMES: [&str; 9] = [
     "util", "utils", "helper", "helpers", "common", "manager", "managers", "misc", "mod",
 ];
 
-/// The one glob allowed: tests that see the file they stand in.
+/// The only allowed glob: tests that see the file they are in.
 const OWN_TESTS: [&str; 4] = ["super", ":", ":", "*"];
 
 fn breaches(of: impl Fn(&Source) -> Vec<String>) -> Vec<String> {
@@ -66,7 +66,7 @@ fn names_of_files_say_what_is_in_them() {
 fn no_function_is_named_get() {
     let found = breaches(|source| {
         let functions = source.syntax.functions.iter();
-        // In a test `get_…` may be a request by that method.
+        // In a test `get_…` may be a request with that method.
         let got = functions
             .filter(|function| function.name.starts_with("get_") && !source.is_test(function.line));
         got.map(|function| format!("{}:{}: {}", source.path, function.line, function.name))
@@ -100,7 +100,7 @@ fn globs(syntax: &Syntax) -> Vec<(usize, bool)> {
 }
 
 #[test]
-fn globs_are_told_from_multiplication() {
+fn globs_are_distinguished_from_multiplication() {
     for (code, expected) in [
         ("use super::*;", vec![(1, true)]),
         ("use a::{b::*, c};", vec![(1, false)]),

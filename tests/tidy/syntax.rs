@@ -1,20 +1,20 @@
-//! Which tokens, functions and tests does a Rust text hold?
+//! Which tokens, functions and tests does a Rust text contain?
 //!
-//! Asked of the token trees that `proc_macro2` reads, so that the bodies of macros count too.
-//! Comments are no tokens, and literals are all alike. `tests` below says what it is exact about.
+//! Reads the token trees of `proc_macro2`, so that the bodies of macros count too. Comments are no
+//! tokens, and literals are all alike. `tests` below shows the exact behaviour.
 
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 
-/// What stands for each literal.
+/// Stands for each literal.
 const LITERAL: &str = "\"\"";
 
-/// What a text holds, free of the parser's own types, which stay on their thread.
+/// The content of a text, free of the parser's own types, which stay on their thread.
 #[derive(Debug, Default)]
 pub(crate) struct Syntax {
     /// Identifiers, punctuation character by character, and brackets.
     pub(crate) tokens: Vec<Token>,
     pub(crate) functions: Vec<Function>,
-    /// First and last line of each item behind a `cfg` that asks for `test`.
+    /// First and last line of each item with a `cfg` of `test`.
     pub(crate) test_lines: Vec<(usize, usize)>,
     /// Modules in files of their own that only tests declare.
     pub(crate) test_modules: Vec<String>,
@@ -32,7 +32,7 @@ pub(crate) struct Function {
     pub(crate) name: String,
     /// The line of its `fn`, from 1.
     pub(crate) line: usize,
-    /// Whether an attribute has it run as a test.
+    /// Whether an attribute makes it a test.
     pub(crate) is_test: bool,
 }
 
@@ -54,7 +54,7 @@ impl Syntax {
         found.map(|(place, _)| place).collect()
     }
 
-    /// The lines that hold a name, which may be a path (`Utc::now`).
+    /// The lines that contain a name, which may be a path (`Utc::now`).
     pub(crate) fn lines_with(&self, name: &str) -> Vec<usize> {
         let mut sequence = Vec::new();
         for word in name.split("::") {
@@ -75,13 +75,13 @@ impl Syntax {
         lines
     }
 
-    /// The text of a token; nothing beyond the ends of the file.
+    /// The text of a token; empty beyond the ends of the file.
     pub(crate) fn text(&self, place: Option<usize>) -> &str {
         let token = place.and_then(|place| self.tokens.get(place));
         token.map_or("", |token| &token.text)
     }
 
-    /// Reads what stands between two brackets.
+    /// Reads the tokens between two brackets.
     fn read(&mut self, stream: TokenStream) {
         let mut item = Item::default();
         let mut trees = stream.into_iter().peekable();
@@ -157,7 +157,7 @@ impl Syntax {
 /// What is known of an item that has not ended.
 #[derive(Default)]
 struct Item {
-    /// The line of the `cfg` that asks for `test`.
+    /// The line of the `cfg` of `test`.
     tests_from: Option<usize>,
     runs_as_test: bool,
     module: Option<String>,

@@ -13,7 +13,7 @@ pub(crate) struct Source {
     pub(crate) path: String,
     /// Its text.
     pub(crate) text: String,
-    /// What its text holds.
+    /// Its tokens, functions and tests.
     pub(crate) syntax: Syntax,
     tests: Vec<(usize, usize)>,
 }
@@ -26,7 +26,7 @@ impl Source {
             .any(|(first, last)| (*first..=*last).contains(&line))
     }
 
-    /// Whether it lies in one of these files or folders.
+    /// Whether it is one of these files or in one of these folders.
     pub(crate) fn is_in(&self, places: &[&str]) -> bool {
         places.iter().any(|place| {
             let rest = self.path.strip_prefix(place);
@@ -57,7 +57,7 @@ fn read_all() -> Vec<Source> {
     sources
 }
 
-/// Every manifest, as the folder it lies in.
+/// The folder of every manifest.
 pub(crate) fn packages() -> Vec<PathBuf> {
     files("toml")
         .into_iter()
@@ -88,7 +88,7 @@ fn name_of(path: &Path) -> String {
     inside.to_string_lossy().replace('\\', "/")
 }
 
-/// Files with an extension, in order; neither what is built nor what is hidden.
+/// Files with an extension, in order, without build output and hidden files.
 fn files(extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root().to_path_buf()];
@@ -113,8 +113,8 @@ fn files(extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// A file is a test as a whole if it lies in a package's `tests` or `benches`, or is a module
-/// that only tests declare.
+/// A file is a test as a whole if it is in a package's `tests` or `benches`, or is a module that
+/// only tests declare.
 fn mark_test_files(sources: &mut [Source]) {
     let mut modules = BTreeSet::new();
     for source in &*sources {

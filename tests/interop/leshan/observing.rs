@@ -1,4 +1,4 @@
-//! Does a device on Leshan tell each value of what is observed, for as long as it is?
+//! Are the notifications of a device on Leshan received for as long as a path is observed?
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::vocabulary::poll::until;
 const TEMPERATURE: &str = "/3303/0/5700";
 
 #[test]
-fn each_new_value_of_what_is_observed_is_kept() {
+fn each_new_value_of_an_observed_path_is_stored() {
     let setup = TestService::new("127.0.9.60");
     let mut device = setup.registered();
     let started = setup.observe(TEMPERATURE);
@@ -22,13 +22,13 @@ fn each_new_value_of_what_is_observed_is_kept() {
         device.command(&format!("set {TEMPERATURE} {value}"));
         setup.until_known(TEMPERATURE, &json!(value));
     }
-    let told = setup.notified(TEMPERATURE);
+    let notified = setup.notified(TEMPERATURE);
     let expected = values.map(|value| json!({ TEMPERATURE: value }));
-    assert_eq!(told, expected);
+    assert_eq!(notified, expected);
 }
 
 #[test]
-fn an_observed_instance_tells_which_value_is_new() {
+fn an_observed_instance_notifies_which_value_is_new() {
     let setup = TestService::new("127.0.9.61");
     let mut device = setup.registered();
     let started = setup.observe("/3311/0");
@@ -46,7 +46,7 @@ fn an_observed_instance_tells_which_value_is_new() {
 }
 
 #[test]
-fn an_observed_multiple_resource_tells_all_its_instances() {
+fn an_observed_multiple_resource_notifies_all_its_instances() {
     let setup = TestService::new("127.0.9.62");
     let mut device = setup.registered();
     let started = setup.observe("/3/0/7");
@@ -59,7 +59,7 @@ fn an_observed_multiple_resource_tells_all_its_instances() {
 }
 
 #[test]
-fn what_is_not_observed_any_more_is_not_told() {
+fn an_ended_observation_is_not_notified() {
     let setup = TestService::new("127.0.9.63");
     let mut device = setup.registered();
     setup.observe(TEMPERATURE);
@@ -76,7 +76,7 @@ fn what_is_not_observed_any_more_is_not_told() {
 }
 
 #[test]
-fn what_cannot_be_observed_or_is_not_fails() {
+fn observing_a_missing_path_or_ending_no_observation_fails() {
     let setup = TestService::new("127.0.9.64");
     let mut device = setup.registered();
     for (address, code) in [("/3/0/4", "405"), ("/3/0/10", "404")] {
@@ -92,19 +92,19 @@ fn what_cannot_be_observed_or_is_not_fails() {
 }
 
 #[test]
-fn an_observation_outlives_that_the_device_reboots() {
+fn an_observation_survives_a_reboot_of_the_device() {
     let setup = TestService::new("127.0.9.65");
     let mut device = setup.registered();
     setup.observe(TEMPERATURE);
     device.wait_for("observed");
     device.command("reboot");
-    setup.until_asked_again(&mut device);
+    setup.until_requested_again(&mut device);
     device.command(&format!("set {TEMPERATURE} 25.5"));
     setup.until_known(TEMPERATURE, &json!(25.5));
 }
 
 #[test]
-fn an_observation_outlives_that_the_device_was_out_of_reach() {
+fn an_observation_survives_an_unreachable_device() {
     let setup = TestService::new("127.0.9.69");
     let mut device = setup.device(ID, &["--lifetime", "4"]);
     device.wait_for("registered");
@@ -117,13 +117,13 @@ fn an_observation_outlives_that_the_device_was_out_of_reach() {
             .then_some(())
     });
     device.signal("-CONT");
-    setup.until_asked_again(&mut device);
+    setup.until_requested_again(&mut device);
     device.command(&format!("set {TEMPERATURE} 25.5"));
     setup.until_known(TEMPERATURE, &json!(25.5));
 }
 
 #[test]
-fn an_observation_outlives_that_the_service_is_killed() {
+fn an_observation_survives_a_kill_of_the_service() {
     let mut setup = TestService::new("127.0.9.66");
     let mut device = setup.registered();
     setup.observe(TEMPERATURE);
@@ -134,13 +134,13 @@ fn an_observation_outlives_that_the_service_is_killed() {
     setup.caller.follow(&setup.service);
     device.command(&format!("set {TEMPERATURE} 26.5"));
     setup.until_known(TEMPERATURE, &json!(26.5));
-    assert_eq!(device.times("observed"), 1, "it was not asked again");
+    assert_eq!(device.times("observed"), 1, "it was not requested again");
     let expected = [25.5, 26.5].map(|value| json!({ TEMPERATURE: value }));
     assert_eq!(setup.notified(TEMPERATURE), expected);
 }
 
 #[test]
-fn a_notification_nobody_asked_for_ends_what_it_is_of() {
+fn an_unexpected_notification_is_rejected() {
     let setup = TestService::new("127.0.9.67");
     let mut device = setup.registered();
     setup.observe(TEMPERATURE);
@@ -157,7 +157,7 @@ fn a_notification_nobody_asked_for_ends_what_it_is_of() {
 }
 
 #[test]
-fn an_observation_outlives_that_the_device_leaves_and_returns() {
+fn an_observation_survives_a_deregistration_of_the_device() {
     let setup = TestService::new("127.0.9.68");
     let mut device = setup.registered();
     setup.observe(TEMPERATURE);
@@ -170,28 +170,28 @@ fn an_observation_outlives_that_the_device_leaves_and_returns() {
         "{refused}"
     );
     device.command("reboot");
-    setup.until_asked_again(&mut device);
+    setup.until_requested_again(&mut device);
     device.command(&format!("set {TEMPERATURE} 18.5"));
     setup.until_known(TEMPERATURE, &json!(18.5));
 }
 
 impl TestService {
-    /// Begins an observation, which is to succeed.
+    /// Begins an observation, which must succeed.
     fn observe(&self, address: &str) -> Value {
         let started = self.caller.perform(ID, &observe_start(address));
         assert_eq!(outcome(&started), ("SUCCEEDED", "205"), "{started}");
         started
     }
 
-    /// Waits until the device was asked again for its temperature, and has answered.
-    fn until_asked_again(&self, device: &mut Device) {
+    /// Waits until the observation of the temperature was requested again and answered.
+    fn until_requested_again(&self, device: &mut Device) {
         assert_eq!(device.wait_for("observed"), TEMPERATURE);
         until("an observation the device knows of", || {
             (self.observed() == [TEMPERATURE]).then_some(())
         });
     }
 
-    /// What is observed, and the device knows it.
+    /// The paths of the established observations.
     fn observed(&self) -> Vec<String> {
         let shown = self.caller.inspect(ID);
         let observations = shown["observations"].as_array().unwrap().iter();
@@ -199,7 +199,7 @@ impl TestService {
         held.map(|observation| text(&observation["path"])).collect()
     }
 
-    /// Waits until a value is the last the service knows.
+    /// Waits until a value is the last known one.
     fn until_known(&self, path: &str, value: &Value) {
         until(&format!("{path} is {value}"), || {
             let known = self.caller.known_value(ID, path)?;
@@ -207,7 +207,7 @@ impl TestService {
         });
     }
 
-    /// What notifications told of an observed path, oldest first.
+    /// The notified values of an observed path, oldest first.
     fn notified(&self, path: &str) -> Vec<Value> {
         self.caller.notified(ID, path)
     }

@@ -1,4 +1,4 @@
-//! Are objects, instances and resources with several values of Leshan read and written whole?
+//! Are objects, instances and multiple resources of Leshan read and written completely?
 
 use serde_json::json;
 
@@ -38,7 +38,7 @@ fn an_object_is_read_as_a_map_of_all_its_instances() {
 
 #[test]
 #[allow(clippy::approx_constant, reason = "it is what Leshan begins with")]
-fn an_instance_with_values_of_every_type_is_read_whole() {
+fn an_instance_with_values_of_every_type_is_read_completely() {
     let setup = TestService::new("127.0.9.82");
     let _device = setup.registered();
     let action = setup.caller.perform(ID, &read("/3442/0"));
@@ -89,7 +89,8 @@ fn a_write_to_a_multiple_resource_writes_its_first_instance() {
     for (resource, data, value) in [
         (1110, "späte Änderung", json!("späte Änderung")),
         (1120, "-7", json!(-7)),
-        // Leshan takes the first bit of unsigned numbers for a sign: of eight bytes it is theirs.
+        // Leshan treats the first bit of unsigned numbers as a sign, except in numbers of eight
+        // bytes.
         (
             1125,
             "9223372036854775809",

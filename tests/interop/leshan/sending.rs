@@ -1,5 +1,5 @@
-//! Does what Leshan sends, and what is read of it unasked, arrive at a customer's endpoint typed
-//! and timed, whatever becomes of the service and of the endpoint?
+//! Do values that Leshan sends, and values read by passive reporting, reach a customer's endpoint
+//! with types and times, across failures of the service and of the endpoint?
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,12 +16,12 @@ const TEMPERATURE: &str = "/3303/0/5700";
 /// The formats Leshan sends in: SenML JSON and SenML CBOR.
 const FORMATS: [u16; 2] = [110, 112];
 
-/// Five tries in a fraction of a second: whatever is away longer is in failure.
+/// Five tries in a fraction of a second: a longer outage fails the webhook.
 const QUICK: (&str, &str) = ("SIGNALBOX_DELIVERY_RETRY_MS", "50,50,50,50");
 
 #[test]
-fn a_send_arrives_typed() {
-    let setup = first_contact("127.0.9.90");
+fn a_send_is_delivered_with_types() {
+    let setup = setup_for("127.0.9.90");
     let endpoint = Endpoint::new();
     values_to(&setup, &endpoint);
     let mut device = setup.registered();
@@ -60,8 +60,8 @@ fn a_send_arrives_typed() {
 }
 
 #[test]
-fn collected_samples_arrive_each_with_its_own_time() {
-    let setup = first_contact("127.0.9.91");
+fn collected_samples_are_delivered_with_their_own_times() {
+    let setup = setup_for("127.0.9.91");
     let endpoint = Endpoint::new();
     values_to(&setup, &endpoint);
     let mut device = setup.registered();
@@ -81,7 +81,7 @@ fn collected_samples_arrive_each_with_its_own_time() {
         for (posted, (value, from_ms, until_ms)) in posted.iter().skip(3 * round).zip(collected) {
             assert_eq!(value_of(posted), json!({ TEMPERATURE: value }), "{format}");
             let measured_ms = measured_ms(posted).expect("it says when");
-            // It is rounded to a whole millisecond.
+            // The time is rounded to a whole millisecond.
             let (from_ms, until_ms) = (from_ms - 1, until_ms + 1);
             assert!(
                 (from_ms..=until_ms).contains(&measured_ms),
@@ -96,8 +96,8 @@ fn collected_samples_arrive_each_with_its_own_time() {
 }
 
 #[test]
-fn what_is_read_unasked_arrives_when_the_device_registers_and_updates() {
-    let setup = first_contact("127.0.9.92");
+fn passive_reports_are_delivered_when_the_device_registers_and_updates() {
+    let setup = setup_for("127.0.9.92");
     let endpoint = Endpoint::new();
     values_to(&setup, &endpoint);
     let path = format!("{API}/settings/signalbox/LWM2M_PASSIVE_REPORTING");
@@ -105,15 +105,22 @@ fn what_is_read_unasked_arrives_when_the_device_registers_and_updates() {
     let answer = setup.caller.try_send("PATCH", &path, &enabled).unwrap();
     assert_eq!(answer.expect(200)["state"], "ENABLED");
     let mut device = setup.registered();
-    let told = everything_told(
+    let values_by_path = everything_delivered(
         &endpoint,
         &["/3303/0/5700", "/3311/0/5851", "/3442/0/1180/0"],
     );
-    assert_eq!(told[TEMPERATURE], json!(21.5));
-    assert_eq!(told["/3311/0/5850"], json!(false));
-    assert_eq!(told["/3442/0/125"], json!(9_223_372_036_854_775_808_u64));
+    assert_eq!(values_by_path[TEMPERATURE], json!(21.5));
+    assert_eq!(values_by_path["/3311/0/5850"], json!(false));
+    assert_eq!(
+        values_by_path["/3442/0/125"],
+        json!(9_223_372_036_854_775_808_u64)
+    );
     let is_left_alone = |path: &&String| path.starts_with("/3/") || path.starts_with("/1/");
-    assert_eq!(told.keys().find(is_left_alone), None, "{told:?}");
+    assert_eq!(
+        values_by_path.keys().find(is_left_alone),
+        None,
+        "{values_by_path:?}"
+    );
 
     device.command(&format!("set {TEMPERATURE} 4.5"));
     device.wait_for("set");
@@ -127,7 +134,7 @@ fn what_is_read_unasked_arrives_when_the_device_registers_and_updates() {
 
 #[test]
 fn nothing_sent_is_lost_by_an_outage_of_the_endpoint_and_a_kill_of_the_service() {
-    let mut setup = first_contact("127.0.9.93");
+    let mut setup = setup_for("127.0.9.93");
     let mut endpoint = Endpoint::new();
     let webhook = values_to(&setup, &endpoint);
     let mut device = setup.registered();
@@ -159,13 +166,13 @@ fn nothing_sent_is_lost_by_an_outage_of_the_endpoint_and_a_kill_of_the_service()
     });
 }
 
-/// A world whose endpoints are reached, with five quick tries.
-fn first_contact(address: &str) -> TestService {
+/// A service whose deliveries to test endpoints are allowed, with five quick tries.
+fn setup_for(address: &str) -> TestService {
     let private = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
     TestService::of(Service::start_with(&[private, QUICK]), address)
 }
 
-/// Makes a webhook that is told of values alone, and gives its path.
+/// Creates a webhook that receives values only, and returns its path.
 fn values_to(setup: &TestService, endpoint: &Endpoint) -> String {
     let types = json!([{ "type": "TELEMETRY_DATA" }]);
     let body = json!({ "name": "Values", "url": endpoint.url("/in"), "eventTypes": types });
@@ -203,22 +210,22 @@ fn measured_ms(posted: &ReceivedPost) -> Option<u128> {
     Some(text(measured).parse().unwrap())
 }
 
-/// Every value that was told, once these paths were.
-fn everything_told(endpoint: &Endpoint, paths: &[&str]) -> serde_json::Map<String, Value> {
+/// Every delivered value, once these paths are among them.
+fn everything_delivered(endpoint: &Endpoint, paths: &[&str]) -> serde_json::Map<String, Value> {
     until("what is read", || {
-        let mut told = serde_json::Map::new();
+        let mut values_by_path = serde_json::Map::new();
         for posted in endpoint.posted() {
             let Value::Object(values) = value_of(&posted) else {
                 continue;
             };
-            told.extend(values);
+            values_by_path.extend(values);
         }
-        let is_told = |path: &&str| told.contains_key(*path);
-        paths.iter().all(is_told).then_some(told)
+        let is_delivered = |path: &&str| values_by_path.contains_key(*path);
+        paths.iter().all(is_delivered).then_some(values_by_path)
     })
 }
 
-/// The temperatures that were taken, each when it came first.
+/// The accepted temperatures, in the order of their first deliveries.
 fn first_of_each(posted: &[ReceivedPost]) -> Vec<f64> {
     let mut ids = Vec::new();
     let mut values = Vec::new();

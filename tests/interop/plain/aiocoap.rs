@@ -1,19 +1,19 @@
-//! Is what a device on aiocoap posts kept, and does it get and answer what it is asked?
+//! Is data that a device on aiocoap posts stored, and does it receive and answer requests?
 //!
-//! The device is `aiocoap_plain_device.py`: it asks and serves from one socket.
+//! The device is `aiocoap_plain_device.py`: it sends and serves from one socket.
 
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{LARGE_BYTES, TestService, large, told_by};
+use super::{LARGE_BYTES, TestService, large, text_of};
 use crate::vocabulary::lwm2m::outcome;
 use crate::vocabulary::plain::{ReportedData, carrying, carrying_bytes, coap};
 use crate::vocabulary::program::Program;
 
 #[test]
-fn what_aiocoap_posts_is_kept_whatever_its_length() {
+fn data_of_any_length_from_aiocoap_is_stored() {
     let setup = TestService::new("127.0.10.40");
     let mut device = Device::start(&setup);
     let mut expected = Vec::new();
@@ -26,11 +26,11 @@ fn what_aiocoap_posts_is_kept_whatever_its_length() {
             &large().as_bytes()[..length],
         ));
     }
-    setup.expect_told(&expected);
+    setup.expect_reported(&expected);
 }
 
 #[test]
-fn aiocoap_is_asked_by_every_method() {
+fn aiocoap_receives_requests_with_every_method() {
     let setup = TestService::new("127.0.10.41");
     let mut device = Device::start(&setup);
     for (method, payload, code, answer) in [
@@ -43,7 +43,7 @@ fn aiocoap_is_asked_by_every_method() {
         ("DELETE", None, "202", None),
         ("GET", None, "404", None),
     ] {
-        let body = device.asked(method, "/kept");
+        let body = device.request(method, "/kept");
         let body = match payload {
             Some(payload) => carrying(body, payload),
             None => body,
@@ -55,17 +55,17 @@ fn aiocoap_is_asked_by_every_method() {
             "FAILED"
         };
         assert_eq!(outcome(&action), (status, code), "{action}");
-        let told = device.wait_for("received");
-        assert_eq!(told["method"], method, "{told}");
-        assert_eq!(told["payload"], payload.unwrap_or_default(), "{told}");
+        let event = device.wait_for("received");
+        assert_eq!(event["method"], method, "{event}");
+        assert_eq!(event["payload"], payload.unwrap_or_default(), "{event}");
         if let Some(answer) = answer {
-            assert_eq!(told_by(&action), answer);
+            assert_eq!(text_of(&action), answer);
         }
     }
 }
 
 #[test]
-fn an_answer_is_text_if_aiocoap_says_so_and_bytes_otherwise() {
+fn a_response_of_aiocoap_is_text_if_its_format_is_text_and_bytes_otherwise() {
     let setup = TestService::new("127.0.10.42");
     let device = Device::start(&setup);
     let bytes: Vec<u8> = (0..=255).collect();
@@ -76,17 +76,17 @@ fn an_answer_is_text_if_aiocoap_says_so_and_bytes_otherwise() {
         ("/bytes", bytes, "BASE64"),
         ("/bare", json!("YmFyZQ=="), "BASE64"),
     ] {
-        let action = setup.perform(&device.asked("GET", path));
+        let action = setup.perform(&device.request("GET", path));
         let expected = json!({ "code": "205", "payload": payload, "payloadType": kind });
         assert_eq!(action["resultData"], expected, "{path}");
     }
 }
 
 #[test]
-fn bytes_reach_aiocoap_as_they_are() {
+fn bytes_reach_aiocoap_unchanged() {
     let setup = TestService::new("127.0.10.43");
     let mut device = Device::start(&setup);
-    let put = carrying_bytes(device.asked("PUT", "/kept"), "grün".as_bytes());
+    let put = carrying_bytes(device.request("PUT", "/kept"), "grün".as_bytes());
     let action = setup.perform(&put);
     assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
     assert_eq!(device.wait_for("received")["payload"], "grün");
@@ -96,23 +96,23 @@ fn bytes_reach_aiocoap_as_they_are() {
 fn a_large_body_reaches_aiocoap_and_comes_back() {
     let setup = TestService::new("127.0.10.44");
     let mut device = Device::start(&setup);
-    let put = carrying(device.asked("PUT", "/kept"), &large());
+    let put = carrying(device.request("PUT", "/kept"), &large());
     let action = setup.perform(&put);
     assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
     assert_eq!(device.wait_for("received")["payload"], large());
-    let action = setup.perform(&device.asked("GET", "/kept"));
+    let action = setup.perform(&device.request("GET", "/kept"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
-    assert_eq!(told_by(&action), large());
+    assert_eq!(text_of(&action), large());
 }
 
 #[test]
-fn one_request_of_aiocoap_goes_in_blocks_both_ways() {
+fn a_request_and_its_response_go_in_blocks_with_aiocoap() {
     let setup = TestService::new("127.0.10.45");
     let device = Device::start(&setup);
-    let action = setup.perform(&carrying(device.asked("POST", "/kept"), &large()));
+    let action = setup.perform(&carrying(device.request("POST", "/kept"), &large()));
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
     let turned: String = large().chars().rev().collect();
-    assert_eq!(told_by(&action), turned);
+    assert_eq!(text_of(&action), turned);
 }
 
 /// A running `aiocoap_plain_device.py`.
@@ -143,7 +143,7 @@ impl Device {
         device
     }
 
-    fn asked(&self, method: &str, path: &str) -> Value {
+    fn request(&self, method: &str, path: &str) -> Value {
         coap(method, path, self.port)
     }
 
@@ -151,11 +151,11 @@ impl Device {
         self.program.write_line(command);
     }
 
-    /// The next event of this name; others are passed over.
+    /// The next event of this name; others are skipped.
     fn wait_for(&mut self, event: &str) -> Value {
         self.program.wait_for(event, |line| {
-            let told: Value = serde_json::from_str(line).ok()?;
-            (told["event"] == event).then_some(told)
+            let printed: Value = serde_json::from_str(line).ok()?;
+            (printed["event"] == event).then_some(printed)
         })
     }
 }

@@ -1,4 +1,5 @@
-//! Is what libcoap's client posts kept, and does libcoap's server get and answer what it is asked?
+//! Is data that libcoap's client posts stored, and does libcoap's server receive and answer
+//! requests?
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,25 +12,25 @@ use protocol::coap::message::{Message, MessageId};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{TestService, bytes_of, large, told_by};
+use super::{TestService, bytes_of, large, text_of};
 use crate::libcoap::{Answer, ids_of, libcoap};
 use crate::vocabulary::lwm2m::outcome;
 use crate::vocabulary::plain::{ReportedData, carrying, coap};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::program::Program;
 
-/// How often it is looked whether a long transfer is over.
+/// How often a long transfer is checked for its end.
 const LOOK: Duration = Duration::from_millis(200);
 
 #[test]
-fn what_libcoap_posts_is_kept_as_it_came() {
+fn data_from_libcoap_is_stored_unchanged() {
     let setup = TestService::new("127.0.10.10");
     let client = Client::of(&setup);
     let bytes: Vec<u8> = (0..=255).collect();
     assert_eq!(client.post("/?t=meter", b"21.5", &[]).code, "2.04");
     assert_eq!(client.post("/?t=meter/raw", &bytes, &[]).code, "2.04");
     assert_eq!(client.post("/?t=meter", b"22", &["-N"]).code, "2.04");
-    setup.expect_told(&[
+    setup.expect_reported(&[
         ReportedData::over_coap("meter", *b"21.5"),
         ReportedData::over_coap("meter/raw", bytes),
         ReportedData::over_coap("meter", *b"22"),
@@ -37,36 +38,36 @@ fn what_libcoap_posts_is_kept_as_it_came() {
 }
 
 #[test]
-fn what_libcoap_posts_in_blocks_is_one_event() {
+fn data_in_blocks_from_libcoap_is_one_event() {
     let setup = TestService::new("127.0.10.11");
     let client = Client::of(&setup);
     let body = large();
     let mut expected = Vec::new();
     for size in [1_024, 256, 64] {
         let arguments = ["-b", &size.to_string()];
-        let said = client.converse("/?t=log", body.as_bytes(), &arguments);
-        assert_eq!(Answer::among(&said).code, "2.04", "{size}");
-        let goes_on = said.iter().filter(|line| line.contains(" c:2.31 "));
-        assert_eq!(goes_on.count(), body.len().div_ceil(size) - 1, "{size}");
+        let output = client.converse("/?t=log", body.as_bytes(), &arguments);
+        assert_eq!(Answer::among(&output).code, "2.04", "{size}");
+        let continues = output.iter().filter(|line| line.contains(" c:2.31 "));
+        assert_eq!(continues.count(), body.len().div_ceil(size) - 1, "{size}");
         expected.push(ReportedData::over_coap("log", body.as_bytes()));
     }
-    setup.expect_told(&expected);
+    setup.expect_reported(&expected);
 }
 
 #[test]
-fn what_libcoap_loses_on_the_way_is_kept_once() {
+fn data_retransmitted_by_libcoap_is_stored_once() {
     let setup = TestService::new("127.0.10.12");
     let client = Client::of(&setup);
     let body = large();
     let arguments = ["-b", "1024", "-l", "1,4,5,9"];
-    let said = client.converse("/?t=log", body.as_bytes(), &arguments);
-    assert_eq!(Answer::among(&said).code, "2.04");
-    assert!(repeated(&said, "POST") >= 4, "{said:?}");
-    setup.expect_told(&[ReportedData::over_coap("log", body)]);
+    let output = client.converse("/?t=log", body.as_bytes(), &arguments);
+    assert_eq!(Answer::among(&output).code, "2.04");
+    assert!(repeated(&output, "POST") >= 4, "{output:?}");
+    setup.expect_reported(&[ReportedData::over_coap("log", body)]);
 }
 
 #[test]
-fn libcoap_is_told_what_is_wrong() {
+fn invalid_data_from_libcoap_is_refused_with_its_reason() {
     let setup = TestService::with("127.0.10.13", &[("SIGNALBOX_DATA_BYTES_MAX", "1000")]);
     let client = Client::of(&setup);
     let body = large();
@@ -86,21 +87,21 @@ fn libcoap_is_told_what_is_wrong() {
         ..Client::of(&setup)
     };
     assert_eq!(stranger.post("/?t=a", b"x", &[]).code, "4.01");
-    setup.expect_told(&[]);
+    setup.expect_reported(&[]);
 }
 
 #[test]
-fn libcoap_is_asked_by_every_method() {
+fn libcoap_receives_requests_with_every_method() {
     let setup = TestService::new("127.0.10.15");
     let server = LibcoapServer::start(&setup, &[]);
     for (body, code) in [
-        (server.asked("GET", "/mode"), "404"),
-        (carrying(server.asked("PUT", "/mode"), "eco"), "201"),
-        (carrying(server.asked("PUT", "/mode"), "boost"), "204"),
-        (server.asked("GET", "/mode"), "205"),
-        (carrying(server.asked("PATCH", "/mode"), "x"), "405"),
-        (server.asked("DELETE", "/mode"), "202"),
-        (server.asked("GET", "/mode"), "404"),
+        (server.request("GET", "/mode"), "404"),
+        (carrying(server.request("PUT", "/mode"), "eco"), "201"),
+        (carrying(server.request("PUT", "/mode"), "boost"), "204"),
+        (server.request("GET", "/mode"), "205"),
+        (carrying(server.request("PATCH", "/mode"), "x"), "405"),
+        (server.request("DELETE", "/mode"), "202"),
+        (server.request("GET", "/mode"), "404"),
     ] {
         let action = setup.perform(&body);
         let status = if code.starts_with('2') {
@@ -113,22 +114,22 @@ fn libcoap_is_asked_by_every_method() {
 }
 
 #[test]
-fn libcoap_answers_with_bytes_unless_it_says_that_they_are_text() {
+fn a_response_of_libcoap_is_bytes_unless_its_format_is_text() {
     let setup = TestService::new("127.0.10.16");
     let server = LibcoapServer::start(&setup, &[]);
-    let action = setup.perform(&server.asked("GET", "/.well-known/core"));
+    let action = setup.perform(&server.request("GET", "/.well-known/core"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
-    assert!(told_by(&action).contains("</async>"), "{action}");
-    let action = setup.perform(&server.asked("GET", "/"));
+    assert!(text_of(&action).contains("</async>"), "{action}");
+    let action = setup.perform(&server.request("GET", "/"));
     let greeting = String::from_utf8(bytes_of(&action)).unwrap();
     assert!(greeting.contains("libcoap"), "{greeting}");
 }
 
 #[test]
-fn libcoap_may_answer_later() {
+fn libcoap_may_send_a_separate_response() {
     let setup = TestService::new("127.0.10.17");
     let server = LibcoapServer::start(&setup, &[]);
-    let action = setup.perform(&server.asked("GET", "/async?1"));
+    let action = setup.perform(&server.request("GET", "/async?1"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
     assert_eq!(bytes_of(&action), b"done");
 }
@@ -137,10 +138,10 @@ fn libcoap_may_answer_later() {
 fn a_large_body_reaches_libcoap_and_comes_back() {
     let setup = TestService::new("127.0.10.18");
     let server = LibcoapServer::start(&setup, &[]);
-    let put = carrying(server.asked("PUT", "/page"), &large());
+    let put = carrying(server.request("PUT", "/page"), &large());
     let action = setup.perform(&put);
     assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
-    let action = setup.perform(&server.asked("GET", "/page"));
+    let action = setup.perform(&server.request("GET", "/page"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
     assert_eq!(bytes_of(&action), large().as_bytes());
 }
@@ -149,16 +150,16 @@ fn a_large_body_reaches_libcoap_and_comes_back() {
 fn a_large_body_reaches_libcoap_through_losses_within_one_attempt() {
     let setup = TestService::with("127.0.10.19", &[("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "200")]);
     let mut server = LibcoapServer::start(&setup, &["-l", "1,3,4,10,20,21"]);
-    let action = setup.perform(&carrying(server.asked("PUT", "/page"), &large()));
+    let action = setup.perform(&carrying(server.request("PUT", "/page"), &large()));
     assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
     assert_eq!(action["sendAttempts"], 1, "{action}");
     assert!(repeated(server.program.printed(), "PUT") >= 6);
-    let action = setup.perform(&server.asked("GET", "/page"));
+    let action = setup.perform(&server.request("GET", "/page"));
     assert_eq!(bytes_of(&action), large().as_bytes());
 }
 
-/// Five answers in a row are as many as one request has chances. The last block is spared:
-/// libcoap's server takes its repetition for a body of its own.
+/// Five lost answers in a row: as many as the transmissions of one request. The last block is not
+/// lost: libcoap's server takes its retransmission for a new body.
 #[test]
 fn a_mebibyte_reaches_libcoap_and_comes_back_through_losses() {
     const WHILE_PUT: &str = "2,4,100-104,300,500-502";
@@ -168,11 +169,11 @@ fn a_mebibyte_reaches_libcoap_and_comes_back_through_losses() {
     let server = LibcoapServer::start_quietly(&setup, &["-l", &losses]);
     let whole = large().repeat(53);
     assert!(whole.len() > 1_024 * 1_024);
-    let put = carrying(server.asked("PUT", "/firmware"), &whole);
+    let put = carrying(server.request("PUT", "/firmware"), &whole);
     let action = patiently_final(&setup, &setup.create("COAP", &put));
     assert_eq!(outcome(&action), ("SUCCEEDED", "201"));
     assert_eq!(action["sendAttempts"], 1);
-    let get = server.asked("GET", "/firmware");
+    let get = server.request("GET", "/firmware");
     let action = patiently_final(&setup, &setup.create("COAP", &get));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"));
     assert!(
@@ -181,7 +182,7 @@ fn a_mebibyte_reaches_libcoap_and_comes_back_through_losses() {
     );
 }
 
-/// A request once it is final, which takes its time; as long as blocks get across, it goes on.
+/// A request once it is final; there is no deadline while blocks are transferred.
 fn patiently_final(setup: &TestService, id: &str) -> Value {
     const PATIENCE: Duration = Duration::from_secs(180);
     let begun = Instant::now();
@@ -196,14 +197,14 @@ fn patiently_final(setup: &TestService, id: &str) -> Value {
     }
 }
 
-/// How many messages of a method were said again.
-fn repeated(said: &[String], method: &str) -> usize {
-    let ids = ids_of(method, said);
+/// How many messages with this method were retransmitted.
+fn repeated(output: &[String], method: &str) -> usize {
+    let ids = ids_of(method, output);
     let distinct: BTreeSet<&str> = ids.iter().copied().collect();
     ids.len() - distinct.len()
 }
 
-/// A device that asks through libcoap's client.
+/// A device that sends requests with libcoap's client.
 struct Client {
     ip: String,
     service: String,
@@ -219,12 +220,12 @@ impl Client {
         }
     }
 
-    /// Posts bytes and gives the last answer.
+    /// Posts bytes and returns the last answer.
     fn post(&self, path: &str, payload: &[u8], arguments: &[&str]) -> Answer {
         Answer::among(&self.converse(path, payload, arguments))
     }
 
-    /// Posts bytes and gives what the client says of it.
+    /// Posts bytes and returns the output of the client.
     fn converse(&self, path: &str, payload: &[u8], arguments: &[&str]) -> Vec<String> {
         let mut command = Command::new(libcoap("client"));
         command.args(["-v", "7", "-B", "30", "-m", "post"]);
@@ -243,7 +244,7 @@ impl Client {
     }
 }
 
-/// A device that is libcoap's server, which keeps what is put to it.
+/// A device that is libcoap's server, which stores what is put to it.
 pub(super) struct LibcoapServer {
     pub(super) port: u16,
     program: Program,
@@ -262,25 +263,25 @@ impl LibcoapServer {
         Self { port, program }
     }
 
-    /// Starts one that does not tell of each message.
+    /// Starts a server that does not print each message.
     fn start_quietly(setup: &TestService, arguments: &[&str]) -> Self {
         let port = setup.free_port();
         let mut command = Command::new(libcoap("server"));
         command.args(["-d", "10", "-A", &setup.ip]);
         command.args(["-p", &port.to_string()]).args(arguments);
         let program = Program::start(&mut command);
-        let asking = UdpSocket::bind((setup.ip.as_str(), 0)).unwrap();
-        asking.connect((setup.ip.as_str(), port)).unwrap();
-        asking.set_nonblocking(true).unwrap();
+        let probe = UdpSocket::bind((setup.ip.as_str(), 0)).unwrap();
+        probe.connect((setup.ip.as_str(), port)).unwrap();
+        probe.set_nonblocking(true).unwrap();
         let ping = Message::ping(MessageId(1)).encode();
         until("that it listens", || {
-            asking.send(&ping).ok();
-            asking.recv(&mut [0; 16]).ok()
+            probe.send(&ping).ok();
+            probe.recv(&mut [0; 16]).ok()
         });
         Self { port, program }
     }
 
-    fn asked(&self, method: &str, path: &str) -> Value {
+    fn request(&self, method: &str, path: &str) -> Value {
         coap(method, path, self.port)
     }
 }

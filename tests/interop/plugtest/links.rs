@@ -1,7 +1,7 @@
-//! Which resources does the plugtest server say it has, and which of them does a query choose?
-//! RFC 6690 sections 4 and 4.1.
+//! Which resources does the plugtest server list, and which of them does a query select? RFC 6690
+//! sections 4 and 4.1.
 
-/// What is told under `/.well-known/core`. What lies under `/path` is told by `/path` itself.
+/// The links under `/.well-known/core`. The links below `/path` are listed by `/path` itself.
 pub(super) const ENTRY: [Link; 20] = [
     Link("/test", &[("title", "Default test resource"), ("ct", "0")]),
     Link("/separate", &[("title", "Answers in a message of its own")]),
@@ -25,18 +25,18 @@ pub(super) const ENTRY: [Link; 20] = [
     Link("/path", &[("title", "Has links of its own"), ("ct", "40")]),
 ];
 
-/// What lies under `/path`.
+/// The links below `/path`.
 pub(super) const PATH: [Link; 3] = [
     Link("/path/sub1", &[("ct", "0")]),
     Link("/path/sub2", &[("ct", "0")]),
     Link("/path/sub3", &[("ct", "0")]),
 ];
 
-/// A path and what is said of it: names with values, an empty one for an attribute without.
+/// A path and its attributes: names with values, an empty value for an attribute without one.
 #[derive(Clone, Copy)]
 pub(super) struct Link(&'static str, &'static [(&'static str, &'static str)]);
 
-/// Writes the links that pass every argument of a query.
+/// Writes the links that match every query.
 pub(super) fn chosen<'a>(links: &[Link], queries: impl Iterator<Item = &'a str>) -> String {
     let queries: Vec<&str> = queries.collect();
     let passing = links
@@ -72,7 +72,7 @@ impl Link {
     }
 }
 
-/// Whether a value is the wanted one, or begins so if that ends in an asterisk.
+/// Whether a value is the wanted one, or begins with it if the wanted one ends in an asterisk.
 fn is_meant(value: &str, wanted: &str) -> bool {
     match wanted.strip_suffix('*') {
         Some(beginning) => value.starts_with(beginning),

@@ -1,4 +1,4 @@
-//! Who observes what of the plugtest server, and whom does it owe a notification? RFC 7641
+//! Which observers does the plugtest server have, and which of them must it notify? RFC 7641
 //! sections 3 and 4.
 
 use std::net::SocketAddr;
@@ -9,27 +9,27 @@ use protocol::coap::token::Token;
 
 use super::peer::MessageOutcome;
 
-/// All observers, in the order in which they came.
+/// All observers, in the order of their registrations.
 #[derive(Default)]
 pub(super) struct Observers {
     all: Vec<Observer>,
     last_sequence: u32,
 }
 
-/// What an observer is to be told.
+/// The state to notify an observer of.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum State {
-    /// The resource as it is now.
+    /// The current representation of the resource.
     New,
-    /// That it is observed no longer, and why.
+    /// The end of the observation, with its code.
     Ended(Code),
 }
 
-/// A notification that is to leave.
+/// A notification to be sent.
 pub(super) struct Due {
     pub(super) peer: SocketAddr,
     pub(super) resource: &'static str,
-    /// The request whose answer has changed.
+    /// The request whose response has changed.
     pub(super) request: Message,
     pub(super) state: State,
     pub(super) sequence: u32,
@@ -39,15 +39,15 @@ struct Observer {
     peer: SocketAddr,
     resource: &'static str,
     request: Message,
-    /// The last state counts: those in between need not be told (section 4.2).
+    /// The last state counts: those in between need not be notified (section 4.2).
     owed: Option<State>,
-    told: Option<MessageId>,
+    notified_in: Option<MessageId>,
     /// One notification at a time waits for its acknowledgement (section 4.5).
     is_waiting: bool,
 }
 
 impl Observers {
-    /// Adds an observer, in the place of itself if it observes under this token already.
+    /// Adds an observer. It replaces an observer with the same peer and token.
     pub(super) fn add(
         &mut self,
         peer: SocketAddr,
@@ -60,24 +60,24 @@ impl Observers {
             resource,
             request: request.clone(),
             owed: None,
-            told: None,
+            notified_in: None,
             is_waiting: false,
         });
         self.next_sequence()
     }
 
-    /// Forgets an observer.
+    /// Removes an observer.
     pub(super) fn remove(&mut self, peer: SocketAddr, token: Token) {
         self.all
             .retain(|it| (it.peer, it.request.token) != (peer, token));
     }
 
-    /// Forgets all.
+    /// Removes all observers.
     pub(super) fn forget_all(&mut self) {
         self.all.clear();
     }
 
-    /// Takes note of what the observers of a resource are to be told.
+    /// Records the new state of a resource for its observers.
     pub(super) fn note(&mut self, resource: &str, state: State) {
         let its = self.all.iter_mut().filter(|it| it.resource == resource);
         for observer in its {
@@ -88,7 +88,7 @@ impl Observers {
         }
     }
 
-    /// What is to be told now.
+    /// The notifications to be sent now.
     pub(super) fn due(&mut self) -> Vec<Due> {
         let mut due = Vec::new();
         for place in 0..self.all.len() {
@@ -112,7 +112,7 @@ impl Observers {
         due
     }
 
-    /// Takes note of the message in which an observer is told.
+    /// Records the message in which an observer is notified.
     pub(super) fn notified(
         &mut self,
         peer: SocketAddr,
@@ -123,20 +123,24 @@ impl Observers {
         let mut all = self.all.iter_mut();
         let found = all.find(|it| (it.peer, it.request.token) == (peer, token));
         if let Some(observer) = found {
-            observer.told = Some(id);
+            observer.notified_in = Some(id);
             observer.is_waiting = kind == MessageKind::Confirmable;
         }
     }
 
-    /// Takes note of what became of a notification; whoever refuses it or does not hear it
-    /// observes no longer.
-    pub(super) fn conclude(&mut self, peer: SocketAddr, id: MessageId, fate: MessageOutcome) {
-        let is_it = |it: &Observer| (it.peer, it.told) == (peer, Some(id));
-        match fate {
-            MessageOutcome::Heard => self.all.iter_mut().filter(|it| is_it(it)).for_each(|it| {
-                it.is_waiting = false;
-            }),
-            MessageOutcome::Refused | MessageOutcome::Unheard => self.all.retain(|it| !is_it(it)),
+    /// Records the outcome of a notification; an observer that rejects or never acknowledges it is
+    /// removed.
+    pub(super) fn conclude(&mut self, peer: SocketAddr, id: MessageId, outcome: MessageOutcome) {
+        let is_it = |it: &Observer| (it.peer, it.notified_in) == (peer, Some(id));
+        match outcome {
+            MessageOutcome::Acknowledged => {
+                self.all.iter_mut().filter(|it| is_it(it)).for_each(|it| {
+                    it.is_waiting = false;
+                })
+            }
+            MessageOutcome::Refused | MessageOutcome::Unacknowledged => {
+                self.all.retain(|it| !is_it(it))
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! What does the plugtest server know of one peer: what was said to it, and what it owes?
+//! What does the plugtest server know of one peer: its earlier answers and its open exchanges?
 
 use std::collections::VecDeque;
 
@@ -13,37 +13,37 @@ use super::site::{path_of, response};
 /// One peer.
 #[derive(Default)]
 pub(super) struct Peer {
-    /// The body it is sending in blocks.
+    /// The body that the peer is sending in blocks.
     pub(super) assembly: Assembly,
     recent: DedupWindow,
-    /// What its last requests were answered with, byte for byte; nothing for an answer that only
-    /// comes later.
+    /// The answers to its last requests, byte for byte; empty for a separate response that is still
+    /// to come.
     answers: VecDeque<(MessageId, Vec<u8>)>,
-    /// The last answer to a request that is not read again for each block: it would act again.
+    /// The last answer to a request that must not be performed again for each block.
     whole_answer: Option<(Code, String, Message)>,
     exchanges: Vec<Exchange>,
     given_up: Vec<MessageId>,
 }
 
-/// What became of a message that was to be acknowledged.
+/// The outcome of a confirmable message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum MessageOutcome {
     /// It was acknowledged.
-    Heard,
+    Acknowledged,
     /// It was reset.
     Refused,
-    /// Nothing came back, however often it was said.
-    Unheard,
+    /// It was never acknowledged, despite all retransmissions.
+    Unacknowledged,
 }
 
-/// A message of ours and its fate.
+/// A message of the server and its outcome.
 pub(super) struct Concluded {
     pub(super) id: MessageId,
     pub(super) fate: MessageOutcome,
 }
 
 impl Peer {
-    /// What the request was answered with when it came before; an empty slice if with nothing.
+    /// The earlier answer to a repeated request; an empty slice if there was none.
     pub(super) fn answer_before(&self, now_ms: i64, request: &Message) -> Option<&[u8]> {
         self.recent.find(now_ms, request)?;
         let mut answers = self.answers.iter().rev();
@@ -51,7 +51,7 @@ impl Peer {
         found.map(|(_, answer)| answer.as_slice())
     }
 
-    /// Takes note of what a request was answered with.
+    /// Records the answer to a request.
     pub(super) fn remember(&mut self, now_ms: i64, request: &Message, answer: Option<&Message>) {
         let what = match answer {
             Some(answer) if answer.code != Code::EMPTY => Duplicate::Answered(answer.code),
@@ -65,7 +65,7 @@ impl Peer {
         self.answers.push_back((request.message_id, datagram));
     }
 
-    /// Keeps an answer whose later blocks may be asked for.
+    /// Keeps an answer whose later blocks may be requested.
     pub(super) fn keep_whole_answer(&mut self, request: &Message, answer: &Message) {
         self.whole_answer =
             (request.code != Code::GET).then(|| (request.code, path_of(request), answer.clone()));
@@ -84,23 +84,23 @@ impl Peer {
         is_it.then_some(answer)
     }
 
-    /// Waits for the acknowledgement of a message that leaves now.
+    /// Waits for the acknowledgement of a message that is sent now.
     pub(super) fn begin(&mut self, now_ms: i64, rules: &Transmission, message: &Message) {
         let exchange = Exchange::begin(now_ms, rules, message, 0);
         self.exchanges.push(exchange);
     }
 
-    /// Takes an Acknowledgement or a Reset, and gives whose it is.
+    /// Handles an Acknowledgement or a Reset, and returns the message it concludes.
     pub(super) fn conclude(&mut self, now_ms: i64, message: &Message) -> Option<Concluded> {
-        let heard = |exchange: &mut Exchange| exchange.handle(now_ms, message);
-        let receptions = self.exchanges.iter_mut().map(heard);
+        let handle = |exchange: &mut Exchange| exchange.handle(now_ms, message);
+        let receptions = self.exchanges.iter_mut().map(handle);
         let (place, fate) = receptions.enumerate().find_map(|(place, reception)| {
             let fate = match reception {
                 ExchangeReception::NotMine => return None,
                 ExchangeReception::Reset => MessageOutcome::Refused,
                 ExchangeReception::Acknowledged
                 | ExchangeReception::Answered { .. }
-                | ExchangeReception::Unusable { .. } => MessageOutcome::Heard,
+                | ExchangeReception::Unusable { .. } => MessageOutcome::Acknowledged,
             };
             Some((place, fate))
         })?;
@@ -108,7 +108,7 @@ impl Peer {
         Some(Concluded { id, fate })
     }
 
-    /// What is to be said again by now.
+    /// The retransmissions that are due.
     pub(super) fn repetitions(&mut self, now_ms: i64) -> Vec<Vec<u8>> {
         let mut repeated = Vec::new();
         let given_up = &mut self.given_up;
@@ -127,7 +127,7 @@ impl Peer {
         repeated
     }
 
-    /// What nobody acknowledged, said once.
+    /// The message ids that were never acknowledged, each once.
     pub(super) fn given_up(&mut self) -> Vec<MessageId> {
         std::mem::take(&mut self.given_up)
     }

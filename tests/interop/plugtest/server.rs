@@ -1,5 +1,5 @@
-//! How does the plugtest server hear and answer? One socket, one thread, and the service's own CoAP
-//! layer: its messages, deduplication, exchanges and block-wise transfer.
+//! How does the plugtest server receive and answer? One socket, one thread, and the service's own
+//! CoAP layer: its messages, deduplication, exchanges and block-wise transfer.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -23,29 +23,30 @@ use super::site::{
     OBSERVED, OBSERVED_LARGE, OBSERVED_NON, ResourceChange, Resources, path_of, response,
 };
 
-/// Short, so that what is lost on purpose is soon said again.
+/// Short, so that messages lost on purpose are soon retransmitted.
 const TRANSMISSION: Transmission = Transmission {
     ack_timeout_ms: 400,
     max_retransmit: 2,
     ..Transmission::STANDARD
 };
 
-/// How often what is observed varies.
+/// How often observed resources change.
 const TICK_MS: i64 = 500;
 
-/// How long an answer takes that comes in a message of its own.
+/// The delay of a separate response.
 const SEPARATE_MS: i64 = 300;
 
-/// The longest body the server takes.
+/// The longest body the server accepts.
 const BODY_BYTES_MAX: usize = 16 * 1024;
 
 /// How long the server waits for the next block.
 const BLOCK_IDLE_MS: i64 = 10_000;
 
-/// How often the server looks whether it is to stop.
+/// How often the server checks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// All critical options that the resources know, Proxy-Uri and Proxy-Scheme not being among them.
+/// All critical options that the resources understand; Proxy-Uri and Proxy-Scheme are not among
+/// them.
 const KNOWN: [u16; 9] = [
     option::IF_MATCH,
     option::URI_HOST,
@@ -58,7 +59,7 @@ const KNOWN: [u16; 9] = [
     option::BLOCK1,
 ];
 
-/// A running server; it ends with this value.
+/// A running server. It stops when this value is dropped.
 pub(crate) struct PlugtestServer {
     pub(crate) address: SocketAddr,
     is_over: Arc<AtomicBool>,
@@ -66,7 +67,7 @@ pub(crate) struct PlugtestServer {
 }
 
 impl PlugtestServer {
-    /// Starts one on a free port of an address.
+    /// Starts a server on a free port of an address.
     pub(crate) fn start(ip: &str) -> Self {
         let socket = UdpSocket::bind((ip, 0)).unwrap();
         socket.set_read_timeout(Some(LOOK)).unwrap();
@@ -103,7 +104,7 @@ struct Serving {
     site: Resources,
     peers: BTreeMap<SocketAddr, Peer>,
     observers: Observers,
-    /// Answers that are to come later, with their peers.
+    /// Separate responses that are to be sent, with their peers.
     owed: Vec<(i64, SocketAddr, Message)>,
     next_tick_ms: i64,
     last_message_id: u16,
@@ -135,13 +136,13 @@ impl Serving {
             Err(error) => panic!("the server's socket: {error}"),
         }
         self.do_what_is_due();
-        self.tell_observers();
+        self.notify_observers();
     }
 
     fn receive(&mut self, from: SocketAddr, datagram: &[u8]) {
         match Message::decode(datagram) {
-            Ok(message) if message.code.is_request() => self.hear_request(from, &message),
-            Ok(message) => self.hear_other(from, &message),
+            Ok(message) if message.code.is_request() => self.receive_request(from, &message),
+            Ok(message) => self.receive_other(from, &message),
             Err(malformed) => {
                 if let Some(id) = malformed.reset {
                     self.send(from, &Message::reset(id).encode());
@@ -150,7 +151,7 @@ impl Serving {
         }
     }
 
-    fn hear_request(&mut self, from: SocketAddr, request: &Message) {
+    fn receive_request(&mut self, from: SocketAddr, request: &Message) {
         let now_ms = self.now_ms();
         let peer = self.peers.entry(from).or_default();
         if let Some(before) = peer.answer_before(now_ms, request) {
@@ -207,7 +208,7 @@ impl Serving {
         }
     }
 
-    /// Notes who observes from now on, or no longer.
+    /// Records that an observation begins or ends.
     fn observed(&mut self, from: SocketAddr, request: &Message, answer: Message) -> Message {
         let path = path_of(request);
         let resource = [OBSERVED, OBSERVED_LARGE, OBSERVED_NON]
@@ -240,8 +241,8 @@ impl Serving {
         self.owed.push((now_ms + SEPARATE_MS, from, answer));
     }
 
-    /// Takes a ping, or what a peer says to something the server said.
-    fn hear_other(&mut self, from: SocketAddr, message: &Message) {
+    /// Handles a ping, or the reply of a peer to a message of the server.
+    fn receive_other(&mut self, from: SocketAddr, message: &Message) {
         let now_ms = self.now_ms();
         match message.kind {
             MessageKind::Confirmable => {
@@ -280,7 +281,7 @@ impl Serving {
             }
             for id in peer.given_up() {
                 self.observers
-                    .conclude(*address, id, MessageOutcome::Unheard);
+                    .conclude(*address, id, MessageOutcome::Unacknowledged);
             }
         }
         for (address, datagram) in repeated {
@@ -288,7 +289,7 @@ impl Serving {
         }
     }
 
-    fn tell_observers(&mut self) {
+    fn notify_observers(&mut self) {
         for happening in self.site.happened() {
             match happening {
                 ResourceChange::Changed(resource) => self.observers.note(resource, State::New),
@@ -318,7 +319,7 @@ impl Serving {
         }
     }
 
-    /// Sends a message of our own and, if it is to be acknowledged, waits for that.
+    /// Sends a message of the server and, if it is confirmable, waits for the acknowledgement.
     fn begin(&mut self, to: SocketAddr, message: &Message) {
         let now_ms = self.now_ms();
         let datagram = message.encode();
@@ -343,7 +344,7 @@ impl Serving {
     }
 
     fn send(&self, to: SocketAddr, datagram: &[u8]) {
-        // A peer that has ended refuses what it is told; that is as good as lost.
+        // A peer that has ended refuses the datagram, which counts as lost.
         self.socket.send_to(datagram, to).ok();
     }
 

@@ -1,5 +1,5 @@
-//! What does the plugtest server answer to a whole request? The resources of the ETSI test
-//! descriptions for CoAP.
+//! How does the plugtest server answer a whole request? The resources of the ETSI test descriptions
+//! for CoAP.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use protocol::coap::option;
 
 use super::links;
 
-/// Longer than a block of 1,024 bytes, so that nobody gets it in one message.
+/// Longer than a block of 1,024 bytes, so that no peer gets it in one message.
 const LARGE_BYTES: usize = 1280;
 
-/// For how long a state of an observed resource holds: longer than it takes to change.
+/// The Max-Age of an observed resource: longer than the time between changes.
 const MAX_AGE_S: u32 = 1;
 
 /// A long state stays long enough to be fetched in blocks.
 const LARGE_TICKS: u32 = 4;
 
-/// The observed resource that others may write, and the one that is too long for one message.
+/// The observed resource that can be written, and the one that is too long for one message.
 pub(super) const OBSERVED: &str = "obs";
 pub(super) const OBSERVED_LARGE: &str = "obs-large";
 pub(super) const OBSERVED_NON: &str = "obs-non";
 
-/// The resources and what was made of them.
+/// The resources and their written states.
 pub(super) struct Resources {
     written: BTreeMap<String, Body>,
     versions: u32,
@@ -33,14 +33,14 @@ pub(super) struct Resources {
     happened: Vec<ResourceChange>,
 }
 
-/// What whoever observes has to be told of.
+/// A change that observers have to be notified of.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum ResourceChange {
     /// The resource has a new state.
     Changed(&'static str),
-    /// The resource cannot be observed any longer, with the code that says why.
+    /// The resource cannot be observed any longer, with the code of the reason.
     Ended(&'static str, Code),
-    /// Nobody is remembered, as after a restart.
+    /// All observers are forgotten, as after a restart.
     Forgotten,
 }
 
@@ -71,7 +71,7 @@ impl Resources {
         site
     }
 
-    /// Answers a request whose body is whole.
+    /// Answers a request with a complete body.
     pub(super) fn answer(&mut self, request: &Message) -> Message {
         let path = path_of(request);
         match request.code {
@@ -83,7 +83,7 @@ impl Resources {
         }
     }
 
-    /// Lets what varies by itself vary.
+    /// Changes the resources that change by themselves.
     pub(super) fn tick(&mut self) {
         self.ticks += 1;
         if let Some(body) = self.written.get(OBSERVED)
@@ -99,7 +99,7 @@ impl Resources {
         }
     }
 
-    /// What happened since this was last asked.
+    /// The changes since the last call.
     pub(super) fn happened(&mut self) -> Vec<ResourceChange> {
         std::mem::take(&mut self.happened)
     }
@@ -213,7 +213,7 @@ impl Resources {
 
     fn delete(&mut self, path: &str, request: &Message) -> Message {
         match path {
-            // It stays, so that every description may begin with it.
+            // The resource stays, so that every description can begin with it.
             "test" => response(request, Code::DELETED),
             "create1" | OBSERVED => {
                 self.written.remove(path);
@@ -251,7 +251,7 @@ pub(super) fn path_of(request: &Message) -> String {
     request.uri_path().collect::<Vec<_>>().join("/")
 }
 
-/// Begins the answer to a request. Who sends it chooses the message's id.
+/// Begins the answer to a request. The sender assigns the message id.
 pub(super) fn response(request: &Message, code: Code) -> Message {
     Message::response_to(request, code, MessageId(0))
 }

@@ -32,5 +32,9 @@ fn the_status_counts_if_the_connection_breaks_in_the_body_of_the_answer() {
     let posted = endpoint.once(2);
     assert_eq!(values_of(&posted, "meter-1"), counted(2));
     assert_eq!(setup.once_done(&id)["state"], "INTEGRATION_ACTIVE");
-    assert_eq!(endpoint.posted().len(), 2, "a status of 200 accepts the event");
+    assert_eq!(
+        endpoint.posted().len(),
+        2,
+        "a status of 200 accepts the event"
+    );
 }

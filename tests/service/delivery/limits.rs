@@ -47,7 +47,11 @@ fn events_beyond_the_backlog_limit_become_dead_letters_and_are_logged() {
         (backlog["waiting"].as_u64()? <= BACKLOG_MAX).then_some(backlog)
     });
     let of = |name: &str| backlog[name].as_u64().unwrap();
-    assert_eq!(of("deadLetters") + of("waiting"), samples_sent, "none is lost");
+    assert_eq!(
+        of("deadLetters") + of("waiting"),
+        samples_sent,
+        "none is lost"
+    );
 }
 
 #[test]
@@ -61,7 +65,11 @@ fn on_a_full_disk_devices_are_not_acknowledged_and_nothing_acknowledged_is_lost(
     setup.service.start_again_with(&[PRIVATE, STEADY, full]);
     setup.caller.follow(&setup.service);
     let code = meter.send_payload(&payload_of(2.0));
-    assert_eq!(code, Code::SERVICE_UNAVAILABLE, "it is asked to retry later");
+    assert_eq!(
+        code,
+        Code::SERVICE_UNAVAILABLE,
+        "it is asked to retry later"
+    );
     endpoint.open();
     setup.restart_with(&[PRIVATE, STEADY]);
     // The device keeps the value that was not acknowledged and sends it again.

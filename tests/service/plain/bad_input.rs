@@ -58,7 +58,11 @@ fn a_device_above_its_rate_is_asked_to_pause_and_others_are_accepted() {
     let max_age_s = refused.max_age().unwrap_or_default();
     assert!(max_age_s > 0, "{refused:?}");
     assert_eq!(other.ask(&data("t", "21.5", 1)).code, Code::CHANGED);
-    assert_eq!(setup.caller.reported(ID).len(), taken, "accepted data is published");
+    assert_eq!(
+        setup.caller.reported(ID).len(),
+        taken,
+        "accepted data is published"
+    );
 }
 
 #[test]

@@ -85,7 +85,10 @@ fn the_bodies_of_several_devices_do_not_mix() {
         setup.coap.ask(&post(my.0, id).with_payload(my.1));
         other.ask(&post(their.0, id).with_payload(their.1));
     }
-    assert_eq!(setup.caller.reported(ID), [ReportedData::over_coap("t", mine)]);
+    assert_eq!(
+        setup.caller.reported(ID),
+        [ReportedData::over_coap("t", mine)]
+    );
     assert_eq!(
         setup.caller.reported("other"),
         [ReportedData::over_coap("t", theirs)]

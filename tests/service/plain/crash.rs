@@ -27,7 +27,10 @@ fn accepted_requests_are_sent_once_and_in_order_after_a_crash() {
     assert_eq!(setup.coap.received(), []);
     setup.post("awake");
     for number in 0..3 {
-        assert_eq!(setup.udp.receive(), format!("datagram {number}").into_bytes());
+        assert_eq!(
+            setup.udp.receive(),
+            format!("datagram {number}").into_bytes()
+        );
         let request = setup.answer_next(Code::CHANGED, "");
         assert_eq!(path_of(&request), format!("/{number}"));
         assert_eq!(request.payload, b"on");
@@ -80,7 +83,10 @@ fn data_repeated_after_a_crash_without_an_answer_is_stored() {
         let times = reported
             .iter()
             .filter(|it| **it == ReportedData::over_coap("t", text.clone()));
-        assert!((1..=2).contains(&times.count()), "at least once: {reported:?}");
+        assert!(
+            (1..=2).contains(&times.count()),
+            "at least once: {reported:?}"
+        );
     }
 }
 

@@ -38,7 +38,11 @@ fn data_from_an_unknown_address_is_published_for_no_device() {
         ]
     );
     assert_eq!(setup.logged(ID, STRANGER), 0, "it is nobody's");
-    assert_eq!(silent.received(), Vec::<Vec<u8>>::new(), "UDP is not answered");
+    assert_eq!(
+        silent.received(),
+        Vec::<Vec<u8>>::new(),
+        "UDP is not answered"
+    );
 }
 
 #[test]

@@ -64,7 +64,10 @@ fn a_burst_of_datagrams_is_published_completely_and_in_order() {
         .collect();
     assert_eq!(reported, expected);
     let expected: Vec<_> = expected.into_iter().step_by(7).collect();
-    assert_eq!(setup.caller.once_reported("other", expected.len()), expected);
+    assert_eq!(
+        setup.caller.once_reported("other", expected.len()),
+        expected
+    );
     assert_eq!(setup.caller.final_action(&waiting)["status"], "SUCCEEDED");
     assert_eq!(setup.udp.received(), [b"waits".to_vec()]);
     assert_eq!(setup.logged(ID, FIRST_CONTACT), 1);
@@ -125,7 +128,11 @@ fn json_is_delivered_as_json_if_enabled_and_everything_else_as_bytes() {
     let expected: Vec<_> = expected
         .chain([ReportedData::over_udp("{\"over\":\"udp\"}")])
         .collect();
-    assert_eq!(setup.caller.reported(ID), expected, "the history has the bytes");
+    assert_eq!(
+        setup.caller.reported(ID),
+        expected,
+        "the history has the bytes"
+    );
 }
 
 #[test]

@@ -131,7 +131,11 @@ fn requests_are_listed_by_their_protocol() {
     let device = setup.caller.inspect(ID);
     let pending = device["pendingActions"].as_array().unwrap();
     let listed: Vec<&Value> = pending.iter().map(|it| &it["id"]).collect();
-    assert_eq!(listed, ids.each_ref().map(|(_, id)| id.as_str()), "{device}");
+    assert_eq!(
+        listed,
+        ids.each_ref().map(|(_, id)| id.as_str()),
+        "{device}"
+    );
 }
 
 #[test]

@@ -148,11 +148,12 @@ fn values_over_lwm2m_may_need_blocks() {
 
     for (number, text) in (6..).zip([&second, &first]) {
         let own = MessageId(1_000 + u16::try_from(number).unwrap());
-        let notification = Message::separate(MessageKind::Confirmable, Code::CONTENT, own, request.token)
-            .with_observe(number)
-            .with_content_format(ContentFormat::TEXT)
-            .with_block2(Block::new(0, More::Yes, size(32)))
-            .with_payload(&text.as_bytes()[..32]);
+        let notification =
+            Message::separate(MessageKind::Confirmable, Code::CONTENT, own, request.token)
+                .with_observe(number)
+                .with_content_format(ContentFormat::TEXT)
+                .with_block2(Block::new(0, More::Yes, size(32)))
+                .with_payload(&text.as_bytes()[..32]);
         wire.send(&notification.encode());
         serve_until_acknowledged(&wire, own, text);
         let times = usize::try_from(number - 5).unwrap();
@@ -173,7 +174,10 @@ fn fetch_rest(wire: &DeviceSocket, text: &str) {
     let mut number = 1;
     while usize::try_from(number).unwrap() < text.len().div_ceil(32) {
         let request = wire.receive_request();
-        assert_eq!(request.block2(), Some(Block::new(number, More::No, size(32))));
+        assert_eq!(
+            request.block2(),
+            Some(Block::new(number, More::No, size(32)))
+        );
         assert_eq!(request.observe(), None, "{request:?}");
         wire.send(&block_of(&request, text.as_bytes(), TEXT, BlockSize::MAX).encode());
         number += 1;

@@ -1,4 +1,4 @@
-//! Is the operator told which call a device was at when it fell over or could not save its step?
+//! Does the operator's log have the trace of the call when a device panics or a step is not saved?
 
 use std::io::{self, Write};
 use std::sync::{Mutex, Once, PoisonError};
@@ -11,11 +11,11 @@ use tracing_subscriber::filter::LevelFilter;
 use crate::faulty::FaultMode;
 use crate::test_service::{TestService, register};
 
-/// What was logged so far, by all tests of the program.
+/// The log so far, of all tests of the program.
 static LOGGED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 #[test]
-fn the_line_of_a_device_that_fell_over_has_the_trace_of_the_call() {
+fn the_line_of_a_panicked_device_has_the_trace_of_the_call() {
     listen();
     let setup = TestService::new(["meter"]);
     let trace = trace(&setup);
@@ -25,7 +25,7 @@ fn the_line_of_a_device_that_fell_over_has_the_trace_of_the_call() {
 }
 
 #[test]
-fn the_line_of_a_step_that_was_not_saved_has_the_trace_of_the_call() {
+fn the_line_of_an_unsaved_step_has_the_trace_of_the_call() {
     listen();
     let setup = TestService::new(["meter"]);
     let trace = trace(&setup);
@@ -35,7 +35,7 @@ fn the_line_of_a_step_that_was_not_saved_has_the_trace_of_the_call() {
 }
 
 #[test]
-fn the_line_of_an_attempt_that_was_not_saved_has_the_trace_of_its_request() {
+fn the_line_of_an_unsaved_attempt_has_the_trace_of_its_request() {
     listen();
     let setup = TestService::new(["meter"]);
     let trace = trace(&setup);
@@ -49,7 +49,7 @@ fn the_line_of_an_attempt_that_was_not_saved_has_the_trace_of_its_request() {
     assert_eq!(answer.code, Code::CREATED);
 }
 
-/// Keeps what somebody should look at from now on.
+/// Records warnings and errors from now on.
 pub(crate) fn listen() {
     static LISTENING: Once = Once::new();
     LISTENING.call_once(|| {
@@ -76,11 +76,11 @@ impl Write for Logged {
 }
 
 fn has_line(trace: TraceId, message: &str) -> bool {
-    is_told(&format!(r#""trace":"{trace}""#), message)
+    is_logged(&format!(r#""trace":"{trace}""#), message)
 }
 
-/// Whether a line says this of whom or what has this field.
-pub(crate) fn is_told(field: &str, message: &str) -> bool {
+/// Whether a line with this field has this message.
+pub(crate) fn is_logged(field: &str, message: &str) -> bool {
     let logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
     let logged = String::from_utf8_lossy(&logged);
     logged
