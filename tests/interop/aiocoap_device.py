@@ -1,4 +1,4 @@
-"""A LwM2M device on aiocoap: registers, serves a few resources, tells what it received.
+"""A LwM2M device on aiocoap: registers, serves a few resources, prints its requests.
 
 It registers from the socket on which it serves, as LwM2M devices do. Each line on standard output
 is one JSON object {"event": ...}; each line on standard input is one command:
@@ -24,12 +24,12 @@ SLOW_S = 0.4
 SENML_JSON = ContentFormat(110)
 
 
-def tell(event, **details):
+def print_event(event, **details):
     print(json.dumps({"event": event, **details}), flush=True)
 
 
-class Told(resource.Resource):
-    """A resource that tells every request before it answers."""
+class PrintingResource(resource.Resource):
+    """A resource that prints every request before it answers."""
 
     def __init__(self, path):
         super().__init__()
@@ -38,7 +38,7 @@ class Told(resource.Resource):
     async def render(self, request):
         accept = request.opt.accept
         content_format = request.opt.content_format
-        tell(
+        print_event(
             "received",
             method=str(request.code),
             path=self.path,
@@ -49,7 +49,7 @@ class Told(resource.Resource):
         return await super().render(request)
 
 
-class Readable(Told):
+class Readable(PrintingResource):
     """Answers with a text."""
 
     def __init__(self, path, text):
@@ -61,7 +61,7 @@ class Readable(Told):
 
 
 class Slow(Readable):
-    """Answers after its acknowledgement, in a message of its own."""
+    """Answers in a separate response."""
 
     async def render_get(self, request):
         await asyncio.sleep(SLOW_S)
@@ -69,14 +69,14 @@ class Slow(Readable):
 
 
 class Writable(Readable):
-    """Takes a new text."""
+    """Accepts a new text."""
 
     async def render_put(self, request):
         self.text = request.payload.decode()
         return Message(code=Code.CHANGED)
 
 
-class Executable(Told):
+class Executable(PrintingResource):
     """Counts how often it was executed."""
 
     def __init__(self, path):
@@ -85,13 +85,13 @@ class Executable(Told):
 
     async def render_post(self, request):
         self.times += 1
-        tell("executed", path=self.path, times=self.times)
+        print_event("executed", path=self.path, times=self.times)
         return Message(code=Code.CHANGED)
 
 
 def site():
     served = resource.Site()
-    for told in (
+    for entry in (
         Readable("/3/0/0", "Lamp Works"),
         Executable("/3/0/4"),
         Readable("/3/0/13", TIME),
@@ -99,7 +99,7 @@ def site():
         Readable("/3303/0/5700", "21.5"),
         Slow("/3303/0/5701", "Cel"),
     ):
-        served.add_resource(told.path.strip("/").split("/"), told)
+        served.add_resource(entry.path.strip("/").split("/"), entry)
     return served
 
 
@@ -130,11 +130,11 @@ class Registrar:
         links = LINKS.encode()
         answer = await self.ask(Code.POST, ["rd"], query, links, ContentFormat.LINKFORMAT)
         self.location = list(answer.opt.location_path)
-        tell("registered", code=answer.code.dotted, location=self.location)
+        print_event("registered", code=answer.code.dotted, location=self.location)
 
     async def update(self):
         answer = await self.ask(Code.POST, self.location)
-        tell("updated", code=answer.code.dotted)
+        print_event("updated", code=answer.code.dotted)
 
     async def send(self, value):
         pack = [
@@ -143,11 +143,11 @@ class Registrar:
         ]
         payload = json.dumps(pack).encode()
         answer = await self.ask(Code.POST, ["dp"], (), payload, SENML_JSON)
-        tell("sent", code=answer.code.dotted)
+        print_event("sent", code=answer.code.dotted)
 
     async def deregister(self):
         answer = await self.ask(Code.DELETE, self.location)
-        tell("deregistered", code=answer.code.dotted)
+        print_event("deregistered", code=answer.code.dotted)
 
 
 async def commands():
@@ -174,7 +174,7 @@ async def live(options):
         elif command == "quit":
             break
         else:
-            tell("unknown", command=command)
+            print_event("unknown", command=command)
     await context.shutdown()
 
 

@@ -13,27 +13,27 @@ import asyncio
 import aiocoap
 from aiocoap import Code, ContentFormat, Message, resource
 
-from aiocoap_device import Readable, Slow, Told, commands, tell
+from aiocoap_device import Readable, Slow, PrintingResource, commands, print_event
 
 BYTES = bytes(range(256))
 
 
-class Bytes(Told):
-    """Answers with bytes that are no text, and says so."""
+class Bytes(PrintingResource):
+    """Answers with bytes in a binary format."""
 
     async def render_get(self, request):
         return Message(payload=BYTES, content_format=ContentFormat.OCTETSTREAM)
 
 
-class Bare(Told):
-    """Answers with text and does not say that it is."""
+class Bare(PrintingResource):
+    """Answers with text without a content format."""
 
     async def render_get(self, request):
         return Message(payload=b"bare")
 
 
-class Kept(Told):
-    """Keeps a text, which can be replaced, continued, turned around and removed."""
+class Stored(PrintingResource):
+    """Stores a text, which can be replaced, extended, reversed and removed."""
 
     def __init__(self, path):
         super().__init__(path)
@@ -66,14 +66,14 @@ class Kept(Told):
 
 def site():
     served = resource.Site()
-    for told in (
+    for entry in (
         Readable("/name", "Meter Works"),
         Slow("/slow", "at last"),
         Bytes("/bytes"),
         Bare("/bare"),
-        Kept("/kept"),
+        Stored("/kept"),
     ):
-        served.add_resource(told.path.strip("/").split("/"), told)
+        served.add_resource(entry.path.strip("/").split("/"), entry)
     return served
 
 
@@ -82,14 +82,14 @@ async def post(context, server, topic, length):
     message = Message(code=Code.POST, uri=server, payload=text.encode())
     message.opt.uri_query = ["t=" + topic]
     answer = await context.request(message).response
-    tell("posted", code=answer.code.dotted, topic=topic)
+    print_event("posted", code=answer.code.dotted, topic=topic)
 
 
 async def live(options):
     context = await aiocoap.Context.create_server_context(
         site(), bind=(options.bind, options.port), transports=["udp6"]
     )
-    tell("serving", port=options.port)
+    print_event("serving", port=options.port)
     async for command in commands():
         words = command.split()
         if words[0] == "post":
@@ -97,7 +97,7 @@ async def live(options):
         elif words[0] == "quit":
             break
         else:
-            tell("unknown", command=command)
+            print_event("unknown", command=command)
     await context.shutdown()
 
 

@@ -17,7 +17,7 @@ def lines(_context, value):
 
 @schemathesis.serializer("application/xml", "text/xml")
 def definition(_context, value):
-    """Any text becomes the name of an object; what is no text is no definition either."""
+    """Any text becomes the name of an object; other values are no definition."""
     if not isinstance(value, str) or value.startswith("<LWM2M>"):
         return str(value).encode("utf-8", errors="replace")
     printable = "".join(character for character in value if character.isprintable())

@@ -1,6 +1,6 @@
-"""A customer's endpoint: verifies what is posted with the library of Standard Webhooks.
+"""A customer's endpoint: verifies each post with the library of Standard Webhooks.
 
-What is verified is answered 204, anything else 400. Each line on standard output is one JSON object:
+Verified posts are answered 204, others 400. Each line on standard output is one JSON object:
 {"event": "listening", "port": ...} once it listens, then {"event": "posted", ...} for each POST. It
 ends with its standard input.
 """
@@ -14,13 +14,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from standardwebhooks import Webhook, WebhookVerificationError
 
 
-def tell(event, **details):
+def print_event(event, **details):
     sys.stdout.write(json.dumps({"event": event, **details}) + "\n")
     sys.stdout.flush()
 
 
 class Endpoint(BaseHTTPRequestHandler):
-    """Takes what bears the signature of the secret."""
+    """Accepts posts with the signature of the secret."""
 
     protocol_version = "HTTP/1.1"
     webhook = None
@@ -28,17 +28,17 @@ class Endpoint(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
         try:
-            said = self.webhook.verify(body, dict(self.headers))
+            body = self.webhook.verify(body, dict(self.headers))
             status, why = 204, None
         except WebhookVerificationError as refused:
-            said, status, why = None, 400, str(refused)
+            body, status, why = None, 400, str(refused)
         self.send_response(status)
         self.send_header("content-length", "0")
         self.end_headers()
-        tell("posted", id=self.headers["webhook-id"], status=status, why=why, said=said)
+        print_event("posted", id=self.headers["webhook-id"], status=status, why=why, body=body)
 
     def log_message(self, *_):
-        """Standard output tells all there is to tell."""
+        """Writes no log: standard output has one line per post."""
 
 
 def main():
@@ -47,7 +47,7 @@ def main():
     Endpoint.webhook = Webhook(parser.parse_args().secret)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    tell("listening", port=server.server_address[1])
+    print_event("listening", port=server.server_address[1])
     sys.stdin.read()
 
 

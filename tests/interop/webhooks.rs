@@ -159,10 +159,10 @@ impl Endpoint {
         until(event_type, || {
             let events = self.logged(204).into_iter().map(|line| {
                 assert_eq!(
-                    line["said"]["id"], line["id"],
+                    line["body"]["id"], line["id"],
                     "the signed id is the event's"
                 );
-                line["said"].clone()
+                line["body"].clone()
             });
             events
                 .filter(|event| event["type"] == event_type)

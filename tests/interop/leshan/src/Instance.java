@@ -14,7 +14,7 @@ import org.eclipse.leshan.core.request.argument.Arguments;
 import org.eclipse.leshan.core.response.ExecuteResponse;
 import org.eclipse.leshan.core.response.WriteResponse;
 
-/** An instance of an object with values from the start; it tells what a server does to it. */
+/** An instance of an object with initial values; it prints the operations of a server. */
 final class Instance extends SimpleInstanceEnabler {
     private final List<Integer> executable;
 
@@ -31,7 +31,7 @@ final class Instance extends SimpleInstanceEnabler {
                 ? LwM2mMultipleResource.newResource(resource, Map.of(0, parsed), described.type)
                 : LwM2mSingleResource.newResource(resource, parsed, described.type);
         super.write(LwM2mServer.SYSTEM, false, resource, value);
-        Told.event("set", getResourcePath(resource));
+        EventPrinter.event("set", getResourcePath(resource));
     }
 
     @Override
@@ -39,7 +39,7 @@ final class Instance extends SimpleInstanceEnabler {
             LwM2mResource value) {
         WriteResponse response = super.write(server, replace, resource, value);
         Object written = value.isMultiInstances() ? value.getInstances() : value.getValue();
-        Told.event("wrote", getResourcePath(resource), written);
+        EventPrinter.event("wrote", getResourcePath(resource), written);
         return response;
     }
 
@@ -48,7 +48,7 @@ final class Instance extends SimpleInstanceEnabler {
         if (!executable.contains(resource)) {
             return ExecuteResponse.notFound();
         }
-        Told.event("executed", getResourcePath(resource), arguments.serialize());
+        EventPrinter.event("executed", getResourcePath(resource), arguments.serialize());
         return ExecuteResponse.success();
     }
 

@@ -25,10 +25,10 @@ import org.eclipse.leshan.core.request.CreateRequest;
 import org.eclipse.leshan.transport.californium.client.endpoint.CaliforniumClientEndpointsProvider;
 
 /**
- * A LwM2M device on Eclipse Leshan: registers, serves a few objects, tells what happens to it.
+ * A LwM2M device on Eclipse Leshan: registers, serves a few objects, prints its events.
  *
  * <p>Arguments: {@code --server coap://HOST:PORT --bind ADDRESS --endpoint NAME [--lifetime
- * SECONDS] [--queue-mode yes]}; with {@code --check yes} it is made and not started. Each line on
+ * SECONDS] [--queue-mode yes]}; with {@code --check yes} it is only created. Each line on
  * standard output is one event:
  *
  * <pre>
@@ -48,19 +48,19 @@ import org.eclipse.leshan.transport.californium.client.endpoint.CaliforniumClien
  * set PATH VALUE           gives a resource another value; a multiple one gives its instance 0
  * create PATH              adds an instance of an object
  * update                   sends a registration update
- * send NUMBER PATH..       sends what paths are now, in a Content-Format
- * collect PATH..           keeps what paths are now, with the time
- * send-collected NUMBER    sends what was kept, in a Content-Format
- * reboot                   loses power, then begins anew: from another port, without memory
+ * send NUMBER PATH..       sends the current values of paths, in a Content-Format
+ * collect PATH..           collects the current values of paths, with the time
+ * send-collected NUMBER    sends the collected values, in a Content-Format
+ * reboot                   loses power, then starts again: from another port, without memory
  * deregister               sends a de-registration
  * </pre>
  *
- * <p>It ends without a word when the input does.
+ * <p>It ends when the input ends.
  */
 final class LeshanDevice {
     private static final String LIFETIME_S = "300";
 
-    /** Longer than Californium repeats a message, so that it is that which gives up. */
+    /** Longer than Californium retransmits a message, so that Californium gives up first. */
     private static final long SEND_TIMEOUT_MS = 120_000;
 
     private final Map<String, String> options;
@@ -110,8 +110,8 @@ final class LeshanDevice {
             case "update" -> client.triggerRegistrationUpdate();
             case "send" -> send(format(words[1]), List.of(words[2].split(" ")));
             case "collect" -> {
-                kept().collectData(List.of(new LwM2mPath(words[1])));
-                Told.event("collected", words[1]);
+                collector().collectData(List.of(new LwM2mPath(words[1])));
+                EventPrinter.event("collected", words[1]);
             }
             case "send-collected" -> sendCollected(format(words[1]));
             case "reboot" -> {
@@ -137,19 +137,19 @@ final class LeshanDevice {
 
     private void send(ContentFormat format, List<String> paths) {
         client.getSendService().sendData(server(), format, paths, SEND_TIMEOUT_MS,
-                response -> Told.event("sent", response.getCode().getCode()),
-                error -> Told.event("send-failed", error.getClass().getSimpleName()));
+                response -> EventPrinter.event("sent", response.getCode().getCode()),
+                error -> EventPrinter.event("send-failed", error.getClass().getSimpleName()));
     }
 
     private void sendCollected(ContentFormat format) {
         try {
-            kept().sendCollectedData(server(), format, SEND_TIMEOUT_MS, false);
+            collector().sendCollectedData(server(), format, SEND_TIMEOUT_MS, false);
         } catch (NoDataException nothing) {
-            Told.event("send-failed", nothing.getClass().getSimpleName());
+            EventPrinter.event("send-failed", nothing.getClass().getSimpleName());
         }
     }
 
-    private ManualDataSender kept() {
+    private ManualDataSender collector() {
         return client.getSendService().getDataSender(ManualDataSender.DEFAULT_NAME,
                 ManualDataSender.class);
     }
@@ -174,16 +174,16 @@ final class LeshanDevice {
         return options;
     }
 
-    /** Tells who began and ended to observe, as Californium sees it. */
+    /** Prints observations that begin and end, as Californium reports them. */
     private static final class Observations extends ResourceObserverAdapter {
         @Override
         public void addedObserveRelation(ObserveRelation relation) {
-            Told.event("observed", path(relation));
+            EventPrinter.event("observed", path(relation));
         }
 
         @Override
         public void removedObserveRelation(ObserveRelation relation) {
-            Told.event("unobserved", path(relation));
+            EventPrinter.event("unobserved", path(relation));
         }
 
         private static String path(ObserveRelation relation) {

@@ -15,7 +15,7 @@ import org.eclipse.leshan.core.model.ResourceModel.Operations;
 import org.eclipse.leshan.core.model.ResourceModel.Type;
 import org.eclipse.leshan.core.model.StaticModel;
 
-/** Which objects the device has, and with which values it starts. */
+/** The objects of the device, with their initial values. */
 final class Objects {
     private static final int TEMPERATURE = 3303;
     private static final int LIGHT_CONTROL = 3311;
@@ -67,7 +67,10 @@ final class Objects {
         return new StaticModel(models);
     }
 
-    /** A value of every type, and 1000 further several. Leshan has the object, not its model. */
+    /**
+     * A resource of every type, and 1000 further on a multiple one. Leshan has the object, not its
+     * model.
+     */
     private static ObjectModel testObject() {
         Map<Integer, Type> values = Map.of(
                 110, Type.STRING,

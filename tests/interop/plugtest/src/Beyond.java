@@ -5,11 +5,11 @@ import org.eclipse.californium.core.coap.Request;
 import org.eclipse.californium.core.coap.Response;
 import org.eclipse.californium.core.coap.Token;
 
-/** What the standards ask beyond the test descriptions. */
+/** Requirements of the standards beyond the test descriptions. */
 final class Beyond {
     private static final int TEXT = 0;
 
-    /** More than the server takes, which says so. */
+    /** More than the server accepts. */
     private static final int TOO_MANY_BYTES = 17 * 1024;
 
     private static final int LARGE_BYTES = 1288;
@@ -43,10 +43,10 @@ final class Beyond {
         Response answer = peer.ask(request);
         Expect.code(ResponseCode.REQUEST_ENTITY_TOO_LARGE, answer);
         Expect.same(16 * 1024, answer.getOptions().getSize1(), "largest size");
-        Expect.same(1, peer.heardOnce().size(), "number of answers");
+        Expect.same(1, peer.receivedOnce().size(), "number of answers");
     }
 
-    /** A notification has the first block; the others are asked for. */
+    /** A notification has the first block; the others are requested. */
     private static void aLargeStateObserved(Peer peer) throws Exception {
         Request request = peer.request(Code.GET, Type.CON, "/obs-large");
         request.setObserve();

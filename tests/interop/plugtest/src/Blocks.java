@@ -24,7 +24,7 @@ final class Blocks {
         plugtest.add("TD_COAP_BLOCK_06", peer -> early(peer, 16));
     }
 
-    /** The first request says the size, and every block has it. */
+    /** The first request announces the size, and every block has it. */
     private static void early(Peer peer, int size) throws Exception {
         Request request = peer.request(Code.GET, Type.CON, "/large");
         request.getOptions().setBlock2(BlockOption.size2Szx(size), false, 0);
@@ -42,7 +42,7 @@ final class Blocks {
         }
     }
 
-    /** The server chooses a large block, the client goes on with smaller ones. */
+    /** The server chooses a large block, the client continues with smaller ones. */
     private static void late(Peer peer) throws Exception {
         Response whole = peer.get("/large");
         Expect.code(ResponseCode.CONTENT, whole);
@@ -96,7 +96,7 @@ final class Blocks {
     /** Every block but the last was answered with 2.31 and its own number. */
     private static void continued(Peer peer) {
         List<Response> blocks =
-                peer.heardOnce().stream()
+                peer.receivedOnce().stream()
                         .filter(it -> it.getOptions().hasBlock1())
                         .map(it -> (Response) it)
                         .toList();
@@ -113,7 +113,7 @@ final class Blocks {
     }
 
     private static List<BlockOption> blocks2(Peer peer) {
-        return peer.heardOnce().stream()
+        return peer.receivedOnce().stream()
                 .filter(it -> it.getOptions().hasBlock2())
                 .map(it -> it.getOptions().getBlock2())
                 .toList();

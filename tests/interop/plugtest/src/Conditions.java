@@ -4,7 +4,7 @@ import org.eclipse.californium.core.coap.CoAP.Type;
 import org.eclipse.californium.core.coap.Request;
 import org.eclipse.californium.core.coap.Response;
 
-/** TD_COAP_CORE: formats that are asked for, versions, and what depends on them. */
+/** TD_COAP_CORE: requested formats, versions, and conditional requests. */
 final class Conditions {
     private static final int TEXT = 0;
     private static final int XML = 41;

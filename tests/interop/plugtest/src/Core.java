@@ -89,12 +89,12 @@ final class Core {
         Expect.same("first=1\nsecond=2\nthird=3", answer.getPayloadString(), "payload");
     }
 
-    /** The request is repeated, answered with the same bytes, and acted upon once. */
+    /** The request is retransmitted, answered with the same bytes, and performed once. */
     private static void aLostAnswer(Peer peer) throws Exception {
         String before = created(peer).getOptions().getLocationPathString();
         peer.loseNext(message -> message instanceof Response);
         Response answer = created(peer);
-        List<Message> answers = of(answer.getMID(), peer.heard());
+        List<Message> answers = of(answer.getMID(), peer.received());
         Expect.that(answers.size() >= 2, "a second answer, not only " + answers);
         Set<String> different = answers.stream().map(Core::hex).collect(Collectors.toSet());
         Expect.same(1, different.size(), "number of different answers");

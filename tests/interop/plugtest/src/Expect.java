@@ -5,7 +5,7 @@ import org.eclipse.californium.core.coap.CoAP.Type;
 import org.eclipse.californium.core.coap.Message;
 import org.eclipse.californium.core.coap.Response;
 
-/** What a message has to be. */
+/** Assertions about messages. */
 final class Expect {
     private Expect() {}
 
@@ -31,7 +31,7 @@ final class Expect {
         same(request.getToken(), answer.getToken(), "token");
     }
 
-    /** An answer in a message of its own, which asks for no acknowledgement. */
+    /** A separate non-confirmable answer. */
     static void nonConfirmable(ResponseCode code, Message request, Response answer) {
         code(code, answer);
         same(Type.NON, answer.getType(), "type");

@@ -11,7 +11,7 @@ import org.eclipse.californium.core.coap.LinkFormat;
 import org.eclipse.californium.core.coap.Request;
 import org.eclipse.californium.core.coap.Response;
 
-/** TD_COAP_LINK: what a server says it has. */
+/** TD_COAP_LINK: the resources a server lists. */
 final class Links {
     private static final int LINK_FORMAT = 40;
     private static final String ENTRY = "/.well-known/core";
@@ -56,7 +56,7 @@ final class Links {
         Expect.same(paths(having), paths, "links");
     }
 
-    /** From the entry to a list of links, and on to what only that list names. */
+    /** From the entry to a list of links, and on to resources that only that list names. */
     private static void hierarchy(Peer peer) throws Exception {
         Set<WebLink> lists = links(peer, ENTRY + "?ct=40");
         Expect.same(Set.of("/path"), paths(lists), "links");

@@ -10,19 +10,19 @@ import org.eclipse.californium.core.coap.Request;
 import org.eclipse.californium.core.coap.Response;
 import org.eclipse.californium.core.coap.Token;
 
-/** TD_COAP_OBS: whoever observes is told of what changes, for as long as it observes. */
+/** TD_COAP_OBS: observers are notified of changes for as long as they observe. */
 final class Observations {
     private static final int TEXT = 0;
     private static final int XML = 41;
     private static final String PATH = "/obs";
 
-    /** Several times as long as it takes what is observed to change. */
+    /** Several times the interval of changes. */
     private static final long SILENCE_MS = 2_000;
 
-    /** As long as what left may take to be noted. */
+    /** How long a sent message may take to be recorded. */
     private static final long SETTLED_MS = 200;
 
-    /** Longer than the server repeats a notification that nobody acknowledges. */
+    /** Longer than the server retransmits an unacknowledged notification. */
     private static final long GIVEN_UP_MS = 6_000;
 
     private Observations() {}
@@ -40,15 +40,15 @@ final class Observations {
         plugtest.add("TD_COAP_OBS_12", Observations::anExplicitEnd);
     }
 
-    /** Four notifications in their order, each acknowledged if it asks for that. */
+    /** Four notifications in order, each acknowledged if it is confirmable. */
     private static void observe(Peer peer, String path, Type type) throws Exception {
         Token token = begin(peer, path, type);
         int last = -1;
         int id = -1;
         int from = 0;
-        for (int told = 0; told < 4; ) {
+        for (int count = 0; count < 4; ) {
             Response notification = next(peer, from, token);
-            from = peer.heard().indexOf(notification) + 1;
+            from = peer.received().indexOf(notification) + 1;
             if (notification.getMID() == id) {
                 continue;
             }
@@ -57,7 +57,7 @@ final class Observations {
             int sequence = notification.getOptions().getObserve();
             Expect.that(sequence > last, "a number above " + last + ", not " + sequence);
             last = sequence;
-            told++;
+            count++;
         }
         if (type == Type.CON) {
             long acknowledged = peer.sentEmpty(Type.ACK);
@@ -66,7 +66,7 @@ final class Observations {
         end(peer, path, token);
     }
 
-    /** The client notices by Max-Age that it is told no more, and observes anew. */
+    /** The client detects by Max-Age that notifications have ended, and observes again. */
     private static void theServerForgets(Peer peer) throws Exception {
         Token token = begin(peer, PATH, Type.CON);
         Response notification = next(peer, 0, token);
@@ -74,7 +74,7 @@ final class Observations {
         Request restart = peer.request(Code.POST, Type.CON, "/obs-reset");
         Expect.code(ResponseCode.CHANGED, peer.ask(restart));
         silent(peer, token);
-        int from = peer.heard().size();
+        int from = peer.received().size();
         Request again = peer.request(Code.GET, Type.CON, PATH);
         again.setToken(token);
         again.setObserve();
@@ -89,11 +89,11 @@ final class Observations {
         Token token = begin(peer, PATH, Type.CON);
         next(peer, 0, token);
         peer.setDeaf(true);
-        int from = peer.heard().size();
+        int from = peer.received().size();
         Response lost = next(peer, from, token);
-        peer.hearWithin(GIVEN_UP_MS, from, it -> false);
+        peer.receiveWithin(GIVEN_UP_MS, from, it -> false);
         long repeated =
-                peer.heard().stream()
+                peer.received().stream()
                         .skip(from)
                         .filter(it -> it.getMID() == lost.getMID() && it instanceof Response)
                         .count();
@@ -102,12 +102,12 @@ final class Observations {
         silent(peer, token);
     }
 
-    /** The client's stack rejects what it no longer knows; the server stops. */
+    /** The client's stack rejects an unknown notification; the server stops. */
     private static void aReset(Peer peer) throws Exception {
         Token token = begin(peer, PATH, Type.CON);
         next(peer, 0, token);
         Expect.that(peer.sentEmpty(Type.ACK) > 0, "an acknowledgement");
-        int from = peer.heard().size();
+        int from = peer.received().size();
         peer.forget(token);
         Response unwanted = next(peer, from, token);
         Expect.that(peer.sentEmpty(Type.RST) > 0, "a reset of " + unwanted);
@@ -137,16 +137,16 @@ final class Observations {
         Token token = begin(peer, PATH, Type.CON);
         next(peer, 0, token);
         Expect.code(ResponseCode.CHANGED, peer.put(PATH, "New value", TEXT));
-        Response told =
+        Response notification =
                 (Response)
-                        peer.hear(
+                        peer.receive(
                                 0,
                                 "a notification of the new value",
                                 it ->
                                         isAnswer(it, token)
                                                 && "New value".equals(it.getPayloadString()));
-        Expect.same(Type.CON, told.getType(), "type");
-        Expect.that(told.getOptions().hasObserve(), "an Observe in " + told);
+        Expect.same(Type.CON, notification.getType(), "type");
+        Expect.that(notification.getOptions().hasObserve(), "an Observe in " + notification);
         end(peer, PATH, token);
     }
 
@@ -157,7 +157,7 @@ final class Observations {
         Response answer = peer.ask(request);
         Expect.piggybacked(ResponseCode.CONTENT, request, answer);
         Expect.that(!answer.getOptions().hasObserve(), "no Observe in " + answer);
-        next(peer, peer.heard().size(), token);
+        next(peer, peer.received().size(), token);
         end(peer, PATH, token);
     }
 
@@ -191,36 +191,36 @@ final class Observations {
         Expect.that(!answer.getOptions().hasObserve(), "no Observe in " + answer);
     }
 
-    /** The next notification, which is in a message of its own. */
+    /** The next notification, in a message of its own. */
     private static Response next(Peer peer, int from, Token token) throws Exception {
-        Message heard = peer.hear(from, "a notification", it -> isNotification(it, token));
-        Response notification = (Response) heard;
+        Message received = peer.receive(from, "a notification", it -> isNotification(it, token));
+        Response notification = (Response) received;
         Expect.code(ResponseCode.CONTENT, notification);
         Expect.content(notification);
         return notification;
     }
 
     private static void ended(Peer peer, Token token, ResponseCode code) throws Exception {
-        Message heard =
-                peer.hear(
+        Message received =
+                peer.receive(
                         0,
                         "a notification of the end",
                         it -> isAnswer(it, token) && ((Response) it).getCode() == code);
-        Expect.same(Type.CON, heard.getType(), "type");
-        Expect.that(!heard.getOptions().hasObserve(), "no Observe in " + heard);
+        Expect.same(Type.CON, received.getType(), "type");
+        Expect.that(!received.getOptions().hasObserve(), "no Observe in " + received);
     }
 
-    /** Nothing is told that was not told before; what was under way may still come. */
+    /** No further notification arrives; one in flight may still come. */
     private static void silent(Peer peer, Token token) throws Exception {
-        peer.hearWithin(SETTLED_MS, 0, it -> false);
-        List<Message> before = peer.heard();
+        peer.receiveWithin(SETTLED_MS, 0, it -> false);
+        List<Message> before = peer.received();
         Set<Integer> ids = before.stream().map(Message::getMID).collect(Collectors.toSet());
-        Message heard =
-                peer.hearWithin(
+        Message received =
+                peer.receiveWithin(
                         SILENCE_MS,
                         before.size(),
                         it -> isNotification(it, token) && !ids.contains(it.getMID()));
-        Expect.that(heard == null, "no notification, not " + heard);
+        Expect.that(received == null, "no notification, not " + received);
     }
 
     private static boolean isNotification(Message message, Token token) {

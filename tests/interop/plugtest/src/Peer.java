@@ -23,9 +23,9 @@ import org.eclipse.californium.core.network.interceptors.MessageInterceptor;
 import org.eclipse.californium.elements.config.Configuration;
 import org.eclipse.californium.elements.config.UdpConfig;
 
-/** Californium's client, with a record of each message that left and came. */
+/** Californium's client, with a record of each message sent and received. */
 final class Peer implements AutoCloseable, MessageInterceptor {
-    /** Long enough for a loaded machine; what passes never waits for it. */
+    /** Long enough for a loaded machine; a check that passes never waits this long. */
     private static final long PATIENCE_MS = 20_000;
 
     private static final int BLOCK_BYTES = 64;
@@ -33,8 +33,8 @@ final class Peer implements AutoCloseable, MessageInterceptor {
     private final String server;
     private final CoapEndpoint endpoint;
     private final List<Message> sent = new ArrayList<>();
-    private final List<Message> heard = new ArrayList<>();
-    private final List<String> told = new ArrayList<>();
+    private final List<Message> received = new ArrayList<>();
+    private final List<String> lines = new ArrayList<>();
     private final List<Predicate<Message>> losses = new ArrayList<>();
     private final BlockingQueue<Response> notified = new LinkedBlockingQueue<>();
     private boolean isDeaf;
@@ -62,7 +62,7 @@ final class Peer implements AutoCloseable, MessageInterceptor {
         return new Request(code, type).setURI(server + path);
     }
 
-    /** Asks and gives the answer. */
+    /** Sends a request and returns the answer. */
     Response ask(Request request) throws InterruptedException {
         request.send(endpoint);
         Response answer = request.waitForResponse(PATIENCE_MS);
@@ -80,7 +80,7 @@ final class Peer implements AutoCloseable, MessageInterceptor {
         return ask(request);
     }
 
-    /** Whether the server rejects an Empty message, as one that is there does. */
+    /** Whether the server answers a ping with a Reset. */
     boolean pings() throws InterruptedException {
         Request ping = Request.newPing();
         ping.setToken(Token.EMPTY);
@@ -90,17 +90,17 @@ final class Peer implements AutoCloseable, MessageInterceptor {
         return ping.isRejected();
     }
 
-    /** Has Californium forget an observation: what still comes, it rejects. */
+    /** Has Californium forget an observation: it rejects further notifications. */
     void forget(Token token) {
         endpoint.cancelObservation(token);
     }
 
-    /** Loses the next message that comes and is so. */
+    /** Loses the next received message that matches. */
     synchronized void loseNext(Predicate<Message> one) {
         losses.add(one);
     }
 
-    /** Hears nothing any longer, or again. */
+    /** Ignores all messages from now on, or no longer. */
     synchronized void setDeaf(boolean isDeaf) {
         this.isDeaf = isDeaf;
     }
@@ -109,18 +109,18 @@ final class Peer implements AutoCloseable, MessageInterceptor {
         return List.copyOf(sent);
     }
 
-    synchronized List<Message> heard() {
-        return List.copyOf(heard);
+    synchronized List<Message> received() {
+        return List.copyOf(received);
     }
 
-    /** Each message once, however often it was repeated. */
-    List<Message> heardOnce() {
+    /** Each message once, however often it was retransmitted. */
+    List<Message> receivedOnce() {
         Set<Integer> ids = new HashSet<>();
-        return heard().stream().filter(it -> ids.add(it.getMID())).toList();
+        return received().stream().filter(it -> ids.add(it.getMID())).toList();
     }
 
-    synchronized List<String> told() {
-        return List.copyOf(told);
+    synchronized List<String> lines() {
+        return List.copyOf(lines);
     }
 
     /** The next notification of an observation, with its whole state. */
@@ -136,7 +136,7 @@ final class Peer implements AutoCloseable, MessageInterceptor {
         }
     }
 
-    /** How many Empty messages of a type have left, once there is one; waits for it. */
+    /** How many Empty messages of a type were sent; waits for the first one. */
     synchronized long sentEmpty(Type type) throws InterruptedException {
         long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MS);
         while (true) {
@@ -152,21 +152,21 @@ final class Peer implements AutoCloseable, MessageInterceptor {
         }
     }
 
-    /** The first message heard from a place on that is so; waits until it comes. */
-    Message hear(int from, String what, Predicate<Message> one) throws InterruptedException {
-        Message found = hearWithin(PATIENCE_MS, from, one);
+    /** The first matching message from a place on; waits until it arrives. */
+    Message receive(int from, String what, Predicate<Message> one) throws InterruptedException {
+        Message found = receiveWithin(PATIENCE_MS, from, one);
         Expect.that(found != null, what);
         return found;
     }
 
-    /** Waits for a message that is so, and gives null if none comes. */
-    synchronized Message hearWithin(long millis, int from, Predicate<Message> one)
+    /** Waits for a matching message; returns null if none arrives. */
+    synchronized Message receiveWithin(long millis, int from, Predicate<Message> one)
             throws InterruptedException {
         long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
         while (true) {
-            for (int place = from; place < heard.size(); place++) {
-                if (one.test(heard.get(place))) {
-                    return heard.get(place);
+            for (int place = from; place < received.size(); place++) {
+                if (one.test(received.get(place))) {
+                    return received.get(place);
                 }
             }
             long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
@@ -214,7 +214,7 @@ final class Peer implements AutoCloseable, MessageInterceptor {
 
     private synchronized void left(Message message) {
         sent.add(message);
-        told.add("> " + message);
+        lines.add("> " + message);
         notifyAll();
     }
 
@@ -222,8 +222,8 @@ final class Peer implements AutoCloseable, MessageInterceptor {
         if (isDeaf || losses.removeIf(loss -> loss.test(message))) {
             message.setCanceled(true);
         }
-        heard.add(message);
-        told.add((message.isCanceled() ? "lost < " : "< ") + message);
+        received.add(message);
+        lines.add((message.isCanceled() ? "lost < " : "< ") + message);
         notifyAll();
     }
 }

@@ -2,10 +2,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Goes through the ETSI test descriptions for CoAP, and a little more, with Californium's client,
+ * Runs the ETSI test descriptions for CoAP, and a little more, with Californium's client,
  * against a server.
  *
- * <p>Argument: {@code coap://HOST:PORT}, or {@code --check}, with which nothing is asked. Each line
+ * <p>Argument: {@code coap://HOST:PORT}, or {@code --check}, which sends nothing. Each line
  * on standard output is one verdict:
  *
  * <pre>
@@ -14,7 +14,7 @@ import java.util.List;
  * done NUMBER
  * </pre>
  *
- * <p>A failure is followed by what was said and heard, a line each, indented.
+ * <p>A failure is followed by the messages sent and received, a line each, indented.
  */
 final class Plugtest {
     private final List<Check> checks = new ArrayList<>();
@@ -48,7 +48,7 @@ final class Plugtest {
         System.exit(isCheck || plugtest.run(arguments[0]) == 0 ? 0 : 1);
     }
 
-    /** What a test description asks of a server. */
+    /** The steps of a test description. */
     interface Body {
         void run(Peer peer) throws Exception;
     }
@@ -63,7 +63,7 @@ final class Plugtest {
                     return true;
                 } catch (Exception | AssertionError failure) {
                     System.out.println("failed " + name + " " + failure);
-                    peer.told().forEach(line -> System.out.println("    " + line));
+                    peer.lines().forEach(line -> System.out.println("    " + line));
                     return false;
                 }
             } catch (Exception failure) {

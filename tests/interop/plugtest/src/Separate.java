@@ -9,7 +9,7 @@ import org.eclipse.californium.core.coap.Request;
 import org.eclipse.californium.core.coap.Response;
 import org.eclipse.californium.core.coap.Token;
 
-/** TD_COAP_CORE: answers that come in a message of their own. */
+/** TD_COAP_CORE: separate responses. */
 final class Separate {
     private Separate() {}
 
@@ -28,7 +28,7 @@ final class Separate {
         }
         Response answer = peer.ask(request);
         check(request, answer);
-        Message first = peer.heard().get(0);
+        Message first = peer.received().get(0);
         Expect.that(isEmpty(first, Type.ACK), "an empty acknowledgement first, not " + first);
         Expect.same(request.getMID(), first.getMID(), "message id of the acknowledgement");
         Expect.that(acknowledges(peer, answer.getMID()), "our acknowledgement of " + answer);
@@ -42,7 +42,7 @@ final class Separate {
         Response answer = peer.ask(request);
         check(request, answer);
         List<Message> answers =
-                peer.heard().stream().filter(it -> it instanceof Response).toList();
+                peer.received().stream().filter(it -> it instanceof Response).toList();
         Expect.that(answers.size() >= 2, "a second answer, not only " + answers);
         boolean isSame = answers.stream().allMatch(it -> it.getMID() == answer.getMID());
         Expect.that(isSame, "the repeated answer to be the same message: " + answers);
@@ -53,7 +53,7 @@ final class Separate {
         Response answer = peer.ask(request);
         Expect.nonConfirmable(ResponseCode.CONTENT, request, answer);
         Expect.content(answer);
-        Expect.same(1, peer.heard().size(), "number of messages");
+        Expect.same(1, peer.received().size(), "number of messages");
     }
 
     private static void check(Request request, Response answer) {

@@ -1,9 +1,9 @@
-/** Says on standard output what happens to the device: one line per event. */
-final class Told {
-    private Told() {
+/** Prints the events of the device on standard output, one line each. */
+final class EventPrinter {
+    private EventPrinter() {
     }
 
-    /** Says an event and what belongs to it. */
+    /** Prints an event and its details. */
     static synchronized void event(String name, Object... details) {
         StringBuilder line = new StringBuilder(name);
         for (Object detail : details) {
