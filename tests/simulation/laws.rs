@@ -241,16 +241,20 @@ impl LawChecker {
         speech::nothing_is_said_before_it_is_saved(self, step)?;
         match (reply, question) {
             (Ok(DeviceReply::Submitted(Ok(accepted))), _) => {
-                promises::a_202_is_told_when_it_is_saved(who, accepted.id, durable)?;
+                promises::a_202_is_sent_after_the_commit(who, accepted.id, durable)?;
                 self.known.entry(accepted.id).or_default().is_promised = true;
                 Ok(())
             }
             (Ok(DeviceReply::Cancelled(Ok(cancelled))), _) => {
-                promises::a_cancel_is_told_when_it_is_saved(who, cancelled.id, durable)
+                promises::a_cancellation_is_answered_after_the_commit(who, cancelled.id, durable)
             }
             (Ok(DeviceReply::CancelledAll(cancelled)), _) => {
                 cancelled.iter().try_for_each(|cancelled| {
-                    promises::a_cancel_is_told_when_it_is_saved(who, cancelled.id, durable)
+                    promises::a_cancellation_is_answered_after_the_commit(
+                        who,
+                        cancelled.id,
+                        durable,
+                    )
                 })
             }
             (Ok(DeviceReply::Retired) | Err(Unserved::Unknown), _) => {
@@ -285,14 +289,14 @@ impl LawChecker {
         self.sent_data
             .became_durable(step, (who, &self.routing), &done.data, durable)?;
         observing::nothing_is_forgotten_in_silence(who, done, durable)?;
-        observing::who_comes_or_goes_owes_what_is_observed(who, done, durable)?;
-        observing::a_history_says_whether_the_device_is_there(who, durable)?;
+        observing::a_registration_or_deregistration_loses_observations(who, done, durable)?;
+        observing::a_history_ends_with_the_state_of_the_registration(who, durable)?;
         if !done.moved.is_empty() {
             books::counters_equal_a_recount(self, who, durable)?;
             books::queues_keep_their_bounds(self, who, durable)?;
             books::a_failure_is_logged_once(self, who, durable)?;
         }
-        presence::what_expired_fails_in_time(self, at_ms, who, durable)?;
+        presence::an_expired_request_fails_in_time(self, at_ms, who, durable)?;
         books::first_contact_is_logged_exactly_once(who, durable)
     }
 
@@ -312,11 +316,11 @@ impl LawChecker {
         self.failed[who] += i64::from(action.status == Status::Failed);
         promises::a_final_status_never_changes(moved, action)?;
         promises::a_status_follows_the_table(moved, action)?;
-        promises::what_was_cancelled_had_not_left(self, action)?;
+        promises::a_cancelled_request_was_never_sent(self, action)?;
         attempts::an_attempt_begins_in_time(at_ms, moved, action)?;
         attempts::the_oldest_request_goes_first(self, moved, action, durable)?;
-        attempts::a_timeline_tells_every_attempt(action)?;
-        observing::what_is_observed_is_what_was_asked(who, action, durable)?;
+        attempts::a_timeline_has_every_attempt(action)?;
+        observing::observations_are_those_that_were_requested(who, action, durable)?;
         outcomes::a_success_is_what_the_device_did(self, action)?;
         outcomes::a_failure_says_why(action)
     }
@@ -370,7 +374,7 @@ impl LawChecker {
     pub(crate) fn will_write(&mut self, batch: &Batch, durable: &Durable) -> Verdict {
         for change in &batch.changes {
             if let Change::PutProgress(progress) = change {
-                delivering::what_is_passed_is_settled(&self.ledgers, progress, durable)?;
+                delivering::passed_events_are_settled(&self.ledgers, progress, durable)?;
                 self.ledgers.requeued(progress);
             }
             if let Change::RemoveDestination { destination, .. } = change {
@@ -416,7 +420,7 @@ impl LawChecker {
         self.routing
             .restored(who, registration.and(restored.record.peer));
         ownership::a_device_has_one_machine(self, who)?;
-        ownership::nobody_comes_back_as_he_was(who, restored, durable)?;
+        ownership::devices_are_restored_from_current_data(who, restored, durable)?;
         let pending: Vec<ActionId> = restored.pending.iter().map(|action| action.id).collect();
         promises::a_restored_device_knows_what_it_owes(who, &pending, durable)
     }

@@ -72,7 +72,7 @@ pub(crate) enum TraceEvent {
         call: u64,
         what: &'static str,
     },
-    Told {
+    Replied {
         call: u64,
         what: &'static str,
     },
@@ -192,7 +192,7 @@ impl fmt::Display for TraceEvent {
             }
             Self::Device { who, does } => write!(f, "device {who} {does}"),
             Self::Asked { who, call, what } => write!(f, "call {call} asks device {who}: {what}"),
-            Self::Told { call, what } => write!(f, "call {call} is told: {what}"),
+            Self::Replied { call, what } => write!(f, "call {call} is answered: {what}"),
             Self::Commits { who, step } => write!(f, "disk takes step {step} of device {who}"),
             Self::Durable { who, step } => write!(f, "step {step} of device {who} is durable"),
             Self::Unsaved { who, step } => write!(f, "step {step} of device {who} is not saved"),

@@ -197,7 +197,7 @@ impl World {
         }
         self.come_to_rest();
         let (ledgers, durable) = (&self.laws.ledgers, &self.disk.durable);
-        self.check(delivering::what_was_set_aside_is_delivered(
+        self.check(delivering::replayed_dead_letters_are_delivered(
             ledgers, durable,
         ));
     }
@@ -231,7 +231,7 @@ impl World {
         let (service, durable) = (&self.service, &self.disk.durable);
         let verdict = ownership::a_device_lives_once_and_at_home(service, durable.devices())
             .and_then(|()| ownership::a_removed_device_is_gone(service, durable))
-            .and_then(|()| ownership::whoever_was_live_is_back(service, durable))
+            .and_then(|()| ownership::live_devices_are_restored(service, durable))
             .and_then(|()| {
                 ownership::a_device_goes_by_what_its_customer_said(
                     service,

@@ -136,8 +136,8 @@ pub(super) fn an_attempt_begins_in_time(
 
 /// The timeline of a request has as many attempts as were counted, in order of time, and ends with
 /// the answer if there is one that counts.
-pub(super) fn a_timeline_tells_every_attempt(action: &Action) -> Verdict {
-    let law = "a_timeline_tells_every_attempt";
+pub(super) fn a_timeline_has_every_attempt(action: &Action) -> Verdict {
+    let law = "a_timeline_has_every_attempt";
     let happened = action.timeline.as_slice();
     let id = action.id;
     let begun = happened.iter().filter_map(|entry| match entry.what {
@@ -169,19 +169,19 @@ pub(super) fn a_timeline_tells_every_attempt(action: &Action) -> Verdict {
 }
 
 /// A device performs an attempt once, unless it rebooted and lost its state.
-pub(super) fn a_device_obeys_an_attempt_once(
+pub(super) fn a_device_performs_an_attempt_once(
     laws: &LawChecker,
     who: usize,
     boot: u32,
     attempt: AttemptKey,
 ) -> Verdict {
-    let law = "an_attempt_is_obeyed_at_most_once";
+    let law = "an_attempt_is_performed_at_most_once";
     let is_known = laws.attempts.contains_key(&attempt);
     hold(law, is_known, || {
-        format!("{attempt:?} was obeyed and belongs to no request")
+        format!("{attempt:?} was performed and belongs to no request")
     })?;
     let before = laws.deeds.get(&(who, attempt)).map(|done| done.boot);
     hold(law, before != Some(boot), || {
-        format!("{attempt:?} was obeyed twice")
+        format!("{attempt:?} was performed twice")
     })
 }

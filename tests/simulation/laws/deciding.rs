@@ -45,8 +45,13 @@ impl LawChecker {
         reaching::any_uplink_releases_what_waits(self, &decision, durable)?;
         if let Some(action) = decision.throws {
             self.throwing[who] = Some((action, self.uplinks[who].uplinks));
-            presence::a_retry_waits_for_the_device(self, who, action)?;
-            presence::a_sleeping_device_is_not_asked(self, (at_ms, Protocol::Udp), who, durable)?;
+            presence::a_retry_waits_for_an_uplink(self, who, action)?;
+            presence::a_sleeping_device_gets_no_request(
+                self,
+                (at_ms, Protocol::Udp),
+                who,
+                durable,
+            )?;
         }
         self.begun(&decision, durable)
     }
@@ -70,22 +75,24 @@ impl LawChecker {
             match purpose {
                 _ if again != Again::No => {}
                 RequestPurpose::Rest(path) => {
-                    observing::what_is_fetched_was_told_in_part(self, who, path, durable)?;
+                    observing::fetched_blocks_belong_to_a_partial_notification(
+                        self, who, path, durable,
+                    )?;
                 }
                 RequestPurpose::Report(_) => {
                     let reporting = decision.reporting;
-                    passive::nothing_is_read_unasked_unless_it_is_wanted(who, reporting)?;
+                    passive::passive_reporting_needs_its_setting(who, reporting)?;
                 }
                 RequestPurpose::Action(action) => {
-                    presence::a_retry_waits_for_the_device(self, who, action)?;
+                    presence::a_retry_waits_for_an_uplink(self, who, action)?;
                 }
                 RequestPurpose::Unsaved(path) => {
-                    observing::asking_again_waits_for_the_device(self, who, path)?;
+                    observing::a_renewed_observation_waits_for_an_uplink(self, who, path)?;
                 }
             }
             if again != Again::InBlocks {
                 let over = leaving::over(purpose, who, durable);
-                presence::a_sleeping_device_is_not_asked(self, (at_ms, over), who, durable)?;
+                presence::a_sleeping_device_gets_no_request(self, (at_ms, over), who, durable)?;
             }
             let uplinks = self.uplinks[who].uplinks;
             let begun = BegunExchange {

@@ -15,24 +15,24 @@ impl LawChecker {
         performed: &PerformedOperation,
     ) -> Verdict {
         let attempt = AttemptKey::new(performed.message_id.0, performed.token.as_bytes());
-        self.obeyed_once(who, boot, attempt, payload_performed(performed))
+        self.performed_once(who, boot, attempt, payload_performed(performed))
     }
 
     /// A device performed a plain request.
     pub(crate) fn obeyed(&mut self, who: usize, boot: u32, obeyed: &PerformedRequest) -> Verdict {
         let attempt = AttemptKey::new(obeyed.message_id.0, obeyed.token.as_bytes());
         let payload = given_and_answered(&obeyed.given, &obeyed.answered);
-        self.obeyed_once(who, boot, attempt, payload)
+        self.performed_once(who, boot, attempt, payload)
     }
 
-    fn obeyed_once(
+    fn performed_once(
         &mut self,
         who: usize,
         boot: u32,
         attempt: AttemptKey,
         payload: Vec<u8>,
     ) -> Verdict {
-        attempts::a_device_obeys_an_attempt_once(self, who, boot, attempt)?;
+        attempts::a_device_performs_an_attempt_once(self, who, boot, attempt)?;
         let deeds = self.deeds.entry((who, attempt)).or_default();
         deeds.boot = boot;
         deeds.payloads.push(payload);

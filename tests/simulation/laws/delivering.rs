@@ -90,7 +90,7 @@ impl Ledgers {
     }
 
     /// A machine is restored for a destination, and has nothing in flight.
-    pub(crate) fn served_anew(&mut self, id: DestinationId) {
+    pub(crate) fn forwarder_restored(&mut self, id: DestinationId) {
         if let Some(ledger) = self.by_destination.get_mut(&id) {
             ledger.under_way.clear();
         }
@@ -122,7 +122,7 @@ impl Ledgers {
 
 /// A destination passes an event only after accepting it or with a dead letter or a retry of it. A
 /// retry is dropped only for one of the other two.
-pub(crate) fn what_is_passed_is_settled(
+pub(crate) fn passed_events_are_settled(
     ledgers: &Ledgers,
     progress: &ProgressUpdate,
     durable: &Durable,
@@ -152,13 +152,13 @@ pub(crate) fn what_is_passed_is_settled(
         let mut passed = rows.map(|row| row.sequence).filter(|row| row <= reached);
         let lost = passed.find(is_lost);
         hold(law, lost.is_none(), || {
-            format!("{lost:?} is passed and was not told: {progress:?}")
+            format!("{lost:?} is passed and was not accepted: {progress:?}")
         })?;
     }
     let mut dropped = progress.released.iter().chain(&progress.requeued);
     let lost = dropped.find(|sequence| is_lost(sequence));
     hold(law, lost.is_none(), || {
-        format!("{lost:?} is dropped and was not told: {progress:?}")
+        format!("{lost:?} is dropped and was not accepted: {progress:?}")
     })
 }
 
@@ -168,17 +168,17 @@ pub(crate) fn what_is_acknowledged_is_delivered(ledgers: &Ledgers, durable: &Dur
     let lost = owed.find(|(record, owed)| !record.dead.contains_key(&owed.waiting.sequence));
     let lost = lost.map(|(record, owed)| (record.destination.id, owed.waiting));
     hold("what_is_acknowledged_is_delivered", lost.is_none(), || {
-        format!("nobody was told and nothing is kept of {lost:?}")
+        format!("{lost:?} was not delivered and has no dead letter")
     })
 }
 
 /// Once the dead letters were replayed, each destination has everything.
-pub(crate) fn what_was_set_aside_is_delivered(ledgers: &Ledgers, durable: &Durable) -> Verdict {
+pub(crate) fn replayed_dead_letters_are_delivered(ledgers: &Ledgers, durable: &Durable) -> Verdict {
     let mut owed = all_owed(ledgers, durable);
     let lost = owed.next();
     let lost = lost.map(|(record, owed)| (record.destination.id, owed.waiting));
     hold("what_is_acknowledged_is_delivered", lost.is_none(), || {
-        format!("after a replay nobody was told {lost:?}")
+        format!("{lost:?} was not delivered by the replay")
     })
 }
 
@@ -195,7 +195,7 @@ fn all_owed<'a>(
 }
 
 /// One event of a device is in flight to a destination at a time.
-pub(crate) fn one_event_of_a_device_is_under_way(
+pub(crate) fn one_event_of_a_device_is_in_flight(
     ledgers: &mut Ledgers,
     id: DestinationId,
     waiting: &QueuedEvent,

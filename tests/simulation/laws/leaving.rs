@@ -26,14 +26,14 @@ impl LawChecker {
         let last_reply = &mut self.uplinks[who].last_reply;
         last_reply.take_if(|last_reply| last_reply.to != outcome.to && !head.is_refusal());
         if head.is_created() {
-            speech::a_location_is_told_when_it_leads_somewhere(who, outcome.datagram, durable)?;
+            speech::an_answered_location_exists(who, outcome.datagram, durable)?;
             presence::a_repeated_register_gets_the_same_location(self, who, outcome)?;
             self.created(who, outcome.datagram);
         }
         if head.is_created() || head.is_changed() {
             self.accepted(who, head.key(), outcome.to);
-            sending::what_is_sent_is_kept_once(self, who, head.key(), durable)?;
-            plain::what_a_device_is_thanked_for_is_told(self, who, head.key(), durable)?;
+            sending::a_send_is_stored_once(self, who, head.key(), durable)?;
+            plain::acknowledged_data_is_published(self, who, head.key(), durable)?;
         }
         if head.is_empty_acknowledgement() {
             let (to, id) = (outcome.to, head.message_id);
@@ -79,29 +79,29 @@ impl LawChecker {
         durable: &Durable,
     ) -> Verdict {
         let at_ms = outcome.at_ms;
-        let begun = speech::a_request_leaves_as_it_was_decided(self, attempt)?;
+        let begun = speech::a_request_is_sent_as_decided(self, attempt)?;
         match begun.purpose {
             RequestPurpose::Action(action) if begun.again != Again::No => {
                 promises::cancelled_action_is_never_sent(action, who, durable)?;
             }
             RequestPurpose::Action(action) => {
-                speech::an_attempt_is_saved_before_it_leaves(self, who, attempt, action, durable)?;
+                speech::an_attempt_is_saved_before_it_is_sent(self, who, attempt, action, durable)?;
                 promises::cancelled_action_is_never_sent(action, who, durable)?;
             }
             _ if begun.again == Again::InBlocks => {}
             RequestPurpose::Unsaved(path) => {
-                observing::what_is_asked_again_is_owed(who, &attempt, path, durable)?;
+                observing::an_observation_requested_again_was_lost(who, &attempt, path, durable)?;
             }
             RequestPurpose::Rest(_) => {}
             RequestPurpose::Report(_) => {
-                passive::what_is_private_is_not_read_unasked(who, outcome.datagram)?;
+                passive::passive_reporting_excludes_private_objects(who, outcome.datagram)?;
             }
         }
         if self.is_open(who, attempt) {
             return Ok(());
         }
         if let (RequestPurpose::Report(_), Again::No) = (begun.purpose, begun.again) {
-            passive::callers_go_before_what_nobody_asked_for(self, at_ms, who, durable)?;
+            passive::callers_go_before_passive_reporting(self, at_ms, who, durable)?;
         }
         let over = over(begun.purpose, who, durable);
         if begun.again != Again::InBlocks {
@@ -145,7 +145,7 @@ impl LawChecker {
         let action = action.filter(|(action, _)| is_thrown(action));
         let action = action.map(|(action, uplinks)| (action.id, action.attempts_made, uplinks));
         hold(
-            "an_attempt_is_saved_before_it_leaves",
+            "an_attempt_is_saved_before_it_is_sent",
             action.is_some(),
             || format!("bytes leave for device {who} that belong to no request"),
         )?;

@@ -128,7 +128,7 @@ pub(super) fn what_is_acknowledged_is_told(
             .map(Vec::as_slice);
         let notifications = notifications.unwrap_or_default();
         observed.is_none_or(|observed| {
-            is_told_or_overtaken(observed.path, named.sequence, notifications, who, durable)
+            is_published_or_outdated(observed.path, named.sequence, notifications, who, durable)
         })
     };
     hold(
@@ -138,7 +138,7 @@ pub(super) fn what_is_acknowledged_is_told(
     )
 }
 
-fn is_told_or_overtaken(
+fn is_published_or_outdated(
     path: Path,
     sequence: u32,
     notifications: &[SentNotification],
@@ -158,7 +158,7 @@ fn is_told_or_overtaken(
 
 /// An observation is requested again only if the disk says that the device lost it, and under a new
 /// token.
-pub(super) fn what_is_asked_again_is_owed(
+pub(super) fn an_observation_requested_again_was_lost(
     who: usize,
     attempt: &AttemptKey,
     path: Option<Path>,
@@ -170,14 +170,14 @@ pub(super) fn what_is_asked_again_is_owed(
     };
     let is_right =
         observations.iter().any(is_owed) && observed_as(attempt.token(), observations).is_none();
-    hold("what_is_asked_again_is_owed", is_right, || {
+    hold("an_observation_requested_again_was_lost", is_right, || {
         format!("device {who} is asked for {path:?} by {attempt:?}, and observed: {observations:?}")
     })
 }
 
 /// Further blocks of a notification are requested only if the path is observed and the device
 /// notified a part.
-pub(super) fn what_is_fetched_was_told_in_part(
+pub(super) fn fetched_blocks_belong_to_a_partial_notification(
     laws: &LawChecker,
     who: usize,
     path: Option<Path>,
@@ -186,13 +186,15 @@ pub(super) fn what_is_fetched_was_told_in_part(
     let mut observed = durable.record(who).observations.iter();
     let is_observed = observed.any(|observed| Some(observed.path) == path);
     let is_right = is_observed && laws.sent_notifications.partly.contains(&who);
-    hold("what_is_fetched_was_told_in_part", is_right, || {
-        format!("device {who} is asked for the rest of {path:?}")
-    })
+    hold(
+        "fetched_blocks_belong_to_a_partial_notification",
+        is_right,
+        || format!("device {who} is asked for the rest of {path:?}"),
+    )
 }
 
 /// Between two requests to establish the same observation the device is heard.
-pub(super) fn asking_again_waits_for_the_device(
+pub(super) fn a_renewed_observation_waits_for_an_uplink(
     laws: &mut LawChecker,
     who: usize,
     path: Option<Path>,
@@ -200,13 +202,13 @@ pub(super) fn asking_again_waits_for_the_device(
     let uplinks = laws.uplinks[who].uplinks;
     let sent_notifications = &mut laws.sent_notifications;
     let may = path.is_some_and(|path| sent_notifications.may_ask_again(who, path, uplinks));
-    hold("asking_again_waits_for_the_device", may, || {
-        format!("device {who} is asked again for {path:?} and was not heard meanwhile")
+    hold("a_renewed_observation_waits_for_an_uplink", may, || {
+        format!("device {who} is requested again to observe {path:?} without an uplink")
     })
 }
 
 /// The observations of a device that registers or deregisters have to be established again.
-pub(super) fn who_comes_or_goes_owes_what_is_observed(
+pub(super) fn a_registration_or_deregistration_loses_observations(
     who: usize,
     done: &BatchSummary,
     durable: &Durable,
@@ -214,9 +216,11 @@ pub(super) fn who_comes_or_goes_owes_what_is_observed(
     let mut observed = durable.record(who).observations.iter();
     let held = observed.find(|observed| observed.state == ObservationState::Held);
     let is_owed = !done.came_or_went || held.is_none();
-    hold("who_comes_or_goes_owes_what_is_observed", is_owed, || {
-        format!("device {who} came or went and is said to know of {held:?}")
-    })
+    hold(
+        "a_registration_or_deregistration_loses_observations",
+        is_owed,
+        || format!("device {who} registered or deregistered and is recorded to hold {held:?}"),
+    )
 }
 
 /// An established observation keeps its token, and an observation ends by a request or with an
@@ -245,12 +249,12 @@ pub(super) fn nothing_is_forgotten_in_silence(
     let is_still_there = |path: &&Path| now.iter().any(|current| current.path == **path);
     let lost_and_kept = done.lost.iter().find(is_still_there);
     hold(law, lost_and_kept.is_none(), || {
-        format!("{lost_and_kept:?} of device {who} is said to be lost and is observed")
+        format!("{lost_and_kept:?} of device {who} is logged as lost and is observed")
     })
 }
 
 /// An observation that a request began is established, and one that a request ended is gone.
-pub(super) fn what_is_observed_is_what_was_asked(
+pub(super) fn observations_are_those_that_were_requested(
     who: usize,
     action: &Action,
     durable: &Durable,
@@ -268,7 +272,7 @@ pub(super) fn what_is_observed_is_what_was_asked(
     };
     let is_done = action.status == Status::Succeeded;
     hold(
-        "what_is_observed_is_what_was_asked",
+        "observations_are_those_that_were_requested",
         is_right || !is_done,
         || format!("{} succeeded, and {found:?} is observed", action.id),
     )
@@ -276,7 +280,10 @@ pub(super) fn what_is_observed_is_what_was_asked(
 
 /// The last lifecycle event in a history is a registration if the device is registered, and a
 /// deregistration or expiry if it no longer is.
-pub(super) fn a_history_says_whether_the_device_is_there(who: usize, durable: &Durable) -> Verdict {
+pub(super) fn a_history_ends_with_the_state_of_the_registration(
+    who: usize,
+    durable: &Durable,
+) -> Verdict {
     let is_registered = durable.record(who).registration.is_some();
     let last = durable.history(who).lifecycle();
     let is_recorded = match last {
@@ -284,7 +291,7 @@ pub(super) fn a_history_says_whether_the_device_is_there(who: usize, durable: &D
         Some(Lifecycle::Deregistered | Lifecycle::RegistrationExpired) | None => !is_registered,
     };
     hold(
-        "a_history_says_whether_the_device_is_there",
+        "a_history_ends_with_the_state_of_the_registration",
         is_recorded,
         || format!("device {who}: registered {is_registered}, and {last:?}"),
     )

@@ -39,14 +39,16 @@ pub(crate) fn a_removed_device_is_gone(service: &Service, durable: &Durable) -> 
 
 /// Once an arbiter has started, every live device that it owns is restored, and stays while it is
 /// live.
-pub(crate) fn whoever_was_live_is_back(service: &Service, durable: &Durable) -> Verdict {
+pub(crate) fn live_devices_are_restored(service: &Service, durable: &Durable) -> Verdict {
     for arbiter in service.arbiters().filter(|arbiter| !arbiter.is_starting()) {
         let here = arbiter.here();
         let own = (0..durable.devices()).filter(|who| service.arbiter_of(*who) == here);
         for who in own.filter(|who| durable.is_live(*who)) {
-            hold("whoever_was_live_is_back", arbiter.looks_after(who), || {
-                format!("device {who} is live and nobody looks after it at {here:?}")
-            })?;
+            hold(
+                "live_devices_are_restored",
+                arbiter.looks_after(who),
+                || format!("device {who} is live and nobody looks after it at {here:?}"),
+            )?;
         }
     }
     Ok(())
@@ -66,7 +68,7 @@ pub(crate) fn a_device_goes_by_what_its_customer_said(
         hold(
             "a_device_goes_by_what_its_customer_said",
             used == current,
-            || format!("device {who} goes by {is:?} and its customer said {said:?}"),
+            || format!("device {who} uses {used:?} and its profile has {current:?}"),
         )?;
     }
     Ok(())
@@ -74,12 +76,12 @@ pub(crate) fn a_device_goes_by_what_its_customer_said(
 
 /// A device is restored from the current data of the disk, not from an earlier page, and not at all
 /// if it was removed.
-pub(crate) fn nobody_comes_back_as_he_was(
+pub(crate) fn devices_are_restored_from_current_data(
     who: usize,
     restored: &RestoredDevice,
     durable: &Durable,
 ) -> Verdict {
-    let law = "nobody_comes_back_as_he_was";
+    let law = "devices_are_restored_from_current_data";
     hold(law, durable.exists(who), || {
         format!("device {who} comes back after it was removed")
     })?;

@@ -14,20 +14,15 @@ use crate::disk::Durable;
 const UNREAD: [u16; 5] = [0, 1, 2, 3, 21];
 
 /// Devices are read by passive reporting only while their customer has enabled it.
-pub(super) fn nothing_is_read_unasked_unless_it_is_wanted(
-    who: usize,
-    reporting: SettingState,
-) -> Verdict {
+pub(super) fn passive_reporting_needs_its_setting(who: usize, reporting: SettingState) -> Verdict {
     let is_wanted = reporting == SettingState::Enabled;
-    hold(
-        "nothing_is_read_unasked_unless_it_is_wanted",
-        is_wanted,
-        || format!("device {who} is read, and nobody wants that"),
-    )
+    hold("passive_reporting_needs_its_setting", is_wanted, || {
+        format!("device {who} is read, and nobody wants that")
+    })
 }
 
 /// Passive reporting reads whole objects only, and none of the excluded ones.
-pub(super) fn what_is_private_is_not_read_unasked(who: usize, datagram: &[u8]) -> Verdict {
+pub(super) fn passive_reporting_excludes_private_objects(who: usize, datagram: &[u8]) -> Verdict {
     let message = Message::decode(datagram).expect("the service speaks well");
     if message.block1().is_some() {
         // One block of a list of paths cannot be judged.
@@ -40,13 +35,15 @@ pub(super) fn what_is_private_is_not_read_unasked(who: usize, datagram: &[u8]) -
     let is_right = requested
         .as_ref()
         .is_some_and(|paths| paths.iter().all(is_fit));
-    hold("what_is_private_is_not_read_unasked", is_right, || {
-        format!("device {who} is asked for {requested:?}")
-    })
+    hold(
+        "passive_reporting_excludes_private_objects",
+        is_right,
+        || format!("device {who} is asked for {requested:?}"),
+    )
 }
 
 /// Requests created before the device was last heard are sent before passive reads.
-pub(super) fn callers_go_before_what_nobody_asked_for(
+pub(super) fn callers_go_before_passive_reporting(
     laws: &LawChecker,
     at_ms: i64,
     who: usize,
@@ -63,7 +60,7 @@ pub(super) fn callers_go_before_what_nobody_asked_for(
             && reaching::has_a_way(laws, action, who, durable)
     });
     hold(
-        "callers_go_before_what_nobody_asked_for",
+        "callers_go_before_passive_reporting",
         before.is_none(),
         || {
             let before = before.map(|action| action.id);

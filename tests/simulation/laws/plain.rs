@@ -131,7 +131,7 @@ impl SentData {
         }
         let is_kept = decision.saves == Saves::Something;
         hold("what_is_acknowledged_is_told", is_kept, || {
-            format!("device {who} threw {bare:?}, and nothing of it is kept")
+            format!("device {who} sent {bare:?}, and nothing is stored")
         })?;
         self.owed.insert(decision.step, bare);
         Ok(())
@@ -149,7 +149,7 @@ impl SentData {
         let is_published = |owed: &Vec<u8>| data.iter().any(|(_, bytes)| **bytes == **owed);
         let is_published = owed.iter().all(is_published);
         hold("what_is_acknowledged_is_told", is_published, || {
-            format!("device {who} threw something, and it is not told")
+            format!("device {who} sent a bare datagram that is not published")
         })?;
         for (protocol, bytes) in data {
             self.is_of_the_device((who, ways), bytes, durable)?;
@@ -158,7 +158,9 @@ impl SentData {
             let fits = *protocol != Protocol::Udp || published <= arrived;
             hold("what_is_acknowledged_is_told", fits, || {
                 let bytes = String::from_utf8_lossy(bytes);
-                format!("{bytes:?} of device {who} came {came} times and is told {published} times")
+                format!(
+                    "{bytes:?} of device {who} arrived {arrived} times and is published {published} times"
+                )
             })?;
         }
         Ok(())
@@ -176,7 +178,7 @@ impl SentData {
         hold(
             "a_body_in_blocks_is_told_whole_or_not_at_all",
             origin.is_some(),
-            || format!("nobody said {:?}", String::from_utf8_lossy(bytes)),
+            || format!("no device sent {:?}", String::from_utf8_lossy(bytes)),
         )?;
         let Some(origin) = origin else {
             return Ok(());
@@ -194,7 +196,7 @@ impl SentData {
         hold(
             law,
             origin.by == who || origin.is_movable || !is_there,
-            || format!("what device {} said is told of device {who}", origin.by),
+            || format!("data of device {} is published for device {who}", origin.by),
         )?;
         let still = |(other, turns): &&(usize, u32)| {
             is_there
@@ -204,7 +206,7 @@ impl SentData {
         };
         let other = origin.shared_with.iter().find(still);
         hold(law, other.is_none(), || {
-            format!("what device {who} or {other:?} said is told of device {who}")
+            format!("data of device {who} or {other:?} is published for device {who}")
         })
     }
 
@@ -222,7 +224,7 @@ impl SentData {
 /// Data is answered 2.04 once it is in the history of the device that is answered: once, unless the
 /// machine that received it first was lost, has received many messages since, or received messages
 /// of the device from elsewhere.
-pub(super) fn what_a_device_is_thanked_for_is_told(
+pub(super) fn acknowledged_data_is_published(
     laws: &LawChecker,
     who: usize,
     key: AttemptKey,
@@ -234,7 +236,7 @@ pub(super) fn what_a_device_is_thanked_for_is_told(
     let law = "what_is_acknowledged_is_told";
     let Some(bytes) = &posted.bytes else {
         return hold(law, false, || {
-            format!("device {who} is thanked for what says nothing")
+            format!("device {who} is answered 2.04 for no data")
         });
     };
     let (then, now) = (posted.lives[who], laws.sent_data.lives[who]);
@@ -242,9 +244,11 @@ pub(super) fn what_a_device_is_thanked_for_is_told(
     let published = durable.history(who).times_published(Protocol::Coap, bytes);
     hold(law, published > 0, || {
         let bytes = String::from_utf8_lossy(bytes);
-        format!("device {who} is thanked for {bytes:?}, which is not told")
+        format!("device {who} is answered 2.04 for {bytes:?}, which is not published")
     })?;
     hold(law, published <= 1 + forgotten, || {
-        format!("{bytes:?} of device {who} is told {published} times, {forgotten} times forgotten")
+        format!(
+            "{bytes:?} of device {who} is published {published} times and was forgotten {forgotten} times"
+        )
     })
 }

@@ -17,7 +17,7 @@ const GRACE_MS: i64 = 600_000;
 const REPETITION_MS: i64 = 247_000;
 
 /// A device in queue mode receives requests only for a while after it was heard.
-pub(super) fn a_sleeping_device_is_not_asked(
+pub(super) fn a_sleeping_device_gets_no_request(
     laws: &LawChecker,
     (at_ms, over): (i64, Protocol),
     who: usize,
@@ -30,20 +30,20 @@ pub(super) fn a_sleeping_device_is_not_asked(
     let is_over = registration.is_some_and(|registration| registration.expires_at.as_ms() <= at_ms);
     let is_tried = is_over && over != Protocol::Lwm2m;
     let may_listen = !sleeps || is_tried || silent_ms < laws.rules.limits.awake_window_ms;
-    hold("a_sleeping_device_is_not_asked", may_listen, || {
+    hold("a_sleeping_device_gets_no_request", may_listen, || {
         format!("device {who} sleeps and is asked after {silent_ms} ms of silence")
     })
 }
 
 /// Between two attempts of a request the device registers or updates.
-pub(super) fn a_retry_waits_for_the_device(laws: &LawChecker, who: usize, id: ActionId) -> Verdict {
+pub(super) fn a_retry_waits_for_an_uplink(laws: &LawChecker, who: usize, id: ActionId) -> Verdict {
     let before = laws
         .known
         .get(&id)
         .and_then(|known| known.uplinks_at_attempt);
     let was_heard = before.is_none_or(|before| before < laws.uplinks[who].uplinks);
-    hold("a_retry_waits_for_the_device", was_heard, || {
-        format!("{id} is tried again and device {who} was not heard")
+    hold("a_retry_waits_for_an_uplink", was_heard, || {
+        format!("{id} is tried again without an uplink of device {who}")
     })
 }
 
@@ -90,7 +90,7 @@ pub(super) fn a_repeated_register_gets_the_same_location(
         is_same || !is_remembered,
         || {
             format!(
-                "device {who} is told {:?} after {:?}",
+                "device {who} is answered {:?} after {:?}",
                 reply.location, before.location
             )
         },
@@ -98,7 +98,7 @@ pub(super) fn a_repeated_register_gets_the_same_location(
 }
 
 /// An expired request is no longer pending.
-pub(super) fn what_expired_fails_in_time(
+pub(super) fn an_expired_request_fails_in_time(
     laws: &LawChecker,
     at_ms: i64,
     who: usize,
@@ -108,10 +108,14 @@ pub(super) fn what_expired_fails_in_time(
     let overdue = durable
         .pending(who)
         .find(|action| at_ms - action.expires_at.as_ms().max(since_ms) > GRACE_MS);
-    hold("what_expired_fails_in_time", overdue.is_none(), || {
-        format!(
-            "{:?} is pending after its expiry",
-            overdue.map(|action| action.id)
-        )
-    })
+    hold(
+        "an_expired_request_fails_in_time",
+        overdue.is_none(),
+        || {
+            format!(
+                "{:?} is pending after its expiry",
+                overdue.map(|action| action.id)
+            )
+        },
+    )
 }

@@ -10,13 +10,13 @@ use crate::disk::{ActionMove, Durable};
 pub(super) fn a_202_survives_a_crash(laws: &LawChecker, durable: &Durable) -> Verdict {
     let promised = laws.known.iter().filter(|(_, known)| known.is_promised);
     for (id, known) in promised {
-        a_202_is_told_when_it_is_saved(known.who, *id, durable)?;
+        a_202_is_sent_after_the_commit(known.who, *id, durable)?;
     }
     Ok(())
 }
 
 /// A request in a reply to a caller is on the disk.
-pub(super) fn a_202_is_told_when_it_is_saved(
+pub(super) fn a_202_is_sent_after_the_commit(
     who: usize,
     id: ActionId,
     durable: &Durable,
@@ -30,7 +30,7 @@ pub(super) fn a_202_is_told_when_it_is_saved(
 /// A device that is answered to be unknown does not exist.
 pub(super) fn a_removed_device_is_gone(who: usize, durable: &Durable) -> Verdict {
     hold("a_removed_device_is_gone", !durable.exists(who), || {
-        format!("device {who} was said to be gone and is there")
+        format!("device {who} was answered to be unknown and exists")
     })
 }
 
@@ -60,7 +60,7 @@ pub(super) fn cancelled_action_is_never_sent(
 }
 
 /// A request that becomes cancelled was never sent.
-pub(super) fn what_was_cancelled_had_not_left(laws: &LawChecker, action: &Action) -> Verdict {
+pub(super) fn a_cancelled_request_was_never_sent(laws: &LawChecker, action: &Action) -> Verdict {
     let known = laws.known.get(&action.id);
     let has_left = known.is_some_and(|known| !known.sent.is_empty());
     let is_cancelled = action.status == Status::Cancelled;
@@ -72,7 +72,7 @@ pub(super) fn what_was_cancelled_had_not_left(laws: &LawChecker, action: &Action
 }
 
 /// A request that is answered to be cancelled is cancelled on the disk.
-pub(super) fn a_cancel_is_told_when_it_is_saved(
+pub(super) fn a_cancellation_is_answered_after_the_commit(
     who: usize,
     id: ActionId,
     durable: &Durable,
@@ -81,7 +81,7 @@ pub(super) fn a_cancel_is_told_when_it_is_saved(
     hold(
         "cancelled_action_is_never_sent",
         status == Some(Status::Cancelled),
-        || format!("{id} was said to be cancelled and is {status:?}"),
+        || format!("{id} was answered to be cancelled and is {status:?}"),
     )
 }
 

@@ -73,6 +73,6 @@ pub(super) fn any_uplink_releases_what_waits(
     };
     let waits = durable.pending(who).find(is_due).map(|action| action.id);
     hold("any_uplink_releases_what_waits", waits.is_none(), || {
-        format!("device {who} is heard, and {waits:?} waits on")
+        format!("device {who} had an uplink, and {waits:?} still waits")
     })
 }

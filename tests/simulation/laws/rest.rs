@@ -69,7 +69,7 @@ fn nothing_waits_to_be_delivered(world: &World) -> Verdict {
         })?;
         let replay = record.destination.replay;
         hold(law, replay == Replay::None, || {
-            format!("destination {id} is told again what it did not take")
+            format!("destination {id} still has a replay")
         })?;
     }
     Ok(())

@@ -188,7 +188,7 @@ impl DatagramRouting {
     fn keeps_its_order(&mut self, peer: Peer, number: u64) -> Verdict {
         let before = self.newest.insert(peer, number);
         hold(
-            "what_an_address_says_keeps_its_order",
+            "data_of_an_address_keeps_its_order",
             before.is_none_or(|before| before < number),
             || format!("datagram {number} of {peer} comes behind {before:?}"),
         )

@@ -76,7 +76,7 @@ impl SentSamples {
 /// A Send is answered 2.04 once each of its samples is in the history of the device that is
 /// answered: once, unless the machine that received it first was lost or has received many messages
 /// since.
-pub(super) fn what_is_sent_is_kept_once(
+pub(super) fn a_send_is_stored_once(
     laws: &LawChecker,
     who: usize,
     key: AttemptKey,
@@ -88,7 +88,7 @@ pub(super) fn what_is_sent_is_kept_once(
     hold(
         "what_is_acknowledged_is_delivered",
         !send.samples.is_empty(),
-        || format!("device {who} is thanked for what nobody can read"),
+        || format!("device {who} is answered 2.04 for an unreadable Send"),
     )?;
     let (then, now) = (send.lives[who], laws.sent_samples.lives[who]);
     let forgotten = (now.restored - then.restored) + (now.received - then.received) / RECENT_MAX;
@@ -96,7 +96,7 @@ pub(super) fn what_is_sent_is_kept_once(
     for sample in &send.samples {
         let times = durable.history(who).times_sent(sample);
         hold("nothing_is_said_before_it_is_saved", times > 0, || {
-            format!("device {who} is thanked for {sample:?}, which is not kept")
+            format!("device {who} is answered 2.04 for {sample:?}, which is not stored")
         })?;
         hold("what_is_acknowledged_is_delivered", times <= most, || {
             format!("{sample:?} of device {who} is kept {times} times, and may be {most} times")

@@ -17,7 +17,7 @@ pub(super) fn nothing_is_said_before_it_is_saved(laws: &LawChecker, step: Option
 }
 
 /// A registration is answered with the location of the registration on the disk.
-pub(super) fn a_location_is_told_when_it_leads_somewhere(
+pub(super) fn an_answered_location_exists(
     who: usize,
     datagram: &[u8],
     durable: &Durable,
@@ -29,31 +29,31 @@ pub(super) fn a_location_is_told_when_it_leads_somewhere(
     let current = registration.map(|it| Location::new(key, it.salt).to_string());
     let leads = current.is_some_and(|current| answered == ["rd", &current]);
     hold("nothing_is_said_before_it_is_saved", leads, || {
-        format!("device {who} is told {told:?}, which is not its registration")
+        format!("device {who} is answered {answered:?}, which is not its registration")
     })
 }
 
 /// A request is sent only if a step decided it; returns its purpose.
-pub(super) fn a_request_leaves_as_it_was_decided(
+pub(super) fn a_request_is_sent_as_decided(
     laws: &LawChecker,
     attempt: AttemptKey,
 ) -> Result<BegunExchange, Breach> {
     let begun = laws.attempts.get(&attempt).copied();
     begun.ok_or_else(|| Breach {
-        law: "an_attempt_is_saved_before_it_leaves",
+        law: "an_attempt_is_saved_before_it_is_sent",
         what: format!("{attempt:?} belongs to no request"),
     })
 }
 
 /// A caller's request is sent only after its attempt was counted on the disk.
-pub(super) fn an_attempt_is_saved_before_it_leaves(
+pub(super) fn an_attempt_is_saved_before_it_is_sent(
     laws: &LawChecker,
     who: usize,
     attempt: AttemptKey,
     action: ActionId,
     durable: &Durable,
 ) -> Verdict {
-    let law = "an_attempt_is_saved_before_it_leaves";
+    let law = "an_attempt_is_saved_before_it_is_sent";
     let breach = |what: String| Breach { law, what };
     let stored = durable.action(who, action);
     let stored = stored.ok_or_else(|| breach(format!("{action} leaves and is not saved")))?;

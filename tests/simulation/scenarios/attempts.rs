@@ -75,7 +75,7 @@ fn one_exchange_is_in_flight_oldest_first() {
 }
 
 #[test]
-fn an_attempt_is_obeyed_at_most_once() {
+fn an_attempt_is_performed_at_most_once() {
     let mut world = registered();
     world.faults.repeated_percent = 100;
     world.faults.lost_percent = 30;

@@ -30,7 +30,7 @@ fn first_contact_is_logged_exactly_once() {
     assert_eq!(
         world.disk.durable.first_contacts(0),
         1,
-        "saved, though nobody was told"
+        "saved without a receipt"
     );
     for _ in 0..3 {
         world.pass(MINUTE);
@@ -106,7 +106,7 @@ fn queues_keep_their_bounds() {
 }
 
 #[test]
-fn what_is_removed_is_not_counted() {
+fn removed_requests_are_not_counted() {
     let mut world = registered();
     let done = world.create(now(read(ZONE)));
     let waiting = world.create(read(ZONE));

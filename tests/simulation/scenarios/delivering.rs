@@ -58,7 +58,7 @@ fn a_cursor_that_is_too_far_is_detected() {
     };
     let (ledgers, durable) = (&world.laws.ledgers, &world.disk.durable);
     let judge = |progress: ProgressUpdate| {
-        delivering::what_is_passed_is_settled(ledgers, &progress, durable)
+        delivering::passed_events_are_settled(ledgers, &progress, durable)
     };
     assert!(
         judge(steps_past(vec![waiting.sequence], vec![])).is_ok(),
@@ -87,7 +87,7 @@ fn events_of_a_device_keep_their_order() {
     assert_eq!(world.dead_letters(id), 0);
 
     let (ledgers, durable) = (&world.laws.ledgers, &world.disk.durable);
-    assert!(delivering::what_was_set_aside_is_delivered(ledgers, durable).is_ok());
+    assert!(delivering::replayed_dead_letters_are_delivered(ledgers, durable).is_ok());
 }
 
 #[test]

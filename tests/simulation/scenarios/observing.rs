@@ -18,7 +18,7 @@ fn what_is_acknowledged_is_told() {
     let mut world = observed();
     world.warms_to(22.5);
     world.pass(S);
-    assert!(world.knows("22.5"), "it is told");
+    assert!(world.knows("22.5"), "it is published");
 
     // Nothing is acknowledged before it is durable, and the device repeats it after the crash.
     world.stall_the_disk_for(20 * S);
@@ -27,14 +27,14 @@ fn what_is_acknowledged_is_told() {
     world.crash_after(0);
     assert!(!world.knows("23.5"));
     world.pass(MINUTE);
-    assert!(world.knows("23.5"), "it is told after all");
+    assert!(world.knows("23.5"), "it is published after all");
 
     world.fill_the_disk_for(10 * S);
     world.warms_to(24.5);
     world.pass(5 * S);
     assert!(!world.knows("24.5"));
     world.pass(MINUTE);
-    assert!(world.knows("24.5"), "it is told when there is room");
+    assert!(world.knows("24.5"), "it is published when there is room");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn notifications_that_are_lost_or_overtaken_leave_the_newest_value() {
 }
 
 #[test]
-fn what_is_asked_again_is_owed() {
+fn an_observation_requested_again_was_lost() {
     let mut world = observed();
     world.does(0, "is rebooted", SimulatedDevice::reboot);
     world.pass(MINUTE);
@@ -71,7 +71,7 @@ fn what_is_asked_again_is_owed() {
 }
 
 #[test]
-fn asking_again_waits_for_the_device() {
+fn a_renewed_observation_waits_for_an_uplink() {
     let mut world = observed();
     world.answers(TEMPERATURE, Manner::Code(Code::SERVICE_UNAVAILABLE));
     world.does(0, "is rebooted", SimulatedDevice::reboot);
@@ -120,14 +120,11 @@ fn nothing_is_forgotten_in_silence() {
     world.does(0, "is rebooted", SimulatedDevice::reboot);
     world.pass(MINUTE);
     assert_eq!(world.observations(), []);
-    assert_eq!(
-        world.census.observations_lost, 1,
-        "and the customer is told"
-    );
+    assert_eq!(world.census.observations_lost, 1, "and an entry is logged");
 }
 
 #[test]
-fn who_comes_or_goes_owes_what_is_observed() {
+fn a_registration_or_deregistration_loses_observations() {
     let mut world = observed();
     // The device answers slowly when the observation is requested again.
     let owes = [(TEMPERATURE, ObservationState::Owed)];
@@ -149,7 +146,7 @@ fn who_comes_or_goes_owes_what_is_observed() {
 }
 
 #[test]
-fn what_is_observed_is_what_was_asked() {
+fn observations_are_those_that_were_requested() {
     let mut world = observed();
     let ended = world.create(now(end_observing(TEMPERATURE)));
     world.pass(S);
@@ -192,7 +189,7 @@ fn a_healed_world_has_its_observations() {
 }
 
 #[test]
-fn a_history_says_whether_the_device_is_there() {
+fn a_history_ends_with_the_state_of_the_registration() {
     let mut world = registered();
     let last = |world: &World| world.disk.durable.history(0).lifecycle();
     assert_eq!(last(&world), Some(Lifecycle::Registered));
@@ -208,7 +205,7 @@ fn a_history_says_whether_the_device_is_there() {
 }
 
 #[test]
-fn a_timeline_tells_every_attempt() {
+fn a_timeline_has_every_attempt() {
     let mut world = registered();
     world.answers(TEMPERATURE, Manner::Reset);
     let id = world.create(attempts(3, now(read(TEMPERATURE))));

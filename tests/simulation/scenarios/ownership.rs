@@ -25,7 +25,7 @@ fn a_device_lives_once_and_at_home() {
 }
 
 #[test]
-fn whoever_was_live_is_back() {
+fn live_devices_are_restored() {
     let mut world = spread(3, 8);
     for who in 0..8 {
         world.switch_off(who);
@@ -39,7 +39,7 @@ fn whoever_was_live_is_back() {
 }
 
 #[test]
-fn nobody_comes_back_as_he_was() {
+fn devices_are_restored_from_current_data() {
     let mut world = spread(2, 4);
     for _ in 0..20 {
         world.restart();

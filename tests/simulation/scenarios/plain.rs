@@ -53,7 +53,8 @@ fn a_body_in_blocks_is_told_whole_or_not_at_all() {
     world.posts(PUMP, MessageKind::Confirmable, ("flow", &whole));
     world.pass(HOUR);
     assert_eq!(world.times_published(PUMP, Protocol::Coap, &whole), 1);
-    // The service loses the part it received; the device is told so, and does not begin again.
+    // The service loses the part it received; the answer says so, and the device does not begin
+    // again.
     world.faults.lost_percent = 0;
     let cut_off = world.new_bytes(50_000);
     world.posts(PUMP, MessageKind::Confirmable, ("flow", &cut_off));

@@ -9,7 +9,7 @@ use super::{attempts, execute, now, read, registered};
 use crate::settings::WorldSettings;
 
 #[test]
-fn a_sleeping_device_is_not_asked() {
+fn a_sleeping_device_gets_no_request() {
     let mut world = World::with(WorldSettings {
         queue_mode_percent: 100,
         ..WorldSettings::still(1)
@@ -29,7 +29,7 @@ fn a_sleeping_device_is_not_asked() {
 }
 
 #[test]
-fn a_retry_waits_for_the_device() {
+fn a_retry_waits_for_an_uplink() {
     let mut world = registered();
     world.answers(TRIGGER, Manner::Code(Code::SERVICE_UNAVAILABLE));
     let id = world.create(attempts(2, now(execute(TRIGGER))));
@@ -64,7 +64,7 @@ fn a_repeated_register_gets_the_same_location() {
 }
 
 #[test]
-fn what_expired_fails_in_time() {
+fn an_expired_request_fails_in_time() {
     let mut world = registered();
     world.answers(TEMPERATURE, Manner::Code(Code::SERVICE_UNAVAILABLE));
     let tried = world.create(attempts(5, now(read(TEMPERATURE))));

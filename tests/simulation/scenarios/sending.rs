@@ -13,7 +13,7 @@ use crate::settings::{Kinds, WorldSettings};
 const HUMIDITY: Path = Path::resource(3304, 0, 5700);
 
 #[test]
-fn what_is_sent_is_kept_once() {
+fn a_send_is_stored_once() {
     let mut world = registered();
     world.faults.repeated_percent = 50;
     for format in [ContentFormat::SENML_CBOR, ContentFormat::SENML_JSON] {
@@ -21,7 +21,7 @@ fn what_is_sent_is_kept_once() {
         world.sends(0, format, samples.clone());
         world.pass(MINUTE);
         for sample in &samples {
-            assert_eq!(world.times_kept(sample), 1, "{sample:?}");
+            assert_eq!(world.times_stored(sample), 1, "{sample:?}");
         }
     }
 }
@@ -34,10 +34,10 @@ fn a_send_is_not_acknowledged_before_it_is_stored() {
     world.sends(0, ContentFormat::SENML_CBOR, samples.clone());
     world.pass(S);
     world.crash_after(0);
-    assert_eq!(world.times_kept(&samples[0]), 0);
+    assert_eq!(world.times_stored(&samples[0]), 0);
     world.pass(2 * MINUTE);
     assert_eq!(
-        world.times_kept(&samples[0]),
+        world.times_stored(&samples[0]),
         1,
         "the device sends it again"
     );
@@ -51,11 +51,11 @@ fn a_send_of_an_unregistered_device_is_not_stored() {
     let samples = world.some_samples();
     world.sends(0, ContentFormat::SENML_CBOR, samples.clone());
     world.pass(MINUTE);
-    assert_eq!(world.times_kept(&samples[0]), 0);
+    assert_eq!(world.times_stored(&samples[0]), 0);
 }
 
 #[test]
-fn nothing_is_read_unasked_unless_it_is_wanted() {
+fn passive_reporting_needs_its_setting() {
     let mut world = registered();
     world.uplink();
     assert_eq!(world.deeds(), 0);
@@ -70,7 +70,7 @@ fn nothing_is_read_unasked_unless_it_is_wanted() {
 }
 
 #[test]
-fn what_is_private_is_not_read_unasked() {
+fn passive_reporting_excludes_private_objects() {
     let mut world = registered();
     world.wants_reports(SettingState::Enabled);
     world.uplink();
@@ -81,7 +81,7 @@ fn what_is_private_is_not_read_unasked() {
 }
 
 #[test]
-fn callers_go_before_what_nobody_asked_for() {
+fn callers_go_before_passive_reporting() {
     let mut world = registered();
     world.wants_reports(SettingState::Enabled);
     world.create(read(ZONE));
@@ -141,7 +141,7 @@ impl World {
         places.map(sample).to_vec()
     }
 
-    fn times_kept(&self, sample: &Sample) -> usize {
+    fn times_stored(&self, sample: &Sample) -> usize {
         self.disk.durable.history(0).times_sent(sample)
     }
 }

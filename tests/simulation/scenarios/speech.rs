@@ -49,7 +49,7 @@ fn what_was_not_saved_did_not_happen() {
 }
 
 #[test]
-fn an_attempt_is_saved_before_it_leaves() {
+fn an_attempt_is_saved_before_it_is_sent() {
     let mut world = registered();
     let id = world.create(execute(TRIGGER));
     world.stall_the_disk_for(10 * S);
@@ -62,7 +62,7 @@ fn an_attempt_is_saved_before_it_leaves() {
 }
 
 #[test]
-fn what_a_panicking_actor_decided_did_not_happen() {
+fn decisions_of_a_panicked_actor_did_not_happen() {
     for (injected_panic, requests) in [(InjectedPanic::Deciding, 0), (InjectedPanic::Speaking, 1)] {
         let mut world = registered();
         world.inject_panic(0, injected_panic, 0);

@@ -76,7 +76,7 @@ impl World {
             return;
         }
         let found = match self.read() {
-            Ok(()) => Ok(self.forwarding_kept(id)),
+            Ok(()) => Ok(self.forwarding_of(id)),
             Err(_) => Err(DestinationUnreadable),
         };
         let now = Timestamp::from_ms(self.now_ms);
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    fn forwarding_kept(&self, id: DestinationId) -> Option<Forwarding> {
+    fn forwarding_of(&self, id: DestinationId) -> Option<Forwarding> {
         let outbox = self.disk.durable.outbox();
         let record = outbox.destination(id)?;
         let rules = self.settings.delivery.clone();
@@ -107,7 +107,7 @@ impl World {
         forwarding: Forwarding,
     ) {
         let number = self.next_number();
-        self.laws.ledgers.served_anew(id);
+        self.laws.ledgers.forwarder_restored(id);
         self.service
             .deliveries
             .start((id, generation), number, forwarding);
@@ -313,7 +313,7 @@ impl World {
             delivering::events_of_a_device_keep_their_order(ledgers, id, &waiting, durable);
         self.check(verdict);
         let ledgers = &mut self.laws.ledgers;
-        let verdict = delivering::one_event_of_a_device_is_under_way(ledgers, id, &waiting);
+        let verdict = delivering::one_event_of_a_device_is_in_flight(ledgers, id, &waiting);
         self.check(verdict);
         let parcel = EventInTransit {
             id,

@@ -94,7 +94,7 @@ impl World {
     }
 
     fn see_deeds(&mut self, who: usize) {
-        self.see_obeyed(who);
+        self.see_plain_performed(who);
         let member = self.fleet.member(who);
         let (boot, first, count) = (
             member.boot,

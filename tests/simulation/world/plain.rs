@@ -264,7 +264,7 @@ impl World {
         self.shares() && [SHARING.0, SHARING.1].contains(&who)
     }
 
-    pub(super) fn see_obeyed(&mut self, member: usize) {
+    pub(super) fn see_plain_performed(&mut self, member: usize) {
         let there = self.fleet.member(member);
         let (boot, first, count) = (
             there.boot,

@@ -310,7 +310,7 @@ impl World {
             Err(Unserved::Unknown) => "there is no such device",
             Err(Unserved::Busy | Unserved::Failed) => "not served",
         };
-        self.note(TraceEvent::Told { call, what });
+        self.note(TraceEvent::Replied { call, what });
         self.census.count_reply(reply);
         let Some((who, question)) = self.callers.receive(call, reply) else {
             panic!("call {call} is answered twice");
