@@ -22,7 +22,7 @@ const LAST_LINE: &str = "Stop with Ctrl-C";
 fn the_demo_shows_the_main_job_and_prints_commands_that_work() {
     let temporary = TempDir::new().unwrap();
     let mut demo = start(temporary.path(), &[]);
-    hear(&mut demo, LAST_LINE);
+    wait_for_words(&mut demo, LAST_LINE);
     let printed = demo.printed().to_vec();
     for words in [
         "street-lamp     registered at /rd/",
@@ -81,7 +81,7 @@ fn the_demo_shows_the_main_job_and_prints_commands_that_work() {
 fn a_demo_stopped_early_ends_well_and_leaves_nothing_behind() {
     let temporary = TempDir::new().unwrap();
     let mut demo = start(temporary.path(), &[]);
-    hear(&mut demo, "listening: API http://127.0.0.1:");
+    wait_for_words(&mut demo, "listening: API http://127.0.0.1:");
     assert_eq!(left_in(temporary.path()), 1);
     demo.terminate();
     assert!(demo.ended().success());
@@ -95,7 +95,7 @@ fn a_step_that_fails_is_named_and_nothing_is_left_behind() {
     let mut demo = start(temporary.path(), &["--action-expiry-s", "1"]);
     let step = "the demo failed while waiting for the meter to wake and answer: expected \
                 SUCCEEDED, found FAILED";
-    hear(&mut demo, step);
+    wait_for_words(&mut demo, step);
     assert_eq!(demo.ended().code(), Some(1));
     assert_eq!(left_in(temporary.path()), 0);
 }
@@ -106,7 +106,7 @@ fn a_chosen_address_is_not_replaced() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let mut demo = start(temporary.path(), &["--http", &address]);
-    hear(&mut demo, &format!("cannot listen for HTTP on {address}"));
+    wait_for_words(&mut demo, &format!("cannot listen for HTTP on {address}"));
     assert_eq!(demo.ended().code(), Some(1));
     assert_eq!(left_in(temporary.path()), 0);
     let panicked = demo.printed().iter().any(|line| line.contains("panicked"));
@@ -120,7 +120,7 @@ fn a_chosen_store_stays_and_can_be_shown_again() {
     let data_dir = data.path().to_str().unwrap();
     for _ in 0..2 {
         let mut demo = start(temporary.path(), &["--data-dir", data_dir]);
-        hear(&mut demo, "SUCCEEDED: read /3311/0/5851 of street-lamp");
+        wait_for_words(&mut demo, "SUCCEEDED: read /3311/0/5851 of street-lamp");
         demo.terminate();
         assert!(demo.ended().success());
         assert_eq!(left_in(temporary.path()), 0);
@@ -141,11 +141,11 @@ fn run_commands(demo: &mut Program, printed: &[String]) {
     handout
         .perform("Read the brightness of the lamp")
         .expect(202);
-    hear(demo, "SUCCEEDED: read /3311/0/5851 of street-lamp");
+    wait_for_words(demo, "SUCCEEDED: read /3311/0/5851 of street-lamp");
     handout
         .perform("Queue a read of the meter until it wakes up")
         .expect(202);
-    hear(demo, "SCHEDULED: read /3424/0/1 of water-meter");
+    wait_for_words(demo, "SCHEDULED: read /3424/0/1 of water-meter");
     let lamp = handout.perform("Inspect the lamp");
     assert_eq!(lamp.expect(200)["observations"][0]["path"], "/3303/0/5700");
     let messages = handout.perform("List the messages of the lamp").expect(200);
@@ -161,7 +161,7 @@ fn run_commands(demo: &mut Program, printed: &[String]) {
     assert_eq!(webhook.expect(200)["state"], "INTEGRATION_ACTIVE");
     let tested = handout.perform("Send a test event to the webhook");
     assert_eq!(tested.expect(200)["statusCode"], 204);
-    hear(
+    wait_for_words(
         demo,
         "endpoint        received, signature valid: TEST_MESSAGE",
     );
@@ -173,14 +173,14 @@ fn act_as_the_sensor(demo: &mut Program, handout: &Handout) {
     handout
         .perform("Read the alarm level of the leak sensor over CoAP")
         .expect(202);
-    hear(
+    wait_for_words(
         demo,
         "SUCCEEDED: GET /alarm at leak-sensor, code 205, value 8",
     );
     handout
         .perform("Queue a UDP datagram for the leak sensor")
         .expect(202);
-    hear(demo, "SCHEDULED: datagram \"blink\" to leak-sensor");
+    wait_for_words(demo, "SCHEDULED: datagram \"blink\" to leak-sensor");
     handout.throw("Send a UDP datagram from the address of the leak sensor");
     let mut awaited = vec![
         "SUCCEEDED: datagram \"blink\" to leak-sensor",

@@ -211,8 +211,8 @@ pub(crate) fn requests_sent(
     let begins = events.iter().find_map(begins);
     let mut sent = Vec::new();
     let mut thrown = None;
-    for speech in outbound {
-        match speech {
+    for item in outbound {
+        match item {
             Outbound::Send { datagram, .. } => {
                 let head = Head::of(datagram).filter(Head::is_request);
                 if let Some(head) = head {
@@ -236,7 +236,7 @@ fn begun(change: &Change) -> Option<ActionId> {
 
 /// Whether a step answers a request with success.
 pub(crate) fn is_accepted(outbound: &[Outbound]) -> bool {
-    let is_success = |speech: &Outbound| match speech {
+    let is_success = |item: &Outbound| match item {
         Outbound::Send { datagram, .. } => Head::of(datagram).is_some_and(|head| head.is_success()),
         Outbound::Rebind { .. } | Outbound::SendUdp { .. } => false,
     };

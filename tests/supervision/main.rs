@@ -61,8 +61,8 @@ fn an_unsaved_step_is_not_answered_and_happens_once_the_store_is_back() {
     let message = register("meter");
     device.send(&message);
     setup.until(|| setup.commits.refused() > 0);
-    setup.until(|| setup.commits.turned_back() > 0);
-    assert!(device.hears_nothing_before_a_pong());
+    setup.until(|| setup.commits.times_full() > 0);
+    assert!(device.receives_nothing_before_a_pong());
     setup.commits.set(FaultMode::Well);
     assert_eq!(device.ask_until_answered(&message).code, Code::CREATED);
     assert_eq!(setup.entries(), ["Lifecycle[DeviceFirstTimeRegistered]"]);

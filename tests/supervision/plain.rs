@@ -99,8 +99,8 @@ fn unsaved_data_is_acknowledged_once_the_store_is_back() {
     setup.commits.set(FaultMode::Unavailable);
     device.send(&post(1, "off"));
     setup.until(|| setup.commits.refused() > 0);
-    setup.until(|| setup.commits.turned_back() > 0);
-    assert!(device.hears_nothing_before_a_pong());
+    setup.until(|| setup.commits.times_full() > 0);
+    assert!(device.receives_nothing_before_a_pong());
     setup.commits.set(FaultMode::Well);
     let answer = device.ask_until_answered(&post(1, "off"));
     assert_eq!(answer.code, Code::CHANGED);

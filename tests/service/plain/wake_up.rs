@@ -53,7 +53,7 @@ fn any_uplink_over_any_protocol_releases_the_requests_of_all_protocols() {
             assert_eq!(trio.setup.caller.action(id)["status"], "SCHEDULED");
         }
         trio.uplink(uplink);
-        trio.meet_all(&ids, uplink);
+        trio.answer_all(&ids, uplink);
     }
 }
 

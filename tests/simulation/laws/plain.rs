@@ -158,9 +158,7 @@ impl SentData {
             let fits = *protocol != Protocol::Udp || published <= arrived;
             hold("what_is_acknowledged_is_told", fits, || {
                 let bytes = String::from_utf8_lossy(bytes);
-                format!(
-                    "{bytes:?} of device {who} arrived {arrived} times and is published {published} times"
-                )
+                format!("{bytes:?} of device {who}: arrived {arrived}, published {published} times")
             })?;
         }
         Ok(())
@@ -247,8 +245,6 @@ pub(super) fn acknowledged_data_is_published(
         format!("device {who} is answered 2.04 for {bytes:?}, which is not published")
     })?;
     hold(law, published <= 1 + forgotten, || {
-        format!(
-            "{bytes:?} of device {who} is published {published} times and was forgotten {forgotten} times"
-        )
+        format!("{bytes:?} of device {who}: published {published}, forgotten {forgotten} times")
     })
 }
