@@ -25,7 +25,7 @@ pub(crate) struct Loss {
 
 /// A device that stores one body, which a request can put and another can get. It stops when this
 /// value is dropped.
-pub(crate) struct Keeper {
+pub(crate) struct BlockwiseDevice {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -34,12 +34,12 @@ pub(crate) struct Keeper {
 struct Shared {
     is_over: AtomicBool,
     taken: AtomicUsize,
-    kept: Mutex<Kept>,
+    stored: Mutex<StoredBody>,
 }
 
 /// The stored body.
 #[derive(Clone, Default)]
-struct Kept {
+struct StoredBody {
     bytes: Vec<u8>,
     format: Option<ContentFormat>,
 }
@@ -68,13 +68,13 @@ impl Loss {
     }
 }
 
-impl Keeper {
+impl BlockwiseDevice {
     /// A device that serves requests at this socket from now on, in blocks of a size.
     pub(crate) fn behind(wire: DeviceSocket, size: BlockSize, mut loss: Loss) -> Self {
         let shared: Arc<Shared> = Arc::default();
         let its = Arc::clone(&shared);
         let thread = thread::spawn(move || {
-            let mut desk = BodyState::default();
+            let mut transfer = BodyState::default();
             wire.serve(|request| {
                 if its.is_over.load(Ordering::SeqCst) {
                     return ControlFlow::Break(());
@@ -85,7 +85,7 @@ impl Keeper {
                 };
                 its.taken.fetch_add(1, Ordering::SeqCst);
                 let is_spared = begins(&request);
-                let answer = desk.answer(request, &mut its.kept.lock().unwrap(), size);
+                let answer = transfer.answer(request, &mut its.stored.lock().unwrap(), size);
                 ControlFlow::Continue(answer.filter(|_| is_spared || !loss.takes()))
             });
         });
@@ -94,8 +94,8 @@ impl Keeper {
     }
 
     /// The body that was put.
-    pub(crate) fn kept(&self) -> Vec<u8> {
-        self.shared.kept.lock().unwrap().bytes.clone()
+    pub(crate) fn stored(&self) -> Vec<u8> {
+        self.shared.stored.lock().unwrap().bytes.clone()
     }
 
     /// How many requests were not lost.
@@ -104,7 +104,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for BlockwiseDevice {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take() {
@@ -116,24 +116,29 @@ impl Drop for Keeper {
 
 impl BodyState {
     /// The answer to a request. A repeated request gets the same answer.
-    fn answer(&mut self, request: Message, kept: &mut Kept, size: BlockSize) -> Option<Message> {
+    fn answer(
+        &mut self,
+        request: Message,
+        stored: &mut StoredBody,
+        size: BlockSize,
+    ) -> Option<Message> {
         if let Some((last, response)) = &self.last
             && *last == request
         {
             return Some(response.clone());
         }
         let response = match request.code {
-            Code::PUT | Code::POST => self.take(&request, kept, size),
-            Code::GET => give(&request, kept, size),
+            Code::PUT | Code::POST => self.take(&request, stored, size),
+            Code::GET => give(&request, stored, size),
             _ => return None,
         };
         self.last = Some((request, response.clone()));
         Some(response)
     }
 
-    fn take(&mut self, request: &Message, kept: &mut Kept, size: BlockSize) -> Message {
+    fn take(&mut self, request: &Message, stored: &mut StoredBody, size: BlockSize) -> Message {
         let Some(block) = request.block1() else {
-            *kept = Kept {
+            *stored = StoredBody {
                 bytes: request.payload.clone(),
                 format: request.content_format(),
             };
@@ -150,7 +155,7 @@ impl BodyState {
             let confirmed = Block::new(block.number(), More::Yes, wanted);
             return answer(request, Code::CONTINUE).with_block1(confirmed);
         }
-        *kept = Kept {
+        *stored = StoredBody {
             bytes: self.incoming.clone(),
             format: request.content_format(),
         };
@@ -164,9 +169,9 @@ fn begins(request: &Message) -> bool {
     block.is_none_or(|block| block.number() == 0)
 }
 
-fn give(request: &Message, kept: &Kept, size: BlockSize) -> Message {
-    let bytes = kept.bytes.clone();
-    block_of(request, &bytes, kept.format, size).with_etag(ETAG)
+fn give(request: &Message, stored: &StoredBody, size: BlockSize) -> Message {
+    let bytes = stored.bytes.clone();
+    block_of(request, &bytes, stored.format, size).with_etag(ETAG)
 }
 
 /// The block of a body that a request asks for, at most this large.

@@ -63,7 +63,7 @@ impl World {
                 generation,
                 step,
             } => self.forwarder_step_ended((id, generation, step), receipt),
-            Author::Customer(wish) => self.customer_change_done(&wish, receipt),
+            Author::Customer(change) => self.customer_change_done(&change, receipt),
         }
     }
 

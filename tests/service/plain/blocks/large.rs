@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::super::{ID, IP};
 use super::{body, size};
 use crate::test_service::start;
-use crate::vocabulary::blockwise::{Keeper, Loss};
+use crate::vocabulary::blockwise::{BlockwiseDevice, Loss};
 use crate::vocabulary::caller::{Caller, text};
 use crate::vocabulary::lwm2m::{outcome, read, write};
 use crate::vocabulary::plain::{carrying_bytes, coap};
@@ -42,11 +42,11 @@ fn a_mebibyte_is_put_and_fetched_over_coap() {
     caller.create_device(ID, IP);
     let wire = DeviceSocket::from(IP, &service);
     let (port, whole) = (wire.port(), body(MEBIBYTE));
-    let device = Keeper::behind(wire, BlockSize::MAX, Loss::percent(LOST, 1));
+    let device = BlockwiseDevice::behind(wire, BlockSize::MAX, Loss::percent(LOST, 1));
     let put = carrying_bytes(coap("PUT", "/firmware", port), &whole);
     let action = transferred(&caller, &device, &caller.create_over("COAP", ID, &put));
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"));
-    assert!(device.kept() == whole, "what arrived is what was sent");
+    assert!(device.stored() == whole, "what arrived is what was sent");
     let got = caller.create_over("COAP", ID, &coap("GET", "/firmware", port));
     let action = transferred(&caller, &device, &got);
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"));
@@ -68,11 +68,11 @@ fn a_mebibyte_is_written_and_read_over_lwm2m() {
     let registered = wire.ask(&register_with(&queries, "</1/0>,</3/0>,</5/0>", 1));
     assert_eq!(registered.code, Code::CREATED);
     let whole = body(MEBIBYTE);
-    let device = Keeper::behind(wire, BlockSize::MAX, Loss::percent(LOST, 2));
+    let device = BlockwiseDevice::behind(wire, BlockSize::MAX, Loss::percent(LOST, 2));
     let body = write("/5/0/0", &BASE64_STANDARD.encode(&whole));
     let action = transferred(&caller, &device, &caller.create_action(ID, &body));
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"));
-    assert!(device.kept() == whole, "what arrived is what was sent");
+    assert!(device.stored() == whole, "what arrived is what was sent");
     let action = transferred(&caller, &device, &caller.create_action(ID, &read("/5/0/0")));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"));
     assert!(payload(&action) == whole, "what came back is what was sent");
@@ -84,11 +84,11 @@ fn a_body_is_transferred_in_small_blocks_over_a_bad_link() {
     caller.create_device(ID, IP);
     let wire = DeviceSocket::from(IP, &service);
     let (port, whole) = (wire.port(), body(3_000));
-    let device = Keeper::behind(wire, size(64), Loss::percent(30, 3));
+    let device = BlockwiseDevice::behind(wire, size(64), Loss::percent(30, 3));
     let put = carrying_bytes(coap("POST", "/log", port), &whole);
     let action = transferred(&caller, &device, &caller.create_over("COAP", ID, &put));
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-    assert!(device.kept() == whole, "what arrived is what was sent");
+    assert!(device.stored() == whole, "what arrived is what was sent");
     let got = caller.create_over("COAP", ID, &coap("GET", "/log", port));
     let action = transferred(&caller, &device, &got);
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
@@ -98,7 +98,7 @@ fn a_body_is_transferred_in_small_blocks_over_a_bad_link() {
 /// A request once it is final; there is no deadline while datagrams arrive.
 ///
 /// The record contains the whole payload, so it is read only when the device receives nothing.
-fn transferred(caller: &Caller, device: &Keeper, id: &str) -> Value {
+fn transferred(caller: &Caller, device: &BlockwiseDevice, id: &str) -> Value {
     let mut pauses = 0;
     while pauses < PAUSES_MAX {
         let (taken, begun) = (device.taken(), Instant::now());
