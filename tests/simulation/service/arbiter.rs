@@ -182,7 +182,7 @@ impl Arbiter {
         self.end_turn(turn);
     }
 
-    /// Handles the answer of the disk about an endpoint name.
+    /// Handles the devices that the disk found for the identity of a peer.
     pub(crate) fn found_by_identity(
         &mut self,
         identity: PeerIdentity,

@@ -21,7 +21,7 @@ use crate::event::Event;
 use crate::service::CommitResult;
 use crate::trace::TraceEvent;
 
-/// How many destinations there are at a time.
+/// How many destinations there are at a time, at most.
 const DESTINATIONS_MAX: usize = 3;
 
 impl World {
