@@ -1,10 +1,10 @@
-//! What does an arbiter do about what it hears, is asked and is told? Which device a datagram is
-//! for, which devices are in memory, which are restored, let go or parked.
+//! What does an arbiter do about its inputs? It decides which device a datagram is for, and which
+//! devices are in memory, restored, unloaded or parked.
 //!
-//! [`Arbiter`] is the only decider of an arbiter. It is given inputs with the [`Conditions`] they
-//! meet, and leaves [`ArbiterEffect`]s, which a shell performs in order; what the shell learns by
-//! performing them comes back as a further input. `next_timeout` says when `handle_timeout` is due.
-//! The step of a single device is [`cell::DeviceCell`]'s.
+//! [`Arbiter`] decides everything for one arbiter. It is given inputs together with the
+//! [`Conditions`] at that time, and leaves [`ArbiterEffect`]s, which a shell performs in order. The
+//! result of performing an effect comes back as a further input. `next_timeout` says when
+//! `handle_timeout` is due. The step of a single device is up to [`cell::DeviceCell`].
 //!
 //! ```text
 //!                     restore                spawn
@@ -54,21 +54,21 @@ use pending_lookups::PendingLookups;
 use startup::Startup;
 use table::{DeviceTable, Mailbox};
 
-/// Devices that are woken in one turn; then datagrams and questions get theirs.
+/// Devices that are woken in one turn; after that, datagrams and commands get their turn.
 const WAKES_PER_TURN: usize = 256;
 
-/// How soon a device whose mailbox was full when it was due is tried again.
+/// When a device is due and its mailbox is full, the timeout is delivered again after this time.
 const CROWDED_RETRY_MS: i64 = 100;
 
-/// How long what came behind a question about an identity waits for the next one, so that it is
-/// handed over together: about as long as a commit takes.
+/// How long data from an identity waits after a look-up of that identity, so that the next look-up
+/// covers all of it: about as long as a commit takes.
 const IDENTITY_PAUSE_MS: i64 = 4;
 
-/// How long after the last page every device that was on it has said where it is: an actor says so
-/// when it starts, which is its arbiter's next turn.
+/// How long after the last page all its devices have announced their peers: an actor does so when
+/// it starts, in the next turn of its arbiter.
 const SETTLED_AFTER_MS: i64 = 1_000;
 
-/// Everything an arbiter decides. `H` reaches the actor of a device, `R` is how a question is
+/// The machine of an arbiter. `H` is the handle of a device's actor, `R` where a command is
 /// answered.
 #[derive(Debug)]
 pub struct Arbiter<H, R> {
@@ -80,20 +80,20 @@ pub struct Arbiter<H, R> {
     pending_lookups: PendingLookups,
     deadlines: Deadlines,
     timers: BTreeSet<(Timestamp, Timer)>,
-    /// Until every device is restored.
+    /// The start, until every device is restored.
     startup: Option<Startup>,
-    /// A stop began: no device is woken, and none restored unasked.
+    /// A stop began: no device is woken, and none is restored except on demand.
     is_quiet: bool,
 }
 
-/// How much an arbiter holds for others.
+/// How much may wait in an arbiter.
 #[derive(Clone, Copy, Debug)]
 pub struct ArbiterLimits {
-    /// Datagrams whose device is being looked up; more are answered 5.03.
+    /// Datagrams that wait for a look-up of their device; more are answered 5.03.
     pub lookups_max: usize,
-    /// Inputs that wait for a device that is restored; more are refused.
+    /// Inputs that wait for a device that is being restored; more are refused.
     pub inputs_max: usize,
-    /// What waits for an identity.
+    /// Data that waits for a look-up of an identity.
     pub address_queues: address_queues::AddressQueueLimits,
 }
 
@@ -107,24 +107,24 @@ impl Default for ArbiterLimits {
     }
 }
 
-/// What an arbiter comes back to after a while.
+/// What an arbiter does after a delay.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Timer {
-    /// Ask again whose an identity is.
+    /// Look up again which device has an identity.
     Identity(PeerIdentity),
     /// Restore a device.
     Device(DeviceKey),
-    /// Read a page of a start again.
+    /// Read a page of the start again.
     Page(DeviceKey),
-    /// Devices that were restored said where they are.
+    /// The restored devices have announced their peers.
     Settled,
 }
 
-/// What the shell is to perform, in order.
+/// The effects for the shell, in order.
 pub type ArbiterEffects<H, R> = VecDeque<ArbiterEffect<H, R>>;
 
 impl<H, R> Arbiter<H, R> {
-    /// The arbiter with this number, without devices.
+    /// An arbiter with this id, without devices.
     pub fn new(here: ArbiterId, shard_map: ShardMap, bounds: ArbiterLimits) -> Self {
         Self {
             keys: shard_map.keys(here),
@@ -140,20 +140,20 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
-    /// Begins to restore, page by page, every device that has a registration or something to do.
+    /// Begins to restore, page by page, every device that has a registration or pending work.
     pub fn start(&mut self, now: Timestamp, out: &mut ArbiterEffects<H, R>) {
         self.startup = Some(Startup::begun_at(now));
         self.read_page(*self.keys.start(), out);
     }
 
-    /// Wakes no device any more and restores none unasked; questions are still answered.
+    /// Wakes no more devices, and restores none except on demand; commands are still answered.
     pub fn quiesce(&mut self) {
         self.is_quiet = true;
         self.startup = None;
         self.deadlines.clear();
     }
 
-    /// Takes a datagram from a socket.
+    /// Handles a datagram from a socket.
     pub fn handle_datagram(
         &mut self,
         at: &Conditions,
@@ -164,7 +164,7 @@ impl<H, R> Arbiter<H, R> {
         self.dispatch(at, origin, classified, out);
     }
 
-    /// Takes a datagram that another arbiter heard.
+    /// Handles a datagram that another arbiter received.
     pub fn handle_forwarded(
         &mut self,
         at: &Conditions,
@@ -176,12 +176,12 @@ impl<H, R> Arbiter<H, R> {
         out.extend(hint.map(ArbiterEffect::SendRouteHint));
     }
 
-    /// Learns where the device behind a peer belongs.
+    /// Takes a route hint: which arbiter owns the device at a peer.
     pub fn learn(&mut self, hint: RouteHint) {
         self.router.note_hint(hint);
     }
 
-    /// Puts a question to a device.
+    /// Gives a command to a device.
     pub fn ask(
         &mut self,
         now: Timestamp,
@@ -192,7 +192,7 @@ impl<H, R> Arbiter<H, R> {
         self.hand(now, key, DeviceInput::Command(asked), out);
     }
 
-    /// Takes which device has an endpoint name, or a key that begins as a location says.
+    /// Takes the result of a look-up by endpoint name or location.
     pub fn handle_found(
         &mut self,
         at: &Conditions,
@@ -213,7 +213,8 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
-    /// Takes which devices have the identity of whoever sends data.
+    /// Takes the result of a look-up by identity: which devices have the identity of a sender of
+    /// data.
     pub fn handle_identity(
         &mut self,
         at: &Conditions,
@@ -255,7 +256,7 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
-    /// Takes what the store has of a device that is to be restored.
+    /// Takes the stored state of a device that is being restored.
     pub fn handle_restored(
         &mut self,
         now: Timestamp,
@@ -281,7 +282,7 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
-    /// Takes a page of the start that begins with this device.
+    /// Takes the page of the start that begins with this device.
     pub fn handle_page(
         &mut self,
         now: Timestamp,
@@ -296,7 +297,8 @@ impl<H, R> Arbiter<H, R> {
             let Some(startup) = &mut self.startup else {
                 return;
             };
-            // A device that was in memory since the page was asked for knows more than the page.
+            // The state of a device that was loaded since the page was requested is newer than the
+            // page.
             if startup.counts(key) && self.devices.get(key).is_none() {
                 self.load(key, out);
                 self.spawn(key, restored, out);
@@ -305,7 +307,7 @@ impl<H, R> Arbiter<H, R> {
         self.go_on_starting(now, page.next, out);
     }
 
-    /// Takes how the actor of a device is reached; what waited for it is delivered.
+    /// Takes the handle of a new actor, and delivers the inputs that wait for it.
     pub fn handle_spawned(
         &mut self,
         key: DeviceKey,
@@ -325,7 +327,7 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
-    /// Takes back an input that found no place in the mailbox of an actor.
+    /// Takes back an input that did not fit into the mailbox of an actor.
     pub fn handle_undelivered(
         &mut self,
         now: Timestamp,
@@ -355,7 +357,7 @@ impl<H, R> Arbiter<H, R> {
             return;
         };
         match (ending, loaded) {
-            // With an input on its way, it is not idle.
+            // It is not idle if an input is on its way to it.
             (ActorExit::Idle { handled }, Child::Running { handle, .. })
                 if handle.delivered != handled => {}
             (ActorExit::Idle { .. } | ActorExit::Retired, _) => self.unload(key, out),
@@ -371,7 +373,7 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
-    /// Takes who a parked device is: its customer is told.
+    /// Takes the profile of a parked device, to log that the device is parked.
     pub fn handle_parked(
         &mut self,
         m: &mut Moment,
@@ -389,7 +391,7 @@ impl<H, R> Arbiter<H, R> {
         out.push_back(ArbiterEffect::Log(Box::new(entry), event));
     }
 
-    /// Does what is due; some of it, if it is much.
+    /// Does what is due, but only a bounded part at a time.
     pub fn handle_timeout(&mut self, now: Timestamp, out: &mut ArbiterEffects<H, R>) {
         while let Some((at, timer)) = self.timers.first().copied()
             && at <= now
@@ -418,9 +420,9 @@ impl<H, R> Arbiter<H, R> {
     }
 }
 
-/// What devices do while their actors handle inputs.
+/// What the actors of devices call while they handle inputs.
 impl<H, R> Arbiter<H, R> {
-    /// The actor of a device, if it runs.
+    /// The handle of a device's actor, if it runs.
     pub fn handle_of(&self, key: DeviceKey) -> Option<&H> {
         match self.devices.get(key)? {
             Child::Running { handle, .. } => Some(&handle.handle),
@@ -428,7 +430,7 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
-    /// The actor of the device whose key begins so, if it runs.
+    /// The handle of the actor of the device with this key prefix, if it runs.
     pub fn handle_at(&self, prefix: [u8; 8]) -> Option<&H> {
         match self.devices.at(prefix)? {
             (_, Child::Running { handle, .. }) => Some(&handle.handle),
@@ -436,7 +438,7 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
-    /// Takes what a device says of where its datagrams come from.
+    /// Takes a change of the peer that a device's datagrams come from.
     pub fn rebind(
         &mut self,
         key: DeviceKey,
@@ -446,19 +448,19 @@ impl<H, R> Arbiter<H, R> {
         self.router.rebind(key, from, to, binding);
     }
 
-    /// Forgets the exchange of a device whose actor ends in the middle of it.
+    /// Removes the exchange of a device whose actor ends during it.
     pub fn abandon(&mut self, key: DeviceKey, binding: &mut PeerBinding) {
         self.router.abandon(key, binding);
     }
 
-    /// Notes when a device is due.
+    /// Sets the deadline of a device.
     pub fn arm(&mut self, at: Timestamp, key: DeviceKey) {
         if !self.is_quiet {
             self.deadlines.arm(at, key);
         }
     }
 
-    /// Forgets when a device is due.
+    /// Removes the deadline of a device.
     pub fn disarm(&mut self, at: Timestamp, key: DeviceKey) {
         self.deadlines.disarm(at, key);
     }
@@ -468,18 +470,18 @@ impl<H, R> Arbiter<H, R> {
         self.startup.is_some()
     }
 
-    /// Whether a device is in memory, or will be without anybody's doing.
+    /// Whether a device is in memory, or will be restored by a timer.
     pub fn owns(&self, key: DeviceKey) -> bool {
         let mut timers = self.timers.iter();
         self.devices.get(key).is_some() || timers.any(|(_, timer)| *timer == Timer::Device(key))
     }
 
-    /// Datagrams that wait for an answer of the store.
+    /// The number of datagrams that wait for a look-up.
     pub fn looked_up(&self) -> usize {
         self.pending_lookups.waiting()
     }
 
-    /// Datagrams that wait here for anything.
+    /// The number of datagrams that wait here for anything.
     pub fn datagrams_held(&self) -> usize {
         let waiting = self.devices.iter().filter_map(|(_, loaded)| match loaded {
             Child::Restoring(waiting) => Some(waiting),
@@ -591,7 +593,7 @@ impl<H, R> Arbiter<H, R> {
         out.push_back(ArbiterEffect::Lookup(StoreLookup::Identity(identity)));
     }
 
-    /// Gives an input to a device, restoring it first if need be.
+    /// Gives an input to a device, which is restored first if necessary.
     fn hand(
         &mut self,
         now: Timestamp,
@@ -611,7 +613,7 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
-    /// Gives an input to a device that is there; a device that is not has no deadlines.
+    /// Gives an input to a device that is running; only a running device has deadlines.
     fn deliver(&mut self, key: DeviceKey, input: DeviceInput<R>, out: &mut ArbiterEffects<H, R>) {
         if let Some(Child::Running { handle, .. }) = self.devices.slot(key) {
             handle.delivered += 1;
@@ -619,8 +621,8 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
-    /// What finds no place: the network repeats a datagram, a deadline is tried again, a caller
-    /// is told.
+    /// Refuses an input: the network repeats a datagram, a timeout is delivered again later, and a
+    /// caller gets an error.
     fn refuse(
         &mut self,
         now: Timestamp,
@@ -642,20 +644,20 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
-    /// Who a parked device is by then is read when it is restored.
+    /// A parked device reads its profile when it is restored.
     fn is_answered_while_parked(&self, key: DeviceKey, question: &DeviceCommand) -> bool {
         let is_parked = matches!(self.devices.get(key), Some(Child::Parked));
         is_parked && matches!(question, DeviceCommand::ReadProfile)
     }
 
-    /// Restores a device from the store; its inputs wait meanwhile.
+    /// Restores a device from the store; its inputs wait until then.
     fn restore(&mut self, key: DeviceKey, out: &mut ArbiterEffects<H, R>) {
         if self.load(key, out) {
             out.push_back(ArbiterEffect::Lookup(StoreLookup::Device(key)));
         }
     }
 
-    /// Notes that a device is being restored; whether there is room for it.
+    /// Marks a device as being restored. Returns whether there is room for it.
     fn load(&mut self, key: DeviceKey, out: &mut ArbiterEffects<H, R>) -> bool {
         let before = self.devices.put(key, Child::Restoring(Vec::new()));
         let is_loaded = before.is_some();
@@ -671,7 +673,7 @@ impl<H, R> Arbiter<H, R> {
         });
     }
 
-    /// Lets a device leave the memory.
+    /// Removes a device from memory.
     fn unload(&mut self, key: DeviceKey, out: &mut ArbiterEffects<H, R>) {
         let before = self.devices.remove(key);
         release(key, before, out);
@@ -680,7 +682,7 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
-    /// Restores a device once the store had time to recover.
+    /// Restores a device after a delay, in which the store may recover.
     fn restore_later(&mut self, now: Timestamp, key: DeviceKey, out: &mut ArbiterEffects<H, R>) {
         self.unload(key, out);
         self.set_timer(now, STORE_RETRY_MS, Timer::Device(key));
@@ -716,7 +718,7 @@ impl<H, R> Arbiter<H, R> {
         out.push_back(ArbiterEffect::Progress(startup.restored_all(now)));
         match startup.restored() {
             0 => out.push_back(ArbiterEffect::Progress(StartupProgress::Settled)),
-            // The last of them have yet to say where they are.
+            // The last of them have yet to announce their peers.
             1.. => self.set_timer(now, SETTLED_AFTER_MS, Timer::Settled),
         }
         self.startup = None;

@@ -1,29 +1,29 @@
-//! One device: what it is heard to say and what is asked of it, decided.
+//! One device: its machine, which decides about the messages it sends and the requests to it.
 //!
-//! [`Device`] has four kinds of calls: `restore` begins it; `handle_datagram` and
-//! `handle_timeout` tell it what happened; `submit`, `cancel`, `cancel_all` and `retire` ask
-//! something of it; the rest looks. Each call leaves all its effects in the buffer it is given.
-//! `next_timeout` says when `handle_timeout` is due; calling it early does no harm.
+//! [`Device`] has four kinds of calls. `restore` builds it. `handle_datagram` and `handle_timeout`
+//! report what happened. `submit`, `cancel`, `cancel_all` and `retire` are commands. The others
+//! only read. Each call leaves all its effects in the buffer it is given. `next_timeout` says when
+//! `handle_timeout` is due; an early call does no harm.
 //!
-//! A device is made of parts that own their fields, and a step gives each input to the part it is
-//! for. A part knows those before it and none behind it:
+//! A device is made of parts that own their fields. A step gives each input to the part it is for.
+//! A part knows those above it in this list and none below it:
 //!
 //! ```text
-//!  registration     who the device is, its registration, when and where it was heard
-//!   > reach         where it is and whether it listens
-//!   > codec         in which format it is asked, what its payloads say
+//!  registration     who the device is, its registration, when and from where it was last received
+//!   > reachability  where the device is and whether it listens
+//!   > codec         in which format the device is requested, how its payloads are decoded
 //!   > context       what every part is given in a step
 //!   > messages      deduplication, message ids, answers
-//!   > ingest        what it says by itself, how much of it is taken
+//!   > ingest        uplink data, and how much of it is accepted
 //!   > exchange      the one request in flight
-//!   > observations  what is observed, what is to be asked for that
-//!   > passive       what is read of it because it registered or updated
+//!   > observations  what is observed, and the requests needed for that
+//!   > passive       what is read because the device registered or updated
 //!   > queue         requests of callers
 //!   > request       what such a request is on the wire
 //!   > step          the order of a step
 //! ```
 //!
-//! What only a device has that is at something lies in one box, `Busy`.
+//! What only a device with work in progress needs is in one box, `Busy`.
 
 pub mod activity;
 mod busy;
@@ -80,17 +80,17 @@ use step::Step;
 
 /// One device.
 ///
-/// There are a million of them: what an update needs lies here, what is rare or asked for rarely
-/// is boxed.
+/// There are a million of them: what an update needs is stored inline, what is rarely used is
+/// boxed.
 pub struct Device {
     policy: Arc<CustomerPolicy>,
     idle: Idle,
-    /// What it is at; an idle device is at nothing.
+    /// Work in progress; an idle device has none.
     busy: Option<Box<Busy>>,
 }
 
 impl Device {
-    /// Brings a device back from what was kept of it. An attempt that was in flight counts as made.
+    /// Restores a device from its record. An attempt that was in flight counts as made.
     pub fn restore(m: &mut Moment, policy: Arc<CustomerPolicy>, restored: RestoredDevice) -> Self {
         let pending = restored.pending;
         let busy = (!pending.is_empty()).then(|| Busy {
@@ -111,8 +111,8 @@ impl Device {
         Self { policy, idle, busy }
     }
 
-    /// Takes in a message of this device, or of somebody who claims to be it, and says for what it
-    /// was taken.
+    /// Handles a message from this device, or from a sender that claims to be this device. Returns
+    /// how the message was classified.
     pub fn handle_datagram(
         &mut self,
         m: &mut Moment,
@@ -129,7 +129,7 @@ impl Device {
         })
     }
 
-    /// Takes in bytes of no protocol that came from the address of this device.
+    /// Handles a bare datagram from the address of this device.
     pub fn handle_udp(
         &mut self,
         m: &mut Moment,
@@ -139,7 +139,7 @@ impl Device {
         self.handle_udp_burst(m, [bare], out)
     }
 
-    /// Takes in bytes of no protocol of several datagrams that came one behind the other.
+    /// Handles several bare datagrams that arrived in a row.
     pub fn handle_udp_burst<'b>(
         &mut self,
         m: &mut Moment,
@@ -158,8 +158,8 @@ impl Device {
         })
     }
 
-    /// Takes in a message from an address that several devices have, this one among them: it may
-    /// be any one's, so it is nobody's.
+    /// Handles a message from an address that several devices share, this one among them. Any of
+    /// them may have sent it, so it is accepted for none.
     pub fn handle_ambiguous(
         &mut self,
         m: &mut Moment,
@@ -171,8 +171,8 @@ impl Device {
         UplinkKind::Unsupported
     }
 
-    /// Takes note of what became of the bare datagram of a request; other inputs may have come
-    /// since it was to leave.
+    /// Takes the outcome of sending a bare datagram for a request. Other inputs may have been
+    /// handled since it was handed to the socket.
     pub fn handle_send_outcome(
         &mut self,
         m: &mut Moment,
@@ -185,11 +185,11 @@ impl Device {
         });
     }
 
-    /// Does what time asks for.
+    /// Does what is due.
     pub fn handle_timeout(&mut self, m: &mut Moment, out: &mut Effects) {
         self.step(m, out, |step| {
             step.settle_restored();
-            // First, so that nothing is repeated to a device that is gone.
+            // First, so that nothing is retransmitted to a device whose registration has expired.
             step.expire_registration();
             step.drive_exchange();
             step.expire_actions();
@@ -210,7 +210,7 @@ impl Device {
         self.step(m, out, |step| step.submit(new))
     }
 
-    /// Takes back a request that was not sent.
+    /// Cancels a request that was not sent.
     pub fn cancel(
         &mut self,
         m: &mut Moment,
@@ -220,12 +220,12 @@ impl Device {
         self.step(m, out, |step| step.queue.cancel(&mut step.cx, id))
     }
 
-    /// Takes back every request that was not sent.
+    /// Cancels every request that was not sent.
     pub fn cancel_all(&mut self, m: &mut Moment, out: &mut Effects) -> Vec<Cancelled> {
         self.step(m, out, |step| step.queue.cancel_all(&mut step.cx))
     }
 
-    /// Forgets the device with all that belongs to it.
+    /// Removes the device and everything that belongs to it.
     pub fn retire(&mut self, out: &mut Effects) {
         let there = Expect::Taken(UniqueName::Device(self.key()));
         out.push(Effect::Expect(there));
@@ -247,19 +247,19 @@ impl Device {
         out.rebind(from, None);
     }
 
-    /// Takes over who its customer says it is by now.
+    /// Replaces the identity of the device after its customer changed the profile.
     ///
-    /// A registration stays, wherever it came from: the next register, update or deregister is
-    /// judged by what the device is from now on.
+    /// An existing registration stays, wherever it came from. The next register, update or
+    /// deregister is checked against the new identity.
     pub fn adopt(&mut self, profile: &Profile) {
         self.idle.registration.adopt(profile);
     }
 
-    /// Goes by these terms from now on, because its customer chose anew.
+    /// Applies a new policy after the customer changed the settings.
     pub fn take_policy(&mut self, policy: Arc<CustomerPolicy>) {
         match policy.passive_reporting {
             SettingState::Enabled => {}
-            // What is in flight is not told on.
+            // The answer to a read in flight is not published.
             SettingState::Disabled => {
                 if let Some(busy) = &mut self.busy {
                     busy.round = None;
@@ -269,18 +269,18 @@ impl Device {
         self.policy = policy;
     }
 
-    /// Takes the list of objects that others offer, too, instead of a copy of its own; to be
-    /// called when the device was restored and when a step is over.
+    /// Replaces the device's own copy of its object list by the shared one. Called after the device
+    /// was restored and after each step.
     pub fn share_objects(&mut self, lists: &mut ObjectLists) {
         self.idle.registration.share_objects(lists);
     }
 
-    /// The terms it goes by.
+    /// The policy in force.
     pub fn policy(&self) -> &Arc<CustomerPolicy> {
         &self.policy
     }
 
-    /// Who it goes by.
+    /// The identity of the device.
     pub fn identity(&self) -> &Identity {
         self.idle.registration.identity()
     }
@@ -306,13 +306,13 @@ impl Device {
         self.idle.registration.bound_peer()
     }
 
-    /// Where requests of this device come from: where it is registered, unless its customer gave it
-    /// another address since. Somebody else may have the old one by now.
+    /// The peer from which requests of this device are accepted: the one it registered from, unless
+    /// its customer has changed its address since. Another device may have the old address now.
     pub fn found_at(&self) -> Option<Peer> {
         self.reachability().found_at()
     }
 
-    /// Whether nothing would be lost if the device were brought back from the store instead.
+    /// Whether nothing would be lost if the device were restored from the store instead.
     pub fn is_idle(&self) -> bool {
         !self.idle.registration.is_registered() && self.busy.is_none()
     }
@@ -322,12 +322,12 @@ impl Device {
         self.reachability().presence(now)
     }
 
-    /// The call behind what is in flight, if one is.
+    /// The trace of the call behind the exchange in flight, if there is one.
     pub fn trace_in_flight(&self) -> Option<TraceId> {
         self.busy.as_ref()?.exchange.trace()
     }
 
-    /// How the device stands. Cheap enough to be asked after every step.
+    /// What is counted about the device. Cheap enough to call after every step.
     pub fn activity(&self) -> DeviceActivity {
         let mut activity = DeviceActivity {
             listens: self.reachability().listens(),
@@ -367,8 +367,8 @@ impl Device {
         Reachability::of(&self.idle.registration, &self.policy.rules)
     }
 
-    /// Takes a step with all parts, and keeps nothing of what is over. Those that an idle device
-    /// does without are on the stack until it turns out that they are needed.
+    /// Runs one step with all parts and then drops what is finished. The parts that an idle device
+    /// does without are on the stack until they turn out to be needed.
     fn step<T>(
         &mut self,
         m: &mut Moment,

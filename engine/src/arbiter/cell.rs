@@ -1,18 +1,18 @@
 //! How does a device take one input after the other? The law of order, for one device.
 //!
-//! [`DeviceCell`] holds the machine of a device and conducts its steps: what a step saves is
-//! committed first, then it is said, then whoever asked is answered. While it waits for a receipt
-//! or for the store, its next input waits with it ([`DeviceCell::is_waiting`]); other devices do
-//! not. A step that was not saved is not said: the cell reports that it failed, and is restored
-//! from the store.
+//! [`DeviceCell`] holds the machine of a device and runs its steps: what a step saves is committed
+//! first, then its datagrams are sent, then the caller is answered. While the cell waits for a
+//! receipt or for the store, its next input waits, too ([`DeviceCell::is_waiting`]); other devices
+//! do not. If a step was not saved, nothing of it is sent: the cell reports that it failed, and the
+//! device is restored from the store.
 //!
 //! ```text
-//!              input                      receipt ok, or nothing to save
-//!   at rest ---------> deciding -> saving -----------------------------> saying --> at rest
-//!                                    |
-//!                                    | not saved
-//!                                    v
-//!                                  failed
+//!           input                      receipt ok, or nothing to save
+//!  ready ---------> deciding -> saving -----------------------------> sending --> ready
+//!                                 |
+//!                                 | not saved
+//!                                 v
+//!                               failed
 //! ```
 
 use std::iter;
@@ -33,58 +33,58 @@ use crate::step_event::{StepEvent, UplinkKind};
 use crate::supervision::Unserved;
 use crate::supervision::{ActorFailure, Generation};
 
-/// What the shell of a device performs, in order.
+/// An effect for the shell of a device, performed in order.
 #[derive(Debug)]
 pub enum CellEffect<R> {
-    /// The machine took a datagram for this; a burst counts as so many.
+    /// Count a datagram by its kind; a burst counts as this many.
     CountUplink(UplinkKind, usize),
-    /// Commit a batch, then call `handle_receipt`; it belongs to this call.
+    /// Commit a batch, then call `handle_receipt`; the batch belongs to this call.
     Commit(Batch, Option<TraceId>),
-    /// Read who the device is, then call `handle_profile`.
+    /// Read the profile, then call `handle_profile`.
     ReadProfile,
-    /// Let the device's datagrams reach it: it was at the first peer and is at the second.
+    /// Route the device's datagrams to it: it was at the first peer and is at the second.
     Rebind(Option<Peer>, Option<Peer>),
     /// Send a datagram.
     Send(Peer, Vec<u8>),
-    /// Send the bare datagram of a request; call `handle_send_outcome` when it is known what became
-    /// of it.
+    /// Send the bare datagram of a request; call `handle_send_outcome` when the outcome is known.
     SendUdp(Peer, Vec<u8>, ActionId),
-    /// Tell the operator what the step was about.
+    /// Report the step to the operator.
     Report(StepReport),
-    /// Answer a question.
+    /// Answer a command.
     Reply(R, Result<DeviceReply, Unserved>),
-    /// Wake the device at a time.
+    /// Wake the device at this time.
     Arm(Timestamp),
-    /// The device need not be woken at that time.
+    /// Do not wake the device at this time.
     Disarm(Timestamp),
     /// Report to the arbiter that the actor ends, or could.
     End(ActorExit),
 }
 
-/// What an operator may want to know of a step.
+/// What is reported to the operator about a step.
 #[derive(Debug, Default)]
 pub struct StepReport {
-    /// What happened.
+    /// The events of the step.
     pub events: Vec<StepEvent>,
-    /// The calls whose requests have a new entry in the administration log, and what it says.
+    /// The messages of new entries in the administration log, with the trace of the call behind
+    /// each.
     pub entries: Vec<(TraceId, Box<str>)>,
 }
 
-/// What a step is taken by.
+/// What a step is given.
 #[derive(Debug)]
 pub struct StepContext<'a> {
-    /// Time and chance.
+    /// Time and entropy.
     pub moment: Moment,
-    /// What the customer of the device chose last.
+    /// The present policy of the device's customer.
     pub policy: &'a Arc<CustomerPolicy>,
-    /// In which epoch this process owns the device's shard.
+    /// The epoch in which this process owns the device's shard.
     pub epoch: u64,
 }
 
 /// Why a batch was not committed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CommitFailure {
-    /// What it expects does not hold.
+    /// An expectation of the batch does not hold.
     Conflict,
     /// The store has no room.
     Full,
@@ -109,24 +109,24 @@ enum Phase {
     Serving,
     /// Its device was removed.
     Retired,
-    /// A step was not saved, or the store did not say who the device is.
+    /// A step was not saved, or the profile could not be read.
     Failed,
 }
 
 /// What a cell waits for.
 enum Awaiting<R> {
-    /// The receipt of what it saves.
+    /// The receipt of its batch.
     Receipt {
         outbound: Vec<Outbound>,
         report: StepReport,
         answer: Option<(R, DeviceReply)>,
     },
-    /// Who its device is.
+    /// The profile of its device.
     Profile(R),
 }
 
 impl<R> DeviceCell<R> {
-    /// The cell of a device that was restored.
+    /// The cell of a restored device.
     pub fn new(device: Device, generation: Generation) -> Self {
         Self {
             device,
@@ -139,13 +139,13 @@ impl<R> DeviceCell<R> {
         }
     }
 
-    /// Begins: says where the device is and when it is due.
+    /// Announces the peer of the device and its deadline.
     pub fn start(&mut self, out: &mut Vec<CellEffect<R>>) {
         self.announce_binding(out);
         self.arm(out);
     }
 
-    /// Takes an input; not while the cell is waiting.
+    /// Handles an input; not while the cell is waiting.
     pub fn handle(
         &mut self,
         context: &mut StepContext<'_>,
@@ -187,7 +187,7 @@ impl<R> DeviceCell<R> {
         self.settle(context.epoch, effects, answer, out);
     }
 
-    /// Takes the receipt of what the step saves.
+    /// Takes the receipt of the step's batch.
     pub fn handle_receipt(
         &mut self,
         receipt: Result<(), CommitFailure>,
@@ -207,8 +207,8 @@ impl<R> DeviceCell<R> {
         }
     }
 
-    /// Takes who the device is: nothing if there is no such device any more, an error if the store
-    /// does not say.
+    /// Takes the profile of the device: none if the device does not exist any more, an error if the
+    /// store could not read it.
     pub fn handle_profile(
         &mut self,
         profile: Result<Option<&Profile>, CommitFailure>,
@@ -233,8 +233,8 @@ impl<R> DeviceCell<R> {
         out.push(CellEffect::Reply(reply, answer));
     }
 
-    /// Takes what became of the bare datagram of a request, at once or later; not while the cell is
-    /// waiting.
+    /// Takes the outcome of sending the bare datagram of a request, at once or later; not while the
+    /// cell is waiting.
     pub fn handle_send_outcome(
         &mut self,
         context: &mut StepContext<'_>,
@@ -256,12 +256,12 @@ impl<R> DeviceCell<R> {
         self.open.is_some()
     }
 
-    /// Whether the device was removed: whatever comes for it is refused.
+    /// Whether the device was removed: further inputs are refused.
     pub fn is_retired(&self) -> bool {
         self.phase == Phase::Retired
     }
 
-    /// What the step that waits for its receipt says after it.
+    /// What is sent after the receipt of the pending step.
     pub fn outbound_pending(&self) -> &[Outbound] {
         match self.open.as_deref() {
             Some(Awaiting::Receipt { outbound, .. }) => outbound,
@@ -269,7 +269,7 @@ impl<R> DeviceCell<R> {
         }
     }
 
-    /// What is reported of the step that waits for its receipt.
+    /// The report of the pending step.
     pub fn report_pending(&self) -> Option<&StepReport> {
         match self.open.as_deref() {
             Some(Awaiting::Receipt { report, .. }) => Some(report),
@@ -287,7 +287,7 @@ impl<R> DeviceCell<R> {
         &mut self.device
     }
 
-    /// What it last said of where the device is.
+    /// Its last announcement of the device's peer.
     pub fn binding_mut(&mut self) -> &mut PeerBinding {
         &mut self.binding
     }
@@ -320,7 +320,7 @@ impl<R> DeviceCell<R> {
         }
     }
 
-    /// What the machine answers; nothing if the store is asked instead.
+    /// The reply of the machine; none if the profile is read from the store first.
     fn answer(
         &mut self,
         m: &mut Moment,
@@ -343,7 +343,7 @@ impl<R> DeviceCell<R> {
         })
     }
 
-    /// Saves what a step saves; says the rest when that is durable.
+    /// Commits what a step saves; the rest of the step is performed when that is durable.
     fn settle(
         &mut self,
         epoch: u64,
@@ -366,7 +366,7 @@ impl<R> DeviceCell<R> {
         out.push(CellEffect::Commit(batch, trace));
     }
 
-    /// Says in order what is left of a step that is durable.
+    /// Performs, in order, the rest of a step that is durable.
     fn send(
         &mut self,
         outbound: Vec<Outbound>,
@@ -387,10 +387,10 @@ impl<R> DeviceCell<R> {
         out.extend(reply);
     }
 
-    /// The step is done: says when the device is due next.
+    /// Ends the step: arms the next deadline.
     ///
-    /// Of a removed device the arbiter hears before whoever asked does: who asks next is told that
-    /// there is no such device.
+    /// The removal of a device is reported to the arbiter before the caller is answered: whoever
+    /// asks for the device after that answer learns that it does not exist.
     fn finish(&mut self, out: &mut Vec<CellEffect<R>>) {
         match self.phase {
             Phase::Retired => out.push(CellEffect::End(ActorExit::Retired)),
@@ -407,7 +407,7 @@ impl<R> DeviceCell<R> {
     ) {
         let why = match (not_saved, self.phase) {
             (CommitFailure::Full, _) => Unserved::Busy,
-            // It was removed already: nothing else is expected of a device to remove it.
+            // It was removed already: the removal of a device expects nothing else.
             (CommitFailure::Conflict, Phase::Retired) => Unserved::Unknown,
             (CommitFailure::Conflict | CommitFailure::Failed, _) => Unserved::Failed,
         };
@@ -421,14 +421,14 @@ impl<R> DeviceCell<R> {
         out.push(CellEffect::End(ActorExit::Failed(ActorFailure::Unsaved)));
     }
 
-    /// Says where the device is found by now, if it is found by where it is registered.
+    /// Announces the peer that the device is found at, if it is registered.
     fn announce_binding(&self, out: &mut Vec<CellEffect<R>>) {
         if let Some(peer) = self.device.bound_peer() {
             out.push(CellEffect::Rebind(Some(peer), self.device.found_at()));
         }
     }
 
-    /// Asks to be woken at the machine's deadline; an earlier wake-up does instead.
+    /// Arms the machine's deadline; an earlier wake-up that is armed already suffices.
     fn arm(&mut self, out: &mut Vec<CellEffect<R>>) {
         if let Some(at) = self.device.next_timeout()
             && self.armed_at.is_none_or(|armed_at| at < armed_at)
@@ -461,7 +461,7 @@ impl StepReport {
     }
 }
 
-/// What reaches a device that was removed meanwhile.
+/// Refuses an input of a device that was removed.
 fn refuse<R>(input: DeviceInput<R>, out: &mut Vec<CellEffect<R>>) {
     match input {
         DeviceInput::Command(asked) => {

@@ -1,8 +1,8 @@
 //! When is the next device due? One lazy queue of deadlines for all devices of an arbiter.
 //!
-//! A device has one deadline here: the one it is armed for. A deadline that moves later is left to
-//! fire early, and the device then says anew when it is due, so a registration update costs
-//! nothing here; one that moves earlier takes the place of the one before.
+//! A device has one deadline here: the one it is armed for. If the deadline of the machine moves
+//! later, the old one fires early and the device is then armed again, so a registration update
+//! costs nothing here. If it moves earlier, it replaces the old one.
 
 use std::collections::BTreeSet;
 
@@ -16,17 +16,17 @@ pub(super) struct Deadlines {
 }
 
 impl Deadlines {
-    /// Notes that a device is due at a time.
+    /// Adds the deadline of a device.
     pub(super) fn arm(&mut self, at: Timestamp, device: DeviceKey) {
         self.due.insert((at, device));
     }
 
-    /// Forgets that a device is due at a time.
+    /// Removes the deadline of a device.
     pub(super) fn disarm(&mut self, at: Timestamp, device: DeviceKey) {
         self.due.remove(&(at, device));
     }
 
-    /// Takes a device that is due.
+    /// Removes and returns a device that is due.
     pub(super) fn take_due(&mut self, now: Timestamp) -> Option<DeviceKey> {
         let (at, _) = self.due.first()?;
         if *at > now {
@@ -40,7 +40,7 @@ impl Deadlines {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// Forgets every deadline.
+    /// Removes every deadline.
     pub(super) fn clear(&mut self) {
         self.due.clear();
     }

@@ -1,4 +1,4 @@
-//! What an arbiter wants done: the closed list, in the order it was decided.
+//! The effects of an arbiter: a closed list, in the order of the decisions.
 
 use std::ops::RangeInclusive;
 
@@ -14,81 +14,83 @@ use crate::peer::{Peer, PeerIdentity};
 use crate::supervision::Unserved;
 use crate::supervision::{ActorFailure, Generation, Verdict};
 
-/// What the shell of an arbiter performs. `H` reaches an actor, `R` is how a question is answered.
+/// An effect for the shell of an arbiter. `H` is the handle of an actor, `R` where a command is
+/// answered.
 #[derive(Debug)]
 pub enum ArbiterEffect<H, R> {
-    /// Ask the store, and give its answer to the call named with each question.
+    /// Query the store, and give the result to the call named with each look-up.
     Lookup(StoreLookup),
     /// Start the actor of a device, then call `handle_spawned`.
     Spawn {
         /// The device.
         key: DeviceKey,
-        /// The number of this actor.
+        /// The number of the actor.
         generation: Generation,
-        /// What the store has of the device.
+        /// The stored state of the device.
         restored: Box<RestoredDevice>,
     },
-    /// Put an input into the mailbox of a device's actor. One that does not take it goes to
+    /// Put an input into the mailbox of a device's actor. An input that does not fit goes to
     /// `handle_undelivered`.
     Deliver(DeviceKey, DeviceInput<R>),
-    /// Let go of a device's actor; what is in its mailbox it still handles.
+    /// Drop the handle of a device's actor, which still handles what is in its mailbox.
     Release(DeviceKey, H),
-    /// Hand a datagram to the arbiter that its device belongs to.
+    /// Forward a datagram to the arbiter that owns its device.
     Forward(ArbiterId, ForwardedDatagram),
-    /// Tell another arbiter where the device behind a peer belongs.
+    /// Tell another arbiter which arbiter owns the device at a peer.
     SendRouteHint(RouteHint),
     /// Send a datagram.
     Send(Peer, Vec<u8>),
-    /// Nothing more becomes of a datagram, which had this number.
+    /// The datagram with this number is dropped.
     Drop(u64, DropReason),
-    /// Answer a question that no device was given.
+    /// Answer a command that was given to no device.
     Reply(R, Result<DeviceReply, Unserved>),
-    /// Tell the operator of an actor that failed.
+    /// Report a failed actor to the operator.
     Failed(DeviceKey, ActorFailure, Verdict),
     /// Add an entry to the administration log.
     Log(Box<Entry>, Option<Box<Event>>),
-    /// Say how far the start has come.
+    /// Report the progress of the start.
     Progress(StartupProgress),
 }
 
-/// A question to the store.
+/// A query to the store.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum StoreLookup {
     /// Which device has an endpoint name? For `handle_found`.
     Endpoint(LookupId, Endpoint),
-    /// Which device has a key that begins so? For `handle_found`.
+    /// Which device has a key with this prefix? For `handle_found`.
     Location(LookupId, [u8; 8]),
     /// Which devices have this identity? For `handle_identity`.
     Identity(PeerIdentity),
-    /// What is needed to restore a device? For `handle_restored`.
+    /// What is a device restored from? For `handle_restored`.
     Device(DeviceKey),
-    /// What is needed to restore so many devices of these keys? For `handle_page`.
+    /// What are the next devices of this key range restored from, this many at most? For
+    /// `handle_page`.
     Page(RangeInclusive<DeviceKey>, u32),
-    /// Who is a device that is parked? For `handle_parked`.
+    /// What is the profile of a parked device? For `handle_parked`.
     Parked(DeviceKey),
 }
 
-/// Names a question to the store whose datagram waits.
+/// The id of a look-up for which a datagram waits.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct LookupId(pub(super) u64);
 
-/// How far an arbiter has come with restoring its devices at a start.
+/// The progress of an arbiter in restoring its devices at a start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StartupProgress {
     /// Page by page.
     Underway {
-        /// So many devices were restored.
+        /// Devices restored so far.
         restored: u64,
-        /// Which part of the keys was read, from 0 to 1.
+        /// The part of the key range that was read, from 0 to 1.
         part: f64,
     },
     /// Every device was restored.
     Restored {
-        /// So many devices were.
+        /// Devices restored.
         restored: u64,
-        /// It took so long.
+        /// How long it took.
         took_ms: i64,
     },
-    /// Every restored device said where it is: a peer that is unknown now is nobody's.
+    /// Every restored device has announced its peer: a peer that is unknown now has no device.
     Settled,
 }

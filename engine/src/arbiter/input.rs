@@ -1,4 +1,4 @@
-//! What is an arbiter given, what reaches a device through it, and what is answered to callers?
+//! The inputs of an arbiter, the inputs that reach a device through it, and the replies to callers.
 
 use crate::action::NewAction;
 use crate::datagram::{Datagram, Inbound};
@@ -14,7 +14,7 @@ use crate::supervision::ActorFailure;
 /// What holds for the whole process while an input is handled.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions {
-    /// When it is.
+    /// The current time.
     pub now: Timestamp,
     /// Whether the store takes no new work.
     pub is_store_full: bool,
@@ -26,7 +26,7 @@ pub struct Conditions {
 #[derive(Debug)]
 pub struct Received {
     pub(super) origin: Origin,
-    /// What it is.
+    /// Where it belongs.
     pub classified: Classified,
 }
 
@@ -67,19 +67,19 @@ impl Origin {
 #[derive(Clone, Copy, Debug)]
 pub struct StoreUnavailable;
 
-/// Devices as a start reads them, and where the next page begins.
+/// One page of devices restored at a start.
 #[derive(Clone, Debug, Default)]
 pub struct StartupPage {
     /// The devices.
     pub devices: Vec<(DeviceKey, RestoredDevice)>,
-    /// The first device of the next page; nothing if this is the last.
+    /// The first device of the next page; none if this is the last.
     pub next: Option<DeviceKey>,
 }
 
 /// Why a device's actor ends, or could.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ActorExit {
-    /// It has nothing to do that the store does not know; it handled so many inputs.
+    /// It has no work that is not in the store.
     Idle {
         /// How many inputs it handled.
         handled: u64,
@@ -90,27 +90,27 @@ pub enum ActorExit {
     Failed(ActorFailure),
 }
 
-/// What a device is given to handle; `R` is how whoever asks is answered.
+/// An input of a device; `R` is where a command is answered.
 #[derive(Debug)]
 pub enum DeviceInput<R> {
-    /// It, or somebody in its name, sent something.
+    /// A datagram from the device, or from a sender that claims to be the device.
     Datagram(Box<Inbound>),
-    /// A deadline of it may have come.
+    /// A deadline of the device may have come.
     Timeout,
-    /// Somebody asks something of it.
+    /// A command of a caller.
     Command(Box<PendingCommand<R>>),
 }
 
-/// A question and how it is answered.
+/// A command and where it is answered.
 #[derive(Debug)]
 pub struct PendingCommand<R> {
-    /// What is asked.
+    /// The command.
     pub command: DeviceCommand,
-    /// How it is answered.
+    /// Where it is answered.
     pub reply: R,
 }
 
-/// What may be asked of a device.
+/// A command to a device.
 #[derive(Clone, Debug)]
 pub enum DeviceCommand {
     /// Create an action request.
@@ -119,15 +119,15 @@ pub enum DeviceCommand {
     Cancel(ActionId),
     /// Cancel every request that was not sent.
     CancelAll,
-    /// Remove the device and all that belongs to it.
+    /// Remove the device and everything that belongs to it.
     Retire,
-    /// Describe the device as it is now.
+    /// Describe the present state of the device.
     Inspect,
-    /// Read again who the device is: its customer changed that, which is durable.
+    /// Read the profile again: its customer changed it, and the change is durable.
     ReadProfile,
 }
 
-/// What a device answers.
+/// The reply to a command.
 #[derive(Debug)]
 pub enum DeviceReply {
     /// To [`DeviceCommand::Submit`].

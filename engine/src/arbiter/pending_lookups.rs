@@ -1,4 +1,4 @@
-//! Which datagrams wait for the store to say whose they are?
+//! Which datagrams wait for a look-up of their device?
 
 use std::collections::HashMap;
 
@@ -9,21 +9,21 @@ use crate::dispatch::{self, Classified};
 use crate::ids::Endpoint;
 use crate::location::Location;
 
-/// What a datagram is if no device is found for it.
+/// The classification of a datagram if no device is found for it.
 pub(super) type Unknown = fn(&Datagram) -> Classified;
 
-/// Datagrams whose device is being looked up.
+/// Datagrams that wait for a look-up.
 #[derive(Debug)]
 pub(super) struct PendingLookups {
-    /// By a name or a location, each for itself.
+    /// By an endpoint name or a location, one look-up for each.
     datagram_by_id: HashMap<LookupId, (Datagram, Unknown)>,
     last: u64,
-    /// By what shows who sent them, in order.
+    /// By the identity of the sender, in order.
     pub(super) address_queues: AddressQueues,
 }
 
 impl PendingLookups {
-    /// None; so much may wait for identities.
+    /// Without datagrams; the limits are those for look-ups by identity.
     pub(super) fn within(bounds: AddressQueueLimits) -> Self {
         Self {
             datagram_by_id: HashMap::new(),
@@ -32,23 +32,23 @@ impl PendingLookups {
         }
     }
 
-    /// Asks which device has an endpoint name.
+    /// Begins to look up the device with an endpoint name.
     pub(super) fn endpoint(&mut self, endpoint: Endpoint, datagram: Datagram) -> StoreLookup {
         StoreLookup::Endpoint(self.wait(datagram, dispatch::unknown_endpoint), endpoint)
     }
 
-    /// Asks which device is at a location.
+    /// Begins to look up the device at a location.
     pub(super) fn location(&mut self, location: Location, datagram: Datagram) -> StoreLookup {
         let id = self.wait(datagram, dispatch::unknown_location);
         StoreLookup::Location(id, location.device)
     }
 
-    /// Takes the datagram that waited for an answer.
+    /// Takes the datagram that waits for a look-up.
     pub(super) fn take(&mut self, id: LookupId) -> Option<(Datagram, Unknown)> {
         self.datagram_by_id.remove(&id)
     }
 
-    /// How many datagrams wait.
+    /// The number of datagrams that wait.
     pub(super) fn waiting(&self) -> usize {
         let named = self.datagram_by_id.len();
         named.saturating_add(self.address_queues.waiting())

@@ -1,4 +1,4 @@
-//! How far has an arbiter come with restoring its devices at a start?
+//! How far has an arbiter come in restoring its devices at a start?
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -7,17 +7,17 @@ use crate::arbiter::effect::{StartupProgress, StoreLookup};
 use crate::ids::DeviceKey;
 use crate::moment::Timestamp;
 
-/// Devices that are restored in one turn; the next page waits for it, so that what devices and
-/// callers want comes first.
+/// Devices that are restored in one turn. The next page waits for its own turn, so that datagrams
+/// and commands come first.
 const PAGE_DEVICES: u32 = 256;
 
-/// A start that is under way.
+/// A start in progress.
 #[derive(Debug)]
 pub(super) struct Startup {
     begun_at: Timestamp,
     restored: u64,
-    /// Which devices left the memory since the page under way was asked for: what it says of them
-    /// is out of date.
+    /// Devices that were unloaded since the current page was requested: the page is out of date for
+    /// them.
     left: HashSet<DeviceKey>,
 }
 
@@ -31,29 +31,29 @@ impl Startup {
         }
     }
 
-    /// Asks for the next page.
+    /// The query for the next page.
     pub(super) fn ask_page(&mut self, keys: RangeInclusive<DeviceKey>) -> StoreLookup {
         self.left.clear();
         StoreLookup::Page(keys, PAGE_DEVICES)
     }
 
-    /// Counts a device of a page; whether what the page says of it is still true.
+    /// Counts a device of a page. Returns whether the page is still up to date for it.
     pub(super) fn counts(&mut self, key: DeviceKey) -> bool {
         self.restored += 1;
         !self.left.contains(&key)
     }
 
-    /// Notes that a device left the memory.
+    /// Notes that a device was unloaded.
     pub(super) fn note_left(&mut self, key: DeviceKey) {
         self.left.insert(key);
     }
 
-    /// How many devices were restored.
+    /// The number of devices restored.
     pub(super) fn restored(&self) -> u64 {
         self.restored
     }
 
-    /// How far it has come: to the devices from this one on.
+    /// The progress, when the next page begins with this device.
     pub(super) fn progress(
         &self,
         next: DeviceKey,
@@ -65,7 +65,7 @@ impl Startup {
         }
     }
 
-    /// Its end.
+    /// The end of the start.
     pub(super) fn restored_all(&self, now: Timestamp) -> StartupProgress {
         StartupProgress::Restored {
             restored: self.restored,
@@ -74,8 +74,8 @@ impl Startup {
     }
 }
 
-/// Which part of a range of keys lies before one of them, from 0 to 1: keys are digests, so the
-/// same part of the devices does.
+/// The part of a key range before a key, from 0 to 1. Keys are digests, so it is also the part of
+/// the devices.
 fn part_before(key: DeviceKey, keys: &RangeInclusive<DeviceKey>) -> f64 {
     let place = |key: &DeviceKey| u64::from_be_bytes(key.prefix()) as f64;
     let (first, last) = (place(keys.start()), place(keys.end()));

@@ -7,48 +7,48 @@ use crate::arbiter::input::DeviceInput;
 use crate::ids::DeviceKey;
 use crate::supervision::Child;
 
-/// The actor of a device, or what waits for it.
+/// The actor of a device, or the inputs that wait for it.
 pub(super) type Loaded<H, R> = Child<Mailbox<H>, Vec<DeviceInput<R>>>;
 
-/// The way to a running actor.
+/// A running actor.
 #[derive(Debug)]
 pub(super) struct Mailbox<H> {
     /// Reaches the actor.
     pub(super) handle: H,
-    /// How many inputs were delivered: an actor that handled fewer is not idle.
+    /// The number of inputs delivered: an actor that handled fewer is not idle.
     pub(super) delivered: u64,
 }
 
 /// The devices of an arbiter that are in memory.
 #[derive(Debug)]
 pub(super) struct DeviceTable<H, R> {
-    /// Keys are digests, so their first bytes spread as well as any hash of them.
+    /// Keys are digests, so their first bytes are as evenly distributed as any hash of them.
     device_by_prefix: ByPrefix<(DeviceKey, Loaded<H, R>)>,
 }
 
 type ByPrefix<T> = HashMap<[u8; 8], T, BuildHasherDefault<PrefixHasher>>;
 
 impl<H, R> DeviceTable<H, R> {
-    /// The device with this key; nothing for another that shares its prefix.
+    /// The device with this key; none for another device with the same prefix.
     pub(super) fn get(&self, key: DeviceKey) -> Option<&Loaded<H, R>> {
         let (found, loaded) = self.device_by_prefix.get(&key.prefix())?;
         (*found == key).then_some(loaded)
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub(super) fn slot(&mut self, key: DeviceKey) -> Option<&mut Loaded<H, R>> {
         let (found, loaded) = self.device_by_prefix.get_mut(&key.prefix())?;
         (*found == key).then_some(loaded)
     }
 
-    /// The key of the device whose key begins so, and its state.
+    /// The device with this key prefix, with its key.
     pub(super) fn at(&self, prefix: [u8; 8]) -> Option<&(DeviceKey, Loaded<H, R>)> {
         self.device_by_prefix.get(&prefix)
     }
 
-    /// Puts a device in a state; returns the one before. Two devices of one prefix cannot both be
-    /// in memory here; with 64 bits that befalls one fleet of a million in forty million, and the
-    /// later device stays out.
+    /// Sets the state of a device and returns the previous one. Two devices with one prefix cannot
+    /// both be in memory here: with 64 bits that happens to one fleet of a million in forty
+    /// million, and the later device is not loaded.
     pub(super) fn put(&mut self, key: DeviceKey, loaded: Loaded<H, R>) -> Option<Loaded<H, R>> {
         let slot = self
             .device_by_prefix
@@ -80,7 +80,7 @@ impl<H, R> Default for DeviceTable<H, R> {
     }
 }
 
-/// Takes the eight bytes of a digest as their own hash.
+/// Uses the first eight bytes of a digest as their own hash.
 #[derive(Debug, Default)]
 pub(super) struct PrefixHasher(u64);
 

@@ -1,13 +1,13 @@
-//! How does a device stand, as far as it is counted? Cheap enough to be asked after every step.
+//! What is counted about a device? Cheap enough to compute after every step.
 
 use crate::moment::Timestamp;
 
-/// How a device stands after a step.
+/// What is counted about a device after a step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DeviceActivity {
     /// How long it listens.
     pub listens: ListenWindow,
-    /// Its requests that wait for it to be heard.
+    /// Its requests that wait for an uplink.
     pub scheduled: u32,
     /// Its requests that are being sent, or wait for their next attempt.
     pub in_progress: u32,
@@ -18,7 +18,7 @@ pub struct DeviceActivity {
 /// How long a device listens if nothing happens.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ListenWindow {
-    /// Not at all: it has no registration.
+    /// It does not: it has no registration.
     Unregistered,
     /// As long as its registration lasts.
     Always,
@@ -26,11 +26,11 @@ pub enum ListenWindow {
     Until(Timestamp),
 }
 
-/// Whether something is in flight.
+/// Whether an exchange is in flight.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum InFlight {
-    /// Nothing is.
+    /// None is.
     No,
-    /// Something is.
+    /// One is.
     Yes,
 }

@@ -1,5 +1,5 @@
-//! Where do the parts of a device lie between steps? Some of it has a device only while something
-//! is going on: an idle one, as most of a fleet is, has nothing of that.
+//! Where are the parts of a device between steps? Some of their fields exist only while something
+//! is in progress: an idle device, as most of a fleet are, has none of them.
 
 use protocol::coap::dedup::DedupWindow;
 
@@ -13,7 +13,7 @@ use crate::device::record::Observation;
 use crate::device::registration::RegistrationState;
 use crate::moment::Timestamp;
 
-/// What of the parts an idle device has, too.
+/// The fields of the parts that an idle device has, too.
 pub(super) struct Idle {
     pub(super) registration: RegistrationState,
     pub(super) recent: DedupWindow,
@@ -23,7 +23,7 @@ pub(super) struct Idle {
     pub(super) rate: RateWindow,
 }
 
-/// What of the parts an idle device does without.
+/// The fields of the parts that an idle device does without.
 #[derive(Default)]
 pub(super) struct Busy {
     pub(super) queue: ActionQueue,
@@ -36,7 +36,7 @@ pub(super) struct Busy {
 }
 
 impl Busy {
-    /// Whether nothing of it is left.
+    /// Whether nothing is in progress.
     pub(super) fn is_over(&self) -> bool {
         self.queue.is_empty()
             && self.requests.is_empty()
@@ -46,7 +46,7 @@ impl Busy {
             && self.retained.until().is_none()
     }
 
-    /// When time asks for something.
+    /// When something is due.
     pub(super) fn next_timeout(&self) -> Option<Timestamp> {
         let exchange = self.exchange.next_timeout();
         let expiry = self.queue.next_timeout(self.exchange.action());

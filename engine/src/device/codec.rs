@@ -1,5 +1,6 @@
-//! In which format is a device asked, and what do its payloads say? By the objects and formats it
-//! registered with, the model of its customer, and what it refused (LwM2M Core 1.2 section 7.4).
+//! In which format is a device requested, and how are its payloads decoded? By the objects and
+//! formats it registered with, the object model of its customer, and the formats it refused (LwM2M
+//! Core 1.2 section 7.4).
 
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
@@ -18,17 +19,18 @@ use crate::device::registration::RegistrationState;
 use crate::device::samples::{self, Measurement};
 use crate::moment::Timestamp;
 
-/// What lies at the device's paths, in the versions it offers and as its customer defines it.
+/// The object model of a device: the objects it offers, in their versions and as its customer
+/// defines them.
 #[derive(Clone, Copy)]
 pub(super) struct Codec<'a> {
     registration: Option<&'a Registration>,
     catalog: &'a Catalog,
-    /// What it refused since it registered.
+    /// The formats it has refused since it registered.
     refused: FormatSet,
 }
 
 impl<'a> Codec<'a> {
-    /// That of a device, by its customer's model.
+    /// The codec of a device, by its customer's model.
     pub(super) fn of(device: &'a RegistrationState, catalog: &'a Catalog) -> Self {
         Self {
             registration: device.registration(),
@@ -37,13 +39,13 @@ impl<'a> Codec<'a> {
         }
     }
 
-    /// Under which path the device has its objects.
+    /// The path under which the device has its objects.
     pub(super) fn root(self) -> &'a str {
         self.registration.map_or("", |r| r.links.root())
     }
 
-    /// The format to ask for the values of a path in: the best of those that the device does not
-    /// refuse, and did not in this attempt. If it refuses them all it may answer as it likes.
+    /// The format to request for the values of a path: the best of those that the device has not
+    /// refused, before or in this attempt. None if it refused them all; it may then answer in any.
     pub(super) fn format_to_read(self, path: Path, refused: FormatSet) -> Option<ContentFormat> {
         let object = self.object_at(path.object_id());
         let wanted = formats::formats_to_read(path, object, self.announced(), self.enabler());
@@ -51,8 +53,8 @@ impl<'a> Codec<'a> {
         wanted.iter().find(|format| !refused.has(*format))
     }
 
-    /// The format to ask for several objects at once in; none if the device announces no format
-    /// that such an answer has.
+    /// The format to request for several objects at once; none if the device announces no format
+    /// that can carry such an answer.
     pub(super) fn format_to_compose(self, refused: FormatSet) -> Option<ContentFormat> {
         let announced = self.announced();
         if announced.is_empty() {
@@ -63,8 +65,8 @@ impl<'a> Codec<'a> {
         wanted.iter().find(|format| !refused.has(*format))
     }
 
-    /// How to write a value: in the best of the formats that the device did not refuse in this
-    /// attempt, and if there is one, in one that it did not refuse before either.
+    /// How to write a value: in the best format that the device did not refuse in this attempt,
+    /// preferably one that it did not refuse before either.
     pub(super) fn planned_write(
         self,
         path: Path,
@@ -80,7 +82,7 @@ impl<'a> Codec<'a> {
         operation::plan_write(self.enabler(), path, resource, value, format).ok()
     }
 
-    /// What a message says of what it may speak of.
+    /// Decodes the samples of a message, restricted to a scope.
     pub(super) fn samples_in(
         self,
         scope: Scope,
@@ -90,7 +92,7 @@ impl<'a> Codec<'a> {
         payload::decode_samples(format, scope, &message.payload, &self)
     }
 
-    /// The values a device told of what it was asked for, oldest first.
+    /// Decodes the values of an answer to a request, oldest first.
     pub(super) fn values_in(
         self,
         heard_at: Timestamp,
@@ -108,15 +110,15 @@ impl<'a> Codec<'a> {
         is_offered && self.object_at(path.object_id()).is_some()
     }
 
-    /// An object in the version the device offers; none for one the model does not know.
+    /// An object in the version the device offers; none if the model does not have it.
     pub(super) fn object_at(self, object: u16) -> Option<Object<'a>> {
         let version = self.registration.and_then(|r| r.links.version_of(object));
         let version = version.unwrap_or_else(|| model::default_version(object, self.enabler()));
         self.catalog.object(object, version)
     }
 
-    /// The resource a path is or lies in, in the version the device offers; none for one the model
-    /// does not know.
+    /// The resource of a path, in the version the device offers; none if the model does not have
+    /// it.
     fn resource_at(self, path: Path) -> Option<&'a Resource> {
         self.object_at(path.object_id())?
             .resource(path.resource_id()?)
@@ -127,7 +129,7 @@ impl<'a> Codec<'a> {
             .map_or(EnablerVersion::V1_1, |r| r.version)
     }
 
-    /// The formats the device says it has.
+    /// The formats the device announces.
     fn announced(self) -> &'a [u16] {
         self.registration
             .map_or(&[][..], |r| r.links.content_formats())

@@ -1,5 +1,5 @@
-//! What is every part of a device given in a step? Time and chance, the terms, the way out, and the
-//! part that all others stand on: who the device is and where.
+//! What is every part of a device given in a step? Time and entropy, the policy, the effects, and
+//! the part that all others depend on: identity and registration.
 
 use protocol::coap::message::{Message, MessageId};
 
@@ -56,18 +56,18 @@ impl<'s> Context<'s> {
         self.out.send(to, message.encode());
     }
 
-    /// Remarks that something happened without a call behind it.
+    /// Reports an event that has no call behind it.
     pub(super) fn note(&mut self, what: StepEventKind) {
         self.out.note(None, what);
     }
 
-    /// Writes an entry into the customer's log, about the device where it was last heard. What
-    /// failed is told on, too.
+    /// Writes an entry into the customer's log, with the address of the device's last message. An
+    /// error entry is also published.
     pub(super) fn log(&mut self, entry: impl FnOnce(&mut Moment, DeviceSighting<'_>) -> Entry) {
         self.log_at(self.registration.peer(), entry);
     }
 
-    /// Writes an entry about the device, or who claims to be it, at a peer.
+    /// Writes an entry about the device, or a sender that claims to be the device, at a peer.
     pub(super) fn log_at(
         &mut self,
         peer: Option<Peer>,
@@ -84,7 +84,7 @@ impl<'s> Context<'s> {
         }
     }
 
-    /// Tells on what the device said or did: to its history, and so to whoever reads or is sent it.
+    /// Publishes an event of the device.
     pub(super) fn publish(&mut self, happening: EventContent) {
         let identity = self.registration.identity();
         let seen_at = self.registration.peer().map(|peer| peer.ip());
@@ -99,7 +99,7 @@ impl<'s> Context<'s> {
         self.save(Change::AppendEvent(Box::new(event)));
     }
 
-    /// Tells values, those of each time for themselves.
+    /// Publishes values, one event for each time.
     pub(super) fn publish_measurements(&mut self, cause: Cause, measurements: Vec<Measurement>) {
         for told in measurements {
             self.publish(EventContent::Telemetry(Telemetry {

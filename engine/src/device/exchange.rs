@@ -1,5 +1,6 @@
-//! The one exchange in flight: what the device is asked, where, and how it goes on until it ends
-//! by an answer, a rejection or silence (RFC 7252 section 4.2, NSTART is 1; RFC 7959).
+//! The one exchange in flight: what the device is requested, at which peer, and how the exchange
+//! continues until it ends with an answer, a Reset or a timeout (RFC 7252 section 4.2, NSTART is 1;
+//! RFC 7959).
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -20,43 +21,43 @@ use crate::moment::Timestamp;
 use crate::peer::Peer;
 use crate::step_event::{ExchangeOutcome, ExchangePurpose, StepEventKind};
 
-/// What is in flight, if anything is.
+/// The attempt in flight, if there is one.
 #[derive(Default)]
 pub(super) struct Exchange {
     attempt: Option<Box<Attempt>>,
 }
 
-/// What is asked, where, and for whom.
+/// What is requested, where, and for whom.
 #[derive(Clone, Copy)]
 pub(super) struct ExchangeRequest {
     pub(super) target: ExchangeTarget,
-    /// The call behind it.
+    /// The trace of the call behind it.
     pub(super) trace: Option<TraceId>,
-    /// The one place an answer may come from; where the device is registered, if it is none.
+    /// The only peer an answer is accepted from; if none, where the device is registered.
     pub(super) to: Option<Peer>,
-    /// The formats the device refused of it.
+    /// The formats the device refused in this attempt.
     pub(super) refused: FormatSet,
 }
 
-/// What an attempt is at.
+/// The purpose of an attempt.
 #[derive(Clone, Copy)]
 pub(super) enum ExchangeTarget {
     /// A request of a caller.
     Action(ActionId),
-    /// A path that is observed and that the device forgot.
+    /// A path whose observation the device has to be requested again.
     Observation(Path),
-    /// What is read because the device registered or updated its registration.
+    /// A read because the device registered or updated its registration.
     Report(ReadPart),
-    /// A notification that goes on in further blocks, by its token.
+    /// The further blocks of a notification, by its token.
     Notification(Token),
 }
 
-/// What one request of a round of reads asks for.
+/// What one request of a round of reads covers.
 #[derive(Clone, Copy)]
 pub(super) enum ReadPart {
     /// One object.
     Object(u16),
-    /// All that are left.
+    /// All remaining objects.
     Rest,
 }
 
@@ -64,18 +65,18 @@ pub(super) enum ReadPart {
 pub(super) struct EndedExchange {
     pub(super) target: ExchangeTarget,
     pub(super) begun_at: Timestamp,
-    /// Whether the device was asked where it is registered.
+    /// Whether the request went to where the device is registered.
     pub(super) as_registered: bool,
-    /// Its token, if it had one.
+    /// The token of its request, if it had one.
     pub(super) token: Option<Token>,
 }
 
 /// The attempt in flight.
 struct Attempt {
-    /// The messages that the device answers; none for a bare datagram that leaves.
+    /// The messages of a CoAP exchange; none for a bare datagram.
     transfer: Option<Transfer>,
     request: ExchangeRequest,
-    /// The format its message asks for or carries.
+    /// The format the message requests or carries.
     format: Option<ContentFormat>,
     begun_at: Timestamp,
 }
@@ -91,7 +92,7 @@ impl ExchangeTarget {
 }
 
 impl Exchange {
-    /// Begins an exchange. From a peer of its own its answers are let through for as long as it
+    /// Begins an exchange. If it has a peer of its own, answers from there are accepted while it
     /// lasts.
     pub(super) fn begin(
         &mut self,
@@ -113,7 +114,7 @@ impl Exchange {
         cx.out.note(outgoing.trace, StepEventKind::Begun(purpose));
     }
 
-    /// Has bare bytes leave.
+    /// Sends a bare datagram.
     pub(super) fn depart(
         &mut self,
         cx: &mut Context<'_>,
@@ -132,10 +133,10 @@ impl Exchange {
         }));
     }
 
-    /// Takes a message that answers nothing but what is in flight, if it does.
+    /// Handles a message that may answer the exchange in flight.
     pub(super) fn handle(&mut self, cx: &Context<'_>, datagram: &Datagram) -> TransferReception {
         let rules = cx.rules().transfers();
-        // One the device is asked where it is registered may be answered from where it was before.
+        // A request to where the device is registered may be answered from its previous peer.
         let may_answer = |to: Peer| to == datagram.peer;
         let awaited = self.attempt.as_mut();
         let awaited = awaited.filter(|it| it.request.to.is_none_or(may_answer));
@@ -145,7 +146,7 @@ impl Exchange {
         }
     }
 
-    /// What time asks for, if anything is in flight.
+    /// What is due, if anything is in flight.
     pub(super) fn handle_timeout(&mut self, now: Timestamp) -> Option<TransferTimeout> {
         let attempt = self.attempt.as_mut()?;
         match &mut attempt.transfer {
@@ -155,7 +156,7 @@ impl Exchange {
         }
     }
 
-    /// Goes on with the next block, or with the same in a message of its own.
+    /// Continues with the next block, or repeats the block in a new message.
     pub(super) fn proceed(&mut self, cx: &mut Context<'_>, fresh: FreshIds) {
         let (now_ms, rules) = (cx.now().as_ms(), cx.rules().transfers());
         if let Some(transfer) = self.transfer_mut() {
@@ -163,15 +164,15 @@ impl Exchange {
         }
     }
 
-    /// Sends the datagram in flight once more.
+    /// Retransmits the datagram in flight.
     pub(super) fn send_again(&mut self, cx: &mut Context<'_>) {
         cx.out.note(self.trace(), StepEventKind::Repeated);
         self.send(cx);
     }
 
-    /// Sends the datagram in flight. The device may have moved since it was sent before: what it is
-    /// asked where it is registered goes to where that is by now. Nothing goes to an address that
-    /// its customer took away from it, nor is let through from there: somebody else may have that.
+    /// Sends the datagram in flight. The device may have moved since the last transmission: a
+    /// request to where it is registered goes to its present peer. Nothing is sent to, or accepted
+    /// from, an address that the customer took from the device: another device may have it now.
     pub(super) fn send(&mut self, cx: &mut Context<'_>) {
         let own = self.attempt.as_ref().and_then(|it| it.request.to);
         let to = own.or(cx.registration.bound_peer());
@@ -184,8 +185,8 @@ impl Exchange {
         }
     }
 
-    /// The device refuses the format that was asked for or written. What is asked then, if it may
-    /// be asked for otherwise.
+    /// The device refuses the format that was requested or written. Returns the request to repeat
+    /// in another format, if the code is such a refusal.
     pub(super) fn refuse_format(
         &mut self,
         cx: &mut Context<'_>,
@@ -201,8 +202,8 @@ impl Exchange {
         Some(attempt.request)
     }
 
-    /// Ends what is in flight; where it was with a peer of its own, nothing is let through from
-    /// there any more.
+    /// Ends the exchange in flight. If it had a peer of its own, answers from there are no longer
+    /// accepted.
     pub(super) fn end(
         &mut self,
         bound_peer: Option<Peer>,
@@ -224,7 +225,7 @@ impl Exchange {
         })
     }
 
-    /// Remarks how the exchange in flight ends, if there is one.
+    /// Reports how the exchange in flight ends, if there is one.
     pub(super) fn note_ending(&self, ending: ExchangeOutcome, out: &mut Effects) {
         if let Some(attempt) = &self.attempt
             && !attempt.is_departing()
@@ -233,7 +234,7 @@ impl Exchange {
         }
     }
 
-    /// Has the answers to the attempt in flight let through, if it is with a peer of its own.
+    /// Has answers from the exchange's own peer routed to this device, if it has one.
     pub(super) fn await_elsewhere(&self, cx: &mut Context<'_>) {
         if let Some(attempt) = &self.attempt
             && attempt.request.to.is_some()
@@ -252,17 +253,17 @@ impl Exchange {
         self.attempt.as_ref().map(|it| it.next_timeout())
     }
 
-    /// Whether it is a bare datagram that leaves.
+    /// Whether a bare datagram is at the socket.
     pub(super) fn is_awaiting_send(&self) -> bool {
         self.attempt.as_ref().is_some_and(|it| it.is_departing())
     }
 
-    /// Whether the bare datagram of a request leaves.
+    /// Whether the bare datagram of this request is at the socket.
     pub(super) fn is_departure_of(&self, action: ActionId) -> bool {
         self.is_awaiting_send() && self.action() == Some(action)
     }
 
-    /// Whether a device is awaited to answer.
+    /// Whether an answer of the device is awaited.
     pub(super) fn in_flight(&self) -> InFlight {
         match &self.attempt {
             Some(attempt) if !attempt.is_departing() => InFlight::Yes,
@@ -270,7 +271,7 @@ impl Exchange {
         }
     }
 
-    /// The call behind what is in flight.
+    /// The trace of the call behind the exchange in flight.
     pub(super) fn trace(&self) -> Option<TraceId> {
         self.attempt.as_ref()?.request.trace
     }
@@ -285,28 +286,28 @@ impl Exchange {
         }
     }
 
-    /// What is in flight is for this.
+    /// The purpose of the exchange in flight.
     pub(super) fn target(&self) -> Option<ExchangeTarget> {
         self.attempt.as_ref().map(|it| it.request.target)
     }
 
-    /// Whether a transfer has a block across.
+    /// Whether at least one block of the transfer got across.
     pub(super) fn is_under_way(&self) -> bool {
         self.transfer().is_some_and(Transfer::is_under_way)
     }
 
-    /// Whether the answer, of which a part is there, may begin an observation under a token.
+    /// Whether a part of the answer has arrived that may begin an observation under this token.
     pub(super) fn is_about_to_observe(&self, token: Token) -> bool {
         self.is_under_way() && self.transfer().map(Transfer::token) == Some(token)
     }
 
-    /// Whether something is in flight to where the device is registered.
+    /// Whether the exchange in flight goes to where the device is registered.
     pub(super) fn is_asked_as_registered(&self) -> bool {
         let attempt = self.attempt.as_ref();
         attempt.is_some_and(|it| it.request.to.is_none())
     }
 
-    /// Whether the device is asked at a peer where it is not registered.
+    /// Whether the exchange in flight goes to this peer, and the device is not registered there.
     pub(super) fn is_asked_elsewhere(&self, cx: &Context<'_>, peer: Peer) -> bool {
         let attempt = self.attempt.as_ref();
         let is_asked = attempt.is_some_and(|it| it.request.to == Some(peer));
@@ -323,7 +324,7 @@ impl Exchange {
 }
 
 impl Attempt {
-    /// After a while it is taken that nobody will say whether a bare datagram left.
+    /// After a while the outcome of sending a bare datagram is considered unknown.
     fn next_timeout(&self) -> Timestamp {
         match &self.transfer {
             Some(transfer) => Timestamp::from_ms(transfer.next_timeout()),
@@ -331,14 +332,15 @@ impl Attempt {
         }
     }
 
-    /// Whether it is a bare datagram that leaves.
+    /// Whether it is a bare datagram at the socket.
     fn is_departing(&self) -> bool {
         self.transfer.is_none()
     }
 }
 
-/// The format that a device may refuse a request for: the one its answer is to have, or the one of
-/// the value in it. One without a place could not be remembered, and would be asked for for ever.
+/// The format for which a device may refuse a request: the requested format of the answer, or the
+/// format of the value in it. A format outside the set could not be remembered as refused, and
+/// would be requested again without end.
 fn format_in(message: &Message) -> Option<ContentFormat> {
     let of_value = message.content_format();
     let named = message

@@ -1,5 +1,5 @@
-//! Who is the device, as far as its machine speaks of it? The part of a profile that is kept in
-//! memory, packed: a million devices have one each.
+//! Who is the device? The part of a profile that its machine needs, packed: a million devices have
+//! one each.
 
 use std::net::IpAddr;
 
@@ -9,13 +9,13 @@ use crate::profile::Profile;
 /// The names and the address of a device.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Identity {
-    /// The names one behind the other. What stands there already is not put there again: by
+    /// The names, concatenated. A name that the text already contains is not added again: by
     /// default a device has one name for everything.
     texts: Box<str>,
     customer: Span,
     device: Span,
     iccid: Span,
-    /// Empty where it is not known.
+    /// Empty if unknown.
     imsi: Span,
     endpoint: Span,
     ip: Option<IpAddr>,
@@ -23,7 +23,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Packs what a profile says.
+    /// Packs a profile.
     pub fn of(profile: &Profile) -> Self {
         let mut texts = String::new();
         let imsi = profile.imsi.as_ref().map_or("", Imsi::as_str);
@@ -39,22 +39,22 @@ impl Identity {
         }
     }
 
-    /// Whose device it is.
+    /// The owner of the device.
     pub fn customer(&self) -> CustomerId {
         CustomerId::parse(self.text(self.customer)).expect("a customer id was packed")
     }
 
-    /// What the customer calls it.
+    /// The id its customer gave it.
     pub fn device(&self) -> DeviceId {
         DeviceId::parse(self.text(self.device)).expect("a device id was packed")
     }
 
-    /// The SIM in it.
+    /// The ICCID of its SIM.
     pub fn iccid(&self) -> Iccid {
         Iccid::parse(self.text(self.iccid)).expect("an ICCID was packed")
     }
 
-    /// The subscriber identity of the SIM, where known.
+    /// The subscriber identity of the SIM, if known.
     pub fn imsi(&self) -> Option<Imsi> {
         let imsi = Some(self.text(self.imsi)).filter(|text| !text.is_empty());
         imsi.map(|text| Imsi::parse(text).expect("an IMSI was packed"))
@@ -65,12 +65,12 @@ impl Identity {
         self.text(self.endpoint)
     }
 
-    /// The fixed address of the SIM, where it has one.
+    /// The fixed address of the SIM, if it has one.
     pub fn ip(&self) -> Option<IpAddr> {
         self.ip
     }
 
-    /// The number that tells it from another device of its id.
+    /// The number that distinguishes it from another device with its id.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -82,7 +82,7 @@ impl Identity {
     }
 }
 
-/// Where a name stands among the texts, in three bytes: an identity has five.
+/// The position of a name in the text, in three bytes: an identity has five.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Span {
     start: [u8; 2],

@@ -1,9 +1,9 @@
-//! What a device says by itself, as far as it is taken: values (LwM2M Core 1.2 section 6.4.6), data
-//! over plain CoAP and bare UDP, and bodies in blocks (RFC 7959 section 2.3).
+//! What does a device send by itself, and how much of it is accepted? Values (LwM2M Core 1.2
+//! section 6.4.6), data over plain CoAP and bare UDP, and bodies in blocks (RFC 7959 section 2.3).
 //!
-//! What a device can have written has a bound: its `RateWindow` counts what is published, and what
-//! is refused is logged now and then. One body at a time is put together, no longer than what the
-//! device may say in one datagram, and dropped when it does not go on.
+//! What a device can cause to be written has a bound: its `RateWindow` counts what is published,
+//! and rejections are logged at most once per interval. One body at a time is assembled, no longer
+//! than what fits the limit of a single datagram, and dropped when no further block arrives.
 
 use protocol::coap::assembly::{Assembly, AssemblyOutcome};
 use protocol::coap::code::Code;
@@ -22,23 +22,24 @@ use crate::peer::Peer;
 use crate::step_event::NotificationOutcome;
 use crate::topic::Topic;
 
-/// So many bytes of data count as one value: a value takes less when it is kept, and more rows.
+/// This many bytes of data count as one value: a value takes less space in the store, but more
+/// rows.
 const VALUE_BYTES: usize = 256;
 
-/// A body under way.
+/// A body that is being assembled.
 pub(super) struct IncomingBody {
     peer: Peer,
     assembly: Assembly,
 }
 
 impl IncomingBody {
-    /// When it is dropped unless it goes on.
+    /// When it is dropped unless another block arrives.
     pub(super) fn expires_at(&self) -> Timestamp {
         Timestamp::from_ms(self.assembly.expires_at(TRANSFER_IDLE_MS))
     }
 }
 
-/// What is remembered for a while that the store does not know and somebody may rely on.
+/// What is remembered for a while and is not in the store.
 #[derive(Default)]
 pub(super) struct Retained {
     rejection_logged_at: Option<Timestamp>,
@@ -51,7 +52,7 @@ impl Retained {
         self.until
     }
 
-    /// A rejection is logged again by then, so it needs not be known that one was.
+    /// Drops what has expired: a rejection may be logged again then anyway.
     fn end(&mut self, now: Timestamp) -> bool {
         let is_over = self.until.is_some_and(|until| until <= now);
         if is_over {
@@ -64,7 +65,7 @@ impl Retained {
         self.until = self.until.max(Some(until));
     }
 
-    /// Whether something was not logged for a while, which it is now.
+    /// Whether something may be logged again; if so, it counts as logged now.
     fn may_log(
         &mut self,
         now: Timestamp,
@@ -81,7 +82,7 @@ impl Retained {
     }
 }
 
-/// How much is taken, and what is under way.
+/// How much is accepted, and the body that is being assembled.
 pub(super) struct Ingest<'s> {
     rate: &'s mut RateWindow,
     body: &'s mut Option<Box<IncomingBody>>,
@@ -101,42 +102,42 @@ impl<'s> Ingest<'s> {
         }
     }
 
-    /// Takes so many values more, if any more are taken by now.
+    /// Accepts this many values, if the rate window still has room.
     pub(super) fn take(&mut self, now: Timestamp, values: u16) -> bool {
         self.rate.take(now, values)
     }
 
-    /// Takes account of values beyond the first, which let the others in.
+    /// Counts the values beyond the first, which was counted when the message was accepted.
     pub(super) fn count_further(&mut self, now: Timestamp, values: usize) {
         let further = u16::try_from(values).unwrap_or(u16::MAX).saturating_sub(1);
         self.rate.take(now, further);
     }
 
-    /// Keeps the device from being idle: what it remembers now counts until then.
+    /// Keeps the device from being idle, with what it remembers, until a time.
     pub(super) fn linger(&mut self, until: Timestamp) {
         self.retained.keep(until);
     }
 
-    /// Forgets what was to be remembered until now, and says whether there was any.
+    /// Forgets what has expired. Returns whether there was any.
     pub(super) fn forget(&mut self, now: Timestamp) -> bool {
         self.body.take_if(|it| it.expires_at() <= now);
         self.retained.end(now)
     }
 
-    /// Whether somebody who was turned away is logged, which is then logged.
+    /// Whether a rejection may be logged; if so, it counts as logged now.
     pub(super) fn may_log_rejection(&mut self, now: Timestamp) -> bool {
         self.retained
             .may_log(now, REJECTION_LOG_MS, |it| &mut it.rejection_logged_at)
     }
 
-    /// Keeps bytes that cannot be read, but not each time: a device must not fill the log.
+    /// Logs bytes that cannot be decoded, but not each time: a device must not fill the log.
     pub(super) fn keep_unreadable(&mut self, cx: &mut Context<'_>, why: &str, bytes: &[u8]) {
         if self.may_log_unreadable(cx.now()) {
             cx.log(|m, seen| Entry::undecodable_payload(m, seen, why, bytes));
         }
     }
 
-    /// Takes in a block of a body: the one under way, or a new one.
+    /// Adds a block to a body, which may begin with it.
     pub(super) fn gather(&mut self, cx: &Context<'_>, datagram: &Datagram) -> AssemblyOutcome {
         let Datagram { peer, message, .. } = datagram;
         let begins = message.block1().is_some_and(|block| block.number() == 0);
@@ -158,8 +159,8 @@ impl<'s> Ingest<'s> {
         gathered
     }
 
-    /// Takes what the device sends, and says how it is answered. It is acknowledged once it is
-    /// durable: what is not taken now it sends again.
+    /// Handles a Send and returns its answer. The answer is sent after the commit; values that are
+    /// not accepted now are sent again by the device.
     pub(super) fn take_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -175,7 +176,7 @@ impl<'s> Ingest<'s> {
         }
     }
 
-    /// Takes data over plain CoAP, as it came, and says how it is answered.
+    /// Publishes data over plain CoAP as it was received, and returns the answer.
     pub(super) fn take_data(
         &mut self,
         cx: &mut Context<'_>,
@@ -189,7 +190,7 @@ impl<'s> Ingest<'s> {
                 (Code::CHANGED, NotificationOutcome::Published)
             }
             Err(why) => {
-                // Data that is about nothing is kept, but not each time.
+                // Data without a valid topic is logged, but not each time.
                 if self.may_log_unreadable(cx.now()) {
                     let why = why.to_string();
                     cx.log(|m, seen| Entry::invalid_topic(m, seen, &why, bytes));
@@ -199,7 +200,7 @@ impl<'s> Ingest<'s> {
         }
     }
 
-    /// Takes the bytes of a bare datagram.
+    /// Handles the bytes of a bare datagram.
     pub(super) fn take_udp(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> NotificationOutcome {
         if bytes.is_empty() {
             return NotificationOutcome::Empty;
@@ -226,7 +227,7 @@ impl<'s> Ingest<'s> {
         let unknown = paths.find(|path| !cx.codec().knows(*path));
         let told = samples::by_time(cx.now(), samples);
         cx.publish_measurements(Cause::Send, told);
-        // Values of what nobody knows are kept all the same, and the customer is told once.
+        // Values of unknown objects are published too, and logged once.
         if let Some(path) = unknown
             && cx.registration.note_unknown_object()
         {
@@ -251,24 +252,24 @@ impl<'s> Ingest<'s> {
         cx.publish(EventContent::Data(Box::new(data)));
     }
 
-    /// Whether bytes that cannot be taken are logged, which they are then.
+    /// Whether bytes that cannot be accepted may be logged; if so, they count as logged now.
     fn may_log_unreadable(&mut self, now: Timestamp) -> bool {
         self.retained
             .may_log(now, UNREADABLE_LOG_MS, |it| &mut it.unreadable_logged_at)
     }
 }
 
-/// What was taken of a device in the stretch of time under way, in values; it is compact, because
-/// every device has one.
+/// What was accepted from a device in the current window, in values. Compact, because every device
+/// has one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RateWindow {
-    /// When the stretch began, in seconds since 1970.
+    /// When the window began, in seconds since 1970.
     began_s: [u8; 4],
     taken: u16,
 }
 
 impl RateWindow {
-    /// Takes so much more, if anything more is taken by now.
+    /// Accepts this many values, if there is still room in the window.
     pub(super) fn take(&mut self, now: Timestamp, values: u16) -> bool {
         let (now_s, began_s) = (now.as_short_s(), u32::from_be_bytes(self.began_s));
         let is_under_way = now_s >= began_s && now_s - began_s < PACE_S;
@@ -286,7 +287,7 @@ impl RateWindow {
     }
 }
 
-/// How to answer what cannot be read. That there is no reader for its format is no case of its own
+/// The answer to a payload that cannot be decoded. An unsupported format is no case of its own
 /// (4.15): no device sends the same again in another format.
 fn code_for(why: Undecodable) -> Code {
     match why {

@@ -1,5 +1,5 @@
-//! The message layer of CoAP towards a device (RFC 7252 section 4): what was heard before and is
-//! answered the same, and how the device's own messages are answered.
+//! The message layer of CoAP towards a device (RFC 7252 section 4): deduplication, and how the
+//! device's own messages are answered.
 
 use protocol::coap::code::Code;
 use protocol::coap::dedup::{DedupWindow, Duplicate};
@@ -10,7 +10,7 @@ use crate::device::context::Context;
 use crate::limits::OVERLOAD_MAX_AGE_S;
 use crate::peer::Peer;
 
-/// What was heard lately from a peer where the device is not, by what is known.
+/// Recent messages from a peer other than the device's own.
 pub(super) struct OtherPeer {
     peer: Peer,
     recent: DedupWindow,
@@ -18,11 +18,11 @@ pub(super) struct OtherPeer {
 
 /// Deduplication and answers.
 pub(super) struct Messages<'s> {
-    /// What the device's peer sent lately, so that a repeated datagram is answered and not done
+    /// Recent messages from the device's peer: a repeated datagram is answered, and not handled
     /// again.
     recent: &'s mut DedupWindow,
     other_peer: &'s mut Option<Box<OtherPeer>>,
-    /// Whether anything is remembered of where the device was before.
+    /// Whether recent messages from the device's previous peer are remembered.
     keeps_other_peers: bool,
 }
 
@@ -38,13 +38,13 @@ impl<'s> Messages<'s> {
         }
     }
 
-    /// The device is not idle, so that it is remembered what it said where it was before.
+    /// Remembers recent messages from the device's previous peer: the device is not idle.
     pub(super) fn keep_other_peers(&mut self) {
         self.keeps_other_peers = true;
     }
 
-    /// Answers a message that was answered already, without doing it again; says whether it was
-    /// one (section 4.5).
+    /// Answers a message that was answered before, without handling it again. Returns whether it
+    /// was one (section 4.5).
     pub(super) fn repeat(&mut self, cx: &mut Context<'_>, datagram: &Datagram) -> bool {
         let Datagram { peer, message, .. } = datagram;
         let now_ms = cx.now().as_ms();
@@ -56,7 +56,7 @@ impl<'s> Messages<'s> {
             return true;
         }
         let answer = match remembered {
-            // The location it was answered with is gone, and no other message stands for it.
+            // The location in that answer no longer exists, and there is no other answer to give.
             Duplicate::Answered(Code::CREATED) if !cx.registration.is_registered() => {
                 return true;
             }
@@ -68,14 +68,14 @@ impl<'s> Messages<'s> {
         true
     }
 
-    /// Answers a request and remembers that it was answered.
+    /// Answers a request and remembers the answer.
     pub(super) fn answer(&mut self, cx: &mut Context<'_>, datagram: &Datagram, code: Code) {
         self.remember(cx, datagram, Duplicate::Answered(code));
         let response = response_to(cx, &datagram.message, code);
         cx.send(datagram.peer, &response);
     }
 
-    /// Answers that a body is too long, and how long it may be (RFC 7959 section 2.9.3).
+    /// Answers that a body is too long, with the maximum size (RFC 7959 section 2.9.3).
     pub(super) fn refuse_length(&mut self, cx: &mut Context<'_>, datagram: &Datagram) {
         let code = Code::REQUEST_ENTITY_TOO_LARGE;
         self.remember(cx, datagram, Duplicate::Answered(code));
@@ -85,21 +85,22 @@ impl<'s> Messages<'s> {
         cx.send(datagram.peer, &answer);
     }
 
-    /// Answers that the device comes too often. It is not remembered: it may try again.
+    /// Answers that the device sends too often. The answer is not remembered: the device may try
+    /// again.
     pub(super) fn put_off(cx: &mut Context<'_>, datagram: &Datagram) {
         let answer = response_to(cx, &datagram.message, Code::SERVICE_UNAVAILABLE);
         let answer = answer.with_max_age(OVERLOAD_MAX_AGE_S);
         cx.send(datagram.peer, &answer);
     }
 
-    /// Acknowledges a message that was taken in, if its sender waits for that.
+    /// Acknowledges a message if it is confirmable.
     pub(super) fn acknowledge(&mut self, cx: &mut Context<'_>, datagram: &Datagram) {
         let message = &datagram.message;
         let id = (message.kind == MessageKind::Confirmable).then_some(message.message_id);
         self.confirm(cx, datagram, id);
     }
 
-    /// Takes note that an answer was taken in, and acknowledges it if its sender waits for that.
+    /// Remembers an answer, and acknowledges it if it is confirmable.
     pub(super) fn confirm(
         &mut self,
         cx: &mut Context<'_>,
@@ -112,14 +113,16 @@ impl<'s> Messages<'s> {
         }
     }
 
-    /// Rejects a message nobody here can process: a confirmable one must be, and any other may
-    /// be, so that a device stops sending notifications nobody asked for (RFC 7641 section 3.6).
+    /// Rejects a message that cannot be processed. A confirmable message must be rejected; any
+    /// other may be, so that a device stops sending notifications that were not requested (RFC 7641
+    /// section 3.6).
     pub(super) fn reject(&mut self, cx: &mut Context<'_>, datagram: &Datagram) {
         self.remember(cx, datagram, Duplicate::Rejected);
         cx.send(datagram.peer, &Message::reset(datagram.message.message_id));
     }
 
-    /// Remembers the last part of a whole as the whole is: it is the part that is repeated.
+    /// Remembers for the last block the answer to the whole body: it is the block that may be
+    /// repeated.
     pub(super) fn remember_alike(&mut self, cx: &Context<'_>, part: &Datagram, whole: &Datagram) {
         let now_ms = cx.now().as_ms();
         let recent = self.recent_of(cx, whole.peer);
@@ -129,8 +132,7 @@ impl<'s> Messages<'s> {
         }
     }
 
-    /// Makes room for what a peer said lately, so that it is answered the same when it repeats
-    /// itself.
+    /// Starts to remember recent messages from a peer, so that a repeated one gets the same answer.
     pub(super) fn remember_other_peer(&mut self, cx: &Context<'_>, peer: Peer) {
         let is_known = self.other_peer.as_ref().is_some_and(|it| it.peer == peer);
         if cx.registration.peer() != Some(peer) && !is_known {
@@ -139,17 +141,18 @@ impl<'s> Messages<'s> {
         }
     }
 
-    /// Forgets what was said from elsewhere.
+    /// Forgets recent messages from any other peer.
     pub(super) fn forget_other_peer(&mut self) {
         *self.other_peer = None;
     }
 
-    /// The device is at a peer. Message ids belong to an address: at a new one, nothing was heard
-    /// yet but as a visitor's. Where the device was before it may still repeat itself.
+    /// The device is at a peer. Message ids belong to an address, so a new peer begins without
+    /// recent messages, apart from those remembered as another peer's. The device may still repeat
+    /// messages from its previous address.
     pub(super) fn move_to(&mut self, cx: &mut Context<'_>, peer: Peer) {
         let before = cx.registration.peer();
         if before == Some(peer) {
-            // An association may be at another address by now.
+            // An association may have a new address.
             cx.registration.move_to(peer);
             return;
         }
@@ -161,7 +164,7 @@ impl<'s> Messages<'s> {
         }
     }
 
-    /// What another than the device or a visitor says is not remembered.
+    /// Only messages from the device's peer and the one other peer are remembered.
     fn remember(&mut self, cx: &Context<'_>, datagram: &Datagram, what: Duplicate) {
         let now_ms = cx.now().as_ms();
         if let Some(recent) = self.recent_of(cx, datagram.peer) {
@@ -169,7 +172,7 @@ impl<'s> Messages<'s> {
         }
     }
 
-    /// What a peer said lately, if that is remembered.
+    /// Recent messages from a peer, if they are remembered.
     fn recent_of(&mut self, cx: &Context<'_>, peer: Peer) -> Option<&mut DedupWindow> {
         if cx.registration.peer() == Some(peer) {
             return Some(self.recent);
@@ -181,7 +184,7 @@ impl<'s> Messages<'s> {
 
 fn response_to(cx: &mut Context<'_>, request: &Message, code: Code) -> Message {
     let response = Message::response_to(request, code, cx.message_id());
-    // RFC 7959 section 2.3: the block that a success is about is named.
+    // RFC 7959 section 2.3: a success names the block it is about.
     let response = match request.block1() {
         Some(block) if code.is_success() => response.with_block1(block),
         Some(_) | None => response,

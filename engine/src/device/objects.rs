@@ -1,4 +1,5 @@
-//! Who else offers the same? One copy of each list of objects for all devices of an arbiter.
+//! Which object lists do devices have in common? One copy of each list for all devices of an
+//! arbiter.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,14 +8,14 @@ use protocol::lwm2m::links::ObjectLinks;
 
 use crate::limits::OBJECT_LISTS_MAX;
 
-/// Fewer new lists than this are not worth a look for those that nobody has any more.
+/// With fewer new lists than this, a sweep for unused ones is not worth it.
 const SWEEP_AFTER_MIN: usize = 64;
 
-/// The lists of objects that devices have in common.
+/// The object lists that devices have in common.
 #[derive(Debug)]
 pub struct ObjectLists {
     lists: BTreeSet<Arc<ObjectLinks>>,
-    /// After how many more new lists those that nobody has any more are dropped.
+    /// The number of new lists until the next sweep.
     sweep_after: usize,
 }
 
@@ -28,8 +29,7 @@ impl Default for ObjectLists {
 }
 
 impl ObjectLists {
-    /// Puts the list that others have in the place of an equal one; the first of its kind is kept
-    /// for those to come.
+    /// Replaces a list by the equal one that is shared, or shares it with devices to come.
     pub fn share(&mut self, list: &mut Arc<ObjectLinks>) {
         if let Some(known) = self.lists.get(list) {
             *list = Arc::clone(known);
@@ -41,18 +41,18 @@ impl ObjectLists {
         }
     }
 
-    /// How many lists are kept, those included that nobody has any more.
+    /// The number of lists, unused ones included.
     pub fn len(&self) -> usize {
         self.lists.len()
     }
 
-    /// Whether no list is kept.
+    /// Whether there are no lists.
     pub fn is_empty(&self) -> bool {
         self.lists.is_empty()
     }
 
-    /// Drops what nobody has any more, as many new lists apart as there are lists to look at: to
-    /// a new one that costs a look at one other.
+    /// Drops unused lists. The interval between sweeps is as many new lists as there are lists to
+    /// check, so a new list costs one check.
     fn sweep_now_and_then(&mut self) {
         if self.sweep_after == 0 {
             self.lists.retain(|list| Arc::strong_count(list) > 1);
@@ -112,7 +112,7 @@ mod tests {
         assert!(Arc::strong_count(&late) > 1);
     }
 
-    /// A list like no other number's.
+    /// A list that differs for each number.
     fn list(number: usize) -> Arc<ObjectLinks> {
         let text = format!("</3/0>,</10{}/{}>", number / 50_000, number % 50_000);
         Arc::new(ObjectLinks::decode(text.as_bytes()).unwrap())

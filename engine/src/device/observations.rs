@@ -1,15 +1,15 @@
-//! What is observed of a device: begun and ended by requests, told in notifications, asked for
-//! anew when the device forgot it (RFC 7641; LwM2M Core 1.2 section 6.4).
+//! The observations of a device: begun and ended by requests, reported in notifications, requested
+//! again when the device may have lost them (RFC 7641; LwM2M Core 1.2 section 6.4).
 //!
 //! ```text
 //!          observe-start            registers anew, leaves
 //!  (none) ---------------> Held <--------------------------> Owed
-//!    ^                      |        asked again, 2.05         |
-//!    +-- observe-end, 4.xx -+-- 4.xx, 5.xx, not observed any more
+//!    ^                      |      requested again, 2.05       |
+//!    +-- observe-end, 4.xx -+----- 4.xx, 5.xx, no Observe -----+
 //! ```
 //!
-//! A notification that goes on in further blocks is told, and acknowledged, once all of the value
-//! is there: the device is asked for it (RFC 7959 section 2.6).
+//! A notification whose value continues in further blocks is published, and acknowledged, once the
+//! whole value has been fetched (RFC 7959 section 2.6).
 
 use protocol::coap::message::Message;
 use protocol::coap::observe::NewestNotification;
@@ -32,17 +32,18 @@ use crate::limits::OBSERVATIONS_MAX;
 use crate::moment::{Moment, Timestamp};
 use crate::step_event::{NotificationOutcome, StepEventKind};
 
-/// Block2 is the one critical option with which a notification may speak to us.
+/// Block2 is the only critical option that is understood in a notification.
 const KNOWN_IN_NOTIFICATIONS: [u16; 1] = [option::BLOCK2];
 
-/// What the device is to be asked because of its observations.
+/// The requests to the device that its observations need.
 #[derive(Default)]
 pub(super) struct ObservationRequests {
-    /// What is to be observed again: the device forgot it and was heard since.
+    /// The paths to observe again: the device may have lost the observations, and an uplink was
+    /// received since.
     pending: Vec<Path>,
-    /// Notifications that go on in further blocks, of each observation the newest.
+    /// Notifications that continue in further blocks, the newest of each observation.
     notified: Vec<Datagram>,
-    /// The one of them that is being fetched.
+    /// The notification that is being fetched.
     fetched: Option<Box<Datagram>>,
 }
 
@@ -52,18 +53,18 @@ impl ObservationRequests {
     }
 }
 
-/// What a notification is, before its value is looked at.
+/// What a notification is, before its value is decoded.
 pub(super) enum NotificationKind {
-    /// It must not be interpreted: the device stops when it is told so.
+    /// It must not be interpreted; a Reset makes the device stop.
     Unsupported,
-    /// It came behind more than are taken.
+    /// It exceeds the rate of the device.
     Excessive,
-    /// It goes on in further blocks.
+    /// It continues in further blocks.
     GoesOn,
     Whole,
 }
 
-/// What is observed.
+/// The observations of a device.
 pub(super) struct Observations<'s> {
     observed: &'s mut Box<[Observation]>,
     requests: &'s mut ObservationRequests,
@@ -77,12 +78,12 @@ impl<'s> Observations<'s> {
         Self { observed, requests }
     }
 
-    /// Saves the record of the device, which has what is observed of it.
+    /// Saves the record of the device, which includes its observations.
     pub(super) fn save_record(&self, cx: &mut Context<'_>) {
         cx.registration.save(self.observed, cx.m.now(), cx.out);
     }
 
-    /// Looks at a notification of what is observed at a path.
+    /// Classifies a notification of a path.
     pub(super) fn judge(
         &mut self,
         cx: &mut Context<'_>,
@@ -99,7 +100,8 @@ impl<'s> Observations<'s> {
             return NotificationKind::Unsupported;
         }
         if !ingest.take(cx.now(), 1) {
-            // The device may take it that nobody listens, and forget. It costs no write to know.
+            // It is not acknowledged, so the device may end the observation. Marking that costs no
+            // write.
             if let Some(observation) = self.observation_mut(path) {
                 observation.renew();
             }
@@ -112,8 +114,8 @@ impl<'s> Observations<'s> {
         NotificationKind::Whole
     }
 
-    /// Takes what a notification tells: the value, or that there are no more (RFC 7641 section
-    /// 4.2), or both.
+    /// Handles a notification: it has a value, or it ends the observation (RFC 7641 section 4.2),
+    /// or both.
     pub(super) fn take(
         &mut self,
         cx: &mut Context<'_>,
@@ -136,7 +138,7 @@ impl<'s> Observations<'s> {
         }
     }
 
-    /// Takes the answer to being asked again for what it forgot.
+    /// Handles the answer to a renewed observe request.
     pub(super) fn observed_again(
         &mut self,
         cx: &mut Context<'_>,
@@ -156,7 +158,7 @@ impl<'s> Observations<'s> {
         self.save_record(cx);
     }
 
-    /// Takes the answer that begins an observation, or begins it anew.
+    /// Records an observation that begins, or begins again.
     pub(super) fn begun(
         &mut self,
         cx: &mut Context<'_>,
@@ -177,14 +179,14 @@ impl<'s> Observations<'s> {
         self.save_record(cx);
     }
 
-    /// Takes note that the device was told to end an observation, or does not begin it.
+    /// Removes an observation that a request ended, or that the device refuses.
     pub(super) fn ended(&mut self, cx: &mut Context<'_>, path: Path) {
         if self.drop_observation(path) {
             self.save_record(cx);
         }
     }
 
-    /// Ends an observation that the device ended, and tells the customer.
+    /// Removes an observation that the device ended, and logs it.
     pub(super) fn lose(&mut self, cx: &mut Context<'_>, path: Path, why: &str) {
         if self.drop_observation(path) {
             self.save_record(cx);
@@ -193,16 +195,16 @@ impl<'s> Observations<'s> {
         }
     }
 
-    /// The device forgot what is observed of it: it registers anew, or is gone; or it moved, and
-    /// what it told meanwhile from where nobody knew it was rejected. Says whether anything is
-    /// observed.
+    /// The device may have lost its observations: it registered anew, or left; or it moved, and
+    /// notifications from an unknown peer were rejected. Returns whether there are any.
     pub(super) fn renew_all(&mut self) -> bool {
         self.observed.iter_mut().for_each(Observation::renew);
         *self.requests = ObservationRequests::default();
         !self.observed.is_empty()
     }
 
-    /// The device was heard: what it forgot is asked for again, unless it is just being asked.
+    /// An uplink was received: lost observations are requested again, except the one whose request
+    /// is in flight.
     pub(super) fn release(&mut self, in_flight: Option<ExchangeTarget>) {
         let in_flight = match in_flight {
             Some(ExchangeTarget::Observation(path)) => Some(path),
@@ -223,19 +225,18 @@ impl<'s> Observations<'s> {
         }
     }
 
-    /// The device is silent: it is asked again when it is heard.
+    /// The device is silent: observations are requested again after its next uplink.
     pub(super) fn hold_back(&mut self) {
         self.requests.pending.clear();
         self.drop_notified();
     }
 
-    /// Drops the notifications that go on: the device cannot be asked now.
+    /// Drops notifications that continue in further blocks: the device cannot be requested now.
     pub(super) fn drop_notified(&mut self) {
         self.requests.notified.clear();
     }
 
-    /// What is to be asked next, and how: a notification is fetched before anything is observed
-    /// again.
+    /// The next request to the device. Notifications are fetched before anything is observed again.
     pub(super) fn next_request(
         &mut self,
         cx: &mut Context<'_>,
@@ -260,11 +261,11 @@ impl<'s> Observations<'s> {
         None
     }
 
-    /// The message that asks again for what a device forgot; none if it is not owed any more,
-    /// because a request ended it, or began it anew.
+    /// The message that requests an observation again; none if that is not needed any more, because
+    /// a request ended it or began it again.
     ///
-    /// It has a token of its own: a device that did not forget all of the old observation must not
-    /// take it for that. It asks in none of the formats the device refused in this attempt.
+    /// It has a new token: a device that still holds the old observation must not confuse the two.
+    /// It requests none of the formats the device refused in this attempt.
     pub(super) fn observe_again(
         &self,
         cx: &mut Context<'_>,
@@ -280,7 +281,7 @@ impl<'s> Observations<'s> {
         Some(operation::observe(label, codec.root(), path, format))
     }
 
-    /// The notification that was fetched, as it came and as if it had come whole.
+    /// The notification that was fetched: as it was received, and as if it had come in one message.
     pub(super) fn take_fetched(
         &mut self,
         token: Token,
@@ -296,7 +297,8 @@ impl<'s> Observations<'s> {
         Some((part, whole))
     }
 
-    /// Gives a notification up. It is not acknowledged: a confirmable one comes again.
+    /// Gives up on fetching a notification. It is not acknowledged, so the device repeats a
+    /// confirmable one.
     pub(super) fn missed(
         &mut self,
         cx: &mut Context<'_>,
@@ -324,12 +326,12 @@ impl<'s> Observations<'s> {
         self.observation(path).is_some()
     }
 
-    /// The token a path is observed under.
+    /// The token of the observation of a path.
     pub(super) fn token_observing(&self, path: Path) -> Option<Token> {
         self.observation(path).map(token_of)
     }
 
-    /// The token under which the device knows that a path is observed.
+    /// The token of the observation of a path, if the device holds it.
     pub(super) fn token_held(&self, path: Path) -> Option<Token> {
         let is_held = |observation: &&Observation| observation.state == ObservationState::Held;
         self.observation(path).filter(is_held).map(token_of)
@@ -341,7 +343,7 @@ impl<'s> Observations<'s> {
         found.map(|observation| observation.path)
     }
 
-    /// What the next request to the device is known by.
+    /// The message id and the token of the next request to the device.
     pub(super) fn label(&self, cx: &mut Context<'_>) -> ExchangeLabel {
         ExchangeLabel {
             message_id: cx.message_id(),
@@ -349,9 +351,9 @@ impl<'s> Observations<'s> {
         }
     }
 
-    /// Four random bytes: enough that nobody off the path guesses one (RFC 7252 section 5.3.1), and
-    /// as few as a radio should carry. Never those of an observation, whose notifications would be
-    /// taken for the answer.
+    /// Four random bytes: enough that nobody off the path guesses them (RFC 7252 section 5.3.1),
+    /// and as few as a radio should carry. Never the token of an observation, whose notifications
+    /// would be mistaken for the answer.
     pub(super) fn draw_token(&self, m: &mut Moment) -> Token {
         loop {
             let token = m.next_u32().to_be_bytes();
@@ -361,16 +363,17 @@ impl<'s> Observations<'s> {
         }
     }
 
-    /// Ends an observation that the device says it ended, if that is not the one it forgot anyway:
-    /// whether it observes that again is what it is asked.
+    /// Removes an observation that the device says it ended. One that is to be requested again
+    /// stays: the answer to that request decides.
     fn lose_established(&mut self, cx: &mut Context<'_>, path: Path, why: &str) {
         if self.token_held(path).is_some() {
             self.lose(cx, path, why);
         }
     }
 
-    /// Keeps a notification until all of its value is there. Of each observation the newest one
-    /// counts, and the one being fetched: what comes for that may be older than the newest.
+    /// Stores a notification until its whole value has been fetched. Of each observation the newest
+    /// is stored, besides the one being fetched: what arrives for that may be older than the
+    /// newest.
     fn put_by(&mut self, datagram: &Datagram) {
         let is_it = |fetched: &Datagram| {
             let (it, other) = (&fetched.message, &datagram.message);
@@ -389,7 +392,7 @@ impl<'s> Observations<'s> {
         fetched.take_if(|fetched| fetched.message.token == token)
     }
 
-    /// Whether a notification is newer than those before it, which it is from now on.
+    /// Whether a notification is newer than those before it; if so, it is now the newest.
     fn is_news(&mut self, path: Path, sequence: u32, now: Timestamp) -> bool {
         let is_news = self.would_be_news(path, sequence, now);
         if is_news && let Some(observation) = self.observation_mut(path) {
@@ -406,8 +409,8 @@ impl<'s> Observations<'s> {
         })
     }
 
-    /// Whether a notification goes on in further blocks and is worth asking for them: it is not
-    /// outdated, and does not just say at length that there will be no other.
+    /// Whether a notification continues in further blocks that are worth fetching: it is not
+    /// outdated, and not an error response with a long diagnostic payload.
     fn is_to_be_fetched(&self, path: Path, message: &Message, now: Timestamp) -> bool {
         let goes_on = message.block2().is_some_and(|block| block.has_more());
         let is_outdated = |sequence| !self.would_be_news(path, sequence, now);
@@ -424,7 +427,7 @@ impl<'s> Observations<'s> {
         observations.find(|observation| observation.path == path)
     }
 
-    /// Drops an observation and says whether there was one.
+    /// Removes an observation. Returns whether there was one.
     fn drop_observation(&mut self, path: Path) -> bool {
         let before = self.observed.len();
         let observations = std::mem::take(self.observed).into_iter();
@@ -433,8 +436,8 @@ impl<'s> Observations<'s> {
     }
 }
 
-/// Takes the values a device tells of an observed path. Bytes that cannot be read are kept for
-/// the customer to look at: the device is not asked for them again.
+/// Publishes the values of an observed path. A payload that cannot be decoded is logged for the
+/// customer: the value is not requested again.
 fn take_values(
     cx: &mut Context<'_>,
     ingest: &mut Ingest<'_>,

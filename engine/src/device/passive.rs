@@ -1,15 +1,15 @@
-//! What is read of a device whenever it registers or updates its registration, where its customer
-//! wants that: its objects, one after the other, or all at once where it can be asked so (LwM2M
-//! Core 1.2 sections 6.3.2 and 6.3.8).
+//! Passive reporting: what is read of a device whenever it registers or updates its registration,
+//! if its customer wants that. Its objects are read one after the other, or all at once if the
+//! device supports that (LwM2M Core 1.2 sections 6.3.2 and 6.3.8).
 //!
 //! ```text
-//!           registers, updates           every object was asked for
+//!           registers, updates           every object was requested
 //!  (none) ----------------------> Round ----------------------------> (none)
 //!                                 |   ^
-//!                                 +---+ updated meanwhile: once more
+//!                                 +---+ updated during the round: once more
 //! ```
 //!
-//! Nothing of it is kept: what is left of a round is dropped when the device falls silent or
+//! Nothing of it is stored. What is left of a round is dropped when the device falls silent or
 //! asleep, when its registration ends and when the service stops. The next update begins another.
 
 mod capabilities;
@@ -39,9 +39,9 @@ pub(super) use capabilities::LearnedCapabilities;
 /// of the device, which nobody may read.
 const UNREAD: [u16; 5] = [0, 1, 2, 3, 21];
 
-/// What is to be read of a device because it registered or updated its registration.
+/// One pass of reads over the objects of a device.
 pub(super) struct Round {
-    /// The objects that were not asked for yet, the next one last.
+    /// The objects that were not requested yet, the next one last.
     left: Vec<u16>,
     then: NextRound,
     heard: RoundAnswer,
@@ -57,12 +57,12 @@ enum RoundAnswer {
 /// What follows a round.
 enum NextRound {
     Rest,
-    /// The device updated its registration meanwhile. However often it did, one more round says
-    /// what is so by now.
+    /// The device updated its registration during the round. However often it did, one more round
+    /// reads the present values.
     Again,
 }
 
-/// What is read, and what was learned while it was.
+/// The round in progress, and what was learned from earlier reads.
 pub(super) struct PassiveReading<'s> {
     capabilities: &'s mut LearnedCapabilities,
     round: &'s mut Option<Box<Round>>,
@@ -79,8 +79,8 @@ impl<'s> PassiveReading<'s> {
         }
     }
 
-    /// The device registered or updated its registration: its objects are to be read, or, if they
-    /// are just being read, read once more.
+    /// The device registered or updated its registration: a round begins, or, if one is in
+    /// progress, another follows.
     pub(super) fn renew(&mut self, cx: &Context<'_>) {
         match (cx.policy.passive_reporting, self.round.as_mut()) {
             (SettingState::Disabled, _) => {}
@@ -89,7 +89,7 @@ impl<'s> PassiveReading<'s> {
         }
     }
 
-    /// What is to be asked next, and how.
+    /// The next request to the device.
     pub(super) fn next_request(
         &mut self,
         cx: &mut Context<'_>,
@@ -104,8 +104,8 @@ impl<'s> PassiveReading<'s> {
         None
     }
 
-    /// The message that asks for a part of a round, in none of the formats the device refused in
-    /// this attempt; none if it cannot be asked for so.
+    /// The message that requests a part of a round, in none of the formats the device refused in
+    /// this attempt; none if the device does not support such a request.
     pub(super) fn message_of(
         &mut self,
         cx: &mut Context<'_>,
@@ -136,8 +136,8 @@ impl<'s> PassiveReading<'s> {
         }
     }
 
-    /// Takes the answer to a part of a round. Its values are those of the objects asked for, as
-    /// far as more are taken of the device by now.
+    /// Handles the answer to a part of a round. Only values of the requested objects are published,
+    /// as far as the rate of the device permits.
     pub(super) fn answered(
         &mut self,
         cx: &mut Context<'_>,
@@ -166,14 +166,14 @@ impl<'s> PassiveReading<'s> {
             (ReadPart::Object(id), Err(why)) => {
                 self.note_unread(cx, id, &why, Some(&answer.payload));
             }
-            // One by one, it shows of which object it is.
+            // Read one by one, the objects show which of them cannot be decoded.
             (ReadPart::Rest, Err(_)) => self.capabilities.stop_composing(),
         }
     }
 
-    /// Takes the device's refusal of a part of a round. That an object is not there, or not to be
-    /// read, is nothing to tell anybody. What is not to be read, or in no format, is not asked for
-    /// again.
+    /// Handles a refusal of a part of a round. An object that does not exist, or must not be read,
+    /// is not logged. An object that must not be read, or is available in no format, is not
+    /// requested again.
     pub(super) fn refused(
         &mut self,
         cx: &mut Context<'_>,
@@ -196,7 +196,7 @@ impl<'s> PassiveReading<'s> {
         }
     }
 
-    /// Takes it that the device does not answer a part of a round now, and says so.
+    /// Handles a temporary failure of a part of a round, and logs it.
     pub(super) fn missed(&mut self, cx: &mut Context<'_>, part: ReadPart, why: &str) {
         self.note_heard(part);
         match part {
@@ -205,11 +205,11 @@ impl<'s> PassiveReading<'s> {
         }
     }
 
-    /// Takes it that the device is silent about a part of a round since it was asked.
+    /// Handles a missing answer to a part of a round.
     ///
-    /// An object it is silent about comes last from then on: it must not keep the others from
-    /// being read. If the device is heard otherwise, it is the object that fails; if not, the
-    /// device may be gone. Of what fails so again and again it is not asked any more.
+    /// The object without an answer is requested last from then on: it must not keep the others
+    /// from being read. If anything else was received from the device, the object failed; if not,
+    /// the device may be gone. An object that fails like this repeatedly is not requested again.
     pub(super) fn unanswered(
         &mut self,
         cx: &mut Context<'_>,
@@ -232,12 +232,12 @@ impl<'s> PassiveReading<'s> {
         self.note_unread(cx, id, why, None);
     }
 
-    /// Reads no more; what is in flight is not told on.
+    /// Ends the round; the answer to a read in flight is not published.
     pub(super) fn stop(&mut self) {
         *self.round = None;
     }
 
-    /// Ends what is read with the registration it is read for, and what was learned of it.
+    /// Ends the round with its registration, and forgets what was learned about it.
     pub(super) fn end_registration(&mut self) {
         self.capabilities.forget_registration();
         self.stop();
@@ -269,8 +269,8 @@ impl<'s> PassiveReading<'s> {
         }
     }
 
-    /// Tells the values of a part of a round, unless more than that are taken of the device by
-    /// now: then it is asked for nothing more either.
+    /// Publishes the values of a part of a round. If the rate of the device is exceeded, they are
+    /// dropped and the round ends.
     fn report(&mut self, cx: &mut Context<'_>, ingest: &mut Ingest<'_>, told: Vec<Measurement>) {
         if ingest.take(cx.now(), 1) {
             ingest.count_further(cx.now(), told.iter().map(|told| told.values.len()).sum());
@@ -280,8 +280,8 @@ impl<'s> PassiveReading<'s> {
         }
     }
 
-    /// Tells the customer that an object cannot be read, but not each time: most of a fleet is of
-    /// one kind and fails alike.
+    /// Logs that an object cannot be read, but not each time: most devices of a fleet are of one
+    /// kind and fail alike.
     fn note_unread(&mut self, cx: &mut Context<'_>, id: u16, why: &str, bytes: Option<&[u8]>) {
         if self.round.is_none() || !self.capabilities.may_log(cx.now(), REPORT_FAILURE_LOG_MS) {
             return;
@@ -290,7 +290,7 @@ impl<'s> PassiveReading<'s> {
         cx.log(|m, seen| Entry::passive_reporting_failed(m, seen, &path, why, bytes));
     }
 
-    /// The device answers: it is there, and if it was silent about the object, it is not any more.
+    /// Notes that the device answered: it is there, and no longer silent about the object.
     fn note_heard(&mut self, part: ReadPart) {
         if let Some(round) = self.round.as_mut() {
             round.heard = RoundAnswer::Something;
@@ -307,8 +307,8 @@ impl<'s> PassiveReading<'s> {
             return Vec::new();
         };
         let links = &registration.links;
-        // An object without instance has nothing to read. A list without any instance does not
-        // name them: every device has one of the objects 1 and 3.
+        // An object without instances has nothing to read. A list without any instance does not
+        // name instances at all: every device has one of the objects 1 and 3.
         let has_instances = |object: &OfferedObject<'_>| !object.instances.is_empty();
         let names_instances = links.objects().any(|object| has_instances(&object));
         let codec = cx.codec();

@@ -1,4 +1,4 @@
-//! What is asked of a device and waits its turn: submitting, cancelling, order and expiry.
+//! The requests that wait for a device: submitting, cancelling, order and expiry.
 
 use protocol::lwm2m::path::Path;
 
@@ -16,10 +16,10 @@ use crate::limits::WAITING_BYTES_MAX;
 use crate::moment::{Moment, Timestamp};
 use crate::policy::Wanted;
 
-/// A request was accepted: once its step is durable it is a promise.
+/// A request was accepted. Once its step is durable the acceptance is binding.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Accepted {
-    /// The id to follow it by.
+    /// The id of the request.
     pub id: ActionId,
     /// The status it begins with.
     pub status: Status,
@@ -31,16 +31,16 @@ pub enum SubmitRefusal {
     /// It is to be sent now over LwM2M, and the device has no registration.
     #[error("the device is not registered")]
     NotRegistered,
-    /// It is to be sent now over UDP or CoAP, and nobody knows where the device is.
+    /// It is to be sent now over UDP or CoAP, and the address of the device is unknown.
     #[error("the device has no IP address; set its ip")]
     NoAddress,
-    /// As many requests of its kind wait for the device as may.
+    /// The maximum of waiting requests of its kind is reached.
     #[error("{max} requests already wait for the device")]
     QueueFull {
         /// How many may wait.
         max: u32,
     },
-    /// As much data as may wait for the device does.
+    /// The maximum of waiting data is reached.
     #[error("more than {max} bytes of data would wait for the device")]
     DataFull {
         /// How many may wait.
@@ -48,14 +48,14 @@ pub enum SubmitRefusal {
     },
 }
 
-/// A request was taken back: it is never sent.
+/// A request was cancelled: it is never sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Cancelled {
-    /// Which.
+    /// The id of the request.
     pub id: ActionId,
 }
 
-/// A request that cannot be taken back.
+/// A request that cannot be cancelled.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum CancelRefusal {
     /// The device has no such request waiting.
@@ -69,24 +69,24 @@ pub enum CancelRefusal {
 /// A request that is not final.
 struct Pending {
     action: Action,
-    /// Whether it may go out as soon as no other exchange is in flight.
+    /// Whether it may be sent as soon as no other exchange is in flight.
     ready: bool,
 }
 
-/// Why a request cannot be sent as it is.
+/// Why a request cannot be sent.
 pub(super) struct Unsendable {
     pub(super) failure: ActionFailure,
     pub(super) why: String,
 }
 
-/// Why a request failed for ever; each kind has its own entry in the customer's log.
+/// Why a request is finally failed; each case has its own entry in the customer's log.
 #[derive(Clone, Copy)]
 pub(super) enum ActionFailure {
     /// The device refused it or did not answer.
     Refused,
     /// Its value does not fit the resource it addresses.
     Unsendable,
-    /// It was not done in time.
+    /// It expired.
     Expired,
 }
 
@@ -104,13 +104,13 @@ impl Outcome {
 #[derive(Default)]
 pub(super) struct ActionQueue {
     pending: Vec<Pending>,
-    /// Requests restored from the store were not looked at yet.
+    /// Requests restored from the store have not been checked yet.
     unsettled: bool,
 }
 
 impl ActionQueue {
-    /// Requests brought back from the store: one to be sent now that was never tried goes out,
-    /// any other waits for the device to be heard.
+    /// Requests restored from the store. A request to be sent now that was never tried is ready;
+    /// any other waits for an uplink.
     pub(super) fn restored(actions: Vec<Action>) -> Self {
         let restored = |action: Action| {
             let ready = action.status == Status::InProgress && action.attempts_made == 0;
@@ -122,7 +122,7 @@ impl ActionQueue {
         }
     }
 
-    /// Makes an action request of what a caller asks, if there is room for it.
+    /// Makes an action of a caller's request, if there is room for it.
     pub(super) fn admit(
         &self,
         cx: &mut Context<'_>,
@@ -144,8 +144,8 @@ impl ActionQueue {
         Ok(action)
     }
 
-    /// Puts a request behind the others. Room is made for one at a time: most devices that have
-    /// any have one.
+    /// Adds a request at the end. Capacity grows by one: most devices that have any request have
+    /// one.
     pub(super) fn push(&mut self, cx: &mut Context<'_>, action: Action) {
         cx.out.save_action(None, &action);
         let can_go = cx.reachability().can_take(&action.request, cx.now());
@@ -154,7 +154,7 @@ impl ActionQueue {
         self.pending.push(Pending { action, ready });
     }
 
-    /// Takes back a request that was not sent.
+    /// Cancels a request that was not sent.
     pub(super) fn cancel(
         &mut self,
         cx: &mut Context<'_>,
@@ -168,21 +168,21 @@ impl ActionQueue {
         Ok(Cancelled { id })
     }
 
-    /// Takes back every request that was not sent.
+    /// Cancels every request that was not sent.
     pub(super) fn cancel_all(&mut self, cx: &mut Context<'_>) -> Vec<Cancelled> {
         self.cancel_if(cx, |action| action.status == Status::Scheduled)
     }
 
-    /// Lets everything that waits go out; what is in flight was not waiting.
+    /// Releases everything that waits; the request in flight was not waiting.
     pub(super) fn release(&mut self, in_flight: Option<ActionId>) {
         for pending in &mut self.pending {
             pending.ready = Some(pending.action.id) != in_flight;
         }
     }
 
-    /// A device that is silent is gone: what it would have to answer waits for it instead of being
-    /// spent on silence. Silence elsewhere says nothing of where it is registered, and a bare
-    /// datagram asks for no answer.
+    /// A device that is silent is gone: requests that need an answer wait for an uplink, so that no
+    /// attempt is wasted. Silence over another protocol does not show that the device is gone from
+    /// where it is registered, and a bare datagram needs no answer.
     pub(super) fn hold_back(&mut self, unanswered: &EndedExchange) {
         for pending in &mut self.pending {
             let would_be_unanswered = match pending.action.protocol() {
@@ -194,12 +194,13 @@ impl ActionQueue {
         }
     }
 
-    /// Fails what was in its last attempt when the service stopped: the attempt counts as made.
+    /// Fails requests whose last attempt was in flight when the service stopped: that attempt
+    /// counts as made.
     pub(super) fn settle_restored(&mut self, cx: &mut Context<'_>, in_flight: Option<ActionId>) {
         if !std::mem::take(&mut self.unsettled) {
             return;
         }
-        // The device may have been heard since, and an attempt begun: that one goes on.
+        // A last attempt may have begun since the start, after an uplink: that one continues.
         let is_interrupted = |action: &Action| {
             action.status == Status::InProgress
                 && action.attempts_left() == 0
@@ -212,7 +213,7 @@ impl ActionQueue {
         }
     }
 
-    /// Fails what was not done in time; an attempt in flight may still succeed.
+    /// Fails requests that expired; an attempt in flight may still succeed.
     pub(super) fn expire(&mut self, cx: &mut Context<'_>, in_flight: Option<ActionId>) {
         let now = cx.now();
         let is_due = |action: &Action| action.expires_at <= now && Some(action.id) != in_flight;
@@ -229,9 +230,8 @@ impl ActionQueue {
         }
     }
 
-    /// The request whose turn it is: the oldest that is ready and can leave. Here alone it is
-    /// decided, because the device may be heard before the wake-up that fails what expired or was
-    /// interrupted.
+    /// The next request to send: the oldest that is ready and can be sent. Expired and interrupted
+    /// requests are excluded here, because an uplink may come before the timeout that fails them.
     pub(super) fn next(&self, cx: &Context<'_>) -> Option<&Action> {
         let may_begin = |Pending { action, ready }: &&Pending| {
             *ready
@@ -242,7 +242,7 @@ impl ActionQueue {
         self.pending.iter().find(may_begin).map(|it| &it.action)
     }
 
-    /// Records an attempt at a request, before its datagram leaves.
+    /// Records an attempt, before its datagram is sent.
     pub(super) fn begin_attempt(&mut self, cx: &mut Context<'_>, id: ActionId) {
         let Some(pending) = self.pending_mut(id) else {
             return;
@@ -256,7 +256,7 @@ impl ActionQueue {
         let attempt = TimelineEvent::AttemptBegun(action.attempts_made);
         action.timeline.note(cx.now(), attempt);
         match action.protocol() {
-            // It has left once the socket says so.
+            // Noted when the socket reports that it was sent.
             Protocol::Udp => {}
             Protocol::Coap | Protocol::Lwm2m => {
                 action.timeline.note(cx.now(), TimelineEvent::DatagramSent);
@@ -265,7 +265,7 @@ impl ActionQueue {
         cx.out.save_action(Some(was), action);
     }
 
-    /// Notes what happened to a request.
+    /// Adds an event to the timeline of a request.
     pub(super) fn note(&mut self, id: Option<ActionId>, now: Timestamp, what: TimelineEvent) {
         if let Some(pending) = id.and_then(|id| self.pending_mut(id)) {
             pending.action.timeline.note(now, what);
@@ -311,7 +311,7 @@ impl ActionQueue {
         self.pending.is_empty()
     }
 
-    /// When time asks for something; never for what is in flight.
+    /// When something is due; never for the request in flight.
     pub(super) fn next_timeout(&self, in_flight: Option<ActionId>) -> Option<Timestamp> {
         if self.unsettled {
             return Some(Timestamp::default());
@@ -320,7 +320,7 @@ impl ActionQueue {
         waiting.map(|action| action.expires_at).min()
     }
 
-    /// Whether a path will be observed when the turn of a request comes.
+    /// Whether a waiting request will observe the path.
     pub(super) fn begins_observing(&self, path: Path) -> bool {
         let begins = Some((Operation::ObserveStart, path));
         self.actions()
@@ -374,7 +374,7 @@ impl ActionQueue {
         Err(SubmitRefusal::QueueFull { max })
     }
 
-    /// What waits is in memory, so it has a bound by its size, too.
+    /// Waiting requests are in memory, so their size has a bound, too.
     fn check_data(&self, request: &Request) -> Result<(), SubmitRefusal> {
         let bytes: usize = self.actions().map(|it| it.request.data_bytes()).sum();
         if bytes.saturating_add(request.data_bytes()) > WAITING_BYTES_MAX {
@@ -421,8 +421,8 @@ impl ActionQueue {
         }
     }
 
-    /// An id after those that wait: their order is all that tells, after a restart, which of two
-    /// requests of one millisecond is older.
+    /// An id greater than those that wait: after a restart, only the order of ids shows which of
+    /// two requests of the same millisecond is older.
     fn draw_id(&self, m: &mut Moment) -> ActionId {
         let drawn = ActionId::new(m.uuid());
         let newest = self.pending.last().map(|pending| pending.action.id);
@@ -430,7 +430,7 @@ impl ActionQueue {
     }
 }
 
-/// Ends a request as failed for ever and tells the customer.
+/// Ends a request as failed and logs it.
 pub(super) fn fail(
     cx: &mut Context<'_>,
     mut action: Action,
@@ -447,7 +447,7 @@ pub(super) fn fail(
     });
 }
 
-/// Gives a request its final status, and tells so if anybody wants to know.
+/// Sets the final status of a request, and publishes the result if the customer wants results.
 pub(super) fn conclude(cx: &mut Context<'_>, mut action: Action, status: Status) -> Action {
     let was = action.state();
     action.status = status;
@@ -465,7 +465,7 @@ pub(super) fn conclude(cx: &mut Context<'_>, mut action: Action, status: Status)
     action
 }
 
-/// What a request begins or ends the observation of, and which of it.
+/// The observation that a request begins or ends, and which of the two.
 pub(super) fn observation_of(action: &Action) -> Option<(Operation, Path)> {
     let observing = [Operation::ObserveStart, Operation::ObserveEnd];
     match &action.request {

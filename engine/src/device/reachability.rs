@@ -1,5 +1,6 @@
-//! Where is the device, and does it listen? What its customer says goes before what was heard: a
-//! device that has an address of its own is nowhere else, but for an association of its own.
+//! Where is the device, and does it listen? What its customer configured takes precedence over what
+//! was received: a device that has an address of its own is nowhere else, except at an association
+//! of its own.
 //!
 //! | question | answer |
 //! |---|---|
@@ -20,7 +21,7 @@ use crate::moment::Timestamp;
 use crate::peer::{Peer, PeerIdentity};
 use crate::rules::{EndpointTrust, Rules};
 
-/// The whereabouts of a device, by the rules of the service.
+/// Where a device is, by the rules of the service.
 #[derive(Clone, Copy)]
 pub(super) struct Reachability<'a> {
     state: &'a RegistrationState,
@@ -36,7 +37,7 @@ impl<'a> Reachability<'a> {
     pub(super) fn presence(self, now: Timestamp) -> Presence {
         match self.state.registration() {
             None => Presence::Unregistered,
-            // The wake-up that ends it may come late.
+            // The timeout that ends it may come late.
             Some(r) if r.expires_at <= now => Presence::Unregistered,
             Some(r) if r.binding.queue_mode() && now >= self.awake_until() => Presence::Asleep,
             Some(_) => Presence::Awake,
@@ -52,26 +53,26 @@ impl<'a> Reachability<'a> {
         }
     }
 
-    /// Where requests of this device come from: where it is registered, unless its customer gave it
-    /// another address since. Somebody else may have the old one by now.
+    /// The peer from which requests of this device are accepted: the one it registered from, unless
+    /// its customer has changed its address since. Another device may have the old address now.
     pub(super) fn found_at(self) -> Option<Peer> {
         let bound_peer = self.state.bound_peer();
         bound_peer.filter(|peer| self.may_speak(*peer))
     }
 
-    /// Whether the peer is the device, which is registered.
+    /// Whether the device is registered, and at this peer.
     pub(super) fn is_registered_at(self, peer: Peer, now: Timestamp) -> bool {
         let is_registered = self.presence(now) != Presence::Unregistered;
         is_registered && self.found_at() == Some(peer)
     }
 
-    /// Whether the location names the registration, and the peer may speak for it.
+    /// Whether the location is that of the registration, and the peer may act for it.
     pub(super) fn is_at(self, location: Location, peer: Peer) -> bool {
         self.state.location() == Some(location) && self.may_speak(peer)
     }
 
-    /// Whether data from a peer is the device's: it comes from the device's address, or from where
-    /// the device is registered.
+    /// Whether data from a peer belongs to the device: it comes from the device's address, or from
+    /// where the device is registered.
     pub(super) fn is_home(self, peer: Peer) -> bool {
         self.found_at() == Some(peer) || self.identifies(peer) == Some(true)
     }
@@ -81,7 +82,7 @@ impl<'a> Reachability<'a> {
         self.identifies(peer) != Some(false)
     }
 
-    /// Whether a peer may be this device: without security, a name alone proves nothing.
+    /// Whether a peer may register as this device: without security, a name alone proves nothing.
     pub(super) fn admit(self, peer: Peer) -> Result<(), &'static str> {
         match (self.identifies(peer), self.rules.names) {
             (Some(true), _) => Ok(()),
@@ -93,12 +94,12 @@ impl<'a> Reachability<'a> {
         }
     }
 
-    /// Whether the device can be asked now where it is registered.
+    /// Whether a request can be sent now to where the device is registered.
     pub(super) fn is_there(self, now: Timestamp) -> bool {
         self.found_at().is_some() && self.presence(now) == Presence::Awake
     }
 
-    /// Where a request goes; none while nobody knows.
+    /// Where a request goes; none while that is unknown.
     pub(super) fn peer_for(self, request: &Request) -> Option<Peer> {
         let at = |port| Some(SocketAddr::new(self.address()?, port));
         match request {
@@ -111,8 +112,8 @@ impl<'a> Reachability<'a> {
         }
     }
 
-    /// Whether a request could leave now: there is a peer for it, and the device listens as far as
-    /// anyone can tell. Of a device without registration nobody can.
+    /// Whether a request could be sent now: it has a peer, and the device listens as far as is
+    /// known. For a device without registration, that is not known.
     pub(super) fn can_take(self, request: &Request, now: Timestamp) -> bool {
         let listens = match (self.presence(now), request) {
             (Presence::Awake, _) => true,
@@ -122,7 +123,7 @@ impl<'a> Reachability<'a> {
         listens && self.peer_for(request).is_some()
     }
 
-    /// Whether nobody knows where to send a request.
+    /// Whether there is no address to send a request to.
     pub(super) fn is_out_of_reach(self, request: &Request, now: Timestamp) -> bool {
         match request {
             Request::Udp(_) | Request::Coap(_) => self.address().is_none(),
@@ -134,28 +135,29 @@ impl<'a> Reachability<'a> {
         self.state.awake_until(self.rules.limits.awake_window_ms)
     }
 
-    /// Whether a peer may speak for the registration. A device that has an address has to come from
-    /// it, even if it was given that address after it registered.
+    /// Whether a peer may act for the registration. A device that has an address must send from
+    /// that address, even if it was assigned after the registration.
     fn may_speak(self, peer: Peer) -> bool {
         let is_where_it_was = self.state.peer() == Some(peer);
         (is_where_it_was && self.identifies(peer).is_none()) || self.admit(peer).is_ok()
     }
 
-    /// Whether the identity of a peer is this device's; nothing if the device has none to compare.
+    /// Whether the identity of a peer is this device's; none if the device has none to compare.
     fn identifies(self, peer: Peer) -> Option<bool> {
         match peer.identity() {
-            // The arbiter brings what comes over an association to the device that proved its keys.
+            // The arbiter routes datagrams of an association to the device whose keys it was made
+            // with.
             PeerIdentity::Association(_) => Some(true),
             PeerIdentity::Address(ip) => self.own_address().map(|own| own == ip),
         }
     }
 
-    /// The peer of the association the device was heard over last.
+    /// The peer of the device's association, if its last message came over one.
     fn associated(self) -> Option<Peer> {
         self.state.peer().filter(|it| it.association.is_some())
     }
 
-    /// The address the device is at: its own, or else that of its registration.
+    /// The address of the device: its own, or else that of its registration.
     fn address(self) -> Option<IpAddr> {
         let registered_at = || self.state.bound_peer().map(|peer| peer.ip());
         self.own_address().or_else(registered_at)

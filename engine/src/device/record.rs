@@ -1,4 +1,4 @@
-//! What is kept of a device between runs of the service.
+//! What is stored of a device?
 
 use std::sync::Arc;
 
@@ -14,26 +14,27 @@ use crate::moment::Timestamp;
 use crate::peer::Peer;
 use crate::profile::Profile;
 
-/// What a device's actor knows of it that must survive.
+/// The durable state of a device.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct DeviceRecord {
-    /// When it was heard for the first time ever, over any protocol.
+    /// When its first message was received, over any protocol.
     pub first_heard_at: Option<Timestamp>,
-    /// When it was last heard, coarsely: an update that changes nothing is not saved each time.
+    /// When its last message was received. Coarse: an update that changes nothing is not saved each
+    /// time.
     pub last_seen_at: Option<Timestamp>,
-    /// Where it was last heard.
+    /// Where its last message came from.
     pub peer: Option<Peer>,
     /// Its registration, while it has one.
     pub registration: Option<Registration>,
     /// What is observed of it, oldest first.
     pub observations: Box<[Observation]>,
-    /// The protocols it was heard over.
+    /// The protocols it has used.
     pub protocols_seen: ProtocolsSeen,
-    /// Whether its customer knows that it sends values of what nobody knows.
+    /// Whether its customer's log has an entry that it sends values of unknown objects.
     pub unknown_object: Logged,
 }
 
-/// The protocols a device was heard over.
+/// The protocols a device has used.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ProtocolsSeen {
     ever: u8,
@@ -41,13 +42,13 @@ pub struct ProtocolsSeen {
 }
 
 impl ProtocolsSeen {
-    /// Those that were kept: every one, and the last.
+    /// Restores the set from its protocols and the last one.
     pub fn restored(ever: impl IntoIterator<Item = Protocol>, last: Option<Protocol>) -> Self {
         let ever = ever.into_iter().fold(0, |ever, it| ever | bit_of(it));
         Self { ever, last }
     }
 
-    /// Notes that the device was heard over one, and says whether that is for the first time.
+    /// Notes the protocol of a message. Returns whether it is new.
     pub fn note(&mut self, protocol: Protocol) -> bool {
         let is_new = !self.has(protocol);
         self.ever |= bit_of(protocol);
@@ -55,12 +56,12 @@ impl ProtocolsSeen {
         is_new
     }
 
-    /// Whether the device was ever heard over one.
+    /// Whether the device ever used a protocol.
     pub fn has(self, protocol: Protocol) -> bool {
         self.ever & bit_of(protocol) != 0
     }
 
-    /// The one it was heard over last.
+    /// The protocol of its last message.
     pub fn last(self) -> Option<Protocol> {
         self.last
     }
@@ -70,24 +71,24 @@ fn bit_of(protocol: Protocol) -> u8 {
     1 << protocol as u8
 }
 
-/// Whether the log of a customer says something that it is to say once.
+/// Whether an entry that is logged only once was logged.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Logged {
-    /// It does not.
+    /// It was not.
     #[default]
     No,
-    /// It does.
+    /// It was.
     Yes,
 }
 
 /// A registration of an LwM2M device (LwM2M Core 1.2 section 6.2).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Registration {
-    /// The part of the location that makes it hard to guess and tells registrations apart.
+    /// The part of the location that makes it hard to guess, and distinguishes registrations.
     pub salt: u32,
-    /// The lifetime as the device asked for it, in seconds.
+    /// The lifetime that the device requested, in seconds.
     pub lifetime_asked_s: Option<u32>,
-    /// When it lapses unless the device updates it.
+    /// When it expires unless the device updates it.
     pub expires_at: Timestamp,
     /// When it began.
     pub registered_at: Timestamp,
@@ -95,51 +96,51 @@ pub struct Registration {
     pub version: EnablerVersion,
     /// The transports and modes of the device.
     pub binding: Binding,
-    /// The number for SMS triggers, where the device gave one.
+    /// The number for SMS triggers, if the device named one.
     pub sms: Option<Box<str>>,
-    /// The objects the device offers; shared, because most of a fleet offers the same.
+    /// The objects the device offers; shared, because most devices of a fleet offer the same.
     pub links: Arc<ObjectLinks>,
 }
 
-/// An observation: a device was asked to tell each value of a path (RFC 7641).
+/// An observation: the device was requested to notify each new value of a path (RFC 7641).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Observation {
     /// What is observed.
     pub path: Path,
-    /// What its notifications are known by, as long as it lasts.
+    /// The token of its notifications, as long as it lasts.
     pub token: [u8; OBSERVATION_TOKEN_BYTES],
     /// The request that began it.
     pub action: ActionId,
     /// When it began.
     pub begun_at: Timestamp,
-    /// Whether the device knows of it.
+    /// Whether the device holds it.
     pub state: ObservationState,
-    /// Its newest notification since the service started; an older one is told apart by it. It is
-    /// not kept, because it must not cost a write.
+    /// Its newest notification since the service started, to recognise an older one. Not stored,
+    /// because it must not cost a write.
     pub newest: Option<NewestNotification>,
 }
 
 impl Observation {
-    /// The device is not known to hold it any more: it is to be asked again.
+    /// The device may have lost it: it has to be requested again.
     pub(super) fn renew(&mut self) {
         self.state = ObservationState::Owed;
         self.newest = None;
     }
 }
 
-/// Random bytes in the token of an observation: as in any other request of the service.
+/// Random bytes in the token of an observation, as many as in any other request of the service.
 pub const OBSERVATION_TOKEN_BYTES: usize = 4;
 
-/// Whether a device knows that something of it is observed.
+/// Whether a device holds an observation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ObservationState {
-    /// It does.
+    /// The device holds it.
     Held,
-    /// It forgot when it registered anew, and has to be asked again.
+    /// The device may have lost it, so it has to be requested again.
     Owed,
 }
 
-/// The parts whose types belong to the protocol, as text: what a store keeps of them.
+/// The fields whose types belong to `protocol`, as text for the store.
 impl Registration {
     /// The enabler version, as [`Registration::parse_version`] reads it.
     pub fn version_text(&self) -> String {
@@ -172,12 +173,12 @@ impl Registration {
     }
 }
 
-/// Everything needed to bring a device back: what its machine restores from.
+/// Everything that a device is restored from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RestoredDevice {
-    /// Who it is.
+    /// Its profile.
     pub profile: Profile,
-    /// What was known of it.
+    /// Its durable state.
     pub record: DeviceRecord,
     /// Its requests that are not final, oldest first.
     pub pending: Vec<Action>,

@@ -1,5 +1,5 @@
-//! The registration of a device: its lifetime and binding (LwM2M Core 1.2 section 6.2), when and
-//! where the device was heard, and who it is.
+//! The registration of a device: its lifetime and binding (LwM2M Core 1.2 section 6.2), its
+//! identity, and when and from where it was last received.
 //!
 //! ```text
 //!                 begin                      end (lifetime over, deregister)
@@ -10,8 +10,8 @@
 //!                        asleep
 //! ```
 //!
-//! Where the device is, it alone knows: `reach` answers where its datagrams are accepted
-//! from and where requests to it go.
+//! `reachability` answers where datagrams of the device are accepted from and where requests to it
+//! go.
 
 use std::sync::Arc;
 
@@ -34,8 +34,7 @@ use crate::peer::Peer;
 use crate::profile::Profile;
 
 impl Registration {
-    /// The lifetime in force, in seconds: as asked for, but never above a day; 0 or none means a
-    /// day.
+    /// The lifetime in force, in seconds: as requested, but at most a day; 0 or none means a day.
     pub fn lifetime_s(&self) -> u32 {
         match self.lifetime_asked_s {
             None | Some(0) => LIFETIME_S_MAX,
@@ -47,7 +46,7 @@ impl Registration {
         self.expires_at = now.plus_s(i64::from(self.lifetime_s()));
     }
 
-    /// Takes over what an update names and says whether that changed anything.
+    /// Applies an update. Returns whether anything changed.
     fn amend(&mut self, update: Update) -> bool {
         let lifetime_s = update.lifetime_s.or(self.lifetime_asked_s);
         let binding = update.binding_after(self.binding, self.version);
@@ -66,34 +65,34 @@ impl Registration {
     }
 }
 
-/// What is known of a device that registers, or may.
+/// What is known of a device, registered or not.
 pub(super) struct RegistrationState {
     identity: Box<Identity>,
-    /// The key of the identity, which is a digest and dear to compute for every update.
+    /// The key of the identity: a digest, too expensive to compute for every update.
     key: DeviceKey,
     first_heard_at: Option<Timestamp>,
     last_seen_at: Option<Timestamp>,
-    /// Where it was last heard.
+    /// Where its last message came from.
     peer: Option<Peer>,
     registration: Option<Registration>,
     protocols_seen: ProtocolsSeen,
     unknown_object: Logged,
-    /// The formats it refused since it registered.
+    /// The formats it has refused since it registered.
     refused: FormatSet,
-    /// When the record was last saved, in seconds since 1970, 0 if it never was; between saves
-    /// presence lives here alone.
+    /// When the record was last saved, in seconds since 1970; 0 if never. Between saves presence is
+    /// only in memory.
     saved_s: u32,
-    /// It did not answer, and was not heard since.
+    /// It did not answer, and nothing was received from it since.
     silent: bool,
     /// The list of its objects may be a copy of its own.
     objects_unshared: bool,
 }
 
 impl RegistrationState {
-    /// What was kept, and the observations that were kept with it.
+    /// Restores the state and its observations from a record.
     ///
-    /// A registration gets what remains of its lifetime and, because updates that change nothing
-    /// are saved only now and then, as much longer as may have gone unsaved.
+    /// Updates that change nothing are saved only now and then. So a registration gets what remains
+    /// of its saved lifetime, extended by as much as may not have been saved.
     pub(super) fn restored(
         profile: &Profile,
         mut record: DeviceRecord,
@@ -121,39 +120,40 @@ impl RegistrationState {
         (state, record.observations)
     }
 
-    /// Takes over who its customer says it is by now. A registration stays, wherever it came from:
-    /// the next register, update or deregister is judged by what the device is from now on.
+    /// Replaces the identity after the customer changed the profile. An existing registration
+    /// stays, wherever it came from; the next register, update or deregister is checked against the
+    /// new identity.
     pub(super) fn adopt(&mut self, profile: &Profile) {
         *self.identity = Identity::of(profile);
     }
 
-    /// Notes that the device is there; an answer says no more than that.
+    /// Notes that the device is awake. An answer to a request shows no more than that.
     pub(super) fn note_awake(&mut self, now: Timestamp) {
         self.last_seen_at = Some(now);
         self.silent = false;
     }
 
-    /// Notes what it was heard over, and says whether it never was before.
+    /// Notes the protocol of an uplink. Returns whether it is the first uplink over that protocol.
     pub(super) fn note_protocol_seen(&mut self, protocol: Protocol) -> bool {
         self.protocols_seen.note(protocol)
     }
 
-    /// Notes that it was heard, and says whether that is for the first time ever.
+    /// Notes an uplink. Returns whether it is the first contact.
     pub(super) fn note_first_heard(&mut self, now: Timestamp) -> bool {
         let is_first = self.first_heard_at.is_none();
         self.first_heard_at.get_or_insert(now);
         is_first
     }
 
-    /// It did not answer what it was asked at `asked_at`. Says whether it was not heard since
-    /// either: then it is taken to be gone, and one in queue mode sleeps from now on.
+    /// Notes that the device did not answer a request made at `asked_at`. Returns whether nothing
+    /// else was received since: then the device is considered gone, and one in queue mode asleep.
     pub(super) fn note_silence(&mut self, asked_at: Timestamp) -> bool {
         let is_gone = !self.is_heard_since(asked_at);
         self.silent |= is_gone;
         is_gone
     }
 
-    /// It is at another peer. Only `messages` says so: message ids belong to an address.
+    /// The device is at another peer. Only `messages` calls this: message ids belong to an address.
     pub(super) fn move_to(&mut self, peer: Peer) {
         self.peer = Some(peer);
     }
@@ -176,8 +176,7 @@ impl RegistrationState {
         self.refused = FormatSet::default();
     }
 
-    /// Renews the registration and takes over what an update names; says whether that changed
-    /// anything.
+    /// Renews the registration and applies an update. Returns whether anything changed.
     pub(super) fn update(&mut self, update: Update, now: Timestamp) -> bool {
         let Some(registration) = &mut self.registration else {
             return false;
@@ -192,13 +191,13 @@ impl RegistrationState {
         self.registration = None;
     }
 
-    /// Asks in this format no more until the device registers anew.
+    /// Does not use this format again until the device registers anew.
     pub(super) fn refuse(&mut self, format: ContentFormat) {
         self.refused.add(format);
     }
 
-    /// The log says once that the device sends values of what nobody knows: whether it is to now,
-    /// which is to be saved then.
+    /// The log reports once that the device sends values of an unknown object. Returns whether it
+    /// has to be logged now; the record has to be saved then.
     pub(super) fn note_unknown_object(&mut self) -> bool {
         let is_new = std::mem::replace(&mut self.unknown_object, Logged::Yes) == Logged::No;
         if is_new {
@@ -207,7 +206,7 @@ impl RegistrationState {
         is_new
     }
 
-    /// Takes the list of objects that others offer, too, instead of a copy of its own.
+    /// Replaces the device's own copy of its object list by the shared one.
     pub(super) fn share_objects(&mut self, lists: &mut ObjectLists) {
         if std::mem::take(&mut self.objects_unshared)
             && let Some(registration) = &mut self.registration
@@ -224,7 +223,7 @@ impl RegistrationState {
         }));
     }
 
-    /// What is kept of the device, with what is observed of it.
+    /// The record of the device, with its observations.
     pub(super) fn record(&self, observed: &[Observation]) -> DeviceRecord {
         DeviceRecord {
             first_heard_at: self.first_heard_at,
@@ -237,7 +236,7 @@ impl RegistrationState {
         }
     }
 
-    /// Whether presence has gone unsaved for long.
+    /// Whether the saved presence is out of date.
     pub(super) fn is_stale(&self, now: Timestamp) -> bool {
         let saved_at = Timestamp::default().plus_s(self.saved_s.into());
         now.since_ms(saved_at) >= PRESENCE_SAVE_MS
@@ -255,7 +254,7 @@ impl RegistrationState {
         &self.identity
     }
 
-    /// Where it was last heard.
+    /// Where its last message came from.
     pub(super) fn peer(&self) -> Option<Peer> {
         self.peer
     }
@@ -273,12 +272,12 @@ impl RegistrationState {
         self.registration.as_ref()
     }
 
-    /// The formats it refused since it registered.
+    /// The formats it has refused since it registered.
     pub(super) fn refused(&self) -> FormatSet {
         self.refused
     }
 
-    /// Until when it listens in queue mode.
+    /// The end of its awake window in queue mode.
     pub(super) fn awake_until(&self, window_ms: i64) -> Timestamp {
         let last_seen_at = self.last_seen_at.unwrap_or_default();
         match self.silent {
@@ -293,7 +292,7 @@ impl RegistrationState {
         registration.map(|it| Location::new(self.key, it.salt))
     }
 
-    /// The list of objects a device registers with: the one there is, if it says nothing new.
+    /// The list of objects for a registration: the present one if it is equal.
     fn objects_of(&self, links: ObjectLinks) -> Arc<ObjectLinks> {
         match &self.registration {
             Some(registration) if *registration.links == links => Arc::clone(&registration.links),
@@ -302,7 +301,7 @@ impl RegistrationState {
     }
 }
 
-/// Takes over a value and says whether it is another.
+/// Replaces a value. Returns whether it changed.
 fn amend<T: PartialEq>(place: &mut T, value: T) -> bool {
     let changed = *place != value;
     *place = value;

@@ -23,15 +23,15 @@ use crate::device::queue::{ActionFailure, ActionQueue, Unsendable};
 use crate::device::samples;
 use crate::event::Cause;
 
-/// What leaves when a request is made.
+/// What is sent for a request.
 pub(super) enum OutgoingRequest {
-    /// A message that the device answers.
+    /// A CoAP message.
     Message(Message),
-    /// Bytes of no protocol.
+    /// A bare datagram.
     Bytes(Vec<u8>),
 }
 
-/// What a request is judged by before it leaves.
+/// What is needed to check a request and to build its message.
 pub(super) struct RequestContext<'a, 's> {
     pub(super) cx: &'a mut Context<'s>,
     pub(super) observations: &'a Observations<'s>,
@@ -39,8 +39,8 @@ pub(super) struct RequestContext<'a, 's> {
 }
 
 impl RequestContext<'_, '_> {
-    /// The value the request carries, in the type its resource has; an error if the request cannot
-    /// be sent as it is.
+    /// The value that the request carries, in the type of its resource; an error if the request
+    /// cannot be sent.
     pub(super) fn value_of(&self, action: &Action) -> Result<Option<Value>, Unsendable> {
         let request = match &action.request {
             Request::Udp(_) | Request::Coap(_) => return Ok(None),
@@ -64,8 +64,8 @@ impl RequestContext<'_, '_> {
         }
     }
 
-    /// What leaves when a request is made, in none of the formats the device refused in this
-    /// attempt; an error if there is no other to write it in.
+    /// What is sent for a request, in none of the formats the device refused in this attempt; an
+    /// error if no format to write it in is left.
     pub(super) fn outgoing_request_of(
         &mut self,
         action: &Action,
@@ -128,7 +128,7 @@ impl RequestContext<'_, '_> {
         })
     }
 
-    /// Whether there is an observation of the path to end, or will be when its turn comes.
+    /// Whether the path is observed, or will be when the turn of the request comes.
     fn may_forget(&self, path: Path) -> Result<(), Unsendable> {
         if self.queue.begins_observing(path) || self.observations.is_observed(path) {
             return Ok(());
@@ -146,8 +146,8 @@ impl RequestContext<'_, '_> {
     }
 }
 
-/// Takes what a successful answer to a request says: its outcome, the values in it, and what
-/// is observed from now on. The token is that of the request.
+/// Handles a successful answer to a request: publishes its values, begins or ends an observation,
+/// and returns the outcome. The token is that of the request.
 pub(super) fn take_result(
     cx: &mut Context<'_>,
     observations: &mut Observations<'_>,
@@ -155,7 +155,7 @@ pub(super) fn take_result(
     (token, answer): (Token, &Message),
 ) -> Result<Outcome, String> {
     let request = match &action.request {
-        // Nobody answers a bare datagram.
+        // A bare datagram has no answer.
         Request::Udp(_) => return Ok(Outcome::default()),
         Request::Coap(_) => return Ok(outcome_of(answer)),
         Request::Lwm2m(request) => request,
@@ -171,7 +171,8 @@ pub(super) fn take_result(
                 let why = "the device returned the value but did not start an observation";
                 return Err(why.to_owned());
             };
-            // A request that fails begins nothing: the device hears so when it notifies.
+            // A failed request begins no observation: the device learns that when its notification
+            // is rejected.
             let payload = payload?;
             observations.begun(cx, (path, action.id), (token, sequence));
             Some(payload)
@@ -188,7 +189,7 @@ pub(super) fn take_result(
     })
 }
 
-/// What an answer says that refuses a request. Over CoAP its payload may explain it (RFC 7252
+/// The outcome of a request that the device refused. Over CoAP the payload may explain it (RFC 7252
 /// section 5.5.2).
 pub(super) fn refusal_in(answer: &Message, action: Option<&Action>) -> Outcome {
     let refused = refusal(answer.code, &format!("the device answered {}", answer.code));
@@ -201,7 +202,7 @@ pub(super) fn refusal_in(answer: &Message, action: Option<&Action>) -> Outcome {
     }
 }
 
-/// The outcome of a request whose answer does not do what was asked.
+/// The outcome of a request whose answer is an error or cannot be used.
 pub(super) fn refusal(code: Code, why: &str) -> Outcome {
     Outcome {
         code: Some(code.digits().into()),
@@ -222,7 +223,7 @@ fn take_payload(
     Ok(payload)
 }
 
-/// How what was read is shown: the value of a resource alone as text, everything else by path.
+/// How values are shown: the value of a single resource as text, everything else by path.
 fn payload_of(path: Path, reading: Reading) -> ResultPayload {
     match reading.get(&path) {
         Some(value) => ResultPayload::Text(value.to_text().into()),
@@ -230,7 +231,7 @@ fn payload_of(path: Path, reading: Reading) -> ResultPayload {
     }
 }
 
-/// What the answer to a CoAP request of a caller says.
+/// The outcome of a caller's CoAP request.
 fn outcome_of(answer: &Message) -> Outcome {
     let format = answer.content_format();
     let is_there = !answer.payload.is_empty();
@@ -243,7 +244,8 @@ fn outcome_of(answer: &Message) -> Outcome {
     }
 }
 
-/// The data of an answer as text where its format says that it is, and it is.
+/// The payload of an answer: as text if its format is textual and it is valid UTF-8, else in
+/// base64.
 fn written(format: Option<ContentFormat>, bytes: &[u8]) -> (Box<str>, PayloadType) {
     let is_printable = format.is_some_and(ContentFormat::is_printable);
     match std::str::from_utf8(bytes) {

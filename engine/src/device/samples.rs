@@ -1,4 +1,5 @@
-//! When was measured what a device tells? Values of one time are told together, the oldest first.
+//! When were the values of a payload measured? Values of one time are published together, the
+//! oldest first.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +11,16 @@ use crate::moment::Timestamp;
 /// Values of one time.
 #[derive(Debug, PartialEq)]
 pub(super) struct Measurement {
-    /// When they were measured, where the device says so.
+    /// When they were measured, if the device states it.
     pub(super) measured_at: Option<Timestamp>,
-    /// The values, of each path one.
+    /// The values, one for each path.
     pub(super) values: Reading,
 }
 
-/// Parts what is heard by the time of its measurement, oldest first.
+/// Groups samples by the time of their measurement, oldest first.
 ///
-/// Unspecified (a path twice at one time): each value is told, in the order of the payload. A time
-/// has whole milliseconds here, and a device may measure more often.
+/// Unspecified (a path twice at one time): each value is published, in the order of the payload.
+/// Times are in whole milliseconds here, and a device may measure more often.
 pub(super) fn by_time(heard_at: Timestamp, samples: Vec<Sample>) -> Vec<Measurement> {
     let mut by_time = BTreeMap::<_, Vec<Reading>>::new();
     for Sample {
@@ -47,14 +48,14 @@ pub(super) fn by_time(heard_at: Timestamp, samples: Vec<Sample>) -> Vec<Measurem
     of_time.collect()
 }
 
-/// Of each path the newest value.
+/// The newest value of each path.
 pub(super) fn newest(measurements: &[Measurement]) -> Reading {
     let values = measurements.iter().flat_map(|told| &told.values);
     values.map(|(path, value)| (*path, value.clone())).collect()
 }
 
-/// The time a device names. No time before or after the receipt is none: it means about now (RFC
-/// 8428 section 4.5.3).
+/// The time of a measurement. A relative time of zero counts as none: it means about now (RFC 8428
+/// section 4.5.3).
 fn time_of(measured: Measured, heard_at: Timestamp) -> Option<Timestamp> {
     match measured {
         Measured::Relative(0) => None,

@@ -1,4 +1,4 @@
-//! What a device is doing right now, for someone who looks at it.
+//! The state of a device at one instant, for the API.
 
 use crate::action::{Action, Protocol};
 use crate::device::record::{Observation, Registration};
@@ -8,15 +8,15 @@ use crate::peer::Peer;
 /// A device at one instant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
-    /// When it was heard for the first time ever.
+    /// When its first message was received.
     pub first_heard_at: Option<Timestamp>,
-    /// When it was last heard.
+    /// When its last message was received.
     pub last_seen_at: Option<Timestamp>,
-    /// Where it was last heard.
+    /// Where its last message came from.
     pub peer: Option<Peer>,
-    /// The protocol it was last heard over.
+    /// The protocol of its last message.
     pub protocols_seen: Option<Protocol>,
-    /// Whether it listens now, as far as anyone can tell.
+    /// Whether it listens now, as far as is known.
     pub presence: Presence,
     /// Its registration, while it has one.
     pub registration: Option<Registration>,

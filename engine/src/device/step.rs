@@ -1,7 +1,7 @@
-//! One step of a device, as its parts are told of it: what is heard goes to the part it is for, and
-//! last of all the next request to the device begins.
+//! One step of a device: each input goes to the part it is for, and finally the next request to the
+//! device begins.
 //!
-//! Where a step crosses parts, one part returns what happened and the step tells the next.
+//! Where a step crosses parts, one part returns what happened and the step passes it to the next.
 
 mod downlink;
 mod uplink;
@@ -27,7 +27,7 @@ use crate::policy::CustomerPolicy;
 use crate::route::{CoapResource, CoapRoute};
 use crate::step_event::UplinkKind;
 
-/// The parts of a device in a step, those that others stand on first.
+/// The parts of a device in a step. A part depends only on those before it.
 pub(super) struct Step<'s> {
     pub(super) cx: Context<'s>,
     pub(super) messages: Messages<'s>,
@@ -62,7 +62,7 @@ impl<'s> Step<'s> {
         }
     }
 
-    /// Takes in a message that is new.
+    /// Handles a message that is not a duplicate.
     pub(super) fn handle_inbound(&mut self, datagram: &Datagram) -> UplinkKind {
         let message = &datagram.message;
         match message.kind {
@@ -163,16 +163,16 @@ impl<'s> Step<'s> {
         self.queue.expire(&mut self.cx, in_flight);
     }
 
-    /// Forgets what was to be remembered until now.
+    /// Forgets what was remembered only until now.
     pub(super) fn forget(&mut self) {
         if self.ingest.forget(self.cx.now()) {
             self.messages.forget_other_peer();
         }
     }
 
-    /// Begins what is next, unless something is in flight: the oldest request that is ready and can
-    /// leave, or else what is to be fetched or observed again, or else what is to be read because
-    /// the device registered or updated its registration.
+    /// Begins the next exchange, unless one is in flight. The order: the oldest request that is
+    /// ready and can be sent, then the rest of a notification, then observations to renew, then
+    /// reads because the device registered or updated its registration.
     pub(super) fn begin_next(&mut self) {
         while self.exchange.is_idle() {
             if self.begin_action() {
@@ -197,14 +197,14 @@ impl<'s> Step<'s> {
             };
             self.exchange.begin(&mut self.cx, outgoing, message);
         }
-        // What the device cannot be asked now is dropped.
+        // What the device cannot be requested now is dropped.
         if self.exchange.is_idle() {
             self.observations.drop_notified();
             self.passive.stop();
         }
     }
 
-    /// Begins an attempt at the request whose turn it is; says whether there is one.
+    /// Begins an attempt at the next request. Returns whether there is one.
     fn begin_action(&mut self) -> bool {
         let Some(action) = self.queue.next(&self.cx) else {
             return false;
@@ -253,12 +253,12 @@ impl<'s> Step<'s> {
         self.messages.answer(&mut self.cx, datagram, code);
     }
 
-    /// Answers that the device comes too often.
+    /// Answers that the device sends too often.
     fn put_off(&mut self, datagram: &Datagram) {
         Messages::put_off(&mut self.cx, datagram);
     }
 
-    /// Whether a message is longer than what a device may say at a time.
+    /// Whether a message exceeds the limit for the data of a device.
     fn is_too_long(&self, message: &Message) -> bool {
         message.payload.len() > self.cx.rules().limits.data_bytes_max
     }

@@ -1,4 +1,4 @@
-//! What did a device refuse, so that it is not asked for it with each update?
+//! Which reads did a device refuse, so that they are not requested at each update?
 //!
 //! Most devices refuse nothing, and there are a million of them: what is learned is boxed.
 
@@ -9,30 +9,30 @@ use crate::device::formats::FormatSet;
 use crate::limits::REPORT_OBJECTS_MAX;
 use crate::moment::Timestamp;
 
-/// What was learned of a device while its objects were read.
+/// What was learned about a device while its objects were read.
 #[derive(Default)]
 pub(in crate::device) struct LearnedCapabilities(Option<Box<Capabilities>>);
 
 #[derive(Default)]
 struct Capabilities {
     composite: Composite,
-    /// Objects the device does not let be read, or not in any format.
+    /// Objects the device does not permit to be read, or not in any format.
     refused: Box<[u16]>,
-    /// Objects the device was silent about.
+    /// Objects for which an answer was missing.
     silent: Box<[Silence]>,
-    /// When the customer was told last that an object cannot be read.
+    /// When the last failure to read an object was logged.
     logged_at: Option<Timestamp>,
 }
 
-/// An object that a device was silent about.
+/// An object for which an answer was missing.
 #[derive(Clone, Copy)]
 struct Silence {
     object: u16,
-    /// How often in a row, though the device was there.
+    /// How often in a row, while the device was there.
     count: u8,
 }
 
-/// Whether a device is asked for several objects at once, if it seems to be able to.
+/// Whether several objects are requested at once, if the device seems to support it.
 #[derive(Clone, Copy, Default)]
 enum Composite {
     #[default]
@@ -41,40 +41,40 @@ enum Composite {
 }
 
 impl LearnedCapabilities {
-    /// Asks for one object at a time from now on.
+    /// Requests one object at a time from now on.
     pub(super) fn stop_composing(&mut self) {
         self.boxed().composite = Composite::Refused;
     }
 
-    /// Asks no more for an object.
+    /// Does not request an object any more.
     pub(super) fn refuse(&mut self, object: u16) {
         let refused = &mut self.boxed().refused;
         let others = std::mem::take(refused).into_iter();
         *refused = others.chain([object]).collect();
     }
 
-    /// Asks for an object after all others from now on.
+    /// Requests an object after all others from now on.
     pub(super) fn ask_last(&mut self, object: u16) {
         let count = self.silences_about(object);
         self.note_silence(Silence { object, count });
     }
 
-    /// Counts that the device, which was there, was silent about an object; says how often it was
-    /// in a row.
+    /// Counts a missing answer for an object while the device was there. Returns how many there
+    /// were in a row.
     pub(super) fn count_silence(&mut self, object: u16) -> u8 {
         let count = self.silences_about(object).saturating_add(1);
         self.note_silence(Silence { object, count });
         count
     }
 
-    /// Begins anew to count how often the device is silent about an object: it answered.
+    /// Resets the count of an object: the device answered.
     pub(super) fn excuse_silence(&mut self, object: u16) {
         if self.silences_about(object) > 0 {
             self.note_silence(Silence { object, count: 0 });
         }
     }
 
-    /// Whether it may be logged now that an object cannot be read; if so, it is logged.
+    /// Whether a failure to read an object may be logged; if so, it counts as logged now.
     pub(super) fn may_log(&mut self, now: Timestamp, apart_ms: i64) -> bool {
         let logged_at = &mut self.boxed().logged_at;
         let is_apart = |at: Timestamp| !(0..apart_ms).contains(&now.since_ms(at));
@@ -85,7 +85,7 @@ impl LearnedCapabilities {
         may_log
     }
 
-    /// Forgets all that belongs to a registration: the next may be that of other firmware.
+    /// Forgets what belongs to a registration: at the next, the device may have other firmware.
     pub(super) fn forget_registration(&mut self) {
         if let Some(lessons) = self.0.take()
             && lessons.logged_at.is_some()
@@ -99,12 +99,12 @@ impl LearnedCapabilities {
         lessons.is_some_and(|lessons| lessons.refused.contains(&object))
     }
 
-    /// Whether the device was silent about an object.
+    /// Whether an answer for the object was missing.
     pub(super) fn is_asked_last(&self, object: u16) -> bool {
         self.silent().iter().any(|it| it.object == object)
     }
 
-    /// The format to ask for several objects at once in; none if the device is not asked so.
+    /// The format to request for several objects at once; none if they are requested one by one.
     pub(super) fn format_to_compose(
         &self,
         codec: Codec<'_>,
@@ -124,8 +124,7 @@ impl LearnedCapabilities {
         known.map_or(0, |it| it.count)
     }
 
-    /// No more objects than are asked for are remembered; the one that was silent first is
-    /// forgotten first.
+    /// Remembers at most as many objects as a round has; the oldest is forgotten first.
     fn note_silence(&mut self, silence: Silence) {
         let silent = &mut self.boxed().silent;
         let others = silent.iter().filter(|it| it.object != silence.object);

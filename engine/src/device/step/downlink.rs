@@ -1,4 +1,5 @@
-//! How the exchange in flight goes on and ends, and what follows from it for the part it was for.
+//! How does the exchange in flight continue and end, and what follows from that for the part it
+//! belongs to?
 
 use protocol::coap::code::Code;
 use protocol::coap::exchange::GiveUp;
@@ -18,7 +19,7 @@ use crate::ids::ActionId;
 use crate::step_event::{ExchangeOutcome, StepEventKind, UplinkKind};
 
 impl Step<'_> {
-    /// Takes in a message that answers, if it answers what is in flight.
+    /// Handles a message that may answer the exchange in flight.
     pub(super) fn take_answer(&mut self, datagram: &Datagram) -> UplinkKind {
         let message = &datagram.message;
         match self.exchange.handle(&self.cx, datagram) {
@@ -39,7 +40,7 @@ impl Step<'_> {
                 self.note_awake();
                 self.exchange
                     .note_ending(ExchangeOutcome::Reset, self.cx.out);
-                // The next attempt is due when the device is next heard.
+                // The next attempt begins at the next uplink.
                 if let Some(ended) = self.end_exchange() {
                     let outcome = Outcome::failure("the device rejected the message with a Reset");
                     self.end_attempt(&ended, TimelineEvent::Rejected, outcome);
@@ -76,7 +77,7 @@ impl Step<'_> {
         UplinkKind::Answer
     }
 
-    /// Repeats the datagram in flight, or gives up on it, as time asks.
+    /// Retransmits the datagram in flight, or gives up, when that is due.
     pub(in crate::device) fn drive_exchange(&mut self) {
         let Some(expiry) = self.exchange.handle_timeout(self.cx.now()) else {
             return;
@@ -110,7 +111,7 @@ impl Step<'_> {
         }
     }
 
-    /// Takes note of what became of a bare datagram, unless the attempt is over by now.
+    /// Takes the outcome of sending a bare datagram, unless its attempt is over.
     pub(in crate::device) fn take_send_outcome(
         &mut self,
         action: ActionId,
@@ -144,8 +145,8 @@ impl Step<'_> {
         }
     }
 
-    /// Goes on with the next block. A request that expired ends instead: each block renews the
-    /// patience, and a slow device must not keep it open for months.
+    /// Continues with the next block. A request that expired ends instead: each block renews the
+    /// timeout, and a slow device must not keep it open for months.
     fn send_next(&mut self) {
         if self.has_expired() {
             return self.expire_in_flight();
@@ -163,7 +164,7 @@ impl Step<'_> {
         self.exchange.proceed(&mut self.cx, fresh);
     }
 
-    /// Whether the request in flight is not done in time.
+    /// Whether the request in flight has expired.
     fn has_expired(&self) -> bool {
         let action = self.action_in_flight();
         action.is_some_and(|action| action.expires_at <= self.cx.now())
@@ -188,7 +189,7 @@ impl Step<'_> {
         }
         let outcome = request::refusal_in(answer, self.action_in_flight());
         match code {
-            // It does not take the request now.
+            // The device cannot take the request now.
             Code::REQUEST_ENTITY_INCOMPLETE
             | Code::TOO_MANY_REQUESTS
             | Code::SERVICE_UNAVAILABLE => {
@@ -200,9 +201,9 @@ impl Step<'_> {
         }
     }
 
-    /// Goes on with the next format if the device refuses the one that was asked for or written,
-    /// and says whether there is one: a refusal (4.06, 4.15) is no answer yet. What it refuses it
-    /// is not asked again until it registers anew.
+    /// Continues with the next format if the device refuses the one that was requested or written:
+    /// such a refusal (4.06, 4.15) does not end the attempt. Returns whether there is a next
+    /// format. A refused format is not used again until the device registers anew.
     fn ask_otherwise(&mut self, code: Code) -> bool {
         let Some(outgoing) = self.exchange.refuse_format(&mut self.cx, code) else {
             return false;
@@ -216,7 +217,7 @@ impl Step<'_> {
         true
     }
 
-    /// The message that asks for the same in a format that was not refused in this attempt.
+    /// The same request in a format that was not refused in this attempt.
     fn message_otherwise(&mut self, outgoing: &ExchangeRequest) -> Option<Message> {
         let refused = outgoing.refused;
         match outgoing.target {
@@ -232,12 +233,12 @@ impl Step<'_> {
                 let observations = &self.observations;
                 self.passive.message_of(&mut self.cx, observations, asked)
             }
-            // It is asked for in the format it came in.
+            // It is fetched in the format of its first block.
             ExchangeTarget::Notification(_) => None,
         }
     }
 
-    /// What leaves for a request that waits.
+    /// What is sent for a queued request.
     pub(super) fn outgoing_request_of(
         &mut self,
         id: ActionId,
@@ -279,7 +280,7 @@ impl Step<'_> {
             }
             ExchangeTarget::Report(part) => self.passive.answered(cx, ingest, (part, answer)),
             ExchangeTarget::Notification(token) => {
-                // It is taken as if it had come whole.
+                // It is handled as if it had come in one message.
                 if let Some((part, whole)) = self.observations.take_fetched(token, answer) {
                     self.take_notification(&whole);
                     self.messages.remember_alike(&self.cx, &part, &whole);
@@ -288,14 +289,14 @@ impl Step<'_> {
         }
     }
 
-    /// Ends the attempt in flight with an answer that must not, or cannot, be taken for one.
+    /// Ends the attempt in flight with an answer that is invalid or must not be used.
     fn unusable(&mut self, code: Code, why: &str) {
         self.exchange
             .note_ending(ExchangeOutcome::Unusable, self.cx.out);
         self.refused(code, request::refusal(code, why));
     }
 
-    /// Ends the attempt in flight with an answer that no repetition would change.
+    /// Ends the attempt in flight with an answer that repeating the request would not change.
     fn refused(&mut self, code: Code, outcome: Outcome) {
         let Some(ended) = self.end_exchange() else {
             return;
@@ -310,7 +311,7 @@ impl Step<'_> {
                 action
                     .timeline
                     .note(cx.now(), TimelineEvent::Answered(code));
-                // What it refuses to begin or to end it does not observe either.
+                // If it refuses to begin or to end an observation, it does not hold one.
                 if let Some((_, path)) = queue::observation_of(&action) {
                     self.observations.ended(cx, path);
                 }
@@ -324,8 +325,8 @@ impl Step<'_> {
         }
     }
 
-    /// Ends the attempt in flight, if there is one, in silence: the next is due when the device is
-    /// next heard.
+    /// Ends the attempt in flight, if there is one, without an answer. The next attempt begins at
+    /// the next uplink.
     pub(super) fn unanswered(&mut self, ending: ExchangeOutcome, why: &str) {
         self.exchange.note_ending(ending, self.cx.out);
         let Some(ended) = self.end_exchange() else {
@@ -337,7 +338,8 @@ impl Step<'_> {
         } else {
             self.end_attempt(&ended, TimelineEvent::GaveUp, Outcome::failure(why));
         }
-        // A device that was not heard since the attempt began is gone: nothing more is spent on it.
+        // If nothing was received since the attempt began, the device is gone, and no further
+        // attempts are spent on it.
         if self.cx.registration.note_silence(ended.begun_at) {
             self.queue.hold_back(&ended);
             if ended.as_registered {
@@ -347,8 +349,8 @@ impl Step<'_> {
         }
     }
 
-    /// Ends an attempt that may be followed by another. What is observed again is asked for when
-    /// the device is next heard, what is reported when it next updates its registration.
+    /// Ends an attempt that may be followed by another. An observation is requested again at the
+    /// next uplink, a read for passive reporting at the next update of the registration.
     fn end_attempt(&mut self, ended: &EndedExchange, how: TimelineEvent, outcome: Outcome) {
         let (cx, ingest) = (&mut self.cx, &mut self.ingest);
         let why = outcome.error.clone().unwrap_or_default();
@@ -367,7 +369,7 @@ impl Step<'_> {
         self.exchange.end(bound_peer, self.cx.out)
     }
 
-    /// Notes that the device is there; an answer says no more than that.
+    /// Notes that the device is awake. An answer to a request shows no more than that.
     fn note_awake(&mut self) {
         self.cx.registration.note_awake(self.cx.m.now());
     }
@@ -376,7 +378,7 @@ impl Step<'_> {
         queue::fail(&mut self.cx, action, ActionFailure::Refused, outcome);
     }
 
-    /// Notes what happened to the request in flight.
+    /// Adds an event to the timeline of the request in flight.
     fn note(&mut self, what: TimelineEvent) {
         let in_flight = self.exchange.action();
         self.queue.note(in_flight, self.cx.now(), what);

@@ -1,7 +1,7 @@
-//! What the parts make of what a device says: it registers, updates, deregisters (LwM2M Core 1.2
-//! section 6.2), notifies, sends values or data.
+//! How is an uplink handled? The device registers, updates, deregisters (LwM2M Core 1.2 section
+//! 6.2), notifies, sends values or data.
 //!
-//! Whatever a device says by itself lets out what waits for it.
+//! Every uplink releases the requests that wait for the device.
 
 use protocol::coap::assembly::AssemblyOutcome;
 use protocol::coap::code::Code;
@@ -24,7 +24,8 @@ use crate::step_event::{ExchangeOutcome, NotificationOutcome, StepEventKind, Upl
 impl Step<'_> {
     pub(super) fn register(&mut self, datagram: &Datagram) {
         let message = &datagram.message;
-        // First, because of somebody who may not, a part is not put together with the others.
+        // Checked first: for a sender who may not register no body is assembled, so the message may
+        // be a single block, which must not be decoded.
         if let Err(why) = self.cx.reachability().admit(datagram.peer) {
             return self.reject_registration(datagram, why);
         }
@@ -113,16 +114,17 @@ impl Step<'_> {
         }
     }
 
-    /// Takes a response nobody waits for: a notification, if something is observed under its
-    /// token.
+    /// Handles a response that answers no exchange: a notification, if something is observed under
+    /// its token.
     pub(super) fn take_notification(&mut self, datagram: &Datagram) -> UplinkKind {
         let message = &datagram.message;
-        // A device that left forgot what is observed: what was under way is told so, too.
+        // A device that deregistered has forgotten its observations, so a late notification is
+        // rejected too.
         let observed = self.observations.path_observed_as(message.token);
         let is_registered = self.cx.registration.is_registered();
         let Some(path) = observed.filter(|_| is_registered) else {
-            // A confirmable one comes again, and what it tells is observed by then. From where the
-            // device is just asked, it may be another's.
+            // A confirmable notification is repeated, and its path may be observed by then. If the
+            // exchange in flight goes to this peer, the message may be for another device.
             let may_be_another_s = self.exchange.is_asked_elsewhere(&self.cx, datagram.peer);
             if !may_be_another_s && !self.exchange.is_about_to_observe(message.token) {
                 self.messages.reject(&mut self.cx, datagram);
@@ -155,7 +157,7 @@ impl Step<'_> {
         UplinkKind::Notification
     }
 
-    /// Takes what the device sends.
+    /// Handles a Send.
     pub(super) fn take_send(&mut self, datagram: &Datagram) {
         let now = self.cx.now();
         if !self.cx.reachability().is_registered_at(datagram.peer, now) {
@@ -173,7 +175,7 @@ impl Step<'_> {
         self.answer(datagram, code);
     }
 
-    /// Takes data over plain CoAP, of a device that has no registration: it is known by its address
+    /// Handles data over plain CoAP. Its sender needs no registration: it is known by its address
     /// alone.
     pub(super) fn take_data(&mut self, datagram: &Datagram) {
         if !self.cx.reachability().is_home(datagram.peer) {
@@ -201,7 +203,7 @@ impl Step<'_> {
         self.answer(datagram, code);
     }
 
-    /// Takes in bytes of no protocol, if they are the device's, and says whether they are.
+    /// Handles a bare datagram if it is the device's. Returns whether it is.
     pub(in crate::device) fn handle_udp(&mut self, bare: &UdpDatagram) -> bool {
         if !self.cx.reachability().is_home(bare.peer) {
             return false;
@@ -218,7 +220,7 @@ impl Step<'_> {
         true
     }
 
-    /// Answers that the sender is not known as a device, and logs it, but not each time: strangers
+    /// Answers that the sender is not a known device, and logs it, but not each time: strangers
     /// must not fill the log.
     pub(in crate::device) fn refuse_stranger(&mut self, datagram: &Datagram, why: &str) {
         self.turn_away(datagram, Code::UNAUTHORIZED, |m, seen| {
@@ -226,8 +228,8 @@ impl Step<'_> {
         });
     }
 
-    /// Whether a peer may say such a thing in blocks: nothing is put together for those who would
-    /// be turned away.
+    /// Whether a peer may send such a request in blocks: no body is assembled for a sender who
+    /// would be rejected.
     pub(super) fn may_say(&self, route: CoapRoute, datagram: &Datagram) -> bool {
         let (reach, peer) = (self.cx.reachability(), datagram.peer);
         match route {
@@ -243,7 +245,7 @@ impl Step<'_> {
         }
     }
 
-    /// Takes in a block; gives the whole once it was the last.
+    /// Adds a block to a body. Returns the whole message after the last block.
     pub(super) fn gather(&mut self, datagram: &Datagram) -> Option<Datagram> {
         let (now, peer) = (self.cx.now(), datagram.peer);
         self.cx.registration.note_awake(now);
@@ -268,8 +270,8 @@ impl Step<'_> {
         self.messages.refuse_length(&mut self.cx, datagram);
     }
 
-    /// Notes that the device was heard: whatever waits for it may go out. Says whether it was never
-    /// heard over the protocol before.
+    /// Notes an uplink, which releases whatever waits for the device. Returns whether it is the
+    /// first uplink over the protocol.
     fn note_uplink(&mut self, protocol: Protocol) -> bool {
         self.cx.registration.note_awake(self.cx.m.now());
         self.observations.release(self.exchange.target());
@@ -277,8 +279,7 @@ impl Step<'_> {
         self.cx.registration.note_protocol_seen(protocol)
     }
 
-    /// The device was heard without a registration of its own: over any protocol, that may be the
-    /// first time ever.
+    /// Notes an uplink that needs no registration. Over any protocol it may be the first contact.
     fn note_contact(&mut self, peer: Peer, protocol: Protocol) {
         let now = self.cx.now();
         let is_first = self.cx.registration.note_first_heard(now);
@@ -306,7 +307,7 @@ impl Step<'_> {
         self.messages.keep_other_peers();
     }
 
-    /// Ends the registration of a device that was behind `from`.
+    /// Ends the registration of a device that was at `from`.
     fn end_registration(&mut self, from: Option<Peer>, why: &str) {
         self.end_reading();
         self.cx.registration.end();
@@ -316,11 +317,11 @@ impl Step<'_> {
             self.unanswered(ExchangeOutcome::DeviceGone, why);
         }
         self.cx.out.rebind(from, None);
-        // What it was asked over another protocol may have been asked there.
+        // A request over another protocol may have gone to the same peer.
         self.exchange.await_elsewhere(&mut self.cx);
     }
 
-    /// Ends what is read with the registration it is read for.
+    /// Ends the reads for passive reporting, which belong to a registration.
     fn end_reading(&mut self) {
         if let Some(ExchangeTarget::Report(_)) = self.exchange.target() {
             self.exchange
@@ -330,8 +331,8 @@ impl Step<'_> {
         self.passive.end_registration();
     }
 
-    /// Says where the device is each time it is heard, also when it did not move: another that was
-    /// there before, brought back meanwhile, may be taken for it.
+    /// Binds the device to its peer on each uplink, even if it did not move: another device that
+    /// had the peer before may have been restored since and have taken the binding.
     fn rebind(&mut self, from: Option<Peer>) {
         let to = self.cx.registration.bound_peer();
         self.cx.out.rebind(from.or(to), to);
