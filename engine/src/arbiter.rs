@@ -186,10 +186,10 @@ impl<H, R> Arbiter<H, R> {
         &mut self,
         now: Timestamp,
         key: DeviceKey,
-        asked: Box<PendingCommand<R>>,
+        pending: Box<PendingCommand<R>>,
         out: &mut ArbiterEffects<H, R>,
     ) {
-        self.hand(now, key, DeviceInput::Command(asked), out);
+        self.hand(now, key, DeviceInput::Command(pending), out);
     }
 
     /// Takes the result of a look-up by endpoint name or location.
@@ -219,18 +219,18 @@ impl<H, R> Arbiter<H, R> {
         &mut self,
         at: &Conditions,
         identity: PeerIdentity,
-        behind: Result<DevicesAtAddress, StoreUnavailable>,
+        found: Result<DevicesAtAddress, StoreUnavailable>,
         out: &mut ArbiterEffects<H, R>,
     ) {
-        let taken = self.pending_lookups.address_queues.take_asked(identity);
-        match behind {
+        let waiting = self.pending_lookups.address_queues.take_asked(identity);
+        match found {
             Ok(DevicesAtAddress::One(key)) => {
-                for arrival in together(taken) {
+                for arrival in together(waiting) {
                     self.route_to(at, key, arrival, out);
                 }
             }
             Ok(DevicesAtAddress::Several(key)) => {
-                for arrival in taken {
+                for arrival in waiting {
                     let origin = Origin::of(&arrival);
                     match dispatch::ambiguous(arrival) {
                         Ok(arrival) => self.route_to(at, key, arrival, out),
@@ -239,13 +239,13 @@ impl<H, R> Arbiter<H, R> {
                 }
             }
             Ok(DevicesAtAddress::Nobody) => {
-                for arrival in taken {
+                for arrival in waiting {
                     let unknown = dispatch::unknown_address(&arrival);
                     self.dispatch(at, Origin::of(&arrival), unknown, out);
                 }
             }
             Err(StoreUnavailable) => {
-                for arrival in taken {
+                for arrival in waiting {
                     let origin = Origin::of(&arrival);
                     self.dispatch(at, origin, Classified::ToIdentity(arrival).defer(), out);
                 }
@@ -381,12 +381,12 @@ impl<H, R> Arbiter<H, R> {
         out: &mut ArbiterEffects<H, R>,
     ) {
         let (key, identity) = (profile.key(), &Identity::of(profile));
-        let seen = DeviceSighting {
+        let sighting = DeviceSighting {
             key,
             identity,
             at: None,
         };
-        let entry = Entry::device_parked(m, seen);
+        let entry = Entry::device_parked(m, sighting);
         let event = Event::of_entry(m, &entry, identity).map(Box::new);
         out.push_back(ArbiterEffect::Log(Box::new(entry), event));
     }
@@ -398,7 +398,7 @@ impl<H, R> Arbiter<H, R> {
         {
             self.timers.pop_first();
             match timer {
-                Timer::Identity(identity) => self.ask_identity(identity, out),
+                Timer::Identity(identity) => self.query_identity(identity, out),
                 Timer::Device(key) if self.devices.get(key).is_none() => self.restore(key, out),
                 Timer::Device(_) => {}
                 Timer::Page(first) => self.read_page(first, out),
@@ -580,7 +580,7 @@ impl<H, R> Arbiter<H, R> {
     ) {
         let origin = Origin::of(&arrival);
         match self.pending_lookups.address_queues.enqueue(arrival) {
-            Enqueued::First => self.ask_identity(origin.peer.identity(), out),
+            Enqueued::First => self.query_identity(origin.peer.identity(), out),
             Enqueued::Queued => {}
             Enqueued::Full(arrival) => {
                 self.dispatch(at, origin, Classified::ToIdentity(arrival).defer(), out);
@@ -588,7 +588,7 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
-    fn ask_identity(&mut self, identity: PeerIdentity, out: &mut ArbiterEffects<H, R>) {
+    fn query_identity(&mut self, identity: PeerIdentity, out: &mut ArbiterEffects<H, R>) {
         self.pending_lookups.address_queues.ask(identity);
         out.push_back(ArbiterEffect::Lookup(StoreLookup::Identity(identity)));
     }
@@ -632,9 +632,11 @@ impl<H, R> Arbiter<H, R> {
     ) {
         match input {
             DeviceInput::Timeout => self.arm(now.plus_ms(CROWDED_RETRY_MS), key),
-            DeviceInput::Command(asked) if self.is_answered_while_parked(key, &asked.command) => {
+            DeviceInput::Command(pending)
+                if self.is_answered_while_parked(key, &pending.command) =>
+            {
                 out.push_back(ArbiterEffect::Reply(
-                    asked.reply,
+                    pending.reply,
                     Ok(DeviceReply::ProfileRead),
                 ));
             }
@@ -645,9 +647,9 @@ impl<H, R> Arbiter<H, R> {
     }
 
     /// A parked device reads its profile when it is restored.
-    fn is_answered_while_parked(&self, key: DeviceKey, question: &DeviceCommand) -> bool {
+    fn is_answered_while_parked(&self, key: DeviceKey, command: &DeviceCommand) -> bool {
         let is_parked = matches!(self.devices.get(key), Some(Child::Parked));
-        is_parked && matches!(question, DeviceCommand::ReadProfile)
+        is_parked && matches!(command, DeviceCommand::ReadProfile)
     }
 
     /// Restores a device from the store; its inputs wait until then.
@@ -697,7 +699,7 @@ impl<H, R> Arbiter<H, R> {
     fn read_page(&mut self, first: DeviceKey, out: &mut ArbiterEffects<H, R>) {
         if let Some(startup) = &mut self.startup {
             let keys = first..=*self.keys.end();
-            out.push_back(ArbiterEffect::Lookup(startup.ask_page(keys)));
+            out.push_back(ArbiterEffect::Lookup(startup.query_page(keys)));
         }
     }
 
@@ -749,8 +751,8 @@ fn refuse_all<H, R>(inputs: Vec<DeviceInput<R>>, why: Unserved, out: &mut Arbite
     };
     for input in inputs {
         match input {
-            DeviceInput::Command(asked) => {
-                out.push_back(ArbiterEffect::Reply(asked.reply, Err(why)))
+            DeviceInput::Command(pending) => {
+                out.push_back(ArbiterEffect::Reply(pending.reply, Err(why)))
             }
             DeviceInput::Datagram(arrival) => {
                 let dropped = |number| ArbiterEffect::Drop(number, reason);

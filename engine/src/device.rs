@@ -123,9 +123,9 @@ impl Device {
             if step.messages.repeat(&mut step.cx, datagram) {
                 return UplinkKind::Repeated;
             }
-            let heard = step.handle_inbound(datagram);
+            let kind = step.handle_inbound(datagram);
             step.begin_next();
-            heard
+            kind
         })
     }
 
@@ -147,14 +147,14 @@ impl Device {
         out: &mut Effects,
     ) -> UplinkKind {
         self.step(m, out, |step| {
-            let mut heard = UplinkKind::Unsolicited;
+            let mut kind = UplinkKind::Unsolicited;
             for bare in burst {
                 if step.handle_udp(bare) {
-                    heard = UplinkKind::UdpData;
+                    kind = UplinkKind::UdpData;
                 }
             }
             step.begin_next();
-            heard
+            kind
         })
     }
 
@@ -176,11 +176,11 @@ impl Device {
     pub fn handle_send_outcome(
         &mut self,
         m: &mut Moment,
-        (action, departure): (ActionId, SendOutcome),
+        (action, outcome): (ActionId, SendOutcome),
         out: &mut Effects,
     ) {
         self.step(m, out, |step| {
-            step.take_send_outcome(action, departure);
+            step.take_send_outcome(action, outcome);
             step.begin_next();
         });
     }
@@ -227,8 +227,8 @@ impl Device {
 
     /// Removes the device and everything that belongs to it.
     pub fn retire(&mut self, out: &mut Effects) {
-        let there = Expect::Taken(UniqueName::Device(self.key()));
-        out.push(Effect::Expect(there));
+        let exists = Expect::Taken(UniqueName::Device(self.key()));
+        out.push(Effect::Expect(exists));
         out.push(Effect::Save(Change::RemoveDevice(self.key())));
         let counter = Counter::Devices(self.identity().customer());
         out.push(Effect::Count(CounterDelta { counter, delta: -1 }));

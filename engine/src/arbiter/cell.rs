@@ -156,12 +156,12 @@ impl<R> DeviceCell<R> {
         if self.is_retired() {
             return refuse(input, out);
         }
-        self.take_terms(context.policy);
+        self.update_policy(context.policy);
         let mut effects = Effects::new();
         let answer = match input {
             DeviceInput::Datagram(arrival) => {
-                let heard = self.handle_datagram(&mut context.moment, &arrival, &mut effects);
-                out.push(CellEffect::CountUplink(heard, arrival.datagrams()));
+                let kind = self.handle_datagram(&mut context.moment, &arrival, &mut effects);
+                out.push(CellEffect::CountUplink(kind, arrival.datagrams()));
                 None
             }
             DeviceInput::Timeout => {
@@ -170,12 +170,9 @@ impl<R> DeviceCell<R> {
                     .handle_timeout(&mut context.moment, &mut effects);
                 None
             }
-            DeviceInput::Command(asked) => {
-                let PendingCommand {
-                    command: question,
-                    reply,
-                } = *asked;
-                match self.answer(&mut context.moment, question, &mut effects) {
+            DeviceInput::Command(pending) => {
+                let PendingCommand { command, reply } = *pending;
+                match self.answer(&mut context.moment, command, &mut effects) {
                     Some(answer) => Some((reply, answer)),
                     None => {
                         self.open = Some(Box::new(Awaiting::Profile(reply)));
@@ -238,16 +235,16 @@ impl<R> DeviceCell<R> {
     pub fn handle_send_outcome(
         &mut self,
         context: &mut StepContext<'_>,
-        departed: (ActionId, SendOutcome),
+        sent: (ActionId, SendOutcome),
         out: &mut Vec<CellEffect<R>>,
     ) {
         if self.is_retired() {
             return;
         }
-        self.take_terms(context.policy);
+        self.update_policy(context.policy);
         let mut effects = Effects::new();
         self.device
-            .handle_send_outcome(&mut context.moment, departed, &mut effects);
+            .handle_send_outcome(&mut context.moment, sent, &mut effects);
         self.settle(context.epoch, effects, None, out);
     }
 
@@ -297,7 +294,7 @@ impl<R> DeviceCell<R> {
         self.generation
     }
 
-    fn take_terms(&mut self, policy: &Arc<CustomerPolicy>) {
+    fn update_policy(&mut self, policy: &Arc<CustomerPolicy>) {
         if !Arc::ptr_eq(self.device.policy(), policy) {
             self.device.take_policy(Arc::clone(policy));
         }
@@ -324,10 +321,10 @@ impl<R> DeviceCell<R> {
     fn answer(
         &mut self,
         m: &mut Moment,
-        question: DeviceCommand,
+        command: DeviceCommand,
         out: &mut Effects,
     ) -> Option<DeviceReply> {
-        Some(match question {
+        Some(match command {
             DeviceCommand::Submit(new) => DeviceReply::Submitted(self.device.submit(m, new, out)),
             DeviceCommand::Cancel(id) => DeviceReply::Cancelled(self.device.cancel(m, id, out)),
             DeviceCommand::CancelAll => DeviceReply::CancelledAll(self.device.cancel_all(m, out)),
@@ -374,8 +371,8 @@ impl<R> DeviceCell<R> {
         answer: Option<(R, DeviceReply)>,
         out: &mut Vec<CellEffect<R>>,
     ) {
-        for speech in outbound {
-            out.push(match speech {
+        for outgoing in outbound {
+            out.push(match outgoing {
                 Outbound::Rebind { from, to } => CellEffect::Rebind(from, to),
                 Outbound::Send { to, datagram } => CellEffect::Send(to, datagram),
                 Outbound::SendUdp { to, bytes, action } => CellEffect::SendUdp(to, bytes, action),
@@ -464,8 +461,8 @@ impl StepReport {
 /// Refuses an input of a device that was removed.
 fn refuse<R>(input: DeviceInput<R>, out: &mut Vec<CellEffect<R>>) {
     match input {
-        DeviceInput::Command(asked) => {
-            out.push(CellEffect::Reply(asked.reply, Err(Unserved::Unknown)));
+        DeviceInput::Command(pending) => {
+            out.push(CellEffect::Reply(pending.reply, Err(Unserved::Unknown)));
         }
         DeviceInput::Datagram(_) | DeviceInput::Timeout => {}
     }

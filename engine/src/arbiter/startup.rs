@@ -32,7 +32,7 @@ impl Startup {
     }
 
     /// The query for the next page.
-    pub(super) fn ask_page(&mut self, keys: RangeInclusive<DeviceKey>) -> StoreLookup {
+    pub(super) fn query_page(&mut self, keys: RangeInclusive<DeviceKey>) -> StoreLookup {
         self.left.clear();
         StoreLookup::Page(keys, PAGE_DEVICES)
     }

@@ -95,13 +95,13 @@ impl<'a> Codec<'a> {
     /// Decodes the values of an answer to a request, oldest first.
     pub(super) fn values_in(
         self,
-        heard_at: Timestamp,
-        asked: Scope,
+        received_at: Timestamp,
+        scope: Scope,
         answer: &Message,
     ) -> Result<Vec<Measurement>, String> {
-        let samples = self.samples_in(asked, answer);
+        let samples = self.samples_in(scope, answer);
         let samples = samples.map_err(|why| why.to_string())?;
-        Ok(samples::by_time(heard_at, samples))
+        Ok(samples::by_time(received_at, samples))
     }
 
     /// Whether the model has the object of a path, and the registration the instance.

@@ -77,15 +77,15 @@ impl<'s> Context<'s> {
         let key = self.registration.key();
         let at = peer.map(|peer| peer.ip());
         let entry = entry(self.m, DeviceSighting { key, identity, at });
-        let told = Event::of_entry(self.m, &entry, identity);
+        let event = Event::of_entry(self.m, &entry, identity);
         self.out.push(Effect::Log(Box::new(entry)));
-        if let Some(event) = told {
+        if let Some(event) = event {
             self.save(Change::AppendEvent(Box::new(event)));
         }
     }
 
     /// Publishes an event of the device.
-    pub(super) fn publish(&mut self, happening: EventContent) {
+    pub(super) fn publish(&mut self, content: EventContent) {
         let identity = self.registration.identity();
         let seen_at = self.registration.peer().map(|peer| peer.ip());
         let event = Event {
@@ -94,19 +94,19 @@ impl<'s> Context<'s> {
             device: self.registration.key(),
             device_info: DeviceInfo::of(identity, seen_at.or(identity.ip())),
             at: self.m.now(),
-            content: happening,
+            content,
         };
         self.save(Change::AppendEvent(Box::new(event)));
     }
 
     /// Publishes values, one event for each time.
     pub(super) fn publish_measurements(&mut self, cause: Cause, measurements: Vec<Measurement>) {
-        for told in measurements {
+        for measurement in measurements {
             self.publish(EventContent::Telemetry(Telemetry {
                 source: Protocol::Lwm2m,
                 cause,
-                measured_at: told.measured_at,
-                values: told.values.into_iter().collect(),
+                measured_at: measurement.measured_at,
+                values: measurement.values.into_iter().collect(),
             }));
         }
     }

@@ -115,7 +115,7 @@ impl Exchange {
     }
 
     /// Sends a bare datagram.
-    pub(super) fn depart(
+    pub(super) fn send_udp(
         &mut self,
         cx: &mut Context<'_>,
         outgoing: ExchangeRequest,
@@ -138,9 +138,9 @@ impl Exchange {
         let rules = cx.rules().transfers();
         // A request to where the device is registered may be answered from its previous peer.
         let may_answer = |to: Peer| to == datagram.peer;
-        let awaited = self.attempt.as_mut();
-        let awaited = awaited.filter(|it| it.request.to.is_none_or(may_answer));
-        match awaited.and_then(|it| it.transfer.as_mut()) {
+        let attempt = self.attempt.as_mut();
+        let attempt = attempt.filter(|it| it.request.to.is_none_or(may_answer));
+        match attempt.and_then(|it| it.transfer.as_mut()) {
             Some(transfer) => transfer.handle(cx.now().as_ms(), &rules, &datagram.message),
             None => TransferReception::NotMine,
         }
@@ -179,7 +179,7 @@ impl Exchange {
         let Some(to) = to.filter(|to| cx.reachability().may_be_at(*to)) else {
             return;
         };
-        self.await_elsewhere(cx);
+        self.route_answers(cx);
         if let Some(transfer) = self.transfer_mut() {
             cx.out.send(to, transfer.datagram().to_vec());
         }
@@ -212,7 +212,7 @@ impl Exchange {
         let attempt = self.attempt.take()?;
         let ExchangeRequest { target, to, .. } = attempt.request;
         if let Some(peer) = to
-            && !attempt.is_departing()
+            && !attempt.is_udp()
             && bound_peer != Some(peer)
         {
             out.rebind(Some(peer), None);
@@ -228,18 +228,18 @@ impl Exchange {
     /// Reports how the exchange in flight ends, if there is one.
     pub(super) fn note_ending(&self, ending: ExchangeOutcome, out: &mut Effects) {
         if let Some(attempt) = &self.attempt
-            && !attempt.is_departing()
+            && !attempt.is_udp()
         {
             out.note(attempt.request.trace, StepEventKind::Ended(ending));
         }
     }
 
     /// Has answers from the exchange's own peer routed to this device, if it has one.
-    pub(super) fn await_elsewhere(&self, cx: &mut Context<'_>) {
+    pub(super) fn route_answers(&self, cx: &mut Context<'_>) {
         if let Some(attempt) = &self.attempt
             && attempt.request.to.is_some()
             && attempt.request.to != cx.registration.bound_peer()
-            && !attempt.is_departing()
+            && !attempt.is_udp()
         {
             cx.out.rebind(None, attempt.request.to);
         }
@@ -255,18 +255,18 @@ impl Exchange {
 
     /// Whether a bare datagram is at the socket.
     pub(super) fn is_awaiting_send(&self) -> bool {
-        self.attempt.as_ref().is_some_and(|it| it.is_departing())
+        self.attempt.as_ref().is_some_and(|it| it.is_udp())
     }
 
     /// Whether the bare datagram of this request is at the socket.
-    pub(super) fn is_departure_of(&self, action: ActionId) -> bool {
+    pub(super) fn is_udp_of(&self, action: ActionId) -> bool {
         self.is_awaiting_send() && self.action() == Some(action)
     }
 
     /// Whether an answer of the device is awaited.
     pub(super) fn in_flight(&self) -> InFlight {
         match &self.attempt {
-            Some(attempt) if !attempt.is_departing() => InFlight::Yes,
+            Some(attempt) if !attempt.is_udp() => InFlight::Yes,
             Some(_) | None => InFlight::No,
         }
     }
@@ -302,16 +302,16 @@ impl Exchange {
     }
 
     /// Whether the exchange in flight goes to where the device is registered.
-    pub(super) fn is_asked_as_registered(&self) -> bool {
+    pub(super) fn is_to_registered_peer(&self) -> bool {
         let attempt = self.attempt.as_ref();
         attempt.is_some_and(|it| it.request.to.is_none())
     }
 
     /// Whether the exchange in flight goes to this peer, and the device is not registered there.
-    pub(super) fn is_asked_elsewhere(&self, cx: &Context<'_>, peer: Peer) -> bool {
+    pub(super) fn is_to_other_peer(&self, cx: &Context<'_>, peer: Peer) -> bool {
         let attempt = self.attempt.as_ref();
-        let is_asked = attempt.is_some_and(|it| it.request.to == Some(peer));
-        is_asked && cx.registration.bound_peer() != Some(peer)
+        let is_to_peer = attempt.is_some_and(|it| it.request.to == Some(peer));
+        is_to_peer && cx.registration.bound_peer() != Some(peer)
     }
 
     fn transfer(&self) -> Option<&Transfer> {
@@ -333,7 +333,7 @@ impl Attempt {
     }
 
     /// Whether it is a bare datagram at the socket.
-    fn is_departing(&self) -> bool {
+    fn is_udp(&self) -> bool {
         self.transfer.is_none()
     }
 }

@@ -91,13 +91,13 @@ pub(super) struct Ingest<'s> {
 
 impl<'s> Ingest<'s> {
     pub(super) fn new(
-        pace: &'s mut RateWindow,
-        incoming: &'s mut Option<Box<IncomingBody>>,
+        rate: &'s mut RateWindow,
+        body: &'s mut Option<Box<IncomingBody>>,
         retained: &'s mut Retained,
     ) -> Self {
         Self {
-            rate: pace,
-            body: incoming,
+            rate,
+            body,
             retained,
         }
     }
@@ -133,7 +133,7 @@ impl<'s> Ingest<'s> {
     /// Logs bytes that cannot be decoded, but not each time: a device must not fill the log.
     pub(super) fn keep_unreadable(&mut self, cx: &mut Context<'_>, why: &str, bytes: &[u8]) {
         if self.may_log_unreadable(cx.now()) {
-            cx.log(|m, seen| Entry::undecodable_payload(m, seen, why, bytes));
+            cx.log(|m, sighting| Entry::undecodable_payload(m, sighting, why, bytes));
         }
     }
 
@@ -193,7 +193,7 @@ impl<'s> Ingest<'s> {
                 // Data without a valid topic is logged, but not each time.
                 if self.may_log_unreadable(cx.now()) {
                     let why = why.to_string();
-                    cx.log(|m, seen| Entry::invalid_topic(m, seen, &why, bytes));
+                    cx.log(|m, sighting| Entry::invalid_topic(m, sighting, &why, bytes));
                 }
                 (Code::BAD_REQUEST, NotificationOutcome::Unusable)
             }
@@ -225,13 +225,13 @@ impl<'s> Ingest<'s> {
         self.count_further(cx.now(), samples.len());
         let mut paths = samples.iter().map(|sample| sample.path);
         let unknown = paths.find(|path| !cx.codec().knows(*path));
-        let told = samples::by_time(cx.now(), samples);
-        cx.publish_measurements(Cause::Send, told);
+        let measurements = samples::by_time(cx.now(), samples);
+        cx.publish_measurements(Cause::Send, measurements);
         // Values of unknown objects are published too, and logged once.
         if let Some(path) = unknown
             && cx.registration.note_unknown_object()
         {
-            cx.log(|m, seen| Entry::unknown_object(m, seen, &path));
+            cx.log(|m, sighting| Entry::unknown_object(m, sighting, &path));
         }
         NotificationOutcome::Published
     }
@@ -265,7 +265,7 @@ impl<'s> Ingest<'s> {
 pub(super) struct RateWindow {
     /// When the window began, in seconds since 1970.
     began_s: [u8; 4],
-    taken: u16,
+    accepted: u16,
 }
 
 impl RateWindow {
@@ -276,12 +276,12 @@ impl RateWindow {
         if !is_under_way {
             *self = Self {
                 began_s: now_s.to_be_bytes(),
-                taken: 0,
+                accepted: 0,
             };
         }
-        let is_room = self.taken < PACE_MAX;
+        let is_room = self.accepted < PACE_MAX;
         if is_room {
-            self.taken = self.taken.saturating_add(values);
+            self.accepted = self.accepted.saturating_add(values);
         }
         is_room
     }

@@ -150,8 +150,8 @@ impl<'s> Messages<'s> {
     /// recent messages, apart from those remembered as another peer's. The device may still repeat
     /// messages from its previous address.
     pub(super) fn move_to(&mut self, cx: &mut Context<'_>, peer: Peer) {
-        let before = cx.registration.peer();
-        if before == Some(peer) {
+        let previous = cx.registration.peer();
+        if previous == Some(peer) {
             // An association may have a new address.
             cx.registration.move_to(peer);
             return;
@@ -160,7 +160,7 @@ impl<'s> Messages<'s> {
         let recent = std::mem::replace(self.recent, recent.unwrap_or_default());
         cx.registration.move_to(peer);
         if self.keeps_other_peers {
-            *self.other_peer = before.map(|peer| Box::new(OtherPeer { peer, recent }));
+            *self.other_peer = previous.map(|peer| Box::new(OtherPeer { peer, recent }));
         }
     }
 

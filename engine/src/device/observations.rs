@@ -108,7 +108,7 @@ impl<'s> Observations<'s> {
             return NotificationKind::Excessive;
         }
         if self.is_to_be_fetched(path, message, cx.now()) {
-            self.put_by(datagram);
+            self.store_part(datagram);
             return NotificationKind::GoesOn;
         }
         NotificationKind::Whole
@@ -127,14 +127,14 @@ impl<'s> Observations<'s> {
             self.lose_established(cx, path, &why);
             NotificationOutcome::Unusable
         } else if let Some(sequence) = message.observe() {
-            match self.is_news(path, sequence, cx.now()) {
+            match self.accept_if_newer(path, sequence, cx.now()) {
                 true => take_values(cx, ingest, path, message),
                 false => NotificationOutcome::Stale,
             }
         } else {
-            let news = take_values(cx, ingest, path, message);
+            let outcome = take_values(cx, ingest, path, message);
             self.lose_established(cx, path, "the device ended the observation");
-            news
+            outcome
         }
     }
 
@@ -151,7 +151,7 @@ impl<'s> Observations<'s> {
             return self.lose(cx, path, "the device did not restart the observation");
         };
         if let Some(observation) = self.observation_mut(path) {
-            observation.token = kept(token);
+            observation.token = stored(token);
             observation.state = ObservationState::Held;
             observation.newest = Some(NewestNotification::new(sequence, cx.now().as_ms()));
         }
@@ -167,7 +167,7 @@ impl<'s> Observations<'s> {
     ) {
         let observation = Observation {
             path,
-            token: kept(token),
+            token: stored(token),
             action,
             begun_at: cx.now(),
             state: ObservationState::Held,
@@ -191,7 +191,7 @@ impl<'s> Observations<'s> {
         if self.drop_observation(path) {
             self.save_record(cx);
             cx.note(StepEventKind::ObservationLost);
-            cx.log(|m, seen| Entry::observation_lost(m, seen, &path, why));
+            cx.log(|m, sighting| Entry::observation_lost(m, sighting, &path, why));
         }
     }
 
@@ -374,7 +374,7 @@ impl<'s> Observations<'s> {
     /// Stores a notification until its whole value has been fetched. Of each observation the newest
     /// is stored, besides the one being fetched: what arrives for that may be older than the
     /// newest.
-    fn put_by(&mut self, datagram: &Datagram) {
+    fn store_part(&mut self, datagram: &Datagram) {
         let is_it = |fetched: &Datagram| {
             let (it, other) = (&fetched.message, &datagram.message);
             (it.token, it.message_id) == (other.token, other.message_id)
@@ -393,19 +393,19 @@ impl<'s> Observations<'s> {
     }
 
     /// Whether a notification is newer than those before it; if so, it is now the newest.
-    fn is_news(&mut self, path: Path, sequence: u32, now: Timestamp) -> bool {
-        let is_news = self.would_be_news(path, sequence, now);
-        if is_news && let Some(observation) = self.observation_mut(path) {
+    fn accept_if_newer(&mut self, path: Path, sequence: u32, now: Timestamp) -> bool {
+        let is_newer = self.is_newer(path, sequence, now);
+        if is_newer && let Some(observation) = self.observation_mut(path) {
             observation.newest = Some(NewestNotification::new(sequence, now.as_ms()));
         }
-        is_news
+        is_newer
     }
 
-    fn would_be_news(&self, path: Path, sequence: u32, now: Timestamp) -> bool {
-        let heard = NewestNotification::new(sequence, now.as_ms());
+    fn is_newer(&self, path: Path, sequence: u32, now: Timestamp) -> bool {
+        let received = NewestNotification::new(sequence, now.as_ms());
         self.observation(path).is_some_and(|observation| {
             let newest = observation.newest;
-            newest.is_none_or(|newest| newest.is_outdated_by(&heard))
+            newest.is_none_or(|newest| newest.is_outdated_by(&received))
         })
     }
 
@@ -413,7 +413,7 @@ impl<'s> Observations<'s> {
     /// outdated, and not an error response with a long diagnostic payload.
     fn is_to_be_fetched(&self, path: Path, message: &Message, now: Timestamp) -> bool {
         let goes_on = message.block2().is_some_and(|block| block.has_more());
-        let is_outdated = |sequence| !self.would_be_news(path, sequence, now);
+        let is_outdated = |sequence| !self.is_newer(path, sequence, now);
         goes_on && message.code.is_success() && !message.observe().is_some_and(is_outdated)
     }
 
@@ -445,11 +445,11 @@ fn take_values(
     message: &Message,
 ) -> NotificationOutcome {
     match cx.codec().values_in(cx.now(), Scope::Within(path), message) {
-        Ok(told) if told.is_empty() => NotificationOutcome::Empty,
-        Ok(told) => {
-            let values = told.iter().map(|told| told.values.len()).sum();
+        Ok(measurements) if measurements.is_empty() => NotificationOutcome::Empty,
+        Ok(measurements) => {
+            let values = measurements.iter().map(|it| it.values.len()).sum();
             ingest.count_further(cx.now(), values);
-            cx.publish_measurements(Cause::Observation(path), told);
+            cx.publish_measurements(Cause::Observation(path), measurements);
             NotificationOutcome::Published
         }
         Err(why) => {
@@ -464,7 +464,7 @@ fn token_of(observation: &Observation) -> Token {
     Token::new(&observation.token).expect("four bytes fit a token")
 }
 
-fn kept(token: Token) -> [u8; OBSERVATION_TOKEN_BYTES] {
+fn stored(token: Token) -> [u8; OBSERVATION_TOKEN_BYTES] {
     let bytes = token.as_bytes().try_into();
     bytes.expect("a token of the service has as many bytes")
 }

@@ -44,7 +44,7 @@ pub(super) struct Round {
     /// The objects that were not requested yet, the next one last.
     left: Vec<u16>,
     then: NextRound,
-    heard: RoundAnswer,
+    answered: RoundAnswer,
 }
 
 /// Whether the device answered any part of a round.
@@ -70,11 +70,11 @@ pub(super) struct PassiveReading<'s> {
 
 impl<'s> PassiveReading<'s> {
     pub(super) fn new(
-        learned: &'s mut LearnedCapabilities,
+        capabilities: &'s mut LearnedCapabilities,
         round: &'s mut Option<Box<Round>>,
     ) -> Self {
         Self {
-            capabilities: learned,
+            capabilities,
             round,
         }
     }
@@ -144,24 +144,25 @@ impl<'s> PassiveReading<'s> {
         ingest: &mut Ingest<'_>,
         (part, answer): (ReadPart, &Message),
     ) {
-        let asked = match part {
+        let scope = match part {
             ReadPart::Object(id) => Scope::Within(Path::object(id)),
             ReadPart::Rest => Scope::All,
         };
-        let read = cx.codec().values_in(cx.now(), asked, answer);
-        self.note_heard(part);
+        let read = cx.codec().values_in(cx.now(), scope, answer);
+        self.note_answered(part);
         let Some(round) = self.round.as_mut() else {
             return;
         };
         match (part, read) {
-            (ReadPart::Object(_), Ok(told)) => self.report(cx, ingest, told),
-            (ReadPart::Rest, Ok(mut told)) => {
-                let asked = std::mem::take(&mut round.left);
-                let is_asked = |path: &Path| asked.contains(&path.object_id());
-                told.iter_mut()
-                    .for_each(|told| told.values.retain(|path, _| is_asked(path)));
-                told.retain(|told| !told.values.is_empty());
-                self.report(cx, ingest, told);
+            (ReadPart::Object(_), Ok(measurements)) => self.report(cx, ingest, measurements),
+            (ReadPart::Rest, Ok(mut measurements)) => {
+                let requested = std::mem::take(&mut round.left);
+                let is_requested = |path: &Path| requested.contains(&path.object_id());
+                measurements
+                    .iter_mut()
+                    .for_each(|it| it.values.retain(|path, _| is_requested(path)));
+                measurements.retain(|it| !it.values.is_empty());
+                self.report(cx, ingest, measurements);
             }
             (ReadPart::Object(id), Err(why)) => {
                 self.note_unread(cx, id, &why, Some(&answer.payload));
@@ -180,7 +181,7 @@ impl<'s> PassiveReading<'s> {
         part: ReadPart,
         (code, why): (Code, &str),
     ) {
-        self.note_heard(part);
+        self.note_answered(part);
         let id = match part {
             ReadPart::Object(id) => id,
             ReadPart::Rest => return self.capabilities.stop_composing(),
@@ -198,7 +199,7 @@ impl<'s> PassiveReading<'s> {
 
     /// Handles a temporary failure of a part of a round, and logs it.
     pub(super) fn missed(&mut self, cx: &mut Context<'_>, part: ReadPart, why: &str) {
-        self.note_heard(part);
+        self.note_answered(part);
         match part {
             ReadPart::Object(id) => self.note_unread(cx, id, why, None),
             ReadPart::Rest => self.capabilities.stop_composing(),
@@ -213,7 +214,7 @@ impl<'s> PassiveReading<'s> {
     pub(super) fn unanswered(
         &mut self,
         cx: &mut Context<'_>,
-        (part, asked_at): (ReadPart, Timestamp),
+        (part, requested_at): (ReadPart, Timestamp),
         why: &str,
     ) {
         let id = match part {
@@ -223,8 +224,8 @@ impl<'s> PassiveReading<'s> {
         let Some(round) = self.round.as_ref() else {
             return;
         };
-        if round.heard == RoundAnswer::Nothing && !cx.registration.is_heard_since(asked_at) {
-            return self.capabilities.ask_last(id);
+        if round.answered == RoundAnswer::Nothing && !cx.registration.is_seen_since(requested_at) {
+            return self.capabilities.read_last(id);
         }
         if self.capabilities.count_silence(id) >= REPORT_SILENCES_MAX {
             self.capabilities.refuse(id);
@@ -247,8 +248,12 @@ impl<'s> PassiveReading<'s> {
         let left = self.objects_to_report(cx);
         if !left.is_empty() {
             let then = NextRound::Rest;
-            let heard = RoundAnswer::Nothing;
-            *self.round = Some(Box::new(Round { left, then, heard }));
+            let answered = RoundAnswer::Nothing;
+            *self.round = Some(Box::new(Round {
+                left,
+                then,
+                answered,
+            }));
         }
     }
 
@@ -260,8 +265,8 @@ impl<'s> PassiveReading<'s> {
             }
         }
         let round = self.round.as_mut()?;
-        let format = |learned: &LearnedCapabilities| {
-            learned.format_to_compose(cx.codec(), FormatSet::default())
+        let format = |capabilities: &LearnedCapabilities| {
+            capabilities.format_to_compose(cx.codec(), FormatSet::default())
         };
         match round.left.len() {
             2.. if format(self.capabilities).is_some() => Some(ReadPart::Rest),
@@ -271,10 +276,18 @@ impl<'s> PassiveReading<'s> {
 
     /// Publishes the values of a part of a round. If the rate of the device is exceeded, they are
     /// dropped and the round ends.
-    fn report(&mut self, cx: &mut Context<'_>, ingest: &mut Ingest<'_>, told: Vec<Measurement>) {
+    fn report(
+        &mut self,
+        cx: &mut Context<'_>,
+        ingest: &mut Ingest<'_>,
+        measurements: Vec<Measurement>,
+    ) {
         if ingest.take(cx.now(), 1) {
-            ingest.count_further(cx.now(), told.iter().map(|told| told.values.len()).sum());
-            cx.publish_measurements(Cause::PassiveReport, told);
+            ingest.count_further(
+                cx.now(),
+                measurements.iter().map(|it| it.values.len()).sum(),
+            );
+            cx.publish_measurements(Cause::PassiveReport, measurements);
         } else {
             self.stop();
         }
@@ -287,16 +300,16 @@ impl<'s> PassiveReading<'s> {
             return;
         }
         let path = Path::object(id);
-        cx.log(|m, seen| Entry::passive_reporting_failed(m, seen, &path, why, bytes));
+        cx.log(|m, sighting| Entry::passive_reporting_failed(m, sighting, &path, why, bytes));
     }
 
     /// Notes that the device answered: it is there, and no longer silent about the object.
-    fn note_heard(&mut self, part: ReadPart) {
+    fn note_answered(&mut self, part: ReadPart) {
         if let Some(round) = self.round.as_mut() {
-            round.heard = RoundAnswer::Something;
+            round.answered = RoundAnswer::Something;
         }
         match part {
-            ReadPart::Object(id) => self.capabilities.excuse_silence(id),
+            ReadPart::Object(id) => self.capabilities.reset_silence(id),
             ReadPart::Rest => {}
         }
     }
@@ -320,7 +333,7 @@ impl<'s> PassiveReading<'s> {
         };
         let objects = links.objects().filter(is_to_read);
         let mut ids: Vec<u16> = objects.map(|it| it.id).take(REPORT_OBJECTS_MAX).collect();
-        ids.sort_by_key(|id| self.capabilities.is_asked_last(*id));
+        ids.sort_by_key(|id| self.capabilities.is_read_last(*id));
         ids.reverse();
         ids
     }

@@ -440,10 +440,10 @@ pub(super) fn fail(
     let why = outcome.error.clone().unwrap_or_default();
     action.outcome = Some(outcome);
     let action = conclude(cx, action, Status::Failed);
-    cx.log(|m, seen| match failure {
-        ActionFailure::Refused => Entry::action_failed(m, seen, &action, &why),
-        ActionFailure::Unsendable => Entry::invalid_data_type(m, seen, &action, &why),
-        ActionFailure::Expired => Entry::action_expired(m, seen, &action, &why),
+    cx.log(|m, sighting| match failure {
+        ActionFailure::Refused => Entry::action_failed(m, sighting, &action, &why),
+        ActionFailure::Unsendable => Entry::invalid_data_type(m, sighting, &action, &why),
+        ActionFailure::Expired => Entry::action_expired(m, sighting, &action, &why),
     });
 }
 

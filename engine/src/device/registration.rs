@@ -139,16 +139,17 @@ impl RegistrationState {
     }
 
     /// Notes an uplink. Returns whether it is the first contact.
-    pub(super) fn note_first_heard(&mut self, now: Timestamp) -> bool {
+    pub(super) fn note_first_contact(&mut self, now: Timestamp) -> bool {
         let is_first = self.first_heard_at.is_none();
         self.first_heard_at.get_or_insert(now);
         is_first
     }
 
-    /// Notes that the device did not answer a request made at `asked_at`. Returns whether nothing
-    /// else was received since: then the device is considered gone, and one in queue mode asleep.
-    pub(super) fn note_silence(&mut self, asked_at: Timestamp) -> bool {
-        let is_gone = !self.is_heard_since(asked_at);
+    /// Notes that the device did not answer a request made at `requested_at`. Returns whether
+    /// nothing else was received since: then the device is considered gone, and one in queue mode
+    /// asleep.
+    pub(super) fn note_silence(&mut self, requested_at: Timestamp) -> bool {
+        let is_gone = !self.is_seen_since(requested_at);
         self.silent |= is_gone;
         is_gone
     }
@@ -242,7 +243,7 @@ impl RegistrationState {
         now.since_ms(saved_at) >= PRESENCE_SAVE_MS
     }
 
-    pub(super) fn is_heard_since(&self, at: Timestamp) -> bool {
+    pub(super) fn is_seen_since(&self, at: Timestamp) -> bool {
         self.last_seen_at.is_some_and(|seen_at| seen_at > at)
     }
 

@@ -216,10 +216,11 @@ fn take_payload(
     path: Path,
     answer: &Message,
 ) -> Result<ResultPayload, String> {
-    let told = cx.codec().values_in(cx.now(), Scope::Within(path), answer);
-    let told = told.map_err(|why| format!("the response cannot be decoded: {why}"))?;
-    let payload = payload_of(path, samples::newest(&told));
-    cx.publish_measurements(Cause::Action(action.id), told);
+    let measurements = cx.codec().values_in(cx.now(), Scope::Within(path), answer);
+    let measurements =
+        measurements.map_err(|why| format!("the response cannot be decoded: {why}"))?;
+    let payload = payload_of(path, samples::newest(&measurements));
+    cx.publish_measurements(Cause::Action(action.id), measurements);
     Ok(payload)
 }
 
@@ -234,8 +235,10 @@ fn payload_of(path: Path, reading: Reading) -> ResultPayload {
 /// The outcome of a caller's CoAP request.
 fn outcome_of(answer: &Message) -> Outcome {
     let format = answer.content_format();
-    let is_there = !answer.payload.is_empty();
-    let (text, payload_type) = is_there.then(|| written(format, &answer.payload)).unzip();
+    let has_payload = !answer.payload.is_empty();
+    let (text, payload_type) = has_payload
+        .then(|| written(format, &answer.payload))
+        .unzip();
     Outcome {
         code: Some(answer.code.digits().into()),
         payload: text.map(ResultPayload::Text),

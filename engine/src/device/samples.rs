@@ -21,7 +21,7 @@ pub(super) struct Measurement {
 ///
 /// Unspecified (a path twice at one time): each value is published, in the order of the payload.
 /// Times are in whole milliseconds here, and a device may measure more often.
-pub(super) fn by_time(heard_at: Timestamp, samples: Vec<Sample>) -> Vec<Measurement> {
+pub(super) fn by_time(received_at: Timestamp, samples: Vec<Sample>) -> Vec<Measurement> {
     let mut by_time = BTreeMap::<_, Vec<Reading>>::new();
     for Sample {
         path,
@@ -29,8 +29,8 @@ pub(super) fn by_time(heard_at: Timestamp, samples: Vec<Sample>) -> Vec<Measurem
         measured,
     } in samples
     {
-        let measured_at = measured.and_then(|measured| time_of(measured, heard_at));
-        let time = (known_at(measured_at, heard_at), measured_at);
+        let measured_at = measured.and_then(|measured| time_of(measured, received_at));
+        let time = (known_at(measured_at, received_at), measured_at);
         let readings = by_time.entry(time).or_default();
         match readings.last_mut().filter(|last| !last.contains_key(&path)) {
             Some(last) => {
@@ -39,27 +39,29 @@ pub(super) fn by_time(heard_at: Timestamp, samples: Vec<Sample>) -> Vec<Measurem
             None => readings.push(Reading::from([(path, value)])),
         }
     }
-    let of_time = by_time.into_iter().flat_map(|((_, measured_at), told)| {
-        told.into_iter().map(move |values| Measurement {
-            measured_at,
-            values,
-        })
-    });
+    let of_time = by_time
+        .into_iter()
+        .flat_map(|((_, measured_at), readings)| {
+            readings.into_iter().map(move |values| Measurement {
+                measured_at,
+                values,
+            })
+        });
     of_time.collect()
 }
 
 /// The newest value of each path.
 pub(super) fn newest(measurements: &[Measurement]) -> Reading {
-    let values = measurements.iter().flat_map(|told| &told.values);
+    let values = measurements.iter().flat_map(|it| &it.values);
     values.map(|(path, value)| (*path, value.clone())).collect()
 }
 
 /// The time of a measurement. A relative time of zero counts as none: it means about now (RFC 8428
 /// section 4.5.3).
-fn time_of(measured: Measured, heard_at: Timestamp) -> Option<Timestamp> {
+fn time_of(measured: Measured, received_at: Timestamp) -> Option<Timestamp> {
     match measured {
         Measured::Relative(0) => None,
-        Measured::Relative(after_ms) => Some(heard_at.plus_ms(after_ms)),
+        Measured::Relative(after_ms) => Some(received_at.plus_ms(after_ms)),
         Measured::Absolute(at_ms) => Some(Timestamp::from_ms(at_ms)),
     }
 }
@@ -79,7 +81,7 @@ mod tests {
 
     #[test]
     fn values_of_one_time_are_together_and_the_oldest_come_first() {
-        let told = by_time(
+        let measurements = by_time(
             NOW,
             vec![
                 sample(ONE, 1, None),
@@ -94,13 +96,13 @@ mod tests {
             (Some(NOW.plus_ms(-5_000)), vec![(ONE, 2), (OTHER, 4)]),
             (None, vec![(ONE, 1), (OTHER, 3)]),
         ];
-        assert_eq!(told, expected.map(measurement));
-        assert_eq!(newest(&told), reading(vec![(ONE, 1), (OTHER, 3)]));
+        assert_eq!(measurements, expected.map(measurement));
+        assert_eq!(newest(&measurements), reading(vec![(ONE, 1), (OTHER, 3)]));
     }
 
     #[test]
     fn several_values_of_a_path_at_one_time_are_told_one_after_the_other() {
-        let told = by_time(
+        let measurements = by_time(
             NOW,
             vec![
                 sample(ONE, 1, None),
@@ -113,15 +115,18 @@ mod tests {
             (None, vec![(ONE, 1), (OTHER, 2)]),
             (None, vec![(ONE, 3), (OTHER, 4)]),
         ];
-        assert_eq!(told, expected.map(measurement));
-        assert_eq!(newest(&told), reading(vec![(ONE, 3), (OTHER, 4)]));
+        assert_eq!(measurements, expected.map(measurement));
+        assert_eq!(newest(&measurements), reading(vec![(ONE, 3), (OTHER, 4)]));
     }
 
     #[test]
     fn a_time_of_zero_is_about_now() {
         let zero = Some(Measured::Relative(0));
-        let told = by_time(NOW, vec![sample(ONE, 1, zero), sample(OTHER, 2, None)]);
-        assert_eq!(told, [measurement((None, vec![(ONE, 1), (OTHER, 2)]))]);
+        let measurements = by_time(NOW, vec![sample(ONE, 1, zero), sample(OTHER, 2, None)]);
+        assert_eq!(
+            measurements,
+            [measurement((None, vec![(ONE, 1), (OTHER, 2)]))]
+        );
     }
 
     #[test]
@@ -132,8 +137,8 @@ mod tests {
             Measured::Absolute(i64::MAX),
             Measured::Absolute(i64::MIN),
         ] {
-            let told = by_time(NOW, vec![sample(ONE, 1, Some(measured))]);
-            assert!(told[0].measured_at.is_some(), "{measured:?}");
+            let measurements = by_time(NOW, vec![sample(ONE, 1, Some(measured))]);
+            assert!(measurements[0].measured_at.is_some(), "{measured:?}");
         }
     }
 
@@ -141,7 +146,7 @@ mod tests {
     fn what_is_from_the_future_is_no_older_than_what_is_heard_now() {
         let ahead = Some(Measured::Relative(60_000));
         let further = Some(Measured::Relative(61_000));
-        let told = by_time(
+        let measurements = by_time(
             NOW,
             vec![
                 sample(ONE, 3, further),
@@ -149,7 +154,10 @@ mod tests {
                 sample(ONE, 1, None),
             ],
         );
-        let order: Vec<_> = told.iter().map(|told| told.values[&ONE].clone()).collect();
+        let order: Vec<_> = measurements
+            .iter()
+            .map(|it| it.values[&ONE].clone())
+            .collect();
         assert_eq!(order, [1, 2, 3].map(Value::Integer));
     }
 

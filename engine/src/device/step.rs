@@ -78,14 +78,14 @@ impl<'s> Step<'s> {
             return self.take_answer(datagram);
         }
         let route = CoapRoute::of(message);
-        if message.block1().is_none() || !self.may_say(route, datagram) {
+        if message.block1().is_none() || !self.may_send_blocks(route, datagram) {
             return self.handle_request(route, datagram);
         }
         match self.gather(datagram) {
             Some(whole) => {
-                let heard = self.handle_request(route, &whole);
+                let kind = self.handle_request(route, &whole);
                 self.messages.remember_alike(&self.cx, datagram, &whole);
-                heard
+                kind
             }
             None => UplinkKind::BlockPart,
         }
@@ -226,7 +226,7 @@ impl<'s> Step<'s> {
                         self.exchange.begin(&mut self.cx, outgoing, message);
                     }
                     OutgoingRequest::Bytes(bytes) => {
-                        self.exchange.depart(&mut self.cx, outgoing, bytes)
+                        self.exchange.send_udp(&mut self.cx, outgoing, bytes)
                     }
                 }
             }

@@ -54,7 +54,7 @@ impl LearnedCapabilities {
     }
 
     /// Requests an object after all others from now on.
-    pub(super) fn ask_last(&mut self, object: u16) {
+    pub(super) fn read_last(&mut self, object: u16) {
         let count = self.silences_about(object);
         self.note_silence(Silence { object, count });
     }
@@ -68,7 +68,7 @@ impl LearnedCapabilities {
     }
 
     /// Resets the count of an object: the device answered.
-    pub(super) fn excuse_silence(&mut self, object: u16) {
+    pub(super) fn reset_silence(&mut self, object: u16) {
         if self.silences_about(object) > 0 {
             self.note_silence(Silence { object, count: 0 });
         }
@@ -87,20 +87,20 @@ impl LearnedCapabilities {
 
     /// Forgets what belongs to a registration: at the next, the device may have other firmware.
     pub(super) fn forget_registration(&mut self) {
-        if let Some(lessons) = self.0.take()
-            && lessons.logged_at.is_some()
+        if let Some(learned) = self.0.take()
+            && learned.logged_at.is_some()
         {
-            self.boxed().logged_at = lessons.logged_at;
+            self.boxed().logged_at = learned.logged_at;
         }
     }
 
     pub(super) fn is_refused(&self, object: u16) -> bool {
-        let lessons = self.0.as_ref();
-        lessons.is_some_and(|lessons| lessons.refused.contains(&object))
+        let learned = self.0.as_ref();
+        learned.is_some_and(|learned| learned.refused.contains(&object))
     }
 
     /// Whether an answer for the object was missing.
-    pub(super) fn is_asked_last(&self, object: u16) -> bool {
+    pub(super) fn is_read_last(&self, object: u16) -> bool {
         self.silent().iter().any(|it| it.object == object)
     }
 
@@ -110,8 +110,8 @@ impl LearnedCapabilities {
         codec: Codec<'_>,
         refused: FormatSet,
     ) -> Option<ContentFormat> {
-        let lessons = self.0.as_ref();
-        let composite = lessons.map_or(Composite::default(), |lessons| lessons.composite);
+        let learned = self.0.as_ref();
+        let composite = learned.map_or(Composite::default(), |learned| learned.composite);
         match composite {
             Composite::Asked => codec.format_to_compose(refused),
             Composite::Refused => None,
@@ -135,8 +135,8 @@ impl LearnedCapabilities {
     }
 
     fn silent(&self) -> &[Silence] {
-        let lessons = self.0.as_ref();
-        lessons.map_or(&[], |lessons| &lessons.silent)
+        let learned = self.0.as_ref();
+        learned.map_or(&[], |learned| &learned.silent)
     }
 
     fn boxed(&mut self) -> &mut Capabilities {

@@ -112,26 +112,22 @@ impl Step<'_> {
     }
 
     /// Takes the outcome of sending a bare datagram, unless its attempt is over.
-    pub(in crate::device) fn take_send_outcome(
-        &mut self,
-        action: ActionId,
-        departure: SendOutcome,
-    ) {
-        if self.exchange.is_departure_of(action) {
-            self.end_send(match departure {
+    pub(in crate::device) fn take_send_outcome(&mut self, action: ActionId, outcome: SendOutcome) {
+        if self.exchange.is_udp_of(action) {
+            self.end_send(match outcome {
                 SendOutcome::Sent => Ok(()),
                 SendOutcome::Refused => Err("the datagram could not be sent"),
             });
         }
     }
 
-    fn end_send(&mut self, departed: Result<(), &str>) {
+    fn end_send(&mut self, sent: Result<(), &str>) {
         let id = self.exchange.action();
         self.end_exchange();
         let Some(mut action) = id.and_then(|id| self.queue.take(id)) else {
             return;
         };
-        match departed {
+        match sent {
             Ok(()) => {
                 action
                     .timeline
@@ -184,7 +180,7 @@ impl Step<'_> {
         if code.is_success() {
             return self.succeeded(answer);
         }
-        if self.ask_otherwise(code) {
+        if self.try_next_format(code) {
             return;
         }
         let outcome = request::refusal_in(answer, self.action_in_flight());
@@ -204,11 +200,11 @@ impl Step<'_> {
     /// Continues with the next format if the device refuses the one that was requested or written:
     /// such a refusal (4.06, 4.15) does not end the attempt. Returns whether there is a next
     /// format. A refused format is not used again until the device registers anew.
-    fn ask_otherwise(&mut self, code: Code) -> bool {
+    fn try_next_format(&mut self, code: Code) -> bool {
         let Some(outgoing) = self.exchange.refuse_format(&mut self.cx, code) else {
             return false;
         };
-        let Some(message) = self.message_otherwise(&outgoing) else {
+        let Some(message) = self.message_in_next_format(&outgoing) else {
             return false;
         };
         self.note(TimelineEvent::Answered(code));
@@ -218,7 +214,7 @@ impl Step<'_> {
     }
 
     /// The same request in a format that was not refused in this attempt.
-    fn message_otherwise(&mut self, outgoing: &ExchangeRequest) -> Option<Message> {
+    fn message_in_next_format(&mut self, outgoing: &ExchangeRequest) -> Option<Message> {
         let refused = outgoing.refused;
         match outgoing.target {
             ExchangeTarget::Action(id) => match self.outgoing_request_of(id, refused)? {
@@ -229,9 +225,9 @@ impl Step<'_> {
                 self.observations.observe_again(&mut self.cx, path, refused)
             }
             ExchangeTarget::Report(part) => {
-                let asked = (part, refused);
+                let read = (part, refused);
                 let observations = &self.observations;
-                self.passive.message_of(&mut self.cx, observations, asked)
+                self.passive.message_of(&mut self.cx, observations, read)
             }
             // It is fetched in the format of its first block.
             ExchangeTarget::Notification(_) => None,
@@ -333,8 +329,8 @@ impl Step<'_> {
             return;
         };
         if let ExchangeTarget::Report(part) = ended.target {
-            let asked = (part, ended.begun_at);
-            self.passive.unanswered(&mut self.cx, asked, why);
+            let read = (part, ended.begun_at);
+            self.passive.unanswered(&mut self.cx, read, why);
         } else {
             self.end_attempt(&ended, TimelineEvent::GaveUp, Outcome::failure(why));
         }

@@ -46,7 +46,7 @@ impl Step<'_> {
         self.end_reading();
         let salt = self.cx.m.next_u32();
         self.cx.registration.begin(register, salt, now);
-        let is_first = self.cx.registration.note_first_heard(now);
+        let is_first = self.cx.registration.note_first_contact(now);
         self.observations.renew_all();
         self.note_uplink(Protocol::Lwm2m);
         self.save_record();
@@ -61,9 +61,10 @@ impl Step<'_> {
     }
 
     fn reject_registration(&mut self, datagram: &Datagram, why: &str) {
-        let entry =
-            |m: &mut Moment, seen: DeviceSighting<'_>| Entry::registration_rejected(m, seen, why);
-        self.turn_away(datagram, Code::FORBIDDEN, entry);
+        let entry = |m: &mut Moment, sighting: DeviceSighting<'_>| {
+            Entry::registration_rejected(m, sighting, why)
+        };
+        self.reject(datagram, Code::FORBIDDEN, entry);
     }
 
     pub(super) fn update(&mut self, datagram: &Datagram, location: Location) {
@@ -125,8 +126,8 @@ impl Step<'_> {
         let Some(path) = observed.filter(|_| is_registered) else {
             // A confirmable notification is repeated, and its path may be observed by then. If the
             // exchange in flight goes to this peer, the message may be for another device.
-            let may_be_another_s = self.exchange.is_asked_elsewhere(&self.cx, datagram.peer);
-            if !may_be_another_s && !self.exchange.is_about_to_observe(message.token) {
+            let is_ambiguous = self.exchange.is_to_other_peer(&self.cx, datagram.peer);
+            if !is_ambiguous && !self.exchange.is_about_to_observe(message.token) {
                 self.messages.reject(&mut self.cx, datagram);
             }
             return UplinkKind::Unsolicited;
@@ -148,8 +149,8 @@ impl Step<'_> {
             NotificationKind::Whole => {
                 self.note_uplink(Protocol::Lwm2m);
                 let (cx, ingest) = (&mut self.cx, &mut self.ingest);
-                let news = self.observations.take(cx, ingest, (path, message));
-                self.cx.note(StepEventKind::Notified(news));
+                let outcome = self.observations.take(cx, ingest, (path, message));
+                self.cx.note(StepEventKind::Notified(outcome));
                 self.save_stale_record();
                 self.messages.acknowledge(&mut self.cx, datagram);
             }
@@ -169,8 +170,8 @@ impl Step<'_> {
             return self.put_off(datagram);
         }
         self.note_uplink(Protocol::Lwm2m);
-        let (code, news) = self.ingest.take_send(&mut self.cx, &datagram.message);
-        self.cx.note(StepEventKind::Sent(news));
+        let (code, outcome) = self.ingest.take_send(&mut self.cx, &datagram.message);
+        self.cx.note(StepEventKind::Sent(outcome));
         self.save_stale_record();
         self.answer(datagram, code);
     }
@@ -198,8 +199,9 @@ impl Step<'_> {
             ));
             return self.refuse_length(datagram);
         }
-        let (code, news) = self.ingest.take_data(&mut self.cx, &datagram.message);
-        self.cx.note(StepEventKind::DataSent(Protocol::Coap, news));
+        let (code, outcome) = self.ingest.take_data(&mut self.cx, &datagram.message);
+        self.cx
+            .note(StepEventKind::DataSent(Protocol::Coap, outcome));
         self.answer(datagram, code);
     }
 
@@ -208,7 +210,7 @@ impl Step<'_> {
         if !self.cx.reachability().is_home(bare.peer) {
             return false;
         }
-        let news = if self.ingest.take(self.cx.now(), 1) {
+        let outcome = if self.ingest.take(self.cx.now(), 1) {
             self.note_contact(bare.peer, Protocol::Udp);
             self.ingest.take_udp(&mut self.cx, &bare.bytes)
         } else {
@@ -216,21 +218,22 @@ impl Step<'_> {
             self.ingest.keep_unreadable(&mut self.cx, why, &bare.bytes);
             NotificationOutcome::Excessive
         };
-        self.cx.note(StepEventKind::DataSent(Protocol::Udp, news));
+        self.cx
+            .note(StepEventKind::DataSent(Protocol::Udp, outcome));
         true
     }
 
     /// Answers that the sender is not a known device, and logs it, but not each time: strangers
     /// must not fill the log.
     pub(in crate::device) fn refuse_stranger(&mut self, datagram: &Datagram, why: &str) {
-        self.turn_away(datagram, Code::UNAUTHORIZED, |m, seen| {
-            Entry::unauthorized_device(m, seen, why)
+        self.reject(datagram, Code::UNAUTHORIZED, |m, sighting| {
+            Entry::unauthorized_device(m, sighting, why)
         });
     }
 
     /// Whether a peer may send such a request in blocks: no body is assembled for a sender who
     /// would be rejected.
-    pub(super) fn may_say(&self, route: CoapRoute, datagram: &Datagram) -> bool {
+    pub(super) fn may_send_blocks(&self, route: CoapRoute, datagram: &Datagram) -> bool {
         let (reach, peer) = (self.cx.reachability(), datagram.peer);
         match route {
             CoapRoute::Register => reach.admit(peer).is_ok(),
@@ -282,12 +285,12 @@ impl Step<'_> {
     /// Notes an uplink that needs no registration. Over any protocol it may be the first contact.
     fn note_contact(&mut self, peer: Peer, protocol: Protocol) {
         let now = self.cx.now();
-        let is_first = self.cx.registration.note_first_heard(now);
+        let is_first = self.cx.registration.note_first_contact(now);
         self.linger(DATA_REMEMBERED_MS);
         // A bare datagram has no message id, so its port does not matter.
-        let there = self.cx.registration.peer().map(|there| there.ip());
-        let is_there = peer.transport == Transport::Udp && there == Some(peer.ip());
-        if !self.cx.registration.is_registered() && !is_there {
+        let current_ip = self.cx.registration.peer().map(|it| it.ip());
+        let is_same_ip = peer.transport == Transport::Udp && current_ip == Some(peer.ip());
+        if !self.cx.registration.is_registered() && !is_same_ip {
             self.messages.move_to(&mut self.cx, peer);
         }
         let is_new = self.note_uplink(protocol);
@@ -295,8 +298,9 @@ impl Step<'_> {
             self.save_record();
         }
         if is_first {
-            let entry =
-                |m: &mut Moment, seen: DeviceSighting<'_>| Entry::first_heard(m, seen, protocol);
+            let entry = |m: &mut Moment, sighting: DeviceSighting<'_>| {
+                Entry::first_heard(m, sighting, protocol)
+            };
             self.cx.log_at(Some(peer), entry);
         }
     }
@@ -313,12 +317,12 @@ impl Step<'_> {
         self.cx.registration.end();
         self.observations.renew_all();
         self.save_record();
-        if self.exchange.is_asked_as_registered() {
+        if self.exchange.is_to_registered_peer() {
             self.unanswered(ExchangeOutcome::DeviceGone, why);
         }
         self.cx.out.rebind(from, None);
         // A request over another protocol may have gone to the same peer.
-        self.exchange.await_elsewhere(&mut self.cx);
+        self.exchange.route_answers(&mut self.cx);
     }
 
     /// Ends the reads for passive reporting, which belong to a registration.
@@ -337,11 +341,11 @@ impl Step<'_> {
         let to = self.cx.registration.bound_peer();
         self.cx.out.rebind(from.or(to), to);
         if from != to {
-            self.exchange.await_elsewhere(&mut self.cx);
+            self.exchange.route_answers(&mut self.cx);
         }
     }
 
-    fn turn_away(
+    fn reject(
         &mut self,
         datagram: &Datagram,
         code: Code,
