@@ -1,4 +1,4 @@
-//! What an arbiter wants done about what it is given, effect by effect.
+//! The effects of an arbiter for an input, one by one.
 
 pub(super) mod vocabulary;
 

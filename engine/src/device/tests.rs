@@ -1,4 +1,4 @@
-//! Feed inputs, compare the exact list of effects.
+//! Feeds inputs and compares the exact list of effects.
 
 mod amending;
 mod answers;

@@ -1,4 +1,4 @@
-//! What the cell of a device wants done about an input, in the order of the law.
+//! The effects of a device's cell for an input, in order.
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -210,19 +210,19 @@ const NOTHING: [&str; 0] = [];
 struct Fixture {
     cell: DeviceCell<()>,
     policy: Arc<CustomerPolicy>,
-    /// The request whose bare datagram was to leave last.
+    /// The request whose bare datagram was handed to the socket last.
     departing: Option<ActionId>,
 }
 
 type Out = Vec<CellEffect<()>>;
 
 impl Fixture {
-    /// A device that was never heard.
+    /// A device that never sent anything.
     fn new() -> Self {
         Self::of(profile("8931"))
     }
 
-    /// The same with an address of its own.
+    /// The same with an IP address in its profile.
     fn addressed() -> Self {
         Self::of(Profile {
             ip: Some(peer().ip()),
@@ -230,7 +230,7 @@ impl Fixture {
         })
     }
 
-    /// A device that registered.
+    /// A registered device.
     fn registered() -> Self {
         let mut fixture = Self::new();
         fixture.hears(&register());
@@ -369,7 +369,7 @@ fn register() -> Message {
     .with_payload("</3/0>")
 }
 
-/// A request that waits for the device to be heard.
+/// A request that waits for an uplink.
 fn when_active() -> NewAction {
     let read = Request::Lwm2m(Lwm2mRequest {
         operation: Operation::Read,

@@ -1,4 +1,4 @@
-//! What a test of an arbiter says: what the arbiter is given, and what it wants done, line by line.
+//! The vocabulary of the arbiter's tests: its inputs, and its effects line by line.
 
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId, MessageKind};
@@ -26,7 +26,7 @@ use crate::supervision::Generation;
 
 const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 
-/// Little may wait, so that a test is short.
+/// Small limits, so that tests are short.
 pub(super) const BOUNDS: ArbiterLimits = ArbiterLimits {
     lookups_max: 2,
     inputs_max: 2,
@@ -46,18 +46,18 @@ type Machine = Arbiter<(), &'static str>;
 
 type Out = ArbiterEffects<(), &'static str>;
 
-/// An arbiter whose callers are known by a name.
+/// An arbiter whose commands have a name as their reply.
 pub(super) struct ArbiterFixture {
     pub(super) here: ArbiterId,
     pub(super) shard_map: ShardMap,
     pub(super) arbiter: Machine,
     pub(super) at: Conditions,
     heard: u64,
-    /// What the store was asked last of whoever has a name.
+    /// The last look-up by name or location.
     look_up: Option<LookupId>,
-    /// The actor that was to be spawned last.
+    /// The last actor to spawn.
     pub(super) generation: Option<Generation>,
-    /// What another arbiter was to be handed last.
+    /// The last datagram to forward.
     forwarded: Option<ForwardedDatagram>,
     pub(super) hint: Option<RouteHint>,
 }
@@ -92,7 +92,7 @@ impl ArbiterFixture {
         }
     }
 
-    /// A device is restored by a start, and its actor runs.
+    /// A device is restored at a start, and its actor runs.
     pub(super) fn runs(&mut self, name: &str) -> Generation {
         self.starts();
         self.reads_page(&[name]);
@@ -101,7 +101,7 @@ impl ArbiterFixture {
         self.generation.expect("its actor was spawned")
     }
 
-    /// A device says that it is behind the peer.
+    /// A device announces that it is at the peer.
     pub(super) fn is_there(&mut self, name: &str) {
         let (place, mut binding) = ((Some(peer()), Some(peer())), PeerBinding::default());
         self.arbiter.rebind(key(name), place, &mut binding);
@@ -113,13 +113,13 @@ impl ArbiterFixture {
         self.take(|arbiter, at, out| arbiter.handle_datagram(at, received, out))
     }
 
-    /// Takes what another arbiter forwarded.
+    /// Handles a datagram that the other arbiter forwarded.
     pub(super) fn takes_in(&mut self, other: &mut Self) -> Vec<String> {
         let forwarded = other.forwarded.take().expect("it was forwarded");
         self.take(|arbiter, at, out| arbiter.handle_forwarded(at, forwarded, out))
     }
 
-    /// The store says who has the name it was asked about last.
+    /// The store answers the last look-up by name or location.
     pub(super) fn finds(
         &mut self,
         found: Result<Option<DeviceKey>, StoreUnavailable>,
@@ -179,7 +179,7 @@ impl ArbiterFixture {
         self.take(|arbiter, at, out| arbiter.handle_page(at.now, first, page, out))
     }
 
-    /// Time passes, and what is due then is done.
+    /// Time passes, and the arbiter does what is due.
     pub(super) fn passes(&mut self, ms: i64) -> Vec<String> {
         self.at.now = self.at.now.plus_ms(ms);
         self.take(|arbiter, at, out| arbiter.handle_timeout(at.now, out))
@@ -324,7 +324,7 @@ fn request(path: &[&str]) -> Message {
     Message::request(MessageKind::Confirmable, Code::POST, id, token).with_uri_path(path)
 }
 
-/// What a device answers belongs to the device behind its peer.
+/// An answer of a device belongs to the device at its peer.
 pub(super) fn answer() -> Message {
     Message::acknowledgement(MessageId(7))
 }

@@ -1,4 +1,4 @@
-//! Who may speak for a device, and how it is called, once its customer said anew who it is.
+//! The identity of a device after its customer changed its profile.
 
 use super::vocabulary::{DeviceFixture, HOME, OBJECTS, S, profile, read, sent, updated};
 use crate::ids::Iccid;

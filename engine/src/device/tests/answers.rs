@@ -1,4 +1,4 @@
-//! How a device may answer, and what is not an answer.
+//! Which messages of a device answer a request, and which do not.
 
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;
@@ -226,7 +226,7 @@ fn the_next_request_goes_out_when_the_answer_has_come() {
     assert_eq!(fixture.hears(HOME, &answer), expected);
 }
 
-/// A device that was asked for its battery level at the start.
+/// A device whose battery level was requested at the start.
 fn asked() -> DeviceFixture {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9"));

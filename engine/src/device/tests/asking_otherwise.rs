@@ -1,4 +1,4 @@
-//! A device that refuses a format is asked in the next one, within the same attempt.
+//! If a device refuses a format, the next one is tried within the same attempt.
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;

@@ -1,12 +1,11 @@
-//! What changes for a device that is heard over a security association: it is recognised by that,
-//! wherever it is.
+//! A device that uses a security association is recognised by it, at any address.
 
 use protocol::coap::code::Code;
 
 use super::vocabulary::{DeviceFixture, Lines, OBJECTS, coap, peer, read};
 use crate::action::{Method, Status};
 
-/// The association of the device, at addresses that are not its own.
+/// The association of the device, at addresses other than its own.
 const HERE: &str = "10.0.9.1:5684 over 7";
 const THERE: &str = "10.0.9.2:61000 over 7";
 

@@ -1,4 +1,4 @@
-//! How often a request leaves, in which order, and one at a time.
+//! How often a request is sent, in which order, and one at a time.
 
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
@@ -172,7 +172,7 @@ fn a_late_wake_up_repeats_nothing_that_could_be_obeyed_twice() {
     assert_eq!(fixture.kept(id).attempts_made, 1);
 }
 
-/// Lets the attempt in flight end in silence.
+/// Lets the attempt in flight end without an answer.
 fn let_pass(fixture: &mut DeviceFixture) {
     while fixture.next_deadline() != put_off("#1", "1/2") {}
 }

@@ -1,4 +1,4 @@
-//! Taking a request back: what was not sent is never sent, and what was sent cannot be unsent.
+//! Cancelling requests: what was not sent is never sent, and what was sent cannot be cancelled.
 
 use super::vocabulary::{DeviceFixture, HOUR, Lines, S, all, created, moved, read, updated};
 use crate::action::Status::{Cancelled, InProgress, Scheduled};

@@ -1,4 +1,4 @@
-//! How little of an idle device is in memory: there are a million of them.
+//! The memory of an idle device: there are a million of them.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::device::Device;
 use crate::device::identity::Identity;
 use crate::device::objects::ObjectLists;
 
-/// What an update reads and writes stands here side by side: within five lines of a cache.
+/// The fields that an update reads and writes are stored side by side, within five cache lines.
 const DEVICE_BYTES_MAX: usize = 320;
 
-/// With the allocator's eight, a line of a cache. The text of the names is the one block more: of
-/// 32 bytes where one name of the length of an ICCID stands for all.
+/// With the eight bytes of the allocator, one cache line. The text of the names is one more block:
+/// 32 bytes if one name of the length of an ICCID is used for everything.
 const IDENTITY_BYTES_MAX: usize = 56;
 
 /// The objects of another kind of device.

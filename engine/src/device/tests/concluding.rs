@@ -1,4 +1,4 @@
-//! How a request ends is told to who wants to know, in the step that ends it.
+//! If the customer wants results, the end of a request is published in the step that ends it.
 
 use protocol::coap::code::Code;
 

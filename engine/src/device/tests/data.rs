@@ -1,4 +1,4 @@
-//! Devices without a registration: whose data is taken, what is told of it, and how they are
+//! Devices without a registration: whose data is accepted, what is published, and how they are
 //! answered.
 
 use protocol::coap::code::Code;
@@ -440,7 +440,7 @@ fn a_device_that_posts_now_and_then_is_idle_in_between() {
     assert_eq!(fixture.deadline(), None);
 }
 
-/// A device that posted at the start.
+/// A device that posted data at the start.
 fn heard() -> DeviceFixture {
     let mut fixture = DeviceFixture::new();
     fixture.posts("0");

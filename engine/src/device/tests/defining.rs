@@ -1,4 +1,4 @@
-//! Does a device go by the objects that its customer defines?
+//! Are the objects that a customer defines used for its devices?
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -34,7 +34,7 @@ fn what_a_device_tells_is_of_the_type_the_customer_defines() {
     fixture.define(&[&definition(33_000, "1.0", "R", "Opaque")]);
     fixture.ask(read(METER));
     let effects = fixture.answer(Code::CONTENT, "AP8B");
-    // Bytes, which are shown in base64.
+    // Bytes are shown in base64.
     let told = effects
         .iter()
         .any(|line| line.contains("/33000/0/0=QVA4Qg=="));
@@ -132,12 +132,12 @@ fn an_object_of_the_registry_is_what_the_customer_defines() {
     assert!(effects.ends_with(&told), "{effects:?}");
 }
 
-/// The definition of an object that may be present several times.
+/// The definition of an object with several instances.
 fn several(object: u16) -> String {
     definition(object, "1.0", "R", "Integer").replacen("Single", "Multiple", 1)
 }
 
-/// An answer in TLV that gives resource 0 the value 9, and does not say of which instance.
+/// An answer in TLV with the value 9 of resource 0, without an object instance.
 fn without_instance(fixture: &DeviceFixture) -> Message {
     fixture
         .piggybacked(Code::CONTENT)

@@ -1,4 +1,4 @@
-//! What is asked of a device over bare UDP: a datagram left, or it did not.
+//! Requests over bare UDP: the datagram was sent, or it was not.
 
 use super::vocabulary::{
     BARE, DeviceFixture, Lines, OWN, S, all, created, datagram, ended, heard_first, logged, moved,

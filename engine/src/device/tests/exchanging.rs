@@ -1,4 +1,4 @@
-//! The device's own requests that are no registration, and messages that come twice.
+//! Requests of the device other than registrations, and duplicate messages.
 
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId, MessageKind};

@@ -1,4 +1,4 @@
-//! What time ends: requests, and what is in flight when their time comes.
+//! The expiry of requests and registrations, also during an exchange.
 
 use protocol::coap::code::Code;
 

@@ -1,4 +1,4 @@
-//! What failed is told on as the log has it, in the same step.
+//! An error entry of the log is also published, in the same step.
 
 use super::vocabulary::{DeviceFixture, HOME, S};
 use crate::admin_log::entry::{Category, Entry};
@@ -48,7 +48,7 @@ fn first_contact_is_no_failure() {
     );
 }
 
-/// The one entry and the one event of the last step.
+/// The only entry and the only event of the last step.
 fn logged_and_told(fixture: &DeviceFixture) -> (Entry, Event) {
     let entry = |effect: &Effect| match effect {
         Effect::Log(entry) => Some((**entry).clone()),

@@ -1,5 +1,5 @@
-//! Notifications that go on in further blocks: told, and acknowledged, once all of the value is
-//! there (RFC 7959 section 2.6).
+//! Notifications that continue in further blocks are published, and acknowledged, once the whole
+//! value was fetched (RFC 7959 section 2.6).
 
 use protocol::coap::block::More::{No, Yes};
 use protocol::coap::code::Code;
@@ -285,7 +285,7 @@ fn the_beginning_of_a_notification_is_taken_for_a_part() {
 
 const TOLD: &str = "/3/0/0=0123456789abcdef! for observed /3/0/0";
 
-/// A device that registered at the start and of which the maker is observed since.
+/// A device that registered at the start, with an observation of its manufacturer.
 fn observed() -> DeviceFixture {
     let mut fixture = DeviceFixture::within(small_blocks());
     fixture.register();
@@ -293,7 +293,7 @@ fn observed() -> DeviceFixture {
     fixture
 }
 
-/// A notification that goes on in further blocks.
+/// A notification that continues in further blocks.
 fn begins(fixture: &mut DeviceFixture, kind: MessageKind, sequence: u32) -> Message {
     fixture
         .notification_of(MAKER, kind, sequence)

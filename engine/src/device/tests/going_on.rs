@@ -1,5 +1,4 @@
-//! What is in flight while other things happen: the device leaves, notifies again, or takes its
-//! time.
+//! What happens to an exchange when the device leaves, notifies again, or is slow.
 
 use protocol::coap::block::More::{No, Yes};
 use protocol::coap::code::Code;
@@ -104,10 +103,10 @@ fn a_request_that_expired_while_a_block_was_lost_is_not_asked_on() {
     );
 }
 
-/// Where the device serves.
+/// The address at which the device serves CoAP.
 const SERVER: &str = "10.0.0.1:5685";
 
-/// A device is asked over CoAP at the very place where it is registered.
+/// A request over CoAP to the peer that the device registered from.
 fn asked_at_home() -> DeviceFixture {
     let mut fixture = DeviceFixture::registered();
     let new = coap(Method::Get, "/a", "");
@@ -129,7 +128,7 @@ fn check_still_reached(effects: &[String]) {
     assert!(place(&left) < place(&reached), "{effects:?}");
 }
 
-/// A device that registered at the start and of which the maker is observed since.
+/// A device that registered at the start, with an observation of its manufacturer.
 fn observed() -> DeviceFixture {
     let mut fixture = DeviceFixture::within(small_blocks());
     fixture.register();
@@ -137,7 +136,7 @@ fn observed() -> DeviceFixture {
     fixture
 }
 
-/// A notification that goes on in further blocks.
+/// A notification that continues in further blocks.
 fn begins(fixture: &mut DeviceFixture, sequence: u32, payload: &str) -> Message {
     fixture
         .notification_of(MAKER, MessageKind::Confirmable, sequence)

@@ -1,5 +1,5 @@
-//! What a device says in several blocks: taken when it is whole, and then as if it had come in one
-//! (RFC 7959 section 2.3).
+//! Uplinks in several blocks are handled once they are complete, as if they had come in one
+//! datagram (RFC 7959 section 2.3).
 
 use protocol::coap::block::{Block, More};
 use protocol::coap::code::Code;
@@ -359,7 +359,7 @@ fn what_cannot_be_read_is_kept_whole() {
     assert_eq!(effects.last(), sent("ACK 4.00 to 105").last());
 }
 
-/// The device says all of it in blocks; what happens at the last one.
+/// The device sends a message in blocks. Returns the effects of the last block.
 fn say(fixture: &mut DeviceFixture, whole: &Message) -> Lines {
     let blocks = fixture.in_blocks(whole);
     let said = blocks.iter().map(|block| fixture.hears(HOME, block));

@@ -1,4 +1,4 @@
-//! What a notification does, and what it is answered with (RFC 7641 sections 3.2 to 4.5).
+//! The effects of a notification, and its answer (RFC 7641 sections 3.2 to 4.5).
 
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;

@@ -1,4 +1,4 @@
-//! How an observation begins and ends by request (RFC 7641 sections 3.1 and 3.6).
+//! How requests begin and end an observation (RFC 7641 sections 3.1 and 3.6).
 
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageKind};
@@ -343,7 +343,7 @@ fn no_other_request_goes_out_under_the_token_of_an_observation() {
     assert_eq!(fixture.observations(), ["/3/0/9 Held"]);
 }
 
-/// A device of which as much is observed as may be.
+/// A device with the maximum of observations.
 fn full() -> DeviceFixture {
     let mut fixture = DeviceFixture::registered();
     for instance in 0..OBSERVATIONS_MAX {

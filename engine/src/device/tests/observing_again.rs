@@ -1,5 +1,5 @@
-//! What is observed outlives the registration: the device is asked for it again when it is back
-//! (LwM2M Core 1.2 section 6.4.1).
+//! Observations outlive the registration: they are requested again when the device is back (LwM2M
+//! Core 1.2 section 6.4.1).
 
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId, MessageKind};
@@ -326,7 +326,7 @@ fn a_device_that_sleeps_is_asked_again_when_it_is_next_heard() {
     fixture.register_with(&queue_mode, OBJECTS);
     let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
     fixture.hears(HOME, &acknowledgement);
-    // The answer is waited for as long as the device listens, no longer.
+    // The answer is awaited only as long as the device listens.
     assert_eq!(fixture.at(HOUR + 93 * S).timeout(), put_off("#2", "1/2"));
     assert_eq!(fixture.timeout(), Lines::new());
     let effects = fixture.at(2 * HOUR - S).update();
@@ -385,10 +385,10 @@ fn nothing_is_observed_of_a_device_that_is_removed() {
     assert!(fixture.device().is_idle());
 }
 
-/// Makes a late word of a notification.
+/// Makes a late message out of a notification.
 type Word = fn(Message) -> Message;
 
-/// A device of which the battery was observed, that registered anew and is being asked again.
+/// A device whose battery was observed, that registered again and is requested to observe it again.
 fn registered_anew() -> DeviceFixture {
     let mut fixture = DeviceFixture::observed();
     let effects = fixture.at(MINUTE).register();

@@ -1,4 +1,4 @@
-//! What is counted: each message once for what it was, each exchange from its beginning to its end.
+//! What is counted: each message once by its kind, each exchange from its beginning to its end.
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;

@@ -1,4 +1,4 @@
-//! How much of what a device notifies is taken: what it can have written has a bound.
+//! How many notifications are accepted: what a device can cause to be written has a bound.
 
 use protocol::coap::message::MessageKind;
 

@@ -1,5 +1,4 @@
-//! What a device is read for without being asked by anybody: which objects, in what order, and when
-//! it ends (seed 1.2 and 1.3).
+//! Passive reporting: which objects are read, in what order, and when it ends (seed 1.2 and 1.3).
 
 mod composing;
 mod ending;
@@ -61,7 +60,7 @@ fn what_is_no_data_of_the_customer_is_never_read() {
     assert!(effects.last().unwrap().contains("ACK 2.01"), "{effects:?}");
     assert!(fixture.device().busy.is_none());
 
-    // Nor where the customer defines that it can be read.
+    // Nor if the customer defines them as readable.
     let mut fixture = DeviceFixture::new();
     let defined = [0, 1, 2, 3, 21].map(|id| definition(id, "9.9", "R", "Integer"));
     fixture.define(&defined.each_ref().map(String::as_str));
@@ -87,7 +86,7 @@ fn an_object_without_instance_is_read_where_the_list_names_no_instances() {
 #[test]
 fn an_object_is_read_unless_the_model_says_that_it_has_nothing_to_read() {
     let mut fixture = DeviceFixture::reporting();
-    // 23 has resources to execute and to write alone; nobody knows of 32769.
+    // Object 23 has only resources to execute and to write; 32769 is unknown.
     let effects = fixture.offer("</1/0>,</7/0>,</23/0>,</32769/0>");
     assert_eq!(fixture.asked_after(effects), ["/7", "/32769"]);
 }
@@ -197,7 +196,7 @@ fn reported_once() -> DeviceFixture {
     fixture
 }
 
-/// What a device hears that registers for the first time.
+/// The effects of a first registration without passive reporting.
 fn without_reporting() -> Lines {
     all([
         recorded("registered until 86400000, seen at 0 from 10.0.0.1:5683"),

@@ -1,5 +1,4 @@
-//! What is asked of a device over plain CoAP: what leaves, what its answers mean, and who may
-//! answer.
+//! Requests over plain CoAP: what is sent, what the answers mean, and from where they are accepted.
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -14,7 +13,7 @@ use crate::action::{Method, NewAction, PayloadType, Request, ResultPayload};
 use crate::device::queue::SubmitRefusal;
 use crate::step_event::{ExchangeOutcome, ExchangePurpose, StepEventKind};
 
-/// Where the device serves.
+/// The address at which the device serves CoAP.
 const SERVER: &str = "10.0.0.1:5685";
 
 const ELSEWHERE: &str = "10.0.0.1:7777";
@@ -445,7 +444,7 @@ fn an_attempt_in_flight_at_a_restart_counts_as_made() {
 
 const HOUR_LATER: i64 = 3_600 * S;
 
-/// The device is silent until the attempt in flight is given up; what happens then.
+/// The device does not answer until the attempt is given up. Returns the effects of that.
 fn unanswered(fixture: &mut DeviceFixture) -> Lines {
     loop {
         let effects = fixture.next_deadline();

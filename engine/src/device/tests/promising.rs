@@ -1,4 +1,4 @@
-//! What is kept of a call that must not happen twice.
+//! Idempotent calls: what is saved of a call that must not take effect twice.
 
 use super::vocabulary::{DeviceFixture, Lines, read, write};
 use crate::idempotency::{CallFingerprint, IdempotencyKey, IdempotencyKeyText, IdempotentCall};

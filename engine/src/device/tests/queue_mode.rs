@@ -1,4 +1,4 @@
-//! Devices that sleep: what is asked of them waits until they are heard.
+//! Queue mode: requests to a sleeping device wait for an uplink.
 
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
@@ -11,7 +11,7 @@ use crate::action::Status::InProgress;
 use crate::device::activity::ListenWindow;
 use crate::device::snapshot::Presence;
 
-/// How a device may be heard.
+/// A kind of uplink.
 type SignOfLife = fn(&mut DeviceFixture) -> Lines;
 
 #[test]
@@ -190,7 +190,7 @@ fn queue_mode_of_the_first_enabler_is_a_letter_of_the_binding() {
     assert_eq!(fixture.at(500 * S).snapshot().presence, Presence::Awake);
 }
 
-/// The device leaves the attempt in flight unanswered; when that is certain, after the start.
+/// The device does not answer the attempt in flight. Returns when that is certain, after the start.
 fn unanswered(fixture: &mut DeviceFixture) -> i64 {
     loop {
         let effects = fixture.next_deadline();

@@ -1,4 +1,4 @@
-//! Objects and instances read whole: how they are asked for, and what the values are shown as.
+//! Reads of whole objects and instances: how they are requested, and how their values are shown.
 
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;

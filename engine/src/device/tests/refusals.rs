@@ -1,4 +1,4 @@
-//! What a device cannot be asked.
+//! Requests to a device that are refused.
 
 use protocol::coap::code::Code;
 

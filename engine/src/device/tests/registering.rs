@@ -1,4 +1,4 @@
-//! Who may register, what the answer is, and what is kept.
+//! Who may register, how a registration is answered, and what is saved.
 
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageKind};

@@ -1,4 +1,4 @@
-//! What a restart leaves of a device: everything promised, and no attempt twice.
+//! What a device keeps at a restart: everything that was accepted, and no attempt twice.
 
 use protocol::coap::code::Code;
 use protocol::coap::message::MessageKind;

@@ -1,5 +1,5 @@
-//! What a device sends unasked: told before it is thanked, and thanked for nothing else (LwM2M
-//! Core 1.1 section 6.4.6).
+//! Send: values are published before the device is answered, and only published values are answered
+//! with success (LwM2M Core 1.1 section 6.4.6).
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -367,7 +367,7 @@ fn the_times_of_a_notification_are_told() {
     assert_eq!(fixture.at(10 * S).hears(HOME, &notification), expected);
 }
 
-/// A registered device of which longer payloads are taken than of others.
+/// A registered device with a higher limit for payloads.
 fn patient() -> DeviceFixture {
     let mut fixture = DeviceFixture::within(Limits {
         data_bytes_max: 1_024 * 1_024,
@@ -377,7 +377,7 @@ fn patient() -> DeviceFixture {
     fixture
 }
 
-/// So many samples of one path and time.
+/// This many samples of one path and time.
 fn pack_of(samples: usize) -> String {
     let records = vec![r#"{"bn":"/3303/0/5700","v":1}"#; samples];
     format!("[{}]", records.join(","))

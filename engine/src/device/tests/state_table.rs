@@ -1,4 +1,4 @@
-//! Every row of the table of an action request's states.
+//! Every row of the state table of action requests.
 
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
@@ -226,7 +226,7 @@ fn a_request_waiting_for_its_next_attempt_fails_after_two_days() {
 
 type End = fn(&mut DeviceFixture) -> Lines;
 
-/// The ways in which an attempt ends without a result that would stay the same next time.
+/// The ways in which an attempt ends without a final result.
 fn fruitless_ends() -> [(&'static str, End); 6] {
     [
         ("no acknowledgement", |fixture| {

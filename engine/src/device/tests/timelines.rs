@@ -1,4 +1,4 @@
-//! What the timeline of a request says: each attempt, each datagram, each answer, with its time.
+//! The timeline of a request: each attempt, each datagram, each answer, with its time.
 
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
@@ -129,7 +129,7 @@ fn nothing_happened_to_what_was_never_sent() {
     }
 }
 
-/// What is kept of the timeline, each entry with the milliseconds since the start.
+/// The saved timeline, each entry with the milliseconds since the start.
 fn timeline(fixture: &DeviceFixture, id: ActionId) -> Lines {
     let happened = fixture.kept(id).timeline.as_slice().iter();
     let line = |entry: &TimelineEntry| {

@@ -1,5 +1,5 @@
-//! Requests and answers that do not fit one message: each block is an exchange, and the whole is
-//! one attempt (RFC 7959).
+//! Requests and answers that do not fit one message: each block is an exchange, and the whole
+//! transfer is one attempt (RFC 7959).
 
 use protocol::coap::block::More::{No, Yes};
 use protocol::coap::code::Code;
@@ -386,7 +386,7 @@ fn a_transfer_follows_a_device_that_moves() {
     assert_eq!(effects, [expected]);
 }
 
-/// The record of a device that registered then is saved with what is observed of it.
+/// The record of a device that registered at that time is saved, with its observations.
 fn observing_since(at_ms: i64, observations: &[&str]) -> Lines {
     let expires_at_ms = at_ms + 86_400 * S;
     let seen = format!("registered until {expires_at_ms}, seen at {at_ms} from {HOME}");
@@ -399,7 +399,7 @@ fn registered() -> DeviceFixture {
     fixture
 }
 
-/// The device is silent until the attempt in flight is given up; what happens then.
+/// The device does not answer until the attempt is given up. Returns the effects of that.
 fn silence(fixture: &mut DeviceFixture) -> Lines {
     loop {
         let effects = fixture.next_deadline();

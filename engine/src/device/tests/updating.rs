@@ -1,4 +1,4 @@
-//! What an update changes, what it writes, and where the device is afterwards.
+//! What an update changes, what it saves, and where the device is afterwards.
 
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
@@ -190,7 +190,7 @@ fn what_a_former_address_says_is_not_remembered_of_the_present_one() {
     );
     assert_eq!(effects[7], format!("send {HOME}: ACK to 102"));
     assert_eq!(effects.len(), 8);
-    // The same bytes from the present address answer nothing any more.
+    // The same bytes from the present address are no longer an answer.
     let expected = vec![format!("send {ELSEWHERE}: RST to 102")];
     assert_eq!(fixture.hears(ELSEWHERE, &answer), expected);
 }
@@ -206,7 +206,7 @@ fn an_update_in_time_keeps_the_registration() {
     assert!(fixture.snapshot().registration.is_some());
 }
 
-/// A registered device that is believed wherever it comes from.
+/// A registered device that is accepted from any address.
 fn roaming() -> DeviceFixture {
     let mut fixture = DeviceFixture::roaming();
     fixture.register();

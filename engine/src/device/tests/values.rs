@@ -1,4 +1,5 @@
-//! Values: each of the eight types, as callers write them and as they travel; what does not fit.
+//! Values: each of the eight types, as callers write them and as they are encoded; values that do
+//! not fit.
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;

@@ -1,5 +1,5 @@
-//! What a machine test says: a device on a bench, what it hears, what it is asked, and what it
-//! wants done, line by line.
+//! The vocabulary of the device's tests: a device under test, the messages it sends, the requests
+//! to it, and the effects line by line.
 
 mod amending;
 mod asking;
@@ -55,19 +55,19 @@ pub(super) const S: i64 = 1_000;
 pub(super) const MINUTE: i64 = 60 * S;
 pub(super) const HOUR: i64 = 60 * MINUTE;
 
-/// The address the device has, unless a test says otherwise.
+/// The address of the device, unless a test uses another.
 pub(super) const HOME: &str = "10.0.0.1:5683";
 
-/// Where the service itself is heard.
+/// The address of the service itself.
 pub(super) const OWN: &str = "10.0.0.1:5999";
 
-/// The objects the device offers, unless a test says otherwise.
+/// The objects the device offers, unless a test uses others.
 pub(super) const OBJECTS: &str = "</1/0>,</3/0>,</3303/0>";
 
 /// Where the time of a test begins: a Tuesday in November 2023.
 const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 
-/// A device under test, with a store that keeps exactly what was saved.
+/// A device under test, with a store that holds exactly what was saved.
 pub(super) struct DeviceFixture {
     now: Timestamp,
     entropy: u128,
@@ -78,32 +78,32 @@ pub(super) struct DeviceFixture {
     told: telling::Names,
     /// The message id of the device's next message.
     next_id: u16,
-    /// The request that was sent to the device last.
+    /// The last request to the device.
     asked: Option<Message>,
-    /// The request whose bare datagram was to leave last.
+    /// The request whose bare datagram was handed to the socket last.
     departing: Option<ActionId>,
-    /// Where the device was told that its registration is.
+    /// The location of its registration, as answered to the device.
     location: Vec<String>,
-    /// What happened in the last step.
+    /// The step events of the last step.
     events: Vec<StepEvent>,
-    /// What the last step wanted done.
+    /// The effects of the last step.
     wanted: Vec<Effect>,
 }
 
 impl DeviceFixture {
-    /// A device that was never heard, whose customer said where it may come from.
+    /// A device that never sent anything, with an IP address in its profile.
     pub(super) fn new() -> Self {
         Self::within(Limits::default())
     }
 
-    /// The same with other bounds.
+    /// The same with other limits.
     pub(super) fn within(limits: Limits) -> Self {
         let mut profile = profile();
         profile.ip = Some("10.0.0.1".parse().unwrap());
         Self::made(profile, EndpointTrust::AddressRequired, limits)
     }
 
-    /// A device that is believed wherever it comes from.
+    /// A device that is accepted from any address.
     pub(super) fn roaming() -> Self {
         Self::of(profile(), EndpointTrust::NameSuffices)
     }
@@ -116,7 +116,7 @@ impl DeviceFixture {
         let policy = Arc::new(CustomerPolicy::of_rules(Arc::new(Rules {
             limits,
             transmission: Transmission {
-                // Without chance the times of retransmissions are plain.
+                // Without randomness the times of retransmissions are round.
                 ack_random_factor_percent: 100,
                 ..Transmission::STANDARD
             },
@@ -146,14 +146,14 @@ impl DeviceFixture {
         }
     }
 
-    /// A device that registered at the start, with all that was said about it forgotten.
+    /// A device that registered at the start; the effects of that are dropped.
     pub(super) fn registered() -> Self {
         let mut fixture = Self::new();
         fixture.register();
         fixture
     }
 
-    /// A device that registered at the start, whose customer wants to be told how requests end.
+    /// A device that registered at the start, whose customer wants results to be published.
     pub(super) fn reporting_results() -> Self {
         let mut fixture = Self::registered();
         let policy = CustomerPolicy {
@@ -172,13 +172,13 @@ impl DeviceFixture {
         fixture
     }
 
-    /// Turns the clock to so many milliseconds after the start.
+    /// Sets the clock to this many milliseconds after the start.
     pub(super) fn at(&mut self, after_start: i64) -> &mut Self {
         self.now = START.plus_ms(after_start);
         self
     }
 
-    // What the device does.
+    // Acts of the device.
 
     pub(super) fn register(&mut self) -> Lines {
         self.register_with(&["lwm2m=1.1", "lt=86400", "b=U"], OBJECTS)
@@ -200,7 +200,7 @@ impl DeviceFixture {
             .with_payload(objects)
     }
 
-    /// An update that says nothing new.
+    /// An update that changes nothing.
     pub(super) fn update(&mut self) -> Lines {
         let message = self.updating(&[], "");
         self.hears(HOME, &message)
@@ -246,7 +246,7 @@ impl DeviceFixture {
         Message::separate(kind, code, self.device_id(), token)
     }
 
-    /// The request that was sent to the device last.
+    /// The last request to the device.
     pub(super) fn asked(&self) -> &Message {
         self.asked.as_ref().expect("something was asked")
     }
@@ -256,13 +256,13 @@ impl DeviceFixture {
         MessageId(self.next_id)
     }
 
-    // What the service does.
+    // Acts of the service.
 
     pub(super) fn hears(&mut self, from: &str, message: &Message) -> Lines {
         let datagram = Datagram {
             number: 0,
             peer: peer(from),
-            // What travels is bytes.
+            // Only bytes are transmitted.
             message: Message::decode(&message.encode()).unwrap(),
         };
         self.step(|device, m, out| device.handle_datagram(m, &datagram, out))
@@ -273,7 +273,7 @@ impl DeviceFixture {
         self.step(Device::handle_timeout).1
     }
 
-    /// Turns the clock to the next deadline and lets it pass.
+    /// Sets the clock to the next deadline and handles it.
     pub(super) fn next_deadline(&mut self) -> Lines {
         self.now = self.device.next_timeout().expect("there is a deadline");
         self.timeout()
@@ -283,7 +283,7 @@ impl DeviceFixture {
         self.step(|device, m, out| device.submit(m, new, out))
     }
 
-    /// Creates a request and returns its id; what was said about it is forgotten.
+    /// Creates a request and returns its id; the effects are dropped.
     pub(super) fn ask(&mut self, new: NewAction) -> ActionId {
         self.submit(new).0.expect("the request is accepted").id
     }
@@ -311,7 +311,7 @@ impl DeviceFixture {
         self.step(|device, _, out| device.retire(out)).1
     }
 
-    /// The service stops in the middle of everything and starts anew.
+    /// The service stops at any point and starts again.
     pub(super) fn restart(&mut self) {
         let mut m = self.moment();
         for observation in &mut self.kept.record.observations {
@@ -321,12 +321,12 @@ impl DeviceFixture {
         self.device = Device::restore(&mut m, policy, self.kept.clone());
     }
 
-    /// The device takes the list of objects that others have, too.
+    /// The device uses the shared copy of its object list.
     pub(super) fn share_objects(&mut self, lists: &mut ObjectLists) {
         self.device.share_objects(lists);
     }
 
-    /// The request as it is kept.
+    /// The request as it was saved.
     pub(super) fn kept(&self, id: ActionId) -> &Action {
         let pending = self.kept.pending.iter().find(|action| action.id == id);
         pending
@@ -346,22 +346,22 @@ impl DeviceFixture {
         self.device.snapshot(self.now)
     }
 
-    /// How long after the start the next deadline is.
+    /// The next deadline, in milliseconds after the start.
     pub(super) fn deadline(&self) -> Option<i64> {
         self.device.next_timeout().map(|at| at.since_ms(START))
     }
 
-    /// How many milliseconds after the start a time is.
+    /// A time, in milliseconds after the start.
     pub(super) fn since_start(&self, at: Timestamp) -> i64 {
         at.since_ms(START)
     }
 
-    /// How many seconds after the start it is.
+    /// The present time, in seconds after the start.
     pub(super) fn now_s(&self) -> i64 {
         self.now.since_ms(START) / S
     }
 
-    /// Takes one step, keeps what it saves and tells what it wants done.
+    /// Runs one step, stores what it saves, and returns its effects as lines.
     fn step<T>(
         &mut self,
         input: impl FnOnce(&mut Device, &mut Moment, &mut Effects) -> T,
@@ -429,7 +429,7 @@ impl DeviceFixture {
     }
 }
 
-/// What the customer said of the device; it has no address of its own.
+/// The profile of the device; it has no IP address.
 pub(super) fn profile() -> Profile {
     Profile {
         customer: CustomerId::parse("acme").unwrap(),
@@ -446,7 +446,7 @@ pub(super) fn profile() -> Profile {
     }
 }
 
-/// A peer at an address, or `over` the association of a number there.
+/// A peer at an address; with ` over N`, of association N at that address.
 pub(super) fn peer(text: &str) -> Peer {
     let (address, association) = match text.split_once(" over ") {
         Some((address, number)) => (address, Some(AssociationId(number.parse().unwrap()))),

@@ -1,5 +1,5 @@
-//! A sign of life over any protocol lets out what waits over every protocol, oldest first and one
-//! at a time.
+//! An uplink over any protocol releases the requests that wait over every protocol, oldest first
+//! and one at a time.
 
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
@@ -13,10 +13,10 @@ use crate::action::{Method, NewAction, Status};
 use crate::device::snapshot::Presence;
 use crate::effect::SendOutcome;
 
-/// Where the device serves CoAP.
+/// The address at which the device serves CoAP.
 const SERVER: &str = "10.0.0.1:5685";
 
-/// How a device may be heard.
+/// A kind of uplink.
 type SignOfLife = fn(&mut DeviceFixture) -> Lines;
 
 #[test]

@@ -1,5 +1,5 @@
-//! Several objects read in one request (LwM2M Core 1.2 section 6.3.8), where the device seems to
-//! know such requests, and one by one where it turns out that it does not.
+//! Several objects are read in one request (LwM2M Core 1.2 section 6.3.8) if the device seems to
+//! support that, and one by one if it turns out that it does not.
 
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;
@@ -13,7 +13,7 @@ use super::super::vocabulary::{
 /// The objects of a device that announces SenML JSON.
 const JSON: &str = "</>;rt=\"oma.lwm2m\";ct=110,</1/0>,</3/0>,</6/0>,</7/0>";
 
-/// What the device is asked with.
+/// The paths of a composite read.
 const PATHS: &str = r#"[{"n":"/6"},{"n":"/7"}]"#;
 
 #[test]
@@ -177,7 +177,7 @@ fn a_separate_answer_is_as_good() {
     assert_eq!(fixture.hears(HOME, &answer), expected);
 }
 
-/// A device that registered and is asked for all of its objects.
+/// A device that registered, with a composite read of its objects in flight.
 fn asked_for_all() -> DeviceFixture {
     let mut fixture = DeviceFixture::reporting();
     let effects = fixture.offer(JSON);

@@ -1,4 +1,4 @@
-//! What ends the reading of a device before all of it was read.
+//! What ends a round before every object was read.
 
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
@@ -137,7 +137,7 @@ fn more_values_than_are_taken_in_a_minute_end_it() {
     assert_eq!(effects[..1], reported("/6/0/5=1970-01-01T00:00:01Z"));
 }
 
-/// A device that registered and is asked for the first of its objects.
+/// A device that registered, with a read of its first object in flight.
 fn asked_first() -> DeviceFixture {
     let mut fixture = DeviceFixture::reporting();
     let effects = fixture.offer(REPORTING);

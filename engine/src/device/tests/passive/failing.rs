@@ -1,4 +1,4 @@
-//! One object that cannot be read does not keep the others from being read.
+//! An object that cannot be read does not keep the others from being read.
 
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;
@@ -277,7 +277,7 @@ fn a_separate_answer_is_acknowledged_before_the_next_request() {
     assert_eq!(fixture.hears(HOME, &answer), expected);
 }
 
-/// A device that registered and is asked for the first of its objects.
+/// A device that registered, with a read of its first object in flight.
 fn asked_first() -> DeviceFixture {
     let mut fixture = DeviceFixture::reporting();
     let effects = fixture.offer(REPORTING);
@@ -285,7 +285,7 @@ fn asked_first() -> DeviceFixture {
     fixture
 }
 
-/// What the last of all repetitions leads to that the device does not answer.
+/// The effects of giving up on a request after its last retransmission.
 fn fallen_silent(fixture: &mut DeviceFixture) -> Lines {
     loop {
         let effects = fixture.next_deadline();

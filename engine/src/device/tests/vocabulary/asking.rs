@@ -1,4 +1,4 @@
-//! What a caller asks of the device on the bench.
+//! The vocabulary of requests to the device.
 
 use crate::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use crate::idempotency::IdempotentCall;
@@ -37,13 +37,13 @@ pub(super) fn asking(request: Request) -> NewAction {
 }
 
 impl NewAction {
-    /// The same request, to be sent when the device is next heard.
+    /// The same request, to be sent at the next uplink.
     pub(in crate::device::tests) fn when_active(self) -> Self {
         let mode = Mode::SendWhenActive;
         Self { mode, ..self }
     }
 
-    /// The same request, asked by a call that must not happen twice.
+    /// The same request, made by an idempotent call.
     pub(in crate::device::tests) fn once(self, once: IdempotentCall) -> Self {
         let once = Some(once);
         Self {
@@ -52,7 +52,7 @@ impl NewAction {
         }
     }
 
-    /// The same request with so many attempts.
+    /// The same request with this many attempts.
     pub(in crate::device::tests) fn attempts(self, attempts_permitted: u8) -> Self {
         Self {
             attempts_permitted,
@@ -60,7 +60,7 @@ impl NewAction {
         }
     }
 
-    /// The same request, given up after so many seconds.
+    /// The same request, which expires after this many seconds.
     pub(in crate::device::tests) fn expiring_in_s(self, expires_in_s: u32) -> Self {
         let expires_in_s = Some(expires_in_s);
         Self {

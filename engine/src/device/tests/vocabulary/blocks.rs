@@ -1,4 +1,4 @@
-//! What a machine test says of what goes in blocks.
+//! The vocabulary of block-wise transfers.
 
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
@@ -7,7 +7,7 @@ use protocol::coap::message::Message;
 use super::DeviceFixture;
 use crate::limits::Limits;
 
-/// Limits by which whatever has more than 16 bytes goes in blocks.
+/// Limits by which anything longer than 16 bytes is sent in blocks.
 pub(in crate::device::tests) fn small_blocks() -> Limits {
     Limits {
         block: BlockSize::MIN,
@@ -21,7 +21,7 @@ pub(in crate::device::tests) fn block(number: u32, more: More) -> Block {
 }
 
 impl DeviceFixture {
-    /// What the device says in blocks of 16 bytes, each a message of its own.
+    /// A message of the device in blocks of 16 bytes, each in a message of its own.
     pub(in crate::device::tests) fn in_blocks(&mut self, whole: &Message) -> Vec<Message> {
         let parts: Vec<&[u8]> = whole.payload.chunks(16).collect();
         let last = parts.len() - 1;
@@ -39,7 +39,7 @@ impl DeviceFixture {
             .collect()
     }
 
-    /// The device answers the last request with a block of 16 bytes of the whole.
+    /// The device answers the last request with a block of 16 bytes.
     pub(in crate::device::tests) fn answer_in_block(
         &self,
         number: u32,
@@ -51,7 +51,7 @@ impl DeviceFixture {
             .with_payload(payload)
     }
 
-    /// The device took a block and waits for the next.
+    /// The device took a block and awaits the next.
     pub(in crate::device::tests) fn goes_on(&self, number: u32) -> Message {
         self.piggybacked(Code::CONTINUE)
             .with_block1(block(number, More::Yes))

@@ -1,4 +1,4 @@
-//! What a machine test says of the objects a customer defines.
+//! The vocabulary of object definitions.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::moment::Timestamp;
 use crate::policy::{CustomerPolicy, CustomerSettings};
 
 impl DeviceFixture {
-    /// The customer of the device has these definitions from now on, and no others.
+    /// The customer defines these objects, and no others.
     pub(in crate::device::tests) fn define(&mut self, definitions: &[&str]) {
         let customer = self.kept.profile.customer.clone();
         let kept = |xml: &&str| {

@@ -1,4 +1,4 @@
-//! What a machine test says of observations: how they begin, and what a device notifies of.
+//! The vocabulary of observations: how they begin, and notifications.
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -13,25 +13,25 @@ use crate::action::{NewAction, Operation};
 
 use super::telling::Lines;
 
-/// What is observed, unless a test says otherwise.
+/// The observed path, unless a test uses another.
 pub(in crate::device::tests) const BATTERY: &str = "/3/0/9";
 
 impl DeviceFixture {
-    /// A device that registered at the start and of which the battery is observed since; the first
-    /// value had the number 10.
+    /// A device that registered at the start, with an observation of its battery; the first value
+    /// had the sequence number 10.
     pub(in crate::device::tests) fn observed() -> Self {
         let mut fixture = Self::registered();
         fixture.begin_observing(BATTERY);
         fixture
     }
 
-    /// A request begins to observe a resource, and the device agrees.
+    /// A request begins an observation, and the device accepts it.
     pub(in crate::device::tests) fn begin_observing(&mut self, path: &str) {
         self.ask(observe(path));
         self.agree(10, "87");
     }
 
-    /// The device agrees to be observed and tells the first value.
+    /// The device accepts an observation with its first value.
     pub(in crate::device::tests) fn agree(&mut self, sequence: u32, value: &str) -> Lines {
         let answer = self.piggybacked(Code::CONTENT).with_observe(sequence);
         self.hears(HOME, &answer.with_payload(value))
@@ -48,7 +48,7 @@ impl DeviceFixture {
             .with_payload(value)
     }
 
-    /// A notification of what is observed there, without its value.
+    /// A notification of an observed path, without its value.
     pub(in crate::device::tests) fn notification_of(
         &mut self,
         path: &str,
@@ -59,7 +59,7 @@ impl DeviceFixture {
         Message::separate(kind, Code::CONTENT, self.device_id(), token).with_observe(sequence)
     }
 
-    /// The device notifies of the battery and waits for the acknowledgement.
+    /// The device sends a confirmable notification of the battery.
     pub(in crate::device::tests) fn notify(&mut self, sequence: u32, value: &str) -> Lines {
         let message = self.notification(MessageKind::Confirmable, sequence, value);
         self.hears(HOME, &message)
@@ -72,12 +72,12 @@ impl DeviceFixture {
         Token::new(&found.expect("it is observed").token).unwrap()
     }
 
-    /// What is told from now on is named from the first on.
+    /// Names in later effects are counted from the first on.
     pub(in crate::device::tests) fn forget_names(&mut self) {
         self.told = super::telling::Names::default();
     }
 
-    /// What is observed of the device, oldest first.
+    /// The observations of the device, oldest first.
     pub(in crate::device::tests) fn observations(&self) -> Vec<String> {
         let observations = self.snapshot().observations;
         let line = |o: &crate::device::record::Observation| format!("{} {:?}", o.path, o.state);
@@ -93,7 +93,7 @@ pub(in crate::device::tests) fn end_observing(path: &str) -> NewAction {
     request(Operation::ObserveEnd, path, None)
 }
 
-/// The record of a device that registered at the start is saved with what is observed of it.
+/// The record of a device that registered at the start is saved, with its observations.
 pub(in crate::device::tests) fn observing(seen_at_ms: i64, observations: &[&str]) -> Lines {
     let seen = format!("registered until 86400000, seen at {seen_at_ms} from {HOME}");
     let mut line = format!("save record: {seen}");
@@ -103,7 +103,7 @@ pub(in crate::device::tests) fn observing(seen_at_ms: i64, observations: &[&str]
     vec![line]
 }
 
-/// The customer is told that the battery is not observed any more.
+/// The end of the observation of the battery is logged.
 pub(in crate::device::tests) fn forgets(why: &str) -> Lines {
     super::logged(&format!(
         "LwM2M[ObservationLost] Error: The observation of {BATTERY} was lost: {why}."

@@ -1,4 +1,4 @@
-//! What a machine test says of what is counted: what a message was taken for, and what happened.
+//! The vocabulary of step events: the kind of a message, and what happened.
 
 use protocol::coap::message::Message;
 
@@ -8,7 +8,7 @@ use crate::ids::TraceId;
 use crate::step_event::{StepEventKind, UplinkKind};
 
 impl DeviceFixture {
-    /// What a message of the device is taken for.
+    /// The kind that a message of the device is counted as.
     pub(in crate::device::tests) fn takes_for(&mut self, message: &Message) -> UplinkKind {
         let message = message.clone();
         let peer = peer(HOME);
@@ -21,12 +21,12 @@ impl DeviceFixture {
             .0
     }
 
-    /// What happened in the last step.
+    /// The step events of the last step.
     pub(in crate::device::tests) fn step_events(&self) -> Vec<StepEventKind> {
         self.events.iter().map(|it| it.kind).collect()
     }
 
-    /// The calls behind what happened in the last step.
+    /// The traces of the calls behind the step events of the last step.
     pub(in crate::device::tests) fn traces(&self) -> Vec<Option<TraceId>> {
         self.events.iter().map(|it| it.trace).collect()
     }

@@ -1,5 +1,4 @@
-//! What a machine test says of devices that speak plain CoAP or bare UDP, and of what is asked of
-//! them.
+//! The vocabulary of devices that use plain CoAP or bare UDP, and of requests to them.
 
 use std::num::NonZeroU16;
 
@@ -20,18 +19,18 @@ use crate::ids::ActionId;
 use crate::peer::Peer;
 use crate::step_event::UplinkKind;
 
-/// Where bare datagrams of the device come from and go to.
+/// The address that bare datagrams of the device come from and go to.
 pub(in crate::device::tests) const BARE: &str = "10.0.0.1:4445";
 
 impl DeviceFixture {
-    /// Data of the device about a topic.
+    /// Data of the device with a topic.
     pub(in crate::device::tests) fn data(&mut self, topic: &str, payload: &str) -> Message {
         self.request(Code::POST, &[])
             .with_uri_query([format!("t={topic}")])
             .with_payload(payload)
     }
 
-    /// The device posts data about `t` from home and waits for the answer.
+    /// The device posts data with the topic `t` from its address.
     pub(in crate::device::tests) fn posts(&mut self, payload: &str) -> Lines {
         let message = self.data("t", payload);
         self.hears(HOME, &message)
@@ -55,7 +54,7 @@ impl DeviceFixture {
         self.step(|device, m, out| device.handle_udp(m, &bare, out))
     }
 
-    /// The device sends bare datagrams one behind the other.
+    /// The device sends several bare datagrams in a row.
     pub(in crate::device::tests) fn hears_burst(&mut self, texts: &[&str]) -> Lines {
         let peer = Peer::bare(BARE.parse().unwrap());
         let bare = |text: &&str| UdpDatagram {
@@ -68,7 +67,7 @@ impl DeviceFixture {
             .1
     }
 
-    /// A message comes from an address that is not this device's alone.
+    /// A message comes from an address that several devices share.
     pub(in crate::device::tests) fn hears_of_several(&mut self, message: &Message) -> Lines {
         let datagram = Datagram {
             number: 0,
@@ -79,13 +78,13 @@ impl DeviceFixture {
             .1
     }
 
-    /// The socket says what became of the bare datagram that was to leave last.
+    /// The socket reports the outcome of the last bare datagram.
     pub(in crate::device::tests) fn departed(&mut self, outcome: SendOutcome) -> Lines {
         let action = self.departing.expect("something was to leave");
         self.departed_of(action, outcome)
     }
 
-    /// The socket says what became of the bare datagram of a request.
+    /// The socket reports the outcome of the bare datagram of a request.
     pub(in crate::device::tests) fn departed_of(
         &mut self,
         action: ActionId,
@@ -98,7 +97,7 @@ impl DeviceFixture {
     }
 }
 
-/// A bare datagram is to be sent.
+/// A request for a bare datagram.
 pub(in crate::device::tests) fn datagram(text: &str) -> NewAction {
     asking(Request::Udp(UdpRequest {
         content: written(text),
@@ -106,7 +105,7 @@ pub(in crate::device::tests) fn datagram(text: &str) -> NewAction {
     }))
 }
 
-/// A CoAP request to where the device serves, with a payload unless that is empty.
+/// A CoAP request to the address at which the device serves, with a payload unless that is empty.
 pub(in crate::device::tests) fn coap(method: Method, target: &str, payload: &str) -> NewAction {
     let content = (!payload.is_empty()).then(|| written(payload));
     asking(Request::Coap(CoapRequest {
@@ -125,7 +124,7 @@ fn written(text: &str) -> Content {
     Content::parse(ContentEncoding::String, text).unwrap()
 }
 
-/// The record is saved of a device that was just heard for the first time.
+/// The record is saved after the first contact with the device.
 pub(in crate::device::tests) fn heard_first(at_ms: i64, from: &str, over: &str) -> Lines {
     vec![
         format!("save record: unregistered, seen at {at_ms} from {from}"),
@@ -136,12 +135,12 @@ pub(in crate::device::tests) fn heard_first(at_ms: i64, from: &str, over: &str) 
     ]
 }
 
-/// Data over CoAP about `t` is told.
+/// Data over CoAP with the topic `t` is published.
 pub(in crate::device::tests) fn data_told(payload: &str) -> Lines {
     super::told(&format!("Coap data \"t\" {payload:?}"))
 }
 
-/// A bare datagram of the device is told.
+/// A bare datagram of the device is published.
 pub(in crate::device::tests) fn said_bare(payload: &str) -> Lines {
     super::told(&format!("Udp data \"\" {payload:?}"))
 }

@@ -1,5 +1,5 @@
-//! What a machine test says of passive reporting: whether it is switched on, and what a device
-//! answers when its objects are read.
+//! The vocabulary of passive reporting: whether it is enabled, and the answers of the device to
+//! reads.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use super::telling::Lines;
 pub(in crate::device::tests) const REPORTING: &str = "</1/0>,</3/0>,</6/0>,</7/0>";
 
 impl DeviceFixture {
-    /// A device that was never heard, whose customer wants it to be read.
+    /// A device that never sent anything, whose customer enabled passive reporting.
     pub(in crate::device::tests) fn reporting() -> Self {
         let mut fixture = Self::new();
         fixture.switch_reporting(SettingState::Enabled);
         fixture
     }
 
-    /// The customer switches passive reporting on or off.
+    /// The customer enables or disables passive reporting.
     pub(in crate::device::tests) fn switch_reporting(&mut self, state: SettingState) {
         self.policy = Arc::new(CustomerPolicy {
             passive_reporting: state,
@@ -47,7 +47,7 @@ impl DeviceFixture {
         self.hears(HOME, &answer)
     }
 
-    /// The objects the device is asked for, one after the other, each of which it does not have.
+    /// The device answers each read with 4.04. Returns the objects that are read.
     pub(in crate::device::tests) fn asked_after(&mut self, effects: Lines) -> Vec<String> {
         let mut asked = Vec::new();
         let mut effects = effects;
@@ -60,17 +60,17 @@ impl DeviceFixture {
     }
 }
 
-/// A request asks for an object.
+/// An object is read.
 pub(in crate::device::tests) fn reads(path: &str, message: &str) -> Lines {
     sent(&format!("CON GET {path} accept 11542 {message}"))
 }
 
-/// What was read is told on.
+/// The values of a read are published.
 pub(in crate::device::tests) fn reported(values: &str) -> Lines {
     told(&format!("{values} for reported"))
 }
 
-/// The customer is told that an object cannot be read.
+/// The failure to read an object is logged.
 pub(in crate::device::tests) fn unread(path: &str, why: &str) -> Lines {
     logged(&format!(
         "LwM2M[PassiveReportingFailed] Error: Passive reporting could not read {path}: {why}"

@@ -1,4 +1,4 @@
-//! What a machine test says of what a device sends unasked, and of the events of a step.
+//! The vocabulary of Sends, and of the events of a step.
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -12,7 +12,7 @@ use crate::event::Event;
 use super::telling::Lines;
 
 impl DeviceFixture {
-    /// The device sends values in SenML JSON and waits for the answer.
+    /// The device sends values in SenML JSON.
     pub(in crate::device::tests) fn sends(&mut self, payload: &str) -> Lines {
         let message = self.sending(payload);
         self.hears(HOME, &message)
@@ -24,7 +24,7 @@ impl DeviceFixture {
             .with_payload(payload)
     }
 
-    /// What the last step wanted done.
+    /// The effects of the last step.
     pub(in crate::device::tests) fn wanted(&self) -> &[Effect] {
         &self.wanted
     }

@@ -1,7 +1,8 @@
-//! One line for each effect: how a step reads, and how a test says what it expects.
+//! One line for each effect: how the effects of a step are written, and how a test states what it
+//! expects.
 //!
-//! What chance chose goes by the order in which it first appears: requests are `#1`, `#2`,
-//! messages of ours `m1`, `m2`, locations `L1`, `L2`.
+//! Random ids are replaced by numbers in order of their first appearance: requests are `#1`, `#2`,
+//! messages of the service `m1`, `m2`, locations `L1`, `L2`.
 
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;
@@ -194,7 +195,7 @@ impl Names {
     }
 }
 
-/// Whether a line shows the option: nothing we send may go unnoticed.
+/// Whether a line shows the option: no option that is sent may go unnoticed.
 fn is_told(number: u16) -> bool {
     [
         option::URI_PATH,
@@ -267,7 +268,7 @@ fn progress(action: &Action) -> String {
     made + &came(&action.outcome)
 }
 
-/// What came of a request.
+/// The outcome of a request.
 fn came(outcome: &Option<Outcome>) -> String {
     let mut text = String::new();
     if let Some(outcome) = outcome {
@@ -302,14 +303,14 @@ fn count(add: &CounterDelta) -> String {
     format!("count {what} {:+}", add.delta)
 }
 
-// What a test expects, in the words above.
+// What a test expects, in the lines above.
 
-/// One thing after the other.
+/// One list after the other.
 pub(in crate::device::tests) fn all<const N: usize>(parts: [Lines; N]) -> Lines {
     parts.concat()
 }
 
-/// A request comes into being.
+/// A request is created.
 pub(in crate::device::tests) fn created(name: &str, status: Status, progress: &str) -> Lines {
     vec![
         format!("count of customer {status:?} +1"),
@@ -318,7 +319,7 @@ pub(in crate::device::tests) fn created(name: &str, status: Status, progress: &s
     ]
 }
 
-/// A request goes from one status to another.
+/// A request changes its status.
 pub(in crate::device::tests) fn moved(
     name: &str,
     was: Status,
@@ -343,7 +344,7 @@ pub(in crate::device::tests) fn ended(name: &str, status: Status, progress: &str
     moved(name, Status::InProgress, status, progress)
 }
 
-/// A request in progress succeeds with values, which are told first.
+/// A request in progress succeeds with values, which are published first.
 pub(in crate::device::tests) fn answered(name: &str, values: &str, progress: &str) -> Lines {
     all([
         told(&format!("{values} for {name}")),
@@ -351,7 +352,7 @@ pub(in crate::device::tests) fn answered(name: &str, values: &str, progress: &st
     ])
 }
 
-/// A request comes into being and fails in the same step, which can expect nothing of it.
+/// A request is created and fails in the same step, so the batch expects no earlier status.
 pub(in crate::device::tests) fn refused_at_once(
     name: &str,
     status: Status,
@@ -362,19 +363,19 @@ pub(in crate::device::tests) fn refused_at_once(
     all([created(name, status, "0/1"), failed])
 }
 
-/// An attempt ends, and others are left.
+/// An attempt ends, and further attempts are left.
 pub(in crate::device::tests) fn put_off(name: &str, progress: &str) -> Lines {
     ended(name, Status::InProgress, progress)
 }
 
-/// The log has an entry; what failed is told on, too.
+/// An entry is logged; an error entry is also published.
 pub(in crate::device::tests) fn logged(line: &str) -> Lines {
     let failed = line.split_once(" Error: ").map(|(message, _)| message);
     let told = failed.map(|message| format!("tell failure {message}"));
     [format!("log {line}")].into_iter().chain(told).collect()
 }
 
-/// What the device said or did is told on.
+/// An event is published.
 pub(in crate::device::tests) fn told(line: &str) -> Lines {
     vec![format!("tell {line}")]
 }
@@ -384,12 +385,12 @@ pub(in crate::device::tests) fn recorded(line: &str) -> Lines {
     vec![format!("save record: {line}")]
 }
 
-/// A message goes to the device at home.
+/// A message is sent to the device at its address.
 pub(in crate::device::tests) fn sent(line: &str) -> Lines {
     vec![format!("send {}: {line}", super::HOME)]
 }
 
-/// The device is told that its update was taken.
+/// An update of the device is answered.
 pub(in crate::device::tests) fn updated(message_id: u16) -> Lines {
     let home = super::HOME;
     vec![
