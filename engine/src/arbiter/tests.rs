@@ -29,7 +29,7 @@ fn a_registration_waits_until_its_device_is_found_and_restored() {
 }
 
 #[test]
-fn a_registration_whose_name_nobody_bears_is_forbidden() {
+fn a_registration_with_an_unknown_name_is_forbidden() {
     let mut fixture = ArbiterFixture::new();
     fixture.hears(&register());
     let forbidden = ["drop 1: UnknownEndpoint", "send 4.03"];
@@ -37,7 +37,7 @@ fn a_registration_whose_name_nobody_bears_is_forbidden() {
 }
 
 #[test]
-fn a_registration_is_put_off_if_the_store_does_not_say_whose_it_is() {
+fn a_registration_is_deferred_if_its_look_up_fails() {
     let mut fixture = ArbiterFixture::new();
     fixture.hears(&register());
     let put_off = ["drop 1: Overloaded", "send 5.03"];
@@ -45,7 +45,7 @@ fn a_registration_is_put_off_if_the_store_does_not_say_whose_it_is() {
 }
 
 #[test]
-fn look_ups_under_way_are_bounded_and_what_comes_beyond_is_put_off() {
+fn look_ups_are_bounded_and_further_datagrams_are_deferred() {
     let mut fixture = ArbiterFixture::new();
     for _ in 0..BOUNDS.lookups_max {
         assert_eq!(fixture.hears(&register()), ["look up the name meter"]);
@@ -57,7 +57,7 @@ fn look_ups_under_way_are_bounded_and_what_comes_beyond_is_put_off() {
 }
 
 #[test]
-fn while_the_store_is_full_a_request_is_put_off_and_an_answer_is_not() {
+fn while_the_store_is_full_requests_are_deferred_and_answers_are_not() {
     let mut fixture = ArbiterFixture::new();
     fixture.runs(METER);
     fixture.is_there(METER);
@@ -70,7 +70,7 @@ fn while_the_store_is_full_a_request_is_put_off_and_an_answer_is_not() {
 }
 
 #[test]
-fn data_goes_to_the_device_that_has_the_address_alone() {
+fn data_goes_to_the_only_device_with_the_address() {
     let mut fixture = ArbiterFixture::new();
     assert_eq!(fixture.hears(&data()), ["look up 10.0.0.1"]);
     assert_eq!(
@@ -94,7 +94,7 @@ fn data_goes_to_the_device_that_has_the_address_alone() {
 }
 
 #[test]
-fn what_waits_for_a_device_is_bounded_and_refused_beyond() {
+fn waiting_inputs_of_a_device_are_bounded_and_further_ones_refused() {
     let mut fixture = ArbiterFixture::new();
     assert_eq!(
         fixture.asks("first", DeviceCommand::Inspect),
@@ -107,7 +107,7 @@ fn what_waits_for_a_device_is_bounded_and_refused_beyond() {
 }
 
 #[test]
-fn what_waits_for_a_device_is_refused_if_there_is_none_or_the_store_fails() {
+fn waiting_inputs_are_refused_if_the_device_does_not_exist_or_the_store_fails() {
     let mut fixture = ArbiterFixture::new();
     fixture.asks("first", DeviceCommand::Inspect);
     let unknown = ["reply to first: Err(Unknown)"];
@@ -122,7 +122,7 @@ fn what_waits_for_a_device_is_refused_if_there_is_none_or_the_store_fails() {
 }
 
 #[test]
-fn a_page_of_the_start_leaves_a_device_alone_that_is_in_memory() {
+fn a_page_of_the_start_does_not_replace_a_loaded_device() {
     let mut fixture = ArbiterFixture::new();
     fixture.runs(METER);
     assert_eq!(fixture.starts(), ["read 256 devices"]);
@@ -132,7 +132,7 @@ fn a_page_of_the_start_leaves_a_device_alone_that_is_in_memory() {
 }
 
 #[test]
-fn a_device_that_left_while_a_page_was_read_does_not_come_back_with_it() {
+fn a_device_unloaded_while_a_page_is_read_is_not_restored_from_it() {
     let mut fixture = ArbiterFixture::new();
     let generation = fixture.runs(METER);
     fixture.starts();
@@ -145,7 +145,7 @@ fn a_device_that_left_while_a_page_was_read_does_not_come_back_with_it() {
 }
 
 #[test]
-fn a_page_that_was_not_read_is_asked_for_again() {
+fn a_page_that_could_not_be_read_is_read_again() {
     let mut fixture = ArbiterFixture::new();
     fixture.starts();
     assert_eq!(fixture.gets_page(Err(StoreUnavailable)), NOTHING);
@@ -153,7 +153,7 @@ fn a_page_that_was_not_read_is_asked_for_again() {
 }
 
 #[test]
-fn the_arbiter_that_searched_is_told_where_the_device_is_and_goes_there_at_once() {
+fn the_forwarding_arbiter_gets_a_route_hint_and_uses_it() {
     let [mut here, mut there] = ArbiterFixture::two();
     let is_at_home = |name: &&str| there.shard_map.arbiter_of(key(name).shard()) == there.here;
     let name = NAMES.into_iter().find(is_at_home);
@@ -209,7 +209,7 @@ fn a_device_whose_step_was_not_saved_is_restored_after_a_pause() {
 }
 
 #[test]
-fn a_device_whose_actor_panicked_is_restored_at_once_and_parked_if_it_goes_on() {
+fn a_device_whose_actor_panicked_is_restored_at_once_and_parked_if_it_panics_too_often() {
     let mut fixture = ArbiterFixture::new();
     let mut generation = fixture.runs(METER);
     let panicked = ActorExit::Failed(ActorFailure::Panicked);
@@ -235,7 +235,7 @@ fn a_device_whose_actor_panicked_is_restored_at_once_and_parked_if_it_goes_on() 
 }
 
 #[test]
-fn a_deadline_that_met_a_full_mailbox_is_tried_again() {
+fn a_timeout_that_met_a_full_mailbox_is_delivered_again() {
     let mut fixture = ArbiterFixture::new();
     fixture.runs(METER);
     fixture.arbiter.arm(fixture.at.now.plus_ms(10), key(METER));
@@ -249,7 +249,7 @@ fn a_deadline_that_met_a_full_mailbox_is_tried_again() {
 }
 
 #[test]
-fn once_a_stop_began_no_device_is_woken_or_restored_unasked() {
+fn after_a_stop_began_no_device_is_woken_or_restored_except_on_demand() {
     let mut fixture = ArbiterFixture::new();
     fixture.runs(METER);
     fixture.starts();

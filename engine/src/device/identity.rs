@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_packed_is_told_again() {
+    fn a_packed_identity_is_unpacked_unchanged() {
         let profile = Profile {
             imsi: Some(Imsi::parse("262011234567890").unwrap()),
             ip: Some("10.0.0.1".parse().unwrap()),
@@ -127,13 +127,13 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_parts_of_each_other_are_told_apart() {
+    fn names_that_contain_each_other_are_kept_apart() {
         check(&profile("a", "a1", "1", "a12"));
         check(&profile("12", "1", "12", "1"));
     }
 
     #[test]
-    fn the_longest_names_find_room() {
+    fn the_longest_names_fit() {
         let (customer, name) = ("c".repeat(64), "d".repeat(128));
         check(&profile(
             &customer,
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn one_name_for_everything_is_kept_once() {
+    fn one_name_for_everything_is_stored_once() {
         let name = "8949000000000000001";
         let packed = Identity::of(&profile("acme", name, name, name));
         assert_eq!(packed.texts.len(), name.len() + "acme".len());

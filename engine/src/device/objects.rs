@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_that_nobody_has_any_more_are_dropped() {
+    fn unused_lists_are_dropped() {
         let mut lists = ObjectLists::default();
         let mut lasting = list(0);
         lists.share(&mut lasting);

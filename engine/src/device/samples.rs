@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn several_values_of_a_path_at_one_time_are_told_one_after_the_other() {
+    fn several_values_of_a_path_at_one_time_are_published_one_after_the_other() {
         let measurements = by_time(
             NOW,
             vec![
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn times_without_end_are_times() {
+    fn extreme_times_are_accepted() {
         for measured in [
             Measured::Relative(i64::MAX),
             Measured::Relative(i64::MIN),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_from_the_future_is_no_older_than_what_is_heard_now() {
+    fn a_value_from_the_future_comes_after_one_measured_now() {
         let ahead = Some(Measured::Relative(60_000));
         let further = Some(Measured::Relative(61_000));
         let measurements = by_time(

@@ -26,7 +26,7 @@ use crate::rules::{EndpointTrust, Rules, TransmissionRules};
 use crate::supervision::{Supervisor, Unserved};
 
 #[test]
-fn what_a_step_saves_is_committed_before_anything_is_said() {
+fn a_step_is_committed_before_anything_is_sent() {
     let mut fixture = Fixture::new();
     assert_eq!(fixture.hears(&register()), ["heard Register", "commit"]);
     assert!(fixture.cell.is_waiting());
@@ -41,7 +41,7 @@ fn what_a_step_saves_is_committed_before_anything_is_said() {
 }
 
 #[test]
-fn a_step_that_was_not_saved_is_not_said_and_the_cell_fails() {
+fn a_step_that_was_not_saved_sends_nothing_and_the_cell_fails() {
     let mut fixture = Fixture::new();
     fixture.hears(&register());
     let failed = ["end Failed(Unsaved)"];
@@ -49,14 +49,14 @@ fn a_step_that_was_not_saved_is_not_said_and_the_cell_fails() {
 }
 
 #[test]
-fn a_step_that_saves_nothing_is_said_at_once() {
+fn a_step_that_saves_nothing_is_sent_at_once() {
     let mut fixture = Fixture::registered();
     let binding = ["heard Ping", "send 0.00 to 10.0.0.1:5683", "report"];
     assert_eq!(fixture.hears(&Message::ping(MessageId(9))), binding);
 }
 
 #[test]
-fn a_device_that_has_nothing_to_do_could_end_when_its_step_is_done() {
+fn an_idle_device_reports_after_its_step_that_it_could_end() {
     let mut fixture = Fixture::new();
     let binding = [
         "heard Ping",
@@ -68,7 +68,7 @@ fn a_device_that_has_nothing_to_do_could_end_when_its_step_is_done() {
 }
 
 #[test]
-fn a_caller_is_answered_when_what_it_was_promised_is_durable() {
+fn a_caller_is_answered_after_the_commit() {
     let mut fixture = Fixture::new();
     assert_eq!(
         fixture.asks(DeviceCommand::Submit(when_active())),
@@ -79,7 +79,7 @@ fn a_caller_is_answered_when_what_it_was_promised_is_durable() {
 }
 
 #[test]
-fn a_caller_is_told_why_nothing_was_saved() {
+fn a_caller_gets_the_reason_why_nothing_was_saved() {
     let cases = [
         (CommitFailure::Full, Unserved::Busy),
         (CommitFailure::Conflict, Unserved::Failed),
@@ -94,7 +94,7 @@ fn a_caller_is_told_why_nothing_was_saved() {
 }
 
 #[test]
-fn the_arbiter_hears_that_a_device_was_removed_before_whoever_asked_does() {
+fn a_removal_is_reported_to_the_arbiter_before_the_caller_is_answered() {
     let mut fixture = Fixture::new();
     assert_eq!(fixture.asks(DeviceCommand::Retire), ["commit"]);
     let binding = [
@@ -109,7 +109,7 @@ fn the_arbiter_hears_that_a_device_was_removed_before_whoever_asked_does() {
 }
 
 #[test]
-fn a_device_that_was_removed_before_is_unknown_to_whoever_removes_it() {
+fn removing_a_removed_device_is_answered_unknown() {
     let mut fixture = Fixture::new();
     fixture.asks(DeviceCommand::Retire);
     let told = ["reply Unknown", "end Failed(Unsaved)"];
@@ -117,7 +117,7 @@ fn a_device_that_was_removed_before_is_unknown_to_whoever_removes_it() {
 }
 
 #[test]
-fn a_device_goes_by_what_its_customer_made_of_it() {
+fn a_device_uses_its_changed_profile() {
     let mut fixture = Fixture::registered();
     assert_eq!(
         fixture.asks(DeviceCommand::ReadProfile),
@@ -134,7 +134,7 @@ fn a_device_goes_by_what_its_customer_made_of_it() {
 }
 
 #[test]
-fn a_device_whose_profile_is_gone_is_unknown_and_one_that_cannot_be_read_fails() {
+fn a_missing_profile_is_answered_unknown_and_an_unreadable_one_fails_the_cell() {
     let mut fixture = Fixture::registered();
     fixture.asks(DeviceCommand::ReadProfile);
     assert_eq!(fixture.reads(Ok(None)), ["reply Unknown"]);
@@ -144,7 +144,7 @@ fn a_device_whose_profile_is_gone_is_unknown_and_one_that_cannot_be_read_fails()
 }
 
 #[test]
-fn an_earlier_deadline_takes_the_place_of_the_one_before() {
+fn an_earlier_deadline_replaces_the_armed_one() {
     let mut fixture = Fixture::registered();
     let soon = NewAction {
         expires_in_s: Some(60),
@@ -156,14 +156,14 @@ fn an_earlier_deadline_takes_the_place_of_the_one_before() {
 }
 
 #[test]
-fn a_device_that_was_due_says_anew_when_it_is() {
+fn a_device_is_armed_again_after_its_timeout() {
     let mut fixture = Fixture::registered();
     let binding = ["disarm 86400 s", "report", "arm 86400 s"];
     assert_eq!(fixture.is_due(), binding);
 }
 
 #[test]
-fn what_became_of_a_bare_datagram_is_a_step_of_its_own_after_which_the_device_is_idle() {
+fn the_send_outcome_of_a_bare_datagram_is_a_step_after_which_the_device_is_idle() {
     let mut fixture = Fixture::addressed();
     assert_eq!(fixture.asks(DeviceCommand::Submit(bare())), ["commit"]);
     let binding = [
@@ -183,7 +183,7 @@ fn what_became_of_a_bare_datagram_is_a_step_of_its_own_after_which_the_device_is
 }
 
 #[test]
-fn a_device_goes_by_the_terms_its_customer_chose_last() {
+fn a_device_uses_the_latest_policy() {
     let mut fixture = Fixture::registered();
     fixture.policy = Arc::new(CustomerPolicy::clone(&fixture.policy));
     fixture.hears(&Message::ping(MessageId(9)));
@@ -191,7 +191,7 @@ fn a_device_goes_by_the_terms_its_customer_chose_last() {
 }
 
 #[test]
-fn a_restored_device_says_where_it_is_and_when_it_is_due() {
+fn a_restored_device_announces_its_peer_and_its_deadline() {
     let mut fixture = Fixture::registered();
     let mut out = Vec::new();
     fixture.cell.armed_at = None;

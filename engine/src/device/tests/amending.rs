@@ -7,7 +7,7 @@ use crate::rules::EndpointTrust;
 const NEW: &str = "10.0.0.9:1024";
 
 #[test]
-fn a_new_address_is_believed_at_once_and_the_old_one_no_longer() {
+fn a_new_address_is_accepted_at_once_and_the_old_one_rejected() {
     let mut fixture = DeviceFixture::registered();
     fixture.amend(|profile| profile.ip = Some("10.0.0.9".parse().unwrap()));
     assert_eq!(
@@ -27,7 +27,7 @@ fn a_new_address_is_believed_at_once_and_the_old_one_no_longer() {
 }
 
 #[test]
-fn a_registration_stays_when_the_address_changes_until_it_is_judged() {
+fn a_registration_survives_a_change_of_the_address() {
     let mut fixture = DeviceFixture::registered();
     let before = fixture.snapshot().registration;
     fixture.amend(|profile| profile.ip = Some("10.0.0.9".parse().unwrap()));
@@ -52,7 +52,7 @@ fn a_device_that_loses_its_address_stays_registered_where_it_is() {
 }
 
 #[test]
-fn a_device_believed_by_its_name_is_held_to_the_address_it_is_given() {
+fn a_device_trusted_by_its_name_must_use_its_address_once_it_has_one() {
     let mut fixture = DeviceFixture::of(profile(), EndpointTrust::NameSuffices);
     fixture.register();
     assert_eq!(fixture.at(S).update(), updated(102));

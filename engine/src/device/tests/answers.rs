@@ -15,7 +15,7 @@ const BATTERY: &str = "/3/0/9=87";
 const READ: &str = r#"1/1 "205" "87""#;
 
 #[test]
-fn an_answer_in_the_acknowledgement_needs_nothing_back() {
+fn a_piggybacked_answer_is_not_acknowledged() {
     let mut fixture = asked();
     assert_eq!(
         fixture.at(S).answer(Code::CONTENT, "87"),
@@ -37,7 +37,7 @@ fn a_separate_answer_is_acknowledged_once_it_is_saved() {
 }
 
 #[test]
-fn a_separate_answer_that_overtakes_its_acknowledgement_counts() {
+fn a_separate_answer_before_its_acknowledgement_is_accepted() {
     let mut fixture = asked();
     let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
     let answer = fixture
@@ -59,7 +59,7 @@ fn a_repeated_separate_answer_is_acknowledged_again_and_counts_once() {
 }
 
 #[test]
-fn a_non_confirmable_answer_needs_nothing_back() {
+fn a_non_confirmable_answer_is_not_acknowledged() {
     let mut fixture = asked();
     let answer = fixture
         .separate(MessageKind::NonConfirmable, Code::CONTENT)
@@ -92,7 +92,7 @@ fn an_answer_that_comes_too_late_is_reset() {
 }
 
 #[test]
-fn a_notification_nobody_asked_for_is_reset() {
+fn an_unsolicited_notification_is_reset() {
     let mut fixture = DeviceFixture::registered();
     for (kind, id) in [
         (MessageKind::Confirmable, 300),
@@ -109,7 +109,7 @@ fn a_notification_nobody_asked_for_is_reset() {
 }
 
 #[test]
-fn another_device_s_token_is_no_answer() {
+fn a_response_with_another_token_is_no_answer() {
     let mut fixture = asked();
     let mut stray = fixture.piggybacked(Code::CONTENT).with_payload("87");
     stray.token = Token::new(&[1, 2, 3, 4]).unwrap();
@@ -153,7 +153,7 @@ fn a_failure_in_a_separate_answer_is_acknowledged() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_read_fails_the_request() {
+fn an_answer_that_cannot_be_decoded_fails_the_request() {
     let mut fixture = asked();
     let why = "the response cannot be decoded: the payload is not a value of type INTEGER";
     let expected = failed(&format!(r#""205" {why:?}"#), why);
@@ -169,7 +169,7 @@ fn an_answer_that_cannot_be_read_fails_the_request() {
 }
 
 #[test]
-fn a_part_of_an_answer_that_is_no_whole_block_is_not_taken_for_the_whole() {
+fn an_incomplete_block_is_not_accepted_as_the_answer() {
     let mut fixture = asked();
     let answer = fixture
         .piggybacked(Code::CONTENT)

@@ -39,7 +39,7 @@ fn a_refused_format_is_followed_by_the_next_in_the_same_attempt() {
 }
 
 #[test]
-fn a_format_a_device_refuses_is_not_asked_for_until_it_registers_anew() {
+fn a_refused_format_is_not_requested_until_the_device_registers_again() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0"));
     fixture.answer(Code::NOT_ACCEPTABLE, "");
@@ -57,7 +57,7 @@ fn a_format_a_device_refuses_is_not_asked_for_until_it_registers_anew() {
 }
 
 #[test]
-fn a_device_that_refuses_every_format_may_answer_as_it_likes() {
+fn a_device_that_refuses_every_format_may_answer_in_any() {
     for refusal in [Code::NOT_ACCEPTABLE, Code::UNSUPPORTED_CONTENT_FORMAT] {
         let mut fixture = DeviceFixture::registered();
         fixture.ask(read("/3/0").attempts(5));
@@ -76,7 +76,7 @@ fn a_device_that_refuses_every_format_may_answer_as_it_likes() {
 }
 
 #[test]
-fn what_is_written_is_written_in_another_format() {
+fn a_refused_write_is_sent_in_another_format() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(write("/1/0/1", "300"));
     assert_eq!(fixture.asked().content_format(), Some(ContentFormat::TEXT));
@@ -94,7 +94,7 @@ fn what_is_written_is_written_in_another_format() {
 }
 
 #[test]
-fn a_write_in_no_format_fails_as_the_device_says() {
+fn a_write_refused_in_every_format_fails_with_the_answer_of_the_device() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(write("/1/0/1", "300").attempts(5));
     let mut formats = Vec::new();
@@ -163,7 +163,7 @@ fn the_end_of_an_observation_keeps_its_token_in_another_format() {
 }
 
 #[test]
-fn silence_behind_a_refusal_ends_the_attempt_as_silence_does() {
+fn a_timeout_after_a_refused_format_ends_the_attempt() {
     let mut fixture = DeviceFixture::registered();
     let id = fixture.ask(read("/3/0").attempts(2));
     fixture.at(S).answer(Code::NOT_ACCEPTABLE, "");

@@ -10,7 +10,7 @@ const HERE: &str = "10.0.9.1:5684 over 7";
 const THERE: &str = "10.0.9.2:61000 over 7";
 
 #[test]
-fn a_device_is_the_same_over_its_association_at_any_address() {
+fn a_device_is_recognised_by_its_association_at_any_address() {
     let mut fixture = DeviceFixture::new();
     let registration = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
     let answered = fixture.hears(HERE, &registration);
@@ -29,7 +29,7 @@ fn a_device_is_the_same_over_its_association_at_any_address() {
 }
 
 #[test]
-fn an_answer_over_the_association_is_the_answer_from_any_address() {
+fn an_answer_over_the_association_is_accepted_from_any_address() {
     let mut fixture = DeviceFixture::new();
     let registration = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
     fixture.hears(HERE, &registration);
@@ -40,7 +40,7 @@ fn an_answer_over_the_association_is_the_answer_from_any_address() {
 }
 
 #[test]
-fn a_request_over_coap_goes_to_the_association_a_device_was_heard_over() {
+fn a_request_over_coap_goes_to_the_association_of_the_last_uplink() {
     let mut fixture = DeviceFixture::new();
     let data = fixture.request(Code::POST, &[]).with_uri_query(["t=flow"]);
     fixture.hears(HERE, &data);

@@ -10,7 +10,7 @@ use super::vocabulary::{
 use crate::action::Status::{InProgress, Scheduled};
 
 #[test]
-fn an_unacknowledged_request_is_repeated_four_times_within_one_attempt() {
+fn an_unacknowledged_request_is_retransmitted_four_times_within_one_attempt() {
     let mut fixture = DeviceFixture::registered();
     let id = fixture.ask(read("/3/0/9").attempts(2));
     let mut sent_at = Vec::new();
@@ -32,7 +32,7 @@ fn an_unacknowledged_request_is_repeated_four_times_within_one_attempt() {
 }
 
 #[test]
-fn requests_go_out_one_by_one_and_the_oldest_first() {
+fn requests_are_sent_one_by_one_oldest_first() {
     let mut fixture = DeviceFixture::registered();
     for path in ["/3/0/9", "/3/0/13", "/3/0/14"] {
         fixture.ask(read(path).when_active());
@@ -69,7 +69,7 @@ fn a_request_to_be_sent_now_waits_for_the_exchange_in_flight() {
 }
 
 #[test]
-fn a_request_leaves_as_often_as_permitted_and_no_more() {
+fn a_request_is_sent_as_often_as_permitted_and_no_more() {
     let mut fixture = DeviceFixture::registered();
     let id = fixture.ask(execute("/3/0/4").when_active().attempts(3));
     for attempt in 1..=3 {
@@ -85,7 +85,7 @@ fn a_request_leaves_as_often_as_permitted_and_no_more() {
 }
 
 #[test]
-fn an_update_during_an_attempt_is_not_the_activity_it_waits_for() {
+fn an_update_during_an_attempt_does_not_permit_the_next_attempt() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9").attempts(2));
     assert_eq!(fixture.at(S).update(), updated(102));
@@ -97,7 +97,7 @@ fn an_update_during_an_attempt_is_not_the_activity_it_waits_for() {
 }
 
 #[test]
-fn what_follows_an_attempt_that_ended_in_silence_waits_for_the_device_too() {
+fn requests_after_an_unanswered_attempt_wait_for_an_uplink() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9").when_active().attempts(2));
     let second = fixture.ask(read("/3/0/13").when_active());
@@ -119,7 +119,7 @@ fn what_follows_an_attempt_that_ended_in_silence_waits_for_the_device_too() {
 }
 
 #[test]
-fn what_follows_an_attempt_goes_out_if_the_device_was_heard_meanwhile() {
+fn requests_after_an_unanswered_attempt_are_sent_if_an_uplink_came_during_it() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9").when_active().attempts(2));
     fixture.ask(read("/3/0/13").when_active());
@@ -134,7 +134,7 @@ fn what_follows_an_attempt_goes_out_if_the_device_was_heard_meanwhile() {
 }
 
 #[test]
-fn what_follows_an_attempt_goes_out_if_the_device_rejected_it() {
+fn requests_after_a_rejected_attempt_are_sent_at_once() {
     let ends: [fn(&mut DeviceFixture) -> Message; 2] = [
         |fixture| fixture.piggybacked(Code::SERVICE_UNAVAILABLE),
         |fixture| Message::reset(fixture.asked().message_id),
@@ -159,7 +159,7 @@ fn what_follows_an_attempt_goes_out_if_the_device_rejected_it() {
 }
 
 #[test]
-fn a_late_wake_up_repeats_nothing_that_could_be_obeyed_twice() {
+fn a_late_timeout_retransmits_nothing_that_could_be_executed_twice() {
     let mut fixture = DeviceFixture::registered();
     let id = fixture.ask(execute("/3/0/4").attempts(2));
     for (late, expected) in [

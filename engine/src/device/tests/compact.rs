@@ -21,14 +21,14 @@ const IDENTITY_BYTES_MAX: usize = 56;
 const OTHERS: &str = "</1/0>,</3/0>,</3303/0>,</3303/1>";
 
 #[test]
-fn a_device_keeps_within_its_bounds() {
+fn a_device_stays_within_its_memory_bounds() {
     let bytes = size_of::<Device>();
     assert!(bytes <= DEVICE_BYTES_MAX, "{bytes} bytes");
     assert!(size_of::<Identity>() <= IDENTITY_BYTES_MAX);
 }
 
 #[test]
-fn a_registered_device_is_at_nothing() {
+fn a_registered_device_has_nothing_in_progress() {
     let mut fixture = DeviceFixture::registered();
     assert!(fixture.device().busy.is_none());
     fixture.at(S).update();
@@ -84,7 +84,7 @@ fn devices_that_offer_the_same_have_one_list() {
 }
 
 #[test]
-fn a_device_that_registers_anew_with_what_it_offered_keeps_its_list() {
+fn a_device_that_registers_again_with_equal_objects_keeps_its_list() {
     let mut fixture = DeviceFixture::registered();
     let before = list_of(&fixture);
     fixture.at(S).register();

@@ -8,7 +8,7 @@ use super::vocabulary::{
 use crate::action::Status::{Cancelled, Failed, InProgress, Scheduled, Succeeded};
 
 #[test]
-fn a_result_is_told_with_what_came_of_the_request() {
+fn a_result_is_published_with_the_outcome_of_the_request() {
     let mut fixture = DeviceFixture::reporting_results();
     fixture.ask(read("/3/0/9"));
     let expected = all([
@@ -20,7 +20,7 @@ fn a_result_is_told_with_what_came_of_the_request() {
 }
 
 #[test]
-fn a_failure_is_told_as_a_result_and_as_a_failure() {
+fn a_failure_is_published_as_a_result_and_as_an_error() {
     let mut fixture = DeviceFixture::reporting_results();
     fixture.ask(read("/3/0/9"));
     let why = "the device answered 4.04";
@@ -35,7 +35,7 @@ fn a_failure_is_told_as_a_result_and_as_a_failure() {
 }
 
 #[test]
-fn a_request_that_is_over_before_it_is_sent_has_a_result_too() {
+fn a_request_that_ends_before_it_is_sent_has_a_result_too() {
     let mut fixture = DeviceFixture::reporting_results();
     let effects = fixture.submit(write("/1/0/1", "soon")).1;
     let why = "the value for /1/0/1 is not of type INTEGER: \
@@ -58,7 +58,7 @@ fn a_request_that_is_over_before_it_is_sent_has_a_result_too() {
 }
 
 #[test]
-fn each_request_taken_back_with_the_others_has_a_result() {
+fn each_request_cancelled_with_the_others_has_a_result() {
     let mut fixture = DeviceFixture::reporting_results();
     fixture.ask(read("/3/0/9").when_active());
     fixture.ask(read("/3/0/13").when_active());
@@ -78,7 +78,7 @@ fn an_attempt_that_ends_without_the_request_has_no_result() {
 }
 
 #[test]
-fn nobody_is_told_what_nobody_wants_to_know() {
+fn no_result_is_published_unless_results_are_wanted() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9"));
     let effects = fixture.answer(Code::CONTENT, "87");

@@ -16,7 +16,7 @@ const AWAY: &str = "10.0.0.1:7777";
 const ELSEWHERE: &str = "10.0.0.2:5683";
 
 #[test]
-fn data_is_told_before_the_device_is_thanked() {
+fn data_is_published_before_it_is_answered() {
     let mut fixture = heard();
     let message = fixture.data("rooms/1", "21.5");
     let expected = all([
@@ -27,7 +27,7 @@ fn data_is_told_before_the_device_is_thanked() {
 }
 
 #[test]
-fn the_first_contact_is_logged_once_whatever_the_protocol() {
+fn the_first_contact_is_logged_once_over_any_protocol() {
     let mut fixture = DeviceFixture::new();
     let expected = all([
         heard_first(0, HOME, "CoAP"),
@@ -65,7 +65,7 @@ fn the_first_contact_is_logged_once_whatever_the_protocol() {
 }
 
 #[test]
-fn what_was_heard_over_is_kept_once_for_each_protocol() {
+fn each_protocol_of_an_uplink_is_saved_once() {
     let mut fixture = heard();
     let effects = fixture.at(S).hears_bare(b"on");
     assert!(effects[0].starts_with("save record"), "{effects:?}");
@@ -88,7 +88,7 @@ fn data_saves_presence_once_an_hour() {
 }
 
 #[test]
-fn data_without_one_good_topic_is_refused_and_its_bytes_are_kept() {
+fn data_without_one_valid_topic_is_refused_and_its_bytes_are_logged() {
     let cases: [(&[&str], &str); 6] = [
         (&[], "the topic is missing; use POST /?t=topic"),
         (&["T=x"], "the topic is missing; use POST /?t=topic"),
@@ -111,7 +111,7 @@ fn data_without_one_good_topic_is_refused_and_its_bytes_are_kept() {
 }
 
 #[test]
-fn a_bad_topic_is_logged_once_a_minute() {
+fn an_invalid_topic_is_logged_once_a_minute() {
     let mut fixture = heard();
     let mut post = |at| {
         let message = fixture.request(Code::POST, &[]).with_payload("1");
@@ -124,7 +124,7 @@ fn a_bad_topic_is_logged_once_a_minute() {
 }
 
 #[test]
-fn data_without_a_byte_is_refused_and_a_sign_of_life() {
+fn empty_data_is_refused_and_is_an_uplink() {
     let mut fixture = heard();
     assert_eq!(fixture.at(S).posts(""), sent("ACK 4.00 to 102"));
     assert_eq!(
@@ -136,7 +136,7 @@ fn data_without_a_byte_is_refused_and_a_sign_of_life() {
 }
 
 #[test]
-fn data_that_is_too_long_is_refused_and_the_device_hears_how_long_it_may_be() {
+fn data_that_is_too_long_is_refused_with_the_maximum_size() {
     let mut fixture = DeviceFixture::within(Limits {
         data_bytes_max: 4,
         ..Limits::default()
@@ -161,7 +161,7 @@ fn data_that_is_too_long_is_refused_and_the_device_hears_how_long_it_may_be() {
 }
 
 #[test]
-fn nothing_else_can_be_done_at_the_root() {
+fn other_methods_at_the_root_are_not_allowed() {
     let mut fixture = heard();
     for code in [
         Code::GET,
@@ -201,7 +201,7 @@ fn data_from_another_address_is_refused_and_logged_once_a_minute() {
 }
 
 #[test]
-fn data_from_an_address_of_several_devices_is_nobody_s() {
+fn data_from_an_address_of_several_devices_is_refused() {
     let mut fixture = heard();
     let why = "several devices have the address it came from";
     let message = fixture.data("t", "21.5");
@@ -215,7 +215,7 @@ fn data_from_an_address_of_several_devices_is_nobody_s() {
 }
 
 #[test]
-fn a_device_that_roams_is_known_where_it_is_registered_and_nowhere_else() {
+fn a_roaming_device_is_known_only_where_it_is_registered() {
     let mut fixture = DeviceFixture::roaming();
     let registration = fixture.registration(&["lwm2m=1.1"], "</3/0>");
     fixture.hears(AWAY, &registration);
@@ -228,7 +228,7 @@ fn a_device_that_roams_is_known_where_it_is_registered_and_nowhere_else() {
 }
 
 #[test]
-fn data_that_comes_again_is_answered_the_same_and_told_once() {
+fn repeated_data_gets_the_same_answer_and_is_published_once() {
     let mut fixture = heard();
     let message = fixture.data("t", "1");
     assert_eq!(fixture.at(S).hears(HOME, &message).len(), 2);
@@ -242,7 +242,7 @@ fn data_that_comes_again_is_answered_the_same_and_told_once() {
 }
 
 #[test]
-fn a_non_confirmable_post_that_comes_again_is_not_answered() {
+fn a_repeated_non_confirmable_post_is_not_answered() {
     let mut fixture = heard();
     let mut message = fixture.data("t", "1");
     message.kind = MessageKind::NonConfirmable;
@@ -253,7 +253,7 @@ fn a_non_confirmable_post_that_comes_again_is_not_answered() {
 }
 
 #[test]
-fn message_ids_of_two_peers_are_told_apart_and_both_remembered() {
+fn message_ids_of_two_peers_are_distinguished_and_both_remembered() {
     for mut fixture in [heard(), DeviceFixture::registered()] {
         let message = fixture.data("t", "1");
         let id = message.message_id.0;
@@ -269,7 +269,7 @@ fn message_ids_of_two_peers_are_told_apart_and_both_remembered() {
 }
 
 #[test]
-fn a_bare_datagram_in_between_forgets_no_message() {
+fn a_bare_datagram_does_not_clear_the_remembered_messages() {
     let mut fixture = heard();
     let message = fixture.data("t", "1");
     fixture.at(S).hears(HOME, &message);
@@ -278,7 +278,7 @@ fn a_bare_datagram_in_between_forgets_no_message() {
 }
 
 #[test]
-fn what_was_posted_is_remembered_across_a_registration() {
+fn a_post_is_remembered_across_a_registration() {
     let mut fixture = heard();
     let message = fixture.data("t", "1");
     fixture.at(S).hears(HOME, &message);
@@ -294,7 +294,7 @@ fn what_was_posted_is_remembered_across_a_registration() {
 }
 
 #[test]
-fn a_farewell_is_remembered_whatever_is_posted_behind_it() {
+fn a_deregistration_is_remembered_across_later_posts() {
     let mut fixture = DeviceFixture::registered();
     let farewell = fixture.deregistering();
     fixture.at(S).hears(HOME, &farewell);
@@ -304,7 +304,7 @@ fn a_farewell_is_remembered_whatever_is_posted_behind_it() {
 }
 
 #[test]
-fn more_than_is_taken_in_a_minute_is_put_off_and_may_be_posted_again() {
+fn data_above_the_rate_is_deferred_and_may_be_posted_again() {
     let mut fixture = heard();
     while fixture.at(S).posts("1").len() > 1 {}
     let message = fixture.data("t", "2");
@@ -344,7 +344,7 @@ fn long_data_counts_for_more() {
 }
 
 #[test]
-fn bare_bytes_are_told_and_never_answered() {
+fn bare_datagrams_are_published_and_never_answered() {
     let mut fixture = DeviceFixture::new();
     let first = format!("bare {BARE}");
     let expected = all([heard_first(0, &first, "UDP"), said_bare("{\"on\":true}")]);
@@ -363,7 +363,7 @@ fn bare_bytes_are_told_and_never_answered() {
 }
 
 #[test]
-fn datagrams_one_behind_the_other_are_told_in_their_order_before_anything_leaves() {
+fn a_burst_of_datagrams_is_published_in_order_before_anything_is_sent() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(datagram("go").when_active());
     let first = format!("bare {BARE}");
@@ -387,7 +387,7 @@ fn datagrams_one_behind_the_other_are_told_in_their_order_before_anything_leaves
 }
 
 #[test]
-fn an_empty_datagram_is_a_sign_of_life_and_told_to_nobody() {
+fn an_empty_datagram_is_an_uplink_and_is_not_published() {
     let mut fixture = DeviceFixture::new();
     let first = format!("bare {BARE}");
     assert_eq!(fixture.hears_bare(b""), heard_first(0, &first, "UDP"));
@@ -401,7 +401,7 @@ fn an_empty_datagram_is_a_sign_of_life_and_told_to_nobody() {
 }
 
 #[test]
-fn a_datagram_that_is_too_long_is_kept_once_a_minute() {
+fn a_datagram_that_is_too_long_is_logged_once_a_minute() {
     let mut fixture = DeviceFixture::within(Limits {
         data_bytes_max: 4,
         ..Limits::default()
@@ -419,7 +419,7 @@ fn a_datagram_that_is_too_long_is_kept_once_a_minute() {
 }
 
 #[test]
-fn bare_bytes_from_elsewhere_are_nobody_s() {
+fn bare_datagrams_from_another_address_are_ignored() {
     for mut fixture in [
         DeviceFixture::new(),
         DeviceFixture::registered(),

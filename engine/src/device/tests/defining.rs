@@ -29,7 +29,7 @@ fn a_value_is_checked_by_what_the_customer_defines() {
 }
 
 #[test]
-fn what_a_device_tells_is_of_the_type_the_customer_defines() {
+fn a_value_has_the_type_the_customer_defines() {
     let mut fixture = DeviceFixture::registered();
     fixture.define(&[&definition(33_000, "1.0", "R", "Opaque")]);
     fixture.ask(read(METER));
@@ -49,7 +49,7 @@ fn what_a_device_tells_is_of_the_type_the_customer_defines() {
 }
 
 #[test]
-fn a_definition_that_came_meanwhile_holds_for_what_was_scheduled() {
+fn a_new_definition_applies_to_scheduled_requests() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(write(METER, "warm").when_active());
     fixture.define(&[&definition(33_000, "1.0", "RW", "Float")]);
@@ -66,7 +66,7 @@ fn a_definition_that_came_meanwhile_holds_for_what_was_scheduled() {
 }
 
 #[test]
-fn a_definition_that_is_gone_holds_no_longer() {
+fn a_removed_definition_no_longer_applies() {
     let mut fixture = DeviceFixture::registered();
     fixture.define(&[&definition(33_000, "1.0", "RW", "Float")]);
     fixture.define(&[]);
@@ -76,7 +76,7 @@ fn a_definition_that_is_gone_holds_no_longer() {
 }
 
 #[test]
-fn a_definition_holds_for_the_version_a_device_offers() {
+fn a_definition_applies_to_the_version_a_device_offers() {
     let mut fixture = DeviceFixture::new();
     fixture.register_with(&["lwm2m=1.1"], "</33000>;ver=2.0,</33000/0>");
     fixture.define(&[
@@ -89,7 +89,7 @@ fn a_definition_holds_for_the_version_a_device_offers() {
 }
 
 #[test]
-fn an_object_the_customer_defines_is_asked_for_as_one_whose_types_are_known() {
+fn a_defined_object_is_requested_like_one_of_known_types() {
     for (definitions, format) in [(vec![], 112), (vec![METERS], 11_542)] {
         let mut fixture = DeviceFixture::new();
         fixture.register_with(&["lwm2m=1.1"], "</>;ct=\"112 11542\",</33000/0>");
@@ -101,7 +101,7 @@ fn an_object_the_customer_defines_is_asked_for_as_one_whose_types_are_known() {
 }
 
 #[test]
-fn a_value_without_an_instance_is_of_none_where_the_customer_defines_several() {
+fn a_value_without_an_instance_is_refused_if_the_customer_defines_several() {
     let mut fixture = DeviceFixture::registered();
     fixture.define(&[&definition(METERS, "1.0", "R", "Integer")]);
     fixture.ask(read("/33000"));
@@ -117,7 +117,7 @@ fn a_value_without_an_instance_is_of_none_where_the_customer_defines_several() {
 }
 
 #[test]
-fn an_object_of_the_registry_is_what_the_customer_defines() {
+fn a_definition_precedes_the_object_of_the_registry() {
     let mut fixture = DeviceFixture::registered();
     fixture.define(&[&definition(3303, "1.0", "RW", "Integer")]);
     let effects = fixture.submit(write("/3303/0/0", "1.5")).1;

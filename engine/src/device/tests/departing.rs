@@ -14,7 +14,7 @@ use crate::limits::DEPARTURE_MS;
 use crate::step_event::StepEventKind;
 
 #[test]
-fn a_datagram_leaves_at_once_and_has_succeeded_when_the_socket_took_it() {
+fn a_datagram_is_sent_at_once_and_succeeds_when_the_socket_took_it() {
     for mut fixture in [DeviceFixture::new(), DeviceFixture::registered()] {
         let (accepted, effects) = fixture.submit(datagram("on"));
         let expected = all([
@@ -34,7 +34,7 @@ fn a_datagram_leaves_at_once_and_has_succeeded_when_the_socket_took_it() {
 }
 
 #[test]
-fn a_datagram_that_the_socket_refuses_has_failed() {
+fn a_datagram_that_the_socket_refuses_fails() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(datagram("on"));
     let expected = failed("#1", "the datagram could not be sent");
@@ -43,7 +43,7 @@ fn a_datagram_that_the_socket_refuses_has_failed() {
 }
 
 #[test]
-fn a_datagram_of_which_nothing_is_said_has_failed_after_a_while() {
+fn a_datagram_without_a_send_outcome_fails_after_a_while() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(datagram("on"));
     assert_eq!(fixture.deadline(), Some(DEPARTURE_MS));
@@ -55,7 +55,7 @@ fn a_datagram_of_which_nothing_is_said_has_failed_after_a_while() {
 }
 
 #[test]
-fn what_became_of_an_earlier_datagram_says_nothing_of_the_next() {
+fn the_send_outcome_of_an_earlier_datagram_is_not_that_of_the_next() {
     let mut fixture = DeviceFixture::new();
     let (first, _) = fixture.submit(datagram("1"));
     fixture.ask(datagram("2"));
@@ -70,7 +70,7 @@ fn what_became_of_an_earlier_datagram_says_nothing_of_the_next() {
 }
 
 #[test]
-fn a_datagram_in_flight_at_a_restart_has_failed_and_never_leaves_again() {
+fn a_datagram_in_flight_at_a_restart_fails_and_is_never_sent_again() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(datagram("on"));
     fixture.restart();
@@ -82,7 +82,7 @@ fn a_datagram_in_flight_at_a_restart_has_failed_and_never_leaves_again() {
 }
 
 #[test]
-fn a_datagram_that_was_not_tried_before_a_restart_leaves_then() {
+fn a_datagram_that_was_not_tried_before_a_restart_is_sent_after_it() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(datagram("1"));
     fixture.ask(datagram("2"));
@@ -93,7 +93,7 @@ fn a_datagram_that_was_not_tried_before_a_restart_leaves_then() {
 }
 
 #[test]
-fn datagrams_leave_one_after_the_other_in_their_order() {
+fn datagrams_are_sent_one_after_the_other_in_order() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(datagram("1"));
     for (name, text) in [("#2", "2"), ("#3", "3")] {
@@ -115,7 +115,7 @@ fn datagrams_leave_one_after_the_other_in_their_order() {
 }
 
 #[test]
-fn a_departure_is_no_exchange() {
+fn sending_a_bare_datagram_is_no_exchange() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(datagram("on"));
     let is_begun =
@@ -127,7 +127,7 @@ fn a_departure_is_no_exchange() {
 }
 
 #[test]
-fn bytes_leave_as_they_were_written() {
+fn bytes_are_sent_as_they_were_written() {
     let mut fixture = DeviceFixture::new();
     let mut new = datagram("on");
     new.request = Request::Udp(UdpRequest {
@@ -139,7 +139,7 @@ fn bytes_leave_as_they_were_written() {
 }
 
 #[test]
-fn a_device_without_an_address_cannot_be_told_now() {
+fn a_datagram_cannot_be_sent_now_to_a_device_without_an_address() {
     let mut fixture = DeviceFixture::roaming();
     let (refused, effects) = fixture.submit(datagram("on"));
     assert_eq!(refused, Err(SubmitRefusal::NoAddress));
@@ -150,7 +150,7 @@ fn a_device_without_an_address_cannot_be_told_now() {
 }
 
 #[test]
-fn the_service_does_not_tell_itself() {
+fn no_datagram_is_sent_to_the_service_itself() {
     let own: u16 = OWN.rsplit_once(':').unwrap().1.parse().unwrap();
     let mut new = datagram("on");
     if let Request::Udp(request) = &mut new.request {
@@ -164,7 +164,7 @@ fn the_service_does_not_tell_itself() {
 }
 
 #[test]
-fn a_queue_mode_device_that_sleeps_is_told_when_it_is_next_heard() {
+fn a_datagram_to_a_sleeping_device_is_sent_at_its_next_uplink() {
     let mut fixture = DeviceFixture::registered_for_queue_mode();
     let (_, effects) = fixture.at(93 * S).submit(datagram("on"));
     assert_eq!(effects, created("#1", InProgress, "0/1"));
@@ -177,7 +177,7 @@ fn a_queue_mode_device_that_sleeps_is_told_when_it_is_next_heard() {
 }
 
 #[test]
-fn a_datagram_that_waits_for_a_sign_of_life_expires() {
+fn a_datagram_that_waits_for_an_uplink_expires() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(datagram("on").when_active().expiring_in_s(60));
     let effects = fixture.at(60 * S).timeout();
@@ -188,7 +188,7 @@ fn a_datagram_that_waits_for_a_sign_of_life_expires() {
 }
 
 #[test]
-fn a_retired_device_is_told_nothing_more() {
+fn no_datagram_is_sent_to_a_removed_device() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(datagram("on"));
     fixture.retire();

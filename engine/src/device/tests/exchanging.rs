@@ -15,7 +15,7 @@ fn a_ping_is_answered_with_a_reset() {
 }
 
 #[test]
-fn a_request_for_something_that_is_not_there_is_answered_so() {
+fn a_request_for_an_unknown_resource_is_answered_with_an_error() {
     let cases: [(Code, &[&str], &str); 7] = [
         (Code::GET, &["rd"], "4.05"),
         (Code::PUT, &["rd", "5a3f"], "4.05"),
@@ -40,7 +40,7 @@ fn a_request_for_something_that_is_not_there_is_answered_so() {
 }
 
 #[test]
-fn a_non_confirmable_request_is_answered_with_a_message_of_our_own_and_once() {
+fn a_non_confirmable_request_is_answered_once_in_a_new_message() {
     let mut fixture = DeviceFixture::registered();
     let token = Token::new(&[1]).unwrap();
     let request = Message::request(MessageKind::NonConfirmable, Code::GET, MessageId(9), token)
@@ -55,7 +55,7 @@ fn a_non_confirmable_request_is_answered_with_a_message_of_our_own_and_once() {
 }
 
 #[test]
-fn a_message_id_used_again_for_something_else_is_new() {
+fn a_different_message_with_a_used_message_id_is_no_duplicate() {
     let mut fixture = DeviceFixture::registered();
     let first = fixture.updating(&[], "");
     fixture.hears(HOME, &first);
@@ -69,7 +69,7 @@ fn a_message_id_used_again_for_something_else_is_new() {
 }
 
 #[test]
-fn a_message_repeated_after_its_lifetime_is_new() {
+fn a_message_repeated_after_its_lifetime_is_no_duplicate() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9").when_active());
     let update = fixture.updating(&[], "");

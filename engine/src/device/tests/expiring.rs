@@ -21,7 +21,7 @@ fn a_request_may_have_an_expiry_of_its_own() {
 }
 
 #[test]
-fn a_request_that_expired_is_not_sent_though_the_device_is_heard_first() {
+fn an_expired_request_is_not_sent_though_an_uplink_precedes_the_timeout() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9").when_active().expiring_in_s(90));
     fixture.at(100 * S);
@@ -33,7 +33,7 @@ fn a_request_that_expired_is_not_sent_though_the_device_is_heard_first() {
 }
 
 #[test]
-fn an_attempt_in_flight_is_not_cut_off_when_its_request_expires() {
+fn an_attempt_in_flight_is_not_ended_when_its_request_expires() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9").expiring_in_s(1));
     assert_eq!(fixture.at(S).timeout(), Lines::new());
@@ -68,7 +68,7 @@ fn a_request_that_expired_during_its_attempt_is_not_tried_again_by_an_update_eit
 }
 
 #[test]
-fn what_expires_at_once_fails_at_once_and_each_is_logged() {
+fn requests_that_expire_together_fail_together_and_each_is_logged() {
     let mut fixture = DeviceFixture::new();
     for _ in 0..2 {
         fixture.ask(read("/3/0/9").when_active().expiring_in_s(90));
@@ -105,7 +105,7 @@ fn an_expired_registration_ends_the_attempt_in_flight() {
 }
 
 #[test]
-fn nothing_is_repeated_to_a_device_whose_registration_expired_meanwhile() {
+fn nothing_is_retransmitted_to_a_device_whose_registration_expired() {
     let mut fixture = DeviceFixture::new();
     fixture.register_with(&["lwm2m=1.1", "lt=60"], "</3/0>");
     fixture.at(50 * S).ask(read("/3/0/9"));

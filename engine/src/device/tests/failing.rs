@@ -6,7 +6,7 @@ use crate::effect::Effect;
 use crate::event::{Event, EventContent, PayloadKept};
 
 #[test]
-fn a_failure_is_told_as_the_log_has_it() {
+fn an_error_entry_is_published_as_it_is_logged() {
     let mut fixture = DeviceFixture::registered();
     fixture.at(S).sends("warm");
     let (entry, event) = logged_and_told(&fixture);
@@ -23,7 +23,7 @@ fn a_failure_is_told_as_the_log_has_it() {
 }
 
 #[test]
-fn what_a_stranger_did_is_told_with_the_address_of_the_stranger() {
+fn an_error_of_a_stranger_is_published_with_its_address() {
     let mut fixture = DeviceFixture::registered();
     let message = fixture.registration(&["lwm2m=1.1"], "</3/0>");
     fixture.at(S).hears("10.6.6.6:5683", &message);
@@ -34,7 +34,7 @@ fn what_a_stranger_did_is_told_with_the_address_of_the_stranger() {
 }
 
 #[test]
-fn first_contact_is_no_failure() {
+fn first_contact_is_not_published_as_an_error() {
     let mut fixture = DeviceFixture::new();
     fixture.register();
     let failures = fixture

@@ -20,7 +20,7 @@ const MAKER: &str = "/3/0/0";
 const BEGINS: &str = "0123456789abcdef";
 
 #[test]
-fn a_notification_that_goes_on_is_fetched_told_and_then_acknowledged() {
+fn a_notification_in_blocks_is_fetched_published_and_then_acknowledged() {
     let mut fixture = observed();
     let notification = begins(&mut fixture, MessageKind::Confirmable, 11);
     assert_eq!(
@@ -51,7 +51,7 @@ fn a_notification_that_goes_on_is_fetched_told_and_then_acknowledged() {
 }
 
 #[test]
-fn it_is_fetched_in_the_format_it_came_in() {
+fn a_notification_is_fetched_in_the_format_it_came_in() {
     let mut fixture = observed();
     let notification = begins(&mut fixture, MessageKind::NonConfirmable, 11);
     let notification = notification.with_content_format(ContentFormat::TEXT);
@@ -66,7 +66,7 @@ fn it_is_fetched_in_the_format_it_came_in() {
 }
 
 #[test]
-fn a_value_that_fits_one_message_by_now_is_told_as_well() {
+fn a_fetched_value_that_now_fits_one_message_is_published() {
     let mut fixture = observed();
     let notification = begins(&mut fixture, MessageKind::Confirmable, 11);
     fixture.hears(HOME, &notification);
@@ -75,7 +75,7 @@ fn a_value_that_fits_one_message_by_now_is_told_as_well() {
 }
 
 #[test]
-fn a_notification_that_comes_again_meanwhile_is_fetched_once() {
+fn a_notification_repeated_during_its_fetch_is_fetched_once() {
     let mut fixture = observed();
     let notification = begins(&mut fixture, MessageKind::Confirmable, 11);
     fixture.hears(HOME, &notification);
@@ -88,7 +88,7 @@ fn a_notification_that_comes_again_meanwhile_is_fetched_once() {
 }
 
 #[test]
-fn of_the_notifications_that_wait_the_newest_is_fetched() {
+fn of_several_waiting_notifications_the_newest_is_fetched() {
     let mut fixture = observed();
     fixture.ask(read("/3/0/9"));
     for sequence in [11, 12] {
@@ -103,7 +103,7 @@ fn of_the_notifications_that_wait_the_newest_is_fetched() {
 }
 
 #[test]
-fn an_older_notification_that_was_overtaken_is_not_fetched() {
+fn an_outdated_notification_is_not_fetched() {
     let mut fixture = observed();
     let newer = fixture.notification_of(MAKER, MessageKind::Confirmable, 12);
     fixture.hears(HOME, &newer.with_payload("new"));
@@ -116,7 +116,7 @@ fn an_older_notification_that_was_overtaken_is_not_fetched() {
 }
 
 #[test]
-fn a_notification_that_cannot_be_fetched_is_kept_and_not_acknowledged() {
+fn a_notification_that_cannot_be_fetched_is_logged_and_not_acknowledged() {
     let mut fixture = observed();
     let notification = begins(&mut fixture, MessageKind::Confirmable, 11);
     fixture.hears(HOME, &notification);
@@ -137,7 +137,7 @@ fn a_notification_that_cannot_be_fetched_is_kept_and_not_acknowledged() {
 }
 
 #[test]
-fn a_device_that_falls_silent_meanwhile_is_asked_when_it_notifies_again() {
+fn after_an_unanswered_fetch_the_next_notification_is_fetched() {
     let mut fixture = observed();
     let notification = begins(&mut fixture, MessageKind::Confirmable, 11);
     fixture.hears(HOME, &notification);
@@ -155,7 +155,7 @@ fn a_device_that_falls_silent_meanwhile_is_asked_when_it_notifies_again() {
 }
 
 #[test]
-fn notifications_of_several_things_are_fetched_one_after_the_other() {
+fn notifications_of_several_paths_are_fetched_one_after_the_other() {
     let mut fixture = observed();
     fixture.ask(observe("/3/0/1"));
     fixture.agree(10, "a");
@@ -174,7 +174,7 @@ fn notifications_of_several_things_are_fetched_one_after_the_other() {
 }
 
 #[test]
-fn what_is_in_flight_comes_first() {
+fn an_exchange_in_flight_ends_before_a_fetch_begins() {
     let mut fixture = observed();
     fixture.ask(read("/3/0/9"));
     let notification = begins(&mut fixture, MessageKind::Confirmable, 11);
@@ -188,7 +188,7 @@ fn what_is_in_flight_comes_first() {
 }
 
 #[test]
-fn what_waits_for_the_device_goes_out_once_the_notification_is_whole() {
+fn waiting_requests_are_released_once_the_notification_is_whole() {
     let mut fixture = observed();
     fixture.ask(read("/3/0/9").when_active());
     let notification = begins(&mut fixture, MessageKind::Confirmable, 11);
@@ -207,7 +207,7 @@ fn what_waits_for_the_device_goes_out_once_the_notification_is_whole() {
 }
 
 #[test]
-fn a_failure_ends_the_observation_however_long_its_explanation() {
+fn an_error_notification_ends_the_observation_even_with_a_payload_in_blocks() {
     let mut fixture = observed();
     let mut failure = begins(&mut fixture, MessageKind::Confirmable, 11);
     failure.code = Code::NOT_FOUND;
@@ -223,7 +223,7 @@ fn a_failure_ends_the_observation_however_long_its_explanation() {
 }
 
 #[test]
-fn a_last_value_in_blocks_is_told_and_ends_the_observation() {
+fn a_last_value_in_blocks_is_published_and_ends_the_observation() {
     let mut fixture = observed();
     let token = fixture.token_observing(MAKER);
     let id = fixture.device_id();
@@ -245,7 +245,7 @@ fn a_last_value_in_blocks_is_told_and_ends_the_observation() {
 }
 
 #[test]
-fn a_device_that_leaves_meanwhile_is_not_asked_for_the_rest() {
+fn a_device_that_leaves_during_a_fetch_is_not_requested_further() {
     let mut fixture = observed();
     let notification = begins(&mut fixture, MessageKind::Confirmable, 11);
     fixture.hears(HOME, &notification);
@@ -264,7 +264,7 @@ fn a_device_that_leaves_meanwhile_is_not_asked_for_the_rest() {
 }
 
 #[test]
-fn a_notification_in_blocks_of_nothing_that_is_observed_is_reset() {
+fn a_notification_in_blocks_without_an_observation_is_reset() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(observe(BATTERY));
     let notification = fixture
@@ -277,7 +277,7 @@ fn a_notification_in_blocks_of_nothing_that_is_observed_is_reset() {
 }
 
 #[test]
-fn the_beginning_of_a_notification_is_taken_for_a_part() {
+fn the_first_block_of_a_notification_is_counted_as_a_block() {
     let mut fixture = observed();
     let notification = begins(&mut fixture, MessageKind::NonConfirmable, 11);
     assert_eq!(fixture.takes_for(&notification), UplinkKind::BlockPart);

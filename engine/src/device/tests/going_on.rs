@@ -13,7 +13,7 @@ use crate::action::{Method, Request, Status};
 const MAKER: &str = "/3/0/0";
 
 #[test]
-fn a_request_over_coap_is_answered_though_the_device_deregisters_from_there_meanwhile() {
+fn an_answer_over_coap_is_accepted_after_the_device_deregistered_from_that_peer() {
     let mut fixture = asked_at_home();
     let effects = fixture.at(S).deregister();
     check_still_reached(&effects);
@@ -24,7 +24,7 @@ fn a_request_over_coap_is_answered_though_the_device_deregisters_from_there_mean
 }
 
 #[test]
-fn a_request_over_coap_is_answered_though_the_registration_there_expires_meanwhile() {
+fn an_answer_over_coap_is_accepted_after_the_registration_at_that_peer_expired() {
     let mut fixture = asked_at_home();
     let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
     fixture.at(86_399 * S).hears(HOME, &acknowledgement);
@@ -60,7 +60,7 @@ fn a_notification_is_acknowledged_with_its_own_value_and_not_with_an_older_one()
 }
 
 #[test]
-fn what_nobody_asked_for_is_left_to_others_where_the_device_is_just_asked() {
+fn an_unsolicited_notification_from_the_peer_of_an_exchange_is_not_rejected() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(coap(Method::Get, "/a", ""));
     let id = fixture.device_id();
@@ -71,7 +71,7 @@ fn what_nobody_asked_for_is_left_to_others_where_the_device_is_just_asked() {
 }
 
 #[test]
-fn a_request_ends_when_it_expires_however_slowly_its_blocks_come() {
+fn a_transfer_ends_when_its_request_expires() {
     let mut fixture = DeviceFixture::within(small_blocks());
     let id = fixture.ask(coap(Method::Get, "/a", "").expiring_in_s(600));
     for number in 0..20 {
@@ -87,7 +87,7 @@ fn a_request_ends_when_it_expires_however_slowly_its_blocks_come() {
 }
 
 #[test]
-fn a_request_that_expired_while_a_block_was_lost_is_not_asked_on() {
+fn a_transfer_whose_request_expired_while_a_block_was_lost_is_not_continued() {
     let mut fixture = DeviceFixture::within(small_blocks());
     let id = fixture.ask(coap(Method::Get, "/a", "").expiring_in_s(60));
     let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");

@@ -23,7 +23,7 @@ const WARM: &str = r#"[{"n":"/3303/0/5700","v":21.5}]"#;
 const LONG: &str = "0123456789abcdef0123456789ABCDEF!";
 
 #[test]
-fn a_registration_in_blocks_is_one_and_the_last_is_answered_with_its_location() {
+fn a_registration_in_blocks_is_answered_with_its_location_after_the_last_block() {
     let mut fixture = DeviceFixture::new();
     let whole = fixture.registration(&["lwm2m=1.1", "lt=86400", "b=U"], OBJECTS);
     let blocks = fixture.in_blocks(&whole);
@@ -58,7 +58,7 @@ fn an_update_in_blocks_changes_what_the_device_offers() {
 }
 
 #[test]
-fn a_send_in_blocks_is_told_once() {
+fn a_send_in_blocks_is_published_once() {
     let mut fixture = DeviceFixture::registered();
     let whole = fixture.sending(WARM);
     let blocks = fixture.in_blocks(&whole);
@@ -79,7 +79,7 @@ fn a_send_in_blocks_is_told_once() {
 }
 
 #[test]
-fn data_in_blocks_is_told_once_it_is_whole() {
+fn data_in_blocks_is_published_once_it_is_whole() {
     let mut fixture = DeviceFixture::new();
     let blocks = data_in_blocks(&mut fixture);
     let first = sent("ACK 2.31 block1 0/16 more to 102");
@@ -102,7 +102,7 @@ fn data_in_blocks_is_told_once_it_is_whole() {
 }
 
 #[test]
-fn non_confirmable_blocks_are_answered_likewise() {
+fn non_confirmable_blocks_are_answered_too() {
     let mut fixture = DeviceFixture::registered();
     let mut whole = fixture.sending(WARM);
     whole.kind = MessageKind::NonConfirmable;
@@ -125,7 +125,7 @@ fn non_confirmable_blocks_are_answered_likewise() {
 }
 
 #[test]
-fn a_block_that_comes_again_is_answered_again() {
+fn a_repeated_block_is_answered_again() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
     let first = sent("ACK 2.31 block1 0/16 more to 103");
@@ -142,7 +142,7 @@ fn a_block_that_comes_again_is_answered_again() {
 }
 
 #[test]
-fn a_block_out_of_its_order_ends_what_was_begun() {
+fn a_block_out_of_order_ends_the_body() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
     assert_eq!(fixture.hears(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
@@ -154,7 +154,7 @@ fn a_block_out_of_its_order_ends_what_was_begun() {
 }
 
 #[test]
-fn blocks_of_different_requests_do_not_fit_together() {
+fn blocks_of_different_requests_are_not_assembled_together() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
     let other = fixture.data("other", LONG);
@@ -173,7 +173,7 @@ fn blocks_of_different_requests_do_not_fit_together() {
 }
 
 #[test]
-fn a_first_block_begins_anew() {
+fn a_first_block_begins_a_new_body() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
     let other = fixture.data("t", "fedcba98765432100");
@@ -186,7 +186,7 @@ fn a_first_block_begins_anew() {
 }
 
 #[test]
-fn a_stray_block_from_another_peer_does_not_end_what_is_under_way() {
+fn a_stray_block_from_another_peer_does_not_end_the_body() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
     fixture.hears(HOME, &blocks[0]);
@@ -198,7 +198,7 @@ fn a_stray_block_from_another_peer_does_not_end_what_is_under_way() {
 }
 
 #[test]
-fn of_two_peers_the_one_that_began_last_is_heard_out() {
+fn of_two_peers_the_body_that_began_last_is_assembled() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
     fixture.hears(HOME, &blocks[0]);
@@ -210,7 +210,7 @@ fn of_two_peers_the_one_that_began_last_is_heard_out() {
 }
 
 #[test]
-fn what_is_too_long_is_refused_as_soon_as_that_is_known() {
+fn a_body_that_is_too_long_is_refused_as_soon_as_that_is_known() {
     let limits = Limits {
         data_bytes_max: 30,
         ..Limits::default()
@@ -252,7 +252,7 @@ fn a_block_that_contradicts_itself_is_a_bad_request() {
 }
 
 #[test]
-fn what_does_not_go_on_is_dropped_whatever_else_is_said() {
+fn an_unfinished_body_is_dropped_despite_other_messages() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
     fixture.hears(HOME, &blocks[0]);
@@ -263,7 +263,7 @@ fn what_does_not_go_on_is_dropped_whatever_else_is_said() {
 }
 
 #[test]
-fn each_block_keeps_what_is_under_way() {
+fn each_block_renews_the_timeout_of_the_body() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
     for (at, block) in [0, 200 * S, 400 * S].into_iter().zip(&blocks) {
@@ -274,7 +274,7 @@ fn each_block_keeps_what_is_under_way() {
 }
 
 #[test]
-fn nothing_is_left_of_what_was_under_way_once_it_is_over() {
+fn nothing_of_a_finished_body_stays_in_memory() {
     let mut fixture = DeviceFixture::new();
     let blocks = data_in_blocks(&mut fixture);
     fixture.hears(HOME, &blocks[0]);
@@ -284,7 +284,7 @@ fn nothing_is_left_of_what_was_under_way_once_it_is_over() {
 }
 
 #[test]
-fn nothing_is_put_together_for_those_who_may_not_say_it() {
+fn no_body_is_assembled_for_a_sender_who_would_be_rejected() {
     let mut fixture = DeviceFixture::registered();
     let registration = fixture.registration(&["lwm2m=1.1"], OBJECTS);
     let update = fixture.request(Code::POST, &["rd", "0123456789abcdef"]);
@@ -312,7 +312,7 @@ fn nothing_is_put_together_for_those_who_may_not_say_it() {
 }
 
 #[test]
-fn a_restart_forgets_what_is_under_way() {
+fn a_restart_drops_an_unfinished_body() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
     fixture.hears(HOME, &blocks[0]);
@@ -321,7 +321,7 @@ fn a_restart_forgets_what_is_under_way() {
 }
 
 #[test]
-fn a_device_that_says_something_in_blocks_listens_and_what_waits_goes_out_at_the_end() {
+fn a_device_is_awake_while_it_sends_blocks_and_releases_waiting_requests_at_the_end() {
     let mut fixture = DeviceFixture::registered_for_queue_mode();
     fixture.at(93 * S).ask(read("/3/0/9"));
     let blocks = data_in_blocks(&mut fixture);
@@ -335,7 +335,7 @@ fn a_device_that_says_something_in_blocks_listens_and_what_waits_goes_out_at_the
 }
 
 #[test]
-fn a_block_is_taken_for_a_part() {
+fn a_block_is_counted_as_a_block() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
     let heard: Vec<UplinkKind> = blocks.iter().map(|it| fixture.takes_for(it)).collect();
@@ -350,7 +350,7 @@ fn a_block_is_taken_for_a_part() {
 }
 
 #[test]
-fn what_cannot_be_read_is_kept_whole() {
+fn a_body_that_cannot_be_decoded_is_logged_whole() {
     let mut fixture = DeviceFixture::registered();
     let whole = fixture.sending(LONG);
     let effects = say(fixture.at(MINUTE), &whole);

@@ -15,14 +15,14 @@ use crate::device::snapshot::Presence;
 const TOLD: &str = "/3/0/9=86 for observed /3/0/9";
 
 #[test]
-fn a_notification_is_acknowledged_once_its_value_is_told() {
+fn a_notification_is_acknowledged_once_its_value_is_published() {
     let mut fixture = DeviceFixture::observed();
     let expected = all([told(TOLD), sent("ACK to 102")]);
     assert_eq!(fixture.at(S).notify(11, "86"), expected);
 }
 
 #[test]
-fn a_non_confirmable_notification_needs_nothing_back() {
+fn a_non_confirmable_notification_is_not_acknowledged() {
     let mut fixture = DeviceFixture::observed();
     let notification = fixture.notification(MessageKind::NonConfirmable, 11, "86");
     assert_eq!(fixture.hears(HOME, &notification), told(TOLD));
@@ -30,7 +30,7 @@ fn a_non_confirmable_notification_needs_nothing_back() {
 }
 
 #[test]
-fn a_repeated_notification_is_acknowledged_again_and_counts_once() {
+fn a_repeated_notification_is_acknowledged_again_and_published_once() {
     let mut fixture = DeviceFixture::observed();
     let notification = fixture.notification(MessageKind::Confirmable, 11, "86");
     fixture.hears(HOME, &notification);
@@ -42,7 +42,7 @@ fn a_repeated_notification_is_acknowledged_again_and_counts_once() {
 }
 
 #[test]
-fn an_overtaken_notification_is_acknowledged_and_not_told() {
+fn an_outdated_notification_is_acknowledged_and_not_published() {
     const LAST: u32 = 0xff_ffff;
     const HALF: u32 = 0x80_0000;
     let cases = [
@@ -71,7 +71,7 @@ fn an_overtaken_notification_is_acknowledged_and_not_told() {
 }
 
 #[test]
-fn what_was_overtaken_sets_no_number_back() {
+fn an_outdated_notification_does_not_reset_the_sequence_number() {
     let mut fixture = DeviceFixture::observed();
     let numbers = [12, 11, 12, 10, 11, 13];
     let is_told = numbers.map(|number| fixture.notify(number, "86").len() > 1);
@@ -79,7 +79,7 @@ fn what_was_overtaken_sets_no_number_back() {
 }
 
 #[test]
-fn the_answer_that_began_the_observation_is_the_first_to_be_overtaken() {
+fn the_answer_that_began_the_observation_has_the_first_sequence_number() {
     let mut fixture = DeviceFixture::observed();
     assert_eq!(fixture.notify(9, "86"), sent("ACK to 102"));
     assert_eq!(fixture.notify(10, "86"), sent("ACK to 103"));
@@ -90,7 +90,7 @@ fn the_answer_that_began_the_observation_is_the_first_to_be_overtaken() {
 }
 
 #[test]
-fn each_observation_has_an_order_of_its_own() {
+fn each_observation_has_its_own_sequence_numbers() {
     let mut fixture = DeviceFixture::observed();
     fixture.begin_observing("/3303/0/5700");
     fixture.notify(500, "86");
@@ -104,7 +104,7 @@ fn each_observation_has_an_order_of_its_own() {
 }
 
 #[test]
-fn a_notification_of_an_instance_tells_what_is_in_it() {
+fn a_notification_of_an_instance_publishes_its_values() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(super::vocabulary::observe("/3/0"));
     let first = fixture.piggybacked(Code::CONTENT).with_observe(1);
@@ -125,7 +125,7 @@ fn a_notification_of_an_instance_tells_what_is_in_it() {
 }
 
 #[test]
-fn a_notification_of_nothing_tells_nothing() {
+fn an_empty_notification_publishes_nothing() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(super::vocabulary::observe("/3303"));
     let first = fixture.piggybacked(Code::CONTENT).with_observe(1);
@@ -138,7 +138,7 @@ fn a_notification_of_nothing_tells_nothing() {
 }
 
 #[test]
-fn bytes_that_cannot_be_read_go_to_the_log_and_are_acknowledged() {
+fn a_notification_that_cannot_be_decoded_is_logged_and_acknowledged() {
     let mut fixture = DeviceFixture::observed();
     let why = "the payload is not a value of type INTEGER";
     let expected = all([undecodable(why, "warm"), sent("ACK to 102")]);
@@ -177,7 +177,7 @@ fn a_notification_with_an_unknown_critical_option_ends_the_observation() {
 }
 
 #[test]
-fn a_failure_ends_the_observation_and_the_customer_is_told() {
+fn an_error_notification_ends_the_observation_and_is_logged() {
     for code in [
         Code::NOT_FOUND,
         Code::NOT_ACCEPTABLE,
@@ -204,7 +204,7 @@ fn a_failure_ends_the_observation_and_the_customer_is_told() {
 }
 
 #[test]
-fn a_last_value_without_the_promise_of_others_is_told_and_ends_the_observation() {
+fn a_notification_without_the_observe_option_is_published_and_ends_the_observation() {
     let mut fixture = DeviceFixture::observed();
     let token = fixture.token_observing(BATTERY);
     let last = Message::separate(
@@ -224,7 +224,7 @@ fn a_last_value_without_the_promise_of_others_is_told_and_ends_the_observation()
 }
 
 #[test]
-fn what_waits_for_the_device_goes_out_behind_the_acknowledgement() {
+fn waiting_requests_are_sent_after_the_acknowledgement() {
     let mut fixture = DeviceFixture::observed();
     fixture.ask(read("/3/0/13").when_active());
     let expected = all([
@@ -237,7 +237,7 @@ fn what_waits_for_the_device_goes_out_behind_the_acknowledgement() {
 }
 
 #[test]
-fn what_waits_for_the_device_goes_out_though_the_notification_was_overtaken() {
+fn an_outdated_notification_releases_waiting_requests() {
     let mut fixture = DeviceFixture::observed();
     fixture.ask(read("/3/0/13").when_active());
     let expected = all([
@@ -249,7 +249,7 @@ fn what_waits_for_the_device_goes_out_though_the_notification_was_overtaken() {
 }
 
 #[test]
-fn a_repeated_notification_is_no_new_sign_of_life() {
+fn a_repeated_notification_is_no_new_uplink() {
     let mut fixture = DeviceFixture::observed();
     let notification = fixture.notification(MessageKind::Confirmable, 11, "86");
     fixture.hears(HOME, &notification);
@@ -313,7 +313,7 @@ fn a_notification_that_crosses_the_end_of_its_observation_is_not_its_answer() {
 }
 
 #[test]
-fn a_notification_counts_after_a_restart_whatever_its_number() {
+fn a_notification_is_accepted_after_a_restart_with_any_sequence_number() {
     let mut fixture = DeviceFixture::observed();
     fixture.notify(500, "88");
     fixture.restart();

@@ -97,7 +97,7 @@ fn a_notification_that_overtakes_the_answer_begins_the_observation() {
 }
 
 #[test]
-fn a_value_without_the_promise_of_others_is_kept_and_the_request_fails() {
+fn a_first_value_without_the_observe_option_is_published_and_the_request_fails() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(observe(BATTERY));
     let expected = all([
@@ -112,7 +112,7 @@ fn a_value_without_the_promise_of_others_is_kept_and_the_request_fails() {
 }
 
 #[test]
-fn a_first_value_that_cannot_be_read_begins_nothing() {
+fn a_first_value_that_cannot_be_decoded_begins_no_observation() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(observe(BATTERY));
     let why = "the response cannot be decoded: the payload is not a value of type INTEGER";
@@ -125,7 +125,7 @@ fn a_first_value_that_cannot_be_read_begins_nothing() {
 }
 
 #[test]
-fn what_is_observed_already_is_observed_once_and_under_its_token() {
+fn observing_a_path_again_keeps_one_observation_and_its_token() {
     let mut fixture = DeviceFixture::observed();
     let token = fixture.token_observing(BATTERY);
     let second = fixture.ask(observe(BATTERY));
@@ -141,7 +141,7 @@ fn what_is_observed_already_is_observed_once_and_under_its_token() {
 }
 
 #[test]
-fn as_many_paths_are_observed_as_may_and_one_more_is_refused() {
+fn observations_are_bounded_and_one_more_is_refused() {
     let mut fixture = full();
     let (_, effects) = fixture.submit(observe(BATTERY));
     assert_eq!(effects, too_many("#1", refused_at_once, InProgress));
@@ -151,7 +151,7 @@ fn as_many_paths_are_observed_as_may_and_one_more_is_refused() {
 }
 
 #[test]
-fn at_the_bound_what_is_observed_may_begin_anew_and_what_ended_makes_room() {
+fn at_the_bound_an_observation_may_begin_again_and_an_ended_one_makes_room() {
     let mut fixture = full();
     assert_eq!(
         fixture.submit(observe("/3303/0/5700")).1.last(),
@@ -166,7 +166,7 @@ fn at_the_bound_what_is_observed_may_begin_anew_and_what_ended_makes_room() {
 }
 
 #[test]
-fn the_bound_counts_when_the_turn_of_a_request_comes() {
+fn the_bound_is_checked_when_a_request_is_sent() {
     let mut fixture = full();
     fixture.ask(end_observing("/3303/0/5700"));
     fixture.answer(Code::CONTENT, "87");
@@ -209,7 +209,7 @@ fn an_observation_ends_under_its_token() {
 }
 
 #[test]
-fn an_observation_ends_also_if_the_last_value_cannot_be_read() {
+fn an_observation_ends_even_if_the_last_value_cannot_be_decoded() {
     let mut fixture = DeviceFixture::observed();
     fixture.ask(end_observing(BATTERY));
     let expected = all([observing(0, &[]), ended("#2", Succeeded, r#"1/1 "205""#)]);
@@ -217,7 +217,7 @@ fn an_observation_ends_also_if_the_last_value_cannot_be_read() {
 }
 
 #[test]
-fn the_end_of_what_is_not_observed_fails_at_once() {
+fn ending_an_observation_that_does_not_exist_fails_at_once() {
     let mut fixture = DeviceFixture::registered();
     for (request, name, status) in [
         (end_observing(BATTERY), "#1", InProgress),
@@ -233,7 +233,7 @@ fn the_end_of_what_is_not_observed_fails_at_once() {
 }
 
 #[test]
-fn an_end_may_wait_behind_its_beginning() {
+fn observe_end_may_wait_behind_observe_start() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(observe(BATTERY).when_active());
     let (_, effects) = fixture.submit(end_observing(BATTERY).when_active());
@@ -250,7 +250,7 @@ fn an_end_may_wait_behind_its_beginning() {
 }
 
 #[test]
-fn an_end_fails_without_an_attempt_when_its_beginning_failed() {
+fn observe_end_fails_without_an_attempt_if_observe_start_failed() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(observe(BATTERY).when_active());
     fixture.ask(end_observing(BATTERY).when_active());
@@ -279,7 +279,7 @@ fn a_device_that_refuses_to_end_or_to_renew_an_observation_has_none() {
 }
 
 #[test]
-fn a_device_that_renews_an_observation_without_a_promise_has_none() {
+fn an_observation_begun_again_without_the_observe_option_ends() {
     let mut fixture = DeviceFixture::observed();
     fixture.ask(observe(BATTERY));
     let why = "the device returned the value but did not start an observation";
@@ -293,7 +293,7 @@ fn a_device_that_renews_an_observation_without_a_promise_has_none() {
 }
 
 #[test]
-fn an_end_the_device_does_not_take_leaves_the_observation() {
+fn an_observation_stays_if_the_device_does_not_accept_its_end() {
     for code in [Code::TOO_MANY_REQUESTS, Code::SERVICE_UNAVAILABLE] {
         let mut fixture = DeviceFixture::observed();
         fixture.ask(end_observing(BATTERY).attempts(2));
@@ -315,7 +315,7 @@ fn an_end_the_device_does_not_take_leaves_the_observation() {
 }
 
 #[test]
-fn each_attempt_to_begin_has_a_token_of_its_own() {
+fn each_attempt_of_observe_start_has_its_own_token() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(observe(BATTERY).attempts(2));
     let first = fixture.asked().clone();

@@ -14,7 +14,7 @@ const CLOCK: &str = "/3/0/13";
 const ASKED: &str = "CON GET /3/0/9 observe 0 accept 0 m2";
 
 #[test]
-fn a_device_that_registers_anew_is_asked_again_under_a_new_token() {
+fn after_a_new_registration_observations_are_requested_again_under_a_new_token() {
     let mut fixture = DeviceFixture::observed();
     let token = fixture.token_observing(BATTERY);
     let expected = all([
@@ -38,7 +38,7 @@ fn a_device_that_registers_anew_is_asked_again_under_a_new_token() {
 }
 
 #[test]
-fn a_device_that_moved_is_asked_again() {
+fn observations_are_requested_again_after_the_device_moved() {
     const ELSEWHERE: &str = "10.0.0.1:1024";
     let mut fixture = DeviceFixture::observed();
     let update = fixture.updating(&[], "");
@@ -57,7 +57,7 @@ fn a_device_that_moved_is_asked_again() {
 }
 
 #[test]
-fn a_device_is_asked_again_one_by_one_and_after_what_waits_for_it() {
+fn observations_are_requested_again_one_by_one_after_waiting_requests() {
     let mut fixture = DeviceFixture::observed();
     fixture.begin_observing(CLOCK);
     fixture.ask(read("/3/0/14").when_active());
@@ -83,7 +83,7 @@ fn a_device_is_asked_again_one_by_one_and_after_what_waits_for_it() {
 }
 
 #[test]
-fn a_request_of_a_caller_goes_before_what_is_still_to_be_asked_again() {
+fn a_request_of_a_caller_goes_before_observations_to_renew() {
     let mut fixture = DeviceFixture::observed();
     fixture.begin_observing(CLOCK);
     fixture.at(MINUTE).register();
@@ -96,7 +96,7 @@ fn a_request_of_a_caller_goes_before_what_is_still_to_be_asked_again() {
 }
 
 #[test]
-fn a_device_that_does_not_observe_again_is_said_to_the_customer() {
+fn an_observation_that_the_device_does_not_renew_is_logged_as_lost() {
     let unlike = [
         (Code::NOT_FOUND, "the device answered 4.04"),
         (Code::METHOD_NOT_ALLOWED, "the device answered 4.05"),
@@ -118,7 +118,7 @@ fn a_device_that_does_not_observe_again_is_said_to_the_customer() {
 }
 
 #[test]
-fn an_answer_with_an_unknown_critical_option_ends_what_was_to_be_observed_again() {
+fn an_answer_with_an_unknown_critical_option_ends_an_observation_to_renew() {
     let mut fixture = registered_anew();
     let answer = fixture
         .separate(MessageKind::Confirmable, Code::CONTENT)
@@ -132,7 +132,7 @@ fn an_answer_with_an_unknown_critical_option_ends_what_was_to_be_observed_again(
 }
 
 #[test]
-fn a_value_that_cannot_be_read_is_observed_again_all_the_same() {
+fn an_observation_is_renewed_even_if_its_value_cannot_be_decoded() {
     let mut fixture = registered_anew();
     let expected = all([
         logged(
@@ -147,7 +147,7 @@ fn a_value_that_cannot_be_read_is_observed_again_all_the_same() {
 }
 
 #[test]
-fn silence_leaves_it_owed_until_the_device_is_next_heard() {
+fn after_a_timeout_an_observation_is_owed_until_the_next_uplink() {
     let mut fixture = DeviceFixture::observed();
     fixture.begin_observing(CLOCK);
     fixture.at(MINUTE).register();
@@ -167,7 +167,7 @@ fn silence_leaves_it_owed_until_the_device_is_next_heard() {
 }
 
 #[test]
-fn what_the_device_does_not_take_now_it_is_asked_when_it_is_next_heard() {
+fn an_observation_refused_for_now_is_requested_at_the_next_uplink() {
     let ends: [fn(&mut DeviceFixture) -> Message; 4] = [
         |fixture| fixture.piggybacked(Code::REQUEST_ENTITY_INCOMPLETE),
         |fixture| fixture.piggybacked(Code::TOO_MANY_REQUESTS),
@@ -190,7 +190,7 @@ fn what_the_device_does_not_take_now_it_is_asked_when_it_is_next_heard() {
 }
 
 #[test]
-fn an_update_while_it_is_asked_again_is_not_the_uplink_a_second_asking_waits_for() {
+fn an_update_during_a_renewal_does_not_permit_a_second_renewal() {
     let mut fixture = registered_anew();
     assert_eq!(fixture.at(MINUTE + S).update(), updated(103));
     assert_eq!(fixture.answer(Code::SERVICE_UNAVAILABLE, ""), Lines::new());
@@ -200,7 +200,7 @@ fn an_update_while_it_is_asked_again_is_not_the_uplink_a_second_asking_waits_for
 }
 
 #[test]
-fn a_device_that_registers_anew_while_it_is_asked_again_is_asked_once() {
+fn an_observation_is_requested_once_if_the_device_registers_during_the_renewal() {
     let mut fixture = registered_anew();
     let effects = fixture.at(2 * MINUTE).register();
     assert!(
@@ -212,7 +212,7 @@ fn a_device_that_registers_anew_while_it_is_asked_again_is_asked_once() {
 }
 
 #[test]
-fn a_device_that_notifies_before_it_is_asked_again_is_asked_all_the_same() {
+fn an_observation_is_renewed_even_if_a_notification_comes_first() {
     let mut fixture = DeviceFixture::observed();
     fixture.ask(read(CLOCK).when_active());
     fixture.at(MINUTE).register();
@@ -226,7 +226,7 @@ fn a_device_that_notifies_before_it_is_asked_again_is_asked_all_the_same() {
 }
 
 #[test]
-fn a_late_word_of_the_old_observation_does_not_end_what_is_owed() {
+fn a_late_message_of_the_old_observation_does_not_end_the_owed_one() {
     let ends: [(Word, Lines); 3] = [
         (
             |message| message.with_payload("86"),
@@ -258,7 +258,7 @@ fn a_late_word_of_the_old_observation_does_not_end_what_is_owed() {
 }
 
 #[test]
-fn what_is_observed_is_owed_by_a_device_that_left() {
+fn observations_are_owed_by_a_device_that_deregistered() {
     let mut fixture = DeviceFixture::observed();
     let effects = fixture.at(S).deregister();
     assert_eq!(
@@ -272,7 +272,7 @@ fn what_is_observed_is_owed_by_a_device_that_left() {
 }
 
 #[test]
-fn what_is_observed_is_owed_by_a_device_whose_registration_expired() {
+fn observations_are_owed_by_a_device_whose_registration_expired() {
     let mut fixture = DeviceFixture::new();
     fixture.register_with(&["lwm2m=1.1", "lt=60"], OBJECTS);
     fixture.begin_observing(BATTERY);
@@ -287,7 +287,7 @@ fn what_is_observed_is_owed_by_a_device_whose_registration_expired() {
 }
 
 #[test]
-fn a_device_that_leaves_while_it_is_asked_again_is_asked_when_it_is_back() {
+fn a_renewal_that_a_deregistration_ends_is_repeated_when_the_device_is_back() {
     let mut fixture = registered_anew();
     fixture.deregister();
     assert_eq!(fixture.observations(), ["/3/0/9 Owed"]);
@@ -299,7 +299,7 @@ fn a_device_that_leaves_while_it_is_asked_again_is_asked_when_it_is_back() {
 }
 
 #[test]
-fn what_is_held_is_not_asked_again_after_a_restart() {
+fn a_held_observation_is_not_requested_again_after_a_restart() {
     let mut fixture = DeviceFixture::observed();
     fixture.restart();
     assert_eq!(fixture.timeout(), Lines::new());
@@ -308,7 +308,7 @@ fn what_is_held_is_not_asked_again_after_a_restart() {
 }
 
 #[test]
-fn what_is_owed_is_asked_again_after_a_restart_when_the_device_is_heard() {
+fn an_owed_observation_is_requested_at_the_first_uplink_after_a_restart() {
     let mut fixture = registered_anew();
     fixture.restart();
     assert_eq!(fixture.timeout(), Lines::new());
@@ -317,7 +317,7 @@ fn what_is_owed_is_asked_again_after_a_restart_when_the_device_is_heard() {
 }
 
 #[test]
-fn a_device_that_sleeps_is_asked_again_when_it_is_next_heard() {
+fn observations_of_a_sleeping_device_are_requested_at_its_next_uplink() {
     let mut fixture = DeviceFixture::new();
     let queue_mode = ["lwm2m=1.1", "lt=86400", "b=U", "Q"];
     fixture.register_with(&queue_mode, OBJECTS);
@@ -342,7 +342,7 @@ fn a_device_that_sleeps_is_asked_again_when_it_is_next_heard() {
 }
 
 #[test]
-fn what_a_request_ends_is_not_asked_again() {
+fn an_observation_ended_by_a_request_is_not_requested_again() {
     let mut fixture = DeviceFixture::observed();
     fixture.ask(end_observing(BATTERY).when_active());
     let effects = fixture.at(MINUTE).register();
@@ -356,7 +356,7 @@ fn what_a_request_ends_is_not_asked_again() {
 }
 
 #[test]
-fn what_a_request_begins_anew_is_not_asked_again() {
+fn an_observation_begun_again_by_a_request_is_not_requested_again() {
     let mut fixture = DeviceFixture::observed();
     let token = fixture.token_observing(BATTERY);
     fixture.ask(observe(BATTERY).when_active());
@@ -373,7 +373,7 @@ fn what_a_request_begins_anew_is_not_asked_again() {
 }
 
 #[test]
-fn nothing_is_observed_of_a_device_that_is_removed() {
+fn a_removed_device_has_no_observations() {
     let mut fixture = DeviceFixture::observed();
     let expected = vec![
         "expect device".to_owned(),

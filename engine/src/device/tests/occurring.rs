@@ -14,7 +14,7 @@ use crate::step_event::{
 };
 
 #[test]
-fn each_message_is_taken_for_what_it_is() {
+fn each_message_is_counted_by_its_kind() {
     let mut fixture = DeviceFixture::observed();
     let cases = [
         (fixture.updating(&[], ""), UplinkKind::Update),
@@ -44,7 +44,7 @@ fn each_message_is_taken_for_what_it_is() {
 }
 
 #[test]
-fn an_answer_is_one_and_its_repetition_is_not() {
+fn an_answer_is_counted_as_one_and_its_repetition_is_not() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read(BATTERY));
     let answer = fixture
@@ -92,7 +92,7 @@ fn what_happens_to_a_request_names_the_call_that_made_it() {
 }
 
 #[test]
-fn each_way_an_exchange_ends_is_told_from_the_others() {
+fn each_way_an_exchange_ends_is_reported() {
     let answers = [
         (Code::CONTENT, ExchangeOutcome::Success),
         (Code::NOT_FOUND, ExchangeOutcome::ClientError),
@@ -149,7 +149,7 @@ fn each_way_an_exchange_ends_is_told_from_the_others() {
 }
 
 #[test]
-fn what_waits_for_a_device_goes_with_it() {
+fn waiting_requests_are_removed_with_their_device() {
     let mut fixture = DeviceFixture::registered();
     let ids = [
         fixture.ask(read(BATTERY)),
@@ -184,7 +184,7 @@ fn a_request_that_never_leaves_has_no_exchange() {
 }
 
 #[test]
-fn a_notification_is_counted_for_what_it_is_worth() {
+fn a_notification_is_counted_by_its_outcome() {
     let mut fixture = DeviceFixture::observed();
     fixture.notify(11, "86");
     assert_eq!(
@@ -220,7 +220,7 @@ fn a_notification_is_counted_for_what_it_is_worth() {
 }
 
 #[test]
-fn observing_again_is_an_exchange_of_its_own() {
+fn renewing_an_observation_is_an_exchange_of_its_own() {
     let mut fixture = DeviceFixture::observed();
     fixture.register();
     assert_eq!(
@@ -231,7 +231,7 @@ fn observing_again_is_an_exchange_of_its_own() {
 }
 
 #[test]
-fn a_device_stands_as_it_was_left() {
+fn the_activity_of_a_device_follows_its_state() {
     let mut fixture = DeviceFixture::new();
     let nothing = DeviceActivity {
         listens: ListenWindow::Unregistered,

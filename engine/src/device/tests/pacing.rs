@@ -5,7 +5,7 @@ use protocol::coap::message::MessageKind;
 use super::vocabulary::{BATTERY, DeviceFixture, HOME, Lines, MINUTE, S, logged, told};
 
 #[test]
-fn more_than_is_taken_in_a_minute_is_neither_told_nor_acknowledged() {
+fn notifications_above_the_rate_are_neither_published_nor_acknowledged() {
     let mut fixture = DeviceFixture::observed();
     let mut sequence = 10;
     loop {
@@ -31,7 +31,7 @@ fn more_than_is_taken_in_a_minute_is_neither_told_nor_acknowledged() {
 }
 
 #[test]
-fn a_device_that_registers_again_and_again_is_put_off() {
+fn registrations_above_the_rate_are_deferred() {
     let mut fixture = DeviceFixture::new();
     let mut registrations = 0;
     while fixture.at(S).register().len() > 1 {
@@ -45,7 +45,7 @@ fn a_device_that_registers_again_and_again_is_put_off() {
 }
 
 #[test]
-fn a_clock_that_goes_back_does_not_silence_a_device() {
+fn a_clock_that_goes_back_does_not_block_a_device() {
     let mut fixture = DeviceFixture::observed();
     let ahead = fixture.notification(MessageKind::NonConfirmable, 11, "86");
     fixture.at(10 * MINUTE).hears(HOME, &ahead);
@@ -54,7 +54,7 @@ fn a_clock_that_goes_back_does_not_silence_a_device() {
 }
 
 #[test]
-fn bytes_that_cannot_be_read_are_kept_at_most_once_a_minute() {
+fn payloads_that_cannot_be_decoded_are_logged_at_most_once_a_minute() {
     let mut fixture = DeviceFixture::observed();
     let unreadable = logged(&format!(
         "Translator[UserPayloadError] Error: A payload was rejected: \

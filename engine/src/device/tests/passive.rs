@@ -31,7 +31,7 @@ fn each_object_is_read_once_when_the_device_registers() {
 }
 
 #[test]
-fn an_update_has_the_device_read_again_and_nothing_is_saved_before() {
+fn an_update_begins_another_round_and_nothing_is_saved_before() {
     let mut fixture = reported_once();
     let expected = all([updated(102), reads("/6", "m3")]);
     assert_eq!(fixture.at(MINUTE).update(), expected);
@@ -45,7 +45,7 @@ fn an_update_has_the_device_read_again_and_nothing_is_saved_before() {
 }
 
 #[test]
-fn nothing_is_read_where_the_customer_does_not_want_it() {
+fn nothing_is_read_unless_passive_reporting_is_enabled() {
     let mut fixture = DeviceFixture::new();
     assert_eq!(fixture.offer(REPORTING), without_reporting());
     assert_eq!(fixture.at(MINUTE).update(), updated(102));
@@ -53,7 +53,7 @@ fn nothing_is_read_where_the_customer_does_not_want_it() {
 }
 
 #[test]
-fn what_is_no_data_of_the_customer_is_never_read() {
+fn security_server_and_device_objects_are_never_read() {
     let objects = "</0/0>,</1/0>,</2/0>,</3/0>,</21/0>,</21/1>";
     let mut fixture = DeviceFixture::reporting();
     let effects = fixture.offer(objects);
@@ -92,7 +92,7 @@ fn an_object_is_read_unless_the_model_says_that_it_has_nothing_to_read() {
 }
 
 #[test]
-fn what_the_customer_defines_is_read_as_it_says() {
+fn a_defined_object_is_read_by_its_definition() {
     let mut fixture = DeviceFixture::new();
     fixture.define(&[
         &definition(33_000, "1.0", "W", "Integer"),
@@ -106,7 +106,7 @@ fn what_the_customer_defines_is_read_as_it_says() {
 }
 
 #[test]
-fn what_an_update_offers_is_what_is_read() {
+fn the_objects_of_the_latest_update_are_read() {
     let mut fixture = reported_once();
     let update = fixture.updating(&[], "</1/0>,</3303/0>");
     let effects = fixture.at(MINUTE).hears(HOME, &update);
@@ -114,7 +114,7 @@ fn what_an_update_offers_is_what_is_read() {
 }
 
 #[test]
-fn more_objects_than_are_read_are_left_out() {
+fn objects_above_the_maximum_are_not_read() {
     let objects: Vec<String> = (1_000..1_100).map(|id| format!("</{id}/0>")).collect();
     let mut fixture = DeviceFixture::reporting();
     let effects = fixture.offer(&objects.join(","));
@@ -144,7 +144,7 @@ fn requests_of_callers_go_first() {
 }
 
 #[test]
-fn what_is_owed_of_observations_goes_first() {
+fn owed_observations_go_first() {
     let mut fixture = DeviceFixture::observed();
     fixture.switch_reporting(SettingState::Enabled);
     let effects = fixture.at(MINUTE).offer(REPORTING);
@@ -155,7 +155,7 @@ fn what_is_owed_of_observations_goes_first() {
 }
 
 #[test]
-fn an_update_while_the_device_is_read_has_it_read_once_more_and_no_oftener() {
+fn updates_during_a_round_begin_one_more_round() {
     let mut fixture = DeviceFixture::reporting();
     fixture.offer(REPORTING);
     for message_id in [102, 103, 104] {
@@ -173,7 +173,7 @@ fn an_update_while_the_device_is_read_has_it_read_once_more_and_no_oftener() {
 }
 
 #[test]
-fn reading_a_device_is_remarked() {
+fn reads_are_reported_as_step_events() {
     let mut fixture = DeviceFixture::reporting();
     fixture.offer("</1/0>,</7/0>");
     assert_eq!(

@@ -19,7 +19,7 @@ const SERVER: &str = "10.0.0.1:5685";
 const ELSEWHERE: &str = "10.0.0.1:7777";
 
 #[test]
-fn a_request_to_be_sent_now_leaves_at_once_to_a_device_that_never_registered() {
+fn a_request_to_be_sent_now_is_sent_at_once_to_a_device_that_never_registered() {
     let mut fixture = DeviceFixture::new();
     let (_, effects) = fixture.submit(coap(Method::Get, "/a", ""));
     let expected = all([
@@ -61,7 +61,7 @@ fn each_method_and_target_becomes_a_request_of_its_own() {
 }
 
 #[test]
-fn an_answer_is_the_result_as_text_where_it_is_text_and_else_in_base64() {
+fn an_answer_in_text_is_shown_as_text_and_any_other_in_base64() {
     let text = Some(ContentFormat::TEXT);
     let cases: [(Option<ContentFormat>, &[u8], &str, PayloadType); 6] = [
         (text, b"21.5", "21.5", PayloadType::Text),
@@ -98,7 +98,7 @@ fn an_answer_is_the_result_as_text_where_it_is_text_and_else_in_base64() {
 }
 
 #[test]
-fn every_success_is_one_and_an_answer_without_data_has_none() {
+fn every_success_code_succeeds_and_an_empty_answer_has_no_payload() {
     for code in [Code::CHANGED, Code::CREATED, Code::DELETED, Code::VALID] {
         let mut fixture = DeviceFixture::new();
         let id = fixture.ask(coap(Method::Post, "/a", "on"));
@@ -152,7 +152,7 @@ fn a_refusal_that_no_repetition_would_change_is_final() {
 }
 
 #[test]
-fn what_a_device_says_of_its_refusal_is_told() {
+fn the_payload_of_a_refusal_is_in_the_outcome() {
     for code in [Code::BAD_REQUEST, Code::SERVICE_UNAVAILABLE] {
         let mut fixture = DeviceFixture::new();
         let id = fixture.ask(coap(Method::Get, "/a", ""));
@@ -168,7 +168,7 @@ fn what_a_device_says_of_its_refusal_is_told() {
 }
 
 #[test]
-fn a_device_that_cannot_now_is_asked_again_when_it_is_next_heard() {
+fn a_request_refused_for_now_is_tried_again_at_the_next_uplink() {
     for code in [
         Code::REQUEST_ENTITY_INCOMPLETE,
         Code::TOO_MANY_REQUESTS,
@@ -206,7 +206,7 @@ fn a_rejected_message_is_an_attempt() {
 }
 
 #[test]
-fn one_attempt_is_spent_on_each_sign_of_life() {
+fn one_attempt_is_made_for_each_uplink() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(coap(Method::Get, "/a", "").attempts(2));
     let silence = all([closed(), put_off("#1", "1/2")]);
@@ -220,7 +220,7 @@ fn one_attempt_is_spent_on_each_sign_of_life() {
 }
 
 #[test]
-fn the_next_request_waits_for_a_silent_device_and_is_not_spent() {
+fn the_next_request_to_a_silent_device_waits_without_an_attempt() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(coap(Method::Get, "/a", ""));
     let (_, effects) = fixture.submit(coap(Method::Get, "/b", ""));
@@ -235,7 +235,7 @@ fn the_next_request_waits_for_a_silent_device_and_is_not_spent() {
 }
 
 #[test]
-fn only_the_peer_that_was_asked_may_answer() {
+fn only_the_peer_of_the_request_may_answer() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(coap(Method::Get, "/a", ""));
     let answer = fixture.piggybacked(Code::CHANGED);
@@ -246,7 +246,7 @@ fn only_the_peer_that_was_asked_may_answer() {
 }
 
 #[test]
-fn the_peer_is_let_through_from_the_beginning_to_the_end_of_the_exchange() {
+fn answers_are_routed_from_the_beginning_to_the_end_of_the_exchange() {
     let mut fixture = DeviceFixture::registered();
     let (_, effects) = fixture.submit(coap(Method::Get, "/a", ""));
     assert!(effects.ends_with(&all([open(), asked("CON GET /a m1")])));
@@ -261,7 +261,7 @@ fn the_peer_is_let_through_from_the_beginning_to_the_end_of_the_exchange() {
 }
 
 #[test]
-fn an_exchange_with_the_peer_the_device_is_registered_at_needs_no_way_of_its_own() {
+fn an_exchange_with_the_registered_peer_needs_no_binding_of_its_own() {
     let mut fixture = DeviceFixture::registered();
     let (_, effects) = fixture.submit(to_port(5683, coap(Method::Get, "/a", "")));
     let expected = all([
@@ -276,7 +276,7 @@ fn an_exchange_with_the_peer_the_device_is_registered_at_needs_no_way_of_its_own
 }
 
 #[test]
-fn a_registration_that_comes_to_the_peer_of_the_exchange_stays_there() {
+fn a_registration_at_the_peer_of_the_exchange_keeps_its_binding() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(to_port(5683, coap(Method::Get, "/a", "")));
     let asked = fixture.asked().clone();
@@ -291,7 +291,7 @@ fn a_registration_that_comes_to_the_peer_of_the_exchange_stays_there() {
 }
 
 #[test]
-fn a_device_that_moves_is_still_asked_at_the_port_that_was_asked() {
+fn requests_keep_their_port_when_the_device_moves() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(to_port(5683, coap(Method::Get, "/a", "")));
     let update = fixture.updating(&[], "");
@@ -332,7 +332,7 @@ fn a_device_that_leaves_the_peer_of_the_exchange_may_still_answer_from_there() {
 }
 
 #[test]
-fn an_exchange_elsewhere_outlives_the_registration() {
+fn an_exchange_with_another_peer_outlives_the_registration() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(coap(Method::Get, "/a", ""));
     let effects = fixture.at(S).deregister();
@@ -343,7 +343,7 @@ fn an_exchange_elsewhere_outlives_the_registration() {
 }
 
 #[test]
-fn nothing_is_sent_or_let_through_where_the_device_may_not_be_any_more() {
+fn nothing_is_sent_to_or_accepted_from_an_address_taken_from_the_device() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(coap(Method::Get, "/a", ""));
     fixture.amend(|profile| profile.ip = Some("10.0.0.9".parse().unwrap()));
@@ -357,7 +357,7 @@ fn nothing_is_sent_or_let_through_where_the_device_may_not_be_any_more() {
 }
 
 #[test]
-fn a_retired_device_leaves_no_way_open() {
+fn a_removed_device_leaves_no_binding() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(coap(Method::Get, "/a", ""));
     let effects = fixture.retire();
@@ -370,7 +370,7 @@ fn a_retired_device_leaves_no_way_open() {
 }
 
 #[test]
-fn a_device_without_an_address_cannot_be_asked_now() {
+fn a_request_cannot_be_sent_now_to_a_device_without_an_address() {
     let mut fixture = DeviceFixture::roaming();
     let (refused, effects) = fixture.submit(coap(Method::Get, "/a", ""));
     assert_eq!(refused, Err(SubmitRefusal::NoAddress));
@@ -385,7 +385,7 @@ fn a_device_without_an_address_cannot_be_asked_now() {
 }
 
 #[test]
-fn the_service_does_not_ask_itself() {
+fn no_request_is_sent_to_the_service_itself() {
     let own: u16 = OWN.rsplit_once(':').unwrap().1.parse().unwrap();
     let mut fixture = DeviceFixture::new();
     let (_, effects) = fixture.submit(to_port(own, coap(Method::Get, "/a", "")));
@@ -398,7 +398,7 @@ fn the_service_does_not_ask_itself() {
 }
 
 #[test]
-fn a_queue_mode_device_that_sleeps_is_asked_when_it_is_next_heard() {
+fn a_request_to_a_sleeping_device_is_sent_at_its_next_uplink() {
     let mut fixture = DeviceFixture::registered_for_queue_mode();
     let (_, effects) = fixture.at(93 * S).submit(coap(Method::Get, "/a", ""));
     assert_eq!(effects, created("#1", InProgress, "0/1"));
@@ -412,7 +412,7 @@ fn a_queue_mode_device_that_sleeps_is_asked_when_it_is_next_heard() {
 }
 
 #[test]
-fn what_is_asked_over_coap_goes_in_turn_with_what_is_asked_over_lwm2m() {
+fn requests_over_coap_and_lwm2m_are_sent_in_one_order() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9").when_active());
     fixture.ask(coap(Method::Get, "/a", "").when_active());

@@ -4,7 +4,7 @@ use super::vocabulary::{DeviceFixture, Lines, read, write};
 use crate::idempotency::{CallFingerprint, IdempotencyKey, IdempotencyKeyText, IdempotentCall};
 
 #[test]
-fn what_a_call_was_promised_is_kept_with_its_request() {
+fn an_idempotency_record_is_saved_with_its_request() {
     let mut fixture = DeviceFixture::new();
     let (accepted, kept) = fixture.submit(read("/3/0/9").when_active());
     assert!(accepted.is_ok());
@@ -17,7 +17,7 @@ fn what_a_call_was_promised_is_kept_with_its_request() {
 }
 
 #[test]
-fn a_call_is_promised_a_request_that_fails_at_once() {
+fn an_idempotency_record_is_saved_for_a_request_that_fails_at_once() {
     let mut fixture = DeviceFixture::registered();
     let (accepted, kept) = fixture.submit(write("/3/0/13", "tomorrow").once(once()));
     assert!(accepted.is_ok());

@@ -15,7 +15,7 @@ use crate::device::snapshot::Presence;
 type SignOfLife = fn(&mut DeviceFixture) -> Lines;
 
 #[test]
-fn a_queue_mode_device_is_awake_for_a_while_after_it_was_heard() {
+fn a_queue_mode_device_is_awake_for_a_while_after_an_uplink() {
     let mut fixture = DeviceFixture::registered_for_queue_mode();
     assert_eq!(fixture.at(93 * S - 1).snapshot().presence, Presence::Awake);
     assert_eq!(fixture.at(93 * S).snapshot().presence, Presence::Asleep);
@@ -38,7 +38,7 @@ fn a_device_without_queue_mode_is_always_awake() {
 }
 
 #[test]
-fn a_request_to_be_sent_now_goes_out_to_a_device_that_is_awake() {
+fn a_request_to_be_sent_now_is_sent_to_a_device_that_is_awake() {
     let mut fixture = DeviceFixture::registered_for_queue_mode();
     let (_, effects) = fixture.at(92 * S).submit(read("/3/0/9"));
     let expected = all([
@@ -87,7 +87,7 @@ fn an_acknowledgement_keeps_the_device_awake() {
 }
 
 #[test]
-fn what_is_ready_when_the_device_falls_asleep_waits_until_it_is_heard() {
+fn requests_ready_when_the_device_falls_asleep_wait_for_an_uplink() {
     let mut fixture = DeviceFixture::registered_for_queue_mode();
     fixture.at(60 * S).ask(read("/3/0/9").attempts(1));
     fixture.ask(read("/3/0/13"));
@@ -104,7 +104,7 @@ fn what_is_ready_when_the_device_falls_asleep_waits_until_it_is_heard() {
 }
 
 #[test]
-fn a_device_sleeps_from_its_first_silence_until_it_is_heard_over_any_protocol() {
+fn a_device_sleeps_from_its_first_missing_answer_until_an_uplink_over_any_protocol() {
     let signs: [(SignOfLife, &str); 5] = [
         (DeviceFixture::update, "an update"),
         (DeviceFixture::register_for_queue_mode, "a registration"),
@@ -131,7 +131,7 @@ fn a_device_sleeps_from_its_first_silence_until_it_is_heard_over_any_protocol() 
 }
 
 #[test]
-fn a_device_that_was_heard_meanwhile_is_not_put_to_sleep_by_a_silence() {
+fn a_missing_answer_puts_no_device_to_sleep_after_an_uplink_during_the_attempt() {
     let mut fixture = DeviceFixture::registered_for_queue_mode();
     fixture.at(S).ask(read("/3/0/9"));
     fixture.at(2 * S).update();
@@ -142,7 +142,7 @@ fn a_device_that_was_heard_meanwhile_is_not_put_to_sleep_by_a_silence() {
 }
 
 #[test]
-fn a_silence_is_forgotten_with_a_restart() {
+fn a_missing_answer_is_forgotten_at_a_restart() {
     let mut fixture = DeviceFixture::registered_for_queue_mode();
     fixture.ask(read("/3/0/9"));
     unanswered(&mut fixture);
@@ -151,7 +151,7 @@ fn a_silence_is_forgotten_with_a_restart() {
 }
 
 #[test]
-fn a_device_without_queue_mode_stays_awake_whatever_it_leaves_unanswered() {
+fn a_device_without_queue_mode_stays_awake_despite_missing_answers() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9"));
     unanswered(&mut fixture);
@@ -161,7 +161,7 @@ fn a_device_without_queue_mode_stays_awake_whatever_it_leaves_unanswered() {
 }
 
 #[test]
-fn who_watches_hears_that_a_silent_device_does_not_listen() {
+fn the_activity_of_a_silent_device_shows_that_it_does_not_listen() {
     let mut fixture = DeviceFixture::registered_for_queue_mode();
     fixture.ask(read("/3/0/9"));
     let ListenWindow::Until(before) = fixture.device().activity().listens else {
@@ -176,7 +176,7 @@ fn who_watches_hears_that_a_silent_device_does_not_listen() {
 }
 
 #[test]
-fn queue_mode_of_the_first_enabler_is_a_letter_of_the_binding() {
+fn queue_mode_of_lwm2m_1_0_is_a_letter_of_the_binding() {
     let mut fixture = DeviceFixture::new();
     fixture.register_with(&["lwm2m=1.0", "lt=86400", "b=UQ"], OBJECTS);
     assert_eq!(fixture.at(93 * S).snapshot().presence, Presence::Asleep);

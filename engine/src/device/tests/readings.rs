@@ -74,7 +74,7 @@ fn a_multiple_resource_is_read_as_its_instances_by_path() {
 }
 
 #[test]
-fn a_single_resource_may_come_as_tlv_though_text_was_asked_for() {
+fn a_single_resource_may_come_as_tlv_though_text_was_requested() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9"));
     let value = [("/3/0/9", Value::Integer(87))];
@@ -84,7 +84,7 @@ fn a_single_resource_may_come_as_tlv_though_text_was_asked_for() {
 }
 
 #[test]
-fn an_answer_without_a_format_is_tlv_where_several_values_were_asked_for() {
+fn an_answer_without_a_format_is_tlv_if_several_values_were_requested() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0"));
     let answer = fixture
@@ -106,7 +106,7 @@ fn an_object_without_instances_is_read_as_nothing() {
 }
 
 #[test]
-fn a_device_is_asked_in_a_format_it_announces() {
+fn a_read_requests_a_format_the_device_announces() {
     let cases = [
         (
             "</>;rt=\"oma.lwm2m\";ct=\"60 110 1542\",</3/0>",
@@ -131,7 +131,7 @@ fn a_device_is_asked_in_a_format_it_announces() {
 }
 
 #[test]
-fn values_that_cannot_be_read_are_a_failure_and_none_of_them_is_told() {
+fn values_that_cannot_be_decoded_are_a_failure_and_none_is_published() {
     let cases: [(Option<ContentFormat>, &[u8], &str); 4] = [
         (
             Some(ContentFormat::LWM2M_TLV),
@@ -167,7 +167,7 @@ fn values_that_cannot_be_read_are_a_failure_and_none_of_them_is_told() {
 }
 
 #[test]
-fn a_block_that_does_not_fit_is_not_taken_for_the_whole() {
+fn an_inconsistent_block_is_not_accepted_as_the_answer() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0"));
     let values = [("/3/0/9", Value::Integer(87))];
@@ -182,7 +182,7 @@ fn a_block_that_does_not_fit_is_not_taken_for_the_whole() {
 }
 
 #[test]
-fn a_multiple_resource_is_written_as_the_release_can() {
+fn a_multiple_resource_is_written_as_the_enabler_version_permits() {
     let cases = [
         (
             "lwm2m=1.0",

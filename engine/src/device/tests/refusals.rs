@@ -8,7 +8,7 @@ use crate::device::queue::SubmitRefusal::{DataFull, NotRegistered, QueueFull};
 use crate::limits::WAITING_BYTES_MAX;
 
 #[test]
-fn a_device_without_registration_cannot_be_asked_now() {
+fn a_request_cannot_be_sent_now_to_a_device_without_registration() {
     let mut fixture = DeviceFixture::new();
     assert_eq!(
         fixture.submit(read("/3/0/9")),
@@ -25,7 +25,7 @@ fn a_device_without_registration_cannot_be_asked_now() {
 }
 
 #[test]
-fn a_device_whose_registration_just_lapsed_cannot_be_asked_now() {
+fn a_request_cannot_be_sent_now_to_a_device_whose_registration_just_expired() {
     let mut fixture = DeviceFixture::registered();
     fixture.at(24 * HOUR);
     let refused = fixture.submit(read("/3/0/9"));
@@ -89,7 +89,7 @@ fn ten_requests_to_be_sent_now_may_wait_for_a_device_that_sleeps() {
 }
 
 #[test]
-fn what_waits_for_a_device_has_no_more_bytes_than_may_be_in_memory() {
+fn the_data_of_waiting_requests_is_bounded() {
     let mut fixture = DeviceFixture::registered();
     let long = "x".repeat(WAITING_BYTES_MAX / 4);
     for _ in 0..4 {
@@ -104,7 +104,7 @@ fn what_waits_for_a_device_has_no_more_bytes_than_may_be_in_memory() {
 }
 
 #[test]
-fn a_retired_device_is_removed_and_not_reached_any_more() {
+fn a_retired_device_is_removed_and_loses_its_binding() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9").when_active());
     let effects = fixture.retire();

@@ -77,7 +77,7 @@ fn a_repeated_register_is_not_answered_once_its_registration_is_gone() {
 }
 
 #[test]
-fn registering_anew_gives_a_new_location_and_ends_the_old_one() {
+fn registering_again_gives_a_new_location_and_ends_the_old_one() {
     let mut fixture = DeviceFixture::registered();
     let old = fixture.updating(&[], "");
     let expected = all([
@@ -92,7 +92,7 @@ fn registering_anew_gives_a_new_location_and_ends_the_old_one() {
 }
 
 #[test]
-fn a_non_confirmable_registration_is_answered_likewise() {
+fn a_non_confirmable_registration_is_answered_too() {
     let mut fixture = DeviceFixture::new();
     let mut message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
     message.kind = MessageKind::NonConfirmable;
@@ -135,7 +135,7 @@ fn the_port_of_a_registration_does_not_matter() {
 }
 
 #[test]
-fn an_address_counts_in_either_of_its_spellings() {
+fn an_ipv4_mapped_address_is_the_ipv4_address() {
     let mut mapped = profile();
     mapped.ip = Some("::ffff:10.0.0.1".parse().unwrap());
     let mut fixture = DeviceFixture::of(mapped, EndpointTrust::AddressRequired);
@@ -152,7 +152,7 @@ fn an_address_counts_in_either_of_its_spellings() {
 }
 
 #[test]
-fn a_device_without_address_is_believed_only_where_names_suffice() {
+fn a_device_without_address_is_accepted_only_where_names_suffice() {
     let mut fixture = DeviceFixture::roaming();
     assert!(
         fixture
@@ -213,7 +213,7 @@ fn a_stranger_s_attempt_does_not_touch_the_registration() {
 }
 
 #[test]
-fn a_registration_that_cannot_be_read_is_answered_with_what_is_wrong() {
+fn a_malformed_registration_is_answered_with_its_error() {
     let cases: [(&[&str], &str, &str); 5] = [
         (&["lwm2m=1.3"], OBJECTS, "4.12"),
         (&["lwm2m=1.1", "lt=soon"], OBJECTS, "4.00"),
@@ -233,7 +233,7 @@ fn a_registration_that_cannot_be_read_is_answered_with_what_is_wrong() {
 }
 
 #[test]
-fn every_enabler_and_a_missing_one_are_welcome() {
+fn every_enabler_version_and_a_missing_one_are_accepted() {
     let cases = [
         (Some("lwm2m=1.0"), EnablerVersion::V1_0),
         (Some("lwm2m=1.1"), EnablerVersion::V1_1),
@@ -249,7 +249,7 @@ fn every_enabler_and_a_missing_one_are_welcome() {
 }
 
 #[test]
-fn a_lifetime_is_honoured_up_to_a_day_and_the_day_stands_for_none() {
+fn a_lifetime_is_honoured_up_to_a_day_which_is_the_default() {
     let cases: [(&[&str], i64); 6] = [
         (&["lt=1"], 1),
         (&["lt=60"], 60),
@@ -300,7 +300,7 @@ fn deregistering_ends_the_registration() {
 }
 
 #[test]
-fn a_device_that_deregisters_from_elsewhere_leaves_the_peer_it_was_behind() {
+fn a_device_that_deregisters_from_another_peer_loses_its_binding() {
     let mut fixture = DeviceFixture::registered();
     let message = fixture.deregistering();
     let expected = all([
@@ -322,7 +322,7 @@ fn deregistering_a_registration_that_is_gone_is_not_found() {
 }
 
 #[test]
-fn registering_anew_during_an_exchange_keeps_the_exchange() {
+fn registering_again_during_an_exchange_keeps_the_exchange() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(super::vocabulary::read("/3/0/9"));
     let answer: Message = fixture.piggybacked(Code::CONTENT).with_payload("87");

@@ -13,7 +13,7 @@ const INTERRUPTED: &str =
     "the service stopped during the last attempt; the device may have executed the request";
 
 #[test]
-fn a_scheduled_request_waits_across_a_restart_and_goes_out_once() {
+fn a_scheduled_request_waits_across_a_restart_and_is_sent_once() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9").when_active());
     fixture.restart();
@@ -72,7 +72,7 @@ fn a_last_attempt_in_flight_at_a_restart_fails_as_interrupted() {
 }
 
 #[test]
-fn a_last_attempt_is_not_made_again_though_the_device_is_heard_first() {
+fn a_last_attempt_is_not_made_again_though_an_uplink_precedes_the_timeout() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(execute("/3/0/4"));
     fixture.restart();
@@ -115,7 +115,7 @@ fn attempts_never_exceed_what_was_permitted_across_any_number_of_restarts() {
 }
 
 #[test]
-fn a_request_to_be_sent_now_that_was_never_tried_goes_out_after_a_restart() {
+fn a_request_to_be_sent_now_that_was_never_tried_is_sent_after_a_restart() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9").attempts(2));
     fixture.ask(read("/3/0/13"));
@@ -128,7 +128,7 @@ fn a_request_to_be_sent_now_that_was_never_tried_goes_out_after_a_restart() {
 }
 
 #[test]
-fn a_late_answer_to_the_time_before_a_restart_is_reset() {
+fn a_late_answer_to_a_request_before_a_restart_is_reset() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9"));
     let answer = fixture
@@ -148,7 +148,7 @@ fn a_registration_survives_a_restart_with_its_location_and_its_address() {
 }
 
 #[test]
-fn a_registration_gets_what_may_have_gone_unsaved_but_not_more_than_its_lifetime() {
+fn a_restored_registration_is_extended_by_unsaved_updates_but_not_beyond_its_lifetime() {
     // Saved at the start, updated in memory until the restart at 50 minutes.
     let cases = [
         (60, 50 * 60 + 60),
@@ -165,7 +165,7 @@ fn a_registration_gets_what_may_have_gone_unsaved_but_not_more_than_its_lifetime
 }
 
 #[test]
-fn a_registration_that_lapsed_while_the_service_was_down_ends_at_the_restart() {
+fn a_registration_that_expired_while_the_service_was_down_ends_at_the_restart() {
     let mut fixture = DeviceFixture::new();
     fixture.register_with(&["lwm2m=1.1", "lt=60"], OBJECTS);
     fixture.at(2 * HOUR).restart();

@@ -20,7 +20,7 @@ const WARM: &str = r#"[{"n":"/3303/0/5700","v":21.5}]"#;
 const TOLD: &str = "/3303/0/5700=21.5 for sent";
 
 #[test]
-fn what_is_sent_is_told_before_the_device_is_thanked() {
+fn a_send_is_published_before_it_is_answered() {
     let mut fixture = DeviceFixture::registered();
     let payload = r#"[{"bn":"/3303/0/","n":"5700","v":21.5},{"n":"5701","vs":"Cel"}]"#;
     let expected = all([
@@ -90,7 +90,7 @@ fn as_many_events_as_a_payload_has_samples_stay_in_order() {
 }
 
 #[test]
-fn more_samples_than_are_taken_are_refused_and_none_is_told() {
+fn a_payload_with_too_many_samples_is_refused_and_none_is_published() {
     let mut fixture = patient();
     let effects = fixture.sends(&pack_of(SAMPLES_MAX + 1));
     assert_eq!(effects.len(), 3, "{:?}", effects.first());
@@ -100,7 +100,7 @@ fn more_samples_than_are_taken_are_refused_and_none_is_told() {
 }
 
 #[test]
-fn a_payload_that_is_too_long_is_refused_and_its_bytes_are_kept() {
+fn a_payload_that_is_too_long_is_refused_and_its_bytes_are_logged() {
     let mut fixture = DeviceFixture::within(Limits {
         data_bytes_max: 30,
         ..Limits::default()
@@ -126,7 +126,7 @@ fn a_payload_that_is_too_long_is_refused_and_its_bytes_are_kept() {
 }
 
 #[test]
-fn what_is_sent_again_is_thanked_again_and_told_once() {
+fn a_repeated_send_is_answered_again_and_published_once() {
     let mut fixture = DeviceFixture::registered();
     let message = fixture.sending(WARM);
     let expected = all([told(TOLD), sent("ACK 2.04 to 102")]);
@@ -139,7 +139,7 @@ fn what_is_sent_again_is_thanked_again_and_told_once() {
 }
 
 #[test]
-fn a_non_confirmable_send_is_told_and_answered_likewise() {
+fn a_non_confirmable_send_is_published_and_answered_too() {
     let mut fixture = DeviceFixture::registered();
     let mut message = fixture.sending(WARM);
     message.kind = MessageKind::NonConfirmable;
@@ -150,13 +150,13 @@ fn a_non_confirmable_send_is_told_and_answered_likewise() {
 }
 
 #[test]
-fn an_empty_pack_is_taken_and_tells_nothing() {
+fn an_empty_pack_is_accepted_and_publishes_nothing() {
     let mut fixture = DeviceFixture::registered();
     assert_eq!(fixture.sends("[]"), sent("ACK 2.04 to 102"));
 }
 
 #[test]
-fn who_is_not_registered_is_told_so() {
+fn a_send_of_an_unregistered_device_is_not_found() {
     let mut fixture = DeviceFixture::new();
     let expected = vec![format!("send {HOME}: ACK 4.04 to 101")];
     assert_eq!(fixture.sends(WARM), expected, "never registered");
@@ -178,7 +178,7 @@ fn who_is_not_registered_is_told_so() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_and_its_bytes_are_kept() {
+fn a_send_that_cannot_be_decoded_is_refused_and_its_bytes_are_logged() {
     let mut fixture = DeviceFixture::registered();
     let why = "the payload in Content-Format 110 is malformed: it is not valid JSON for the format";
     let expected = all([unreadable(why, "warm"), sent("ACK 4.00 to 102")]);
@@ -196,7 +196,7 @@ fn what_cannot_be_read_is_refused_and_its_bytes_are_kept() {
 }
 
 #[test]
-fn a_format_that_says_not_what_it_is_about_cannot_be_read() {
+fn a_format_without_paths_cannot_be_decoded() {
     let cases = [
         (None, "the payload has no Content-Format"),
         (
@@ -220,7 +220,7 @@ fn a_format_that_says_not_what_it_is_about_cannot_be_read() {
 }
 
 #[test]
-fn values_of_what_nobody_knows_are_told_and_the_customer_is_told_once() {
+fn values_of_unknown_objects_are_published_and_logged_once() {
     let unknown = [
         ("/32769/0/1", "of no model"),
         ("/3303/7/5700", "of no instance"),
@@ -254,7 +254,7 @@ fn values_of_what_nobody_knows_are_told_and_the_customer_is_told_once() {
 }
 
 #[test]
-fn more_than_is_taken_in_a_minute_is_put_off_and_may_be_sent_again() {
+fn sends_above_the_rate_are_deferred_and_may_be_repeated() {
     let (mut fixture, payload) = (patient(), pack_of(SAMPLES_MAX));
     while fixture.at(S).sends(&payload).len() > 1 {}
     let message = fixture.sending(WARM);
@@ -285,7 +285,7 @@ fn a_send_wakes_a_device_in_queue_mode() {
 }
 
 #[test]
-fn what_cannot_be_read_is_a_sign_of_life_too() {
+fn a_send_that_cannot_be_decoded_is_an_uplink_too() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/13").when_active());
     let effects = fixture.at(S).sends("warm");
@@ -304,7 +304,7 @@ fn a_send_saves_presence_once_an_hour_and_does_not_renew_the_registration() {
 }
 
 #[test]
-fn nothing_else_can_be_done_there() {
+fn other_methods_at_the_send_resource_are_not_allowed() {
     let mut fixture = DeviceFixture::registered();
     for code in [Code::GET, Code::PUT, Code::DELETE, Code::FETCH] {
         let message = fixture.request(code, &["dp"]);
@@ -317,7 +317,7 @@ fn nothing_else_can_be_done_there() {
 }
 
 #[test]
-fn a_send_is_counted_for_what_it_was_worth() {
+fn a_send_is_counted_by_its_outcome() {
     let cases = [
         (WARM, NotificationOutcome::Published),
         ("[]", NotificationOutcome::Empty),
@@ -335,7 +335,7 @@ fn a_send_is_counted_for_what_it_was_worth() {
 }
 
 #[test]
-fn the_newest_value_is_the_result_of_a_read_and_all_are_told() {
+fn the_newest_value_is_the_result_of_a_read_and_all_are_published() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3303/0/5700"));
     let answer = fixture
@@ -354,7 +354,7 @@ fn the_newest_value_is_the_result_of_a_read_and_all_are_told() {
 }
 
 #[test]
-fn the_times_of_a_notification_are_told() {
+fn the_times_of_a_notification_are_published() {
     let mut fixture = DeviceFixture::observed();
     let notification = fixture
         .notification(MessageKind::NonConfirmable, 11, "")

@@ -10,7 +10,7 @@ use super::vocabulary::{
 use crate::action::Status::{Cancelled, Failed, InProgress, Scheduled, Succeeded};
 
 #[test]
-fn a_request_to_be_sent_now_is_in_progress_and_goes_out_at_once() {
+fn a_request_to_be_sent_now_is_in_progress_and_sent_at_once() {
     let mut fixture = DeviceFixture::registered();
     let (accepted, effects) = fixture.submit(read("/3/0/9"));
     assert_eq!(accepted.unwrap().status, InProgress);
@@ -23,7 +23,7 @@ fn a_request_to_be_sent_now_is_in_progress_and_goes_out_at_once() {
 }
 
 #[test]
-fn a_request_to_be_sent_when_active_is_scheduled_and_goes_nowhere() {
+fn a_request_to_be_sent_when_active_is_scheduled_and_not_sent() {
     let mut fixture = DeviceFixture::registered();
     let (accepted, effects) = fixture.submit(read("/3/0/9").when_active());
     assert_eq!(accepted.unwrap().status, Scheduled);
@@ -128,7 +128,7 @@ fn a_request_succeeds_with_any_answer_of_class_two() {
 }
 
 #[test]
-fn a_request_without_result_is_tried_again_when_the_device_is_next_heard() {
+fn a_request_without_result_is_tried_again_at_the_next_uplink() {
     for (what, end) in fruitless_ends() {
         let mut fixture = DeviceFixture::registered();
         let id = fixture.ask(read("/3/0/9").attempts(2));
@@ -151,7 +151,7 @@ fn a_request_without_result_is_tried_again_when_the_device_is_next_heard() {
 }
 
 #[test]
-fn a_request_without_result_and_attempts_fails_and_is_logged() {
+fn a_request_without_result_or_attempts_left_fails_and_is_logged() {
     for (what, end) in fruitless_ends() {
         let mut fixture = DeviceFixture::registered();
         let id = fixture.ask(read("/3/0/9"));

@@ -8,7 +8,7 @@ use crate::action::timeline::{TimelineEntry, TimelineEvent};
 use crate::ids::ActionId;
 
 #[test]
-fn an_answer_in_the_acknowledgement_is_an_answer() {
+fn a_piggybacked_answer_is_in_the_timeline() {
     let mut fixture = DeviceFixture::registered();
     let id = fixture.at(S).ask(read("/3/0/9"));
     assert_eq!(
@@ -25,7 +25,7 @@ fn an_answer_in_the_acknowledgement_is_an_answer() {
 }
 
 #[test]
-fn what_happens_between_two_saves_is_kept_with_the_next() {
+fn events_between_two_saves_are_saved_with_the_next() {
     let mut fixture = DeviceFixture::registered();
     let id = fixture.ask(read("/3/0/9"));
     fixture.next_deadline();
@@ -55,7 +55,7 @@ fn what_happens_between_two_saves_is_kept_with_the_next() {
 }
 
 #[test]
-fn every_attempt_is_in_it() {
+fn every_attempt_is_in_the_timeline() {
     let mut fixture = DeviceFixture::registered();
     let id = fixture.ask(read("/3/0/9").attempts(4));
     while fixture.deadline() < Some(62 * S) {
@@ -91,7 +91,7 @@ fn every_attempt_is_in_it() {
 }
 
 #[test]
-fn an_attempt_that_a_registration_took_with_it_was_given_up() {
+fn an_attempt_that_ends_with_its_registration_is_given_up() {
     let mut fixture = DeviceFixture::registered();
     let id = fixture.ask(read("/3/0/9").attempts(2));
     fixture.at(S).deregister();
@@ -100,7 +100,7 @@ fn an_attempt_that_a_registration_took_with_it_was_given_up() {
 }
 
 #[test]
-fn what_was_kept_survives_a_restart() {
+fn a_saved_timeline_survives_a_restart() {
     let mut fixture = DeviceFixture::registered();
     let id = fixture.ask(read("/3/0/9").attempts(2));
     fixture.next_deadline();
@@ -116,7 +116,7 @@ fn what_was_kept_survives_a_restart() {
 }
 
 #[test]
-fn nothing_happened_to_what_was_never_sent() {
+fn a_request_that_was_never_sent_has_an_empty_timeline() {
     let mut fixture = DeviceFixture::registered();
     let cancelled = fixture.ask(read("/3/0/9").when_active());
     fixture.cancel(cancelled).0.unwrap();

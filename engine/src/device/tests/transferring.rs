@@ -67,7 +67,7 @@ fn a_device_may_ask_for_smaller_blocks() {
 }
 
 #[test]
-fn a_long_answer_is_asked_for_block_by_block() {
+fn a_long_answer_is_requested_block_by_block() {
     let mut fixture = registered();
     fixture.ask(read(MAKER));
     let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
@@ -128,7 +128,7 @@ fn a_request_and_its_answer_may_both_be_long() {
 }
 
 #[test]
-fn only_the_peer_that_was_asked_may_go_on() {
+fn only_the_peer_of_the_request_may_continue() {
     let mut fixture = DeviceFixture::within(small_blocks());
     fixture.register();
     fixture.ask(coap(Method::Get, "/a", ""));
@@ -142,7 +142,7 @@ fn only_the_peer_that_was_asked_may_go_on() {
 }
 
 #[test]
-fn a_block_that_is_lost_is_asked_for_again_when_its_exchange_gave_up() {
+fn a_lost_block_is_requested_again_after_its_exchange_gave_up() {
     let mut fixture = registered();
     fixture.ask(read(MAKER));
     let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
@@ -161,7 +161,7 @@ fn a_block_that_is_lost_is_asked_for_again_when_its_exchange_gave_up() {
 }
 
 #[test]
-fn a_transfer_that_does_not_go_on_is_an_attempt_that_failed() {
+fn a_transfer_that_stalls_is_a_failed_attempt() {
     let mut fixture = registered();
     fixture.ask(read(MAKER).attempts(2));
     let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
@@ -182,7 +182,7 @@ fn a_transfer_that_does_not_go_on_is_an_attempt_that_failed() {
 }
 
 #[test]
-fn a_transfer_of_which_nothing_came_ends_as_an_exchange_does() {
+fn a_transfer_without_any_block_ends_like_an_exchange() {
     let mut fixture = registered();
     fixture.ask(write("/3/0/14", "0123456789abcdef!"));
     let why = "the device did not acknowledge the message";
@@ -216,7 +216,7 @@ fn a_refusal_in_the_middle_is_the_answer() {
 }
 
 #[test]
-fn blocks_that_do_not_fit_together_fail_the_request() {
+fn inconsistent_blocks_fail_the_request() {
     let cases = [
         (2, "the received block is not the requested one"),
         (0, "the received block is not the requested one"),
@@ -238,7 +238,7 @@ fn blocks_that_do_not_fit_together_fail_the_request() {
 }
 
 #[test]
-fn an_answer_that_is_too_long_is_not_put_together() {
+fn an_answer_that_is_too_long_is_not_assembled() {
     let mut fixture = DeviceFixture::within(Limits {
         answer_bytes_max: 20,
         ..small_blocks()
@@ -297,7 +297,7 @@ fn a_notification_that_comes_before_the_observation_is_whole_does_not_end_it() {
 }
 
 #[test]
-fn what_is_observed_again_in_blocks_has_the_token_of_its_first_message() {
+fn an_observation_renewed_in_blocks_has_the_token_of_its_first_message() {
     let mut fixture = registered();
     fixture.begin_observing(MAKER);
     fixture.at(S).register();
@@ -325,7 +325,7 @@ fn what_is_observed_again_in_blocks_has_the_token_of_its_first_message() {
 }
 
 #[test]
-fn what_is_reported_may_come_in_blocks() {
+fn an_answer_to_passive_reporting_may_come_in_blocks() {
     let mut fixture = DeviceFixture::within(small_blocks());
     fixture.switch_reporting(SettingState::Enabled);
     fixture.offer("</1/0>,</3/0>,</7/0>");

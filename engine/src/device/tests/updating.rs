@@ -32,7 +32,7 @@ fn an_update_that_changes_nothing_saves_nothing() {
 }
 
 #[test]
-fn an_update_that_says_what_is_known_saves_nothing() {
+fn an_update_with_unchanged_parameters_saves_nothing() {
     let mut fixture = DeviceFixture::registered();
     let message = fixture.updating(&["lt=86400", "b=U"], OBJECTS);
     assert_eq!(fixture.at(S).hears(HOME, &message), updated(102));
@@ -80,7 +80,7 @@ fn presence_is_saved_once_an_hour() {
 }
 
 #[test]
-fn an_update_that_cannot_be_read_changes_nothing() {
+fn a_malformed_update_changes_nothing() {
     for (queries, objects) in [(&["lt=soon"][..], ""), (&["b=X"], ""), (&[], "nothing")] {
         let mut fixture = DeviceFixture::registered();
         let message = fixture.updating(queries, objects);
@@ -140,7 +140,7 @@ fn a_device_with_an_address_of_its_own_cannot_be_moved_elsewhere() {
 }
 
 #[test]
-fn an_exchange_goes_on_at_the_new_address() {
+fn an_exchange_continues_at_the_new_address() {
     let mut fixture = roaming();
     fixture.ask(execute("/3/0/4"));
     let message = fixture.updating(&[], "");
@@ -155,7 +155,7 @@ fn an_exchange_goes_on_at_the_new_address() {
 }
 
 #[test]
-fn what_was_heard_at_one_address_is_no_repetition_at_another() {
+fn a_message_from_one_address_is_no_duplicate_at_another() {
     let mut fixture = roaming();
     let ping = Message::ping(protocol::coap::message::MessageId(500));
     fixture.hears(HOME, &ping);
@@ -172,7 +172,7 @@ fn what_was_heard_at_one_address_is_no_repetition_at_another() {
 }
 
 #[test]
-fn what_a_former_address_says_is_not_remembered_of_the_present_one() {
+fn messages_from_a_former_address_are_not_remembered_for_the_present_one() {
     let mut fixture = roaming();
     fixture.ask(read("/3/0/9"));
     let answer = fixture

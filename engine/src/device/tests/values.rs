@@ -129,7 +129,7 @@ fn the_type_is_that_of_the_version_the_device_offers() {
 }
 
 #[test]
-fn a_value_that_fits_no_more_when_its_turn_comes_fails_without_an_attempt() {
+fn a_value_that_no_longer_fits_when_it_is_sent_fails_without_an_attempt() {
     let mut fixture = DeviceFixture::new();
     fixture.register_with(&["lwm2m=1.1"], "</21>;ver=1.0,</21/0>");
     fixture.ask(write("/21/0/0", "not base64").when_active());
@@ -222,7 +222,7 @@ fn an_execute_carries_its_arguments_as_text() {
 }
 
 #[test]
-fn an_operation_the_model_does_not_allow_is_sent_all_the_same() {
+fn an_operation_the_model_does_not_allow_is_sent_anyway() {
     for request in [
         write("/3303/0/5700", "21.5"),
         read("/3/0/4"),

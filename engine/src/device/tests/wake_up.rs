@@ -20,7 +20,7 @@ const SERVER: &str = "10.0.0.1:5685";
 type SignOfLife = fn(&mut DeviceFixture) -> Lines;
 
 #[test]
-fn an_uplink_over_udp_lets_out_what_waits_over_each_protocol_in_its_order() {
+fn an_uplink_over_udp_releases_waiting_requests_of_each_protocol_in_order() {
     let mut fixture = DeviceFixture::registered();
     for new in [
         read("/3/0/9"),
@@ -63,7 +63,7 @@ fn an_uplink_over_udp_lets_out_what_waits_over_each_protocol_in_its_order() {
 }
 
 #[test]
-fn every_sign_of_life_lets_out_what_waits() {
+fn every_uplink_releases_waiting_requests() {
     let signs: [(SignOfLife, &str); 7] = [
         (|fixture| fixture.hears_bare(b"on"), "a datagram"),
         (|fixture| fixture.hears_bare(b""), "an empty datagram"),
@@ -91,7 +91,7 @@ fn every_sign_of_life_lets_out_what_waits() {
 }
 
 #[test]
-fn what_says_nothing_of_the_device_lets_nothing_out() {
+fn a_message_that_is_not_from_the_device_releases_nothing() {
     let signs: [(SignOfLife, &str); 3] = [
         (
             |fixture| fixture.hears_bare_from("10.0.0.2:4445", b"on").1,
@@ -123,7 +123,7 @@ fn what_says_nothing_of_the_device_lets_nothing_out() {
 }
 
 #[test]
-fn what_waits_for_a_registration_does_not_keep_younger_requests_from_a_device_without_one() {
+fn a_request_that_waits_for_a_registration_does_not_block_younger_requests() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(read("/3/0/9").when_active());
     fixture.ask(datagram("1").when_active());
@@ -146,7 +146,7 @@ fn what_waits_for_a_registration_does_not_keep_younger_requests_from_a_device_wi
 }
 
 #[test]
-fn a_waiting_request_for_a_registration_can_still_be_taken_back() {
+fn a_request_that_waits_for_a_registration_can_still_be_cancelled() {
     let mut fixture = DeviceFixture::new();
     let id = fixture.ask(read("/3/0/9").when_active());
     fixture.at(S).hears_bare(b"on");
@@ -174,7 +174,7 @@ fn data_wakes_a_device_in_queue_mode() {
 }
 
 #[test]
-fn what_is_in_flight_is_not_sent_once_more_at_a_sign_of_life() {
+fn a_request_in_flight_is_not_sent_again_at_an_uplink() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(coap(Method::Get, "/a", "").attempts(2));
     fixture.hears_bare(b"");

@@ -17,7 +17,7 @@ const JSON: &str = "</>;rt=\"oma.lwm2m\";ct=110,</1/0>,</3/0>,</6/0>,</7/0>";
 const PATHS: &str = r#"[{"n":"/6"},{"n":"/7"}]"#;
 
 #[test]
-fn a_device_that_seems_to_know_how_is_asked_for_all_its_objects_at_once() {
+fn a_device_that_seems_to_support_it_is_read_in_one_request() {
     let mut fixture = asked_for_all();
     let told = r#"[{"bn":"/6/0/","n":"5","v":1},{"bn":"/7/0/","n":"2","v":5},{"n":"3","v":6}]"#;
     let expected = reported("/6/0/5=1970-01-01T00:00:01Z /7/0/2=5 /7/0/3=6");
@@ -28,7 +28,7 @@ fn a_device_that_seems_to_know_how_is_asked_for_all_its_objects_at_once() {
 }
 
 #[test]
-fn what_the_device_says_of_other_objects_is_left_out() {
+fn values_of_objects_not_requested_are_dropped() {
     let mut fixture = asked_for_all();
     let told = r#"[{"n":"/1/0/1","v":60},{"n":"/7/0/2","v":5},{"n":"/3303/0/5700","v":1}]"#;
     assert_eq!(fixture.tell_all(told), reported("/7/0/2=5"));
@@ -40,7 +40,7 @@ fn what_the_device_says_of_other_objects_is_left_out() {
 }
 
 #[test]
-fn values_of_other_times_are_told_for_themselves_oldest_first() {
+fn values_of_each_time_are_published_separately_oldest_first() {
     let mut fixture = asked_for_all();
     let told = r#"[{"n":"/7/0/2","v":5},{"n":"/7/0/2","v":4,"t":-60},{"n":"/1/0/1","v":1,"t":-5}]"#;
     let expected = all([reported("/7/0/2=4"), reported("/7/0/2=5")]);
@@ -51,7 +51,7 @@ fn values_of_other_times_are_told_for_themselves_oldest_first() {
 }
 
 #[test]
-fn a_device_that_refuses_is_asked_one_by_one_until_it_registers_anew() {
+fn a_device_that_refuses_a_composite_read_is_read_one_by_one_until_it_registers_again() {
     let unlike: [fn(&mut DeviceFixture) -> Message; 10] = [
         |fixture| fixture.piggybacked(Code::BAD_REQUEST),
         |fixture| fixture.piggybacked(Code::UNAUTHORIZED),
@@ -78,7 +78,7 @@ fn a_device_that_refuses_is_asked_one_by_one_until_it_registers_anew() {
 }
 
 #[test]
-fn a_format_refused_for_several_objects_leaves_no_other_for_them() {
+fn after_every_format_is_refused_for_several_objects_they_are_read_one_by_one() {
     for code in [Code::NOT_ACCEPTABLE, Code::UNSUPPORTED_CONTENT_FORMAT] {
         let mut fixture = asked_for_all();
         let mut effects = fixture.answer(code, "");
@@ -93,7 +93,7 @@ fn a_format_refused_for_several_objects_leaves_no_other_for_them() {
 }
 
 #[test]
-fn a_device_that_takes_the_request_and_never_answers_is_asked_one_by_one() {
+fn a_device_that_acknowledges_a_composite_read_without_an_answer_is_read_one_by_one() {
     let mut fixture = asked_for_all();
     let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
     fixture.at(S).hears(HOME, &acknowledgement);
@@ -105,7 +105,7 @@ fn a_device_that_takes_the_request_and_never_answers_is_asked_one_by_one() {
 }
 
 #[test]
-fn a_device_that_does_not_even_take_the_request_is_asked_one_by_one_with_its_next_update() {
+fn a_device_that_does_not_acknowledge_a_composite_read_is_read_one_by_one_at_its_next_update() {
     let mut fixture = asked_for_all();
     while fixture.deadline() < Some(62 * S) {
         assert_eq!(fixture.next_deadline(), asks_for_all("m1"));
@@ -117,7 +117,7 @@ fn a_device_that_does_not_even_take_the_request_is_asked_one_by_one_with_its_nex
 }
 
 #[test]
-fn an_object_that_is_not_to_be_read_is_in_no_further_request() {
+fn a_refused_object_is_in_no_further_request() {
     let mut fixture = asked_for_all();
     fixture.answer(Code::BAD_REQUEST, "");
     let effects = fixture.answer(Code::METHOD_NOT_ALLOWED, "");
@@ -127,14 +127,14 @@ fn an_object_that_is_not_to_be_read_is_in_no_further_request() {
 }
 
 #[test]
-fn one_object_is_read_as_such() {
+fn a_single_object_is_read_without_a_composite_read() {
     let mut fixture = DeviceFixture::reporting();
     let effects = fixture.offer("</>;rt=\"oma.lwm2m\";ct=110,</1/0>,</7/0>");
     assert!(effects.ends_with(&reads_json("/7", "m1")), "{effects:?}");
 }
 
 #[test]
-fn a_device_that_says_nothing_of_its_formats_or_knows_the_first_release_alone_is_not_asked_so() {
+fn a_composite_read_needs_announced_formats_and_lwm2m_1_1() {
     let objects = "</1/0>,</6/0>,</7/0>";
     let first = format!("</>;rt=\"oma.lwm2m\";ct=110,{objects}");
     let tlv = format!("</>;rt=\"oma.lwm2m\";ct=11542,{objects}");
@@ -156,7 +156,7 @@ fn the_objects_are_found_under_the_root_of_the_device() {
 }
 
 #[test]
-fn an_unreadable_object_is_found_out_one_by_one() {
+fn an_object_that_cannot_be_decoded_is_found_by_reading_one_by_one() {
     let mut fixture = asked_for_all();
     fixture.tell_all("warm");
     let answer = fixture.piggybacked(Code::INTERNAL_SERVER_ERROR);
@@ -168,7 +168,7 @@ fn an_unreadable_object_is_found_out_one_by_one() {
 }
 
 #[test]
-fn a_separate_answer_is_as_good() {
+fn a_separate_answer_to_a_composite_read_is_accepted() {
     let mut fixture = asked_for_all();
     let answer = fixture.separate(MessageKind::Confirmable, Code::CONTENT);
     let answer = answer.with_content_format(ContentFormat::SENML_JSON);

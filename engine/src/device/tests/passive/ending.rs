@@ -11,7 +11,7 @@ use crate::setting::SettingState;
 use crate::step_event::{ExchangeOutcome, ExchangePurpose, StepEventKind};
 
 #[test]
-fn a_device_that_registers_anew_is_read_anew() {
+fn a_new_registration_begins_a_new_round() {
     let mut fixture = asked_first();
     fixture.answer(Code::NOT_FOUND, "");
     let late = fixture.piggybacked(Code::NOT_FOUND);
@@ -32,7 +32,7 @@ fn a_device_that_registers_anew_is_read_anew() {
 }
 
 #[test]
-fn a_device_that_leaves_is_not_read() {
+fn a_deregistration_ends_the_round() {
     let mut fixture = asked_first();
     let answer = fixture.piggybacked(Code::NOT_FOUND);
     let effects = fixture.at(S).deregister();
@@ -43,7 +43,7 @@ fn a_device_that_leaves_is_not_read() {
 }
 
 #[test]
-fn a_device_whose_registration_lapsed_is_not_read() {
+fn an_expired_registration_ends_the_round() {
     let mut fixture = DeviceFixture::reporting();
     fixture.register_with(&["lwm2m=1.1", "lt=3", "b=U"], REPORTING);
     let effects = fixture.at(4 * S).timeout();
@@ -55,7 +55,7 @@ fn a_device_whose_registration_lapsed_is_not_read() {
 }
 
 #[test]
-fn what_is_left_when_a_device_falls_asleep_is_dropped() {
+fn the_rest_of_a_round_is_dropped_when_the_device_falls_asleep() {
     let mut fixture = DeviceFixture::reporting();
     fixture.register_with(&["lwm2m=1.1", "lt=86400", "b=U", "Q"], REPORTING);
     let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
@@ -72,7 +72,7 @@ fn what_is_left_when_a_device_falls_asleep_is_dropped() {
 }
 
 #[test]
-fn a_customer_that_wants_no_more_is_told_no_more() {
+fn an_answer_is_not_published_after_passive_reporting_was_disabled() {
     let mut fixture = asked_first();
     fixture.switch_reporting(SettingState::Disabled);
     assert_eq!(fixture.tell("/6", &[("/6/0/5", 1)]), Lines::new());
@@ -89,7 +89,7 @@ fn a_customer_that_wants_no_more_is_told_no_more() {
 }
 
 #[test]
-fn what_fails_after_the_customer_wants_no_more_is_not_told() {
+fn a_failure_is_not_logged_after_passive_reporting_was_disabled() {
     let mut fixture = asked_first();
     fixture.switch_reporting(SettingState::Disabled);
     assert_eq!(
@@ -100,7 +100,7 @@ fn what_fails_after_the_customer_wants_no_more_is_not_told() {
 }
 
 #[test]
-fn a_restart_of_the_service_drops_what_was_to_be_read() {
+fn a_restart_of_the_service_drops_the_round() {
     let mut fixture = asked_first();
     let answer = fixture.piggybacked(Code::CONTENT);
     fixture.restart();
@@ -111,7 +111,7 @@ fn a_restart_of_the_service_drops_what_was_to_be_read() {
 }
 
 #[test]
-fn more_values_than_are_taken_in_a_minute_end_it() {
+fn values_above_the_rate_end_the_round() {
     let mut fixture = asked_first();
     let values: Vec<(String, i64)> = (0..500).map(|id| (format!("/6/{id}/5"), 1)).collect();
     let values: Vec<(&str, i64)> = values.iter().map(|(at, it)| (at.as_str(), *it)).collect();

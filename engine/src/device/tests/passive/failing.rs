@@ -13,7 +13,7 @@ use super::super::vocabulary::{
 type Ending = fn(&mut DeviceFixture) -> Message;
 
 #[test]
-fn an_object_that_is_not_there_or_not_to_be_read_is_passed_over_quietly() {
+fn an_object_that_is_missing_or_not_permitted_is_skipped_without_a_log_entry() {
     for code in [Code::NOT_FOUND, Code::METHOD_NOT_ALLOWED] {
         let mut fixture = asked_first();
         assert_eq!(fixture.answer(code, ""), reads("/7", "m2"));
@@ -22,7 +22,7 @@ fn an_object_that_is_not_there_or_not_to_be_read_is_passed_over_quietly() {
 }
 
 #[test]
-fn what_is_not_to_be_read_is_not_asked_for_until_the_device_registers_anew() {
+fn an_object_that_is_not_permitted_is_not_requested_until_the_device_registers_again() {
     let mut fixture = asked_first();
     fixture.answer(Code::METHOD_NOT_ALLOWED, "");
     fixture.answer(Code::NOT_FOUND, "");
@@ -33,7 +33,7 @@ fn what_is_not_to_be_read_is_not_asked_for_until_the_device_registers_anew() {
 }
 
 #[test]
-fn an_object_that_cannot_be_read_is_told_to_the_customer_and_the_next_is_read() {
+fn an_object_that_cannot_be_read_is_logged_and_the_next_is_read() {
     let unlike: [(Ending, &str); 5] = [
         (
             |fixture| fixture.piggybacked(Code::UNAUTHORIZED),
@@ -66,7 +66,7 @@ fn an_object_that_cannot_be_read_is_told_to_the_customer_and_the_next_is_read() 
 }
 
 #[test]
-fn bytes_that_cannot_be_read_are_kept() {
+fn bytes_that_cannot_be_decoded_are_logged() {
     let mut fixture = asked_first();
     let answer = fixture.piggybacked(Code::CONTENT).with_payload("warm");
     let effects = fixture.hears(HOME, &answer);
@@ -92,7 +92,7 @@ fn an_answer_in_blocks_that_do_not_fit_cannot_be_read() {
 }
 
 #[test]
-fn it_is_told_once_a_day() {
+fn a_failure_is_logged_once_a_day() {
     let mut fixture = asked_first();
     for (at, is_told) in [
         (S, true),
@@ -114,7 +114,7 @@ fn it_is_told_once_a_day() {
 }
 
 #[test]
-fn a_day_without_a_word_outlives_a_registration() {
+fn the_log_interval_of_a_day_outlives_a_registration() {
     let mut fixture = asked_first();
     assert!(!logs(&fixture.answer(Code::INTERNAL_SERVER_ERROR, "")).is_empty());
     fixture.at(HOUR).offer(REPORTING);
@@ -125,7 +125,7 @@ fn a_day_without_a_word_outlives_a_registration() {
 }
 
 #[test]
-fn a_format_that_is_refused_gives_way_to_the_next_for_all_objects() {
+fn a_refused_format_is_replaced_by_the_next_for_all_objects() {
     let mut fixture = asked_first();
     let other = sent("CON GET /6 accept 112 m2");
     assert_eq!(fixture.answer(Code::NOT_ACCEPTABLE, ""), other);
@@ -134,7 +134,7 @@ fn a_format_that_is_refused_gives_way_to_the_next_for_all_objects() {
 }
 
 #[test]
-fn an_object_that_is_refused_in_every_format_is_not_asked_for_again() {
+fn an_object_that_is_refused_in_every_format_is_not_requested_again() {
     let refusals = [
         (Code::NOT_ACCEPTABLE, "the device answered 4.06."),
         (
@@ -157,7 +157,7 @@ fn an_object_that_is_refused_in_every_format_is_not_asked_for_again() {
 }
 
 #[test]
-fn a_request_is_repeated_before_it_is_given_up() {
+fn a_read_is_retransmitted_before_it_is_given_up() {
     let mut fixture = asked_first();
     let mut repeated = 0;
     while fixture.deadline() < Some(62 * S) {
@@ -176,7 +176,7 @@ fn a_request_is_repeated_before_it_is_given_up() {
 }
 
 #[test]
-fn an_object_the_device_is_silent_about_is_passed_over_if_it_was_heard() {
+fn an_unanswered_object_is_skipped_if_an_uplink_came() {
     let mut fixture = asked_first();
     let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
     fixture.at(S).hears(HOME, &acknowledgement);
@@ -189,7 +189,7 @@ fn an_object_the_device_is_silent_about_is_passed_over_if_it_was_heard() {
 }
 
 #[test]
-fn an_object_the_device_is_silent_about_does_not_keep_the_others_from_being_read() {
+fn an_unanswered_object_does_not_keep_the_others_from_being_read() {
     let mut fixture = asked_first();
     assert_eq!(
         fallen_silent(&mut fixture),
@@ -216,7 +216,7 @@ fn an_object_the_device_is_silent_about_does_not_keep_the_others_from_being_read
 }
 
 #[test]
-fn silence_after_an_answer_is_told_and_the_rest_is_read_with_the_next_update() {
+fn a_missing_answer_after_another_answer_is_logged_and_the_rest_is_read_at_the_next_update() {
     let mut fixture = DeviceFixture::reporting();
     fixture.offer("</1/0>,</6/0>,</7/0>,</3303/0>");
     fixture.answer(Code::NOT_FOUND, "");
@@ -227,7 +227,7 @@ fn silence_after_an_answer_is_told_and_the_rest_is_read_with_the_next_update() {
 }
 
 #[test]
-fn an_object_that_is_answered_at_last_is_not_given_up() {
+fn an_object_that_is_answered_in_the_end_is_not_given_up() {
     let mut fixture = asked_first();
     for hour in 1..6 {
         fallen_silent(&mut fixture);
@@ -239,7 +239,7 @@ fn an_object_that_is_answered_at_last_is_not_given_up() {
 }
 
 #[test]
-fn a_device_that_is_gone_has_no_object_given_up() {
+fn no_object_is_given_up_while_the_device_is_gone() {
     let mut fixture = asked_first();
     for hour in 1..6 {
         assert_eq!(fallen_silent(&mut fixture), Lines::new());
@@ -252,7 +252,7 @@ fn a_device_that_is_gone_has_no_object_given_up() {
 }
 
 #[test]
-fn silence_about_a_request_of_a_caller_ends_what_was_to_be_read_after_it() {
+fn an_unanswered_request_of_a_caller_ends_the_round() {
     let mut fixture = DeviceFixture::reporting();
     fixture.offer("</1/0>,</3/0>");
     fixture.ask(read("/3/0/9").attempts(2).when_active());
