@@ -15,9 +15,9 @@ use vocabulary::{answer, data, key, profile, register, update};
 #[test]
 fn a_registration_waits_until_its_device_is_found_and_restored() {
     let mut fixture = ArbiterFixture::new();
-    assert_eq!(fixture.hears(&register()), ["look up the name meter"]);
+    assert_eq!(fixture.receives(&register()), ["look up the name meter"]);
     assert_eq!(fixture.finds(Ok(Some(key(METER)))), ["look up meter-0"]);
-    assert_eq!(fixture.hears(&update()), NOTHING, "it waits as well");
+    assert_eq!(fixture.receives(&update()), NOTHING, "it waits as well");
     assert_eq!(fixture.arbiter.datagrams_held(), 2);
     assert_eq!(fixture.restored(), ["spawn meter-0"]);
     let delivered = [
@@ -25,13 +25,16 @@ fn a_registration_waits_until_its_device_is_found_and_restored() {
         "deliver datagram 2 to meter-0",
     ];
     assert_eq!(fixture.spawned(METER), delivered);
-    assert_eq!(fixture.hears(&update()), ["deliver datagram 3 to meter-0"]);
+    assert_eq!(
+        fixture.receives(&update()),
+        ["deliver datagram 3 to meter-0"]
+    );
 }
 
 #[test]
 fn a_registration_with_an_unknown_name_is_forbidden() {
     let mut fixture = ArbiterFixture::new();
-    fixture.hears(&register());
+    fixture.receives(&register());
     let forbidden = ["drop 1: UnknownEndpoint", "send 4.03"];
     assert_eq!(fixture.finds(Ok(None)), forbidden);
 }
@@ -39,7 +42,7 @@ fn a_registration_with_an_unknown_name_is_forbidden() {
 #[test]
 fn a_registration_is_deferred_if_its_look_up_fails() {
     let mut fixture = ArbiterFixture::new();
-    fixture.hears(&register());
+    fixture.receives(&register());
     let put_off = ["drop 1: Overloaded", "send 5.03"];
     assert_eq!(fixture.finds(Err(StoreUnavailable)), put_off);
 }
@@ -48,38 +51,41 @@ fn a_registration_is_deferred_if_its_look_up_fails() {
 fn look_ups_are_bounded_and_further_datagrams_are_deferred() {
     let mut fixture = ArbiterFixture::new();
     for _ in 0..BOUNDS.lookups_max {
-        assert_eq!(fixture.hears(&register()), ["look up the name meter"]);
+        assert_eq!(fixture.receives(&register()), ["look up the name meter"]);
     }
     let put_off = ["drop 3: Overloaded", "send 5.03"];
-    assert_eq!(fixture.hears(&register()), put_off);
+    assert_eq!(fixture.receives(&register()), put_off);
     fixture.finds(Ok(None));
-    assert_eq!(fixture.hears(&register()), ["look up the name meter"]);
+    assert_eq!(fixture.receives(&register()), ["look up the name meter"]);
 }
 
 #[test]
 fn while_the_store_is_full_requests_are_deferred_and_answers_are_not() {
     let mut fixture = ArbiterFixture::new();
     fixture.runs(METER);
-    fixture.is_there(METER);
+    fixture.announces_peer(METER);
     fixture.at.is_store_full = true;
     assert_eq!(
-        fixture.hears(&update()),
+        fixture.receives(&update()),
         ["drop 1: Overloaded", "send 5.03"]
     );
-    assert_eq!(fixture.hears(&answer()), ["deliver datagram 2 to meter-0"]);
+    assert_eq!(
+        fixture.receives(&answer()),
+        ["deliver datagram 2 to meter-0"]
+    );
 }
 
 #[test]
 fn data_goes_to_the_only_device_with_the_address() {
     let mut fixture = ArbiterFixture::new();
-    assert_eq!(fixture.hears(&data()), ["look up 10.0.0.1"]);
+    assert_eq!(fixture.receives(&data()), ["look up 10.0.0.1"]);
     assert_eq!(
-        fixture.finds_behind(DevicesAtAddress::One(key(METER))),
+        fixture.finds_devices(DevicesAtAddress::One(key(METER))),
         ["look up meter-0"]
     );
-    assert_eq!(fixture.hears(&data()), ["look up 10.0.0.1"]);
+    assert_eq!(fixture.receives(&data()), ["look up 10.0.0.1"]);
     assert_eq!(
-        fixture.finds_behind(DevicesAtAddress::Several(key(METER))),
+        fixture.finds_devices(DevicesAtAddress::Several(key(METER))),
         NOTHING
     );
     fixture.restored();
@@ -88,32 +94,32 @@ fn data_goes_to_the_only_device_with_the_address() {
         "deliver ambiguous datagram 2 to meter-0",
     ];
     assert_eq!(fixture.spawned(METER), delivered);
-    fixture.hears(&data());
+    fixture.receives(&data());
     let nobody = ["drop 3: UnknownAddress", "send 4.01"];
-    assert_eq!(fixture.finds_behind(DevicesAtAddress::Nobody), nobody);
+    assert_eq!(fixture.finds_devices(DevicesAtAddress::Nobody), nobody);
 }
 
 #[test]
 fn waiting_inputs_of_a_device_are_bounded_and_further_ones_refused() {
     let mut fixture = ArbiterFixture::new();
     assert_eq!(
-        fixture.asks("first", DeviceCommand::Inspect),
+        fixture.command("first", DeviceCommand::Inspect),
         ["look up meter-0"]
     );
-    assert_eq!(fixture.asks("second", DeviceCommand::Inspect), NOTHING);
+    assert_eq!(fixture.command("second", DeviceCommand::Inspect), NOTHING);
     let busy = ["reply to first: Err(Busy)"];
-    assert_eq!(fixture.asks("first", DeviceCommand::Inspect), busy);
-    assert_eq!(fixture.hears(&update()), ["drop 1: MailboxFull"]);
+    assert_eq!(fixture.command("first", DeviceCommand::Inspect), busy);
+    assert_eq!(fixture.receives(&update()), ["drop 1: MailboxFull"]);
 }
 
 #[test]
 fn waiting_inputs_are_refused_if_the_device_does_not_exist_or_the_store_fails() {
     let mut fixture = ArbiterFixture::new();
-    fixture.asks("first", DeviceCommand::Inspect);
+    fixture.command("first", DeviceCommand::Inspect);
     let unknown = ["reply to first: Err(Unknown)"];
     assert_eq!(fixture.finds_device(Ok(None)), unknown);
     assert_eq!(
-        fixture.asks("second", DeviceCommand::Inspect),
+        fixture.command("second", DeviceCommand::Inspect),
         ["look up meter-0"]
     );
     let failed = ["reply to second: Err(Failed)"];
@@ -128,7 +134,10 @@ fn a_page_of_the_start_does_not_replace_a_loaded_device() {
     assert_eq!(fixture.starts(), ["read 256 devices"]);
     let read = ["spawn meter-1", "restored all 2"];
     assert_eq!(fixture.reads_page(&[METER, "meter-1"]), read);
-    assert_eq!(fixture.hears(&update()), ["deliver datagram 1 to meter-0"]);
+    assert_eq!(
+        fixture.receives(&update()),
+        ["deliver datagram 1 to meter-0"]
+    );
 }
 
 #[test]
@@ -159,29 +168,33 @@ fn the_forwarding_arbiter_gets_a_route_hint_and_uses_it() {
     let name = NAMES.into_iter().find(is_at_home);
     let name = name.expect("one of them is at home there");
     there.runs(name);
-    there.is_there(name);
+    there.announces_peer(name);
 
-    assert_eq!(here.hears(&answer()), ["forward [1] to 1"]);
-    let taught = "teach 0 that 10.0.0.1:5683 is at 1".to_owned();
+    assert_eq!(here.receives(&answer()), ["forward [1] to 1"]);
+    let hint = "teach 0 that 10.0.0.1:5683 is at 1".to_owned();
     let delivered = format!("deliver datagram 1 to {name}");
-    assert_eq!(there.takes_in(&mut here), [delivered, taught]);
+    assert_eq!(there.receives_forwarded(&mut here), [delivered, hint]);
 
     here.arbiter.learn(there.hint.expect("it was taught"));
-    assert_eq!(here.hears(&answer()), ["forward [2] to 1"]);
+    assert_eq!(here.receives(&answer()), ["forward [2] to 1"]);
     let delivered = format!("deliver datagram 2 to {name}");
-    assert_eq!(there.takes_in(&mut here), [delivered], "no search");
+    assert_eq!(
+        there.receives_forwarded(&mut here),
+        [delivered],
+        "no search"
+    );
 }
 
 #[test]
 fn an_actor_is_idle_only_if_it_handled_all_that_was_delivered() {
     let mut fixture = ArbiterFixture::new();
     let generation = fixture.runs(METER);
-    fixture.hears(&update());
+    fixture.receives(&update());
     let early = ActorExit::Idle { handled: 0 };
     assert_eq!(fixture.ends(generation, early), NOTHING);
     let idle = ActorExit::Idle { handled: 1 };
     assert_eq!(fixture.ends(generation, idle), ["release meter-0"]);
-    assert_eq!(fixture.hears(&register()), ["look up the name meter"]);
+    assert_eq!(fixture.receives(&register()), ["look up the name meter"]);
     assert_eq!(fixture.finds(Ok(Some(key(METER)))), ["look up meter-0"]);
 }
 
@@ -193,7 +206,10 @@ fn the_report_of_an_earlier_actor_does_not_end_the_present_one() {
     fixture.restored();
     fixture.spawned(METER);
     assert_eq!(fixture.ends(early, ActorExit::Retired), NOTHING);
-    assert_eq!(fixture.hears(&update()), ["deliver datagram 1 to meter-0"]);
+    assert_eq!(
+        fixture.receives(&update()),
+        ["deliver datagram 1 to meter-0"]
+    );
 }
 
 #[test]
@@ -224,14 +240,14 @@ fn a_device_whose_actor_panicked_is_restored_at_once_and_parked_if_it_panics_too
     let failed = "meter-0 failed: Panicked, Park";
     let parked = [failed, "release meter-0", "look up parked meter-0"];
     assert_eq!(fixture.ends(generation, panicked), parked);
-    let told = fixture.take(|arbiter, at, out| {
+    let logged = fixture.take(|arbiter, at, out| {
         arbiter.handle_parked(&mut Moment::new(at.now, 1), &profile(METER), out);
     });
-    assert_eq!(told, ["log DeviceController[DeviceParked]"]);
+    assert_eq!(logged, ["log DeviceController[DeviceParked]"]);
     let busy = ["reply to first: Err(Busy)"];
-    assert_eq!(fixture.asks("first", DeviceCommand::Inspect), busy);
+    assert_eq!(fixture.command("first", DeviceCommand::Inspect), busy);
     let read = ["reply to second: Ok(ProfileRead)"];
-    assert_eq!(fixture.asks("second", DeviceCommand::ReadProfile), read);
+    assert_eq!(fixture.command("second", DeviceCommand::ReadProfile), read);
 }
 
 #[test]
@@ -259,5 +275,5 @@ fn after_a_stop_began_no_device_is_woken_or_restored_except_on_demand() {
     assert_eq!(fixture.arbiter.next_timeout(), None);
     assert_eq!(fixture.reads_page(&["meter-1"]), NOTHING);
     let delivered = ["deliver the first question to meter-0"];
-    assert_eq!(fixture.asks("first", DeviceCommand::Inspect), delivered);
+    assert_eq!(fixture.command("first", DeviceCommand::Inspect), delivered);
 }

@@ -28,7 +28,7 @@ use crate::supervision::{Supervisor, Unserved};
 #[test]
 fn a_step_is_committed_before_anything_is_sent() {
     let mut fixture = Fixture::new();
-    assert_eq!(fixture.hears(&register()), ["heard Register", "commit"]);
+    assert_eq!(fixture.receives(&register()), ["count Register", "commit"]);
     assert!(fixture.cell.is_waiting());
     let binding = [
         "rebind 10.0.0.1:5683 to 10.0.0.1:5683",
@@ -43,7 +43,7 @@ fn a_step_is_committed_before_anything_is_sent() {
 #[test]
 fn a_step_that_was_not_saved_sends_nothing_and_the_cell_fails() {
     let mut fixture = Fixture::new();
-    fixture.hears(&register());
+    fixture.receives(&register());
     let failed = ["end Failed(Unsaved)"];
     assert_eq!(fixture.saves(Err(CommitFailure::Failed)), failed);
 }
@@ -51,27 +51,27 @@ fn a_step_that_was_not_saved_sends_nothing_and_the_cell_fails() {
 #[test]
 fn a_step_that_saves_nothing_is_sent_at_once() {
     let mut fixture = Fixture::registered();
-    let binding = ["heard Ping", "send 0.00 to 10.0.0.1:5683", "report"];
-    assert_eq!(fixture.hears(&Message::ping(MessageId(9))), binding);
+    let binding = ["count Ping", "send 0.00 to 10.0.0.1:5683", "report"];
+    assert_eq!(fixture.receives(&Message::ping(MessageId(9))), binding);
 }
 
 #[test]
 fn an_idle_device_reports_after_its_step_that_it_could_end() {
     let mut fixture = Fixture::new();
     let binding = [
-        "heard Ping",
+        "count Ping",
         "send 0.00 to 10.0.0.1:5683",
         "report",
         "end Idle { handled: 1 }",
     ];
-    assert_eq!(fixture.hears(&Message::ping(MessageId(9))), binding);
+    assert_eq!(fixture.receives(&Message::ping(MessageId(9))), binding);
 }
 
 #[test]
 fn a_caller_is_answered_after_the_commit() {
     let mut fixture = Fixture::new();
     assert_eq!(
-        fixture.asks(DeviceCommand::Submit(when_active())),
+        fixture.command(DeviceCommand::Submit(when_active())),
         ["commit"]
     );
     let binding = ["report", "arm 172800 s", "reply Submitted"];
@@ -87,16 +87,16 @@ fn a_caller_gets_the_reason_why_nothing_was_saved() {
     ];
     for (not_saved, why) in cases {
         let mut fixture = Fixture::new();
-        fixture.asks(DeviceCommand::Submit(when_active()));
-        let told = [format!("reply {why:?}"), "end Failed(Unsaved)".to_owned()];
-        assert_eq!(fixture.saves(Err(not_saved)), told);
+        fixture.command(DeviceCommand::Submit(when_active()));
+        let reply = [format!("reply {why:?}"), "end Failed(Unsaved)".to_owned()];
+        assert_eq!(fixture.saves(Err(not_saved)), reply);
     }
 }
 
 #[test]
 fn a_removal_is_reported_to_the_arbiter_before_the_caller_is_answered() {
     let mut fixture = Fixture::new();
-    assert_eq!(fixture.asks(DeviceCommand::Retire), ["commit"]);
+    assert_eq!(fixture.command(DeviceCommand::Retire), ["commit"]);
     let binding = [
         "rebind nowhere to nowhere",
         "report",
@@ -104,23 +104,23 @@ fn a_removal_is_reported_to_the_arbiter_before_the_caller_is_answered() {
         "reply Retired",
     ];
     assert_eq!(fixture.saves(Ok(())), binding);
-    assert_eq!(fixture.asks(DeviceCommand::Inspect), ["reply Unknown"]);
-    assert_eq!(fixture.hears(&register()), NOTHING);
+    assert_eq!(fixture.command(DeviceCommand::Inspect), ["reply Unknown"]);
+    assert_eq!(fixture.receives(&register()), NOTHING);
 }
 
 #[test]
 fn removing_a_removed_device_is_answered_unknown() {
     let mut fixture = Fixture::new();
-    fixture.asks(DeviceCommand::Retire);
-    let told = ["reply Unknown", "end Failed(Unsaved)"];
-    assert_eq!(fixture.saves(Err(CommitFailure::Conflict)), told);
+    fixture.command(DeviceCommand::Retire);
+    let reply = ["reply Unknown", "end Failed(Unsaved)"];
+    assert_eq!(fixture.saves(Err(CommitFailure::Conflict)), reply);
 }
 
 #[test]
 fn a_device_uses_its_changed_profile() {
     let mut fixture = Fixture::registered();
     assert_eq!(
-        fixture.asks(DeviceCommand::ReadProfile),
+        fixture.command(DeviceCommand::ReadProfile),
         ["read the profile"]
     );
     assert!(fixture.cell.is_waiting());
@@ -136,9 +136,9 @@ fn a_device_uses_its_changed_profile() {
 #[test]
 fn a_missing_profile_is_answered_unknown_and_an_unreadable_one_fails_the_cell() {
     let mut fixture = Fixture::registered();
-    fixture.asks(DeviceCommand::ReadProfile);
+    fixture.command(DeviceCommand::ReadProfile);
     assert_eq!(fixture.reads(Ok(None)), ["reply Unknown"]);
-    fixture.asks(DeviceCommand::ReadProfile);
+    fixture.command(DeviceCommand::ReadProfile);
     let failed = ["end Failed(Unsaved)", "reply Failed"];
     assert_eq!(fixture.reads(Err(CommitFailure::Failed)), failed);
 }
@@ -150,7 +150,7 @@ fn an_earlier_deadline_replaces_the_armed_one() {
         expires_in_s: Some(60),
         ..when_active()
     };
-    fixture.asks(DeviceCommand::Submit(soon));
+    fixture.command(DeviceCommand::Submit(soon));
     let binding = ["report", "disarm 86400 s", "arm 60 s", "reply Submitted"];
     assert_eq!(fixture.saves(Ok(())), binding);
 }
@@ -165,7 +165,7 @@ fn a_device_is_armed_again_after_its_timeout() {
 #[test]
 fn the_send_outcome_of_a_bare_datagram_is_a_step_after_which_the_device_is_idle() {
     let mut fixture = Fixture::addressed();
-    assert_eq!(fixture.asks(DeviceCommand::Submit(bare())), ["commit"]);
+    assert_eq!(fixture.command(DeviceCommand::Submit(bare())), ["commit"]);
     let binding = [
         "send bytes to 10.0.0.1:4445",
         "report",
@@ -177,7 +177,7 @@ fn the_send_outcome_of_a_bare_datagram_is_a_step_after_which_the_device_is_idle(
         !fixture.cell.is_waiting(),
         "other inputs may come before it"
     );
-    assert_eq!(fixture.departs(SendOutcome::Sent), ["commit"]);
+    assert_eq!(fixture.send_outcome(SendOutcome::Sent), ["commit"]);
     let binding = ["report", "end Idle { handled: 1 }"];
     assert_eq!(fixture.saves(Ok(())), binding);
 }
@@ -186,7 +186,7 @@ fn the_send_outcome_of_a_bare_datagram_is_a_step_after_which_the_device_is_idle(
 fn a_device_uses_the_latest_policy() {
     let mut fixture = Fixture::registered();
     fixture.policy = Arc::new(CustomerPolicy::clone(&fixture.policy));
-    fixture.hears(&Message::ping(MessageId(9)));
+    fixture.receives(&Message::ping(MessageId(9)));
     assert!(Arc::ptr_eq(fixture.cell.device().policy(), &fixture.policy));
 }
 
@@ -211,7 +211,7 @@ struct Fixture {
     cell: DeviceCell<()>,
     policy: Arc<CustomerPolicy>,
     /// The request whose bare datagram was handed to the socket last.
-    departing: Option<ActionId>,
+    bare_action: Option<ActionId>,
 }
 
 type Out = Vec<CellEffect<()>>;
@@ -233,7 +233,7 @@ impl Fixture {
     /// A registered device.
     fn registered() -> Self {
         let mut fixture = Self::new();
-        fixture.hears(&register());
+        fixture.receives(&register());
         fixture.saves(Ok(()));
         fixture
     }
@@ -256,11 +256,11 @@ impl Fixture {
         Self {
             cell: DeviceCell::new(device, generation),
             policy,
-            departing: None,
+            bare_action: None,
         }
     }
 
-    fn hears(&mut self, message: &Message) -> Vec<String> {
+    fn receives(&mut self, message: &Message) -> Vec<String> {
         self.handle(DeviceInput::Datagram(Box::new(Inbound::Message(
             Datagram {
                 number: 0,
@@ -274,20 +274,17 @@ impl Fixture {
         self.handle(DeviceInput::Timeout)
     }
 
-    fn asks(&mut self, question: DeviceCommand) -> Vec<String> {
-        let asked = PendingCommand {
-            command: question,
-            reply: (),
-        };
-        self.handle(DeviceInput::Command(Box::new(asked)))
+    fn command(&mut self, command: DeviceCommand) -> Vec<String> {
+        let pending = PendingCommand { command, reply: () };
+        self.handle(DeviceInput::Command(Box::new(pending)))
     }
 
     fn handle(&mut self, input: DeviceInput<()>) -> Vec<String> {
         self.step(|cell, context, out| cell.handle(context, input, out))
     }
 
-    fn departs(&mut self, outcome: SendOutcome) -> Vec<String> {
-        let action = self.departing.expect("something was to leave");
+    fn send_outcome(&mut self, outcome: SendOutcome) -> Vec<String> {
+        let action = self.bare_action.expect("a bare datagram was sent");
         self.step(|cell, context, out| cell.handle_send_outcome(context, (action, outcome), out))
     }
 
@@ -312,7 +309,7 @@ impl Fixture {
         input(&mut self.cell, &mut context, &mut out);
         for effect in &out {
             if let CellEffect::SendUdp(_, _, action) = effect {
-                self.departing = Some(*action);
+                self.bare_action = Some(*action);
             }
         }
         lines(out)
@@ -327,7 +324,7 @@ fn line(effect: CellEffect<()>) -> String {
     let place = |peer: Option<Peer>| peer.map_or("nowhere".to_owned(), |peer| peer.to_string());
     let after_s = |at: Timestamp| at.since_ms(START) / 1_000;
     match effect {
-        CellEffect::CountUplink(heard, _) => format!("heard {heard:?}"),
+        CellEffect::CountUplink(kind, _) => format!("count {kind:?}"),
         CellEffect::Commit(..) => "commit".to_owned(),
         CellEffect::ReadProfile => "read the profile".to_owned(),
         CellEffect::Rebind(from, to) => format!("rebind {} to {}", place(from), place(to)),
@@ -337,14 +334,14 @@ fn line(effect: CellEffect<()>) -> String {
         }
         CellEffect::SendUdp(to, ..) => format!("send bytes to {to}"),
         CellEffect::Report(_) => "report".to_owned(),
-        CellEffect::Reply((), answer) => format!("reply {}", told(answer)),
+        CellEffect::Reply((), answer) => format!("reply {}", reply(answer)),
         CellEffect::Arm(at) => format!("arm {} s", after_s(at)),
         CellEffect::Disarm(at) => format!("disarm {} s", after_s(at)),
         CellEffect::End(ending) => format!("end {ending:?}"),
     }
 }
 
-fn told(answer: Result<DeviceReply, Unserved>) -> String {
+fn reply(answer: Result<DeviceReply, Unserved>) -> String {
     let answered = match answer {
         Err(why) => return format!("{why:?}"),
         Ok(DeviceReply::Submitted(_)) => "Submitted",

@@ -52,7 +52,7 @@ pub(super) struct ArbiterFixture {
     pub(super) shard_map: ShardMap,
     pub(super) arbiter: Machine,
     pub(super) at: Conditions,
-    heard: u64,
+    datagrams: u64,
     /// The last look-up by name or location.
     look_up: Option<LookupId>,
     /// The last actor to spawn.
@@ -84,7 +84,7 @@ impl ArbiterFixture {
                 is_store_full: false,
                 restoration: Restoration::Complete,
             },
-            heard: 0,
+            datagrams: 0,
             look_up: None,
             generation: None,
             forwarded: None,
@@ -102,19 +102,19 @@ impl ArbiterFixture {
     }
 
     /// A device announces that it is at the peer.
-    pub(super) fn is_there(&mut self, name: &str) {
+    pub(super) fn announces_peer(&mut self, name: &str) {
         let (place, mut binding) = ((Some(peer()), Some(peer())), PeerBinding::default());
         self.arbiter.rebind(key(name), place, &mut binding);
     }
 
-    pub(super) fn hears(&mut self, message: &Message) -> Vec<String> {
-        self.heard += 1;
-        let received = Received::decode(self.heard, peer(), &message.encode());
+    pub(super) fn receives(&mut self, message: &Message) -> Vec<String> {
+        self.datagrams += 1;
+        let received = Received::decode(self.datagrams, peer(), &message.encode());
         self.take(|arbiter, at, out| arbiter.handle_datagram(at, received, out))
     }
 
     /// Handles a datagram that the other arbiter forwarded.
-    pub(super) fn takes_in(&mut self, other: &mut Self) -> Vec<String> {
+    pub(super) fn receives_forwarded(&mut self, other: &mut Self) -> Vec<String> {
         let forwarded = other.forwarded.take().expect("it was forwarded");
         self.take(|arbiter, at, out| arbiter.handle_forwarded(at, forwarded, out))
     }
@@ -124,14 +124,12 @@ impl ArbiterFixture {
         &mut self,
         found: Result<Option<DeviceKey>, StoreUnavailable>,
     ) -> Vec<String> {
-        let look_up = self.look_up.expect("the store was asked");
+        let look_up = self.look_up.expect("a look-up was sent");
         self.take(|arbiter, at, out| arbiter.handle_found(at, look_up, found, out))
     }
 
-    pub(super) fn finds_behind(&mut self, behind: DevicesAtAddress) -> Vec<String> {
-        self.take(|arbiter, at, out| {
-            arbiter.handle_identity(at, peer().identity(), Ok(behind), out)
-        })
+    pub(super) fn finds_devices(&mut self, found: DevicesAtAddress) -> Vec<String> {
+        self.take(|arbiter, at, out| arbiter.handle_identity(at, peer().identity(), Ok(found), out))
     }
 
     pub(super) fn finds_device(
@@ -155,12 +153,9 @@ impl ArbiterFixture {
         self.take(|arbiter, at, out| arbiter.handle_ended(at.now, key(METER), report, out))
     }
 
-    pub(super) fn asks(&mut self, reply: &'static str, question: DeviceCommand) -> Vec<String> {
-        let asked = Box::new(PendingCommand {
-            command: question,
-            reply,
-        });
-        self.take(|arbiter, at, out| arbiter.ask(at.now, key(METER), asked, out))
+    pub(super) fn command(&mut self, reply: &'static str, command: DeviceCommand) -> Vec<String> {
+        let pending = Box::new(PendingCommand { command, reply });
+        self.take(|arbiter, at, out| arbiter.ask(at.now, key(METER), pending, out))
     }
 
     pub(super) fn starts(&mut self) -> Vec<String> {
@@ -196,7 +191,7 @@ impl ArbiterFixture {
 
     fn line(&mut self, effect: ArbiterEffect<(), &'static str>) -> String {
         match effect {
-            ArbiterEffect::Lookup(look_up) => self.question(look_up),
+            ArbiterEffect::Lookup(look_up) => self.look_up_line(look_up),
             ArbiterEffect::Spawn {
                 key, generation, ..
             } => {
@@ -237,7 +232,7 @@ impl ArbiterFixture {
         }
     }
 
-    fn question(&mut self, look_up: StoreLookup) -> String {
+    fn look_up_line(&mut self, look_up: StoreLookup) -> String {
         match look_up {
             StoreLookup::Endpoint(id, endpoint) => {
                 self.look_up = Some(id);
@@ -266,7 +261,7 @@ fn head(input: &DeviceInput<&'static str>) -> String {
             Inbound::Udp(_) | Inbound::UdpBurst(..) => "bare bytes".to_owned(),
         },
         DeviceInput::Timeout => "a timeout".to_owned(),
-        DeviceInput::Command(asked) => format!("the {} question", asked.reply),
+        DeviceInput::Command(pending) => format!("the {} question", pending.reply),
     }
 }
 

@@ -16,10 +16,10 @@ fn a_new_address_is_accepted_at_once_and_the_old_one_rejected() {
         "the old address does not speak for it"
     );
     let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    let refused = fixture.hears(HOME, &message);
+    let refused = fixture.receives(HOME, &message);
     assert!(refused.contains(&"send 10.0.0.1:5683: ACK 4.03 to 103".to_owned()));
     let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    let admitted = fixture.at(2 * S).hears(NEW, &message);
+    let admitted = fixture.at(2 * S).receives(NEW, &message);
     assert!(
         admitted.contains(&format!("rebind {HOME} -> {NEW}")),
         "{admitted:?}"
@@ -34,7 +34,7 @@ fn a_registration_survives_a_change_of_the_address() {
     assert_eq!(fixture.snapshot().registration, before);
     assert!(before.is_some());
     let message = fixture.updating(&[], "");
-    let moved = fixture.at(S).hears(NEW, &message);
+    let moved = fixture.at(S).receives(NEW, &message);
     assert!(
         moved.contains(&format!("rebind {HOME} -> {NEW}")),
         "its location holds at the new address: {moved:?}"
@@ -47,7 +47,7 @@ fn a_device_that_loses_its_address_stays_registered_where_it_is() {
     fixture.amend(|profile| profile.ip = None);
     assert_eq!(fixture.at(S).update(), updated(102));
     let message = fixture.updating(&[], "");
-    let elsewhere = fixture.hears(NEW, &message);
+    let elsewhere = fixture.receives(NEW, &message);
     assert_eq!(elsewhere, [format!("send {NEW}: ACK 4.04 to 103")]);
 }
 
@@ -66,6 +66,6 @@ fn a_request_names_the_sim_the_device_has_when_it_is_made() {
     let before = fixture.ask(read("/3/0/0").when_active());
     fixture.amend(|profile| profile.iccid = Iccid::parse("8902").unwrap());
     let after = fixture.at(S).ask(read("/3/0/0").when_active());
-    assert_eq!(fixture.kept(before).addressee.iccid, profile().iccid);
-    assert_eq!(fixture.kept(after).addressee.iccid.as_str(), "8902");
+    assert_eq!(fixture.saved(before).addressee.iccid, profile().iccid);
+    assert_eq!(fixture.saved(after).addressee.iccid.as_str(), "8902");
 }

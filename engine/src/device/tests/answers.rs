@@ -16,7 +16,7 @@ const READ: &str = r#"1/1 "205" "87""#;
 
 #[test]
 fn a_piggybacked_answer_is_not_acknowledged() {
-    let mut fixture = asked();
+    let mut fixture = requested();
     assert_eq!(
         fixture.at(S).answer(Code::CONTENT, "87"),
         answered("#1", BATTERY, READ)
@@ -26,47 +26,50 @@ fn a_piggybacked_answer_is_not_acknowledged() {
 
 #[test]
 fn a_separate_answer_is_acknowledged_once_it_is_saved() {
-    let mut fixture = asked();
-    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
-    assert_eq!(fixture.at(S).hears(HOME, &acknowledgement), Lines::new());
+    let mut fixture = requested();
+    let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
+    assert_eq!(fixture.at(S).receives(HOME, &acknowledgement), Lines::new());
     let answer = fixture
         .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_payload("87");
     let expected = all([answered("#1", BATTERY, READ), sent("ACK to 102")]);
-    assert_eq!(fixture.at(2 * S).hears(HOME, &answer), expected);
+    assert_eq!(fixture.at(2 * S).receives(HOME, &answer), expected);
 }
 
 #[test]
 fn a_separate_answer_before_its_acknowledgement_is_accepted() {
-    let mut fixture = asked();
-    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
+    let mut fixture = requested();
+    let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
     let answer = fixture
         .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_payload("87");
     let expected = all([answered("#1", BATTERY, READ), sent("ACK to 102")]);
-    assert_eq!(fixture.at(S).hears(HOME, &answer), expected);
-    assert_eq!(fixture.hears(HOME, &acknowledgement), Lines::new());
+    assert_eq!(fixture.at(S).receives(HOME, &answer), expected);
+    assert_eq!(fixture.receives(HOME, &acknowledgement), Lines::new());
 }
 
 #[test]
 fn a_repeated_separate_answer_is_acknowledged_again_and_counts_once() {
-    let mut fixture = asked();
+    let mut fixture = requested();
     let answer = fixture
         .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_payload("87");
-    fixture.hears(HOME, &answer);
-    assert_eq!(fixture.at(S).hears(HOME, &answer), sent("ACK to 102"));
+    fixture.receives(HOME, &answer);
+    assert_eq!(fixture.at(S).receives(HOME, &answer), sent("ACK to 102"));
 }
 
 #[test]
 fn a_non_confirmable_answer_is_not_acknowledged() {
-    let mut fixture = asked();
+    let mut fixture = requested();
     let answer = fixture
         .separate(MessageKind::NonConfirmable, Code::CONTENT)
         .with_payload("87");
-    assert_eq!(fixture.hears(HOME, &answer), answered("#1", BATTERY, READ));
     assert_eq!(
-        fixture.hears(HOME, &answer),
+        fixture.receives(HOME, &answer),
+        answered("#1", BATTERY, READ)
+    );
+    assert_eq!(
+        fixture.receives(HOME, &answer),
         Lines::new(),
         "nor when it is repeated"
     );
@@ -74,19 +77,19 @@ fn a_non_confirmable_answer_is_not_acknowledged() {
 
 #[test]
 fn an_answer_that_comes_too_late_is_reset() {
-    let mut fixture = asked();
+    let mut fixture = requested();
     let answer = fixture
         .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_payload("87");
     fixture.answer(Code::CONTENT, "87");
-    assert_eq!(fixture.hears(HOME, &answer), sent("RST to 102"));
+    assert_eq!(fixture.receives(HOME, &answer), sent("RST to 102"));
     assert_eq!(
-        fixture.hears(HOME, &answer),
+        fixture.receives(HOME, &answer),
         sent("RST to 102"),
         "also when it is repeated"
     );
     assert_eq!(
-        fixture.hears(HOME, &fixture.piggybacked(Code::CONTENT)),
+        fixture.receives(HOME, &fixture.piggybacked(Code::CONTENT)),
         Lines::new()
     );
 }
@@ -102,7 +105,7 @@ fn an_unsolicited_notification_is_reset() {
         let notification =
             Message::separate(kind, Code::CONTENT, MessageId(id), token).with_observe(3);
         assert_eq!(
-            fixture.hears(HOME, &notification),
+            fixture.receives(HOME, &notification),
             sent(&format!("RST to {id}"))
         );
     }
@@ -110,13 +113,13 @@ fn an_unsolicited_notification_is_reset() {
 
 #[test]
 fn a_response_with_another_token_is_no_answer() {
-    let mut fixture = asked();
+    let mut fixture = requested();
     let mut stray = fixture.piggybacked(Code::CONTENT).with_payload("87");
     stray.token = Token::new(&[1, 2, 3, 4]).unwrap();
-    assert_eq!(fixture.hears(HOME, &stray), Lines::new());
+    assert_eq!(fixture.receives(HOME, &stray), Lines::new());
     let mut separate = fixture.separate(MessageKind::Confirmable, Code::CONTENT);
     separate.token = stray.token;
-    assert_eq!(fixture.hears(HOME, &separate), sent("RST to 102"));
+    assert_eq!(fixture.receives(HOME, &separate), sent("RST to 102"));
     assert_eq!(
         fixture.answer(Code::CONTENT, "87"),
         answered("#1", BATTERY, READ)
@@ -125,13 +128,13 @@ fn a_response_with_another_token_is_no_answer() {
 
 #[test]
 fn an_acknowledgement_or_reset_of_something_else_changes_nothing() {
-    let mut fixture = asked();
-    let other = MessageId(fixture.asked().message_id.0.wrapping_add(1));
+    let mut fixture = requested();
+    let other = MessageId(fixture.last_request().message_id.0.wrapping_add(1));
     assert_eq!(
-        fixture.hears(HOME, &Message::acknowledgement(other)),
+        fixture.receives(HOME, &Message::acknowledgement(other)),
         Lines::new()
     );
-    assert_eq!(fixture.hears(HOME, &Message::reset(other)), Lines::new());
+    assert_eq!(fixture.receives(HOME, &Message::reset(other)), Lines::new());
     assert_eq!(
         fixture.answer(Code::CONTENT, "87"),
         answered("#1", BATTERY, READ)
@@ -140,7 +143,7 @@ fn an_acknowledgement_or_reset_of_something_else_changes_nothing() {
 
 #[test]
 fn a_failure_in_a_separate_answer_is_acknowledged() {
-    let mut fixture = asked();
+    let mut fixture = requested();
     let answer = fixture.separate(MessageKind::Confirmable, Code::METHOD_NOT_ALLOWED);
     let expected = all([
         failed(
@@ -149,61 +152,61 @@ fn a_failure_in_a_separate_answer_is_acknowledged() {
         ),
         sent("ACK to 102"),
     ]);
-    assert_eq!(fixture.hears(HOME, &answer), expected);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
 }
 
 #[test]
 fn an_answer_that_cannot_be_decoded_fails_the_request() {
-    let mut fixture = asked();
+    let mut fixture = requested();
     let why = "the response cannot be decoded: the payload is not a value of type INTEGER";
     let expected = failed(&format!(r#""205" {why:?}"#), why);
     assert_eq!(fixture.answer(Code::CONTENT, "warm"), expected);
 
-    let mut fixture = asked();
+    let mut fixture = requested();
     let answer = fixture
         .piggybacked(Code::CONTENT)
         .with_content_format(ContentFormat(50));
     let why = "the response cannot be decoded: payloads in Content-Format 50 are not supported";
     let expected = failed(&format!(r#""205" {why:?}"#), why);
-    assert_eq!(fixture.hears(HOME, &answer), expected);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
 }
 
 #[test]
 fn an_incomplete_block_is_not_accepted_as_the_answer() {
-    let mut fixture = asked();
+    let mut fixture = requested();
     let answer = fixture
         .piggybacked(Code::CONTENT)
         .with_block2(Block::from_value(0b1110))
         .with_payload("8");
     let why = "the block-wise response is invalid: a block does not match its Block option";
     let expected = failed(&format!(r#""205" {why:?}"#), why);
-    assert_eq!(fixture.hears(HOME, &answer), expected);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
 
-    let mut fixture = asked();
+    let mut fixture = requested();
     let only = fixture
         .piggybacked(Code::CONTENT)
         .with_block2(Block::from_value(0b0110))
         .with_payload("87");
-    assert_eq!(fixture.hears(HOME, &only), answered("#1", BATTERY, READ));
+    assert_eq!(fixture.receives(HOME, &only), answered("#1", BATTERY, READ));
 }
 
 #[test]
 fn an_answer_with_an_unknown_critical_option_is_rejected_and_fails_the_request() {
     let why = "the response has the unsupported critical option 9";
     let outcome = failed(&format!(r#""205" {why:?}"#), why);
-    let mut fixture = asked();
+    let mut fixture = requested();
     let answer = fixture
         .piggybacked(Code::CONTENT)
         .with_option(9, &[1])
         .with_payload("87");
-    assert_eq!(fixture.hears(HOME, &answer), outcome);
+    assert_eq!(fixture.receives(HOME, &answer), outcome);
 
-    let mut fixture = asked();
+    let mut fixture = requested();
     let answer = fixture
         .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_option(9, &[1]);
     assert_eq!(
-        fixture.hears(HOME, &answer),
+        fixture.receives(HOME, &answer),
         all([outcome, sent("RST to 102")])
     );
 }
@@ -223,11 +226,11 @@ fn the_next_request_goes_out_when_the_answer_has_come() {
         moved("#2", Scheduled, InProgress, "1/1"),
         sent("CON PUT /3/0/14 format 0 \"+01:00\" m2"),
     ]);
-    assert_eq!(fixture.hears(HOME, &answer), expected);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
 }
 
 /// A device whose battery level was requested at the start.
-fn asked() -> DeviceFixture {
+fn requested() -> DeviceFixture {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9"));
     fixture

@@ -15,7 +15,10 @@ use crate::action::timeline::TimelineEvent;
 fn a_refused_format_is_followed_by_the_next_in_the_same_attempt() {
     let mut fixture = DeviceFixture::registered();
     let id = fixture.ask(read("/3/0"));
-    assert_eq!(fixture.asked().accept(), Some(ContentFormat::LWM2M_TLV));
+    assert_eq!(
+        fixture.last_request().accept(),
+        Some(ContentFormat::LWM2M_TLV)
+    );
     let effects = fixture.at(S).answer(Code::NOT_ACCEPTABLE, "");
     assert_eq!(effects, sent("CON GET /3/0 accept 112 m2"));
     let answer = fixture
@@ -23,8 +26,8 @@ fn a_refused_format_is_followed_by_the_next_in_the_same_attempt() {
         .with_content_format(ContentFormat::SENML_JSON)
         .with_payload(r#"[{"n":"/3/0/9","v":87}]"#);
     let expected = answered("#1", "/3/0/9=87", r#"1/1 "205" "/3/0/9=87""#);
-    assert_eq!(fixture.at(2 * S).hears(HOME, &answer), expected);
-    let timeline = fixture.kept(id).timeline.as_slice().iter();
+    assert_eq!(fixture.at(2 * S).receives(HOME, &answer), expected);
+    let timeline = fixture.saved(id).timeline.as_slice().iter();
     let stages: Vec<_> = timeline
         .map(|happened| (fixture.since_start(happened.at), happened.what))
         .collect();
@@ -45,15 +48,24 @@ fn a_refused_format_is_not_requested_until_the_device_registers_again() {
     fixture.answer(Code::NOT_ACCEPTABLE, "");
     fixture.answer(Code::NOT_FOUND, "");
     fixture.ask(read("/3303/0"));
-    assert_eq!(fixture.asked().accept(), Some(ContentFormat::SENML_CBOR));
+    assert_eq!(
+        fixture.last_request().accept(),
+        Some(ContentFormat::SENML_CBOR)
+    );
     fixture.answer(Code::NOT_FOUND, "");
     fixture.update();
     fixture.ask(read("/3/0"));
-    assert_eq!(fixture.asked().accept(), Some(ContentFormat::SENML_CBOR));
+    assert_eq!(
+        fixture.last_request().accept(),
+        Some(ContentFormat::SENML_CBOR)
+    );
     fixture.answer(Code::NOT_FOUND, "");
     fixture.register();
     fixture.ask(read("/3/0"));
-    assert_eq!(fixture.asked().accept(), Some(ContentFormat::LWM2M_TLV));
+    assert_eq!(
+        fixture.last_request().accept(),
+        Some(ContentFormat::LWM2M_TLV)
+    );
 }
 
 #[test]
@@ -61,17 +73,17 @@ fn a_device_that_refuses_every_format_may_answer_in_any() {
     for refusal in [Code::NOT_ACCEPTABLE, Code::UNSUPPORTED_CONTENT_FORMAT] {
         let mut fixture = DeviceFixture::registered();
         fixture.ask(read("/3/0").attempts(5));
-        let mut asked = Vec::new();
-        while let Some(format) = fixture.asked().accept() {
-            asked.push(format.0);
+        let mut formats = Vec::new();
+        while let Some(format) = fixture.last_request().accept() {
+            formats.push(format.0);
             fixture.answer(refusal, "");
         }
-        assert_eq!(asked, [11_542, 112, 110, 11_543]);
+        assert_eq!(formats, [11_542, 112, 110, 11_543]);
         assert_eq!(fixture.answer(refusal, ""), failed("1/5", refusal));
         let answer = read_again(&mut fixture);
         let values = [("/3/0/9", Value::Integer(87))];
-        let effects = fixture.hears(HOME, &tlv(answer, "/3/0", &values));
-        assert_eq!(effects[0], "tell /3/0/9=87 for #2");
+        let effects = fixture.receives(HOME, &tlv(answer, "/3/0", &values));
+        assert_eq!(effects[0], "publish /3/0/9=87 for #2");
     }
 }
 
@@ -79,17 +91,20 @@ fn a_device_that_refuses_every_format_may_answer_in_any() {
 fn a_refused_write_is_sent_in_another_format() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(write("/1/0/1", "300"));
-    assert_eq!(fixture.asked().content_format(), Some(ContentFormat::TEXT));
+    assert_eq!(
+        fixture.last_request().content_format(),
+        Some(ContentFormat::TEXT)
+    );
     let effects = fixture.answer(Code::UNSUPPORTED_CONTENT_FORMAT, "");
     assert_eq!(effects.len(), 1, "{effects:?}");
     let line = format!("send {HOME}: CON PUT /1/0/1 format 60 ");
     assert!(effects[0].starts_with(&line), "{effects:?}");
-    assert_eq!(fixture.asked().payload, [0x19, 0x01, 0x2c]);
+    assert_eq!(fixture.last_request().payload, [0x19, 0x01, 0x2c]);
     let expected = ended("#1", crate::action::Status::Succeeded, r#"1/1 "204""#);
     assert_eq!(fixture.answer(Code::CHANGED, ""), expected);
 
     fixture.ask(write("/1/0/1", "400"));
-    let next = fixture.asked().content_format();
+    let next = fixture.last_request().content_format();
     assert_eq!(next, Some(ContentFormat::CBOR), "not the refused one first");
 }
 
@@ -100,7 +115,7 @@ fn a_write_refused_in_every_format_fails_with_the_answer_of_the_device() {
     let mut formats = Vec::new();
     let expected = failed("1/5", Code::UNSUPPORTED_CONTENT_FORMAT);
     loop {
-        formats.push(fixture.asked().content_format());
+        formats.push(fixture.last_request().content_format());
         let effects = fixture.answer(Code::UNSUPPORTED_CONTENT_FORMAT, "");
         if effects == expected {
             break;
@@ -111,7 +126,7 @@ fn a_write_refused_in_every_format_fails_with_the_answer_of_the_device() {
     formats.dedup();
     assert!(formats.len() <= 8, "none is tried twice: {formats:?}");
     fixture.ask(write("/1/0/1", "300"));
-    let first = fixture.asked().content_format();
+    let first = fixture.last_request().content_format();
     assert_eq!(first, formats[0], "with none left, each is tried again");
 }
 
@@ -133,19 +148,22 @@ fn an_observation_begins_and_begins_again_in_the_next_format() {
     let effects = fixture.answer(Code::NOT_ACCEPTABLE, "");
     assert_eq!(effects, sent("CON GET /3/0 observe 0 accept 112 m2"));
     let agreed = fixture.piggybacked(Code::CONTENT).with_observe(1);
-    fixture.hears(
+    fixture.receives(
         HOME,
         &tlv(agreed, "/3/0", &[("/3/0/9", Value::Integer(87))]),
     );
     assert_eq!(fixture.observations(), ["/3/0 Held"]);
     fixture.at(S).register();
-    assert_eq!(fixture.asked().accept(), Some(ContentFormat::LWM2M_TLV));
-    let token = fixture.asked().token;
+    assert_eq!(
+        fixture.last_request().accept(),
+        Some(ContentFormat::LWM2M_TLV)
+    );
+    let token = fixture.last_request().token;
     let effects = fixture.answer(Code::NOT_ACCEPTABLE, "");
     assert_eq!(effects, sent("CON GET /3/0 observe 0 accept 112 m4"));
-    assert_ne!(fixture.asked().token, token);
+    assert_ne!(fixture.last_request().token, token);
     let agreed = fixture.piggybacked(Code::CONTENT).with_observe(2);
-    fixture.hears(
+    fixture.receives(
         HOME,
         &tlv(agreed, "/3/0", &[("/3/0/9", Value::Integer(86))]),
     );
@@ -156,10 +174,10 @@ fn an_observation_begins_and_begins_again_in_the_next_format() {
 fn the_end_of_an_observation_keeps_its_token_in_another_format() {
     let mut fixture = DeviceFixture::observed();
     fixture.ask(end_observing(BATTERY));
-    let token = fixture.asked().token;
+    let token = fixture.last_request().token;
     fixture.answer(Code::NOT_ACCEPTABLE, "");
-    assert_eq!(fixture.asked().observe(), Some(1));
-    assert_eq!(fixture.asked().token, token);
+    assert_eq!(fixture.last_request().observe(), Some(1));
+    assert_eq!(fixture.last_request().token, token);
 }
 
 #[test]
@@ -167,10 +185,10 @@ fn a_timeout_after_a_refused_format_ends_the_attempt() {
     let mut fixture = DeviceFixture::registered();
     let id = fixture.ask(read("/3/0").attempts(2));
     fixture.at(S).answer(Code::NOT_ACCEPTABLE, "");
-    while fixture.kept(id).timeline.as_slice().last().unwrap().what != TimelineEvent::GaveUp {
+    while fixture.saved(id).timeline.as_slice().last().unwrap().what != TimelineEvent::GaveUp {
         fixture.next_deadline();
     }
-    assert_eq!(fixture.kept(id).attempts_made, 1);
+    assert_eq!(fixture.saved(id).attempts_made, 1);
     let effects = fixture.update();
     let expected = all([
         moved("#1", InProgress, InProgress, "2/2"),
@@ -181,7 +199,7 @@ fn a_timeout_after_a_refused_format_ends_the_attempt() {
 
 fn read_again(fixture: &mut DeviceFixture) -> protocol::coap::message::Message {
     fixture.ask(read("/3/0"));
-    assert_eq!(fixture.asked().accept(), None);
+    assert_eq!(fixture.last_request().accept(), None);
     fixture.piggybacked(Code::CONTENT)
 }
 

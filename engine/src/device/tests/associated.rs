@@ -13,13 +13,13 @@ const THERE: &str = "10.0.9.2:61000 over 7";
 fn a_device_is_recognised_by_its_association_at_any_address() {
     let mut fixture = DeviceFixture::new();
     let registration = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    let answered = fixture.hears(HERE, &registration);
+    let answered = fixture.receives(HERE, &registration);
     assert!(
         answered.ends_with(&sent(HERE, "ACK 2.01 L1 to 101")),
         "{answered:?}"
     );
     let update = fixture.updating(&[], "");
-    let answered = fixture.hears(THERE, &update);
+    let answered = fixture.receives(THERE, &update);
     assert!(
         answered.ends_with(&sent(THERE, "ACK 2.04 to 102")),
         "{answered:?}"
@@ -32,22 +32,22 @@ fn a_device_is_recognised_by_its_association_at_any_address() {
 fn an_answer_over_the_association_is_accepted_from_any_address() {
     let mut fixture = DeviceFixture::new();
     let registration = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    fixture.hears(HERE, &registration);
+    fixture.receives(HERE, &registration);
     let id = fixture.ask(read("/3/0/0"));
     let answer = fixture.piggybacked(Code::CONTENT).with_payload("ours");
-    fixture.hears(THERE, &answer);
-    assert_eq!(fixture.kept(id).status, Status::Succeeded);
+    fixture.receives(THERE, &answer);
+    assert_eq!(fixture.saved(id).status, Status::Succeeded);
 }
 
 #[test]
 fn a_request_over_coap_goes_to_the_association_of_the_last_uplink() {
     let mut fixture = DeviceFixture::new();
     let data = fixture.request(Code::POST, &[]).with_uri_query(["t=flow"]);
-    fixture.hears(HERE, &data);
+    fixture.receives(HERE, &data);
     let id = fixture.ask(coap(Method::Get, "/a", ""));
     let answer = fixture.piggybacked(Code::CONTENT).with_payload("on");
-    fixture.hears(THERE, &answer);
-    assert_eq!(fixture.kept(id).status, Status::Succeeded);
+    fixture.receives(THERE, &answer);
+    assert_eq!(fixture.saved(id).status, Status::Succeeded);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_registration_with_the_name_of_another_device_is_refused() {
     let registration = fixture
         .request(Code::POST, &["rd"])
         .with_uri_query(["ep=other", "lwm2m=1.1"]);
-    let refused = fixture.hears(HERE, &registration);
+    let refused = fixture.receives(HERE, &registration);
     assert!(
         refused.ends_with(&sent(HERE, "ACK 4.03 to 101")),
         "{refused:?}"

@@ -28,7 +28,7 @@ fn an_unacknowledged_request_is_retransmitted_four_times_within_one_attempt() {
     }
     assert_eq!(sent_at, [2, 6, 14, 30]);
     assert_eq!(fixture.now_s(), 62);
-    assert_eq!(fixture.kept(id).attempts_made, 1);
+    assert_eq!(fixture.saved(id).attempts_made, 1);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_request_is_sent_as_often_as_permitted_and_no_more() {
         fixture.answer(Code::SERVICE_UNAVAILABLE, "");
     }
     assert_eq!(fixture.at(4 * MINUTE).update(), updated(105));
-    assert_eq!(fixture.kept(id).attempts_made, 3);
+    assert_eq!(fixture.saved(id).attempts_made, 3);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn requests_after_an_unanswered_attempt_wait_for_an_uplink() {
     let second = fixture.ask(read("/3/0/13").when_active());
     fixture.update();
     let_pass(&mut fixture);
-    assert_eq!(fixture.kept(second).status, Scheduled);
+    assert_eq!(fixture.saved(second).status, Scheduled);
     assert_eq!(fixture.timeout(), Lines::new());
 
     let expected = all([
@@ -137,7 +137,7 @@ fn requests_after_an_unanswered_attempt_are_sent_if_an_uplink_came_during_it() {
 fn requests_after_a_rejected_attempt_are_sent_at_once() {
     let ends: [fn(&mut DeviceFixture) -> Message; 2] = [
         |fixture| fixture.piggybacked(Code::SERVICE_UNAVAILABLE),
-        |fixture| Message::reset(fixture.asked().message_id),
+        |fixture| Message::reset(fixture.last_request().message_id),
     ];
     for end in ends {
         let mut fixture = DeviceFixture::registered();
@@ -151,7 +151,7 @@ fn requests_after_a_rejected_attempt_are_sent_at_once() {
             sent("CON GET /3/0/13 accept 0 m2"),
         ]);
         assert_eq!(
-            fixture.at(S).hears(HOME, &message),
+            fixture.at(S).receives(HOME, &message),
             expected,
             "the device is there"
         );
@@ -169,7 +169,7 @@ fn a_late_timeout_retransmits_nothing_that_could_be_executed_twice() {
     ] {
         assert_eq!(fixture.at(late).timeout(), expected);
     }
-    assert_eq!(fixture.kept(id).attempts_made, 1);
+    assert_eq!(fixture.saved(id).attempts_made, 1);
 }
 
 /// Lets the attempt in flight end without an answer.

@@ -18,7 +18,7 @@ fn a_cancelled_request_is_never_sent() {
     fixture.restart();
     assert_eq!(fixture.timeout(), Lines::new());
     assert_eq!(fixture.at(S).update(), updated(102));
-    assert_eq!(fixture.at(48 * HOUR).kept(id).status, Cancelled);
+    assert_eq!(fixture.at(48 * HOUR).saved(id).status, Cancelled);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_request_to_be_sent_now_cannot_be_cancelled_while_it_waits() {
     fixture.ask(read("/3/0/9"));
     let second = fixture.ask(read("/3/0/13"));
     assert_eq!(fixture.cancel(second), (Err(NotScheduled), Lines::new()));
-    assert_eq!(fixture.kept(second).status, InProgress);
+    assert_eq!(fixture.saved(second).status, InProgress);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn all_requests_of_a_device_are_cancelled_but_those_in_progress() {
     ]);
     assert_eq!(effects, expected);
     assert_eq!(fixture.cancel_all(), (Vec::new(), Lines::new()));
-    assert_eq!(fixture.kept(waiting).status, InProgress);
+    assert_eq!(fixture.saved(waiting).status, InProgress);
 }
 
 #[test]

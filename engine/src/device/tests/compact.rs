@@ -57,7 +57,7 @@ fn a_request_leaves_memory_when_it_is_final() {
 fn a_rejection_leaves_memory_when_it_would_be_logged_again() {
     let mut fixture = DeviceFixture::new();
     let registration = fixture.registration(&["lwm2m=1.1"], "</3/0>");
-    fixture.hears("10.6.6.6:5683", &registration);
+    fixture.receives("10.6.6.6:5683", &registration);
     assert!(fixture.device().busy.is_some());
     fixture.next_deadline();
     assert!(fixture.device().busy.is_none());
@@ -73,7 +73,7 @@ fn devices_that_offer_the_same_have_one_list() {
     assert!(Arc::ptr_eq(&list_of(&one), &list_of(&other)));
     for fixture in [&mut one, &mut other] {
         let update = fixture.updating(&[], OTHERS);
-        fixture.at(S).hears(HOME, &update);
+        fixture.at(S).receives(HOME, &update);
         fixture.share_objects(&mut lists);
     }
     assert!(Arc::ptr_eq(&list_of(&one), &list_of(&other)));

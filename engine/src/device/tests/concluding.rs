@@ -3,7 +3,8 @@
 use protocol::coap::code::Code;
 
 use super::vocabulary::{
-    DeviceFixture, HOUR, S, all, created, ended, logged, moved, read, refused_at_once, told, write,
+    DeviceFixture, HOUR, S, all, created, ended, logged, moved, published, read, refused_at_once,
+    write,
 };
 use crate::action::Status::{Cancelled, Failed, InProgress, Scheduled, Succeeded};
 
@@ -12,9 +13,9 @@ fn a_result_is_published_with_the_outcome_of_the_request() {
     let mut fixture = DeviceFixture::reporting_results();
     fixture.ask(read("/3/0/9"));
     let expected = all([
-        told("/3/0/9=87 for #1"),
+        published("/3/0/9=87 for #1"),
         ended("#1", Succeeded, r#"1/1 "205" "87""#),
-        told(r#"#1 Succeeded "205" "87""#),
+        published(r#"#1 Succeeded "205" "87""#),
     ]);
     assert_eq!(fixture.answer(Code::CONTENT, "87"), expected);
 }
@@ -26,7 +27,7 @@ fn a_failure_is_published_as_a_result_and_as_an_error() {
     let why = "the device answered 4.04";
     let expected = all([
         ended("#1", Failed, &format!(r#"1/1 "404" {why:?}"#)),
-        told(&format!(r#"#1 Failed "404" {why:?}"#)),
+        published(&format!(r#"#1 Failed "404" {why:?}"#)),
         logged(&format!(
             "DeviceController[ActionRequestFailed] Error: Action request #1 failed: {why}."
         )),
@@ -41,19 +42,19 @@ fn a_request_that_ends_before_it_is_sent_has_a_result_too() {
     let why = "the value for /1/0/1 is not of type INTEGER: \
                expected a decimal integer of at most 64 bits";
     let before = refused_at_once("#1", InProgress, &format!("0/1 {why:?}"));
-    let told = told(&format!("#1 Failed {why:?}"));
-    assert_eq!(effects[..before.len() + 1], all([before, told]));
+    let published = published(&format!("#1 Failed {why:?}"));
+    assert_eq!(effects[..before.len() + 1], all([before, published]));
 
     let id = fixture.ask(read("/3/0/9").when_active());
     let expected = all([
         moved("#2", Scheduled, Cancelled, "0/1"),
-        vec!["tell #2 Cancelled".to_owned()],
+        vec!["publish #2 Cancelled".to_owned()],
     ]);
     assert_eq!(fixture.cancel(id).1, expected);
 
     fixture.ask(read("/3/0/9").when_active());
     let effects = fixture.at(48 * HOUR).timeout();
-    let result = |line: &String| line.starts_with("tell #3 Failed \"the request expired");
+    let result = |line: &String| line.starts_with("publish #3 Failed \"the request expired");
     assert_eq!(effects.iter().filter(|line| result(line)).count(), 1);
 }
 
@@ -63,7 +64,7 @@ fn each_request_cancelled_with_the_others_has_a_result() {
     fixture.ask(read("/3/0/9").when_active());
     fixture.ask(read("/3/0/13").when_active());
     let effects = fixture.cancel_all().1;
-    for expected in ["tell #1 Cancelled", "tell #2 Cancelled"] {
+    for expected in ["publish #1 Cancelled", "publish #2 Cancelled"] {
         assert_eq!(effects.iter().filter(|line| *line == expected).count(), 1);
     }
 }
@@ -82,6 +83,6 @@ fn no_result_is_published_unless_results_are_wanted() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9"));
     let effects = fixture.answer(Code::CONTENT, "87");
-    let results = effects.iter().filter(|line| line.starts_with("tell #1"));
+    let results = effects.iter().filter(|line| line.starts_with("publish #1"));
     assert_eq!(results.collect::<Vec<_>>(), Vec::<&String>::new());
 }

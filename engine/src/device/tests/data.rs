@@ -5,8 +5,8 @@ use protocol::coap::code::Code;
 use protocol::coap::message::MessageKind;
 
 use super::vocabulary::{
-    BARE, DeviceFixture, HOME, HOUR, Lines, MINUTE, S, all, data_told, datagram, heard_first,
-    logged, moved, recorded, said_bare, sent, told,
+    BARE, DeviceFixture, HOME, HOUR, Lines, MINUTE, S, all, data_published, datagram,
+    datagram_published, first_contact, logged, moved, published, recorded, sent,
 };
 use crate::action::Status::{InProgress, Scheduled};
 use crate::limits::{DATA_REMEMBERED_MS, FAREWELL_MS, Limits};
@@ -17,34 +17,37 @@ const ELSEWHERE: &str = "10.0.0.2:5683";
 
 #[test]
 fn data_is_published_before_it_is_answered() {
-    let mut fixture = heard();
+    let mut fixture = posted();
     let message = fixture.data("rooms/1", "21.5");
     let expected = all([
-        told("Coap data \"rooms/1\" \"21.5\""),
+        published("Coap data \"rooms/1\" \"21.5\""),
         sent("ACK 2.04 to 102"),
     ]);
-    assert_eq!(fixture.at(S).hears(HOME, &message), expected);
+    assert_eq!(fixture.at(S).receives(HOME, &message), expected);
 }
 
 #[test]
 fn the_first_contact_is_logged_once_over_any_protocol() {
     let mut fixture = DeviceFixture::new();
     let expected = all([
-        heard_first(0, HOME, "CoAP"),
-        data_told("21.5"),
+        first_contact(0, HOME, "CoAP"),
+        data_published("21.5"),
         sent("ACK 2.04 to 101"),
     ]);
     assert_eq!(fixture.posts("21.5"), expected);
-    let expected = all([data_told("22"), sent("ACK 2.04 to 102")]);
+    let expected = all([data_published("22"), sent("ACK 2.04 to 102")]);
     assert_eq!(fixture.at(S).posts("22"), expected);
     let effects = fixture.at(2 * S).register();
     assert!(logs(&effects).is_empty(), "{effects:?}");
 
     let mut fixture = DeviceFixture::new();
     let first = format!("bare {BARE}");
-    let expected = all([heard_first(0, &first, "UDP"), said_bare("on")]);
-    assert_eq!(fixture.hears_bare(b"on"), expected);
-    assert_eq!(fixture.at(S).hears_bare(b"off"), said_bare("off"));
+    let expected = all([first_contact(0, &first, "UDP"), datagram_published("on")]);
+    assert_eq!(fixture.receives_bare(b"on"), expected);
+    assert_eq!(
+        fixture.at(S).receives_bare(b"off"),
+        datagram_published("off")
+    );
     fixture.restart();
     let effects = fixture.at(2 * S).posts("21.5");
     assert!(logs(&effects).is_empty(), "{effects:?}");
@@ -54,7 +57,7 @@ fn the_first_contact_is_logged_once_over_any_protocol() {
         recorded(&format!(
             "registered until 86400000, seen at 1000 from {HOME}"
         )),
-        data_told("21.5"),
+        data_published("21.5"),
         sent("ACK 2.04 to 102"),
     ]);
     assert_eq!(
@@ -66,21 +69,24 @@ fn the_first_contact_is_logged_once_over_any_protocol() {
 
 #[test]
 fn each_protocol_of_an_uplink_is_saved_once() {
-    let mut fixture = heard();
-    let effects = fixture.at(S).hears_bare(b"on");
+    let mut fixture = posted();
+    let effects = fixture.at(S).receives_bare(b"on");
     assert!(effects[0].starts_with("save record"), "{effects:?}");
-    assert_eq!(effects[1..], said_bare("on"));
+    assert_eq!(effects[1..], datagram_published("on"));
     assert_eq!(fixture.at(2 * S).posts("1").len(), 2);
-    assert_eq!(fixture.at(3 * S).hears_bare(b"off"), said_bare("off"));
+    assert_eq!(
+        fixture.at(3 * S).receives_bare(b"off"),
+        datagram_published("off")
+    );
 }
 
 #[test]
 fn data_saves_presence_once_an_hour() {
-    let mut fixture = heard();
+    let mut fixture = posted();
     assert_eq!(fixture.at(HOUR - 1).posts("1").len(), 2);
     let expected = all([
         recorded(&format!("unregistered, seen at 3600000 from {HOME}")),
-        data_told("2"),
+        data_published("2"),
         sent("ACK 2.04 to 103"),
     ]);
     assert_eq!(fixture.at(HOUR).posts("2"), expected);
@@ -98,11 +104,11 @@ fn data_without_one_valid_topic_is_refused_and_its_bytes_are_logged() {
         (&["t=a\u{7}"], "the topic must not contain '\\u{7}'"),
     ];
     for (queries, why) in cases {
-        let mut fixture = heard();
+        let mut fixture = posted();
         let message = fixture.request(Code::POST, &[]).with_uri_query(queries);
         let expected = all([invalid_topic(why, "21.5"), sent("ACK 4.00 to 102")]);
         let message = message.with_payload("21.5");
-        assert_eq!(fixture.at(S).hears(HOME, &message), expected);
+        assert_eq!(fixture.at(S).receives(HOME, &message), expected);
         assert_eq!(
             fixture.step_events(),
             [data_sent(NotificationOutcome::Unusable)]
@@ -112,10 +118,10 @@ fn data_without_one_valid_topic_is_refused_and_its_bytes_are_logged() {
 
 #[test]
 fn an_invalid_topic_is_logged_once_a_minute() {
-    let mut fixture = heard();
+    let mut fixture = posted();
     let mut post = |at| {
         let message = fixture.request(Code::POST, &[]).with_payload("1");
-        fixture.at(at).hears(HOME, &message).len()
+        fixture.at(at).receives(HOME, &message).len()
     };
     assert_eq!(
         [post(0), post(S), post(MINUTE - 1), post(MINUTE)],
@@ -125,7 +131,7 @@ fn an_invalid_topic_is_logged_once_a_minute() {
 
 #[test]
 fn empty_data_is_refused_and_is_an_uplink() {
-    let mut fixture = heard();
+    let mut fixture = posted();
     assert_eq!(fixture.at(S).posts(""), sent("ACK 4.00 to 102"));
     assert_eq!(
         fixture.step_events(),
@@ -142,8 +148,8 @@ fn data_that_is_too_long_is_refused_with_the_maximum_size() {
         ..Limits::default()
     });
     let expected = all([
-        heard_first(0, HOME, "CoAP"),
-        data_told("21.5"),
+        first_contact(0, HOME, "CoAP"),
+        data_published("21.5"),
         sent("ACK 2.04 to 101"),
     ]);
     assert_eq!(fixture.posts("21.5"), expected);
@@ -162,7 +168,7 @@ fn data_that_is_too_long_is_refused_with_the_maximum_size() {
 
 #[test]
 fn other_methods_at_the_root_are_not_allowed() {
-    let mut fixture = heard();
+    let mut fixture = posted();
     for code in [
         Code::GET,
         Code::PUT,
@@ -174,8 +180,8 @@ fn other_methods_at_the_root_are_not_allowed() {
         let message = fixture.request(code, &[]).with_uri_query(["t=x"]);
         let id = message.message_id.0;
         let expected = sent(&format!("ACK 4.05 to {id}"));
-        assert_eq!(fixture.hears(HOME, &message), expected, "{code}");
-        assert_eq!(fixture.takes_for(&message), UplinkKind::Repeated);
+        assert_eq!(fixture.receives(HOME, &message), expected, "{code}");
+        assert_eq!(fixture.kind_of(&message), UplinkKind::Repeated);
     }
 }
 
@@ -184,7 +190,7 @@ fn data_from_another_address_is_refused_and_logged_once_a_minute() {
     let mut fixture = DeviceFixture::registered();
     let stranger = |fixture: &mut DeviceFixture, at| {
         let message = fixture.data("t", "21.5");
-        fixture.at(at).hears(ELSEWHERE, &message)
+        fixture.at(at).receives(ELSEWHERE, &message)
     };
     let refused = |id| vec![format!("send {ELSEWHERE}: ACK 4.01 to {id}")];
     let entry = unauthorized("it did not come from the IP address of the device");
@@ -202,14 +208,14 @@ fn data_from_another_address_is_refused_and_logged_once_a_minute() {
 
 #[test]
 fn data_from_an_address_of_several_devices_is_refused() {
-    let mut fixture = heard();
+    let mut fixture = posted();
     let why = "several devices have the address it came from";
     let message = fixture.data("t", "21.5");
     let expected = all([unauthorized(why), sent("ACK 4.01 to 102")]);
-    assert_eq!(fixture.at(S).hears_of_several(&message), expected);
+    assert_eq!(fixture.at(S).receives_ambiguous(&message), expected);
     let message = fixture.data("t", "21.5");
     assert_eq!(
-        fixture.at(2 * S).hears_of_several(&message),
+        fixture.at(2 * S).receives_ambiguous(&message),
         sent("ACK 4.01 to 103")
     );
 }
@@ -218,23 +224,23 @@ fn data_from_an_address_of_several_devices_is_refused() {
 fn a_roaming_device_is_known_only_where_it_is_registered() {
     let mut fixture = DeviceFixture::roaming();
     let registration = fixture.registration(&["lwm2m=1.1"], "</3/0>");
-    fixture.hears(AWAY, &registration);
+    fixture.receives(AWAY, &registration);
     let message = fixture.data("t", "21.5");
-    let effects = fixture.at(S).hears(AWAY, &message);
-    assert_eq!(effects[1..2], data_told("21.5"));
+    let effects = fixture.at(S).receives(AWAY, &message);
+    assert_eq!(effects[1..2], data_published("21.5"));
     let message = fixture.data("t", "21.5");
-    let effects = fixture.hears(HOME, &message);
+    let effects = fixture.receives(HOME, &message);
     assert_eq!(effects.last().unwrap(), &sent("ACK 4.01 to 103")[0]);
 }
 
 #[test]
 fn repeated_data_gets_the_same_answer_and_is_published_once() {
-    let mut fixture = heard();
+    let mut fixture = posted();
     let message = fixture.data("t", "1");
-    assert_eq!(fixture.at(S).hears(HOME, &message).len(), 2);
+    assert_eq!(fixture.at(S).receives(HOME, &message).len(), 2);
     let last = DATA_REMEMBERED_MS;
     assert_eq!(
-        fixture.at(last).hears(HOME, &message),
+        fixture.at(last).receives(HOME, &message),
         sent("ACK 2.04 to 102")
     );
     fixture.at(S + DATA_REMEMBERED_MS).timeout();
@@ -243,121 +249,137 @@ fn repeated_data_gets_the_same_answer_and_is_published_once() {
 
 #[test]
 fn a_repeated_non_confirmable_post_is_not_answered() {
-    let mut fixture = heard();
+    let mut fixture = posted();
     let mut message = fixture.data("t", "1");
     message.kind = MessageKind::NonConfirmable;
-    let effects = fixture.at(S).hears(HOME, &message);
-    assert_eq!(effects[..1], data_told("1"));
+    let effects = fixture.at(S).receives(HOME, &message);
+    assert_eq!(effects[..1], data_published("1"));
     assert!(effects[1].contains("NON 2.04"), "{effects:?}");
-    assert_eq!(fixture.hears(HOME, &message), Lines::new());
+    assert_eq!(fixture.receives(HOME, &message), Lines::new());
 }
 
 #[test]
 fn message_ids_of_two_peers_are_distinguished_and_both_remembered() {
-    for mut fixture in [heard(), DeviceFixture::registered()] {
+    for mut fixture in [posted(), DeviceFixture::registered()] {
         let message = fixture.data("t", "1");
         let id = message.message_id.0;
         for from in [HOME, AWAY] {
-            let effects = fixture.at(S).hears(from, &message);
-            assert!(effects.contains(&data_told("1")[0]), "{from}: {effects:?}");
+            let effects = fixture.at(S).receives(from, &message);
+            assert!(
+                effects.contains(&data_published("1")[0]),
+                "{from}: {effects:?}"
+            );
         }
         for from in [HOME, AWAY, HOME] {
             let again = vec![format!("send {from}: ACK 2.04 to {id}")];
-            assert_eq!(fixture.at(2 * S).hears(from, &message), again);
+            assert_eq!(fixture.at(2 * S).receives(from, &message), again);
         }
     }
 }
 
 #[test]
 fn a_bare_datagram_does_not_clear_the_remembered_messages() {
-    let mut fixture = heard();
+    let mut fixture = posted();
     let message = fixture.data("t", "1");
-    fixture.at(S).hears(HOME, &message);
-    fixture.hears_bare(b"on");
-    assert_eq!(fixture.hears(HOME, &message), sent("ACK 2.04 to 102"));
+    fixture.at(S).receives(HOME, &message);
+    fixture.receives_bare(b"on");
+    assert_eq!(fixture.receives(HOME, &message), sent("ACK 2.04 to 102"));
 }
 
 #[test]
 fn a_post_is_remembered_across_a_registration() {
-    let mut fixture = heard();
+    let mut fixture = posted();
     let message = fixture.data("t", "1");
-    fixture.at(S).hears(HOME, &message);
+    fixture.at(S).receives(HOME, &message);
     fixture.at(2 * S).register();
     let again = sent("ACK 2.04 to 102");
-    assert_eq!(fixture.at(3 * S).hears(HOME, &message), again);
+    assert_eq!(fixture.at(3 * S).receives(HOME, &message), again);
 
     let last = fixture.sending(r#"[{"n":"/3303/0/5700","v":21.5}]"#);
-    fixture.at(240 * S).hears(HOME, &last);
+    fixture.at(240 * S).receives(HOME, &last);
     fixture.at(DATA_REMEMBERED_MS + 2 * S).timeout();
     let again = sent("ACK 2.04 to 104");
-    assert_eq!(fixture.hears(HOME, &last), again, "it was sent just now");
+    assert_eq!(fixture.receives(HOME, &last), again, "it was sent just now");
 }
 
 #[test]
 fn a_deregistration_is_remembered_across_later_posts() {
     let mut fixture = DeviceFixture::registered();
-    let farewell = fixture.deregistering();
-    fixture.at(S).hears(HOME, &farewell);
+    let deregistration = fixture.deregistering();
+    fixture.at(S).receives(HOME, &deregistration);
     fixture.at(2 * S).posts("1");
     let expected = sent("ACK 2.02 to 102");
-    assert_eq!(fixture.at(FAREWELL_MS).hears(HOME, &farewell), expected);
+    assert_eq!(
+        fixture.at(FAREWELL_MS).receives(HOME, &deregistration),
+        expected
+    );
 }
 
 #[test]
 fn data_above_the_rate_is_deferred_and_may_be_posted_again() {
-    let mut fixture = heard();
+    let mut fixture = posted();
     while fixture.at(S).posts("1").len() > 1 {}
     let message = fixture.data("t", "2");
-    let effects = fixture.hears(HOME, &message);
+    let effects = fixture.receives(HOME, &message);
     assert!(effects[0].contains("ACK 5.03 max-age 10"), "{effects:?}");
     assert_eq!(
         fixture.step_events(),
         [data_sent(NotificationOutcome::Excessive)]
     );
-    let effects = fixture.hears_bare(b"on");
+    let effects = fixture.receives_bare(b"on");
     assert!(
         effects[0].starts_with("log Translator[UserPayloadError]"),
         "{effects:?}"
     );
     assert_eq!(
-        fixture.hears_bare(b"on"),
+        fixture.receives_bare(b"on"),
         Lines::new(),
-        "it is said once a minute"
+        "it is logged once a minute"
     );
     assert_eq!(
         fixture.step_events(),
         [bare_sent(NotificationOutcome::Excessive)]
     );
-    let effects = fixture.at(S + MINUTE).hears(HOME, &message);
-    assert_eq!(effects[..1], data_told("2"), "it was not taken before");
+    let effects = fixture.at(S + MINUTE).receives(HOME, &message);
+    assert_eq!(
+        effects[..1],
+        data_published("2"),
+        "it was not accepted before"
+    );
 }
 
 #[test]
 fn long_data_counts_for_more() {
     let long = "x".repeat(60_000);
-    let taken = (0..).take_while({
-        let mut fixture = heard();
+    let accepted = (0..).take_while({
+        let mut fixture = posted();
         let long = long.clone();
         move |_| fixture.posts(&long).len() > 1
     });
-    assert!((10..1_000).contains(&taken.count()));
+    assert!((10..1_000).contains(&accepted.count()));
 }
 
 #[test]
 fn bare_datagrams_are_published_and_never_answered() {
     let mut fixture = DeviceFixture::new();
     let first = format!("bare {BARE}");
-    let expected = all([heard_first(0, &first, "UDP"), said_bare("{\"on\":true}")]);
-    assert_eq!(fixture.hears_bare(br#"{"on":true}"#), expected);
+    let expected = all([
+        first_contact(0, &first, "UDP"),
+        datagram_published("{\"on\":true}"),
+    ]);
+    assert_eq!(fixture.receives_bare(br#"{"on":true}"#), expected);
     assert_eq!(
         fixture.step_events(),
         [bare_sent(NotificationOutcome::Published)]
     );
-    let (heard, effects) = fixture.at(S).hears_bare_from("10.0.0.1:1", b"on");
-    assert_eq!((heard, effects), (UplinkKind::UdpData, said_bare("on")));
+    let (kind, effects) = fixture.at(S).receives_bare_from("10.0.0.1:1", b"on");
     assert_eq!(
-        fixture.hears_bare(b"on"),
-        said_bare("on"),
+        (kind, effects),
+        (UplinkKind::UdpData, datagram_published("on"))
+    );
+    assert_eq!(
+        fixture.receives_bare(b"on"),
+        datagram_published("on"),
         "nobody can say whether it is the same again"
     );
 }
@@ -368,14 +390,14 @@ fn a_burst_of_datagrams_is_published_in_order_before_anything_is_sent() {
     fixture.ask(datagram("go").when_active());
     let first = format!("bare {BARE}");
     let expected = all([
-        heard_first(0, &first, "UDP"),
-        said_bare("1"),
-        said_bare("2"),
-        said_bare("1"),
+        first_contact(0, &first, "UDP"),
+        datagram_published("1"),
+        datagram_published("2"),
+        datagram_published("1"),
         moved("#1", Scheduled, InProgress, "1/1"),
         vec![format!("send bare {BARE}: \"go\"")],
     ]);
-    assert_eq!(fixture.hears_burst(&["1", "2", "", "1"]), expected);
+    assert_eq!(fixture.receives_burst(&["1", "2", "", "1"]), expected);
     let events = [
         NotificationOutcome::Published,
         NotificationOutcome::Published,
@@ -390,12 +412,12 @@ fn a_burst_of_datagrams_is_published_in_order_before_anything_is_sent() {
 fn an_empty_datagram_is_an_uplink_and_is_not_published() {
     let mut fixture = DeviceFixture::new();
     let first = format!("bare {BARE}");
-    assert_eq!(fixture.hears_bare(b""), heard_first(0, &first, "UDP"));
+    assert_eq!(fixture.receives_bare(b""), first_contact(0, &first, "UDP"));
     assert_eq!(
         fixture.step_events(),
         [bare_sent(NotificationOutcome::Empty)]
     );
-    assert_eq!(fixture.at(S).hears_bare(b""), Lines::new());
+    assert_eq!(fixture.at(S).receives_bare(b""), Lines::new());
     let seen_at = fixture.snapshot().last_seen_at.unwrap();
     assert_eq!(fixture.since_start(seen_at), S);
 }
@@ -406,16 +428,16 @@ fn a_datagram_that_is_too_long_is_logged_once_a_minute() {
         data_bytes_max: 4,
         ..Limits::default()
     });
-    fixture.hears_bare(b"1234");
+    fixture.receives_bare(b"1234");
     let why = "the datagram of 5 bytes exceeds the limit of 4 bytes";
-    let kept = unreadable(why, "12345");
-    assert_eq!(fixture.at(S).hears_bare(b"12345"), kept);
+    let refused = unreadable(why, "12345");
+    assert_eq!(fixture.at(S).receives_bare(b"12345"), refused);
     assert_eq!(
         fixture.step_events(),
         [bare_sent(NotificationOutcome::Unusable)]
     );
-    assert_eq!(fixture.at(MINUTE).hears_bare(b"12345"), Lines::new());
-    assert_eq!(fixture.at(S + MINUTE).hears_bare(b"12345"), kept);
+    assert_eq!(fixture.at(MINUTE).receives_bare(b"12345"), Lines::new());
+    assert_eq!(fixture.at(S + MINUTE).receives_bare(b"12345"), refused);
 }
 
 #[test]
@@ -425,15 +447,15 @@ fn bare_datagrams_from_another_address_are_ignored() {
         DeviceFixture::registered(),
         DeviceFixture::roaming(),
     ] {
-        let heard = fixture.at(S).hears_bare_from("10.0.0.2:4445", b"on");
-        assert_eq!(heard, (UplinkKind::Unsolicited, Lines::new()));
+        let kind = fixture.at(S).receives_bare_from("10.0.0.2:4445", b"on");
+        assert_eq!(kind, (UplinkKind::Unsolicited, Lines::new()));
         assert_eq!(fixture.step_events(), []);
     }
 }
 
 #[test]
 fn a_device_that_posts_now_and_then_is_idle_in_between() {
-    let mut fixture = heard();
+    let mut fixture = posted();
     assert_eq!(fixture.deadline(), Some(DATA_REMEMBERED_MS));
     assert_eq!(fixture.next_deadline(), Lines::new());
     assert!(fixture.device().is_idle());
@@ -441,7 +463,7 @@ fn a_device_that_posts_now_and_then_is_idle_in_between() {
 }
 
 /// A device that posted data at the start.
-fn heard() -> DeviceFixture {
+fn posted() -> DeviceFixture {
     let mut fixture = DeviceFixture::new();
     fixture.posts("0");
     fixture
@@ -452,12 +474,12 @@ fn logs(effects: &Lines) -> Vec<&String> {
     logs.collect()
 }
 
-fn data_sent(news: NotificationOutcome) -> StepEventKind {
-    StepEventKind::DataSent(crate::action::Protocol::Coap, news)
+fn data_sent(outcome: NotificationOutcome) -> StepEventKind {
+    StepEventKind::DataSent(crate::action::Protocol::Coap, outcome)
 }
 
-fn bare_sent(news: NotificationOutcome) -> StepEventKind {
-    StepEventKind::DataSent(crate::action::Protocol::Udp, news)
+fn bare_sent(outcome: NotificationOutcome) -> StepEventKind {
+    StepEventKind::DataSent(crate::action::Protocol::Udp, outcome)
 }
 
 fn unauthorized(why: &str) -> Lines {

@@ -18,14 +18,14 @@ fn a_value_is_checked_by_what_the_customer_defines() {
     let mut fixture = DeviceFixture::registered();
     fixture.define(&[&definition(33_000, "1.0", "RW", "Float")]);
     let effects = fixture.submit(write(METER, "warm")).1;
-    let told = logged(&format!(
+    let entry = logged(&format!(
         "DeviceController[InvalidDataType] Error: Action request #1 was not sent: {why}."
     ));
     let failed = refused_at_once("#1", InProgress, &format!("0/1 {why:?}"));
-    assert_eq!(effects, all([failed, told]));
+    assert_eq!(effects, all([failed, entry]));
     let effects = fixture.submit(write(METER, "22.5")).1;
-    let told = sent("CON PUT /33000/0/0 format 0 \"22.5\" m1");
-    assert!(effects.ends_with(&told), "{effects:?}");
+    let request = sent("CON PUT /33000/0/0 format 0 \"22.5\" m1");
+    assert!(effects.ends_with(&request), "{effects:?}");
 }
 
 #[test]
@@ -35,10 +35,10 @@ fn a_value_has_the_type_the_customer_defines() {
     fixture.ask(read(METER));
     let effects = fixture.answer(Code::CONTENT, "AP8B");
     // Bytes are shown in base64.
-    let told = effects
+    let is_published = effects
         .iter()
         .any(|line| line.contains("/33000/0/0=QVA4Qg=="));
-    assert!(told, "{effects:?}");
+    assert!(is_published, "{effects:?}");
 
     let mut fixture = DeviceFixture::registered();
     fixture.define(&[&definition(33_000, "1.0", "R", "Integer")]);
@@ -54,7 +54,7 @@ fn a_new_definition_applies_to_scheduled_requests() {
     fixture.ask(write(METER, "warm").when_active());
     fixture.define(&[&definition(33_000, "1.0", "RW", "Float")]);
     let message = fixture.updating(&[], "");
-    let effects = fixture.at(S).hears(HOME, &message);
+    let effects = fixture.at(S).receives(HOME, &message);
     let why = "the value for /33000/0/0 is not of type FLOAT: expected a finite decimal number";
     let expected = all([
         moved("#1", Scheduled, Failed, &format!("0/1 {why:?}")),
@@ -71,8 +71,8 @@ fn a_removed_definition_no_longer_applies() {
     fixture.define(&[&definition(33_000, "1.0", "RW", "Float")]);
     fixture.define(&[]);
     let effects = fixture.submit(write(METER, "warm")).1;
-    let told = sent("CON PUT /33000/0/0 format 0 \"warm\" m1");
-    assert!(effects.ends_with(&told), "{effects:?}");
+    let request = sent("CON PUT /33000/0/0 format 0 \"warm\" m1");
+    assert!(effects.ends_with(&request), "{effects:?}");
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn a_definition_applies_to_the_version_a_device_offers() {
         &definition(33_000, "2.0", "RW", "String"),
     ]);
     let effects = fixture.submit(write(METER, "warm")).1;
-    let told = sent("CON PUT /33000/0/0 format 0 \"warm\" m1");
-    assert!(effects.ends_with(&told), "{effects:?}");
+    let request = sent("CON PUT /33000/0/0 format 0 \"warm\" m1");
+    assert!(effects.ends_with(&request), "{effects:?}");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_defined_object_is_requested_like_one_of_known_types() {
         let definitions: Vec<String> = definitions.into_iter().map(several).collect();
         fixture.define(&definitions.iter().map(String::as_str).collect::<Vec<_>>());
         fixture.ask(read("/33000"));
-        assert_eq!(fixture.asked().accept(), Some(ContentFormat(format)));
+        assert_eq!(fixture.last_request().accept(), Some(ContentFormat(format)));
     }
 }
 
@@ -105,13 +105,13 @@ fn a_value_without_an_instance_is_refused_if_the_customer_defines_several() {
     let mut fixture = DeviceFixture::registered();
     fixture.define(&[&definition(METERS, "1.0", "R", "Integer")]);
     fixture.ask(read("/33000"));
-    let effects = fixture.hears(HOME, &without_instance(&fixture));
-    assert_eq!(effects[0], "tell /33000/0/0=9 for #1");
+    let effects = fixture.receives(HOME, &without_instance(&fixture));
+    assert_eq!(effects[0], "publish /33000/0/0=9 for #1");
 
     let mut fixture = DeviceFixture::registered();
     fixture.define(&[&several(METERS)]);
     fixture.ask(read("/33000"));
-    let effects = fixture.hears(HOME, &without_instance(&fixture));
+    let effects = fixture.receives(HOME, &without_instance(&fixture));
     let failed = effects.iter().any(|line| line.contains("Failed"));
     assert!(failed, "{effects:?}");
 }
@@ -128,8 +128,8 @@ fn a_definition_precedes_the_object_of_the_registry() {
         "{effects:?}"
     );
     let effects = fixture.submit(write("/3303/0/0", "15")).1;
-    let told = sent("CON PUT /3303/0/0 format 0 \"15\" m1");
-    assert!(effects.ends_with(&told), "{effects:?}");
+    let request = sent("CON PUT /3303/0/0 format 0 \"15\" m1");
+    assert!(effects.ends_with(&request), "{effects:?}");
 }
 
 /// The definition of an object with several instances.

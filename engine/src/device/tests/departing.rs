@@ -1,8 +1,8 @@
 //! Requests over bare UDP: the datagram was sent, or it was not.
 
 use super::vocabulary::{
-    BARE, DeviceFixture, Lines, OWN, S, all, created, datagram, ended, heard_first, logged, moved,
-    port, refused_at_once, updated,
+    BARE, DeviceFixture, Lines, OWN, S, all, created, datagram, ended, first_contact, logged,
+    moved, port, refused_at_once, updated,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled, Succeeded};
 use crate::action::timeline::TimelineEvent;
@@ -23,11 +23,11 @@ fn a_datagram_is_sent_at_once_and_succeeds_when_the_socket_took_it() {
             leaves("on"),
         ]);
         assert_eq!(effects, expected, "it is saved before it leaves");
-        let effects = fixture.departed(SendOutcome::Sent);
+        let effects = fixture.send_outcome(SendOutcome::Sent);
         assert_eq!(effects, ended("#1", Succeeded, "1/1"));
-        let kept = fixture.kept(accepted.unwrap().id);
-        assert_eq!(kept.outcome, None, "nobody answered");
-        let stages = kept.timeline.as_slice().iter();
+        let action = fixture.saved(accepted.unwrap().id);
+        assert_eq!(action.outcome, None, "nobody answered");
+        let stages = action.timeline.as_slice().iter();
         let last = stages.last().map(|happened| happened.what);
         assert_eq!(last, Some(TimelineEvent::DatagramSent));
     }
@@ -38,7 +38,7 @@ fn a_datagram_that_the_socket_refuses_fails() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(datagram("on"));
     let expected = failed("#1", "the datagram could not be sent");
-    assert_eq!(fixture.departed(SendOutcome::Refused), expected);
+    assert_eq!(fixture.send_outcome(SendOutcome::Refused), expected);
     assert!(fixture.device().is_idle());
 }
 
@@ -50,7 +50,7 @@ fn a_datagram_without_a_send_outcome_fails_after_a_while() {
     assert_eq!(fixture.at(DEPARTURE_MS - 1).timeout(), Lines::new());
     let expected = failed("#1", "it is unknown whether the datagram was sent");
     assert_eq!(fixture.at(DEPARTURE_MS).timeout(), expected);
-    let late = fixture.departed(SendOutcome::Sent);
+    let late = fixture.send_outcome(SendOutcome::Sent);
     assert_eq!(late, Lines::new(), "what is final stays so");
 }
 
@@ -61,10 +61,10 @@ fn the_send_outcome_of_an_earlier_datagram_is_not_that_of_the_next() {
     fixture.ask(datagram("2"));
     let first = first.unwrap().id;
     fixture.at(DEPARTURE_MS).timeout();
-    let late = fixture.departed_of(first, SendOutcome::Sent);
+    let late = fixture.send_outcome_of(first, SendOutcome::Sent);
     assert_eq!(late, Lines::new(), "the second is in flight");
     assert_eq!(
-        fixture.departed(SendOutcome::Sent),
+        fixture.send_outcome(SendOutcome::Sent),
         ended("#2", Succeeded, "1/1")
     );
 }
@@ -78,7 +78,7 @@ fn a_datagram_in_flight_at_a_restart_fails_and_is_never_sent_again() {
         "the service stopped during the last attempt; the device may have executed the request";
     assert_eq!(fixture.timeout(), failed("#1", why));
     let first = format!("bare {BARE}");
-    assert_eq!(fixture.hears_bare(b""), heard_first(0, &first, "UDP"));
+    assert_eq!(fixture.receives_bare(b""), first_contact(0, &first, "UDP"));
 }
 
 #[test]
@@ -105,13 +105,13 @@ fn datagrams_are_sent_one_after_the_other_in_order() {
         moved("#2", InProgress, InProgress, "1/1"),
         leaves("2"),
     ]);
-    assert_eq!(fixture.departed(SendOutcome::Sent), expected);
+    assert_eq!(fixture.send_outcome(SendOutcome::Sent), expected);
     let expected = all([
         failed("#2", "the datagram could not be sent"),
         moved("#3", InProgress, InProgress, "1/1"),
         leaves("3"),
     ]);
-    assert_eq!(fixture.departed(SendOutcome::Refused), expected);
+    assert_eq!(fixture.send_outcome(SendOutcome::Refused), expected);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn sending_a_bare_datagram_is_no_exchange() {
         |what: &StepEventKind| matches!(what, StepEventKind::Begun(_) | StepEventKind::Ended(_));
     assert!(!fixture.step_events().iter().any(is_begun));
     assert_eq!(fixture.device().activity().exchange, InFlight::No);
-    fixture.departed(SendOutcome::Sent);
+    fixture.send_outcome(SendOutcome::Sent);
     assert!(!fixture.step_events().iter().any(is_begun));
 }
 
@@ -192,7 +192,7 @@ fn no_datagram_is_sent_to_a_removed_device() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(datagram("on"));
     fixture.retire();
-    assert_eq!(fixture.departed(SendOutcome::Sent), Lines::new());
+    assert_eq!(fixture.send_outcome(SendOutcome::Sent), Lines::new());
 }
 
 fn leaves(text: &str) -> Lines {

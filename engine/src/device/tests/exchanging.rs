@@ -10,8 +10,8 @@ use super::vocabulary::{DeviceFixture, HOME, Lines, S, read, sent};
 fn a_ping_is_answered_with_a_reset() {
     let mut fixture = DeviceFixture::registered();
     let ping = Message::ping(MessageId(500));
-    assert_eq!(fixture.hears(HOME, &ping), sent("RST to 500"));
-    assert_eq!(fixture.hears(HOME, &ping), sent("RST to 500"));
+    assert_eq!(fixture.receives(HOME, &ping), sent("RST to 500"));
+    assert_eq!(fixture.receives(HOME, &ping), sent("RST to 500"));
 }
 
 #[test]
@@ -29,11 +29,11 @@ fn a_request_for_an_unknown_resource_is_answered_with_an_error() {
         let mut fixture = DeviceFixture::registered();
         let request = fixture.request(code, path);
         assert_eq!(
-            fixture.hears(HOME, &request),
+            fixture.receives(HOME, &request),
             sent(&format!("ACK {answer} to 102"))
         );
         assert_eq!(
-            fixture.hears(HOME, &request),
+            fixture.receives(HOME, &request),
             sent(&format!("ACK {answer} to 102"))
         );
     }
@@ -45,23 +45,23 @@ fn a_non_confirmable_request_is_answered_once_in_a_new_message() {
     let token = Token::new(&[1]).unwrap();
     let request = Message::request(MessageKind::NonConfirmable, Code::GET, MessageId(9), token)
         .with_uri_path(["elsewhere"]);
-    let effects = fixture.hears(HOME, &request);
+    let effects = fixture.receives(HOME, &request);
     assert_eq!(effects.len(), 1);
     assert!(
         effects[0].starts_with("send 10.0.0.1:5683: NON 4.04 to "),
         "{effects:?}"
     );
-    assert_eq!(fixture.at(S).hears(HOME, &request), Lines::new());
+    assert_eq!(fixture.at(S).receives(HOME, &request), Lines::new());
 }
 
 #[test]
 fn a_different_message_with_a_used_message_id_is_no_duplicate() {
     let mut fixture = DeviceFixture::registered();
     let first = fixture.updating(&[], "");
-    fixture.hears(HOME, &first);
+    fixture.receives(HOME, &first);
     let mut second = fixture.updating(&["lt=60"], "");
     second.message_id = first.message_id;
-    let effects = fixture.at(S).hears(HOME, &second);
+    let effects = fixture.at(S).receives(HOME, &second);
     assert!(
         effects[0].starts_with("save record: registered until 61000"),
         "{effects:?}"
@@ -73,12 +73,12 @@ fn a_message_repeated_after_its_lifetime_is_no_duplicate() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9").when_active());
     let update = fixture.updating(&[], "");
-    fixture.hears(HOME, &update);
+    fixture.receives(HOME, &update);
     let repeated = sent("ACK 2.04 to 102");
-    assert_eq!(fixture.at(246 * S).hears(HOME, &update), repeated);
+    assert_eq!(fixture.at(246 * S).receives(HOME, &update), repeated);
     fixture.answer(Code::CONTENT, "87");
     fixture.ask(read("/3/0/9").when_active());
-    let effects = fixture.at(248 * S).hears(HOME, &update);
+    let effects = fixture.at(248 * S).receives(HOME, &update);
     assert!(
         effects.iter().any(|line| line.contains("CON GET")),
         "{effects:?}"

@@ -3,8 +3,8 @@
 use protocol::coap::code::Code;
 
 use super::vocabulary::{
-    DeviceFixture, HOUR, Lines, S, all, answered, created, ended, logged, moved, put_off, read,
-    recorded, sent, told, updated,
+    DeviceFixture, HOUR, Lines, S, all, answered, created, ended, logged, moved, published,
+    put_off, read, recorded, sent, updated,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled};
 
@@ -99,7 +99,7 @@ fn an_expired_registration_ends_the_attempt_in_flight() {
             "DeviceController[ActionRequestFailed] Error: Action request #1 failed: {why}."
         )),
         vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
-        told("RegistrationExpired"),
+        published("RegistrationExpired"),
     ]);
     assert_eq!(fixture.at(60 * S).timeout(), expected);
 }

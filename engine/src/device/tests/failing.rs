@@ -9,10 +9,10 @@ use crate::event::{Event, EventContent, PayloadKept};
 fn an_error_entry_is_published_as_it_is_logged() {
     let mut fixture = DeviceFixture::registered();
     fixture.at(S).sends("warm");
-    let (entry, event) = logged_and_told(&fixture);
+    let (entry, event) = logged_and_published(&fixture);
     assert_eq!(entry.category, Category::Error);
     let EventContent::Error(failure) = &event.content else {
-        panic!("a failure was told: {event:?}");
+        panic!("an error was published: {event:?}");
     };
     assert_eq!(failure.entry, entry.id);
     assert_eq!(failure.message, entry.message);
@@ -26,8 +26,8 @@ fn an_error_entry_is_published_as_it_is_logged() {
 fn an_error_of_a_stranger_is_published_with_its_address() {
     let mut fixture = DeviceFixture::registered();
     let message = fixture.registration(&["lwm2m=1.1"], "</3/0>");
-    fixture.at(S).hears("10.6.6.6:5683", &message);
-    let (entry, event) = logged_and_told(&fixture);
+    fixture.at(S).receives("10.6.6.6:5683", &message);
+    let (entry, event) = logged_and_published(&fixture);
     assert_eq!(event.device_info.ip, Some("10.6.6.6".parse().unwrap()));
     assert_eq!(event.device_info.ip, entry.about.unwrap().ip);
     assert_eq!(event.device_info.iccid.as_str(), "8931");
@@ -49,7 +49,7 @@ fn first_contact_is_not_published_as_an_error() {
 }
 
 /// The only entry and the only event of the last step.
-fn logged_and_told(fixture: &DeviceFixture) -> (Entry, Event) {
+fn logged_and_published(fixture: &DeviceFixture) -> (Entry, Event) {
     let entry = |effect: &Effect| match effect {
         Effect::Log(entry) => Some((**entry).clone()),
         Effect::Save(_) | Effect::Expect(_) | Effect::Count(_) | Effect::Send(_) => None,

@@ -6,7 +6,7 @@ use protocol::coap::message::{Message, MessageKind};
 use protocol::coap::token::Token;
 
 use super::vocabulary::{
-    DeviceFixture, HOME, Lines, S, all, block, coap, port, sent, small_blocks, told,
+    DeviceFixture, HOME, Lines, S, all, block, coap, port, published, sent, small_blocks,
 };
 use crate::action::{Method, Request, Status};
 
@@ -18,7 +18,7 @@ fn an_answer_over_coap_is_accepted_after_the_device_deregistered_from_that_peer(
     let effects = fixture.at(S).deregister();
     check_still_reached(&effects);
     let answer = fixture.piggybacked(Code::CONTENT);
-    let effects = fixture.hears(HOME, &answer);
+    let effects = fixture.receives(HOME, &answer);
     let closed = format!("rebind {HOME} -> nowhere");
     assert!(effects.contains(&closed), "{effects:?}");
 }
@@ -26,8 +26,8 @@ fn an_answer_over_coap_is_accepted_after_the_device_deregistered_from_that_peer(
 #[test]
 fn an_answer_over_coap_is_accepted_after_the_registration_at_that_peer_expired() {
     let mut fixture = asked_at_home();
-    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
-    fixture.at(86_399 * S).hears(HOME, &acknowledgement);
+    let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
+    fixture.at(86_399 * S).receives(HOME, &acknowledgement);
     check_still_reached(&fixture.at(86_400 * S).timeout());
 }
 
@@ -35,27 +35,27 @@ fn an_answer_over_coap_is_accepted_after_the_registration_at_that_peer_expired()
 fn a_notification_is_acknowledged_with_its_own_value_and_not_with_an_older_one() {
     let mut fixture = observed();
     let older = begins(&mut fixture, 11, "0123456789abcdef");
-    fixture.hears(HOME, &older);
+    fixture.receives(HOME, &older);
     let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
-    fixture.hears(HOME, &first);
+    fixture.receives(HOME, &first);
     let newer = begins(&mut fixture, 12, "0123456789ABCDEF");
-    fixture.hears(HOME, &newer);
+    fixture.receives(HOME, &newer);
     // The device answered before its value changed, or repeats that answer.
     let last = fixture.answer_in_block(1, No, "!");
     let expected = all([
-        told("/3/0/0=0123456789abcdef! for observed /3/0/0"),
+        published("/3/0/0=0123456789abcdef! for observed /3/0/0"),
         sent("ACK to 102"),
         sent("CON GET /3/0/0 m4"),
     ]);
-    assert_eq!(fixture.hears(HOME, &last), expected);
+    assert_eq!(fixture.receives(HOME, &last), expected);
     let first = fixture.answer_in_block(0, Yes, "0123456789ABCDEF");
-    fixture.hears(HOME, &first);
+    fixture.receives(HOME, &first);
     let last = fixture.answer_in_block(1, No, "?");
     let expected = all([
-        told("/3/0/0=0123456789ABCDEF? for observed /3/0/0"),
+        published("/3/0/0=0123456789ABCDEF? for observed /3/0/0"),
         sent("ACK to 103"),
     ]);
-    assert_eq!(fixture.hears(HOME, &last), expected);
+    assert_eq!(fixture.receives(HOME, &last), expected);
     assert!(fixture.device().busy.is_none(), "nothing is left of it");
 }
 
@@ -66,8 +66,8 @@ fn an_unsolicited_notification_from_the_peer_of_an_exchange_is_not_rejected() {
     let id = fixture.device_id();
     let token = Token::new(&[5]).unwrap();
     let notification = Message::separate(MessageKind::Confirmable, Code::CONTENT, id, token);
-    assert_eq!(fixture.hears(SERVER, &notification), Lines::new());
-    assert_eq!(fixture.hears(HOME, &notification), sent("RST to 102"));
+    assert_eq!(fixture.receives(SERVER, &notification), Lines::new());
+    assert_eq!(fixture.receives(HOME, &notification), sent("RST to 102"));
 }
 
 #[test]
@@ -75,13 +75,13 @@ fn a_transfer_ends_when_its_request_expires() {
     let mut fixture = DeviceFixture::within(small_blocks());
     let id = fixture.ask(coap(Method::Get, "/a", "").expiring_in_s(600));
     for number in 0..20 {
-        if fixture.kept(id).status == Status::Failed {
+        if fixture.saved(id).status == Status::Failed {
             assert!(number >= 6, "not before it expired");
             return;
         }
         fixture.at(i64::from(number + 1) * 100 * S);
         let next = fixture.answer_in_block(number, Yes, "0123456789abcdef");
-        fixture.hears(SERVER, &next);
+        fixture.receives(SERVER, &next);
     }
     panic!("it never ends");
 }
@@ -91,9 +91,9 @@ fn a_transfer_whose_request_expired_while_a_block_was_lost_is_not_continued() {
     let mut fixture = DeviceFixture::within(small_blocks());
     let id = fixture.ask(coap(Method::Get, "/a", "").expiring_in_s(60));
     let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
-    fixture.hears(SERVER, &first);
+    fixture.receives(SERVER, &first);
     let mut effects = Lines::new();
-    while fixture.kept(id).status == Status::InProgress {
+    while fixture.saved(id).status == Status::InProgress {
         effects = fixture.next_deadline();
     }
     assert_eq!(fixture.now_s(), 62);

@@ -6,8 +6,8 @@ use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageKind};
 
 use super::vocabulary::{
-    DeviceFixture, HOME, Lines, MINUTE, OBJECTS, S, all, block, data_told, heard_first, logged,
-    observing, read, sent, told,
+    DeviceFixture, HOME, Lines, MINUTE, OBJECTS, S, all, block, data_published, first_contact,
+    logged, observing, published, read, sent,
 };
 use crate::device::snapshot::Presence;
 use crate::limits::{Limits, TRANSFER_IDLE_MS};
@@ -30,16 +30,16 @@ fn a_registration_in_blocks_is_answered_with_its_location_after_the_last_block()
     assert_eq!(blocks.len(), 2);
     let [first, last] = [&blocks[0], &blocks[1]];
     let expected = sent("ACK 2.31 block1 0/16 more to 102");
-    assert_eq!(fixture.hears(HOME, first), expected);
+    assert_eq!(fixture.receives(HOME, first), expected);
     assert_eq!(fixture.snapshot().presence, Presence::Unregistered);
-    let effects = fixture.hears(HOME, last);
-    let (said, before) = effects.split_last().unwrap();
-    assert_eq!(said, &sent("ACK 2.01 block1 1/16 L1 to 103")[0]);
+    let effects = fixture.receives(HOME, last);
+    let (answer, before) = effects.split_last().unwrap();
+    assert_eq!(answer, &sent("ACK 2.01 block1 1/16 L1 to 103")[0]);
     let mut other = DeviceFixture::new();
     let at_once = other.register();
     assert_eq!(before, &at_once[..at_once.len() - 1]);
     assert_eq!(fixture.snapshot().presence, Presence::Awake);
-    assert_eq!(&fixture.hears(HOME, last)[0], said, "repeated");
+    assert_eq!(&fixture.receives(HOME, last)[0], answer, "repeated");
     let offered = &fixture.snapshot().registration.unwrap().links;
     assert_eq!(*offered, other.snapshot().registration.unwrap().links);
 }
@@ -50,8 +50,8 @@ fn an_update_in_blocks_changes_what_the_device_offers() {
     let objects = "</1/0>,</3/0>,</3303/0>,</3304/0>";
     let whole = fixture.updating(&[], objects);
     let effects = say(&mut fixture, &whole);
-    let said = sent("ACK 2.04 block1 2/16 to 105");
-    assert_eq!(effects.last(), said.last());
+    let answer = sent("ACK 2.04 block1 2/16 to 105");
+    assert_eq!(effects.last(), answer.last());
     assert_eq!(effects[..1], observing(0, &[]));
     let links = &fixture.snapshot().registration.unwrap().links;
     assert!(links.offers("/3304/0".parse().unwrap()));
@@ -63,19 +63,26 @@ fn a_send_in_blocks_is_published_once() {
     let whole = fixture.sending(WARM);
     let blocks = fixture.in_blocks(&whole);
     let expected = sent("ACK 2.31 block1 0/16 more to 103");
-    assert_eq!(fixture.at(S).hears(HOME, &blocks[0]), expected);
+    assert_eq!(fixture.at(S).receives(HOME, &blocks[0]), expected);
     assert_eq!(fixture.step_events(), [], "nothing was sent yet");
-    let thanked = sent("ACK 2.04 block1 1/16 to 104");
-    let expected = all([told("/3303/0/5700=21.5 for sent"), thanked.clone()]);
-    assert_eq!(fixture.hears(HOME, &blocks[1]), expected);
+    let acknowledgement = sent("ACK 2.04 block1 1/16 to 104");
+    let expected = all([
+        published("/3303/0/5700=21.5 for sent"),
+        acknowledgement.clone(),
+    ]);
+    assert_eq!(fixture.receives(HOME, &blocks[1]), expected);
     assert_eq!(
         fixture.step_events(),
         [StepEventKind::Sent(NotificationOutcome::Published)]
     );
-    assert_eq!(fixture.hears(HOME, &blocks[1]), thanked, "repeated");
+    assert_eq!(
+        fixture.receives(HOME, &blocks[1]),
+        acknowledgement,
+        "repeated"
+    );
     let mut late = blocks[1].clone();
     late.message_id = fixture.device_id();
-    assert_eq!(fixture.hears(HOME, &late), sent("ACK 4.08 to 105"));
+    assert_eq!(fixture.receives(HOME, &late), sent("ACK 4.08 to 105"));
 }
 
 #[test]
@@ -83,15 +90,15 @@ fn data_in_blocks_is_published_once_it_is_whole() {
     let mut fixture = DeviceFixture::new();
     let blocks = data_in_blocks(&mut fixture);
     let first = sent("ACK 2.31 block1 0/16 more to 102");
-    assert_eq!(fixture.hears(HOME, &blocks[0]), first);
+    assert_eq!(fixture.receives(HOME, &blocks[0]), first);
     let second = sent("ACK 2.31 block1 1/16 more to 103");
-    assert_eq!(fixture.hears(HOME, &blocks[1]), second);
+    assert_eq!(fixture.receives(HOME, &blocks[1]), second);
     let expected = all([
-        heard_first(S, HOME, "CoAP"),
-        data_told(LONG),
+        first_contact(S, HOME, "CoAP"),
+        data_published(LONG),
         sent("ACK 2.04 block1 2/16 to 104"),
     ]);
-    assert_eq!(fixture.at(S).hears(HOME, &blocks[2]), expected);
+    assert_eq!(fixture.at(S).receives(HOME, &blocks[2]), expected);
     assert_eq!(
         fixture.step_events(),
         [StepEventKind::DataSent(
@@ -107,21 +114,25 @@ fn non_confirmable_blocks_are_answered_too() {
     let mut whole = fixture.sending(WARM);
     whole.kind = MessageKind::NonConfirmable;
     let blocks = fixture.in_blocks(&whole);
-    let effects = fixture.hears(HOME, &blocks[0]);
+    let effects = fixture.receives(HOME, &blocks[0]);
     assert!(
         effects[0].contains("NON 2.31 block1 0/16 more"),
         "{effects:?}"
     );
-    assert_eq!(fixture.hears(HOME, &blocks[0]), Lines::new(), "repeated");
-    let effects = fixture.hears(HOME, &blocks[1]);
-    assert_eq!(effects[..1], told("/3303/0/5700=21.5 for sent"));
+    assert_eq!(fixture.receives(HOME, &blocks[0]), Lines::new(), "repeated");
+    let effects = fixture.receives(HOME, &blocks[1]);
+    assert_eq!(effects[..1], published("/3303/0/5700=21.5 for sent"));
 
     let mut fixture = DeviceFixture::new();
     let mut first = data_in_blocks(&mut fixture).remove(0);
     first.kind = MessageKind::NonConfirmable;
-    assert_eq!(fixture.hears(AWAY, &first).len(), 1);
-    let repeated = fixture.hears(AWAY, &first);
-    assert_eq!(repeated, Lines::new(), "of a device never heard before");
+    assert_eq!(fixture.receives(AWAY, &first).len(), 1);
+    let repeated = fixture.receives(AWAY, &first);
+    assert_eq!(
+        repeated,
+        Lines::new(),
+        "of a device that never sent anything"
+    );
 }
 
 #[test]
@@ -129,28 +140,32 @@ fn a_repeated_block_is_answered_again() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
     let first = sent("ACK 2.31 block1 0/16 more to 103");
-    assert_eq!(fixture.hears(HOME, &blocks[0]), first);
-    assert_eq!(fixture.hears(HOME, &blocks[0]), first);
-    let mut anew = blocks[1].clone();
-    anew.message_id = fixture.device_id();
+    assert_eq!(fixture.receives(HOME, &blocks[0]), first);
+    assert_eq!(fixture.receives(HOME, &blocks[0]), first);
+    let mut resent = blocks[1].clone();
+    resent.message_id = fixture.device_id();
     let second = sent("ACK 2.31 block1 1/16 more to 104");
-    assert_eq!(fixture.hears(HOME, &blocks[1]), second);
+    assert_eq!(fixture.receives(HOME, &blocks[1]), second);
     let again = sent("ACK 2.31 block1 1/16 more to 106");
-    assert_eq!(fixture.hears(HOME, &anew), again, "in a message of its own");
-    let effects = fixture.hears(HOME, &blocks[2]);
-    assert!(effects.contains(&data_told(LONG)[0]), "{effects:?}");
+    assert_eq!(
+        fixture.receives(HOME, &resent),
+        again,
+        "in a message of its own"
+    );
+    let effects = fixture.receives(HOME, &blocks[2]);
+    assert!(effects.contains(&data_published(LONG)[0]), "{effects:?}");
 }
 
 #[test]
 fn a_block_out_of_order_ends_the_body() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
-    assert_eq!(fixture.hears(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
-    fixture.hears(HOME, &blocks[0]);
-    assert_eq!(fixture.hears(HOME, &blocks[2]), sent("ACK 4.08 to 105"));
+    assert_eq!(fixture.receives(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
+    fixture.receives(HOME, &blocks[0]);
+    assert_eq!(fixture.receives(HOME, &blocks[2]), sent("ACK 4.08 to 105"));
     let mut second = blocks[1].clone();
     second.message_id = fixture.device_id();
-    assert_eq!(fixture.hears(HOME, &second), sent("ACK 4.08 to 106"));
+    assert_eq!(fixture.receives(HOME, &second), sent("ACK 4.08 to 106"));
 }
 
 #[test]
@@ -159,14 +174,14 @@ fn blocks_of_different_requests_are_not_assembled_together() {
     let blocks = data_in_blocks(&mut fixture);
     let other = fixture.data("other", LONG);
     let others = fixture.in_blocks(&other);
-    fixture.hears(HOME, &blocks[0]);
-    assert_eq!(fixture.hears(HOME, &others[1]), sent("ACK 4.08 to 108"));
+    fixture.receives(HOME, &blocks[0]);
+    assert_eq!(fixture.receives(HOME, &others[1]), sent("ACK 4.08 to 108"));
     let sending = fixture.sending(LONG);
     let sending = fixture.in_blocks(&sending);
-    fixture.hears(HOME, &others[0]);
+    fixture.receives(HOME, &others[0]);
     let expected = sent("ACK 4.08 to 112");
     assert_eq!(
-        fixture.hears(HOME, &sending[1]),
+        fixture.receives(HOME, &sending[1]),
         expected,
         "of another path"
     );
@@ -178,10 +193,10 @@ fn a_first_block_begins_a_new_body() {
     let blocks = data_in_blocks(&mut fixture);
     let other = fixture.data("t", "fedcba98765432100");
     let others = fixture.in_blocks(&other);
-    fixture.hears(HOME, &blocks[0]);
-    fixture.hears(HOME, &others[0]);
-    let effects = fixture.hears(HOME, &others[1]);
-    let expected = data_told("fedcba98765432100");
+    fixture.receives(HOME, &blocks[0]);
+    fixture.receives(HOME, &others[0]);
+    let effects = fixture.receives(HOME, &others[1]);
+    let expected = data_published("fedcba98765432100");
     assert!(effects.contains(&expected[0]), "{effects:?}");
 }
 
@@ -189,24 +204,24 @@ fn a_first_block_begins_a_new_body() {
 fn a_stray_block_from_another_peer_does_not_end_the_body() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
-    fixture.hears(HOME, &blocks[0]);
+    fixture.receives(HOME, &blocks[0]);
     let stray = vec![format!("send {AWAY}: ACK 4.08 to 104")];
-    assert_eq!(fixture.hears(AWAY, &blocks[1]), stray);
-    fixture.hears(HOME, &blocks[1]);
-    let effects = fixture.hears(HOME, &blocks[2]);
-    assert!(effects.contains(&data_told(LONG)[0]), "{effects:?}");
+    assert_eq!(fixture.receives(AWAY, &blocks[1]), stray);
+    fixture.receives(HOME, &blocks[1]);
+    let effects = fixture.receives(HOME, &blocks[2]);
+    assert!(effects.contains(&data_published(LONG)[0]), "{effects:?}");
 }
 
 #[test]
 fn of_two_peers_the_body_that_began_last_is_assembled() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
-    fixture.hears(HOME, &blocks[0]);
-    fixture.hears(AWAY, &blocks[0]);
-    assert_eq!(fixture.hears(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
-    fixture.hears(AWAY, &blocks[1]);
-    let effects = fixture.hears(AWAY, &blocks[2]);
-    assert!(effects.contains(&data_told(LONG)[0]), "{effects:?}");
+    fixture.receives(HOME, &blocks[0]);
+    fixture.receives(AWAY, &blocks[0]);
+    assert_eq!(fixture.receives(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
+    fixture.receives(AWAY, &blocks[1]);
+    let effects = fixture.receives(AWAY, &blocks[2]);
+    assert!(effects.contains(&data_published(LONG)[0]), "{effects:?}");
 }
 
 #[test]
@@ -218,21 +233,25 @@ fn a_body_that_is_too_long_is_refused_as_soon_as_that_is_known() {
     let mut fixture = DeviceFixture::within(limits);
     fixture.register();
     let blocks = data_in_blocks(&mut fixture);
-    fixture.hears(HOME, &blocks[0]);
+    fixture.receives(HOME, &blocks[0]);
     let why = "the body exceeds the limit of 30 bytes";
     let expected = all([
         unreadable(why, "0123456789ABCDEF"),
         sent("ACK 4.13 size1 30 to 104"),
     ]);
-    assert_eq!(fixture.hears(HOME, &blocks[1]), expected);
-    assert_eq!(fixture.hears(HOME, &blocks[2]), sent("ACK 4.08 to 105"));
+    assert_eq!(fixture.receives(HOME, &blocks[1]), expected);
+    assert_eq!(fixture.receives(HOME, &blocks[2]), sent("ACK 4.08 to 105"));
 
     let mut fixture = DeviceFixture::within(limits);
     fixture.register();
     let first = data_in_blocks(&mut fixture).remove(0).with_size1(33);
-    let effects = fixture.hears(HOME, &first);
-    let said = sent("ACK 4.13 size1 30 to 103");
-    assert_eq!(effects.last(), said.last(), "it said how long it is");
+    let effects = fixture.receives(HOME, &first);
+    let answer = sent("ACK 4.13 size1 30 to 103");
+    assert_eq!(
+        effects.last(),
+        answer.last(),
+        "the device stated the length"
+    );
 }
 
 #[test]
@@ -246,8 +265,8 @@ fn a_block_that_contradicts_itself_is_a_bad_request() {
         let mut fixture = DeviceFixture::registered();
         let message = fixture.data("t", payload).with_block1(block);
         let expected = sent("ACK 4.00 to 102");
-        assert_eq!(fixture.hears(HOME, &message), expected, "{block:?}");
-        assert_eq!(fixture.takes_for(&message), UplinkKind::Repeated);
+        assert_eq!(fixture.receives(HOME, &message), expected, "{block:?}");
+        assert_eq!(fixture.kind_of(&message), UplinkKind::Repeated);
     }
 }
 
@@ -255,11 +274,11 @@ fn a_block_that_contradicts_itself_is_a_bad_request() {
 fn an_unfinished_body_is_dropped_despite_other_messages() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
-    fixture.hears(HOME, &blocks[0]);
+    fixture.receives(HOME, &blocks[0]);
     fixture.at(200 * S).posts("else");
     assert_eq!(fixture.deadline(), Some(TRANSFER_IDLE_MS));
     fixture.at(TRANSFER_IDLE_MS).timeout();
-    assert_eq!(fixture.hears(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
+    assert_eq!(fixture.receives(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
 }
 
 #[test]
@@ -268,7 +287,7 @@ fn each_block_renews_the_timeout_of_the_body() {
     let blocks = data_in_blocks(&mut fixture);
     for (at, block) in [0, 200 * S, 400 * S].into_iter().zip(&blocks) {
         fixture.at(at).timeout();
-        fixture.hears(HOME, block);
+        fixture.receives(HOME, block);
     }
     assert_eq!(fixture.events().len(), 1);
 }
@@ -277,7 +296,7 @@ fn each_block_renews_the_timeout_of_the_body() {
 fn nothing_of_a_finished_body_stays_in_memory() {
     let mut fixture = DeviceFixture::new();
     let blocks = data_in_blocks(&mut fixture);
-    fixture.hears(HOME, &blocks[0]);
+    fixture.receives(HOME, &blocks[0]);
     assert!(!fixture.device().is_idle());
     fixture.next_deadline();
     assert!(fixture.device().is_idle());
@@ -300,9 +319,9 @@ fn no_body_is_assembled_for_a_sender_who_would_be_rejected() {
     ];
     for (from, whole, code) in cases {
         let first = fixture.in_blocks(&whole).remove(0);
-        let effects = fixture.hears(from, &first);
-        let said = format!("send {from}: ACK {code} to {}", first.message_id.0);
-        assert_eq!(effects.last(), Some(&said));
+        let effects = fixture.receives(from, &first);
+        let answer = format!("send {from}: ACK {code} to {}", first.message_id.0);
+        assert_eq!(effects.last(), Some(&answer));
         let busy = fixture.device().busy.as_ref();
         assert!(
             busy.is_none_or(|busy| busy.incoming_body.is_none()),
@@ -315,9 +334,9 @@ fn no_body_is_assembled_for_a_sender_who_would_be_rejected() {
 fn a_restart_drops_an_unfinished_body() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
-    fixture.hears(HOME, &blocks[0]);
+    fixture.receives(HOME, &blocks[0]);
     fixture.restart();
-    assert_eq!(fixture.hears(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
+    assert_eq!(fixture.receives(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
 }
 
 #[test]
@@ -325,11 +344,11 @@ fn a_device_is_awake_while_it_sends_blocks_and_releases_waiting_requests_at_the_
     let mut fixture = DeviceFixture::registered_for_queue_mode();
     fixture.at(93 * S).ask(read("/3/0/9"));
     let blocks = data_in_blocks(&mut fixture);
-    let taken = sent("ACK 2.31 block1 0/16 more to 103");
-    assert_eq!(fixture.at(500 * S).hears(HOME, &blocks[0]), taken);
+    let answer = sent("ACK 2.31 block1 0/16 more to 103");
+    assert_eq!(fixture.at(500 * S).receives(HOME, &blocks[0]), answer);
     assert_eq!(fixture.snapshot().presence, Presence::Awake);
-    fixture.hears(HOME, &blocks[1]);
-    let effects = fixture.hears(HOME, &blocks[2]);
+    fixture.receives(HOME, &blocks[1]);
+    let effects = fixture.receives(HOME, &blocks[2]);
     let expected = sent("CON GET /3/0/9 accept 0 m1");
     assert!(effects.ends_with(&expected), "{effects:?}");
 }
@@ -338,9 +357,9 @@ fn a_device_is_awake_while_it_sends_blocks_and_releases_waiting_requests_at_the_
 fn a_block_is_counted_as_a_block() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
-    let heard: Vec<UplinkKind> = blocks.iter().map(|it| fixture.takes_for(it)).collect();
+    let kinds: Vec<UplinkKind> = blocks.iter().map(|it| fixture.kind_of(it)).collect();
     assert_eq!(
-        heard,
+        kinds,
         [
             UplinkKind::BlockPart,
             UplinkKind::BlockPart,
@@ -354,16 +373,16 @@ fn a_body_that_cannot_be_decoded_is_logged_whole() {
     let mut fixture = DeviceFixture::registered();
     let whole = fixture.sending(LONG);
     let effects = say(fixture.at(MINUTE), &whole);
-    let kept = format!("Kept: {LONG:?}");
-    assert!(effects[0].ends_with(&kept), "{effects:?}");
+    let logged = format!("Kept: {LONG:?}");
+    assert!(effects[0].ends_with(&logged), "{effects:?}");
     assert_eq!(effects.last(), sent("ACK 4.00 to 105").last());
 }
 
 /// The device sends a message in blocks. Returns the effects of the last block.
 fn say(fixture: &mut DeviceFixture, whole: &Message) -> Lines {
     let blocks = fixture.in_blocks(whole);
-    let said = blocks.iter().map(|block| fixture.hears(HOME, block));
-    said.last().unwrap()
+    let effects = blocks.iter().map(|block| fixture.receives(HOME, block));
+    effects.last().unwrap()
 }
 
 fn data_in_blocks(fixture: &mut DeviceFixture) -> Vec<Message> {

@@ -6,18 +6,18 @@ use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::lwm2m::value::Value;
 
 use super::vocabulary::{
-    BATTERY, DeviceFixture, HOME, HOUR, Lines, OBJECTS, S, all, end_observing, ended, forgets,
-    logged, moved, observing, read, sent, tlv, told,
+    BATTERY, DeviceFixture, HOME, HOUR, Lines, OBJECTS, S, all, end_observing, ended, logged,
+    moved, observation_lost, observing, published, read, sent, tlv,
 };
 use crate::action::Status::{InProgress, Scheduled, Succeeded};
 use crate::device::snapshot::Presence;
 
-const TOLD: &str = "/3/0/9=86 for observed /3/0/9";
+const PUBLISHED: &str = "/3/0/9=86 for observed /3/0/9";
 
 #[test]
 fn a_notification_is_acknowledged_once_its_value_is_published() {
     let mut fixture = DeviceFixture::observed();
-    let expected = all([told(TOLD), sent("ACK to 102")]);
+    let expected = all([published(PUBLISHED), sent("ACK to 102")]);
     assert_eq!(fixture.at(S).notify(11, "86"), expected);
 }
 
@@ -25,18 +25,25 @@ fn a_notification_is_acknowledged_once_its_value_is_published() {
 fn a_non_confirmable_notification_is_not_acknowledged() {
     let mut fixture = DeviceFixture::observed();
     let notification = fixture.notification(MessageKind::NonConfirmable, 11, "86");
-    assert_eq!(fixture.hears(HOME, &notification), told(TOLD));
-    assert_eq!(fixture.hears(HOME, &notification), Lines::new(), "repeated");
+    assert_eq!(fixture.receives(HOME, &notification), published(PUBLISHED));
+    assert_eq!(
+        fixture.receives(HOME, &notification),
+        Lines::new(),
+        "repeated"
+    );
 }
 
 #[test]
 fn a_repeated_notification_is_acknowledged_again_and_published_once() {
     let mut fixture = DeviceFixture::observed();
     let notification = fixture.notification(MessageKind::Confirmable, 11, "86");
-    fixture.hears(HOME, &notification);
-    assert_eq!(fixture.at(S).hears(HOME, &notification), sent("ACK to 102"));
+    fixture.receives(HOME, &notification);
     assert_eq!(
-        fixture.at(200 * S).hears(HOME, &notification),
+        fixture.at(S).receives(HOME, &notification),
+        sent("ACK to 102")
+    );
+    assert_eq!(
+        fixture.at(200 * S).receives(HOME, &notification),
         sent("ACK to 102")
     );
 }
@@ -61,7 +68,11 @@ fn an_outdated_notification_is_acknowledged_and_not_published() {
         let mut fixture = DeviceFixture::observed();
         fixture.at(200 * S).notify(first, "88");
         let effects = fixture.at(200 * S + later).notify(second, "86");
-        let values = if is_news { told(TOLD) } else { Lines::new() };
+        let values = if is_news {
+            published(PUBLISHED)
+        } else {
+            Lines::new()
+        };
         let expected = all([values, sent("ACK to 103")]);
         assert_eq!(
             effects, expected,
@@ -85,7 +96,7 @@ fn the_answer_that_began_the_observation_has_the_first_sequence_number() {
     assert_eq!(fixture.notify(10, "86"), sent("ACK to 103"));
     assert_eq!(
         fixture.notify(11, "86"),
-        all([told(TOLD), sent("ACK to 104")])
+        all([published(PUBLISHED), sent("ACK to 104")])
     );
 }
 
@@ -98,8 +109,8 @@ fn each_observation_has_its_own_sequence_numbers() {
         .notification_of("/3303/0/5700", MessageKind::NonConfirmable, 11)
         .with_payload("21.5");
     assert_eq!(
-        fixture.hears(HOME, &other),
-        told("/3303/0/5700=21.5 for observed /3303/0/5700")
+        fixture.receives(HOME, &other),
+        published("/3303/0/5700=21.5 for observed /3303/0/5700")
     );
 }
 
@@ -108,18 +119,18 @@ fn a_notification_of_an_instance_publishes_its_values() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(super::vocabulary::observe("/3/0"));
     let first = fixture.piggybacked(Code::CONTENT).with_observe(1);
-    fixture.hears(HOME, &tlv(first, "/3/0", &[("/3/0/9", Value::Integer(87))]));
+    fixture.receives(HOME, &tlv(first, "/3/0", &[("/3/0/9", Value::Integer(87))]));
     let notification = fixture.notification_of("/3/0", MessageKind::Confirmable, 2);
     let values = [
         ("/3/0/9", Value::Integer(86)),
         ("/3/0/14", Value::String("+01:00".into())),
     ];
     let expected = all([
-        told("/3/0/9=86 /3/0/14=+01:00 for observed /3/0"),
+        published("/3/0/9=86 /3/0/14=+01:00 for observed /3/0"),
         sent("ACK to 102"),
     ]);
     assert_eq!(
-        fixture.hears(HOME, &tlv(notification, "/3/0", &values)),
+        fixture.receives(HOME, &tlv(notification, "/3/0", &values)),
         expected
     );
 }
@@ -129,10 +140,10 @@ fn an_empty_notification_publishes_nothing() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(super::vocabulary::observe("/3303"));
     let first = fixture.piggybacked(Code::CONTENT).with_observe(1);
-    fixture.hears(HOME, &tlv(first, "/3303", &[]));
+    fixture.receives(HOME, &tlv(first, "/3303", &[]));
     let notification = fixture.notification_of("/3303", MessageKind::Confirmable, 2);
     assert_eq!(
-        fixture.hears(HOME, &tlv(notification, "/3303", &[])),
+        fixture.receives(HOME, &tlv(notification, "/3303", &[])),
         sent("ACK to 102")
     );
 }
@@ -145,7 +156,7 @@ fn a_notification_that_cannot_be_decoded_is_logged_and_acknowledged() {
     assert_eq!(fixture.notify(11, "warm"), expected);
     assert_eq!(
         fixture.notify(12, "86"),
-        all([told(TOLD), sent("ACK to 103")])
+        all([published(PUBLISHED), sent("ACK to 103")])
     );
 }
 
@@ -156,8 +167,8 @@ fn a_notification_of_one_block_is_whole() {
         .notification(MessageKind::Confirmable, 11, "86")
         .with_block2(Block::from_value(0b0110));
     assert_eq!(
-        fixture.hears(HOME, &whole),
-        all([told(TOLD), sent("ACK to 102")])
+        fixture.receives(HOME, &whole),
+        all([published(PUBLISHED), sent("ACK to 102")])
     );
 }
 
@@ -168,10 +179,10 @@ fn a_notification_with_an_unknown_critical_option_ends_the_observation() {
         let notification = fixture.notification(kind, 11, "86").with_option(9, &[1]);
         let expected = all([
             observing(0, &[]),
-            forgets("a notification has an unsupported critical option"),
+            observation_lost("a notification has an unsupported critical option"),
             sent("RST to 102"),
         ]);
-        assert_eq!(fixture.hears(HOME, &notification), expected);
+        assert_eq!(fixture.receives(HOME, &notification), expected);
         assert_eq!(fixture.observations(), Lines::new());
     }
 }
@@ -188,18 +199,18 @@ fn an_error_notification_ends_the_observation_and_is_logged() {
         failure.code = code;
         let expected = all([
             observing(S, &[]),
-            forgets(&format!("the device answered {code}")),
+            observation_lost(&format!("the device answered {code}")),
             sent("ACK to 102"),
         ]);
         let mut later = fixture.notification(MessageKind::Confirmable, 12, "86");
-        assert_eq!(fixture.at(S).hears(HOME, &failure), expected);
+        assert_eq!(fixture.at(S).receives(HOME, &failure), expected);
         assert_eq!(
-            fixture.hears(HOME, &failure),
+            fixture.receives(HOME, &failure),
             sent("ACK to 102"),
             "repeated"
         );
         later.message_id = MessageId(300);
-        assert_eq!(fixture.hears(HOME, &later), sent("RST to 300"));
+        assert_eq!(fixture.receives(HOME, &later), sent("RST to 300"));
     }
 }
 
@@ -215,12 +226,12 @@ fn a_notification_without_the_observe_option_is_published_and_ends_the_observati
     )
     .with_payload("86");
     let expected = all([
-        told(TOLD),
+        published(PUBLISHED),
         observing(0, &[]),
-        forgets("the device ended the observation"),
+        observation_lost("the device ended the observation"),
         sent("ACK to 300"),
     ]);
-    assert_eq!(fixture.hears(HOME, &last), expected);
+    assert_eq!(fixture.receives(HOME, &last), expected);
 }
 
 #[test]
@@ -228,7 +239,7 @@ fn waiting_requests_are_sent_after_the_acknowledgement() {
     let mut fixture = DeviceFixture::observed();
     fixture.ask(read("/3/0/13").when_active());
     let expected = all([
-        told(TOLD),
+        published(PUBLISHED),
         sent("ACK to 102"),
         moved("#2", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/13 accept 0 m2"),
@@ -252,9 +263,12 @@ fn an_outdated_notification_releases_waiting_requests() {
 fn a_repeated_notification_is_no_new_uplink() {
     let mut fixture = DeviceFixture::observed();
     let notification = fixture.notification(MessageKind::Confirmable, 11, "86");
-    fixture.hears(HOME, &notification);
+    fixture.receives(HOME, &notification);
     fixture.ask(read("/3/0/13").when_active());
-    assert_eq!(fixture.at(S).hears(HOME, &notification), sent("ACK to 102"));
+    assert_eq!(
+        fixture.at(S).receives(HOME, &notification),
+        sent("ACK to 102")
+    );
 }
 
 #[test]
@@ -275,15 +289,15 @@ fn a_notification_wakes_a_device_in_queue_mode() {
 #[test]
 fn a_notification_saves_presence_once_an_hour() {
     let mut fixture = DeviceFixture::observed();
-    let expected = all([told(TOLD), sent("ACK to 102")]);
+    let expected = all([published(PUBLISHED), sent("ACK to 102")]);
     assert_eq!(fixture.at(HOUR - 1).notify(11, "86"), expected);
     let expected = all([
-        told(TOLD),
+        published(PUBLISHED),
         observing(HOUR, &["/3/0/9 Held"]),
         sent("ACK to 103"),
     ]);
     assert_eq!(fixture.at(HOUR).notify(12, "86"), expected);
-    let expected = all([told(TOLD), sent("ACK to 104")]);
+    let expected = all([published(PUBLISHED), sent("ACK to 104")]);
     assert_eq!(fixture.at(HOUR + S).notify(13, "86"), expected);
 }
 
@@ -300,13 +314,13 @@ fn a_notification_that_crosses_the_end_of_its_observation_is_not_its_answer() {
     fixture.ask(end_observing(BATTERY));
     assert_eq!(
         fixture.notify(11, "86"),
-        all([told(TOLD), sent("ACK to 102")])
+        all([published(PUBLISHED), sent("ACK to 102")])
     );
     let crossing = fixture.notification(MessageKind::NonConfirmable, 12, "86");
-    assert_eq!(fixture.hears(HOME, &crossing), told(TOLD));
+    assert_eq!(fixture.receives(HOME, &crossing), published(PUBLISHED));
     let expected = all([
         observing(0, &[]),
-        told("/3/0/9=85 for #2"),
+        published("/3/0/9=85 for #2"),
         ended("#2", Succeeded, r#"1/1 "205" "85""#),
     ]);
     assert_eq!(fixture.answer(Code::CONTENT, "85"), expected);
@@ -319,7 +333,7 @@ fn a_notification_is_accepted_after_a_restart_with_any_sequence_number() {
     fixture.restart();
     assert_eq!(
         fixture.notify(3, "86"),
-        all([told(TOLD), sent("ACK to 103")])
+        all([published(PUBLISHED), sent("ACK to 103")])
     );
     assert_eq!(fixture.notify(2, "87"), sent("ACK to 104"));
 }
@@ -329,7 +343,7 @@ fn a_notification_of_a_device_that_left_is_reset() {
     let mut fixture = DeviceFixture::observed();
     let notification = fixture.notification(MessageKind::Confirmable, 11, "86");
     fixture.deregister();
-    assert_eq!(fixture.hears(HOME, &notification), sent("RST to 102"));
+    assert_eq!(fixture.receives(HOME, &notification), sent("RST to 102"));
     assert_eq!(fixture.observations(), ["/3/0/9 Owed"]);
 }
 

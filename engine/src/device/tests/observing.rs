@@ -6,7 +6,7 @@ use protocol::lwm2m::value::Value;
 
 use super::vocabulary::{
     BATTERY, DeviceFixture, HOME, Lines, S, all, answered, created, end_observing, ended, logged,
-    moved, observe, observing, put_off, refused_at_once, sent, tlv, told, updated,
+    moved, observe, observing, published, put_off, refused_at_once, sent, tlv, updated,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled, Succeeded};
 use crate::limits::OBSERVATIONS_MAX;
@@ -24,12 +24,15 @@ fn an_observation_begins_with_the_first_value_as_result() {
     ]);
     assert_eq!(effects, expected);
     let expected = all([
-        told("/3/0/9=87 for #1"),
+        published("/3/0/9=87 for #1"),
         observing(S, &["/3/0/9 Held"]),
         ended("#1", Succeeded, READ),
     ]);
     assert_eq!(fixture.at(S).agree(10, "87"), expected);
-    assert_eq!(fixture.token_observing(BATTERY), fixture.asked().token);
+    assert_eq!(
+        fixture.token_observing(BATTERY),
+        fixture.last_request().token
+    );
     assert_eq!(fixture.deadline(), Some(86_400 * S), "nothing is in flight");
 }
 
@@ -48,11 +51,11 @@ fn an_instance_is_observed_with_all_its_values() {
     let answer = fixture.piggybacked(Code::CONTENT).with_observe(1);
     let answer = tlv(answer, "/3/0", &values);
     let expected = all([
-        told("/3/0/0=Acme /3/0/9=87 for #1"),
+        published("/3/0/0=Acme /3/0/9=87 for #1"),
         observing(0, &["/3/0 Held"]),
         ended("#1", Succeeded, r#"1/1 "205" "/3/0/0=Acme /3/0/9=87""#),
     ]);
-    assert_eq!(fixture.hears(HOME, &answer), expected);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
 }
 
 #[test]
@@ -71,11 +74,11 @@ fn an_object_is_observed_with_the_values_of_its_instances() {
     let answer = tlv(answer, "/3303", &values);
     let shown = "/3303/0/5700=21.5 /3303/1/5700=4";
     let expected = all([
-        told(&format!("{shown} for #1")),
+        published(&format!("{shown} for #1")),
         observing(0, &["/3303 Held"]),
         ended("#1", Succeeded, &format!(r#"1/1 "205" {shown:?}"#)),
     ]);
-    assert_eq!(fixture.hears(HOME, &answer), expected);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
 }
 
 #[test]
@@ -87,12 +90,12 @@ fn a_notification_that_overtakes_the_answer_begins_the_observation() {
         .with_observe(11)
         .with_payload("87");
     let expected = all([
-        told("/3/0/9=87 for #1"),
+        published("/3/0/9=87 for #1"),
         observing(0, &["/3/0/9 Held"]),
         ended("#1", Succeeded, READ),
         sent("ACK to 102"),
     ]);
-    assert_eq!(fixture.hears(HOME, &notification), expected);
+    assert_eq!(fixture.receives(HOME, &notification), expected);
     assert_eq!(fixture.agree(10, "86"), Lines::new());
 }
 
@@ -101,7 +104,7 @@ fn a_first_value_without_the_observe_option_is_published_and_the_request_fails()
     let mut fixture = DeviceFixture::registered();
     fixture.ask(observe(BATTERY));
     let expected = all([
-        told("/3/0/9=87 for #1"),
+        published("/3/0/9=87 for #1"),
         failed(
             r#"1/1 "205""#,
             "the device returned the value but did not start an observation",
@@ -121,7 +124,7 @@ fn a_first_value_that_cannot_be_decoded_begins_no_observation() {
     let notification = fixture
         .separate(MessageKind::NonConfirmable, Code::CONTENT)
         .with_observe(11);
-    assert_eq!(fixture.hears(HOME, &notification), sent("RST to 102"));
+    assert_eq!(fixture.receives(HOME, &notification), sent("RST to 102"));
 }
 
 #[test]
@@ -129,9 +132,9 @@ fn observing_a_path_again_keeps_one_observation_and_its_token() {
     let mut fixture = DeviceFixture::observed();
     let token = fixture.token_observing(BATTERY);
     let second = fixture.ask(observe(BATTERY));
-    assert_eq!(fixture.asked().token, token);
+    assert_eq!(fixture.last_request().token, token);
     let expected = all([
-        told("/3/0/9=86 for #2"),
+        published("/3/0/9=86 for #2"),
         observing(0, &["/3/0/9 Held"]),
         ended("#2", Succeeded, r#"1/1 "205" "86""#),
     ]);
@@ -195,17 +198,17 @@ fn an_observation_ends_under_its_token() {
         sent("CON GET /3/0/9 observe 1 accept 0 m2"),
     ]);
     assert_eq!(effects, expected);
-    assert_eq!(fixture.asked().token, token);
+    assert_eq!(fixture.last_request().token, token);
     let expected = all([
         observing(0, &[]),
-        told("/3/0/9=85 for #2"),
+        published("/3/0/9=85 for #2"),
         ended("#2", Succeeded, r#"1/1 "205" "85""#),
     ]);
     assert_eq!(fixture.answer(Code::CONTENT, "85"), expected);
     let late = fixture
         .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_observe(12);
-    assert_eq!(fixture.hears(HOME, &late), sent("RST to 102"));
+    assert_eq!(fixture.receives(HOME, &late), sent("RST to 102"));
 }
 
 #[test]
@@ -240,7 +243,7 @@ fn observe_end_may_wait_behind_observe_start() {
     assert_eq!(effects, created("#2", Scheduled, "0/1"));
     fixture.update();
     let expected = all([
-        told("/3/0/9=87 for #1"),
+        published("/3/0/9=87 for #1"),
         observing(0, &["/3/0/9 Held"]),
         ended("#1", Succeeded, READ),
         moved("#2", Scheduled, InProgress, "1/1"),
@@ -284,7 +287,7 @@ fn an_observation_begun_again_without_the_observe_option_ends() {
     fixture.ask(observe(BATTERY));
     let why = "the device returned the value but did not start an observation";
     let expected = all([
-        told("/3/0/9=86 for #2"),
+        published("/3/0/9=86 for #2"),
         observing(0, &[]),
         ended("#2", Failed, &format!(r#"1/1 "205" {why:?}"#)),
         log_of("#2", why),
@@ -318,16 +321,16 @@ fn an_observation_stays_if_the_device_does_not_accept_its_end() {
 fn each_attempt_of_observe_start_has_its_own_token() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(observe(BATTERY).attempts(2));
-    let first = fixture.asked().clone();
+    let first = fixture.last_request().clone();
     let reset = Message::reset(first.message_id);
-    assert_eq!(fixture.hears(HOME, &reset), put_off("#1", "1/2"));
+    assert_eq!(fixture.receives(HOME, &reset), put_off("#1", "1/2"));
     fixture.update();
-    assert_ne!(fixture.asked().token, first.token);
+    assert_ne!(fixture.last_request().token, first.token);
     fixture.agree(10, "87");
     let mut stray = fixture.notification(MessageKind::Confirmable, 11, "86");
     stray.token = first.token;
     assert_eq!(
-        fixture.hears(HOME, &stray),
+        fixture.receives(HOME, &stray),
         sent("RST to 103"),
         "what the first one began ends"
     );
@@ -337,7 +340,10 @@ fn each_attempt_of_observe_start_has_its_own_token() {
 fn no_other_request_goes_out_under_the_token_of_an_observation() {
     let mut fixture = DeviceFixture::observed();
     fixture.ask(super::vocabulary::read(BATTERY));
-    assert_ne!(fixture.asked().token, fixture.token_observing(BATTERY));
+    assert_ne!(
+        fixture.last_request().token,
+        fixture.token_observing(BATTERY)
+    );
     let expected = answered("#2", "/3/0/9=86", r#"1/1 "205" "86""#);
     assert_eq!(fixture.answer(Code::CONTENT, "86"), expected);
     assert_eq!(fixture.observations(), ["/3/0/9 Held"]);

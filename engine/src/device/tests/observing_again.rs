@@ -5,13 +5,13 @@ use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId, MessageKind};
 
 use super::vocabulary::{
-    BATTERY, DeviceFixture, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, end_observing, forgets,
-    logged, moved, observe, put_off, read, recorded, sent, told, updated,
+    BATTERY, DeviceFixture, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, end_observing, logged,
+    moved, observation_lost, observe, published, put_off, read, recorded, sent, updated,
 };
 use crate::action::Status::{InProgress, Scheduled};
 
 const CLOCK: &str = "/3/0/13";
-const ASKED: &str = "CON GET /3/0/9 observe 0 accept 0 m2";
+const RENEWAL: &str = "CON GET /3/0/9 observe 0 accept 0 m2";
 
 #[test]
 fn after_a_new_registration_observations_are_requested_again_under_a_new_token() {
@@ -19,22 +19,22 @@ fn after_a_new_registration_observations_are_requested_again_under_a_new_token()
     let token = fixture.token_observing(BATTERY);
     let expected = all([
         recorded("registered until 86460000, seen at 60000 from 10.0.0.1:5683, /3/0/9 Owed"),
-        told("Registered"),
+        published("Registered"),
         vec![format!("rebind {HOME} -> {HOME}")],
         sent("ACK 2.01 L2 to 102"),
-        sent(ASKED),
+        sent(RENEWAL),
     ]);
     assert_eq!(fixture.at(MINUTE).register(), expected);
-    let new = fixture.asked().token;
+    let new = fixture.last_request().token;
     assert_ne!(new, token);
     assert_eq!(fixture.token_observing(BATTERY), token, "until it agrees");
     let expected = all([
-        told("/3/0/9=86 for observed /3/0/9"),
+        published("/3/0/9=86 for observed /3/0/9"),
         recorded("registered until 86460000, seen at 60000 from 10.0.0.1:5683, /3/0/9 Held"),
     ]);
     assert_eq!(fixture.agree(3, "86"), expected);
     assert_eq!(fixture.token_observing(BATTERY), new);
-    assert_eq!(fixture.update(), updated(103), "nothing is asked twice");
+    assert_eq!(fixture.update(), updated(103), "nothing is requested twice");
 }
 
 #[test]
@@ -47,12 +47,12 @@ fn observations_are_requested_again_after_the_device_moved() {
             .to_owned(),
         format!("rebind {HOME} -> {ELSEWHERE}"),
         format!("send {ELSEWHERE}: ACK 2.04 to 102"),
-        format!("send {ELSEWHERE}: {ASKED}"),
+        format!("send {ELSEWHERE}: {RENEWAL}"),
     ]]);
-    assert_eq!(fixture.at(MINUTE).hears(ELSEWHERE, &update), expected);
+    assert_eq!(fixture.at(MINUTE).receives(ELSEWHERE, &update), expected);
     let mut unobserved = DeviceFixture::registered();
     let update = unobserved.updating(&[], "");
-    let effects = unobserved.at(MINUTE).hears(ELSEWHERE, &update);
+    let effects = unobserved.at(MINUTE).receives(ELSEWHERE, &update);
     assert_eq!(effects.len(), 2, "nothing is saved: {effects:?}");
 }
 
@@ -103,37 +103,37 @@ fn an_observation_that_the_device_does_not_renew_is_logged_as_lost() {
         (Code::INTERNAL_SERVER_ERROR, "the device answered 5.00"),
     ];
     for (code, why) in unlike {
-        let mut fixture = registered_anew();
-        let expected = all([lost(), forgets(why)]);
+        let mut fixture = registered_again();
+        let expected = all([lost(), observation_lost(why)]);
         assert_eq!(fixture.answer(code, ""), expected);
-        assert_eq!(fixture.update(), updated(103), "it is not asked again");
+        assert_eq!(fixture.update(), updated(103), "it is not requested again");
     }
-    let mut fixture = registered_anew();
+    let mut fixture = registered_again();
     let expected = all([
-        told("/3/0/9=86 for observed /3/0/9"),
+        published("/3/0/9=86 for observed /3/0/9"),
         lost(),
-        forgets("the device did not restart the observation"),
+        observation_lost("the device did not restart the observation"),
     ]);
     assert_eq!(fixture.answer(Code::CONTENT, "86"), expected);
 }
 
 #[test]
 fn an_answer_with_an_unknown_critical_option_ends_an_observation_to_renew() {
-    let mut fixture = registered_anew();
+    let mut fixture = registered_again();
     let answer = fixture
         .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_option(9, &[1]);
     let expected = all([
         lost(),
-        forgets("the response has the unsupported critical option 9"),
+        observation_lost("the response has the unsupported critical option 9"),
         sent("RST to 103"),
     ]);
-    assert_eq!(fixture.hears(HOME, &answer), expected);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
 }
 
 #[test]
 fn an_observation_is_renewed_even_if_its_value_cannot_be_decoded() {
-    let mut fixture = registered_anew();
+    let mut fixture = registered_again();
     let expected = all([
         logged(
             "Translator[UserPayloadError] Error: A payload was rejected: the notification \
@@ -158,7 +158,7 @@ fn after_a_timeout_an_observation_is_owed_until_the_next_uplink() {
     assert_eq!(
         fixture.next_deadline(),
         Lines::new(),
-        "nor is the other asked for"
+        "nor is the other requested"
     );
     assert_eq!(fixture.observations(), ["/3/0/9 Owed", "/3/0/13 Owed"]);
     assert_eq!(fixture.deadline(), Some(MINUTE + 86_400 * S));
@@ -172,7 +172,7 @@ fn an_observation_refused_for_now_is_requested_at_the_next_uplink() {
         |fixture| fixture.piggybacked(Code::REQUEST_ENTITY_INCOMPLETE),
         |fixture| fixture.piggybacked(Code::TOO_MANY_REQUESTS),
         |fixture| fixture.piggybacked(Code::SERVICE_UNAVAILABLE),
-        |fixture| Message::reset(fixture.asked().message_id),
+        |fixture| Message::reset(fixture.last_request().message_id),
     ];
     for end in ends {
         let mut fixture = DeviceFixture::observed();
@@ -180,7 +180,11 @@ fn an_observation_refused_for_now_is_requested_at_the_next_uplink() {
         fixture.at(MINUTE).register();
         let message = end(&mut fixture);
         let other = sent("CON GET /3/0/13 observe 0 accept 0 m4");
-        assert_eq!(fixture.hears(HOME, &message), other, "the device is there");
+        assert_eq!(
+            fixture.receives(HOME, &message),
+            other,
+            "the device is there"
+        );
         fixture.agree(1, "1700000000");
         assert_eq!(fixture.observations(), ["/3/0/9 Owed", "/3/0/13 Held"]);
         assert_eq!(fixture.timeout(), Lines::new());
@@ -191,7 +195,7 @@ fn an_observation_refused_for_now_is_requested_at_the_next_uplink() {
 
 #[test]
 fn an_update_during_a_renewal_does_not_permit_a_second_renewal() {
-    let mut fixture = registered_anew();
+    let mut fixture = registered_again();
     assert_eq!(fixture.at(MINUTE + S).update(), updated(103));
     assert_eq!(fixture.answer(Code::SERVICE_UNAVAILABLE, ""), Lines::new());
     assert_eq!(fixture.timeout(), Lines::new());
@@ -201,7 +205,7 @@ fn an_update_during_a_renewal_does_not_permit_a_second_renewal() {
 
 #[test]
 fn an_observation_is_requested_once_if_the_device_registers_during_the_renewal() {
-    let mut fixture = registered_anew();
+    let mut fixture = registered_again();
     let effects = fixture.at(2 * MINUTE).register();
     assert!(
         effects.ends_with(&sent("ACK 2.01 L3 to 103")),
@@ -216,7 +220,10 @@ fn an_observation_is_renewed_even_if_a_notification_comes_first() {
     let mut fixture = DeviceFixture::observed();
     fixture.ask(read(CLOCK).when_active());
     fixture.at(MINUTE).register();
-    let expected = all([told("/3/0/9=86 for observed /3/0/9"), sent("ACK to 103")]);
+    let expected = all([
+        published("/3/0/9=86 for observed /3/0/9"),
+        sent("ACK to 103"),
+    ]);
     assert_eq!(fixture.notify(3, "86"), expected);
     let effects = fixture.answer(Code::CONTENT, "1700000000");
     assert!(
@@ -227,10 +234,13 @@ fn an_observation_is_renewed_even_if_a_notification_comes_first() {
 
 #[test]
 fn a_late_message_of_the_old_observation_does_not_end_the_owed_one() {
-    let ends: [(Word, Lines); 3] = [
+    let ends: [(LateMessage, Lines); 3] = [
         (
             |message| message.with_payload("86"),
-            all([told("/3/0/9=86 for observed /3/0/9"), sent("ACK to 300")]),
+            all([
+                published("/3/0/9=86 for observed /3/0/9"),
+                sent("ACK to 300"),
+            ]),
         ),
         (
             |mut message| {
@@ -251,7 +261,7 @@ fn a_late_message_of_the_old_observation_does_not_end_the_owed_one() {
             MessageId(300),
             token,
         );
-        assert_eq!(fixture.hears(HOME, &end(late)), expected);
+        assert_eq!(fixture.receives(HOME, &end(late)), expected);
         fixture.agree(1, "86");
         assert_eq!(fixture.observations(), ["/3/0/9 Held"]);
     }
@@ -268,7 +278,7 @@ fn observations_are_owed_by_a_device_that_deregistered() {
     fixture.next_deadline();
     assert!(fixture.device().is_idle(), "the store knows it");
     let effects = fixture.at(HOUR).register();
-    assert!(effects.ends_with(&sent(ASKED)), "{effects:?}");
+    assert!(effects.ends_with(&sent(RENEWAL)), "{effects:?}");
 }
 
 #[test]
@@ -283,12 +293,12 @@ fn observations_are_owed_by_a_device_whose_registration_expired() {
     );
     assert!(fixture.device().is_idle(), "the store knows it");
     let effects = fixture.at(HOUR).register();
-    assert!(effects.ends_with(&sent(ASKED)), "{effects:?}");
+    assert!(effects.ends_with(&sent(RENEWAL)), "{effects:?}");
 }
 
 #[test]
 fn a_renewal_that_a_deregistration_ends_is_repeated_when_the_device_is_back() {
-    let mut fixture = registered_anew();
+    let mut fixture = registered_again();
     fixture.deregister();
     assert_eq!(fixture.observations(), ["/3/0/9 Owed"]);
     let effects = fixture.at(HOUR).register();
@@ -309,7 +319,7 @@ fn a_held_observation_is_not_requested_again_after_a_restart() {
 
 #[test]
 fn an_owed_observation_is_requested_at_the_first_uplink_after_a_restart() {
-    let mut fixture = registered_anew();
+    let mut fixture = registered_again();
     fixture.restart();
     assert_eq!(fixture.timeout(), Lines::new());
     let expected = all([updated(103), sent("CON GET /3/0/9 observe 0 accept 0 m3")]);
@@ -324,8 +334,8 @@ fn observations_of_a_sleeping_device_are_requested_at_its_next_uplink() {
     fixture.begin_observing(BATTERY);
     fixture.at(HOUR).ask(read("/3/0/14").attempts(2));
     fixture.register_with(&queue_mode, OBJECTS);
-    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
-    fixture.hears(HOME, &acknowledgement);
+    let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
+    fixture.receives(HOME, &acknowledgement);
     // The answer is awaited only as long as the device listens.
     assert_eq!(fixture.at(HOUR + 93 * S).timeout(), put_off("#2", "1/2"));
     assert_eq!(fixture.timeout(), Lines::new());
@@ -361,8 +371,8 @@ fn an_observation_begun_again_by_a_request_is_not_requested_again() {
     let token = fixture.token_observing(BATTERY);
     fixture.ask(observe(BATTERY).when_active());
     let effects = fixture.at(MINUTE).register();
-    assert!(effects.ends_with(&sent(ASKED)), "{effects:?}");
-    assert_ne!(fixture.asked().token, token);
+    assert!(effects.ends_with(&sent(RENEWAL)), "{effects:?}");
+    assert_ne!(fixture.last_request().token, token);
     let effects = fixture.agree(1, "86");
     assert!(
         effects.last().unwrap().starts_with("save #2"),
@@ -386,13 +396,13 @@ fn a_removed_device_has_no_observations() {
 }
 
 /// Makes a late message out of a notification.
-type Word = fn(Message) -> Message;
+type LateMessage = fn(Message) -> Message;
 
 /// A device whose battery was observed, that registered again and is requested to observe it again.
-fn registered_anew() -> DeviceFixture {
+fn registered_again() -> DeviceFixture {
     let mut fixture = DeviceFixture::observed();
     let effects = fixture.at(MINUTE).register();
-    assert!(effects.ends_with(&sent(ASKED)), "{effects:?}");
+    assert!(effects.ends_with(&sent(RENEWAL)), "{effects:?}");
     fixture
 }
 

@@ -34,13 +34,13 @@ fn each_message_is_counted_by_its_kind() {
         ),
     ];
     for (message, expected) in cases {
-        assert_eq!(fixture.takes_for(&message), expected, "{message:?}");
+        assert_eq!(fixture.kind_of(&message), expected, "{message:?}");
     }
     let registration = fixture.registration(&["lwm2m=1.1", "lt=60"], "</3/0>");
-    assert_eq!(fixture.takes_for(&registration), UplinkKind::Register);
-    assert_eq!(fixture.takes_for(&registration), UplinkKind::Repeated);
-    let farewell = fixture.deregistering();
-    assert_eq!(fixture.takes_for(&farewell), UplinkKind::Deregister);
+    assert_eq!(fixture.kind_of(&registration), UplinkKind::Register);
+    assert_eq!(fixture.kind_of(&registration), UplinkKind::Repeated);
+    let deregistration = fixture.deregistering();
+    assert_eq!(fixture.kind_of(&deregistration), UplinkKind::Deregister);
 }
 
 #[test]
@@ -50,29 +50,29 @@ fn an_answer_is_counted_as_one_and_its_repetition_is_not() {
     let answer = fixture
         .separate(MessageKind::Confirmable, Code::CONTENT)
         .with_payload("87");
-    assert_eq!(fixture.takes_for(&answer), UplinkKind::Answer);
-    assert_eq!(fixture.takes_for(&answer), UplinkKind::Repeated);
+    assert_eq!(fixture.kind_of(&answer), UplinkKind::Answer);
+    assert_eq!(fixture.kind_of(&answer), UplinkKind::Repeated);
 }
 
 #[test]
 fn a_request_is_counted_from_its_creation_to_its_end() {
     let mut fixture = DeviceFixture::registered();
     let id = fixture.ask(read(BATTERY));
-    let asked = asked(id, Operation::Read);
+    let action_ref = action_ref(id, Operation::Read);
     let begun = [
-        StepEventKind::Created(asked),
+        StepEventKind::Created(action_ref),
         StepEventKind::Begun(ExchangePurpose::Action),
     ];
     assert_eq!(fixture.step_events(), begun);
     fixture.next_deadline();
     assert_eq!(fixture.step_events(), [StepEventKind::Repeated]);
-    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
-    fixture.hears(HOME, &acknowledgement);
+    let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
+    fixture.receives(HOME, &acknowledgement);
     assert_eq!(fixture.step_events(), [StepEventKind::Acknowledged]);
     fixture.answer(Code::CONTENT, "87");
     let ended = [
         StepEventKind::Ended(ExchangeOutcome::Success),
-        StepEventKind::Concluded(asked, Status::Succeeded),
+        StepEventKind::Concluded(action_ref, Status::Succeeded),
     ];
     assert_eq!(fixture.step_events(), ended);
 }
@@ -81,7 +81,7 @@ fn a_request_is_counted_from_its_creation_to_its_end() {
 fn what_happens_to_a_request_names_the_call_that_made_it() {
     let mut fixture = DeviceFixture::registered();
     let id = fixture.ask(read(BATTERY));
-    let trace = Some(fixture.kept(id).trace);
+    let trace = Some(fixture.saved(id).trace);
     assert_eq!(fixture.traces(), [trace, trace]);
     assert_eq!(fixture.device().trace_in_flight(), trace);
     fixture.next_deadline();
@@ -108,8 +108,8 @@ fn each_way_an_exchange_ends_is_reported() {
         );
     }
     let mut fixture = asked_once();
-    let reset = Message::reset(fixture.asked().message_id);
-    fixture.hears(HOME, &reset);
+    let reset = Message::reset(fixture.last_request().message_id);
+    fixture.receives(HOME, &reset);
     assert_eq!(
         fixture.step_events()[0],
         StepEventKind::Ended(ExchangeOutcome::Reset)
@@ -125,8 +125,8 @@ fn each_way_an_exchange_ends_is_reported() {
     );
 
     let mut fixture = asked_once();
-    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
-    fixture.hears(HOME, &acknowledgement);
+    let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
+    fixture.receives(HOME, &acknowledgement);
     fixture.next_deadline();
     assert_eq!(
         fixture.step_events()[0],
@@ -160,8 +160,8 @@ fn waiting_requests_are_removed_with_their_device() {
     fixture.retire();
     let removed = [
         StepEventKind::Ended(ExchangeOutcome::DeviceGone),
-        StepEventKind::Removed(asked(ids[0], Operation::Read)),
-        StepEventKind::Removed(asked(ids[1], Operation::Write)),
+        StepEventKind::Removed(action_ref(ids[0], Operation::Read)),
+        StepEventKind::Removed(action_ref(ids[1], Operation::Write)),
     ];
     assert_eq!(fixture.step_events(), removed);
 }
@@ -170,16 +170,16 @@ fn waiting_requests_are_removed_with_their_device() {
 fn a_request_that_never_leaves_has_no_exchange() {
     let mut fixture = DeviceFixture::registered();
     let id = fixture.ask(write("/3/0/13", "noon"));
-    let asked = asked(id, Operation::Write);
+    let action_ref = action_ref(id, Operation::Write);
     let failed = [
-        StepEventKind::Created(asked),
-        StepEventKind::Concluded(asked, Status::Failed),
+        StepEventKind::Created(action_ref),
+        StepEventKind::Concluded(action_ref, Status::Failed),
     ];
     assert_eq!(fixture.step_events(), failed);
     let id = fixture.ask(read(BATTERY).when_active());
     fixture.cancel(id).0.unwrap();
-    let asked = self::asked(id, Operation::Read);
-    let cancelled = [StepEventKind::Concluded(asked, Status::Cancelled)];
+    let action_ref = self::action_ref(id, Operation::Read);
+    let cancelled = [StepEventKind::Concluded(action_ref, Status::Cancelled)];
     assert_eq!(fixture.step_events(), cancelled);
 }
 
@@ -204,14 +204,14 @@ fn a_notification_is_counted_by_its_outcome() {
     let nothing = fixture
         .notification(MessageKind::Confirmable, 13, "")
         .with_content_format(ContentFormat::LWM2M_TLV);
-    fixture.hears(HOME, &nothing);
+    fixture.receives(HOME, &nothing);
     assert_eq!(
         fixture.step_events(),
         [StepEventKind::Notified(NotificationOutcome::Empty)]
     );
     let end = fixture.notification(MessageKind::Confirmable, 14, "86");
     let end = Message::separate(end.kind, Code::NOT_FOUND, end.message_id, end.token);
-    fixture.hears(HOME, &end);
+    fixture.receives(HOME, &end);
     let lost = [
         StepEventKind::ObservationLost,
         StepEventKind::Notified(NotificationOutcome::Unusable),
@@ -269,7 +269,7 @@ fn asked_once() -> DeviceFixture {
     fixture
 }
 
-fn asked(action: ActionId, operation: Operation) -> ActionRef {
+fn action_ref(action: ActionId, operation: Operation) -> ActionRef {
     ActionRef {
         action,
         protocol: Protocol::Lwm2m,

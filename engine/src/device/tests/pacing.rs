@@ -2,7 +2,7 @@
 
 use protocol::coap::message::MessageKind;
 
-use super::vocabulary::{BATTERY, DeviceFixture, HOME, Lines, MINUTE, S, logged, told};
+use super::vocabulary::{BATTERY, DeviceFixture, HOME, Lines, MINUTE, S, logged, published};
 
 #[test]
 fn notifications_above_the_rate_are_neither_published_nor_acknowledged() {
@@ -11,22 +11,22 @@ fn notifications_above_the_rate_are_neither_published_nor_acknowledged() {
     loop {
         sequence += 1;
         let notification = fixture.notification(MessageKind::Confirmable, sequence, "86");
-        let effects = fixture.at(S).hears(HOME, &notification);
+        let effects = fixture.at(S).receives(HOME, &notification);
         if effects.is_empty() {
             break;
         }
-        assert_eq!(effects[..1], told_of("86"));
+        assert_eq!(effects[..1], published_value("86"));
     }
-    assert!(sequence > 10_000, "{sequence} were taken");
+    assert!(sequence > 10_000, "{sequence} were accepted");
     assert_eq!(
         fixture.observations(),
         ["/3/0/9 Owed"],
         "it may give up on us"
     );
     let last = fixture.notification(MessageKind::NonConfirmable, sequence, "85");
-    assert_eq!(fixture.at(2 * S).hears(HOME, &last), Lines::new());
-    let effects = fixture.at(MINUTE + S).hears(HOME, &last);
-    assert_eq!(effects[..1], told_of("85"));
+    assert_eq!(fixture.at(2 * S).receives(HOME, &last), Lines::new());
+    let effects = fixture.at(MINUTE + S).receives(HOME, &last);
+    assert_eq!(effects[..1], published_value("85"));
     assert!(effects[1].contains("GET /3/0/9 observe 0"), "{effects:?}");
 }
 
@@ -37,7 +37,7 @@ fn registrations_above_the_rate_are_deferred() {
     while fixture.at(S).register().len() > 1 {
         registrations += 1;
     }
-    assert!(registrations > 60, "{registrations} were taken");
+    assert!(registrations > 60, "{registrations} were accepted");
     let effects = fixture.register();
     assert_eq!(effects.len(), 1);
     assert!(effects[0].contains("ACK 5.03 max-age 10"), "{effects:?}");
@@ -48,9 +48,9 @@ fn registrations_above_the_rate_are_deferred() {
 fn a_clock_that_goes_back_does_not_block_a_device() {
     let mut fixture = DeviceFixture::observed();
     let ahead = fixture.notification(MessageKind::NonConfirmable, 11, "86");
-    fixture.at(10 * MINUTE).hears(HOME, &ahead);
-    let behind = fixture.notification(MessageKind::NonConfirmable, 12, "86");
-    assert_eq!(fixture.at(S).hears(HOME, &behind), told_of("86"));
+    fixture.at(10 * MINUTE).receives(HOME, &ahead);
+    let later = fixture.notification(MessageKind::NonConfirmable, 12, "86");
+    assert_eq!(fixture.at(S).receives(HOME, &later), published_value("86"));
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn payloads_that_cannot_be_decoded_are_logged_at_most_once_a_minute() {
     for (at, is_kept) in [(S, true), (2 * S, false), (S + MINUTE, true)] {
         let sequence = u32::try_from(at / S).unwrap() + 10;
         let notification = fixture.notification(MessageKind::NonConfirmable, sequence, "warm");
-        let effects = fixture.at(at).hears(HOME, &notification);
+        let effects = fixture.at(at).receives(HOME, &notification);
         let expected = if is_kept {
             unreadable.clone()
         } else {
@@ -75,10 +75,10 @@ fn payloads_that_cannot_be_decoded_are_logged_at_most_once_a_minute() {
     fixture.at(3 * MINUTE).timeout();
     assert!(
         fixture.device().busy.is_none(),
-        "nothing is remembered for ever"
+        "nothing is remembered permanently"
     );
 }
 
-fn told_of(value: &str) -> Lines {
-    told(&format!("{BATTERY}={value} for observed {BATTERY}"))
+fn published_value(value: &str) -> Lines {
+    published(&format!("{BATTERY}={value} for observed {BATTERY}"))
 }

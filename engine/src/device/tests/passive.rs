@@ -7,8 +7,8 @@ mod failing;
 use protocol::coap::code::Code;
 
 use super::vocabulary::{
-    DeviceFixture, HOME, Lines, MINUTE, REPORTING, S, all, definition, moved, read, reads,
-    recorded, reported, sent, told, updated,
+    DeviceFixture, HOME, Lines, MINUTE, REPORTING, S, all, definition, moved, published, read,
+    reads, recorded, reported, sent, updated,
 };
 use crate::action::Status::{InProgress, Scheduled};
 use crate::limits::REPORT_OBJECTS_MAX;
@@ -19,14 +19,17 @@ use crate::step_event::{ExchangeOutcome, ExchangePurpose, StepEventKind};
 fn each_object_is_read_once_when_the_device_registers() {
     let mut fixture = DeviceFixture::reporting();
     let effects = fixture.offer(REPORTING);
-    let (registered, asked) = effects.split_at(effects.len() - 1);
+    let (registered, requested) = effects.split_at(effects.len() - 1);
     assert_eq!(registered, without_reporting());
-    assert_eq!(asked, reads("/6", "m1"));
+    assert_eq!(requested, reads("/6", "m1"));
     assert_eq!(fixture.timeout(), Lines::new(), "one exchange is in flight");
     let expected = all([reported("/6/0/5=1970-01-01T00:00:01Z"), reads("/7", "m2")]);
-    assert_eq!(fixture.tell("/6", &[("/6/0/5", 1)]), expected);
+    assert_eq!(fixture.answer_values("/6", &[("/6/0/5", 1)]), expected);
     let values = [("/7/0/2", 5), ("/7/0/3", 6)];
-    assert_eq!(fixture.tell("/7", &values), reported("/7/0/2=5 /7/0/3=6"));
+    assert_eq!(
+        fixture.answer_values("/7", &values),
+        reported("/7/0/2=5 /7/0/3=6")
+    );
     assert!(fixture.device().busy.is_none(), "nothing is left of it");
 }
 
@@ -40,7 +43,10 @@ fn an_update_begins_another_round_and_nothing_is_saved_before() {
         reads("/7", "m4"),
         "it says nothing"
     );
-    assert_eq!(fixture.tell("/7", &[("/7/0/2", 6)]), reported("/7/0/2=6"));
+    assert_eq!(
+        fixture.answer_values("/7", &[("/7/0/2", 6)]),
+        reported("/7/0/2=6")
+    );
     assert_eq!(fixture.timeout(), Lines::new());
 }
 
@@ -76,7 +82,7 @@ fn an_object_without_instance_is_read_where_the_list_names_no_instances() {
     let read = |objects: &str| {
         let mut fixture = DeviceFixture::reporting();
         let effects = fixture.offer(objects);
-        fixture.asked_after(effects)
+        fixture.requested_objects(effects)
     };
     assert_eq!(read("</1/0>,</3/0>,</6>,</7/0>,</10>;ver=1.1"), ["/7"]);
     assert_eq!(read("</1>,</3>,</6>,</7>"), ["/6", "/7"]);
@@ -88,7 +94,7 @@ fn an_object_is_read_unless_the_model_says_that_it_has_nothing_to_read() {
     let mut fixture = DeviceFixture::reporting();
     // Object 23 has only resources to execute and to write; 32769 is unknown.
     let effects = fixture.offer("</1/0>,</7/0>,</23/0>,</32769/0>");
-    assert_eq!(fixture.asked_after(effects), ["/7", "/32769"]);
+    assert_eq!(fixture.requested_objects(effects), ["/7", "/32769"]);
 }
 
 #[test]
@@ -101,7 +107,7 @@ fn a_defined_object_is_read_by_its_definition() {
     fixture.switch_reporting(SettingState::Enabled);
     let effects = fixture.offer("</1/0>,</33000/0>,</33001/0>");
     assert!(effects.ends_with(&reads("/33001", "m1")), "{effects:?}");
-    let effects = fixture.tell("/33001", &[("/33001/0/0", 5)]);
+    let effects = fixture.answer_values("/33001", &[("/33001/0/0", 5)]);
     assert_eq!(effects, reported("/33001/0/0=5"));
 }
 
@@ -109,8 +115,8 @@ fn a_defined_object_is_read_by_its_definition() {
 fn the_objects_of_the_latest_update_are_read() {
     let mut fixture = reported_once();
     let update = fixture.updating(&[], "</1/0>,</3303/0>");
-    let effects = fixture.at(MINUTE).hears(HOME, &update);
-    assert_eq!(fixture.asked_after(effects), ["/3303"]);
+    let effects = fixture.at(MINUTE).receives(HOME, &update);
+    assert_eq!(fixture.requested_objects(effects), ["/3303"]);
 }
 
 #[test]
@@ -118,9 +124,9 @@ fn objects_above_the_maximum_are_not_read() {
     let objects: Vec<String> = (1_000..1_100).map(|id| format!("</{id}/0>")).collect();
     let mut fixture = DeviceFixture::reporting();
     let effects = fixture.offer(&objects.join(","));
-    let asked = fixture.asked_after(effects);
-    assert_eq!(asked.len(), REPORT_OBJECTS_MAX);
-    assert_eq!(asked[..2], ["/1000", "/1001"]);
+    let requested = fixture.requested_objects(effects);
+    assert_eq!(requested.len(), REPORT_OBJECTS_MAX);
+    assert_eq!(requested[..2], ["/1000", "/1001"]);
 }
 
 #[test]
@@ -180,7 +186,7 @@ fn reads_are_reported_as_step_events() {
         fixture.step_events(),
         [StepEventKind::Begun(ExchangePurpose::Report)]
     );
-    fixture.tell("/7", &[("/7/0/2", 5)]);
+    fixture.answer_values("/7", &[("/7/0/2", 5)]);
     assert_eq!(
         fixture.step_events(),
         [StepEventKind::Ended(ExchangeOutcome::Success)]
@@ -192,7 +198,7 @@ fn reads_are_reported_as_step_events() {
 fn reported_once() -> DeviceFixture {
     let mut fixture = DeviceFixture::reporting();
     let effects = fixture.offer(REPORTING);
-    assert_eq!(fixture.asked_after(effects), ["/6", "/7"]);
+    assert_eq!(fixture.requested_objects(effects), ["/6", "/7"]);
     fixture
 }
 
@@ -200,7 +206,7 @@ fn reported_once() -> DeviceFixture {
 fn without_reporting() -> Lines {
     all([
         recorded("registered until 86400000, seen at 0 from 10.0.0.1:5683"),
-        told("Registered"),
+        published("Registered"),
         vec![
             "log Lifecycle[DeviceFirstTimeRegistered] Info: The device registered for the first \
              time as meter."

@@ -26,7 +26,7 @@ fn a_request_to_be_sent_now_is_sent_at_once_to_a_device_that_never_registered() 
         created("#1", InProgress, "0/1"),
         moved("#1", InProgress, InProgress, "1/1"),
         open(),
-        asked("CON GET /a m1"),
+        sent_to_server("CON GET /a m1"),
     ]);
     assert_eq!(effects, expected);
     assert_eq!(
@@ -52,11 +52,14 @@ fn each_method_and_target_becomes_a_request_of_its_own() {
     for (method, target, payload, line) in cases {
         let mut fixture = DeviceFixture::new();
         let (_, effects) = fixture.submit(coap(method, target, payload));
-        assert!(effects.ends_with(&asked(line)), "{target}: {effects:?}");
+        assert!(
+            effects.ends_with(&sent_to_server(line)),
+            "{target}: {effects:?}"
+        );
     }
     let mut fixture = DeviceFixture::new();
     fixture.ask(coap(Method::Get, "/a%2Fb/c", ""));
-    let segments: Vec<&str> = fixture.asked().uri_path().collect();
+    let segments: Vec<&str> = fixture.last_request().uri_path().collect();
     assert_eq!(segments, ["a/b", "c"], "an escaped slash parts nothing");
 }
 
@@ -90,8 +93,8 @@ fn an_answer_in_text_is_shown_as_text_and_any_other_in_base64() {
         }
         let progress = format!("1/1 \"205\" {shown:?}");
         let expected = all([closed(), ended("#1", Succeeded, &progress)]);
-        assert_eq!(fixture.at(S).hears(SERVER, &answer), expected);
-        let outcome = fixture.kept(id).outcome.clone().unwrap();
+        assert_eq!(fixture.at(S).receives(SERVER, &answer), expected);
+        let outcome = fixture.saved(id).outcome.clone().unwrap();
         assert_eq!(outcome.payload, Some(ResultPayload::from(shown)));
         assert_eq!(outcome.payload_type, Some(payload_type), "{shown}");
     }
@@ -106,8 +109,8 @@ fn every_success_code_succeeds_and_an_empty_answer_has_no_payload() {
         let progress = format!("1/1 {digits:?}");
         let expected = all([closed(), ended("#1", Succeeded, &progress)]);
         let answer = fixture.piggybacked(code);
-        assert_eq!(fixture.hears(SERVER, &answer), expected);
-        let outcome = fixture.kept(id).outcome.clone().unwrap();
+        assert_eq!(fixture.receives(SERVER, &answer), expected);
+        let outcome = fixture.saved(id).outcome.clone().unwrap();
         assert_eq!((outcome.payload, outcome.payload_type), (None, None));
         assert!(fixture.device().is_idle());
     }
@@ -117,15 +120,15 @@ fn every_success_code_succeeds_and_an_empty_answer_has_no_payload() {
 fn a_separate_answer_is_acknowledged_once_it_is_saved() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(coap(Method::Get, "/a", ""));
-    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
-    assert_eq!(fixture.hears(SERVER, &acknowledgement), Lines::new());
+    let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
+    assert_eq!(fixture.receives(SERVER, &acknowledgement), Lines::new());
     let answer = fixture.separate(MessageKind::Confirmable, Code::CHANGED);
     let expected = all([
         closed(),
         ended("#1", Succeeded, "1/1 \"204\""),
-        asked("ACK to 101"),
+        sent_to_server("ACK to 101"),
     ]);
-    assert_eq!(fixture.at(S).hears(SERVER, &answer), expected);
+    assert_eq!(fixture.at(S).receives(SERVER, &answer), expected);
 }
 
 #[test]
@@ -147,7 +150,7 @@ fn a_refusal_that_no_repetition_would_change_is_final() {
         let progress = format!("1/5 {:?} {why:?}", code.digits());
         let answer = fixture.piggybacked(code);
         let expected = all([closed(), failed(&progress, &why)]);
-        assert_eq!(fixture.hears(SERVER, &answer), expected);
+        assert_eq!(fixture.receives(SERVER, &answer), expected);
     }
 }
 
@@ -158,8 +161,8 @@ fn the_payload_of_a_refusal_is_in_the_outcome() {
         let id = fixture.ask(coap(Method::Get, "/a", ""));
         let answer = fixture.piggybacked(code);
         let answer = answer.with_content_format(ContentFormat::TEXT);
-        fixture.hears(SERVER, &answer.with_payload("no such colour"));
-        let outcome = fixture.kept(id).outcome.clone().unwrap();
+        fixture.receives(SERVER, &answer.with_payload("no such colour"));
+        let outcome = fixture.saved(id).outcome.clone().unwrap();
         assert_eq!(outcome.payload, Some(ResultPayload::from("no such colour")));
         assert_eq!(outcome.payload_type, Some(PayloadType::Text));
         let why = format!("the device answered {code}");
@@ -178,20 +181,20 @@ fn a_request_refused_for_now_is_tried_again_at_the_next_uplink() {
         fixture.ask(coap(Method::Get, "/a", "").attempts(2));
         let answer = fixture.piggybacked(code);
         let expected = all([closed(), put_off("#1", "1/2")]);
-        assert_eq!(fixture.at(S).hears(SERVER, &answer), expected, "{code}");
+        assert_eq!(fixture.at(S).receives(SERVER, &answer), expected, "{code}");
         assert_eq!(fixture.at(2 * S).timeout(), Lines::new(), "{code}");
         let expected = all([
             moved("#1", InProgress, InProgress, "2/2"),
             open(),
-            asked("CON GET /a m2"),
+            sent_to_server("CON GET /a m2"),
         ]);
-        let effects = fixture.at(3 * S).hears_bare(b"");
+        let effects = fixture.at(3 * S).receives_bare(b"");
         assert!(effects.ends_with(&expected), "{code}: {effects:?}");
         let answer = fixture.piggybacked(code);
         let why = format!("the device answered {code}");
         let progress = format!("2/2 {:?} {why:?}", code.digits());
         let expected = all([closed(), failed(&progress, &why)]);
-        assert_eq!(fixture.hears(SERVER, &answer), expected);
+        assert_eq!(fixture.receives(SERVER, &answer), expected);
     }
 }
 
@@ -202,7 +205,7 @@ fn a_rejected_message_is_an_attempt() {
     let reset = Message::reset(fixture.asked().message_id);
     let why = "the device rejected the message with a Reset";
     let expected = all([closed(), failed(&format!("1/1 {why:?}"), why)]);
-    assert_eq!(fixture.hears(SERVER, &reset), expected);
+    assert_eq!(fixture.receives(SERVER, &reset), expected);
 }
 
 #[test]
@@ -212,8 +215,8 @@ fn one_attempt_is_made_for_each_uplink() {
     let silence = all([closed(), put_off("#1", "1/2")]);
     assert_eq!(unanswered(&mut fixture), silence);
     assert_eq!(fixture.at(HOUR_LATER).timeout(), Lines::new());
-    fixture.hears_bare(b"");
-    fixture.hears_bare(b"");
+    fixture.receives_bare(b"");
+    fixture.receives_bare(b"");
     let why = "the device did not acknowledge the message";
     let expected = all([closed(), failed(&format!("2/2 {why:?}"), why)]);
     assert_eq!(unanswered(&mut fixture), expected);
@@ -230,8 +233,11 @@ fn the_next_request_to_a_silent_device_waits_without_an_attempt() {
         effects.iter().all(|line| !line.contains("/b")),
         "{effects:?}"
     );
-    let effects = fixture.at(HOUR_LATER).hears_bare(b"");
-    assert!(effects.ends_with(&asked("CON GET /b m2")), "{effects:?}");
+    let effects = fixture.at(HOUR_LATER).receives_bare(b"");
+    assert!(
+        effects.ends_with(&sent_to_server("CON GET /b m2")),
+        "{effects:?}"
+    );
 }
 
 #[test]
@@ -239,25 +245,25 @@ fn only_the_peer_of_the_request_may_answer() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(coap(Method::Get, "/a", ""));
     let answer = fixture.piggybacked(Code::CHANGED);
-    assert_eq!(fixture.hears(HOME, &answer), Lines::new());
-    assert_eq!(fixture.hears(ELSEWHERE, &answer), Lines::new());
+    assert_eq!(fixture.receives(HOME, &answer), Lines::new());
+    assert_eq!(fixture.receives(ELSEWHERE, &answer), Lines::new());
     let expected = all([closed(), ended("#1", Succeeded, "1/1 \"204\"")]);
-    assert_eq!(fixture.hears(SERVER, &answer), expected);
+    assert_eq!(fixture.receives(SERVER, &answer), expected);
 }
 
 #[test]
 fn answers_are_routed_from_the_beginning_to_the_end_of_the_exchange() {
     let mut fixture = DeviceFixture::registered();
     let (_, effects) = fixture.submit(coap(Method::Get, "/a", ""));
-    assert!(effects.ends_with(&all([open(), asked("CON GET /a m1")])));
-    let again = all([open(), asked("CON GET /a m1")]);
+    assert!(effects.ends_with(&all([open(), sent_to_server("CON GET /a m1")])));
+    let again = all([open(), sent_to_server("CON GET /a m1")]);
     assert_eq!(
         fixture.next_deadline(),
         again,
         "somebody else may have come there"
     );
     let answer = fixture.piggybacked(Code::CHANGED);
-    assert_eq!(fixture.hears(SERVER, &answer)[..1], closed());
+    assert_eq!(fixture.receives(SERVER, &answer)[..1], closed());
 }
 
 #[test]
@@ -279,12 +285,12 @@ fn an_exchange_with_the_registered_peer_needs_no_binding_of_its_own() {
 fn a_registration_at_the_peer_of_the_exchange_keeps_its_binding() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(to_port(5683, coap(Method::Get, "/a", "")));
-    let asked = fixture.asked().clone();
+    let request = fixture.last_request().clone();
     fixture.register();
-    let answer = Message::response_to(&asked, Code::CHANGED, asked.message_id);
+    let answer = Message::response_to(&request, Code::CHANGED, request.message_id);
     let expected = ended("#1", Succeeded, "1/1 \"204\"");
     assert_eq!(
-        fixture.at(S).hears(HOME, &answer),
+        fixture.at(S).receives(HOME, &answer),
         expected,
         "nothing is unbound"
     );
@@ -300,7 +306,7 @@ fn requests_keep_their_port_when_the_device_moves() {
         format!("rebind nowhere -> {HOME}"),
         format!("send {ELSEWHERE}: ACK 2.04 to 102"),
     ];
-    assert_eq!(fixture.at(S).hears(ELSEWHERE, &update), expected);
+    assert_eq!(fixture.at(S).receives(ELSEWHERE, &update), expected);
     let again = vec![
         format!("rebind nowhere -> {HOME}"),
         sent("CON GET /a m1").remove(0),
@@ -318,17 +324,17 @@ fn a_device_that_leaves_the_peer_of_the_exchange_may_still_answer_from_there() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(coap(Method::Get, "/a", ""));
     let update = fixture.updating(&[], "");
-    fixture.at(S).hears(SERVER, &update);
+    fixture.at(S).receives(SERVER, &update);
     let update = fixture.updating(&[], "");
     let expected = vec![
         format!("rebind {SERVER} -> {ELSEWHERE}"),
         format!("rebind nowhere -> {SERVER}"),
         format!("send {ELSEWHERE}: ACK 2.04 to 103"),
     ];
-    assert_eq!(fixture.hears(ELSEWHERE, &update), expected);
+    assert_eq!(fixture.receives(ELSEWHERE, &update), expected);
     let answer = fixture.piggybacked(Code::CHANGED);
     let expected = all([closed(), ended("#1", Succeeded, "1/1 \"204\"")]);
-    assert_eq!(fixture.hears(SERVER, &answer), expected);
+    assert_eq!(fixture.receives(SERVER, &answer), expected);
 }
 
 #[test]
@@ -339,7 +345,7 @@ fn an_exchange_with_another_peer_outlives_the_registration() {
     assert_eq!(effects.last().unwrap(), &sent("ACK 2.02 to 102")[0]);
     let answer = fixture.piggybacked(Code::CHANGED);
     let expected = all([closed(), ended("#1", Succeeded, "1/1 \"204\"")]);
-    assert_eq!(fixture.hears(SERVER, &answer), expected);
+    assert_eq!(fixture.receives(SERVER, &answer), expected);
 }
 
 #[test]
@@ -352,8 +358,8 @@ fn nothing_is_sent_to_or_accepted_from_an_address_taken_from_the_device() {
     }
     assert_eq!(fixture.next_deadline()[..1], closed(), "it is given up");
     let (_, effects) = fixture.submit(coap(Method::Get, "/a", ""));
-    let asked = vec!["send 10.0.0.9:5685: CON GET /a m2".to_owned()];
-    assert!(effects.ends_with(&asked), "{effects:?}");
+    let request = vec!["send 10.0.0.9:5685: CON GET /a m2".to_owned()];
+    assert!(effects.ends_with(&request), "{effects:?}");
 }
 
 #[test]
@@ -377,7 +383,7 @@ fn a_request_cannot_be_sent_now_to_a_device_without_an_address() {
     assert_eq!(effects, Lines::new());
     fixture.ask(coap(Method::Get, "/a", "").when_active());
     let effects = fixture.at(S).register();
-    let expected = all([open(), asked("CON GET /a m1")]);
+    let expected = all([open(), sent_to_server("CON GET /a m1")]);
     assert!(
         effects.ends_with(&expected),
         "where it is registered: {effects:?}"
@@ -406,7 +412,7 @@ fn a_request_to_a_sleeping_device_is_sent_at_its_next_uplink() {
         updated(102),
         moved("#1", InProgress, InProgress, "1/1"),
         open(),
-        asked("CON GET /a m1"),
+        sent_to_server("CON GET /a m1"),
     ]);
     assert_eq!(fixture.at(500 * S).update(), expected);
 }
@@ -422,7 +428,7 @@ fn requests_over_coap_and_lwm2m_are_sent_in_one_order() {
     let expected = all([
         moved("#2", Scheduled, InProgress, "1/1"),
         open(),
-        asked("CON GET /a m2"),
+        sent_to_server("CON GET /a m2"),
     ]);
     assert!(effects.ends_with(&expected), "{effects:?}");
 }
@@ -433,11 +439,11 @@ fn an_attempt_in_flight_at_a_restart_counts_as_made() {
     fixture.ask(coap(Method::Get, "/a", "").attempts(2));
     fixture.restart();
     assert_eq!(fixture.timeout(), Lines::new());
-    let effects = fixture.at(S).hears_bare(b"");
+    let effects = fixture.at(S).receives_bare(b"");
     let expected = all([
         moved("#1", InProgress, InProgress, "2/2"),
         open(),
-        asked("CON GET /a m2"),
+        sent_to_server("CON GET /a m2"),
     ]);
     assert!(effects.ends_with(&expected), "{effects:?}");
 }
@@ -469,7 +475,7 @@ fn closed() -> Lines {
     vec![format!("rebind {SERVER} -> nowhere")]
 }
 
-fn asked(line: &str) -> Lines {
+fn sent_to_server(line: &str) -> Lines {
     vec![format!("send {SERVER}: {line}")]
 }
 

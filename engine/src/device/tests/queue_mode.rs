@@ -12,7 +12,7 @@ use crate::device::activity::ListenWindow;
 use crate::device::snapshot::Presence;
 
 /// A kind of uplink.
-type SignOfLife = fn(&mut DeviceFixture) -> Lines;
+type Uplink = fn(&mut DeviceFixture) -> Lines;
 
 #[test]
 fn a_queue_mode_device_is_awake_for_a_while_after_an_uplink() {
@@ -80,8 +80,8 @@ fn an_answer_keeps_the_device_awake_for_the_next_request() {
 fn an_acknowledgement_keeps_the_device_awake() {
     let mut fixture = DeviceFixture::registered_for_queue_mode();
     fixture.at(90 * S).ask(read("/3/0/9"));
-    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
-    assert_eq!(fixture.hears(HOME, &acknowledgement), Lines::new());
+    let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
+    assert_eq!(fixture.receives(HOME, &acknowledgement), Lines::new());
     assert_eq!(fixture.at(182 * S).snapshot().presence, Presence::Awake);
     assert_eq!(fixture.at(183 * S).snapshot().presence, Presence::Asleep);
 }
@@ -105,14 +105,14 @@ fn requests_ready_when_the_device_falls_asleep_wait_for_an_uplink() {
 
 #[test]
 fn a_device_sleeps_from_its_first_missing_answer_until_an_uplink_over_any_protocol() {
-    let signs: [(SignOfLife, &str); 5] = [
+    let uplinks: [(Uplink, &str); 5] = [
         (DeviceFixture::update, "an update"),
         (DeviceFixture::register_for_queue_mode, "a registration"),
         (|fixture| fixture.sends("[]"), "a Send"),
         (|fixture| fixture.posts("21.5"), "data"),
-        (|fixture| fixture.hears_bare(b""), "a datagram"),
+        (|fixture| fixture.receives_bare(b""), "a datagram"),
     ];
-    for (sign, what) in signs {
+    for (uplink, what) in uplinks {
         let mut fixture = DeviceFixture::registered_for_queue_mode();
         fixture.ask(read("/3/0/9"));
         fixture.ask(read("/3/0/13"));
@@ -123,7 +123,7 @@ fn a_device_sleeps_from_its_first_missing_answer_until_an_uplink_over_any_protoc
         assert_eq!(effects, created("#3", InProgress, "0/1"), "{what}");
         assert_eq!(fixture.at(silent_at + S).timeout(), Lines::new());
 
-        let effects = sign(fixture.at(silent_at + 2 * S));
+        let effects = uplink(fixture.at(silent_at + 2 * S));
         let expected = sent("CON GET /3/0/13 accept 0 m2");
         assert!(effects.ends_with(&expected), "{what}: {effects:?}");
         assert_eq!(fixture.snapshot().presence, Presence::Awake, "{what}");
@@ -172,7 +172,7 @@ fn the_activity_of_a_silent_device_shows_that_it_does_not_listen() {
     let ListenWindow::Until(after) = fixture.device().activity().listens else {
         panic!("a device in queue mode listens for a while");
     };
-    assert_eq!(fixture.since_start(after), 0, "since it was last heard");
+    assert_eq!(fixture.since_start(after), 0, "since its last uplink");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn queue_mode_of_lwm2m_1_0_is_a_letter_of_the_binding() {
         recorded("registered until 86493000, seen at 93000 from 10.0.0.1:5683"),
         updated(102),
     ]);
-    assert_eq!(fixture.hears(HOME, &message), expected);
+    assert_eq!(fixture.receives(HOME, &message), expected);
     assert_eq!(fixture.at(500 * S).snapshot().presence, Presence::Awake);
 }
 

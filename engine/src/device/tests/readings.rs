@@ -29,11 +29,11 @@ fn an_instance_is_read_as_its_values_by_path() {
     let answer = tlv(fixture.piggybacked(Code::CONTENT), "/3/0", &values);
     let shown = "/3/0/0=Acme /3/0/6/0=1 /3/0/6/1=5 /3/0/9=87 /3/0/13=2023-11-14T22:13:20Z";
     let expected = answered("#1", shown, &format!(r#"1/1 "205" {shown:?}"#));
-    assert_eq!(fixture.hears(HOME, &answer), expected);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
 
-    let kept = fixture.kept(accepted.unwrap().id).outcome.clone().unwrap();
+    let outcome = fixture.saved(accepted.unwrap().id).outcome.clone().unwrap();
     let values = values.map(|(path, value)| (path.parse().unwrap(), value));
-    assert_eq!(kept.payload, Some(ResultPayload::Values(values.into())));
+    assert_eq!(outcome.payload, Some(ResultPayload::Values(values.into())));
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn an_object_is_read_as_the_values_of_its_instances_by_path() {
     let answer = tlv(fixture.piggybacked(Code::CONTENT), "/3303", &values);
     let shown = "/3303/0/5700=21.5 /3303/2/5700=-4.25 /3303/2/5701=Cel";
     let expected = answered("#1", shown, &format!(r#"1/1 "205" {shown:?}"#));
-    assert_eq!(fixture.hears(HOME, &answer), expected);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_multiple_resource_is_read_as_its_instances_by_path() {
     let answer = tlv(fixture.piggybacked(Code::CONTENT), "/3/0/6", &values);
     let shown = "/3/0/6/0=1 /3/0/6/1=5";
     let expected = answered("#1", shown, &format!(r#"1/1 "205" {shown:?}"#));
-    assert_eq!(fixture.hears(HOME, &answer), expected);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_single_resource_may_come_as_tlv_though_text_was_requested() {
     let value = [("/3/0/9", Value::Integer(87))];
     let answer = tlv(fixture.piggybacked(Code::CONTENT), "/3/0/9", &value);
     let expected = answered("#1", "/3/0/9=87", r#"1/1 "205" "87""#);
-    assert_eq!(fixture.hears(HOME, &answer), expected);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn an_answer_without_a_format_is_tlv_if_several_values_were_requested() {
         .piggybacked(Code::CONTENT)
         .with_payload([0xc1, 9, 87]);
     let expected = answered("#1", "/3/0/9=87", r#"1/1 "205" "/3/0/9=87""#);
-    assert_eq!(fixture.hears(HOME, &answer), expected);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn an_object_without_instances_is_read_as_nothing() {
     fixture.ask(read("/3303"));
     let answer = tlv(fixture.piggybacked(Code::CONTENT), "/3303", &[]);
     assert_eq!(
-        fixture.hears(HOME, &answer),
+        fixture.receives(HOME, &answer),
         ended("#1", Succeeded, r#"1/1 "205" """#)
     );
 }
@@ -122,11 +122,14 @@ fn a_read_requests_a_format_the_device_announces() {
         ),
         ("</>;rt=\"oma.lwm2m\";ct=60,</3/0>", "CON GET /3/0 m1"),
     ];
-    for (objects, asked) in cases {
+    for (objects, requested) in cases {
         let mut fixture = DeviceFixture::new();
         fixture.register_with(&["lwm2m=1.1"], objects);
         let effects = fixture.submit(read("/3/0")).1;
-        assert!(effects.ends_with(&sent(asked)), "{objects}: {effects:?}");
+        assert!(
+            effects.ends_with(&sent(requested)),
+            "{objects}: {effects:?}"
+        );
     }
 }
 
@@ -162,7 +165,10 @@ fn values_that_cannot_be_decoded_are_a_failure_and_none_is_published() {
             answer = answer.with_content_format(format);
         }
         let why = format!("the response cannot be decoded: {why}");
-        assert_eq!(fixture.hears(HOME, &answer), failed(r#"1/1 "205""#, &why));
+        assert_eq!(
+            fixture.receives(HOME, &answer),
+            failed(r#"1/1 "205""#, &why)
+        );
     }
 }
 
@@ -176,7 +182,7 @@ fn an_inconsistent_block_is_not_accepted_as_the_answer() {
         .with_block2(Block::from_value(0b1110));
     let why = "the block-wise response is invalid: a block does not match its Block option";
     assert_eq!(
-        fixture.hears(HOME, &tlv(answer, "/3/0", &values)),
+        fixture.receives(HOME, &tlv(answer, "/3/0", &values)),
         failed(r#"1/1 "205""#, why)
     );
 }
@@ -191,11 +197,14 @@ fn a_multiple_resource_is_written_as_the_enabler_version_permits() {
         ("lwm2m=1.1", "CON PUT /3/0/6/0 format 0 \"1\" m1"),
         ("lwm2m=1.2", "CON PUT /3/0/6/0 format 0 \"1\" m1"),
     ];
-    for (release, asked) in cases {
+    for (release, requested) in cases {
         let mut fixture = DeviceFixture::new();
         fixture.register_with(&[release, "lt=86400"], "</3/0>");
         let effects = fixture.submit(write("/3/0/6", "1")).1;
-        assert!(effects.ends_with(&sent(asked)), "{release}: {effects:?}");
+        assert!(
+            effects.ends_with(&sent(requested)),
+            "{release}: {effects:?}"
+        );
         let expected = ended("#1", Succeeded, r#"1/1 "204""#);
         assert_eq!(fixture.answer(Code::CHANGED, ""), expected, "{release}");
     }

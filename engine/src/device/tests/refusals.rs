@@ -94,7 +94,7 @@ fn the_data_of_waiting_requests_is_bounded() {
     let long = "x".repeat(WAITING_BYTES_MAX / 4);
     for _ in 0..4 {
         let id = fixture.ask(write("/3/0/15", &long).when_active());
-        assert_eq!(fixture.kept(id).status, Scheduled);
+        assert_eq!(fixture.saved(id).status, Scheduled);
     }
     let max = WAITING_BYTES_MAX;
     for new in [write("/3/0/15", "x"), write("/3/0/15", "x").when_active()] {

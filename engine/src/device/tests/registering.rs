@@ -5,8 +5,8 @@ use protocol::coap::message::{Message, MessageKind};
 use protocol::lwm2m::version::EnablerVersion;
 
 use super::vocabulary::{
-    DeviceFixture, HOME, HOUR, Lines, OBJECTS, S, all, logged, peer, profile, recorded, sent, told,
-    updated,
+    DeviceFixture, HOME, HOUR, Lines, OBJECTS, S, all, logged, peer, profile, published, recorded,
+    sent, updated,
 };
 use crate::rules::EndpointTrust;
 
@@ -18,7 +18,7 @@ fn a_registration_is_saved_and_then_answered_with_its_location() {
     let mut fixture = DeviceFixture::new();
     let expected = all([
         recorded("registered until 86400000, seen at 0 from 10.0.0.1:5683"),
-        told("Registered"),
+        published("Registered"),
         logged(FIRST),
         vec!["rebind 10.0.0.1:5683 -> 10.0.0.1:5683".to_owned()],
         sent("ACK 2.01 L1 to 101"),
@@ -34,7 +34,7 @@ fn a_registration_is_saved_and_then_answered_with_its_location() {
 fn first_contact_is_logged_exactly_once() {
     let mut fixture = DeviceFixture::new();
     assert!(fixture.register().contains(&format!("log {FIRST}")));
-    let first_at = fixture.kept_record().first_heard_at;
+    let first_at = fixture.saved_record().first_heard_at;
     for hour in 1..4 {
         fixture.restart();
         let effects = fixture.at(hour * HOUR).register();
@@ -43,7 +43,7 @@ fn first_contact_is_logged_exactly_once() {
             "{effects:?}"
         );
         fixture.deregister();
-        assert_eq!(fixture.kept_record().first_heard_at, first_at);
+        assert_eq!(fixture.saved_record().first_heard_at, first_at);
     }
 }
 
@@ -51,13 +51,13 @@ fn first_contact_is_logged_exactly_once() {
 fn a_repeated_register_gets_the_same_location_and_saves_nothing() {
     let mut fixture = DeviceFixture::new();
     let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    fixture.hears(HOME, &message);
+    fixture.receives(HOME, &message);
     assert_eq!(
-        fixture.at(2 * S).hears(HOME, &message),
+        fixture.at(2 * S).receives(HOME, &message),
         sent("ACK 2.01 L1 to 101")
     );
     assert_eq!(
-        fixture.at(200 * S).hears(HOME, &message),
+        fixture.at(200 * S).receives(HOME, &message),
         sent("ACK 2.01 L1 to 101")
     );
 }
@@ -66,12 +66,12 @@ fn a_repeated_register_gets_the_same_location_and_saves_nothing() {
 fn a_repeated_register_is_not_answered_once_its_registration_is_gone() {
     let mut fixture = DeviceFixture::new();
     let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    fixture.hears(HOME, &message);
+    fixture.receives(HOME, &message);
     fixture.at(S).deregister();
     assert_eq!(
-        fixture.at(2 * S).hears(HOME, &message),
+        fixture.at(2 * S).receives(HOME, &message),
         Lines::new(),
-        "there is no location to tell"
+        "there is no location to answer with"
     );
     assert_eq!(fixture.snapshot().registration, None);
 }
@@ -82,12 +82,12 @@ fn registering_again_gives_a_new_location_and_ends_the_old_one() {
     let old = fixture.updating(&[], "");
     let expected = all([
         recorded("registered until 86405000, seen at 5000 from 10.0.0.1:5683"),
-        told("Registered"),
+        published("Registered"),
         vec![format!("rebind {HOME} -> {HOME}")],
         sent("ACK 2.01 L2 to 103"),
     ]);
     assert_eq!(fixture.at(5 * S).register(), expected);
-    assert_eq!(fixture.hears(HOME, &old), sent("ACK 4.04 to 102"));
+    assert_eq!(fixture.receives(HOME, &old), sent("ACK 4.04 to 102"));
     assert_eq!(fixture.update(), updated(104));
 }
 
@@ -96,12 +96,12 @@ fn a_non_confirmable_registration_is_answered_too() {
     let mut fixture = DeviceFixture::new();
     let mut message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
     message.kind = MessageKind::NonConfirmable;
-    let effects = fixture.hears(HOME, &message);
+    let effects = fixture.receives(HOME, &message);
     assert!(
         effects[4].starts_with("send 10.0.0.1:5683: NON 2.01 L1"),
         "{effects:?}"
     );
-    assert_eq!(fixture.hears(HOME, &message), Lines::new());
+    assert_eq!(fixture.receives(HOME, &message), Lines::new());
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_registration_from_another_address_is_forbidden() {
         ),
         vec!["send 10.0.0.2:5683: ACK 4.03 to 101".to_owned()],
     ]);
-    assert_eq!(fixture.hears("10.0.0.2:5683", &message), expected);
+    assert_eq!(fixture.receives("10.0.0.2:5683", &message), expected);
     assert_eq!(fixture.snapshot().registration, None);
     assert!(
         !fixture.device().is_idle(),
@@ -130,7 +130,7 @@ fn a_registration_from_another_address_is_forbidden() {
 fn the_port_of_a_registration_does_not_matter() {
     let mut fixture = DeviceFixture::new();
     let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    let effects = fixture.hears("10.0.0.1:40000", &message);
+    let effects = fixture.receives("10.0.0.1:40000", &message);
     assert!(effects.contains(&"send 10.0.0.1:40000: ACK 2.01 L1 to 101".to_owned()));
 }
 
@@ -147,7 +147,7 @@ fn an_ipv4_mapped_address_is_the_ipv4_address() {
 
     let mut fixture = DeviceFixture::new();
     let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    let effects = fixture.hears("[::ffff:10.0.0.1]:5683", &message);
+    let effects = fixture.receives("[::ffff:10.0.0.1]:5683", &message);
     assert!(effects.contains(&"send 10.0.0.1:5683: ACK 2.01 L1 to 101".to_owned()));
 }
 
@@ -177,7 +177,7 @@ fn a_device_with_an_address_must_come_from_it_also_where_names_suffice() {
     fixed.ip = Some("10.0.0.1".parse().unwrap());
     let mut fixture = DeviceFixture::of(fixed, EndpointTrust::NameSuffices);
     let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    let effects = fixture.hears("10.0.0.2:5683", &message);
+    let effects = fixture.receives("10.0.0.2:5683", &message);
     let answer = "send 10.0.0.2:5683: ACK 4.03 to 101";
     assert_eq!(effects.last().unwrap(), answer);
 }
@@ -188,10 +188,10 @@ fn rejections_are_logged_at_most_once_a_minute() {
     let mut logged_at = Vec::new();
     for s in [0, 1, 59, 60, 61, 119, 120, 500] {
         let message = fixture.registration(&["lwm2m=1.1"], OBJECTS);
-        let effects = fixture.at(s * S).hears("10.0.0.2:5683", &message);
+        let effects = fixture.at(s * S).receives("10.0.0.2:5683", &message);
         assert!(effects.last().unwrap().contains("ACK 4.03"), "{effects:?}");
         if effects.len() > 1 {
-            assert_eq!(effects[1], "tell failure LwM2M[RegistrationRejected]");
+            assert_eq!(effects[1], "publish failure LwM2M[RegistrationRejected]");
             logged_at.push(s);
         }
     }
@@ -203,7 +203,7 @@ fn a_stranger_s_attempt_does_not_touch_the_registration() {
     let mut fixture = DeviceFixture::registered();
     let before = fixture.snapshot();
     let message = fixture.registration(&["lwm2m=1.1"], OBJECTS);
-    fixture.at(S).hears("10.0.0.2:5683", &message);
+    fixture.at(S).receives("10.0.0.2:5683", &message);
     let after = fixture.snapshot();
     assert_eq!(
         (before.registration, before.peer),
@@ -266,7 +266,7 @@ fn a_lifetime_is_honoured_up_to_a_day_which_is_the_default() {
         let expected = all([
             recorded("unregistered, seen at 0 from 10.0.0.1:5683"),
             vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
-            told("RegistrationExpired"),
+            published("RegistrationExpired"),
         ]);
         assert_eq!(fixture.at(lifetime_s * S).timeout(), expected);
         assert_eq!(fixture.device().bound_peer(), None);
@@ -280,12 +280,12 @@ fn deregistering_ends_the_registration() {
     let expected = all([
         recorded("unregistered, seen at 5000 from 10.0.0.1:5683"),
         vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
-        told("Deregistered"),
+        published("Deregistered"),
         sent("ACK 2.02 to 102"),
     ]);
-    assert_eq!(fixture.at(5 * S).hears(HOME, &message), expected);
+    assert_eq!(fixture.at(5 * S).receives(HOME, &message), expected);
     assert_eq!(
-        fixture.hears(HOME, &message),
+        fixture.receives(HOME, &message),
         sent("ACK 2.02 to 102"),
         "repeated"
     );
@@ -306,10 +306,13 @@ fn a_device_that_deregisters_from_another_peer_loses_its_binding() {
     let expected = all([
         recorded("unregistered, seen at 5000 from 10.0.0.1:6000"),
         vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
-        told("Deregistered"),
+        published("Deregistered"),
         vec!["send 10.0.0.1:6000: ACK 2.02 to 102".to_owned()],
     ]);
-    assert_eq!(fixture.at(5 * S).hears("10.0.0.1:6000", &message), expected);
+    assert_eq!(
+        fixture.at(5 * S).receives("10.0.0.1:6000", &message),
+        expected
+    );
 }
 
 #[test]
@@ -317,7 +320,7 @@ fn deregistering_a_registration_that_is_gone_is_not_found() {
     let mut fixture = DeviceFixture::registered();
     let old = fixture.deregistering();
     fixture.register();
-    assert_eq!(fixture.hears(HOME, &old), sent("ACK 4.04 to 102"));
+    assert_eq!(fixture.receives(HOME, &old), sent("ACK 4.04 to 102"));
     assert!(fixture.snapshot().registration.is_some());
 }
 
@@ -328,5 +331,5 @@ fn registering_again_during_an_exchange_keeps_the_exchange() {
     let answer: Message = fixture.piggybacked(Code::CONTENT).with_payload("87");
     fixture.at(S).register();
     assert_eq!(fixture.next_deadline(), sent("CON GET /3/0/9 accept 0 m1"));
-    assert!(fixture.hears(HOME, &answer)[6].starts_with("save #1 InProgress -> Succeeded"));
+    assert!(fixture.receives(HOME, &answer)[6].starts_with("save #1 InProgress -> Succeeded"));
 }

@@ -5,7 +5,7 @@ use protocol::coap::message::MessageKind;
 
 use super::vocabulary::{
     DeviceFixture, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, ended, execute, logged, moved, peer,
-    read, recorded, sent, told, updated,
+    published, read, recorded, sent, updated,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled};
 
@@ -29,13 +29,10 @@ fn a_scheduled_request_waits_across_a_restart_and_is_sent_once() {
 #[test]
 fn requests_of_one_millisecond_have_ids_in_their_order() {
     let mut fixture = DeviceFixture::registered();
-    let asked: Vec<_> = (0..10)
+    let ids: Vec<_> = (0..10)
         .map(|_| fixture.ask(read("/3/0/9").when_active()))
         .collect();
-    assert!(
-        asked.is_sorted_by(|before, after| before < after),
-        "{asked:?}"
-    );
+    assert!(ids.is_sorted_by(|before, after| before < after), "{ids:?}");
 }
 
 #[test]
@@ -43,12 +40,8 @@ fn an_attempt_in_flight_at_a_restart_counts_as_made() {
     let mut fixture = DeviceFixture::registered();
     let id = fixture.ask(execute("/3/0/4").attempts(2));
     fixture.restart();
-    assert_eq!(
-        fixture.timeout(),
-        Lines::new(),
-        "it waits for the device to be heard"
-    );
-    assert_eq!(fixture.kept(id).attempts_left(), 1);
+    assert_eq!(fixture.timeout(), Lines::new(), "it waits for an uplink");
+    assert_eq!(fixture.saved(id).attempts_left(), 1);
     let expected = all([
         updated(102),
         moved("#1", InProgress, InProgress, "2/2"),
@@ -136,7 +129,7 @@ fn a_late_answer_to_a_request_before_a_restart_is_reset() {
         .with_payload("87");
     fixture.restart();
     fixture.timeout();
-    assert_eq!(fixture.hears(HOME, &answer), sent("RST to 102"));
+    assert_eq!(fixture.receives(HOME, &answer), sent("RST to 102"));
 }
 
 #[test]
@@ -172,7 +165,7 @@ fn a_registration_that_expired_while_the_service_was_down_ends_at_the_restart() 
     let expected = all([
         recorded("unregistered, seen at 0 from 10.0.0.1:5683"),
         vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
-        told("RegistrationExpired"),
+        published("RegistrationExpired"),
     ]);
     assert_eq!(fixture.timeout(), expected);
 }

@@ -7,8 +7,8 @@ use protocol::coap::message::MessageKind;
 use protocol::lwm2m::payload::SAMPLES_MAX;
 
 use super::vocabulary::{
-    DeviceFixture, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, logged, moved, observing, read,
-    recorded, sent, told,
+    DeviceFixture, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, logged, moved, observing, published,
+    read, recorded, sent,
 };
 use crate::action::Status::{InProgress, Scheduled};
 use crate::device::snapshot::Presence;
@@ -17,14 +17,14 @@ use crate::step_event::{NotificationOutcome, StepEventKind, UplinkKind};
 
 const WARM: &str = r#"[{"n":"/3303/0/5700","v":21.5}]"#;
 
-const TOLD: &str = "/3303/0/5700=21.5 for sent";
+const PUBLISHED: &str = "/3303/0/5700=21.5 for sent";
 
 #[test]
 fn a_send_is_published_before_it_is_answered() {
     let mut fixture = DeviceFixture::registered();
     let payload = r#"[{"bn":"/3303/0/","n":"5700","v":21.5},{"n":"5701","vs":"Cel"}]"#;
     let expected = all([
-        told("/3303/0/5700=21.5 /3303/0/5701=Cel for sent"),
+        published("/3303/0/5700=21.5 /3303/0/5701=Cel for sent"),
         sent("ACK 2.04 to 102"),
     ]);
     assert_eq!(fixture.at(S).sends(payload), expected);
@@ -44,11 +44,11 @@ fn a_sensor_without_a_value_loses_no_other_reading() {
     let message = fixture.request(Code::POST, &["dp"]);
     let message = message.with_content_format(ContentFormat::SENML_CBOR);
     let expected = all([
-        told("/3303/0/5601=1 /3303/0/5700=NaN for sent"),
+        published("/3303/0/5601=1 /3303/0/5700=NaN for sent"),
         sent("ACK 2.04 to 102"),
     ]);
     let message = message.with_payload(payload.concat());
-    assert_eq!(fixture.at(S).hears(HOME, &message), expected);
+    assert_eq!(fixture.at(S).receives(HOME, &message), expected);
 }
 
 #[test]
@@ -62,10 +62,10 @@ fn values_of_each_time_are_an_event_and_the_oldest_come_first() {
         {"n":"/3303/0/5700","t":1700000002.5,"v":2}
     ]"#;
     let expected = all([
-        told("/3303/0/5700=1 for sent measured at 1000"),
-        told("/3303/0/5700=2 for sent measured at 2500"),
-        told("/3/0/9=87 /3303/0/5700=3 for sent measured at 5000"),
-        told("/3303/0/5700=4 for sent"),
+        published("/3303/0/5700=1 for sent measured at 1000"),
+        published("/3303/0/5700=2 for sent measured at 2500"),
+        published("/3/0/9=87 /3303/0/5700=3 for sent measured at 5000"),
+        published("/3303/0/5700=4 for sent"),
         sent("ACK 2.04 to 102"),
     ]);
     assert_eq!(fixture.at(10 * S).sends(payload), expected);
@@ -95,7 +95,7 @@ fn a_payload_with_too_many_samples_is_refused_and_none_is_published() {
     let effects = fixture.sends(&pack_of(SAMPLES_MAX + 1));
     assert_eq!(effects.len(), 3, "{:?}", effects.first());
     assert!(effects[0].starts_with("log Translator[UserPayloadError] Error"));
-    assert_eq!(effects[1], "tell failure Translator[UserPayloadError]");
+    assert_eq!(effects[1], "publish failure Translator[UserPayloadError]");
     assert_eq!(effects[2..], sent("ACK 4.13 to 102"));
 }
 
@@ -108,8 +108,11 @@ fn a_payload_that_is_too_long_is_refused_and_its_bytes_are_logged() {
     fixture.register();
     assert_eq!(WARM.len(), 31);
     let fitting = WARM.replace("21.5", "2.5");
-    let told = all([told("/3303/0/5700=2.5 for sent"), sent("ACK 2.04 to 102")]);
-    assert_eq!(fixture.sends(&fitting), told);
+    let published = all([
+        published("/3303/0/5700=2.5 for sent"),
+        sent("ACK 2.04 to 102"),
+    ]);
+    assert_eq!(fixture.sends(&fitting), published);
     let expected = all([
         logged(&format!(
             "Translator[UserPayloadError] Error: A payload was rejected: \
@@ -129,10 +132,10 @@ fn a_payload_that_is_too_long_is_refused_and_its_bytes_are_logged() {
 fn a_repeated_send_is_answered_again_and_published_once() {
     let mut fixture = DeviceFixture::registered();
     let message = fixture.sending(WARM);
-    let expected = all([told(TOLD), sent("ACK 2.04 to 102")]);
-    assert_eq!(fixture.hears(HOME, &message), expected);
+    let expected = all([published(PUBLISHED), sent("ACK 2.04 to 102")]);
+    assert_eq!(fixture.receives(HOME, &message), expected);
     assert_eq!(
-        fixture.at(S).hears(HOME, &message),
+        fixture.at(S).receives(HOME, &message),
         sent("ACK 2.04 to 102"),
         "the answer may have been lost"
     );
@@ -143,10 +146,10 @@ fn a_non_confirmable_send_is_published_and_answered_too() {
     let mut fixture = DeviceFixture::registered();
     let mut message = fixture.sending(WARM);
     message.kind = MessageKind::NonConfirmable;
-    let effects = fixture.hears(HOME, &message);
-    assert_eq!(effects[..1], told(TOLD));
+    let effects = fixture.receives(HOME, &message);
+    assert_eq!(effects[..1], published(PUBLISHED));
     assert!(effects[1].contains("NON 2.04"), "{effects:?}");
-    assert_eq!(fixture.hears(HOME, &message), Lines::new(), "repeated");
+    assert_eq!(fixture.receives(HOME, &message), Lines::new(), "repeated");
 }
 
 #[test]
@@ -174,7 +177,11 @@ fn a_send_of_an_unregistered_device_is_not_found() {
     let message = fixture.sending(WARM);
     let stranger = "10.0.0.1:7777";
     let expected = vec![format!("send {stranger}: ACK 4.04 to 102")];
-    assert_eq!(fixture.hears(stranger, &message), expected, "another peer");
+    assert_eq!(
+        fixture.receives(stranger, &message),
+        expected,
+        "another peer"
+    );
 }
 
 #[test]
@@ -186,11 +193,11 @@ fn a_send_that_cannot_be_decoded_is_refused_and_its_bytes_are_logged() {
     let message = fixture.sending("warmer");
     let expected = sent("ACK 4.00 to 103");
     assert_eq!(
-        fixture.at(S).hears(HOME, &message),
+        fixture.at(S).receives(HOME, &message),
         expected,
         "once a minute"
     );
-    assert_eq!(fixture.hears(HOME, &message), expected, "repeated");
+    assert_eq!(fixture.receives(HOME, &message), expected, "repeated");
     let effects = fixture.at(MINUTE).sends("warm");
     assert_eq!(effects[..2], unreadable(why, "warm"));
 }
@@ -215,7 +222,7 @@ fn a_format_without_paths_cannot_be_decoded() {
             message = message.with_content_format(format);
         }
         let expected = all([unreadable(why, "21.5"), sent("ACK 4.00 to 102")]);
-        assert_eq!(fixture.hears(HOME, &message), expected);
+        assert_eq!(fixture.receives(HOME, &message), expected);
     }
 }
 
@@ -230,7 +237,7 @@ fn values_of_unknown_objects_are_published_and_logged_once() {
         let mut fixture = DeviceFixture::registered();
         let payload = format!(r#"[{{"n":"{path}","v":21}}]"#);
         let expected = all([
-            told(&format!("{path}=21 for sent")),
+            published(&format!("{path}=21 for sent")),
             logged(&format!(
                 "Translator[UnknownObject] Error: The device sent a value for {path}, which is not \
                  in the object model or not in its registration. Such values are stored without a \
@@ -242,14 +249,14 @@ fn values_of_unknown_objects_are_published_and_logged_once() {
             sent("ACK 2.04 to 102"),
         ]);
         assert_eq!(fixture.at(S).sends(&payload), expected, "{what}");
-        let again = told(&format!("{path}=21 for sent"));
+        let again = published(&format!("{path}=21 for sent"));
         assert_eq!(
             fixture.sends(&payload)[..2],
             all([again, sent("ACK 2.04 to 103")])
         );
         fixture.restart();
         fixture.register();
-        assert_eq!(fixture.sends(&payload).len(), 2, "{what}: for ever");
+        assert_eq!(fixture.sends(&payload).len(), 2, "{what}: permanently");
     }
 }
 
@@ -258,15 +265,19 @@ fn sends_above_the_rate_are_deferred_and_may_be_repeated() {
     let (mut fixture, payload) = (patient(), pack_of(SAMPLES_MAX));
     while fixture.at(S).sends(&payload).len() > 1 {}
     let message = fixture.sending(WARM);
-    let effects = fixture.hears(HOME, &message);
+    let effects = fixture.receives(HOME, &message);
     assert_eq!(effects.len(), 1);
     assert!(effects[0].contains("ACK 5.03 max-age 10"), "{effects:?}");
     assert_eq!(
         fixture.step_events(),
         [StepEventKind::Sent(NotificationOutcome::Excessive)]
     );
-    let effects = fixture.at(S + MINUTE).hears(HOME, &message);
-    assert_eq!(effects[..1], told(TOLD), "it was not taken before");
+    let effects = fixture.at(S + MINUTE).receives(HOME, &message);
+    assert_eq!(
+        effects[..1],
+        published(PUBLISHED),
+        "it was not accepted before"
+    );
 }
 
 #[test]
@@ -275,7 +286,7 @@ fn a_send_wakes_a_device_in_queue_mode() {
     assert_eq!(fixture.at(93 * S).snapshot().presence, Presence::Asleep);
     fixture.ask(read("/3/0/13").when_active());
     let expected = all([
-        told(TOLD),
+        published(PUBLISHED),
         sent("ACK 2.04 to 102"),
         moved("#1", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/13 accept 0 m1"),
@@ -296,9 +307,13 @@ fn a_send_that_cannot_be_decoded_is_an_uplink_too() {
 #[test]
 fn a_send_saves_presence_once_an_hour_and_does_not_renew_the_registration() {
     let mut fixture = DeviceFixture::registered();
-    let expected = all([told(TOLD), sent("ACK 2.04 to 102")]);
+    let expected = all([published(PUBLISHED), sent("ACK 2.04 to 102")]);
     assert_eq!(fixture.at(HOUR - S).sends(WARM), expected);
-    let expected = all([told(TOLD), observing(HOUR, &[]), sent("ACK 2.04 to 103")]);
+    let expected = all([
+        published(PUBLISHED),
+        observing(HOUR, &[]),
+        sent("ACK 2.04 to 103"),
+    ]);
     assert_eq!(fixture.at(HOUR).sends(WARM), expected);
     assert_eq!(fixture.deadline(), Some(86_400 * S));
 }
@@ -310,10 +325,10 @@ fn other_methods_at_the_send_resource_are_not_allowed() {
         let message = fixture.request(code, &["dp"]);
         let id = message.message_id.0;
         let expected = sent(&format!("ACK 4.05 to {id}"));
-        assert_eq!(fixture.hears(HOME, &message), expected, "{code}");
+        assert_eq!(fixture.receives(HOME, &message), expected, "{code}");
     }
     let below = fixture.request(Code::POST, &["dp", "1"]);
-    assert_eq!(fixture.hears(HOME, &below), sent("ACK 4.04 to 106"));
+    assert_eq!(fixture.receives(HOME, &below), sent("ACK 4.04 to 106"));
 }
 
 #[test]
@@ -327,9 +342,9 @@ fn a_send_is_counted_by_its_outcome() {
         let mut fixture = DeviceFixture::new();
         fixture.register_with(&["lwm2m=1.1"], OBJECTS);
         let message = fixture.sending(payload);
-        assert_eq!(fixture.takes_for(&message), UplinkKind::Send);
+        assert_eq!(fixture.kind_of(&message), UplinkKind::Send);
         assert_eq!(fixture.step_events(), [StepEventKind::Sent(news)]);
-        assert_eq!(fixture.takes_for(&message), UplinkKind::Repeated);
+        assert_eq!(fixture.kind_of(&message), UplinkKind::Repeated);
         assert_eq!(fixture.step_events(), []);
     }
 }
@@ -342,11 +357,11 @@ fn the_newest_value_is_the_result_of_a_read_and_all_are_published() {
         .piggybacked(Code::CONTENT)
         .with_content_format(ContentFormat::SENML_JSON)
         .with_payload(r#"[{"bn":"/3303/0/5700","v":3},{"t":-2,"v":2},{"t":-9,"v":1}]"#);
-    let effects = fixture.at(10 * S).hears(HOME, &answer);
+    let effects = fixture.at(10 * S).receives(HOME, &answer);
     let expected = all([
-        told("/3303/0/5700=1 for #1 measured at 1000"),
-        told("/3303/0/5700=2 for #1 measured at 8000"),
-        told("/3303/0/5700=3 for #1"),
+        published("/3303/0/5700=1 for #1 measured at 1000"),
+        published("/3303/0/5700=2 for #1 measured at 8000"),
+        published("/3303/0/5700=3 for #1"),
     ]);
     assert_eq!(effects[..3], expected);
     let result = r#"save #1 InProgress -> Succeeded 1/1 "205" "3""#;
@@ -361,10 +376,10 @@ fn the_times_of_a_notification_are_published() {
         .with_content_format(ContentFormat::SENML_JSON)
         .with_payload(r#"[{"bn":"/3/0/9","v":85},{"t":-2,"v":86}]"#);
     let expected = all([
-        told("/3/0/9=86 for observed /3/0/9 measured at 8000"),
-        told("/3/0/9=85 for observed /3/0/9"),
+        published("/3/0/9=86 for observed /3/0/9 measured at 8000"),
+        published("/3/0/9=85 for observed /3/0/9"),
     ]);
-    assert_eq!(fixture.at(10 * S).hears(HOME, &notification), expected);
+    assert_eq!(fixture.at(10 * S).receives(HOME, &notification), expected);
 }
 
 /// A registered device with a higher limit for payloads.

@@ -4,8 +4,8 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
 use super::vocabulary::{
-    DeviceFixture, HOME, HOUR, Lines, S, all, created, ended, execute, logged, moved, put_off,
-    read, recorded, sent, told, updated, write,
+    DeviceFixture, HOME, HOUR, Lines, S, all, created, ended, execute, logged, moved, published,
+    put_off, read, recorded, sent, updated, write,
 };
 use crate::action::Status::{Cancelled, Failed, InProgress, Scheduled, Succeeded};
 
@@ -38,7 +38,7 @@ fn a_scheduled_request_is_in_progress_from_the_device_s_registration_on() {
     let effects = fixture.register();
     let expected = all([
         recorded("registered until 86400000, seen at 0 from 10.0.0.1:5683"),
-        told("Registered"),
+        published("Registered"),
         logged(
             "Lifecycle[DeviceFirstTimeRegistered] Info: \
              The device registered for the first time as meter.",
@@ -120,7 +120,7 @@ fn a_request_succeeds_with_any_answer_of_class_two() {
         fixture.ask(request);
         let values = match payload {
             "" => Lines::new(),
-            _ => told("/3/0/9=87 for #1"),
+            _ => published("/3/0/9=87 for #1"),
         };
         let expected = all([values, ended("#1", Succeeded, progress)]);
         assert_eq!(fixture.at(S).answer(code, payload), expected, "{code}");
@@ -133,8 +133,8 @@ fn a_request_without_result_is_tried_again_at_the_next_uplink() {
         let mut fixture = DeviceFixture::registered();
         let id = fixture.ask(read("/3/0/9").attempts(2));
         assert_eq!(end(&mut fixture), put_off("#1", "1/2"), "{what}");
-        assert_eq!(fixture.kept(id).status, InProgress, "{what}");
-        assert_eq!(fixture.kept(id).attempts_left(), 1, "{what}");
+        assert_eq!(fixture.saved(id).status, InProgress, "{what}");
+        assert_eq!(fixture.saved(id).attempts_left(), 1, "{what}");
         assert_eq!(
             fixture.timeout(),
             Lines::new(),
@@ -156,7 +156,7 @@ fn a_request_without_result_or_attempts_left_fails_and_is_logged() {
         let mut fixture = DeviceFixture::registered();
         let id = fixture.ask(read("/3/0/9"));
         let effects = end(&mut fixture);
-        let outcome = fixture.kept(id).outcome.clone().unwrap();
+        let outcome = fixture.saved(id).outcome.clone().unwrap();
         let code = outcome
             .code
             .map(|code| format!(" {code:?}"))
@@ -172,7 +172,7 @@ fn a_request_without_result_or_attempts_left_fails_and_is_logged() {
         assert_eq!(
             fixture.at(HOUR - S).update(),
             updated(102),
-            "{what}: for ever"
+            "{what}: permanently"
         );
     }
 }
@@ -236,14 +236,14 @@ fn fruitless_ends() -> [(&'static str, End); 6] {
             fixture.next_deadline()
         }),
         ("no answer after the acknowledgement", |fixture| {
-            let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
-            assert_eq!(fixture.at(S).hears(HOME, &acknowledgement), Lines::new());
+            let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
+            assert_eq!(fixture.at(S).receives(HOME, &acknowledgement), Lines::new());
             assert_eq!(fixture.deadline(), Some(94 * S));
             fixture.next_deadline()
         }),
         ("a reset", |fixture| {
-            let reset = Message::reset(fixture.asked().message_id);
-            fixture.at(S).hears(HOME, &reset)
+            let reset = Message::reset(fixture.last_request().message_id);
+            fixture.at(S).receives(HOME, &reset)
         }),
         ("4.08", |fixture| {
             fixture.at(S).answer(Code::REQUEST_ENTITY_INCOMPLETE, "")

@@ -30,8 +30,8 @@ fn events_between_two_saves_are_saved_with_the_next() {
     let id = fixture.ask(read("/3/0/9"));
     fixture.next_deadline();
     fixture.next_deadline();
-    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
-    fixture.at(7 * S).hears(HOME, &acknowledgement);
+    let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
+    fixture.at(7 * S).receives(HOME, &acknowledgement);
     assert_eq!(
         timeline(&fixture, id),
         ["0 AttemptBegun(1)", "0 DatagramSent"]
@@ -42,7 +42,7 @@ fn events_between_two_saves_are_saved_with_the_next() {
             Code::CONTENT,
         )
         .with_payload("87");
-    fixture.at(8 * S).hears(HOME, &answer);
+    fixture.at(8 * S).receives(HOME, &answer);
     let expected = [
         "0 AttemptBegun(1)",
         "0 DatagramSent",
@@ -63,8 +63,8 @@ fn every_attempt_is_in_the_timeline() {
     }
     fixture.next_deadline();
     fixture.at(5 * MINUTE).update();
-    let reset = Message::reset(fixture.asked().message_id);
-    fixture.at(5 * MINUTE + S).hears(HOME, &reset);
+    let reset = Message::reset(fixture.last_request().message_id);
+    fixture.at(5 * MINUTE + S).receives(HOME, &reset);
     fixture.at(6 * MINUTE).update();
     fixture.answer(Code::SERVICE_UNAVAILABLE, "");
     fixture.at(7 * MINUTE).update();
@@ -124,14 +124,14 @@ fn a_request_that_was_never_sent_has_an_empty_timeline() {
     fixture.at(S).timeout();
     let refused = fixture.ask(end_observing("/3/0/9"));
     for id in [cancelled, expired, refused] {
-        assert!(!fixture.kept(id).status.is_pending());
+        assert!(!fixture.saved(id).status.is_pending());
         assert_eq!(timeline(&fixture, id), Lines::new());
     }
 }
 
 /// The saved timeline, each entry with the milliseconds since the start.
 fn timeline(fixture: &DeviceFixture, id: ActionId) -> Lines {
-    let happened = fixture.kept(id).timeline.as_slice().iter();
+    let happened = fixture.saved(id).timeline.as_slice().iter();
     let line = |entry: &TimelineEntry| {
         let at = fixture.since_start(entry.at);
         if let TimelineEvent::Answered(code) = entry.what {

@@ -8,7 +8,7 @@ use protocol::lwm2m::value::Value;
 
 use super::vocabulary::{
     DeviceFixture, HOME, Lines, S, all, answered, block, coap, created, ended, logged, moved,
-    observe, observing, put_off, read, recorded, sent, small_blocks, tlv, told, write,
+    observe, observing, published, put_off, read, recorded, sent, small_blocks, tlv, write,
 };
 use crate::action::Method;
 use crate::action::Status::{Failed, InProgress, Succeeded};
@@ -31,7 +31,7 @@ fn a_long_value_is_written_in_blocks() {
     assert_eq!(effects, expected);
     let first = fixture.goes_on(0);
     let expected = sent("CON PUT /3/0/14 block1 1/16 more format 0 \"0123456789ABCDEF\" m2");
-    assert_eq!(fixture.at(S).hears(HOME, &first), expected);
+    assert_eq!(fixture.at(S).receives(HOME, &first), expected);
     assert_eq!(
         fixture.step_events(),
         [],
@@ -39,10 +39,10 @@ fn a_long_value_is_written_in_blocks() {
     );
     let second = fixture.goes_on(1);
     let expected = sent("CON PUT /3/0/14 block1 2/16 format 0 \"!\" m3");
-    assert_eq!(fixture.at(2 * S).hears(HOME, &second), expected);
+    assert_eq!(fixture.at(2 * S).receives(HOME, &second), expected);
     let last = fixture.piggybacked(Code::CHANGED).with_block1(block(2, No));
     let expected = ended("#1", Succeeded, r#"1/1 "204""#);
-    assert_eq!(fixture.at(3 * S).hears(HOME, &last), expected);
+    assert_eq!(fixture.at(3 * S).receives(HOME, &last), expected);
     assert_eq!(
         fixture.step_events()[0],
         StepEventKind::Ended(ExchangeOutcome::Success)
@@ -62,7 +62,7 @@ fn a_device_may_ask_for_smaller_blocks() {
     let smaller = fixture
         .piggybacked(Code::CONTINUE)
         .with_block1(block(0, Yes));
-    let effects = fixture.hears(HOME, &smaller);
+    let effects = fixture.receives(HOME, &smaller);
     assert!(effects[0].contains("block1 64/16 more"), "{effects:?}");
 }
 
@@ -72,7 +72,7 @@ fn a_long_answer_is_requested_block_by_block() {
     fixture.ask(read(MAKER));
     let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
     let expected = sent("CON GET /3/0/0 accept 0 block2 1/16 m2");
-    assert_eq!(fixture.at(S).hears(HOME, &first), expected);
+    assert_eq!(fixture.at(S).receives(HOME, &first), expected);
     assert_eq!(fixture.step_events(), []);
     let last = fixture.answer_in_block(1, No, "XYZ");
     let expected = answered(
@@ -80,7 +80,7 @@ fn a_long_answer_is_requested_block_by_block() {
         "/3/0/0=0123456789abcdefXYZ",
         r#"1/1 "205" "0123456789abcdefXYZ""#,
     );
-    assert_eq!(fixture.at(2 * S).hears(HOME, &last), expected);
+    assert_eq!(fixture.at(2 * S).receives(HOME, &last), expected);
     assert_eq!(
         fixture.step_events()[0],
         StepEventKind::Ended(ExchangeOutcome::Success)
@@ -100,11 +100,15 @@ fn separate_blocks_are_acknowledged_and_a_repeated_one_again() {
         sent("ACK to 102"),
         sent("CON GET /3/0/0 accept 0 block2 1/16 m2"),
     ]);
-    assert_eq!(fixture.at(S).hears(HOME, &first), expected);
-    assert_eq!(fixture.hears(HOME, &first), sent("ACK to 102"), "repeated");
+    assert_eq!(fixture.at(S).receives(HOME, &first), expected);
+    assert_eq!(
+        fixture.receives(HOME, &first),
+        sent("ACK to 102"),
+        "repeated"
+    );
     let last = fixture.answer_in_block(1, No, "!");
-    let effects = fixture.hears(HOME, &last);
-    assert_eq!(effects[..1], told("/3/0/0=0123456789abcdef! for #1"));
+    let effects = fixture.receives(HOME, &last);
+    assert_eq!(effects[..1], published("/3/0/0=0123456789abcdef! for #1"));
 }
 
 #[test]
@@ -112,19 +116,19 @@ fn a_request_and_its_answer_may_both_be_long() {
     let mut fixture = DeviceFixture::within(small_blocks());
     fixture.ask(coap(Method::Post, "/a", "0123456789abcdefXYZ"));
     let first = fixture.goes_on(0);
-    let expected = asked("CON POST /a block1 1/16 \"XYZ\" m2");
-    assert_eq!(fixture.at(S).hears(SERVER, &first), expected);
+    let expected = sent_to_server("CON POST /a block1 1/16 \"XYZ\" m2");
+    assert_eq!(fixture.at(S).receives(SERVER, &first), expected);
     let begins = fixture
         .answer_in_block(0, Yes, "0123456789ABCDEF")
         .with_block1(block(1, No));
-    let expected = asked("CON POST /a block2 1/16 m3");
-    assert_eq!(fixture.at(2 * S).hears(SERVER, &begins), expected);
+    let expected = sent_to_server("CON POST /a block2 1/16 m3");
+    assert_eq!(fixture.at(2 * S).receives(SERVER, &begins), expected);
     let ends = fixture.answer_in_block(1, No, "!");
     let expected = all([
         vec![format!("rebind {SERVER} -> nowhere")],
         ended("#1", Succeeded, r#"1/1 "205" "MDEyMzQ1Njc4OUFCQ0RFRiE=""#),
     ]);
-    assert_eq!(fixture.at(3 * S).hears(SERVER, &ends), expected);
+    assert_eq!(fixture.at(3 * S).receives(SERVER, &ends), expected);
 }
 
 #[test]
@@ -133,12 +137,12 @@ fn only_the_peer_of_the_request_may_continue() {
     fixture.register();
     fixture.ask(coap(Method::Get, "/a", ""));
     let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
-    assert_eq!(fixture.hears(HOME, &first), Lines::new());
-    let effects = fixture.hears(SERVER, &first);
-    assert_eq!(effects, asked("CON GET /a block2 1/16 m2"));
+    assert_eq!(fixture.receives(HOME, &first), Lines::new());
+    let effects = fixture.receives(SERVER, &first);
+    assert_eq!(effects, sent_to_server("CON GET /a block2 1/16 m2"));
     let last = fixture.answer_in_block(1, No, "!");
-    assert_eq!(fixture.hears(HOME, &last), Lines::new());
-    assert_eq!(fixture.hears(SERVER, &last).len(), 7);
+    assert_eq!(fixture.receives(HOME, &last), Lines::new());
+    assert_eq!(fixture.receives(SERVER, &last).len(), 7);
 }
 
 #[test]
@@ -146,18 +150,18 @@ fn a_lost_block_is_requested_again_after_its_exchange_gave_up() {
     let mut fixture = registered();
     fixture.ask(read(MAKER));
     let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
-    fixture.hears(HOME, &first);
+    fixture.receives(HOME, &first);
     let again = sent("CON GET /3/0/0 accept 0 block2 1/16 m2");
     for after in [2, 6, 14, 30] {
         assert_eq!(fixture.next_deadline(), again, "the same message");
         assert_eq!(fixture.now_s(), after);
     }
-    let anew = sent("CON GET /3/0/0 accept 0 block2 1/16 m3");
-    assert_eq!(fixture.next_deadline(), anew, "in a message of its own");
+    let repeated = sent("CON GET /3/0/0 accept 0 block2 1/16 m3");
+    assert_eq!(fixture.next_deadline(), repeated, "in a message of its own");
     assert_eq!(fixture.step_events(), [StepEventKind::Repeated]);
     let last = fixture.answer_in_block(1, No, "!");
-    let effects = fixture.hears(HOME, &last);
-    assert_eq!(effects[..1], told("/3/0/0=0123456789abcdef! for #1"));
+    let effects = fixture.receives(HOME, &last);
+    assert_eq!(effects[..1], published("/3/0/0=0123456789abcdef! for #1"));
 }
 
 #[test]
@@ -165,7 +169,7 @@ fn a_transfer_that_stalls_is_a_failed_attempt() {
     let mut fixture = registered();
     fixture.ask(read(MAKER).attempts(2));
     let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
-    fixture.at(S).hears(HOME, &first);
+    fixture.at(S).receives(HOME, &first);
     let effects = silence(&mut fixture);
     assert_eq!(effects, put_off("#1", "1/2"));
     assert_eq!(fixture.now_s() * S, S + TRANSFER_IDLE_MS);
@@ -196,7 +200,7 @@ fn a_refusal_in_the_middle_is_the_answer() {
     let mut fixture = registered();
     fixture.ask(write("/3/0/14", "0123456789abcdef0123456789ABCDEF!"));
     let first = fixture.goes_on(0);
-    fixture.hears(HOME, &first);
+    fixture.receives(HOME, &first);
     let expected = failed(
         r#"1/1 "405" "the device answered 4.05""#,
         "the device answered 4.05",
@@ -206,7 +210,7 @@ fn a_refusal_in_the_middle_is_the_answer() {
     let mut fixture = registered();
     fixture.ask(write("/3/0/14", "0123456789abcdef0123456789ABCDEF!").attempts(2));
     let first = fixture.goes_on(0);
-    fixture.hears(HOME, &first);
+    fixture.receives(HOME, &first);
     let expected = put_off("#1", "1/2");
     assert_eq!(
         fixture.answer(Code::REQUEST_ENTITY_INCOMPLETE, ""),
@@ -225,11 +229,11 @@ fn inconsistent_blocks_fail_the_request() {
         let mut fixture = registered();
         fixture.ask(read(MAKER).attempts(3));
         let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
-        fixture.hears(HOME, &first);
+        fixture.receives(HOME, &first);
         let wrong = fixture.answer_in_block(number, No, "!");
         let why = format!("the block-wise response is invalid: {why}");
         let expected = failed(&format!(r#"1/3 "205" {why:?}"#), &why);
-        assert_eq!(fixture.hears(HOME, &wrong), expected);
+        assert_eq!(fixture.receives(HOME, &wrong), expected);
         assert_eq!(
             fixture.step_events()[0],
             StepEventKind::Ended(ExchangeOutcome::Unusable)
@@ -246,34 +250,37 @@ fn an_answer_that_is_too_long_is_not_assembled() {
     fixture.register();
     fixture.ask(read(MAKER));
     let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
-    fixture.hears(HOME, &first);
+    fixture.receives(HOME, &first);
     let second = fixture.answer_in_block(1, Yes, "0123456789ABCDEF");
     let why = "the block-wise response is invalid: the body is longer than 20 bytes";
     let expected = failed(&format!(r#"1/1 "205" {why:?}"#), why);
-    assert_eq!(fixture.hears(HOME, &second), expected);
+    assert_eq!(fixture.receives(HOME, &second), expected);
 }
 
 #[test]
 fn an_observation_that_begins_in_blocks_has_the_token_of_its_first_message() {
     let mut fixture = registered();
     fixture.ask(observe(MAKER));
-    let token = fixture.asked().token;
+    let token = fixture.last_request().token;
     let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
     let expected = sent("CON GET /3/0/0 accept 0 block2 1/16 m2");
-    assert_eq!(fixture.hears(HOME, &first.with_observe(10)), expected);
-    assert_ne!(fixture.asked().token, token);
+    assert_eq!(fixture.receives(HOME, &first.with_observe(10)), expected);
+    assert_ne!(fixture.last_request().token, token);
     let last = fixture.answer_in_block(1, No, "!");
     let expected = all([
-        told("/3/0/0=0123456789abcdef! for #1"),
+        published("/3/0/0=0123456789abcdef! for #1"),
         observing(0, &["/3/0/0 Held"]),
         ended("#1", Succeeded, r#"1/1 "205" "0123456789abcdef!""#),
     ]);
-    assert_eq!(fixture.hears(HOME, &last), expected);
+    assert_eq!(fixture.receives(HOME, &last), expected);
     assert_eq!(fixture.token_observing(MAKER), token);
     let notification = fixture.notification_of(MAKER, MessageKind::Confirmable, 11);
-    let expected = all([told("/3/0/0=new for observed /3/0/0"), sent("ACK to 102")]);
+    let expected = all([
+        published("/3/0/0=new for observed /3/0/0"),
+        sent("ACK to 102"),
+    ]);
     let notification = notification.with_payload("new");
-    assert_eq!(fixture.hears(HOME, &notification), expected);
+    assert_eq!(fixture.receives(HOME, &notification), expected);
 }
 
 #[test]
@@ -281,17 +288,21 @@ fn a_notification_that_comes_before_the_observation_is_whole_does_not_end_it() {
     for kind in [MessageKind::Confirmable, MessageKind::NonConfirmable] {
         let mut fixture = registered();
         fixture.ask(observe(MAKER));
-        let token = fixture.asked().token;
+        let token = fixture.last_request().token;
         let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
-        fixture.hears(HOME, &first.with_observe(10));
+        fixture.receives(HOME, &first.with_observe(10));
         let early = Message::separate(kind, Code::CONTENT, fixture.device_id(), token)
             .with_observe(11)
             .with_payload("new");
-        assert_eq!(fixture.hears(HOME, &early), Lines::new(), "it is not reset");
+        assert_eq!(
+            fixture.receives(HOME, &early),
+            Lines::new(),
+            "it is not reset"
+        );
         let last = fixture.answer_in_block(1, No, "!");
-        fixture.hears(HOME, &last);
-        let effects = fixture.at(2 * S).hears(HOME, &early);
-        let expected = told("/3/0/0=new for observed /3/0/0");
+        fixture.receives(HOME, &last);
+        let effects = fixture.at(2 * S).receives(HOME, &early);
+        let expected = published("/3/0/0=new for observed /3/0/0");
         assert_eq!(effects[..1], expected, "it comes again");
     }
 }
@@ -301,10 +312,10 @@ fn an_observation_renewed_in_blocks_has_the_token_of_its_first_message() {
     let mut fixture = registered();
     fixture.begin_observing(MAKER);
     fixture.at(S).register();
-    let token = fixture.asked().token;
-    assert_eq!(fixture.asked().observe(), Some(0));
+    let token = fixture.last_request().token;
+    assert_eq!(fixture.last_request().observe(), Some(0));
     let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
-    let effects = fixture.hears(HOME, &first.with_observe(3));
+    let effects = fixture.receives(HOME, &first.with_observe(3));
     assert_eq!(effects, sent("CON GET /3/0/0 accept 0 block2 1/16 m3"));
     let early = Message::separate(
         MessageKind::NonConfirmable,
@@ -314,13 +325,17 @@ fn an_observation_renewed_in_blocks_has_the_token_of_its_first_message() {
     )
     .with_observe(4)
     .with_payload("new");
-    assert_eq!(fixture.hears(HOME, &early), Lines::new(), "it is not reset");
+    assert_eq!(
+        fixture.receives(HOME, &early),
+        Lines::new(),
+        "it is not reset"
+    );
     let last = fixture.answer_in_block(1, No, "!");
     let expected = all([
-        told("/3/0/0=0123456789abcdef! for observed /3/0/0"),
+        published("/3/0/0=0123456789abcdef! for observed /3/0/0"),
         observing_since(S, &["/3/0/0 Held"]),
     ]);
-    assert_eq!(fixture.hears(HOME, &last), expected);
+    assert_eq!(fixture.receives(HOME, &last), expected);
     assert_eq!(fixture.token_observing(MAKER), token);
 }
 
@@ -337,13 +352,13 @@ fn an_answer_to_passive_reporting_may_come_in_blocks() {
     assert!(rest.len() <= 16);
     let format = whole.content_format().unwrap();
     let first = fixture.answer_in_block(0, Yes, start);
-    let effects = fixture.hears(HOME, &first.with_content_format(format));
+    let effects = fixture.receives(HOME, &first.with_content_format(format));
     assert_eq!(effects, sent("CON GET /7 accept 11542 block2 1/16 m2"));
     let last = fixture.answer_in_block(1, No, rest);
     let expected = "/7/0/1=1000 /7/0/2=1000 /7/0/3=1000 /7/0/4=1000 /7/0/5=1000";
     assert_eq!(
-        fixture.hears(HOME, &last.with_content_format(format)),
-        told(&format!("{expected} for reported"))
+        fixture.receives(HOME, &last.with_content_format(format)),
+        published(&format!("{expected} for reported"))
     );
 }
 
@@ -356,14 +371,14 @@ fn the_end_of_the_registration_ends_a_transfer_once() {
         StepEventKind::Begun(ExchangePurpose::Action)
     );
     let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
-    assert_eq!(fixture.takes_for(&first), UplinkKind::BlockPart);
+    assert_eq!(fixture.kind_of(&first), UplinkKind::BlockPart);
     fixture.at(S).deregister();
     assert_eq!(
         fixture.step_events()[0],
         StepEventKind::Ended(ExchangeOutcome::DeviceGone)
     );
     let late = fixture.answer_in_block(1, No, "!");
-    assert_eq!(fixture.hears(HOME, &late), Lines::new());
+    assert_eq!(fixture.receives(HOME, &late), Lines::new());
 }
 
 #[test]
@@ -378,9 +393,9 @@ fn a_transfer_follows_a_device_that_moves() {
         .piggybacked(Code::CONTENT)
         .with_block2(block(0, Yes))
         .with_payload("0123456789abcdef");
-    fixture.hears(HOME, &first);
+    fixture.receives(HOME, &first);
     let update = fixture.updating(&[], "");
-    fixture.at(S).hears("10.0.0.9:5683", &update);
+    fixture.at(S).receives("10.0.0.9:5683", &update);
     let effects = fixture.next_deadline();
     let expected = "send 10.0.0.9:5683: CON GET /3/0/0 accept 0 block2 1/16 m2";
     assert_eq!(effects, [expected]);
@@ -389,8 +404,8 @@ fn a_transfer_follows_a_device_that_moves() {
 /// The record of a device that registered at that time is saved, with its observations.
 fn observing_since(at_ms: i64, observations: &[&str]) -> Lines {
     let expires_at_ms = at_ms + 86_400 * S;
-    let seen = format!("registered until {expires_at_ms}, seen at {at_ms} from {HOME}");
-    recorded(&format!("{seen}, {}", observations.join(", ")))
+    let presence = format!("registered until {expires_at_ms}, seen at {at_ms} from {HOME}");
+    recorded(&format!("{presence}, {}", observations.join(", ")))
 }
 
 fn registered() -> DeviceFixture {
@@ -409,7 +424,7 @@ fn silence(fixture: &mut DeviceFixture) -> Lines {
     }
 }
 
-fn asked(line: &str) -> Lines {
+fn sent_to_server(line: &str) -> Lines {
     vec![
         format!("rebind nowhere -> {SERVER}"),
         format!("send {SERVER}: {line}"),

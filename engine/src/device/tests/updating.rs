@@ -26,7 +26,7 @@ fn an_update_that_changes_nothing_saves_nothing() {
         assert_eq!(
             fixture.deadline(),
             Some((s + 86_400) * S),
-            "the lifetime begins anew"
+            "the lifetime begins again"
         );
     }
 }
@@ -35,7 +35,7 @@ fn an_update_that_changes_nothing_saves_nothing() {
 fn an_update_with_unchanged_parameters_saves_nothing() {
     let mut fixture = DeviceFixture::registered();
     let message = fixture.updating(&["lt=86400", "b=U"], OBJECTS);
-    assert_eq!(fixture.at(S).hears(HOME, &message), updated(102));
+    assert_eq!(fixture.at(S).receives(HOME, &message), updated(102));
 }
 
 #[test]
@@ -56,14 +56,14 @@ fn an_update_that_changes_something_saves_it_once() {
             )),
             updated(102),
         ]);
-        assert_eq!(fixture.at(S).hears(HOME, &message), expected);
+        assert_eq!(fixture.at(S).receives(HOME, &message), expected);
         assert_eq!(
-            fixture.hears(HOME, &message),
+            fixture.receives(HOME, &message),
             sent("ACK 2.04 to 102"),
             "repeated"
         );
         let again = fixture.updating(queries, objects);
-        assert_eq!(fixture.hears(HOME, &again), updated(103), "said again");
+        assert_eq!(fixture.receives(HOME, &again), updated(103), "repeated");
     }
 }
 
@@ -84,7 +84,10 @@ fn a_malformed_update_changes_nothing() {
     for (queries, objects) in [(&["lt=soon"][..], ""), (&["b=X"], ""), (&[], "nothing")] {
         let mut fixture = DeviceFixture::registered();
         let message = fixture.updating(queries, objects);
-        assert_eq!(fixture.at(S).hears(HOME, &message), sent("ACK 4.00 to 102"));
+        assert_eq!(
+            fixture.at(S).receives(HOME, &message),
+            sent("ACK 4.00 to 102")
+        );
         assert_eq!(fixture.deadline(), Some(86_400 * S));
     }
 }
@@ -93,7 +96,7 @@ fn a_malformed_update_changes_nothing() {
 fn an_update_at_a_location_that_is_not_the_registration_s_is_not_found() {
     let mut fixture = DeviceFixture::registered();
     let stranger = fixture.request(Code::POST, &["rd", "AAAAAAAAAAAAAAAA"]);
-    assert_eq!(fixture.hears(HOME, &stranger), sent("ACK 4.04 to 102"));
+    assert_eq!(fixture.receives(HOME, &stranger), sent("ACK 4.04 to 102"));
     let own = fixture.updating(&[], "");
     let own: Vec<&str> = own.uri_path().collect();
     let location = Location::parse(own[1]).unwrap();
@@ -102,7 +105,7 @@ fn an_update_at_a_location_that_is_not_the_registration_s_is_not_found() {
         let other = Location { salt, ..location }.to_string();
         for code in [Code::POST, Code::DELETE] {
             let forged = fixture.request(code, &["rd", &other]);
-            let effects = fixture.hears(HOME, &forged);
+            let effects = fixture.receives(HOME, &forged);
             assert!(effects[0].contains("ACK 4.04"), "bit {bit}: {effects:?}");
         }
     }
@@ -117,10 +120,10 @@ fn an_update_from_another_address_moves_the_device_and_writes_nothing() {
         format!("rebind {HOME} -> {ELSEWHERE}"),
         format!("send {ELSEWHERE}: ACK 2.04 to 102"),
     ];
-    assert_eq!(fixture.at(S).hears(ELSEWHERE, &message), expected);
+    assert_eq!(fixture.at(S).receives(ELSEWHERE, &message), expected);
     assert_eq!(fixture.device().bound_peer(), Some(peer(ELSEWHERE)));
     let repeated = vec![format!("send {ELSEWHERE}: ACK 2.04 to 102")];
-    assert_eq!(fixture.hears(ELSEWHERE, &message), repeated);
+    assert_eq!(fixture.receives(ELSEWHERE, &message), repeated);
 }
 
 #[test]
@@ -128,11 +131,11 @@ fn a_device_with_an_address_of_its_own_cannot_be_moved_elsewhere() {
     let mut fixture = DeviceFixture::registered();
     let message = fixture.updating(&[], "");
     let expected = vec![format!("send {ELSEWHERE}: ACK 4.04 to 102")];
-    assert_eq!(fixture.hears(ELSEWHERE, &message), expected);
+    assert_eq!(fixture.receives(ELSEWHERE, &message), expected);
     assert_eq!(fixture.device().bound_peer(), Some(peer(HOME)));
 
     let message = fixture.updating(&[], "");
-    let effects = fixture.hears("10.0.0.1:1024", &message);
+    let effects = fixture.receives("10.0.0.1:1024", &message);
     assert_eq!(
         effects[0], "rebind 10.0.0.1:5683 -> 10.0.0.1:1024",
         "but to another port"
@@ -144,12 +147,12 @@ fn an_exchange_continues_at_the_new_address() {
     let mut fixture = roaming();
     fixture.ask(execute("/3/0/4"));
     let message = fixture.updating(&[], "");
-    fixture.at(S).hears(ELSEWHERE, &message);
+    fixture.at(S).receives(ELSEWHERE, &message);
     let repeated = vec![format!("send {ELSEWHERE}: CON POST /3/0/4 m1")];
     assert_eq!(fixture.next_deadline(), repeated);
     let answer = fixture.piggybacked(Code::CHANGED);
     assert_eq!(
-        fixture.hears(ELSEWHERE, &answer),
+        fixture.receives(ELSEWHERE, &answer),
         ended("#1", Succeeded, r#"1/1 "204""#)
     );
 }
@@ -158,17 +161,17 @@ fn an_exchange_continues_at_the_new_address() {
 fn a_message_from_one_address_is_no_duplicate_at_another() {
     let mut fixture = roaming();
     let ping = Message::ping(protocol::coap::message::MessageId(500));
-    fixture.hears(HOME, &ping);
+    fixture.receives(HOME, &ping);
     let message = fixture.updating(&["lt=60"], "");
-    fixture.at(S).hears(HOME, &message);
-    let effects = fixture.at(2 * S).hears(ELSEWHERE, &message);
+    fixture.at(S).receives(HOME, &message);
+    let effects = fixture.at(2 * S).receives(ELSEWHERE, &message);
     assert_eq!(
         effects[0],
         format!("rebind {HOME} -> {ELSEWHERE}"),
         "{effects:?}"
     );
     let expected = vec![format!("send {ELSEWHERE}: RST to 500")];
-    assert_eq!(fixture.hears(ELSEWHERE, &ping), expected);
+    assert_eq!(fixture.receives(ELSEWHERE, &ping), expected);
 }
 
 #[test]
@@ -182,8 +185,8 @@ fn messages_from_a_former_address_are_not_remembered_for_the_present_one() {
         )
         .with_payload("87");
     let message = fixture.updating(&[], "");
-    fixture.at(S).hears(ELSEWHERE, &message);
-    let effects = fixture.hears(HOME, &answer);
+    fixture.at(S).receives(ELSEWHERE, &message);
+    let effects = fixture.receives(HOME, &answer);
     assert!(
         effects[6].starts_with("save #1 InProgress -> Succeeded"),
         "{effects:?}"
@@ -192,7 +195,7 @@ fn messages_from_a_former_address_are_not_remembered_for_the_present_one() {
     assert_eq!(effects.len(), 8);
     // The same bytes from the present address are no longer an answer.
     let expected = vec![format!("send {ELSEWHERE}: RST to 102")];
-    assert_eq!(fixture.hears(ELSEWHERE, &answer), expected);
+    assert_eq!(fixture.receives(ELSEWHERE, &answer), expected);
 }
 
 #[test]

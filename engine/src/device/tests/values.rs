@@ -28,10 +28,10 @@ fn each_type_is_written_as_a_device_expects_it() {
         ("OBJLINK", "/1/0/10", "11:0", r#"format 0 "11:0""#),
         ("OPAQUE", "/5/0/0", "QUJD", r#"format 42 "ABC""#),
     ];
-    for (data_type, path, data, told) in cases {
+    for (data_type, path, data, written) in cases {
         let mut fixture = DeviceFixture::registered();
         let effects = fixture.submit(write(path, data)).1;
-        let expected = sent(&format!("CON PUT {path} {told} m1"));
+        let expected = sent(&format!("CON PUT {path} {written} m1"));
         assert!(effects.ends_with(&expected), "{data_type}: {effects:?}");
     }
 }
@@ -81,7 +81,7 @@ fn an_opaque_resource_is_read_as_bytes_and_shown_as_base64() {
             answer = answer.with_content_format(format);
         }
         let expected = answered("#1", "/6/0/4=AP8B", r#"1/1 "205" "AP8B""#);
-        assert_eq!(fixture.hears(HOME, &answer), expected, "{format:?}");
+        assert_eq!(fixture.receives(HOME, &answer), expected, "{format:?}");
     }
 }
 
@@ -91,20 +91,20 @@ fn a_value_that_does_not_fit_is_saved_failed_and_logged_in_one_step() {
                expected a decimal integer of at most 64 bits";
     let mut fixture = DeviceFixture::registered();
     let (accepted, effects) = fixture.submit(write("/1/0/1", "soon"));
-    let told = logged(&format!(
+    let entry = logged(&format!(
         "DeviceController[InvalidDataType] Error: Action request #1 was not sent: {why}."
     ));
     let failed = refused_at_once("#1", InProgress, &format!("0/1 {why:?}"));
-    assert_eq!(effects, all([failed, told.clone()]));
+    assert_eq!(effects, all([failed, entry.clone()]));
     let id = accepted.unwrap().id;
-    assert_eq!(fixture.kept(id).status, Failed);
+    assert_eq!(fixture.saved(id).status, Failed);
     assert_eq!(fixture.update(), updated(102), "it is never sent");
 
     let mut fixture = DeviceFixture::registered();
     let (accepted, effects) = fixture.submit(write("/1/0/1", "soon").when_active());
     assert!(accepted.is_ok());
     let failed = refused_at_once("#1", Scheduled, &format!("0/1 {why:?}"));
-    assert_eq!(effects, all([failed, told]), "whenever it was to be sent");
+    assert_eq!(effects, all([failed, entry]), "whenever it was to be sent");
 }
 
 #[test]
@@ -116,13 +116,13 @@ fn the_type_is_that_of_the_version_the_device_offers() {
         let mut fixture = DeviceFixture::new();
         fixture.register_with(&["lwm2m=1.1"], objects);
         let effects = fixture.submit(write("/21/0/0", fits)).1;
-        let told = if objects.contains("2.0") {
+        let request = if objects.contains("2.0") {
             "format 42"
         } else {
             "format 0"
         };
         assert!(
-            effects.last().unwrap().contains(told),
+            effects.last().unwrap().contains(request),
             "{objects}: {effects:?}"
         );
     }
@@ -134,7 +134,7 @@ fn a_value_that_no_longer_fits_when_it_is_sent_fails_without_an_attempt() {
     fixture.register_with(&["lwm2m=1.1"], "</21>;ver=1.0,</21/0>");
     fixture.ask(write("/21/0/0", "not base64").when_active());
     let message = fixture.updating(&[], "</21>;ver=2.0,</21/0>");
-    let effects = fixture.at(S).hears(HOME, &message);
+    let effects = fixture.at(S).receives(HOME, &message);
     let why = "the value for /21/0/0 is not of type OPAQUE: expected standard base64";
     let expected = all([
         moved("#1", Scheduled, Failed, &format!("0/1 {why:?}")),
@@ -149,8 +149,8 @@ fn a_value_that_no_longer_fits_when_it_is_sent_fails_without_an_attempt() {
 fn a_value_for_an_unknown_object_is_sent_as_text() {
     let mut fixture = DeviceFixture::registered();
     let effects = fixture.submit(write("/32769/0/1", "anything")).1;
-    let told = sent("CON PUT /32769/0/1 format 0 \"anything\" m1");
-    assert!(effects.ends_with(&told), "{effects:?}");
+    let request = sent("CON PUT /32769/0/1 format 0 \"anything\" m1");
+    assert!(effects.ends_with(&request), "{effects:?}");
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_value_of_an_unknown_object_is_shown_as_text_or_as_base64() {
         let answer = fixture.piggybacked(Code::CONTENT).with_payload(payload);
         let values = format!("/32769/0/1={shown}");
         let expected = answered("#1", &values, &format!(r#"1/1 "205" {shown:?}"#));
-        assert_eq!(fixture.hears(HOME, &answer), expected);
+        assert_eq!(fixture.receives(HOME, &answer), expected);
     }
 }
 
@@ -231,8 +231,8 @@ fn an_operation_the_model_does_not_allow_is_sent_anyway() {
         let mut fixture = DeviceFixture::registered();
         fixture.ask(request);
         let effects = fixture.answer(Code::METHOD_NOT_ALLOWED, "");
-        let told = "save #1 InProgress -> Failed 1/1 \"405\" \"the device answered 4.05\"";
-        assert_eq!(effects[5], told);
+        let failed = "save #1 InProgress -> Failed 1/1 \"405\" \"the device answered 4.05\"";
+        assert_eq!(effects[5], failed);
     }
 }
 

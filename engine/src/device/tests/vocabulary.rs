@@ -43,12 +43,14 @@ use crate::step_event::StepEvent;
 pub(super) use asking::{execute, read, write};
 pub(super) use blocks::{block, small_blocks};
 pub(super) use defining::definition;
-pub(super) use observing::{BATTERY, end_observing, forgets, observe, observing, tlv};
-pub(super) use plain::{BARE, coap, data_told, datagram, heard_first, port, said_bare};
+pub(super) use observing::{BATTERY, end_observing, observation_lost, observe, observing, tlv};
+pub(super) use plain::{
+    BARE, coap, data_published, datagram, datagram_published, first_contact, port,
+};
 pub(super) use reporting::{REPORTING, reads, reported, unread};
 pub(super) use telling::{
-    Lines, all, answered, created, ended, logged, moved, put_off, recorded, refused_at_once, sent,
-    told, updated,
+    Lines, all, answered, created, ended, logged, moved, published, put_off, recorded,
+    refused_at_once, sent, updated,
 };
 
 pub(super) const S: i64 = 1_000;
@@ -73,15 +75,15 @@ pub(super) struct DeviceFixture {
     entropy: u128,
     policy: Arc<CustomerPolicy>,
     device: Device,
-    kept: RestoredDevice,
+    saved: RestoredDevice,
     final_actions: BTreeMap<ActionId, Action>,
-    told: telling::Names,
+    names: telling::Names,
     /// The message id of the device's next message.
     next_id: u16,
     /// The last request to the device.
-    asked: Option<Message>,
+    last_request: Option<Message>,
     /// The request whose bare datagram was handed to the socket last.
-    departing: Option<ActionId>,
+    bare_action: Option<ActionId>,
     /// The location of its registration, as answered to the device.
     location: Vec<String>,
     /// The step events of the last step.
@@ -123,7 +125,7 @@ impl DeviceFixture {
             names,
             own: [OWN.parse().unwrap()].into(),
         })));
-        let kept = RestoredDevice {
+        let saved = RestoredDevice {
             profile,
             record: DeviceRecord::default(),
             pending: Vec::new(),
@@ -132,14 +134,14 @@ impl DeviceFixture {
         Self {
             now: START,
             entropy: 1,
-            device: Device::restore(&mut m, Arc::clone(&policy), kept.clone()),
+            device: Device::restore(&mut m, Arc::clone(&policy), saved.clone()),
             policy,
-            kept,
+            saved,
             final_actions: BTreeMap::new(),
-            told: telling::Names::default(),
+            names: telling::Names::default(),
             next_id: 100,
-            asked: None,
-            departing: None,
+            last_request: None,
+            bare_action: None,
             location: Vec::new(),
             events: Vec::new(),
             wanted: Vec::new(),
@@ -190,7 +192,7 @@ impl DeviceFixture {
 
     pub(super) fn register_with(&mut self, queries: &[&str], objects: &str) -> Lines {
         let message = self.registration(queries, objects);
-        self.hears(HOME, &message)
+        self.receives(HOME, &message)
     }
 
     pub(super) fn registration(&mut self, queries: &[&str], objects: &str) -> Message {
@@ -203,7 +205,7 @@ impl DeviceFixture {
     /// An update that changes nothing.
     pub(super) fn update(&mut self) -> Lines {
         let message = self.updating(&[], "");
-        self.hears(HOME, &message)
+        self.receives(HOME, &message)
     }
 
     pub(super) fn updating(&mut self, queries: &[&str], objects: &str) -> Message {
@@ -216,7 +218,7 @@ impl DeviceFixture {
 
     pub(super) fn deregister(&mut self) -> Lines {
         let message = self.deregistering();
-        self.hears(HOME, &message)
+        self.receives(HOME, &message)
     }
 
     pub(super) fn deregistering(&mut self) -> Message {
@@ -234,21 +236,21 @@ impl DeviceFixture {
     /// The device answers the last request in its acknowledgement.
     pub(super) fn answer(&mut self, code: Code, payload: &str) -> Lines {
         let message = self.piggybacked(code).with_payload(payload);
-        self.hears(HOME, &message)
+        self.receives(HOME, &message)
     }
 
     pub(super) fn piggybacked(&self, code: Code) -> Message {
-        Message::response_to(self.asked(), code, MessageId(0))
+        Message::response_to(self.last_request(), code, MessageId(0))
     }
 
     pub(super) fn separate(&mut self, kind: MessageKind, code: Code) -> Message {
-        let token = self.asked().token;
+        let token = self.last_request().token;
         Message::separate(kind, code, self.device_id(), token)
     }
 
     /// The last request to the device.
-    pub(super) fn asked(&self) -> &Message {
-        self.asked.as_ref().expect("something was asked")
+    pub(super) fn last_request(&self) -> &Message {
+        self.last_request.as_ref().expect("a request was sent")
     }
 
     pub(super) fn device_id(&mut self) -> MessageId {
@@ -258,7 +260,7 @@ impl DeviceFixture {
 
     // Acts of the service.
 
-    pub(super) fn hears(&mut self, from: &str, message: &Message) -> Lines {
+    pub(super) fn receives(&mut self, from: &str, message: &Message) -> Lines {
         let datagram = Datagram {
             number: 0,
             peer: peer(from),
@@ -314,11 +316,11 @@ impl DeviceFixture {
     /// The service stops at any point and starts again.
     pub(super) fn restart(&mut self) {
         let mut m = self.moment();
-        for observation in &mut self.kept.record.observations {
+        for observation in &mut self.saved.record.observations {
             observation.newest = None;
         }
         let policy = Arc::clone(&self.policy);
-        self.device = Device::restore(&mut m, policy, self.kept.clone());
+        self.device = Device::restore(&mut m, policy, self.saved.clone());
     }
 
     /// The device uses the shared copy of its object list.
@@ -327,15 +329,15 @@ impl DeviceFixture {
     }
 
     /// The request as it was saved.
-    pub(super) fn kept(&self, id: ActionId) -> &Action {
-        let pending = self.kept.pending.iter().find(|action| action.id == id);
+    pub(super) fn saved(&self, id: ActionId) -> &Action {
+        let pending = self.saved.pending.iter().find(|action| action.id == id);
         pending
             .or_else(|| self.final_actions.get(&id))
-            .expect("a request that was accepted is kept")
+            .expect("an accepted request is saved")
     }
 
-    pub(super) fn kept_record(&self) -> &DeviceRecord {
-        &self.kept.record
+    pub(super) fn saved_record(&self) -> &DeviceRecord {
+        &self.saved.record
     }
 
     pub(super) fn device(&self) -> &Device {
@@ -370,7 +372,7 @@ impl DeviceFixture {
         let mut out = Effects::new();
         let outcome = input(&mut self.device, &mut m, &mut out);
         self.events = out.take_events();
-        let before = self.kept.clone();
+        let before = self.saved.clone();
         for effect in out.as_slice() {
             self.take_note(&before, effect);
         }
@@ -378,7 +380,7 @@ impl DeviceFixture {
         let lines = out.as_slice().iter();
         (
             outcome,
-            lines.map(|effect| self.told.line(effect)).collect(),
+            lines.map(|effect| self.names.line(effect)).collect(),
         )
     }
 
@@ -393,14 +395,16 @@ impl DeviceFixture {
     fn take_note(&mut self, before: &RestoredDevice, effect: &Effect) {
         match effect {
             Effect::Expect(Expect::Status { action, is }) => {
-                let found = before.pending.iter().find(|kept| kept.id == *action);
-                let status = found.map(|kept| kept.status);
+                let found = before.pending.iter().find(|it| it.id == *action);
+                let status = found.map(|it| it.status);
                 assert_eq!(status, Some(*is), "a batch expects what held before it");
             }
-            Effect::Save(Change::PutAction { action, .. }) => self.keep(action),
-            Effect::Save(Change::PutRecord { record, .. }) => self.kept.record = (**record).clone(),
+            Effect::Save(Change::PutAction { action, .. }) => self.save(action),
+            Effect::Save(Change::PutRecord { record, .. }) => {
+                self.saved.record = (**record).clone()
+            }
             Effect::Send(Outbound::Send { datagram, .. }) => self.take_note_of_message(datagram),
-            Effect::Send(Outbound::SendUdp { action, .. }) => self.departing = Some(*action),
+            Effect::Send(Outbound::SendUdp { action, .. }) => self.bare_action = Some(*action),
             Effect::Save(_)
             | Effect::Expect(_)
             | Effect::Count(_)
@@ -412,17 +416,17 @@ impl DeviceFixture {
     fn take_note_of_message(&mut self, datagram: &[u8]) {
         let message = Message::decode(datagram).expect("we send well-formed messages");
         if message.code.is_request() {
-            self.asked = Some(message);
+            self.last_request = Some(message);
         } else if message.code == Code::CREATED {
             self.location = message.location_path().map(str::to_owned).collect();
         }
     }
 
-    fn keep(&mut self, action: &Action) {
-        self.kept.pending.retain(|kept| kept.id != action.id);
+    fn save(&mut self, action: &Action) {
+        self.saved.pending.retain(|it| it.id != action.id);
         if action.status.is_pending() {
-            self.kept.pending.push(action.clone());
-            self.kept.pending.sort_by_key(|kept| kept.id);
+            self.saved.pending.push(action.clone());
+            self.saved.pending.sort_by_key(|it| it.id);
         } else {
             self.final_actions.insert(action.id, action.clone());
         }

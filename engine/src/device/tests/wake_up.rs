@@ -5,8 +5,8 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
 use super::vocabulary::{
-    BARE, DeviceFixture, HOME, Lines, S, all, coap, datagram, ended, moved, read, recorded,
-    said_bare, sent, told,
+    BARE, DeviceFixture, HOME, Lines, S, all, coap, datagram, datagram_published, ended, moved,
+    published, read, recorded, sent,
 };
 use crate::action::Status::{InProgress, Scheduled, Succeeded};
 use crate::action::{Method, NewAction, Status};
@@ -17,7 +17,7 @@ use crate::effect::SendOutcome;
 const SERVER: &str = "10.0.0.1:5685";
 
 /// A kind of uplink.
-type SignOfLife = fn(&mut DeviceFixture) -> Lines;
+type Uplink = fn(&mut DeviceFixture) -> Lines;
 
 #[test]
 fn an_uplink_over_udp_releases_waiting_requests_of_each_protocol_in_order() {
@@ -34,13 +34,13 @@ fn an_uplink_over_udp_releases_waiting_requests_of_each_protocol_in_order() {
         recorded(&format!(
             "registered until 86400000, seen at 1000 from {HOME}"
         )),
-        said_bare("on"),
+        datagram_published("on"),
         moved("#1", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/9 accept 0 m1"),
     ]);
-    assert_eq!(fixture.at(S).hears_bare(b"on"), expected);
+    assert_eq!(fixture.at(S).receives_bare(b"on"), expected);
     let expected = all([
-        told("/3/0/9=87 for #1"),
+        published("/3/0/9=87 for #1"),
         ended("#1", Succeeded, r#"1/1 "205" "87""#),
         moved("#2", Scheduled, InProgress, "1/1"),
         leaves("1"),
@@ -54,36 +54,36 @@ fn an_uplink_over_udp_releases_waiting_requests_of_each_protocol_in_order() {
             format!("send {SERVER}: CON GET /a m2"),
         ],
     ]);
-    assert_eq!(fixture.departed(SendOutcome::Sent), expected);
+    assert_eq!(fixture.send_outcome(SendOutcome::Sent), expected);
     let answer = fixture.piggybacked(Code::CHANGED);
-    let effects = fixture.hears(SERVER, &answer);
+    let effects = fixture.receives(SERVER, &answer);
     assert!(effects.ends_with(&leaves("2")), "{effects:?}");
     let last = ended("#4", Succeeded, "1/1");
-    assert_eq!(fixture.departed(SendOutcome::Sent), last);
+    assert_eq!(fixture.send_outcome(SendOutcome::Sent), last);
 }
 
 #[test]
 fn every_uplink_releases_waiting_requests() {
-    let signs: [(SignOfLife, &str); 7] = [
-        (|fixture| fixture.hears_bare(b"on"), "a datagram"),
-        (|fixture| fixture.hears_bare(b""), "an empty datagram"),
+    let uplinks: [(Uplink, &str); 7] = [
+        (|fixture| fixture.receives_bare(b"on"), "a datagram"),
+        (|fixture| fixture.receives_bare(b""), "an empty datagram"),
         (|fixture| fixture.posts("21.5"), "data"),
         (|fixture| fixture.posts(""), "data without a byte"),
         (
             |fixture| {
                 let message = fixture.request(Code::POST, &[]);
-                fixture.hears(HOME, &message)
+                fixture.receives(HOME, &message)
             },
             "data without a topic",
         ),
         (DeviceFixture::register, "a registration"),
         (|fixture| fixture.sends("[]"), "a Send"),
     ];
-    for (sign, what) in signs {
+    for (uplink, what) in uplinks {
         for new in requests() {
             let mut fixture = DeviceFixture::registered();
             fixture.ask(new.when_active());
-            let effects = sign(fixture.at(S));
+            let effects = uplink(fixture.at(S));
             let began = &moved("#1", Scheduled, InProgress, "1/1")[5];
             assert!(effects.contains(began), "{what}: {effects:?}");
         }
@@ -92,31 +92,31 @@ fn every_uplink_releases_waiting_requests() {
 
 #[test]
 fn a_message_that_is_not_from_the_device_releases_nothing() {
-    let signs: [(SignOfLife, &str); 3] = [
+    let uplinks: [(Uplink, &str); 3] = [
         (
-            |fixture| fixture.hears_bare_from("10.0.0.2:4445", b"on").1,
+            |fixture| fixture.receives_bare_from("10.0.0.2:4445", b"on").1,
             "a datagram of somebody else",
         ),
         (
             |fixture| {
                 let message = fixture.data("t", "1");
-                fixture.hears_of_several(&message)
+                fixture.receives_ambiguous(&message)
             },
             "data of one of several",
         ),
         (
             |fixture| {
                 let message = fixture.data("t", "1");
-                fixture.hears("10.0.0.2:5683", &message)
+                fixture.receives("10.0.0.2:5683", &message)
             },
             "data of somebody else",
         ),
     ];
-    for (sign, what) in signs {
+    for (uplink, what) in uplinks {
         for new in requests() {
             let mut fixture = DeviceFixture::registered();
             fixture.ask(new.when_active());
-            sign(fixture.at(S));
+            uplink(fixture.at(S));
             assert_eq!(statuses(&fixture), [Scheduled], "{what}");
         }
     }
@@ -129,13 +129,13 @@ fn a_request_that_waits_for_a_registration_does_not_block_younger_requests() {
     fixture.ask(datagram("1").when_active());
     fixture.ask(read("/3/0/13").when_active());
     fixture.ask(coap(Method::Get, "/a", "").when_active());
-    let effects = fixture.at(S).hears_bare(b"on");
+    let effects = fixture.at(S).receives_bare(b"on");
     assert!(effects.ends_with(&leaves("1")), "{effects:?}");
-    let effects = fixture.departed(SendOutcome::Sent);
-    let asked = vec![format!("send {SERVER}: CON GET /a m1")];
-    assert!(effects.ends_with(&asked), "{effects:?}");
+    let effects = fixture.send_outcome(SendOutcome::Sent);
+    let request = vec![format!("send {SERVER}: CON GET /a m1")];
+    assert!(effects.ends_with(&request), "{effects:?}");
     let answer = fixture.piggybacked(Code::CHANGED);
-    fixture.hears(SERVER, &answer);
+    fixture.receives(SERVER, &answer);
     assert_eq!(statuses(&fixture), [Scheduled, Scheduled]);
     let effects = fixture.at(2 * S).register();
     let expected = all([
@@ -149,25 +149,25 @@ fn a_request_that_waits_for_a_registration_does_not_block_younger_requests() {
 fn a_request_that_waits_for_a_registration_can_still_be_cancelled() {
     let mut fixture = DeviceFixture::new();
     let id = fixture.ask(read("/3/0/9").when_active());
-    fixture.at(S).hears_bare(b"on");
+    fixture.at(S).receives_bare(b"on");
     let (cancelled, _) = fixture.cancel(id);
     assert_eq!(cancelled, Ok(()));
 }
 
 #[test]
 fn data_wakes_a_device_in_queue_mode() {
-    let signs: [SignOfLife; 3] = [
-        |fixture| fixture.hears_bare(b"on"),
-        |fixture| fixture.hears_bare(b""),
+    let uplinks: [Uplink; 3] = [
+        |fixture| fixture.receives_bare(b"on"),
+        |fixture| fixture.receives_bare(b""),
         |fixture| fixture.posts("21.5"),
     ];
-    for sign in signs {
+    for uplink in uplinks {
         let mut fixture = DeviceFixture::registered_for_queue_mode();
         fixture.at(93 * S).ask(read("/3/0/9"));
         assert_eq!(fixture.snapshot().presence, Presence::Asleep);
-        let effects = sign(fixture.at(500 * S));
-        let asked = sent("CON GET /3/0/9 accept 0 m1");
-        assert!(effects.ends_with(&asked), "{effects:?}");
+        let effects = uplink(fixture.at(500 * S));
+        let request = sent("CON GET /3/0/9 accept 0 m1");
+        assert!(effects.ends_with(&request), "{effects:?}");
         assert_eq!(fixture.at(593 * S - 1).snapshot().presence, Presence::Awake);
         assert_eq!(fixture.at(593 * S).snapshot().presence, Presence::Asleep);
     }
@@ -177,13 +177,13 @@ fn data_wakes_a_device_in_queue_mode() {
 fn a_request_in_flight_is_not_sent_again_at_an_uplink() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(coap(Method::Get, "/a", "").attempts(2));
-    fixture.hears_bare(b"");
-    assert_eq!(fixture.at(S).hears_bare(b""), Lines::new());
+    fixture.receives_bare(b"");
+    assert_eq!(fixture.at(S).receives_bare(b""), Lines::new());
     fixture.ask(datagram("1"));
-    let reset = Message::reset(fixture.asked().message_id);
-    let effects = fixture.hears(SERVER, &reset);
+    let reset = Message::reset(fixture.last_request().message_id);
+    let effects = fixture.receives(SERVER, &reset);
     assert!(effects.ends_with(&leaves("1")), "{effects:?}");
-    assert_eq!(fixture.hears_bare(b""), Lines::new());
+    assert_eq!(fixture.receives_bare(b""), Lines::new());
 }
 
 /// One request of each protocol.

@@ -18,10 +18,10 @@ const PATHS: &str = r#"[{"n":"/6"},{"n":"/7"}]"#;
 
 #[test]
 fn a_device_that_seems_to_support_it_is_read_in_one_request() {
-    let mut fixture = asked_for_all();
-    let told = r#"[{"bn":"/6/0/","n":"5","v":1},{"bn":"/7/0/","n":"2","v":5},{"n":"3","v":6}]"#;
+    let mut fixture = composite_requested();
+    let payload = r#"[{"bn":"/6/0/","n":"5","v":1},{"bn":"/7/0/","n":"2","v":5},{"n":"3","v":6}]"#;
     let expected = reported("/6/0/5=1970-01-01T00:00:01Z /7/0/2=5 /7/0/3=6");
-    assert_eq!(fixture.tell_all(told), expected);
+    assert_eq!(fixture.answer_composite(payload), expected);
     assert!(fixture.device().busy.is_none());
     let expected = all([updated(102), asks_for_all("m2")]);
     assert_eq!(fixture.at(MINUTE).update(), expected);
@@ -29,22 +29,26 @@ fn a_device_that_seems_to_support_it_is_read_in_one_request() {
 
 #[test]
 fn values_of_objects_not_requested_are_dropped() {
-    let mut fixture = asked_for_all();
-    let told = r#"[{"n":"/1/0/1","v":60},{"n":"/7/0/2","v":5},{"n":"/3303/0/5700","v":1}]"#;
-    assert_eq!(fixture.tell_all(told), reported("/7/0/2=5"));
+    let mut fixture = composite_requested();
+    let payload = r#"[{"n":"/1/0/1","v":60},{"n":"/7/0/2","v":5},{"n":"/3303/0/5700","v":1}]"#;
+    assert_eq!(fixture.answer_composite(payload), reported("/7/0/2=5"));
     fixture.at(MINUTE).update();
-    assert_eq!(fixture.tell_all(r#"[{"n":"/1/0/1","v":60}]"#), Lines::new());
+    assert_eq!(
+        fixture.answer_composite(r#"[{"n":"/1/0/1","v":60}]"#),
+        Lines::new()
+    );
     fixture.at(2 * MINUTE).update();
-    assert_eq!(fixture.tell_all("[]"), Lines::new());
+    assert_eq!(fixture.answer_composite("[]"), Lines::new());
     assert!(fixture.device().busy.is_none());
 }
 
 #[test]
 fn values_of_each_time_are_published_separately_oldest_first() {
-    let mut fixture = asked_for_all();
-    let told = r#"[{"n":"/7/0/2","v":5},{"n":"/7/0/2","v":4,"t":-60},{"n":"/1/0/1","v":1,"t":-5}]"#;
+    let mut fixture = composite_requested();
+    let payload =
+        r#"[{"n":"/7/0/2","v":5},{"n":"/7/0/2","v":4,"t":-60},{"n":"/1/0/1","v":1,"t":-5}]"#;
     let expected = all([reported("/7/0/2=4"), reported("/7/0/2=5")]);
-    let effects = fixture.tell_all(told);
+    let effects = fixture.answer_composite(payload);
     assert_eq!(effects.len(), expected.len(), "{effects:?}");
     assert!(effects[0].contains("/7/0/2=4"), "{effects:?}");
     assert_eq!(effects[1..], expected[1..]);
@@ -60,16 +64,16 @@ fn a_device_that_refuses_a_composite_read_is_read_one_by_one_until_it_registers_
         |fixture| fixture.piggybacked(Code::METHOD_NOT_ALLOWED),
         |fixture| fixture.piggybacked(Code::NOT_IMPLEMENTED),
         |fixture| fixture.piggybacked(Code::SERVICE_UNAVAILABLE),
-        |fixture| Message::reset(fixture.asked().message_id),
+        |fixture| Message::reset(fixture.last_request().message_id),
         |fixture| fixture.in_json("warm"),
         |fixture| fixture.in_json("[]").with_block2(Block::from_value(0x0e)),
     ];
     for refusal in unlike {
-        let mut fixture = asked_for_all();
+        let mut fixture = composite_requested();
         let refusal = refusal(&mut fixture);
-        let effects = fixture.hears(HOME, &refusal);
+        let effects = fixture.receives(HOME, &refusal);
         assert_eq!(effects, reads_json("/6", "m2"), "{refusal:?}");
-        assert_eq!(fixture.asked_after(effects), ["/6", "/7"]);
+        assert_eq!(fixture.requested_objects(effects), ["/6", "/7"]);
         let expected = all([updated(102), reads_json("/6", "m4")]);
         assert_eq!(fixture.at(MINUTE).update(), expected, "it is known by then");
         let effects = fixture.at(2 * MINUTE).offer(JSON);
@@ -80,23 +84,23 @@ fn a_device_that_refuses_a_composite_read_is_read_one_by_one_until_it_registers_
 #[test]
 fn after_every_format_is_refused_for_several_objects_they_are_read_one_by_one() {
     for code in [Code::NOT_ACCEPTABLE, Code::UNSUPPORTED_CONTENT_FORMAT] {
-        let mut fixture = asked_for_all();
+        let mut fixture = composite_requested();
         let mut effects = fixture.answer(code, "");
-        let mut asked = 1;
+        let mut requests = 1;
         while effects.iter().any(|line| line.contains("FETCH")) {
             effects = fixture.answer(code, "");
-            asked += 1;
+            requests += 1;
         }
-        assert!(asked <= 2, "asked {asked} times");
-        assert_eq!(fixture.asked_after(effects), ["/6", "/7"]);
+        assert!(requests <= 2, "{requests} requests");
+        assert_eq!(fixture.requested_objects(effects), ["/6", "/7"]);
     }
 }
 
 #[test]
 fn a_device_that_acknowledges_a_composite_read_without_an_answer_is_read_one_by_one() {
-    let mut fixture = asked_for_all();
-    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
-    fixture.at(S).hears(HOME, &acknowledgement);
+    let mut fixture = composite_requested();
+    let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
+    fixture.at(S).receives(HOME, &acknowledgement);
     assert_eq!(fixture.next_deadline(), reads_json("/6", "m2"));
     assert_eq!(fixture.answer(Code::NOT_FOUND, ""), reads_json("/7", "m3"));
     assert_eq!(fixture.answer(Code::NOT_FOUND, ""), Lines::new());
@@ -106,7 +110,7 @@ fn a_device_that_acknowledges_a_composite_read_without_an_answer_is_read_one_by_
 
 #[test]
 fn a_device_that_does_not_acknowledge_a_composite_read_is_read_one_by_one_at_its_next_update() {
-    let mut fixture = asked_for_all();
+    let mut fixture = composite_requested();
     while fixture.deadline() < Some(62 * S) {
         assert_eq!(fixture.next_deadline(), asks_for_all("m1"));
     }
@@ -118,12 +122,12 @@ fn a_device_that_does_not_acknowledge_a_composite_read_is_read_one_by_one_at_its
 
 #[test]
 fn a_refused_object_is_in_no_further_request() {
-    let mut fixture = asked_for_all();
+    let mut fixture = composite_requested();
     fixture.answer(Code::BAD_REQUEST, "");
     let effects = fixture.answer(Code::METHOD_NOT_ALLOWED, "");
-    assert_eq!(fixture.asked_after(effects), ["/7"]);
+    assert_eq!(fixture.requested_objects(effects), ["/7"]);
     let effects = fixture.at(MINUTE).update();
-    assert_eq!(fixture.asked_after(effects), ["/7"]);
+    assert_eq!(fixture.requested_objects(effects), ["/7"]);
 }
 
 #[test]
@@ -157,28 +161,28 @@ fn the_objects_are_found_under_the_root_of_the_device() {
 
 #[test]
 fn an_object_that_cannot_be_decoded_is_found_by_reading_one_by_one() {
-    let mut fixture = asked_for_all();
-    fixture.tell_all("warm");
+    let mut fixture = composite_requested();
+    fixture.answer_composite("warm");
     let answer = fixture.piggybacked(Code::INTERNAL_SERVER_ERROR);
     let expected = all([
         unread("/6", "the device answered 5.00."),
         reads_json("/7", "m3"),
     ]);
-    assert_eq!(fixture.hears(HOME, &answer), expected);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
 }
 
 #[test]
 fn a_separate_answer_to_a_composite_read_is_accepted() {
-    let mut fixture = asked_for_all();
+    let mut fixture = composite_requested();
     let answer = fixture.separate(MessageKind::Confirmable, Code::CONTENT);
     let answer = answer.with_content_format(ContentFormat::SENML_JSON);
     let answer = answer.with_payload(r#"[{"n":"/7/0/2","v":5}]"#);
     let expected = all([reported("/7/0/2=5"), sent("ACK to 102")]);
-    assert_eq!(fixture.hears(HOME, &answer), expected);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
 }
 
 /// A device that registered, with a composite read of its objects in flight.
-fn asked_for_all() -> DeviceFixture {
+fn composite_requested() -> DeviceFixture {
     let mut fixture = DeviceFixture::reporting();
     let effects = fixture.offer(JSON);
     assert!(effects.ends_with(&asks_for_all("m1")), "{effects:?}");
@@ -202,8 +206,8 @@ impl DeviceFixture {
         answer.with_payload(payload)
     }
 
-    fn tell_all(&mut self, payload: &str) -> Lines {
+    fn answer_composite(&mut self, payload: &str) -> Lines {
         let answer = self.in_json(payload);
-        self.hears(HOME, &answer)
+        self.receives(HOME, &answer)
     }
 }

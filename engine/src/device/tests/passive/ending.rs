@@ -12,7 +12,7 @@ use crate::step_event::{ExchangeOutcome, ExchangePurpose, StepEventKind};
 
 #[test]
 fn a_new_registration_begins_a_new_round() {
-    let mut fixture = asked_first();
+    let mut fixture = first_requested();
     fixture.answer(Code::NOT_FOUND, "");
     let late = fixture.piggybacked(Code::NOT_FOUND);
     let effects = fixture.at(S).offer(REPORTING);
@@ -23,7 +23,7 @@ fn a_new_registration_begins_a_new_round() {
     ];
     assert_eq!(fixture.step_events(), ended);
     assert_eq!(
-        fixture.hears(HOME, &late),
+        fixture.receives(HOME, &late),
         Lines::new(),
         "nobody waits for it"
     );
@@ -33,11 +33,11 @@ fn a_new_registration_begins_a_new_round() {
 
 #[test]
 fn a_deregistration_ends_the_round() {
-    let mut fixture = asked_first();
+    let mut fixture = first_requested();
     let answer = fixture.piggybacked(Code::NOT_FOUND);
     let effects = fixture.at(S).deregister();
     assert!(effects.last().unwrap().contains("2.02"), "{effects:?}");
-    assert_eq!(fixture.hears(HOME, &answer), Lines::new());
+    assert_eq!(fixture.receives(HOME, &answer), Lines::new());
     fixture.next_deadline();
     assert!(fixture.device().busy.is_none());
 }
@@ -58,8 +58,8 @@ fn an_expired_registration_ends_the_round() {
 fn the_rest_of_a_round_is_dropped_when_the_device_falls_asleep() {
     let mut fixture = DeviceFixture::reporting();
     fixture.register_with(&["lwm2m=1.1", "lt=86400", "b=U", "Q"], REPORTING);
-    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
-    fixture.hears(HOME, &acknowledgement);
+    let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
+    fixture.receives(HOME, &acknowledgement);
     let late = fixture.at(93 * S).timeout();
     assert!(late.iter().all(|line| !line.contains("GET")), "{late:?}");
     assert!(fixture.device().busy.is_none());
@@ -73,9 +73,9 @@ fn the_rest_of_a_round_is_dropped_when_the_device_falls_asleep() {
 
 #[test]
 fn an_answer_is_not_published_after_passive_reporting_was_disabled() {
-    let mut fixture = asked_first();
+    let mut fixture = first_requested();
     fixture.switch_reporting(SettingState::Disabled);
-    assert_eq!(fixture.tell("/6", &[("/6/0/5", 1)]), Lines::new());
+    assert_eq!(fixture.answer_values("/6", &[("/6/0/5", 1)]), Lines::new());
     assert!(fixture.device().busy.is_none());
     assert_eq!(fixture.at(MINUTE).update(), updated(102));
     fixture.switch_reporting(SettingState::Enabled);
@@ -90,7 +90,7 @@ fn an_answer_is_not_published_after_passive_reporting_was_disabled() {
 
 #[test]
 fn a_failure_is_not_logged_after_passive_reporting_was_disabled() {
-    let mut fixture = asked_first();
+    let mut fixture = first_requested();
     fixture.switch_reporting(SettingState::Disabled);
     assert_eq!(
         fixture.answer(Code::INTERNAL_SERVER_ERROR, ""),
@@ -101,44 +101,44 @@ fn a_failure_is_not_logged_after_passive_reporting_was_disabled() {
 
 #[test]
 fn a_restart_of_the_service_drops_the_round() {
-    let mut fixture = asked_first();
+    let mut fixture = first_requested();
     let answer = fixture.piggybacked(Code::CONTENT);
     fixture.restart();
     assert!(fixture.device().busy.is_none());
-    assert_eq!(fixture.hears(HOME, &answer), Lines::new());
+    assert_eq!(fixture.receives(HOME, &answer), Lines::new());
     let effects = fixture.at(MINUTE).update();
     assert!(effects.ends_with(&reads("/6", "m2")), "{effects:?}");
 }
 
 #[test]
 fn values_above_the_rate_end_the_round() {
-    let mut fixture = asked_first();
+    let mut fixture = first_requested();
     let values: Vec<(String, i64)> = (0..500).map(|id| (format!("/6/{id}/5"), 1)).collect();
     let values: Vec<(&str, i64)> = values.iter().map(|(at, it)| (at.as_str(), *it)).collect();
-    let mut told = 0;
+    let mut published = 0;
     loop {
-        let effects = fixture.tell("/6", &values);
+        let effects = fixture.answer_values("/6", &values);
         if effects.is_empty() {
             break;
         }
         assert!(
-            effects[0].starts_with("tell /6/0/5="),
+            effects[0].starts_with("publish /6/0/5="),
             "{}",
             &effects[0][..200]
         );
-        told += 1;
+        published += 1;
         fixture.answer(Code::NOT_FOUND, "");
         fixture.update();
     }
-    assert_eq!(told, usize::from(PACE_MAX).div_ceil(values.len()));
-    assert!(fixture.device().busy.is_none(), "nothing else is asked for");
+    assert_eq!(published, usize::from(PACE_MAX).div_ceil(values.len()));
+    assert!(fixture.device().busy.is_none(), "nothing else is requested");
     fixture.at(2 * MINUTE).update();
-    let effects = fixture.tell("/6", &[("/6/0/5", 1)]);
+    let effects = fixture.answer_values("/6", &[("/6/0/5", 1)]);
     assert_eq!(effects[..1], reported("/6/0/5=1970-01-01T00:00:01Z"));
 }
 
 /// A device that registered, with a read of its first object in flight.
-fn asked_first() -> DeviceFixture {
+fn first_requested() -> DeviceFixture {
     let mut fixture = DeviceFixture::reporting();
     let effects = fixture.offer(REPORTING);
     assert!(effects.ends_with(&reads("/6", "m1")), "{effects:?}");

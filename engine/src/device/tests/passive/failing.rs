@@ -5,8 +5,8 @@ use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageKind};
 
 use super::super::vocabulary::{
-    DeviceFixture, HOME, HOUR, Lines, MINUTE, REPORTING, S, all, logged, read, reads, reported,
-    sent, told, unread, updated,
+    DeviceFixture, HOME, HOUR, Lines, MINUTE, REPORTING, S, all, logged, published, read, reads,
+    reported, sent, unread, updated,
 };
 
 /// How the device ends a read.
@@ -15,21 +15,24 @@ type Ending = fn(&mut DeviceFixture) -> Message;
 #[test]
 fn an_object_that_is_missing_or_not_permitted_is_skipped_without_a_log_entry() {
     for code in [Code::NOT_FOUND, Code::METHOD_NOT_ALLOWED] {
-        let mut fixture = asked_first();
+        let mut fixture = first_requested();
         assert_eq!(fixture.answer(code, ""), reads("/7", "m2"));
-        assert_eq!(fixture.tell("/7", &[("/7/0/2", 5)]), reported("/7/0/2=5"));
+        assert_eq!(
+            fixture.answer_values("/7", &[("/7/0/2", 5)]),
+            reported("/7/0/2=5")
+        );
     }
 }
 
 #[test]
 fn an_object_that_is_not_permitted_is_not_requested_until_the_device_registers_again() {
-    let mut fixture = asked_first();
+    let mut fixture = first_requested();
     fixture.answer(Code::METHOD_NOT_ALLOWED, "");
     fixture.answer(Code::NOT_FOUND, "");
     let effects = fixture.at(MINUTE).update();
-    assert_eq!(fixture.asked_after(effects), ["/7"]);
+    assert_eq!(fixture.requested_objects(effects), ["/7"]);
     let effects = fixture.at(2 * MINUTE).offer(REPORTING);
-    assert_eq!(fixture.asked_after(effects), ["/6", "/7"]);
+    assert_eq!(fixture.requested_objects(effects), ["/6", "/7"]);
 }
 
 #[test]
@@ -57,25 +60,28 @@ fn an_object_that_cannot_be_read_is_logged_and_the_next_is_read() {
         ),
     ];
     for (answer, why) in unlike {
-        let mut fixture = asked_first();
+        let mut fixture = first_requested();
         let answer = answer(&mut fixture);
         let expected = all([unread("/6", &format!("{why}.")), reads("/7", "m2")]);
-        assert_eq!(fixture.hears(HOME, &answer), expected);
-        assert_eq!(fixture.tell("/7", &[("/7/0/2", 5)]), reported("/7/0/2=5"));
+        assert_eq!(fixture.receives(HOME, &answer), expected);
+        assert_eq!(
+            fixture.answer_values("/7", &[("/7/0/2", 5)]),
+            reported("/7/0/2=5")
+        );
     }
 }
 
 #[test]
 fn bytes_that_cannot_be_decoded_are_logged() {
-    let mut fixture = asked_first();
+    let mut fixture = first_requested();
     let answer = fixture.piggybacked(Code::CONTENT).with_payload("warm");
-    let effects = fixture.hears(HOME, &answer);
+    let effects = fixture.receives(HOME, &answer);
     assert!(effects[0].starts_with(&unread("/6", "the TLV payload is malformed")[0]));
     assert!(effects[0].ends_with("Kept: \"warm\""), "{effects:?}");
     assert_eq!(
         effects[1..],
         all([
-            told("failure LwM2M[PassiveReportingFailed]"),
+            published("failure LwM2M[PassiveReportingFailed]"),
             reads("/7", "m2")
         ])
     );
@@ -83,17 +89,17 @@ fn bytes_that_cannot_be_decoded_are_logged() {
 
 #[test]
 fn an_answer_in_blocks_that_do_not_fit_cannot_be_read() {
-    let mut fixture = asked_first();
+    let mut fixture = first_requested();
     let answer = fixture.piggybacked(Code::CONTENT).with_payload("block");
     let answer = answer.with_block2(Block::from_value(0x0e));
     let why = "the block-wise response is invalid: a block does not match its Block option.";
     let expected = all([unread("/6", why), reads("/7", "m2")]);
-    assert_eq!(fixture.hears(HOME, &answer), expected);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
 }
 
 #[test]
 fn a_failure_is_logged_once_a_day() {
-    let mut fixture = asked_first();
+    let mut fixture = first_requested();
     for (at, is_told) in [
         (S, true),
         (2 * S, false),
@@ -115,7 +121,7 @@ fn a_failure_is_logged_once_a_day() {
 
 #[test]
 fn the_log_interval_of_a_day_outlives_a_registration() {
-    let mut fixture = asked_first();
+    let mut fixture = first_requested();
     assert!(!logs(&fixture.answer(Code::INTERNAL_SERVER_ERROR, "")).is_empty());
     fixture.at(HOUR).offer(REPORTING);
     assert_eq!(
@@ -126,7 +132,7 @@ fn the_log_interval_of_a_day_outlives_a_registration() {
 
 #[test]
 fn a_refused_format_is_replaced_by_the_next_for_all_objects() {
-    let mut fixture = asked_first();
+    let mut fixture = first_requested();
     let other = sent("CON GET /6 accept 112 m2");
     assert_eq!(fixture.answer(Code::NOT_ACCEPTABLE, ""), other);
     let next = sent("CON GET /7 accept 112 m3");
@@ -145,12 +151,12 @@ fn an_object_that_is_refused_in_every_format_is_not_requested_again() {
     for (code, why) in refusals {
         let mut fixture = DeviceFixture::reporting();
         let mut effects = fixture.offer("</1/0>,</7/0>");
-        let mut asked = 0;
+        let mut requests = 0;
         while effects.iter().any(|line| line.contains("CON GET /7")) {
-            asked += 1;
+            requests += 1;
             effects = fixture.answer(code, "");
         }
-        assert!((2..=9).contains(&asked), "asked {asked} times");
+        assert!((2..=9).contains(&requests), "{requests} requests");
         assert_eq!(effects, unread("/7", why));
         assert_eq!(fixture.at(MINUTE).update(), updated(102));
     }
@@ -158,7 +164,7 @@ fn an_object_that_is_refused_in_every_format_is_not_requested_again() {
 
 #[test]
 fn a_read_is_retransmitted_before_it_is_given_up() {
-    let mut fixture = asked_first();
+    let mut fixture = first_requested();
     let mut repeated = 0;
     while fixture.deadline() < Some(62 * S) {
         assert_eq!(fixture.next_deadline(), reads("/6", "m1"));
@@ -177,9 +183,9 @@ fn a_read_is_retransmitted_before_it_is_given_up() {
 
 #[test]
 fn an_unanswered_object_is_skipped_if_an_uplink_came() {
-    let mut fixture = asked_first();
-    let acknowledgement = Message::acknowledgement(fixture.asked().message_id);
-    fixture.at(S).hears(HOME, &acknowledgement);
+    let mut fixture = first_requested();
+    let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
+    fixture.at(S).receives(HOME, &acknowledgement);
     let effects = fixture.next_deadline();
     let expected = all([
         unread("/6", "the device did not answer in time."),
@@ -190,19 +196,15 @@ fn an_unanswered_object_is_skipped_if_an_uplink_came() {
 
 #[test]
 fn an_unanswered_object_does_not_keep_the_others_from_being_read() {
-    let mut fixture = asked_first();
-    assert_eq!(
-        fallen_silent(&mut fixture),
-        Lines::new(),
-        "the device is gone"
-    );
+    let mut fixture = first_requested();
+    assert_eq!(unanswered(&mut fixture), Lines::new(), "the device is gone");
     let mut expected = [true, false].into_iter();
     for hour in [1, 2] {
         let effects = fixture.at(hour * HOUR).update();
         assert!(effects.last().unwrap().contains("GET /7"), "{effects:?}");
         let effects = fixture.answer(Code::NOT_FOUND, "");
         assert!(effects.last().unwrap().contains("GET /6"), "{effects:?}");
-        let effects = fallen_silent(&mut fixture);
+        let effects = unanswered(&mut fixture);
         let is_told = expected.next().unwrap();
         let why = unread("/6", "the device did not acknowledge the message.");
         let why = if is_told { why } else { Lines::new() };
@@ -210,9 +212,9 @@ fn an_unanswered_object_does_not_keep_the_others_from_being_read() {
         assert!(fixture.device().busy.is_none());
     }
     let effects = fixture.at(3 * HOUR).update();
-    assert_eq!(fixture.asked_after(effects), ["/7"], "it is given up");
+    assert_eq!(fixture.requested_objects(effects), ["/7"], "it is given up");
     let effects = fixture.at(4 * HOUR).offer(REPORTING);
-    assert_eq!(fixture.asked_after(effects), ["/6", "/7"]);
+    assert_eq!(fixture.requested_objects(effects), ["/6", "/7"]);
 }
 
 #[test]
@@ -221,18 +223,18 @@ fn a_missing_answer_after_another_answer_is_logged_and_the_rest_is_read_at_the_n
     fixture.offer("</1/0>,</6/0>,</7/0>,</3303/0>");
     fixture.answer(Code::NOT_FOUND, "");
     let why = unread("/7", "the device did not acknowledge the message.");
-    assert_eq!(fallen_silent(&mut fixture), why);
+    assert_eq!(unanswered(&mut fixture), why);
     let effects = fixture.at(HOUR).update();
-    assert_eq!(fixture.asked_after(effects), ["/6", "/3303", "/7"]);
+    assert_eq!(fixture.requested_objects(effects), ["/6", "/3303", "/7"]);
 }
 
 #[test]
 fn an_object_that_is_answered_in_the_end_is_not_given_up() {
-    let mut fixture = asked_first();
+    let mut fixture = first_requested();
     for hour in 1..6 {
-        fallen_silent(&mut fixture);
+        unanswered(&mut fixture);
         let effects = fixture.at(hour * 2 * HOUR).update();
-        assert_eq!(fixture.asked_after(effects), ["/7", "/6"]);
+        assert_eq!(fixture.requested_objects(effects), ["/7", "/6"]);
         fixture.at((hour * 2 + 1) * HOUR).update();
         fixture.answer(Code::NOT_FOUND, "");
     }
@@ -240,15 +242,15 @@ fn an_object_that_is_answered_in_the_end_is_not_given_up() {
 
 #[test]
 fn no_object_is_given_up_while_the_device_is_gone() {
-    let mut fixture = asked_first();
+    let mut fixture = first_requested();
     for hour in 1..6 {
-        assert_eq!(fallen_silent(&mut fixture), Lines::new());
+        assert_eq!(unanswered(&mut fixture), Lines::new());
         fixture.at(hour * HOUR).update();
     }
     fixture.answer(Code::NOT_FOUND, "");
     assert!(fixture.answer(Code::NOT_FOUND, "").is_empty());
     let effects = fixture.at(6 * HOUR).update();
-    assert_eq!(fixture.asked_after(effects), ["/6", "/7"]);
+    assert_eq!(fixture.requested_objects(effects), ["/6", "/7"]);
 }
 
 #[test]
@@ -257,7 +259,7 @@ fn an_unanswered_request_of_a_caller_ends_the_round() {
     fixture.offer("</1/0>,</3/0>");
     fixture.ask(read("/3/0/9").attempts(2).when_active());
     let update = fixture.updating(&[], REPORTING);
-    fixture.at(S).hears(HOME, &update);
+    fixture.at(S).receives(HOME, &update);
     while fixture.deadline() < Some(63 * S) {
         assert_eq!(fixture.next_deadline(), sent("CON GET /3/0/9 accept 0 m1"));
     }
@@ -271,14 +273,14 @@ fn an_unanswered_request_of_a_caller_ends_the_round() {
 
 #[test]
 fn a_separate_answer_is_acknowledged_before_the_next_request() {
-    let mut fixture = asked_first();
+    let mut fixture = first_requested();
     let answer = fixture.separate(MessageKind::Confirmable, Code::NOT_FOUND);
     let expected = all([sent("ACK to 102"), reads("/7", "m2")]);
-    assert_eq!(fixture.hears(HOME, &answer), expected);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
 }
 
 /// A device that registered, with a read of its first object in flight.
-fn asked_first() -> DeviceFixture {
+fn first_requested() -> DeviceFixture {
     let mut fixture = DeviceFixture::reporting();
     let effects = fixture.offer(REPORTING);
     assert!(effects.ends_with(&reads("/6", "m1")), "{effects:?}");
@@ -286,7 +288,7 @@ fn asked_first() -> DeviceFixture {
 }
 
 /// The effects of giving up on a request after its last retransmission.
-fn fallen_silent(fixture: &mut DeviceFixture) -> Lines {
+fn unanswered(fixture: &mut DeviceFixture) -> Lines {
     loop {
         let effects = fixture.next_deadline();
         if effects.iter().all(|line| !line.contains("GET")) {

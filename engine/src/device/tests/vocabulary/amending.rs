@@ -6,7 +6,7 @@ use crate::profile::Profile;
 impl DeviceFixture {
     /// The customer changes the profile.
     pub(in crate::device::tests) fn amend(&mut self, change: impl FnOnce(&mut Profile)) {
-        change(&mut self.kept.profile);
-        self.device.adopt(&self.kept.profile);
+        change(&mut self.saved.profile);
+        self.device.adopt(&self.saved.profile);
     }
 }

@@ -10,8 +10,8 @@ use crate::policy::{CustomerPolicy, CustomerSettings};
 impl DeviceFixture {
     /// The customer defines these objects, and no others.
     pub(in crate::device::tests) fn define(&mut self, definitions: &[&str]) {
-        let customer = self.kept.profile.customer.clone();
-        let kept = |xml: &&str| {
+        let customer = self.saved.profile.customer.clone();
+        let definition_of = |xml: &&str| {
             let read = ParsedDefinition::of(xml.as_bytes()).unwrap();
             Definition {
                 id: DefinitionId {
@@ -26,7 +26,7 @@ impl DeviceFixture {
         let chosen = CustomerSettings {
             customer: customer.clone(),
             settings: Vec::new(),
-            definitions: definitions.iter().map(kept).collect(),
+            definitions: definitions.iter().map(definition_of).collect(),
             destinations: Vec::new(),
         };
         let policy = CustomerPolicy::of(Arc::clone(&self.policy.rules), &chosen);

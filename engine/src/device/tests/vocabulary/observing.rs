@@ -34,7 +34,7 @@ impl DeviceFixture {
     /// The device accepts an observation with its first value.
     pub(in crate::device::tests) fn agree(&mut self, sequence: u32, value: &str) -> Lines {
         let answer = self.piggybacked(Code::CONTENT).with_observe(sequence);
-        self.hears(HOME, &answer.with_payload(value))
+        self.receives(HOME, &answer.with_payload(value))
     }
 
     /// A notification of the battery.
@@ -62,7 +62,7 @@ impl DeviceFixture {
     /// The device sends a confirmable notification of the battery.
     pub(in crate::device::tests) fn notify(&mut self, sequence: u32, value: &str) -> Lines {
         let message = self.notification(MessageKind::Confirmable, sequence, value);
-        self.hears(HOME, &message)
+        self.receives(HOME, &message)
     }
 
     pub(in crate::device::tests) fn token_observing(&self, path: &str) -> Token {
@@ -74,7 +74,7 @@ impl DeviceFixture {
 
     /// Names in later effects are counted from the first on.
     pub(in crate::device::tests) fn forget_names(&mut self) {
-        self.told = super::telling::Names::default();
+        self.names = super::telling::Names::default();
     }
 
     /// The observations of the device, oldest first.
@@ -95,8 +95,8 @@ pub(in crate::device::tests) fn end_observing(path: &str) -> NewAction {
 
 /// The record of a device that registered at the start is saved, with its observations.
 pub(in crate::device::tests) fn observing(seen_at_ms: i64, observations: &[&str]) -> Lines {
-    let seen = format!("registered until 86400000, seen at {seen_at_ms} from {HOME}");
-    let mut line = format!("save record: {seen}");
+    let presence = format!("registered until 86400000, seen at {seen_at_ms} from {HOME}");
+    let mut line = format!("save record: {presence}");
     for observed in observations {
         line.push_str(&format!(", {observed}"));
     }
@@ -104,7 +104,7 @@ pub(in crate::device::tests) fn observing(seen_at_ms: i64, observations: &[&str]
 }
 
 /// The end of the observation of the battery is logged.
-pub(in crate::device::tests) fn forgets(why: &str) -> Lines {
+pub(in crate::device::tests) fn observation_lost(why: &str) -> Lines {
     super::logged(&format!(
         "LwM2M[ObservationLost] Error: The observation of {BATTERY} was lost: {why}."
     ))

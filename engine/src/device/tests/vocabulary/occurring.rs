@@ -9,7 +9,7 @@ use crate::step_event::{StepEventKind, UplinkKind};
 
 impl DeviceFixture {
     /// The kind that a message of the device is counted as.
-    pub(in crate::device::tests) fn takes_for(&mut self, message: &Message) -> UplinkKind {
+    pub(in crate::device::tests) fn kind_of(&mut self, message: &Message) -> UplinkKind {
         let message = message.clone();
         let peer = peer(HOME);
         let datagram = Datagram {

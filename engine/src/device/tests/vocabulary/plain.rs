@@ -33,15 +33,15 @@ impl DeviceFixture {
     /// The device posts data with the topic `t` from its address.
     pub(in crate::device::tests) fn posts(&mut self, payload: &str) -> Lines {
         let message = self.data("t", payload);
-        self.hears(HOME, &message)
+        self.receives(HOME, &message)
     }
 
     /// The device sends a bare datagram.
-    pub(in crate::device::tests) fn hears_bare(&mut self, bytes: &[u8]) -> Lines {
-        self.hears_bare_from(BARE, bytes).1
+    pub(in crate::device::tests) fn receives_bare(&mut self, bytes: &[u8]) -> Lines {
+        self.receives_bare_from(BARE, bytes).1
     }
 
-    pub(in crate::device::tests) fn hears_bare_from(
+    pub(in crate::device::tests) fn receives_bare_from(
         &mut self,
         from: &str,
         bytes: &[u8],
@@ -55,7 +55,7 @@ impl DeviceFixture {
     }
 
     /// The device sends several bare datagrams in a row.
-    pub(in crate::device::tests) fn hears_burst(&mut self, texts: &[&str]) -> Lines {
+    pub(in crate::device::tests) fn receives_burst(&mut self, texts: &[&str]) -> Lines {
         let peer = Peer::bare(BARE.parse().unwrap());
         let bare = |text: &&str| UdpDatagram {
             number: 0,
@@ -68,7 +68,7 @@ impl DeviceFixture {
     }
 
     /// A message comes from an address that several devices share.
-    pub(in crate::device::tests) fn hears_of_several(&mut self, message: &Message) -> Lines {
+    pub(in crate::device::tests) fn receives_ambiguous(&mut self, message: &Message) -> Lines {
         let datagram = Datagram {
             number: 0,
             peer: peer(HOME),
@@ -79,21 +79,21 @@ impl DeviceFixture {
     }
 
     /// The socket reports the outcome of the last bare datagram.
-    pub(in crate::device::tests) fn departed(&mut self, outcome: SendOutcome) -> Lines {
-        let action = self.departing.expect("something was to leave");
-        self.departed_of(action, outcome)
+    pub(in crate::device::tests) fn send_outcome(&mut self, outcome: SendOutcome) -> Lines {
+        let action = self.bare_action.expect("a bare datagram was sent");
+        self.send_outcome_of(action, outcome)
     }
 
     /// The socket reports the outcome of the bare datagram of a request.
-    pub(in crate::device::tests) fn departed_of(
+    pub(in crate::device::tests) fn send_outcome_of(
         &mut self,
         action: ActionId,
         outcome: SendOutcome,
     ) -> Lines {
-        let told = |device: &mut Device, m: &mut _, out: &mut _| {
+        let report = |device: &mut Device, m: &mut _, out: &mut _| {
             device.handle_send_outcome(m, (action, outcome), out);
         };
-        self.step(told).1
+        self.step(report).1
     }
 }
 
@@ -125,7 +125,7 @@ fn written(text: &str) -> Content {
 }
 
 /// The record is saved after the first contact with the device.
-pub(in crate::device::tests) fn heard_first(at_ms: i64, from: &str, over: &str) -> Lines {
+pub(in crate::device::tests) fn first_contact(at_ms: i64, from: &str, over: &str) -> Lines {
     vec![
         format!("save record: unregistered, seen at {at_ms} from {from}"),
         format!(
@@ -136,11 +136,11 @@ pub(in crate::device::tests) fn heard_first(at_ms: i64, from: &str, over: &str) 
 }
 
 /// Data over CoAP with the topic `t` is published.
-pub(in crate::device::tests) fn data_told(payload: &str) -> Lines {
-    super::told(&format!("Coap data \"t\" {payload:?}"))
+pub(in crate::device::tests) fn data_published(payload: &str) -> Lines {
+    super::published(&format!("Coap data \"t\" {payload:?}"))
 }
 
 /// A bare datagram of the device is published.
-pub(in crate::device::tests) fn said_bare(payload: &str) -> Lines {
-    super::told(&format!("Udp data \"\" {payload:?}"))
+pub(in crate::device::tests) fn datagram_published(payload: &str) -> Lines {
+    super::published(&format!("Udp data \"\" {payload:?}"))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use protocol::coap::code::Code;
 use protocol::lwm2m::value::Value;
 
-use super::{DeviceFixture, HOME, logged, observing, sent, told};
+use super::{DeviceFixture, HOME, logged, observing, published, sent};
 use crate::policy::CustomerPolicy;
 use crate::setting::SettingState;
 
@@ -38,25 +38,32 @@ impl DeviceFixture {
     }
 
     /// The device answers with the values of an object.
-    pub(in crate::device::tests) fn tell(&mut self, path: &str, values: &[(&str, i64)]) -> Lines {
+    pub(in crate::device::tests) fn answer_values(
+        &mut self,
+        path: &str,
+        values: &[(&str, i64)],
+    ) -> Lines {
         let values = values
             .iter()
             .map(|(at, value)| (*at, Value::Integer(*value)));
         let values: Vec<_> = values.collect();
         let answer = observing::tlv(self.piggybacked(Code::CONTENT), path, &values);
-        self.hears(HOME, &answer)
+        self.receives(HOME, &answer)
     }
 
     /// The device answers each read with 4.04. Returns the objects that are read.
-    pub(in crate::device::tests) fn asked_after(&mut self, effects: Lines) -> Vec<String> {
-        let mut asked = Vec::new();
+    pub(in crate::device::tests) fn requested_objects(&mut self, effects: Lines) -> Vec<String> {
+        let mut paths = Vec::new();
         let mut effects = effects;
         while effects.last().is_some_and(|line| line.contains("CON GET")) {
-            let path = self.asked().uri_path().map(|segment| format!("/{segment}"));
-            asked.push(path.collect());
+            let path = self
+                .last_request()
+                .uri_path()
+                .map(|segment| format!("/{segment}"));
+            paths.push(path.collect());
             effects = self.answer(Code::NOT_FOUND, "");
         }
-        asked
+        paths
     }
 }
 
@@ -67,7 +74,7 @@ pub(in crate::device::tests) fn reads(path: &str, message: &str) -> Lines {
 
 /// The values of a read are published.
 pub(in crate::device::tests) fn reported(values: &str) -> Lines {
-    told(&format!("{values} for reported"))
+    published(&format!("{values} for reported"))
 }
 
 /// The failure to read an object is logged.

@@ -15,7 +15,7 @@ impl DeviceFixture {
     /// The device sends values in SenML JSON.
     pub(in crate::device::tests) fn sends(&mut self, payload: &str) -> Lines {
         let message = self.sending(payload);
-        self.hears(HOME, &message)
+        self.receives(HOME, &message)
     }
 
     pub(in crate::device::tests) fn sending(&mut self, payload: &str) -> Message {

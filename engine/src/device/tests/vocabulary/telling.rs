@@ -112,29 +112,33 @@ impl Names {
     }
 
     fn event(&mut self, event: &Event) -> String {
-        let told = match &event.content {
-            EventContent::Lifecycle(what) => return format!("tell {what:?}"),
-            EventContent::Telemetry(told) => told,
-            EventContent::Data(data) => return told_data(data),
-            EventContent::Error(failure) => return format!("tell failure {}", failure.message),
+        let telemetry = match &event.content {
+            EventContent::Lifecycle(what) => return format!("publish {what:?}"),
+            EventContent::Telemetry(telemetry) => telemetry,
+            EventContent::Data(data) => return data_line(data),
+            EventContent::Error(failure) => return format!("publish failure {}", failure.message),
             EventContent::ActionResult(done) => {
                 let action = self.action(&done.action.to_string());
-                return format!("tell {action} {:?}{}", done.status, came(&done.outcome));
+                return format!(
+                    "publish {action} {:?}{}",
+                    done.status,
+                    outcome_text(&done.outcome)
+                );
             }
         };
-        let values = told.values.iter();
+        let values = telemetry.values.iter();
         let values: Vec<_> = values
             .map(|(path, value)| format!("{path}={value}"))
             .collect();
-        let cause = match told.cause {
+        let cause = match telemetry.cause {
             Cause::Observation(path) => format!("observed {path}"),
             Cause::Action(id) => self.action(&id.to_string()),
             Cause::Send => "sent".to_owned(),
             Cause::PassiveReport => "reported".to_owned(),
         };
-        let measured = told.measured_at.map(|at| at.since_ms(START));
+        let measured = telemetry.measured_at.map(|at| at.since_ms(START));
         let measured = measured.map_or(String::new(), |ms| format!(" measured at {ms}"));
-        format!("tell {} for {cause}{measured}", values.join(" "))
+        format!("publish {} for {cause}{measured}", values.join(" "))
     }
 
     fn message(&mut self, message: &Message) -> String {
@@ -171,7 +175,7 @@ impl Names {
         } else {
             words.push(format!("to {}", message.message_id.0));
         }
-        assert!(message.options().all(|(number, _)| is_told(number)));
+        assert!(message.options().all(|(number, _)| is_shown(number)));
         words.join(" ")
     }
 
@@ -196,7 +200,7 @@ impl Names {
 }
 
 /// Whether a line shows the option: no option that is sent may go unnoticed.
-fn is_told(number: u16) -> bool {
+fn is_shown(number: u16) -> bool {
     [
         option::URI_PATH,
         option::OBSERVE,
@@ -232,7 +236,7 @@ fn blocks_of(message: &Message) -> Vec<String> {
 }
 
 fn name(known: &mut Vec<String>, what: String) -> usize {
-    let place = known.iter().position(|seen| *seen == what);
+    let place = known.iter().position(|it| *it == what);
     place.unwrap_or_else(|| {
         known.push(what);
         known.len() - 1
@@ -265,11 +269,11 @@ fn end(peer: Option<Peer>) -> String {
 
 fn progress(action: &Action) -> String {
     let made = format!("{}/{}", action.attempts_made, action.attempts_permitted);
-    made + &came(&action.outcome)
+    made + &outcome_text(&action.outcome)
 }
 
 /// The outcome of a request.
-fn came(outcome: &Option<Outcome>) -> String {
+fn outcome_text(outcome: &Option<Outcome>) -> String {
     let mut text = String::new();
     if let Some(outcome) = outcome {
         let payload = outcome.payload.as_ref().map(shown);
@@ -347,7 +351,7 @@ pub(in crate::device::tests) fn ended(name: &str, status: Status, progress: &str
 /// A request in progress succeeds with values, which are published first.
 pub(in crate::device::tests) fn answered(name: &str, values: &str, progress: &str) -> Lines {
     all([
-        told(&format!("{values} for {name}")),
+        published(&format!("{values} for {name}")),
         ended(name, Status::Succeeded, progress),
     ])
 }
@@ -371,13 +375,16 @@ pub(in crate::device::tests) fn put_off(name: &str, progress: &str) -> Lines {
 /// An entry is logged; an error entry is also published.
 pub(in crate::device::tests) fn logged(line: &str) -> Lines {
     let failed = line.split_once(" Error: ").map(|(message, _)| message);
-    let told = failed.map(|message| format!("tell failure {message}"));
-    [format!("log {line}")].into_iter().chain(told).collect()
+    let published = failed.map(|message| format!("publish failure {message}"));
+    [format!("log {line}")]
+        .into_iter()
+        .chain(published)
+        .collect()
 }
 
 /// An event is published.
-pub(in crate::device::tests) fn told(line: &str) -> Lines {
-    vec![format!("tell {line}")]
+pub(in crate::device::tests) fn published(line: &str) -> Lines {
+    vec![format!("publish {line}")]
 }
 
 /// The record is saved.
@@ -399,8 +406,8 @@ pub(in crate::device::tests) fn updated(message_id: u16) -> Lines {
     ]
 }
 
-fn told_data(data: &Data) -> String {
+fn data_line(data: &Data) -> String {
     let topic = data.topic.as_ref().map_or("", |topic| topic.as_str());
     let text = String::from_utf8_lossy(&data.bytes);
-    format!("tell {:?} data {topic:?} {text:?}", data.source)
+    format!("publish {:?} data {topic:?} {text:?}", data.source)
 }
