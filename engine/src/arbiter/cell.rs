@@ -386,8 +386,8 @@ impl<R> DeviceCell<R> {
 
     /// Ends the step: arms the next deadline.
     ///
-    /// The removal of a device is reported to the arbiter before the caller is answered: whoever
-    /// asks for the device after that answer learns that it does not exist.
+    /// The removal of a device is reported to the arbiter before the caller is answered, so that
+    /// any later command for the device is answered that it does not exist.
     fn finish(&mut self, out: &mut Vec<CellEffect<R>>) {
         match self.phase {
             Phase::Retired => out.push(CellEffect::End(ActorExit::Retired)),

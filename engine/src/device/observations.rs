@@ -2,7 +2,7 @@
 //! again when the device may have lost them (RFC 7641; LwM2M Core 1.2 section 6.4).
 //!
 //! ```text
-//!          observe-start            registers anew, leaves
+//!          observe-start           registers again, leaves
 //!  (none) ---------------> Held <--------------------------> Owed
 //!    ^                      |      requested again, 2.05       |
 //!    +-- observe-end, 4.xx -+----- 4.xx, 5.xx, no Observe -----+
@@ -195,7 +195,7 @@ impl<'s> Observations<'s> {
         }
     }
 
-    /// The device may have lost its observations: it registered anew, or left; or it moved, and
+    /// The device may have lost its observations: it registered again, or left; or it moved, and
     /// notifications from an unknown peer were rejected. Returns whether there are any.
     pub(super) fn renew_all(&mut self) -> bool {
         self.observed.iter_mut().for_each(Observation::renew);

@@ -95,7 +95,7 @@ impl<'a> Reachability<'a> {
     }
 
     /// Whether a request can be sent now to where the device is registered.
-    pub(super) fn is_there(self, now: Timestamp) -> bool {
+    pub(super) fn is_reachable(self, now: Timestamp) -> bool {
         self.found_at().is_some() && self.presence(now) == Presence::Awake
     }
 

@@ -192,7 +192,7 @@ impl RegistrationState {
         self.registration = None;
     }
 
-    /// Does not use this format again until the device registers anew.
+    /// Does not use this format again until the device registers again.
     pub(super) fn refuse(&mut self, format: ContentFormat) {
         self.refused.add(format);
     }

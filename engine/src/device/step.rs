@@ -178,7 +178,7 @@ impl<'s> Step<'s> {
             if self.begin_action() {
                 continue;
             }
-            if !self.cx.reachability().is_there(self.cx.now()) {
+            if !self.cx.reachability().is_reachable(self.cx.now()) {
                 break;
             }
             let next = self.observations.next_request(&mut self.cx);

@@ -199,7 +199,7 @@ impl Step<'_> {
 
     /// Continues with the next format if the device refuses the one that was requested or written:
     /// such a refusal (4.06, 4.15) does not end the attempt. Returns whether there is a next
-    /// format. A refused format is not used again until the device registers anew.
+    /// format. A refused format is not used again until the device registers again.
     fn try_next_format(&mut self, code: Code) -> bool {
         let Some(outgoing) = self.exchange.refuse_format(&mut self.cx, code) else {
             return false;

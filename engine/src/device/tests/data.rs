@@ -380,7 +380,7 @@ fn bare_datagrams_are_published_and_never_answered() {
     assert_eq!(
         fixture.receives_bare(b"on"),
         datagram_published("on"),
-        "nobody can say whether it is the same again"
+        "a repetition cannot be recognised"
     );
 }
 

@@ -26,7 +26,7 @@ fn a_datagram_is_sent_at_once_and_succeeds_when_the_socket_took_it() {
         let effects = fixture.send_outcome(SendOutcome::Sent);
         assert_eq!(effects, ended("#1", Succeeded, "1/1"));
         let action = fixture.saved(accepted.unwrap().id);
-        assert_eq!(action.outcome, None, "nobody answered");
+        assert_eq!(action.outcome, None, "there is no answer");
         let stages = action.timeline.as_slice().iter();
         let last = stages.last().map(|happened| happened.what);
         assert_eq!(last, Some(TimelineEvent::DatagramSent));

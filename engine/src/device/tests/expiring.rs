@@ -122,7 +122,7 @@ fn a_request_in_progress_survives_its_device_s_registration() {
     fixture.register_with(&["lwm2m=1.1", "lt=60"], "</3/0>");
     fixture.at(50 * S).ask(read("/3/0/9").attempts(2));
     fixture.at(60 * S).timeout();
-    assert_eq!(fixture.timeout(), Lines::new(), "nobody is there");
+    assert_eq!(fixture.timeout(), Lines::new(), "nothing is sent");
     let effects = fixture.at(HOUR).register();
     let again = all([
         moved("#1", InProgress, InProgress, "2/2"),

@@ -14,7 +14,7 @@ const MAKER: &str = "/3/0/0";
 
 #[test]
 fn an_answer_over_coap_is_accepted_after_the_device_deregistered_from_that_peer() {
-    let mut fixture = asked_at_home();
+    let mut fixture = requested_at_registered_peer();
     let effects = fixture.at(S).deregister();
     check_still_reached(&effects);
     let answer = fixture.piggybacked(Code::CONTENT);
@@ -25,7 +25,7 @@ fn an_answer_over_coap_is_accepted_after_the_device_deregistered_from_that_peer(
 
 #[test]
 fn an_answer_over_coap_is_accepted_after_the_registration_at_that_peer_expired() {
-    let mut fixture = asked_at_home();
+    let mut fixture = requested_at_registered_peer();
     let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
     fixture.at(86_399 * S).receives(HOME, &acknowledgement);
     check_still_reached(&fixture.at(86_400 * S).timeout());
@@ -107,7 +107,7 @@ fn a_transfer_whose_request_expired_while_a_block_was_lost_is_not_continued() {
 const SERVER: &str = "10.0.0.1:5685";
 
 /// A request over CoAP to the peer that the device registered from.
-fn asked_at_home() -> DeviceFixture {
+fn requested_at_registered_peer() -> DeviceFixture {
     let mut fixture = DeviceFixture::registered();
     let new = coap(Method::Get, "/a", "");
     let Request::Coap(mut request) = new.request.clone() else {

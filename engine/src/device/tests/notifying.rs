@@ -64,11 +64,11 @@ fn an_outdated_notification_is_acknowledged_and_not_published() {
         (10, 9, 128 * S + 1, true),
         (10, 10, 128 * S + 1, true),
     ];
-    for (first, second, later, is_news) in cases {
+    for (first, second, later, is_newer) in cases {
         let mut fixture = DeviceFixture::observed();
         fixture.at(200 * S).notify(first, "88");
         let effects = fixture.at(200 * S + later).notify(second, "86");
-        let values = if is_news {
+        let values = if is_newer {
             published(PUBLISHED)
         } else {
             Lines::new()

@@ -99,7 +99,7 @@ fn each_way_an_exchange_ends_is_reported() {
         (Code::INTERNAL_SERVER_ERROR, ExchangeOutcome::ServerError),
     ];
     for (code, ending) in answers {
-        let mut fixture = asked_once();
+        let mut fixture = requested_once();
         fixture.answer(code, "87");
         assert_eq!(
             fixture.step_events()[0],
@@ -107,7 +107,7 @@ fn each_way_an_exchange_ends_is_reported() {
             "{code}"
         );
     }
-    let mut fixture = asked_once();
+    let mut fixture = requested_once();
     let reset = Message::reset(fixture.last_request().message_id);
     fixture.receives(HOME, &reset);
     assert_eq!(
@@ -115,7 +115,7 @@ fn each_way_an_exchange_ends_is_reported() {
         StepEventKind::Ended(ExchangeOutcome::Reset)
     );
 
-    let mut fixture = asked_once();
+    let mut fixture = requested_once();
     while fixture.device().activity().exchange == InFlight::Yes {
         fixture.next_deadline();
     }
@@ -124,7 +124,7 @@ fn each_way_an_exchange_ends_is_reported() {
         StepEventKind::Ended(ExchangeOutcome::NotAcknowledged)
     );
 
-    let mut fixture = asked_once();
+    let mut fixture = requested_once();
     let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
     fixture.receives(HOME, &acknowledgement);
     fixture.next_deadline();
@@ -133,14 +133,14 @@ fn each_way_an_exchange_ends_is_reported() {
         StepEventKind::Ended(ExchangeOutcome::NotAnswered)
     );
 
-    let mut fixture = asked_once();
+    let mut fixture = requested_once();
     fixture.deregister();
     assert_eq!(
         fixture.step_events()[0],
         StepEventKind::Ended(ExchangeOutcome::DeviceGone)
     );
 
-    let mut fixture = asked_once();
+    let mut fixture = requested_once();
     fixture.retire();
     assert_eq!(
         fixture.step_events()[0],
@@ -263,7 +263,7 @@ fn the_activity_of_a_device_follows_its_state() {
     assert_eq!(sleeper.since_start(until), 94 * S);
 }
 
-fn asked_once() -> DeviceFixture {
+fn requested_once() -> DeviceFixture {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read(BATTERY));
     fixture

@@ -32,11 +32,7 @@ fn a_long_value_is_written_in_blocks() {
     let first = fixture.goes_on(0);
     let expected = sent("CON PUT /3/0/14 block1 1/16 more format 0 \"0123456789ABCDEF\" m2");
     assert_eq!(fixture.at(S).receives(HOME, &first), expected);
-    assert_eq!(
-        fixture.step_events(),
-        [],
-        "it is one exchange to whoever counts"
-    );
+    assert_eq!(fixture.step_events(), [], "it is counted as one exchange");
     let second = fixture.goes_on(1);
     let expected = sent("CON PUT /3/0/14 block1 2/16 format 0 \"!\" m3");
     assert_eq!(fixture.at(2 * S).receives(HOME, &second), expected);

@@ -23,7 +23,7 @@ fn a_device_that_seems_to_support_it_is_read_in_one_request() {
     let expected = reported("/6/0/5=1970-01-01T00:00:01Z /7/0/2=5 /7/0/3=6");
     assert_eq!(fixture.answer_composite(payload), expected);
     assert!(fixture.device().busy.is_none());
-    let expected = all([updated(102), asks_for_all("m2")]);
+    let expected = all([updated(102), composite_read("m2")]);
     assert_eq!(fixture.at(MINUTE).update(), expected);
 }
 
@@ -77,7 +77,7 @@ fn a_device_that_refuses_a_composite_read_is_read_one_by_one_until_it_registers_
         let expected = all([updated(102), reads_json("/6", "m4")]);
         assert_eq!(fixture.at(MINUTE).update(), expected, "it is known by then");
         let effects = fixture.at(2 * MINUTE).offer(JSON);
-        assert!(effects.ends_with(&asks_for_all("m5")), "{effects:?}");
+        assert!(effects.ends_with(&composite_read("m5")), "{effects:?}");
     }
 }
 
@@ -112,7 +112,7 @@ fn a_device_that_acknowledges_a_composite_read_without_an_answer_is_read_one_by_
 fn a_device_that_does_not_acknowledge_a_composite_read_is_read_one_by_one_at_its_next_update() {
     let mut fixture = composite_requested();
     while fixture.deadline() < Some(62 * S) {
-        assert_eq!(fixture.next_deadline(), asks_for_all("m1"));
+        assert_eq!(fixture.next_deadline(), composite_read("m1"));
     }
     assert_eq!(fixture.next_deadline(), Lines::new());
     assert!(fixture.device().busy.is_none());
@@ -185,11 +185,11 @@ fn a_separate_answer_to_a_composite_read_is_accepted() {
 fn composite_requested() -> DeviceFixture {
     let mut fixture = DeviceFixture::reporting();
     let effects = fixture.offer(JSON);
-    assert!(effects.ends_with(&asks_for_all("m1")), "{effects:?}");
+    assert!(effects.ends_with(&composite_read("m1")), "{effects:?}");
     fixture
 }
 
-fn asks_for_all(message: &str) -> Lines {
+fn composite_read(message: &str) -> Lines {
     sent(&format!(
         "CON FETCH  accept 110 format 110 {PATHS:?} {message}"
     ))

@@ -25,7 +25,7 @@ fn a_new_registration_begins_a_new_round() {
     assert_eq!(
         fixture.receives(HOME, &late),
         Lines::new(),
-        "nobody waits for it"
+        "no exchange awaits it"
     );
     assert_eq!(fixture.answer(Code::NOT_FOUND, ""), reads("/7", "m4"));
     assert_eq!(fixture.answer(Code::NOT_FOUND, ""), Lines::new());

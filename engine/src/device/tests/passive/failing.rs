@@ -100,7 +100,7 @@ fn an_answer_in_blocks_that_do_not_fit_cannot_be_read() {
 #[test]
 fn a_failure_is_logged_once_a_day() {
     let mut fixture = first_requested();
-    for (at, is_told) in [
+    for (at, is_logged) in [
         (S, true),
         (2 * S, false),
         (HOUR, false),
@@ -112,7 +112,11 @@ fn a_failure_is_logged_once_a_day() {
             fixture.update();
         }
         let effects = fixture.answer(Code::INTERNAL_SERVER_ERROR, "");
-        assert_eq!(!logs(&effects).is_empty(), is_told, "at {at}: {effects:?}");
+        assert_eq!(
+            !logs(&effects).is_empty(),
+            is_logged,
+            "at {at}: {effects:?}"
+        );
         while fixture.device().busy.is_some() && at != S {
             fixture.answer(Code::NOT_FOUND, "");
         }
@@ -205,9 +209,9 @@ fn an_unanswered_object_does_not_keep_the_others_from_being_read() {
         let effects = fixture.answer(Code::NOT_FOUND, "");
         assert!(effects.last().unwrap().contains("GET /6"), "{effects:?}");
         let effects = unanswered(&mut fixture);
-        let is_told = expected.next().unwrap();
+        let is_logged = expected.next().unwrap();
         let why = unread("/6", "the device did not acknowledge the message.");
-        let why = if is_told { why } else { Lines::new() };
+        let why = if is_logged { why } else { Lines::new() };
         assert_eq!(effects, why, "once a day");
         assert!(fixture.device().busy.is_none());
     }
