@@ -108,11 +108,11 @@ fn a_payload_that_is_too_long_is_refused_and_its_bytes_are_logged() {
     fixture.register();
     assert_eq!(WARM.len(), 31);
     let fitting = WARM.replace("21.5", "2.5");
-    let published = all([
+    let expected = all([
         published("/3303/0/5700=2.5 for sent"),
         sent("ACK 2.04 to 102"),
     ]);
-    assert_eq!(fixture.sends(&fitting), published);
+    assert_eq!(fixture.sends(&fitting), expected);
     let expected = all([
         logged(&format!(
             "Translator[UserPayloadError] Error: A payload was rejected: \
