@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-#[path = "forwarding/office.rs"]
-mod office;
+#[path = "forwarding/fixture.rs"]
+mod fixture;
 
 use engine::delivery::destination::{DestinationState, EventTypes};
 use engine::delivery::forwarding::{DeliveryOutcome, NotActive, ReplayUnderWay};
@@ -12,7 +12,7 @@ use engine::event::EventType;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_oneof, proptest};
 
-use office::{ForwardingFixture, WAITS_MS, not_taken};
+use fixture::{ForwardingFixture, WAITS_MS, not_taken};
 
 #[test]
 fn events_of_a_device_are_delivered_one_by_one_and_of_many_side_by_side() {
@@ -36,10 +36,10 @@ fn no_more_are_under_way_than_may_be() {
     for device in 0..50 {
         fixture.happen(device, 2);
     }
-    assert_eq!(fixture.under_way().len(), office::PARALLEL_MAX);
+    assert_eq!(fixture.under_way().len(), fixture::PARALLEL_MAX);
     fixture.end_all(&DeliveryOutcome::Delivered);
     assert_eq!(fixture.taken().len(), 100);
-    assert_eq!(fixture.most_under_way, office::PARALLEL_MAX);
+    assert_eq!(fixture.most_under_way, fixture::PARALLEL_MAX);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn tries_are_counted_across_a_fall_of_the_service() {
 #[test]
 fn an_exception_ahead_of_its_place_is_counted_once() {
     let mut fixture = ForwardingFixture::open();
-    let neighbour = office::neighbour_of(1);
+    let neighbour = fixture::neighbour_of(1);
     fixture.happen(1, 1);
     fixture.happen(neighbour, 1);
     let of_neighbour = format!("{neighbour}/1");
@@ -263,7 +263,7 @@ fn an_endpoint_that_is_down_is_not_called_for_each_device() {
     }
     fixture.end_all(&not_taken());
     let tried = fixture.tries;
-    assert!(tried < 2 * office::PARALLEL_MAX, "{tried} tries");
+    assert!(tried < 2 * fixture::PARALLEL_MAX, "{tried} tries");
     fixture.pass_time(WAITS_MS[0]);
     fixture.end_all(&DeliveryOutcome::Delivered);
     assert_eq!(fixture.taken_once().len(), 400);
@@ -275,12 +275,12 @@ fn beyond_its_bound_the_oldest_are_set_aside_and_the_customer_is_told_once() {
     for device in 0..200 {
         fixture.happen(device, 2);
     }
-    fixture.note_backlog(office::BACKLOG_MAX + 50);
-    fixture.note_backlog(office::BACKLOG_MAX + 40);
+    fixture.note_backlog(fixture::BACKLOG_MAX + 50);
+    fixture.note_backlog(fixture::BACKLOG_MAX + 40);
     assert_eq!(fixture.log, ["CloudIntegrator[EventsSetAside]"]);
     fixture.happen(7, 300);
     fixture.end_all(&DeliveryOutcome::Delivered);
-    let aside = 50 + usize::try_from(office::BACKLOG_MAX / 10).unwrap();
+    let aside = 50 + usize::try_from(fixture::BACKLOG_MAX / 10).unwrap();
     assert_eq!(fixture.dead().len(), aside);
     assert_eq!(fixture.taken_once().len() + aside, 700);
 }
@@ -291,7 +291,7 @@ fn what_comes_after_too_much_was_taken_is_not_set_aside() {
     for _ in 0..150 {
         fixture.happen_as(1, EventType::TelemetryData);
     }
-    fixture.note_backlog(office::BACKLOG_MAX + 50);
+    fixture.note_backlog(fixture::BACKLOG_MAX + 50);
     fixture.note_backlog(0);
     for _ in 0..80 {
         fixture.happen_as(2, EventType::Lifecycle);
@@ -304,7 +304,7 @@ fn what_comes_after_too_much_was_taken_is_not_set_aside() {
 #[test]
 fn what_is_not_wanted_is_part_of_too_much() {
     let mut fixture = ForwardingFixture::telling([EventType::Lifecycle].into_iter().collect());
-    fixture.note_backlog(office::BACKLOG_MAX + 50);
+    fixture.note_backlog(fixture::BACKLOG_MAX + 50);
     for _ in 0..60 {
         fixture.happen_as(1, EventType::TelemetryData);
     }
@@ -398,7 +398,7 @@ proptest! {
                 Twist::Replay => {
                     let _ = fixture.replay();
                 }
-                Twist::Backlog(over) => fixture.note_backlog(office::BACKLOG_MAX + u64::from(over)),
+                Twist::Backlog(over) => fixture.note_backlog(fixture::BACKLOG_MAX + u64::from(over)),
             }
             fixture.assert_sound();
         }

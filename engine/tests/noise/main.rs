@@ -3,20 +3,20 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod fixture;
 mod inputs;
-mod saying;
-mod scene;
+mod messages;
 
 use engine::action::Mode;
 use engine::action::Operation;
 use proptest::collection::vec;
 use proptest::prelude::proptest;
 
+use fixture::NoiseFixture;
 use inputs::{
     AddressSetting, CallerCommand, Input, PATHS, RequestMeaning, RequestShape, ResponseShape,
     ResponseTarget, Sender, exchanging, input, saying, telling,
 };
-use scene::NoiseFixture;
 
 proptest! {
     #[test]

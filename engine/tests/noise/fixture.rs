@@ -29,7 +29,7 @@ use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
 
 use super::inputs::{AddressSetting, Input, RequestShape, Sender};
-use super::saying::request;
+use super::messages::request;
 
 /// What the device offers: of it, 6, 7, and what nobody knows are data of the customer.
 pub(super) const OBJECTS: &str =

@@ -12,10 +12,10 @@ use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 use protocol::coap::uri::PathAndQuery;
 
+use super::fixture::{NoiseFixture, OBJECTS};
 use super::inputs::{
     CallerCommand, PayloadMeaning, RequestMeaning, RequestShape, ResponseShape, ResponseTarget,
 };
-use super::scene::{NoiseFixture, OBJECTS};
 
 impl RequestShape {
     /// The blocks it is said in, of 16 bytes each.
