@@ -1,7 +1,8 @@
-//! What an action request is: what was asked of a device, and what became of it (seed 2.1, 3).
+//! What an action request is: a caller's request to a device, its status and its result (seed 2.1,
+//! 3).
 //!
 //! ```text
-//!  SEND_NOW ---------------------> IN_PROGRESS --2.xx, it left (UDP)--> SUCCEEDED
+//!  SEND_NOW ---------------------> IN_PROGRESS --2.xx, sent (UDP)-----> SUCCEEDED
 //!                                   ^   |  ^ |
 //!  SEND_WHEN_ACTIVE -> SCHEDULED ---'   |  '-' no answer, 4.08, 4.29, 5.03; attempts left
 //!                       |     |         '--other 4.xx/5.xx, none left, 48 h-> FAILED
@@ -26,40 +27,40 @@ use crate::idempotency::IdempotentCall;
 use crate::ids::{ActionId, CustomerId, DeviceId, DeviceKey, Iccid, Imsi, TraceId};
 use crate::moment::Timestamp;
 
-/// An action request as it is kept and shown.
+/// An action request, as it is stored and shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Action {
-    /// Its id; ids sort by creation.
+    /// Its id; ids sort by creation time.
     pub id: ActionId,
-    /// Whose request it is.
+    /// The customer that owns it.
     pub customer: CustomerId,
     /// The device it addresses.
     pub device: DeviceKey,
-    /// What is asked.
+    /// What it requests.
     pub request: Request,
-    /// When it may go out.
+    /// When it may be sent.
     pub mode: Mode,
-    /// What became of it.
+    /// Its status.
     pub status: Status,
     /// How many attempts it may make.
     pub attempts_permitted: u8,
-    /// How many attempts were recorded; each was recorded before its datagram left.
+    /// How many attempts were recorded; each is recorded before its datagram is sent.
     pub attempts_made: u8,
     /// When it was created.
     pub created_at: Timestamp,
     /// When its record last changed.
     pub updated_at: Timestamp,
-    /// When it fails if it is not final by then.
+    /// When it fails unless it is final.
     pub expires_at: Timestamp,
-    /// The expiry of its own that the caller asked for, in seconds.
+    /// The expiry that the caller set, in seconds.
     pub expires_in_s: Option<u32>,
-    /// The device as it was known at creation, for the record.
+    /// The identity of the device at creation.
     pub addressee: Addressee,
-    /// Ties the request to the call that made it.
+    /// Ties the request to the API call that created it.
     pub trace: TraceId,
-    /// What the device answered or what went wrong.
+    /// The answer of the device, or the error.
     pub outcome: Option<Outcome>,
-    /// What happened on the way.
+    /// Its attempts, datagrams and answers so far.
     pub timeline: Timeline,
 }
 
@@ -69,7 +70,7 @@ impl Action {
         self.attempts_permitted.saturating_sub(self.attempts_made)
     }
 
-    /// Where it stands in lists.
+    /// The fields by which lists sort and filter it.
     pub fn state(&self) -> ActionState {
         ActionState {
             status: self.status,
@@ -83,16 +84,16 @@ impl Action {
     }
 }
 
-/// Where an action request stands in lists, apart from what never changes of it.
+/// The fields that lists use and that can change.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ActionState {
-    /// What became of it.
+    /// Its status.
     pub status: Status,
     /// When its record last changed.
     pub updated_at: Timestamp,
 }
 
-/// The device an action request was created for, as it was known then.
+/// The device of an action request, as it was known when the request was created.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Addressee {
     /// What the customer calls the device.
@@ -121,27 +122,27 @@ impl Protocol {
     pub const ALL: [Self; 3] = [Self::Udp, Self::Coap, Self::Lwm2m];
 }
 
-/// When a request may go out.
+/// When a request may be sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Mode {
     /// At once.
     SendNow,
-    /// When the device is next heard.
+    /// At the next uplink of the device.
     SendWhenActive,
 }
 
-/// What became of a request.
+/// The status of a request.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Status {
-    /// It waits for the device to be heard; only here can it be cancelled.
+    /// It waits for an uplink of the device; only in this status can it be cancelled.
     Scheduled,
     /// It is being sent, or waits for its next attempt.
     InProgress,
-    /// The device did it.
+    /// The device performed it.
     Succeeded,
-    /// It failed for ever.
+    /// It failed; this is final.
     Failed,
-    /// It was taken back and never sent.
+    /// The caller cancelled it before it was sent.
     Cancelled,
 }
 
@@ -155,7 +156,7 @@ impl Status {
         Self::Cancelled,
     ];
 
-    /// Whether the request is as it was made: its first change is one of its status.
+    /// Whether the request is unchanged since its creation: its first change is a change of status.
     pub fn is_untouched(self) -> bool {
         match self {
             Self::Scheduled => true,
@@ -172,10 +173,10 @@ impl Status {
     }
 }
 
-/// What is asked of a device.
+/// A request to a device.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Request {
-    /// A datagram that it takes as it likes.
+    /// A bare datagram; its meaning is up to the device.
     Udp(UdpRequest),
     /// A CoAP request.
     Coap(CoapRequest),
@@ -193,7 +194,7 @@ impl Request {
         }
     }
 
-    /// How long the data is that it carries, as it is written.
+    /// The length of its data in the encoding of the caller.
     pub fn data_bytes(&self) -> usize {
         match self {
             Self::Udp(request) => request.content.text().len(),
@@ -202,7 +203,7 @@ impl Request {
         }
     }
 
-    /// What is to be done, by itself.
+    /// The kind of the request.
     pub fn task(&self) -> RequestKind {
         match self {
             Self::Udp(_) => RequestKind::Datagram,
@@ -212,7 +213,7 @@ impl Request {
     }
 }
 
-/// What a request has done, apart from where and with what.
+/// What a request does, without its target and data.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum RequestKind {
     /// A datagram is sent.
@@ -226,26 +227,26 @@ pub enum RequestKind {
 /// A bare datagram to a port of the device.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UdpRequest {
-    /// What is sent.
+    /// The payload.
     pub content: Content,
-    /// To where.
+    /// The port of the device.
     pub port: NonZeroU16,
 }
 
 /// A request to a resource of the device (RFC 7252 section 5).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CoapRequest {
-    /// What to do there.
+    /// The method.
     pub method: Method,
-    /// To where.
+    /// The port of the device.
     pub port: NonZeroU16,
-    /// The resource, with arguments.
+    /// The path and query of the resource.
     pub target: PathAndQuery,
-    /// What is sent along.
+    /// The payload, if any.
     pub content: Option<Content>,
 }
 
-/// The methods of CoAP a request may use (RFC 7252 section 5.8, RFC 8132).
+/// The CoAP methods a request may use (RFC 7252 section 5.8, RFC 8132).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Method {
     /// GET.
@@ -265,14 +266,14 @@ impl Method {
     pub const ALL: [Self; 5] = [Self::Get, Self::Post, Self::Put, Self::Delete, Self::Patch];
 }
 
-/// Bytes for a device, as a caller wrote them.
+/// Bytes for a device, in the encoding of the caller.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Content {
     form: ContentEncoding,
     text: Box<str>,
 }
 
-/// How bytes are written in a request (seed 4.2, `payloadType`).
+/// The encoding of a payload in a request (seed 4.2, `payloadType`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ContentEncoding {
     /// As text, which is sent in UTF-8.
@@ -281,13 +282,13 @@ pub enum ContentEncoding {
     Base64,
 }
 
-/// A text that is said to be base64 and is not.
+/// A payload is declared as base64 but is not.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("is not valid base64")]
 pub struct NotBase64;
 
 impl Content {
-    /// What a caller wrote in a form.
+    /// Parses a payload in an encoding.
     pub fn parse(form: ContentEncoding, text: &str) -> Result<Self, NotBase64> {
         let content = Self {
             form,
@@ -296,19 +297,19 @@ impl Content {
         content.decode().map(|_| content)
     }
 
-    /// The form it is written in.
+    /// The encoding.
     pub fn form(&self) -> ContentEncoding {
         self.form
     }
 
-    /// As it is written.
+    /// The encoded text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// The bytes for the device.
     pub fn bytes(&self) -> Vec<u8> {
-        self.decode().expect("it was read when it was made")
+        self.decode().expect("it was decoded when it was parsed")
     }
 
     fn decode(&self) -> Result<Vec<u8>, NotBase64> {
@@ -322,53 +323,53 @@ impl Content {
 /// One operation on one LwM2M resource.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Lwm2mRequest {
-    /// What to do there.
+    /// The operation.
     pub operation: Operation,
-    /// Where to do it.
+    /// The path it addresses.
     pub path: Path,
-    /// The value to write or the arguments to execute with, as the caller gave it.
+    /// The value to write or the arguments to execute with, as the caller wrote them.
     pub data: Option<Box<str>>,
 }
 
-/// The device management operations a request may ask for (LwM2M Core 1.2 section 6.3).
+/// The device management operations of requests (LwM2M Core 1.2 section 6.3).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Operation {
     /// Reads the value of a resource.
     Read,
     /// Replaces the value of a resource.
     Write,
-    /// Sets off what an executable resource does.
+    /// Executes a resource.
     Execute,
-    /// Asks for a value and for every later one (LwM2M Core 1.2 section 6.4.1).
+    /// Observes a path: the current value and every later one (LwM2M Core 1.2 section 6.4.1).
     ObserveStart,
-    /// Wants no later values any more (LwM2M Core 1.2 section 6.4.3).
+    /// Cancels an observation (LwM2M Core 1.2 section 6.4.3).
     ObserveEnd,
 }
 
-/// What the device answered, or what went wrong (seed 2.1, `resultData`).
+/// The answer of the device, or the error (seed 2.1, `resultData`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// The digits of the response code, `205` for 2.05.
     pub code: Option<Box<str>>,
-    /// The data of the device.
+    /// The payload of the answer.
     pub payload: Option<ResultPayload>,
-    /// How the payload is written, where the protocol leaves it open.
+    /// The encoding of the payload, where the protocol does not define it.
     pub payload_type: Option<PayloadType>,
-    /// What went wrong.
+    /// The error.
     pub error: Option<Box<str>>,
 }
 
-/// The data of a device in an outcome.
+/// The payload of an outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResultPayload {
-    /// The value of one resource as callers write it, or data whose form is not the service's.
+    /// The value of one resource as callers write it, or data that the service does not interpret.
     Text(Box<str>),
     /// The values of an object or an instance of one, by path.
     Values(Box<[(Path, Value)]>),
 }
 
 impl ResultPayload {
-    /// The text, where it is one.
+    /// The text, if it is one.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -383,28 +384,28 @@ impl<T: Into<Box<str>>> From<T> for ResultPayload {
     }
 }
 
-/// How the payload of a CoAP answer is written (seed 2.1, `payloadType`).
+/// The encoding of the payload of a CoAP answer (seed 2.1, `payloadType`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PayloadType {
-    /// As it came.
+    /// As received.
     Text,
     /// In base64 (RFC 4648 section 4).
     Base64,
 }
 
-/// A request to be made: what a caller asks, parsed.
+/// A parsed request of a caller, not yet accepted.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct NewAction {
-    /// What is asked.
+    /// What it requests.
     pub request: Request,
-    /// When it may go out.
+    /// When it may be sent.
     pub mode: Mode,
     /// How many attempts it may make, 1 to 5.
     pub attempts_permitted: u8,
-    /// An expiry of its own, in seconds, instead of the service's.
+    /// An expiry in seconds that replaces the default of the service.
     pub expires_in_s: Option<u32>,
-    /// Ties the request to the call that made it.
+    /// Ties the request to the API call that created it.
     pub trace: TraceId,
-    /// Names the call, where its caller wants it to happen only once.
+    /// The idempotency key of the call, if the caller sent one.
     pub idempotent_call: Option<IdempotentCall>,
 }

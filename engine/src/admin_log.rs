@@ -1,4 +1,4 @@
-//! The administration log: what a customer is told about its devices (seed 2.2, 4.8).
+//! The administration log of a customer (seed 2.2, 4.8).
 
 pub mod daily;
 pub mod entry;

@@ -1,25 +1,24 @@
-//! Is this something a device can be asked? From what a caller wrote to a request, one file for
-//! each protocol.
+//! Is this a valid request to a device? Parses the bodies of callers, one file for each protocol.
 //!
-//! Every fault is found in one go, and each says which part of the request it is about.
+//! One pass finds every fault; each fault names the field it is about.
 
 pub mod coap;
 pub mod lwm2m;
 pub mod udp;
 
-/// A part of a request as its caller gave it.
+/// A field of a request as its caller wrote it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RawField<T> {
-    /// It is not there.
+    /// The field is missing.
     Nothing,
-    /// It is this.
+    /// The field has this value.
     Value(T),
-    /// It is there and cannot be read, which was told already.
+    /// The field has the wrong type; that fault is already reported.
     Unreadable,
 }
 
 impl RawField<String> {
-    /// The same, without taking the text away.
+    /// Borrows the text.
     pub fn as_deref(&self) -> RawField<&str> {
         match self {
             Self::Nothing => RawField::Nothing,

@@ -1,8 +1,7 @@
-//! What happened to a request on its way: each attempt, each datagram and each answer, with its
-//! time.
+//! What happened to a request so far: each attempt, datagram and answer, with its time.
 //!
-//! It is kept with the request. What happens between two saves of the request (a repeated
-//! datagram, an acknowledgement) is kept with the next of them.
+//! The timeline is stored with the request. What happens between two saves (a retransmission, an
+//! acknowledgement) is stored with the later one.
 
 use protocol::coap::code::Code;
 
@@ -16,20 +15,20 @@ pub struct Timeline(Vec<TimelineEntry>);
 /// One thing that happened.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TimelineEntry {
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// What.
+    /// What happened.
     pub what: TimelineEvent,
 }
 
 /// What can happen to a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TimelineEvent {
-    /// An attempt began: the first is number 1.
+    /// An attempt began; the first has number 1.
     AttemptBegun(u8),
-    /// The datagram of the attempt left.
+    /// The datagram of the attempt was sent.
     DatagramSent,
-    /// It was not acknowledged in time and left again (RFC 7252 section 4.2).
+    /// It was not acknowledged in time and was retransmitted (RFC 7252 section 4.2).
     DatagramRepeated,
     /// The device acknowledged it and answers later (RFC 7252 section 5.2.2).
     Acknowledged,
@@ -42,7 +41,7 @@ pub enum TimelineEvent {
 }
 
 impl TimelineEvent {
-    /// Whether the attempt began before it and goes on after it.
+    /// Whether it neither begins nor ends an attempt.
     fn is_in_the_middle(self) -> bool {
         match self {
             Self::DatagramRepeated | Self::Acknowledged => true,
@@ -56,13 +55,13 @@ impl TimelineEvent {
 }
 
 impl Timeline {
-    /// The timeline that was kept.
-    pub fn restored(happened: Vec<TimelineEntry>) -> Self {
-        Self(happened)
+    /// The timeline as it was stored.
+    pub fn restored(entries: Vec<TimelineEntry>) -> Self {
+        Self(entries)
     }
 
-    /// Notes what happened. At the bound what is in the middle of an attempt is not noted any
-    /// more: who sets so many repetitions does not miss one. Attempts have a bound of their own.
+    /// Adds an entry. At the bound, retransmissions and acknowledgements are no longer added: a
+    /// caller that allows so many does not miss one. Attempts have a bound of their own.
     pub fn note(&mut self, at: Timestamp, what: TimelineEvent) {
         if self.0.len() < TIMELINE_MAX || !what.is_in_the_middle() {
             self.0.push(TimelineEntry { at, what });
@@ -80,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_timeline_is_in_the_order_of_what_happened_and_misses_no_end() {
+    fn a_timeline_is_in_order_and_a_full_one_still_records_the_end() {
         let mut timeline = Timeline::default();
         timeline.note(Timestamp::from_ms(1), TimelineEvent::AttemptBegun(1));
         timeline.note(Timestamp::from_ms(1), TimelineEvent::DatagramSent);
@@ -88,14 +87,14 @@ mod tests {
             timeline.note(Timestamp::from_ms(ms), TimelineEvent::DatagramRepeated);
         }
         timeline.note(Timestamp::from_ms(500), TimelineEvent::GaveUp);
-        let happened = timeline.as_slice();
-        assert_eq!(happened.len(), TIMELINE_MAX + 1);
+        let entries = timeline.as_slice();
+        assert_eq!(entries.len(), TIMELINE_MAX + 1);
         assert_eq!(
-            happened.first().unwrap().what,
+            entries.first().unwrap().what,
             TimelineEvent::AttemptBegun(1)
         );
         assert_eq!(
-            happened.last().unwrap().what,
+            entries.last().unwrap().what,
             TimelineEvent::GaveUp,
             "an end is noted"
         );

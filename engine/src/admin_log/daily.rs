@@ -1,7 +1,7 @@
-//! How much does the log say, day by day? (seed 2.3, 4.9)
+//! How many log entries does each day have? (seed 2.3, 4.9)
 //!
-//! Which instants a local day begins and ends at is known outside; here the days are a list that
-//! things are told to by the instant they happened at.
+//! The caller knows when a local day begins and ends. Here the days are a list, and an entry counts
+//! for the day that its time lies in.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use crate::moment::Timestamp;
 
 use super::entry::Category;
 
-/// The days statistics are told of, today included.
+/// The number of days in the statistics, today included.
 pub const DAYS_TOLD: usize = 7;
 
-/// A date of a calendar.
+/// A calendar date.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Date {
     /// The year.
@@ -31,18 +31,18 @@ impl fmt::Display for Date {
     }
 }
 
-/// A day somewhere: 23 to 25 hours in most places, and not always from midnight to midnight.
+/// A local day: 23 to 25 hours in most time zones, and not always from midnight to midnight.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Day {
-    /// What it is called there.
+    /// Its local date.
     pub date: Date,
     /// Its first instant.
     pub from: Timestamp,
-    /// The first instant behind it.
+    /// The first instant after it.
     pub end: Timestamp,
 }
 
-/// Days that follow each other.
+/// Consecutive days.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Days(Vec<Day>);
 
@@ -69,7 +69,7 @@ impl Days {
         self.0.first().map(|day| day.from).unwrap_or_default()
     }
 
-    /// The first instant behind the last day.
+    /// The first instant after the last day.
     pub fn end(&self) -> Timestamp {
         self.0.last().map(|day| day.end).unwrap_or_default()
     }
@@ -79,7 +79,7 @@ impl Days {
         self.0.iter().copied()
     }
 
-    /// An account of nothing yet.
+    /// Counts of zero for each day.
     pub fn account(&self) -> DailyCounts<'_> {
         DailyCounts {
             days: &self.0,
@@ -88,7 +88,7 @@ impl Days {
     }
 }
 
-/// How much happened on each day, while it is added up.
+/// The count of each day, while entries are added.
 #[derive(Debug)]
 pub struct DailyCounts<'a> {
     days: &'a [Day],
@@ -96,7 +96,7 @@ pub struct DailyCounts<'a> {
 }
 
 impl DailyCounts<'_> {
-    /// Adds what happened at an instant; what lies outside of the days does not count.
+    /// Adds an amount at an instant; an instant outside the days does not count.
     pub fn add(&mut self, at: Timestamp, amount: u64) {
         let place = self.days.partition_point(|day| day.end <= at);
         let began = self.days.get(place).is_some_and(|day| day.from <= at);
@@ -105,7 +105,7 @@ impl DailyCounts<'_> {
         }
     }
 
-    /// The days on which anything happened, oldest first.
+    /// The days with a count above zero, oldest first.
     pub fn close(self) -> Vec<DayAmount> {
         let days = self.days.iter().map(|day| day.date);
         let amounts = days.zip(self.amounts);
@@ -116,21 +116,21 @@ impl DailyCounts<'_> {
     }
 }
 
-/// Which statistics of the log are wanted.
+/// A query for statistics of the log.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StatisticsQuery {
-    /// Of whose log.
+    /// The customer whose log it is.
     pub customer: CustomerId,
-    /// Of which days. The last of them is today.
+    /// The days; the last of them is today.
     pub days: Days,
     /// Only of entries of one category.
     pub category: Option<Category>,
 }
 
-/// What a log has of some days.
+/// The statistics of a log over some days.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Statistics {
-    /// How many devices entries since the first day are about.
+    /// How many devices have an entry since the first day.
     pub devices: u64,
     /// How many entries each day has, oldest first, without the days that have none.
     pub amounts: Vec<DayAmount>,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_is_told_of_the_day_it_happened_on() {
+    fn an_entry_counts_for_the_day_of_its_time() {
         let days = days();
         let mut account = days.account();
         let times = [
@@ -186,7 +186,7 @@ mod tests {
             account.add(Timestamp::from_ms(at), amount);
         }
         let amounts = account.close();
-        let told: Vec<_> = amounts
+        let counts: Vec<_> = amounts
             .iter()
             .map(|day| (day.date.to_string(), day.amount))
             .collect();
@@ -195,7 +195,7 @@ mod tests {
             ("0987-03-09", 1_000),
             ("0987-03-10", 110_000),
         ];
-        assert_eq!(told, expected.map(|(date, sum)| (date.to_owned(), sum)));
+        assert_eq!(counts, expected.map(|(date, sum)| (date.to_owned(), sum)));
         assert_eq!(days.from(), Timestamp::from_ms(0));
         assert_eq!(days.end(), Timestamp::from_ms(71 * HOUR));
     }

@@ -1,4 +1,4 @@
-//! What an administration log entry says: the only place with its wording.
+//! The texts of administration log entries; no other file has any.
 
 use std::net::IpAddr;
 
@@ -16,17 +16,17 @@ use crate::moment::{Moment, Timestamp};
 pub struct Entry {
     /// Its id; ids sort by time.
     pub id: EntryId,
-    /// Whose log it is in.
+    /// The customer whose log it is in.
     pub customer: CustomerId,
     /// When it was written.
     pub at: Timestamp,
-    /// What it is about.
+    /// Its subject.
     pub subject: Subject,
     /// Whether someone should act.
     pub category: Category,
     /// `Component[Kind]`.
     pub message: Box<str>,
-    /// The details, in a sentence.
+    /// The details, as sentences.
     pub description: Box<str>,
     /// The trace id of the cause.
     pub trace: TraceId,
@@ -36,7 +36,7 @@ pub struct Entry {
     pub payload: Option<EntryPayload>,
 }
 
-/// The device an entry concerns, as it was known when the entry was written.
+/// The device of an entry, as it was known when the entry was written.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AboutDevice {
     /// The device.
@@ -49,12 +49,12 @@ pub struct AboutDevice {
     pub ip: Option<IpAddr>,
 }
 
-/// What an entry is about: its `type`.
+/// The subject of an entry: its `type`.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Subject {
-    /// What a device did or what was done to it.
+    /// A device: its messages, and the requests to it.
     Device,
-    /// A device's coming and going.
+    /// The lifecycle of a device.
     Lifecycle,
     /// A connection to a system of the customer.
     Integration,
@@ -86,14 +86,14 @@ impl Category {
     pub const ALL: [Self; 2] = [Self::Error, Self::Info];
 }
 
-/// A device as an entry shows it: its identity and the address it was last seen at.
+/// A device as an entry shows it: its identity and its last known address.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceSighting<'a> {
     /// Its key.
     pub key: DeviceKey,
     /// Who it is.
     pub identity: &'a Identity,
-    /// Where it was last seen, if anywhere.
+    /// Its last known address, if any.
     pub at: Option<IpAddr>,
 }
 
@@ -117,13 +117,13 @@ impl Entry {
         Self::first_contact(m, device, description)
     }
 
-    /// Data came from an address that does not identify a device.
+    /// Data was received from an address that does not identify a device.
     pub fn unauthorized_device(m: &mut Moment, device: DeviceSighting<'_>, why: &str) -> Self {
         let description = format!("Data was rejected: {why}.");
         Self::error(m, device, None, "CoAP[UnauthorizedDevice]", description)
     }
 
-    /// Data of the device has no valid topic; the bytes are kept.
+    /// Data of the device has no valid topic; the bytes are stored.
     pub fn invalid_topic(
         m: &mut Moment,
         device: DeviceSighting<'_>,
@@ -182,7 +182,7 @@ impl Entry {
         Self::error(m, device, Some(action.trace), message, description)
     }
 
-    /// A payload of the device was rejected; the bytes are kept for inspection.
+    /// A payload of the device was rejected; the bytes are stored for inspection.
     pub fn undecodable_payload(
         m: &mut Moment,
         device: DeviceSighting<'_>,
@@ -229,7 +229,7 @@ impl Entry {
         Self::error(m, device, None, "LwM2M[ObservationLost]", description)
     }
 
-    /// Passive reporting could not read an object; the response of the device is kept.
+    /// Passive reporting could not read an object; the response of the device is stored.
     pub fn passive_reporting_failed(
         m: &mut Moment,
         device: DeviceSighting<'_>,

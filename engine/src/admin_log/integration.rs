@@ -85,7 +85,7 @@ mod tests {
     use crate::moment::Timestamp;
 
     #[test]
-    fn an_entry_of_a_destination_names_it_and_is_no_devices() {
+    fn an_entry_of_a_destination_names_it_and_has_no_device() {
         let m = &mut Moment::new(Timestamp::from_ms(1_000), 7);
         let to = destination();
         let cases = [

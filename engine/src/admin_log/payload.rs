@@ -1,27 +1,28 @@
-//! What was in the bytes an entry is about? They are kept beside the entry and asked for by its id.
+//! The bytes of the message that an entry is about. They are stored beside the entry and read by
+//! its id.
 
 use crate::limits::LOG_PAYLOAD_BYTES_MAX;
 
-/// The bytes an entry is about. Whoever writes the entry has them; whoever reads it is told that
-/// they are kept.
+/// The bytes an entry is about. A new entry has the bytes themselves; an entry that is read has
+/// their number.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum EntryPayload {
-    /// The bytes, on their way into the log.
+    /// The bytes, of an entry that is to be stored.
     Whole(Box<[u8]>),
-    /// The log keeps them.
+    /// The bytes are stored.
     Kept {
-        /// How many they are.
+        /// How many bytes there are.
         bytes: u32,
     },
 }
 
 impl EntryPayload {
-    /// As much of the bytes as the log keeps.
+    /// The bytes, cut off at the bound.
     pub fn of(bytes: &[u8]) -> Self {
         Self::Whole(bytes.iter().take(LOG_PAYLOAD_BYTES_MAX).copied().collect())
     }
 
-    /// What somebody who reads the entry is told.
+    /// The payload as a reader of the entry sees it.
     pub fn told(&self) -> Self {
         let bytes = self.size();
         Self::Kept { bytes }
@@ -41,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_kept_up_to_the_bound() {
+    fn bytes_are_stored_up_to_the_bound() {
         for size in [0, 7, LOG_PAYLOAD_BYTES_MAX] {
             let bytes = vec![1; size];
             assert_eq!(EntryPayload::of(&bytes), EntryPayload::Whole(bytes.into()));
@@ -54,9 +55,9 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_is_told_how_many_bytes_are_kept() {
-        let told = EntryPayload::of(&[1, 2, 3]).told();
-        assert_eq!(told, EntryPayload::Kept { bytes: 3 });
-        assert_eq!(told.told(), told);
+    fn a_reader_sees_how_many_bytes_are_stored() {
+        let shown = EntryPayload::of(&[1, 2, 3]).told();
+        assert_eq!(shown, EntryPayload::Kept { bytes: 3 });
+        assert_eq!(shown.told(), shown);
     }
 }

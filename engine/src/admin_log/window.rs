@@ -1,9 +1,9 @@
-//! Which stretch of time a reader of the log asked for (seed 4.8).
+//! The time window of a query of the log (seed 4.8).
 
 use crate::limits::LOG_WINDOW_MS;
 use crate::moment::Timestamp;
 
-/// A stretch of time, both ends included.
+/// A time window, both ends included.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TimeWindow {
     /// The first instant in it.
@@ -18,8 +18,8 @@ pub struct TimeWindow {
 pub struct WindowReversed;
 
 impl TimeWindow {
-    /// The window for the bounds given: without an end it ends now, without a start it begins
-    /// seven days before its end.
+    /// The window with these bounds. The default end is now; the default start is seven days before
+    /// the end.
     pub fn of(
         now: Timestamp,
         start: Option<Timestamp>,
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_with_one_bound_takes_the_other_from_the_rule() {
+    fn a_window_with_one_bound_has_the_default_of_the_other() {
         let only_start = TimeWindow::of(NOW, Some(day(40)), None);
         assert_eq!(
             only_start,

@@ -1,5 +1,5 @@
-//! Is this a CoAP request that a device can be made? From what a caller wrote to a request over
-//! CoAP (seed 4.2; RFC 7252 section 5).
+//! Is this a valid CoAP request to a device? Parses what a caller wrote (seed 4.2; RFC 7252 section
+//! 5).
 
 use std::num::NonZeroU16;
 
@@ -9,42 +9,42 @@ use super::RawField;
 use crate::action::{CoapRequest, Content, ContentEncoding, Method, NotBase64};
 use crate::limits::{ACTION_DATA_BYTES_MAX, COAP_PATH_BYTES_MAX};
 
-/// What is wrong with a request as it was written.
+/// A fault in a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum CoapFault {
-    /// The path is not one.
+    /// The path is invalid.
     #[error(transparent)]
     Path(#[from] InvalidPathAndQuery),
-    /// The path is longer than any may be.
+    /// The path is too long.
     #[error("must not be longer than {COAP_PATH_BYTES_MAX} bytes")]
     PathTooLong,
-    /// The payload is said to be base64.
+    /// The payload is declared as base64 but is not.
     #[error(transparent)]
     NotBase64(#[from] NotBase64),
-    /// The payload is longer than any is kept.
+    /// The payload is too long.
     #[error("must not be longer than {ACTION_DATA_BYTES_MAX} bytes")]
     PayloadTooLong,
-    /// There is a payload, and nobody says how it is written.
+    /// There is a payload without an encoding.
     #[error("is required if there is a payload")]
     EncodingMissing,
-    /// It is said how a payload is written, and there is none.
+    /// There is an encoding without a payload.
     #[error("is only allowed if there is a payload")]
     EncodingUnwanted,
 }
 
-/// The part of a request that a fault is about.
+/// The field that a fault is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CoapField {
-    /// The resource of the device.
+    /// The path.
     Path,
-    /// What is sent along.
+    /// The payload.
     Payload,
-    /// How that is written.
+    /// The encoding of the payload.
     Encoding,
 }
 
 impl CoapFault {
-    /// The part of the request that must change.
+    /// The field that must change.
     pub fn part(self) -> CoapField {
         match self {
             Self::Path(_) | Self::PathTooLong => CoapField::Path,
@@ -54,25 +54,25 @@ impl CoapFault {
     }
 }
 
-/// A request as a caller wrote it. What has to be there and is not was told already, and what can
-/// be said of the rest is said all the same.
+/// A request as a caller wrote it. Missing fields are already reported; the others are checked all
+/// the same.
 #[derive(Clone, Copy, Debug)]
 pub struct CoapDraft<'a> {
-    /// What to do.
+    /// The method.
     pub method: Option<Method>,
-    /// At which port.
+    /// The port of the device.
     pub port: Option<NonZeroU16>,
-    /// With which resource.
+    /// The path and query.
     pub path: Option<&'a str>,
-    /// What to send along.
+    /// The payload.
     pub payload: RawField<&'a str>,
-    /// How that is written.
+    /// The encoding of the payload.
     pub form: RawField<ContentEncoding>,
 }
 
 impl CoapDraft<'_> {
-    /// Reads the request; the error holds everything that is wrong with what is there. A request
-    /// with something missing or unreadable is none.
+    /// Parses the request; the error has every fault of the fields that are there. `None` if a
+    /// field is missing or unreadable.
     pub fn read(self) -> Result<Option<CoapRequest>, Vec<CoapFault>> {
         match (self.target(), self.content()) {
             (Ok(target), Ok(content)) => Ok(self.request(target, content)),
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_path_is_absolute_and_of_at_most_255_bytes() {
-        // Two arguments, each of which an option holds.
+        // Two arguments, each of which fits an option.
         let longest = format!("/a?{}&{}", "x".repeat(125), "y".repeat(126));
         assert_eq!(longest.len(), COAP_PATH_BYTES_MAX);
         let too_long = format!("{longest}y");
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_and_how_it_is_written_come_together() {
+    fn a_payload_and_its_encoding_need_each_other() {
         let long = "x".repeat(ACTION_DATA_BYTES_MAX + 1);
         let not_base64 = CoapFault::NotBase64(NotBase64);
         let cases = [
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_found_at_once_whatever_is_missing() {
+    fn every_fault_is_reported_even_if_fields_are_missing() {
         let draft = CoapDraft {
             method: None,
             port: None,
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_with_something_missing_or_unreadable_is_none() {
+    fn a_request_with_a_missing_or_unreadable_field_is_none() {
         let whole = with(RawField::Value("on"), RawField::Value(String));
         let parts = [
             CoapDraft {

@@ -1,5 +1,4 @@
-//! Is this something a device can be asked over LwM2M? From what a caller wrote to an operation
-//! (seed 4.2).
+//! Is this a valid LwM2M operation? Parses what a caller wrote (seed 4.2).
 
 use protocol::lwm2m::path::{InvalidPath, Level, Path};
 
@@ -7,43 +6,43 @@ use super::RawField;
 use crate::action::{Lwm2mRequest, Operation};
 use crate::limits::ACTION_DATA_BYTES_MAX;
 
-/// What is wrong with a request as it was written.
+/// A fault in a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Lwm2mFault {
-    /// The address is not one.
+    /// The address is invalid.
     #[error(transparent)]
     Address(InvalidPath),
-    /// The address names an object or an instance of one, and the operation needs a resource.
+    /// The address names an object or an object instance, but the operation needs a resource.
     #[error("must address a resource: /object/instance/resource")]
     NoResource,
     /// A resource instance cannot be executed (LwM2M Core 1.2 section 6.3.5).
     #[error("must address a resource, not one of its instances: /object/instance/resource")]
     ResourceInstance,
-    /// A write says nothing to write.
+    /// A write has no data.
     #[error("is required for the action write")]
     DataMissing,
     /// The operation takes no data.
     #[error("is only allowed for the actions write and execute")]
     DataUnwanted,
-    /// The data is longer than any is kept.
+    /// The data is too long.
     #[error("must not be longer than {max} bytes")]
     DataTooLong {
-        /// The longest that would do.
+        /// The longest allowed.
         max: usize,
     },
 }
 
-/// The part of a request that a fault is about.
+/// The field that a fault is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Lwm2mField {
-    /// Where the operation is to be done.
+    /// The path of the operation.
     Address,
-    /// What is written, or what the execution is given.
+    /// The value to write, or the arguments to execute with.
     Data,
 }
 
 impl Lwm2mFault {
-    /// The part of the request that must change.
+    /// The field that must change.
     pub fn part(self) -> Lwm2mField {
         match self {
             Self::Address(_) | Self::NoResource | Self::ResourceInstance => Lwm2mField::Address,
@@ -52,21 +51,21 @@ impl Lwm2mFault {
     }
 }
 
-/// A request as a caller wrote it. What is missing or no text was told already, and what can be
-/// said of the rest is said all the same.
+/// A request as a caller wrote it. Fields that are missing or not text are already reported; the
+/// others are checked all the same.
 #[derive(Clone, Copy, Debug)]
 pub struct Lwm2mDraft<'a> {
-    /// What to do.
+    /// The operation.
     pub operation: Option<Operation>,
-    /// Where to do it.
+    /// The address.
     pub address: Option<&'a str>,
-    /// What to do it with.
+    /// The value to write, or the arguments to execute with.
     pub data: RawField<&'a str>,
 }
 
 impl Lwm2mDraft<'_> {
-    /// Reads the request; the error holds everything that is wrong with what is there. A request
-    /// with something missing or unreadable is none.
+    /// Parses the request; the error has every fault of the fields that are there. `None` if a
+    /// field is missing or unreadable.
     pub fn read(self) -> Result<Option<Lwm2mRequest>, Vec<Lwm2mFault>> {
         let path = self.path();
         let data = self.fitting_data();
@@ -118,7 +117,7 @@ impl Lwm2mDraft<'_> {
 }
 
 impl Lwm2mRequest {
-    /// Reads a request of which every part is there; the error holds everything that is wrong.
+    /// Parses a request that has every field; the error has every fault.
     pub fn parse(
         operation: Operation,
         address: &str,
@@ -260,13 +259,13 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_found_at_once() {
+    fn every_fault_is_reported_at_once() {
         let both = vec![Lwm2mFault::NoResource, Lwm2mFault::DataMissing];
         assert_eq!(Lwm2mRequest::parse(Write, "/3", None), Err(both));
     }
 
     #[test]
-    fn what_is_there_is_looked_at_whatever_is_missing() {
+    fn a_field_is_checked_even_if_others_are_missing() {
         let no_path = Lwm2mFault::Address(InvalidPath::NoLeadingSlash);
         let long = "x".repeat(ACTION_DATA_BYTES_MAX + 1);
         let too_long = Lwm2mFault::DataTooLong {

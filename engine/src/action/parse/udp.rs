@@ -1,44 +1,43 @@
-//! Is this a datagram that a device can be sent? From what a caller wrote to a request over UDP
-//! (seed 4.2).
+//! Is this a valid bare datagram? Parses what a caller wrote (seed 4.2).
 
 use std::num::NonZeroU16;
 
 use crate::action::{Content, ContentEncoding, NotBase64, UdpRequest};
 
-/// What is wrong with the payload of a datagram as it was written.
+/// A fault in the payload of a datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum UdpFault {
-    /// It is said to be base64.
+    /// It is declared as base64 but is not.
     #[error(transparent)]
     NotBase64(#[from] NotBase64),
-    /// It has no bytes.
-    // Unspecified (seed 4.2): whether a payload may be empty. Most devices cannot tell that an
-    // empty datagram came, and the request would be called a success all the same.
+    /// It is empty.
+    // Unspecified (seed 4.2): whether a payload may be empty. Most devices do not notice an empty
+    // datagram, and the request would still succeed.
     #[error("must not be empty")]
     Empty,
-    /// It has more bytes than are sent in one datagram.
+    /// It does not fit one datagram.
     #[error("must not be longer than {max} bytes when decoded")]
     TooLong {
-        /// The most that would do.
+        /// The most allowed.
         max: usize,
     },
 }
 
-/// A datagram as a caller wrote it. What is missing or unreadable was told already, and what can be
-/// said of the rest is said all the same.
+/// A datagram as a caller wrote it. Fields that are missing or unreadable are already reported; the
+/// others are checked all the same.
 #[derive(Clone, Copy, Debug)]
 pub struct UdpDraft<'a> {
-    /// What to send.
+    /// The payload.
     pub payload: Option<&'a str>,
-    /// How that is written.
+    /// The encoding of the payload.
     pub form: Option<ContentEncoding>,
-    /// To which port.
+    /// The port of the device.
     pub port: Option<NonZeroU16>,
 }
 
 impl UdpDraft<'_> {
-    /// Reads the request, of so many bytes at most. One with something missing or unreadable is
-    /// none.
+    /// Parses the request, whose payload has at most `bytes_max` bytes. `None` if a field is
+    /// missing or unreadable.
     pub fn read(self, bytes_max: usize) -> Result<Option<UdpRequest>, UdpFault> {
         let content = self.content(bytes_max)?;
         let parts = content.zip(self.port);
@@ -84,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_counted_as_they_are_sent() {
+    fn the_length_is_that_of_the_decoded_bytes() {
         let too_long = Err(UdpFault::TooLong { max: MAX });
         for (form, fits, does_not) in [
             (String, "123456", "1234567"),
@@ -97,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_that_is_none_is_refused() {
+    fn an_invalid_payload_is_refused() {
         let not_base64 = UdpFault::NotBase64(NotBase64);
         for (form, text, fault) in [
             (String, "", UdpFault::Empty),
@@ -111,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_looked_at_whatever_is_missing() {
+    fn a_field_is_checked_even_if_others_are_missing() {
         let whole = draft(Base64, "on!");
         let no_port = UdpDraft {
             port: None,
