@@ -1,4 +1,4 @@
-//! The objects a customer defines: OMA XML of its own, beside what the registry of OMA has.
+//! The objects a customer defines: OMA XML of its own, in addition to the OMA registry.
 
 use protocol::lwm2m::model::Object;
 use protocol::lwm2m::model::catalog::Catalog;
@@ -11,9 +11,9 @@ use crate::moment::Timestamp;
 /// Names a customer's definition of a version of an object.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct DefinitionId {
-    /// Whose it is.
+    /// Its customer.
     pub customer: CustomerId,
-    /// The number of the object.
+    /// The object id.
     pub object: u16,
     /// The version it defines.
     pub version: Version,
@@ -22,23 +22,23 @@ pub struct DefinitionId {
 /// A customer's definition of a version of an object.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Definition {
-    /// Which it is.
+    /// Its id.
     pub id: DefinitionId,
-    /// The OMA XML it came in, which was read without a fault.
+    /// The OMA XML as uploaded; it was parsed without a fault.
     pub xml: Box<str>,
-    /// When it was put.
+    /// When it was stored.
     pub at: Timestamp,
 }
 
-/// OMA XML that was read without a fault, and what it says.
+/// OMA XML without a fault, and the definition in it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ParsedDefinition {
     xml: Box<str>,
-    says: definition::Definition,
+    definition: definition::Definition,
 }
 
 impl DefinitionId {
-    /// The definition of a version of an object, the version as it is written.
+    /// The id for an object and the text of a version; `None` if the version is invalid.
     pub fn of(customer: CustomerId, object: u16, version: &str) -> Option<Self> {
         Some(Self {
             customer,
@@ -49,23 +49,23 @@ impl DefinitionId {
 }
 
 impl Definition {
-    /// Reads the XML again; an error if it cannot be read by the rules of today.
+    /// Parses the XML again; an error if today's parser rejects it.
     pub fn read(&self) -> Result<ParsedDefinition, Vec<DefinitionFault>> {
         ParsedDefinition::of(self.xml.as_bytes())
     }
 }
 
 impl ParsedDefinition {
-    /// Reads OMA XML; an error with all that is wrong with it.
+    /// Parses OMA XML; the error has every fault.
     pub fn of(xml: &[u8]) -> Result<Self, Vec<DefinitionFault>> {
-        let says = definition::parse(xml)?;
+        let definition = definition::parse(xml)?;
         let xml = String::from_utf8_lossy(xml).into();
-        Ok(Self { xml, says })
+        Ok(Self { xml, definition })
     }
 
-    /// What it says.
+    /// The object it defines.
     pub fn object(&self) -> Object<'_> {
-        self.says.object()
+        self.definition.object()
     }
 
     /// The XML, byte for byte.
@@ -74,13 +74,13 @@ impl ParsedDefinition {
     }
 }
 
-/// What definitions say, before what the registry says; and those of them that cannot be read by
-/// the rules of today.
+/// The catalog in which these definitions precede the registry, and the ids of those that today's
+/// parser rejects.
 pub(crate) fn catalog_of(definitions: &[Definition]) -> (Catalog, Vec<DefinitionId>) {
     let mut unreadable = Vec::new();
-    let read = definitions.iter().filter_map(|kept| {
-        let read = definition::parse(kept.xml.as_bytes());
-        read.map_err(|_| unreadable.push(kept.id.clone())).ok()
+    let read = definitions.iter().filter_map(|stored| {
+        let read = definition::parse(stored.xml.as_bytes());
+        read.map_err(|_| unreadable.push(stored.id.clone())).ok()
     });
     let catalog = Catalog::with(read);
     (catalog, unreadable)

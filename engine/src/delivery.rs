@@ -1,5 +1,4 @@
-//! What a customer's own systems are told of its devices: where to, in which order, how often it
-//! is tried, and what becomes of what they do not take.
+//! The delivery of events to a customer's systems: destinations, order, retries, and dead letters.
 
 pub mod address;
 pub mod backlog;

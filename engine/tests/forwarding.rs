@@ -1,5 +1,5 @@
-//! What does a destination get, in which order, how often is it tried, and what is left after the
-//! service fell?
+//! Which events does a destination receive, in which order and with how many tries, and what
+//! remains after the service crashed?
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -12,77 +12,77 @@ use engine::event::EventType;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_oneof, proptest};
 
-use fixture::{ForwardingFixture, WAITS_MS, not_taken};
+use fixture::{DELAYS_MS, ForwardingFixture, refused};
 
 #[test]
-fn events_of_a_device_are_delivered_one_by_one_and_of_many_side_by_side() {
+fn events_of_a_device_are_delivered_one_by_one_and_those_of_many_in_parallel() {
     let mut fixture = ForwardingFixture::open();
-    fixture.happen(1, 3);
-    fixture.happen(2, 2);
-    assert_eq!(fixture.under_way(), ["1/1", "2/1"]);
+    fixture.emit(1, 3);
+    fixture.emit(2, 2);
+    assert_eq!(fixture.in_flight(), ["1/1", "2/1"]);
     fixture.end("1/1", DeliveryOutcome::Delivered);
-    assert_eq!(fixture.under_way(), ["1/2", "2/1"]);
+    assert_eq!(fixture.in_flight(), ["1/2", "2/1"]);
     fixture.end("2/1", DeliveryOutcome::Delivered);
     fixture.end("2/2", DeliveryOutcome::Delivered);
-    assert_eq!(fixture.under_way(), ["1/2"]);
+    assert_eq!(fixture.in_flight(), ["1/2"]);
     fixture.end_all(&DeliveryOutcome::Delivered);
-    assert_eq!(fixture.taken(), ["1/1", "2/1", "2/2", "1/2", "1/3"]);
+    assert_eq!(fixture.accepted(), ["1/1", "2/1", "2/2", "1/2", "1/3"]);
     assert_eq!(fixture.state(), DestinationState::Active);
 }
 
 #[test]
-fn no_more_are_under_way_than_may_be() {
+fn deliveries_in_flight_have_a_bound() {
     let mut fixture = ForwardingFixture::open();
     for device in 0..50 {
-        fixture.happen(device, 2);
+        fixture.emit(device, 2);
     }
-    assert_eq!(fixture.under_way().len(), fixture::PARALLEL_MAX);
+    assert_eq!(fixture.in_flight().len(), fixture::PARALLEL_MAX);
     fixture.end_all(&DeliveryOutcome::Delivered);
-    assert_eq!(fixture.taken().len(), 100);
-    assert_eq!(fixture.most_under_way, fixture::PARALLEL_MAX);
+    assert_eq!(fixture.accepted().len(), 100);
+    assert_eq!(fixture.most_in_flight, fixture::PARALLEL_MAX);
 }
 
 #[test]
-fn what_is_not_wanted_is_passed_over() {
-    let mut fixture = ForwardingFixture::telling([EventType::Lifecycle].into_iter().collect());
-    fixture.happen_as(1, EventType::TelemetryData);
-    fixture.happen_as(1, EventType::Lifecycle);
-    fixture.happen_as(1, EventType::TelemetryData);
-    assert_eq!(fixture.under_way(), ["1/2"]);
+fn events_of_unwanted_types_are_skipped() {
+    let mut fixture = ForwardingFixture::with_types([EventType::Lifecycle].into_iter().collect());
+    fixture.emit_as(1, EventType::TelemetryData);
+    fixture.emit_as(1, EventType::Lifecycle);
+    fixture.emit_as(1, EventType::TelemetryData);
+    assert_eq!(fixture.in_flight(), ["1/2"]);
     fixture.end_all(&DeliveryOutcome::Delivered);
     fixture.pass_time(1_000);
     assert_eq!(fixture.passed(), 3);
     fixture.restart_service();
-    assert!(fixture.under_way().is_empty(), "nothing is left to be read");
+    assert!(fixture.in_flight().is_empty(), "nothing is left to be read");
 }
 
 #[test]
-fn what_is_not_taken_is_tried_again_while_other_devices_go_on() {
+fn a_refused_event_is_retried_while_other_devices_go_on() {
     let mut fixture = ForwardingFixture::open();
-    fixture.happen(1, 2);
-    fixture.happen(2, 2);
-    fixture.end("1/1", not_taken());
+    fixture.emit(1, 2);
+    fixture.emit(2, 2);
+    fixture.end("1/1", refused());
     fixture.end_all(&DeliveryOutcome::Delivered);
-    assert_eq!(fixture.taken(), ["2/1", "2/2"], "1/2 waits behind 1/1");
-    fixture.pass_time(WAITS_MS[0] - 1);
-    assert!(fixture.under_way().is_empty());
+    assert_eq!(fixture.accepted(), ["2/1", "2/2"], "1/2 waits behind 1/1");
+    fixture.pass_time(DELAYS_MS[0] - 1);
+    assert!(fixture.in_flight().is_empty());
     fixture.pass_time(1);
-    assert_eq!(fixture.under_way(), ["1/1"]);
+    assert_eq!(fixture.in_flight(), ["1/1"]);
     fixture.end_all(&DeliveryOutcome::Delivered);
-    assert_eq!(fixture.taken(), ["2/1", "2/2", "1/1", "1/2"]);
+    assert_eq!(fixture.accepted(), ["2/1", "2/2", "1/1", "1/2"]);
     fixture.pass_time(1_000);
-    assert!(fixture.kept.held.is_empty());
+    assert!(fixture.stored.retrying.is_empty());
 }
 
 #[test]
-fn tries_are_counted_across_a_fall_of_the_service() {
+fn tries_are_counted_across_a_crash() {
     let mut fixture = ForwardingFixture::open();
-    fixture.happen(1, 1);
-    fixture.end("1/1", not_taken());
-    for wait_ms in WAITS_MS {
+    fixture.emit(1, 1);
+    fixture.end("1/1", refused());
+    for delay_ms in DELAYS_MS {
         fixture.restart_service();
-        fixture.pass_time(wait_ms);
-        fixture.end("1/1", not_taken());
+        fixture.pass_time(delay_ms);
+        fixture.end("1/1", refused());
     }
     assert_eq!(fixture.state(), DestinationState::Failed);
     assert_eq!(fixture.dead(), ["1/1 after 5"]);
@@ -90,17 +90,17 @@ fn tries_are_counted_across_a_fall_of_the_service() {
 }
 
 #[test]
-fn an_exception_ahead_of_its_place_is_counted_once() {
+fn a_retry_ahead_of_the_cursor_is_counted_once() {
     let mut fixture = ForwardingFixture::open();
     let neighbour = fixture::neighbour_of(1);
-    fixture.happen(1, 1);
-    fixture.happen(neighbour, 1);
+    fixture.emit(1, 1);
+    fixture.emit(neighbour, 1);
     let of_neighbour = format!("{neighbour}/1");
-    fixture.end(&of_neighbour, not_taken());
-    fixture.pass_time(WAITS_MS[0]);
+    fixture.end(&of_neighbour, refused());
+    fixture.pass_time(DELAYS_MS[0]);
     fixture.end(&of_neighbour, DeliveryOutcome::Delivered);
     fixture.pass_time(1_000);
-    assert!(fixture.kept.held.is_empty() && fixture.passed() == 0);
+    assert!(fixture.stored.retrying.is_empty() && fixture.passed() == 0);
     fixture.restart_service();
     fixture.end_all(&DeliveryOutcome::Delivered);
     fixture.pass_time(1_000);
@@ -108,18 +108,18 @@ fn an_exception_ahead_of_its_place_is_counted_once() {
 }
 
 #[test]
-fn what_waits_behind_an_event_that_would_be_read_again_is_no_exception() {
+fn an_event_behind_one_that_would_be_read_again_does_not_become_a_retry() {
     let mut fixture = ForwardingFixture::open();
     fixture.fail();
     fixture.restart();
-    fixture.happen(1, 1);
-    assert_eq!(fixture.under_way(), ["1/2"]);
+    fixture.emit(1, 1);
+    assert_eq!(fixture.in_flight(), ["1/2"]);
     assert_eq!(fixture.replay(), Ok(()));
-    fixture.happen(1, 1);
-    assert_eq!(fixture.kept.held.len(), 1, "1/1 alone");
+    fixture.emit(1, 1);
+    assert_eq!(fixture.stored.retrying.len(), 1, "1/1 alone");
     fixture.end_all(&DeliveryOutcome::Delivered);
     fixture.pass_time(1_000);
-    assert_eq!(fixture.taken(), ["1/2", "1/1", "1/3"]);
+    assert_eq!(fixture.accepted(), ["1/2", "1/1", "1/3"]);
     assert_eq!(fixture.passed(), 3);
 }
 
@@ -127,8 +127,8 @@ fn what_waits_behind_an_event_that_would_be_read_again_is_no_exception() {
 fn a_failed_destination_gets_dead_letters_until_it_is_restarted() {
     let mut fixture = ForwardingFixture::open();
     fixture.fail();
-    fixture.happen(2, 2);
-    assert!(fixture.under_way().is_empty());
+    fixture.emit(2, 2);
+    assert!(fixture.in_flight().is_empty());
     assert_eq!(
         fixture.dead(),
         ["1/1 after 5", "2/1 after 0", "2/2 after 0"]
@@ -141,29 +141,29 @@ fn a_failed_destination_gets_dead_letters_until_it_is_restarted() {
         fixture.log.last().unwrap(),
         "CloudIntegrator[IntegrationRestarted]"
     );
-    fixture.happen(2, 1);
+    fixture.emit(2, 1);
     fixture.end_all(&DeliveryOutcome::Delivered);
-    assert_eq!(fixture.taken(), ["2/3"]);
+    assert_eq!(fixture.accepted(), ["2/3"]);
     assert_eq!(fixture.dead().len(), 3, "they wait for a replay");
 }
 
 #[test]
-fn what_was_under_way_at_the_failure_is_set_aside_when_the_service_falls() {
+fn an_event_in_flight_at_the_failure_becomes_a_dead_letter_after_a_crash() {
     let mut fixture = ForwardingFixture::open();
-    fixture.happen(2, 1);
+    fixture.emit(2, 1);
     fixture.fail();
-    assert_eq!(fixture.under_way(), ["2/1"]);
+    assert_eq!(fixture.in_flight(), ["2/1"]);
     fixture.restart_service();
     assert_eq!(fixture.dead(), ["2/1 after 0", "1/1 after 5"]);
-    assert!(fixture.kept.held.is_empty() && fixture.under_way().is_empty());
+    assert!(fixture.stored.retrying.is_empty() && fixture.in_flight().is_empty());
     assert_eq!(fixture.passed(), 2);
 }
 
 #[test]
-fn a_discarded_dead_letter_is_not_delivered_and_holds_nothing_up() {
+fn a_discarded_dead_letter_is_not_delivered_and_delays_nothing() {
     let mut fixture = ForwardingFixture::open();
     fixture.fail();
-    fixture.happen(1, 2);
+    fixture.emit(1, 2);
     assert_eq!(fixture.dead().len(), 3);
     assert_eq!(fixture.discard("1/1"), Ok(()));
     assert_eq!(fixture.dead(), ["1/2 after 0", "1/3 after 0"]);
@@ -172,12 +172,12 @@ fn a_discarded_dead_letter_is_not_delivered_and_holds_nothing_up() {
     fixture.restart();
     assert_eq!(fixture.replay(), Ok(()));
     fixture.heal();
-    assert_eq!(fixture.taken(), ["1/2", "1/3"]);
+    assert_eq!(fixture.accepted(), ["1/2", "1/3"]);
     fixture.assert_complete();
 }
 
 #[test]
-fn nothing_is_discarded_while_dead_letters_are_taken_up_again() {
+fn nothing_is_discarded_during_a_replay() {
     let mut fixture = ForwardingFixture::open();
     fixture.fail();
     fixture.restart();
@@ -188,217 +188,220 @@ fn nothing_is_discarded_while_dead_letters_are_taken_up_again() {
 fn a_replay_delivers_dead_letters_in_order_and_before_anything_new() {
     let mut fixture = ForwardingFixture::open();
     fixture.fail();
-    fixture.happen(2, 600);
+    fixture.emit(2, 600);
     fixture.restart();
     assert_eq!(fixture.replay(), Ok(()));
-    fixture.happen(2, 1);
+    fixture.emit(2, 1);
     fixture.end_all(&DeliveryOutcome::Delivered);
     let mut expected = vec!["1/1".to_owned()];
     expected.extend((1..=601).map(|number| format!("2/{number}")));
-    let mut taken = fixture.taken();
-    taken.sort_by_key(|name| name.starts_with("2/"));
-    assert_eq!(taken, expected);
+    let mut accepted = fixture.accepted();
+    accepted.sort_by_key(|name| name.starts_with("2/"));
+    assert_eq!(accepted, expected);
     fixture.pass_time(1_000);
-    assert!(fixture.dead().is_empty() && fixture.kept.held.is_empty());
+    assert!(fixture.dead().is_empty() && fixture.stored.retrying.is_empty());
 }
 
 #[test]
-fn a_replay_is_over_before_what_was_read_before_it_goes_on() {
+fn a_replay_ends_before_events_that_were_read_earlier_go_on() {
     let mut fixture = ForwardingFixture::open();
     fixture.fail();
-    fixture.happen(2, 1);
-    fixture.happen(3, 600);
-    fixture.happen(2, 1);
+    fixture.emit(2, 1);
+    fixture.emit(3, 600);
+    fixture.emit(2, 1);
     fixture.restart();
-    fixture.happen(2, 2);
+    fixture.emit(2, 2);
     assert_eq!(fixture.replay(), Ok(()));
     for number in [3, 1] {
         fixture.end(&format!("2/{number}"), DeliveryOutcome::Delivered);
     }
-    assert!(!fixture.under_way().contains(&"2/4".to_owned()));
+    assert!(!fixture.in_flight().contains(&"2/4".to_owned()));
     fixture.heal();
-    let mut taken = fixture.taken();
-    taken.retain(|name| name.starts_with("2/"));
-    assert_eq!(taken, ["2/3", "2/1", "2/2", "2/4"]);
+    let mut accepted = fixture.accepted();
+    accepted.retain(|name| name.starts_with("2/"));
+    assert_eq!(accepted, ["2/3", "2/1", "2/2", "2/4"]);
     assert!(fixture.dead().is_empty());
 }
 
 #[test]
-fn a_replay_goes_on_after_a_fall_of_the_service() {
+fn a_replay_goes_on_after_a_crash() {
     let mut fixture = ForwardingFixture::open();
     fixture.fail();
-    fixture.happen(2, 600);
+    fixture.emit(2, 600);
     fixture.restart();
     assert_eq!(fixture.replay(), Ok(()));
     fixture.end("2/1", DeliveryOutcome::Delivered);
     fixture.restart_service();
     fixture.end_all(&DeliveryOutcome::Delivered);
     assert!(fixture.dead().is_empty());
-    assert_eq!(fixture.taken_once().len(), 601);
+    assert_eq!(fixture.accepted_once().len(), 601);
 }
 
 #[test]
-fn a_replay_ends_also_where_something_of_every_device_is_being_tried_again() {
+fn a_replay_ends_even_if_every_device_has_a_retry() {
     let mut fixture = ForwardingFixture::open();
     fixture.fail();
     for device in 1..=8 {
-        fixture.happen(device, 1);
+        fixture.emit(device, 1);
     }
     fixture.restart();
     for device in 1..=8 {
-        fixture.happen(device, 1);
+        fixture.emit(device, 1);
     }
-    fixture.end_all(&not_taken());
+    fixture.end_all(&refused());
     assert_eq!(fixture.replay(), Ok(()));
     fixture.heal();
-    assert!(fixture.dead().is_empty() && fixture.kept.held.is_empty());
-    assert_eq!(fixture.taken_once().len(), 17);
+    assert!(fixture.dead().is_empty() && fixture.stored.retrying.is_empty());
+    assert_eq!(fixture.accepted_once().len(), 17);
 }
 
 #[test]
 fn an_endpoint_that_is_down_is_not_called_for_each_device() {
     let mut fixture = ForwardingFixture::open();
     for device in 0..400 {
-        fixture.happen(device, 1);
+        fixture.emit(device, 1);
     }
-    fixture.end_all(&not_taken());
+    fixture.end_all(&refused());
     let tried = fixture.tries;
     assert!(tried < 2 * fixture::PARALLEL_MAX, "{tried} tries");
-    fixture.pass_time(WAITS_MS[0]);
+    fixture.pass_time(DELAYS_MS[0]);
     fixture.end_all(&DeliveryOutcome::Delivered);
-    assert_eq!(fixture.taken_once().len(), 400);
+    assert_eq!(fixture.accepted_once().len(), 400);
 }
 
 #[test]
-fn beyond_its_bound_the_oldest_are_set_aside_and_the_customer_is_told_once() {
+fn beyond_the_bound_the_oldest_become_dead_letters_and_that_is_logged_once() {
     let mut fixture = ForwardingFixture::open();
     for device in 0..200 {
-        fixture.happen(device, 2);
+        fixture.emit(device, 2);
     }
     fixture.note_backlog(fixture::BACKLOG_MAX + 50);
     fixture.note_backlog(fixture::BACKLOG_MAX + 40);
     assert_eq!(fixture.log, ["CloudIntegrator[EventsSetAside]"]);
-    fixture.happen(7, 300);
+    fixture.emit(7, 300);
     fixture.end_all(&DeliveryOutcome::Delivered);
-    let aside = 50 + usize::try_from(fixture::BACKLOG_MAX / 10).unwrap();
-    assert_eq!(fixture.dead().len(), aside);
-    assert_eq!(fixture.taken_once().len() + aside, 700);
+    let dead_lettered = 50 + usize::try_from(fixture::BACKLOG_MAX / 10).unwrap();
+    assert_eq!(fixture.dead().len(), dead_lettered);
+    assert_eq!(fixture.accepted_once().len() + dead_lettered, 700);
 }
 
 #[test]
-fn what_comes_after_too_much_was_taken_is_not_set_aside() {
-    let mut fixture = ForwardingFixture::telling([EventType::Lifecycle].into_iter().collect());
+fn events_after_the_backlog_was_accepted_do_not_become_dead_letters() {
+    let mut fixture = ForwardingFixture::with_types([EventType::Lifecycle].into_iter().collect());
     for _ in 0..150 {
-        fixture.happen_as(1, EventType::TelemetryData);
+        fixture.emit_as(1, EventType::TelemetryData);
     }
     fixture.note_backlog(fixture::BACKLOG_MAX + 50);
     fixture.note_backlog(0);
     for _ in 0..80 {
-        fixture.happen_as(2, EventType::Lifecycle);
+        fixture.emit_as(2, EventType::Lifecycle);
     }
     fixture.end_all(&DeliveryOutcome::Delivered);
     assert!(fixture.dead().is_empty());
-    assert_eq!(fixture.taken_once().len(), 80);
+    assert_eq!(fixture.accepted_once().len(), 80);
 }
 
 #[test]
-fn what_is_not_wanted_is_part_of_too_much() {
-    let mut fixture = ForwardingFixture::telling([EventType::Lifecycle].into_iter().collect());
+fn events_of_unwanted_types_count_for_the_backlog() {
+    let mut fixture = ForwardingFixture::with_types([EventType::Lifecycle].into_iter().collect());
     fixture.note_backlog(fixture::BACKLOG_MAX + 50);
     for _ in 0..60 {
-        fixture.happen_as(1, EventType::TelemetryData);
+        fixture.emit_as(1, EventType::TelemetryData);
     }
-    fixture.happen_as(1, EventType::Lifecycle);
-    assert_eq!(fixture.under_way(), ["1/61"]);
+    fixture.emit_as(1, EventType::Lifecycle);
+    assert_eq!(fixture.in_flight(), ["1/61"]);
 }
 
 #[test]
-fn a_device_whose_events_are_refused_does_not_keep_others_waiting_however_much_it_says() {
+fn a_device_whose_events_are_refused_does_not_delay_others_however_many_it_has() {
     let mut fixture = ForwardingFixture::open();
-    fixture.happen(1, 1);
-    fixture.end("1/1", not_taken());
-    fixture.happen(1, 5_000);
-    fixture.happen(2, 3);
+    fixture.emit(1, 1);
+    fixture.end("1/1", refused());
+    fixture.emit(1, 5_000);
+    fixture.emit(2, 3);
     fixture.end_all(&DeliveryOutcome::Delivered);
-    assert_eq!(fixture.taken(), ["2/1", "2/2", "2/3"]);
-    fixture.pass_time(WAITS_MS[0]);
+    assert_eq!(fixture.accepted(), ["2/1", "2/2", "2/3"]);
+    fixture.pass_time(DELAYS_MS[0]);
     fixture.end_all(&DeliveryOutcome::Delivered);
-    assert_eq!(fixture.taken_once().len(), 5_004);
+    assert_eq!(fixture.accepted_once().len(), 5_004);
 }
 
 #[test]
-fn an_event_that_is_kept_no_more_is_passed_over() {
+fn an_event_that_is_no_longer_stored_is_skipped() {
     let mut fixture = ForwardingFixture::open();
-    fixture.happen(1, 2);
+    fixture.emit(1, 2);
     fixture.end("1/1", DeliveryOutcome::Gone);
     fixture.end_all(&DeliveryOutcome::Delivered);
     fixture.pass_time(1_000);
-    assert_eq!(fixture.taken(), ["1/2"]);
+    assert_eq!(fixture.accepted(), ["1/2"]);
     assert_eq!(fixture.passed(), 2);
 }
 
 #[test]
-fn a_new_destination_wants_nothing_of_before() {
+fn a_restarted_service_does_not_deliver_accepted_events_again() {
     let usual = EventTypes::usual();
     assert!(usual.has(EventType::TelemetryData) && !usual.has(EventType::ActionResult));
     let mut fixture = ForwardingFixture::open();
-    fixture.happen(1, 1);
+    fixture.emit(1, 1);
     fixture.end_all(&DeliveryOutcome::Delivered);
     fixture.pass_time(1_000);
     fixture.restart_service();
-    assert!(fixture.under_way().is_empty());
+    assert!(fixture.in_flight().is_empty());
 }
 
-/// What can befall a destination.
+/// A transition of the world of a destination.
 #[derive(Clone, Debug)]
-enum Twist {
-    Happen(u8, u8),
-    Take(u8),
+enum Transition {
+    Emit(u8, u8),
+    Accept(u8),
     Refuse(u8),
     Lose(u8),
     PassTime(u16),
-    Fall,
+    Crash,
     Restart,
     Replay,
     Backlog(u8),
 }
 
-fn twists() -> impl Strategy<Value = Vec<Twist>> {
-    let twist = prop_oneof![
-        6 => (0..20u8, 1..60u8).prop_map(|(device, count)| Twist::Happen(device, count)),
-        8 => any::<u8>().prop_map(Twist::Take),
-        5 => any::<u8>().prop_map(Twist::Refuse),
-        1 => any::<u8>().prop_map(Twist::Lose),
-        4 => any::<u16>().prop_map(Twist::PassTime),
-        2 => proptest::strategy::Just(Twist::Fall),
-        1 => proptest::strategy::Just(Twist::Restart),
-        1 => proptest::strategy::Just(Twist::Replay),
-        1 => any::<u8>().prop_map(Twist::Backlog),
+fn transitions() -> impl Strategy<Value = Vec<Transition>> {
+    let transition = prop_oneof![
+        6 => (0..20u8, 1..60u8).prop_map(|(device, count)| Transition::Emit(device, count)),
+        8 => any::<u8>().prop_map(Transition::Accept),
+        5 => any::<u8>().prop_map(Transition::Refuse),
+        1 => any::<u8>().prop_map(Transition::Lose),
+        4 => any::<u16>().prop_map(Transition::PassTime),
+        2 => proptest::strategy::Just(Transition::Crash),
+        1 => proptest::strategy::Just(Transition::Restart),
+        1 => proptest::strategy::Just(Transition::Replay),
+        1 => any::<u8>().prop_map(Transition::Backlog),
     ];
-    vec(twist, 1..200)
+    vec(transition, 1..200)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Whatever befalls it, once it takes everything again a destination has every event or a dead
-    /// letter of it, and after a replay every event; and each time in order, device by device.
+    /// After any transitions, once a destination accepts everything again, it has received each
+    /// event or has a dead letter of it, and after a replay it has received every event; always in
+    /// order for each device.
     #[test]
-    fn nothing_is_lost_and_nothing_is_out_of_order(twists in twists()) {
+    fn nothing_is_lost_and_nothing_is_out_of_order(transitions in transitions()) {
         let mut fixture = ForwardingFixture::open();
-        for twist in twists {
-            match twist {
-                Twist::Happen(device, count) => fixture.happen(device.into(), count.into()),
-                Twist::Take(which) => fixture.end_one(which, DeliveryOutcome::Delivered),
-                Twist::Refuse(which) => fixture.end_one(which, not_taken()),
-                Twist::Lose(which) => fixture.end_one(which, DeliveryOutcome::Gone),
-                Twist::PassTime(ms) => fixture.pass_time(ms.into()),
-                Twist::Fall => fixture.restart_service(),
-                Twist::Restart => fixture.restart(),
-                Twist::Replay => {
+        for transition in transitions {
+            match transition {
+                Transition::Emit(device, count) => fixture.emit(device.into(), count.into()),
+                Transition::Accept(which) => fixture.end_one(which, DeliveryOutcome::Delivered),
+                Transition::Refuse(which) => fixture.end_one(which, refused()),
+                Transition::Lose(which) => fixture.end_one(which, DeliveryOutcome::Gone),
+                Transition::PassTime(ms) => fixture.pass_time(ms.into()),
+                Transition::Crash => fixture.restart_service(),
+                Transition::Restart => fixture.restart(),
+                Transition::Replay => {
                     let _ = fixture.replay();
                 }
-                Twist::Backlog(over) => fixture.note_backlog(fixture::BACKLOG_MAX + u64::from(over)),
+                Transition::Backlog(over) => {
+                    fixture.note_backlog(fixture::BACKLOG_MAX + u64::from(over));
+                }
             }
             fixture.assert_sound();
         }

@@ -1,9 +1,9 @@
-//! What may a customer have the service call? A URL that leads to a public host, with what stands
-//! for a device in its path and query.
+//! Which URLs may a webhook have? Those of public hosts, with placeholders for a device in path and
+//! query.
 //!
-//! The URL is read as browsers read it (WHATWG URL), so that an address in an odd spelling is seen
-//! for what it is. Where a name leads is known only when a connection is made, and judged then by
-//! the same [`AddressPolicy`].
+//! The URL is parsed as browsers parse it (WHATWG URL), so that an unusual spelling of an address
+//! is recognised. A name is resolved only when a connection is made; its addresses are then checked
+//! by the same [`AddressPolicy`].
 
 pub mod headers;
 mod placeholder;
@@ -17,63 +17,63 @@ use self::policy::AddressPolicy;
 use crate::event::DeviceInfo;
 use crate::limits::WEBHOOK_URL_BYTES_MAX;
 
-/// A URL of a customer, with what stands for a device in it.
+/// A customer's URL, with placeholders for a device.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct WebhookUrl(Box<str>);
 
-/// Why a text is no URL to call.
+/// Why a URL is refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum UrlFault {
-    /// It is longer than a URL may be.
+    /// It is too long.
     #[error("must not be longer than {max} bytes")]
     TooLong {
-        /// The longest that would do.
+        /// The longest allowed.
         max: usize,
     },
-    /// It is no URL with a host.
+    /// It is not a URL with a host.
     #[error(
         "must be a URL like https://example.com/path; placeholders are allowed in path and query"
     )]
     Malformed,
-    /// It is to be called by something else than HTTPS.
+    /// Its scheme is not HTTPS.
     #[error("must begin with https://")]
     NotHttps,
-    /// It is to be called by something else than HTTP.
+    /// Its scheme is neither HTTPS nor HTTP.
     #[error("must begin with https:// or http://")]
     NotHttp,
-    /// It has a user name or a password in it.
+    /// It has a user name or a password.
     #[error("must not contain a user name or password; use a header instead")]
     UserInfo,
     /// It has a fragment, which is never sent.
     #[error("must not have a fragment")]
     Fragment,
-    /// It leads to where only the service itself may go.
+    /// It points to an address that is not public.
     #[error("must not point to a private address ({0})")]
     Private(String),
 }
 
 impl WebhookUrl {
-    /// Reads it; the error says what is wrong with it.
+    /// Parses a URL; the error says why it is refused.
     pub fn parse(text: &str, policy: AddressPolicy) -> Result<Self, UrlFault> {
         check_length(text)?;
         let url = String::from(admit(text, policy)?);
-        // What is not ASCII is longer once it is written for HTTP.
+        // Characters beyond ASCII are longer once they are encoded.
         check_length(&url)?;
         Ok(Self(url.into()))
     }
 
-    /// Its text, as it is written for HTTP, and reads as itself again.
+    /// The URL as text, normalised; parsing it again gives the same URL.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The URL for an event of this device, or for what no device said.
-    pub fn of(&self, speaker: Option<&DeviceInfo>) -> String {
-        placeholder::fill(&self.0, speaker, placeholder::in_url)
+    /// The URL for an event of this device, or for an event without a device.
+    pub fn of(&self, device: Option<&DeviceInfo>) -> String {
+        placeholder::fill(&self.0, device, placeholder::in_url)
     }
 }
 
-/// The URL a text says, if the policy lets it be called.
+/// Parses a URL that the policy allows.
 pub fn admit(text: &str, policy: AddressPolicy) -> Result<Url, UrlFault> {
     check_spelling(text)?;
     let url = Url::parse(text).map_err(|_| UrlFault::Malformed)?;
@@ -91,7 +91,7 @@ pub fn admit(text: &str, policy: AddressPolicy) -> Result<Url, UrlFault> {
     Ok(url)
 }
 
-/// What names the host, as it is written: an empty name of a user is gone once it is read.
+/// The authority as written; the parser drops an empty user name.
 fn authority_of(text: &str) -> &str {
     let behind = text.split_once("://").map_or("", |(_, behind)| behind);
     behind.split(['/', '?', '#']).next().unwrap_or_default()
@@ -105,11 +105,11 @@ fn check_length(text: &str) -> Result<(), UrlFault> {
     Ok(())
 }
 
-/// A browser mends what is refused here, and a customer would not see what is called instead.
+/// Browsers repair such spellings; the customer would not see which URL is called instead.
 fn check_spelling(text: &str) -> Result<(), UrlFault> {
-    let is_mended = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
+    let is_repaired = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
     let host = text.split_once("://").map(|(_, behind)| behind);
-    if text.contains(is_mended) || host.is_none_or(|host| host.starts_with('/')) {
+    if text.contains(is_repaired) || host.is_none_or(|host| host.starts_with('/')) {
         return Err(UrlFault::Malformed);
     }
     Ok(())
@@ -125,26 +125,26 @@ fn check_scheme(scheme: &str, policy: AddressPolicy) -> Result<(), UrlFault> {
 
 fn check_host(url: &Url, policy: AddressPolicy) -> Result<(), UrlFault> {
     let host = url.host().ok_or(UrlFault::Malformed)?;
-    let may_be_called = match host {
+    let is_allowed = match host {
         Host::Domain(name) if has_empty_label(name) => return Err(UrlFault::Malformed),
         Host::Domain(name) => policy == AddressPolicy::PrivateAllowed || !is_local_name(name),
         Host::Ipv4(ip) => policy.may_reach(IpAddr::V4(ip)),
         Host::Ipv6(ip) => policy.may_reach(IpAddr::V6(ip)),
     };
-    if may_be_called {
+    if is_allowed {
         Ok(())
     } else {
         Err(UrlFault::Private(host.to_string()))
     }
 }
 
-/// Whether two dots stand together, or one at the beginning; one at the end names the root.
+/// Whether there are two dots in a row, or one at the beginning; a dot at the end is the root.
 fn has_empty_label(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     name.split('.').any(str::is_empty)
 }
 
-/// Names that lead to the machine itself wherever they are asked for (RFC 6761 section 6.3).
+/// Names that always resolve to the local host (RFC 6761 section 6.3).
 fn is_local_name(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     let behind = name.strip_suffix("localhost");

@@ -1,34 +1,34 @@
-//! What waits to be delivered, and how far a destination has come with it.
+//! The queued events of a customer, and the progress of each destination.
 //!
-//! An event waits once, whoever is to be told of it: each destination has its own place in each
-//! virtual shard, and its exceptions: what it did not take yet, and what was set aside for it.
+//! An event is queued once for all destinations. Each destination has its own cursor in each
+//! virtual shard, its retries, and its dead letters.
 //!
 //! ```text
-//!   (waiting) --read--> open --taken--> (passed)
-//!                        |  ^
-//!            not taken   v  | due
-//!                       held --tries used up--> dead --replay--> held
+//!   (queued) --read--> open --accepted--> (passed)
+//!                       |  ^
+//!        not accepted  v  | due
+//!                    retrying --tries used up--> dead letter --replay--> retrying
 //! ```
 
 use crate::event::EventType;
 use crate::ids::{CustomerId, DestinationId, DeviceKey, EventId, Shard};
 use crate::moment::Timestamp;
 
-/// The number of an event among those of its virtual shard: later ones have greater numbers, and
-/// some numbers are nobody's.
+/// The number of an event among those of its virtual shard: later events have greater numbers; some
+/// numbers are not used.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Sequence(pub u64);
 
-/// An event that waits to be delivered.
+/// A queued event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct QueuedEvent {
     /// Its number.
     pub sequence: Sequence,
-    /// The device it is of, whose events are delivered in order.
+    /// Its device, whose events are delivered in order.
     pub device: DeviceKey,
     /// The event.
     pub event: EventId,
-    /// Of which type it is: a destination that does not want it need not read it.
+    /// Its type: a destination that does not want the type need not read the event.
     pub event_type: EventType,
 }
 
@@ -39,54 +39,53 @@ impl QueuedEvent {
     }
 }
 
-/// An event that a destination did not take yet, and has to be tried again.
+/// An event that a destination did not accept, or that waits behind one, and is retried.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PendingRetry {
     /// The event.
     pub queued: QueuedEvent,
-    /// How often it was tried.
+    /// How many tries were made.
     pub tries: u8,
-    /// When it is tried again.
+    /// When it is retried.
     pub due_at: Timestamp,
 }
 
-/// An event that was set aside because its destination did not take it.
+/// An event whose delivery to a destination was given up.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DeadLetter {
     /// The event.
     pub queued: QueuedEvent,
-    /// How often it was tried.
+    /// How many tries were made.
     pub tries: u8,
-    /// When it was set aside.
+    /// When it became a dead letter.
     pub at: Timestamp,
     /// Why.
     pub why: Box<str>,
 }
 
-/// How far a destination has come since it was last said.
+/// The progress of a destination since it was last saved.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ProgressUpdate {
-    /// Which destination.
+    /// The destination.
     pub destination: DestinationId,
-    /// Whose it is.
+    /// Its customer.
     pub customer: CustomerId,
-    /// Up to which number it is done with a shard, exceptions apart.
+    /// New cursors: up to this number, a shard is done, retries apart.
     pub reached: Vec<(Shard, Sequence)>,
-    /// What is to be tried again, put.
+    /// Retries to put.
     pub retrying: Vec<PendingRetry>,
-    /// What is not to be tried again any more, removed.
+    /// Retries to remove.
     pub released: Vec<Sequence>,
-    /// What is set aside, put.
+    /// Dead letters to put.
     pub dead_lettered: Vec<DeadLetter>,
-    /// What is not set aside any more, removed.
+    /// Dead letters to remove.
     pub requeued: Vec<Sequence>,
-    /// Events it is done with, one way or another, that it was not done with before; less those
-    /// that it is to take after all.
+    /// How many events became done, delivered or not, minus those that are queued again.
     pub passed: i64,
 }
 
 impl ProgressUpdate {
-    /// No step of a destination.
+    /// No progress.
     pub fn none(customer: CustomerId, destination: DestinationId) -> Self {
         Self {
             destination,
@@ -100,7 +99,7 @@ impl ProgressUpdate {
         }
     }
 
-    /// Whether it says nothing.
+    /// Whether it has no changes.
     pub fn is_empty(&self) -> bool {
         self.passed == 0
             && self.reached.is_empty()
@@ -111,22 +110,22 @@ impl ProgressUpdate {
     }
 }
 
-/// All that is kept of how far a destination has come.
+/// The stored progress of a destination.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct DestinationProgress {
-    /// The last number given before the destination was made: it is done with all up to it.
+    /// The last number given before the destination was created; events up to it are not delivered.
     pub since: Sequence,
-    /// Up to which number it is done with each shard, exceptions apart; with a shard that is not
-    /// here it has not begun.
+    /// The cursor of each shard: up to this number it is done, retries apart. A shard without a
+    /// cursor has not begun.
     pub reached: Vec<(Shard, Sequence)>,
-    /// What is to be tried again, by number.
+    /// The retries, by number.
     pub retrying: Vec<PendingRetry>,
 }
 
-/// What waits for a destination, in numbers.
+/// The size of the backlog of a destination.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Backlog {
-    /// Events it is not done with.
+    /// Events that are not done.
     pub waiting: u64,
     /// Its dead letters.
     pub dead: u64,

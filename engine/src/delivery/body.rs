@@ -1,7 +1,7 @@
-//! How is an event written for those it is told to? As a JSON envelope: what every event has, and
-//! under a name of its own what this type of event has.
+//! How is an event sent to destinations? As a JSON envelope: the fields of every event, and one
+//! field for the content of its type.
 //!
-//! What is not known is left out. The same event is always written alike, so that a repeated
+//! Unknown fields are left out. The same event is always the same bytes, so that a repeated
 //! delivery is the same message.
 
 pub mod value;
@@ -25,10 +25,10 @@ use crate::event::{
 use crate::ids::EventId;
 use crate::moment::Timestamp;
 
-/// What the envelope is.
+/// The content type of the envelope.
 pub const CONTENT_TYPE: &str = "application/json";
 
-/// Which form of the envelope it is: it changes when a reader of the one before would not
+/// The version of the envelope: it changes when readers of the previous version would not
 /// understand the new one.
 const VERSION: &str = "1.0.0";
 
@@ -41,18 +41,18 @@ struct EventBody {
     id: String,
     #[serde(rename = "type")]
     kind: &'static str,
-    /// Milliseconds since 1970; text, because readers round large numbers.
+    /// Milliseconds since 1970, as text: JSON readers round large numbers.
     received: String,
     version: &'static str,
-    /// When the device measured it, like `received`.
+    /// When the device measured the values, like `received`.
     #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<String>,
     device: DeviceBody,
     #[serde(flatten)]
-    happening: EventContentBody,
+    content: EventContentBody,
 }
 
-/// Who the device was; empty where no device said anything.
+/// The device of the event; empty if it has none.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DeviceBody {
@@ -66,7 +66,7 @@ struct DeviceBody {
     ip: Option<String>,
 }
 
-/// What the device said or did, wherever it is shown.
+/// The content of an event, for deliveries and the API.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub struct EventContentBody(ContentVariant);
@@ -103,7 +103,7 @@ struct PayloadBody {
     topic: Option<String>,
 }
 
-/// What the device said.
+/// The payload.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ValueBody {
@@ -140,7 +140,7 @@ struct ActionResultBody {
     result_data: Option<ResultData>,
 }
 
-/// What came of a request, wherever it is shown (seed 2.1).
+/// The result of a request, for deliveries and the API (seed 2.1).
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResultData {
@@ -159,7 +159,7 @@ struct TestBody {
     message: &'static str,
 }
 
-/// The event as it is sent to a destination that wants JSON so.
+/// The event as it is sent to a destination with this setting for JSON payloads.
 pub fn render(event: &Event, json: JsonPayload) -> Vec<u8> {
     written(&EventBody {
         id: event.id.to_string(),
@@ -168,11 +168,11 @@ pub fn render(event: &Event, json: JsonPayload) -> Vec<u8> {
         version: VERSION,
         measured: event.content.measured_at().map(epoch_ms),
         device: DeviceBody::of(&event.device_info),
-        happening: EventContentBody::of(&event.content, json),
+        content: EventContentBody::of(&event.content, json),
     })
 }
 
-/// An event that no device caused, by which a customer sees that events arrive.
+/// A test event, which has no device.
 pub fn render_test(id: &EventId, at: Timestamp) -> Vec<u8> {
     let message = "This is a test of the integration.";
     written(&EventBody {
@@ -182,7 +182,7 @@ pub fn render_test(id: &EventId, at: Timestamp) -> Vec<u8> {
         version: VERSION,
         measured: None,
         device: DeviceBody::default(),
-        happening: EventContentBody(ContentVariant::Test {
+        content: EventContentBody(ContentVariant::Test {
             test: TestBody { message },
         }),
     })
@@ -197,27 +197,27 @@ fn epoch_ms(at: Timestamp) -> String {
 }
 
 impl DeviceBody {
-    fn of(speaker: &DeviceInfo) -> Self {
+    fn of(device: &DeviceInfo) -> Self {
         Self {
-            device_id: Some(speaker.device.to_string()),
-            iccid: Some(speaker.iccid.to_string()),
-            imsi: speaker.imsi.as_ref().map(ToString::to_string),
-            ip: speaker.ip.map(|ip| ip.to_string()),
+            device_id: Some(device.device.to_string()),
+            iccid: Some(device.iccid.to_string()),
+            imsi: device.imsi.as_ref().map(ToString::to_string),
+            ip: device.ip.map(|ip| ip.to_string()),
         }
     }
 }
 
 impl EventContentBody {
-    /// What happened as it is shown to those who want JSON so.
-    pub fn of(happening: &EventContent, json: JsonPayload) -> Self {
-        Self(ContentVariant::of(happening, json))
+    /// The content with this setting for JSON payloads.
+    pub fn of(content: &EventContent, json: JsonPayload) -> Self {
+        Self(ContentVariant::of(content, json))
     }
 }
 
 impl ContentVariant {
-    fn of(happening: &EventContent, json: JsonPayload) -> Self {
-        match happening {
-            EventContent::Telemetry(told) => Self::telemetry(told),
+    fn of(content: &EventContent, json: JsonPayload) -> Self {
+        match content {
+            EventContent::Telemetry(telemetry) => Self::telemetry(telemetry),
             EventContent::Data(data) => Self::data(data, json),
             EventContent::Lifecycle(what) => Self::lifecycle(*what),
             EventContent::Error(failure) => Self::Failure {
@@ -229,20 +229,20 @@ impl ContentVariant {
         }
     }
 
-    fn telemetry(told: &Telemetry) -> Self {
+    fn telemetry(telemetry: &Telemetry) -> Self {
         let payload = PayloadBody {
             kind: JSON,
-            value: ValueBody::Values(value::by_path(&told.values)),
+            value: ValueBody::Values(value::by_path(&telemetry.values)),
             encoding: None,
             topic: None,
         };
         Self::Telemetry {
-            source: words::protocol(told.source),
+            source: words::protocol(telemetry.source),
             payload,
         }
     }
 
-    /// Data as JSON where that is wanted and it is, and otherwise as it came, in base64.
+    /// Data as JSON if the destination wants that and the data is JSON; otherwise in base64.
     fn data(data: &Data, json: JsonPayload) -> Self {
         let parsed = match json {
             JsonPayload::AsText => None,
@@ -279,7 +279,7 @@ impl ErrorBody {
     fn of(failure: &ErrorReport) -> Self {
         Self {
             id: failure.entry.to_string(),
-            // An event is of a device, and so is the entry it tells of.
+            // An event has a device, and so has its log entry.
             kind: "DEVICE",
             message: failure.message.to_string(),
             description: failure.description.to_string(),
@@ -300,7 +300,7 @@ impl ActionResultBody {
 }
 
 impl ResultData {
-    /// The outcome as it is shown.
+    /// The outcome for deliveries and the API.
     pub fn of(outcome: &Outcome) -> Self {
         let text = |text: &Option<Box<str>>| text.as_ref().map(ToString::to_string);
         let payload = |payload: &ResultPayload| match payload {

@@ -1,48 +1,48 @@
-//! What may be asked of a destination, and what its caller is told?
+//! Which commands does a destination accept, and with which replies?
 
 use crate::delivery::backlog::Sequence;
 use crate::delivery::destination::{Destination, DestinationAmendment};
 use crate::delivery::forwarding::{NotActive, ReplayUnderWay};
 
-/// What a caller asks of a destination.
+/// A caller's command to a destination.
 #[derive(Clone, Debug)]
 pub enum DestinationCommand {
-    /// Become what its customer makes of it.
+    /// Apply the changes of its customer.
     Amend(Box<DestinationAmendment>),
-    /// Take up deliveries again after a failure.
+    /// Resume deliveries after a failure.
     Restart,
     /// Deliver its dead letters again.
     Replay,
-    /// Give up these dead letters for good.
+    /// Delete these dead letters.
     Discard(Box<[Sequence]>),
-    /// Send one event that says no more than that the destination is reached.
+    /// Send a test event.
     Test,
-    /// Be removed with all that waits for it.
+    /// Remove it with all that is queued for it.
     Remove,
 }
 
-/// What the caller is told once that is durable.
+/// The reply to the caller, sent once the changes are durable.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum DestinationReply {
-    /// The destination, as it stands.
+    /// The destination in its current state.
     Destination(Box<Destination>),
     /// Whether a replay began.
     Replayed(Result<(), NotActive>),
-    /// Whether the dead letters are given up.
+    /// Whether the dead letters are deleted.
     Discarded(Result<(), ReplayUnderWay>),
-    /// What came of a test.
+    /// The result of a test.
     Tested(TestOutcome),
     /// It is removed.
     Removed,
 }
 
-/// What came of a test.
+/// The result of a test.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TestOutcome {
-    /// Whether the destination has it.
+    /// Whether the destination accepted it.
     pub accepted: bool,
     /// The status it answered with, if it answered.
     pub status: Option<u16>,
-    /// What came of it, in words.
+    /// The result, in words.
     pub message: String,
 }

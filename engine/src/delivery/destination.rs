@@ -1,45 +1,45 @@
-//! Where are the events of a customer delivered to?
+//! What is a destination of a customer's events?
 
 use crate::event::EventType;
 use crate::ids::{CustomerId, DestinationId};
 use crate::moment::Timestamp;
 use crate::sealed::Sealed;
 
-/// A system of a customer that is told of its devices: a cloud integration.
+/// A customer's system that events are delivered to: a cloud integration.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Destination {
     /// Its id.
     pub id: DestinationId,
-    /// Whose it is.
+    /// Its customer.
     pub customer: CustomerId,
-    /// What people call it.
+    /// Its display name.
     pub name: Box<str>,
-    /// How it is reached.
+    /// Where events are sent.
     pub target: Target,
-    /// What it is told.
+    /// The types of events it receives.
     pub event_types: EventTypes,
-    /// Whether it takes what it is told.
+    /// Whether deliveries succeed.
     pub state: DestinationState,
-    /// Whether its dead letters are being delivered again.
+    /// Whether its dead letters are being replayed.
     pub replay: Replay,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When somebody changed it last, or its state did.
+    /// When it or its state last changed.
     pub updated_at: Timestamp,
 }
 
-/// What a customer changes of a destination; what is missing stays.
+/// A change of a destination; missing fields keep their value.
 #[derive(Clone, Debug, Default)]
 pub struct DestinationAmendment {
-    /// What people call it.
+    /// Its display name.
     pub name: Option<Box<str>>,
-    /// How it is reached.
+    /// Where events are sent.
     pub target: Option<Target>,
-    /// What it is told.
+    /// The types of events it receives.
     pub event_types: Option<EventTypes>,
 }
 
-/// How a destination is reached.
+/// Where the events of a destination are sent.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Target {
     /// By HTTP POST.
@@ -49,17 +49,17 @@ pub enum Target {
 /// An HTTP endpoint of a customer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Webhook {
-    /// Its URL; what stands for a device in it is replaced for each event.
+    /// Its URL, whose placeholders are replaced for each event.
     pub url: Box<str>,
-    /// Headers sent with each event, name and value, where likewise a device may be stood for.
+    /// Headers sent with each event, whose placeholders are replaced likewise.
     pub headers: Box<[Header]>,
-    /// What events are signed with (Standard Webhooks), where a secret was set.
+    /// The secret that signs events (Standard Webhooks), if one is set.
     pub secret: Option<Sealed>,
-    /// What becomes of the text of a device that is JSON.
+    /// How payloads of devices that are JSON are sent.
     pub json: JsonPayload,
 }
 
-/// A header of HTTP; its value may be a credential.
+/// An HTTP header; its value may be a credential.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Header {
     /// Its name.
@@ -68,34 +68,34 @@ pub struct Header {
     pub value: Sealed,
 }
 
-/// What becomes of the text of a device that is JSON.
+/// How payloads of devices that are JSON are sent.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum JsonPayload {
-    /// It stays a text.
+    /// As text.
     #[default]
     AsText,
-    /// It stands in the event as what it says.
+    /// As JSON within the event.
     Parsed,
 }
 
-/// Whether a destination takes what it is told.
+/// The state of the deliveries to a destination.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum DestinationState {
     /// Nothing was delivered yet.
     RolledOut,
-    /// It took the last that was tried with all its tries, or is still being tried.
+    /// Deliveries succeed, or are being retried.
     Active,
-    /// It did not: what is for it goes to its dead letters until it is restarted.
+    /// All tries of an event failed: its events become dead letters until it is restarted.
     Failed,
 }
 
-/// Whether the dead letters of a destination are being delivered again.
+/// Whether the dead letters of a destination are being replayed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Replay {
-    /// They are not.
+    /// No.
     #[default]
     None,
-    /// Somebody asked for it, and some are left.
+    /// A caller started a replay, and some are left.
     UnderWay,
 }
 
@@ -104,7 +104,7 @@ pub enum Replay {
 pub struct EventTypes(u8);
 
 impl EventTypes {
-    /// What a destination is told that does not choose: all but the results of requests.
+    /// The default: all but the results of requests.
     pub fn usual() -> Self {
         EventType::ALL
             .into_iter()
@@ -118,12 +118,12 @@ impl EventTypes {
         Self(bits & known.0)
     }
 
-    /// The set as bits, to keep.
+    /// The set as bits, to store.
     pub fn bits(self) -> u8 {
         self.0
     }
 
-    /// Whether the set has it.
+    /// Whether the set has the type.
     pub fn has(self, event_type: EventType) -> bool {
         self.0 & bit(event_type) != 0
     }
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_destination_is_told_all_but_results_unless_it_says_otherwise() {
+    fn a_destination_receives_all_but_results_by_default() {
         let usual = EventTypes::usual();
         for event_type in EventType::ALL {
             let is_result = event_type == EventType::ActionResult;

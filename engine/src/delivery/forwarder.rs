@@ -1,9 +1,9 @@
-//! What does the forwarder of a destination do next? One step at a time: what a step changes is
-//! saved before anything else is done, and an input waits for the step before it.
+//! What does the forwarder of a destination do next? It takes one step at a time: the changes of a
+//! step are saved before its other effects, and an input waits for the step before it.
 //!
 //! ```text
-//!          a step changes something               saved
-//!  Ready --------------------------------> Saving ------> Ready: the rest of the step is done
+//!          a step changes something              saved
+//!  Ready --------------------------------> Saving ------> Ready: the other effects follow
 //!   |                                        |
 //!   | its destination is removed             | not saved
 //!   v                                        v
@@ -24,74 +24,75 @@ use crate::moment::{Moment, Timestamp};
 use crate::supervision::ActorFailure;
 use crate::supervision::Unserved;
 
-/// What happens to a forwarder: `R` takes the answer to a question.
+/// An input of a forwarder; `R` takes the reply to a command.
 #[derive(Clone, Debug)]
 pub enum ForwarderInput<R> {
-    /// It was started, or its deadline has come.
+    /// The forwarder was started, or its deadline has come.
     Timeout,
-    /// Something began to wait in these shards.
+    /// These shards have new events.
     ShardsReady(Vec<Shard>),
-    /// What was read of a shard, as [`ForwarderTask::Read`] asked.
+    /// The events of a shard that [`ForwarderTask::Read`] requested.
     EventsRead(Shard, Vec<QueuedEvent>),
-    /// The dead letters that were read, as [`ForwarderTask::ReadDeadLetters`] asked.
+    /// The dead letters that [`ForwarderTask::ReadDeadLetters`] requested.
     DeadLettersRead(Vec<DeadLetter>),
-    /// What came of a delivery.
+    /// The outcome of a delivery.
     Delivered(Sequence, DeliveryOutcome),
-    /// The store did not answer what an errand needs.
+    /// The store could not be read for a task.
     ReadFailed(ForwarderTask),
-    /// So many events wait.
+    /// The number of queued events.
     Backlog(u64),
-    /// A caller asks something.
+    /// A command of a caller.
     Command(DestinationCommand, R),
-    /// Its customer goes, with all that is kept of it.
+    /// The customer is removed with everything stored for it.
     CustomerRemoved,
 }
 
-/// What a forwarder wants done, in this order.
+/// An effect of a forwarder, performed in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ForwarderEffect<R> {
-    /// Save it, and tell [`Forwarder::handle_receipt`] what came of it before any other input.
+    /// Commit the batch, and pass the receipt to [`Forwarder::handle_receipt`] before any other
+    /// input.
     Commit(Batch),
-    /// Deliver to the destination as it is from now on.
+    /// Use the changed destination for later deliveries.
     Retarget(Box<Destination>),
-    /// Begin an errand, whose end is an input.
+    /// Begin a task; its result is an input.
     Begin(ForwarderTask),
-    /// Send a test message, and answer what came of it.
+    /// Send a test event, and reply with its outcome.
     Test {
-        /// The event it pretends to be.
+        /// The event id of the test.
         event: EventId,
         /// When it is sent.
         at: Timestamp,
-        /// Who asked for it.
+        /// Takes the reply.
         reply: R,
     },
-    /// Tell the operator that the destination is in another state than before.
+    /// Show the operator the new state of the destination.
     ShowState {
-        /// The state the operator was told of.
+        /// The state last shown to the operator.
         before: Option<DestinationState>,
-        /// The state it is in.
+        /// The new state.
         state: DestinationState,
     },
-    /// Answer a caller.
+    /// Reply to a caller.
     Answer(R, Result<DestinationReply, Unserved>),
-    /// End, and tell the supervisor why.
+    /// End, and report the reason to the supervisor.
     End(ForwarderExit),
 }
 
 /// The forwarder of one destination.
 pub struct Forwarder<R> {
     forwarding: Forwarding,
-    /// What is left of a step until it is saved.
+    /// The effects of a step that wait for its commit.
     saving: Option<Vec<ForwarderEffect<R>>>,
-    /// Errands for which the store did not answer, and when they are begun again. What is under way
-    /// beside them must not begin anew for that.
+    /// Tasks for which the store could not be read, and when they begin again. Only these begin
+    /// again: other tasks are in flight.
     unread: VecDeque<(Timestamp, ForwarderTask)>,
-    /// The state the operator was told of.
+    /// The state last shown to the operator.
     shown: Option<DestinationState>,
 }
 
 impl<R> Forwarder<R> {
-    /// A forwarder that is about to start.
+    /// A forwarder that has not started yet.
     pub fn new(forwarding: Forwarding) -> Self {
         Self {
             forwarding,
@@ -109,7 +110,8 @@ impl<R> Forwarder<R> {
         out: &mut Vec<ForwarderEffect<R>>,
     ) {
         assert!(self.saving.is_none(), "one step at a time");
-        let (it, mut tasks, mut rest) = (&mut self.forwarding, ForwarderOutput::new(), Vec::new());
+        let (it, mut tasks, mut effects) =
+            (&mut self.forwarding, ForwarderOutput::new(), Vec::new());
         match input {
             ForwarderInput::Timeout => {
                 let is_due = |(at, _): &(Timestamp, ForwarderTask)| *at <= m.now();
@@ -117,9 +119,9 @@ impl<R> Forwarder<R> {
                     && let Some((_, task)) = self.unread.pop_front()
                 {
                     match task {
-                        ForwarderTask::Deliver(waiting) => it.put_back(waiting.sequence),
+                        ForwarderTask::Deliver(queued) => it.put_back(queued.sequence),
                         ForwarderTask::Read { .. } | ForwarderTask::ReadDeadLetters { .. } => {
-                            rest.push(ForwarderEffect::Begin(task));
+                            effects.push(ForwarderEffect::Begin(task));
                         }
                     }
                 }
@@ -139,28 +141,29 @@ impl<R> Forwarder<R> {
                 let again_at = m.now().plus_ms(STORE_RETRY_MS);
                 self.unread.push_back((again_at, task));
             }
-            ForwarderInput::Backlog(waiting) => it.note_backlog(m, waiting, &mut tasks),
-            ForwarderInput::Command(question, reply) => {
-                self.take_command(m, question, reply, (&mut tasks, &mut rest));
+            ForwarderInput::Backlog(queued) => it.note_backlog(m, queued, &mut tasks),
+            ForwarderInput::Command(command, reply) => {
+                self.take_command(m, command, reply, (&mut tasks, &mut effects));
             }
             ForwarderInput::CustomerRemoved => {
-                rest.push(ForwarderEffect::End(ForwarderExit::Removed))
+                effects.push(ForwarderEffect::End(ForwarderExit::Removed))
             }
         }
-        self.settle(tasks, rest, out);
+        self.settle(tasks, effects, out);
     }
 
-    /// Takes the receipt of what was to be saved: if it was not, nothing of the step happened.
+    /// Handles the receipt of a commit. If the step was not saved, its effects are dropped and its
+    /// caller gets an error.
     pub fn handle_receipt(
         &mut self,
         receipt: Result<(), Unserved>,
         out: &mut Vec<ForwarderEffect<R>>,
     ) {
-        let rest = self.saving.take().expect("a step waits for its receipt");
+        let effects = self.saving.take().expect("a step waits for its receipt");
         let Err(refusal) = receipt else {
-            return out.extend(rest);
+            return out.extend(effects);
         };
-        for effect in rest {
+        for effect in effects {
             if let ForwarderEffect::Answer(reply, _) = effect {
                 out.push(ForwarderEffect::Answer(reply, Err(refusal)));
             }
@@ -176,7 +179,7 @@ impl<R> Forwarder<R> {
         due.into_iter().flatten().min()
     }
 
-    /// How the destination stands.
+    /// The state of the destination's deliveries.
     pub fn forwarding(&self) -> &Forwarding {
         &self.forwarding
     }
@@ -184,16 +187,16 @@ impl<R> Forwarder<R> {
     fn take_command(
         &mut self,
         m: &mut Moment,
-        question: DestinationCommand,
+        command: DestinationCommand,
         reply: R,
-        (tasks, rest): (&mut ForwarderOutput, &mut Vec<ForwarderEffect<R>>),
+        (tasks, effects): (&mut ForwarderOutput, &mut Vec<ForwarderEffect<R>>),
     ) {
         let it = &mut self.forwarding;
-        let answer = match question {
+        let answer = match command {
             DestinationCommand::Amend(amended) => {
                 it.amend(m, *amended, tasks);
                 let destination = Box::new(it.destination().clone());
-                rest.push(ForwarderEffect::Retarget(destination.clone()));
+                effects.push(ForwarderEffect::Retarget(destination.clone()));
                 DestinationReply::Destination(destination)
             }
             DestinationCommand::Restart => {
@@ -206,35 +209,35 @@ impl<R> Forwarder<R> {
             }
             DestinationCommand::Test => {
                 let (event, at) = (EventId::new(m.uuid()), m.now());
-                return rest.push(ForwarderEffect::Test { event, at, reply });
+                return effects.push(ForwarderEffect::Test { event, at, reply });
             }
             DestinationCommand::Remove => {
                 it.remove(tasks);
                 let removed = ForwarderEffect::Answer(reply, Ok(DestinationReply::Removed));
                 let end = ForwarderEffect::End(ForwarderExit::Removed);
-                return rest.extend([removed, end]);
+                return effects.extend([removed, end]);
             }
         };
-        rest.push(ForwarderEffect::Answer(reply, Ok(answer)));
+        effects.push(ForwarderEffect::Answer(reply, Ok(answer)));
     }
 
     fn settle(
         &mut self,
         tasks: ForwarderOutput,
-        mut rest: Vec<ForwarderEffect<R>>,
+        mut effects: Vec<ForwarderEffect<R>>,
         out: &mut Vec<ForwarderEffect<R>>,
     ) {
         let (batch, tasks) = tasks.settle();
-        rest.extend(tasks.into_iter().map(ForwarderEffect::Begin));
+        effects.extend(tasks.into_iter().map(ForwarderEffect::Begin));
         let state = self.forwarding.destination().state;
         let before = self.shown.replace(state);
         if before != Some(state) {
-            rest.push(ForwarderEffect::ShowState { before, state });
+            effects.push(ForwarderEffect::ShowState { before, state });
         }
         if batch.is_empty() {
-            return out.extend(rest);
+            return out.extend(effects);
         }
-        self.saving = Some(rest);
+        self.saving = Some(effects);
         out.push(ForwarderEffect::Commit(batch));
     }
 }

@@ -1,5 +1,5 @@
-//! Who delivers to whom? Each destination has one forwarder, which is restored from the store when
-//! the service starts, when the destination was made, and after a failure.
+//! Which forwarders run? Each destination has one forwarder, which is restored from the store when
+//! the service starts, when the destination is created, and after a failure.
 //!
 //! ```text
 //!            handle_restored          handle_ended
@@ -22,33 +22,33 @@ use crate::moment::Timestamp;
 use crate::supervision::Unserved;
 use crate::supervision::{ActorFailure, Child, Generation, Supervisor, Verdict};
 
-/// All forwarders: `H` reaches one that runs.
+/// All forwarders; `H` is the handle of a running one.
 #[derive(Debug)]
 pub struct Forwarders<H> {
     by_destination: BTreeMap<DestinationId, (CustomerId, Child<H, ()>)>,
     supervisor: Supervisor<DestinationId>,
 }
 
-/// What the supervisor wants done: `F` is what was read of a destination.
+/// An effect of the supervisor; `F` is what was read from the store for a destination.
 #[derive(Debug, Eq, PartialEq)]
 pub enum SupervisorEffect<F> {
-    /// Start a forwarder of what was found, and hand it to [`Forwarders::handle_spawned`].
+    /// Start a forwarder from what was read, and pass its handle to [`Forwarders::handle_spawned`].
     Spawn(Generation, F),
-    /// Call [`Forwarders::handle_timeout`] then.
+    /// Call [`Forwarders::handle_timeout`] at this time.
     RestoreAt(Timestamp),
-    /// Tell the operator that a forwarder failed and is restored.
+    /// Log for the operator that a forwarder failed and is restored.
     LogRestore(ActorFailure),
-    /// Tell the operator and the customer that a forwarder panics again and again and is parked.
+    /// Log for the operator and the customer that a forwarder panicked repeatedly and is parked.
     LogParked,
 }
 
-/// Where a question goes.
+/// Where a command goes.
 #[derive(Debug, PartialEq)]
 pub enum CommandRoute<'a, H> {
     /// To the forwarder.
     Deliver(&'a H),
-    /// Nowhere: the destination has no forwarder and is removed by this, as
-    /// [`Forwarders::handle_removed`] is told once that is durable.
+    /// The destination has no forwarder. This batch removes it; call [`Forwarders::handle_removed`]
+    /// once it is durable.
     Remove(Batch),
     /// Back to the caller.
     Refuse(Unserved),
@@ -59,30 +59,30 @@ pub enum CommandRoute<'a, H> {
 pub enum ForwarderExit {
     /// Its destination is removed.
     Removed,
-    /// It failed and is still needed.
+    /// It failed, and its destination still exists.
     Failed(ActorFailure),
 }
 
-/// The store did not answer.
+/// The store could not be read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DestinationUnreadable;
 
 impl<H> Forwarders<H> {
-    /// A destination is durable: it is to be read, and [`Forwarders::handle_restored`] to be told
-    /// what was found.
+    /// Begins to restore a destination that is durable. The caller reads it and passes the result
+    /// to [`Forwarders::handle_restored`].
     pub fn restore(&mut self, id: DestinationId, customer: CustomerId) {
         let restoring = (customer, Child::Restoring(()));
         self.by_destination.insert(id, restoring);
     }
 
-    /// A destination was read, or is not there any more, or could not be read.
+    /// Handles the result of reading a destination: found, removed, or not readable.
     pub fn handle_restored<F>(
         &mut self,
         now: Timestamp,
         id: DestinationId,
         found: Result<Option<F>, DestinationUnreadable>,
     ) -> Option<SupervisorEffect<F>> {
-        // Its customer may have been removed meanwhile.
+        // Its customer may have been removed in the meantime.
         self.handle_timeout(id)?;
         match found {
             Ok(Some(found)) => {
@@ -97,14 +97,14 @@ impl<H> Forwarders<H> {
         }
     }
 
-    /// A forwarder runs.
+    /// Handles the start of a forwarder.
     pub fn handle_spawned(&mut self, id: DestinationId, generation: Generation, handle: H) {
         if let Some((_, child)) = self.by_destination.get_mut(&id) {
             *child = Child::Running { handle, generation };
         }
     }
 
-    /// A forwarder ended; the report of an earlier one is out of date.
+    /// Handles the end of a forwarder; a report of an earlier generation is ignored.
     pub fn handle_ended<F>(
         &mut self,
         now: Timestamp,
@@ -133,17 +133,18 @@ impl<H> Forwarders<H> {
         }
     }
 
-    /// A destination is removed, and that is durable.
+    /// Forgets a destination whose removal is durable.
     pub fn handle_removed(&mut self, id: DestinationId) {
         self.by_destination.remove(&id);
         self.supervisor.forget(&id);
     }
 
-    /// A customer is being removed: returns its forwarders, which are to end.
+    /// Forgets the destinations of a customer that is being removed; returns its running
+    /// forwarders, which must end.
     pub fn forget_customer(&mut self, customer: &CustomerId) -> Vec<H> {
         let all = mem::take(&mut self.by_destination).into_iter();
-        let (gone, kept): (BTreeMap<_, _>, _) = all.partition(|(_, (of, _))| of == customer);
-        self.by_destination = kept;
+        let (gone, remaining): (BTreeMap<_, _>, _) = all.partition(|(_, (of, _))| of == customer);
+        self.by_destination = remaining;
         gone.keys().for_each(|id| self.supervisor.forget(id));
         let running = gone.into_values().filter_map(|(_, child)| match child {
             Child::Running { handle, .. } => Some(handle),
@@ -152,7 +153,8 @@ impl<H> Forwarders<H> {
         running.collect()
     }
 
-    /// The pause of a destination is over: returns whose it is, if it is still to be restored.
+    /// The pause before a restore is over: returns the customer of the destination if it still has
+    /// to be restored.
     pub fn handle_timeout(&self, id: DestinationId) -> Option<CustomerId> {
         match self.by_destination.get(&id)? {
             (customer, Child::Restoring(())) => Some(customer.clone()),
@@ -160,10 +162,9 @@ impl<H> Forwarders<H> {
         }
     }
 
-    /// Where a question goes. A destination without a forwarder can still be removed, and nothing
-    /// else.
-    pub fn route(&self, id: DestinationId, question: &DestinationCommand) -> CommandRoute<'_, H> {
-        match (self.by_destination.get(&id), question) {
+    /// Where a command goes. A parked destination can still be removed, and nothing else.
+    pub fn route(&self, id: DestinationId, command: &DestinationCommand) -> CommandRoute<'_, H> {
+        match (self.by_destination.get(&id), command) {
             (None, _) => CommandRoute::Refuse(Unserved::Unknown),
             (Some((_, Child::Running { handle, .. })), _) => CommandRoute::Deliver(handle),
             (Some((customer, Child::Parked)), DestinationCommand::Remove) => {
@@ -197,9 +198,9 @@ fn retry<F>(now: Timestamp) -> SupervisorEffect<F> {
     SupervisorEffect::RestoreAt(now.plus_ms(STORE_RETRY_MS))
 }
 
-/// What makes a destination.
+/// The batch that creates a destination.
 pub fn creation(destination: Box<Destination>) -> Batch {
-    // One of a customer that is gone would be there for whoever gets its id next.
+    // A destination of a removed customer would belong to the next customer with the same id.
     let expected = Expect::Taken(UniqueName::Customer(destination.customer.clone()));
     Batch {
         changes: vec![Change::PutDestination(destination)],

@@ -1,17 +1,17 @@
-//! One destination: what it is told next, what it did not take, and when that is tried again.
+//! One destination: which event is delivered next, which events are retried, and when.
 //!
-//! [`Forwarding`] knows no device but by its key and no event but by its number. It is told which
-//! shards have something new, is handed what waits there, and says what to deliver: one event of
-//! a device at a time, those of many devices side by side. What a destination does not take is an
-//! exception that is kept, so that its place in a shard moves on; whatever else waits for the same
-//! device waits with it.
+//! [`Forwarding`] knows devices only by key and events only by number. Its inputs are the shards
+//! that have new events and the events that were read there. It decides what to deliver: one event
+//! of a device at a time, those of many devices in parallel. An event that a destination does not
+//! accept becomes a stored retry, so that the cursor of its shard moves on; later events of the
+//! same device wait behind it.
 //!
 //! ```text
-//!               restart
-//!   Failed <----------------- (its dead letters wait for a replay)
-//!     |  ^ tries of one event used up
-//!     v  |
-//!   Active <-- RolledOut: the first event was taken
+//!           Failed: its dead letters wait for a replay
+//!             |  ^
+//!     restart |  | the tries of one event are used up
+//!             v  |
+//!           Active <-- RolledOut: the first event was accepted
 //! ```
 
 mod dead_lettering;
@@ -41,46 +41,46 @@ use device_queues::DeviceQueues;
 use progress::Unsaved;
 use shard_cursor::{Counted, ShardCursor};
 
-/// How deliveries are made.
+/// The settings of deliveries.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DeliveryRules {
-    /// How long after each try but the last the next one comes: there is one try more than waits.
+    /// The delay after each try but the last; there is one try more than delays.
     pub retry_delays_ms: Box<[i64]>,
-    /// Deliveries to one destination that may be under way at once.
+    /// Deliveries to one destination that may be in flight at once.
     pub parallel_max: usize,
-    /// Events that may wait for one destination; beyond it its oldest become dead letters.
+    /// Events that may be queued for one destination; beyond it the oldest become dead letters.
     pub backlog_max: u64,
 }
 
-/// Exceptions of a destination, which are kept one by one; beyond it nothing new is tried.
+/// Retries of a destination, each of which is a stored row; at the bound nothing fresh is tried.
 const RETRYING_MAX: usize = 1_024;
 
-/// Exceptions of one device for no other reason than that they wait behind one; what comes behind
-/// these keeps the place of their shard where it is, and no other shard.
+/// Events of one device that become retries only because they wait behind one. Events beyond the
+/// bound hold back the cursor of their shard, and of no other shard.
 const RETRYING_PER_DEVICE_MAX: usize = 64;
 
-/// Dead letters that are taken up again in one go.
+/// Dead letters that a replay reads at once.
 const REPLAYED_MAX: u32 = 256;
 
-/// Failures with no success between them after which nothing new is tried until a retry succeeds:
-/// an endpoint that is down is not to be called for each device.
+/// Consecutive failures after which nothing fresh is tried until a retry succeeds: an endpoint that
+/// is down must not be called for each device.
 const CONSECUTIVE_FAILURES_MAX: u32 = 8;
 
 /// One destination.
 pub struct Forwarding {
     rules: Arc<DeliveryRules>,
     destination: Destination,
-    /// Where shards without a place begin.
+    /// Where shards without a cursor begin.
     since: Sequence,
     cursors: BTreeMap<Shard, ShardCursor>,
-    /// Shards that may be read on, each of them once.
+    /// Shards that may be read further, each of them once.
     to_read: VecDeque<Shard>,
-    /// What was asked for of shards and is to come.
+    /// Events that were requested from shards and are not read yet.
     requested: usize,
     queues: DeviceQueues,
     /// Failures since the last success.
     consecutive_failures: u32,
-    /// Events yet to be set aside because too many wait.
+    /// Events that still have to become dead letters because too many wait.
     excess: u64,
     replay: Replaying,
     unsaved: Unsaved,
@@ -91,38 +91,38 @@ pub struct Forwarding {
 enum Replaying {
     /// There is none.
     No,
-    /// The dead letters behind this one are next.
+    /// The dead letters after this one are read next.
     Behind(Option<Sequence>),
     /// They are being read.
     Reading,
 }
 
-/// Dead letters cannot be delivered again while the destination is in failure.
+/// Dead letters cannot be replayed while the destination is failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the integration has failed; restart it first")]
 pub struct NotActive;
 
-/// What is being delivered again cannot be discarded.
+/// Dead letters cannot be discarded during a replay.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("a replay is in progress; try again when `replaying` is false")]
 pub struct ReplayUnderWay;
 
 impl Forwarding {
-    /// Brings a destination back from what was kept of it. What waits in these shards is read
-    /// once time was looked at.
+    /// Restores a destination from its stored state. The events in these shards are read at the
+    /// first timeout.
     pub fn restore(
         rules: Arc<DeliveryRules>,
         destination: Destination,
-        standing: DestinationProgress,
+        progress: DestinationProgress,
         waiting_in: Vec<Shard>,
     ) -> Self {
         let mut cursors: BTreeMap<Shard, ShardCursor> = BTreeMap::new();
-        for (shard, reached) in standing.reached {
+        for (shard, reached) in progress.reached {
             cursors.insert(shard, ShardCursor::at(reached));
         }
         let mut queues = DeviceQueues::default();
-        for held in standing.retrying {
-            queues.restore(held);
+        for retry in progress.retrying {
+            queues.restore(retry);
         }
         let replay = match destination.replay {
             Replay::None => Replaying::No,
@@ -133,7 +133,7 @@ impl Forwarding {
         };
         let mut forwarding = Self {
             rules,
-            since: standing.since,
+            since: progress.since,
             cursors,
             to_read: VecDeque::new(),
             requested: 0,
@@ -148,7 +148,7 @@ impl Forwarding {
         forwarding
     }
 
-    /// Takes note that something began to wait in these shards.
+    /// Notes that these shards have new events.
     pub(super) fn note_ready_shards(
         &mut self,
         m: &mut Moment,
@@ -156,10 +156,10 @@ impl Forwarding {
         out: &mut ForwarderOutput,
     ) {
         self.note(shards);
-        self.go_on(m, out);
+        self.advance(m, out);
     }
 
-    /// Takes what was read of a shard, which was asked for by [`ForwarderTask::Read`].
+    /// Handles the events of a shard that [`ForwarderTask::Read`] read.
     pub(super) fn handle_events_read(
         &mut self,
         m: &mut Moment,
@@ -168,18 +168,18 @@ impl Forwarding {
         out: &mut ForwarderOutput,
     ) {
         if let Some(cursor) = self.cursors.get_mut(&shard) {
-            let asked = cursor.note_read(rows.last().map(|row| row.sequence), rows.len());
-            self.requested -= asked as usize;
+            let requested = cursor.note_read(rows.last().map(|row| row.sequence), rows.len());
+            self.requested -= requested as usize;
             self.unsaved.note_moved(m.now(), shard);
         }
-        for waiting in rows {
-            self.take_up(m, waiting);
+        for queued in rows {
+            self.admit(m, queued);
         }
         self.queue(shard);
-        self.go_on(m, out);
+        self.advance(m, out);
     }
 
-    /// Takes the dead letters that [`ForwarderTask::ReadDeadLetters`] read.
+    /// Handles the dead letters that [`ForwarderTask::ReadDeadLetters`] read.
     pub(super) fn handle_dead_letters_read(
         &mut self,
         m: &mut Moment,
@@ -202,10 +202,10 @@ impl Forwarding {
                 self.queues.resume_fresh();
             }
         }
-        self.go_on(m, out);
+        self.advance(m, out);
     }
 
-    /// Takes what came of a delivery.
+    /// Handles the outcome of a delivery.
     pub(super) fn handle_delivered(
         &mut self,
         m: &mut Moment,
@@ -213,45 +213,46 @@ impl Forwarding {
         delivered: DeliveryOutcome,
         out: &mut ForwarderOutput,
     ) {
-        if let Some(waiting) = self.queues.end_delivery(sequence) {
+        if let Some(queued) = self.queues.end_delivery(sequence) {
             match delivered {
-                DeliveryOutcome::Delivered => self.succeed(m, &waiting),
-                DeliveryOutcome::Gone => self.pass(m.now(), &waiting),
-                DeliveryOutcome::Failed { why } => self.fail_once(m, waiting, &why, out),
+                DeliveryOutcome::Delivered => self.succeed(m, &queued),
+                DeliveryOutcome::Gone => self.pass(m.now(), &queued),
+                DeliveryOutcome::Failed { why } => self.fail_once(m, queued, &why, out),
             }
         }
-        self.go_on(m, out);
+        self.advance(m, out);
     }
 
-    /// Lines up again an event that could not be read for its delivery: an older one of its device
-    /// may have become open meanwhile.
+    /// Queues an event again that could not be read for its delivery: an older one of its device
+    /// may have become open in the meantime.
     pub(super) fn put_back(&mut self, sequence: Sequence) {
         self.queues.put_back(sequence);
     }
 
-    /// Does what time asks for.
+    /// Does what is due.
     pub(super) fn handle_timeout(&mut self, m: &mut Moment, out: &mut ForwarderOutput) {
-        self.go_on(m, out);
+        self.advance(m, out);
     }
 
-    /// Takes note of how much waits: beyond the bound the oldest are set aside, and the customer
-    /// is told so.
-    pub(super) fn note_backlog(&mut self, m: &mut Moment, waiting: u64, out: &mut ForwarderOutput) {
+    /// Notes the size of the backlog. Beyond the bound, the oldest events become dead letters,
+    /// which is logged for the customer.
+    pub(super) fn note_backlog(&mut self, m: &mut Moment, queued: u64, out: &mut ForwarderOutput) {
         let room_made = self.rules.backlog_max / 10;
-        if waiting <= self.rules.backlog_max - room_made {
-            // What is left of an excess was taken meanwhile: nothing new is to be set aside for it.
+        if queued <= self.rules.backlog_max - room_made {
+            // The rest of an excess was accepted in the meantime: nothing new becomes a dead letter
+            // for it.
             self.excess = 0;
         }
-        if waiting > self.rules.backlog_max && self.excess == 0 && !self.is_failed() {
-            self.excess = waiting - self.rules.backlog_max + room_made;
+        if queued > self.rules.backlog_max && self.excess == 0 && !self.is_failed() {
+            self.excess = queued - self.rules.backlog_max + room_made;
             self.queue_all();
             let entry = Entry::events_dead_lettered(m, &self.destination, self.excess);
             out.change(Change::AppendEntry(Box::new(entry)));
         }
-        self.go_on(m, out);
+        self.advance(m, out);
     }
 
-    /// Becomes what its customer makes of it.
+    /// Applies the changes of its customer.
     pub(super) fn amend(
         &mut self,
         m: &mut Moment,
@@ -271,10 +272,10 @@ impl Forwarding {
         }
         destination.updated_at = m.now();
         self.unsaved.put_destination();
-        self.go_on(m, out);
+        self.advance(m, out);
     }
 
-    /// Is removed with all that waits for it.
+    /// Removes the destination with all that is queued for it.
     pub(super) fn remove(&self, out: &mut ForwarderOutput) {
         out.change(Change::RemoveDestination {
             customer: self.destination.customer.clone(),
@@ -282,7 +283,7 @@ impl Forwarding {
         });
     }
 
-    /// Takes up deliveries again after a failure, if there was one.
+    /// Resumes deliveries after a failure, if there was one.
     pub(super) fn restart(&mut self, m: &mut Moment, out: &mut ForwarderOutput) {
         if self.is_failed() {
             self.consecutive_failures = 0;
@@ -290,7 +291,7 @@ impl Forwarding {
             let entry = Entry::integration_restarted(m, &self.destination);
             out.change(Change::AppendEntry(Box::new(entry)));
         }
-        self.go_on(m, out);
+        self.advance(m, out);
     }
 
     /// Delivers its dead letters again, in order and before anything new.
@@ -308,7 +309,7 @@ impl Forwarding {
             self.destination.replay = Replay::UnderWay;
             self.unsaved.put_destination();
         }
-        self.go_on(m, out);
+        self.advance(m, out);
         Ok(())
     }
 
@@ -318,12 +319,12 @@ impl Forwarding {
         [retry, self.unsaved.due_at()].into_iter().flatten().min()
     }
 
-    /// The destination, as it stands.
+    /// The destination in its current state.
     pub fn destination(&self) -> &Destination {
         &self.destination
     }
 
-    /// Deliveries under way.
+    /// Deliveries in flight.
     pub fn in_flight(&self) -> usize {
         self.queues.in_flight()
     }
@@ -337,99 +338,99 @@ impl Forwarding {
         self.destination.state == DestinationState::Failed
     }
 
-    /// An event behind one that is tried again is an exception, too, as long as there is room: the
-    /// other devices of its shard do not wait for it. One behind an event that is none is none
-    /// either: if the service falls it would be known before what comes first is read again.
-    /// While dead letters are delivered again it waits for those that are not read yet.
-    fn retry_behind(&mut self, now: Timestamp, waiting: QueuedEvent) {
+    /// Makes an event behind a retry of its device a retry, too, as long as there is room: the
+    /// other devices of its shard do not wait for it. An event behind one that is not a retry does
+    /// not become one: after a crash it would be restored before the earlier one is read again.
+    /// During a replay it waits for the dead letters that are not read yet.
+    fn retry_behind(&mut self, now: Timestamp, queued: QueuedEvent) {
         let has_room = self.queues.retrying() < RETRYING_MAX
-            && self.queues.open_of(waiting.device) <= RETRYING_PER_DEVICE_MAX
+            && self.queues.open_of(queued.device) <= RETRYING_PER_DEVICE_MAX
             && self.replay == Replaying::No;
-        if has_room && self.queues.waits_behind_retry(&waiting) {
-            self.schedule_retry(waiting, 0, now);
+        if has_room && self.queues.waits_behind_retry(&queued) {
+            self.schedule_retry(queued, 0, now);
         }
     }
 
-    fn schedule_retry(&mut self, waiting: QueuedEvent, tries: u8, due_at: Timestamp) {
-        self.queues.schedule_retry(waiting.sequence, due_at);
-        self.note_retrying(waiting, tries, due_at);
+    fn schedule_retry(&mut self, queued: QueuedEvent, tries: u8, due_at: Timestamp) {
+        self.queues.schedule_retry(queued.sequence, due_at);
+        self.note_retrying(queued, tries, due_at);
     }
 
-    fn note_retrying(&mut self, waiting: QueuedEvent, tries: u8, due_at: Timestamp) {
+    fn note_retrying(&mut self, queued: QueuedEvent, tries: u8, due_at: Timestamp) {
         self.unsaved.retry(PendingRetry {
-            queued: waiting,
+            queued,
             tries,
             due_at,
         });
-        if let Some(cursor) = self.cursors.get_mut(&waiting.shard()) {
-            cursor.exclude(waiting.sequence);
+        if let Some(cursor) = self.cursors.get_mut(&queued.shard()) {
+            cursor.exclude(queued.sequence);
         }
-        self.queue(waiting.shard());
+        self.queue(queued.shard());
     }
 
-    fn requeue(&mut self, now: Timestamp, waiting: QueuedEvent) {
-        self.queues.add(waiting);
-        let cursor = self.cursors.get_mut(&waiting.shard());
-        let counted = cursor.map_or(Counted::Yes, |cursor| cursor.requeue(waiting.sequence));
-        self.unsaved.requeue(waiting.sequence, counted);
-        self.schedule_retry(waiting, 0, now);
+    fn requeue(&mut self, now: Timestamp, queued: QueuedEvent) {
+        self.queues.add(queued);
+        let cursor = self.cursors.get_mut(&queued.shard());
+        let counted = cursor.map_or(Counted::Yes, |cursor| cursor.requeue(queued.sequence));
+        self.unsaved.requeue(queued.sequence, counted);
+        self.schedule_retry(queued, 0, now);
     }
 
-    fn succeed(&mut self, m: &Moment, waiting: &QueuedEvent) {
+    fn succeed(&mut self, m: &Moment, queued: &QueuedEvent) {
         self.consecutive_failures = 0;
         if self.destination.state == DestinationState::RolledOut {
             self.become_state(m, DestinationState::Active);
         }
-        self.pass(m.now(), waiting);
+        self.pass(m.now(), queued);
     }
 
-    /// Is done with an open event.
-    fn pass(&mut self, now: Timestamp, waiting: &QueuedEvent) {
-        match self.queues.remove(waiting.sequence) {
-            Some(done) if done.is_retrying() => self.release(now, waiting),
-            Some(_) | None => self.pass_over(now, waiting),
+    /// Marks an open event as done.
+    fn pass(&mut self, now: Timestamp, queued: &QueuedEvent) {
+        match self.queues.remove(queued.sequence) {
+            Some(done) if done.is_retrying() => self.release(now, queued),
+            Some(_) | None => self.pass_over(now, queued),
         }
     }
 
-    /// Is done with an exception.
-    fn release(&mut self, now: Timestamp, waiting: &QueuedEvent) {
-        let cursor = self.cursors.get_mut(&waiting.shard());
-        let counted = cursor.map_or(Counted::Yes, |cursor| cursor.release(waiting.sequence));
-        self.unsaved.release(now, waiting, counted);
+    /// Marks a retry as done.
+    fn release(&mut self, now: Timestamp, queued: &QueuedEvent) {
+        let cursor = self.cursors.get_mut(&queued.shard());
+        let counted = cursor.map_or(Counted::Yes, |cursor| cursor.release(queued.sequence));
+        self.unsaved.release(now, queued, counted);
     }
 
-    /// Is done with an event that is no exception.
-    fn pass_over(&mut self, now: Timestamp, waiting: &QueuedEvent) {
-        if let Some(cursor) = self.cursors.get_mut(&waiting.shard()) {
-            cursor.pass(waiting.sequence);
+    /// Marks an event as done that is not a retry.
+    fn pass_over(&mut self, now: Timestamp, queued: &QueuedEvent) {
+        if let Some(cursor) = self.cursors.get_mut(&queued.shard()) {
+            cursor.pass(queued.sequence);
         }
-        self.unsaved.pass(now, waiting.shard());
-        self.queue(waiting.shard());
+        self.unsaved.pass(now, queued.shard());
+        self.queue(queued.shard());
     }
 
     fn fail_once(
         &mut self,
         m: &mut Moment,
-        waiting: QueuedEvent,
+        queued: QueuedEvent,
         why: &str,
         out: &mut ForwarderOutput,
     ) {
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
-        let tries = self.queues.count_try(waiting.sequence);
+        let tries = self.queues.count_try(queued.sequence);
         if self.is_failed() {
-            self.pass(m.now(), &waiting);
-            return self.dead_letter(m.now(), waiting, tries, why);
+            self.pass(m.now(), &queued);
+            return self.dead_letter(m.now(), queued, tries, why);
         }
-        let waits = self
+        let delay_ms = self
             .rules
             .retry_delays_ms
             .get(usize::from(tries.saturating_sub(1)));
-        match waits.copied() {
-            Some(wait_ms) => {
-                self.schedule_retry(waiting, tries, m.now().plus_ms(wait_ms));
-                self.retry_followers(m.now(), &waiting);
+        match delay_ms.copied() {
+            Some(delay_ms) => {
+                self.schedule_retry(queued, tries, m.now().plus_ms(delay_ms));
+                self.retry_followers(m.now(), &queued);
             }
-            None => self.fail(m, waiting.sequence, why, out),
+            None => self.fail(m, queued.sequence, why, out),
         }
     }
 
@@ -445,8 +446,8 @@ impl Forwarding {
         self.unsaved.put_destination();
     }
 
-    /// Does what may be done now: delivers, reads on, and saves what has to be.
-    fn go_on(&mut self, m: &mut Moment, out: &mut ForwarderOutput) {
+    /// Does what is possible now: delivers, reads further, and saves what is due.
+    fn advance(&mut self, m: &mut Moment, out: &mut ForwarderOutput) {
         self.queues.wake(m.now());
         match self.is_failed() {
             true => self.dead_letter_idle(m.now()),
@@ -459,16 +460,16 @@ impl Forwarding {
 
     fn deliver(&mut self, out: &mut ForwarderOutput) {
         while self.queues.in_flight() < self.rules.parallel_max {
-            let is_doubted =
+            let is_backing_off =
                 self.consecutive_failures >= CONSECUTIVE_FAILURES_MAX && self.queues.tried() > 0;
-            let next = match is_doubted {
+            let next = match is_backing_off {
                 true => self.queues.begin_next_retry(),
                 false => self.queues.begin_next(),
             };
-            let Some(waiting) = next else {
+            let Some(queued) = next else {
                 break;
             };
-            out.task(ForwarderTask::Deliver(waiting));
+            out.task(ForwarderTask::Deliver(queued));
         }
     }
 }

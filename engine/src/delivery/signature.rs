@@ -1,5 +1,5 @@
-//! How does a customer know that an event is from this service? By a signature over it
-//! (Standard Webhooks 1.0.0).
+//! How does a customer verify that an event is from this service? By its signature (Standard
+//! Webhooks 1.0.0).
 
 use std::fmt;
 
@@ -11,30 +11,30 @@ use sha2::Sha256;
 use crate::ids::EventId;
 use crate::moment::Timestamp;
 
-/// How a secret begins, so that people know it for one.
+/// The prefix that marks a text as a secret.
 const PREFIX: &str = "whsec_";
 
-/// How many bytes a secret may have, as Standard Webhooks says.
+/// The length of a secret in bytes, as Standard Webhooks defines it.
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
-/// What a customer and the service sign events with.
+/// The secret that signs the events of a destination.
 #[derive(Clone, Eq, PartialEq)]
 pub struct SigningSecret(Box<[u8]>);
 
-/// A text that is no secret.
+/// Why a secret is refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum InvalidSecret {
     /// It is not base64.
     #[error("must be {PREFIX} followed by base64 with padding (RFC 4648 section 4)")]
     NotBase64,
-    /// It is too short to be safe, or longer than the standard has it.
+    /// It is too short to be safe, or longer than the standard allows.
     #[error("must have {} to {} bytes when decoded", SECRET_BYTES.start(), SECRET_BYTES.end())]
     Length,
 }
 
 impl SigningSecret {
-    /// Reads it from text, with its prefix or without. What is not base64 is refused and not taken
-    /// by its letters: those who check signatures by a library of the standard decode it.
+    /// Parses a secret, with or without its prefix. A text that is not base64 is refused, not used
+    /// as it is: libraries of the standard decode the secret before they check signatures.
     pub fn parse(text: &str) -> Result<Self, InvalidSecret> {
         let encoded = text.strip_prefix(PREFIX).unwrap_or(text);
         let bytes = STANDARD.decode(encoded);
@@ -65,8 +65,8 @@ impl fmt::Debug for SigningSecret {
     }
 }
 
-/// The headers of an event that is sent at this time to somebody without a secret: they tell a
-/// repeated delivery from a new event all the same.
+/// The headers of an event that is sent at this time to a destination without a secret: the id
+/// still distinguishes a repeated delivery from a new event.
 pub fn unsigned(id: &EventId, at: Timestamp) -> [(&'static str, String); 2] {
     let at_s = at.as_ms().div_euclid(1_000);
     [
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_base64_of_as_many_bytes_as_the_standard_has_it() {
+    fn a_secret_is_base64_of_as_many_bytes_as_the_standard_allows() {
         let secret = |bytes| STANDARD.encode(vec![7_u8; bytes]);
         for bytes in [24, 32, 64] {
             let with_prefix = SigningSecret::parse(&format!("whsec_{}", secret(bytes))).unwrap();

@@ -1,5 +1,5 @@
-//! A post office in memory: what happens, what is under way, what is kept, and what a destination
-//! took.
+//! A forwarder with a store in memory: queued events, deliveries in flight, stored progress, and
+//! the events that a destination accepted.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -20,156 +20,156 @@ use engine::event::EventType;
 use engine::ids::{CustomerId, DestinationId, DeviceId, DeviceKey, EventId, Shard};
 use engine::moment::{Moment, Timestamp};
 
-pub(crate) const WAITS_MS: [i64; 4] = [150, 180, 420, 1_020];
+pub(crate) const DELAYS_MS: [i64; 4] = [150, 180, 420, 1_020];
 pub(crate) const PARALLEL_MAX: usize = 8;
 pub(crate) const BACKLOG_MAX: u64 = 100;
 
 const START: Timestamp = Timestamp::from_ms(1_795_000_000_000);
 
-pub(crate) fn not_taken() -> DeliveryOutcome {
+pub(crate) fn refused() -> DeliveryOutcome {
     DeliveryOutcome::Failed {
         why: "the endpoint answered 500".into(),
     }
 }
 
-/// What is kept.
+/// The stored state of a destination.
 pub(crate) struct StoredState {
     destination: Destination,
     reached: BTreeMap<Shard, Sequence>,
-    pub(crate) held: BTreeMap<Sequence, PendingRetry>,
+    pub(crate) retrying: BTreeMap<Sequence, PendingRetry>,
     dead: BTreeMap<Sequence, DeadLetter>,
     passed: i64,
 }
 
-/// A post office with one destination.
+/// A forwarder of one destination.
 pub(crate) struct ForwardingFixture {
     forwarder: Forwarder<()>,
-    pub(crate) kept: StoredState,
-    waiting: BTreeMap<Shard, Vec<QueuedEvent>>,
+    pub(crate) stored: StoredState,
+    queued: BTreeMap<Shard, Vec<QueuedEvent>>,
     names: BTreeMap<Sequence, (u16, u32)>,
     counts: BTreeMap<u16, u32>,
-    under_way: BTreeSet<Sequence>,
+    in_flight: BTreeSet<Sequence>,
     reads: Vec<ForwarderTask>,
-    taken: Vec<Sequence>,
-    /// What was taken, or is gone.
+    accepted: Vec<Sequence>,
+    /// Events that were accepted or are gone.
     done: BTreeSet<Sequence>,
     by_device: BTreeMap<u16, BTreeSet<Sequence>>,
     pub(crate) log: Vec<String>,
     pub(crate) tries: usize,
-    pub(crate) most_under_way: usize,
+    pub(crate) most_in_flight: usize,
     now: Timestamp,
     last: u64,
 }
 
 impl ForwardingFixture {
     pub(crate) fn open() -> Self {
-        Self::telling(EventTypes::usual())
+        Self::with_types(EventTypes::usual())
     }
 
-    pub(crate) fn telling(wants: EventTypes) -> Self {
+    pub(crate) fn with_types(wants: EventTypes) -> Self {
         let destination = destination(wants);
-        let kept = StoredState {
+        let stored = StoredState {
             destination: destination.clone(),
             reached: BTreeMap::new(),
-            held: BTreeMap::new(),
+            retrying: BTreeMap::new(),
             dead: BTreeMap::new(),
             passed: 0,
         };
-        let standing = DestinationProgress::default();
+        let progress = DestinationProgress::default();
         Self {
-            forwarder: forwarder(destination, standing, Vec::new()),
-            kept,
-            waiting: BTreeMap::new(),
+            forwarder: forwarder(destination, progress, Vec::new()),
+            stored,
+            queued: BTreeMap::new(),
             names: BTreeMap::new(),
             counts: BTreeMap::new(),
-            under_way: BTreeSet::new(),
+            in_flight: BTreeSet::new(),
             reads: Vec::new(),
-            taken: Vec::new(),
+            accepted: Vec::new(),
             done: BTreeSet::new(),
             by_device: BTreeMap::new(),
             log: Vec::new(),
             tries: 0,
-            most_under_way: 0,
+            most_in_flight: 0,
             now: START,
             last: 0,
         }
     }
 
-    /// So many events of a device happen, each of them told at once.
-    pub(crate) fn happen(&mut self, device: u16, count: u32) {
+    /// Queues events of a device, each with a notification of its own.
+    pub(crate) fn emit(&mut self, device: u16, count: u32) {
         for _ in 0..count {
-            self.happen_as(device, EventType::TelemetryData);
+            self.emit_as(device, EventType::TelemetryData);
         }
     }
 
-    pub(crate) fn happen_as(&mut self, device: u16, event_type: EventType) {
-        // Some numbers are nobody's.
+    pub(crate) fn emit_as(&mut self, device: u16, event_type: EventType) {
+        // Some numbers are not used.
         self.last += 1 + u64::from(device % 3);
         let sequence = Sequence(self.last);
         let number = self.counts.entry(device).or_default();
         *number += 1;
         self.names.insert(sequence, (device, *number));
-        let waiting = QueuedEvent {
+        let queued = QueuedEvent {
             sequence,
             device: key(device),
             event: EventId::from_bytes(u128::from(self.last).to_be_bytes()),
             event_type,
         };
-        if self.kept.destination.event_types.has(event_type) {
+        if self.stored.destination.event_types.has(event_type) {
             self.by_device.entry(device).or_default().insert(sequence);
         }
-        let shard = waiting.shard();
-        self.waiting.entry(shard).or_default().push(waiting);
+        let shard = queued.shard();
+        self.queued.entry(shard).or_default().push(queued);
         self.step(ForwarderInput::ShardsReady(vec![shard]));
     }
 
-    pub(crate) fn under_way(&self) -> Vec<String> {
-        self.under_way.iter().map(|it| self.name(*it)).collect()
+    pub(crate) fn in_flight(&self) -> Vec<String> {
+        self.in_flight.iter().map(|it| self.name(*it)).collect()
     }
 
-    pub(crate) fn taken(&self) -> Vec<String> {
-        self.taken.iter().map(|it| self.name(*it)).collect()
+    pub(crate) fn accepted(&self) -> Vec<String> {
+        self.accepted.iter().map(|it| self.name(*it)).collect()
     }
 
-    pub(crate) fn taken_once(&self) -> BTreeSet<Sequence> {
-        self.taken.iter().copied().collect()
+    pub(crate) fn accepted_once(&self) -> BTreeSet<Sequence> {
+        self.accepted.iter().copied().collect()
     }
 
     pub(crate) fn dead(&self) -> Vec<String> {
-        let dead = self.kept.dead.values();
+        let dead = self.stored.dead.values();
         dead.map(|it| format!("{} after {}", self.name(it.queued.sequence), it.tries))
             .collect()
     }
 
     pub(crate) fn passed(&self) -> i64 {
-        self.kept.passed
+        self.stored.passed
     }
 
     pub(crate) fn state(&self) -> DestinationState {
         assert_eq!(
-            self.kept.destination,
+            self.stored.destination,
             *self.forwarder.forwarding().destination()
         );
-        self.kept.destination.state
+        self.stored.destination.state
     }
 
     pub(crate) fn end(&mut self, name: &str, delivered: DeliveryOutcome) {
-        let found = self.under_way.iter().find(|it| self.name(**it) == name);
-        let sequence = *found.unwrap_or_else(|| panic!("{name} is not under way"));
+        let found = self.in_flight.iter().find(|it| self.name(**it) == name);
+        let sequence = *found.unwrap_or_else(|| panic!("{name} is not in flight"));
         self.deliver(sequence, delivered);
     }
 
-    /// Ends one of those under way, if there are any.
+    /// Ends one of the deliveries in flight, if there are any.
     pub(crate) fn end_one(&mut self, which: u8, delivered: DeliveryOutcome) {
-        let count = self.under_way.len().max(1);
-        let found = self.under_way.iter().nth(usize::from(which) % count);
+        let count = self.in_flight.len().max(1);
+        let found = self.in_flight.iter().nth(usize::from(which) % count);
         if let Some(sequence) = found.copied() {
             self.deliver(sequence, delivered);
         }
     }
 
     pub(crate) fn end_all(&mut self, delivered: &DeliveryOutcome) {
-        while let Some(sequence) = self.under_way.first().copied() {
+        while let Some(sequence) = self.in_flight.first().copied() {
             self.deliver(sequence, delivered.clone());
         }
     }
@@ -179,17 +179,17 @@ impl ForwardingFixture {
         self.step(ForwarderInput::Timeout);
     }
 
-    pub(crate) fn note_backlog(&mut self, waiting: u64) {
-        self.step(ForwarderInput::Backlog(waiting));
+    pub(crate) fn note_backlog(&mut self, queued: u64) {
+        self.step(ForwarderInput::Backlog(queued));
     }
 
-    /// Uses up the tries of the first event of device 1.
+    /// Fails the destination: uses up the tries of the first event of device 1.
     pub(crate) fn fail(&mut self) {
-        self.happen(1, 1);
-        self.end("1/1", not_taken());
-        for wait_ms in WAITS_MS {
-            self.pass_time(wait_ms);
-            self.end("1/1", not_taken());
+        self.emit(1, 1);
+        self.end("1/1", refused());
+        for delay_ms in DELAYS_MS {
+            self.pass_time(delay_ms);
+            self.end("1/1", refused());
         }
     }
 
@@ -204,12 +204,12 @@ impl ForwardingFixture {
         }
     }
 
-    /// Discards a dead letter; it is nobody's to deliver from then on.
+    /// Discards a dead letter, which is not to be delivered from then on.
     pub(crate) fn discard(&mut self, name: &str) -> Result<(), ReplayUnderWay> {
-        let found = self.kept.dead.keys().find(|it| self.name(**it) == name);
+        let found = self.stored.dead.keys().find(|it| self.name(**it) == name);
         let sequence = *found.unwrap_or_else(|| panic!("{name} is not dead"));
-        let question = DestinationCommand::Discard([sequence].into());
-        let answer = match self.step(ForwarderInput::Command(question, ())) {
+        let command = DestinationCommand::Discard([sequence].into());
+        let answer = match self.step(ForwarderInput::Command(command, ())) {
             Some(DestinationReply::Discarded(discarded)) => discarded,
             other => panic!("{other:?}"),
         };
@@ -221,35 +221,35 @@ impl ForwardingFixture {
 
     /// Begins a replay whose dead letters are not read yet, and discards one of them.
     pub(crate) fn discard_in_replay(&mut self) -> Result<(), ReplayUnderWay> {
-        let sequence = *self.kept.dead.keys().next().expect("something is dead");
+        let sequence = *self.stored.dead.keys().next().expect("something is dead");
         self.take_step(ForwarderInput::Command(DestinationCommand::Replay, ()));
-        let question = DestinationCommand::Discard([sequence].into());
-        match self.take_step(ForwarderInput::Command(question, ())) {
+        let command = DestinationCommand::Discard([sequence].into());
+        match self.take_step(ForwarderInput::Command(command, ())) {
             Some(DestinationReply::Discarded(discarded)) => discarded,
             other => panic!("{other:?}"),
         }
     }
 
-    /// The service falls in the middle of everything and starts anew.
+    /// The service crashes at any point and starts again.
     pub(crate) fn restart_service(&mut self) {
-        self.under_way.clear();
+        self.in_flight.clear();
         self.reads.clear();
-        let standing = DestinationProgress {
+        let progress = DestinationProgress {
             since: Sequence(0),
-            reached: self.kept.reached.clone().into_iter().collect(),
-            retrying: self.kept.held.values().copied().collect(),
+            reached: self.stored.reached.clone().into_iter().collect(),
+            retrying: self.stored.retrying.values().copied().collect(),
         };
         let is_left = |(shard, rows): (&Shard, &Vec<QueuedEvent>)| {
-            let reached = self.kept.reached.get(shard).copied().unwrap_or_default();
+            let reached = self.stored.reached.get(shard).copied().unwrap_or_default();
             (rows.last()?.sequence > reached).then_some(*shard)
         };
-        let waiting_in = self.waiting.iter().filter_map(is_left).collect();
-        let destination = self.kept.destination.clone();
-        self.forwarder = forwarder(destination, standing, waiting_in);
+        let waiting_in = self.queued.iter().filter_map(is_left).collect();
+        let destination = self.stored.destination.clone();
+        self.forwarder = forwarder(destination, progress, waiting_in);
         self.step(ForwarderInput::Timeout);
     }
 
-    /// The destination takes everything until nothing is left.
+    /// The destination accepts everything until nothing is left.
     pub(crate) fn heal(&mut self) {
         loop {
             self.end_all(&DeliveryOutcome::Delivered);
@@ -261,38 +261,38 @@ impl ForwardingFixture {
     }
 
     pub(crate) fn assert_sound(&self) {
-        assert!(self.under_way.len() <= PARALLEL_MAX);
+        assert!(self.in_flight.len() <= PARALLEL_MAX);
         assert_eq!(
             self.forwarder.forwarding().in_flight(),
-            self.under_way.len()
+            self.in_flight.len()
         );
-        let devices: BTreeSet<u16> = self.under_way.iter().map(|it| self.names[it].0).collect();
-        assert_eq!(devices.len(), self.under_way.len(), "one of a device");
-        for sequence in self.kept.held.keys() {
-            assert!(!self.kept.dead.contains_key(sequence), "held or dead");
+        let devices: BTreeSet<u16> = self.in_flight.iter().map(|it| self.names[it].0).collect();
+        assert_eq!(devices.len(), self.in_flight.len(), "one of a device");
+        for sequence in self.stored.retrying.keys() {
+            assert!(!self.stored.dead.contains_key(sequence), "retrying or dead");
         }
     }
 
-    /// Everything was taken or is gone, in order, and what is kept says so.
+    /// Every event was accepted or is gone, and the stored progress agrees.
     pub(crate) fn assert_complete(&self) {
-        assert!(self.kept.held.is_empty() && self.kept.dead.is_empty());
+        assert!(self.stored.retrying.is_empty() && self.stored.dead.is_empty());
         for sequence in self.names.keys() {
             assert!(self.done.contains(sequence), "{}", self.name(*sequence));
         }
-        let happened = i64::try_from(self.names.len()).expect("few happen");
-        assert_eq!(self.kept.passed, happened, "each is passed once");
-        for (shard, rows) in &self.waiting {
+        let events = i64::try_from(self.names.len()).expect("few happen");
+        assert_eq!(self.stored.passed, events, "each is passed once");
+        for (shard, rows) in &self.queued {
             let last = rows.last().expect("a shard has rows").sequence;
-            assert_eq!(self.kept.reached.get(shard), Some(&last));
+            assert_eq!(self.stored.reached.get(shard), Some(&last));
         }
     }
 
     fn deliver(&mut self, sequence: Sequence, delivered: DeliveryOutcome) {
-        assert!(self.under_way.remove(&sequence));
+        assert!(self.in_flight.remove(&sequence));
         self.tries += 1;
         match &delivered {
             DeliveryOutcome::Delivered => {
-                self.taken.push(sequence);
+                self.accepted.push(sequence);
                 self.done.insert(sequence);
             }
             DeliveryOutcome::Gone => {
@@ -308,18 +308,18 @@ impl ForwardingFixture {
         while !self.reads.is_empty() {
             match self.reads.remove(0) {
                 ForwarderTask::Read { shard, after, max } => {
-                    let rows = self.waiting.get(&shard).into_iter().flatten();
+                    let rows = self.queued.get(&shard).into_iter().flatten();
                     let behind = rows.filter(|row| row.sequence > after);
                     let rows: Vec<QueuedEvent> = behind.take(max as usize).copied().collect();
                     self.take_step(ForwarderInput::EventsRead(shard, rows));
                 }
                 ForwarderTask::ReadDeadLetters { after, max } => {
-                    let dead = self.kept.dead.values();
+                    let dead = self.stored.dead.values();
                     let behind = dead.filter(|it| Some(it.queued.sequence) > after);
                     let letters: Vec<DeadLetter> = behind.take(max as usize).cloned().collect();
                     self.take_step(ForwarderInput::DeadLettersRead(letters));
                 }
-                ForwarderTask::Deliver(_) => unreachable!("it is under way"),
+                ForwarderTask::Deliver(_) => unreachable!("it is in flight"),
             }
         }
         answer
@@ -334,41 +334,42 @@ impl ForwardingFixture {
         while let Some(effect) = effects.pop_front() {
             match effect {
                 ForwarderEffect::Commit(batch) => {
-                    self.keep(batch);
+                    self.commit(batch);
                     let mut out = Vec::new();
                     self.forwarder.handle_receipt(Ok(()), &mut out);
                     effects.extend(out);
                 }
-                ForwarderEffect::Begin(ForwarderTask::Deliver(waiting)) => {
-                    self.assert_in_order(&waiting);
-                    assert!(self.under_way.insert(waiting.sequence), "under way twice");
+                ForwarderEffect::Begin(ForwarderTask::Deliver(queued)) => {
+                    self.assert_in_order(&queued);
+                    assert!(self.in_flight.insert(queued.sequence), "in flight twice");
                 }
                 ForwarderEffect::Begin(read) => self.reads.push(read),
-                ForwarderEffect::Answer((), answered) => answer = answered.ok(),
+                ForwarderEffect::Answer((), reply) => answer = reply.ok(),
                 ForwarderEffect::ShowState { .. } => {}
                 ForwarderEffect::Retarget(_)
                 | ForwarderEffect::Test { .. }
-                | ForwarderEffect::End(_) => panic!("nobody asked for it"),
+                | ForwarderEffect::End(_) => panic!("it was not requested"),
             }
         }
-        self.most_under_way = self.most_under_way.max(self.under_way.len());
+        self.most_in_flight = self.most_in_flight.max(self.in_flight.len());
         answer
     }
 
-    /// What came before of the same device, and is wanted, was taken, is gone or was set aside.
-    fn assert_in_order(&self, waiting: &QueuedEvent) {
-        let (device, _) = self.names[&waiting.sequence];
-        for sequence in self.by_device[&device].range(..waiting.sequence) {
-            let is_settled = self.done.contains(sequence) || self.kept.dead.contains_key(sequence);
-            assert!(is_settled, "{} comes first", self.name(*sequence));
+    /// Earlier events of the same device with a wanted type were accepted, are gone or are dead
+    /// letters.
+    fn assert_in_order(&self, queued: &QueuedEvent) {
+        let (device, _) = self.names[&queued.sequence];
+        for sequence in self.by_device[&device].range(..queued.sequence) {
+            let is_done = self.done.contains(sequence) || self.stored.dead.contains_key(sequence);
+            assert!(is_done, "{} comes first", self.name(*sequence));
         }
     }
 
-    fn keep(&mut self, batch: Batch) {
+    fn commit(&mut self, batch: Batch) {
         for change in batch.changes {
             match change {
-                Change::PutDestination(destination) => self.kept.destination = *destination,
-                Change::PutProgress(progress) => self.kept.advance(*progress),
+                Change::PutDestination(destination) => self.stored.destination = *destination,
+                Change::PutProgress(progress) => self.stored.advance(*progress),
                 Change::AppendEntry(entry) => self.log.push(entry.message.to_string()),
                 Change::PutCustomer(_)
                 | Change::RemoveCustomer(_)
@@ -384,7 +385,7 @@ impl ForwardingFixture {
                 | Change::AppendEvent(_)
                 | Change::RemoveDestination { .. }
                 | Change::PutDefinition(_)
-                | Change::RemoveDefinition(_) => panic!("not a destination's to change"),
+                | Change::RemoveDefinition(_) => panic!("a destination does not change it"),
             }
         }
     }
@@ -401,23 +402,23 @@ impl StoredState {
             let before = self.reached.insert(shard, reached);
             assert!(
                 before.is_none_or(|before| before < reached),
-                "it only goes on"
+                "a cursor only moves on"
             );
         }
         for sequence in progress.released {
             assert!(
-                self.held.remove(&sequence).is_some(),
-                "what is released was held"
+                self.retrying.remove(&sequence).is_some(),
+                "a released event was retrying"
             );
         }
         for sequence in progress.requeued {
             assert!(
                 self.dead.remove(&sequence).is_some(),
-                "what is revived was dead"
+                "a requeued event was dead"
             );
         }
-        for held in progress.retrying {
-            self.held.insert(held.queued.sequence, held);
+        for retry in progress.retrying {
+            self.retrying.insert(retry.queued.sequence, retry);
         }
         for letter in progress.dead_lettered {
             self.dead.insert(letter.queued.sequence, letter);
@@ -428,15 +429,15 @@ impl StoredState {
 
 fn forwarder(
     destination: Destination,
-    standing: DestinationProgress,
+    progress: DestinationProgress,
     waiting_in: Vec<Shard>,
 ) -> Forwarder<()> {
     let rules = DeliveryRules {
-        retry_delays_ms: WAITS_MS.into(),
+        retry_delays_ms: DELAYS_MS.into(),
         parallel_max: PARALLEL_MAX,
         backlog_max: BACKLOG_MAX,
     };
-    let forwarding = Forwarding::restore(Arc::new(rules), destination, standing, waiting_in);
+    let forwarding = Forwarding::restore(Arc::new(rules), destination, progress, waiting_in);
     Forwarder::new(forwarding)
 }
 

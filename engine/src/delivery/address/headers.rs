@@ -1,12 +1,12 @@
-//! Which headers may a customer have sent with each event? Those that say something of the caller
-//! or the message, not those by which HTTP itself works.
+//! Which headers may a customer add to each event? Those about the sender or the message, not those
+//! that HTTP itself relies on.
 
 use super::placeholder;
 use crate::event::DeviceInfo;
 use crate::limits::{WEBHOOK_HEADER_BYTES_MAX, WEBHOOK_HEADERS_BYTES_MAX, WEBHOOK_HEADERS_MAX};
 
-/// What the service or HTTP itself says, in small letters: a customer that could say it too would
-/// change where a message begins and ends (RFC 9110, RFC 9112), or say that it came signed.
+/// Headers that the service or HTTP itself sets, in lower case. A customer that could set them
+/// would change where a message begins and ends (RFC 9110, RFC 9112), or fake a signature.
 const RESERVED: [&str; 10] = [
     "connection",
     "content-encoding",
@@ -19,52 +19,52 @@ const RESERVED: [&str; 10] = [
     "transfer-encoding",
     "upgrade",
 ];
-/// How those begin that are reserved whatever they end with.
-const RESERVED_BEGINNINGS: [&str; 2] = ["proxy-", "webhook-"];
+/// Prefixes of reserved headers.
+const RESERVED_PREFIXES: [&str; 2] = ["proxy-", "webhook-"];
 
-/// Headers of a customer, with what stands for a device in their values.
+/// Headers of a customer, with placeholders for a device in their values.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Headers(Vec<(Box<str>, Box<str>)>);
 
-/// Why headers cannot be sent.
+/// Why headers are refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum HeaderFault {
-    /// There are more than may be.
+    /// There are too many.
     #[error("must not have more than {max} headers")]
     TooMany {
-        /// How many there may be.
+        /// The most allowed.
         max: usize,
     },
-    /// They are longer together than they may be.
+    /// They are too long in total.
     #[error("must not be longer than {max} bytes in total")]
     TooLarge {
-        /// The longest that would do.
+        /// The longest allowed.
         max: usize,
     },
-    /// A name is none.
+    /// A name is invalid.
     #[error("{0:?} is not a valid header name")]
     Name(String),
-    /// A header is said by the service itself.
+    /// A header is reserved.
     #[error("{0:?} is a reserved header name")]
     Reserved(String),
-    /// A header is there twice.
+    /// A header occurs twice.
     #[error("{0:?} must be given only once")]
     Twice(String),
-    /// A value has a character that none may have.
+    /// A value has a character that is not allowed.
     #[error("the value of {0:?} must be printable ASCII")]
     Value(String),
-    /// A header is longer than it may be.
+    /// A header is too long.
     #[error("{name:?} must not be longer than {max} bytes")]
     TooLong {
-        /// Which it is.
+        /// Its name.
         name: String,
-        /// The longest that would do.
+        /// The longest allowed.
         max: usize,
     },
 }
 
 impl Headers {
-    /// Reads them, name and value; the error says what is wrong with the first that cannot be.
+    /// Parses pairs of name and value; the error is about the first invalid one.
     pub fn parse<'a>(
         given: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, HeaderFault> {
@@ -92,14 +92,14 @@ impl Headers {
         Ok(headers)
     }
 
-    /// Each name and value, as given.
+    /// Each name and value, with its placeholders.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (&**name, &**value))
     }
 
-    /// The headers for an event of this device, or for what no device said.
-    pub fn of(&self, speaker: Option<&DeviceInfo>) -> Vec<(String, String)> {
-        let filled = |value| placeholder::fill(value, speaker, placeholder::in_header);
+    /// The headers for an event of this device, or for an event without a device.
+    pub fn of(&self, device: Option<&DeviceInfo>) -> Vec<(String, String)> {
+        let filled = |value| placeholder::fill(value, device, placeholder::in_header);
         self.iter()
             .map(|(name, value)| (name.to_owned(), filled(value)))
             .collect()
@@ -108,7 +108,7 @@ impl Headers {
 
 fn check(name: &str, value: &str) -> Result<(), HeaderFault> {
     let owned = || {
-        // What is no name may be anything, of any length.
+        // An invalid name may have any length.
         name.chars().take(64).collect::<String>()
     };
     if name.len().saturating_add(value.len()) > WEBHOOK_HEADER_BYTES_MAX {
@@ -117,7 +117,7 @@ fn check(name: &str, value: &str) -> Result<(), HeaderFault> {
             max: WEBHOOK_HEADER_BYTES_MAX,
         });
     }
-    if name.is_empty() || !name.bytes().all(is_of_token) {
+    if name.is_empty() || !name.bytes().all(is_token_character) {
         return Err(HeaderFault::Name(owned()));
     }
     if is_reserved(name) {
@@ -134,12 +134,12 @@ fn check(name: &str, value: &str) -> Result<(), HeaderFault> {
 
 fn is_reserved(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let begins = |beginning: &&str| name.starts_with(*beginning);
-    RESERVED.contains(&name.as_str()) || RESERVED_BEGINNINGS.iter().any(begins)
+    let has_prefix = |prefix: &&str| name.starts_with(*prefix);
+    RESERVED.contains(&name.as_str()) || RESERVED_PREFIXES.iter().any(has_prefix)
 }
 
-/// What a name is made of (RFC 9110 section 5.6.2).
-fn is_of_token(byte: u8) -> bool {
+/// The characters of a name (RFC 9110 section 5.6.2).
+fn is_token_character(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_may_say_what_http_does_not() {
+    fn a_header_that_http_does_not_rely_on_is_allowed() {
         for (name, value) in [
             ("authorization", "Bearer abc.def"),
             ("X-Device", ":iccid:"),
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_header_that_cannot_be_sent_is_refused_with_its_reason() {
         let long = "x".repeat(WEBHOOK_HEADER_BYTES_MAX);
-        for (name, value, said) in [
+        for (name, value, expected_text) in [
             ("", "x", r#""" is not a valid header name"#),
             ("x y", "x", r#""x y" is not a valid header name"#),
             ("x:", "x", r#""x:" is not a valid header name"#),
@@ -198,7 +198,7 @@ mod tests {
             ("x", &long, r#""x" must not be longer than 4096 bytes"#),
         ] {
             let fault = Headers::parse([(name, value)]).unwrap_err();
-            assert_eq!(fault.to_string(), said);
+            assert_eq!(fault.to_string(), expected_text);
         }
         for name in RESERVED {
             let fault = Headers::parse([(name, "x")]).unwrap_err();
@@ -229,11 +229,11 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_a_device_is_replaced_in_values_alone() {
+    fn placeholders_are_replaced_in_values_alone() {
         let headers = Headers::parse([("x-who", ":deviceId:/:iccid: :imsi: :ip:")]).unwrap();
         let expected = |value: &str| vec![("x-who".to_owned(), value.to_owned())];
-        let said = "urn:dev:1/8988228066600000001 001010000000001 2001:db8::7";
-        assert_eq!(headers.of(Some(&full())), expected(said));
+        let expected_text = "urn:dev:1/8988228066600000001 001010000000001 2001:db8::7";
+        assert_eq!(headers.of(Some(&full())), expected(expected_text));
         assert_eq!(headers.of(Some(&sparse())), expected("a/a none none"));
         assert_eq!(headers.of(None), expected("none/none none none"));
     }

@@ -1,27 +1,27 @@
-//! What stands for a device in a URL or in a header, and what is it replaced with for an event?
+//! Which placeholders may a URL or a header have, and what replaces them for an event?
 
 use std::fmt::Write;
 
 use crate::event::DeviceInfo;
 
-/// What is known of a device that may be stood for.
-type KnownFields = fn(&DeviceInfo) -> Option<String>;
+/// Reads the value of a placeholder, if it is known.
+type ReadField = fn(&DeviceInfo) -> Option<String>;
 
-const PLACEHOLDERS: [(&str, KnownFields); 4] = [
-    (":deviceId:", |speaker| Some(speaker.device.to_string())),
-    (":iccid:", |speaker| Some(speaker.iccid.to_string())),
-    (":imsi:", |speaker| {
-        speaker.imsi.as_ref().map(ToString::to_string)
+const PLACEHOLDERS: [(&str, ReadField); 4] = [
+    (":deviceId:", |device| Some(device.device.to_string())),
+    (":iccid:", |device| Some(device.iccid.to_string())),
+    (":imsi:", |device| {
+        device.imsi.as_ref().map(ToString::to_string)
     }),
-    (":ip:", |speaker| speaker.ip.map(|ip| ip.to_string())),
+    (":ip:", |device| device.ip.map(|ip| ip.to_string())),
 ];
 
-/// Stands where nothing is known.
+/// Replaces a placeholder whose value is not known.
 const UNKNOWN: &str = "none";
 
-/// The text with all that stands for a device replaced; what a device is called is not looked
-/// through again.
-pub(super) fn fill(text: &str, speaker: Option<&DeviceInfo>, write: fn(&str) -> String) -> String {
+/// The text with all placeholders replaced; the values themselves are not searched for
+/// placeholders.
+pub(super) fn fill(text: &str, device: Option<&DeviceInfo>, write: fn(&str) -> String) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(':') {
@@ -29,10 +29,10 @@ pub(super) fn fill(text: &str, speaker: Option<&DeviceInfo>, write: fn(&str) -> 
         filled.push_str(before);
         let found = PLACEHOLDERS
             .iter()
-            .find_map(|(word, known)| Some((behind.strip_prefix(word)?, known)));
+            .find_map(|(word, read)| Some((behind.strip_prefix(word)?, read)));
         rest = match found {
-            Some((behind, known)) => {
-                let known = speaker.and_then(known);
+            Some((behind, read)) => {
+                let known = device.and_then(read);
                 filled.push_str(&write(known.as_deref().unwrap_or(UNKNOWN)));
                 behind
             }
@@ -46,7 +46,7 @@ pub(super) fn fill(text: &str, speaker: Option<&DeviceInfo>, write: fn(&str) -> 
     filled
 }
 
-/// How it is written in a URL: nothing in it means anything there (RFC 3986 section 2.3).
+/// Percent-encodes a value for a URL, all but unreserved characters (RFC 3986 section 2.3).
 pub(super) fn in_url(known: &str) -> String {
     let mut written = String::with_capacity(known.len());
     for byte in known.bytes() {
@@ -59,7 +59,7 @@ pub(super) fn in_url(known: &str) -> String {
     written
 }
 
-/// How it is written in a header: as it is, for what names a device is ASCII without spaces.
+/// A value for a header: unchanged, because the identifiers of a device are ASCII without spaces.
 pub(super) fn in_header(known: &str) -> String {
     known.to_owned()
 }

@@ -1,9 +1,9 @@
-//! Which addresses may be called for a customer? Public ones alone, unless the operator allows
-//! private ones.
+//! Which addresses may the service call for a customer? Public ones only, unless the operator
+//! allows private ones.
 //!
-//! The service stands inside the operator's network: a customer that could have it call addresses
-//! in there would reach what is closed to the world. What is public is what the special-purpose
-//! registries of IANA (RFC 6890) do not set apart.
+//! The service runs inside the operator's network: a customer that could make it call addresses
+//! there would reach hosts that are closed to the internet (SSRF). An address is public unless the
+//! special-purpose registries of IANA (RFC 6890) list it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -17,30 +17,30 @@ pub enum AddressPolicy {
     PrivateAllowed,
 }
 
-/// A network: its address and the bits of it that count.
+/// A network: its address and the length of its prefix.
 type Network<Address> = (Address, u32);
 
-/// What is not public of IPv4.
-const SET_APART_V4: [Network<Ipv4Addr>; 16] = [
-    // This network, and the address of nobody (RFC 791).
+/// The IPv4 networks that are not public.
+const SPECIAL_V4: [Network<Ipv4Addr>; 16] = [
+    // This network, and the unspecified address (RFC 791).
     (Ipv4Addr::new(0, 0, 0, 0), 8),
     // Private use (RFC 1918).
     (Ipv4Addr::new(10, 0, 0, 0), 8),
-    // Behind the NAT of a carrier (RFC 6598); the metadata of some clouds.
+    // Carrier-grade NAT (RFC 6598); the metadata service of some clouds.
     (Ipv4Addr::new(100, 64, 0, 0), 10),
     // Loopback (RFC 1122).
     (Ipv4Addr::new(127, 0, 0, 0), 8),
-    // Metadata and agents of the machine, in Azure's network.
+    // Metadata and agents of virtual machines on Azure.
     (Ipv4Addr::new(168, 63, 129, 16), 32),
-    // Link-local (RFC 3927); the metadata of most clouds.
+    // Link-local (RFC 3927); the metadata service of most clouds.
     (Ipv4Addr::new(169, 254, 0, 0), 16),
     // Private use (RFC 1918).
     (Ipv4Addr::new(172, 16, 0, 0), 12),
-    // Protocol assignments (RFC 6890); the metadata of some clouds.
+    // Protocol assignments (RFC 6890); the metadata service of some clouds.
     (Ipv4Addr::new(192, 0, 0, 0), 24),
     // Documentation (RFC 5737).
     (Ipv4Addr::new(192, 0, 2, 0), 24),
-    // Relays of 6to4, given up (RFC 7526).
+    // Relays of 6to4, deprecated (RFC 7526).
     (Ipv4Addr::new(192, 88, 99, 0), 24),
     // Private use (RFC 1918).
     (Ipv4Addr::new(192, 168, 0, 0), 16),
@@ -49,17 +49,17 @@ const SET_APART_V4: [Network<Ipv4Addr>; 16] = [
     // Documentation (RFC 5737).
     (Ipv4Addr::new(198, 51, 100, 0), 24),
     (Ipv4Addr::new(203, 0, 113, 0), 24),
-    // Groups (RFC 5771).
+    // Multicast (RFC 5771).
     (Ipv4Addr::new(224, 0, 0, 0), 4),
-    // Reserved (RFC 1112), and everybody on the link (RFC 919).
+    // Reserved (RFC 1112), and limited broadcast (RFC 919).
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// All that was ever assigned of IPv6 to be public (RFC 4291 section 2.4).
+/// The global unicast addresses of IPv6 assigned so far (RFC 4291 section 2.4).
 const ASSIGNED_V6: Network<Ipv6Addr> = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// What is not public of it.
-const SET_APART_V6: [Network<Ipv6Addr>; 3] = [
+/// The networks within it that are not public.
+const SPECIAL_V6: [Network<Ipv6Addr>; 3] = [
     // Protocol assignments (RFC 2928), Teredo, benchmarks and identifiers among them.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     // Documentation (RFC 3849, RFC 9637).
@@ -67,11 +67,11 @@ const SET_APART_V6: [Network<Ipv6Addr>; 3] = [
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
 
-/// IPv4 as IPv6 (RFC 4291 section 2.5.5.2).
+/// IPv4-mapped IPv6 (RFC 4291 section 2.5.5.2).
 const MAPPED: Network<Ipv6Addr> = (Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96);
-/// IPv4 behind a translator (RFC 6052).
+/// IPv4 behind NAT64 (RFC 6052).
 const NAT64: Network<Ipv6Addr> = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
-/// IPv6 behind an address of IPv4 (RFC 3056).
+/// 6to4: IPv6 behind an IPv4 address (RFC 3056).
 const SIX_TO_FOUR: Network<Ipv6Addr> = (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16);
 
 impl AddressPolicy {
@@ -86,21 +86,21 @@ impl AddressPolicy {
 }
 
 fn is_public_v4(ip: Ipv4Addr) -> bool {
-    !SET_APART_V4.iter().any(|(network, bits)| {
-        let apart = u32::from(ip) ^ u32::from(*network);
-        apart.leading_zeros() >= *bits
+    !SPECIAL_V4.iter().any(|(network, bits)| {
+        let difference = u32::from(ip) ^ u32::from(*network);
+        difference.leading_zeros() >= *bits
     })
 }
 
 fn is_public_v6(ip: Ipv6Addr) -> bool {
-    match carried_v4(ip) {
-        Some(carried) => is_public_v4(carried),
-        None => is_in(ip, ASSIGNED_V6) && !SET_APART_V6.iter().any(|apart| is_in(ip, *apart)),
+    match embedded_v4(ip) {
+        Some(embedded) => is_public_v4(embedded),
+        None => is_in(ip, ASSIGNED_V6) && !SPECIAL_V6.iter().any(|special| is_in(ip, *special)),
     }
 }
 
-/// The address of IPv4 that a datagram to this one arrives at.
-fn carried_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+/// The IPv4 address that this address embeds, where datagrams to it arrive.
+fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let [_, _, a, b, c, d, .., w, x, y, z] = ip.octets();
     if is_in(ip, SIX_TO_FOUR) {
         return Some(Ipv4Addr::new(a, b, c, d));
@@ -205,7 +205,7 @@ mod tests {
     ];
 
     #[test]
-    fn nothing_but_public_addresses_is_reached_unless_the_operator_allows_it() {
+    fn only_public_addresses_are_called_unless_the_operator_allows_others() {
         for (addresses, is_public) in [(NOT_PUBLIC, false), (PUBLIC, true)] {
             for address in addresses {
                 let ip: IpAddr = address.parse().unwrap();

@@ -1,4 +1,4 @@
-//! Which URLs may a customer have called, and what becomes of those that may not?
+//! Which URLs are accepted, and why are the others refused?
 
 use proptest::{prop_assert, prop_assert_eq, proptest};
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::ids::{DeviceId, Iccid, Imsi};
 
 #[test]
-fn a_public_url_is_taken_as_it_is() {
+fn a_public_url_is_accepted_unchanged() {
     for text in [
         "https://example.com/",
         "https://example.com/hook/",
@@ -43,11 +43,11 @@ fn a_public_url_is_taken_as_it_is() {
 }
 
 #[test]
-fn what_is_no_url_to_call_is_refused_with_its_reason() {
+fn an_invalid_url_is_refused_with_its_reason() {
     let malformed = "must be a URL like https://example.com/path; placeholders are allowed in path \
                      and query";
     let userinfo = "must not contain a user name or password; use a header instead";
-    for (text, said) in [
+    for (text, expected) in [
         ("", malformed),
         ("example.com", malformed),
         ("/hook", malformed),
@@ -88,7 +88,7 @@ fn what_is_no_url_to_call_is_refused_with_its_reason() {
         ("https://example.com/#", "must not have a fragment"),
     ] {
         let fault = WebhookUrl::parse(text, AddressPolicy::PublicOnly).unwrap_err();
-        assert_eq!(fault.to_string(), said, "{text}");
+        assert_eq!(fault.to_string(), expected, "{text}");
     }
 }
 
@@ -151,8 +151,7 @@ fn where_private_addresses_are_allowed_plain_http_is_too() {
 
 #[test]
 fn a_url_has_a_bound() {
-    let long =
-        |dead_letter: &str, count| format!("https://example.com/{}", dead_letter.repeat(count));
+    let long = |letter: &str, count| format!("https://example.com/{}", letter.repeat(count));
     let parse = |text: String| WebhookUrl::parse(&text, AddressPolicy::PublicOnly);
     let beginning = long("", 0).len();
     assert!(parse(long("x", 2_048 - beginning)).is_ok());
@@ -166,7 +165,7 @@ fn a_url_has_a_bound() {
 }
 
 #[test]
-fn what_stands_for_a_device_is_replaced_by_what_is_known_of_it() {
+fn placeholders_are_replaced_by_the_fields_of_the_device() {
     let template = "https://h.example/:iccid:/::imsi::/:ip:?d=:deviceId:&:other:&:iccid";
     let url = WebhookUrl::parse(template, AddressPolicy::PublicOnly).unwrap();
     assert_eq!(
@@ -185,15 +184,15 @@ fn what_stands_for_a_device_is_replaced_by_what_is_known_of_it() {
 }
 
 #[test]
-fn no_device_changes_where_a_url_leads() {
+fn the_fields_of_a_device_cannot_change_the_host_of_a_url() {
     let template = "https://h.example/:deviceId:?x=:deviceId:";
     let url = WebhookUrl::parse(template, AddressPolicy::PublicOnly).unwrap();
     for device in ["a@b:1", "a:b@evil.example", ":imsi:", "..a", "a+b=c"] {
-        let speaker = DeviceInfo {
+        let info = DeviceInfo {
             device: DeviceId::parse(device).unwrap(),
             ..sparse()
         };
-        let filled = admit(&url.of(Some(&speaker)), AddressPolicy::PublicOnly).unwrap();
+        let filled = admit(&url.of(Some(&info)), AddressPolicy::PublicOnly).unwrap();
         assert_eq!(filled.host_str(), Some("h.example"));
         let mut segments = filled.path_segments().unwrap();
         assert_eq!(segments.clone().count(), 1);
@@ -203,13 +202,13 @@ fn no_device_changes_where_a_url_leads() {
     }
 }
 
-/// Names, addresses in odd spellings, and neither.
+/// Names, addresses in unusual spellings, and neither.
 const HOSTS: &str = "[a-z]{1,9}(\\.[a-z]{1,5}){0,2}|[a-z0-9.:@%x\\[\\]-]{0,20}|\
     127\\.[0-9.x]{1,10}|[0-9]{1,11}|0x[0-9a-f]{1,9}|\\[[0-9a-f:.]{2,30}\\]";
 
 proptest! {
     #[test]
-    fn a_url_that_is_taken_reads_as_itself_and_leads_to_one_public_place(
+    fn an_accepted_url_parses_to_itself_and_points_to_one_public_host(
         scheme in "https://|HTTPS://|http://|https:/?",
         host in HOSTS,
         rest in "(/|\\?|#|@|:|\\\\)?(:deviceId:)?[!-~]{0,20}",
@@ -229,8 +228,8 @@ proptest! {
         let Ok(device) = DeviceId::parse(&device) else {
             return Ok(());
         };
-        let speaker = DeviceInfo { device, ..full() };
-        let filled = Url::parse(&url.of(Some(&speaker))).unwrap();
+        let info = DeviceInfo { device, ..full() };
+        let filled = Url::parse(&url.of(Some(&info))).unwrap();
         prop_assert_eq!(filled.origin(), read.origin());
     }
 }
@@ -243,7 +242,7 @@ fn ip_of(url: &Url) -> Option<IpAddr> {
     }
 }
 
-/// A device of which everything is known.
+/// A device with all optional fields.
 pub(super) fn full() -> DeviceInfo {
     DeviceInfo {
         device: DeviceId::parse("urn:dev:1").unwrap(),
@@ -253,7 +252,7 @@ pub(super) fn full() -> DeviceInfo {
     }
 }
 
-/// A device of which no more is known than must be.
+/// A device without optional fields.
 pub(super) fn sparse() -> DeviceInfo {
     DeviceInfo {
         device: DeviceId::parse("a").unwrap(),

@@ -1,4 +1,4 @@
-//! Is each type of event written as those who read it expect?
+//! Is each type of event serialised as documented?
 
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::{ObjectLink, Value};
@@ -14,7 +14,7 @@ const ID: &str = "0198c0de-0000-7000-8000-000000000001";
 const ABOUT: &str = "0198c0de-0000-7000-8000-000000000002";
 
 #[test]
-fn values_are_typed_and_stand_under_their_paths() {
+fn values_are_typed_and_keyed_by_path() {
     let link = ObjectLink {
         object: 3,
         instance: 0,
@@ -62,7 +62,7 @@ fn values_are_typed_and_stand_under_their_paths() {
 }
 
 #[test]
-fn a_sample_with_a_time_of_its_own_says_it() {
+fn a_sample_with_a_time_of_its_own_has_it() {
     let values = [(Path::resource(3303, 0, 5700), Value::Float(21.0))];
     let measured_at = Some(Timestamp::from_ms(1_763_700_000_000));
     check(
@@ -79,24 +79,24 @@ fn a_sample_with_a_time_of_its_own_says_it() {
 }
 
 #[test]
-fn data_stands_in_base64_as_it_came() {
+fn data_is_sent_unchanged_in_base64() {
     for (source, topic, word) in [
         (Protocol::Coap, Some("a/b"), "COAP"),
         (Protocol::Udp, None, "UDP"),
     ] {
-        let said = said(&event(data(source, topic, b"\xff{")));
-        assert_eq!(said["type"], "TELEMETRY_DATA");
-        assert_eq!(said["source"], word);
+        let body = body_of(&event(data(source, topic, b"\xff{")));
+        assert_eq!(body["type"], "TELEMETRY_DATA");
+        assert_eq!(body["source"], word);
         let mut payload = json!({"type": "STRING", "value": "/3s=", "encoding": "base64"});
         if let Some(topic) = topic {
             payload["topic"] = topic.into();
         }
-        assert_eq!(said["payload"], payload);
+        assert_eq!(body["payload"], payload);
     }
 }
 
 #[test]
-fn json_stands_as_it_came_letter_by_letter_where_that_is_wanted() {
+fn json_is_sent_byte_for_byte_where_that_is_wanted() {
     let deep = "[".repeat(50) + &"]".repeat(50);
     for text in [
         r#"{"b":1,"a":1,"a":2}"#,
@@ -119,14 +119,14 @@ fn json_stands_as_it_came_letter_by_letter_where_that_is_wanted() {
 }
 
 #[test]
-fn what_surrounds_json_is_left_out() {
+fn white_space_around_json_is_left_out() {
     let event = event(data(Protocol::Udp, None, b" \r\n\t{\"on\":true}\n "));
     let written = String::from_utf8(render(&event, JsonPayload::Parsed)).unwrap();
     assert!(written.ends_with(r#""value":{"on":true}}}"#), "{written}");
 }
 
 #[test]
-fn what_is_no_json_stands_in_base64_whatever_is_wanted() {
+fn data_that_is_not_json_is_sent_in_base64_whatever_is_wanted() {
     let too_deep = "[".repeat(200) + &"]".repeat(200);
     let cases: [&[u8]; 11] = [
         b"on",
@@ -155,7 +155,7 @@ fn what_is_no_json_stands_in_base64_whatever_is_wanted() {
 }
 
 #[test]
-fn however_deep_json_is_its_event_can_be_read_by_those_who_read_it_alone() {
+fn an_event_with_deep_json_can_be_parsed() {
     for depth in 100..140 {
         let text = "[".repeat(depth) + &"]".repeat(depth);
         let event = event(data(Protocol::Udp, None, text.as_bytes()));
@@ -166,7 +166,7 @@ fn however_deep_json_is_its_event_can_be_read_by_those_who_read_it_alone() {
 }
 
 #[test]
-fn how_a_device_came_or_went_is_a_word_and_a_sentence() {
+fn a_lifecycle_event_has_a_type_and_a_sentence() {
     for (what, kind, message) in [
         (
             Lifecycle::Registered,
@@ -184,14 +184,14 @@ fn how_a_device_came_or_went_is_a_word_and_a_sentence() {
             "The registration of the device expired.",
         ),
     ] {
-        let said = said(&event(EventContent::Lifecycle(what)));
-        assert_eq!(said["type"], "LIFECYCLE");
-        assert_eq!(said["lifecycle"], json!({"type": kind, "message": message}));
+        let body = body_of(&event(EventContent::Lifecycle(what)));
+        assert_eq!(body["type"], "LIFECYCLE");
+        assert_eq!(body["lifecycle"], json!({"type": kind, "message": message}));
     }
 }
 
 #[test]
-fn a_failure_names_its_entry_and_says_whether_bytes_are_kept() {
+fn an_error_names_its_entry_and_whether_a_payload_is_stored() {
     for (payload, exists) in [(PayloadKept::Yes, true), (PayloadKept::No, false)] {
         let failure = ErrorReport {
             entry: EntryId::parse(ABOUT).unwrap(),
@@ -199,10 +199,10 @@ fn a_failure_names_its_entry_and_says_whether_bytes_are_kept() {
             description: "The payload cannot be read: it ends early.".into(),
             payload,
         };
-        let said = said(&event(EventContent::Error(Box::new(failure))));
-        assert_eq!(said["type"], "ERROR");
+        let body = body_of(&event(EventContent::Error(Box::new(failure))));
+        assert_eq!(body["type"], "ERROR");
         assert_eq!(
-            said["error"],
+            body["error"],
             json!({
                 "id": ABOUT,
                 "type": "DEVICE",
@@ -215,7 +215,7 @@ fn a_failure_names_its_entry_and_says_whether_bytes_are_kept() {
 }
 
 #[test]
-fn the_end_of_a_request_shows_its_result() {
+fn a_final_request_has_its_result() {
     let values = [(Path::resource(3, 0, 9), Value::Integer(87))];
     let outcome = Outcome {
         code: Some("205".into()),
@@ -242,18 +242,18 @@ fn the_end_of_a_request_shows_its_result() {
 }
 
 #[test]
-fn what_is_not_known_of_a_device_is_left_out() {
+fn unknown_fields_of_a_device_are_left_out() {
     let mut event = event(EventContent::Lifecycle(Lifecycle::Registered));
     event.device_info.imsi = None;
     event.device_info.ip = None;
     assert_eq!(
-        said(&event)["device"],
+        body_of(&event)["device"],
         json!({"deviceId": "meter-1", "iccid": "8988228066600000001"})
     );
 }
 
 #[test]
-fn a_test_is_an_event_of_no_device() {
+fn a_test_event_has_no_device() {
     let id = EventId::parse(ID).unwrap();
     let written = render_test(&id, Timestamp::from_ms(1_763_726_400_999));
     assert_eq!(
@@ -267,7 +267,7 @@ fn a_test_is_an_event_of_no_device() {
 }
 
 #[test]
-fn every_type_of_event_is_said_by_its_word() {
+fn every_type_of_event_has_its_word() {
     let words = EventType::ALL.map(words::event_type);
     assert_eq!(
         words,
@@ -283,7 +283,7 @@ fn the_events_of_the_documentation_are_as_they_are_sent() {
     ];
     let measured_at = Some(Timestamp::from_ms(1_763_700_000_000));
     let battery = [(Path::resource(3, 0, 9), Value::Integer(87))];
-    let happened = [
+    let contents = [
         EventContent::Telemetry(telemetry(&values, measured_at)),
         EventContent::Lifecycle(Lifecycle::Registered),
         EventContent::Error(Box::new(ErrorReport {
@@ -303,9 +303,9 @@ fn the_events_of_the_documentation_are_as_they_are_sent() {
             }),
         })),
     ];
-    let mut sent: Vec<Json> = happened
+    let mut sent: Vec<Json> = contents
         .into_iter()
-        .map(|happening| said(&event(happening)))
+        .map(|content| body_of(&event(content)))
         .collect();
     let at = Timestamp::from_ms(1_763_726_400_999);
     let test = render_test(&EventId::parse(ID).unwrap(), at);
@@ -316,7 +316,7 @@ fn the_events_of_the_documentation_are_as_they_are_sent() {
         bytes: br#"{"t":21.50}"#.as_slice().into(),
     })));
     let as_json = render(&data, JsonPayload::Parsed);
-    sent.insert(1, said(&data));
+    sent.insert(1, body_of(&data));
     sent.insert(2, serde_json::from_slice(&as_json).unwrap());
     let document = include_str!("../../../../docs/events.md");
     let blocks = document.split("```json\n").skip(1);
@@ -326,8 +326,8 @@ fn the_events_of_the_documentation_are_as_they_are_sent() {
     assert_eq!(documented, sent);
 }
 
-fn check(happening: EventContent, expected: &str) {
-    let event = event(happening);
+fn check(content: EventContent, expected: &str) {
+    let event = event(content);
     let written = String::from_utf8(render(&event, JsonPayload::AsText)).unwrap();
     assert_eq!(written, expected);
     assert_eq!(
@@ -344,8 +344,8 @@ fn check_result(status: Status, outcome: Option<Outcome>, result: Option<Json>) 
         status,
         outcome,
     };
-    let said = said(&event(EventContent::ActionResult(Box::new(conclusion))));
-    assert_eq!(said["type"], "ACTION_RESULT");
+    let body = body_of(&event(EventContent::ActionResult(Box::new(conclusion))));
+    assert_eq!(body["type"], "ACTION_RESULT");
     let mut expected = json!({
         "requestId": ABOUT,
         "status": words::status(status),
@@ -354,10 +354,10 @@ fn check_result(status: Status, outcome: Option<Outcome>, result: Option<Json>) 
     if let Some(result) = result {
         expected["resultData"] = result;
     }
-    assert_eq!(said["action"], expected);
+    assert_eq!(body["action"], expected);
 }
 
-fn said(event: &Event) -> Json {
+fn body_of(event: &Event) -> Json {
     serde_json::from_slice(&render(event, JsonPayload::AsText)).unwrap()
 }
 
@@ -378,7 +378,7 @@ fn data(source: Protocol, topic: Option<&str>, bytes: &[u8]) -> EventContent {
     }))
 }
 
-fn event(happening: EventContent) -> Event {
+fn event(content: EventContent) -> Event {
     let customer = CustomerId::parse("acme").unwrap();
     let device = DeviceId::parse("meter-1").unwrap();
     Event {
@@ -392,6 +392,6 @@ fn event(happening: EventContent) -> Event {
             ip: Some("10.64.0.7".parse().unwrap()),
         },
         at: Timestamp::from_ms(1_763_726_400_999),
-        content: happening,
+        content,
     }
 }

@@ -1,5 +1,5 @@
-//! How is the value of a resource shown? As what JSON has for its type; what JSON has no type for
-//! is text, as callers write it.
+//! How is the value of a resource shown? As the JSON type for it, or, if JSON has none, as text in
+//! the form that callers write.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use protocol::lwm2m::value::Value;
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value as Json};
 
-/// A value as it is shown. What JSON has no number for, as not-a-number, is null.
+/// A value as JSON. A float that JSON cannot express, such as not-a-number, is null.
 pub fn shown(value: &Value) -> Json {
     match value {
         Value::Boolean(value) => Json::Bool(*value),
@@ -23,22 +23,22 @@ pub fn shown(value: &Value) -> Json {
     }
 }
 
-/// Values by path, in the order of paths.
+/// Values by path, in path order.
 pub fn by_path(values: &[(Path, Value)]) -> BTreeMap<String, Json> {
     let shown = |(path, value): &(Path, Value)| (path.to_string(), shown(value));
     values.iter().map(shown).collect()
 }
 
-/// The JSON that bytes are, letter by letter; nothing if they are none. What is nested deeper than
-/// parsers commonly take is none either: a device must not be able to break its owner's endpoint.
+/// The bytes as JSON, unchanged; `None` if they are not JSON, or nested deeper than common parsers
+/// accept: a device must not be able to break its customer's endpoint.
 pub fn json_in(bytes: &[u8]) -> Option<Box<RawValue>> {
     let text = std::str::from_utf8(bytes).ok()?;
-    // As deep as it will lie in its event.
+    // With the nesting that its event adds.
     serde_json::from_str::<Json>(&format!("[[{text}]]")).ok()?;
     RawValue::from_string(text.trim_ascii().to_owned()).ok()
 }
 
-/// Values by path, as text.
+/// Values by path, as JSON text.
 pub fn text_by_path(values: &[(Path, Value)]) -> String {
     Json::Object(Map::from_iter(by_path(values))).to_string()
 }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_type_is_what_json_has_for_it() {
+    fn each_type_has_its_json_type() {
         let link = ObjectLink {
             object: 3,
             instance: 0,

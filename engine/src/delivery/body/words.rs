@@ -1,9 +1,9 @@
-//! How is it spelled in events what has a word of its own in the API? As it is there.
+//! How are the API's words spelled in events? As in the API.
 
 use crate::action::{PayloadType, Protocol, Status};
 use crate::event::{EventType, Lifecycle};
 
-/// The type of an event that no device caused, by which a customer sees that events arrive.
+/// The type of a test event.
 pub const TEST_MESSAGE: &str = "TEST_MESSAGE";
 
 /// The word for a type of events.
@@ -36,7 +36,7 @@ pub const fn status(status: Status) -> &'static str {
     }
 }
 
-/// The word for how a payload is written.
+/// The word for the encoding of a payload.
 pub const fn payload_type(payload_type: PayloadType) -> &'static str {
     match payload_type {
         PayloadType::Text => "TEXT",
@@ -44,7 +44,7 @@ pub const fn payload_type(payload_type: PayloadType) -> &'static str {
     }
 }
 
-/// The word for how a device came or went.
+/// The word for a lifecycle event.
 pub const fn lifecycle(what: Lifecycle) -> &'static str {
     match what {
         Lifecycle::Registered => "REGISTERED",
@@ -53,7 +53,7 @@ pub const fn lifecycle(what: Lifecycle) -> &'static str {
     }
 }
 
-/// How a device came or went, as a sentence.
+/// A lifecycle event as a sentence.
 pub const fn lifecycle_sentence(what: Lifecycle) -> &'static str {
     match what {
         Lifecycle::Registered => "The device registered.",

@@ -1,4 +1,4 @@
-//! What is done of a step, in which order, and what is left undone if it was not saved?
+//! In which order are the effects of a step performed, and which are dropped if it was not saved?
 
 use std::slice;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use crate::supervision::ActorFailure;
 use crate::supervision::Unserved;
 
 #[test]
-fn a_step_is_saved_first_then_the_target_changes_and_then_the_caller_hears_of_it() {
+fn a_step_is_saved_then_the_target_changes_then_the_caller_gets_its_reply() {
     let mut fixture = Fixture::started();
-    let [ForwarderEffect::Commit(_)] = &*fixture.ask(rename()) else {
+    let [ForwarderEffect::Commit(_)] = &*fixture.command(rename()) else {
         panic!("nothing else happens before it is saved");
     };
     let renamed = fixture.destination();
@@ -32,16 +32,16 @@ fn a_step_is_saved_first_then_the_target_changes_and_then_the_caller_hears_of_it
         fixture.receipt(Ok(())),
         [
             ForwarderEffect::Retarget(renamed.clone()),
-            answered(DestinationReply::Destination(renamed)),
+            reply(DestinationReply::Destination(renamed)),
         ]
     );
 }
 
 #[test]
-fn of_a_step_that_was_not_saved_nothing_is_done_but_that_its_caller_is_refused() {
+fn a_step_that_was_not_saved_only_refuses_its_caller() {
     for refusal in [Unserved::Busy, Unserved::Failed] {
         let mut fixture = Fixture::started();
-        fixture.ask(rename());
+        fixture.command(rename());
         assert_eq!(
             fixture.receipt(Err(refusal)),
             [
@@ -53,14 +53,14 @@ fn of_a_step_that_was_not_saved_nothing_is_done_but_that_its_caller_is_refused()
 }
 
 #[test]
-fn a_step_that_saves_nothing_is_done_at_once() {
+fn a_step_that_saves_nothing_is_performed_at_once() {
     let mut fixture = Fixture::started();
     let restarted = DestinationReply::Destination(fixture.destination());
     assert_eq!(
-        fixture.ask(DestinationCommand::Restart),
-        [answered(restarted)]
+        fixture.command(DestinationCommand::Restart),
+        [reply(restarted)]
     );
-    let tests = fixture.ask(DestinationCommand::Test);
+    let tests = fixture.command(DestinationCommand::Test);
     assert!(matches!(
         &*tests,
         [ForwarderEffect::Test {
@@ -71,7 +71,7 @@ fn a_step_that_saves_nothing_is_done_at_once() {
 }
 
 #[test]
-fn a_destination_that_is_removed_ends_its_forwarder_once_that_is_durable() {
+fn a_removed_destination_ends_its_forwarder_once_the_removal_is_durable() {
     let mut fixture = Fixture::started();
     let destination = fixture.destination();
     let remove = Change::RemoveDestination {
@@ -83,11 +83,11 @@ fn a_destination_that_is_removed_ends_its_forwarder_once_that_is_durable() {
         ..Batch::default()
     };
     assert_eq!(
-        fixture.ask(DestinationCommand::Remove),
+        fixture.command(DestinationCommand::Remove),
         [ForwarderEffect::Commit(batch)]
     );
     let end = ForwarderEffect::End(ForwarderExit::Removed);
-    let removed = answered(DestinationReply::Removed);
+    let removed = reply(DestinationReply::Removed);
     assert_eq!(fixture.receipt(Ok(())), [removed, end.clone()]);
 
     let mut forgotten = Fixture::started();
@@ -95,10 +95,10 @@ fn a_destination_that_is_removed_ends_its_forwarder_once_that_is_durable() {
 }
 
 #[test]
-fn what_the_store_did_not_answer_is_asked_again_later_and_nothing_beside_it() {
+fn a_task_whose_read_failed_begins_again_later_and_no_other_task_does() {
     let mut fixture = Fixture::started();
-    let waiting = waiting();
-    let read = fixture.take(ForwarderInput::ShardsReady(vec![waiting.shard()]));
+    let queued = queued_event();
+    let read = fixture.take(ForwarderInput::ShardsReady(vec![queued.shard()]));
     let [ForwarderEffect::Begin(read @ ForwarderTask::Read { shard, .. })] = *read else {
         panic!("{read:?}");
     };
@@ -110,34 +110,34 @@ fn what_the_store_did_not_answer_is_asked_again_later_and_nothing_beside_it() {
         [ForwarderEffect::Begin(read)]
     );
 
-    let deliver = ForwarderEffect::Begin(ForwarderTask::Deliver(waiting));
-    let delivers = fixture.take(ForwarderInput::EventsRead(shard, vec![waiting]));
+    let deliver = ForwarderEffect::Begin(ForwarderTask::Deliver(queued));
+    let delivers = fixture.take(ForwarderInput::EventsRead(shard, vec![queued]));
     assert_eq!(delivers, slice::from_ref(&deliver));
     assert_eq!(
-        fixture.take(ForwarderInput::ReadFailed(ForwarderTask::Deliver(waiting))),
+        fixture.take(ForwarderInput::ReadFailed(ForwarderTask::Deliver(queued))),
         []
     );
     assert_eq!(fixture.forwarder.forwarding().in_flight(), 1);
-    // That the shard was read is saved by then.
+    // The cursor of the shard is saved at this time, too.
     let saved = fixture.pass_to(2 * STORE_RETRY_MS);
     assert!(matches!(&*saved, [ForwarderEffect::Commit(_)]));
     assert_eq!(fixture.receipt(Ok(())), [deliver]);
 }
 
 #[test]
-fn an_event_that_was_not_read_waits_behind_an_older_one_that_is_delivered_again() {
+fn an_event_that_was_not_read_waits_behind_an_older_replayed_one() {
     let mut fixture = Fixture::started();
     let (older, newer) = (
         QueuedEvent {
             sequence: Sequence(2),
-            ..waiting()
+            ..queued_event()
         },
-        waiting(),
+        queued_event(),
     );
     fixture.take(ForwarderInput::ShardsReady(vec![newer.shard()]));
     fixture.take(ForwarderInput::EventsRead(newer.shard(), vec![newer]));
     fixture.take(ForwarderInput::ReadFailed(ForwarderTask::Deliver(newer)));
-    fixture.ask(DestinationCommand::Replay);
+    fixture.command(DestinationCommand::Replay);
     fixture.receipt(Ok(()));
     let dead_letter = DeadLetter {
         queued: older,
@@ -152,13 +152,13 @@ fn an_event_that_was_not_read_waits_behind_an_older_one_that_is_delivered_again(
 }
 
 #[test]
-fn the_operator_is_told_of_a_state_once_and_when_it_is_durable() {
+fn a_state_is_shown_to_the_operator_once_and_when_it_is_durable() {
     let mut fixture = Fixture::started();
-    let waiting = waiting();
-    fixture.take(ForwarderInput::ShardsReady(vec![waiting.shard()]));
-    fixture.take(ForwarderInput::EventsRead(waiting.shard(), vec![waiting]));
+    let queued = queued_event();
+    fixture.take(ForwarderInput::ShardsReady(vec![queued.shard()]));
+    fixture.take(ForwarderInput::EventsRead(queued.shard(), vec![queued]));
     let saved = fixture.take(ForwarderInput::Delivered(
-        waiting.sequence,
+        queued.sequence,
         DeliveryOutcome::Delivered,
     ));
     assert!(matches!(&*saved, [ForwarderEffect::Commit(_)]));
@@ -171,9 +171,9 @@ fn the_operator_is_told_of_a_state_once_and_when_it_is_durable() {
 }
 
 #[test]
-fn the_next_event_of_a_device_is_delivered_once_it_is_durable_that_the_one_before_was() {
+fn the_next_event_of_a_device_is_delivered_once_the_previous_result_is_durable() {
     let mut fixture = Fixture::started();
-    let first = waiting();
+    let first = queued_event();
     let next = QueuedEvent {
         sequence: Sequence(4),
         ..first
@@ -227,8 +227,8 @@ impl Fixture {
         out
     }
 
-    fn ask(&mut self, question: DestinationCommand) -> Vec<Effect> {
-        self.take(ForwarderInput::Command(question, "caller"))
+    fn command(&mut self, command: DestinationCommand) -> Vec<Effect> {
+        self.take(ForwarderInput::Command(command, "caller"))
     }
 
     fn pass_to(&mut self, ms: i64) -> Vec<Effect> {
@@ -247,7 +247,7 @@ impl Fixture {
     }
 }
 
-fn answered(answer: DestinationReply) -> Effect {
+fn reply(answer: DestinationReply) -> Effect {
     ForwarderEffect::Answer("caller", Ok(answer))
 }
 
@@ -258,7 +258,7 @@ fn rename() -> DestinationCommand {
     }))
 }
 
-fn waiting() -> QueuedEvent {
+fn queued_event() -> QueuedEvent {
     let device = DeviceId::parse("meter").unwrap();
     QueuedEvent {
         sequence: Sequence(3),

@@ -1,4 +1,4 @@
-//! Which forwarder is restored, when, and who is told?
+//! Which forwarder is restored, when, and what is logged?
 
 use super::{CommandRoute, DestinationUnreadable, ForwarderExit, Forwarders, SupervisorEffect};
 use crate::delivery::command::DestinationCommand;
@@ -9,7 +9,7 @@ use crate::supervision::Unserved;
 use crate::supervision::{ActorFailure, Generation};
 
 #[test]
-fn a_destination_that_is_gone_is_unknown_and_one_that_cannot_be_read_is_asked_for_later() {
+fn a_removed_destination_is_unknown_and_an_unreadable_one_is_read_again_later() {
     let mut fixture = Fixture::new();
     fixture.forwarders.restore(id(), acme());
     assert_eq!(
@@ -17,13 +17,13 @@ fn a_destination_that_is_gone_is_unknown_and_one_that_cannot_be_read_is_asked_fo
         Some(retry_at(STORE_RETRY_MS))
     );
     assert_eq!(
-        fixture.ask(&DestinationCommand::Restart),
+        fixture.command(&DestinationCommand::Restart),
         Err(Unserved::Busy)
     );
     assert_eq!(fixture.forwarders.handle_timeout(id()), Some(acme()));
     assert_eq!(fixture.restored(Ok(None)), None);
     assert_eq!(
-        fixture.ask(&DestinationCommand::Restart),
+        fixture.command(&DestinationCommand::Restart),
         Err(Unserved::Unknown)
     );
     assert_eq!(fixture.forwarders.handle_timeout(id()), None);
@@ -34,33 +34,33 @@ fn a_forwarder_that_failed_is_restored_after_a_pause() {
     for failure in [ActorFailure::Unsaved, ActorFailure::Panicked] {
         let mut fixture = Fixture::new();
         let generation = fixture.run();
-        assert_eq!(fixture.ask(&DestinationCommand::Remove), Ok("handle"));
+        assert_eq!(fixture.command(&DestinationCommand::Remove), Ok("handle"));
         let effects = fixture.end(generation, ForwarderExit::Failed(failure));
         let log = SupervisorEffect::LogRestore(failure);
         assert_eq!(effects, [log, retry_at(STORE_RETRY_MS)]);
         assert_eq!(
-            fixture.ask(&DestinationCommand::Remove),
+            fixture.command(&DestinationCommand::Remove),
             Err(Unserved::Busy)
         );
-        // It is known to have ended.
+        // A second report of its end is ignored.
         assert_eq!(fixture.end(generation, ForwarderExit::Removed), []);
         assert_eq!(fixture.forwarders.handle_timeout(id()), Some(acme()));
     }
 }
 
 #[test]
-fn the_report_of_an_earlier_forwarder_is_out_of_date() {
+fn the_report_of_an_earlier_forwarder_is_ignored() {
     let mut fixture = Fixture::new();
     let early = fixture.run();
     fixture.end(early, ForwarderExit::Failed(ActorFailure::Unsaved));
     fixture.spawn();
     assert_eq!(fixture.end(early, ForwarderExit::Removed), []);
     assert_eq!(fixture.forwarders.handle_timeout(id()), None, "it runs");
-    assert_eq!(fixture.ask(&DestinationCommand::Test), Ok("handle"));
+    assert_eq!(fixture.command(&DestinationCommand::Test), Ok("handle"));
 }
 
 #[test]
-fn a_forwarder_that_keeps_panicking_is_parked_and_can_be_removed_and_nothing_else() {
+fn a_forwarder_that_keeps_panicking_is_parked_and_can_only_be_removed() {
     let mut fixture = Fixture::new();
     let mut generation = fixture.run();
     let panicked = ForwarderExit::Failed(ActorFailure::Panicked);
@@ -73,20 +73,20 @@ fn a_forwarder_that_keeps_panicking_is_parked_and_can_be_removed_and_nothing_els
     assert_eq!(effects, [SupervisorEffect::LogParked]);
     assert_eq!(fixture.forwarders.handle_timeout(id()), None);
     assert_eq!(
-        fixture.ask(&DestinationCommand::Replay),
+        fixture.command(&DestinationCommand::Replay),
         Err(Unserved::Busy)
     );
     let removed = fixture.forwarders.route(id(), &DestinationCommand::Remove);
     assert!(matches!(removed, CommandRoute::Remove(batch) if batch.changes.len() == 1));
     fixture.forwarders.handle_removed(id());
     assert_eq!(
-        fixture.ask(&DestinationCommand::Remove),
+        fixture.command(&DestinationCommand::Remove),
         Err(Unserved::Unknown)
     );
 }
 
 #[test]
-fn a_customer_that_goes_takes_its_forwarders_along_and_no_others() {
+fn removing_a_customer_ends_its_forwarders_and_no_others() {
     let mut fixture = Fixture::new();
     fixture.run();
     let other = CustomerId::parse("other").unwrap();
@@ -94,13 +94,13 @@ fn a_customer_that_goes_takes_its_forwarders_along_and_no_others() {
     fixture.forwarders.restore(others, other.clone());
     fixture.forwarders.restore(made, acme());
     assert_eq!(fixture.forwarders.forget_customer(&acme()), ["handle"]);
-    // What was being read of it comes too late.
+    // The result of a read in progress comes too late.
     let found = Ok(Some("read"));
     let forwarders = &mut fixture.forwarders;
     assert_eq!(forwarders.handle_restored(at(0), made, found), None);
     assert_eq!(forwarders.handle_timeout(others), Some(other));
     assert_eq!(
-        fixture.ask(&DestinationCommand::Remove),
+        fixture.command(&DestinationCommand::Remove),
         Err(Unserved::Unknown)
     );
 }
@@ -151,8 +151,8 @@ impl Fixture {
         self.forwarders.handle_ended(now, (id(), generation), end)
     }
 
-    fn ask(&self, question: &DestinationCommand) -> Result<&'static str, Unserved> {
-        match self.forwarders.route(id(), question) {
+    fn command(&self, command: &DestinationCommand) -> Result<&'static str, Unserved> {
+        match self.forwarders.route(id(), command) {
             CommandRoute::Deliver(handle) => Ok(handle),
             CommandRoute::Refuse(why) => Err(why),
             CommandRoute::Remove(batch) => panic!("{batch:?}"),

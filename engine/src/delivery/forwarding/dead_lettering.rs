@@ -1,4 +1,5 @@
-//! What is tried, and what is set aside: because its destination is in failure, or too much waits.
+//! Which events become dead letters instead of being tried: those of a failed destination, and
+//! those beyond its backlog.
 
 use crate::admin_log::entry::Entry;
 use crate::change::Change;
@@ -11,14 +12,14 @@ use crate::delivery::forwarding::{Forwarding, ReplayUnderWay, Replaying};
 use crate::ids::Shard;
 use crate::moment::{Moment, Timestamp};
 
-/// Why an event is set aside that was not tried, or not to the end.
+/// Why an event of a failed destination is a dead letter although it has tries left.
 const IN_FAILURE: &str = "the integration has failed";
 
-/// Why an event is set aside that is one of too many.
+/// Why an event beyond the backlog is a dead letter.
 const TOO_MANY: &str = "too many events were waiting";
 
 impl Forwarding {
-    /// Gives up these dead letters for good.
+    /// Deletes these dead letters.
     pub(in crate::delivery) fn discard(
         &mut self,
         m: &mut Moment,
@@ -31,39 +32,38 @@ impl Forwarding {
         for sequence in dead_letters {
             self.unsaved.discard(*sequence);
         }
-        self.go_on(m, out);
+        self.advance(m, out);
         Ok(())
     }
 
-    /// Takes up an event that was read. One behind its place in the shard may be an exception, of
-    /// which it knows.
-    pub(super) fn take_up(&mut self, m: &Moment, waiting: QueuedEvent) {
-        let sequence = waiting.sequence;
-        let cursor = self.cursors.get(&waiting.shard());
+    /// Handles an event that was read. An event after the cursor may be a known retry.
+    pub(super) fn admit(&mut self, m: &Moment, queued: QueuedEvent) {
+        let sequence = queued.sequence;
+        let cursor = self.cursors.get(&queued.shard());
         if self.queues.has(sequence) || cursor.is_some_and(|cursor| cursor.is_done_with(sequence)) {
             return;
         }
-        if !self.destination.event_types.has(waiting.event_type) {
-            // It waited, too.
+        if !self.destination.event_types.has(queued.event_type) {
+            // It was counted in the backlog, too.
             self.excess = self.excess.saturating_sub(1);
-            return self.pass_over(m.now(), &waiting);
+            return self.pass_over(m.now(), &queued);
         }
         if self.is_failed() {
-            return self.dead_letter_unqueued(m.now(), waiting, 0, IN_FAILURE);
+            return self.dead_letter_unqueued(m.now(), queued, 0, IN_FAILURE);
         }
         if self.excess > 0 {
-            self.dead_letter_older(m.now(), waiting.shard());
+            self.dead_letter_older(m.now(), queued.shard());
             self.excess = self.excess.saturating_sub(1);
-            return self.dead_letter_unqueued(m.now(), waiting, 0, TOO_MANY);
+            return self.dead_letter_unqueued(m.now(), queued, 0, TOO_MANY);
         }
-        if let Some(cursor) = self.cursors.get_mut(&waiting.shard()) {
+        if let Some(cursor) = self.cursors.get_mut(&queued.shard()) {
             cursor.open(sequence);
         }
-        self.queues.add(waiting);
-        self.retry_behind(m.now(), waiting);
+        self.queues.add(queued);
+        self.retry_behind(m.now(), queued);
     }
 
-    /// Sets aside what is open of a shard: it is older than what is to be.
+    /// Makes the open events of a shard dead letters first: they are older.
     fn dead_letter_older(&mut self, now: Timestamp, shard: Shard) {
         for open in self.take_open(now, shard) {
             self.excess = self.excess.saturating_sub(1);
@@ -72,25 +72,25 @@ impl Forwarding {
         }
     }
 
-    /// What is open of a shard, but for what is under way: that becomes an exception, so that it
-    /// does not keep the place of the shard where it is.
+    /// The open events of a shard that are not in flight. Those in flight become retries, so that
+    /// they do not hold back the cursor of the shard.
     fn take_open(&mut self, now: Timestamp, shard: Shard) -> Vec<OpenEvent> {
         let cursor = self.cursors.get(&shard);
         let all_open = cursor.map(ShardCursor::all_open).unwrap_or_default();
-        let mut landed = Vec::new();
+        let mut idle = Vec::new();
         for sequence in all_open {
             let Some(open) = self.queues.find(sequence) else {
                 continue;
             };
             match self.queues.retry_in_flight(sequence) {
                 Some(tries) => self.note_retrying(open.queued, tries, now),
-                None => landed.push(open),
+                None => idle.push(open),
             }
         }
-        landed
+        idle
     }
 
-    /// Gives up: whatever is open, and not under way, is set aside.
+    /// Marks the destination as failed: all open events that are not in flight become dead letters.
     pub(super) fn fail(
         &mut self,
         m: &mut Moment,
@@ -110,18 +110,18 @@ impl Forwarding {
             self.take_open(m.now(), shard);
         }
         for open in self.queues.idle() {
-            let (waiting, tries) = (open.queued, open.tries);
-            let why = match waiting.sequence == sequence {
+            let (queued, tries) = (open.queued, open.tries);
+            let why = match queued.sequence == sequence {
                 true => why,
                 false => IN_FAILURE,
             };
-            self.pass(m.now(), &waiting);
-            self.dead_letter(m.now(), waiting, tries, why);
+            self.pass(m.now(), &queued);
+            self.dead_letter(m.now(), queued, tries, why);
         }
     }
 
-    /// Sets aside what was under way when the destination failed, if the service fell before it
-    /// ended: nobody will say how it did.
+    /// Makes events dead letters that were in flight when the destination failed, if the service
+    /// crashed before the deliveries ended: their outcome is unknown.
     pub(super) fn dead_letter_idle(&mut self, now: Timestamp) {
         if self.queues.open() > self.queues.in_flight() {
             for open in self.queues.idle() {
@@ -131,21 +131,21 @@ impl Forwarding {
         }
     }
 
-    /// Sets an event aside that was never open.
-    fn dead_letter_unqueued(&mut self, now: Timestamp, waiting: QueuedEvent, tries: u8, why: &str) {
-        self.pass_over(now, &waiting);
-        self.dead_letter(now, waiting, tries, why);
+    /// Makes an event a dead letter that was never open.
+    fn dead_letter_unqueued(&mut self, now: Timestamp, queued: QueuedEvent, tries: u8, why: &str) {
+        self.pass_over(now, &queued);
+        self.dead_letter(now, queued, tries, why);
     }
 
     pub(super) fn dead_letter(
         &mut self,
         now: Timestamp,
-        waiting: QueuedEvent,
+        queued: QueuedEvent,
         tries: u8,
         why: &str,
     ) {
         self.unsaved.dead_letter(DeadLetter {
-            queued: waiting,
+            queued,
             tries,
             at: now,
             why: why.into(),

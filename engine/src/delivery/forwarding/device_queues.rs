@@ -1,4 +1,4 @@
-//! What is open of each device, in order: one of a device is under way at a time.
+//! The open events of each device, in order; one event of a device is in flight at a time.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -7,7 +7,7 @@ use crate::delivery::backlog::{PendingRetry, QueuedEvent, Sequence};
 use crate::ids::DeviceKey;
 use crate::moment::Timestamp;
 
-/// An event that is not done with.
+/// An event that is not done.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenEvent {
     pub(super) queued: QueuedEvent,
@@ -15,23 +15,23 @@ pub(super) struct OpenEvent {
     stage: Stage,
 }
 
-/// How far an open event has come.
+/// The stage of an open event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Stage {
-    /// It waits for its turn, and will be read again if the service stops.
+    /// It waits for its turn; after a restart it is read again.
     Fresh,
-    /// It is an exception, to be tried from this time on.
+    /// It is a retry, due at this time.
     Retrying(Timestamp),
-    /// It is an exception whose time has come.
+    /// It is a retry that is due.
     Due,
-    /// It is under way for the first time.
+    /// It is in flight for the first time.
     InFlight,
-    /// It is an exception and under way.
+    /// It is a retry in flight.
     RetryInFlight,
 }
 
 impl OpenEvent {
-    /// Whether it is kept as an exception.
+    /// Whether it is stored as a retry.
     pub(super) fn is_retrying(&self) -> bool {
         match self.stage {
             Stage::Retrying(_) | Stage::Due | Stage::RetryInFlight => true,
@@ -47,72 +47,72 @@ impl OpenEvent {
     }
 }
 
-/// What is open of a device.
+/// The open events of a device.
 #[derive(Debug, Default)]
 struct DeviceQueue {
     order: BTreeSet<Sequence>,
-    /// What of it is under way.
+    /// The event in flight.
     in_flight: Option<Sequence>,
-    /// How many of it were tried in vain.
+    /// How many of the events had a failed try.
     tried: usize,
 }
 
-/// Which events may go on their way.
+/// Which events may be delivered.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 enum Eligible {
     #[default]
     All,
-    /// What is no exception waits: of its device, too, something older may yet come.
+    /// Only retries: older events of the same device may still have to be read.
     RetriesOnly,
 }
 
-/// What is open, by device.
+/// The open events by device.
 #[derive(Debug, Default)]
 pub(super) struct DeviceQueues {
     open: BTreeMap<Sequence, OpenEvent>,
     by_device: BTreeMap<DeviceKey, DeviceQueue>,
-    /// Devices of which nothing was tried in vain. One whose next event is not to be tried now,
-    /// because another came before it or is under way, is passed over when its turn comes.
+    /// Devices without a failed try. A device whose next event cannot be tried now, because an
+    /// older one was added or one is in flight, is skipped when its turn comes.
     fresh: VecDeque<DeviceKey>,
-    /// Devices of which something was, likewise. It need not be the next event: what is delivered
-    /// again comes before it.
+    /// Devices with a failed try, likewise. The tried event need not be the next: replayed events
+    /// come before it.
     retries: VecDeque<DeviceKey>,
-    /// When exceptions are tried that are or were the next of their devices.
+    /// When retries are due that are or were the next of their devices.
     due: BTreeSet<(Timestamp, Sequence)>,
     eligible: Eligible,
     in_flight: usize,
     retrying: usize,
-    /// How many were tried in vain.
+    /// How many events had a failed try.
     tried: usize,
 }
 
 impl DeviceQueues {
-    /// Adds an exception that was kept.
+    /// Adds a stored retry.
     pub(super) fn restore(&mut self, retry: PendingRetry) {
         let PendingRetry {
-            queued: waiting,
+            queued,
             tries,
             due_at,
         } = retry;
         self.retrying += 1;
         self.tried += usize::from(tries > 0);
         self.insert(OpenEvent {
-            queued: waiting,
+            queued,
             tries,
             stage: Stage::Retrying(due_at),
         });
     }
 
     /// Adds an event that was read.
-    pub(super) fn add(&mut self, waiting: QueuedEvent) {
+    pub(super) fn add(&mut self, queued: QueuedEvent) {
         self.insert(OpenEvent {
-            queued: waiting,
+            queued,
             tries: 0,
             stage: Stage::Fresh,
         });
     }
 
-    /// Makes an event an exception, to be tried from a time on.
+    /// Makes an event a retry, due at a time.
     pub(super) fn schedule_retry(&mut self, sequence: Sequence, due_at: Timestamp) {
         if let Some(open) = self.open.get_mut(&sequence) {
             self.retrying += usize::from(!open.is_retrying());
@@ -122,7 +122,7 @@ impl DeviceQueues {
         }
     }
 
-    /// Makes an event under way an exception; says how often it was tried before.
+    /// Makes an event in flight a retry; returns how often it was tried before.
     pub(super) fn retry_in_flight(&mut self, sequence: Sequence) -> Option<u8> {
         let open = self.open.get_mut(&sequence)?;
         if open.stage != Stage::InFlight {
@@ -143,7 +143,7 @@ impl DeviceQueues {
         self.open.get(&sequence).copied()
     }
 
-    /// Takes an event out; says what it was.
+    /// Removes and returns an event.
     pub(super) fn remove(&mut self, sequence: Sequence) -> Option<OpenEvent> {
         let open = self.open.remove(&sequence)?;
         self.retrying -= usize::from(open.is_retrying());
@@ -165,29 +165,29 @@ impl DeviceQueues {
         Some(open)
     }
 
-    /// The next event to be delivered: one of a device of which something was tried comes first.
+    /// Begins the next delivery; devices with a failed try come first.
     pub(super) fn begin_next(&mut self) -> Option<QueuedEvent> {
         self.begin_next_retry().or_else(|| {
             while let Some(device) = self.fresh.pop_front() {
-                if let Some(waiting) = self.begin_delivery(device, |tried| tried == 0) {
-                    return Some(waiting);
+                if let Some(queued) = self.begin_delivery(device, |tried| tried == 0) {
+                    return Some(queued);
                 }
             }
             None
         })
     }
 
-    /// The next event to be delivered of a device of which something was tried in vain.
+    /// Begins the next delivery of a device with a failed try.
     pub(super) fn begin_next_retry(&mut self) -> Option<QueuedEvent> {
         while let Some(device) = self.retries.pop_front() {
-            if let Some(waiting) = self.begin_delivery(device, |tried| tried > 0) {
-                return Some(waiting);
+            if let Some(queued) = self.begin_delivery(device, |tried| tried > 0) {
+                return Some(queued);
             }
         }
         None
     }
 
-    /// A delivery ended; says what was delivered, if it is still open.
+    /// Ends a delivery; returns its event, if it is still open.
     pub(super) fn end_delivery(&mut self, sequence: Sequence) -> Option<QueuedEvent> {
         let open = self.open.get_mut(&sequence)?;
         open.stage = match open.stage {
@@ -196,21 +196,21 @@ impl DeviceQueues {
             Stage::Fresh | Stage::Retrying(_) | Stage::Due => return None,
         };
         self.in_flight -= 1;
-        let waiting = open.queued;
-        if let Some(queue) = self.by_device.get_mut(&waiting.device) {
+        let queued = open.queued;
+        if let Some(queue) = self.by_device.get_mut(&queued.device) {
             queue.in_flight = None;
         }
-        Some(waiting)
+        Some(queued)
     }
 
     /// A delivery did not begin: its event waits for its turn again.
     pub(super) fn put_back(&mut self, sequence: Sequence) {
-        if let Some(waiting) = self.end_delivery(sequence) {
-            self.enqueue(waiting.device);
+        if let Some(queued) = self.end_delivery(sequence) {
+            self.enqueue(queued.device);
         }
     }
 
-    /// Counts a try in vain; says how many there were.
+    /// Counts a failed try; returns how many there were.
     pub(super) fn count_try(&mut self, sequence: Sequence) -> u8 {
         let Some(open) = self.open.get_mut(&sequence) else {
             return 0;
@@ -225,12 +225,12 @@ impl DeviceQueues {
         tries
     }
 
-    /// Has whatever is no exception wait.
+    /// Holds back fresh events.
     pub(super) fn pause_fresh(&mut self) {
         self.eligible = Eligible::RetriesOnly;
     }
 
-    /// Lets everything go on its way.
+    /// Allows all deliveries.
     pub(super) fn resume_fresh(&mut self) {
         self.eligible = Eligible::All;
         let devices: Vec<DeviceKey> = self.by_device.keys().copied().collect();
@@ -239,7 +239,7 @@ impl DeviceQueues {
         }
     }
 
-    /// Lets those be tried again whose time has come.
+    /// Makes retries due whose time has come.
     pub(super) fn wake(&mut self, now: Timestamp) {
         while let Some((at, sequence)) = self.due.pop_first() {
             if at > now {
@@ -254,19 +254,19 @@ impl DeviceQueues {
         }
     }
 
-    /// When the next one may be tried again.
+    /// When the next retry is due.
     pub(super) fn next_due(&self) -> Option<Timestamp> {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// Whether what is right before an event of its device is an exception.
-    pub(super) fn waits_behind_retry(&self, waiting: &QueuedEvent) -> bool {
-        let queue = self.by_device.get(&waiting.device);
-        let before = queue.and_then(|queue| queue.order.range(..waiting.sequence).next_back());
+    /// Whether the event directly before this one of its device is a retry.
+    pub(super) fn waits_behind_retry(&self, queued: &QueuedEvent) -> bool {
+        let queue = self.by_device.get(&queued.device);
+        let before = queue.and_then(|queue| queue.order.range(..queued.sequence).next_back());
         before.is_some_and(|before| self.open.get(before).is_some_and(OpenEvent::is_retrying))
     }
 
-    /// What waits behind an event of its device and is no exception.
+    /// The fresh events of a device behind this one.
     pub(super) fn fresh_behind(&self, head: &QueuedEvent) -> Vec<QueuedEvent> {
         let queue = self.by_device.get(&head.device);
         let behind = queue.into_iter().flat_map(|queue| {
@@ -279,35 +279,35 @@ impl DeviceQueues {
             .collect()
     }
 
-    /// All that is not under way, in order.
+    /// The events that are not in flight, in order.
     pub(super) fn idle(&self) -> Vec<OpenEvent> {
         let open = self.open.values().filter(|open| !open.is_in_flight());
         open.copied().collect()
     }
 
-    /// How much is open.
+    /// How many events are open.
     pub(super) fn open(&self) -> usize {
         self.open.len()
     }
 
-    /// How much is open of a device.
+    /// How many events of a device are open.
     pub(super) fn open_of(&self, device: DeviceKey) -> usize {
         self.by_device
             .get(&device)
             .map_or(0, |queue| queue.order.len())
     }
 
-    /// How many exceptions there are.
+    /// How many retries there are.
     pub(super) fn retrying(&self) -> usize {
         self.retrying
     }
 
-    /// How many were tried in vain.
+    /// How many events had a failed try.
     pub(super) fn tried(&self) -> usize {
         self.tried
     }
 
-    /// How much is under way.
+    /// How many events are in flight.
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight
     }
@@ -330,7 +330,7 @@ impl DeviceQueues {
         self.open.get(first)
     }
 
-    /// Puts a device where its next event belongs.
+    /// Puts a device into the queue of its next event.
     fn enqueue(&mut self, device: DeviceKey) {
         let Some(first) = self.first_of(device) else {
             return;
@@ -347,8 +347,8 @@ impl DeviceQueues {
         }
     }
 
-    /// Sends the next event of a device on its way, if it may be tried now, as many of the device
-    /// were tried in vain as are to be, and no other of it is under way.
+    /// Begins the delivery of the next event of a device, if it may be tried now, `has_tried` holds
+    /// for the number of failed tries, and no other event of the device is in flight.
     fn begin_delivery(
         &mut self,
         device: DeviceKey,

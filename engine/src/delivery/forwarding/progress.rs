@@ -1,8 +1,7 @@
-//! What a destination decided and has yet to save, and when it does.
+//! What a destination still has to save, and when.
 //!
-//! What must not be forgotten is saved in the step that decides it: failures, and what is set
-//! aside. That events were taken is saved now and then: if the service falls before, they are
-//! delivered again under the same id.
+//! Failures and dead letters are saved in the step that decides them. Accepted events are saved
+//! from time to time: if the service crashes before, they are delivered again under the same id.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,20 +13,21 @@ use crate::delivery::forwarding::task::ForwarderOutput;
 use crate::ids::Shard;
 use crate::moment::Timestamp;
 
-/// Events that are passed before that is saved: nothing is begun while a save is under way, so few
-/// would cost a fast destination much of its time, and many may come again after a fall.
+/// Events that may be done before that is saved. Nothing begins during a save, so a low number
+/// would slow down a fast destination; with a high one many events are delivered again after a
+/// crash.
 const PASSED_MAX: usize = 2_048;
 
-/// How long passed events may go unsaved.
+/// How long done events may stay unsaved.
 const UNSAVED_MS: i64 = 500;
 
-/// What is yet to be saved.
+/// The unsaved progress.
 #[derive(Debug)]
 pub(super) struct Unsaved {
     progress: ProgressUpdate,
-    /// Shards whose place may have moved.
+    /// Shards whose cursor may have moved.
     moved: BTreeSet<Shard>,
-    /// Events that were passed.
+    /// Events that are done.
     passed: usize,
     since: Option<Timestamp>,
     urgency: Urgency,
@@ -40,7 +40,7 @@ enum Urgency {
     Now,
 }
 
-/// Whether what is kept of the destination itself is out of date.
+/// Whether the stored destination itself is out of date.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Stale {
     No,
@@ -59,44 +59,44 @@ impl Unsaved {
         }
     }
 
-    /// An event of a shard is done with.
+    /// Notes that an event of a shard is done.
     pub(super) fn pass(&mut self, now: Timestamp, shard: Shard) {
         self.passed += 1;
         self.note_moved(now, shard);
     }
 
-    /// The place of a shard may have moved.
+    /// Notes that the cursor of a shard may have moved.
     pub(super) fn note_moved(&mut self, now: Timestamp, shard: Shard) {
         self.moved.insert(shard);
         self.since.get_or_insert(now);
     }
 
-    /// An event is an exception.
+    /// Notes that an event is a retry.
     pub(super) fn retry(&mut self, retry: PendingRetry) {
         self.moved.insert(retry.queued.shard());
         self.progress.retrying.push(retry);
         self.urgency = Urgency::Now;
     }
 
-    /// An event is no exception any more: it is done with.
-    pub(super) fn release(&mut self, now: Timestamp, waiting: &QueuedEvent, counted: Counted) {
-        self.progress.released.push(waiting.sequence);
+    /// Notes that a retry is done.
+    pub(super) fn release(&mut self, now: Timestamp, queued: &QueuedEvent, counted: Counted) {
+        self.progress.released.push(queued.sequence);
         match counted {
             Counted::Yes => self.progress.passed += 1,
             Counted::No => {}
         }
-        self.moved.insert(waiting.shard());
+        self.moved.insert(queued.shard());
         self.passed += 1;
         self.since.get_or_insert(now);
     }
 
-    /// An event is set aside.
+    /// Notes a dead letter.
     pub(super) fn dead_letter(&mut self, dead_letter: DeadLetter) {
         self.progress.dead_lettered.push(dead_letter);
         self.urgency = Urgency::Now;
     }
 
-    /// An event is not set aside any more.
+    /// Notes that a dead letter is queued again.
     pub(super) fn requeue(&mut self, sequence: Sequence, counted: Counted) {
         self.progress.requeued.push(sequence);
         match counted {
@@ -106,24 +106,24 @@ impl Unsaved {
         self.urgency = Urgency::Now;
     }
 
-    /// An event is not set aside any more, and not to be tried either: it stays passed.
+    /// Notes that a dead letter is deleted: it stays done.
     pub(super) fn discard(&mut self, sequence: Sequence) {
         self.progress.requeued.push(sequence);
         self.urgency = Urgency::Now;
     }
 
-    /// The destination itself changed.
+    /// Notes that the destination itself changed.
     pub(super) fn put_destination(&mut self) {
         self.destination = Stale::Yes;
         self.urgency = Urgency::Now;
     }
 
-    /// When it is to be saved at the latest.
+    /// When it must be saved at the latest.
     pub(super) fn due_at(&self) -> Option<Timestamp> {
         self.since.map(|since| since.plus_ms(UNSAVED_MS))
     }
 
-    /// Saves what there is, if it is time.
+    /// Saves the progress, if it is due.
     pub(super) fn save(
         &mut self,
         now: Timestamp,

@@ -1,19 +1,19 @@
-//! What is read next of what waits: shard by shard in turns, as far as there is room.
+//! Which queued events are read next: the shards take turns, as far as there is room.
 
 use crate::delivery::forwarding::shard_cursor::ShardCursor;
 use crate::delivery::forwarding::task::{ForwarderOutput, ForwarderTask};
 use crate::delivery::forwarding::{Forwarding, REPLAYED_MAX, RETRYING_MAX, Replaying};
 use crate::ids::Shard;
 
-/// Events of a destination in memory, tried or not: some hundred bytes each, and enough that a
-/// thousand devices are served side by side.
+/// Events of a destination in memory, tried or not: some hundred bytes each, and enough to serve a
+/// thousand devices in parallel.
 const OPEN_MAX: usize = 4_096;
 
-/// Events of one shard in memory that were not tried yet; the shard is read on when half of them
-/// are done with. A shard has a thousandth of the devices.
+/// Events of one shard in memory that were not tried yet; the shard is read further when half of
+/// them are done. A shard has a thousandth of the devices.
 const OPEN_PER_SHARD_MAX: usize = 64;
 
-/// What is read of a shard for a destination that takes nothing, or too little.
+/// Events read at once from a shard while events become dead letters.
 const DEAD_LETTERED_MAX: usize = 512;
 
 impl Forwarding {
@@ -27,7 +27,7 @@ impl Forwarding {
         }
     }
 
-    /// Lets a shard be read on when its turn comes, if there is something and room for it.
+    /// Queues a shard to be read further, if it has events and there is room.
     pub(super) fn queue(&mut self, shard: Shard) {
         let open_max = self.open_per_shard_max();
         if let Some(cursor) = self.cursors.get_mut(&shard)
@@ -49,7 +49,7 @@ impl Forwarding {
         self.is_failed() || self.excess > 0
     }
 
-    /// What may be open of a shard when it is read on; what is set aside does not stay open.
+    /// How many events of a shard may be open; dead letters do not stay open.
     fn open_per_shard_max(&self) -> usize {
         match self.is_dead_lettering() {
             true => usize::MAX,
@@ -57,7 +57,7 @@ impl Forwarding {
         }
     }
 
-    /// Reads on: what is to be delivered again comes before anything new.
+    /// Reads further: dead letters of a replay before new events.
     pub(super) fn read_on(&mut self, out: &mut ForwarderOutput) {
         match self.replay {
             Replaying::Behind(after) if self.queues.retrying() < RETRYING_MAX / 2 => {
@@ -74,14 +74,14 @@ impl Forwarding {
         while self.may_read()
             && let Some(shard) = self.to_read.pop_front()
         {
-            let sets_aside = self.is_dead_lettering();
+            let is_dead_lettering = self.is_dead_lettering();
             let open_max = self.open_per_shard_max();
             let Some(cursor) = self.cursors.get_mut(&shard) else {
                 continue;
             };
             cursor.end_queueing();
             let room = cursor.room(open_max);
-            let max = match sets_aside {
+            let max = match is_dead_lettering {
                 true => room.min(DEAD_LETTERED_MAX),
                 false => room,
             };
@@ -98,7 +98,7 @@ impl Forwarding {
         }
     }
 
-    /// Whether there is room for more; what is set aside is read bit by bit.
+    /// Whether there is room for more; events that become dead letters are read in small parts.
     fn may_read(&self) -> bool {
         match self.is_dead_lettering() {
             true => self.requested == 0,

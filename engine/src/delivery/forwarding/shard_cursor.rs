@@ -1,23 +1,23 @@
-//! Where does a destination stand in a shard?
+//! How far is a destination in a shard?
 
 use std::collections::BTreeSet;
 
 use crate::delivery::backlog::Sequence;
 
-/// The place of a destination in a shard.
+/// The cursor of a destination in a shard.
 #[derive(Debug)]
 pub(super) struct ShardCursor {
-    /// Up to where it was read.
+    /// Up to which number the shard was read.
     read: Sequence,
-    /// Up to where it is known to be done with.
+    /// Up to which number it is saved as done.
     saved: Sequence,
-    /// What was read and is neither done with nor an exception.
+    /// Events that were read and are neither done nor retries.
     open: BTreeSet<Sequence>,
-    /// What is done with and lies behind something open.
+    /// Events that are done and lie after an open one.
     ahead: BTreeSet<Sequence>,
-    /// Whether there may be something behind what was read.
+    /// Whether there may be events after those read.
     more: More,
-    /// How much was asked for, while the shard is being read.
+    /// How many events were requested, while the shard is being read.
     requested: Option<u32>,
     /// Whether it waits for its turn to be read.
     queued: Queued,
@@ -30,15 +30,15 @@ enum Queued {
     Yes,
 }
 
-/// Whether there may be something to read.
+/// Whether there may be events to read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum More {
     No,
     Maybe,
 }
 
-/// Whether an exception is counted by itself. One ahead of the place is not: it is counted when
-/// the place moves past it, once, even if the service falls and it is read again meanwhile.
+/// Whether a retry is counted by itself when it is done. One ahead of the cursor is not: it is
+/// counted when the cursor moves past it, once, even if the service crashes and it is read again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Counted {
     No,
@@ -46,7 +46,7 @@ pub(super) enum Counted {
 }
 
 impl ShardCursor {
-    /// A place where all up to a number is done with.
+    /// A cursor: all events up to a number are done.
     pub(super) fn at(reached: Sequence) -> Self {
         Self {
             read: reached,
@@ -59,13 +59,13 @@ impl ShardCursor {
         }
     }
 
-    /// Something new waits.
+    /// Notes that there are new events.
     pub(super) fn note_more(&mut self) {
         self.more = More::Maybe;
     }
 
-    /// How much may be read now: nothing while it is being read, or nothing more is there, or more
-    /// than half of what may be open is.
+    /// How many events may be read now: none while the shard is being read, has no more, or has
+    /// more than half of `open_max` open.
     pub(super) fn room(&self, open_max: usize) -> usize {
         if self.requested.is_some() || self.more == More::No || self.open.len() > open_max / 2 {
             return 0;
@@ -73,50 +73,50 @@ impl ShardCursor {
         open_max - self.open.len()
     }
 
-    /// Begins to wait for its turn; says whether it did not already.
+    /// Begins to wait for its turn; returns whether it did not wait already.
     pub(super) fn begin_queueing(&mut self) -> bool {
         std::mem::replace(&mut self.queued, Queued::Yes) == Queued::No
     }
 
-    /// Its turn has come.
+    /// Ends to wait: its turn has come.
     pub(super) fn end_queueing(&mut self) {
         self.queued = Queued::No;
     }
 
-    /// Begins to read so much; says behind which number.
+    /// Begins to read `max` events; returns after which number.
     pub(super) fn begin_read(&mut self, max: u32) -> Sequence {
         self.more = More::No;
         self.requested = Some(max);
         self.read
     }
 
-    /// So much was read, up to a number; says how much was asked for.
+    /// Notes how many events were read, and up to which number; returns how many were requested.
     pub(super) fn note_read(&mut self, last: Option<Sequence>, rows: usize) -> u32 {
-        let asked = self.requested.take().unwrap_or_default();
-        if u32::try_from(rows).unwrap_or(u32::MAX) >= asked {
+        let requested = self.requested.take().unwrap_or_default();
+        if u32::try_from(rows).unwrap_or(u32::MAX) >= requested {
             self.more = More::Maybe;
         }
         self.read = self.read.max(last.unwrap_or_default());
-        asked
+        requested
     }
 
-    /// An event that was read is to be tried.
+    /// Notes that an event that was read is open.
     pub(super) fn open(&mut self, sequence: Sequence) {
         self.open.insert(sequence);
     }
 
-    /// An event is an exception, which does not keep the place where it is.
+    /// Notes that an event is a retry, which does not hold back the cursor.
     pub(super) fn exclude(&mut self, sequence: Sequence) {
         self.open.remove(&sequence);
     }
 
-    /// An event is done with.
+    /// Notes that an event is done.
     pub(super) fn pass(&mut self, sequence: Sequence) {
         self.open.remove(&sequence);
         self.ahead.insert(sequence);
     }
 
-    /// An exception is done with.
+    /// Notes that a retry is done.
     pub(super) fn release(&mut self, sequence: Sequence) -> Counted {
         let counted = self.counted(sequence);
         if counted == Counted::No {
@@ -125,13 +125,13 @@ impl ShardCursor {
         counted
     }
 
-    /// What was done with is an exception again.
+    /// Notes that a done event is a retry again.
     pub(super) fn requeue(&mut self, sequence: Sequence) -> Counted {
         self.ahead.remove(&sequence);
         self.counted(sequence)
     }
 
-    /// Whether an event is done with that lies ahead of where it was read to: it was an exception.
+    /// Whether an event ahead of the cursor is done.
     pub(super) fn is_done_with(&self, sequence: Sequence) -> bool {
         self.ahead.contains(&sequence)
     }
@@ -143,13 +143,13 @@ impl ShardCursor {
         }
     }
 
-    /// What is open, in order.
+    /// The open events, in order.
     pub(super) fn all_open(&self) -> Vec<Sequence> {
         self.open.iter().copied().collect()
     }
 
-    /// Up to where it is done with, if that is further than was said before, and with how many
-    /// events more.
+    /// Moves the saved cursor: returns up to which number all is done, if that is further than
+    /// before, and how many events more.
     pub(super) fn take_reached(&mut self) -> Option<(Sequence, i64)> {
         let reached = match self.open.first() {
             Some(Sequence(first)) => Sequence(first - 1),

@@ -1,24 +1,24 @@
-//! What a step of a destination wants done: its changes as one batch, then errands.
+//! The output of a step of a destination: its changes as one batch, then tasks.
 
 use crate::change::{Batch, Change};
 use crate::delivery::backlog::{QueuedEvent, Sequence};
 use crate::ids::Shard;
 
-/// What is to be done for a destination once what it decided is durable.
+/// A task of a destination, begun once the changes of its step are durable.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ForwarderTask {
-    /// Read what waits in a shard.
+    /// Read the queued events of a shard.
     Read {
         /// The shard.
         shard: Shard,
-        /// Behind which number.
+        /// After which number.
         after: Sequence,
-        /// How much at most.
+        /// How many at most.
         max: u32,
     },
     /// Read its dead letters.
     ReadDeadLetters {
-        /// Behind which number, or from the first.
+        /// After which number, or from the first.
         after: Option<Sequence>,
         /// How many at most.
         max: u32,
@@ -27,21 +27,21 @@ pub enum ForwarderTask {
     Deliver(QueuedEvent),
 }
 
-/// What came of a delivery.
+/// The outcome of a delivery.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum DeliveryOutcome {
-    /// The destination has it.
+    /// The destination accepted the event.
     Delivered,
-    /// The event is not kept any more, so nobody will have it.
+    /// The event is no longer stored and cannot be delivered.
     Gone,
-    /// The destination does not have it, as far as is known.
+    /// The destination did not accept the event, as far as is known.
     Failed {
-        /// Why, in words for its customer.
+        /// The reason, in words for the customer.
         why: Box<str>,
     },
 }
 
-/// What a step wants done.
+/// The output of a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::delivery) struct ForwarderOutput {
     changes: Vec<Change>,
@@ -49,12 +49,12 @@ pub(in crate::delivery) struct ForwarderOutput {
 }
 
 impl ForwarderOutput {
-    /// Nothing yet.
+    /// No output yet.
     pub(in crate::delivery) fn new() -> Self {
         Self::default()
     }
 
-    /// What must be durable first, and what is done afterwards, in order.
+    /// The batch that must be durable first, and the tasks that follow, in order.
     pub(in crate::delivery) fn settle(self) -> (Batch, Vec<ForwarderTask>) {
         let batch = Batch {
             changes: self.changes,
