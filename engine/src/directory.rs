@@ -1,7 +1,7 @@
-//! Decisions about records no actor owns: customers, API clients, tokens, devices and settings.
+//! Decisions about records that no actor owns: customers, API clients, tokens, devices, settings.
 //!
-//! A decision takes what was read and gives a batch that expects what it rests on. Whoever commits
-//! it reads again and decides anew when that does not hold any more.
+//! A decision takes the records that were read and returns a batch whose preconditions are those
+//! records. If a precondition fails, the caller reads and decides again.
 
 pub mod amending;
 pub mod customer;
@@ -15,16 +15,16 @@ pub mod setting;
 use crate::change::{Batch, Change, Expect, UniqueName};
 use crate::moment::Moment;
 
-/// A decision: what changes, and what the caller is told once it is durable.
+/// A decision: the changes, and the answer to the caller once they are durable.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision<T> {
-    /// What changes.
+    /// The changes.
     pub batch: Batch,
-    /// What the caller is told.
+    /// The answer to the caller.
     pub answer: T,
 }
 
-/// A well-formed wish that cannot be granted.
+/// Why a well-formed request is refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum DirectoryRefusal {
     /// There is no such customer.
@@ -42,40 +42,40 @@ pub enum DirectoryRefusal {
     /// Another customer has the id.
     #[error("another customer has this id")]
     CustomerExists,
-    /// Other devices bear these names.
+    /// Other devices have these unique names.
     #[error("another device has this identifier")]
     DeviceExists(Vec<UniqueName>),
-    /// The customer has as many API clients as one may have.
+    /// The customer has the most API clients allowed.
     #[error("a customer can have at most {max} API clients")]
     TooManyClients {
-        /// How many one may have.
+        /// The most allowed.
         max: usize,
     },
     /// There is no such definition of an object.
     #[error("there is no such object definition")]
     DefinitionUnknown,
-    /// The object is one that the service relies on.
+    /// The service relies on the definition of this object.
     #[error("object {object} is reserved and cannot be redefined")]
     ObjectReserved {
-        /// Its number.
+        /// The object id.
         object: u16,
     },
-    /// The customer has as many definitions of objects as one may have.
+    /// The customer has the most object definitions allowed.
     #[error("a customer can have at most {max} object definitions")]
     TooManyDefinitions {
-        /// How many one may have.
+        /// The most allowed.
         max: usize,
     },
-    /// The definitions of the customer together are as long as they may be.
+    /// The definitions of the customer are too long in total.
     #[error("the object definitions of a customer can have at most {max} bytes in total")]
     DefinitionsTooLong {
-        /// How many bytes they may have.
+        /// The most bytes allowed.
         max: usize,
     },
-    /// The customer has as many destinations as one may have.
+    /// The customer has the most destinations allowed.
     #[error("a customer can have at most {max} webhooks")]
     TooManyDestinations {
-        /// How many one may have.
+        /// The most allowed.
         max: usize,
     },
 }
@@ -93,8 +93,8 @@ fn guarded(expects: Vec<Expect>, change: Change) -> Batch {
     }
 }
 
-/// The integer that the SMS events of seed 6 call a thing by: 53 bits of chance, for a JSON
-/// number holds no more (RFC 8259 section 6) and no counter is to be agreed on.
+/// Draws the integer id of the SMS events of seed 6: 53 random bits, because a JSON number holds no
+/// more (RFC 8259 section 6) and random numbers need no shared counter.
 fn draw_number(m: &mut Moment) -> u64 {
     m.next_u64() >> 11
 }

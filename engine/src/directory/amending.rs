@@ -1,16 +1,17 @@
-//! What becomes of a device whose customer says anew who it is?
+//! How does a customer change the identity of a device?
 //!
-//! A device id never changes: the key of a device, and all that belongs to it, hang on it.
+//! A device id never changes: the key of a device is derived from it, and all its records have that
+//! key.
 
 use std::net::IpAddr;
 
 use crate::change::{Batch, Change, Expect, UniqueName};
-use crate::directory::device::worth_telling;
+use crate::directory::device::reportable;
 use crate::directory::{Decision, DirectoryRefusal};
 use crate::ids::{Endpoint, Iccid, Imsi, Msisdn};
 use crate::profile::Profile;
 
-/// What a customer says anew of a device.
+/// A change of a device.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct DeviceAmendment {
     /// The SIM in it.
@@ -23,24 +24,24 @@ pub struct DeviceAmendment {
     pub ip: FieldAmendment<IpAddr>,
     /// The endpoint client name it registers with.
     pub endpoint: Option<Endpoint>,
-    /// What people call it.
+    /// Its display name.
     pub name: FieldAmendment<Box<str>>,
 }
 
-/// What becomes of something a thing may have.
+/// A change of an optional field.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum FieldAmendment<T> {
-    /// It stays as it is.
+    /// The field stays as it is.
     #[default]
     Keep,
-    /// The thing has it no longer.
+    /// The field is removed.
     Remove,
-    /// The thing has this from now on.
+    /// The field gets this value.
     Put(T),
 }
 
 impl<T> FieldAmendment<T> {
-    /// What there is from now on where there was this.
+    /// The new value of a field that had the value `was`.
     pub fn apply(self, was: Option<T>) -> Option<T> {
         match self {
             Self::Keep => was,
@@ -51,10 +52,10 @@ impl<T> FieldAmendment<T> {
 }
 
 impl DeviceAmendment {
-    /// The device as it would be.
+    /// The device after the change.
     ///
-    /// A key that was given keeps its identity. Without one the identity is the endpoint name,
-    /// whatever that becomes.
+    /// A pre-shared key keeps its PSK identity. Without a key the PSK identity is the endpoint
+    /// name, also a changed one.
     pub fn apply(self, was: Profile) -> Profile {
         Profile {
             iccid: self.iccid.unwrap_or(was.iccid),
@@ -68,23 +69,22 @@ impl DeviceAmendment {
     }
 }
 
-/// The names a device would bear that it does not bear yet.
+/// The unique names a device would gain.
 pub fn names_gained(was: &Profile, is: &Profile) -> Vec<UniqueName> {
-    let borne = UniqueName::all_of(was);
+    let had = UniqueName::all_of(was);
     let mut names = UniqueName::all_of(is);
-    names.retain(|name| !borne.contains(name));
+    names.retain(|name| !had.contains(name));
     names
 }
 
-/// Makes a device what its customer says it is; `taken` are those of the names it gains that other
-/// devices bear.
+/// Changes a device; `taken` are the gained names that other devices have.
 pub fn amend_device(
     was: Profile,
     is: Profile,
     taken: Vec<UniqueName>,
 ) -> Result<Decision<Profile>, DirectoryRefusal> {
     if !taken.is_empty() {
-        return Err(DirectoryRefusal::DeviceExists(worth_telling(&is, taken)));
+        return Err(DirectoryRefusal::DeviceExists(reportable(&is, taken)));
     }
     let mut expects = vec![Expect::Profile(Box::new(was.clone()))];
     expects.extend(names_gained(&was, &is).into_iter().map(Expect::Free));
@@ -110,12 +110,12 @@ mod tests {
     use crate::sealed::Sealed;
 
     #[test]
-    fn what_is_not_said_stays() {
+    fn missing_fields_keep_their_value() {
         assert_eq!(DeviceAmendment::default().apply(meter()), meter());
     }
 
     #[test]
-    fn what_may_be_missing_can_be_removed_and_all_but_the_device_id_replaced() {
+    fn optional_fields_can_be_removed_and_all_but_the_device_id_replaced() {
         let bare = DeviceAmendment {
             imsi: FieldAmendment::Remove,
             msisdn: FieldAmendment::Remove,
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_amended_as_long_as_it_is_what_it_was_and_its_new_names_are_free() {
+    fn a_change_expects_the_profile_that_was_read_and_free_names() {
         let imsi = Imsi::parse("9012").unwrap();
         let is = DeviceAmendment {
             imsi: FieldAmendment::Put(imsi.clone()),
@@ -177,25 +177,25 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_as_it_should_be_is_left_alone() {
+    fn an_unchanged_device_is_not_written() {
         let decided = amend_device(meter(), meter(), vec![]).unwrap();
         assert_eq!(decided.batch.changes, []);
         assert_eq!(
             decided.batch.expects,
             [Expect::Profile(Box::new(meter()))],
-            "what is answered still rests on it"
+            "the answer still depends on it"
         );
     }
 
     #[test]
-    fn a_name_another_device_bears_is_refused() {
+    fn a_name_of_another_device_is_refused() {
         let name = UniqueName::Imsi(Imsi::parse("9012").unwrap());
         let refused = amend_device(meter(), meter(), vec![name.clone()]);
         assert_eq!(refused, Err(DirectoryRefusal::DeviceExists(vec![name])));
     }
 
     #[test]
-    fn the_psk_identity_follows_the_endpoint_until_a_key_is_given() {
+    fn the_psk_identity_follows_the_endpoint_until_a_key_is_set() {
         let moved = |was: &Profile| {
             let endpoint = Endpoint::parse("ep-2").ok();
             let amendments = DeviceAmendment {

@@ -1,4 +1,4 @@
-//! Decisions about who uses the API: customers, their clients, their tokens.
+//! Decisions about customers, their API clients and tokens.
 
 use crate::change::{Batch, Change, Expect, UniqueName};
 use crate::customer::{AccessToken, ApiClient, Customer, Scopes, SecretDigest, TOKEN_LIFETIME_S};
@@ -7,27 +7,28 @@ use crate::ids::{ClientId, CustomerId};
 use crate::limits::CLIENTS_MAX;
 use crate::moment::Moment;
 
-/// A customer to be made.
+/// A customer to be created.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct NewCustomer {
-    /// Its id; without one it gets one.
+    /// Its id; generated if there is none.
     pub id: Option<CustomerId>,
-    /// What people call it.
+    /// Its display name.
     pub name: Box<str>,
 }
 
-/// An API client to be made.
+/// An API client to be created.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct NewApiClient {
-    /// What people call it.
+    /// Its display name.
     pub name: Box<str>,
-    /// What it may do.
+    /// Its scopes.
     pub scopes: Scopes,
     /// Digest of its secret.
     pub secret: SecretDigest,
 }
 
-/// The customer as it would be made; it has its id, so that it can be asked whether that is free.
+/// The customer as it would be created. It has its id, so that the caller can check whether the id
+/// is free.
 pub fn draft_customer(m: &mut Moment, new: NewCustomer) -> Customer {
     let id = new.id.unwrap_or_else(|| {
         CustomerId::parse(&m.uuid().to_string()).expect("a UUID is letters, digits and dashes")
@@ -40,7 +41,7 @@ pub fn draft_customer(m: &mut Moment, new: NewCustomer) -> Customer {
     }
 }
 
-/// Makes a customer; `holder` is who has its id already.
+/// Creates a customer; `holder` is the customer that has the id already, if any.
 pub fn create_customer(
     customer: Customer,
     holder: Option<Customer>,
@@ -53,14 +54,14 @@ pub fn create_customer(
     Ok(decided(expects, put, customer))
 }
 
-/// Removes a customer whose devices are gone, with all that belongs to it.
+/// Removes a customer whose devices are removed, with all that belongs to it.
 pub fn remove_customer(customer: Option<Customer>) -> Result<Decision<()>, DirectoryRefusal> {
     let id = customer.ok_or(DirectoryRefusal::CustomerUnknown)?.id;
     let expects = vec![Expect::Taken(UniqueName::Customer(id.clone()))];
     Ok(decided(expects, Change::RemoveCustomer(id), ()))
 }
 
-/// Makes an API client for a customer that has `others` already.
+/// Creates an API client for a customer that has `others` already.
 pub fn create_client(
     m: &mut Moment,
     customer: Option<Customer>,
@@ -88,7 +89,7 @@ pub fn create_client(
     Ok(decided(expects, put, client))
 }
 
-/// Removes an API client of a customer; its tokens end with it.
+/// Removes an API client of a customer, which revokes its tokens.
 pub fn remove_client(
     customer: &CustomerId,
     client: Option<ApiClient>,
@@ -99,7 +100,7 @@ pub fn remove_client(
     Ok(decided(expects, Change::RemoveClient(id), ()))
 }
 
-/// Gives a client an access token with this digest.
+/// Issues an access token with this digest to a client.
 pub fn issue_token(m: &Moment, client: &ApiClient, digest: SecretDigest) -> Batch {
     let token = AccessToken {
         digest,
@@ -117,7 +118,7 @@ mod tests {
     use crate::moment::Timestamp;
 
     #[test]
-    fn a_customer_is_made_where_its_id_is_free() {
+    fn a_customer_is_created_if_its_id_is_free() {
         let acme = draft("acme");
         let decided = create_customer(acme.clone(), None).unwrap();
         let name = UniqueName::Customer(acme.id.clone());
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_customer_without_an_id_gets_one_of_its_own() {
+    fn a_customer_without_an_id_gets_a_generated_one() {
         let mut m = moment();
         let new = NewCustomer {
             id: None,
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_a_customer_expects_that_it_is_there() {
+    fn removing_a_customer_expects_that_it_exists() {
         let acme = draft("acme");
         let batch = Batch {
             expects: vec![Expect::Taken(UniqueName::Customer(acme.id.clone()))],
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_made_for_a_customer_that_is_there() {
+    fn a_client_is_created_for_an_existing_customer() {
         let acme = draft("acme");
         let decided = create_client(&mut moment(), Some(acme.clone()), &[], new_client()).unwrap();
         let client = decided.answer;
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_customer_has_no_more_clients_than_one_may_have() {
+    fn the_clients_of_a_customer_have_a_bound() {
         let others = vec![client_of("acme"); CLIENTS_MAX];
         let refused = create_client(&mut moment(), Some(draft("acme")), &others, new_client());
         assert_eq!(
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_good_for_an_hour_and_only_with_its_client() {
+    fn a_token_is_valid_for_an_hour_and_only_with_its_client() {
         let client = client_of("acme");
         let digest = SecretDigest::of("token");
         let token = AccessToken {

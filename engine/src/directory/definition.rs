@@ -1,7 +1,7 @@
 //! Decisions about the objects a customer defines.
 //!
-//! A definition is named by what it says: the number of its object and its version. Whoever puts
-//! the same again changes nothing.
+//! The id of a definition is the object id and version in its XML. To put the same XML again
+//! changes nothing.
 
 use crate::change::{Batch, Change, Expect, UniqueName};
 use crate::definition::{Definition, DefinitionId, ParsedDefinition};
@@ -10,18 +10,18 @@ use crate::ids::CustomerId;
 use crate::limits::{DEFINITIONS_BYTES_MAX, DEFINITIONS_MAX};
 use crate::moment::Moment;
 
-/// The objects that nobody defines anew: what a device is reached by and what protects it. The
-/// service itself relies on what they say.
+/// The objects that cannot be redefined: those for the connection and security of a device. The
+/// service relies on their definitions.
 const RESERVED: [u16; 5] = [0, 1, 2, 3, 21];
 
-/// What came of putting a definition.
+/// The outcome of putting a definition.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PutOutcome {
-    /// There was none of this version of the object.
+    /// This version of the object had no definition.
     Made,
-    /// It took the place of another one.
+    /// It replaced another definition.
     Replaced,
-    /// It was there, byte for byte.
+    /// The same XML was stored already.
     Unchanged,
 }
 
@@ -58,7 +58,7 @@ pub fn put_definition(
     Ok(decided(expects, change, (definition, put)))
 }
 
-/// Removes a definition; what the registry says of its object holds again.
+/// Removes a definition; the registry's definition of the object applies again.
 pub fn remove_definition(definition: Option<Definition>) -> Result<Decision<()>, DirectoryRefusal> {
     let id = definition.ok_or(DirectoryRefusal::DefinitionUnknown)?.id;
     let expects = vec![Expect::Taken(UniqueName::Customer(id.customer.clone()))];
@@ -89,7 +89,7 @@ mod tests {
     use crate::moment::Timestamp;
 
     #[test]
-    fn a_definition_is_put_while_its_customer_is_there() {
+    fn a_definition_is_put_while_its_customer_exists() {
         let decided = put(&[], &xml(33_000, "1.1", "Meter")).unwrap();
         let (definition, outcome) = decided.answer;
         assert_eq!(outcome, PutOutcome::Made);
@@ -105,25 +105,25 @@ mod tests {
     }
 
     #[test]
-    fn another_definition_of_the_version_takes_its_place() {
-        let kept = kept(33_000, "1.1");
-        let decided = put(std::slice::from_ref(&kept), &xml(33_000, "1.1", "New")).unwrap();
+    fn another_definition_of_the_version_replaces_it() {
+        let stored = stored(33_000, "1.1");
+        let decided = put(std::slice::from_ref(&stored), &xml(33_000, "1.1", "New")).unwrap();
         assert_eq!(decided.answer.1, PutOutcome::Replaced);
         assert_eq!(decided.batch.changes.len(), 1);
-        let decided = put(&[kept], &xml(33_000, "1.2", "New")).unwrap();
+        let decided = put(&[stored], &xml(33_000, "1.2", "New")).unwrap();
         assert_eq!(decided.answer.1, PutOutcome::Made);
     }
 
     #[test]
     fn the_same_definition_again_changes_nothing() {
-        let kept = kept(33_000, "1.1");
-        let decided = put(std::slice::from_ref(&kept), &kept.xml).unwrap();
-        assert_eq!(decided.answer, (kept, PutOutcome::Unchanged));
+        let stored = stored(33_000, "1.1");
+        let decided = put(std::slice::from_ref(&stored), &stored.xml).unwrap();
+        assert_eq!(decided.answer, (stored, PutOutcome::Unchanged));
         assert!(decided.batch.is_empty());
     }
 
     #[test]
-    fn what_a_device_is_reached_by_is_not_defined_anew() {
+    fn objects_that_the_service_relies_on_cannot_be_redefined() {
         for object in [0, 1, 2, 3, 21] {
             let refused = put(&[], &xml(object, "1.0", "Mine"));
             assert_eq!(refused, Err(DirectoryRefusal::ObjectReserved { object }));
@@ -134,9 +134,9 @@ mod tests {
     }
 
     #[test]
-    fn a_customer_has_no_more_definitions_than_one_may_have() {
+    fn the_number_of_definitions_of_a_customer_has_a_bound() {
         let ids = 30_000..30_000 + u16::try_from(DEFINITIONS_MAX).unwrap();
-        let others: Vec<_> = ids.map(|object| kept(object, "1.0")).collect();
+        let others: Vec<_> = ids.map(|object| stored(object, "1.0")).collect();
         let max = DEFINITIONS_MAX;
         let refused = put(&others, &xml(40_000, "1.0", "One more"));
         assert_eq!(refused, Err(DirectoryRefusal::TooManyDefinitions { max }));
@@ -145,8 +145,8 @@ mod tests {
     }
 
     #[test]
-    fn all_definitions_of_a_customer_together_have_a_bound() {
-        let mut long = kept(30_000, "1.0");
+    fn the_bytes_of_all_definitions_of_a_customer_have_a_bound() {
+        let mut long = stored(30_000, "1.0");
         let new = xml(40_000, "1.0", "New");
         long.xml = " ".repeat(DEFINITIONS_BYTES_MAX - new.len()).into();
         assert!(put(std::slice::from_ref(&long), &new).is_ok());
@@ -158,15 +158,15 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_is_removed_that_is_there() {
-        let kept = kept(33_000, "1.1");
+    fn an_existing_definition_is_removed() {
+        let stored = stored(33_000, "1.1");
         let batch = Batch {
             expects: vec![Expect::Taken(UniqueName::Customer(customer()))],
-            changes: vec![Change::RemoveDefinition(kept.id.clone())],
+            changes: vec![Change::RemoveDefinition(stored.id.clone())],
             ..Batch::default()
         };
         let decided = Ok(Decision { batch, answer: () });
-        assert_eq!(remove_definition(Some(kept)), decided);
+        assert_eq!(remove_definition(Some(stored)), decided);
         assert_eq!(
             remove_definition(None),
             Err(DirectoryRefusal::DefinitionUnknown)
@@ -182,7 +182,7 @@ mod tests {
         put_definition(&moment, customer(), others, &read)
     }
 
-    fn kept(object: u16, version: &str) -> Definition {
+    fn stored(object: u16, version: &str) -> Definition {
         Definition {
             id: id(object, version),
             xml: xml(object, version, "Kept").into(),

@@ -1,5 +1,4 @@
-//! Decisions about where a customer's events are delivered to: which destinations it may have, and
-//! what becomes of one that is amended.
+//! Decisions about destinations: which ones a customer may have, and how they are changed.
 
 use crate::customer::Customer;
 use crate::delivery::destination::{
@@ -12,50 +11,50 @@ use crate::limits::DESTINATIONS_MAX;
 use crate::moment::Moment;
 use crate::sealed::Sealed;
 
-/// A webhook to be made. What is secret in it is written as its customer writes it.
+/// A webhook to be created. Its secrets are not sealed yet.
 #[derive(Clone, Eq, PartialEq)]
 pub struct NewWebhook {
-    /// What people call it.
+    /// Its display name.
     pub name: Box<str>,
-    /// Where events are posted to.
+    /// Its URL.
     pub url: Box<str>,
-    /// What is sent with each, name and value.
+    /// Its headers, name and value.
     pub headers: Vec<(Box<str>, Box<str>)>,
-    /// What it is told.
+    /// The types of events it receives.
     pub event_types: EventTypes,
-    /// What becomes of the text of a device that is JSON.
+    /// How payloads of devices that are JSON are sent.
     pub json: JsonPayload,
-    /// What events are signed with.
+    /// The secret that signs events.
     pub secret: Option<Box<str>>,
 }
 
-/// What of a webhook is kept sealed.
+/// A field of a webhook that is sealed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SealedField<'a> {
     /// The value of the header of this name.
     Header(&'a str),
-    /// What events are signed with.
+    /// The secret that signs events.
     Secret,
 }
 
-/// What a customer says anew of a webhook; what it does not say stays.
+/// A change of a webhook; missing fields keep their value.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct WebhookAmendments {
-    /// What people call it.
+    /// Its display name.
     pub name: Option<Box<str>>,
-    /// Where events are posted to.
+    /// Its URL.
     pub url: Option<Box<str>>,
-    /// What is sent with each, in place of all that was.
+    /// Its headers, which replace all previous ones.
     pub headers: Option<Box<[Header]>>,
-    /// What it is told.
+    /// The types of events it receives.
     pub event_types: Option<EventTypes>,
-    /// What becomes of the text of a device that is JSON.
+    /// How payloads of devices that are JSON are sent.
     pub json: Option<JsonPayload>,
-    /// What events are signed with.
+    /// The secret that signs events.
     pub secret: FieldAmendment<Sealed>,
 }
 
-/// The webhook as it would be made; `seal` seals what belongs to it.
+/// The webhook as it would be created; `seal` seals its secrets.
 pub fn draft_webhook(
     m: &mut Moment,
     customer: &CustomerId,
@@ -88,7 +87,7 @@ pub fn draft_webhook(
     }
 }
 
-/// Whether a customer that has `others` already may have one destination more.
+/// Whether a customer that has `others` already may have one more destination.
 pub fn admit_destination(
     customer: Option<&Customer>,
     others: &[Destination],
@@ -103,7 +102,7 @@ pub fn admit_destination(
     Ok(())
 }
 
-/// The destination, if it is this customer's.
+/// The destination, if it belongs to this customer.
 pub fn destination_of(
     customer: &CustomerId,
     found: Option<Destination>,
@@ -113,8 +112,8 @@ pub fn destination_of(
 }
 
 impl WebhookAmendments {
-    /// The destination as it is from now on. What waits for it waits on: whatever is not delivered
-    /// yet is delivered by what was said last.
+    /// The destination after the change. Queued events stay queued and are delivered with the new
+    /// settings.
     pub fn apply(self, was: Destination) -> Destination {
         let Target::Webhook(webhook) = was.target;
         let webhook = Webhook {
@@ -141,7 +140,7 @@ mod tests {
     const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
 
     #[test]
-    fn a_webhook_is_made_with_what_is_secret_sealed_for_it_alone() {
+    fn a_webhook_is_created_with_its_secrets_sealed_for_it_alone() {
         let made = drafted();
         let Target::Webhook(webhook) = &made.target;
         assert_eq!(made.state, DestinationState::RolledOut);
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_customer_has_no_more_destinations_than_one_may_have() {
+    fn the_destinations_of_a_customer_have_a_bound() {
         let mut others = vec![drafted(); DESTINATIONS_MAX - 1];
         assert_eq!(admit_destination(Some(&acme()), &others), Ok(()));
         others.push(drafted());
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_anew_stays() {
+    fn missing_fields_keep_their_value() {
         let failed = Destination {
             state: DestinationState::Failed,
             ..drafted()
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_anew_takes_the_place_of_what_was() {
+    fn given_fields_replace_the_previous_values() {
         let was = drafted();
         let results: EventTypes = [EventType::ActionResult].into_iter().collect();
         let amendments = WebhookAmendments {

@@ -1,4 +1,4 @@
-//! Decisions about which devices there are and who they are.
+//! Decisions about devices and their identities.
 
 use std::net::IpAddr;
 
@@ -11,10 +11,10 @@ use crate::moment::Moment;
 use crate::profile::{Profile, Psk};
 use crate::sealed::Sealed;
 
-/// A device to be made known, as far as its customer said who it is.
+/// A device to be created, with the fields that its customer gave.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct NewDevice {
-    /// What the customer calls it; by default its ICCID.
+    /// Its device id; by default its ICCID.
     pub device: Option<DeviceId>,
     /// The SIM in it; by default its device id.
     pub iccid: Option<Iccid>,
@@ -26,7 +26,7 @@ pub struct NewDevice {
     pub ip: Option<IpAddr>,
     /// The endpoint client name it registers with; by default its device id.
     pub endpoint: Option<Endpoint>,
-    /// What people call it.
+    /// Its display name.
     pub name: Option<Box<str>>,
 }
 
@@ -35,7 +35,8 @@ pub struct NewDevice {
 #[error("deviceId or iccid is required")]
 pub struct MissingIdentifier;
 
-/// The device as it would be made; it has its names, so that it can be asked whether they are free.
+/// The device as it would be created. It has its unique names, so that the caller can check whether
+/// they are free.
 pub fn draft_device(
     m: &mut Moment,
     customer: &CustomerId,
@@ -71,15 +72,13 @@ pub fn draft_device(
     })
 }
 
-/// Makes a device known; `taken` are those of its names that other devices bear.
+/// Creates a device; `taken` are those of its unique names that other devices have.
 pub fn create_device(
     profile: Profile,
     taken: Vec<UniqueName>,
 ) -> Result<Decision<Profile>, DirectoryRefusal> {
     if !taken.is_empty() {
-        return Err(DirectoryRefusal::DeviceExists(worth_telling(
-            &profile, taken,
-        )));
+        return Err(DirectoryRefusal::DeviceExists(reportable(&profile, taken)));
     }
     let mut expects = vec![Expect::Taken(UniqueName::Customer(
         profile.customer.clone(),
@@ -100,15 +99,15 @@ pub fn create_device(
     })
 }
 
-/// Those of the taken names its customer is told: the PSK identity is the endpoint until one is
-/// given, and one fault is enough for both.
-pub(super) fn worth_telling(profile: &Profile, mut taken: Vec<UniqueName>) -> Vec<UniqueName> {
+/// The taken names that are reported to the customer. The PSK identity defaults to the endpoint
+/// name, and one fault is enough for both.
+pub(super) fn reportable(profile: &Profile, mut taken: Vec<UniqueName>) -> Vec<UniqueName> {
     let endpoint_taken = taken.contains(&UniqueName::Endpoint(profile.endpoint.clone()));
     taken.retain(|name| !(endpoint_taken && matches!(name, UniqueName::PskIdentity(_))));
     taken
 }
 
-/// The PSK identity a device has or would have.
+/// The PSK identity of a device: that of its key, or the default.
 pub fn psk_identity(profile: &Profile) -> &str {
     profile
         .psk
@@ -116,9 +115,9 @@ pub fn psk_identity(profile: &Profile) -> &str {
         .map_or(profile.endpoint.as_str(), |psk| &psk.identity)
 }
 
-/// Gives a device a pre-shared key; without an identity it keeps the one it has.
+/// Sets the pre-shared key of a device; without an identity it keeps its current one.
 ///
-/// `holder` is who bears the identity already.
+/// `holder` is the device that has the identity already, if any.
 pub fn give_psk(
     profile: Option<Profile>,
     identity: Option<PskIdentity>,
@@ -126,11 +125,11 @@ pub fn give_psk(
     holder: Option<DeviceKey>,
 ) -> Result<Decision<()>, DirectoryRefusal> {
     let was = profile.ok_or(DirectoryRefusal::DeviceUnknown)?;
-    let held = UniqueName::PskIdentity(psk_identity(&was).into());
+    let current = UniqueName::PskIdentity(psk_identity(&was).into());
     let identity = identity.map_or_else(|| psk_identity(&was).into(), |identity| identity.0);
     let wanted = UniqueName::PskIdentity(identity.clone());
     let mut expects = vec![Expect::Profile(Box::new(was.clone()))];
-    if wanted != held {
+    if wanted != current {
         if holder.is_some() {
             return Err(DirectoryRefusal::DeviceExists(vec![wanted]));
         }
@@ -152,16 +151,16 @@ pub fn give_psk(
 pub struct PskIdentity(Box<str>);
 
 impl PskIdentity {
-    /// The longest identity every implementation takes (RFC 4279 section 5.3).
+    /// The longest identity that every implementation supports (RFC 4279 section 5.3).
     pub const BYTES_MAX: usize = 128;
 
-    /// Reads an identity from text.
+    /// Parses an identity.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
         check(text, Self::BYTES_MAX, |c| !c.is_control())?;
         Ok(Self(text.into()))
     }
 
-    /// The name that is to be free for it.
+    /// The unique name that must be free for it.
     pub fn as_name(&self) -> UniqueName {
         UniqueName::PskIdentity(self.0.clone())
     }
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_customer_gives_is_kept_apart() {
+    fn given_identifiers_do_not_default_to_each_other() {
         let new = NewDevice {
             device: device_id("urn:imei:356938035643809"),
             iccid: iccid("8988280666000000001"),
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_made_where_its_names_are_free() {
+    fn a_device_is_created_if_its_names_are_free() {
         let imsi = Some(Imsi::parse("901405100000001").unwrap());
         let profile = draft(NewDevice {
             device: device_id("meter"),
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_name_and_the_psk_identity_of_the_same_text_are_one_fault() {
+    fn an_endpoint_name_and_an_equal_psk_identity_are_one_fault() {
         let profile = draft(NewDevice {
             device: device_id("meter"),
             ..NewDevice::default()
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_psk_identity_says_what_is_wrong_with_it() {
+    fn an_invalid_psk_identity_is_refused_with_its_reason() {
         assert_eq!(PskIdentity::parse(""), Err(InvalidId::Empty));
         assert_eq!(PskIdentity::parse("a\n"), Err(InvalidId::Character('\n')));
         let long = "x".repeat(PskIdentity::BYTES_MAX + 1);

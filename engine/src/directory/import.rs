@@ -1,37 +1,37 @@
-//! Which devices of an import are made? Decided line by line, for a batch of lines in their order.
+//! Which devices of an import are created? Decided line by line, in order, for a batch of lines.
 //!
-//! The first line that names a device wins; a later one that bears one of its names is refused, and
-//! one that says the same again changes nothing, so that an import can be sent a second time.
+//! The first line of a device wins. A later line with one of its unique names is refused. A line
+//! that equals the existing device changes nothing, so that an import can be sent twice.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::change::{Batch, Change, Counter, CounterDelta, Expect, UniqueName};
 use crate::directory::Decision;
-use crate::directory::device::worth_telling;
+use crate::directory::device::reportable;
 use crate::ids::{CustomerId, DeviceKey};
 use crate::profile::Profile;
 
-/// What was read of the devices there are; whatever is not in it counts as free.
+/// The existing devices that were read; names that are not in it are free.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ExistingDevices {
-    /// Those of the names wanted that devices bear.
+    /// Those of the drafts' names that devices have.
     pub key_by_name: HashSet<UniqueName>,
-    /// The devices that are there under the ids wanted.
+    /// The devices that exist under the drafts' ids.
     pub profile_by_key: HashMap<DeviceKey, Profile>,
 }
 
-/// What becomes of a line.
+/// The outcome of a line.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum LineOutcome {
-    /// Its device is made.
+    /// Its device is created.
     Created,
-    /// Its device is there, just as the line says.
+    /// Its device exists and equals the line.
     Unchanged,
-    /// Other devices bear these of its names.
+    /// Other devices have these of its unique names.
     Refused(Vec<UniqueName>),
 }
 
-/// Decides a batch of drafts of one customer; there is a fate for each of them, in their order.
+/// Decides a batch of drafts of one customer; the answer has the outcome of each draft, in order.
 ///
 /// A batch without changes need not be committed.
 pub fn import_devices<'a>(
@@ -42,32 +42,32 @@ pub fn import_devices<'a>(
     let mut import = Import {
         known,
         key_by_name: HashSet::new(),
-        made_by_key: HashMap::new(),
+        created_by_key: HashMap::new(),
         expects: vec![Expect::Taken(UniqueName::Customer(customer.clone()))],
         changes: Vec::new(),
     };
-    let fates = drafts.into_iter().map(|draft| import.decide(draft));
-    let answer = fates.collect();
-    let made = i64::try_from(import.changes.len()).expect("a batch is bounded");
+    let outcomes = drafts.into_iter().map(|draft| import.decide(draft));
+    let answer = outcomes.collect();
+    let created = i64::try_from(import.changes.len()).expect("a batch is bounded");
     let counter = Counter::Devices(customer.clone());
     let batch = Batch {
         expects: import.expects,
         changes: import.changes,
         adds: vec![CounterDelta {
             counter,
-            delta: made,
+            delta: created,
         }],
         ..Batch::default()
     };
     Decision { batch, answer }
 }
 
-/// A batch under decision.
+/// A batch that is being decided.
 struct Import<'a> {
     known: &'a ExistingDevices,
-    /// The names that devices of earlier lines bear.
+    /// The unique names of devices of earlier lines.
     key_by_name: HashSet<UniqueName>,
-    made_by_key: HashMap<DeviceKey, &'a Profile>,
+    created_by_key: HashMap<DeviceKey, &'a Profile>,
     expects: Vec<Expect>,
     changes: Vec<Change>,
 }
@@ -75,9 +75,9 @@ struct Import<'a> {
 impl<'a> Import<'a> {
     fn decide(&mut self, draft: &'a Profile) -> LineOutcome {
         let key = draft.key();
-        let made = self.made_by_key.get(&key).copied();
-        let there = made.or_else(|| self.known.profile_by_key.get(&key));
-        if there.is_some_and(|there| says_the_same(there, draft)) {
+        let created = self.created_by_key.get(&key).copied();
+        let existing = created.or_else(|| self.known.profile_by_key.get(&key));
+        if existing.is_some_and(|existing| is_unchanged(existing, draft)) {
             return LineOutcome::Unchanged;
         }
         let names = UniqueName::all_of(draft);
@@ -86,11 +86,11 @@ impl<'a> Import<'a> {
         };
         let taken: Vec<UniqueName> = names.iter().filter(is_taken).cloned().collect();
         if !taken.is_empty() {
-            return LineOutcome::Refused(worth_telling(draft, taken));
+            return LineOutcome::Refused(reportable(draft, taken));
         }
         self.expects.extend(names.iter().cloned().map(Expect::Free));
         self.key_by_name.extend(names);
-        self.made_by_key.insert(key, draft);
+        self.created_by_key.insert(key, draft);
         self.changes.push(Change::PutDevice {
             was: None,
             profile: Box::new(draft.clone()),
@@ -99,16 +99,15 @@ impl<'a> Import<'a> {
     }
 }
 
-/// Whether a device is what a draft under the same key says; what no customer says in an import
-/// does not count.
-fn says_the_same(there: &Profile, draft: &Profile) -> bool {
-    let said = Profile {
+/// Whether a device equals a draft with the same key in all fields that an import can have.
+fn is_unchanged(existing: &Profile, draft: &Profile) -> bool {
+    let compared = Profile {
         number: draft.number,
         psk: draft.psk.clone(),
         created_at: draft.created_at,
-        ..there.clone()
+        ..existing.clone()
     };
-    said == *draft
+    compared == *draft
 }
 
 #[cfg(test)]
@@ -121,7 +120,7 @@ mod tests {
     use crate::sealed::Sealed;
 
     #[test]
-    fn every_device_is_made_where_its_names_are_free() {
+    fn every_device_is_created_if_its_names_are_free() {
         let drafts = [draft("a"), draft("b")];
         let decided = import_devices(&acme(), &drafts, &ExistingDevices::default());
         let mut expects = vec![Expect::Taken(UniqueName::Customer(acme()))];
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_line_is_refused_by_each_name_it_shares_with_an_earlier_one() {
+    fn a_later_line_is_refused_for_each_name_it_shares_with_an_earlier_one() {
         let first = whole(1);
         let later = whole(2);
         let endpoint = first.endpoint.clone();
@@ -188,28 +187,31 @@ mod tests {
         ];
         for (second, name) in cases {
             let third = whole(3);
-            let fates = fates(&[first.clone(), second, third], &ExistingDevices::default());
+            let outcomes = outcomes(&[first.clone(), second, third], &ExistingDevices::default());
             let refused = LineOutcome::Refused(vec![name]);
-            assert_eq!(fates, [LineOutcome::Created, refused, LineOutcome::Created]);
+            assert_eq!(
+                outcomes,
+                [LineOutcome::Created, refused, LineOutcome::Created]
+            );
         }
     }
 
     #[test]
-    fn a_psk_identity_that_a_key_took_is_told_by_its_own_name() {
+    fn a_psk_identity_that_a_key_took_is_reported_by_its_own_name() {
         let identity = UniqueName::PskIdentity("a".into());
         let known = ExistingDevices {
             key_by_name: HashSet::from([identity.clone()]),
             ..ExistingDevices::default()
         };
         assert_eq!(
-            fates(&[draft("a")], &known),
+            outcomes(&[draft("a")], &known),
             [LineOutcome::Refused(vec![identity])]
         );
     }
 
     #[test]
-    fn a_line_that_says_what_is_there_changes_nothing() {
-        let there = Profile {
+    fn a_line_that_equals_the_device_changes_nothing() {
+        let existing = Profile {
             number: 7,
             created_at: Timestamp::from_ms(1),
             psk: Some(Psk {
@@ -218,7 +220,7 @@ mod tests {
             }),
             ..whole(1)
         };
-        let known = knowing(&there);
+        let known = devices_with(&existing);
         let other_name = Profile {
             name: Some("Attic".into()),
             ..whole(1)
@@ -252,40 +254,40 @@ mod tests {
 
     #[test]
     fn a_refused_line_leaves_its_names_to_later_ones() {
-        let known = knowing(&draft("taken"));
+        let known = devices_with(&draft("taken"));
         let refused = Profile {
             iccid: Iccid::parse("taken").unwrap(),
             ..draft("a")
         };
-        let fates = fates(&[refused, draft("a")], &known);
+        let outcomes = outcomes(&[refused, draft("a")], &known);
         let taken = LineOutcome::Refused(vec![UniqueName::Iccid(Iccid::parse("taken").unwrap())]);
-        assert_eq!(fates, [taken, LineOutcome::Created]);
+        assert_eq!(outcomes, [taken, LineOutcome::Created]);
     }
 
     #[test]
-    fn refusals_stand_in_the_order_of_their_lines() {
-        let known = knowing(&draft("b"));
+    fn refusals_are_in_the_order_of_their_lines() {
+        let known = devices_with(&draft("b"));
         let other_b = Profile {
             name: Some("another".into()),
             ..draft("b")
         };
         let drafts = [draft("a"), other_b.clone(), draft("c"), other_b, draft("d")];
-        let fates = fates(&drafts, &known);
-        let refused: Vec<bool> = fates
+        let outcomes = outcomes(&drafts, &known);
+        let refused: Vec<bool> = outcomes
             .iter()
-            .map(|fate| matches!(fate, LineOutcome::Refused(_)))
+            .map(|outcome| matches!(outcome, LineOutcome::Refused(_)))
             .collect();
         assert_eq!(refused, [false, true, false, true, false]);
     }
 
-    fn fates(drafts: &[Profile], known: &ExistingDevices) -> Vec<LineOutcome> {
+    fn outcomes(drafts: &[Profile], known: &ExistingDevices) -> Vec<LineOutcome> {
         import_devices(&acme(), drafts, known).answer
     }
 
-    fn knowing(there: &Profile) -> ExistingDevices {
+    fn devices_with(existing: &Profile) -> ExistingDevices {
         ExistingDevices {
-            key_by_name: UniqueName::all_of(there).into_iter().collect(),
-            profile_by_key: HashMap::from([(there.key(), there.clone())]),
+            key_by_name: UniqueName::all_of(existing).into_iter().collect(),
+            profile_by_key: HashMap::from([(existing.key(), existing.clone())]),
         }
     }
 
@@ -300,7 +302,7 @@ mod tests {
         })
     }
 
-    /// A device that has every name; no other number shares one.
+    /// A device with every unique name; devices of different numbers share none.
     fn whole(number: u32) -> Profile {
         drafted(NewDevice {
             device: Some(DeviceId::parse(&format!("meter-{number}")).unwrap()),

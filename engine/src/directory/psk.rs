@@ -1,15 +1,15 @@
-//! Is this a pre-shared key? From what a customer wrote to the bytes of a key (RFC 4279).
+//! Is this a valid pre-shared key? Parses what a customer wrote (RFC 4279).
 
-/// How a key is written.
+/// The encoding of a key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PskFormat {
     /// The characters are the key.
     Text,
-    /// Two hexadecimal digits are one byte of the key.
+    /// Each pair of hexadecimal digits is one byte of the key.
     Hex,
 }
 
-/// A text that is no key.
+/// Why a key is refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum InvalidPsk {
     /// It is shorter or longer than a key may be.
@@ -20,16 +20,16 @@ pub enum InvalidPsk {
     Hex,
 }
 
-/// A shorter text is guessed.
+/// A shorter key can be guessed.
 pub const KEY_CHARACTERS_MIN: usize = 8;
 
-/// No device holds a longer key.
+/// No device supports a longer key.
 pub const KEY_CHARACTERS_MAX: usize = 256;
 
-/// Reads the bytes of a key.
+/// Parses the bytes of a key.
 pub fn parse_key(format: PskFormat, text: &str) -> Result<Vec<u8>, InvalidPsk> {
-    // Unspecified: whether the bounds count characters or bytes of the key; they count what is
-    // written, in either format.
+    // Unspecified: whether the bounds count characters or bytes of the key. They count the
+    // characters written, in either format.
     if !(KEY_CHARACTERS_MIN..=KEY_CHARACTERS_MAX).contains(&text.chars().count()) {
         return Err(InvalidPsk::Length);
     }
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_key_is_refused() {
+    fn an_invalid_key_is_refused() {
         let long = "a".repeat(KEY_CHARACTERS_MAX + 1);
         let cases = [
             (PskFormat::Text, "1234567", InvalidPsk::Length),

@@ -1,10 +1,10 @@
-//! Decisions about what a customer switches on and off.
+//! Decisions about the settings of a customer.
 
 use crate::change::{Batch, Change, Expect, UniqueName};
 use crate::directory::guarded;
 use crate::setting::{Setting, SettingName, SettingState};
 
-/// Puts a setting in force or out of it.
+/// Enables or disables a setting.
 pub fn change_setting(setting: Setting) -> Batch {
     let expects = vec![Expect::Taken(UniqueName::Customer(
         setting.customer.clone(),
@@ -12,7 +12,7 @@ pub fn change_setting(setting: Setting) -> Batch {
     guarded(expects, Change::PutSetting(setting))
 }
 
-/// The state of a setting among those a customer has ever changed.
+/// The state of a setting; `changed` are those that the customer ever changed.
 pub fn state_of(name: SettingName, changed: &[Setting]) -> SettingState {
     let found = changed.iter().find(|setting| setting.name == name);
     found.map(|setting| setting.state).unwrap_or_default()
@@ -24,7 +24,7 @@ mod tests {
     use crate::ids::CustomerId;
 
     #[test]
-    fn a_setting_is_changed_while_its_customer_is_there() {
+    fn a_setting_is_changed_while_its_customer_exists() {
         let setting = passive_reporting(SettingState::Enabled);
         let batch = Batch {
             expects: vec![Expect::Taken(UniqueName::Customer(
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_never_changed_is_not_in_force() {
+    fn a_setting_is_disabled_by_default() {
         let name = SettingName::Lwm2mPassiveReporting;
         assert_eq!(state_of(name, &[]), SettingState::Disabled);
         let changed = [passive_reporting(SettingState::Enabled)];
