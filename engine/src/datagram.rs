@@ -1,4 +1,4 @@
-//! What one peer said in one datagram, decoded once and handed on.
+//! A received datagram, decoded once.
 
 use protocol::coap::message::Message;
 
@@ -11,43 +11,43 @@ pub struct Datagram {
     pub number: u64,
     /// Where it came from.
     pub peer: Peer,
-    /// What it says.
+    /// The message.
     pub message: Message,
 }
 
 impl Datagram {
-    /// The same datagram with what it is a part of.
+    /// The same datagram with another message, such as the body that it completes.
     pub(crate) fn with(&self, message: Message) -> Self {
         Self { message, ..*self }
     }
 }
 
-/// Bytes of no protocol, and where they came from.
+/// A bare datagram and where it came from.
 #[derive(Clone, Debug)]
 pub struct UdpDatagram {
     /// The number of the datagram within the process, for traces.
     pub number: u64,
-    /// Where they came from.
+    /// The peer that sent it.
     pub peer: Peer,
-    /// What they are.
+    /// The bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What is handed to a device as its own.
+/// An input from the network for one device.
 #[derive(Clone, Debug)]
 pub enum Inbound {
     /// A CoAP message.
     Message(Datagram),
-    /// A CoAP message from an address that is not this device's alone.
+    /// A CoAP message from an address that several devices have.
     Ambiguous(Datagram),
-    /// Bytes of no protocol.
+    /// A bare datagram.
     Udp(UdpDatagram),
-    /// Several such, one behind the other: they are taken in one step.
+    /// Several bare datagrams in order, handled in one step.
     UdpBurst(UdpDatagram, Vec<UdpDatagram>),
 }
 
 impl Inbound {
-    /// How many datagrams it came in.
+    /// How many datagrams it consists of.
     pub fn datagrams(&self) -> usize {
         match self {
             Self::Message(_) | Self::Ambiguous(_) | Self::Udp(_) => 1,
@@ -55,7 +55,7 @@ impl Inbound {
         }
     }
 
-    /// How long it is, as far as others say how long.
+    /// The length of what a sender may make long: option values and payload, or bare bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Message(datagram) | Self::Ambiguous(datagram) => {
@@ -72,7 +72,7 @@ impl Inbound {
         }
     }
 
-    /// The number of the datagram it began with.
+    /// The number of its first datagram.
     pub fn number(&self) -> u64 {
         match self {
             Self::Message(datagram) | Self::Ambiguous(datagram) => datagram.number,
@@ -80,7 +80,7 @@ impl Inbound {
         }
     }
 
-    /// The numbers of all datagrams it came in.
+    /// The numbers of all its datagrams.
     pub fn numbers(&self) -> impl Iterator<Item = u64> {
         let more = match self {
             Self::Message(_) | Self::Ambiguous(_) | Self::Udp(_) => &[],

@@ -1,7 +1,7 @@
-//! Whose datagram is it?
+//! Which device is a datagram for?
 //!
-//! Sorting looks at one message alone; which device has an endpoint name, is at a location or
-//! behind a peer the arbiter asks of the store and of its own table.
+//! The classification looks at one message alone. The arbiter then finds the device of an endpoint
+//! name, location or peer in the store and in its own table.
 
 pub mod address_queues;
 pub mod datagram_form;
@@ -24,7 +24,7 @@ use crate::location::Location;
 use crate::peer::{Peer, PeerIdentity, Transport};
 use crate::route::{CoapResource, CoapRoute};
 
-/// The critical options a device may use towards us.
+/// The critical options that are supported in messages of devices.
 const KNOWN_CRITICAL: [u16; 9] = [
     option::IF_MATCH,
     option::URI_HOST,
@@ -37,31 +37,31 @@ const KNOWN_CRITICAL: [u16; 9] = [
     option::BLOCK2,
 ];
 
-/// Where a datagram belongs.
+/// Where a datagram goes.
 #[derive(Debug)]
 pub enum Classified {
-    /// To the device that bears the endpoint name: a registration.
+    /// To the device with the endpoint name: a registration.
     ToEndpoint(Endpoint, Datagram),
     /// To the device whose registration has the location: an update or a deregistration.
     ToLocation(Location, Datagram),
-    /// To the device registered behind the peer.
+    /// To the device registered at the peer.
     ToPeer(Datagram),
-    /// To the one device that has the identity of its sender.
+    /// To the device with the identity of the sender.
     ToIdentity(Inbound),
-    /// To nobody, and it is answered so.
+    /// To no device; it is answered here.
     Answered {
         /// The answer.
         datagram: Vec<u8>,
-        /// What kind of datagram it was, for the count.
+        /// Why it goes to no device, for metrics.
         reason: DropReason,
     },
-    /// To nobody, in silence.
+    /// To no device; it is dropped without an answer.
     Ignored(DropReason),
 }
 
 impl Classified {
-    /// What becomes of it while nothing more can be kept: whoever asks for something that has to be
-    /// written is asked to come later. Answers and notifications go on to their device.
+    /// The classification while the store is full: requests that need a write are answered 5.03.
+    /// Answers and notifications still go to their device.
     pub fn defer(self) -> Self {
         match self {
             Self::ToEndpoint(_, datagram)
@@ -78,34 +78,34 @@ impl Classified {
     }
 }
 
-/// What became of a datagram that reached no device.
+/// Why a datagram reached no device.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum DropReason {
-    /// It is no CoAP message.
+    /// It is not a CoAP message.
     Malformed(MessageFault),
-    /// It has a critical option nobody here knows.
+    /// It has an unknown critical option.
     UnknownOption,
-    /// It registers a name nobody bears, or none.
+    /// It registers without an endpoint name, or with one that no device has.
     UnknownEndpoint,
     /// It names a registration that does not exist.
     UnknownLocation,
-    /// It comes from a peer that is no device.
+    /// It is from a peer without a device.
     UnknownPeer,
-    /// It is data, and its address is not exactly one device's.
+    /// It is data from an address that no device or several devices have.
     UnknownAddress,
-    /// It is for another server: nobody here passes it on.
+    /// It is for another server; the service is not a proxy.
     Proxied,
-    /// It comes from where nobody can be answered: a group of hosts, or no host or port at all.
+    /// Its source cannot be answered: a multicast, broadcast or unspecified address, or no port.
     Unanswerable,
-    /// It comes while the service has too much to do.
+    /// The service is overloaded.
     Overloaded,
-    /// Its device is at home at another arbiter, which has too much to do.
+    /// Its device belongs to another arbiter, which is overloaded.
     ArbiterBusy,
-    /// Its device has as much to do as may wait for it, or is left alone.
+    /// The mailbox of its device is full, or the device is parked.
     MailboxFull,
 }
 
-/// Sorts a datagram.
+/// Classifies a datagram.
 pub fn classify(number: u64, peer: Peer, bytes: &[u8]) -> Classified {
     if !is_of_one_host(peer.ip()) {
         return Classified::Ignored(DropReason::Unanswerable);
@@ -119,23 +119,23 @@ pub fn classify(number: u64, peer: Peer, bytes: &[u8]) -> Classified {
                 bytes,
             }))
         }
-        // A sender without port wants no answer (RFC 768), and CoAP is answered.
+        // A sender without a port expects no answer (RFC 768), but CoAP needs one.
         Transport::Coap if peer.address.port() == 0 => {
             Classified::Ignored(DropReason::Unanswerable)
         }
-        Transport::Coap => sort_coap(number, peer, bytes),
+        Transport::Coap => classify_coap(number, peer, bytes),
     }
 }
 
-fn sort_coap(number: u64, peer: Peer, bytes: &[u8]) -> Classified {
+fn classify_coap(number: u64, peer: Peer, bytes: &[u8]) -> Classified {
     let message = match Message::decode(bytes) {
         Ok(message) => message,
         Err(malformed) => {
-            let fate = DropReason::Malformed(malformed.reason);
-            return answered(malformed.reset.map(Message::reset), fate);
+            let reason = DropReason::Malformed(malformed.reason);
+            return answered(malformed.reset.map(Message::reset), reason);
         }
     };
-    // RFC 7252 section 5.10.2: who is no proxy says so.
+    // RFC 7252 section 5.10.2: a server that is not a proxy answers 5.05.
     if message.code.is_request() && is_proxied(&message) {
         let answer = respond(&message, Code::PROXYING_NOT_SUPPORTED);
         return answered(answer, DropReason::Proxied);
@@ -151,13 +151,13 @@ fn sort_coap(number: u64, peer: Peer, bytes: &[u8]) -> Classified {
     };
     match peer.identity() {
         PeerIdentity::Address(_) => classify_message(datagram),
-        // It is of whoever holds the keys, whatever name or location it says.
+        // The device is the one that proved its keys, whatever name or location the message has.
         PeerIdentity::Association(_) => Classified::ToPeer(datagram),
     }
 }
 
-/// What to say to a registration whose name nobody bears: that it is forbidden, because a name
-/// the service does not know belongs to no customer.
+/// The answer to a registration with an unknown endpoint name: 4.03, because the name belongs to no
+/// customer.
 pub fn unknown_endpoint(datagram: &Datagram) -> Classified {
     answered(
         respond(&datagram.message, Code::FORBIDDEN),
@@ -165,7 +165,7 @@ pub fn unknown_endpoint(datagram: &Datagram) -> Classified {
     )
 }
 
-/// What to say about a location that names no registration: the device registers anew.
+/// The answer for a location that names no registration: 4.04, so that the device registers again.
 pub fn unknown_location(datagram: &Datagram) -> Classified {
     answered(
         respond(&datagram.message, Code::NOT_FOUND),
@@ -173,16 +173,16 @@ pub fn unknown_location(datagram: &Datagram) -> Classified {
     )
 }
 
-/// Whether every device that is to be brought back since the start is back.
+/// Whether all devices are restored since the start.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Restoration {
-    /// Some may still be away.
+    /// Some may not be restored yet.
     UnderWay,
-    /// All are back.
+    /// All are restored.
     Complete,
 }
 
-/// Whose data is, by the identity of its sender.
+/// The devices with the identity of a sender.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum DevicesAtAddress {
     /// No device has it.
@@ -193,7 +193,7 @@ pub enum DevicesAtAddress {
     Several(DeviceKey),
 }
 
-/// What to say to data from an address that no device has; bare datagrams are never answered.
+/// The answer to data from an address that no device has; bare datagrams are never answered.
 pub fn unknown_address(arrival: &Inbound) -> Classified {
     let answer = match arrival {
         Inbound::Message(datagram) | Inbound::Ambiguous(datagram) => {
@@ -204,8 +204,8 @@ pub fn unknown_address(arrival: &Inbound) -> Classified {
     answered(answer, DropReason::UnknownAddress)
 }
 
-/// What becomes of data from an address that several devices have: a message is answered by one of
-/// them, whose customer is told; bare bytes are dropped.
+/// Handles data from an address that several devices have: a CoAP message goes to one of them,
+/// which refuses it and logs that for its customer; a bare datagram is dropped.
 pub fn ambiguous(arrival: Inbound) -> Result<Inbound, DropReason> {
     match arrival {
         Inbound::Message(datagram) | Inbound::Ambiguous(datagram) => {
@@ -215,7 +215,7 @@ pub fn ambiguous(arrival: Inbound) -> Result<Inbound, DropReason> {
     }
 }
 
-/// What to do with what no registered device said, as far as is known.
+/// Classifies a message from a peer at which no device is known to be registered.
 pub fn unknown_peer(datagram: Datagram, of_devices: Restoration) -> Classified {
     let has_identity = match datagram.peer.identity() {
         PeerIdentity::Address(_) => is_data(&datagram.message),
@@ -228,11 +228,13 @@ pub fn unknown_peer(datagram: Datagram, of_devices: Restoration) -> Classified {
     let answer = match (message.kind, message.code) {
         (MessageKind::Acknowledgement | MessageKind::Reset, _) => None,
         (MessageKind::Confirmable, Code::EMPTY) => Some(Message::reset(message.message_id)),
-        // A Reset would end an observation that is held. A confirmable notification is repeated.
+        // A Reset would end an observation of a device that is not restored yet. A confirmable
+        // notification is retransmitted.
         (_, code) if code.is_response() && of_devices == Restoration::UnderWay => None,
-        // A notification nobody asked for: a Reset makes the device stop.
+        // A notification without an observation: a Reset ends it.
         (_, code) if code.is_response() => Some(Message::reset(message.message_id)),
-        // The device would register anew. It sends once more, and may be back by then.
+        // A 4.04 would make the device register again. It retransmits, and may be restored by that
+        // time.
         (_, Code::POST)
             if CoapRoute::of(message) == CoapRoute::Send && of_devices == Restoration::UnderWay =>
         {
@@ -243,7 +245,7 @@ pub fn unknown_peer(datagram: Datagram, of_devices: Restoration) -> Classified {
     answered(answer, DropReason::UnknownPeer)
 }
 
-/// What to say while the service has too much to do: come back later (RFC 7252 section 5.9.3.4).
+/// The answer while the service is overloaded: 5.03 with Max-Age (RFC 7252 section 5.9.3.4).
 pub fn overloaded(datagram: &Datagram) -> Classified {
     let message = &datagram.message;
     let answer = message
@@ -284,10 +286,10 @@ fn classify_message(datagram: Datagram) -> Classified {
     }
 }
 
-/// Whether it is data of a device that need not speak LwM2M.
+/// Whether it is data of a plain device.
 fn is_data(message: &Message) -> bool {
-    let of_data = [CoapRoute::Data, CoapRoute::NotAllowed(CoapResource::Data)];
-    message.code.is_request() && of_data.contains(&CoapRoute::of(message))
+    let data_routes = [CoapRoute::Data, CoapRoute::NotAllowed(CoapResource::Data)];
+    message.code.is_request() && data_routes.contains(&CoapRoute::of(message))
 }
 
 fn is_proxied(message: &Message) -> bool {
@@ -295,7 +297,7 @@ fn is_proxied(message: &Message) -> bool {
     options.any(|(number, _)| [option::PROXY_URI, option::PROXY_SCHEME].contains(&number))
 }
 
-/// Whether an address is of one host: not of a group, of all, or of none.
+/// Whether an address is that of one host: not multicast, broadcast or unspecified.
 pub fn is_of_one_host(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => !(ip.is_multicast() || ip.is_broadcast() || ip.is_unspecified()),
@@ -310,8 +312,8 @@ fn endpoint_of(message: &Message) -> Option<Endpoint> {
     Endpoint::parse(name).ok()
 }
 
-/// A response in the acknowledgement of a Confirmable request. A Non-confirmable one without a
-/// device gets none: a message id of our own belongs to a device.
+/// A response piggybacked on the acknowledgement of a Confirmable request. A Non-confirmable
+/// request without a device gets none: it would need a message id, and those belong to a device.
 fn respond(request: &Message, code: Code) -> Option<Message> {
     match request.kind {
         MessageKind::Confirmable => Some(Message::response_to(request, code, MessageId(0))),
@@ -319,13 +321,13 @@ fn respond(request: &Message, code: Code) -> Option<Message> {
     }
 }
 
-fn answered(answer: Option<Message>, fate: DropReason) -> Classified {
+fn answered(answer: Option<Message>, reason: DropReason) -> Classified {
     match answer {
         Some(answer) => Classified::Answered {
             datagram: answer.encode(),
-            reason: fate,
+            reason,
         },
-        None => Classified::Ignored(fate),
+        None => Classified::Ignored(reason),
     }
 }
 

@@ -1,11 +1,12 @@
-//! Who waits to be told whose its address is? Data by the address it comes from, in order.
+//! Which data waits for the look-up of the device at its address? Data is queued by address, in
+//! order.
 //!
-//! There is one question about an address at a time, and what comes meanwhile waits behind it: so
-//! what a device says keeps its order. An answer is for those that were there when its question was
-//! asked: what came later may be of a device that was given the address in between.
+//! There is one look-up of an address at a time, and later data waits behind it, so that the data
+//! of a device stays in order. A result applies only to the data that was queued when its look-up
+//! began: later data may be from a device that got the address in the meantime.
 //!
-//! Bare datagrams that waited together are handed over together. A device that throws many at once
-//! has them kept in few commits, and does not lose those that would find its mailbox full.
+//! Bare datagrams that waited together go to the device together. A burst of a device then needs
+//! few commits, and does not fill the mailbox of the device.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,24 +14,24 @@ use crate::datagram::Inbound;
 use crate::limits::{LANE_MAX, LANES_BYTES_MAX};
 use crate::peer::PeerIdentity;
 
-/// Bare datagrams that are handed over together: as many as a commit takes without being felt.
+/// Bare datagrams that go to a device together: few enough that one commit stays short.
 const BURST_MAX: usize = 256;
 
-/// Data whose device is being looked up, by what shows who sent it.
+/// Data whose device is being looked up, by the identity of its sender.
 #[derive(Debug)]
 pub struct AddressQueues {
-    lane_by_identity: HashMap<PeerIdentity, AddressQueue>,
+    queue_by_identity: HashMap<PeerIdentity, AddressQueue>,
     limits: AddressQueueLimits,
     waiting: usize,
     bytes: usize,
 }
 
-/// How much may wait.
+/// The bounds of the queues.
 #[derive(Clone, Copy, Debug)]
 pub struct AddressQueueLimits {
-    /// Of one identity. What goes beyond is told to come later.
+    /// Data of one identity; what exceeds it is answered 5.03 or dropped.
     pub queue_max: usize,
-    /// Bytes of all identities together.
+    /// Bytes of all identities in total.
     pub bytes_max: usize,
 }
 
@@ -46,88 +47,90 @@ impl Default for AddressQueueLimits {
 #[derive(Debug, Default)]
 struct AddressQueue {
     waiting: VecDeque<Inbound>,
-    /// How many of them the open question is for; none while it is still to be asked.
-    asked: usize,
+    /// How many of them the current look-up is for; zero before it begins.
+    looked_up: usize,
 }
 
-/// What is to be done for data that was put into a lane.
+/// The result of queueing data.
 #[derive(Debug)]
 pub enum Enqueued {
-    /// The question is to be asked.
+    /// It is the first: a look-up has to begin.
     First,
-    /// It is its turn later.
+    /// It waits for its turn.
     Queued,
     /// There is no room for it.
     Full(Inbound),
 }
 
 impl AddressQueues {
-    /// Nobody waits yet.
+    /// Empty queues with these bounds.
     pub fn within(bounds: AddressQueueLimits) -> Self {
         Self {
-            lane_by_identity: HashMap::new(),
+            queue_by_identity: HashMap::new(),
             limits: bounds,
             waiting: 0,
             bytes: 0,
         }
     }
 
-    /// Puts data behind what waits of its identity.
+    /// Adds data to the queue of its identity.
     pub fn enqueue(&mut self, arrival: Inbound) -> Enqueued {
         let bytes = self.bytes.saturating_add(arrival.bytes());
         if bytes > self.limits.bytes_max {
             return Enqueued::Full(arrival);
         }
         let identity = arrival.peer().identity();
-        let lane = self.lane_by_identity.entry(identity).or_default();
-        if lane.waiting.len() >= self.limits.queue_max {
+        let queue = self.queue_by_identity.entry(identity).or_default();
+        if queue.waiting.len() >= self.limits.queue_max {
             return Enqueued::Full(arrival);
         }
         self.bytes = bytes;
         self.waiting = self.waiting.saturating_add(1);
-        lane.waiting.push_back(arrival);
-        match lane.waiting.len() {
+        queue.waiting.push_back(arrival);
+        match queue.waiting.len() {
             1 => Enqueued::First,
             _ => Enqueued::Queued,
         }
     }
 
-    /// Notes that the question about an identity is asked, for all that are there.
+    /// Notes that the look-up of an identity begins, for all data that is queued.
     pub fn ask(&mut self, identity: PeerIdentity) {
-        if let Some(lane) = self.lane_by_identity.get_mut(&identity) {
-            lane.asked = lane.waiting.len();
+        if let Some(queue) = self.queue_by_identity.get_mut(&identity) {
+            queue.looked_up = queue.waiting.len();
         }
     }
 
-    /// Takes those that the open question was for.
+    /// Takes the data that the current look-up is for.
     pub fn take_asked(&mut self, identity: PeerIdentity) -> VecDeque<Inbound> {
-        let Some(lane) = self.lane_by_identity.get_mut(&identity) else {
+        let Some(queue) = self.queue_by_identity.get_mut(&identity) else {
             return VecDeque::new();
         };
-        let later = lane.waiting.split_off(lane.asked.min(lane.waiting.len()));
-        lane.asked = 0;
-        let taken = std::mem::replace(&mut lane.waiting, later);
+        let later = queue
+            .waiting
+            .split_off(queue.looked_up.min(queue.waiting.len()));
+        queue.looked_up = 0;
+        let taken = std::mem::replace(&mut queue.waiting, later);
         let bytes: usize = taken.iter().map(Inbound::bytes).sum();
         self.bytes = self.bytes.saturating_sub(bytes);
         self.waiting = self.waiting.saturating_sub(taken.len());
-        if lane.waiting.is_empty() {
-            self.lane_by_identity.remove(&identity);
+        if queue.waiting.is_empty() {
+            self.queue_by_identity.remove(&identity);
         }
         taken
     }
 
-    /// Whether somebody of an identity waits for an answer.
+    /// Whether data of an identity is queued.
     pub fn has(&self, identity: PeerIdentity) -> bool {
-        self.lane_by_identity.contains_key(&identity)
+        self.queue_by_identity.contains_key(&identity)
     }
 
-    /// How much waits of all identities together.
+    /// How many inputs of all identities are queued.
     pub fn waiting(&self) -> usize {
         self.waiting
     }
 }
 
-/// Puts bare datagrams together that came one behind the other; the order stays.
+/// Joins consecutive bare datagrams; the order stays.
 pub fn together(arrivals: VecDeque<Inbound>) -> Vec<Inbound> {
     let mut joined: Vec<Inbound> = Vec::new();
     for arrival in arrivals {
@@ -154,43 +157,43 @@ mod tests {
     use crate::peer::Peer;
 
     #[test]
-    fn an_answer_is_for_those_that_were_there_when_it_was_asked_for() {
-        let mut lanes = lanes();
-        assert!(matches!(lanes.enqueue(bare(1)), Enqueued::First));
-        lanes.ask(identity());
-        assert!(matches!(lanes.enqueue(bare(2)), Enqueued::Queued));
-        assert!(matches!(lanes.enqueue(bare(3)), Enqueued::Queued));
-        assert_eq!(taken(&mut lanes), [1]);
-        assert!(lanes.has(identity()));
-        lanes.ask(identity());
-        assert!(matches!(lanes.enqueue(bare(4)), Enqueued::Queued));
-        assert_eq!(taken(&mut lanes), [2, 3]);
-        lanes.ask(identity());
-        assert_eq!(taken(&mut lanes), [4]);
-        assert!(!lanes.has(identity()));
-        assert!(matches!(lanes.enqueue(bare(5)), Enqueued::First));
+    fn a_result_applies_to_the_data_that_was_queued_when_its_look_up_began() {
+        let mut queues = queues();
+        assert!(matches!(queues.enqueue(bare(1)), Enqueued::First));
+        queues.ask(identity());
+        assert!(matches!(queues.enqueue(bare(2)), Enqueued::Queued));
+        assert!(matches!(queues.enqueue(bare(3)), Enqueued::Queued));
+        assert_eq!(taken(&mut queues), [1]);
+        assert!(queues.has(identity()));
+        queues.ask(identity());
+        assert!(matches!(queues.enqueue(bare(4)), Enqueued::Queued));
+        assert_eq!(taken(&mut queues), [2, 3]);
+        queues.ask(identity());
+        assert_eq!(taken(&mut queues), [4]);
+        assert!(!queues.has(identity()));
+        assert!(matches!(queues.enqueue(bare(5)), Enqueued::First));
     }
 
     #[test]
-    fn what_goes_beyond_the_room_of_an_address_is_told_to_come_later() {
-        let mut lanes = lanes();
+    fn data_beyond_the_bound_of_an_address_is_refused() {
+        let mut queues = queues();
         for number in 0..LANE_MAX {
             assert!(!matches!(
-                lanes.enqueue(bare(number as u8)),
+                queues.enqueue(bare(number as u8)),
                 Enqueued::Full(_)
             ));
         }
-        assert!(matches!(lanes.enqueue(bare(0)), Enqueued::Full(_)));
-        lanes.ask(identity());
-        assert_eq!(taken(&mut lanes).len(), LANE_MAX);
-        assert!(matches!(lanes.enqueue(bare(0)), Enqueued::First));
+        assert!(matches!(queues.enqueue(bare(0)), Enqueued::Full(_)));
+        queues.ask(identity());
+        assert_eq!(taken(&mut queues).len(), LANE_MAX);
+        assert!(matches!(queues.enqueue(bare(0)), Enqueued::First));
     }
 
     #[test]
-    fn bare_datagrams_that_waited_together_are_handed_over_together_and_in_order() {
+    fn bare_datagrams_that_waited_together_are_joined_in_order() {
         let peer = Peer::plain(SocketAddr::new(address(), 5683));
         let Classified::ToPeer(message) = classify(0, peer, &[0x40, 0, 0, 1]) else {
-            panic!("a ping is for the device behind the peer");
+            panic!("a ping is for the device at the peer");
         };
         let waited = [bare(1), bare(2), Inbound::Message(message), bare(3)];
         let joined: Vec<Vec<u8>> = together(waited.into()).iter().map(first_bytes).collect();
@@ -201,30 +204,31 @@ mod tests {
     }
 
     #[test]
-    fn no_more_bytes_are_held_than_there_is_room_for() {
+    fn the_bytes_of_all_queues_have_a_bound() {
         const LARGEST: usize = 65_507;
-        let mut lanes = lanes();
-        let held = (0..u16::MAX).map_while(|number| match lanes.enqueue(large(number, LARGEST)) {
-            Enqueued::First | Enqueued::Queued => Some(number),
-            Enqueued::Full(_) => None,
-        });
-        let held: Vec<u16> = held.collect();
-        assert_eq!(held.len(), LANES_BYTES_MAX / LARGEST);
-        for number in held {
-            lanes.ask(PeerIdentity::Address(address_of(number)));
+        let mut queues = queues();
+        let queued =
+            (0..u16::MAX).map_while(|number| match queues.enqueue(large(number, LARGEST)) {
+                Enqueued::First | Enqueued::Queued => Some(number),
+                Enqueued::Full(_) => None,
+            });
+        let queued: Vec<u16> = queued.collect();
+        assert_eq!(queued.len(), LANES_BYTES_MAX / LARGEST);
+        for number in queued {
+            queues.ask(PeerIdentity::Address(address_of(number)));
             assert_eq!(
-                lanes
+                queues
                     .take_asked(PeerIdentity::Address(address_of(number)))
                     .len(),
                 1
             );
         }
-        assert_eq!((lanes.bytes, lanes.waiting()), (0, 0));
-        assert!(matches!(lanes.enqueue(bare(1)), Enqueued::First));
+        assert_eq!((queues.bytes, queues.waiting()), (0, 0));
+        assert!(matches!(queues.enqueue(bare(1)), Enqueued::First));
     }
 
     #[test]
-    fn whatever_part_of_a_message_is_long_counts() {
+    fn options_and_payload_count_as_bytes() {
         let peer = Peer::plain(SocketAddr::new(address(), 5683));
         let Classified::ToPeer(datagram) = classify(0, peer, b"\x50\x02\0\x01\xd5\x02t=abc\xff6")
         else {
@@ -233,12 +237,12 @@ mod tests {
         assert_eq!(Inbound::Message(datagram).bytes(), 6);
     }
 
-    fn lanes() -> AddressQueues {
+    fn queues() -> AddressQueues {
         AddressQueues::within(AddressQueueLimits::default())
     }
 
-    fn taken(lanes: &mut AddressQueues) -> Vec<u8> {
-        let taken = lanes.take_asked(identity());
+    fn taken(queues: &mut AddressQueues) -> Vec<u8> {
+        let taken = queues.take_asked(identity());
         taken.iter().flat_map(first_bytes).collect()
     }
 

@@ -1,5 +1,5 @@
-//! What does a datagram look like, to whoever counts? Its type and the class of its code (RFC 7252
-//! section 3).
+//! How are datagrams counted in metrics? By message type and class of the code (RFC 7252 section
+//! 3).
 
 use protocol::coap::code::Code;
 
@@ -23,7 +23,7 @@ const SERVER_ERROR: usize = 6;
 const EMPTY: usize = 7;
 const OTHER: usize = 8;
 
-/// What a datagram looks like.
+/// The form of a datagram: its type and the class of its code.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DatagramForm(u8);
 
@@ -31,13 +31,13 @@ impl DatagramForm {
     /// How many forms there are.
     pub const COUNT: usize = KINDS.len() * CODES.len() + 2;
 
-    /// Bytes of no protocol, at the port they are heard at or leave from.
+    /// A bare datagram, received or sent.
     pub const BARE: Self = Self((Self::COUNT - 1) as u8);
 
-    /// No CoAP message.
+    /// Not a CoAP message.
     const MALFORMED: Self = Self((Self::COUNT - 2) as u8);
 
-    /// The form of a datagram of ours.
+    /// The form of a datagram that the service sends.
     pub fn of(datagram: &[u8]) -> Self {
         let [first, code, ..] = datagram else {
             return Self::MALFORMED;
@@ -47,7 +47,7 @@ impl DatagramForm {
         u8::try_from(place).map_or(Self::MALFORMED, Self)
     }
 
-    /// The form of a datagram that was heard and sorted.
+    /// The form of a datagram that was received and classified.
     pub fn received(datagram: &[u8], classified: &Classified) -> Self {
         match classified {
             Classified::Ignored(reason) | Classified::Answered { reason, .. }
@@ -65,7 +65,7 @@ impl DatagramForm {
     }
 
     /// Every form that a well-formed message can have (RFC 7252 section 4.3, table 1), and those of
-    /// what is none.
+    /// datagrams that are not messages.
     pub fn all() -> impl Iterator<Item = Self> {
         let can_be = |form: &Self| match form.parts() {
             None => true,
@@ -77,18 +77,18 @@ impl DatagramForm {
         (0..Self::COUNT as u8).map(Self).filter(can_be)
     }
 
-    /// Where it stands among all forms.
+    /// Its index among all forms.
     pub fn index(self) -> usize {
         self.0.into()
     }
 
-    /// What its type is called.
+    /// The name of its type.
     pub fn kind(self) -> &'static str {
         let kind = self.parts().and_then(|(kind, _)| KINDS.get(kind));
         kind.copied().unwrap_or("none")
     }
 
-    /// What the class of its code is called.
+    /// The name of the class of its code.
     pub fn code(self) -> &'static str {
         if self == Self::BARE {
             return "bare";
@@ -97,17 +97,17 @@ impl DatagramForm {
         code.copied().unwrap_or("malformed")
     }
 
-    /// Whether anything of ours can have it.
+    /// Whether a datagram that the service sends can have it.
     pub fn can_be_ours(self) -> bool {
         self != Self::MALFORMED
     }
 
-    /// Whether it is that of a message at all.
+    /// Whether it is the form of a CoAP message.
     fn is_message(self) -> bool {
         self.index() < KINDS.len() * CODES.len()
     }
 
-    /// Kind and class of code; none for what is no message.
+    /// Type and class of code; `None` if it is not a CoAP message.
     fn parts(self) -> Option<(usize, usize)> {
         let place = self.index();
         self.is_message()
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_has_no_type() {
+    fn a_datagram_that_is_not_a_message_has_no_type() {
         for bytes in [&b""[..], b"\xff", b"\xffnot CoAP", b"\x70\x01\x00\x01"] {
             let classified = classify(0, Peer::plain("10.0.0.1:5683".parse().unwrap()), bytes);
             let form = DatagramForm::received(bytes, &classified);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn bare_bytes_have_a_form_of_their_own() {
+    fn bare_datagrams_have_a_form_of_their_own() {
         assert_eq!(
             (DatagramForm::BARE.kind(), DatagramForm::BARE.code()),
             ("none", "bare")
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_heard_or_said_is_among_all_forms() {
+    fn every_possible_message_is_among_all_forms() {
         let all: Vec<DatagramForm> = DatagramForm::all().collect();
         let peer = Peer::plain("10.0.0.1:5683".parse().unwrap());
         for first in [0x40, 0x50, 0x60, 0x70] {

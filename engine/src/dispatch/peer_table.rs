@@ -1,9 +1,9 @@
-//! Which device is behind a peer? The registered devices of an arbiter by where they send from, and
-//! those that are asked elsewhere by where they answer from.
+//! Which device is at a peer? The registered devices of an arbiter by the peer they send from, and
+//! devices in an exchange at another address by the peer they answer from.
 //!
-//! Two devices may be known at one peer: one of them was there before, and nobody heard yet that
-//! it left. The one heard last is behind it. So each device says where it is whenever it is heard,
-//! and all but a few find that nothing happened since they said so last.
+//! Two devices may be registered at one peer: one of them has left, which the service has not
+//! learned yet. The peer belongs to the device that sent last. So each device rebinds its peer at
+//! every uplink; for nearly all of them nothing has changed since the last time.
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -11,35 +11,36 @@ use std::num::NonZeroU64;
 use crate::ids::DeviceKey;
 use crate::peer::Peer;
 
-/// Devices by where they send from.
+/// Devices by peer.
 ///
-/// Where a device is asked it need not be registered, and another may be: an exchange lets answers
-/// through, and nothing else. Whoever may ask at an address must not be told what others say from
-/// there.
+/// A device in an exchange at a peer need not be registered there, and another device may be. The
+/// exchange lets answers through, and nothing else: a caller that may send requests to an address
+/// must not receive what other devices send from there.
 #[derive(Debug, Default)]
 pub struct PeerTable {
-    /// Where they are registered.
+    /// Devices by the peer of their registration.
     device_by_peer: HashMap<Peer, DeviceKey>,
-    /// Where they are asked and are not registered.
+    /// Devices by the peer of their exchange, if they are not registered there.
     device_by_exchange_peer: HashMap<Peer, DeviceKey>,
-    /// How often a device came to a peer that was another's.
+    /// How often a device took over a peer from another one.
     takeovers: u64,
 }
 
-/// What a device last said of where it is.
+/// What a device last announced of its peer.
 #[derive(Debug, Default)]
 pub struct PeerBinding {
-    /// How many takeovers it knew of when it last said where it is registered. Without one since,
-    /// it still is behind its peer and need not look; in a large fleet a look finds nothing in the
-    /// cache.
+    /// The number of takeovers, plus one, when it last announced the peer of its registration.
+    /// Without a takeover since, the table still agrees and need not be read; in a large fleet such
+    /// a read misses the CPU cache.
     takeovers: Option<NonZeroU64>,
-    /// Where it is asked and is not registered.
+    /// The peer of its exchange, if it is not registered there.
     exchange_peer: Option<Box<Peer>>,
 }
 
 impl PeerTable {
-    /// Takes what a device says of where it is: it is registered at `to` and was at `from`, or is
-    /// there still; without `from` it is asked at `to`; without `to` it is at `from` no longer.
+    /// Updates the peers of a device. With both peers it is registered at `to` and was at `from`,
+    /// which may be the same. Without `from` it is in an exchange at `to`. Without `to` it has left
+    /// `from`.
     pub fn rebind(
         &mut self,
         device: DeviceKey,
@@ -82,26 +83,26 @@ impl PeerTable {
         binding.takeovers = self.takeovers_known();
     }
 
-    /// One more than there were, which is never none.
+    /// The number of takeovers plus one, so that it is never zero.
     fn takeovers_known(&self) -> Option<NonZeroU64> {
         NonZeroU64::MIN.checked_add(self.takeovers)
     }
 
-    /// Forgets where a device is asked that ends in the middle of it: nobody knows of that any
-    /// more.
+    /// Forgets the exchange of a device whose actor ended during it.
     pub fn abandon(&mut self, device: DeviceKey, binding: &mut PeerBinding) {
         self.end_exchange(device, binding);
     }
 
-    /// The device that is registered where a request comes from.
+    /// The device that is registered at the peer of a request.
     pub fn device_at(&self, peer: Peer) -> Option<DeviceKey> {
         self.device_by_peer.get(&peer).copied()
     }
 
-    /// The device that may answer from a peer: the one asked there, or else registered.
+    /// The device that may answer from a peer: the one in an exchange there, or else the registered
+    /// one.
     pub fn device_answering_from(&self, peer: Peer) -> Option<DeviceKey> {
-        let asked = self.device_by_exchange_peer.get(&peer).copied();
-        asked.or_else(|| self.device_at(peer))
+        let in_exchange = self.device_by_exchange_peer.get(&peer).copied();
+        in_exchange.or_else(|| self.device_at(peer))
     }
 
     fn end_exchange(&mut self, device: DeviceKey, binding: &mut PeerBinding) {
@@ -135,136 +136,140 @@ mod tests {
     const THERE: &str = "10.0.0.2:5683";
 
     #[test]
-    fn the_device_heard_last_is_behind_the_peer() {
+    fn a_peer_belongs_to_the_device_that_sent_last() {
         let mut peers = PeerTable::default();
         let (mut early, mut late) = (Known::new("early"), Known::new("late"));
-        early.comes(&mut peers, None, HERE);
-        late.comes(&mut peers, None, HERE);
+        early.registers(&mut peers, None, HERE);
+        late.registers(&mut peers, None, HERE);
         assert_eq!(peers.device_answering_from(peer(HERE)), Some(late.key));
-        early.comes(&mut peers, Some(HERE), HERE);
+        early.registers(&mut peers, Some(HERE), HERE);
         assert_eq!(peers.device_answering_from(peer(HERE)), Some(early.key));
-        late.comes(&mut peers, Some(HERE), HERE);
+        late.registers(&mut peers, Some(HERE), HERE);
         assert_eq!(peers.device_answering_from(peer(HERE)), Some(late.key));
     }
 
     #[test]
-    fn a_device_is_found_again_where_another_was_and_left() {
+    fn a_device_is_found_again_after_another_left_its_peer() {
         let mut peers = PeerTable::default();
         let (mut stays, mut leaves) = (Known::new("stays"), Known::new("leaves"));
-        stays.comes(&mut peers, None, HERE);
-        leaves.comes(&mut peers, None, HERE);
-        leaves.comes(&mut peers, Some(HERE), THERE);
+        stays.registers(&mut peers, None, HERE);
+        leaves.registers(&mut peers, None, HERE);
+        leaves.registers(&mut peers, Some(HERE), THERE);
         assert_eq!(peers.device_answering_from(peer(HERE)), None);
-        stays.comes(&mut peers, Some(HERE), HERE);
+        stays.registers(&mut peers, Some(HERE), HERE);
         assert_eq!(peers.device_answering_from(peer(HERE)), Some(stays.key));
         assert_eq!(peers.device_answering_from(peer(THERE)), Some(leaves.key));
     }
 
     #[test]
-    fn a_device_that_leaves_does_not_take_the_place_of_another_along() {
+    fn a_device_that_leaves_does_not_unbind_another() {
         let mut peers = PeerTable::default();
         let (mut leaves, mut stays) = (Known::new("leaves"), Known::new("stays"));
-        leaves.comes(&mut peers, None, HERE);
-        stays.comes(&mut peers, None, HERE);
-        leaves.comes(&mut peers, Some(HERE), THERE);
+        leaves.registers(&mut peers, None, HERE);
+        stays.registers(&mut peers, None, HERE);
+        leaves.registers(&mut peers, Some(HERE), THERE);
         assert_eq!(peers.device_answering_from(peer(HERE)), Some(stays.key));
         peers.rebind(leaves.key, Some(peer(THERE)), None, &mut leaves.binding);
         assert_eq!(peers.device_answering_from(peer(THERE)), None);
     }
 
     #[test]
-    fn an_exchange_elsewhere_leaves_the_device_where_it_is_registered() {
+    fn an_exchange_at_another_peer_keeps_the_registration_bound() {
         let mut peers = PeerTable::default();
         let mut meter = Known::new("meter");
-        meter.comes(&mut peers, None, HERE);
-        meter.is_asked(&mut peers, THERE);
+        meter.registers(&mut peers, None, HERE);
+        meter.begins_exchange(&mut peers, THERE);
         assert_eq!(peers.device_answering_from(peer(HERE)), Some(meter.key));
         assert_eq!(peers.device_answering_from(peer(THERE)), Some(meter.key));
-        meter.goes(&mut peers, THERE);
+        meter.departs(&mut peers, THERE);
         assert_eq!(peers.device_answering_from(peer(HERE)), Some(meter.key));
         assert_eq!(peers.device_answering_from(peer(THERE)), None);
     }
 
     #[test]
-    fn an_exchange_of_a_device_without_registration_leaves_nothing_behind() {
+    fn an_exchange_without_a_registration_leaves_no_binding() {
         let mut peers = PeerTable::default();
         let mut meter = Known::new("meter");
         for _ in 0..2 {
-            meter.is_asked(&mut peers, HERE);
-            // Each repetition says so again.
-            meter.is_asked(&mut peers, HERE);
+            meter.begins_exchange(&mut peers, HERE);
+            // Each retransmission binds it again.
+            meter.begins_exchange(&mut peers, HERE);
             assert_eq!(peers.device_answering_from(peer(HERE)), Some(meter.key));
-            meter.goes(&mut peers, HERE);
+            meter.departs(&mut peers, HERE);
             assert!(peers.device_by_exchange_peer.is_empty());
         }
     }
 
     #[test]
-    fn a_device_that_was_at_an_exchange_still_notices_who_took_its_place() {
+    fn a_takeover_before_an_exchange_is_still_noticed() {
         let mut peers = PeerTable::default();
         let (mut meter, mut other) = (Known::new("meter"), Known::new("other"));
-        meter.comes(&mut peers, None, HERE);
-        other.comes(&mut peers, None, HERE);
-        meter.is_asked(&mut peers, THERE);
-        meter.goes(&mut peers, THERE);
-        meter.comes(&mut peers, Some(HERE), HERE);
+        meter.registers(&mut peers, None, HERE);
+        other.registers(&mut peers, None, HERE);
+        meter.begins_exchange(&mut peers, THERE);
+        meter.departs(&mut peers, THERE);
+        meter.registers(&mut peers, Some(HERE), HERE);
         assert_eq!(peers.device_answering_from(peer(HERE)), Some(meter.key));
     }
 
     #[test]
-    fn an_exchange_does_not_take_the_registration_along_that_came_to_its_peer() {
+    fn the_end_of_an_exchange_keeps_a_registration_at_its_peer() {
         let mut peers = PeerTable::default();
         let mut meter = Known::new("meter");
-        meter.comes(&mut peers, None, HERE);
-        meter.is_asked(&mut peers, THERE);
-        meter.comes(&mut peers, Some(HERE), THERE);
+        meter.registers(&mut peers, None, HERE);
+        meter.begins_exchange(&mut peers, THERE);
+        meter.registers(&mut peers, Some(HERE), THERE);
         assert_eq!(peers.device_answering_from(peer(HERE)), None);
         peers.abandon(meter.key, &mut meter.binding);
         assert_eq!(peers.device_answering_from(peer(THERE)), Some(meter.key));
     }
 
     #[test]
-    fn a_device_that_ends_at_an_exchange_is_behind_its_registration_alone() {
+    fn a_device_that_ends_during_an_exchange_keeps_its_registration_alone() {
         let mut peers = PeerTable::default();
         let mut meter = Known::new("meter");
-        meter.comes(&mut peers, None, HERE);
-        meter.comes(&mut peers, Some(HERE), HERE);
-        meter.is_asked(&mut peers, THERE);
+        meter.registers(&mut peers, None, HERE);
+        meter.registers(&mut peers, Some(HERE), HERE);
+        meter.begins_exchange(&mut peers, THERE);
         peers.abandon(meter.key, &mut meter.binding);
         assert_eq!(peers.device_answering_from(peer(HERE)), Some(meter.key));
         assert_eq!(peers.device_answering_from(peer(THERE)), None);
     }
 
     #[test]
-    fn a_device_that_just_registered_and_ends_is_still_found_where_it_is() {
+    fn a_device_that_ends_after_registering_is_still_found() {
         let mut peers = PeerTable::default();
         let mut meter = Known::new("meter");
-        meter.comes(&mut peers, None, HERE);
+        meter.registers(&mut peers, None, HERE);
         peers.abandon(meter.key, &mut meter.binding);
         assert_eq!(peers.device_answering_from(peer(HERE)), Some(meter.key));
     }
 
     #[test]
-    fn a_device_that_ends_does_not_take_the_place_of_another_along() {
+    fn a_device_that_ends_does_not_unbind_another() {
         let mut peers = PeerTable::default();
         let (mut ends, mut stays) = (Known::new("ends"), Known::new("stays"));
-        ends.is_asked(&mut peers, THERE);
-        stays.is_asked(&mut peers, THERE);
+        ends.begins_exchange(&mut peers, THERE);
+        stays.begins_exchange(&mut peers, THERE);
         peers.abandon(ends.key, &mut ends.binding);
         assert_eq!(peers.device_answering_from(peer(THERE)), Some(stays.key));
     }
 
     #[test]
-    fn a_device_that_is_asked_somewhere_answers_from_there_and_says_nothing_else_from_there() {
+    fn an_exchange_lets_answers_through_and_nothing_else() {
         let mut peers = PeerTable::default();
-        let (mut asked, mut registered) = (Known::new("asked"), Known::new("registered"));
-        asked.is_asked(&mut peers, HERE);
+        let (mut in_exchange, mut registered) =
+            (Known::new("in-exchange"), Known::new("registered"));
+        in_exchange.begins_exchange(&mut peers, HERE);
         assert_eq!(peers.device_at(peer(HERE)), None);
-        registered.comes(&mut peers, None, HERE);
-        asked.is_asked(&mut peers, HERE);
+        registered.registers(&mut peers, None, HERE);
+        in_exchange.begins_exchange(&mut peers, HERE);
         assert_eq!(peers.device_at(peer(HERE)), Some(registered.key));
-        assert_eq!(peers.device_answering_from(peer(HERE)), Some(asked.key));
-        asked.goes(&mut peers, HERE);
+        assert_eq!(
+            peers.device_answering_from(peer(HERE)),
+            Some(in_exchange.key)
+        );
+        in_exchange.departs(&mut peers, HERE);
         assert_eq!(
             peers.device_answering_from(peer(HERE)),
             Some(registered.key)
@@ -272,21 +277,21 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_left_its_peer_is_there_again_when_it_says_so() {
+    fn a_device_that_left_its_peer_can_bind_it_again() {
         let mut peers = PeerTable::default();
         let mut meter = Known::new("meter");
-        meter.comes(&mut peers, None, HERE);
-        meter.goes(&mut peers, HERE);
+        meter.registers(&mut peers, None, HERE);
+        meter.departs(&mut peers, HERE);
         assert_eq!(peers.device_answering_from(peer(HERE)), None);
-        meter.comes(&mut peers, Some(HERE), HERE);
+        meter.registers(&mut peers, Some(HERE), HERE);
         assert_eq!(peers.device_answering_from(peer(HERE)), Some(meter.key));
     }
 
     #[test]
-    fn a_device_that_was_brought_back_is_where_it_was() {
+    fn a_restored_device_is_at_its_former_peer() {
         let mut peers = PeerTable::default();
         let mut meter = Known::new("meter");
-        meter.comes(&mut peers, Some(HERE), HERE);
+        meter.registers(&mut peers, Some(HERE), HERE);
         assert_eq!(peers.device_answering_from(peer(HERE)), Some(meter.key));
     }
 
@@ -305,7 +310,7 @@ mod tests {
             }
         }
 
-        fn comes(&mut self, peers: &mut PeerTable, from: Option<&str>, to: &str) {
+        fn registers(&mut self, peers: &mut PeerTable, from: Option<&str>, to: &str) {
             let from = from.unwrap_or(to);
             peers.rebind(
                 self.key,
@@ -315,11 +320,11 @@ mod tests {
             );
         }
 
-        fn is_asked(&mut self, peers: &mut PeerTable, at: &str) {
+        fn begins_exchange(&mut self, peers: &mut PeerTable, at: &str) {
             peers.rebind(self.key, None, Some(peer(at)), &mut self.binding);
         }
 
-        fn goes(&mut self, peers: &mut PeerTable, from: &str) {
+        fn departs(&mut self, peers: &mut PeerTable, from: &str) {
             peers.rebind(self.key, Some(peer(from)), None, &mut self.binding);
         }
     }

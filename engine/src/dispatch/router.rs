@@ -1,10 +1,10 @@
-//! Which arbiter is a datagram for? The kernel deals datagrams out by the peer's address, devices
-//! live where the hash of their key says, and an address says nothing about a key.
+//! Which arbiter is a datagram for? The kernel distributes datagrams by the peer's address, but the
+//! hash in its key decides which arbiter owns a device, and an address does not reveal a key.
 //!
-//! A registration or an update names its device, so its home is known and it goes there at once.
-//! Anything else is its peer's: the home of the device behind the peer is asked, as far as it is
-//! remembered, and then the other arbiters one after the other. Each knows its own devices' peers
-//! for certain, before a datagram is sent to them, so nothing that a device answers is lost.
+//! A registration or an update names its device, so its owner is known and it goes there at once.
+//! Any other datagram is looked up by peer: first at the arbiter that the route cache has for the
+//! peer, then at the other arbiters one after the other. Each arbiter binds the peers of its
+//! devices before a datagram is sent to them, so no answer of a device is lost.
 
 use crate::datagram::{Datagram, Inbound};
 use crate::dispatch::peer_table::{PeerBinding, PeerTable};
@@ -14,7 +14,7 @@ use crate::ids::{DeviceKey, Shard};
 use crate::location::Location;
 use crate::peer::Peer;
 
-/// What one arbiter knows about where devices are.
+/// The routing state of one arbiter.
 #[derive(Debug)]
 pub struct Router {
     arbiter: ArbiterId,
@@ -23,19 +23,19 @@ pub struct Router {
     route_cache: RouteCache,
 }
 
-/// A datagram on its way from one arbiter to another.
+/// A datagram forwarded from one arbiter to another.
 #[derive(Clone, Debug)]
 pub struct ForwardedDatagram {
     recipient: Recipient,
     received_by: ArbiterId,
 }
 
-/// A datagram, and whose it is, as far as that is known.
+/// A datagram and its recipient, as far as it is known.
 #[derive(Clone, Debug)]
 enum Recipient {
     Device(DeviceKey, Inbound),
     Location(Location, Datagram),
-    /// The device behind the peer; so many arbiters were not asked yet.
+    /// The device at the peer, and how many arbiters did not look it up yet.
     Peer {
         datagram: Datagram,
         arbiters_left: u16,
@@ -43,7 +43,7 @@ enum Recipient {
 }
 
 impl ForwardedDatagram {
-    /// The numbers of all datagrams it came in.
+    /// The numbers of all its datagrams.
     pub fn numbers(&self) -> Vec<u64> {
         match &self.recipient {
             Recipient::Device(_, arrival) => arrival.numbers().collect(),
@@ -57,24 +57,25 @@ impl ForwardedDatagram {
 /// Where a datagram goes.
 #[derive(Debug)]
 pub enum RouteDecision {
-    /// To a device that is at home here.
+    /// To a device that this arbiter owns.
     Device(DeviceKey, Inbound),
-    /// To the device at a location whose home is here.
+    /// To the device at a location that this arbiter owns.
     Location(Location, Datagram),
     /// To another arbiter.
     Forward(ArbiterId, ForwardedDatagram),
-    /// To nobody: no device is behind its peer.
+    /// To no device: there is none at its peer.
     Unknown(Datagram),
 }
 
-/// What an arbiter tells another that had to search: who is behind the peer.
+/// What an arbiter tells the one that forwarded a datagram after a search: which arbiter owns the
+/// device at the peer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct RouteHint {
-    /// Whom to tell.
+    /// The arbiter to tell.
     pub to: ArbiterId,
-    /// Behind which peer the device is.
+    /// The peer of the device.
     pub peer: Peer,
-    /// Where the device is at home.
+    /// The arbiter that owns the device.
     pub arbiter: ArbiterId,
 }
 
@@ -91,68 +92,68 @@ impl Router {
 
     /// Routes a datagram whose device is known.
     pub fn to_device(&mut self, key: DeviceKey, arrival: Inbound) -> RouteDecision {
-        let home = self.shard_map.arbiter_of(key.shard());
-        self.route_cache.note(arrival.peer(), home);
-        if home == self.arbiter {
+        let owner = self.shard_map.arbiter_of(key.shard());
+        self.route_cache.note(arrival.peer(), owner);
+        if owner == self.arbiter {
             return RouteDecision::Device(key, arrival);
         }
-        self.forward(home, Recipient::Device(key, arrival))
+        self.forward(owner, Recipient::Device(key, arrival))
     }
 
     /// Routes a datagram that names a registration.
     pub fn to_location(&mut self, location: Location, datagram: Datagram) -> RouteDecision {
         let [first, second, ..] = location.device;
-        let home = self.shard_map.arbiter_of(Shard::of([first, second]));
-        self.route_cache.note(datagram.peer, home);
-        if home == self.arbiter {
+        let owner = self.shard_map.arbiter_of(Shard::of([first, second]));
+        self.route_cache.note(datagram.peer, owner);
+        if owner == self.arbiter {
             return RouteDecision::Location(location, datagram);
         }
-        self.forward(home, Recipient::Location(location, datagram))
+        self.forward(owner, Recipient::Location(location, datagram))
     }
 
-    /// Routes a datagram that names nobody.
+    /// Routes a datagram that names no device.
     pub fn to_peer(&mut self, datagram: Datagram) -> RouteDecision {
         let remembered = self.route_cache.arbiter_of(datagram.peer, self.shard_map);
-        let unasked = self.shard_map.count();
+        let arbiters_left = self.shard_map.count();
         match remembered {
-            Some(home) if home != self.arbiter => self.forward(
-                home,
+            Some(owner) if owner != self.arbiter => self.forward(
+                owner,
                 Recipient::Peer {
                     datagram,
-                    arbiters_left: unasked,
+                    arbiters_left,
                 },
             ),
-            Some(_) | None => self.route_here(datagram, unasked, self.arbiter).0,
+            Some(_) | None => self.route_here(datagram, arbiters_left, self.arbiter).0,
         }
     }
 
-    /// Routes what another arbiter heard, and says whom to tell where the device is at home.
+    /// Routes a datagram that another arbiter received; also returns the hint for that arbiter.
     pub fn route_forwarded(
         &mut self,
         forwarded: ForwardedDatagram,
     ) -> (RouteDecision, Option<RouteHint>) {
         let ForwardedDatagram {
-            recipient: what,
-            received_by: heard_by,
+            recipient,
+            received_by,
         } = forwarded;
-        match what {
+        match recipient {
             Recipient::Device(key, arrival) => (RouteDecision::Device(key, arrival), None),
             Recipient::Location(location, datagram) => {
                 (RouteDecision::Location(location, datagram), None)
             }
             Recipient::Peer {
                 datagram,
-                arbiters_left: unasked,
-            } => self.route_here(datagram, unasked, heard_by),
+                arbiters_left,
+            } => self.route_here(datagram, arbiters_left, received_by),
         }
     }
 
-    /// Remembers what another arbiter found.
+    /// Notes the hint of another arbiter.
     pub fn note_hint(&mut self, hint: RouteHint) {
         self.route_cache.note(hint.peer, hint.arbiter);
     }
 
-    /// Lets the datagrams of `to` reach a device, and those of `from` no longer.
+    /// Routes the datagrams of `to` to a device, and those of `from` no longer.
     pub fn rebind(
         &mut self,
         device: DeviceKey,
@@ -163,67 +164,68 @@ impl Router {
         self.peer_table.rebind(device, from, to, binding);
     }
 
-    /// Forgets the exchange of a device that ends in the middle of it.
+    /// Forgets the exchange of a device whose actor ended during it.
     pub fn abandon(&mut self, device: DeviceKey, binding: &mut PeerBinding) {
         self.peer_table.abandon(device, binding);
     }
 
-    /// Looks behind the peer here, and goes on to the next arbiter that was not asked.
+    /// Looks the peer up here, and goes on to the next arbiter that did not look it up yet.
     fn route_here(
         &mut self,
         datagram: Datagram,
-        unasked: u16,
-        heard_by: ArbiterId,
+        arbiters_left: u16,
+        received_by: ArbiterId,
     ) -> (RouteDecision, Option<RouteHint>) {
-        let unasked = unasked.saturating_sub(1);
-        let behind = match datagram.message.code.is_request() {
+        let arbiters_left = arbiters_left.saturating_sub(1);
+        let found = match datagram.message.code.is_request() {
             true => self.peer_table.device_at(datagram.peer),
             false => self.peer_table.device_answering_from(datagram.peer),
         };
-        if let Some(key) = behind {
-            // Found at the first look, it was no surprise to whoever heard it.
-            let searched = unasked.saturating_add(1) < self.shard_map.count();
-            let hint = searched.then(|| self.found(datagram.peer, heard_by));
+        if let Some(key) = found {
+            // After a hit at the first look-up, the receiving arbiter needs no hint.
+            let searched = arbiters_left.saturating_add(1) < self.shard_map.count();
+            let hint = searched.then(|| self.hint_for(datagram.peer, received_by));
             return (
                 RouteDecision::Device(key, Inbound::Message(datagram)),
                 hint.flatten(),
             );
         }
-        if unasked == 0 {
+        if arbiters_left == 0 {
             return (RouteDecision::Unknown(datagram), None);
         }
         let next = self.shard_map.next(self.arbiter);
-        let what = Recipient::Peer {
+        let recipient = Recipient::Peer {
             datagram,
-            arbiters_left: unasked,
+            arbiters_left,
         };
         let forwarded = ForwardedDatagram {
-            recipient: what,
-            received_by: heard_by,
+            recipient,
+            received_by,
         };
         (RouteDecision::Forward(next, forwarded), None)
     }
 
-    /// Remembers here, or has it remembered where the datagram was heard, whose the peer is.
-    fn found(&mut self, peer: Peer, heard_by: ArbiterId) -> Option<RouteHint> {
-        if heard_by == self.arbiter {
+    /// Notes the owner of the peer here, or returns the hint for the arbiter that received the
+    /// datagram.
+    fn hint_for(&mut self, peer: Peer, received_by: ArbiterId) -> Option<RouteHint> {
+        if received_by == self.arbiter {
             self.route_cache.note(peer, self.arbiter);
             return None;
         }
         Some(RouteHint {
-            to: heard_by,
+            to: received_by,
             peer,
             arbiter: self.arbiter,
         })
     }
 
-    fn forward(&self, home: ArbiterId, what: Recipient) -> RouteDecision {
-        let heard_by = self.arbiter;
+    fn forward(&self, owner: ArbiterId, recipient: Recipient) -> RouteDecision {
+        let received_by = self.arbiter;
         RouteDecision::Forward(
-            home,
+            owner,
             ForwardedDatagram {
-                recipient: what,
-                received_by: heard_by,
+                recipient,
+                received_by,
             },
         )
     }

@@ -1,6 +1,6 @@
-//! Which arbiter of this process is home to a shard?
+//! Which arbiter of this process owns a shard?
 //!
-//! Shards are dealt out in runs, so that the devices of an arbiter are neighbours in the store.
+//! Each arbiter owns a contiguous range of shards, so that its devices are neighbours in the store.
 
 use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
@@ -13,7 +13,7 @@ use crate::limits::SHARDS;
 pub struct ArbiterId(u16);
 
 impl ArbiterId {
-    /// The place of the arbiter among those of this process.
+    /// The index of the arbiter in this process.
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
@@ -24,7 +24,7 @@ impl ArbiterId {
     }
 }
 
-/// How the shards are dealt out among the arbiters of this process.
+/// The distribution of the shards among the arbiters of this process.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ShardMap {
     arbiters: NonZeroU16,
@@ -34,7 +34,7 @@ impl ShardMap {
     /// The most arbiters that each have a shard of their own.
     pub const ARBITERS_MAX: u16 = SHARDS;
 
-    /// Shards dealt out among so many arbiters, at least one and at most as many as have a shard.
+    /// The distribution among so many arbiters, at least one and at most one per shard.
     pub fn among(arbiters: usize) -> Self {
         let arbiters = u16::try_from(arbiters).unwrap_or(Self::ARBITERS_MAX);
         let arbiters = arbiters.clamp(1, Self::ARBITERS_MAX);
@@ -58,10 +58,10 @@ impl ShardMap {
         (number < self.arbiters.get()).then_some(ArbiterId(number))
     }
 
-    /// The home of a shard.
+    /// The arbiter that owns a shard.
     pub fn arbiter_of(self, Shard(shard): Shard) -> ArbiterId {
-        let home = u32::from(shard) * u32::from(self.arbiters.get()) / u32::from(SHARDS);
-        ArbiterId(u16::try_from(home).expect("less than the arbiters"))
+        let owner = u32::from(shard) * u32::from(self.arbiters.get()) / u32::from(SHARDS);
+        ArbiterId(u16::try_from(owner).expect("less than the arbiters"))
     }
 
     /// The shards of an arbiter.
@@ -74,7 +74,7 @@ impl ShardMap {
         Shard(first(arbiter))..=Shard(first(arbiter + 1) - 1)
     }
 
-    /// The keys of the devices that are at home at an arbiter.
+    /// The keys of the devices that an arbiter owns.
     pub fn keys(self, arbiter: ArbiterId) -> RangeInclusive<DeviceKey> {
         let shards = self.shards(arbiter);
         shards.start().first_key()..=shards.end().last_key()
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_shard_has_one_home_and_every_arbiter_a_run_of_shards() {
+    fn every_shard_has_one_owner_and_every_arbiter_a_range_of_shards() {
         for count in [1, 2, 3, 7, 64, 1_000, SHARDS] {
             let shard_map = ShardMap::among(usize::from(count));
             let mut next = 0;
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_arbiter_and_none_without_a_shard() {
+    fn there_is_at_least_one_arbiter_and_none_without_a_shard() {
         assert_eq!(ShardMap::among(0).count(), 1);
         assert_eq!(ShardMap::among(100_000).count(), SHARDS);
     }

@@ -1,4 +1,4 @@
-//! Which datagram goes where, and what those are told that go nowhere.
+//! Where does each datagram go, and how are those answered that go to no device?
 
 use std::num::NonZeroU32;
 
@@ -17,7 +17,7 @@ use crate::location::Location;
 use crate::peer::{AssociationId, Peer};
 
 #[test]
-fn a_registration_goes_to_the_device_that_bears_the_name() {
+fn a_registration_goes_to_the_device_with_the_endpoint_name() {
     let message = request(Code::POST, &["rd"]).with_uri_query(["lwm2m=1.1", "ep=meter", "lt=60"]);
     assert_eq!(classified(&message), "to endpoint meter: CON 0.02");
     let message = non(message);
@@ -25,7 +25,7 @@ fn a_registration_goes_to_the_device_that_bears_the_name() {
 }
 
 #[test]
-fn a_registration_without_a_name_is_a_bad_request() {
+fn a_registration_without_an_endpoint_name_is_a_bad_request() {
     let long = format!("ep={}", "x".repeat(252));
     let queries: [&[&str]; 5] = [&[], &["lt=60"], &["ep="], &["ep=a\tb"], &["endpoint=meter"]];
     for query in queries {
@@ -58,7 +58,7 @@ fn an_update_and_a_deregistration_go_to_the_device_at_the_location() {
 }
 
 #[test]
-fn a_location_that_is_none_of_ours_is_not_found() {
+fn an_unknown_location_is_not_found() {
     for segment in ["5a3f", "", "AAAAAAAAAAAAAAAAA"] {
         let message = request(Code::POST, &["rd", segment]);
         assert_eq!(
@@ -71,7 +71,7 @@ fn a_location_that_is_none_of_ours_is_not_found() {
 }
 
 #[test]
-fn everything_else_goes_to_the_device_behind_the_peer() {
+fn any_other_message_goes_to_the_device_at_the_peer() {
     let token = Token::new(&[1]).unwrap();
     let cases = [
         (request(Code::GET, &["rd"]), "CON 0.01"),
@@ -90,13 +90,13 @@ fn everything_else_goes_to_the_device_behind_the_peer() {
             "CON 2.05",
         ),
     ];
-    for (message, told) in cases {
-        assert_eq!(classified(&message), format!("to peer: {told}"));
+    for (message, expected) in cases {
+        assert_eq!(classified(&message), format!("to peer: {expected}"));
     }
 }
 
 #[test]
-fn noise_is_ignored_and_a_malformed_confirmable_message_is_reset() {
+fn noise_is_ignored_and_a_malformed_confirmable_message_gets_a_reset() {
     let cases: [(&[u8], &str); 7] = [
         (&[], "ignored, Malformed(TooShort)"),
         (b"GET", "ignored, Malformed(TooShort)"),
@@ -115,8 +115,8 @@ fn noise_is_ignored_and_a_malformed_confirmable_message_is_reset() {
             "RST 0.00 to 7, Malformed(PayloadMissing)",
         ),
     ];
-    for (bytes, told) in cases {
-        assert_eq!(told_of(classify(0, peer(), bytes)), told);
+    for (bytes, expected) in cases {
+        assert_eq!(outcome(classify(0, peer(), bytes)), expected);
     }
 }
 
@@ -130,7 +130,7 @@ fn a_request_with_an_unknown_critical_option_is_refused() {
 }
 
 #[test]
-fn what_is_for_another_server_is_not_passed_on() {
+fn a_request_for_another_server_is_not_proxied() {
     for number in [option::PROXY_URI, option::PROXY_SCHEME] {
         let proxied = request(Code::POST, &[]).with_option(number, b"coap");
         assert_eq!(classified(&proxied), "ACK 5.05 to 7, Proxied");
@@ -139,7 +139,7 @@ fn what_is_for_another_server_is_not_passed_on() {
 }
 
 #[test]
-fn nobody_is_answered_who_cannot_be() {
+fn a_source_that_cannot_be_answered_is_ignored() {
     let data = request(Code::POST, &[]).encode();
     for from in [
         "224.0.1.187:5683",
@@ -149,26 +149,26 @@ fn nobody_is_answered_who_cannot_be() {
     ] {
         let from = from.parse().unwrap();
         let unanswerable = "ignored, Unanswerable";
-        assert_eq!(told_of(classify(0, Peer::plain(from), &data)), unanswerable);
-        assert_eq!(told_of(classify(0, Peer::bare(from), &data)), unanswerable);
+        assert_eq!(outcome(classify(0, Peer::plain(from), &data)), unanswerable);
+        assert_eq!(outcome(classify(0, Peer::bare(from), &data)), unanswerable);
     }
     let without_port = "10.0.0.1:0".parse().unwrap();
-    let told = told_of(classify(0, Peer::plain(without_port), &data));
-    assert_eq!(told, "ignored, Unanswerable");
-    let told = told_of(classify(0, Peer::bare(without_port), b"on"));
-    assert_eq!(told, "to identity: [111, 110]", "it asks for no answer");
+    let actual = outcome(classify(0, Peer::plain(without_port), &data));
+    assert_eq!(actual, "ignored, Unanswerable");
+    let actual = outcome(classify(0, Peer::bare(without_port), b"on"));
+    assert_eq!(actual, "to identity: [111, 110]", "it asks for no answer");
 }
 
 #[test]
-fn bare_bytes_go_to_the_device_at_the_address_whatever_they_are() {
+fn a_bare_datagram_goes_to_the_device_at_the_address_whatever_its_bytes() {
     for bytes in [&b""[..], b"on", &request(Code::POST, &["rd"]).encode()] {
         let classified = classify(0, Peer::bare("10.0.0.1:4445".parse().unwrap()), bytes);
-        assert_eq!(told_of(classified), format!("to identity: {bytes:?}"));
+        assert_eq!(outcome(classified), format!("to identity: {bytes:?}"));
     }
 }
 
 #[test]
-fn what_comes_over_an_association_is_its_device_s_whatever_name_it_says() {
+fn a_message_over_an_association_goes_to_its_device_whatever_name_it_has() {
     let association = AssociationId(NonZeroU32::MIN);
     let peer = Peer::plain("10.0.0.1:5684".parse().unwrap()).over(association);
     let register = request(Code::POST, &["rd"]).with_uri_query(["ep=other"]);
@@ -179,34 +179,37 @@ fn what_comes_over_an_association_is_its_device_s_whatever_name_it_says() {
             panic!("{classified:?}");
         };
         let unknown = unknown_peer(datagram, Restoration::Complete);
-        assert_eq!(told_of(unknown), "to identity: CON 0.02");
+        assert_eq!(outcome(unknown), "to identity: CON 0.02");
     }
 }
 
 #[test]
-fn data_of_nobody_is_refused_and_bare_bytes_are_dropped() {
-    let tell = |arrival: &Inbound| told_of(unknown_address(arrival));
-    let told = tell(&arrival(request(Code::POST, &[])));
-    assert_eq!(told, "ACK 4.01 to 7, UnknownAddress");
-    let told = tell(&arrival(non(request(Code::POST, &[]))));
-    assert_eq!(told, "ignored, UnknownAddress");
-    assert_eq!(tell(&bare()), "ignored, UnknownAddress");
+fn data_from_an_unknown_address_is_refused_and_bare_datagrams_are_dropped() {
+    let handler = |arrival: &Inbound| outcome(unknown_address(arrival));
+    let actual = handler(&arrival(request(Code::POST, &[])));
+    assert_eq!(actual, "ACK 4.01 to 7, UnknownAddress");
+    let actual = handler(&arrival(non(request(Code::POST, &[]))));
+    assert_eq!(actual, "ignored, UnknownAddress");
+    assert_eq!(handler(&bare()), "ignored, UnknownAddress");
 }
 
 #[test]
-fn data_from_an_address_of_several_is_answered_by_one_and_bare_bytes_are_dropped() {
-    let asked = ambiguous(arrival(request(Code::POST, &[])));
-    assert!(matches!(asked, Ok(Inbound::Ambiguous(_))), "{asked:?}");
+fn data_from_a_shared_address_is_answered_by_one_device_and_bare_datagrams_are_dropped() {
+    let admitted = ambiguous(arrival(request(Code::POST, &[])));
+    assert!(
+        matches!(admitted, Ok(Inbound::Ambiguous(_))),
+        "{admitted:?}"
+    );
     let dropped = ambiguous(bare());
     assert_eq!(dropped.unwrap_err(), DropReason::UnknownAddress);
 }
 
 #[test]
-fn data_is_put_off_while_nothing_more_can_be_kept() {
-    let put_off = |arrival| told_of(Classified::ToIdentity(arrival).defer());
-    let told = put_off(arrival(request(Code::POST, &[])));
-    assert_eq!(told, "ACK 5.03 to 7, Overloaded");
-    assert_eq!(put_off(bare()), "ignored, Overloaded");
+fn data_is_deferred_while_the_store_is_full() {
+    let deferred = |arrival| outcome(Classified::ToIdentity(arrival).defer());
+    let actual = deferred(arrival(request(Code::POST, &[])));
+    assert_eq!(actual, "ACK 5.03 to 7, Overloaded");
+    assert_eq!(deferred(bare()), "ignored, Overloaded");
 }
 
 #[test]
@@ -227,7 +230,7 @@ fn options_a_device_may_use_are_known() {
 }
 
 #[test]
-fn what_a_device_sends_goes_to_the_device_behind_the_peer() {
+fn a_send_goes_to_the_device_at_the_peer() {
     let send = request(Code::POST, &["dp"]);
     assert_eq!(classified(&send), "to peer: CON 0.02");
     assert_eq!(classified(&non(send)), "to peer: NON 0.02");
@@ -242,10 +245,10 @@ fn an_answer_with_an_unknown_critical_option_still_reaches_its_device() {
 }
 
 #[test]
-fn those_who_belong_to_nobody_are_told_so() {
+fn messages_without_a_device_are_answered_or_ignored() {
     let token = Token::new(&[1]).unwrap();
     let notification = Message::separate(MessageKind::NonConfirmable, Code::CONTENT, ID, token);
-    let cases: [(Tell, Message, &str); 16] = [
+    let cases: [(Handler, Message, &str); 16] = [
         (
             unknown_endpoint,
             request(Code::POST, &["rd"]),
@@ -299,32 +302,32 @@ fn those_who_belong_to_nobody_are_told_so() {
         ),
         (overloaded, notification, "ignored, Overloaded"),
     ];
-    for (tell, message, told) in cases {
+    for (handler, message, expected) in cases {
         let datagram = Datagram {
             number: 0,
             peer: peer(),
             message,
         };
-        assert_eq!(told_of(tell(&datagram)), told);
+        assert_eq!(outcome(handler(&datagram)), expected);
     }
 }
 
 #[test]
-fn what_has_to_be_written_is_put_off_and_answers_are_not() {
-    let put_off = |message: &Message| {
+fn requests_that_need_a_write_are_deferred_and_answers_are_not() {
+    let deferred = |message: &Message| {
         let classified = classify(0, peer(), &message.encode()).defer();
-        told_of(classified)
+        outcome(classified)
     };
     for path in [&["rd"][..], &["dp"]] {
         let message = request(Code::POST, path).with_uri_query(["ep=meter"]);
-        assert_eq!(put_off(&message), "ACK 5.03 to 7, Overloaded", "{path:?}");
+        assert_eq!(deferred(&message), "ACK 5.03 to 7, Overloaded", "{path:?}");
     }
     let answer = Message::response_to(&request(Code::GET, &["3"]), Code::CONTENT, ID);
-    assert_eq!(put_off(&answer), classified(&answer));
+    assert_eq!(deferred(&answer), classified(&answer));
 }
 
 #[test]
-fn an_overloaded_service_says_when_to_come_back() {
+fn an_overloaded_service_answers_with_max_age() {
     let message = request(Code::POST, &["rd"]).with_uri_query(["ep=meter"]);
     let Classified::Answered { datagram, reason } = overloaded(&Datagram {
         number: 0,
@@ -344,7 +347,7 @@ fn an_overloaded_service_says_when_to_come_back() {
 
 // The vocabulary of these tests.
 
-type Tell = fn(&Datagram) -> Classified;
+type Handler = fn(&Datagram) -> Classified;
 
 const ID: MessageId = MessageId(7);
 
@@ -387,10 +390,10 @@ fn non(mut message: Message) -> Message {
 }
 
 fn classified(message: &Message) -> String {
-    told_of(classify(0, peer(), &message.encode()))
+    outcome(classify(0, peer(), &message.encode()))
 }
 
-fn told_of(classified: Classified) -> String {
+fn outcome(classified: Classified) -> String {
     match classified {
         Classified::ToEndpoint(endpoint, datagram) => {
             format!("to endpoint {endpoint}: {}", head(&datagram.message))

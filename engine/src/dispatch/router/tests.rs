@@ -1,4 +1,4 @@
-//! Does every datagram find its device, wherever it is heard, and by how long a way?
+//! Does every datagram reach its device, whichever arbiter receives it, and after how many hops?
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -12,18 +12,18 @@ use crate::ids::{CustomerId, DeviceId, DeviceKey};
 
 const SALT: u32 = 17;
 
-/// All arbiters of a process, with nothing between them.
+/// The routers of all arbiters of a process.
 struct Process {
     shard_map: ShardMap,
     routers: Vec<Router>,
 }
 
-/// Where a datagram ended, and after how many steps from one arbiter to another.
+/// Where a datagram ended, and after how many hops between arbiters.
 #[derive(Debug, Eq, PartialEq)]
 struct Ended {
     at: ArbiterId,
     device: Option<DeviceKey>,
-    steps: u16,
+    hops: u16,
 }
 
 impl Process {
@@ -37,32 +37,37 @@ impl Process {
     }
 
     fn binds(&mut self, key: DeviceKey, peer: Peer) {
-        let home = self.shard_map.arbiter_of(key.shard());
-        self.routers[home.index()].rebind(key, Some(peer), Some(peer), &mut PeerBinding::default());
+        let owner = self.shard_map.arbiter_of(key.shard());
+        self.routers[owner.index()].rebind(
+            key,
+            Some(peer),
+            Some(peer),
+            &mut PeerBinding::default(),
+        );
     }
 
-    fn asks_at(&mut self, key: DeviceKey, peer: Peer) {
-        let home = self.shard_map.arbiter_of(key.shard());
-        self.routers[home.index()].rebind(key, None, Some(peer), &mut PeerBinding::default());
+    fn exchanges_at(&mut self, key: DeviceKey, peer: Peer) {
+        let owner = self.shard_map.arbiter_of(key.shard());
+        self.routers[owner.index()].rebind(key, None, Some(peer), &mut PeerBinding::default());
     }
 
-    fn hears_update(&mut self, at: ArbiterId, key: DeviceKey, peer: Peer) -> Ended {
+    fn receives_update(&mut self, at: ArbiterId, key: DeviceKey, peer: Peer) -> Ended {
         let location = Location::new(key, SALT);
         let route = self.routers[at.index()].to_location(location, datagram(peer));
         self.follow(at, route, key)
     }
 
-    fn hears_registration(&mut self, at: ArbiterId, key: DeviceKey, peer: Peer) -> Ended {
+    fn receives_registration(&mut self, at: ArbiterId, key: DeviceKey, peer: Peer) -> Ended {
         let route = self.routers[at.index()].to_device(key, Inbound::Message(datagram(peer)));
         self.follow(at, route, key)
     }
 
-    fn hears_answer(&mut self, at: ArbiterId, key: DeviceKey, peer: Peer) -> Ended {
+    fn receives_answer(&mut self, at: ArbiterId, key: DeviceKey, peer: Peer) -> Ended {
         let route = self.routers[at.index()].to_peer(datagram(peer));
         self.follow(at, route, key)
     }
 
-    fn hears_request(&mut self, at: ArbiterId, key: DeviceKey, peer: Peer) -> Ended {
+    fn receives_request(&mut self, at: ArbiterId, key: DeviceKey, peer: Peer) -> Ended {
         let id = MessageId(1);
         let message = Message::request(MessageKind::Confirmable, Code::POST, id, Token::EMPTY);
         let route = self.routers[at.index()].to_peer(Datagram {
@@ -75,46 +80,46 @@ impl Process {
 
     fn follow(
         &mut self,
-        heard_by: ArbiterId,
+        received_by: ArbiterId,
         mut route: RouteDecision,
         expected: DeviceKey,
     ) -> Ended {
-        let (mut at, mut steps) = (heard_by, 0);
+        let (mut at, mut hops) = (received_by, 0);
         loop {
             match route {
                 RouteDecision::Device(key, _) => {
                     assert_eq!(
                         self.shard_map.arbiter_of(key.shard()),
                         at,
-                        "it is at home there"
+                        "the arbiter owns it"
                     );
                     let device = Some(key);
-                    return Ended { at, device, steps };
+                    return Ended { at, device, hops };
                 }
                 RouteDecision::Location(location, _) => {
                     assert_eq!(location, Location::new(expected, SALT));
                     assert_eq!(
                         self.shard_map.arbiter_of(expected.shard()),
                         at,
-                        "it is at home there"
+                        "the arbiter owns it"
                     );
                     let device = Some(expected);
-                    return Ended { at, device, steps };
+                    return Ended { at, device, hops };
                 }
                 RouteDecision::Unknown(_) => {
                     let device = None;
-                    return Ended { at, device, steps };
+                    return Ended { at, device, hops };
                 }
                 RouteDecision::Forward(next, forwarded) => {
-                    steps += 1;
+                    hops += 1;
                     assert!(
-                        steps <= self.shard_map.count(),
+                        hops <= self.shard_map.count(),
                         "no datagram goes in circles"
                     );
                     at = next;
                     let (onward, hint) = self.routers[next.index()].route_forwarded(forwarded);
                     if let Some(hint) = hint {
-                        assert_eq!(hint.to, heard_by);
+                        assert_eq!(hint.to, received_by);
                         self.routers[hint.to.index()].note_hint(hint);
                     }
                     route = onward;
@@ -125,88 +130,91 @@ impl Process {
 }
 
 #[test]
-fn what_is_asked_from_where_a_device_is_just_asked_is_not_taken_for_its_own() {
+fn a_request_from_the_peer_of_an_exchange_is_not_of_that_device() {
     for arbiters in [1, 2, 8] {
         let mut process = Process::of(arbiters);
         for (number, at) in (0..64).zip(process.shard_map.arbiters().cycle()) {
-            let (asked, registered, peer) = (key(number), key(number + 64), peer(number));
-            process.asks_at(asked, peer);
-            assert_eq!(process.hears_request(at, asked, peer).device, None);
+            let (in_exchange, registered, peer) = (key(number), key(number + 64), peer(number));
+            process.exchanges_at(in_exchange, peer);
+            assert_eq!(process.receives_request(at, in_exchange, peer).device, None);
             process.binds(registered, peer);
-            let ended = process.hears_request(at, registered, peer);
+            let ended = process.receives_request(at, registered, peer);
             assert_eq!(ended.device, Some(registered));
         }
     }
 }
 
 #[test]
-fn what_names_its_device_is_forwarded_once_at_most() {
+fn a_datagram_that_names_its_device_is_forwarded_once_at_most() {
     for arbiters in [1, 2, 3, 8] {
         let mut process = Process::of(arbiters);
         for (number, at) in (0..64).zip(process.shard_map.arbiters().cycle()) {
             let (key, peer) = (key(number), peer(number));
-            let home = process.shard_map.arbiter_of(key.shard());
+            let owner = process.shard_map.arbiter_of(key.shard());
             let there = Ended {
-                at: home,
+                at: owner,
                 device: Some(key),
-                steps: u16::from(home != at),
+                hops: u16::from(owner != at),
             };
-            assert_eq!(process.hears_registration(at, key, peer), there);
-            assert_eq!(process.hears_update(at, key, peer), there);
+            assert_eq!(process.receives_registration(at, key, peer), there);
+            assert_eq!(process.receives_update(at, key, peer), there);
         }
     }
 }
 
 #[test]
-fn an_answer_of_a_device_heard_before_is_forwarded_once_at_most() {
+fn an_answer_of_a_device_seen_before_is_forwarded_once_at_most() {
     let mut process = Process::of(8);
     let arbiters: Vec<ArbiterId> = process.shard_map.arbiters().collect();
     for (number, at) in (0..64).zip(arbiters.iter().copied().cycle()) {
         let (key, peer) = (key(number), peer(number));
-        process.hears_update(at, key, peer);
+        process.receives_update(at, key, peer);
         process.binds(key, peer);
-        let ended = process.hears_answer(at, key, peer);
+        let ended = process.receives_answer(at, key, peer);
         assert_eq!(ended.device, Some(key));
-        assert!(ended.steps <= 1, "{ended:?}");
+        assert!(ended.hops <= 1, "{ended:?}");
     }
 }
 
 #[test]
-fn an_answer_is_found_by_search_where_nothing_is_remembered_and_remembered_then() {
+fn an_answer_without_a_cached_route_is_routed_by_search_and_then_cached() {
     let mut process = Process::of(8);
     let arbiters: Vec<ArbiterId> = process.shard_map.arbiters().collect();
     for (number, at) in (0..64).zip(arbiters.iter().copied().cycle()) {
         let (key, peer) = (key(number), peer(number));
         process.binds(key, peer);
-        assert_eq!(process.hears_answer(at, key, peer).device, Some(key));
-        let again = process.hears_answer(at, key, peer);
+        assert_eq!(process.receives_answer(at, key, peer).device, Some(key));
+        let again = process.receives_answer(at, key, peer);
         assert_eq!(again.device, Some(key));
-        assert!(again.steps <= 1, "{again:?}");
+        assert!(again.hops <= 1, "{again:?}");
     }
 }
 
 #[test]
-fn a_stranger_is_looked_for_everywhere_once() {
+fn an_unknown_peer_is_looked_up_at_every_arbiter_once() {
     let mut process = Process::of(5);
     let at = process.shard_map.arbiters().nth(2).unwrap();
-    let ended = process.hears_answer(at, key(0), peer(0));
-    assert_eq!((ended.device, ended.steps), (None, 4));
+    let ended = process.receives_answer(at, key(0), peer(0));
+    assert_eq!((ended.device, ended.hops), (None, 4));
 }
 
 #[test]
-fn a_name_that_is_claimed_in_vain_does_not_hide_who_is_behind_the_peer() {
+fn a_wrongly_claimed_name_does_not_hide_the_device_at_the_peer() {
     let mut process = Process::of(8);
     let arbiters: Vec<ArbiterId> = process.shard_map.arbiters().collect();
     let (device, peer) = (key(0), peer(0));
     process.binds(device, peer);
     for (number, at) in (1..64).zip(arbiters.iter().copied().cycle()) {
-        process.hears_update(at, key(number), peer);
-        assert_eq!(process.hears_answer(at, device, peer).device, Some(device));
+        process.receives_update(at, key(number), peer);
+        assert_eq!(
+            process.receives_answer(at, device, peer).device,
+            Some(device)
+        );
     }
 }
 
 #[test]
-fn of_two_devices_behind_a_peer_the_one_heard_last_is_asked_first() {
+fn of_two_devices_at_a_peer_the_one_seen_last_is_looked_up_first() {
     let mut process = Process::of(2);
     let at = process.shard_map.arbiters().next().unwrap();
     let early = (0..)
@@ -217,10 +225,10 @@ fn of_two_devices_behind_a_peer_the_one_heard_last_is_asked_first() {
         .find(|key| process.shard_map.arbiter_of(key.shard()) != at);
     let (early, late) = (early.unwrap(), late.unwrap());
     for device in [early, late, early, late] {
-        process.hears_update(at, device, peer(0));
+        process.receives_update(at, device, peer(0));
         process.binds(device, peer(0));
         assert_eq!(
-            process.hears_answer(at, device, peer(0)).device,
+            process.receives_answer(at, device, peer(0)).device,
             Some(device)
         );
     }
