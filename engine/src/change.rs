@@ -1,8 +1,8 @@
-//! What a step changes for good: typed changes, what they expect, counters, and the batch that
-//! carries them as one.
+//! The durable changes of a step: changes, their preconditions, counters, and the batch that has
+//! them all.
 //!
-//! A batch is atomic: all of it is durable or nothing of it is. `expects` are compare-and-set;
-//! `adds` commute, so that two owners never overwrite a count.
+//! A batch is atomic: it is committed whole or not at all. `expects` are compare-and-set; `adds`
+//! commute, so that two owners never overwrite a count.
 
 use crate::action::{Action, ActionState, Protocol, Status};
 use crate::admin_log::entry::Entry;
@@ -19,16 +19,16 @@ use crate::ids::{
 use crate::profile::Profile;
 use crate::setting::Setting;
 
-/// All that one step changes.
+/// All changes of one step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
-    /// Who changes it.
+    /// The owner of what changes.
     pub owner: Owner,
-    /// What must hold for any of it to happen.
+    /// The preconditions of the batch.
     pub expects: Vec<Expect>,
-    /// What is put and removed, in this order.
+    /// The changes, applied in this order.
     pub changes: Vec<Change>,
-    /// What is counted.
+    /// The changes of counters.
     pub adds: Vec<CounterDelta>,
 }
 
@@ -39,10 +39,10 @@ impl Batch {
     }
 }
 
-/// Who owns what a batch changes; a stale owner is fenced off.
+/// The owner of what a batch changes; a stale owner is fenced off.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Owner {
-    /// Nobody: a record without an actor, guarded by what the batch expects.
+    /// None: the record has no actor and is guarded by what the batch expects.
     #[default]
     Nobody,
     /// The holder of a virtual shard in one of its epochs.
@@ -54,14 +54,14 @@ pub enum Owner {
     },
 }
 
-/// What must hold when a batch is applied.
+/// A precondition of a batch.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Expect {
-    /// Nobody bears the name.
+    /// The name is free.
     Free(UniqueName),
-    /// Somebody bears the name.
+    /// The name is taken.
     Taken(UniqueName),
-    /// The device is just as this profile says.
+    /// The device has exactly this profile.
     Profile(Box<Profile>),
     /// The action request has the status.
     Status {
@@ -70,9 +70,9 @@ pub enum Expect {
         /// The status it must have.
         is: Status,
     },
-    /// Nothing was promised for the device under the key.
+    /// The device has no idempotency record under the key.
     IdempotencyKeyUnused {
-        /// What a call is named by.
+        /// The key of the call.
         key: IdempotencyKey,
         /// The device.
         device: DeviceKey,
@@ -81,7 +81,7 @@ pub enum Expect {
     },
 }
 
-/// A name that only one thing may bear.
+/// A name that must be unique.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum UniqueName {
     /// A customer's id.
@@ -103,7 +103,7 @@ pub enum UniqueName {
 }
 
 impl UniqueName {
-    /// Every name a device bears.
+    /// Every unique name of a device.
     pub fn all_of(profile: &Profile) -> Vec<Self> {
         let identity = match &profile.psk {
             Some(psk) => psk.identity.clone(),
@@ -121,7 +121,7 @@ impl UniqueName {
     }
 }
 
-/// One thing put or removed. The store keeps names, indexes and pending lists in step with it.
+/// One thing put or removed. The store updates names, indexes and pending lists with it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// Puts a customer and its name.
@@ -143,77 +143,77 @@ pub enum Change {
         /// The profile from now on.
         profile: Box<Profile>,
     },
-    /// Removes a device with the names it bears by then, its record, its action requests, its last
-    /// known values and its history. Its log entries stay.
+    /// Removes a device with the names it has at that time, its record, its action requests, its
+    /// last known values and its history. Its log entries stay.
     RemoveDevice(DeviceKey),
-    /// Puts what a device's actor knows of it.
+    /// Puts the record of a device's actor.
     PutRecord {
         /// The device.
         device: DeviceKey,
-        /// What is known.
+        /// The record.
         record: Box<DeviceRecord>,
     },
-    /// Puts an action request; `was` is where it stood in lists, if it was there.
+    /// Puts an action request; `was` is its previous state, if it existed.
     PutAction {
-        /// Where it stood before.
+        /// Its previous state.
         was: Option<ActionState>,
         /// The request from now on.
         action: Box<Action>,
     },
-    /// Keeps what a call was promised for a device.
+    /// Puts the idempotency record of a call for a device.
     PutIdempotencyRecord(IdempotencyRecord),
     /// Adds an entry to the administration log.
     AppendEntry(Box<Entry>),
-    /// Adds an event to the history of its device. Values it tells become the last known ones.
+    /// Adds an event to the history of its device. Its values become the last known ones.
     ///
-    /// While its customer has destinations it also gets the next number of its shard, and waits
+    /// While its customer has destinations, it also gets the next number of its shard and is queued
     /// under it for all of them.
     AppendEvent(Box<Event>),
-    /// Puts a destination. A new one begins behind every event there is.
+    /// Puts a destination. A new one begins after every existing event.
     PutDestination(Box<Destination>),
-    /// Removes a destination with all that waits for it alone.
+    /// Removes a destination with all that is queued for it alone.
     RemoveDestination {
-        /// Whose it is.
+        /// Its customer.
         customer: CustomerId,
-        /// Which.
+        /// The destination.
         destination: DestinationId,
     },
-    /// Puts how far a destination has come.
+    /// Puts the progress of a destination.
     PutProgress(Box<ProgressUpdate>),
-    /// Puts the customer's definitions of objects, as the OMA XML they came in.
+    /// Puts a customer's object definition, as the OMA XML that was uploaded.
     PutDefinition(Box<Definition>),
     /// Removes a customer's definition of a version of an object.
     RemoveDefinition(DefinitionId),
 }
 
-/// A count that changes by so much.
+/// A change of a counter.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CounterDelta {
-    /// Which count.
+    /// The counter.
     pub counter: Counter,
-    /// By how much.
+    /// The change.
     pub delta: i64,
 }
 
-/// What is counted, so that no total needs a scan.
+/// A counter, so that no total needs a scan.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Counter {
     /// Action requests of a customer.
     CustomerActions {
-        /// Whose.
+        /// The owner.
         customer: CustomerId,
-        /// Of which protocol.
+        /// The protocol.
         protocol: Protocol,
-        /// In which status.
+        /// The status.
         status: Status,
     },
     /// Action requests of a device.
     DeviceActions {
-        /// Whose.
+        /// The owner.
         device: DeviceKey,
-        /// Of which protocol.
+        /// The protocol.
         protocol: Protocol,
-        /// In which status.
+        /// The status.
         status: Status,
     },
     /// Devices of a customer.

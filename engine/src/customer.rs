@@ -1,14 +1,14 @@
 //! Who uses the API: customers, their API clients, scopes and access tokens.
 //!
-//! Client secrets and access tokens are 256 random bits, so a plain SHA-256 of them is kept: a
-//! slow hash on a token endpoint would be a gift to attackers.
+//! Client secrets and access tokens are 256 random bits, so a plain SHA-256 of them is stored: a
+//! slow hash would make the token endpoint easy to overload.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::ids::{ClientId, CustomerId, kept_as_bytes};
 use crate::moment::Timestamp;
 
-/// How long an access token is good for, in seconds.
+/// How long an access token is valid, in seconds.
 pub const TOKEN_LIFETIME_S: u32 = 3_600;
 
 /// A customer: owner of devices, action requests, log and settings.
@@ -16,11 +16,11 @@ pub const TOKEN_LIFETIME_S: u32 = 3_600;
 pub struct Customer {
     /// Its name in every path and record.
     pub id: CustomerId,
-    /// The integer that the SMS events of seed 6 call it by.
+    /// Its id in the SMS events of seed 6, an integer.
     pub number: u64,
-    /// What people call it.
+    /// Its display name.
     pub name: Box<str>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
 }
 
@@ -29,26 +29,27 @@ pub struct Customer {
 pub struct ApiClient {
     /// The `client_id` of OAuth 2.0 (RFC 6749 section 2.2), service-wide.
     pub id: ClientId,
-    /// For whom it acts.
+    /// The customer it acts for.
     pub customer: CustomerId,
-    /// What people call it.
+    /// Its display name.
     pub name: Box<str>,
     /// Digest of its secret.
     pub secret: SecretDigest,
-    /// What it may do.
+    /// Its scopes.
     pub scopes: Scopes,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
 }
 
-/// An access token as kept: revoking the client ends it, because it is only good with its client.
+/// A stored access token. It is valid only while its client exists, so removing the client revokes
+/// it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AccessToken {
-    /// Digest of the token; the token itself is never kept.
+    /// Digest of the token; the token itself is never stored.
     pub digest: SecretDigest,
-    /// The client it was given to.
+    /// The client it was issued to.
     pub client: ClientId,
-    /// From when on it is worthless.
+    /// When it expires.
     pub expires_at: Timestamp,
 }
 
@@ -57,7 +58,7 @@ pub struct AccessToken {
 pub struct SecretDigest([u8; 32]);
 
 impl SecretDigest {
-    /// The digest of a secret as the caller presents it.
+    /// The digest of a secret that a caller presents.
     pub fn of(secret: &str) -> Self {
         Self(Sha256::digest(secret.as_bytes()).into())
     }
@@ -128,7 +129,7 @@ impl Scopes {
     /// No scope at all.
     pub const NONE: Self = Self(0);
 
-    /// Every scope there is and will be: `all`.
+    /// Every scope, present and future: `all`.
     pub const ALL: Self = Self(u16::MAX);
 
     /// The set with one more scope.
@@ -141,12 +142,12 @@ impl Scopes {
         self.0 & scope.bit() != 0
     }
 
-    /// The set kept as bits.
+    /// The set of these bits.
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits)
     }
 
-    /// The bits to keep.
+    /// The bits to store.
     pub const fn bits(self) -> u16 {
         self.0
     }

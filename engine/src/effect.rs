@@ -1,7 +1,7 @@
-//! What a step wants done: the closed list of effects, in the order they were decided.
+//! The effects of a step: a closed list, in the order they were decided.
 //!
-//! The law of order is the shell's to keep: everything that changes something for good is one
-//! batch, committed first; the rest is done in order once the receipt is Ok.
+//! The shell keeps the law of order: all durable changes are one batch, which is committed first;
+//! the other effects are performed in order once the receipt is Ok.
 
 use crate::action::{Action, ActionState, Status};
 use crate::admin_log::entry::Entry;
@@ -11,63 +11,63 @@ use crate::ids::{ActionId, TraceId};
 use crate::peer::Peer;
 use crate::step_event::{ActionRef, StepEvent, StepEventKind};
 
-/// One thing a step wants done.
+/// One effect of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Change something for good.
+    /// Save a change.
     Save(Change),
-    /// Let none of the step's changes happen unless this holds.
+    /// Commit the step's changes only if this holds.
     Expect(Expect),
-    /// Count.
+    /// Change a counter.
     Count(CounterDelta),
-    /// Tell the customer, in the same batch as the fact.
+    /// Write to the customer's log, in the same batch as the fact.
     Log(Box<Entry>),
-    /// Say something once all of that is durable.
+    /// Perform this once the batch is durable.
     Send(Outbound),
 }
 
 /// The effects of one step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effects {
-    wanted: Vec<Effect>,
+    effects: Vec<Effect>,
     events: Vec<StepEvent>,
 }
 
-/// What is not part of the batch, to be done after the receipt.
+/// An effect that is not part of the batch and is performed after the receipt.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Outbound {
-    /// Let datagrams of `to` reach this device from now on, and those of `from` no longer. Without
-    /// `from` the device is only asked at `to`: what answers from there reaches it.
+    /// Route datagrams of `to` to this device from now on, and those of `from` no longer. Without
+    /// `from` the device is only in an exchange at `to`: only answers from there reach it.
     Rebind {
-        /// The peer that was the device, or still is.
+        /// The former peer of the device, or its current one.
         from: Option<Peer>,
-        /// The peer that is the device.
+        /// The new peer of the device.
         to: Option<Peer>,
     },
     /// Send a datagram to the device.
     Send {
-        /// To where.
+        /// The peer it is sent to.
         to: Peer,
         /// The bytes on the wire.
         datagram: Vec<u8>,
     },
-    /// Send bare bytes to the device and, at any time later, tell it whether the socket took them.
+    /// Send a bare datagram to the device, and report the [`SendOutcome`] to it later.
     SendUdp {
-        /// To where.
+        /// The peer it is sent to.
         to: Peer,
         /// The bytes.
         bytes: Vec<u8>,
-        /// The request that they are.
+        /// The action request that it belongs to.
         action: ActionId,
     },
 }
 
-/// What became of bare bytes that were to be sent.
+/// The outcome of sending a bare datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SendOutcome {
-    /// The socket took them.
+    /// The socket accepted it.
     Sent,
-    /// It did not: nothing left.
+    /// The socket did not accept it; nothing was sent.
     Refused,
 }
 
@@ -79,10 +79,10 @@ impl Effects {
 
     /// Adds an effect.
     pub fn push(&mut self, effect: Effect) {
-        self.wanted.push(effect);
+        self.effects.push(effect);
     }
 
-    /// Remarks that something happened, and what set it off.
+    /// Adds a step event, and the trace of the request behind it.
     pub fn note(&mut self, trace: Option<TraceId>, what: StepEventKind) {
         self.events.push(StepEvent { kind: what, trace });
     }
@@ -92,36 +92,36 @@ impl Effects {
         self.push(Effect::Send(Outbound::Send { to, datagram }));
     }
 
-    /// Adds that a device is behind another peer, or is to be looked for there anew, or is asked
-    /// there.
+    /// Adds that a device is bound to a peer, has left one, or is in an exchange at one.
     pub fn rebind(&mut self, from: Option<Peer>, to: Option<Peer>) {
         self.push(Effect::Send(Outbound::Rebind { from, to }));
     }
 
-    /// Keeps what a call was promised, unless it was promised something before.
+    /// Saves the idempotency record of a call, unless there is one already.
     pub fn save_idempotency_record(&mut self, record: IdempotencyRecord) {
         let IdempotencyRecord {
-            call: once,
+            call,
             device,
             number,
             ..
         } = record;
         self.push(Effect::Expect(Expect::IdempotencyKeyUnused {
-            key: once.key,
+            key: call.key,
             device,
             number,
         }));
         self.push(Effect::Save(Change::PutIdempotencyRecord(record)));
     }
 
-    /// Saves an action request with its counts; `was` is where it stood in lists, if it was there.
+    /// Saves an action request with its counters; `was` is its previous state, if it existed.
     ///
-    /// What the step itself makes it cannot expect: a batch is checked before any of it happens.
+    /// A request that this step creates cannot be expected: the preconditions of a batch are
+    /// checked before any of its changes.
     pub fn save_action(&mut self, was: Option<ActionState>, action: &Action) {
-        let was_in = was.map(|was| was.status);
-        if was_in != Some(action.status) {
-            if let Some(was) = was_in {
-                if !self.makes(action.id) {
+        let previous = was.map(|was| was.status);
+        if previous != Some(action.status) {
+            if let Some(was) = previous {
+                if !self.creates(action.id) {
                     self.push(Effect::Expect(Expect::Status {
                         action: action.id,
                         is: was,
@@ -130,7 +130,7 @@ impl Effects {
                 self.count_action(action, was, -1);
             }
             self.count_action(action, action.status, 1);
-            self.note_action(was_in, action);
+            self.note_action(previous, action);
         }
         self.push(Effect::Save(Change::PutAction {
             was,
@@ -140,36 +140,36 @@ impl Effects {
 
     /// The effects in the order they were decided.
     pub fn as_slice(&self) -> &[Effect] {
-        &self.wanted
+        &self.effects
     }
 
-    /// What happened in the step, in order; it is remarked on once.
+    /// Takes the step events, in order.
     pub fn take_events(&mut self) -> Vec<StepEvent> {
         std::mem::take(&mut self.events)
     }
 
-    /// Parts what must be durable first from what is said afterwards.
+    /// Splits the effects into the batch that must be durable first and the effects after it.
     pub fn settle(self, owner: Owner) -> (Batch, Vec<Outbound>) {
         let mut batch = Batch {
             owner,
             ..Batch::default()
         };
         let mut outbound = Vec::new();
-        for effect in self.wanted {
+        for effect in self.effects {
             match effect {
                 Effect::Save(change) => batch.changes.push(change),
                 Effect::Expect(expect) => batch.expects.push(expect),
                 Effect::Count(add) => batch.adds.push(add),
                 Effect::Log(entry) => batch.changes.push(Change::AppendEntry(entry)),
-                Effect::Send(speech) => outbound.push(speech),
+                Effect::Send(sent) => outbound.push(sent),
             }
         }
         (batch, outbound)
     }
 
-    /// Whether the step makes this request.
-    fn makes(&self, id: ActionId) -> bool {
-        self.wanted.iter().any(|effect| match effect {
+    /// Whether the step creates this request.
+    fn creates(&self, id: ActionId) -> bool {
+        self.effects.iter().any(|effect| match effect {
             Effect::Save(Change::PutAction { was: None, action }) => action.id == id,
             Effect::Save(_)
             | Effect::Expect(_)
@@ -180,12 +180,12 @@ impl Effects {
     }
 
     fn note_action(&mut self, was: Option<Status>, action: &Action) {
-        let (asked, trace) = (ActionRef::by(action), Some(action.trace));
+        let (request, trace) = (ActionRef::by(action), Some(action.trace));
         if was.is_none() {
-            self.note(trace, StepEventKind::Created(asked));
+            self.note(trace, StepEventKind::Created(request));
         }
         if !action.status.is_pending() {
-            self.note(trace, StepEventKind::Concluded(asked, action.status));
+            self.note(trace, StepEventKind::Concluded(request, action.status));
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a device said or did, as it is kept in its history and told to others.
+//! Events of devices, as they are stored in the history and delivered to destinations.
 
 use std::net::IpAddr;
 
@@ -12,25 +12,25 @@ use crate::ids::{ActionId, CustomerId, DeviceId, DeviceKey, EntryId, EventId, Ic
 use crate::moment::{Moment, Timestamp};
 use crate::topic::Topic;
 
-/// One thing a device said or did.
+/// One event of a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     /// Its id; ids sort by time.
     pub id: EventId,
-    /// Whose device it is.
+    /// The customer of the device.
     pub customer: CustomerId,
     /// The device.
     pub device: DeviceKey,
-    /// Who the device was then, for those it is told to.
+    /// The identity of the device at the time of the event.
     pub device_info: DeviceInfo,
-    /// When it was heard.
+    /// When it was received.
     pub at: Timestamp,
-    /// What it was.
+    /// What happened.
     pub content: EventContent,
 }
 
 impl Event {
-    /// What is told of an entry about a device: nothing, unless something failed.
+    /// The event for a log entry about a device; `None` unless its category is error.
     pub fn of_entry(m: &mut Moment, entry: &Entry, device: &Identity) -> Option<Self> {
         let failure = ErrorReport::of(entry)?;
         let about = entry.about.as_ref()?;
@@ -45,11 +45,11 @@ impl Event {
     }
 }
 
-/// A device as it was known when it said something: what is told of it stays true when the device
-/// is renamed or removed.
+/// The identity of a device at the time of an event; it stays the same when the device is renamed
+/// or removed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DeviceInfo {
-    /// What its customer calls it.
+    /// Its device id.
     pub device: DeviceId,
     /// The SIM in it.
     pub iccid: Iccid,
@@ -60,7 +60,7 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
-    /// The device as it is known now, at an address.
+    /// The device as it is known now, with an address.
     pub fn of(device: &Identity, ip: Option<IpAddr>) -> Self {
         Self {
             device: device.device(),
@@ -71,14 +71,14 @@ impl DeviceInfo {
     }
 }
 
-/// What a device can say or do.
+/// The content of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EventContent {
-    /// It told values.
+    /// The device reported values.
     Telemetry(Telemetry),
-    /// It sent data whose form is its own.
+    /// The device sent data that the service does not interpret.
     Data(Box<Data>),
-    /// It came or went.
+    /// The device registered, or its registration ended.
     Lifecycle(Lifecycle),
     /// Something failed: an entry of category error is in the log.
     Error(Box<ErrorReport>),
@@ -87,7 +87,7 @@ pub enum EventContent {
 }
 
 impl EventContent {
-    /// Of which type it is.
+    /// The type of the event.
     pub fn event_type(&self) -> EventType {
         match self {
             Self::Telemetry(_) | Self::Data(_) => EventType::TelemetryData,
@@ -97,10 +97,10 @@ impl EventContent {
         }
     }
 
-    /// When the device says it was so; none if it did not say, or said nothing itself.
+    /// When the device measured the values, if it sent a time.
     pub fn measured_at(&self) -> Option<Timestamp> {
         match self {
-            Self::Telemetry(told) => told.measured_at,
+            Self::Telemetry(telemetry) => telemetry.measured_at,
             Self::Data(_) | Self::Lifecycle(_) | Self::Error(_) | Self::ActionResult(_) => None,
         }
     }
@@ -111,7 +111,7 @@ impl EventContent {
 pub enum EventType {
     /// Values of a device.
     TelemetryData,
-    /// A device came or went.
+    /// A device registered, or its registration ended.
     Lifecycle,
     /// Something failed.
     Error,
@@ -129,30 +129,30 @@ impl EventType {
     ];
 }
 
-/// An entry of category error, as it is told to others.
+/// A log entry of category error, as it is delivered.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ErrorReport {
     /// The entry.
     pub entry: EntryId,
     /// Its `Component[Kind]`.
     pub message: Box<str>,
-    /// Its detail.
+    /// Its description.
     pub description: Box<str>,
-    /// Whether the entry has bytes to look at.
+    /// Whether the entry has a stored payload.
     pub payload: PayloadKept,
 }
 
-/// Whether the bytes something is about are kept.
+/// Whether the payload of an entry is stored.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PayloadKept {
-    /// There are none.
+    /// There is none.
     No,
-    /// They are, with the entry of the log.
+    /// It is stored with the log entry.
     Yes,
 }
 
 impl ErrorReport {
-    /// What is told of an entry: nothing, unless something failed.
+    /// The report of a log entry; `None` unless its category is error.
     pub fn of(entry: &Entry) -> Option<Self> {
         let payload = match &entry.payload {
             Some(_) => PayloadKept::Yes,
@@ -170,76 +170,76 @@ impl ErrorReport {
     }
 }
 
-/// How a request of a caller ended.
+/// The final result of a caller's request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActionResult {
     /// The request.
     pub action: ActionId,
-    /// The protocol it was sent by.
+    /// Its protocol.
     pub protocol: Protocol,
     /// Its status, which is final.
     pub status: Status,
-    /// What the device answered, or what went wrong.
+    /// The answer of the device, or the error.
     pub outcome: Option<Outcome>,
 }
 
 /// Data a device sent over plain CoAP or bare UDP.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Data {
-    /// The protocol it came by.
+    /// The protocol it was sent over.
     pub source: Protocol,
-    /// What the device says it is about; bare datagrams do not say.
+    /// The topic that the device gave it; bare datagrams have none.
     pub topic: Option<Topic>,
-    /// As it came.
+    /// The bytes as received.
     pub bytes: Box<[u8]>,
 }
 
-/// Values a device told.
+/// Values that a device reported.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Telemetry {
-    /// The protocol they came by.
+    /// The protocol they were sent over.
     pub source: Protocol,
-    /// Why they came.
+    /// Why the device sent them.
     pub cause: Cause,
-    /// When they were measured, where the device says so.
+    /// When they were measured, if the device sent a time.
     pub measured_at: Option<Timestamp>,
     /// The values by path.
     pub values: Box<[(Path, Value)]>,
 }
 
 impl Telemetry {
-    /// As of when its values are known: a value is the last known one unless another is known as of
-    /// later.
-    pub fn known_at(&self, heard_at: Timestamp) -> Timestamp {
-        known_at(self.measured_at, heard_at)
+    /// The time that decides which value of a path is the last known one: the latest wins.
+    pub fn known_at(&self, received_at: Timestamp) -> Timestamp {
+        known_at(self.measured_at, received_at)
     }
 }
 
-/// As of when a value is known. A clock that is ahead must not keep out what is heard later.
-pub(crate) fn known_at(measured_at: Option<Timestamp>, heard_at: Timestamp) -> Timestamp {
-    measured_at.map_or(heard_at, |at| at.min(heard_at))
+/// The time of a value among the last known ones. A device clock that is ahead must not shadow
+/// values that are received later.
+pub(crate) fn known_at(measured_at: Option<Timestamp>, received_at: Timestamp) -> Timestamp {
+    measured_at.map_or(received_at, |at| at.min(received_at))
 }
 
-/// Why a device told values.
+/// Why a device reported values.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Cause {
     /// The path is observed (RFC 7641).
     Observation(Path),
-    /// A request asked for them.
+    /// An action request read them.
     Action(ActionId),
-    /// The device sent them unasked (LwM2M Core 1.1 section 6.4.6).
+    /// The device sent them with Send (LwM2M Core 1.1 section 6.4.6).
     Send,
     /// They were read because the device registered or updated its registration (seed 1.3).
     PassiveReport,
 }
 
-/// How a device came or went (LwM2M Core 1.2 section 6.2).
+/// The lifecycle of a registration (LwM2M Core 1.2 section 6.2).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Lifecycle {
     /// It registered.
     Registered,
-    /// It said that it leaves.
+    /// It deregistered.
     Deregistered,
-    /// It was not heard within its lifetime.
+    /// There was no update within its lifetime.
     RegistrationExpired,
 }

@@ -1,9 +1,9 @@
-//! What is remembered of a call, so that the same call again does nothing twice
+//! What is stored for a call, so that a repeated call creates no second request
 //! (`Idempotency-Key`)?
 //!
-//! A row for each device that was promised a request under a key lives and dies with the request's
-//! own row: in one batch. A call that was refused promised nothing and leaves nothing. What was
-//! promised for a device is nothing to one that is made anew with its id.
+//! There is one record per key and device. It is committed in one batch with the request that it
+//! names. A refused call leaves no record. The record of a removed device does not apply to a new
+//! device with the same id.
 
 use sha2::{Digest, Sha256};
 
@@ -13,17 +13,17 @@ use crate::moment::Timestamp;
 /// The longest key a call may have, in characters.
 pub const KEY_CHARACTERS_MAX: usize = 255;
 
-/// A text that is no key of a call.
+/// An invalid key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("must be 1 to {KEY_CHARACTERS_MAX} visible ASCII characters")]
 pub struct InvalidIdempotencyKey;
 
-/// What a caller names a call by.
+/// The text of an idempotency key.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct IdempotencyKeyText(Box<str>);
 
 impl IdempotencyKeyText {
-    /// Reads a key.
+    /// Parses a key.
     pub fn parse(text: &str) -> Result<Self, InvalidIdempotencyKey> {
         let visible = text.bytes().all(|byte| byte.is_ascii_graphic());
         if !visible || text.is_empty() || text.len() > KEY_CHARACTERS_MAX {
@@ -33,13 +33,13 @@ impl IdempotencyKeyText {
     }
 }
 
-/// What a call is known by: 128 bits of SHA-256 over its customer and what its caller names it by.
+/// The id of a call: 128 bits of SHA-256 over its customer and the text of its key.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct IdempotencyKey([u8; 16]);
 
 impl IdempotencyKey {
-    /// The key of a customer that is named so. The customer's number is part of it, because a
-    /// customer may come to have the id of one that was removed, and inherits no promises.
+    /// The key of a customer with this text. The customer's number is part of it, because a new
+    /// customer with the id of a removed one must not inherit its keys.
     pub fn of(customer_number: u64, text: &IdempotencyKeyText) -> Self {
         let number = customer_number.to_be_bytes();
         Self(digest_of(&[&number, text.0.as_bytes()]))
@@ -48,7 +48,7 @@ impl IdempotencyKey {
 
 kept_as_bytes!(IdempotencyKey, 16);
 
-/// What a call asked for: two calls that ask for the same have the same one.
+/// A digest of the content of a call: equal calls have equal fingerprints.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CallFingerprint([u8; 16]);
 
@@ -64,28 +64,28 @@ kept_as_bytes!(CallFingerprint, 16);
 /// A call that must not happen twice.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct IdempotentCall {
-    /// What its caller names it by.
+    /// Its key.
     pub key: IdempotencyKey,
-    /// What it asks for.
+    /// The digest of its content.
     pub fingerprint: CallFingerprint,
 }
 
-/// What a call was promised for one device.
+/// The record of a call for one device.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct IdempotencyRecord {
     /// The call.
     pub call: IdempotentCall,
     /// The device.
     pub device: DeviceKey,
-    /// The number of the device, because another one may come to have its key.
+    /// The number of the device, because a new device may have the same device key.
     pub number: u64,
-    /// The request that was made for it.
+    /// The action request that it created.
     pub action: ActionId,
-    /// When.
+    /// When it was created.
     pub at: Timestamp,
 }
 
-/// The length of each part stands before it, so that no two lists of parts look alike.
+/// The length precedes each part, so that different lists of parts have different digests.
 fn digest_of(parts: &[&[u8]]) -> [u8; 16] {
     let mut digest = Sha256::new();
     for part in parts {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_tells_where_one_part_ends() {
+    fn a_fingerprint_depends_on_where_parts_end() {
         assert_eq!(
             CallFingerprint::of(&[b"ab", b"c"]),
             CallFingerprint::of(&[b"ab", b"c"])

@@ -1,8 +1,8 @@
-//! What names a thing: customers, devices, action requests, log entries, traces.
+//! The ids of customers, devices, action requests, log entries, traces.
 //!
-//! Ids made here sort by time and need no coordination (UUID version 7). A device is addressed
-//! inside by its [`DeviceKey`], a digest of customer and device id, so that any process finds its
-//! home shard and its rows without asking anybody.
+//! Ids generated here sort by time and need no coordination (UUID version 7). Internally a device
+//! is addressed by its [`DeviceKey`], a digest of customer and device id, from which its shard and
+//! its rows follow without a look-up.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::limits::SHARDS;
 
-/// A text that does not name a thing of the wanted kind.
+/// Why a text is not an id of a kind.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum InvalidId {
     /// The text is empty.
@@ -20,13 +20,13 @@ pub enum InvalidId {
     /// The text is longer than its kind allows.
     #[error("must not be longer than {max} bytes")]
     TooLong {
-        /// The longest that would do.
+        /// The longest allowed.
         max: usize,
     },
     /// The text has a character its kind does not allow.
     #[error("must not contain {0:?}")]
     Character(char),
-    /// The text means something else where the API writes such an id into a path.
+    /// The text has another meaning in a path of the API.
     #[error("must not be {0:?}, which is reserved")]
     Reserved(&'static str),
     /// The text is not a UUID.
@@ -41,13 +41,13 @@ macro_rules! text_id {
         pub struct $name(Box<str>);
 
         impl $name {
-            /// The most bytes of such an id.
+            /// The longest id in bytes.
             pub const LENGTH_MAX: usize = $max;
 
-            /// The texts that would be such an id and are none.
+            /// The texts that are reserved.
             pub const RESERVED: &[&str] = $reserved;
 
-            /// Reads the id from text; the error says what is wrong with it.
+            /// Parses an id.
             pub fn parse(text: &str) -> Result<Self, InvalidId> {
                 let allowed: fn(char) -> bool = $allowed;
                 check(text, Self::LENGTH_MAX, allowed)?;
@@ -78,8 +78,8 @@ text_id! {
     DeviceId, 128, is_name, &IN_PATHS_OF_DEVICES
 }
 text_id! {
-    /// The identifier of a SIM (ITU-T E.118), service-wide; where a customer gives none, the
-    /// device id stands for it, so whatever may name a device may stand here, and nothing else.
+    /// The identifier of a SIM (ITU-T E.118), service-wide; it defaults to the device id, so both
+    /// allow the same texts.
     Iccid, 128, is_name, &IN_PATHS_OF_DEVICES
 }
 text_id! {
@@ -99,22 +99,22 @@ text_id! {
     ClientId, 64, is_plain, &DOTS
 }
 
-/// Segments of a path that clients of HTTP take out before they call (RFC 3986 section 5.2.4).
+/// Path segments that HTTP clients remove before they send a request (RFC 3986 section 5.2.4).
 const DOTS: [&str; 2] = [".", ".."];
 
-/// What stands beside the devices in the paths of the API, so that no device can be called so.
+/// Segments next to device ids in the paths of the API, which cannot be device ids.
 const IN_PATHS_OF_DEVICES: [&str; 3] = [".", "..", "import"];
 
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
-/// What may stand in one segment of a URL path without surprises, `urn:` names included.
+/// The characters that one segment of a URL path may have unescaped, `urn:` names included.
 fn is_name(c: char) -> bool {
     is_plain(c) || matches!(c, ':' | '@' | '+' | '=')
 }
 
-/// Checks a text by its length and its characters.
+/// Checks the length and the characters of a text.
 pub(crate) fn check(text: &str, max: usize, allowed: fn(char) -> bool) -> Result<(), InvalidId> {
     if text.is_empty() {
         return Err(InvalidId::Empty);
@@ -139,16 +139,16 @@ fn check_reserved(text: &str, reserved: &[&'static str]) -> Result<(), InvalidId
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct DeviceKey([u8; 16]);
 
-/// What is kept as so many bytes.
+/// Conversions of a new-type that is stored as bytes.
 macro_rules! kept_as_bytes {
     ($name:ident, $length:expr) => {
         impl $name {
-            /// What was kept as bytes.
+            /// Restores it from stored bytes.
             pub fn from_bytes(bytes: [u8; $length]) -> Self {
                 Self(bytes)
             }
 
-            /// The bytes to keep.
+            /// The bytes to store.
             pub fn as_bytes(&self) -> &[u8; $length] {
                 &self.0
             }
@@ -160,7 +160,7 @@ pub(crate) use kept_as_bytes;
 kept_as_bytes!(DeviceKey, 16);
 
 impl DeviceKey {
-    /// The key of the device this customer calls so.
+    /// The key of the device of this customer with this id.
     pub fn of(customer: &CustomerId, device: &DeviceId) -> Self {
         let mut digest = Sha256::new();
         digest.update(customer.as_str());
@@ -172,8 +172,7 @@ impl DeviceKey {
         Self(key)
     }
 
-    /// The virtual shard that is the device's home; the devices of a shard are neighbours in the
-    /// order of their keys.
+    /// The virtual shard of the device; the devices of a shard are neighbours in key order.
     pub fn shard(&self) -> Shard {
         Shard::of([self.0[0], self.0[1]])
     }
@@ -192,14 +191,14 @@ impl fmt::Display for DeviceKey {
     }
 }
 
-/// One of the virtual shards among which devices are spread.
+/// One of the virtual shards that devices are distributed among.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Shard(pub u16);
 
 impl Shard {
-    /// The shard of the devices whose keys begin so.
-    pub fn of(beginning: [u8; 2]) -> Self {
-        Self(u16::from_be_bytes(beginning) / KEYS_PER_SHARD)
+    /// The shard of the keys that begin with these bytes.
+    pub fn of(prefix: [u8; 2]) -> Self {
+        Self(u16::from_be_bytes(prefix) / KEYS_PER_SHARD)
     }
 
     /// The first key that may belong to the shard.
@@ -218,7 +217,7 @@ impl Shard {
     }
 }
 
-/// Beginnings of keys, of two bytes, that belong to one shard.
+/// The number of two-byte key prefixes per shard.
 const KEYS_PER_SHARD: u16 = (1 << 15) / (SHARDS / 2);
 
 macro_rules! uuid_id {
@@ -228,22 +227,22 @@ macro_rules! uuid_id {
         pub struct $name(Uuid);
 
         impl $name {
-            /// Wraps the id a moment made.
+            /// Wraps a UUID of a moment.
             pub fn new(id: Uuid) -> Self {
                 Self(id)
             }
 
-            /// Reads the id from text.
+            /// Parses an id.
             pub fn parse(text: &str) -> Result<Self, InvalidId> {
                 Uuid::try_parse(text).map(Self).map_err(|_| InvalidId::NotUuid)
             }
 
-            /// The id kept as bytes.
+            /// The id from its bytes.
             pub fn from_bytes(bytes: [u8; 16]) -> Self {
                 Self(Uuid::from_bytes(bytes))
             }
 
-            /// The bytes to keep; their order is the order of making.
+            /// The bytes to store; their order is the order of creation.
             pub fn as_bytes(&self) -> &[u8; 16] {
                 self.0.as_bytes()
             }
@@ -258,7 +257,7 @@ macro_rules! uuid_id {
 }
 
 uuid_id! {
-    /// Names an event: something a device said or did.
+    /// Names an event.
     EventId
 }
 uuid_id! {
@@ -281,7 +280,7 @@ uuid_id! {
     DestinationId
 }
 uuid_id! {
-    /// Ties together what one call or one datagram set in motion.
+    /// Ties together everything that one call or one datagram caused.
     TraceId
 }
 
@@ -303,11 +302,11 @@ mod tests {
     #[test]
     fn shards_divide_all_keys_in_their_order() {
         let mut last = None;
-        for beginning in 0..=u16::MAX {
-            let shard = Shard::of(beginning.to_be_bytes());
+        for prefix in 0..=u16::MAX {
+            let shard = Shard::of(prefix.to_be_bytes());
             if last != Some(shard) {
                 assert_eq!(last.map_or(0, |Shard(before)| before + 1), shard.0);
-                assert_eq!(shard.first_key().as_bytes()[..2], beginning.to_be_bytes());
+                assert_eq!(shard.first_key().as_bytes()[..2], prefix.to_be_bytes());
                 assert_eq!(shard.first_key().shard(), shard);
                 assert_eq!(shard.last_key().shard(), shard);
             }
@@ -317,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_says_what_is_wrong_with_it() {
+    fn an_invalid_id_is_refused_with_its_reason() {
         assert_eq!(CustomerId::parse(""), Err(InvalidId::Empty));
         assert_eq!(DeviceId::parse("a/b"), Err(InvalidId::Character('/')));
         assert_eq!(
@@ -329,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_means_something_else_in_a_path_names_nothing() {
+    fn a_text_with_another_meaning_in_a_path_is_not_an_id() {
         for text in [".", ".."] {
             let reserved = InvalidId::Reserved(text);
             assert_eq!(CustomerId::parse(text), Err(reserved.clone()));

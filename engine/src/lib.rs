@@ -1,8 +1,9 @@
-//! Meaning to decisions: what the service does about what it hears and what it is asked.
+//! From meaning to decisions: what the service does about datagrams of devices and calls of the
+//! API.
 //!
-//! Pure, synchronous, deterministic. Time and chance come in as a [`moment::Moment`]; what shall
-//! happen goes out as [`effect::Effects`]. There is no clock, no IO, no `async` and no global
-//! here, and no machine imports another.
+//! Pure, synchronous, deterministic. Time and entropy come in as a [`moment::Moment`]; effects go
+//! out as [`effect::Effects`]. There is no clock, no IO, no `async` and no global here, and no
+//! machine imports another.
 
 pub mod action;
 pub mod admin_log;

@@ -1,13 +1,13 @@
-//! How much of everything: each bound, the reason for its number, and what happens at it.
+//! The bounds of everything: each with the reason for its number, and what happens at the bound.
 //!
-//! Constants are the defaults or the hard walls; [`Limits`] carries those an operator may set.
+//! Constants are fixed bounds; [`Limits`] has the bounds that an operator may set.
 
 use protocol::coap::block::BlockSize;
 
 use crate::moment::Timestamp;
 
-/// Virtual shards among which devices are spread: enough to split over hundreds of owners,
-/// few enough that a list of them is nothing.
+/// Virtual shards that devices are distributed among: enough to split over hundreds of owners, few
+/// enough that a list of them is small.
 pub const SHARDS: u16 = 1_024;
 
 /// The longest registration lifetime honoured; a longer one, 0 or none counts as this (seed 1.4).
@@ -16,181 +16,179 @@ pub const LIFETIME_S_MAX: u32 = 86_400;
 /// Final action requests are removed this long after their creation.
 pub const ACTION_RETENTION_MS: i64 = 7 * DAY_MS;
 
-/// A call named by an `Idempotency-Key` is remembered so long: a caller that did not hear its
-/// answer asks again sooner.
+/// How long a call with an `Idempotency-Key` is remembered: a caller that missed the answer retries
+/// sooner.
 pub const PROMISE_RETENTION_MS: i64 = DAY_MS;
 
-/// Administration log entries are removed this long after they were written, so that the seven
-/// days before any end within reach exist.
+/// Administration log entries are removed this long after they were written, so that the default
+/// window of seven days is complete for any recent end.
 pub const LOG_RETENTION_MS: i64 = 30 * DAY_MS;
 
-/// The window of the administration log when no time is asked for (seed 8).
+/// The default window of the administration log (seed 8).
 pub const LOG_WINDOW_MS: i64 = 7 * DAY_MS;
 
-/// The bytes of a payload that a log entry keeps: any datagram fits (RFC 768 allows 65,507 bytes of
-/// data). Of what came in more than one, the rest is cut off, and the entry says so.
+/// The bytes of a payload that a log entry stores: any datagram fits (RFC 768 allows 65,507 bytes
+/// of data). A longer payload, from several datagrams, is cut off, and the entry says so.
 pub const LOG_PAYLOAD_BYTES_MAX: usize = 65_536;
 
-/// An update that changes nothing is saved at most this often, so that a fleet's updates stay in
-/// memory; a restart grants this much longer to a stored registration.
+/// An update that changes nothing is saved at most this often, so that most updates of a fleet need
+/// no commit; after a restart, a stored registration lives this much longer.
 pub const PRESENCE_SAVE_MS: i64 = 3_600_000;
 
-/// One rejected registration of a device is logged at most this often: a stranger who knows an
-/// endpoint name must not be able to fill its owner's log.
+/// Rejected registrations of a device are logged at most this often: a stranger who knows an
+/// endpoint name must not be able to fill the customer's log.
 pub const REJECTION_LOG_MS: i64 = 60_000;
 
-/// The most send attempts a request may ask for (seed 8).
+/// The most send attempts of a request (seed 8).
 pub const SEND_ATTEMPTS_MAX: u8 = 5;
 
-/// A device that deregistered is remembered so long: it may repeat its farewell for
-/// EXCHANGE_LIFETIME (RFC 7252 section 4.8.2) and is to hear the same answer.
+/// How long a deregistered device is remembered: it may retransmit its deregistration for
+/// EXCHANGE_LIFETIME (RFC 7252 section 4.8.2) and must get the same answer.
 pub const FAREWELL_MS: i64 = 247_000;
 
-/// The longest text a request may carry as `data` or `payload`: a mebibyte in base64, and some. A
+/// The longest text in `data` or `payload` of a request: a mebibyte in base64, and some more. A
 /// longer one is refused with 400.
 pub const ACTION_DATA_BYTES_MAX: usize = 1_500_000;
 
-/// The bytes of `data` and `payload` that may wait for a device at a time: they are in memory while
-/// they wait. A request beyond them is refused with 409.
+/// The bytes of `data` and `payload` of all waiting requests of a device: they are in memory. A
+/// request beyond them is refused with 409.
 pub const WAITING_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
-/// The longest data of a request or a result that is shown among others: a page of a hundred has
-/// less than a mebibyte of them. What is longer is shown where the request is shown by itself.
+/// The longest data of a request or a result in a list: a page of a hundred has less than a
+/// mebibyte of it. Longer data is only shown with the single request.
 pub const LISTED_BYTES_MAX: usize = 4_096;
 
-/// The bytes of a stretch of history that are read at once; with more, the stretch ends early.
+/// The bytes of a history page; a page with more ends early.
 pub const STRETCH_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 /// The longest path of a CoAP request, with its arguments; a longer one is refused with 400.
 pub const COAP_PATH_BYTES_MAX: usize = 255;
 
-/// The longest topic: what one Uri-Query option carries behind `t=` (RFC 7252 section 5.10). A
-/// longer one does not arrive.
+/// The longest topic: what fits one Uri-Query option after `t=` (RFC 7252 section 5.10). A longer
+/// one cannot be sent.
 pub const TOPIC_BYTES_MAX: usize = 253;
 
 /// Datagrams of an arbiter whose device is being looked up in the store; more are answered 5.03.
 pub const LOOKUPS_MAX: usize = 4_096;
 
-/// Inputs that may wait for a device, also while it is restored: as many callers as a customer's
-/// programs are likely to have ask for one device at once. More are refused as too busy; the
-/// network repeats a datagram.
+/// Inputs that may wait for a device, also while it is restored: more than the programs of a
+/// customer are likely to send to one device at once. More are refused as too busy; the network
+/// repeats a datagram.
 pub const INPUTS_MAX: usize = 64;
 
-/// Data from one address that waits to be told whose it is: a device throws its readings of a day
-/// at once, and not more. What goes beyond is told to come later.
+/// Data from one address that waits for the look-up of its device: a device may send its readings
+/// of a day at once, but not more. Data beyond the bound is answered 5.03 or dropped.
 pub const LANE_MAX: usize = 2_048;
 
-/// Bytes of such data that an arbiter holds for all addresses together: whoever sends them is not
-/// known yet, and a datagram may be as large as sixty of the usual ones.
+/// Bytes of such data that an arbiter holds for all addresses in total: the senders are not known
+/// yet, and a datagram may be sixty times as large as usual.
 pub const LANES_BYTES_MAX: usize = 16 * 1_024 * 1_024;
 
 /// How long a transfer in blocks waits for the next block of the device, in either direction:
 /// EXCHANGE_LIFETIME (RFC 7252 section 4.8.2). Each block renews it.
 pub const TRANSFER_IDLE_MS: i64 = 247_000;
 
-/// How long it is remembered what a device sent that has no registration: as long as it may repeat
-/// it (EXCHANGE_LIFETIME, RFC 7252 section 4.8.2). Its actor is let go then.
+/// How long messages of a device without a registration are remembered: as long as it may
+/// retransmit them (EXCHANGE_LIFETIME, RFC 7252 section 4.8.2). Then its actor is unloaded.
 pub const DATA_REMEMBERED_MS: i64 = 247_000;
 
-/// After this it is taken that the socket will not say any more what became of a bare datagram.
+/// After this the outcome of sending a bare datagram counts as unknown.
 pub const DEPARTURE_MS: i64 = 10_000;
 
-/// Things noted of one request on its way: five attempts of the standard's transmissions each need
-/// less than half of it.
+/// Entries in the timeline of a request: five attempts with the standard's transmissions need less
+/// than half of it.
 pub const TIMELINE_MAX: usize = 128;
 
-/// Observations of one device: each is kept with its record and asked for anew whenever it
-/// registers. One more is refused: the request fails.
+/// Observations of one device: each is stored with its record and requested again whenever the
+/// device registers. One more is refused: the request fails.
 pub const OBSERVATIONS_MAX: usize = 64;
 
-/// Values a device may tell in [`PACE_S`]: two hundred a second, more than devices tell that are
-/// not told to pause in between. What comes behind is neither told nor acknowledged, so that what
-/// a device can have written has a bound; a confirmable message comes again.
+/// Values that are accepted from a device within [`PACE_S`]: two hundred a second, more than
+/// devices send without pauses. Values beyond the bound are neither published nor acknowledged, so
+/// that the writes a device can cause are bounded; a confirmable message is retransmitted.
 pub const PACE_MAX: u16 = 12_000;
 
-/// The stretch of time in which what a device tells is counted, in seconds.
+/// The window in which the values of a device are counted, in seconds.
 pub const PACE_S: u32 = 60;
 
-/// What a registration counts as, in values: two a second are taken. One behind that is answered
-/// 5.03 with Max-Age.
+/// The number of values that a registration counts as: two a second are accepted. One beyond that
+/// is answered 5.03 with Max-Age.
 pub const REGISTRATION_PACE: u16 = 100;
 
-/// Bytes of a device that cannot be read are kept at most this often: they are large, are kept for
-/// long, and the next ones say no more.
+/// Unreadable payloads of a device are logged at most this often: they are large, stored for long,
+/// and the next ones add no information.
 pub const UNREADABLE_LOG_MS: i64 = 60_000;
 
 /// Objects of one device that are read when it registers or updates its registration, the lowest
-/// numbers first: several times what devices offer, few enough that their paths fit the datagram of
-/// one request, and that reading them one by one is over in a few minutes. Further ones are not
-/// read.
+/// numbers first: several times what devices have, few enough that their paths fit the datagram of
+/// one request, and that reading them one by one takes a few minutes. Further ones are not read.
 pub const REPORT_OBJECTS_MAX: usize = 64;
 
-/// That an object of a device cannot be read is logged at most this often: devices of one kind fail
-/// alike, and a fleet that updates every few minutes must not fill its owner's log.
+/// A failure to read an object of a device is logged at most this often: devices of one kind fail
+/// alike, and a fleet that updates every few minutes must not fill the customer's log.
 pub const REPORT_FAILURE_LOG_MS: i64 = DAY_MS;
 
-/// How often in a row a device that is there may be silent about an object before that is not read
-/// any more until the device registers anew: once may be the network's fault, and each time takes a
-/// minute and more.
+/// How many consecutive reads of an object a reachable device may leave unanswered before the
+/// object is not read until the next registration: one may be the network's fault, and each takes a
+/// minute or more.
 pub const REPORT_SILENCES_MAX: u8 = 2;
 
-/// Resources of one device whose last value is known: many times what devices offer, and a bound on
-/// what a device that makes paths up can have kept. The values of further ones are in the history
-/// alone.
+/// Resources of one device whose last value is stored: many times what devices have, and a bound
+/// for devices that invent paths. The values of further ones are in the history alone.
 pub const VALUES_MAX: u32 = 4_096;
 
-/// The bytes of a text or an opaque value that is kept as the last known one: the values of a
-/// device are shown at once, and so are 4 MiB at most. A longer one is in the history alone, and
-/// of its path no value is known then, for the one before it would be out of date.
+/// The bytes of a text or an opaque value that is stored as the last known one: the values of a
+/// device are shown at once, so they are 4 MiB at most. A longer one is in the history alone, and
+/// its path then has no last known value, because the previous one would be out of date.
 pub const VALUE_BYTES_MAX: usize = 1_024;
 
-/// Lists of objects that the devices of an arbiter share: far more kinds of devices than a fleet
-/// has. The devices of one more kind each keep a list of their own.
+/// Lists of objects that the devices of an arbiter share: far more than a fleet has kinds of
+/// devices. Beyond the bound, each device has a list of its own.
 pub const OBJECT_LISTS_MAX: usize = 16_384;
 
-/// What a 5.03 asks a device to wait, in seconds: long enough for a full queue to drain, short
-/// enough that the device is still awake.
+/// The Max-Age of a 5.03, in seconds: long enough for a full queue to drain, short enough that the
+/// device is still awake.
 pub const OVERLOAD_MAX_AGE_S: u32 = 10;
 
 /// API clients a customer may have: they are listed on one page; one more is refused with 409.
 pub const CLIENTS_MAX: usize = 100;
 
-/// Destinations a customer may have: each reads and keeps for itself what waits, so that none
-/// delays another, and a customer tells few systems, which tell the others. One more is refused
-/// with 409.
+/// Destinations a customer may have: each reads the queued events and stores its progress by
+/// itself, so that none delays another, and a customer needs few. One more is refused with 409.
 pub const DESTINATIONS_MAX: usize = 20;
 
-/// The bytes of the URL of a webhook: more than any is known to have, and less than servers are
-/// known to refuse. A longer one is refused.
+/// The bytes of the URL of a webhook: more than known URLs have, and less than servers are known to
+/// refuse. A longer one is refused.
 pub const WEBHOOK_URL_BYTES_MAX: usize = 2_048;
 
-/// Headers a customer may have sent with each event; one more is refused.
+/// Headers a customer may add to each event; one more is refused.
 pub const WEBHOOK_HEADERS_MAX: usize = 20;
 
-/// The bytes of one of them, name and value: a token with many claims fits.
+/// The bytes of one such header, name and value: a token with many claims fits.
 pub const WEBHOOK_HEADER_BYTES_MAX: usize = 4_096;
 
-/// The bytes of all of them: servers commonly take 8 KiB of headers.
+/// The bytes of all such headers: servers commonly take 8 KiB of headers.
 pub const WEBHOOK_HEADERS_BYTES_MAX: usize = 8_192;
 
-/// Definitions of objects a customer may have, versions counted each: they are listed on one page,
-/// and a fleet has a few dozen private objects. One more is refused with 409.
+/// Object definitions a customer may have, each version counted: they are listed on one page, and a
+/// fleet has a few dozen private objects. One more is refused with 409.
 pub const DEFINITIONS_MAX: usize = 200;
 
-/// The bytes of all definitions of a customer: they are read when the service starts and whenever
-/// the customer chooses anew, in some hundredths of a second. More are refused with 409.
+/// The bytes of all definitions of a customer: they are parsed when the service starts and whenever
+/// the customer changes them or a setting, in some hundredths of a second. More are refused with
+/// 409.
 pub const DEFINITIONS_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
-/// Names looked at in search of devices by how their names begin. To look at one costs some
-/// microseconds, so a search takes a tenth of a second at most. A customer with more devices whose
-/// search finds more names is refused: whoever asks is to say more of the name.
+/// Names that a search of devices by prefix reads. To read one costs some microseconds, so a search
+/// takes a tenth of a second at most. A search that finds more names is refused: the caller has to
+/// use a longer prefix.
 pub const NAMES_SEARCHED_MAX: usize = 20_000;
 
 /// A panicking actor is restored this many times in [`PANIC_WINDOW_MS`], then parked.
 pub const PANICS_MAX: u8 = 3;
 
-/// How soon a failing store is asked again, and an actor that ended is restored: a store that is
-/// down must not be asked all the time.
+/// The delay before a failed store access is retried, and before an actor that ended is restored: a
+/// store that is down must not be accessed all the time.
 pub const STORE_RETRY_MS: i64 = 1_000;
 
 /// The window in which panics of one actor are counted.
@@ -205,17 +203,16 @@ pub struct Limits {
     pub scheduled_max: u32,
     /// SEND_NOW requests that may wait IN_PROGRESS for a device; one more is refused.
     pub waiting_max: u32,
-    /// A request that is not final after this fails, because a device that wakes daily must not
-    /// just miss it but nobody waits for a week.
+    /// A request that is not final after this fails: long enough for a device that wakes daily, and
+    /// short enough because no caller waits for a week.
     pub action_expiry_ms: i64,
-    /// A queue-mode device listens this long after it was last heard (LwM2M Core 1.2 section 6.5;
+    /// A queue-mode device listens this long after its last message (LwM2M Core 1.2 section 6.5;
     /// MAX_TRANSMIT_WAIT of RFC 7252 section 4.8.2).
     pub awake_window_ms: i64,
-    /// The bytes of what a device may say at a time, in one datagram or in blocks: data, values, a
-    /// registration. More is answered 4.13.
+    /// The bytes of the body of a request of a device, in one datagram or in blocks: data, values,
+    /// a registration. A longer one is answered 4.13.
     pub data_bytes_max: usize,
-    /// The bytes of an answer of a device, whatever blocks it comes in; a longer one fails its
-    /// request.
+    /// The bytes of an answer of a device, in any number of blocks; a longer one fails its request.
     pub answer_bytes_max: usize,
     /// The bytes of a UDP request: what every network carries in one piece (RFC 791 section 3.1). A
     /// longer one is refused with 400.
@@ -241,7 +238,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// When a request created now fails if it asks for no other expiry.
+    /// When a request with the default expiry fails.
     pub fn expiry_of(&self, created_at: Timestamp) -> Timestamp {
         created_at.plus_ms(self.action_expiry_ms)
     }

@@ -1,7 +1,7 @@
 //! The path segment that names a registration (LwM2M Core 1.2 section 6.2.1).
 //!
-//! It carries half of the device's key, so that an update finds its shard and its device without
-//! asking anybody, and a salt, so that it is hard to guess and dies with its registration.
+//! It contains half of the device's key, so that an update reaches its shard and device without a
+//! look-up, and a salt, so that it is hard to guess and ends with its registration.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::ids::DeviceKey;
 pub struct Location {
     /// The first half of the device's key.
     pub device: [u8; 8],
-    /// Tells this registration from the others of the device.
+    /// Distinguishes this registration from others of the device.
     pub salt: u32,
 }
 
@@ -29,7 +29,7 @@ impl Location {
         }
     }
 
-    /// Reads a location from its path segment; anything else names no registration of ours.
+    /// Parses a location from its path segment; `None` if it is not one.
     pub fn parse(segment: &str) -> Option<Self> {
         let mut bytes = [0; 12];
         let length = URL_SAFE_NO_PAD.decode_slice(segment, &mut bytes).ok()?;

@@ -1,6 +1,6 @@
-//! When it is and what chance says: the only way time and entropy reach a machine.
+//! Time and entropy of a step: the only way that both reach a machine.
 //!
-//! Also the texts of times: the only file that sees chrono.
+//! Also the text formats of times; no other file of the crate uses chrono.
 
 use std::fmt;
 
@@ -22,13 +22,13 @@ impl Timestamp {
         self.0
     }
 
-    /// Whole seconds since the epoch, in four bytes: what a million devices have each is short.
-    /// They stop in the year 2106, and begin in 1970.
+    /// Whole seconds since the epoch, in four bytes, because a million devices each have some. They
+    /// range from 1970 to 2106.
     pub(crate) fn as_short_s(self) -> u32 {
         u32::try_from((self.0 / 1_000).max(0)).unwrap_or(u32::MAX)
     }
 
-    /// The instant so much later; it stops at the end of time instead of wrapping.
+    /// The instant so many milliseconds later; it saturates.
     pub const fn plus_ms(self, ms: i64) -> Self {
         Self(self.0.saturating_add(ms))
     }
@@ -38,7 +38,7 @@ impl Timestamp {
         self.plus_ms(s.saturating_mul(1_000))
     }
 
-    /// Milliseconds from `earlier` until this instant; negative when it lies before.
+    /// Milliseconds from `earlier` until this instant; negative if this instant is earlier.
     pub const fn since_ms(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
@@ -67,7 +67,7 @@ impl Timestamp {
     }
 
     fn utc(self) -> DateTime<Utc> {
-        // chrono reaches 262,000 years; what lies outside was never a time of ours.
+        // chrono covers 262,000 years; no stored time lies outside.
         DateTime::from_timestamp_millis(self.0).unwrap_or(DateTime::<Utc>::MAX_UTC)
     }
 }
@@ -83,13 +83,13 @@ fn has_form(text: &str, form: &str) -> bool {
     text.len() == form.len() && text.bytes().zip(form.bytes()).all(fits)
 }
 
-/// One instant with the chance that belongs to it.
+/// One instant, with entropy.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Moment {
     now: Timestamp,
-    /// How far into its millisecond it lies, in steps of 1/4,096.
+    /// The position within its millisecond, in steps of 1/4,096.
     step: u16,
-    /// Ids made so far.
+    /// Ids generated so far.
     ids: u16,
     state: [u64; 2],
 }
@@ -97,12 +97,12 @@ pub struct Moment {
 /// Steps of a millisecond, as many as RFC 9562 section 6.2 (method 3) has room for.
 pub const STEPS_PER_MS: u16 = 4_096;
 
-/// Ids of one moment that are told apart by their number, which has 14 bits: more than a step
-/// makes. Those that follow differ by chance.
+/// Ids of one moment that differ by their number, which has 14 bits: more than a step generates.
+/// Further ids differ by their random bits.
 const IDS_MAX: u16 = 0x3fff;
 
 impl Moment {
-    /// A moment at `now` whose chance unfolds from 128 bits of entropy.
+    /// A moment at `now`, whose random numbers are seeded with 128 bits of entropy.
     pub fn new(now: Timestamp, entropy: u128) -> Self {
         let high = u64::try_from(entropy >> 64).expect("the upper half has 64 bits");
         let low = u64::try_from(entropy & u128::from(u64::MAX)).expect("masked to 64 bits");
@@ -126,7 +126,7 @@ impl Moment {
         self.now
     }
 
-    /// The next 64 bits of chance (xoroshiro128+).
+    /// The next 64 random bits (xoroshiro128+).
     pub fn next_u64(&mut self) -> u64 {
         let [s0, mut s1] = self.state;
         let drawn = s0.wrapping_add(s1);
@@ -135,13 +135,13 @@ impl Moment {
         drawn
     }
 
-    /// The upper half of the next 64 bits of chance.
+    /// The upper half of the next 64 random bits.
     pub fn next_u32(&mut self) -> u32 {
         u32::try_from(self.next_u64() >> 32).expect("shifted to 32 bits")
     }
 
-    /// A UUID version 7 (RFC 9562 section 5.7): ids sort by the time of their making, those of
-    /// one millisecond too, and those of one moment by their number.
+    /// A UUID version 7 (RFC 9562 section 5.7): ids sort by creation time, also within one
+    /// millisecond, and those of one moment by their number.
     pub fn uuid(&mut self) -> Uuid {
         let mut random = [0; 10];
         random[..2].copy_from_slice(&self.step.to_be_bytes());
@@ -214,13 +214,13 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_one_millisecond_sort_by_the_step_of_their_making() {
-        let step = |step, chance| {
-            let moment = Moment::new(Timestamp::from_ms(1_000), chance);
+    fn ids_of_one_millisecond_sort_by_their_step() {
+        let step = |step, entropy| {
+            let moment = Moment::new(Timestamp::from_ms(1_000), entropy);
             moment.at_step(step).uuid()
         };
-        for chance in [0, 7, u128::MAX] {
-            assert!(step(17, chance) < step(18, u128::MAX - chance));
+        for entropy in [0, 7, u128::MAX] {
+            assert!(step(17, entropy) < step(18, u128::MAX - entropy));
         }
         assert!(step(STEPS_PER_MS, 7) < Moment::new(Timestamp::from_ms(1_001), 7).uuid());
     }

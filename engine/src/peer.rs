@@ -1,4 +1,4 @@
-//! Where a datagram came from and where its answer goes, and what that shows of who sent it.
+//! The source of a datagram, where its answer goes, and what it proves about the sender.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,42 +9,42 @@ use std::num::NonZeroU32;
 /// One end of a path to a device: an endpoint of RFC 7252 section 1.2.
 ///
 /// Without security an endpoint is an address and port, and the transport it speaks. With security
-/// it is the association (RFC 7252 section 9.1), whose address may change (RFC 9146): two peers of
-/// one association are equal.
+/// it is the security association (RFC 7252 section 9.1), whose address may change (RFC 9146): two
+/// peers of one association are equal.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
-    /// The address and port the datagram came from; of an association, the latest that is known.
+    /// The source address and port; for an association, the latest known ones.
     pub address: SocketAddr,
-    /// What carries the datagrams.
+    /// The transport.
     pub transport: Transport,
     /// The security association, if there is one.
     pub association: Option<AssociationId>,
 }
 
-/// What carries the datagrams of a peer: each transport has a socket of its own.
+/// The transport of a peer's datagrams; each transport has a socket of its own.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Transport {
     /// CoAP over UDP (RFC 7252).
     Coap,
-    /// UDP alone: the datagrams are of no further protocol.
+    /// UDP alone: bare datagrams.
     Udp,
 }
 
-/// The number of a security association; no other of the process has it.
+/// The number of a security association, unique within the process.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct AssociationId(pub NonZeroU32);
 
-/// What a datagram shows of its sender. Which device has an identity is looked up; a device that is
-/// registered is found by its [`Peer`].
+/// What a datagram proves about its sender. The device with an identity is looked up in the store;
+/// a registered device is found by its [`Peer`].
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum PeerIdentity {
-    /// The address it came from.
+    /// The source address.
     Address(IpAddr),
-    /// The security association it came over, which belongs to the device that proved its keys.
+    /// The security association, which belongs to the device that proved its keys.
     Association(AssociationId),
 }
 
-/// One of something for each transport.
+/// One value for each transport.
 #[derive(Clone, Debug)]
 pub struct ByTransport<T> {
     /// For CoAP over UDP.
@@ -82,19 +82,19 @@ impl Peer {
         }
     }
 
-    /// The network address alone.
+    /// The IP address.
     pub fn ip(&self) -> IpAddr {
         self.address.ip()
     }
 
-    /// What its datagrams show of who sends them.
+    /// What its datagrams prove about the sender.
     pub fn identity(&self) -> PeerIdentity {
         let address = || PeerIdentity::Address(self.ip());
         self.association
             .map_or_else(address, PeerIdentity::Association)
     }
 
-    /// What makes it the same peer; an association is the same at any address.
+    /// The part that decides equality; an association is the same at any address.
     fn endpoint(&self) -> Result<AssociationId, (SocketAddr, Transport)> {
         self.association.ok_or((self.address, self.transport))
     }
@@ -136,7 +136,7 @@ impl fmt::Display for Peer {
 }
 
 impl<T> ByTransport<T> {
-    /// The one of a transport.
+    /// The value of a transport.
     pub fn of(&self, transport: Transport) -> &T {
         match transport {
             Transport::Coap => &self.coap,
@@ -144,7 +144,7 @@ impl<T> ByTransport<T> {
         }
     }
 
-    /// Makes one of something else of each.
+    /// Maps each value.
     pub fn try_map<U, E>(
         self,
         mut make: impl FnMut(Transport, T) -> Result<U, E>,
@@ -155,7 +155,7 @@ impl<T> ByTransport<T> {
         })
     }
 
-    /// Each of them.
+    /// Each value.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         [&self.coap, &self.udp].into_iter()
     }

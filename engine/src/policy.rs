@@ -1,4 +1,4 @@
-//! On what terms is a device served? What holds for every device, and what its customer chose.
+//! Which rules and settings apply to a device? Those of the service and those of its customer.
 
 use std::sync::Arc;
 
@@ -12,46 +12,46 @@ use crate::ids::CustomerId;
 use crate::rules::Rules;
 use crate::setting::{Setting, SettingName, SettingState};
 
-/// What holds for the devices of a customer.
+/// The policy of the devices of a customer.
 #[derive(Clone, Debug)]
 pub struct CustomerPolicy {
-    /// What holds for every device alike.
+    /// The rules of the service.
     pub rules: Arc<Rules>,
     /// Whether the objects of a device are read when it registers or updates its registration.
     pub passive_reporting: SettingState,
-    /// Whether anybody wants to be told how requests end.
+    /// Whether a destination receives the results of requests.
     pub results: Wanted,
-    /// What the objects of a device are: its customer's definitions before those of the registry.
+    /// The object definitions: the customer's own precede those of the registry.
     pub catalog: Arc<Catalog>,
-    /// The definitions that are left out, because they cannot be read any more.
+    /// The definitions that are left out because today's parser rejects them.
     pub unreadable: Vec<DefinitionId>,
 }
 
 /// Whether something is wanted.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Wanted {
-    /// Nobody wants it.
+    /// It is not wanted.
     #[default]
     No,
-    /// Somebody does.
+    /// It is wanted.
     Yes,
 }
 
-/// What a customer chose, as it is kept.
+/// The stored settings of a customer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CustomerSettings {
-    /// Whose choice it is.
+    /// The customer.
     pub customer: CustomerId,
     /// Its settings.
     pub settings: Vec<Setting>,
-    /// Its definitions of objects.
+    /// Its object definitions.
     pub definitions: Vec<Definition>,
     /// Its destinations.
     pub destinations: Vec<Destination>,
 }
 
 impl CustomerPolicy {
-    /// The terms of a customer that chose nothing.
+    /// The policy of a customer with default settings.
     pub fn of_rules(rules: Arc<Rules>) -> Self {
         Self {
             rules,
@@ -62,13 +62,13 @@ impl CustomerPolicy {
         }
     }
 
-    /// The terms of a customer that chose so.
-    pub fn of(rules: Arc<Rules>, chosen: &CustomerSettings) -> Self {
+    /// The policy of a customer with these settings.
+    pub fn of(rules: Arc<Rules>, settings: &CustomerSettings) -> Self {
         let wants_results = |to: &Destination| to.event_types.has(EventType::ActionResult);
-        let is_wanted = chosen.destinations.iter().any(wants_results);
-        let (catalog, unreadable) = catalog_of(&chosen.definitions);
+        let is_wanted = settings.destinations.iter().any(wants_results);
+        let (catalog, unreadable) = catalog_of(&settings.definitions);
         Self {
-            passive_reporting: state_of(SettingName::Lwm2mPassiveReporting, &chosen.settings),
+            passive_reporting: state_of(SettingName::Lwm2mPassiveReporting, &settings.settings),
             results: if is_wanted { Wanted::Yes } else { Wanted::No },
             catalog: Arc::new(catalog),
             unreadable,
@@ -87,25 +87,25 @@ mod tests {
     use crate::rules::{EndpointTrust, TransmissionRules};
 
     #[test]
-    fn a_definition_that_cannot_be_read_any_more_is_left_out_and_named() {
+    fn an_unreadable_definition_is_left_out_and_reported() {
         let read = "<LWM2M><Object><Name>It</Name><ObjectID>33000</ObjectID>\
                     <MultipleInstances>Single</MultipleInstances><Mandatory>Optional</Mandatory>\
                     <Resources><Item ID=\"0\"><Name>It</Name><Operations>R</Operations>\
                     <MultipleInstances>Single</MultipleInstances><Mandatory>Optional</Mandatory>\
                     <Type>Float</Type></Item></Resources></Object></LWM2M>";
-        let kept = |object, xml: &str| Definition {
+        let definition = |object, xml: &str| Definition {
             id: DefinitionId::of(customer(), object, "1.0").unwrap(),
             xml: xml.into(),
             at: Timestamp::default(),
         };
-        let broken = kept(33_001, "<LWM2M/>");
-        let chosen = CustomerSettings {
+        let broken = definition(33_001, "<LWM2M/>");
+        let settings = CustomerSettings {
             customer: customer(),
             settings: Vec::new(),
-            definitions: vec![broken.clone(), kept(33_000, read)],
+            definitions: vec![broken.clone(), definition(33_000, read)],
             destinations: Vec::new(),
         };
-        let policy = CustomerPolicy::of(rules(), &chosen);
+        let policy = CustomerPolicy::of(rules(), &settings);
         assert_eq!(policy.unreadable, [broken.id]);
         let has = |object| policy.catalog.object(object, Version::new(1, 0)).is_some();
         assert!(has(33_000) && !has(33_001) && has(3303));
@@ -116,12 +116,16 @@ mod tests {
     }
 
     fn rules() -> Arc<Rules> {
-        let patience = TransmissionRules {
+        let transmission = TransmissionRules {
             ack_timeout_ms: 2_000,
             max_retransmit: 4,
             response_timeout_ms: 10_000,
         };
-        let rules = Rules::new(Limits::default(), patience, EndpointTrust::AddressRequired);
+        let rules = Rules::new(
+            Limits::default(),
+            transmission,
+            EndpointTrust::AddressRequired,
+        );
         Arc::new(rules)
     }
 }

@@ -1,4 +1,4 @@
-//! Who a device is: what the customer said of it, apart from what it does.
+//! The identity of a device as its customer defined it, apart from its state.
 
 use std::net::IpAddr;
 
@@ -9,11 +9,11 @@ use crate::sealed::Sealed;
 /// The identity of a device as its customer registered it with the service.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Profile {
-    /// Whose device it is.
+    /// The customer of the device.
     pub customer: CustomerId,
-    /// What the customer calls it.
+    /// Its device id.
     pub device: DeviceId,
-    /// The integer that the SMS events of seed 6 call it by.
+    /// Its id in the SMS events of seed 6, an integer.
     pub number: u64,
     /// The SIM in it.
     pub iccid: Iccid,
@@ -21,15 +21,15 @@ pub struct Profile {
     pub imsi: Option<Imsi>,
     /// The telephone number of the SIM, where known.
     pub msisdn: Option<Msisdn>,
-    /// The fixed address of the SIM, where it has one: it proves who sends without DTLS.
+    /// The fixed address of the SIM, where it has one: without DTLS it identifies the sender.
     pub ip: Option<IpAddr>,
     /// The endpoint client name it registers with.
     pub endpoint: Endpoint,
-    /// What people call it.
+    /// Its display name.
     pub name: Option<Box<str>>,
-    /// Its pre-shared key, where one was given.
+    /// Its pre-shared key, if one is set.
     pub psk: Option<Psk>,
-    /// When it was made known.
+    /// When it was created.
     pub created_at: Timestamp,
 }
 

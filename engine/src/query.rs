@@ -1,4 +1,4 @@
-//! What can be asked of what is kept: filters and pages.
+//! Queries of stored records: filters and pages.
 
 pub mod devices;
 pub mod listed;
@@ -15,32 +15,32 @@ use crate::moment::Timestamp;
 /// One page of a list.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Page<T> {
-    /// What stands on it.
+    /// The items on the page.
     pub items: Vec<T>,
-    /// How many things the whole list has.
+    /// How many items the whole list has.
     pub total: u64,
 }
 
-/// Which page of a list is wanted.
+/// The number and size of a page.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PageRequest {
     /// Its number, from 1.
     pub number: u32,
-    /// How many things stand on one.
+    /// How many items a page has.
     pub size: u32,
 }
 
 impl PageRequest {
-    /// How many things stand before the page.
+    /// How many items precede the page.
     pub fn skip(&self) -> u64 {
         u64::from(self.number.saturating_sub(1)) * u64::from(self.size)
     }
 }
 
-/// Which action requests are wanted, and in which order.
+/// A filter for action requests, and their order.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ActionFilter {
-    /// Whose.
+    /// Only those of one customer.
     pub customer: CustomerId,
     /// Only those of one device.
     pub device: Option<DeviceKey>,
@@ -48,12 +48,12 @@ pub struct ActionFilter {
     pub protocol: Option<Protocol>,
     /// Only those of one of these statuses.
     pub statuses: Statuses,
-    /// In which order.
+    /// The order.
     pub order: ActionOrder,
 }
 
 impl ActionFilter {
-    /// All of a customer, newest first.
+    /// All requests of a customer, newest first.
     pub fn all_of(customer: CustomerId) -> Self {
         Self {
             customer,
@@ -80,17 +80,17 @@ impl Statuses {
         Self::which(Status::is_pending)
     }
 
-    /// Those in which a request never changes any more.
+    /// Those that are final.
     pub fn done() -> Self {
         Self::which(|status| !status.is_pending())
     }
 
-    /// This one of the set, which may not have it.
+    /// The set reduced to one status; empty if it does not have it.
     pub fn only(self, status: Status) -> Self {
         Self(self.0 & Self::bit(status))
     }
 
-    /// Whether the set has it.
+    /// Whether the set has the status.
     pub fn has(self, status: Status) -> bool {
         self.0 & Self::bit(status) != 0
     }
@@ -105,8 +105,8 @@ impl Statuses {
     }
 }
 
-/// The orders in which action requests are listed. Of two with the same time the one whose id is
-/// smaller counts as the older.
+/// The orders of lists of action requests. Of two with the same time, the one with the smaller id
+/// counts as older.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ActionOrder {
     /// Oldest first.
@@ -129,12 +129,12 @@ impl ActionOrder {
     ];
 }
 
-/// Which administration log entries are wanted, newest first.
+/// A filter for administration log entries, newest first.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LogFilter {
-    /// Whose log.
+    /// Only those of one customer.
     pub customer: CustomerId,
-    /// From when to when.
+    /// Only those within a time window.
     pub window: TimeWindow,
     /// Only those about one SIM.
     pub iccid: Option<Iccid>,
@@ -170,10 +170,10 @@ mod tests {
 /// The last known value of a resource, or of one of its instances.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownValue {
-    /// Where it is.
+    /// Its path.
     pub path: Path,
     /// The value.
     pub value: Value,
-    /// When the device told it.
+    /// When the device reported it.
     pub at: Timestamp,
 }

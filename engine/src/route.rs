@@ -1,5 +1,5 @@
-//! What does a device ask the service for? The resources of the service and their methods, decided
-//! in one place: for whoever sorts datagrams and for the device they are of.
+//! What does a request of a device mean? The CoAP resources of the service and their methods,
+//! decided in one place for the classification of datagrams and for the device machine.
 //!
 //! ```text
 //!  POST   /rd              register     (LwM2M Core 1.2 section 6.2.1)
@@ -7,7 +7,7 @@
 //!  DELETE /rd/{location}   deregister   (section 6.2.3)
 //!  POST   /dp              Send         (section 6.4.6)
 //!  POST   /bs              bootstrap    (section 6.1)
-//!  POST   /                data of a device that need not speak LwM2M
+//!  POST   /                data of a plain device
 //! ```
 
 use protocol::coap::code::Code;
@@ -24,26 +24,26 @@ pub enum CoapRoute {
     Update(Location),
     /// It ends the registration at the location.
     Deregister(Location),
-    /// It sends values unasked.
+    /// It sends values (Send).
     Send,
     /// It sends data.
     Data,
-    /// It asks for its bootstrap.
+    /// It requests its bootstrap.
     Bootstrap,
     /// The resource has no such method.
     NotAllowed(CoapResource),
-    /// It names a registration as the service never does.
+    /// The path of a registration without a valid location.
     UnknownLocation,
     /// There is no such resource.
     Unknown,
 }
 
-/// What the service offers to devices.
+/// The CoAP resources of the service.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CoapResource {
     /// Where devices register.
     Registrations,
-    /// One registration; none of the service's where its name is no location.
+    /// One registration; `None` if the segment is not a location.
     Registration(Option<Location>),
     /// Where devices send values.
     Send,

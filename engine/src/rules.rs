@@ -1,4 +1,4 @@
-//! What holds for every device of the service alike?
+//! Which rules apply to every device of the service?
 
 use std::net::SocketAddr;
 
@@ -7,26 +7,30 @@ use protocol::coap::transfer::TransferRules;
 
 use crate::limits::{Limits, TRANSFER_IDLE_MS};
 
-/// What holds for every device alike.
+/// The rules for all devices.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// The bounds.
     pub limits: Limits,
     /// The transmission parameters of requests to devices (RFC 7252 section 4.8).
     pub transmission: Transmission,
-    /// Whether an endpoint name alone proves who registers.
+    /// Whether an endpoint name alone authenticates a registration.
     pub names: EndpointTrust,
-    /// Where the service itself is heard; nothing is sent there.
+    /// The addresses that the service itself listens at; nothing is sent there.
     pub own: Box<[SocketAddr]>,
 }
 
 impl Rules {
-    /// The rules with these bounds, this patience, and this trust.
-    pub fn new(limits: Limits, patience: TransmissionRules, names: EndpointTrust) -> Self {
+    /// The rules with these bounds, transmission parameters, and trust.
+    pub fn new(
+        limits: Limits,
+        transmission_rules: TransmissionRules,
+        names: EndpointTrust,
+    ) -> Self {
         let transmission = Transmission {
-            ack_timeout_ms: patience.ack_timeout_ms,
-            max_retransmit: patience.max_retransmit,
-            response_timeout_ms: patience.response_timeout_ms,
+            ack_timeout_ms: transmission_rules.ack_timeout_ms,
+            max_retransmit: transmission_rules.max_retransmit,
+            response_timeout_ms: transmission_rules.response_timeout_ms,
             ..Transmission::STANDARD
         };
         Self {
@@ -37,7 +41,7 @@ impl Rules {
         }
     }
 
-    /// How requests to devices go, whatever number of messages they take.
+    /// The rules of transfers to devices, with or without blocks.
     pub fn transfers(&self) -> TransferRules<'_> {
         TransferRules {
             transmission: &self.transmission,
@@ -47,7 +51,7 @@ impl Rules {
         }
     }
 
-    /// Whether somebody at an address would be the service itself.
+    /// Whether an address is one of the service itself.
     pub fn is_own(&self, address: SocketAddr) -> bool {
         let is_at = |own: &SocketAddr| {
             let is_everywhere = own.ip().is_unspecified() && address.ip().is_loopback();
@@ -57,7 +61,7 @@ impl Rules {
     }
 }
 
-/// How long and how often the service tries to get a message across.
+/// How long and how often the service transmits a message.
 #[derive(Clone, Copy, Debug)]
 pub struct TransmissionRules {
     /// The shortest first wait for an acknowledgement: ACK_TIMEOUT.
@@ -68,12 +72,12 @@ pub struct TransmissionRules {
     pub response_timeout_ms: u32,
 }
 
-/// Whether the name a device registers with proves anything without DTLS.
+/// Whether an endpoint name authenticates a device without DTLS.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum EndpointTrust {
-    /// A name alone proves nothing: the device must come from its own address.
+    /// It does not: the device must register from its own address.
     #[default]
     AddressRequired,
-    /// A device without an address of its own is believed.
+    /// It does for a device without an address of its own.
     NameSuffices,
 }

@@ -1,4 +1,4 @@
-//! A secret at rest: bytes that only the holder of the master key can open.
+//! A secret at rest: bytes that only the holder of the master key can decrypt.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use std::fmt;
 pub struct Sealed(Box<[u8]>);
 
 impl Sealed {
-    /// Wraps what a master key sealed.
+    /// Wraps bytes that a master key encrypted.
     pub fn from_bytes(bytes: Box<[u8]>) -> Self {
         Self(bytes)
     }
 
-    /// The encrypted bytes, to keep or to open.
+    /// The encrypted bytes, to store or to decrypt.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

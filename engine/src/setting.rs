@@ -1,8 +1,8 @@
-//! What a customer may switch on and off.
+//! The settings that a customer may enable and disable.
 
 use crate::ids::CustomerId;
 
-/// The settings there are.
+/// The names of the settings.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum SettingName {
     /// Reads the objects of a device when it registers or updates (seed 1.3).
@@ -14,12 +14,12 @@ impl SettingName {
     pub const ALL: [Self; 1] = [Self::Lwm2mPassiveReporting];
 }
 
-/// Whether a setting is in force.
+/// Whether a setting is enabled.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SettingState {
-    /// In force.
+    /// Enabled.
     Enabled,
-    /// Not in force; every setting starts so (seed 1.2).
+    /// Disabled; the default of every setting (seed 1.2).
     #[default]
     Disabled,
 }
@@ -27,10 +27,10 @@ pub enum SettingState {
 /// One setting of one customer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Setting {
-    /// Whose it is.
+    /// Its customer.
     pub customer: CustomerId,
-    /// Which it is.
+    /// Its name.
     pub name: SettingName,
-    /// Whether it is in force.
+    /// Its state.
     pub state: SettingState,
 }

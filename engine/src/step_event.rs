@@ -1,19 +1,19 @@
-//! What happens in a step that whoever operates the service wants counted?
+//! Which events of a step does the operator see in metrics?
 //!
-//! An occurrence asks for nothing and is kept nowhere: it is a remark beside the effects of a step,
-//! true once they are durable.
+//! A step event requests nothing and is not stored: it describes the effects of a step and is valid
+//! once they are durable.
 
 use protocol::coap::code::Code;
 
 use crate::action::{Action, Protocol, RequestKind, Status};
 use crate::ids::{ActionId, TraceId};
 
-/// Something that happened, and what set it off.
+/// Something that happened, and its trace.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct StepEvent {
     /// What happened.
     pub kind: StepEventKind,
-    /// The call behind it, where a request of a caller is.
+    /// The trace of the action request that caused it, if any.
     pub trace: Option<TraceId>,
 }
 
@@ -24,39 +24,39 @@ pub enum StepEventKind {
     Created(ActionRef),
     /// A request of a caller has its final status.
     Concluded(ActionRef, Status),
-    /// A request of a caller went with its device before it had one.
+    /// A request of a caller was removed with its device before it was final.
     Removed(ActionRef),
     /// An exchange with the device began.
     Begun(ExchangePurpose),
-    /// Its datagram leaves once more.
+    /// Its datagram is retransmitted.
     Repeated,
-    /// The device has its datagram and answers later.
+    /// The device acknowledged it and answers later.
     Acknowledged,
-    /// It is over.
+    /// The exchange ended.
     Ended(ExchangeOutcome),
-    /// The device told of what is observed.
+    /// The device sent a notification.
     Notified(NotificationOutcome),
-    /// The device sent values unasked.
+    /// The device sent values with Send.
     Sent(NotificationOutcome),
     /// The device sent data over plain CoAP or bare UDP.
     DataSent(Protocol, NotificationOutcome),
-    /// Something is not observed any more, though nobody ended it.
+    /// An observation ended without a request to end it.
     ObservationLost,
 }
 
 /// A request of a caller.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ActionRef {
-    /// Which.
+    /// Its id.
     pub action: ActionId,
-    /// By which protocol.
+    /// Its protocol.
     pub protocol: Protocol,
-    /// To do what.
+    /// What it does.
     pub task: RequestKind,
 }
 
 impl ActionRef {
-    /// What a request asks.
+    /// The reference of a request.
     pub fn by(action: &Action) -> Self {
         Self {
             action: action.id,
@@ -66,25 +66,25 @@ impl ActionRef {
     }
 }
 
-/// What an exchange is for.
+/// The purpose of an exchange.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ExchangePurpose {
-    /// An attempt at a request of a caller.
+    /// An attempt of a caller's request.
     Action,
-    /// Observing again what the device forgot.
+    /// Renewing an observation that the device lost.
     Observation,
-    /// Reading a device that registered or updated its registration.
+    /// Passive reporting: reading a device that registered or updated its registration.
     Report,
 }
 
 /// How an exchange ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ExchangeOutcome {
-    /// With an answer of class 2: the device did it.
+    /// With an answer of class 2: the device performed the request.
     Success,
-    /// With an answer of class 4: it was asked wrongly.
+    /// With an answer of class 4: the request was wrong.
     ClientError,
-    /// With an answer of class 5, or of none that is assigned: the device failed.
+    /// With an answer of class 5, or of an unassigned class: the device failed.
     ServerError,
     /// With an answer that must not be interpreted.
     Unusable,
@@ -92,14 +92,14 @@ pub enum ExchangeOutcome {
     Reset,
     /// No transmission was acknowledged.
     NotAcknowledged,
-    /// It was acknowledged, and nothing followed.
+    /// It was acknowledged, but no response followed.
     NotAnswered,
     /// The registration of the device ended, or the device was removed.
     DeviceGone,
 }
 
 impl ExchangeOutcome {
-    /// The ending with an answer.
+    /// The outcome for the code of an answer.
     pub fn with(answer: Code) -> Self {
         match answer.class() {
             2 => Self::Success,
@@ -109,22 +109,22 @@ impl ExchangeOutcome {
     }
 }
 
-/// What a notification was worth, or what a device sent unasked.
+/// The outcome of a notification, a Send or data.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NotificationOutcome {
-    /// It was told on.
+    /// It was published.
     Published,
-    /// A newer one was told before.
+    /// A newer one was published before.
     Stale,
-    /// It cannot be read, or says that there will be no other.
+    /// It cannot be decoded, or it ends the observation.
     Unusable,
-    /// It came behind more than are taken in a while.
+    /// It exceeded the rate of the device.
     Excessive,
-    /// It has no values: there is nothing to tell.
+    /// It has no values.
     Empty,
 }
 
-/// What a message of a device was taken for.
+/// The kind of a message of a device.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum UplinkKind {
     /// It registers.
@@ -133,24 +133,24 @@ pub enum UplinkKind {
     Update,
     /// It ends its registration.
     Deregister,
-    /// It answers, acknowledges or rejects what was asked.
+    /// It answers, acknowledges or rejects a request.
     Answer,
-    /// It tells of what is observed.
+    /// It is a notification of an observation.
     Notification,
-    /// It sends values unasked.
+    /// It sends values (Send).
     Send,
     /// It sends data over plain CoAP.
     CoapData,
     /// It sends data over bare UDP.
     UdpData,
-    /// It says a part of something, and more of it follows.
+    /// It is a block of a body, and more follow.
     BlockPart,
-    /// It answers what nobody asked.
+    /// It is an answer without a request.
     Unsolicited,
-    /// It asks whether the service is there.
+    /// It is a CoAP ping.
     Ping,
-    /// It asks for what the service does not do.
+    /// It requests something that the service does not support.
     Unsupported,
-    /// It was heard before and is answered the same.
+    /// It is a retransmission and gets the same answer.
     Repeated,
 }

@@ -1,4 +1,4 @@
-//! What is done about an actor that ended? Devices and forwarders are supervised alike.
+//! What happens after an actor failed? Devices and forwarders are supervised alike.
 //!
 //! ```text
 //!              spawned             failed
@@ -15,19 +15,20 @@ use std::hash::Hash;
 use crate::limits::{PANIC_WINDOW_MS, PANICS_MAX};
 use crate::moment::Timestamp;
 
-/// A supervised actor: `H` reaches it while it runs, `W` is what waits for it while it is restored.
+/// A supervised actor: `H` is its handle while it runs, `W` are the inputs that wait while it is
+/// restored.
 #[derive(Debug)]
 pub enum Child<H, W> {
     /// Its state is being read from the store.
     Restoring(W),
     /// It runs.
     Running {
-        /// Reaches the actor.
+        /// The handle of the actor.
         handle: H,
-        /// Tells this actor from earlier ones under the same key.
+        /// Distinguishes this actor from earlier ones with the same key.
         generation: Generation,
     },
-    /// It panicked again and again.
+    /// It panicked repeatedly.
     Parked,
 }
 
@@ -36,27 +37,28 @@ pub enum Child<H, W> {
 pub struct Generation(u32);
 
 impl<H, W> Child<H, W> {
-    /// Whether the actor of this generation runs; a report of an earlier one is out of date.
+    /// Whether the actor of this generation runs; a report of an earlier one is ignored.
     pub fn is_running_as(&self, reported: Generation) -> bool {
         matches!(self, Self::Running { generation, .. } if *generation == reported)
     }
 }
 
-/// Why an actor could not be asked; what it would have said is not known.
+/// Why a command got no answer from an actor.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Unserved {
     /// There is no such device or destination.
     #[error("there is no such device or destination")]
     Unknown,
-    /// There is too much to do, or the actor is being restored or parked: try again later.
+    /// The service is overloaded, or the actor is being restored or parked: retry later.
     #[error("the service is overloaded")]
     Busy,
-    /// The actor or the store failed: whether it happened is to be read back.
+    /// The actor or the store failed: whether the command took effect is unknown, and the caller
+    /// has to read it.
     #[error("the actor or the store failed")]
     Failed,
 }
 
-/// Why an actor ended that is still needed.
+/// Why an actor failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ActorFailure {
     /// It panicked.
@@ -65,16 +67,16 @@ pub enum ActorFailure {
     Unsaved,
 }
 
-/// What is done about a failure.
+/// The decision about a failure.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Verdict {
     /// Restore it from the store.
     Restore,
-    /// Leave it alone, and tell its customer.
+    /// Do not restore it, and log that for its customer.
     Park,
 }
 
-/// Counts the panics of actors and numbers their generations.
+/// Counts the panics of actors and assigns generations.
 #[derive(Debug)]
 pub struct Supervisor<K> {
     panics: HashMap<K, Panics>,
@@ -96,7 +98,7 @@ impl<K: Eq + Hash> Supervisor<K> {
         self.last
     }
 
-    /// Forgets the panics of an actor that is gone for good.
+    /// Forgets the panics of an actor that was removed.
     pub fn forget(&mut self, key: &K) {
         self.panics.remove(key);
     }
@@ -170,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generation_tells_an_actor_from_earlier_ones() {
+    fn a_generation_distinguishes_an_actor_from_earlier_ones() {
         let mut supervisor = Supervisor::<&str>::default();
         let (early, late) = (supervisor.next_generation(), supervisor.next_generation());
         let child: Child<(), ()> = Child::Running {

@@ -1,7 +1,7 @@
-//! What may a device say that its data is about?
+//! Which topics may the data of a device have?
 //!
-//! A topic is a topic name of MQTT 5 (section 4.7.1), so that it may become one: text without
-//! wildcards and control characters.
+//! A topic is a valid topic name of MQTT 5 (section 4.7.1): text without wildcards and control
+//! characters.
 
 use std::fmt;
 
@@ -11,28 +11,28 @@ use crate::limits::TOPIC_BYTES_MAX;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Topic(Box<str>);
 
-/// A text that is no topic.
+/// Why a topic is refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum InvalidTopic {
-    /// There is none.
+    /// The request has none.
     #[error("the topic is missing; use POST /?t=topic")]
     Missing,
-    /// It has no letter.
+    /// It is empty.
     #[error("the topic is empty")]
     Empty,
-    /// It is longer than an option can be.
+    /// It is longer than an option.
     #[error("the topic is longer than {TOPIC_BYTES_MAX} bytes")]
     TooLong,
     /// There is more than one.
     #[error("there is more than one topic")]
     Several,
-    /// A character stands for several topics, or for none.
+    /// It has a wildcard or a control character.
     #[error("the topic must not contain {0:?}")]
     Character(char),
 }
 
 impl Topic {
-    /// Reads a topic from text.
+    /// Parses a topic.
     pub fn parse(text: &str) -> Result<Self, InvalidTopic> {
         if text.is_empty() {
             return Err(InvalidTopic::Empty);
@@ -49,7 +49,7 @@ impl Topic {
         }
     }
 
-    /// The one topic that a request names among its arguments.
+    /// The topic among the query arguments of a request.
     pub fn among<'q>(queries: impl Iterator<Item = &'q str>) -> Result<Self, InvalidTopic> {
         let mut topics = queries.filter_map(|query| query.strip_prefix("t="));
         let topic = topics.next().ok_or(InvalidTopic::Missing)?;

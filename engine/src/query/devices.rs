@@ -1,22 +1,22 @@
-//! Which devices of a customer are wanted?
+//! Which devices of a customer does a query select?
 
 use crate::action::Protocol;
 use crate::ids::CustomerId;
 use crate::limits::NAMES_SEARCHED_MAX;
 
-/// Which devices are wanted, by device id.
+/// A filter for devices, ordered by device id.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DeviceFilter {
-    /// Whose.
+    /// Only those of one customer.
     pub customer: CustomerId,
     /// Only those that are registered, or only those that are not.
     pub registered: Option<bool>,
-    /// Only those that were ever heard over this protocol.
+    /// Only those that ever sent over this protocol.
     pub protocols_seen: Option<Protocol>,
 }
 
 impl DeviceFilter {
-    /// All of a customer.
+    /// All devices of a customer.
     pub fn all_of(customer: CustomerId) -> Self {
         Self {
             customer,
@@ -26,7 +26,7 @@ impl DeviceFilter {
     }
 }
 
-/// More names begin so than are looked at.
+/// More names match the prefix than a search reads.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("matches more than {NAMES_SEARCHED_MAX} identifiers; use a longer prefix")]
 pub struct SearchTooBroad;

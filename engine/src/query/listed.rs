@@ -1,5 +1,5 @@
-//! What is shown of many things at once? Of what is long among them only where it is, so that no
-//! page is longer than callers and memory take.
+//! What does a list show of long items? Long data is left out, so that the size of a page is
+//! bounded for callers and memory.
 
 use protocol::lwm2m::value::Value;
 
@@ -7,7 +7,7 @@ use crate::action::{Action, Outcome, Request, ResultPayload};
 use crate::event::Event;
 use crate::limits::LISTED_BYTES_MAX;
 
-/// An action request among others: data that is too long for that is left out.
+/// An action request in a list: data that is too long for a list is left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedAction {
     /// The request without what is left out.
@@ -16,12 +16,12 @@ pub struct ListedAction {
     pub omitted: Vec<Omitted>,
 }
 
-/// What can be left out of a request that is listed.
+/// What can be left out of a listed request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Omitted {
-    /// The data it carries.
+    /// Its data.
     RequestData,
-    /// The data of the device.
+    /// The payload of its result.
     ResultPayload,
 }
 
@@ -43,16 +43,16 @@ impl ListedAction {
     }
 }
 
-/// A stretch of the history of a device, newest first.
+/// A page of the history of a device, newest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HistoryPage {
-    /// What the device said and did.
+    /// The events.
     pub events: Vec<Event>,
-    /// Whether there is more behind it.
+    /// Whether older events follow.
     pub more: bool,
 }
 
-/// Leaves out the data a request carries, and says whether it did: a datagram is its data.
+/// Leaves out the data of a request, and returns whether it did: a datagram is nothing but data.
 fn omit_data(request: &mut Request) -> bool {
     match request {
         Request::Udp(_) => false,
@@ -91,7 +91,7 @@ mod tests {
     use crate::{Path, PathAndQuery};
 
     #[test]
-    fn what_is_long_is_left_out_and_named() {
+    fn long_data_is_left_out_and_named() {
         let long = "x".repeat(LISTED_BYTES_MAX + 1);
         let content = |text: &str| Content::parse(ContentEncoding::String, text).unwrap();
         let coap = |text: &str| {
