@@ -1,4 +1,4 @@
-//! A device amid whatever comes, and the laws that hold after each step.
+//! A device under random inputs, and the invariants that hold after each step.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,47 +31,47 @@ use protocol::lwm2m::path::Path;
 use super::inputs::{AddressSetting, Input, RequestShape, Sender};
 use super::messages::request;
 
-/// What the device offers: of it, 6, 7, and what nobody knows are data of the customer.
+/// The objects of the device; those with data of the customer are 6, 7 and the unknown one.
 pub(super) const OBJECTS: &str =
     "</>;rt=\"oma.lwm2m\";ct=\"110 11542\",</1/0>,</3/0>,</6/0>,</7/0>,</32769/0>";
 
 const HOME: &str = "10.0.0.1:5683";
 
-/// Whether a step said something already.
+/// Whether a step sent something already.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum SendState {
     Nothing,
     Something,
 }
 
-/// A device, and what its peer last heard of it.
+/// A device, and what its peer last received from the service.
 pub(crate) struct NoiseFixture {
     pub(super) device: Device,
     pub(super) now: Timestamp,
     pub(super) messages: u16,
     pub(super) location: Vec<String>,
-    pub(super) asked: Message,
-    /// Where the device was asked last.
-    asked_at: Peer,
+    pub(super) last_request: Message,
+    /// Where the last request to the device went.
+    last_request_to: Peer,
     departing: Option<ActionId>,
-    /// Who is let through to the device.
+    /// The peers whose datagrams reach the device.
     peers: PeerTable,
-    said: PeerBinding,
-    /// All that were ever let through.
-    met: BTreeSet<Peer>,
-    /// Exchanges that began and did not end.
+    binding: PeerBinding,
+    /// All peers whose datagrams ever reached the device.
+    ever_bound: BTreeSet<Peer>,
+    /// Exchanges in flight.
     exchanges: u32,
     /// Requests that were created and are not final.
     requests: u32,
-    /// What was told of it so far.
-    told: u32,
+    /// Events that were published so far.
+    published: u32,
 }
 
 impl NoiseFixture {
-    pub(crate) fn new(home: AddressSetting) -> Self {
+    pub(crate) fn new(address: AddressSetting) -> Self {
         let rules = Rules {
             limits: Limits {
-                // Small, so that what comes reaches them.
+                // Small, so that inputs reach them.
                 block: BlockSize::MIN,
                 data_bytes_max: 96,
                 answer_bytes_max: 64,
@@ -83,7 +83,7 @@ impl NoiseFixture {
         };
         let policy = Arc::new(CustomerPolicy::of_rules(Arc::new(rules)));
         let restored = RestoredDevice {
-            profile: profile(home),
+            profile: profile(address),
             record: DeviceRecord::default(),
             pending: Vec::new(),
         };
@@ -93,24 +93,24 @@ impl NoiseFixture {
             now,
             messages: 0,
             location: vec!["rd".to_owned()],
-            asked: Message::request(
+            last_request: Message::request(
                 MessageKind::Confirmable,
                 Code::GET,
                 MessageId(0),
                 Token::EMPTY,
             ),
-            asked_at: peer(HOME),
+            last_request_to: peer(HOME),
             departing: None,
             peers: PeerTable::default(),
-            said: PeerBinding::default(),
-            met: BTreeSet::new(),
+            binding: PeerBinding::default(),
+            ever_bound: BTreeSet::new(),
             exchanges: 0,
             requests: 0,
-            told: 0,
+            published: 0,
         }
     }
 
-    /// With a device that is read whenever it registers or updates its registration.
+    /// With passive reporting enabled.
     pub(crate) fn reporting() -> Self {
         let mut fixture = Self::new(AddressSetting::Unknown);
         let policy = (**fixture.device.policy()).clone();
@@ -125,33 +125,33 @@ impl NoiseFixture {
         self.messages += 1;
         self.now = self.now.plus_ms(10);
         match input {
-            Input::Noise(bytes, from) => self.hear(&bytes, from),
-            Input::Clear(sense, from) => self.hear(&self.say(sense).encode(), from),
-            Input::Garbled(sense, at, byte) => {
-                let mut bytes = self.say(sense).encode();
+            Input::Noise(bytes, from) => self.receive(&bytes, from),
+            Input::Clear(meaning, from) => self.receive(&self.message(meaning).encode(), from),
+            Input::Garbled(meaning, at, byte) => {
+                let mut bytes = self.message(meaning).encode();
                 let at = at.index(bytes.len());
                 bytes[at] = byte;
-                self.hear(&bytes, Sender::Home);
+                self.receive(&bytes, Sender::Home);
             }
-            Input::Told(telling) => {
-                let from = telling.from;
-                self.hear(&self.tell(telling).encode(), from);
+            Input::Response(shape) => {
+                let from = shape.from;
+                self.receive(&self.response_message(shape).encode(), from);
             }
-            Input::Said(saying) => {
-                let from = saying.from;
-                self.hear(&self.said(saying).encode(), from);
+            Input::Request(shape) => {
+                let from = shape.from;
+                self.receive(&self.request_message(shape).encode(), from);
             }
-            Input::SaidInBlocks(saying) => self.hear_in_blocks(saying),
-            Input::Bare(burst, from) => self.hear_bare(burst, from),
+            Input::RequestInBlocks(shape) => self.receive_in_blocks(shape),
+            Input::Bare(burst, from) => self.receive_bare(burst, from),
             Input::Departed(outcome) => {
                 let Some(action) = self.departing else {
                     return;
                 };
                 self.step(|device, m, out| device.handle_send_outcome(m, (action, outcome), out));
             }
-            Input::Submit(asking, mode) => {
-                // What a full queue refuses is refused well, too.
-                let new = request(asking, mode);
+            Input::Submit(command, mode) => {
+                // A refused request leaves no effects.
+                let new = request(command, mode);
                 self.step(|device, m, out| {
                     let submitted = device.submit(m, new, out);
                     assert_eq!(submitted.is_err(), out.as_slice().is_empty());
@@ -160,32 +160,36 @@ impl NoiseFixture {
             Input::CancelAll => self.step(|device, m, out| {
                 device.cancel_all(m, out);
             }),
-            Input::Amend(home) => self.device.adopt(&profile(home)),
+            Input::Amend(address) => self.device.adopt(&profile(address)),
             Input::Due => self.due(),
         }
     }
 
-    /// The last thing that was said comes once more.
-    pub(crate) fn repeat(&mut self, saying: RequestShape) {
-        let peer = self.peer_of(saying.from);
-        self.repeat_at(saying, peer);
+    /// Retransmits the last request.
+    pub(crate) fn repeat(&mut self, shape: RequestShape) {
+        let peer = self.peer_of(shape.from);
+        self.repeat_at(shape, peer);
     }
 
-    /// All of it comes block by block, each of them twice.
-    fn hear_in_blocks(&mut self, saying: RequestShape) {
-        let peer = self.peer_of(saying.from);
-        for part in saying.in_blocks() {
+    /// Receives a request block by block, each block twice.
+    fn receive_in_blocks(&mut self, shape: RequestShape) {
+        let peer = self.peer_of(shape.from);
+        for part in shape.in_blocks() {
             self.messages += 1;
-            self.hear_at(&self.said(part.clone()).encode(), part.from, peer);
+            self.receive_at(
+                &self.request_message(part.clone()).encode(),
+                part.from,
+                peer,
+            );
             self.repeat_at(part, peer);
         }
     }
 
-    fn repeat_at(&mut self, saying: RequestShape, peer: Peer) {
-        let before = self.told;
-        let from = saying.from;
-        self.hear_at(&self.said(saying).encode(), from, peer);
-        assert_eq!(self.told, before, "it is told once");
+    fn repeat_at(&mut self, shape: RequestShape, peer: Peer) {
+        let before = self.published;
+        let from = shape.from;
+        self.receive_at(&self.request_message(shape).encode(), from, peer);
+        assert_eq!(self.published, before, "it is published once");
     }
 
     fn due(&mut self) {
@@ -198,12 +202,12 @@ impl NoiseFixture {
         assert!(next.is_none_or(|next| next > self.now), "time goes on");
     }
 
-    fn hear(&mut self, bytes: &[u8], from: Sender) {
+    fn receive(&mut self, bytes: &[u8], from: Sender) {
         let peer = self.peer_of(from);
-        self.hear_at(bytes, from, peer);
+        self.receive_at(bytes, from, peer);
     }
 
-    fn hear_at(&mut self, bytes: &[u8], from: Sender, peer: Peer) {
+    fn receive_at(&mut self, bytes: &[u8], from: Sender, peer: Peer) {
         let datagram = match dispatch::classify(0, peer, bytes) {
             Classified::ToEndpoint(_, datagram)
             | Classified::ToLocation(_, datagram)
@@ -214,20 +218,20 @@ impl NoiseFixture {
             ) => {
                 panic!("one message alone does not say so")
             }
-            Classified::Answered { datagram, .. } => return self.take_note(&datagram),
+            Classified::Answered { datagram, .. } => return self.note_sent(&datagram),
             Classified::Ignored(_) => return,
         };
         self.step(|device, m, out| {
             match from {
                 Sender::Shared => device.handle_ambiguous(m, &datagram, out),
-                Sender::Home | Sender::Port | Sender::Elsewhere | Sender::Asked => {
+                Sender::Home | Sender::Port | Sender::Elsewhere | Sender::LastRequest => {
                     device.handle_datagram(m, &datagram, out)
                 }
             };
         });
     }
 
-    fn hear_bare(&mut self, burst: Vec<Vec<u8>>, from: Sender) {
+    fn receive_bare(&mut self, burst: Vec<Vec<u8>>, from: Sender) {
         let peer = Peer::bare(self.peer_of(from).address);
         let burst: Vec<_> = burst
             .into_iter()
@@ -252,7 +256,7 @@ impl NoiseFixture {
             Sender::Home | Sender::Shared => peer(HOME),
             Sender::Port => peer("10.0.0.1:7777"),
             Sender::Elsewhere => peer("10.0.0.2:5683"),
-            Sender::Asked => self.asked_at,
+            Sender::LastRequest => self.last_request_to,
         }
     }
 
@@ -261,25 +265,25 @@ impl NoiseFixture {
         let mut m = Moment::new(self.now, entropy);
         let mut out = Effects::new();
         input(&mut self.device, &mut m, &mut out);
-        let mut spoken = SendState::Nothing;
+        let mut sent = SendState::Nothing;
         for effect in out.as_slice() {
             match effect {
                 Effect::Send(Outbound::Send { to, datagram }) => {
                     assert_eq!(to.transport, Transport::Coap);
-                    spoken = SendState::Something;
-                    self.take_note_to(*to, datagram);
+                    sent = SendState::Something;
+                    self.note_sent_to(*to, datagram);
                 }
                 Effect::Send(Outbound::SendUdp { to, action, .. }) => {
                     self.departing = Some(*action);
                     assert_eq!(to.transport, Transport::Udp);
-                    spoken = SendState::Something;
+                    sent = SendState::Something;
                 }
                 Effect::Send(Outbound::Rebind { from, to }) => {
-                    self.met.extend(*to);
+                    self.ever_bound.extend(*to);
                     let key = self.device.key();
-                    self.peers.rebind(key, *from, *to, &mut self.said);
+                    self.peers.rebind(key, *from, *to, &mut self.binding);
                 }
-                Effect::Save(Change::AppendEvent(event)) => self.take_note_of(event, spoken),
+                Effect::Save(Change::AppendEvent(event)) => self.note_event(event, sent),
                 Effect::Save(_) | Effect::Expect(_) | Effect::Count(_) | Effect::Log(_) => {}
             }
         }
@@ -288,20 +292,21 @@ impl NoiseFixture {
         self.assert_is_found();
     }
 
-    fn take_note_of(&mut self, event: &Event, spoken: SendState) {
+    fn note_event(&mut self, event: &Event, sent: SendState) {
         match event.content {
             EventContent::Telemetry(_) | EventContent::Data(_) | EventContent::Lifecycle(_) => {
-                let what = "what is heard is told before the answer";
-                assert_eq!(spoken, SendState::Nothing, "{what}");
-                self.told += 1;
+                let what = "an input is published before its answer";
+                assert_eq!(sent, SendState::Nothing, "{what}");
+                self.published += 1;
             }
-            // A request may fail behind the answer, when its turn comes.
+            // A request may fail after the answer, when its turn comes.
             EventContent::Error(_) | EventContent::ActionResult(_) => {}
         }
         assert_lies_below(event);
     }
 
-    /// What begins ends once, and what has not ended is there.
+    /// Every exchange and request ends once, and those that have not ended are counted by the
+    /// device.
     fn assert_counts_well(&mut self, events: &[StepEvent]) {
         for step_event in events {
             match step_event.kind {
@@ -317,26 +322,31 @@ impl NoiseFixture {
                 | StepEventKind::ObservationLost => {}
             }
         }
-        let standing = self.device.activity();
-        let in_flight = u32::from(standing.exchange == InFlight::Yes);
+        let activity = self.device.activity();
+        let in_flight = u32::from(activity.exchange == InFlight::Yes);
         assert_eq!(self.exchanges, in_flight);
-        assert_eq!(self.requests, standing.scheduled + standing.in_progress);
+        assert_eq!(self.requests, activity.scheduled + activity.in_progress);
     }
 
-    /// The device is found where it is registered; elsewhere only while it is asked there.
+    /// The device is found at the peer of its registration, and elsewhere only during an exchange
+    /// there.
     fn assert_is_found(&self) {
         let is_found = |peer: &Peer| self.peers.device_answering_from(*peer).is_some();
         let bound = self.device.bound_peer();
         assert!(bound.is_none_or(|bound| is_found(&bound)), "{bound:?}");
-        // An operation goes to where the device is registered by then.
-        let is_request = self.asked.uri_query().eq(["b"]);
+        // An LwM2M operation goes to the peer of the registration at that time.
+        let is_request = self.last_request.uri_query().eq(["b"]);
         if self.exchanges > 0 && is_request {
-            assert!(is_found(&self.asked_at), "{} may answer", self.asked_at);
+            assert!(
+                is_found(&self.last_request_to),
+                "{} may answer",
+                self.last_request_to
+            );
         }
         if self.exchanges == 0 {
-            let others = self.met.iter().filter(|peer| Some(**peer) != bound);
+            let others = self.ever_bound.iter().filter(|peer| Some(**peer) != bound);
             let found: Vec<_> = others.filter(|peer| is_found(peer)).collect();
-            assert!(found.is_empty(), "{found:?} are let through for nothing");
+            assert!(found.is_empty(), "{found:?} are bound without a reason");
         }
     }
 
@@ -349,22 +359,22 @@ impl NoiseFixture {
         assert_eq!(different, (observations.len(), observations.len()));
     }
 
-    fn take_note_to(&mut self, to: Peer, datagram: &[u8]) {
+    fn note_sent_to(&mut self, to: Peer, datagram: &[u8]) {
         let is_request = Message::decode(datagram).is_ok_and(|it| it.code.is_request());
         if is_request {
-            self.asked_at = to;
+            self.last_request_to = to;
             assert!(
                 self.peers.device_answering_from(to).is_some(),
                 "it may answer"
             );
         }
-        self.take_note(datagram);
+        self.note_sent(datagram);
     }
 
-    fn take_note(&mut self, datagram: &[u8]) {
+    fn note_sent(&mut self, datagram: &[u8]) {
         let message = Message::decode(datagram).expect("what is sent is well-formed");
         if message.code.is_request() {
-            self.asked = message;
+            self.last_request = message;
         } else if message.location_path().next().is_some() {
             self.location = message.location_path().map(str::to_owned).collect();
         }
@@ -382,19 +392,19 @@ fn is_answer_to(effect: &Effect, peer: Peer) -> bool {
     }
 }
 
-/// What a device is taken to say of a path is of that path.
+/// The values of a notification or a report are below the requested path.
 fn assert_lies_below(event: &Event) {
-    let EventContent::Telemetry(told) = &event.content else {
+    let EventContent::Telemetry(telemetry) = &event.content else {
         return;
     };
-    assert!(!told.values.is_empty(), "who says nothing is not told");
-    if let Cause::Observation(observed) = told.cause {
+    assert!(!telemetry.values.is_empty(), "an event has values");
+    if let Cause::Observation(observed) = telemetry.cause {
         let lies_below = |(path, _): &(Path, _)| observed.contains(*path);
-        assert!(told.values.iter().all(lies_below), "{told:?}");
+        assert!(telemetry.values.iter().all(lies_below), "{telemetry:?}");
     }
-    if told.cause == Cause::PassiveReport {
+    if telemetry.cause == Cause::PassiveReport {
         let is_reported = |(path, _): &(Path, _)| [6, 7, 32_769].contains(&path.object_id());
-        assert!(told.values.iter().all(is_reported), "{told:?}");
+        assert!(telemetry.values.iter().all(is_reported), "{telemetry:?}");
     }
 }
 
@@ -402,7 +412,7 @@ fn peer(address: &str) -> Peer {
     Peer::plain(address.parse().unwrap())
 }
 
-fn profile(home: AddressSetting) -> Profile {
+fn profile(address: AddressSetting) -> Profile {
     Profile {
         customer: CustomerId::parse("acme").unwrap(),
         device: DeviceId::parse("8931").unwrap(),
@@ -410,7 +420,7 @@ fn profile(home: AddressSetting) -> Profile {
         iccid: Iccid::parse("8931").unwrap(),
         imsi: None,
         msisdn: None,
-        ip: match home {
+        ip: match address {
             AddressSetting::Known => Some("10.0.0.1".parse().unwrap()),
             AddressSetting::Unknown => None,
             AddressSetting::Elsewhere => Some("10.0.0.2".parse().unwrap()),

@@ -1,5 +1,4 @@
-//! What can happen to a device, drawn by chance: what makes sense, what almost does, and what does
-//! not.
+//! Random inputs of a device: valid ones, nearly valid ones, and noise.
 
 use engine::action::{Method, Mode, Operation};
 use engine::effect::SendOutcome;
@@ -11,60 +10,60 @@ use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
 use protocol::coap::message::MessageKind;
 
-/// One thing that happens to the machine.
+/// One input of the machine.
 #[derive(Clone, Debug)]
 pub(crate) enum Input {
-    /// Bytes without any sense.
+    /// Random bytes.
     Noise(Vec<u8>, Sender),
-    /// A message that makes sense, but for one byte.
+    /// A valid message with one changed byte.
     Garbled(RequestMeaning, Index, u8),
-    /// A message that makes sense.
+    /// A valid message.
     Clear(RequestMeaning, Sender),
-    /// A response of any kind to anything the device may know of.
-    Told(ResponseShape),
-    /// What nobody asked for: values, data, or a registration, whole or a block of it.
-    Said(RequestShape),
-    /// The same, block after block.
-    SaidInBlocks(RequestShape),
-    /// Bytes of no protocol, in datagrams one behind the other.
+    /// A response of any kind to the last request or an observation.
+    Response(ResponseShape),
+    /// A request of the device: values, data, or a registration, whole or one block of it.
+    Request(RequestShape),
+    /// The same, in all its blocks.
+    RequestInBlocks(RequestShape),
+    /// A burst of bare datagrams.
     Bare(Vec<Vec<u8>>, Sender),
-    /// The socket says what became of a bare datagram.
+    /// The outcome of sending a bare datagram.
     Departed(SendOutcome),
-    /// Somebody wants something of the device.
+    /// A caller submits a request.
     Submit(CallerCommand, Mode),
-    /// Somebody takes all back that waits.
+    /// A caller cancels all scheduled requests.
     CancelAll,
-    /// The customer says where the device is at home, or that it is nowhere at home.
+    /// The customer sets or removes the address of the device.
     Amend(AddressSetting),
     /// The next deadline comes.
     Due,
 }
 
-/// Whether the customer said where the device is at home.
+/// The address of the device in its profile.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum AddressSetting {
     Known,
     Unknown,
-    /// At an address where somebody else was before.
+    /// Another address.
     Elsewhere,
 }
 
 /// Where a datagram comes from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Sender {
-    /// Where the device is at home.
+    /// The address of the device.
     Home,
     /// The same address, another port.
     Port,
     /// Another address.
     Elsewhere,
-    /// Where the device was asked last.
-    Asked,
+    /// Where the last request to the device went.
+    LastRequest,
     /// An address that several devices have.
     Shared,
 }
 
-/// What somebody may want of a device.
+/// What a caller may request of a device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CallerCommand {
     /// An operation on a path.
@@ -75,7 +74,7 @@ pub(crate) enum CallerCommand {
     Datagram,
 }
 
-/// What a device may mean to say.
+/// The meaning of a message of a device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RequestMeaning {
     Register,
@@ -88,7 +87,7 @@ pub(crate) enum RequestMeaning {
     Reset,
 }
 
-/// A response, in all that makes a difference.
+/// A response, with all fields that matter.
 #[derive(Clone, Debug)]
 pub(crate) struct ResponseShape {
     pub(crate) to: ResponseTarget,
@@ -103,7 +102,7 @@ pub(crate) struct ResponseShape {
     pub(crate) payload: Vec<u8>,
 }
 
-/// A request of the device with a payload, in all that makes a difference.
+/// A request of the device with a payload, with all fields that matter.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestShape {
     pub(crate) what: PayloadMeaning,
@@ -114,7 +113,7 @@ pub(crate) struct RequestShape {
     pub(crate) payload: Vec<u8>,
 }
 
-/// What a device says with a payload.
+/// The meaning of a request with a payload.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum PayloadMeaning {
     Register,
@@ -127,29 +126,30 @@ pub(crate) enum PayloadMeaning {
 /// What a response belongs to.
 #[derive(Clone, Debug)]
 pub(crate) enum ResponseTarget {
-    /// The request that was sent last.
-    Asked,
-    /// Something that is observed.
+    /// The last request to the device.
+    LastRequest,
+    /// An observation.
     Observed(Index),
 }
 
-/// What is asked for: single and multiple resources, several values, and what nobody knows.
+/// Requested paths: single and multiple resources, several values, and an unknown object.
 pub(crate) const PATHS: [&str; 6] = ["/1/0/1", "/3/0", "/3303", "/3/0/6", "/5/0/0", "/32769/0/1"];
 
 pub(crate) fn input() -> impl Strategy<Value = Input> {
-    let departures = [SendOutcome::Sent, SendOutcome::Refused];
+    let outcomes = [SendOutcome::Sent, SendOutcome::Refused];
     let modes = [Mode::SendNow, Mode::SendWhenActive];
     prop_oneof![
-        (vec(any::<u8>(), 0..60), from()).prop_map(|(bytes, from)| Input::Noise(bytes, from)),
-        (sense(), any::<Index>(), any::<u8>())
-            .prop_map(|(sense, at, byte)| Input::Garbled(sense, at, byte)),
-        (sense(), from()).prop_map(|(sense, from)| Input::Clear(sense, from)),
-        telling().prop_map(Input::Told),
-        saying().prop_map(Input::Said),
-        saying().prop_map(Input::SaidInBlocks),
-        (vec(payload(), 1..4), from()).prop_map(|(burst, from)| Input::Bare(burst, from)),
-        select(departures.to_vec()).prop_map(Input::Departed),
-        (asking(), select(modes.to_vec())).prop_map(|(asking, mode)| Input::Submit(asking, mode)),
+        (vec(any::<u8>(), 0..60), sender()).prop_map(|(bytes, from)| Input::Noise(bytes, from)),
+        (meaning(), any::<Index>(), any::<u8>())
+            .prop_map(|(meaning, at, byte)| Input::Garbled(meaning, at, byte)),
+        (meaning(), sender()).prop_map(|(meaning, from)| Input::Clear(meaning, from)),
+        response_shape().prop_map(Input::Response),
+        request_shape().prop_map(Input::Request),
+        request_shape().prop_map(Input::RequestInBlocks),
+        (vec(payload(), 1..4), sender()).prop_map(|(burst, from)| Input::Bare(burst, from)),
+        select(outcomes.to_vec()).prop_map(Input::Departed),
+        (caller_command(), select(modes.to_vec()))
+            .prop_map(|(command, mode)| Input::Submit(command, mode)),
         Just(Input::CancelAll),
         select(vec![
             AddressSetting::Known,
@@ -161,34 +161,34 @@ pub(crate) fn input() -> impl Strategy<Value = Input> {
     ]
 }
 
-/// What a device answers that is asked a lot: blocks of what is long, and what ends them.
+/// Answers of a device that gets many requests: blocks of long bodies, and what ends a transfer.
 pub(crate) fn exchanging() -> impl Strategy<Value = Input> {
-    let telling = telling().prop_map(|telling| ResponseShape {
-        to: ResponseTarget::Asked,
-        from: Sender::Asked,
+    let shape = response_shape().prop_map(|shape| ResponseShape {
+        to: ResponseTarget::LastRequest,
+        from: Sender::LastRequest,
         option: None,
-        ..telling
+        ..shape
     });
     prop_oneof![
-        4 => telling.prop_map(Input::Told),
-        2 => asking().prop_map(|asking| Input::Submit(asking, Mode::SendNow)),
+        4 => shape.prop_map(Input::Response),
+        2 => caller_command().prop_map(|command| Input::Submit(command, Mode::SendNow)),
         1 => Just(Input::Departed(SendOutcome::Sent)),
-        1 => sense().prop_map(|sense| Input::Clear(sense, Sender::Home)),
+        1 => meaning().prop_map(|meaning| Input::Clear(meaning, Sender::Home)),
         1 => Just(Input::Due),
     ]
 }
 
-fn from() -> impl Strategy<Value = Sender> {
+fn sender() -> impl Strategy<Value = Sender> {
     prop_oneof![
         6 => Just(Sender::Home),
         2 => Just(Sender::Port),
         1 => Just(Sender::Elsewhere),
-        3 => Just(Sender::Asked),
+        3 => Just(Sender::LastRequest),
         1 => Just(Sender::Shared),
     ]
 }
 
-pub(crate) fn asking() -> impl Strategy<Value = CallerCommand> {
+pub(crate) fn caller_command() -> impl Strategy<Value = CallerCommand> {
     let operations = [
         Operation::Read,
         Operation::Write,
@@ -205,9 +205,9 @@ pub(crate) fn asking() -> impl Strategy<Value = CallerCommand> {
     prop_oneof![operation, request, Just(CallerCommand::Datagram)]
 }
 
-pub(crate) fn telling() -> impl Strategy<Value = ResponseShape> {
+pub(crate) fn response_shape() -> impl Strategy<Value = ResponseShape> {
     let to = prop_oneof![
-        Just(ResponseTarget::Asked),
+        Just(ResponseTarget::LastRequest),
         any::<Index>().prop_map(ResponseTarget::Observed)
     ];
     let kinds = [
@@ -230,7 +230,7 @@ pub(crate) fn telling() -> impl Strategy<Value = ResponseShape> {
         option::weighted(0.4, block()),
     );
     (
-        (to, from()),
+        (to, sender()),
         (select(kinds.to_vec()), select(codes.to_vec())),
         option::weighted(0.9, any::<u32>()),
         option::of(select(FORMATS.to_vec())),
@@ -256,7 +256,7 @@ pub(crate) fn telling() -> impl Strategy<Value = ResponseShape> {
         )
 }
 
-pub(crate) fn saying() -> impl Strategy<Value = RequestShape> {
+pub(crate) fn request_shape() -> impl Strategy<Value = RequestShape> {
     let kinds = [MessageKind::Confirmable, MessageKind::NonConfirmable];
     let topics: [&'static [&'static str]; 4] = [&["t=a"], &["t=b"], &[], &["t=+"]];
     let what = prop_oneof![
@@ -268,7 +268,7 @@ pub(crate) fn saying() -> impl Strategy<Value = RequestShape> {
     let formats = option::weighted(0.9, select(FORMATS.to_vec()));
     (
         what,
-        from(),
+        sender(),
         select(kinds.to_vec()),
         formats,
         option::weighted(0.5, block()),
@@ -295,7 +295,7 @@ fn block() -> impl Strategy<Value = Block> {
     prop_oneof![9 => likely, 1 => any::<u32>().prop_map(Block::from_value)]
 }
 
-/// The formats of LwM2M under their numbers, and one of nobody.
+/// The content formats of LwM2M, and an unknown one.
 const FORMATS: [u16; 13] = [
     0, 40, 42, 60, 110, 112, 1541, 1542, 1543, 11_542, 11_543, 11_544, 60_000,
 ];
@@ -319,7 +319,7 @@ const PAYLOADS: [&[u8]; 13] = [
     b"[]",
 ];
 
-/// Bytes without any sense, values, and values but for one byte.
+/// Random bytes, values, and values with one changed byte.
 fn payload() -> impl Strategy<Value = Vec<u8>> {
     let clear = || select(PAYLOADS.to_vec()).prop_map(<[u8]>::to_vec);
     let garbled = (clear(), any::<Index>(), any::<u8>()).prop_map(|(mut bytes, at, byte)| {
@@ -327,7 +327,7 @@ fn payload() -> impl Strategy<Value = Vec<u8>> {
         bytes[at] = byte;
         bytes
     });
-    // What fits the smallest block exactly may be followed by others.
+    // Payloads of exactly the smallest block may be followed by further blocks.
     prop_oneof![
         vec(any::<u8>(), 0..40),
         vec(any::<u8>(), 16),
@@ -336,7 +336,7 @@ fn payload() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-fn sense() -> impl Strategy<Value = RequestMeaning> {
+fn meaning() -> impl Strategy<Value = RequestMeaning> {
     prop_oneof![
         Just(RequestMeaning::Register),
         Just(RequestMeaning::Update),

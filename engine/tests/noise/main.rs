@@ -1,5 +1,5 @@
-//! Can anything a peer sends make a machine fall over? Whatever comes, the answer is well-formed
-//! and time goes on.
+//! Can any input from a peer make a machine panic? For any input, answers are well-formed and
+//! deadlines move on.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -15,14 +15,14 @@ use proptest::prelude::proptest;
 use fixture::NoiseFixture;
 use inputs::{
     AddressSetting, CallerCommand, Input, PATHS, RequestMeaning, RequestShape, ResponseShape,
-    ResponseTarget, Sender, exchanging, input, saying, telling,
+    ResponseTarget, Sender, exchanging, input, request_shape, response_shape,
 };
 
 proptest! {
     #[test]
-    fn whatever_comes_is_answered_well_or_not_at_all(inputs in vec(input(), 0..60)) {
-        for home in [AddressSetting::Known, AddressSetting::Unknown] {
-            let mut fixture = NoiseFixture::new(home);
+    fn any_input_gets_a_well_formed_answer_or_none(inputs in vec(input(), 0..60)) {
+        for address in [AddressSetting::Known, AddressSetting::Unknown] {
+            let mut fixture = NoiseFixture::new(address);
             for input in inputs.clone() {
                 fixture.play(input);
             }
@@ -30,7 +30,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_answered_in_blocks_is_taken_well(inputs in vec(exchanging(), 0..60)) {
+    fn any_answer_in_blocks_is_handled(inputs in vec(exchanging(), 0..60)) {
         let mut fixture = NoiseFixture::new(AddressSetting::Known);
         fixture.play(Input::Clear(RequestMeaning::Register, Sender::Home));
         for input in inputs {
@@ -39,29 +39,30 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_told_of_what_is_observed_is_taken_well(tellings in vec(telling(), 0..60)) {
+    fn any_notification_is_handled(shapes in vec(response_shape(), 0..60)) {
         let mut fixture = NoiseFixture::new(AddressSetting::Unknown);
         fixture.play(Input::Clear(RequestMeaning::Register, Sender::Home));
-        for telling in tellings {
-            // Whatever it lost, it is asked for again.
+        for shape in shapes {
+            // Lost observations are requested again.
             for path in PATHS {
-                let asking = CallerCommand::Operation(Operation::ObserveStart, path);
-                fixture.play(Input::Submit(asking, Mode::SendNow));
+                let command = CallerCommand::Operation(Operation::ObserveStart, path);
+                fixture.play(Input::Submit(command, Mode::SendNow));
                 fixture.play(Input::Clear(RequestMeaning::Agreement, Sender::Home));
             }
-            fixture.play(Input::Told(telling));
+            fixture.play(Input::Response(shape));
         }
     }
 
     #[test]
-    fn whatever_is_told_of_what_is_reported_is_taken_well(tellings in vec(telling(), 0..60)) {
+    fn any_answer_to_passive_reporting_is_handled(shapes in vec(response_shape(), 0..60)) {
         let mut fixture = NoiseFixture::reporting();
-        for (turn, telling) in tellings.into_iter().enumerate() {
-            // What a device refused counts until it registers anew.
+        for (turn, shape) in shapes.into_iter().enumerate() {
+            // A refusal of the device counts until it registers again.
             let is_anew = turn % 5 == 0;
-            let sense = if is_anew { RequestMeaning::Register } else { RequestMeaning::Update };
-            fixture.play(Input::Clear(sense, Sender::Home));
-            fixture.play(Input::Told(ResponseShape { to: ResponseTarget::Asked, ..telling }));
+            let meaning = if is_anew { RequestMeaning::Register } else { RequestMeaning::Update };
+            fixture.play(Input::Clear(meaning, Sender::Home));
+            let to = ResponseTarget::LastRequest;
+            fixture.play(Input::Response(ResponseShape { to, ..shape }));
             fixture.play(Input::Due);
         }
     }
@@ -69,15 +70,17 @@ proptest! {
 
 proptest! {
     #[test]
-    fn whatever_is_said_is_told_before_it_is_thanked_and_once(sayings in vec(saying(), 0..60)) {
+    fn any_request_is_published_once_and_before_it_is_acknowledged(
+        shapes in vec(request_shape(), 0..60),
+    ) {
         let mut fixture = NoiseFixture::new(AddressSetting::Known);
         fixture.play(Input::Clear(RequestMeaning::Register, Sender::Home));
-        for saying in sayings {
-            let saying = RequestShape { from: Sender::Home, ..saying };
-            fixture.play(Input::Said(saying.clone()));
-            // Nothing was heard in between, so that it is taken for the same.
-            fixture.repeat(saying.clone());
-            fixture.play(Input::SaidInBlocks(saying));
+        for shape in shapes {
+            let shape = RequestShape { from: Sender::Home, ..shape };
+            fixture.play(Input::Request(shape.clone()));
+            // Nothing was received in between, so that it counts as a retransmission.
+            fixture.repeat(shape.clone());
+            fixture.play(Input::RequestInBlocks(shape));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a device says on the wire: each input as a message.
+//! The inputs as messages on the wire.
 
 use engine::action::{
     CoapRequest, Content, ContentEncoding, Lwm2mRequest, Mode, NewAction, Operation, Request,
@@ -18,7 +18,7 @@ use super::inputs::{
 };
 
 impl RequestShape {
-    /// The blocks it is said in, of 16 bytes each.
+    /// The request in blocks of 16 bytes each.
     pub(super) fn in_blocks(&self) -> Vec<Self> {
         let parts: Vec<_> = self.payload.chunks(16).collect();
         let mut left = parts.len();
@@ -37,43 +37,43 @@ impl RequestShape {
 }
 
 impl NoiseFixture {
-    pub(super) fn tell(&self, telling: ResponseShape) -> Message {
+    pub(super) fn response_message(&self, shape: ResponseShape) -> Message {
         let observations = self.device.snapshot(self.now).observations;
-        let token = match telling.to {
+        let token = match shape.to {
             ResponseTarget::Observed(at) if !observations.is_empty() => {
                 Token::new(&at.get(&observations).token).unwrap()
             }
-            ResponseTarget::Observed(_) | ResponseTarget::Asked => self.asked.token,
+            ResponseTarget::Observed(_) | ResponseTarget::LastRequest => self.last_request.token,
         };
-        let id = match telling.kind {
-            MessageKind::Acknowledgement => self.asked.message_id,
+        let id = match shape.kind {
+            MessageKind::Acknowledgement => self.last_request.message_id,
             MessageKind::Confirmable | MessageKind::NonConfirmable | MessageKind::Reset => {
                 MessageId(self.messages)
             }
         };
-        let mut message = Message::separate(telling.kind, telling.code, id, token);
-        if let Some(sequence) = telling.observe {
+        let mut message = Message::separate(shape.kind, shape.code, id, token);
+        if let Some(sequence) = shape.observe {
             message = message.with_observe(sequence);
         }
-        if let Some(format) = telling.format {
+        if let Some(format) = shape.format {
             message = message.with_content_format(ContentFormat(format));
         }
-        if let Some(block) = telling.block1 {
+        if let Some(block) = shape.block1 {
             message = message.with_block1(block);
         }
-        if let Some(block) = telling.block2 {
+        if let Some(block) = shape.block2 {
             message = message.with_block2(block);
         }
-        if let Some(number) = telling.option {
+        if let Some(number) = shape.option {
             message = message.with_option(number, &[1]);
         }
-        message.with_payload(telling.payload)
+        message.with_payload(shape.payload)
     }
 
-    pub(super) fn said(&self, saying: RequestShape) -> Message {
+    pub(super) fn request_message(&self, shape: RequestShape) -> Message {
         let id = MessageId(self.messages);
-        let request = Message::request(saying.kind, Code::POST, id, Token::EMPTY);
-        let mut message = match saying.what {
+        let request = Message::request(shape.kind, Code::POST, id, Token::EMPTY);
+        let mut message = match shape.what {
             PayloadMeaning::Register => {
                 request
                     .with_uri_path(["rd"])
@@ -83,19 +83,19 @@ impl NoiseFixture {
             PayloadMeaning::Send => request.with_uri_path(["dp"]),
             PayloadMeaning::Data(arguments) => request.with_uri_query(arguments),
         };
-        if let Some(format) = saying.format {
+        if let Some(format) = shape.format {
             message = message.with_content_format(ContentFormat(format));
         }
-        if let Some(block) = saying.block {
+        if let Some(block) = shape.block {
             message = message.with_block1(block);
         }
-        message.with_payload(saying.payload)
+        message.with_payload(shape.payload)
     }
 
-    pub(super) fn say(&self, sense: RequestMeaning) -> Message {
+    pub(super) fn message(&self, meaning: RequestMeaning) -> Message {
         let id = MessageId(self.messages);
         let request = |code| Message::request(MessageKind::Confirmable, code, id, Token::EMPTY);
-        match sense {
+        match meaning {
             RequestMeaning::Register => request(Code::POST)
                 .with_uri_path(["rd"])
                 .with_uri_query(["lwm2m=1.1", "ep=meter", "lt=60", "b=U", "Q"])
@@ -105,20 +105,24 @@ impl NoiseFixture {
                 .with_uri_query(["lt=61"]),
             RequestMeaning::Deregister => request(Code::DELETE).with_uri_path(&self.location),
             RequestMeaning::Answer => {
-                Message::response_to(&self.asked, Code::CONTENT, id).with_payload("87")
+                Message::response_to(&self.last_request, Code::CONTENT, id).with_payload("87")
             }
-            RequestMeaning::Agreement => Message::response_to(&self.asked, Code::CONTENT, id)
-                .with_observe(self.messages.into())
-                .with_payload("87"),
-            RequestMeaning::Acknowledgement => Message::acknowledgement(self.asked.message_id),
-            RequestMeaning::Reset => Message::reset(self.asked.message_id),
+            RequestMeaning::Agreement => {
+                Message::response_to(&self.last_request, Code::CONTENT, id)
+                    .with_observe(self.messages.into())
+                    .with_payload("87")
+            }
+            RequestMeaning::Acknowledgement => {
+                Message::acknowledgement(self.last_request.message_id)
+            }
+            RequestMeaning::Reset => Message::reset(self.last_request.message_id),
         }
     }
 }
 
-/// What a caller asks, in two attempts where it may have two.
-pub(super) fn request(asking: CallerCommand, mode: Mode) -> NewAction {
-    let (request, attempts_permitted) = match asking {
+/// The request of a caller, with two attempts where two are allowed.
+pub(super) fn request(command: CallerCommand, mode: Mode) -> NewAction {
+    let (request, attempts_permitted) = match command {
         CallerCommand::Operation(operation, path) => (operation_on(operation, path), 2),
         CallerCommand::Request(method, bytes, port) => {
             let content = (bytes > 0).then(|| written(&"x".repeat(bytes)));
