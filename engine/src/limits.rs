@@ -175,8 +175,7 @@ pub const WEBHOOK_HEADERS_BYTES_MAX: usize = 8_192;
 pub const DEFINITIONS_MAX: usize = 200;
 
 /// The bytes of all definitions of a customer: they are parsed when the service starts and whenever
-/// the customer changes them or a setting, in some hundredths of a second. More are refused with
-/// 409.
+/// the customer changes its settings, in some hundredths of a second. More are refused with 409.
 pub const DEFINITIONS_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
 /// Names that a search of devices by prefix reads. To read one costs some microseconds, so a search

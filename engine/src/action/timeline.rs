@@ -60,8 +60,9 @@ impl Timeline {
         Self(entries)
     }
 
-    /// Adds an entry. At the bound, retransmissions and acknowledgements are no longer added: a
-    /// caller that allows so many does not miss one. Attempts have a bound of their own.
+    /// Adds an entry. At the bound, retransmissions and acknowledgements are no longer added: an
+    /// operator that configures so many retransmissions does not miss one. Attempts have a bound of
+    /// their own.
     pub fn note(&mut self, at: Timestamp, what: TimelineEvent) {
         if self.0.len() < TIMELINE_MAX || !what.is_in_the_middle() {
             self.0.push(TimelineEntry { at, what });

@@ -34,7 +34,7 @@ impl ShardMap {
     /// The most arbiters that each have a shard of their own.
     pub const ARBITERS_MAX: u16 = SHARDS;
 
-    /// The distribution among so many arbiters, at least one and at most one per shard.
+    /// The distribution among so many arbiters, clamped to at least one and at most one per shard.
     pub fn among(arbiters: usize) -> Self {
         let arbiters = u16::try_from(arbiters).unwrap_or(Self::ARBITERS_MAX);
         let arbiters = arbiters.clamp(1, Self::ARBITERS_MAX);
