@@ -111,7 +111,7 @@ impl Service {
         let doors = Listeners::open(config)?;
         let (commits, reads) = (store.clone(), store.clone());
         let logging =
-            Logging::new(clock.clone(), commits, retention, retention_periods(config)).start();
+            Logging::new(clock.clone(), commits, reads, retention_periods(config)).start();
         let chosen = store.all_customer_settings().await?;
         let parts = ArbiterParts {
             clock: clock.clone(),

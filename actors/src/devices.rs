@@ -147,12 +147,7 @@ impl Devices {
         let policy = policy_of(&self.rules, &chosen);
         for registry in &*self.registries {
             let (customer, policy) = (customer.clone(), Arc::clone(&policy));
-            let sent = registry
-                .send(PolicyChanged {
-                    customer,
-                    policy,
-                })
-                .await;
+            let sent = registry.send(PolicyChanged { customer, policy }).await;
             sent.map_err(|_| Unserved::Failed)?;
         }
         Ok(())

@@ -122,9 +122,12 @@ impl ArbiterMeters {
             match step_event.kind {
                 StepEventKind::Created(action) => self.created.one(words::place_of(action)),
                 StepEventKind::Concluded(action, status) => {
-                    self.concluded.one(words::place_of_concluded(action, status));
+                    self.concluded
+                        .one(words::place_of_concluded(action, status));
                 }
-                StepEventKind::Removed(action) => self.concluded.one(words::place_of_removed(action)),
+                StepEventKind::Removed(action) => {
+                    self.concluded.one(words::place_of_removed(action))
+                }
                 StepEventKind::Begun(purpose) => self.begun.one(purpose as usize),
                 StepEventKind::Repeated => self.repeated.one(),
                 StepEventKind::Acknowledged => self.acknowledged.one(),

@@ -103,7 +103,7 @@ impl Service {
             line.strip_prefix("listening coap=")?.trim().parse().ok()
         };
         let awaited = "where devices reach it";
-        let coap = self.program.hear_within(PATIENCE, awaited, listening);
+        let coap = self.program.wait_for_within(PATIENCE, awaited, listening);
         self.restored = restored.get();
         *self.coap.insert(coap)
     }
@@ -114,7 +114,7 @@ impl Service {
         while self.restored < devices {
             let more = |line: &str| Some(restored_by_one(line)).filter(|more| *more > 0);
             let awaited = "all devices are restored";
-            self.restored += self.program.hear_within(PATIENCE, awaited, more);
+            self.restored += self.program.wait_for_within(PATIENCE, awaited, more);
         }
         assert_eq!(self.restored, devices, "each is restored once");
         self.started_at.elapsed().as_secs_f64()

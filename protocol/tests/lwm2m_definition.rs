@@ -272,7 +272,11 @@ fn every_type_and_every_operation_is_read() {
 fn a_missing_version_is_the_first() {
     for version in ["", "<ObjectVersion/>", "<ObjectVersion> </ObjectVersion>"] {
         let xml = DOOR_LOCK.replace("<ObjectVersion>2.3</ObjectVersion>", version);
-        assert_eq!(read(&xml).object().version(), Version::new(1, 0), "{version}");
+        assert_eq!(
+            read(&xml).object().version(),
+            Version::new(1, 0),
+            "{version}"
+        );
     }
 }
 

@@ -203,7 +203,10 @@ const LAWS: [(&str, Law); 71] = [
         "events of every kind are read as they were written",
         events::of_every_kind_are_read_as_they_were_written,
     ),
-    ("events contain the ids of their device", events::contain_the_ids_of_their_device),
+    (
+        "events contain the ids of their device",
+        events::contain_the_ids_of_their_device,
+    ),
     (
         "events leave the last value of each path",
         events::leave_the_last_value_of_each_path,

@@ -83,10 +83,22 @@ fn run_and_kill(directory: &Path, round: u64, rng: &mut Rng) -> Vec<ActionId> {
     // One in four is killed early, perhaps while it opens the store; the others start work first.
     let mut acknowledged = Vec::new();
     if round % 4 == 3 {
-        collect_until(after_ms(rng.below(YOUNG_MS_MAX)), &received, &mut acknowledged);
+        collect_until(
+            after_ms(rng.below(YOUNG_MS_MAX)),
+            &received,
+            &mut acknowledged,
+        );
     } else {
-        acknowledged.push(received.recv_timeout(START_MAX).expect("a child gets to work"));
-        collect_until(after_ms(rng.below(LIFE_MS_MAX)), &received, &mut acknowledged);
+        acknowledged.push(
+            received
+                .recv_timeout(START_MAX)
+                .expect("a child gets to work"),
+        );
+        collect_until(
+            after_ms(rng.below(LIFE_MS_MAX)),
+            &received,
+            &mut acknowledged,
+        );
     }
     assert!(is_running(&mut child), "a child stopped by itself");
     child.kill().unwrap();
@@ -161,7 +173,12 @@ fn check(store: &SledStore, round: u64, acknowledged: &[ActionId]) -> u64 {
     for writer in 0..WRITERS {
         let own = device(&owner, writer).key();
         let steps = page.items.iter().filter(|request| request.device == own);
-        check_destination(store, &destination_of(round, writer), &waiting, steps.count());
+        check_destination(
+            store,
+            &destination_of(round, writer),
+            &waiting,
+            steps.count(),
+        );
     }
     page.total
 }

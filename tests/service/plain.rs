@@ -139,5 +139,5 @@ fn progress(action: &Value) -> (&str, u64) {
     let status = action["status"].as_str();
     status
         .zip(left)
-        .unwrap_or_else(|| panic!("no standing: {action}"))
+        .unwrap_or_else(|| panic!("no progress: {action}"))
 }

@@ -103,19 +103,19 @@ impl Callers {
 
     /// Records a reply, and returns the call it belongs to.
     pub(crate) fn receive(&mut self, call: u64, reply: &Reply) -> Option<(usize, DeviceCommand)> {
-        let call = self.open_calls.remove(&call)?;
+        let open_call = self.open_calls.remove(&call)?;
         self.answers.insert(call, Answer::of(reply));
         if self.answers.len() > ANSWERS_MAX {
             self.answers.pop_first();
         }
         if let Ok(input::DeviceReply::Submitted(Ok(accepted))) = reply {
-            let remembered = &mut self.accepted[call.0];
+            let remembered = &mut self.accepted[open_call.0];
             if remembered.len() >= REMEMBERED_MAX {
                 remembered.remove(0);
             }
             remembered.push(accepted.id);
         }
-        Some(call)
+        Some(open_call)
     }
 
     /// The reply to a call; None while the call is open or if the reply was lost.

@@ -316,7 +316,10 @@ async fn a_certificate_of_a_trusted_authority_is_accepted() {
     let posted = call_by_tls(&peer, Some(authority.pem())).await;
     assert_eq!(posted, HttpOutcome::Accepted(200));
     let received = peer.received().concat().concat();
-    assert!(received.starts_with("POST /hook HTTP/1.1\r\n"), "{received}");
+    assert!(
+        received.starts_with("POST /hook HTTP/1.1\r\n"),
+        "{received}"
+    );
     assert!(
         received.contains(&format!("host: {HOST}:{}\r\n", peer.at.port())),
         "{received}"

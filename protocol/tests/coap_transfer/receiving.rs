@@ -183,16 +183,25 @@ fn a_later_block_that_does_not_fit_ends_the_transfer() {
 fn an_answer_that_never_ends_ends_at_the_longest_answer() {
     let mut conversation = Conversation::begin(64, request(Code::GET));
     for number in 0..15 {
-        assert_eq!(conversation.receives(&part(&conversation, number)), PROCEEDS);
+        assert_eq!(
+            conversation.receives(&part(&conversation, number)),
+            PROCEEDS
+        );
     }
     let fault = TransferFault::TooLong {
         max: ANSWER_BYTES_MAX,
     };
-    assert_eq!(conversation.receives(&part(&conversation, 15)), broken(fault));
+    assert_eq!(
+        conversation.receives(&part(&conversation, 15)),
+        broken(fault)
+    );
 
     let mut conversation = Conversation::begin(64, request(Code::GET));
     for number in 0..15 {
-        assert_eq!(conversation.receives(&part(&conversation, number)), PROCEEDS);
+        assert_eq!(
+            conversation.receives(&part(&conversation, number)),
+            PROCEEDS
+        );
     }
     assert_eq!(
         whole_of(conversation.receives(&rest(&conversation, 15, 1_000))).payload,
@@ -271,7 +280,10 @@ fn a_body_that_changes_again_ends_the_transfer() {
         PROCEEDS
     );
     let again = part(&conversation, 1).with_etag(b"v3");
-    assert_eq!(conversation.receives(&again), broken(TransferFault::Changed));
+    assert_eq!(
+        conversation.receives(&again),
+        broken(TransferFault::Changed)
+    );
 }
 
 #[test]
@@ -282,7 +294,10 @@ fn a_request_with_an_effect_is_not_repeated_for_an_answer_that_changes() {
         PROCEEDS
     );
     let other = part(&conversation, 1).with_etag(b"v2");
-    assert_eq!(conversation.receives(&other), broken(TransferFault::Changed));
+    assert_eq!(
+        conversation.receives(&other),
+        broken(TransferFault::Changed)
+    );
 }
 
 #[test]

@@ -23,7 +23,7 @@ impl Walkthrough<'_> {
             .chapter("A device without LwM2M sends data and receives requests")?;
         let Some(sensor) = self.devices.address(DeviceRole::Sensor) else {
             let text = "skips this step: the leak sensor has no IP address of its own";
-            return Ok(self.output.tell(LineSource::Service, text)?);
+            return Ok(self.output.print(LineSource::Service, text)?);
         };
         let queued = self.queue_for_the_sensor(sensor.port()).await?;
         if self.devices.throw(WET.as_bytes()).await?.is_none() {
@@ -94,5 +94,5 @@ fn is_over(source: &str, delivered: &DeliveredEvent) -> bool {
 
 fn silent(expected: &'static str) -> StepError {
     let found = "a sensor that is switched off".to_owned();
-    StepError::Otherwise { expected, found }
+    StepError::Unexpected { expected, found }
 }

@@ -127,7 +127,9 @@ impl Model {
         };
         sweep_all(store, due, 30);
         for tracked in &mut self.tracked {
-            tracked.dead.retain(|_, dead_letter| dead_letter.at >= letters_before);
+            tracked
+                .dead
+                .retain(|_, dead_letter| dead_letter.at >= letters_before);
         }
     }
 
@@ -190,7 +192,10 @@ impl Model {
             assert_eq!(dead_of(store, id), dead_letters);
             let all = self.waited.get(&tracked.destination.customer);
             let all: Vec<&QueuedEvent> = all.into_iter().flatten().collect();
-            let since = all.iter().filter(|one| one.sequence > tracked.since).count();
+            let since = all
+                .iter()
+                .filter(|one| one.sequence > tracked.since)
+                .count();
             let expected = (since - tracked.done.len(), tracked.dead.len());
             let (waiting, dead) = counts(store, &tracked.destination);
             assert_eq!((waiting, dead), (expected.0 as u64, expected.1 as u64));

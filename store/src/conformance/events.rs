@@ -152,11 +152,31 @@ pub(super) fn leave_the_value_that_was_measured_last(ground: &TestBed<'_>) {
     let number = Value::Integer;
     let long = Value::String("x".repeat(VALUE_BYTES_MAX + 1));
     assert_eq!(known_after(10, Some(5), number(1)), (number(1), at(5)));
-    assert_eq!(known_after(11, Some(4), number(2)), (number(1), at(5)), "older");
-    assert_eq!(known_after(12, Some(4), long), (number(1), at(5)), "and long");
-    assert_eq!(known_after(13, Some(5), number(3)), (number(3), at(5)), "as old");
-    assert_eq!(known_after(14, Some(99), number(4)), (number(4), at(14)), "ahead");
-    assert_eq!(known_after(15, None, number(5)), (number(5), at(15)), "received now");
+    assert_eq!(
+        known_after(11, Some(4), number(2)),
+        (number(1), at(5)),
+        "older"
+    );
+    assert_eq!(
+        known_after(12, Some(4), long),
+        (number(1), at(5)),
+        "and long"
+    );
+    assert_eq!(
+        known_after(13, Some(5), number(3)),
+        (number(3), at(5)),
+        "as old"
+    );
+    assert_eq!(
+        known_after(14, Some(99), number(4)),
+        (number(4), at(14)),
+        "ahead"
+    );
+    assert_eq!(
+        known_after(15, None, number(5)),
+        (number(5), at(15)),
+        "received now"
+    );
 }
 
 pub(super) fn leave_no_more_values_than_a_device_may_have(ground: &TestBed<'_>) {

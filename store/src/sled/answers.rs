@@ -42,7 +42,8 @@ impl DeviceReads for SledStore {
     }
 
     fn device_by_name(&self, name: UniqueName) -> ReadAnswer<Option<DeviceKey>> {
-        self.readers.ask(move |db| devices::device_by_name(db, &name))
+        self.readers
+            .ask(move |db| devices::device_by_name(db, &name))
     }
 
     fn device_at(&self, prefix: [u8; 8]) -> ReadAnswer<Option<DeviceKey>> {

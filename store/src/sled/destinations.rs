@@ -135,8 +135,8 @@ impl ProgressRows {
         let rows = self.reached.len() + self.released.len() + 2 * self.requeued.len();
         let held = self.retrying.iter().map(|(_, row)| ROW + row.len());
         let dead_lettered = self.dead_lettered.iter();
-        let dead_lettered =
-            dead_lettered.map(|dead_letter| 2 * ROW + dead_letter.key.len() + dead_letter.value.bytes());
+        let dead_lettered = dead_lettered
+            .map(|dead_letter| 2 * ROW + dead_letter.key.len() + dead_letter.value.bytes());
         size_of::<Self>() + ROW * rows + held.sum::<usize>() + dead_lettered.sum::<usize>()
     }
 

@@ -2,7 +2,7 @@
 
 use protocol::coap::code::Code;
 
-use super::{ID, PlainService, standing};
+use super::{ID, PlainService, progress};
 use crate::vocabulary::lwm2m::when_active;
 use crate::vocabulary::plain::{ReportedData, carrying, coap, data, datagram, path_of};
 use crate::vocabulary::poll::until;
@@ -21,7 +21,7 @@ fn accepted_requests_are_sent_once_and_in_order_after_a_crash() {
         setup.crash();
     }
     for id in &ids {
-        assert_eq!(standing(&setup.caller.action(id)), ("SCHEDULED", 1));
+        assert_eq!(progress(&setup.caller.action(id)), ("SCHEDULED", 1));
     }
     assert_eq!(setup.udp.received(), Vec::<Vec<u8>>::new());
     assert_eq!(setup.coap.received(), []);

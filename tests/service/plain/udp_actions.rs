@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ELSEWHERE, ID, PlainService, standing};
+use super::{ELSEWHERE, ID, PlainService, progress};
 use crate::errors::check;
 use crate::test_service::{error_codes, silent_device, with};
 use crate::vocabulary::caller::{API, text};
@@ -30,7 +30,7 @@ fn a_datagram_arrives_as_specified_and_from_the_service_s_own_port() {
         // The socket receives only datagrams from the port the service listens on.
         assert_eq!(setup.udp.receive(), bytes);
         let action = setup.caller.final_action(&id);
-        assert_eq!(standing(&action), ("SUCCEEDED", 0), "{action}");
+        assert_eq!(progress(&action), ("SUCCEEDED", 0), "{action}");
         assert_eq!(action["sendAttempts"], 1, "{action}");
         assert_eq!(action["protocol"], "UDP", "{action}");
         assert_eq!(action.get("resultData"), None, "{action}");

@@ -95,7 +95,7 @@ fn is_registered(world: &World, who: usize) -> Verdict {
     let key = durable.key(who);
     let location = registration.map(|it| format!("/rd/{}", Location::new(key, it.salt)));
     hold(law, location == believed, || {
-        format!("device {who} believes to be at {believed:?} and is at {record:?}")
+        format!("device {who} believes to be at {believed:?} and is at {location:?}")
     })?;
     let machine = world.service.machine(who);
     let bound = machine.and_then(engine::device::Device::bound_peer);

@@ -74,7 +74,7 @@ impl World {
                 DeviceOutput::Send(datagram) => self.device_says(who, datagram),
                 DeviceOutput::SendUdp(bytes) => self.device_throws(who, &bytes),
                 DeviceOutput::Report(News::Rebooted) => self.fleet.member_mut(who).boot += 1,
-                DeviceOutput::Report(event) => self.census.count_event(&event),
+                DeviceOutput::Report(news) => self.census.count_news(&news),
             }
         }
         self.outputs = outputs;

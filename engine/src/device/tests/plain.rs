@@ -202,7 +202,7 @@ fn a_request_refused_for_now_is_tried_again_at_the_next_uplink() {
 fn a_rejected_message_is_an_attempt() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(coap(Method::Get, "/a", ""));
-    let reset = Message::reset(fixture.asked().message_id);
+    let reset = Message::reset(fixture.last_request().message_id);
     let why = "the device rejected the message with a Reset";
     let expected = all([closed(), failed(&format!("1/1 {why:?}"), why)]);
     assert_eq!(fixture.receives(SERVER, &reset), expected);

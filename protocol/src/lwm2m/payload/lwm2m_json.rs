@@ -107,7 +107,11 @@ impl<'a> Base<'a> {
             Scope::All => None,
             Scope::Within(path) => Some(path),
         };
-        Some(Self { name, time, requested })
+        Some(Self {
+            name,
+            time,
+            requested,
+        })
     }
 
     fn path_of(&self, entry: &[Field], record: usize) -> Result<Path, MalformedSamples> {
@@ -120,7 +124,9 @@ impl<'a> Base<'a> {
             (None, None) => joined(segments(""), name),
             (None, Some(requested)) => {
                 let above = requested.segments().map(|segment| segment.to_string());
-                let whole = Path::parse(name).ok().filter(|path| requested.contains(*path));
+                let whole = Path::parse(name)
+                    .ok()
+                    .filter(|path| requested.contains(*path));
                 whole.or_else(|| joined(above, name))
             }
         };

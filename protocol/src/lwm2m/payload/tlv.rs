@@ -119,7 +119,10 @@ impl Decoder<'_> {
                 self.read_resource(self.implied_instance()?, entry)
             }
             TlvKind::ResourceInstance => {
-                let resource = self.requested.to_resource().ok_or(MalformedTlv::Misplaced)?;
+                let resource = self
+                    .requested
+                    .to_resource()
+                    .ok_or(MalformedTlv::Misplaced)?;
                 self.read_value(resource, entry)
             }
         }

@@ -24,7 +24,10 @@ pub(in crate::sled) fn profile(db: &Db, device: DeviceKey) -> Result<Option<Prof
 }
 
 /// The device that has a name.
-pub(in crate::sled) fn device_by_name(db: &Db, name: &UniqueName) -> Result<Option<DeviceKey>, Fault> {
+pub(in crate::sled) fn device_by_name(
+    db: &Db,
+    name: &UniqueName,
+) -> Result<Option<DeviceKey>, Fault> {
     match name {
         UniqueName::Customer(_) | UniqueName::Client(_) => Ok(None),
         UniqueName::Device(device) => Ok(db

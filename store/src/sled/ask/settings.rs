@@ -32,7 +32,9 @@ pub(in crate::sled) fn all_customer_settings(db: &Db) -> Result<Vec<CustomerSett
     for table in tables {
         customers.extend(customers_having(db, &table)?);
     }
-    let chosen = customers.iter().map(|customer| customer_settings(db, customer));
+    let chosen = customers
+        .iter()
+        .map(|customer| customer_settings(db, customer));
     chosen.collect()
 }
 

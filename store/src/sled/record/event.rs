@@ -175,7 +175,9 @@ fn read_speaker(record: &DeviceInfoV1<'_>) -> Result<DeviceInfo, Unreadable> {
 
 fn happening_record(happening: &EventContent) -> EventContentV1<'_> {
     match happening {
-        EventContent::Telemetry(telemetry) => EventContentV1::Telemetry(telemetry_record(telemetry)),
+        EventContent::Telemetry(telemetry) => {
+            EventContentV1::Telemetry(telemetry_record(telemetry))
+        }
         EventContent::Lifecycle(what) => EventContentV1::Lifecycle(code::of_lifecycle(*what)),
         EventContent::Error(failure) => EventContentV1::Failure(ErrorReportV1 {
             entry: ByteArray::from(*failure.entry.as_bytes()),

@@ -5,7 +5,7 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 use serde_json::Value;
 
-use super::super::{ID, PlainService, standing};
+use super::super::{ID, PlainService, progress};
 use super::{SIZES, body, size};
 use crate::vocabulary::plain::{answer, carrying_bytes, coap, path_of};
 
@@ -25,7 +25,7 @@ fn a_long_request_is_sent_in_blocks_of_the_configured_size() {
             confirm(&setup, &request, size);
         }
         let action = setup.caller.final_action(&id);
-        assert_eq!(standing(&action), ("SUCCEEDED", 0), "{action}");
+        assert_eq!(progress(&action), ("SUCCEEDED", 0), "{action}");
         assert_eq!(action["resultData"]["code"], "204", "{action}");
     }
 }
@@ -66,7 +66,7 @@ fn a_request_refused_for_large_blocks_is_sent_again_in_small_ones() {
         confirm(&setup, &request, size(512));
     }
     let action = setup.caller.final_action(&id);
-    assert_eq!(standing(&action), ("SUCCEEDED", 0), "{action}");
+    assert_eq!(progress(&action), ("SUCCEEDED", 0), "{action}");
 }
 
 #[test]

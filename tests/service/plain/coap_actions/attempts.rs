@@ -3,7 +3,7 @@
 use protocol::coap::code::Code;
 use serde_json::Value;
 
-use super::super::{ID, PlainService, standing};
+use super::super::{ID, PlainService, progress};
 use crate::test_service::{error_codes, with};
 use crate::vocabulary::caller::API;
 use crate::vocabulary::endpoint::Endpoint;
@@ -22,7 +22,7 @@ fn a_request_for_now_that_failed_is_tried_again_at_the_next_activity() {
     setup.post("awake");
     setup.answer_next(Code::CONTENT, "well");
     let action = setup.caller.final_action(&id);
-    assert_eq!(standing(&action), ("SUCCEEDED", 0), "{action}");
+    assert_eq!(progress(&action), ("SUCCEEDED", 0), "{action}");
     assert_eq!(action["resultData"]["payload"], "well");
 }
 
@@ -85,6 +85,6 @@ fn once_at(setup: &PlainService, id: &str, status: &str, left: u64) -> Value {
         let timeline = action["timeline"].as_array().unwrap();
         let last = timeline.last().and_then(|it| it["event"].as_str());
         let is_over = matches!(last, Some("GAVE_UP" | "REJECTED" | "ANSWERED"));
-        (is_over && standing(&action) == (status, left)).then_some(action)
+        (is_over && progress(&action) == (status, left)).then_some(action)
     })
 }

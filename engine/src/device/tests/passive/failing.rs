@@ -51,7 +51,7 @@ fn an_object_that_cannot_be_read_is_logged_and_the_next_is_read() {
             "the device answered 5.03",
         ),
         (
-            |fixture| Message::reset(fixture.asked().message_id),
+            |fixture| Message::reset(fixture.last_request().message_id),
             "the device rejected the message with a Reset",
         ),
         (

@@ -296,7 +296,11 @@ fn nan_and_infinity_cannot_be_written() {
     }
 }
 
-fn read(requested: Path, payload: &str, data_type: DataType) -> Result<Vec<Sample>, MalformedSamples> {
+fn read(
+    requested: Path,
+    payload: &str,
+    data_type: DataType,
+) -> Result<Vec<Sample>, MalformedSamples> {
     decode(Scope::Within(requested), payload.as_bytes(), &|_| {
         Some(data_type)
     })
