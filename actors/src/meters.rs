@@ -47,18 +47,18 @@ pub(crate) struct ArbiterMeters {
     pub(crate) forwarded: Count,
     /// The presence and activity of the devices in memory.
     pub(crate) census: Census,
-    dropped: Family<{ words::FATES.len() }>,
-    uplinks: Family<{ words::MEANINGS.len() }>,
+    dropped: Family<{ words::DROP_REASONS.len() }>,
+    uplinks: Family<{ words::UPLINK_KINDS.len() }>,
     begun: Family<{ words::PURPOSES.len() }>,
     repeated: Count,
     acknowledged: Count,
-    ended: Family<{ words::ENDINGS.len() }>,
-    notified: Family<{ words::NEWS.len() }>,
-    sends: Family<{ words::NEWS.len() }>,
+    ended: Family<{ words::EXCHANGE_OUTCOMES.len() }>,
+    notified: Family<{ words::NOTIFICATION_OUTCOMES.len() }>,
+    sends: Family<{ words::NOTIFICATION_OUTCOMES.len() }>,
     data: Family<{ words::DATA_SORTS }>,
     observations_lost: Count,
     created: Family<{ words::ASKED.len() }>,
-    concluded: Family<{ words::CONCLUDED }>,
+    concluded: Family<{ words::FINISHED }>,
     restored: Counter,
     restore_progress: Gauge,
     levels: Levels,
@@ -93,14 +93,19 @@ impl ArbiterMeters {
             unsent: count(words::UNSENT),
             forwarded: count(words::FORWARDED),
             census: Census::default(),
-            dropped: Family::new(words::TURNED_AWAY, here, "fate", words::FATES),
-            uplinks: Family::new(words::HEARD, here, "meaning", words::MEANINGS),
+            dropped: Family::new(words::DROPPED, here, "reason", words::DROP_REASONS),
+            uplinks: Family::new(words::HANDLED, here, "kind", words::UPLINK_KINDS),
             begun: Family::new(words::BEGUN, here, "purpose", words::PURPOSES),
-            repeated: count(words::REPEATED),
+            repeated: count(words::RETRANSMITTED),
             acknowledged: count(words::ACKNOWLEDGED),
-            ended: Family::new(words::ENDED, here, "ending", words::ENDINGS),
-            notified: Family::new(words::NOTIFIED, here, "fate", words::NEWS),
-            sends: Family::new(words::SENDS, here, "fate", words::NEWS),
+            ended: Family::new(words::ENDED, here, "outcome", words::EXCHANGE_OUTCOMES),
+            notified: Family::new(
+                words::NOTIFIED,
+                here,
+                "outcome",
+                words::NOTIFICATION_OUTCOMES,
+            ),
+            sends: Family::new(words::SENDS, here, "outcome", words::NOTIFICATION_OUTCOMES),
             data: Family::of(words::data(here)),
             observations_lost: count(words::OBSERVATIONS_LOST),
             created: Family::of(words::created(here)),
@@ -175,7 +180,7 @@ impl ArbiterMeters {
     }
 
     fn publish_dropped(&self, tally: &DropTally) {
-        let mut counts = [0; words::FATES.len()];
+        let mut counts = [0; words::DROP_REASONS.len()];
         for (reason, count) in tally.counts() {
             counts[place_of(reason)] += count;
         }
@@ -221,7 +226,7 @@ impl Levels {
     }
 }
 
-/// The place of a drop reason in [`words::FATES`].
+/// The place of a drop reason in [`words::DROP_REASONS`].
 fn place_of(reason: DropReason) -> usize {
     match reason {
         DropReason::Malformed(_) => 0,

@@ -37,7 +37,7 @@ fn every_family_is_read_with_its_kind() {
         ("counter", "signalbox_deliveries", 3),
         ("gauge", "signalbox_devices_resident", 6),
         ("gauge", "signalbox_devices_known", 2),
-        ("gauge", "signalbox_store_questions_waiting", 4),
+        ("gauge", "signalbox_store_queries_waiting", 4),
         ("gauge", "signalbox_deliveries_under_way", 1),
         ("gauge", "signalbox_destinations", 3),
         ("gauge", "signalbox_events_waiting", 1),

@@ -50,17 +50,17 @@ fn a_metric_is_exported_before_it_counts() {
     let (service, _caller) = start(&[]);
     let scraped = scrape(&service);
     for (name, label, value) in [
-        ("signalbox_datagrams_turned_away_total", "fate", "no_place"),
-        ("signalbox_datagrams_heard_total", "meaning", "notification"),
+        ("signalbox_datagrams_dropped_total", "reason", "queue_full"),
+        ("signalbox_datagrams_handled_total", "kind", "notification"),
         ("signalbox_datagrams_sent_total", "code", "bare"),
         ("signalbox_data_total", "protocol", "udp"),
         ("signalbox_actions_created_total", "operation", "datagram"),
         ("signalbox_actions_created_total", "operation", "PATCH"),
-        ("signalbox_exchanges_ended_total", "ending", "reset"),
-        ("signalbox_actions_concluded_total", "status", "cancelled"),
-        ("signalbox_actions_concluded_total", "status", "removed"),
+        ("signalbox_exchanges_ended_total", "outcome", "reset"),
+        ("signalbox_actions_finished_total", "status", "cancelled"),
+        ("signalbox_actions_finished_total", "status", "removed"),
         ("signalbox_devices_known", "registration", "registered"),
-        ("signalbox_store_questions_waiting", "lane", "prepare"),
+        ("signalbox_store_queries_waiting", "lane", "restore"),
     ] {
         let values = scraped.values_of(name, label);
         assert!(values.contains(value), "{name}: {values:?}");
@@ -92,8 +92,8 @@ fn datagrams_and_devices_are_counted() {
     // The socket and each arbiter publish separately.
     let scraped = until("the figures of five datagrams and a device", || {
         let scraped = scrape(&setup.service);
-        let malformed = [("fate", "malformed")];
-        let turned_away = scraped.sum("signalbox_datagrams_turned_away_total", &malformed);
+        let malformed = [("reason", "malformed")];
+        let turned_away = scraped.sum("signalbox_datagrams_dropped_total", &malformed);
         let sent = scraped.sum("signalbox_datagrams_sent_total", &[]);
         let received = scraped.sum("signalbox_datagrams_received_total", &[]);
         let resident = scraped.sum("signalbox_devices_resident", &[]);

@@ -238,7 +238,7 @@ impl LawChecker {
         reply: &Reply,
         durable: &Durable,
     ) -> Verdict {
-        speech::nothing_is_said_before_it_is_saved(self, step)?;
+        speech::nothing_is_sent_before_it_is_saved(self, step)?;
         match (reply, question) {
             (Ok(DeviceReply::Submitted(Ok(accepted))), _) => {
                 promises::a_202_is_sent_after_the_commit(who, accepted.id, durable)?;
@@ -288,7 +288,7 @@ impl LawChecker {
         }
         self.sent_data
             .became_durable(step, (who, &self.routing), &done.data, durable)?;
-        observing::nothing_is_forgotten_in_silence(who, done, durable)?;
+        observing::no_observation_ends_silently(who, done, durable)?;
         observing::a_registration_or_deregistration_loses_observations(who, done, durable)?;
         observing::a_history_ends_with_the_state_of_the_registration(who, durable)?;
         if !done.moved.is_empty() {
@@ -367,7 +367,7 @@ impl LawChecker {
 
     /// The effects of a destination's step are performed.
     pub(crate) fn performs_effects(&self, step: Option<u64>) -> Verdict {
-        speech::nothing_is_said_before_it_is_saved(self, step)
+        speech::nothing_is_sent_before_it_is_saved(self, step)
     }
 
     /// A batch is about to be applied.

@@ -27,7 +27,7 @@ use crate::disk::Disk;
 use crate::endpoints::Endpoints;
 use crate::event::{Event, Queue};
 use crate::fleet::{self, Fleet};
-use crate::laws::rest::a_healed_world_comes_to_rest;
+use crate::laws::rest::after_the_faults_everything_becomes_final;
 use crate::laws::{Breach, LawChecker, Verdict, delivering, ownership};
 use crate::service::{Arbiter, ArbiterAct, Service, ServiceTurn};
 use crate::settings::{Faults, WorldSettings};
@@ -204,7 +204,7 @@ impl World {
 
     fn come_to_rest(&mut self) {
         let deadline_ms = self.now_ms + self.patience_ms();
-        while let Err(breach) = a_healed_world_comes_to_rest(self) {
+        while let Err(breach) = after_the_faults_everything_becomes_final(self) {
             if self.now_ms > deadline_ms {
                 self.fail(&breach);
             }
@@ -229,11 +229,11 @@ impl World {
     /// Checks the laws that do not belong to a single act.
     fn watch(&mut self) {
         let (service, durable) = (&self.service, &self.disk.durable);
-        let verdict = ownership::a_device_lives_once_and_at_home(service, durable.devices())
+        let verdict = ownership::a_device_runs_once_at_its_arbiter(service, durable.devices())
             .and_then(|()| ownership::a_removed_device_is_gone(service, durable))
             .and_then(|()| ownership::live_devices_are_restored(service, durable))
             .and_then(|()| {
-                ownership::a_device_goes_by_what_its_customer_said(
+                ownership::a_device_follows_the_last_change_of_its_customer(
                     service,
                     durable,
                     &self.unread_profiles,

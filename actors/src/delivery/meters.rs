@@ -45,7 +45,7 @@ impl DeliveryMeters {
     pub(super) fn new() -> Self {
         describe_counter!(
             DELIVERIES,
-            "Delivery attempts, by result: taken, not_taken, or gone if the event has expired."
+            "Delivery attempts, by result: accepted, not_accepted, or removed with its event."
         );
         describe_histogram!(
             SECONDS,
@@ -64,9 +64,9 @@ impl DeliveryMeters {
         describe_gauge!(DESTINATIONS, "Destinations, by state.");
         let tries = |result: &'static str| counter!(DELIVERIES, "result" => result);
         Self {
-            delivered: tries("taken"),
-            failed: tries("not_taken"),
-            gone: tries("gone"),
+            delivered: tries("accepted"),
+            failed: tries("not_accepted"),
+            gone: tries("removed"),
             seconds: histogram!(SECONDS),
             under_way: gauge!(UNDER_WAY),
             waiting: gauge!(WAITING),

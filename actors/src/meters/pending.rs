@@ -4,7 +4,7 @@
 use engine::dispatch::shard_map::ArbiterId;
 use metrics::{Gauge, describe_gauge, gauge};
 
-const QUESTIONS: &str = "signalbox_registry_questions_waiting";
+const QUESTIONS: &str = "signalbox_registry_commands_waiting";
 
 /// A command that waits.
 pub(crate) struct PendingQuestion(Gauge);

@@ -10,10 +10,10 @@ pub(super) const RECEIVED: &str = "signalbox_datagrams_received_total";
 pub(super) const SENT: &str = "signalbox_datagrams_sent_total";
 pub(super) const UNSENT: &str = "signalbox_datagrams_unsent_total";
 pub(super) const FORWARDED: &str = "signalbox_datagrams_forwarded_total";
-pub(super) const TURNED_AWAY: &str = "signalbox_datagrams_turned_away_total";
-pub(super) const HEARD: &str = "signalbox_datagrams_heard_total";
+pub(super) const DROPPED: &str = "signalbox_datagrams_dropped_total";
+pub(super) const HANDLED: &str = "signalbox_datagrams_handled_total";
 pub(super) const BEGUN: &str = "signalbox_exchanges_begun_total";
-pub(super) const REPEATED: &str = "signalbox_exchanges_repeated_total";
+pub(super) const RETRANSMITTED: &str = "signalbox_exchanges_retransmitted_total";
 pub(super) const ACKNOWLEDGED: &str = "signalbox_exchanges_acknowledged_total";
 pub(super) const ENDED: &str = "signalbox_exchanges_ended_total";
 pub(super) const IN_FLIGHT: &str = "signalbox_exchanges_in_flight";
@@ -22,7 +22,7 @@ pub(super) const SENDS: &str = "signalbox_sends_total";
 pub(super) const DATA: &str = "signalbox_data_total";
 pub(super) const OBSERVATIONS_LOST: &str = "signalbox_observations_lost_total";
 pub(super) const CREATED: &str = "signalbox_actions_created_total";
-pub(super) const CONCLUDED_NAME: &str = "signalbox_actions_concluded_total";
+pub(super) const FINISHED_NAME: &str = "signalbox_actions_finished_total";
 pub(super) const WAITING: &str = "signalbox_actions_waiting";
 pub(super) const RESIDENT: &str = "signalbox_devices_resident";
 pub(super) const RESTORED: &str = "signalbox_devices_restored_total";
@@ -30,7 +30,7 @@ pub(super) const RESTORE_PROGRESS: &str = "signalbox_restore_progress_ratio";
 pub(super) const LOOKUPS: &str = "signalbox_registry_lookups";
 
 /// The labels of drop reasons.
-pub(super) const FATES: [&str; 11] = [
+pub(super) const DROP_REASONS: [&str; 11] = [
     "malformed",
     "unknown_option",
     "unknown_endpoint",
@@ -40,15 +40,15 @@ pub(super) const FATES: [&str; 11] = [
     "proxied",
     "unanswerable",
     "overloaded",
-    "crowded",
-    "no_place",
+    "arbiter_overloaded",
+    "queue_full",
 ];
 
 /// The protocols whose data is published as received.
 const DATA_OVER: [Protocol; 2] = [Protocol::Coap, Protocol::Udp];
 
 /// How many combinations of protocol and outcome there are.
-pub(super) const DATA_SORTS: usize = DATA_OVER.len() * NEWS.len();
+pub(super) const DATA_SORTS: usize = DATA_OVER.len() * NOTIFICATION_OUTCOMES.len();
 
 /// The kinds of requests, by protocol.
 pub(super) const ASKED: [(Protocol, RequestKind); 11] = [
@@ -83,7 +83,7 @@ const OUTCOMES: [&str; FINAL.len() + 1] = [
 ];
 
 /// How many combinations of kind and outcome there are.
-pub(super) const CONCLUDED: usize = ASKED.len() * OUTCOMES.len();
+pub(super) const FINISHED: usize = ASKED.len() * OUTCOMES.len();
 
 // Tables and no derive on the types: they belong to the engine, and a label must not change with
 // the name of a variant.
@@ -108,7 +108,7 @@ macro_rules! words {
     };
 }
 
-words!(heard, MEANINGS(UplinkKind) {
+words!(heard, UPLINK_KINDS(UplinkKind) {
     Register = "register",
     Update = "update",
     Deregister = "deregister",
@@ -117,13 +117,13 @@ words!(heard, MEANINGS(UplinkKind) {
     Send = "send",
     CoapData = "coap_data",
     UdpData = "udp_data",
-    BlockPart = "part",
-    Unsolicited = "unasked",
+    BlockPart = "block",
+    Unsolicited = "unsolicited",
     Ping = "ping",
     Unsupported = "unsupported",
     Repeated = "repeated",
 });
-words!(ending, ENDINGS(ExchangeOutcome) {
+words!(ending, EXCHANGE_OUTCOMES(ExchangeOutcome) {
     Success = "2.xx",
     ClientError = "4.xx",
     ServerError = "5.xx",
@@ -133,8 +133,8 @@ words!(ending, ENDINGS(ExchangeOutcome) {
     NotAnswered = "not_answered",
     DeviceGone = "device_gone",
 });
-words!(news, NEWS(NotificationOutcome) {
-    Published = "told",
+words!(news, NOTIFICATION_OUTCOMES(NotificationOutcome) {
+    Published = "published",
     Stale = "stale",
     Unusable = "unusable",
     Excessive = "excessive",
@@ -180,16 +180,16 @@ pub(crate) const fn task(task: RequestKind) -> &'static str {
 /// The place of data among its counters; out of range if its protocol has none.
 pub(super) fn place_of_data(over: Protocol, news: NotificationOutcome) -> usize {
     let place = DATA_OVER.iter().position(|it| *it == over);
-    place.unwrap_or(DATA_OVER.len()) * NEWS.len() + news as usize
+    place.unwrap_or(DATA_OVER.len()) * NOTIFICATION_OUTCOMES.len() + news as usize
 }
 
 /// The counters of data.
 pub(super) fn data(arbiter: &str) -> [Counter; DATA_SORTS] {
     std::array::from_fn(|place| {
-        let over = protocol(DATA_OVER[place / NEWS.len()]);
-        let reason = NEWS[place % NEWS.len()];
+        let over = protocol(DATA_OVER[place / NOTIFICATION_OUTCOMES.len()]);
+        let outcome = NOTIFICATION_OUTCOMES[place % NOTIFICATION_OUTCOMES.len()];
         let arbiter = arbiter.to_owned();
-        counter!(DATA, "arbiter" => arbiter, "protocol" => over, "fate" => reason)
+        counter!(DATA, "arbiter" => arbiter, "protocol" => over, "outcome" => outcome)
     })
 }
 
@@ -202,7 +202,7 @@ pub(super) fn place_of(action: ActionRef) -> usize {
 /// The place of a request's outcome among all outcomes.
 pub(super) fn place_of_concluded(action: ActionRef, status: Status) -> usize {
     let place = FINAL.iter().position(|it| *it == status);
-    place_of(action) * OUTCOMES.len() + place.unwrap_or(CONCLUDED)
+    place_of(action) * OUTCOMES.len() + place.unwrap_or(FINISHED)
 }
 
 /// The place of a request that was removed with its device among all outcomes.
@@ -220,12 +220,12 @@ pub(super) fn created(arbiter: &str) -> [Counter; ASKED.len()] {
 }
 
 /// The counters of requests that are final or removed.
-pub(super) fn concluded(arbiter: &str) -> [Counter; CONCLUDED] {
+pub(super) fn concluded(arbiter: &str) -> [Counter; FINISHED] {
     std::array::from_fn(|place| {
         let (by, to) = ASKED[place / OUTCOMES.len()];
         let is = OUTCOMES[place % OUTCOMES.len()];
         counter!(
-            CONCLUDED_NAME,
+            FINISHED_NAME,
             "arbiter" => arbiter.to_owned(),
             "protocol" => protocol(by),
             "operation" => task(to),
@@ -260,10 +260,10 @@ fn describe_datagrams() {
         "Datagrams forwarded to the arbiter that owns the device."
     );
     describe_counter!(
-        TURNED_AWAY,
+        DROPPED,
         "Datagrams dropped or refused without a device, by reason."
     );
-    describe_counter!(HEARD, "Datagrams processed by their device, by kind.");
+    describe_counter!(HANDLED, "Datagrams processed by their device, by kind.");
 }
 
 fn describe_exchanges() {
@@ -271,7 +271,7 @@ fn describe_exchanges() {
         BEGUN,
         "Exchanges started, by purpose; those for an action are its attempts."
     );
-    describe_counter!(REPEATED, "Retransmitted datagrams.");
+    describe_counter!(RETRANSMITTED, "Retransmitted datagrams.");
     describe_counter!(
         ACKNOWLEDGED,
         "Exchanges with an empty acknowledgement before the response."
@@ -293,7 +293,7 @@ fn describe_exchanges() {
 fn describe_actions() {
     describe_counter!(CREATED, "Action requests created.");
     describe_counter!(
-        CONCLUDED_NAME,
+        FINISHED_NAME,
         "Action requests that are final or were deleted with their device, by result."
     );
     describe_gauge!(WAITING, "Action requests that are not final, by status.");
@@ -319,7 +319,7 @@ mod tests {
             places.extend(FINAL.map(|status| place_of_concluded(action, status)));
             places.push(place_of_removed(action));
         }
-        assert_eq!(places, (0..CONCLUDED).collect::<Vec<_>>());
+        assert_eq!(places, (0..FINISHED).collect::<Vec<_>>());
     }
 
     #[test]

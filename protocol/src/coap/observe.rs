@@ -120,7 +120,7 @@ mod tests {
         }
 
         #[test]
-        fn the_order_is_the_same_from_any_start(start in any::<u32>(), step in any::<u32>(), turn: u32) {
+        fn the_order_is_the_same_from_any_start(start: u32, step: u32, turn: u32) {
             let newer = |start: u32| {
                 let later = NewestNotification::new(start.wrapping_add(step), 0);
                 NewestNotification::new(start, 0).is_outdated_by(&later)

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_of_a_group_is_settled_once_the_group_is_durable() {
+    fn an_answer_waits_until_what_it_shows_is_durable() {
         let state = CommitState::new(1);
         let before = state.seen();
         assert_eq!(poll(state.settled(before)), Poll::Ready(Ok(())));

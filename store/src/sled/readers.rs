@@ -64,9 +64,9 @@ impl Readers {
     /// Starts the threads.
     pub(super) fn start(db: &Db, state: &Arc<CommitState>) -> io::Result<Self> {
         Ok(Self {
-            asking: ReaderPool::start("ask", ASKING, db, state)?,
-            showing: ReaderPool::start("show", SHOWING, db, state)?,
-            preparing: ReaderPool::start("prepare", PREPARING, db, state)?,
+            asking: ReaderPool::start("point", ASKING, db, state)?,
+            showing: ReaderPool::start("list", SHOWING, db, state)?,
+            preparing: ReaderPool::start("restore", PREPARING, db, state)?,
             delivering: ReaderPool::start("deliver", DELIVERING, db, state)?,
             state: Arc::clone(state),
         })

@@ -19,13 +19,13 @@ use crate::vocabulary::poll::until;
 use crate::vocabulary::service::Service;
 use crate::vocabulary::wire::{self, DeviceSocket};
 
-const HEARD: &str = "signalbox_datagrams_heard_total";
+const HANDLED: &str = "signalbox_datagrams_handled_total";
 const RECEIVED: &str = "signalbox_datagrams_received_total";
 const SENT: &str = "signalbox_datagrams_sent_total";
 const CREATED: &str = "signalbox_actions_created_total";
-const CONCLUDED: &str = "signalbox_actions_concluded_total";
+const FINISHED: &str = "signalbox_actions_finished_total";
 const BEGUN: &str = "signalbox_exchanges_begun_total";
-const REPEATED: &str = "signalbox_exchanges_repeated_total";
+const RETRANSMITTED: &str = "signalbox_exchanges_retransmitted_total";
 const ENDED: &str = "signalbox_exchanges_ended_total";
 const IN_FLIGHT: &str = "signalbox_exchanges_in_flight";
 const WAITING: &str = "signalbox_actions_waiting";
@@ -59,11 +59,11 @@ fn each_datagram_is_counted_by_type_code_and_meaning() {
         "update",
         "repeated",
         "unsupported",
-        "unasked",
+        "unsolicited",
         "ping",
         "deregister",
     ] {
-        are(&service, &[(HEARD, &[("meaning", meaning)], 1.0)]);
+        are(&service, &[(HANDLED, &[("kind", meaning)], 1.0)]);
     }
     are(
         &service,
@@ -96,16 +96,16 @@ fn a_request_is_counted_from_its_creation_to_its_end() {
         &setup.service,
         &[
             (CREATED, &[("protocol", "lwm2m")], 3.0),
-            (CONCLUDED, &read_well, 1.0),
-            (CONCLUDED, &read_badly, 1.0),
-            (CONCLUDED, &wrote_badly, 1.0),
-            (CONCLUDED, &[], 3.0),
+            (FINISHED, &read_well, 1.0),
+            (FINISHED, &read_badly, 1.0),
+            (FINISHED, &wrote_badly, 1.0),
+            (FINISHED, &[], 3.0),
             // A request whose value does not fit is never sent.
             (BEGUN, &[("purpose", "action")], 2.0),
-            (ENDED, &[("ending", "2.xx")], 1.0),
-            (ENDED, &[("ending", "4.xx")], 1.0),
+            (ENDED, &[("outcome", "2.xx")], 1.0),
+            (ENDED, &[("outcome", "4.xx")], 1.0),
             (ENDED, &[], 2.0),
-            (HEARD, &[("meaning", "answer")], 2.0),
+            (HANDLED, &[("kind", "answer")], 2.0),
             (IN_FLIGHT, &[], 0.0),
             (WAITING, &[], 0.0),
         ],
@@ -122,8 +122,8 @@ fn unanswered_requests_are_counted_with_their_retransmissions() {
         &setup.service,
         &[
             (BEGUN, &[], 1.0),
-            (REPEATED, &[], 1.0),
-            (ENDED, &[("ending", "not_acknowledged")], 1.0),
+            (RETRANSMITTED, &[], 1.0),
+            (ENDED, &[("outcome", "not_acknowledged")], 1.0),
         ],
     );
 }
@@ -147,7 +147,7 @@ fn waiting_requests_are_counted_until_they_are_cancelled_or_deleted_with_their_d
         &service,
         &[
             (WAITING, &[("status", "scheduled")], 1.0),
-            (CONCLUDED, &[("status", "cancelled")], 1.0),
+            (FINISHED, &[("status", "cancelled")], 1.0),
         ],
     );
     let forgotten = caller.request("DELETE", &format!("{API}/devices/{ID}"));
@@ -157,8 +157,8 @@ fn waiting_requests_are_counted_until_they_are_cancelled_or_deleted_with_their_d
         &[
             (WAITING, &[], 0.0),
             (CREATED, &[], 2.0),
-            (CONCLUDED, &[("status", "removed")], 1.0),
-            (CONCLUDED, &[], 2.0),
+            (FINISHED, &[("status", "removed")], 1.0),
+            (FINISHED, &[], 2.0),
         ],
     );
 }
@@ -210,9 +210,9 @@ fn notifications_are_counted_by_what_becomes_of_them() {
     are(
         &setup.service,
         &[
-            (NOTIFIED, &[("fate", "told")], 1.0),
+            (NOTIFIED, &[("outcome", "published")], 1.0),
             (NOTIFIED, &[], 1.0),
-            (HEARD, &[("meaning", "notification")], 1.0),
+            (HANDLED, &[("kind", "notification")], 1.0),
             ("signalbox_observations_lost_total", &[], 0.0),
         ],
     );

@@ -10,11 +10,11 @@ use crate::vocabulary::wire::DeviceSocket;
 
 const RECEIVED: &str = "signalbox_datagrams_received_total";
 const SENT: &str = "signalbox_datagrams_sent_total";
-const HEARD: &str = "signalbox_datagrams_heard_total";
-const TURNED_AWAY: &str = "signalbox_datagrams_turned_away_total";
+const HANDLED: &str = "signalbox_datagrams_handled_total";
+const DROPPED: &str = "signalbox_datagrams_dropped_total";
 const DATA: &str = "signalbox_data_total";
 const CREATED: &str = "signalbox_actions_created_total";
-const CONCLUDED: &str = "signalbox_actions_concluded_total";
+const FINISHED: &str = "signalbox_actions_finished_total";
 const BEGUN: &str = "signalbox_exchanges_begun_total";
 const LOOKUPS: &str = "signalbox_registry_lookups";
 
@@ -42,15 +42,15 @@ fn data_is_counted_by_protocol_and_by_what_becomes_of_it() {
             (RECEIVED, &[("type", "none"), ("code", "bare")], 4.0),
             (RECEIVED, &[("code", "malformed")], 0.0),
             (RECEIVED, &[], 7.0),
-            (HEARD, &[("meaning", "udp_data")], 3.0),
-            (HEARD, &[("meaning", "coap_data")], 2.0),
-            (DATA, &[("protocol", "udp"), ("fate", "told")], 2.0),
-            (DATA, &[("protocol", "udp"), ("fate", "empty")], 1.0),
-            (DATA, &[("protocol", "coap"), ("fate", "told")], 1.0),
-            (DATA, &[("protocol", "coap"), ("fate", "unusable")], 1.0),
+            (HANDLED, &[("kind", "udp_data")], 3.0),
+            (HANDLED, &[("kind", "coap_data")], 2.0),
+            (DATA, &[("protocol", "udp"), ("outcome", "published")], 2.0),
+            (DATA, &[("protocol", "udp"), ("outcome", "empty")], 1.0),
+            (DATA, &[("protocol", "coap"), ("outcome", "published")], 1.0),
+            (DATA, &[("protocol", "coap"), ("outcome", "unusable")], 1.0),
             (DATA, &[], 5.0),
-            (TURNED_AWAY, &[("fate", "unknown_address")], 2.0),
-            (TURNED_AWAY, &[], 2.0),
+            (DROPPED, &[("reason", "unknown_address")], 2.0),
+            (DROPPED, &[], 2.0),
             (LOOKUPS, &[], 0.0),
         ],
     );
@@ -77,9 +77,9 @@ fn requests_over_coap_and_udp_are_counted() {
             (CREATED, &sent, 1.0),
             (CREATED, &patched, 1.0),
             (CREATED, &[], 2.0),
-            (CONCLUDED, &[sent[0], sent[1], well], 1.0),
-            (CONCLUDED, &[patched[0], patched[1], well], 1.0),
-            (CONCLUDED, &[], 2.0),
+            (FINISHED, &[sent[0], sent[1], well], 1.0),
+            (FINISHED, &[patched[0], patched[1], well], 1.0),
+            (FINISHED, &[], 2.0),
             (BEGUN, &[("purpose", "action")], 1.0),
             (SENT, &[("type", "none"), ("code", "bare")], 1.0),
         ],

@@ -61,7 +61,7 @@ fn data_from_an_address_of_several_devices_is_published_for_no_device() {
         setup.udp.send(b"whose?");
     }
     // Each datagram was handled before the address belongs to one device again.
-    let dropped = ("signalbox_datagrams_turned_away_total", &[][..], 20.0);
+    let dropped = ("signalbox_datagrams_dropped_total", &[][..], 20.0);
     are(&setup.service, &[dropped]);
     let logged = |caller: &Caller| {
         let entries = caller.log_entries().into_iter();
@@ -246,7 +246,7 @@ fn dropped_datagrams_are_counted_for_the_operator() {
     until("a figure", || {
         let metrics = Request::new("GET", "/metrics").send(setup.service.http);
         let samples = metrics.text().lines();
-        let dropped = samples.filter(|line| line.contains("fate=\"unknown_address\""));
+        let dropped = samples.filter(|line| line.contains("reason=\"unknown_address\""));
         let value = |line: &str| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
         (dropped.map(value).sum::<f64>() == 5.0).then_some(())
     });

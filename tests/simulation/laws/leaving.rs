@@ -16,7 +16,7 @@ use crate::wire::{AttemptKey, Head, RequestPurpose};
 impl LawChecker {
     /// The service sends a datagram.
     pub(crate) fn left(&mut self, outcome: &SentDatagram<'_>, durable: &Durable) -> Verdict {
-        speech::nothing_is_said_before_it_is_saved(self, outcome.step)?;
+        speech::nothing_is_sent_before_it_is_saved(self, outcome.step)?;
         reaching::nothing_goes_to_another_address(self, outcome, durable)?;
         let (Some(who), Some(head)) = (outcome.who, Head::of(outcome.datagram)) else {
             return Ok(());
@@ -37,7 +37,7 @@ impl LawChecker {
         }
         if head.is_empty_acknowledgement() {
             let (to, id) = (outcome.to, head.message_id);
-            return observing::what_is_acknowledged_is_told(self, who, to, id, durable);
+            return observing::what_is_acknowledged_is_stored(self, who, to, id, durable);
         }
         if head.is_request() {
             return self.request_left(outcome, who, head.key(), durable);
@@ -137,7 +137,7 @@ impl LawChecker {
         how: Thrown,
         durable: &Durable,
     ) -> Verdict {
-        speech::nothing_is_said_before_it_is_saved(self, outcome.step)?;
+        speech::nothing_is_sent_before_it_is_saved(self, outcome.step)?;
         reaching::nothing_goes_to_another_address(self, outcome, durable)?;
         let who = outcome.who.expect("a device throws");
         let thrown = self.throwing[who].take();

@@ -108,7 +108,7 @@ impl SentNotifications {
 }
 
 /// An acknowledged notification is in the history of its device, unless a newer one is.
-pub(super) fn what_is_acknowledged_is_told(
+pub(super) fn what_is_acknowledged_is_stored(
     laws: &LawChecker,
     who: usize,
     to: Peer,
@@ -132,7 +132,7 @@ pub(super) fn what_is_acknowledged_is_told(
         })
     };
     hold(
-        "what_is_acknowledged_is_told",
+        "what_is_acknowledged_is_stored",
         named.iter().any(is_told),
         || format!("message {message_id} of device {who} is acknowledged and nowhere to be found"),
     )
@@ -225,12 +225,12 @@ pub(super) fn a_registration_or_deregistration_loses_observations(
 
 /// An established observation keeps its token, and an observation ends by a request or with an
 /// entry in the log.
-pub(super) fn nothing_is_forgotten_in_silence(
+pub(super) fn no_observation_ends_silently(
     who: usize,
     done: &BatchSummary,
     durable: &Durable,
 ) -> Verdict {
-    let law = "nothing_is_forgotten_in_silence";
+    let law = "no_observation_ends_silently";
     let now = &durable.record(who).observations;
     for before in done.observed_before.iter().flatten() {
         let path = before.path;

@@ -10,17 +10,17 @@ use crate::service::Service;
 /// While a device has a machine, no other is created in the whole process.
 pub(super) fn a_device_has_one_machine(laws: &mut LawChecker, who: usize) -> Verdict {
     let was_alive = std::mem::replace(&mut laws.is_alive[who], true);
-    hold("a_device_lives_once_and_at_home", !was_alive, || {
+    hold("a_device_runs_once_at_its_arbiter", !was_alive, || {
         format!("device {who} comes back and was not away")
     })
 }
 
 /// A device is only at the arbiter that owns it.
-pub(crate) fn a_device_lives_once_and_at_home(service: &Service, devices: usize) -> Verdict {
+pub(crate) fn a_device_runs_once_at_its_arbiter(service: &Service, devices: usize) -> Verdict {
     for arbiter in service.arbiters() {
         for who in (0..devices).filter(|who| arbiter.looks_after(*who)) {
             let (here, home) = (arbiter.here(), service.arbiter_of(who));
-            hold("a_device_lives_once_and_at_home", here == home, || {
+            hold("a_device_runs_once_at_its_arbiter", here == home, || {
                 format!("device {who} is at {here:?} and at home at {home:?}")
             })?;
         }
@@ -55,7 +55,7 @@ pub(crate) fn live_devices_are_restored(service: &Service, durable: &Durable) ->
 }
 
 /// Once a device has read its changed profile, its machine uses it.
-pub(crate) fn a_device_goes_by_what_its_customer_said(
+pub(crate) fn a_device_follows_the_last_change_of_its_customer(
     service: &Service,
     durable: &Durable,
     unread_profiles: &[u32],
@@ -66,7 +66,7 @@ pub(crate) fn a_device_goes_by_what_its_customer_said(
         };
         let (used, current) = (machine.identity().ip(), durable.profile(who).ip);
         hold(
-            "a_device_goes_by_what_its_customer_said",
+            "a_device_follows_the_last_change_of_its_customer",
             used == current,
             || format!("device {who} uses {used:?} and its profile has {current:?}"),
         )?;

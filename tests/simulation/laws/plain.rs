@@ -130,7 +130,7 @@ impl SentData {
             *self.arrived.entry(bytes.clone()).or_default() += 1;
         }
         let is_kept = decision.saves == Saves::Something;
-        hold("what_is_acknowledged_is_told", is_kept, || {
+        hold("what_is_acknowledged_is_stored", is_kept, || {
             format!("device {who} sent {bare:?}, and nothing is stored")
         })?;
         self.owed.insert(decision.step, bare);
@@ -148,7 +148,7 @@ impl SentData {
         let owed = self.owed.remove(&step).unwrap_or_default();
         let is_published = |owed: &Vec<u8>| data.iter().any(|(_, bytes)| **bytes == **owed);
         let is_published = owed.iter().all(is_published);
-        hold("what_is_acknowledged_is_told", is_published, || {
+        hold("what_is_acknowledged_is_stored", is_published, || {
             format!("device {who} sent a bare datagram that is not published")
         })?;
         for (protocol, bytes) in data {
@@ -156,7 +156,7 @@ impl SentData {
             let published = durable.history(who).times_published(*protocol, bytes);
             let arrived = self.arrived.get(&**bytes).copied().unwrap_or(0);
             let fits = *protocol != Protocol::Udp || published <= arrived;
-            hold("what_is_acknowledged_is_told", fits, || {
+            hold("what_is_acknowledged_is_stored", fits, || {
                 let bytes = String::from_utf8_lossy(bytes);
                 format!("{bytes:?} of device {who}: arrived {arrived}, published {published} times")
             })?;
@@ -174,7 +174,7 @@ impl SentData {
     ) -> Verdict {
         let origin = self.origins.get(bytes);
         hold(
-            "a_body_in_blocks_is_told_whole_or_not_at_all",
+            "a_body_in_blocks_is_published_whole_or_not_at_all",
             origin.is_some(),
             || format!("no device sent {:?}", String::from_utf8_lossy(bytes)),
         )?;
@@ -186,7 +186,7 @@ impl SentData {
         if ways.was_behind(who, origin.from) {
             return Ok(());
         }
-        let law = "what_several_may_have_said_is_told_of_none";
+        let law = "data_of_several_possible_devices_is_published_for_none";
         // Its customer may have removed it, or changed its address, since.
         let is_there = durable.turns(origin.by) == origin.turns
             && durable.exists(origin.by)
@@ -231,7 +231,7 @@ pub(super) fn acknowledged_data_is_published(
     let Some(posted) = laws.sent_data.posted.get(&key) else {
         return Ok(());
     };
-    let law = "what_is_acknowledged_is_told";
+    let law = "what_is_acknowledged_is_stored";
     let Some(bytes) = &posted.bytes else {
         return hold(law, false, || {
             format!("device {who} is answered 2.04 for no data")

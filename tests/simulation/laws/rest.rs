@@ -11,8 +11,8 @@ use crate::world::World;
 
 /// Every request is final, nothing is in flight, no observation has to be established, and every
 /// device is registered where it believes to be and is reached at its peer.
-pub(crate) fn a_healed_world_comes_to_rest(world: &World) -> Verdict {
-    let law = "a_healed_world_comes_to_rest";
+pub(crate) fn after_the_faults_everything_becomes_final(world: &World) -> Verdict {
+    let law = "after_the_faults_everything_becomes_final";
     let durable = &world.disk.durable;
     hold(law, world.disk.waiting() == 0, || {
         "the disk is busy".to_owned()
@@ -52,7 +52,7 @@ pub(crate) fn a_healed_world_comes_to_rest(world: &World) -> Verdict {
 }
 
 fn nothing_waits_to_be_delivered(world: &World) -> Verdict {
-    let law = "a_healed_world_comes_to_rest";
+    let law = "after_the_faults_everything_becomes_final";
     let outbox = world.disk.durable.outbox();
     for record in outbox.destinations() {
         let id = record.destination.id;
@@ -78,13 +78,15 @@ fn nothing_waits_to_be_delivered(world: &World) -> Verdict {
 /// A device without registration is unloaded from memory once nothing is remembered of it.
 fn is_gone(world: &World, who: usize) -> Verdict {
     let machine = world.service.machine(who);
-    hold("a_healed_world_comes_to_rest", machine.is_none(), || {
-        format!("device {who} has nothing to do and has a machine")
-    })
+    hold(
+        "after_the_faults_everything_becomes_final",
+        machine.is_none(),
+        || format!("device {who} has nothing to do and has a machine"),
+    )
 }
 
 fn is_registered(world: &World, who: usize) -> Verdict {
-    let law = "a_healed_world_comes_to_rest";
+    let law = "after_the_faults_everything_becomes_final";
     let durable = &world.disk.durable;
     let member = world.fleet.member(who);
     let believed = member.machine.location().map(ToString::to_string);

@@ -95,7 +95,7 @@ pub(super) fn a_send_is_stored_once(
     let most = send.from.len() + forgotten;
     for sample in &send.samples {
         let times = durable.history(who).times_sent(sample);
-        hold("nothing_is_said_before_it_is_saved", times > 0, || {
+        hold("nothing_is_sent_before_it_is_saved", times > 0, || {
             format!("device {who} is answered 2.04 for {sample:?}, which is not stored")
         })?;
         hold("what_is_acknowledged_is_delivered", times <= most, || {

@@ -9,9 +9,9 @@ use crate::disk::Durable;
 use crate::wire::AttemptKey;
 
 /// No datagram and no reply of a step with changes is sent before the changes are durable.
-pub(super) fn nothing_is_said_before_it_is_saved(laws: &LawChecker, step: Option<u64>) -> Verdict {
+pub(super) fn nothing_is_sent_before_it_is_saved(laws: &LawChecker, step: Option<u64>) -> Verdict {
     let is_saved = step.is_none_or(|step| !laws.undurable.contains(&step));
-    hold("nothing_is_said_before_it_is_saved", is_saved, || {
+    hold("nothing_is_sent_before_it_is_saved", is_saved, || {
         format!("step {step:?} speaks and is not durable")
     })
 }
@@ -28,7 +28,7 @@ pub(super) fn an_answered_location_exists(
     let registration = durable.record(who).registration.as_ref();
     let current = registration.map(|it| Location::new(key, it.salt).to_string());
     let leads = current.is_some_and(|current| answered == ["rd", &current]);
-    hold("nothing_is_said_before_it_is_saved", leads, || {
+    hold("nothing_is_sent_before_it_is_saved", leads, || {
         format!("device {who} is answered {answered:?}, which is not its registration")
     })
 }

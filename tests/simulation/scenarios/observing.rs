@@ -14,7 +14,7 @@ use super::{HOUR, MINUTE, S, TEMPERATURE, World, ZONE};
 use super::{attempts, end_observing, now, observe, read, registered};
 
 #[test]
-fn what_is_acknowledged_is_told() {
+fn what_is_acknowledged_is_stored() {
     let mut world = observed();
     world.warms_to(22.5);
     world.pass(S);
@@ -96,7 +96,7 @@ fn a_renewed_observation_waits_for_an_uplink() {
 }
 
 #[test]
-fn nothing_is_forgotten_in_silence() {
+fn no_observation_ends_silently() {
     let mut world = observed();
     for _ in 0..3 {
         world.crash_after(0);

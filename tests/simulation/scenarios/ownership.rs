@@ -6,7 +6,7 @@ use harness::device::SimulatedDevice;
 use super::{MINUTE, S, ZONE, read, spread};
 
 #[test]
-fn a_device_lives_once_and_at_home() {
+fn a_device_runs_once_at_its_arbiter() {
     let mut world = spread(3, 6);
     for _ in 0..10 {
         for who in 0..6 {
@@ -77,7 +77,7 @@ fn a_removed_device_is_gone() {
 }
 
 #[test]
-fn a_device_goes_by_what_its_customer_said() {
+fn a_device_follows_the_last_change_of_its_customer() {
     /// Devices with an address of their own.
     const OWN: [usize; 3] = [2, 5, 8];
     let mut world = spread(3, 9);

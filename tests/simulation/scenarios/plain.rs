@@ -46,7 +46,7 @@ fn data_is_not_acknowledged_before_it_is_published() {
 }
 
 #[test]
-fn a_body_in_blocks_is_told_whole_or_not_at_all() {
+fn a_body_in_blocks_is_published_whole_or_not_at_all() {
     let mut world = plain(Shared::No);
     world.faults.lost_percent = 20;
     let whole = world.new_bytes(5_000);
@@ -65,7 +65,7 @@ fn a_body_in_blocks_is_told_whole_or_not_at_all() {
 }
 
 #[test]
-fn what_several_may_have_said_is_told_of_none() {
+fn data_of_several_possible_devices_is_published_for_none() {
     let mut world = plain(Shared::Yes);
     let (one, other) = SHARING;
     for who in [one, other] {

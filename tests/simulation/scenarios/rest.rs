@@ -7,7 +7,7 @@ use super::{HOUR, MINUTE, TEMPERATURE, World, ZONE, attempts, read, registered, 
 use crate::laws::rest;
 
 #[test]
-fn a_healed_world_comes_to_rest() {
+fn after_the_faults_everything_becomes_final() {
     let mut world = registered();
     world.answers(TEMPERATURE, Manner::Silent);
     let unanswered = world.create(attempts(2, read(TEMPERATURE)));
@@ -16,7 +16,7 @@ fn a_healed_world_comes_to_rest() {
     world.switch_off(0);
     world.pass(HOUR);
     world.fill_the_disk_for(MINUTE);
-    assert!(rest::a_healed_world_comes_to_rest(&world).is_err());
+    assert!(rest::after_the_faults_everything_becomes_final(&world).is_err());
     world.heal();
     assert_eq!(world.status(unanswered), Status::Succeeded);
     assert_eq!(world.status(waiting), Status::Succeeded);

@@ -8,7 +8,7 @@ use engine::action::Status;
 use engine::arbiter::input::DeviceCommand;
 
 #[test]
-fn nothing_is_said_before_it_is_saved() {
+fn nothing_is_sent_before_it_is_saved() {
     let mut world = World::still(1);
     world.stall_the_disk_for(10 * S);
     world.switch_on(0);
