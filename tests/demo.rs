@@ -60,7 +60,7 @@ fn the_demo_shows_the_main_job_and_prints_commands_that_work() {
         "SCHEDULED: datagram \"blink\" to leak-sensor, waits for the device",
         "SCHEDULED: PUT /alarm 8 at leak-sensor, waits for the device",
         "leak-sensor     sent a UDP datagram, \"wet\"",
-        "leak-sensor     sends {\"mm\":3} over CoAP, topic cellar/water",
+        "leak-sensor     sent {\"mm\":3} over CoAP, topic cellar/water",
     ] {
         assert!(
             lines.any(|line| line.contains(words)),
