@@ -126,9 +126,9 @@ settings! {
     /// Address and port of the HTTP API.
     http: SocketAddr = "127.0.0.1:8080", Text, parse::address;
     /// UDP address and port for CoAP and LwM2M devices.
-    coap: SocketAddr = "0.0.0.0:5683", Text, parse::address;
+    coap: SocketAddr = "[::]:5683", Text, parse::address;
     /// UDP address and port for devices that send plain UDP datagrams.
-    udp: SocketAddr = "0.0.0.0:4445", Text, parse::address;
+    udp: SocketAddr = "[::]:4445", Text, parse::address;
     /// Number of threads that serve devices, each with its own CoAP socket; 0 means one per core.
     arbiters: usize = "0", Number, parse::number(0..=1_024);
     /// PEM file with the certificate chain of the HTTP API; enables HTTPS.
@@ -217,7 +217,7 @@ settings! {
 const NOT_YET: &[SettingRow] = &[
     SettingRow::later(
         "coaps",
-        "0.0.0.0:5684",
+        "[::]:5684",
         SettingKind::Text,
         "UDP address and port for CoAP over DTLS.",
         |text| parse::address(text).map(drop),

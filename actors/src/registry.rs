@@ -39,7 +39,7 @@ use crate::meters::pending::PendingQuestion;
 use crate::meters::{ArbiterMeters, ArbiterReading, PUBLISH_EVERY};
 use crate::policy::PolicyChanged;
 use crate::reply::ReplyTo;
-use crate::socket::{self, Inbox, Open, Socket, SocketReadable};
+use crate::socket::{self, Open, Socket, SocketReadable};
 
 use alarm::{Alarm, AlarmFired};
 use context::{ArbiterContext, ArbiterParts, ArbiterPlacement};
@@ -69,7 +69,6 @@ pub struct Registry {
     peer_arbiters: PeerArbiters,
     logging: Addr<Logging>,
     dropped: DropTally,
-    inbox: Inbox,
     /// How many datagrams were received.
     received: u64,
     /// The batch in progress; kept for its memory, like the effects of a turn.
@@ -100,7 +99,6 @@ impl Registry {
                 peer_arbiters: PeerArbiters::default(),
                 logging,
                 dropped: DropTally::default(),
-                inbox: Inbox::new(),
                 received: 0,
                 batch: Vec::new(),
                 out: Out::new(),
@@ -115,12 +113,9 @@ impl Registry {
     fn receive(&mut self, transport: Transport, ctx: &mut Context<Self>) {
         let mut batch = std::mem::take(&mut self.batch);
         let Self {
-            context,
-            inbox,
-            received,
-            ..
+            context, received, ..
         } = self;
-        let taken = context.sockets.of(transport).receive(inbox, |peer, bytes| {
+        let taken = context.sockets.of(transport).receive(|peer, bytes| {
             *received += 1;
             let number = *received;
             trace!(%peer, number, length = bytes.len(), "datagram");

@@ -4,12 +4,15 @@
 //! as half of what an update costs here.
 
 mod addresses;
+mod bound_socket;
 mod inbox;
+mod local_addresses;
 mod outbox;
 mod record_layer;
 
+use std::cell::RefCell;
 use std::io;
-use std::net::{SocketAddr, UdpSocket as StdSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket as StdSocket};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -19,14 +22,14 @@ use engine::effect::SendOutcome;
 use engine::peer::{ByTransport, Peer, Transport};
 use futures_core::Stream;
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
-use tokio::net::UdpSocket;
 use tracing::debug;
 
 use crate::meters::ArbiterMeters;
 
 pub use addresses::heard_at;
-pub(crate) use inbox::Inbox;
 
+use bound_socket::BoundSocket;
+use inbox::Inbox;
 use outbox::Outbox;
 use record_layer::RecordLayer;
 
@@ -34,9 +37,16 @@ use record_layer::RecordLayer;
 /// The kernel grants what its own limit allows.
 const BUFFER_BYTES: usize = 8 << 20;
 
-/// Opens a socket that does not share its address.
+/// Opens a socket that does not share its address. `[::]` is every address of both families, and
+/// every IPv4 address on a host without IPv6.
 pub fn open(address: SocketAddr) -> io::Result<StdSocket> {
-    let socket = unbound(address)?;
+    let (socket, address) = match unbound(address) {
+        Err(e) if is_family_missing(&e) && address.ip().is_unspecified() => {
+            let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
+            (unbound(address)?, address)
+        }
+        opened => (opened?, address),
+    };
     socket.bind(&address.into())?;
     Ok(socket.into())
 }
@@ -62,10 +72,18 @@ fn unbound(address: SocketAddr) -> io::Result<RawSocket> {
         Type::DGRAM,
         Some(Protocol::UDP),
     )?;
+    if address.is_ipv6() {
+        // Only `[::]` takes IPv4 too; the default of the host may differ.
+        socket.set_only_v6(!address.ip().is_unspecified())?;
+    }
     socket.set_recv_buffer_size(BUFFER_BYTES)?;
     socket.set_send_buffer_size(BUFFER_BYTES)?;
     socket.set_nonblocking(true)?;
     Ok(socket)
+}
+
+fn is_family_missing(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(nix::libc::EAFNOSUPPORT)
 }
 
 /// The open sockets of an arbiter, on the addresses devices use.
@@ -76,7 +94,8 @@ pub(crate) type Sockets = ByTransport<Socket>;
 
 /// A socket of an arbiter, with its record layer and its outbox.
 pub(crate) struct Socket {
-    socket: Rc<UdpSocket>,
+    socket: Rc<BoundSocket>,
+    inbox: RefCell<Inbox>,
     transport: Transport,
     layer: RecordLayer,
     outbox: Outbox,
@@ -94,8 +113,9 @@ impl Socket {
         transport: Transport,
         meters: &Rc<ArbiterMeters>,
     ) -> io::Result<Self> {
-        let socket = Rc::new(UdpSocket::from_std(socket)?);
+        let socket = Rc::new(BoundSocket::adopt(socket)?);
         Ok(Self {
+            inbox: RefCell::new(Inbox::new(&socket)),
             outbox: Outbox::new(Rc::clone(&socket), Rc::clone(meters)),
             socket,
             transport,
@@ -114,14 +134,11 @@ impl Socket {
     }
 
     /// Reads the next batch from the kernel and passes on its messages.
-    pub(crate) fn receive(
-        &self,
-        inbox: &mut Inbox,
-        mut take: impl FnMut(Peer, &[u8]),
-    ) -> io::Result<()> {
-        inbox.fill(&self.socket)?;
-        for (from, datagram) in inbox.datagrams() {
-            let from = (from, self.transport);
+    pub(crate) fn receive(&self, mut take: impl FnMut(Peer, &[u8])) -> io::Result<()> {
+        let mut inbox = self.inbox.borrow_mut();
+        inbox.fill(self.socket.udp())?;
+        for (from, sent_to, datagram) in inbox.datagrams() {
+            let from = self.socket.peer(from, self.transport, sent_to);
             self.layer.open(from, datagram, &mut take);
         }
         Ok(())
@@ -140,7 +157,7 @@ impl Socket {
     pub(crate) fn send_now(&self, to: Peer, message: Vec<u8>) -> SendOutcome {
         let form = self.form_of(&message);
         let sealed = self.layer.seal(to, message);
-        let sent = sealed.map(|(to, datagram)| outbox::send_now(&self.socket, to, &datagram));
+        let sent = sealed.map(|(to, datagram)| self.socket.send_now(to, &datagram));
         match sent {
             Some(Ok(())) => {
                 self.meters.sent.one(form);
@@ -175,7 +192,7 @@ pub(crate) struct SocketReadable(pub(crate) Transport);
 /// datagram while it is still in the processor's cache, and while the allocator has its memory at
 /// hand.
 pub(crate) struct ReadableEvents {
-    socket: Rc<UdpSocket>,
+    socket: Rc<BoundSocket>,
     transport: Transport,
     has_fired: bool,
 }
@@ -188,7 +205,7 @@ impl Stream for ReadableEvents {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        match ready!(self.socket.poll_recv_ready(cx)) {
+        match ready!(self.socket.udp().poll_recv_ready(cx)) {
             Ok(()) => {
                 self.has_fired = true;
                 Poll::Ready(Some(SocketReadable(self.transport)))

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::net::{IpAddr, SocketAddr};
-use std::num::NonZeroU32;
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::num::{NonZeroU16, NonZeroU32};
 
 /// One end of a path to a device: an endpoint of RFC 7252 section 1.2.
 ///
@@ -19,7 +19,16 @@ pub struct Peer {
     pub transport: Transport,
     /// The security association, if there is one.
     pub association: Option<AssociationId>,
+    /// The address of the service that the datagram was sent to. What is sent to the peer leaves
+    /// from there, because a NAT drops what comes from another address; without it, the kernel
+    /// chooses. Not part of what makes a peer the same.
+    pub local: Option<LocalAddressId>,
 }
+
+/// The number of an address of the service, see `actors/src/socket/local_addresses.rs`. A number
+/// is smaller than an address, and a peer is kept for each device.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct LocalAddressId(pub NonZeroU16);
 
 /// The transport of a peer's datagrams; each transport has a socket of its own.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -64,14 +73,27 @@ impl Peer {
         Self::at(address, Transport::Udp)
     }
 
-    /// The peer at this address without security.
+    /// The peer at this address without security. An IPv4 address mapped to IPv6 is the IPv4
+    /// address; a link-local address keeps its interface.
     pub fn at(address: SocketAddr, transport: Transport) -> Self {
         let ip = address.ip().to_canonical();
+        let address = match address {
+            SocketAddr::V6(v6) if ip.is_ipv6() => {
+                SocketAddrV6::new(*v6.ip(), v6.port(), 0, v6.scope_id()).into()
+            }
+            SocketAddr::V4(_) | SocketAddr::V6(_) => SocketAddr::new(ip, address.port()),
+        };
         Self {
-            address: SocketAddr::new(ip, address.port()),
+            address,
             transport,
             association: None,
+            local: None,
         }
+    }
+
+    /// The same peer, which sent to this address of the service.
+    pub fn sent_to(self, local: Option<LocalAddressId>) -> Self {
+        Self { local, ..self }
     }
 
     /// The same peer over a security association.
@@ -176,6 +198,20 @@ mod tests {
         assert_ne!(first.over(association), first);
         let unlike = AssociationId(NonZeroU32::MAX);
         assert_ne!(first.over(association), first.over(unlike));
+    }
+
+    #[test]
+    fn the_address_a_peer_sent_to_does_not_make_it_another() {
+        let peer = Peer::plain("10.0.0.1:5683".parse().unwrap());
+        let local = LocalAddressId(NonZeroU16::MIN);
+        assert_eq!(peer.sent_to(Some(local)), peer);
+        assert_eq!(peer.sent_to(Some(local)).local, Some(local));
+    }
+
+    #[test]
+    fn a_link_local_address_keeps_its_interface() {
+        let address = "[fe80::1%7]:5683".parse().unwrap();
+        assert_eq!(Peer::plain(address).address, address);
     }
 
     #[test]

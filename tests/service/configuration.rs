@@ -98,7 +98,7 @@ fn the_effective_configuration_is_shown_with_the_source_of_each_value() {
     };
     let expected = [
         ("http", "\"127.0.0.1:8080\"", "default"),
-        ("coap", "\"0.0.0.0:5683\"", "default"),
+        ("coap", "\"[::]:5683\"", "default"),
         ("platform", "\"from-file\"", "signalbox.toml"),
         ("scheduled_max", "4", "SIGNALBOX_SCHEDULED_MAX"),
         ("waiting_max", "5", "--waiting-max"),

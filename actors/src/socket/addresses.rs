@@ -23,7 +23,7 @@ pub fn heard_at(bound: SocketAddr) -> io::Result<Vec<SocketAddr>> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::net::{Ipv4Addr, Ipv6Addr};
 
     use super::*;
 
@@ -31,6 +31,12 @@ mod tests {
     fn a_socket_on_one_address_receives_only_there() {
         let bound = SocketAddr::from((Ipv4Addr::LOCALHOST, 5683));
         assert_eq!(heard_at(bound).unwrap(), [bound]);
+    }
+
+    #[test]
+    fn a_socket_on_every_address_of_both_families_receives_on_those_of_ipv4() {
+        let heard_at = heard_at(SocketAddr::from((Ipv6Addr::UNSPECIFIED, 5683))).unwrap();
+        assert!(heard_at.contains(&SocketAddr::from((Ipv4Addr::LOCALHOST, 5683))));
     }
 
     #[test]

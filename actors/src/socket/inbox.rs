@@ -2,12 +2,14 @@
 
 use std::array;
 use std::io::{self, IoSliceMut};
-use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::AsRawFd as _;
 
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
+
+use super::bound_socket::{BoundSocket, destination_of};
 
 /// Datagrams received at once; then devices, timers and commands get their turn. A larger batch
 /// costs more per datagram, because datagrams leave the processor's cache before they are answered.
@@ -19,18 +21,27 @@ const DATAGRAM_BYTES_MAX: usize = 65_535;
 /// Buffers that begin a power of two apart would share the same few lines of the cache.
 const STRIDE_BYTES: usize = DATAGRAM_BYTES_MAX + 193;
 
-/// The datagrams of the last batch.
-pub(crate) struct Inbox {
+/// The datagrams of the last batch of one socket.
+pub(super) struct Inbox {
     headers: MultiHeaders<SockaddrStorage>,
     buffers: Box<[u8]>,
-    received: Vec<(usize, Option<SocketAddr>)>,
+    received: Vec<Envelope>,
+}
+
+/// What came with a datagram.
+#[derive(Clone, Copy)]
+struct Envelope {
+    length: usize,
+    from: Option<SocketAddr>,
+    /// The address of the service it was sent to, if the socket asks for that.
+    to: Option<IpAddr>,
 }
 
 impl Inbox {
-    /// Buffers for a batch.
-    pub(crate) fn new() -> Self {
+    /// An empty inbox of a socket.
+    pub(super) fn new(socket: &BoundSocket) -> Self {
         Self {
-            headers: MultiHeaders::preallocate(BATCH, None),
+            headers: socket.headers(BATCH),
             buffers: vec![0; BATCH * STRIDE_BYTES].into(),
             received: Vec::with_capacity(BATCH),
         }
@@ -45,11 +56,11 @@ impl Inbox {
         }
     }
 
-    /// The datagrams of the batch, with their source addresses.
-    pub(super) fn datagrams(&self) -> impl Iterator<Item = (SocketAddr, &[u8])> {
+    /// The datagrams of the batch, with where they came from and which address they were sent to.
+    pub(super) fn datagrams(&self) -> impl Iterator<Item = (SocketAddr, Option<IpAddr>, &[u8])> {
         let buffers = self.buffers.chunks_exact(STRIDE_BYTES);
         let datagrams = self.received.iter().zip(buffers);
-        datagrams.filter_map(|(&(length, from), buffer)| Some((from?, buffer.get(..length)?)))
+        datagrams.filter_map(|(it, buffer)| Some((it.from?, it.to, buffer.get(..it.length)?)))
     }
 
     fn take(&mut self, socket: &UdpSocket) -> io::Result<()> {
@@ -58,8 +69,15 @@ impl Inbox {
             array::from_fn(|_| [IoSliceMut::new(buffers.next().unwrap_or_default())]);
         let (fd, flags) = (socket.as_raw_fd(), MsgFlags::MSG_DONTWAIT);
         let taken = recvmmsg(fd, &mut self.headers, &mut slices, flags, None)?;
-        let received = taken.map(|message| (message.bytes, message.address.and_then(address_of)));
-        self.received.extend(received);
+        let envelopes = taken.map(|message| Envelope {
+            length: message.bytes,
+            from: message.address.and_then(address_of),
+            to: message
+                .cmsgs()
+                .ok()
+                .and_then(|mut it| it.find_map(|it| destination_of(&it))),
+        });
+        self.received.extend(envelopes);
         Ok(())
     }
 }

@@ -5,17 +5,17 @@ use std::array;
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
-use std::os::fd::AsRawFd as _;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 use engine::dispatch::datagram_form::DatagramForm;
-use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, sendmmsg, sendto};
-use tokio::net::UdpSocket;
+use engine::peer::Peer;
+use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, sendmmsg};
 use tracing::debug;
 
 use crate::meters::ArbiterMeters;
+
+use super::bound_socket::{BoundSocket, SourceAddress};
 
 /// Datagrams passed at once; when this many wait they are sent immediately.
 const BATCH: usize = 32;
@@ -25,24 +25,29 @@ const BATCH: usize = 32;
 pub(super) struct Outbox(Rc<RefCell<WaitingDatagrams>>);
 
 struct WaitingDatagrams {
-    socket: Rc<UdpSocket>,
+    socket: Rc<BoundSocket>,
     headers: MultiHeaders<SockaddrStorage>,
-    peers: Vec<Option<SockaddrStorage>>,
-    datagrams: Vec<Vec<u8>>,
-    forms: Vec<DatagramForm>,
+    /// Where each datagram goes, in the order of the datagrams; the kernel takes them so.
+    destinations: Vec<Option<SockaddrStorage>>,
+    datagrams: Vec<WaitingDatagram>,
     waker: Option<Waker>,
     meters: Rc<ArbiterMeters>,
 }
 
+struct WaitingDatagram {
+    bytes: Vec<u8>,
+    from: Option<SourceAddress>,
+    form: DatagramForm,
+}
+
 impl Outbox {
     /// The outbox of a socket, emptied by a task of its own on the arbiter that creates it.
-    pub(super) fn new(socket: Rc<UdpSocket>, meters: Rc<ArbiterMeters>) -> Self {
+    pub(super) fn new(socket: Rc<BoundSocket>, meters: Rc<ArbiterMeters>) -> Self {
         let outbox = Self(Rc::new(RefCell::new(WaitingDatagrams {
+            headers: socket.headers(BATCH),
             socket,
-            headers: MultiHeaders::preallocate(BATCH, None),
-            peers: Vec::with_capacity(BATCH),
+            destinations: Vec::with_capacity(BATCH),
             datagrams: Vec::with_capacity(BATCH),
-            forms: Vec::with_capacity(BATCH),
             waker: None,
             meters,
         })));
@@ -52,11 +57,13 @@ impl Outbox {
 
     /// Queues a datagram until the end of the round. If the kernel does not accept it at once, it
     /// is lost, as any datagram may be, and counted.
-    pub(super) fn put(&self, to: SocketAddr, datagram: Vec<u8>, form: DatagramForm) {
+    pub(super) fn put(&self, to: Peer, bytes: Vec<u8>, form: DatagramForm) {
         let mut waiting = self.0.borrow_mut();
-        waiting.peers.push(Some(SockaddrStorage::from(to)));
-        waiting.datagrams.push(datagram);
-        waiting.forms.push(form);
+        let (to, from) = waiting.socket.path_to(to);
+        waiting.destinations.push(Some(to));
+        waiting
+            .datagrams
+            .push(WaitingDatagram { bytes, from, form });
         if waiting.datagrams.len() >= BATCH {
             waiting.empty();
         } else if let Some(waker) = waiting.waker.take() {
@@ -94,36 +101,38 @@ impl WaitingDatagrams {
                 Err(error) => self.lose(error),
             };
         }
-        self.peers.clear();
+        self.destinations.clear();
         self.datagrams.clear();
-        self.forms.clear();
     }
 
-    /// Passes a batch to the kernel, which accepts as many as it can, in order.
+    /// Passes the next datagrams that leave from one address to the kernel, at most a batch; it
+    /// accepts as many as it can, in order.
     fn send_from(&mut self, first: usize) -> io::Result<usize> {
         let Self {
             socket,
             headers,
-            peers,
+            destinations,
             datagrams,
             ..
         } = self;
-        let batch = datagrams.get(first..).unwrap_or_default();
-        let peers = peers.get(first..).unwrap_or_default();
-        let bytes = |index| batch.get(index).map_or(&[][..], Vec::as_slice);
-        let slices: [_; BATCH] = array::from_fn(|index| [IoSlice::new(bytes(index))]);
-        let slices = slices.iter().take(batch.len());
-        // Not through the runtime: it refuses on behalf of the kernel until it has its first event
-        // from the kernel, which on an arbiter that has just started may be after the first
-        // answers.
-        let socket = socket.as_raw_fd();
-        let sent = sendmmsg(socket, headers, slices, peers, [], MsgFlags::MSG_DONTWAIT)?;
+        let waiting = datagrams.get(first..).unwrap_or_default();
+        let from = waiting.first().and_then(|it| it.from);
+        let batch = || waiting.iter().take_while(|it| it.from == from).take(BATCH);
+        let mut parts = batch().map(|it| IoSlice::new(&it.bytes));
+        let slices: [_; BATCH] =
+            array::from_fn(|_| [parts.next().unwrap_or_else(|| IoSlice::new(&[]))]);
+        let slices = slices.iter().take(batch().count());
+        let to = destinations.get(first..).unwrap_or_default();
+        let control = from.as_ref().map(SourceAddress::control_message);
+        let flags = MsgFlags::MSG_DONTWAIT;
+        let control = control.as_slice();
+        let sent = sendmmsg(socket.descriptor(), headers, slices, to, control, flags)?;
         Ok(sent.count())
     }
 
     fn count(&self, first: usize, sent: usize) {
-        for form in self.forms.iter().skip(first).take(sent) {
-            self.meters.sent.one(*form);
+        for datagram in self.datagrams.iter().skip(first).take(sent) {
+            self.meters.sent.one(datagram.form);
         }
     }
 
@@ -133,12 +142,4 @@ impl WaitingDatagrams {
         debug!(%error, "a datagram could not be sent");
         1
     }
-}
-
-/// Passes a datagram to the kernel now.
-pub(super) fn send_now(socket: &UdpSocket, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
-    let to = SockaddrStorage::from(to);
-    // Not through the runtime, for the same reason.
-    sendto(socket.as_raw_fd(), datagram, &to, MsgFlags::MSG_DONTWAIT)?;
-    Ok(())
 }

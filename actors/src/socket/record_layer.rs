@@ -5,9 +5,7 @@
 //! One with security (DTLS, RFC 6347) names the association in the peer, answers handshakes itself
 //! and sends to the latest address of an association; neither the arbiter nor a device notices.
 
-use std::net::SocketAddr;
-
-use engine::peer::{Peer, Transport};
+use engine::peer::Peer;
 
 /// The record layer of a socket.
 #[derive(Clone, Copy, Debug)]
@@ -18,21 +16,16 @@ pub(crate) enum RecordLayer {
 
 impl RecordLayer {
     /// Passes on each message of a datagram, with its peer.
-    pub(crate) fn open(
-        self,
-        (from, transport): (SocketAddr, Transport),
-        datagram: &[u8],
-        mut take: impl FnMut(Peer, &[u8]),
-    ) {
+    pub(crate) fn open(self, from: Peer, datagram: &[u8], mut take: impl FnMut(Peer, &[u8])) {
         match self {
-            Self::NoSec => take(Peer::at(from, transport), datagram),
+            Self::NoSec => take(from, datagram),
         }
     }
 
-    /// The destination and the datagram of a message; nothing if the peer cannot be reached.
-    pub(crate) fn seal(self, to: Peer, message: Vec<u8>) -> Option<(SocketAddr, Vec<u8>)> {
+    /// The datagram of a message, and where it goes; nothing if the peer cannot be reached.
+    pub(crate) fn seal(self, to: Peer, message: Vec<u8>) -> Option<(Peer, Vec<u8>)> {
         match self {
-            Self::NoSec => Some((to.address, message)),
+            Self::NoSec => Some((to, message)),
         }
     }
 }
