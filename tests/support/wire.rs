@@ -70,10 +70,16 @@ impl DeviceSocket {
         }
     }
 
-    /// Sends a request and receives the answer, which must come in the acknowledgement.
+    /// Sends a request and receives the answer, which must come in the acknowledgement. A request
+    /// that was repeated before may be acknowledged once more meanwhile.
     pub(crate) fn ask(&self, request: &Message) -> Message {
         self.send(&request.encode());
-        let answer = self.receive();
+        let is_for_another = |it: &Message| {
+            it.kind == MessageKind::Acknowledgement && it.message_id != request.message_id
+        };
+        let mut received = std::iter::from_fn(|| Some(self.receive()));
+        let answer = received.find(|it| !is_for_another(it));
+        let answer = answer.expect("receiving ends with a message");
         assert_eq!(answer.kind, MessageKind::Acknowledgement, "{answer:?}");
         assert_eq!(answer.message_id, request.message_id, "{answer:?}");
         assert_eq!(answer.token, request.token, "{answer:?}");
@@ -85,7 +91,7 @@ impl DeviceSocket {
         self.send(&request.encode());
         let mut received = std::iter::from_fn(|| Some(self.receive()));
         let answer = received.find(|message| message.message_id == request.message_id);
-        answer.expect("hearing ends with what is looked for")
+        answer.expect("receiving ends with a message")
     }
 
     /// Sends a request, repeats it as a device does, and receives its answer, skipping other
@@ -115,14 +121,14 @@ impl DeviceSocket {
     pub(crate) fn receive_request(&self) -> Message {
         let mut received = std::iter::from_fn(|| Some(self.receive()));
         let request = received.find(|message| message.code.is_request());
-        request.expect("hearing ends with what is looked for")
+        request.expect("receiving ends with a message")
     }
 
     /// The next request whose message id is not in `met`, to which it is added.
     pub(crate) fn receive_new_request(&self, met: &mut Vec<MessageId>) -> Message {
         let mut received = std::iter::from_fn(|| Some(self.receive_request()));
         let request = received.find(|request| !met.contains(&request.message_id));
-        let request = request.expect("hearing ends with what is looked for");
+        let request = request.expect("receiving ends with a message");
         met.push(request.message_id);
         request
     }
