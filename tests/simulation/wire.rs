@@ -260,11 +260,13 @@ fn request_sent(
     let message = Message::decode(datagram).expect("the service speaks well");
     let is_further = |block: Block| block.number() > 0 || message.code != Code::FETCH;
     let is_block = message.block1().is_some_and(is_further) || message.block2().is_some();
+    // The first request for the rest of a notification names a further block.
+    let continues_notification = begins == Some(step_event::ExchangePurpose::Observation);
     SentRequest {
         attempt,
         purpose: saved.map_or_else(|| unsaved(&message, begins), RequestPurpose::Action),
         begins,
-        continues: match is_block && saved.is_none() {
+        continues: match is_block && saved.is_none() && !continues_notification {
             true => Continuation::InBlocks,
             false => Continuation::No,
         },

@@ -7,7 +7,9 @@ use protocol::coap::content::ContentFormat;
 use protocol::coap::exchange::GiveUp;
 use protocol::coap::message::Message;
 use protocol::coap::token::Token;
-use protocol::coap::transfer::{FreshIds, Transfer, TransferReception, TransferTimeout};
+use protocol::coap::transfer::{
+    FreshIds, Transfer, TransferFault, TransferReception, TransferTimeout,
+};
 use protocol::lwm2m::path::Path;
 
 use crate::datagram::Datagram;
@@ -103,6 +105,29 @@ impl Exchange {
         let format = format_in(&message);
         let rules = cx.rules().transfers();
         let transfer = Transfer::begin(cx.now().as_ms(), &rules, message, cx.m.next_u32());
+        self.begin_transfer(cx, outgoing, (transfer, format));
+    }
+
+    /// Begins to request the further blocks of a notification, unless its first block is invalid.
+    pub(super) fn continue_notification(
+        &mut self,
+        cx: &mut Context<'_>,
+        outgoing: ExchangeRequest,
+        part: (Message, &Message),
+    ) -> Result<(), TransferFault> {
+        let (now_ms, jitter) = (cx.now().as_ms(), cx.m.next_u32());
+        let rules = cx.rules().transfers();
+        let transfer = Transfer::continue_notification(now_ms, &rules, part, jitter)?;
+        self.begin_transfer(cx, outgoing, (transfer, None));
+        Ok(())
+    }
+
+    fn begin_transfer(
+        &mut self,
+        cx: &mut Context<'_>,
+        outgoing: ExchangeRequest,
+        (transfer, format): (Transfer, Option<ContentFormat>),
+    ) {
         self.attempt = Some(Box::new(Attempt {
             transfer: Some(transfer),
             request: outgoing,

@@ -8,8 +8,11 @@
 //!    +-- observe-end, 4.xx -+----- 4.xx, 5.xx, no Observe -----+
 //! ```
 //!
-//! A notification whose value continues in further blocks is published, and acknowledged, once the
-//! whole value has been fetched (RFC 7959 section 2.6).
+//! A notification that continues in further blocks is acknowledged at once: many devices serve the
+//! next block only then, and end the observation if the acknowledgement is late. Its further blocks
+//! are requested (RFC 7959 section 2.6), and the whole value is published. Meanwhile the
+//! observation is Owed: if the rest is lost, the observation is requested again, and with it the
+//! value. A newer notification takes the place of an incomplete one.
 
 use protocol::coap::message::Message;
 use protocol::coap::observe::NewestNotification;
@@ -42,9 +45,28 @@ pub(super) struct ObservationRequests {
     /// received since.
     pending: Vec<Path>,
     /// Notifications that continue in further blocks, the newest of each observation.
-    notified: Vec<Datagram>,
-    /// The notification that is being fetched.
-    fetched: Option<Box<Datagram>>,
+    notified: Vec<FirstBlock>,
+    /// The notification whose further blocks are being requested.
+    continued: Option<Box<FirstBlock>>,
+    next: NextTurn,
+}
+
+/// A notification that continues in further blocks.
+struct FirstBlock {
+    message: Message,
+    /// It is outdated once this is not the newest notification of its observation any more.
+    newest: Option<NewestNotification>,
+    /// The state of the observation before it.
+    state: ObservationState,
+}
+
+/// What goes first if both wait: a device that notifies without a pause must not keep the requests
+/// of callers waiting.
+#[derive(Clone, Copy, Default, Eq, PartialEq)]
+enum NextTurn {
+    #[default]
+    Notification,
+    Action,
 }
 
 impl ObservationRequests {
@@ -59,7 +81,7 @@ pub(super) enum NotificationKind {
     Unsupported,
     /// It exceeds the rate of the device.
     Excessive,
-    /// It continues in further blocks.
+    /// It continues in further blocks, which are to be requested.
     GoesOn,
     Whole,
 }
@@ -107,8 +129,8 @@ impl<'s> Observations<'s> {
             }
             return NotificationKind::Excessive;
         }
-        if self.is_to_be_fetched(path, message, cx.now()) {
-            self.store_part(datagram);
+        if self.is_to_be_continued(path, message, cx.now()) {
+            self.store_first_block(cx, path, message);
             return NotificationKind::GoesOn;
         }
         NotificationKind::Whole
@@ -132,10 +154,34 @@ impl<'s> Observations<'s> {
                 false => NotificationOutcome::Stale,
             }
         } else {
-            let outcome = take_values(cx, ingest, path, message);
-            self.lose_established(cx, path, "the device ended the observation");
-            outcome
+            self.take_last(cx, ingest, (path, message))
         }
+    }
+
+    /// Handles a notification whose blocks are all there. The device holds the observation.
+    pub(super) fn take_assembled(
+        &mut self,
+        cx: &mut Context<'_>,
+        ingest: &mut Ingest<'_>,
+        (path, message): (Path, &Message),
+    ) -> NotificationOutcome {
+        if message.observe().is_none() {
+            return self.take_last(cx, ingest, (path, message));
+        }
+        let outcome = take_values(cx, ingest, path, message);
+        self.save_record(cx);
+        outcome
+    }
+
+    fn take_last(
+        &mut self,
+        cx: &mut Context<'_>,
+        ingest: &mut Ingest<'_>,
+        (path, message): (Path, &Message),
+    ) -> NotificationOutcome {
+        let outcome = take_values(cx, ingest, path, message);
+        self.lose_established(cx, path, "the device ended the observation");
+        outcome
     }
 
     /// Handles the answer to a renewed observe request.
@@ -236,22 +282,48 @@ impl<'s> Observations<'s> {
         self.requests.notified.clear();
     }
 
-    /// The next request to the device. Notifications are fetched before anything is observed again.
+    /// The next notification to continue: the request for its further blocks, and its first block.
+    ///
+    /// The request has the path and the format of the one that began the observation, but neither
+    /// Observe nor ETag: by that the device knows which body it is about (RFC 7959 sections 2.4 and
+    /// 2.6).
+    pub(super) fn next_continuation(&mut self, cx: &mut Context<'_>) -> Option<(Message, Message)> {
+        while !self.requests.notified.is_empty() {
+            let first = self.requests.notified.remove(0);
+            let token = first.message.token;
+            let message = first.message.clone();
+            self.requests.continued = Some(Box::new(first));
+            if self.is_superseded(token) {
+                self.drop_superseded(cx);
+            } else if let Some(path) = self.path_observed_as(token) {
+                let label = self.label(cx);
+                let codec = cx.codec();
+                let preferred = codec.format_to_read(path, FormatSet::default());
+                let format = preferred.map(|it| message.content_format().unwrap_or(it));
+                let request = operation::read(label, codec.root(), path, format);
+                self.requests.next = NextTurn::Action;
+                return Some((request, message));
+            }
+        }
+        None
+    }
+
+    /// Whether a notification in blocks goes before the requests of callers. The device is in the
+    /// middle of it and may refuse anything else meanwhile.
+    pub(super) fn is_turn_of_notification(&self) -> bool {
+        self.requests.next == NextTurn::Notification && !self.requests.notified.is_empty()
+    }
+
+    /// A request of a caller goes to the device.
+    pub(super) fn note_turn_of_action(&mut self) {
+        self.requests.next = NextTurn::Notification;
+    }
+
+    /// The next observation to request again.
     pub(super) fn next_request(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Option<(ExchangeTarget, Message)> {
-        while !self.requests.notified.is_empty() {
-            let datagram = self.requests.notified.remove(0);
-            let token = datagram.message.token;
-            if let Some(path) = self.path_observed_as(token) {
-                let label = self.label(cx);
-                let format = datagram.message.content_format();
-                let message = operation::read(label, cx.codec().root(), path, format);
-                self.requests.fetched = Some(Box::new(datagram));
-                return Some((ExchangeTarget::Notification(token), message));
-            }
-        }
         while !self.requests.pending.is_empty() {
             let path = self.requests.pending.remove(0);
             if let Some(message) = self.observe_again(cx, path, FormatSet::default()) {
@@ -281,34 +353,52 @@ impl<'s> Observations<'s> {
         Some(operation::observe(label, codec.root(), path, format))
     }
 
-    /// The notification that was fetched: as it was received, and as if it had come in one message.
-    pub(super) fn take_fetched(
-        &mut self,
-        token: Token,
-        answer: &Message,
-    ) -> Option<(Box<Datagram>, Datagram)> {
-        let part = self.end_fetch(token)?;
-        let message = part.message.clone();
-        let message = message
-            .without_option(option::BLOCK2)
-            .without_option(option::SIZE2)
-            .with_payload(answer.payload.as_slice());
-        let whole = part.with(message);
-        Some((part, whole))
+    /// Whether the rest of a notification is not needed any more: there is a newer one, or the
+    /// observation ended.
+    pub(super) fn is_superseded(&self, token: Token) -> bool {
+        let path = self.path_observed_as(token);
+        let newest = path
+            .and_then(|path| self.observation(path))
+            .map(|it| it.newest);
+        let continued = self.requests.continued.as_deref();
+        newest.is_none() || continued.map(|first| first.newest) != newest
     }
 
-    /// Gives up on fetching a notification. It is not acknowledged, so the device repeats a
-    /// confirmable one.
-    pub(super) fn missed(
-        &mut self,
-        cx: &mut Context<'_>,
-        ingest: &mut Ingest<'_>,
-        (token, why): (Token, &str),
-    ) {
-        if let Some(datagram) = self.end_fetch(token) {
+    /// Ends the continuation of a notification that is not needed any more.
+    pub(super) fn drop_superseded(&mut self, cx: &mut Context<'_>) {
+        cx.note(StepEventKind::Notified(NotificationOutcome::Stale));
+        let token = self.requests.continued.as_ref().map(|it| it.message.token);
+        let mut waiting = self.requests.notified.iter();
+        if waiting.any(|other| Some(other.message.token) == token) {
+            self.requests.continued = None;
+        } else if self.end_continued().is_some() {
+            self.save_record(cx);
+        }
+    }
+
+    /// Ends the continuation of a notification: the observation is as it was before. Returns the
+    /// path of the observation.
+    pub(super) fn end_continued(&mut self) -> Option<Path> {
+        let first = self.requests.continued.take()?;
+        let path = self.path_observed_as(first.message.token)?;
+        self.observation_mut(path)?.state = first.state;
+        Some(path)
+    }
+
+    /// Gives up on the rest of a notification. The observation stays Owed: it is requested again
+    /// after the next uplink.
+    pub(super) fn abandon(&mut self, cx: &mut Context<'_>) {
+        if self.requests.continued.take().is_some() {
             cx.note(StepEventKind::Notified(NotificationOutcome::Unusable));
-            let why = format!("the rest of a notification could not be fetched: {why}");
-            ingest.keep_unreadable(cx, &why, &datagram.message.payload);
+        }
+    }
+
+    /// Gives up on the rest of a notification that the device refused, and logs it.
+    pub(super) fn missed(&mut self, cx: &mut Context<'_>, ingest: &mut Ingest<'_>, why: &str) {
+        if let Some(first) = self.requests.continued.take() {
+            cx.note(StepEventKind::Notified(NotificationOutcome::Unusable));
+            let why = format!("the rest of a notification could not be read: {why}");
+            ingest.keep_unreadable(cx, &why, &first.message.payload);
         }
     }
 
@@ -371,25 +461,33 @@ impl<'s> Observations<'s> {
         }
     }
 
-    /// Stores a notification until its whole value has been fetched. Of each observation the newest
-    /// is stored, besides the one being fetched: what arrives for that may be older than the
-    /// newest.
-    fn store_part(&mut self, datagram: &Datagram) {
-        let is_it = |fetched: &Datagram| {
-            let (it, other) = (&fetched.message, &datagram.message);
-            (it.token, it.message_id) == (other.token, other.message_id)
-        };
-        if self.requests.fetched.as_deref().is_some_and(is_it) {
-            return;
+    /// Stores the first block of a notification, the newest of each observation, until its turn
+    /// comes. The observation is Owed until the rest was received.
+    fn store_first_block(&mut self, cx: &mut Context<'_>, path: Path, message: &Message) {
+        let requests = &mut *self.requests;
+        let waiting = requests.notified.iter();
+        let before = waiting.chain(requests.continued.as_deref());
+        let mut before = before.filter(|other| other.message.token == message.token);
+        let replaced = before.next().map(|other| other.state);
+        requests
+            .notified
+            .retain(|other| other.message.token != message.token);
+        if let Some(sequence) = message.observe() {
+            self.accept_if_newer(path, sequence, cx.now());
         }
-        let notified = &mut self.requests.notified;
-        notified.retain(|other| other.message.token != datagram.message.token);
-        notified.push(datagram.clone());
-    }
-
-    fn end_fetch(&mut self, token: Token) -> Option<Box<Datagram>> {
-        let fetched = &mut self.requests.fetched;
-        fetched.take_if(|fetched| fetched.message.token == token)
+        let Some(observation) = self.observation_mut(path) else {
+            return;
+        };
+        let first = FirstBlock {
+            message: message.clone(),
+            newest: observation.newest,
+            state: replaced.unwrap_or(observation.state),
+        };
+        observation.state = ObservationState::Owed;
+        self.requests.notified.push(first);
+        if replaced.is_none() {
+            self.save_record(cx);
+        }
     }
 
     /// Whether a notification is newer than those before it; if so, it is now the newest.
@@ -409,9 +507,9 @@ impl<'s> Observations<'s> {
         })
     }
 
-    /// Whether a notification continues in further blocks that are worth fetching: it is not
+    /// Whether a notification continues in further blocks that are worth requesting: it is not
     /// outdated, and not an error response with a long diagnostic payload.
-    fn is_to_be_fetched(&self, path: Path, message: &Message, now: Timestamp) -> bool {
+    fn is_to_be_continued(&self, path: Path, message: &Message, now: Timestamp) -> bool {
         let goes_on = message.block2().is_some_and(|block| block.has_more());
         let is_outdated = |sequence| !self.is_newer(path, sequence, now);
         goes_on && message.code.is_success() && !message.observe().is_some_and(is_outdated)

@@ -136,7 +136,8 @@ pub const OBSERVATION_TOKEN_BYTES: usize = 4;
 pub enum ObservationState {
     /// The device holds it.
     Held,
-    /// The device may have lost it, so it has to be requested again.
+    /// It has to be requested again: the device may have lost it, or the rest of a notification in
+    /// blocks is missing.
     Owed,
 }
 

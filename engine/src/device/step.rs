@@ -170,16 +170,26 @@ impl<'s> Step<'s> {
         }
     }
 
-    /// Begins the next exchange, unless one is in flight. The order: the oldest request that is
-    /// ready and can be sent, then the rest of a notification, then observations to renew, then
-    /// reads because the device registered or updated its registration.
+    /// Begins the next exchange, unless one is in flight. The order: the rest of a notification,
+    /// which the device is in the middle of, then the oldest request that is ready and can be sent,
+    /// then observations to renew, then reads because the device registered or updated its
+    /// registration. After the rest of a notification a request goes first.
     pub(super) fn begin_next(&mut self) {
         while self.exchange.is_idle() {
-            if self.begin_action() {
+            let is_reachable = self.cx.reachability().is_reachable(self.cx.now());
+            let is_turn = is_reachable && self.observations.is_turn_of_notification();
+            if is_turn && self.continue_notification() {
                 continue;
             }
-            if !self.cx.reachability().is_reachable(self.cx.now()) {
+            if self.begin_action() {
+                self.observations.note_turn_of_action();
+                continue;
+            }
+            if !is_reachable {
                 break;
+            }
+            if self.continue_notification() {
+                continue;
             }
             let next = self.observations.next_request(&mut self.cx);
             let next = next.or_else(|| {
@@ -202,6 +212,25 @@ impl<'s> Step<'s> {
             self.observations.drop_notified();
             self.passive.stop();
         }
+    }
+
+    /// Requests the further blocks of the next notification. Returns whether there is one.
+    fn continue_notification(&mut self) -> bool {
+        let Some((request, first)) = self.observations.next_continuation(&mut self.cx) else {
+            return false;
+        };
+        let outgoing = ExchangeRequest {
+            target: ExchangeTarget::Notification(first.token),
+            trace: None,
+            to: None,
+            refused: FormatSet::default(),
+        };
+        let (cx, part) = (&mut self.cx, (request, &first));
+        if let Err(fault) = self.exchange.continue_notification(cx, outgoing, part) {
+            let (ingest, why) = (&mut self.ingest, fault.to_string());
+            self.observations.missed(cx, ingest, &why);
+        }
+        true
     }
 
     /// Begins an attempt at the next request. Returns whether there is one.

@@ -7,6 +7,7 @@
 //!   first exchange -----|   v-------------------------------|   v-----> Over
 //!         |            Upload ----------------------------> Download      ^
 //!         +---------------------------------------------------------------+
+//!   first block in a notification -----------------------> Download
 //! ```
 //! Each block is an exchange of its own. Once a block was transferred, an exchange without an
 //! answer starts again until the transfer has been idle for too long. The caller sends the
@@ -130,6 +131,21 @@ impl Transfer {
             exchange: Exchange::begin(now_ms, rules.transmission, &way.first(), jitter),
             way: Some(Box::new(way)),
         }
+    }
+
+    /// Continues a body whose first block was received in a notification, with the request for its
+    /// second block (RFC 7959 section 2.6); the caller sends the datagram now.
+    pub fn continue_notification(
+        now_ms: i64,
+        rules: &TransferRules<'_>,
+        (request, notification): (Message, &Message),
+        jitter: u32,
+    ) -> Result<Transfer, TransferFault> {
+        let way = TransferKind::with_first_block(rules, request, notification)?;
+        Ok(Transfer {
+            exchange: Exchange::begin(now_ms, rules.transmission, &way.first(), jitter),
+            way: Some(Box::new(way)),
+        })
     }
 
     /// Handles a message of the request's peer.

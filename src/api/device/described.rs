@@ -80,8 +80,9 @@ fn identity() -> Schema {
 
 fn observation() -> Schema {
     let state = "`HELD`: the observation is active on the device. `OWED`: the device lost the \
-                 observation, and the service starts it again after the next message from the \
-                 device.";
+                 observation, or the rest of a notification in blocks is missing. Unless the rest \
+                 arrives, the service starts the observation again after the next message from \
+                 the device.";
     let request = "The `observe-start` request.";
     Schema::object()
         .must("path", path(), "The observed path.")

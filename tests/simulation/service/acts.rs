@@ -187,7 +187,7 @@ impl StepTrigger {
     }
 }
 
-/// Whether the rest of a notification arrived.
+/// Whether the rest of a notification arrived before a newer one.
 fn is_fetched(events: &[StepEvent]) -> bool {
     let did = |is_it: fn(&StepEventKind) -> bool| events.iter().any(|it| is_it(&it.kind));
     did(|what| {
@@ -199,7 +199,7 @@ fn is_fetched(events: &[StepEvent]) -> bool {
         let StepEventKind::Notified(outcome) = what else {
             return false;
         };
-        *outcome != NotificationOutcome::Excessive
+        *outcome != NotificationOutcome::Stale
     })
 }
 

@@ -4,11 +4,12 @@
 use protocol::coap::code::Code;
 use protocol::coap::exchange::GiveUp;
 use protocol::coap::message::{Message, MessageKind};
+use protocol::coap::token::Token;
 use protocol::coap::transfer::{FreshIds, TransferReception, TransferTimeout};
 
 use super::Step;
 use crate::action::timeline::TimelineEvent;
-use crate::action::{Action, Outcome, Status};
+use crate::action::{Action, Outcome, Protocol, Status};
 use crate::datagram::Datagram;
 use crate::device::exchange::{EndedExchange, ExchangeRequest, ExchangeTarget};
 use crate::device::formats::FormatSet;
@@ -49,7 +50,14 @@ impl Step<'_> {
             TransferReception::Proceeds { acknowledge } => {
                 self.note_awake();
                 self.messages.confirm(&mut self.cx, datagram, acknowledge);
-                self.send_next();
+                if self.is_superseded() {
+                    self.exchange
+                        .note_ending(ExchangeOutcome::with(message.code), self.cx.out);
+                    self.end_exchange();
+                    self.observations.drop_superseded(&mut self.cx);
+                } else {
+                    self.send_next();
+                }
                 return UplinkKind::BlockPart;
             }
             TransferReception::Unusable { option, reset } => {
@@ -151,6 +159,19 @@ impl Step<'_> {
         self.exchange.send(&mut self.cx);
     }
 
+    /// Whether the exchange in flight is about a notification that is not needed any more.
+    fn is_superseded(&self) -> bool {
+        match self.exchange.target() {
+            Some(ExchangeTarget::Notification(token)) => self.observations.is_superseded(token),
+            Some(
+                ExchangeTarget::Action(_)
+                | ExchangeTarget::Observation(_)
+                | ExchangeTarget::Report(_),
+            )
+            | None => false,
+        }
+    }
+
     fn proceed(&mut self) {
         let fresh = FreshIds {
             message_id: self.cx.message_id(),
@@ -229,7 +250,7 @@ impl Step<'_> {
                 let observations = &self.observations;
                 self.passive.message_of(&mut self.cx, observations, read)
             }
-            // It is fetched in the format of its first block.
+            // Its further blocks are in the format of the first.
             ExchangeTarget::Notification(_) => None,
         }
     }
@@ -275,14 +296,24 @@ impl Step<'_> {
                 self.observations.observed_again(cx, ingest, path, answered);
             }
             ExchangeTarget::Report(part) => self.passive.answered(cx, ingest, (part, answer)),
-            ExchangeTarget::Notification(token) => {
-                // It is handled as if it had come in one message.
-                if let Some((part, whole)) = self.observations.take_fetched(token, answer) {
-                    self.take_notification(&whole);
-                    self.messages.remember_alike(&self.cx, &part, &whole);
-                }
-            }
+            ExchangeTarget::Notification(token) => self.take_assembled(token, answer),
         }
+    }
+
+    /// Handles a notification whose blocks are all there.
+    fn take_assembled(&mut self, token: Token, message: &Message) {
+        if self.observations.is_superseded(token) {
+            return self.observations.drop_superseded(&mut self.cx);
+        }
+        let Some(path) = self.observations.end_continued() else {
+            return;
+        };
+        self.note_uplink(Protocol::Lwm2m);
+        let (cx, ingest) = (&mut self.cx, &mut self.ingest);
+        let outcome = self
+            .observations
+            .take_assembled(cx, ingest, (path, message));
+        self.cx.note(StepEventKind::Notified(outcome));
     }
 
     /// Ends the attempt in flight with an answer that is invalid or must not be used.
@@ -315,9 +346,7 @@ impl Step<'_> {
             }
             ExchangeTarget::Observation(path) => self.observations.lose(cx, path, &why),
             ExchangeTarget::Report(part) => self.passive.refused(cx, part, (code, &why)),
-            ExchangeTarget::Notification(token) => {
-                self.observations.missed(cx, ingest, (token, &why))
-            }
+            ExchangeTarget::Notification(_) => self.observations.missed(cx, ingest, &why),
         }
     }
 
@@ -328,11 +357,18 @@ impl Step<'_> {
         let Some(ended) = self.end_exchange() else {
             return;
         };
-        if let ExchangeTarget::Report(part) = ended.target {
-            let read = (part, ended.begun_at);
-            self.passive.unanswered(&mut self.cx, read, why);
-        } else {
-            self.end_attempt(&ended, TimelineEvent::GaveUp, Outcome::failure(why));
+        match ended.target {
+            ExchangeTarget::Report(part) => {
+                let read = (part, ended.begun_at);
+                self.passive.unanswered(&mut self.cx, read, why);
+            }
+            // The value is requested again with its observation.
+            ExchangeTarget::Notification(_) => {
+                self.observations.abandon(&mut self.cx);
+            }
+            ExchangeTarget::Action(_) | ExchangeTarget::Observation(_) => {
+                self.end_attempt(&ended, TimelineEvent::GaveUp, Outcome::failure(why));
+            }
         }
         // If nothing was received since the attempt began, the device is gone, and no further
         // attempts are spent on it.
@@ -353,9 +389,7 @@ impl Step<'_> {
         match ended.target {
             ExchangeTarget::Action(id) => self.queue.end_attempt(cx, id, (how, outcome)),
             ExchangeTarget::Observation(_) => {}
-            ExchangeTarget::Notification(token) => {
-                self.observations.missed(cx, ingest, (token, &why))
-            }
+            ExchangeTarget::Notification(_) => self.observations.missed(cx, ingest, &why),
             ExchangeTarget::Report(part) => self.passive.missed(cx, part, &why),
         }
     }

@@ -144,6 +144,7 @@ impl Step<'_> {
                 .note(StepEventKind::Notified(NotificationOutcome::Excessive)),
             NotificationKind::GoesOn => {
                 self.cx.registration.note_awake(self.cx.m.now());
+                self.messages.acknowledge(&mut self.cx, datagram);
                 return UplinkKind::BlockPart;
             }
             NotificationKind::Whole => {
@@ -275,7 +276,7 @@ impl Step<'_> {
 
     /// Notes an uplink, which releases whatever waits for the device. Returns whether it is the
     /// first uplink over the protocol.
-    fn note_uplink(&mut self, protocol: Protocol) -> bool {
+    pub(super) fn note_uplink(&mut self, protocol: Protocol) -> bool {
         self.cx.registration.note_awake(self.cx.m.now());
         self.observations.release(self.exchange.target());
         self.queue.release(self.exchange.action());

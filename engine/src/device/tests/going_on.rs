@@ -1,16 +1,12 @@
-//! What happens to an exchange when the device leaves, notifies again, or is slow.
+//! What happens to an exchange when the device leaves or is slow.
 
-use protocol::coap::block::More::{No, Yes};
+use protocol::coap::block::More::Yes;
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageKind};
 use protocol::coap::token::Token;
 
-use super::vocabulary::{
-    DeviceFixture, HOME, Lines, S, all, block, coap, port, published, sent, small_blocks,
-};
+use super::vocabulary::{DeviceFixture, HOME, Lines, S, coap, port, sent, small_blocks};
 use crate::action::{Method, Request, Status};
-
-const MAKER: &str = "/3/0/0";
 
 #[test]
 fn an_answer_over_coap_is_accepted_after_the_device_deregistered_from_that_peer() {
@@ -29,34 +25,6 @@ fn an_answer_over_coap_is_accepted_after_the_registration_at_that_peer_expired()
     let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
     fixture.at(86_399 * S).receives(HOME, &acknowledgement);
     check_still_reached(&fixture.at(86_400 * S).timeout());
-}
-
-#[test]
-fn a_notification_is_acknowledged_with_its_own_value_and_not_with_an_older_one() {
-    let mut fixture = observed();
-    let older = begins(&mut fixture, 11, "0123456789abcdef");
-    fixture.receives(HOME, &older);
-    let first = fixture.answer_in_block(0, Yes, "0123456789abcdef");
-    fixture.receives(HOME, &first);
-    let newer = begins(&mut fixture, 12, "0123456789ABCDEF");
-    fixture.receives(HOME, &newer);
-    // The device answered before its value changed, or repeats that answer.
-    let last = fixture.answer_in_block(1, No, "!");
-    let expected = all([
-        published("/3/0/0=0123456789abcdef! for observed /3/0/0"),
-        sent("ACK to 102"),
-        sent("CON GET /3/0/0 m4"),
-    ]);
-    assert_eq!(fixture.receives(HOME, &last), expected);
-    let first = fixture.answer_in_block(0, Yes, "0123456789ABCDEF");
-    fixture.receives(HOME, &first);
-    let last = fixture.answer_in_block(1, No, "?");
-    let expected = all([
-        published("/3/0/0=0123456789ABCDEF? for observed /3/0/0"),
-        sent("ACK to 103"),
-    ]);
-    assert_eq!(fixture.receives(HOME, &last), expected);
-    assert!(fixture.device().busy.is_none(), "nothing is left of it");
 }
 
 #[test]
@@ -126,20 +94,4 @@ fn check_still_reached(effects: &[String]) {
     let reached = format!("rebind nowhere -> {HOME}");
     let place = |wanted: &String| effects.iter().position(|line| line == wanted);
     assert!(place(&left) < place(&reached), "{effects:?}");
-}
-
-/// A device that registered at the start, with an observation of its manufacturer.
-fn observed() -> DeviceFixture {
-    let mut fixture = DeviceFixture::within(small_blocks());
-    fixture.register();
-    fixture.begin_observing(MAKER);
-    fixture
-}
-
-/// A notification that continues in further blocks.
-fn begins(fixture: &mut DeviceFixture, sequence: u32, payload: &str) -> Message {
-    fixture
-        .notification_of(MAKER, MessageKind::Confirmable, sequence)
-        .with_block2(block(0, Yes))
-        .with_payload(payload)
 }

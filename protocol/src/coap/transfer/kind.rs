@@ -80,6 +80,18 @@ impl TransferKind {
         }))
     }
 
+    /// Continues a body whose first block was received in a notification.
+    pub(super) fn with_first_block(
+        rules: &TransferRules<'_>,
+        request: Message,
+        notification: &Message,
+    ) -> Result<TransferKind, TransferFault> {
+        let restart = beginnings_of(&request);
+        let download = Download::begin(notification, restart, rules.answer_bytes_max)?;
+        let download = download.ok_or(TransferFault::BlockMissing)?;
+        Ok(TransferKind::begin(request, Stage::Download(download)))
+    }
+
     fn with_smaller_blocks(mut request: Message, refusal: &Message) -> Option<TransferKind> {
         let body = std::mem::take(&mut request.payload);
         let upload = Upload::begin_smaller(body, refusal)?;
