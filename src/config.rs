@@ -160,6 +160,9 @@ settings! {
     coap_max_retransmit: u8 = "4", Number, parse::number(0..=20);
     /// Maximum wait for the separate response to an acknowledged request, in milliseconds.
     coap_response_timeout_ms: u32 = "93000", Number, parse::number(1..=86_400_000);
+    /// Wait for the response to an acknowledged read of passive reporting while anything else waits
+    /// for the device, in milliseconds.
+    passive_response_timeout_ms: u32 = "5000", Number, parse::number(1..=86_400_000);
     /// Maximum size of a message body from a device, in one datagram or block-wise, in bytes; a
     /// larger one is answered with 4.13.
     data_bytes_max: usize = "65536", Number, parse::number(1..=16_777_216);
@@ -291,6 +294,7 @@ impl Config {
             waiting_max: self.waiting_max,
             action_expiry_ms: i64::from(self.action_expiry_s) * 1_000,
             awake_window_ms: i64::from(self.awake_window_ms),
+            passive_response_timeout_ms: i64::from(self.passive_response_timeout_ms),
             data_bytes_max: self.data_bytes_max,
             answer_bytes_max: self.coap_answer_bytes_max,
             udp_payload_bytes_max: self.udp_payload_bytes_max,

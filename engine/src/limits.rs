@@ -208,6 +208,10 @@ pub struct Limits {
     /// A queue-mode device listens this long after its last message (LwM2M Core 1.2 section 6.5;
     /// MAX_TRANSMIT_WAIT of RFC 7252 section 4.8.2).
     pub awake_window_ms: i64,
+    /// How long a read for passive reporting that the device acknowledged may stay unanswered while
+    /// anything else waits for the device: some devices acknowledge a Read-Composite and never
+    /// answer it, and those that answer need a second or two. Then it is given up.
+    pub passive_response_timeout_ms: i64,
     /// The bytes of the body of a request of a device, in one datagram or in blocks: data, values,
     /// a registration. A longer one is answered 4.13.
     pub data_bytes_max: usize,
@@ -228,6 +232,7 @@ impl Default for Limits {
             waiting_max: 10,
             action_expiry_ms: 2 * DAY_MS,
             awake_window_ms: 93_000,
+            passive_response_timeout_ms: 5_000,
             data_bytes_max: 64 * 1_024,
             answer_bytes_max: 2 * 1_024 * 1_024,
             udp_payload_bytes_max: 508,

@@ -173,6 +173,8 @@ struct OpenExchange {
     attempt: AttemptKey,
     begun_at_ms: i64,
     is_answered: bool,
+    /// When a message without an answer acknowledged it.
+    acknowledged_at_ms: Option<i64>,
     /// Whether the answer has further blocks that were not requested yet.
     continues: bool,
     over: Protocol,

@@ -166,6 +166,7 @@ fn rules(rng: &mut Rng) -> Rules {
             scheduled_max: pick(rng, [2, 5, limits.scheduled_max]),
             waiting_max: pick(rng, [1, 3, limits.waiting_max]),
             awake_window_ms: pick(rng, [10_000, limits.awake_window_ms]),
+            passive_response_timeout_ms: pick(rng, [1_000, limits.passive_response_timeout_ms]),
             block: pick(rng, [BlockSize::MIN, BlockSize::MAX]),
             ..limits
         },

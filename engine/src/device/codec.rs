@@ -2,6 +2,8 @@
 //! formats it registered with, the object model of its customer, and the formats it refused (LwM2M
 //! Core 1.2 section 7.4).
 
+use std::num::NonZeroU32;
+
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
 use protocol::lwm2m::model::catalog::Catalog;
@@ -27,6 +29,8 @@ pub(super) struct Codec<'a> {
     catalog: &'a Catalog,
     /// The formats it has refused since it registered.
     refused: FormatSet,
+    /// What it announced when it left a request for several objects unanswered.
+    composite_unanswered: Option<NonZeroU32>,
 }
 
 impl<'a> Codec<'a> {
@@ -36,6 +40,7 @@ impl<'a> Codec<'a> {
             registration: device.registration(),
             catalog,
             refused: device.refused(),
+            composite_unanswered: device.composite_unanswered(),
         }
     }
 
@@ -57,7 +62,9 @@ impl<'a> Codec<'a> {
     /// that can carry such an answer.
     pub(super) fn format_to_compose(self, refused: FormatSet) -> Option<ContentFormat> {
         let announced = self.announced();
-        if announced.is_empty() {
+        let is_unanswered =
+            |it: &Registration| self.composite_unanswered == Some(it.announcement());
+        if announced.is_empty() || self.registration.is_some_and(is_unanswered) {
             return None;
         }
         let wanted = formats::formats_to_compose(announced, self.enabler());

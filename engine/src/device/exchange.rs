@@ -81,6 +81,18 @@ struct Attempt {
     /// The format the message requests or carries.
     format: Option<ContentFormat>,
     begun_at: Timestamp,
+    patience: Patience,
+}
+
+/// How long an exchange keeps others waiting.
+#[derive(Clone, Copy)]
+enum Patience {
+    /// Until its transfer ends.
+    Full,
+    /// The device acknowledged a read for passive reporting: until this time.
+    Until(Timestamp),
+    /// It ends as soon as anything else waits for the device.
+    Over,
 }
 
 impl ExchangeTarget {
@@ -133,6 +145,7 @@ impl Exchange {
             request: outgoing,
             format,
             begun_at: cx.now(),
+            patience: Patience::Full,
         }));
         self.send(cx);
         let purpose = outgoing.target.purpose();
@@ -155,6 +168,7 @@ impl Exchange {
             request: outgoing,
             format: None,
             begun_at: cx.now(),
+            patience: Patience::Full,
         }));
     }
 
@@ -174,6 +188,9 @@ impl Exchange {
     /// What is due, if anything is in flight.
     pub(super) fn handle_timeout(&mut self, now: Timestamp) -> Option<TransferTimeout> {
         let attempt = self.attempt.as_mut()?;
+        if attempt.is_patience_over(now) {
+            attempt.patience = Patience::Over;
+        }
         match &mut attempt.transfer {
             Some(transfer) => Some(transfer.handle_timeout(now.as_ms())),
             None => (attempt.next_timeout() <= now)
@@ -184,8 +201,21 @@ impl Exchange {
     /// Continues with the next block, or repeats the block in a new message.
     pub(super) fn proceed(&mut self, cx: &mut Context<'_>, fresh: FreshIds) {
         let (now_ms, rules) = (cx.now().as_ms(), cx.rules().transfers());
+        if let Some(attempt) = &mut self.attempt {
+            attempt.patience = Patience::Full;
+        }
         if let Some(transfer) = self.transfer_mut() {
             transfer.proceed(now_ms, &rules, fresh);
+        }
+    }
+
+    /// The device acknowledged the message in flight; its answer is to follow.
+    pub(super) fn note_acknowledged(&mut self, cx: &Context<'_>) {
+        let wait_ms = cx.rules().limits.passive_response_timeout_ms;
+        if let Some(attempt) = &mut self.attempt
+            && let ExchangeTarget::Report(_) = attempt.request.target
+        {
+            attempt.patience = Patience::Until(cx.now().plus_ms(wait_ms));
         }
     }
 
@@ -270,6 +300,12 @@ impl Exchange {
         }
     }
 
+    /// Whether the exchange in flight is to end as soon as anything else waits for the device.
+    pub(super) fn is_patience_over(&self, now: Timestamp) -> bool {
+        let attempt = self.attempt.as_ref();
+        attempt.is_some_and(|it| it.is_patience_over(now))
+    }
+
     pub(super) fn is_idle(&self) -> bool {
         self.attempt.is_none()
     }
@@ -351,9 +387,21 @@ impl Exchange {
 impl Attempt {
     /// After a while the outcome of sending a bare datagram is considered unknown.
     fn next_timeout(&self) -> Timestamp {
-        match &self.transfer {
+        let transfer = match &self.transfer {
             Some(transfer) => Timestamp::from_ms(transfer.next_timeout()),
             None => self.begun_at.plus_ms(DEPARTURE_MS),
+        };
+        match self.patience {
+            Patience::Until(at) => transfer.min(at),
+            Patience::Full | Patience::Over => transfer,
+        }
+    }
+
+    fn is_patience_over(&self, now: Timestamp) -> bool {
+        match self.patience {
+            Patience::Full => false,
+            Patience::Until(at) => at <= now,
+            Patience::Over => true,
         }
     }
 

@@ -308,6 +308,11 @@ impl<'s> Observations<'s> {
         None
     }
 
+    /// Whether anything waits to be requested.
+    pub(super) fn has_requests(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
     /// Whether a notification in blocks goes before the requests of callers. The device is in the
     /// middle of it and may refuse anything else meanwhile.
     pub(super) fn is_turn_of_notification(&self) -> bool {

@@ -9,8 +9,10 @@
 //!                                 +---+ updated during the round: once more
 //! ```
 //!
-//! Nothing of it is stored. What is left of a round is dropped when the device falls silent or
-//! asleep, when its registration ends and when the service stops. The next update begins another.
+//! Nothing of it is stored, except that the device acknowledged a Read-Composite and did not answer
+//! it: none is sent again until the device announces another version or other formats. What is left
+//! of a round is dropped when the device falls silent or asleep, when its registration ends and
+//! when the service stops. The next update begins another.
 
 mod capabilities;
 
@@ -32,6 +34,7 @@ use crate::event::Cause;
 use crate::limits::{REPORT_FAILURE_LOG_MS, REPORT_OBJECTS_MAX, REPORT_SILENCES_MAX};
 use crate::moment::Timestamp;
 use crate::setting::SettingState;
+use crate::step_event::ExchangeOutcome;
 
 pub(super) use capabilities::LearnedCapabilities;
 
@@ -215,10 +218,14 @@ impl<'s> PassiveReading<'s> {
         &mut self,
         cx: &mut Context<'_>,
         (part, requested_at): (ReadPart, Timestamp),
-        why: &str,
+        (ending, why): (ExchangeOutcome, &str),
     ) {
         let id = match part {
             ReadPart::Object(id) => id,
+            // It acknowledged the request: it is there, and does not answer such requests.
+            ReadPart::Rest if ending == ExchangeOutcome::NotAnswered => {
+                return cx.registration.note_composite_unanswered();
+            }
             ReadPart::Rest => return self.capabilities.stop_composing(),
         };
         let Some(round) = self.round.as_ref() else {

@@ -1,5 +1,6 @@
 //! What is stored of a device?
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use protocol::coap::observe::NewestNotification;
@@ -32,6 +33,9 @@ pub struct DeviceRecord {
     pub protocols_seen: ProtocolsSeen,
     /// Whether its customer's log has an entry that it sends values of unknown objects.
     pub unknown_object: Logged,
+    /// A digest of what the device announced when it acknowledged a request for several objects and
+    /// did not answer it. As long as it announces the same, none is sent again.
+    pub composite_unanswered: Option<NonZeroU32>,
 }
 
 /// The protocols a device has used.

@@ -13,6 +13,7 @@
 //! `reachability` answers where datagrams of the device are accepted from and where requests to it
 //! go.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use protocol::coap::content::ContentFormat;
@@ -40,6 +41,17 @@ impl Registration {
             None | Some(0) => LIFETIME_S_MAX,
             Some(asked_s) => asked_s.min(LIFETIME_S_MAX),
         }
+    }
+
+    /// A digest (32-bit FNV-1a) of the version and the formats that the device announces: what the
+    /// device can do may differ once this does.
+    pub(super) fn announcement(&self) -> NonZeroU32 {
+        let formats = self.links.content_formats().iter();
+        let formats = formats.flat_map(|format| format.to_be_bytes());
+        let bytes = self.version.to_string().into_bytes().into_iter();
+        let digest = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+        let digest = bytes.chain(formats).fold(0x811c_9dc5, digest);
+        NonZeroU32::new(digest).unwrap_or(NonZeroU32::MAX)
     }
 
     fn renew(&mut self, now: Timestamp) {
@@ -77,6 +89,7 @@ pub(super) struct RegistrationState {
     registration: Option<Registration>,
     protocols_seen: ProtocolsSeen,
     unknown_object: Logged,
+    composite_unanswered: Option<NonZeroU32>,
     /// The formats it has refused since it registered.
     refused: FormatSet,
     /// When the record was last saved, in seconds since 1970; 0 if never. Between saves presence is
@@ -112,6 +125,7 @@ impl RegistrationState {
             registration: record.registration,
             protocols_seen: record.protocols_seen,
             unknown_object: record.unknown_object,
+            composite_unanswered: record.composite_unanswered,
             refused: FormatSet::default(),
             saved_s: record.last_seen_at.unwrap_or_default().as_short_s(),
             silent: false,
@@ -207,6 +221,12 @@ impl RegistrationState {
         is_new
     }
 
+    /// The device does not answer requests for several objects at once. The record has to be saved.
+    pub(super) fn note_composite_unanswered(&mut self) {
+        self.composite_unanswered = self.registration().map(Registration::announcement);
+        self.saved_s = 0;
+    }
+
     /// Replaces the device's own copy of its object list by the shared one.
     pub(super) fn share_objects(&mut self, lists: &mut ObjectLists) {
         if std::mem::take(&mut self.objects_unshared)
@@ -234,6 +254,7 @@ impl RegistrationState {
             observations: observed.into(),
             protocols_seen: self.protocols_seen,
             unknown_object: self.unknown_object,
+            composite_unanswered: self.composite_unanswered,
         }
     }
 
@@ -276,6 +297,11 @@ impl RegistrationState {
     /// The formats it has refused since it registered.
     pub(super) fn refused(&self) -> FormatSet {
         self.refused
+    }
+
+    /// What the device announced when it left a request for several objects unanswered.
+    pub(super) fn composite_unanswered(&self) -> Option<NonZeroU32> {
+        self.composite_unanswered
     }
 
     /// The end of its awake window in queue mode.

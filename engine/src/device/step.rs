@@ -175,6 +175,7 @@ impl<'s> Step<'s> {
     /// then observations to renew, then reads because the device registered or updated its
     /// registration. After the rest of a notification a request goes first.
     pub(super) fn begin_next(&mut self) {
+        self.give_way();
         while self.exchange.is_idle() {
             let is_reachable = self.cx.reachability().is_reachable(self.cx.now());
             let is_turn = is_reachable && self.observations.is_turn_of_notification();

@@ -1,6 +1,6 @@
 //! Samples for the laws: customers, devices, requests and entries like those of a service.
 
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 
 use engine::action::timeline::{Timeline, TimelineEvent};
 use engine::action::{
@@ -127,6 +127,7 @@ pub fn record(second: i64, links: &str) -> DeviceRecord {
         } else {
             Logged::Yes
         },
+        composite_unanswered: (second % 2 == 0).then_some(NonZeroU32::MAX),
     }
 }
 

@@ -7,7 +7,7 @@ use protocol::coap::exchange::Transmission;
 
 use super::{KnownAction, LawChecker, Verdict, hold, reaching};
 use crate::disk::{ActionMove, Durable};
-use crate::wire::AttemptKey;
+use crate::wire::{AttemptKey, RequestPurpose};
 
 /// No request is sent in more attempts than permitted, however often the service crashes.
 pub(super) fn attempts_never_exceed_what_was_permitted(
@@ -27,7 +27,8 @@ pub(super) fn attempts_never_exceed_what_was_permitted(
 }
 
 /// A new exchange begins only when the one before has ended: by an answer, a Reset, or silence for
-/// the shortest time an exchange lasts.
+/// the shortest time an exchange lasts. A read for passive reporting that was acknowledged lasts as
+/// long as it may stay unanswered while something else waits.
 pub(super) fn one_exchange_is_in_flight(
     laws: &LawChecker,
     who: usize,
@@ -44,8 +45,16 @@ pub(super) fn one_exchange_is_in_flight(
     };
     let lasted_ms = at_ms - open.begun_at_ms;
     // A block-wise transfer ends, too, when no block was transferred for too long.
-    let has_ended =
-        open.is_answered || open.is_part || lasted_ms >= shortest_ms(&laws.rules.transmission);
+    let purpose = laws.attempts.get(&open.attempt).map(|it| it.purpose);
+    let may_last_ms = laws.rules.limits.passive_response_timeout_ms;
+    let gave_way = matches!(purpose, Some(RequestPurpose::Report(_)))
+        && open
+            .acknowledged_at_ms
+            .is_some_and(|it| at_ms - it >= may_last_ms);
+    let has_ended = open.is_answered
+        || open.is_part
+        || gave_way
+        || lasted_ms >= shortest_ms(&laws.rules.transmission);
     hold(law, has_ended, || {
         format!(
             "device {who} is asked again {lasted_ms} ms after {:?}",

@@ -38,6 +38,11 @@ impl LawChecker {
             open.is_answered |= is_met;
             open.continues |= is_met && decision.took.meaning == Some(UplinkKind::BlockPart);
         }
+        if let Some(open) = &mut self.open[who]
+            && decision.took.acknowledges == Some(open.attempt.message_id)
+        {
+            open.acknowledged_at_ms.get_or_insert(at_ms);
+        }
         if on != StepTrigger::Other {
             self.sent_samples.received(who);
         }

@@ -111,6 +111,7 @@ impl LawChecker {
             attempt,
             begun_at_ms: begun.at_ms,
             is_answered: false,
+            acknowledged_at_ms: None,
             continues: false,
             over,
             is_part: begun.again == Again::InBlocks,

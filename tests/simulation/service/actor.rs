@@ -12,6 +12,8 @@ use engine::effect::{Outbound, SendOutcome};
 use engine::ids::{ActionId, DeviceKey};
 use engine::step_event::{StepEvent, UplinkKind};
 use engine::supervision::Generation;
+use protocol::coap::code::Code;
+use protocol::coap::message::{Message, MessageKind};
 
 use super::{ArbiterAct, Saves, ServiceTurn, StepInput, StepTrigger};
 use crate::wire::{self, AnsweredBy};
@@ -207,6 +209,12 @@ impl Actor {
     }
 }
 
+fn acknowledged_by(message: &Message) -> Option<u16> {
+    let is_empty = message.code == Code::EMPTY;
+    let is_acknowledgement = is_empty && message.kind == MessageKind::Acknowledgement;
+    is_acknowledgement.then_some(message.message_id.0)
+}
+
 fn took(arrival: &Inbound, meaning: UplinkKind) -> StepInput {
     let took = StepInput {
         meaning: Some(meaning),
@@ -216,6 +224,7 @@ fn took(arrival: &Inbound, meaning: UplinkKind) -> StepInput {
     match arrival {
         Inbound::Message(datagram) => StepInput {
             meets: AnsweredBy::by(&datagram.message),
+            acknowledges: acknowledged_by(&datagram.message),
             ..took
         },
         Inbound::Ambiguous(_) => StepInput {

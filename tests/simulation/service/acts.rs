@@ -211,6 +211,8 @@ pub(crate) struct StepInput {
     pub(crate) meaning: Option<UplinkKind>,
     /// The request that a message may answer.
     pub(crate) meets: Option<AnsweredBy>,
+    /// The message id that an empty acknowledgement names.
+    pub(crate) acknowledges: Option<u16>,
     /// The sender of the datagram.
     pub(crate) from: Option<Peer>,
     /// The contents of bare datagrams.
@@ -225,6 +227,7 @@ impl StepInput {
         on: StepTrigger::Other,
         meaning: None,
         meets: None,
+        acknowledges: None,
         from: None,
         bare: Vec::new(),
         is_ambiguous: false,

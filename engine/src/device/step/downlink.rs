@@ -32,6 +32,7 @@ impl Step<'_> {
             TransferReception::NotMine => return UplinkKind::Unsolicited,
             TransferReception::Acknowledged => {
                 self.note_awake();
+                self.exchange.note_acknowledged(&self.cx);
                 self.cx
                     .out
                     .note(self.exchange.trace(), StepEventKind::Acknowledged);
@@ -360,7 +361,8 @@ impl Step<'_> {
         match ended.target {
             ExchangeTarget::Report(part) => {
                 let read = (part, ended.begun_at);
-                self.passive.unanswered(&mut self.cx, read, why);
+                self.passive.unanswered(&mut self.cx, read, (ending, why));
+                self.save_stale_record();
             }
             // The value is requested again with its observation.
             ExchangeTarget::Notification(_) => {
@@ -370,14 +372,29 @@ impl Step<'_> {
                 self.end_attempt(&ended, TimelineEvent::GaveUp, Outcome::failure(why));
             }
         }
-        // If nothing was received since the attempt began, the device is gone, and no further
-        // attempts are spent on it.
-        if self.cx.registration.note_silence(ended.begun_at) {
+        // If nothing was received since the attempt began, not even an acknowledgement, the device
+        // is gone, and no further attempts are spent on it.
+        let is_acknowledged = ending == ExchangeOutcome::NotAnswered;
+        if !is_acknowledged && self.cx.registration.note_silence(ended.begun_at) {
             self.queue.hold_back(&ended);
             if ended.as_registered {
                 self.observations.hold_back();
                 self.passive.stop();
             }
+        }
+    }
+
+    /// Ends a read for passive reporting that the device acknowledged and does not answer, if
+    /// anything else waits for the device.
+    pub(super) fn give_way(&mut self) {
+        let now = self.cx.now();
+        let is_reachable = self.cx.reachability().is_reachable(now);
+        if self.exchange.is_patience_over(now)
+            && (self.queue.next(&self.cx).is_some()
+                || is_reachable && self.observations.has_requests())
+        {
+            let why = "the device acknowledged the request and did not answer";
+            self.unanswered(ExchangeOutcome::NotAnswered, why);
         }
     }
 

@@ -358,6 +358,11 @@ impl DeviceFixture {
         at.since_ms(START)
     }
 
+    /// The present time, in milliseconds after the start.
+    pub(super) fn since_start_now(&self) -> i64 {
+        self.since_start(self.now)
+    }
+
     /// The present time, in seconds after the start.
     pub(super) fn now_s(&self) -> i64 {
         self.now.since_ms(START) / S

@@ -1,6 +1,7 @@
 //! How is the record of a device's actor stored?
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 
 use engine::Path;
 use engine::device::record::{
@@ -36,6 +37,9 @@ struct DeviceV1<'a> {
     heard_over: Option<u8>,
     #[n(7)]
     heard_over_last: Option<u8>,
+    /// Absent unless the device left a Read-Composite unanswered.
+    #[n(8)]
+    composite_unanswered: Option<NonZeroU32>,
 }
 
 #[derive(Decode, Encode)]
@@ -120,6 +124,7 @@ pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
             .then(|| code::of_logged(record.unknown_object)),
         heard_over: Some(device_flags::bits_of(record.protocols_seen)).filter(|bits| *bits != 0),
         heard_over_last: record.protocols_seen.last().map(code::of_protocol),
+        composite_unanswered: record.composite_unanswered,
     };
     write(DEVICE_VERSION, &record)
 }
@@ -152,6 +157,7 @@ pub(crate) fn read_one_of_many(
         unknown_object: record
             .unknown_object
             .map_or(Ok(Logged::default()), code::logged)?,
+        composite_unanswered: record.composite_unanswered,
         protocols_seen: read_heard_over(record.heard_over, record.heard_over_last)?,
     })
 }

@@ -7,8 +7,11 @@ use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Message, MessageKind};
 
 use super::super::vocabulary::{
-    DeviceFixture, HOME, Lines, MINUTE, S, all, reported, sent, unread, updated,
+    DeviceFixture, HOME, Lines, MINUTE, S, all, created, moved, read, recorded, reported, sent,
+    unread, updated,
 };
+use crate::action::Status::InProgress;
+use crate::setting::SettingState;
 
 /// The objects of a device that announces SenML JSON.
 const JSON: &str = "</>;rt=\"oma.lwm2m\";ct=110,</1/0>,</3/0>,</6/0>,</7/0>";
@@ -98,14 +101,88 @@ fn after_every_format_is_refused_for_several_objects_they_are_read_one_by_one() 
 
 #[test]
 fn a_device_that_acknowledges_a_composite_read_without_an_answer_is_read_one_by_one() {
-    let mut fixture = composite_requested();
-    let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
-    fixture.at(S).receives(HOME, &acknowledgement);
-    assert_eq!(fixture.next_deadline(), reads_json("/6", "m2"));
+    let mut fixture = acknowledged();
+    assert_eq!(fixture.next_deadline(), Lines::new(), "nothing else waits");
+    let expected = all([unanswered(S), reads_json("/6", "m2")]);
+    assert_eq!(fixture.next_deadline(), expected);
+    assert_eq!(fixture.since_start_now(), 94 * S);
     assert_eq!(fixture.answer(Code::NOT_FOUND, ""), reads_json("/7", "m3"));
     assert_eq!(fixture.answer(Code::NOT_FOUND, ""), Lines::new());
     let expected = all([updated(102), reads_json("/6", "m4")]);
     assert_eq!(fixture.update(), expected, "that costs no update its time");
+}
+
+#[test]
+fn an_acknowledged_read_without_an_answer_gives_way_after_five_seconds() {
+    let mut fixture = acknowledged();
+    let (_, effects) = fixture.at(2 * S).submit(read("/3/0/9"));
+    assert_eq!(effects, created("#1", InProgress, "0/1"));
+    let given_way = all([
+        unanswered(S),
+        moved("#1", InProgress, InProgress, "1/1"),
+        sent("CON GET /3/0/9 accept 0 m2"),
+    ]);
+    assert_eq!(fixture.next_deadline(), given_way);
+    assert_eq!(fixture.since_start_now(), 6 * S);
+
+    let mut fixture = acknowledged();
+    fixture.next_deadline();
+    let (_, effects) = fixture.at(7 * S).submit(read("/3/0/9"));
+    assert!(effects.ends_with(&given_way), "at once: {effects:?}");
+    let effects = fixture.answer(Code::NOT_FOUND, "");
+    assert!(
+        effects.ends_with(&reads_json("/6", "m3")),
+        "the round goes on: {effects:?}"
+    );
+}
+
+#[test]
+fn an_acknowledged_read_gives_way_to_an_observation_to_renew() {
+    let mut fixture = DeviceFixture::observed();
+    fixture.switch_reporting(SettingState::Enabled);
+    fixture.offer(JSON);
+    fixture.agree(11, "88");
+    let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
+    fixture.at(S).receives(HOME, &acknowledgement);
+    let moved = fixture.updating(&[], "");
+    fixture.at(2 * S).receives("10.0.0.1:5684", &moved);
+    let effects = fixture.next_deadline();
+    assert_eq!(fixture.since_start_now(), 6 * S);
+    let again = effects.last().unwrap();
+    assert!(again.contains("GET /3/0/9 observe 0"), "{effects:?}");
+}
+
+#[test]
+fn a_request_of_a_caller_does_not_give_way() {
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9"));
+    let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
+    fixture.at(S).receives(HOME, &acknowledgement);
+    fixture.ask(read("/3/0/0"));
+    assert_eq!(fixture.deadline(), Some(94 * S));
+}
+
+#[test]
+fn an_unanswered_composite_read_is_remembered_until_the_device_announces_something_else() {
+    let mut fixture = acknowledged();
+    fixture.next_deadline();
+    fixture.next_deadline();
+    for (round, is_restarted) in [false, true].into_iter().enumerate() {
+        if is_restarted {
+            fixture.restart();
+        }
+        let at = i64::try_from(round + 2).unwrap() * 2 * MINUTE;
+        fixture.at(at).deregister();
+        let effects = fixture.offer(JSON);
+        assert!(
+            effects.last().unwrap().contains("CON GET /6"),
+            "{effects:?}"
+        );
+    }
+    let effects = fixture.offer(&JSON.replace("ct=110", "ct=\"110 112\""));
+    assert!(effects.last().unwrap().contains("CON FETCH"), "{effects:?}");
+    let effects = fixture.register_with(&["lwm2m=1.2", "lt=86400", "b=U"], JSON);
+    assert!(effects.last().unwrap().contains("CON FETCH"), "{effects:?}");
 }
 
 #[test]
@@ -187,6 +264,20 @@ fn composite_requested() -> DeviceFixture {
     let effects = fixture.offer(JSON);
     assert!(effects.ends_with(&composite_read("m1")), "{effects:?}");
     fixture
+}
+
+/// The same, one second after the start acknowledged by the device.
+fn acknowledged() -> DeviceFixture {
+    let mut fixture = composite_requested();
+    let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
+    fixture.at(S).receives(HOME, &acknowledgement);
+    fixture
+}
+
+/// It is saved that the device, seen at this time, leaves composite reads unanswered.
+fn unanswered(seen_at_ms: i64) -> Lines {
+    let presence = format!("registered until 86400000, seen at {seen_at_ms} from {HOME}");
+    recorded(&format!("{presence}, composite unanswered"))
 }
 
 fn composite_read(message: &str) -> Lines {

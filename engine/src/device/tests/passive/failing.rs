@@ -190,6 +190,7 @@ fn an_unanswered_object_is_skipped_if_an_uplink_came() {
     let mut fixture = first_requested();
     let acknowledgement = Message::acknowledgement(fixture.last_request().message_id);
     fixture.at(S).receives(HOME, &acknowledgement);
+    assert_eq!(fixture.next_deadline(), Lines::new(), "nothing else waits");
     let effects = fixture.next_deadline();
     let expected = all([
         unread("/6", "the device did not answer in time."),

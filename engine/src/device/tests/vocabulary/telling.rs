@@ -108,6 +108,9 @@ impl Names {
             Logged::Yes => line.push_str(", an unknown object logged"),
             Logged::No => {}
         }
+        if record.composite_unanswered.is_some() {
+            line.push_str(", composite unanswered");
+        }
         line
     }
 
