@@ -53,7 +53,7 @@ use std::sync::Arc;
 
 use protocol::coap::dedup::DedupWindow;
 
-use crate::action::{NewAction, Status};
+use crate::action::{Action, NewAction, Status};
 use crate::change::{Change, Counter, CounterDelta, Expect, UniqueName};
 use crate::datagram::{Datagram, UdpDatagram};
 use crate::effect::{Effect, Effects, SendOutcome};
@@ -67,6 +67,7 @@ use crate::step_event::{ActionRef, ExchangeOutcome, StepEventKind, UplinkKind};
 
 use activity::{DeviceActivity, InFlight};
 use busy::{Busy, Idle};
+use exchange::ExchangeTarget;
 use identity::Identity;
 use ingest::RateWindow;
 use objects::ObjectLists;
@@ -75,7 +76,7 @@ use queue::{Accepted, ActionQueue, CancelRefusal, Cancelled, SubmitRefusal};
 use reachability::Reachability;
 use record::RestoredDevice;
 use registration::RegistrationState;
-use snapshot::{Presence, Snapshot};
+use snapshot::{CurrentExchange, PendingAction, Presence, Snapshot};
 use step::Step;
 
 /// One device.
@@ -358,9 +359,40 @@ impl Device {
             protocols_seen: record.protocols_seen.last(),
             presence: self.presence(now),
             registration: record.registration,
-            pending: busy.map_or(Vec::new(), |busy| busy.queue.actions().cloned().collect()),
+            pending: busy.map_or(Vec::new(), |busy| self.pending_in(busy, now)),
+            exchange: busy.and_then(|busy| self.current_exchange(busy)),
             observations: record.observations.into_vec(),
         }
+    }
+
+    fn pending_in(&self, busy: &Busy, now: Timestamp) -> Vec<PendingAction> {
+        let (reachability, in_flight) = (self.reachability(), busy.exchange.target());
+        let pending = |action: &Action| PendingAction {
+            waits_for: busy
+                .queue
+                .wait_reason(reachability, (action, now), in_flight),
+            action: action.clone(),
+        };
+        busy.queue.actions().map(pending).collect()
+    }
+
+    fn current_exchange(&self, busy: &Busy) -> Option<CurrentExchange> {
+        let target = busy.exchange.target()?;
+        let path = match target {
+            ExchangeTarget::Observation(path) => Some(path),
+            ExchangeTarget::Notification(token) => {
+                let mut observed = self.idle.observed.iter();
+                let found = observed.find(|it| it.token == *token.as_bytes());
+                found.map(|it| it.path)
+            }
+            ExchangeTarget::Action(_) | ExchangeTarget::Report(_) => None,
+        };
+        Some(CurrentExchange {
+            purpose: target.wait_reason(),
+            action: busy.exchange.action(),
+            path,
+            begun_at: busy.exchange.begun_at()?,
+        })
     }
 
     fn reachability(&self) -> Reachability<'_> {

@@ -53,6 +53,9 @@ struct TimelineEntryBody {
     /// The response code of the device.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
+    /// Why the request is not sent yet.
+    #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
+    waits_for: Option<&'static str>,
 }
 
 /// The body of the call, with the identifiers of the device at that time.
@@ -181,26 +184,29 @@ impl ActionWithTimelineBody {
 
 impl TimelineEntryBody {
     fn of(happened: &TimelineEntry) -> Self {
-        let (attempt, code) = match happened.what {
-            TimelineEvent::AttemptBegun(number) => (Some(number), None),
-            TimelineEvent::Answered(code) => (None, Some(code.digits())),
+        let (attempt, code, waits_for) = match happened.what {
+            TimelineEvent::Waiting(why) => (None, None, Some(why.word())),
+            TimelineEvent::AttemptBegun(number) => (Some(number), None, None),
+            TimelineEvent::Answered(code) => (None, Some(code.digits()), None),
             TimelineEvent::DatagramSent
             | TimelineEvent::DatagramRepeated
             | TimelineEvent::Acknowledged
             | TimelineEvent::Rejected
-            | TimelineEvent::GaveUp => (None, None),
+            | TimelineEvent::GaveUp => (None, None, None),
         };
         Self {
             time: happened.at.spaced().to_string(),
             event: event_word(happened.what),
             attempt,
             code,
+            waits_for,
         }
     }
 }
 
 /// The event types of a timeline.
-pub(super) const EVENT_WORDS: [&str; 7] = [
+pub(super) const EVENT_WORDS: [&str; 8] = [
+    "WAITING",
     "ATTEMPT_BEGUN",
     "DATAGRAM_SENT",
     "DATAGRAM_REPEATED",
@@ -212,6 +218,7 @@ pub(super) const EVENT_WORDS: [&str; 7] = [
 
 fn event_word(what: TimelineEvent) -> &'static str {
     let [
+        waiting,
         begun,
         sent,
         repeated,
@@ -221,6 +228,7 @@ fn event_word(what: TimelineEvent) -> &'static str {
         gave_up,
     ] = EVENT_WORDS;
     match what {
+        TimelineEvent::Waiting(_) => waiting,
         TimelineEvent::AttemptBegun(_) => begun,
         TimelineEvent::DatagramSent => sent,
         TimelineEvent::DatagramRepeated => repeated,

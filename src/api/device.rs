@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use engine::delivery::body::value;
 use engine::device::record::{Observation, Registration};
-use engine::device::snapshot::Snapshot;
+use engine::device::snapshot::{CurrentExchange, PendingAction, Snapshot};
 use engine::directory::device::psk_identity;
 use engine::event::Event;
 use engine::profile::Profile;
@@ -52,10 +52,34 @@ pub(super) struct InspectorBody {
     device: DeviceBody,
     presence: PresenceBody,
     registration: Option<RegistrationBody>,
-    pending_actions: Vec<ActionBody>,
+    pending_actions: Vec<PendingActionBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exchange: Option<ExchangeBody>,
     observations: Vec<ObservationBody>,
     values: Vec<KnownValueBody>,
     recent_messages: Vec<MessageBody>,
+}
+
+/// A request that is not final.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PendingActionBody {
+    #[serde(flatten)]
+    action: ActionBody,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits_for: Option<&'static str>,
+}
+
+/// The exchange in flight.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ExchangeBody {
+    purpose: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    since: String,
 }
 
 /// An observation.
@@ -157,7 +181,8 @@ impl InspectorBody {
                 address: snapshot.peer.map(|peer| peer.to_string()),
             },
             registration: snapshot.registration.as_ref().map(RegistrationBody::of),
-            pending_actions: snapshot.pending.iter().map(ActionBody::of).collect(),
+            pending_actions: snapshot.pending.iter().map(PendingActionBody::of).collect(),
+            exchange: snapshot.exchange.as_ref().map(ExchangeBody::of),
             observations: snapshot
                 .observations
                 .iter()
@@ -165,6 +190,26 @@ impl InspectorBody {
                 .collect(),
             values: values.iter().map(KnownValueBody::of).collect(),
             recent_messages: recent.iter().map(MessageBody::of).collect(),
+        }
+    }
+}
+
+impl PendingActionBody {
+    fn of(pending: &PendingAction) -> Self {
+        Self {
+            action: ActionBody::of(&pending.action),
+            waits_for: pending.waits_for.map(Word::word),
+        }
+    }
+}
+
+impl ExchangeBody {
+    fn of(exchange: &CurrentExchange) -> Self {
+        Self {
+            purpose: exchange.purpose.word(),
+            request_id: exchange.action.map(|id| id.to_string()),
+            path: exchange.path.map(|path| path.to_string()),
+            since: exchange.begun_at.iso().to_string(),
         }
     }
 }

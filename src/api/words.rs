@@ -1,5 +1,6 @@
 //! How does the API spell its words? All of them are here, except those that webhook events share.
 
+use engine::action::timeline::WaitReason;
 use engine::action::{ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
 use engine::customer::{Scope, Scopes};
@@ -74,6 +75,15 @@ words!(Operation {
 });
 words!(Method { Get = "GET", Post = "POST", Put = "PUT", Delete = "DELETE", Patch = "PATCH" });
 words!(ContentEncoding { String = "STRING", Base64 = "BASE64" });
+words!(WaitReason {
+    Request = "REQUEST",
+    PassiveReporting = "PASSIVE_REPORTING",
+    Observation = "OBSERVATION",
+    Notification = "NOTIFICATION",
+    Asleep = "ASLEEP",
+    Unregistered = "UNREGISTERED",
+    Uplink = "UPLINK",
+});
 words!(ObservationState { Held = "HELD", Owed = "OWED" });
 words!(Lifecycle {
     Registered,
@@ -178,6 +188,7 @@ mod tests {
         check::<Method>();
         check::<ContentEncoding>();
         check::<ObservationState>();
+        check::<WaitReason>();
         check::<Lifecycle>();
         check::<EventType>();
         check::<DestinationState>();

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use harness::device::configuration::Configuration;
+use harness::device::configuration::{CompositeRead, Configuration};
 use harness::device::resource::Resource;
+use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 use serde_json::{Value as Json, json};
@@ -44,6 +45,31 @@ fn a_device_is_read_when_it_registers_and_when_it_updates() {
     );
     let requested_paths = requested_paths(&device);
     assert_eq!(requested_paths, ["/6", "/7", "/6", "/7"], "neither 1 nor 3");
+}
+
+#[test]
+fn a_request_does_not_wait_for_a_composite_read_that_is_never_answered() {
+    let (service, caller) = start(&[("SIGNALBOX_PASSIVE_RESPONSE_TIMEOUT_MS", "200")]);
+    switch(&caller, "ENABLED");
+    caller.create_device(ID, DEVICE_IP);
+    let formats = [ContentFormat::TEXT, ContentFormat::SENML_JSON];
+    let configuration = Configuration {
+        formats: formats.to_vec(),
+        announced: formats.to_vec(),
+        composite: CompositeRead::AcknowledgedOnly,
+        ..tracker()
+    };
+    let _device = Device::registered(&service, configuration);
+    let exchange = until("the composite read", || {
+        caller.inspect(ID).get("exchange").cloned()
+    });
+    assert_eq!(exchange["purpose"], "PASSIVE_REPORTING");
+    let action = caller.perform(ID, &read("/3/0/0"));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+    let action = caller.action(action["id"].as_str().unwrap());
+    let first = &action["timeline"][0];
+    let waited = (&first["event"], &first["for"]);
+    assert_eq!(waited, (&json!("WAITING"), &json!("PASSIVE_REPORTING")));
 }
 
 #[test]

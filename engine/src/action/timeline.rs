@@ -21,9 +21,30 @@ pub struct TimelineEntry {
     pub what: TimelineEvent,
 }
 
+/// Why a request is not sent yet.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WaitReason {
+    /// Another request is in flight.
+    Request,
+    /// A read for passive reporting is in flight.
+    PassiveReporting,
+    /// An observation is being renewed.
+    Observation,
+    /// The further blocks of a notification are being requested.
+    Notification,
+    /// The device sleeps.
+    Asleep,
+    /// The device is not registered.
+    Unregistered,
+    /// It waits for the next uplink.
+    Uplink,
+}
+
 /// What can happen to a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TimelineEvent {
+    /// It could not be sent at once.
+    Waiting(WaitReason),
     /// An attempt began; the first has number 1.
     AttemptBegun(u8),
     /// The datagram of the attempt was sent.
@@ -45,7 +66,8 @@ impl TimelineEvent {
     fn is_in_the_middle(self) -> bool {
         match self {
             Self::DatagramRepeated | Self::Acknowledged => true,
-            Self::AttemptBegun(_)
+            Self::Waiting(_)
+            | Self::AttemptBegun(_)
             | Self::DatagramSent
             | Self::Answered(_)
             | Self::Rejected

@@ -12,6 +12,7 @@ use protocol::coap::transfer::{
 };
 use protocol::lwm2m::path::Path;
 
+use crate::action::timeline::WaitReason;
 use crate::datagram::Datagram;
 use crate::device::activity::InFlight;
 use crate::device::context::Context;
@@ -96,6 +97,16 @@ enum Patience {
 }
 
 impl ExchangeTarget {
+    /// What a request waits for while this is in flight.
+    pub(super) fn wait_reason(self) -> WaitReason {
+        match self {
+            Self::Action(_) => WaitReason::Request,
+            Self::Observation(_) => WaitReason::Observation,
+            Self::Report(_) => WaitReason::PassiveReporting,
+            Self::Notification(_) => WaitReason::Notification,
+        }
+    }
+
     fn purpose(self) -> ExchangePurpose {
         match self {
             Self::Action(_) => ExchangePurpose::Action,
@@ -350,6 +361,11 @@ impl Exchange {
     /// The purpose of the exchange in flight.
     pub(super) fn target(&self) -> Option<ExchangeTarget> {
         self.attempt.as_ref().map(|it| it.request.target)
+    }
+
+    /// When the exchange in flight began.
+    pub(super) fn begun_at(&self) -> Option<Timestamp> {
+        self.attempt.as_ref().map(|it| it.begun_at)
     }
 
     /// Whether at least one block of the transfer got across.

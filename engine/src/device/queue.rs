@@ -2,13 +2,14 @@
 
 use protocol::lwm2m::path::Path;
 
-use crate::action::timeline::{Timeline, TimelineEvent};
+use crate::action::timeline::{Timeline, TimelineEvent, WaitReason};
 use crate::action::{
     Action, Addressee, Mode, NewAction, Operation, Outcome, Protocol, Request, Status,
 };
 use crate::admin_log::entry::Entry;
 use crate::device::context::Context;
-use crate::device::exchange::EndedExchange;
+use crate::device::exchange::{EndedExchange, ExchangeTarget};
+use crate::device::reachability::Reachability;
 use crate::event::{ActionResult, EventContent};
 use crate::idempotency::IdempotencyRecord;
 use crate::ids::ActionId;
@@ -305,6 +306,28 @@ impl ActionQueue {
     /// The requests, oldest first.
     pub(super) fn actions(&self) -> impl Iterator<Item = &Action> {
         self.pending.iter().map(|pending| &pending.action)
+    }
+
+    /// Why a request is not sent yet; none if it is in flight.
+    pub(super) fn wait_reason(
+        &self,
+        reachability: Reachability<'_>,
+        (action, now): (&Action, Timestamp),
+        in_flight: Option<ExchangeTarget>,
+    ) -> Option<WaitReason> {
+        if let Some(ExchangeTarget::Action(id)) = in_flight
+            && id == action.id
+        {
+            return None;
+        }
+        let mut pending = self.pending.iter();
+        let is_ready = pending.any(|it| it.action.id == action.id && it.ready);
+        let obstacle = reachability.obstacle(&action.request, now);
+        let otherwise = match is_ready {
+            true => in_flight.map(ExchangeTarget::wait_reason),
+            false => Some(WaitReason::Uplink),
+        };
+        obstacle.or(otherwise)
     }
 
     pub(super) fn is_empty(&self) -> bool {

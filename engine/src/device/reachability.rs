@@ -13,6 +13,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use crate::action::Request;
+use crate::action::timeline::WaitReason;
 use crate::device::activity::ListenWindow;
 use crate::device::registration::RegistrationState;
 use crate::device::snapshot::Presence;
@@ -121,6 +122,17 @@ impl<'a> Reachability<'a> {
             (Presence::Unregistered, Request::Udp(_) | Request::Coap(_)) => true,
         };
         listens && self.peer_for(request).is_some()
+    }
+
+    /// Why the device cannot be sent a request now, as far as that is known.
+    pub(super) fn obstacle(self, request: &Request, now: Timestamp) -> Option<WaitReason> {
+        match (self.presence(now), request) {
+            (Presence::Asleep, _) => Some(WaitReason::Asleep),
+            (Presence::Unregistered, Request::Lwm2m(_)) => Some(WaitReason::Unregistered),
+            (Presence::Unregistered, Request::Udp(_) | Request::Coap(_)) | (Presence::Awake, _) => {
+                None
+            }
+        }
     }
 
     /// Whether there is no address to send a request to.

@@ -1,7 +1,11 @@
 //! The state of a device at one instant, for the API.
 
+use protocol::lwm2m::path::Path;
+
+use crate::action::timeline::WaitReason;
 use crate::action::{Action, Protocol};
 use crate::device::record::{Observation, Registration};
+use crate::ids::ActionId;
 use crate::moment::Timestamp;
 use crate::peer::Peer;
 
@@ -21,9 +25,33 @@ pub struct Snapshot {
     /// Its registration, while it has one.
     pub registration: Option<Registration>,
     /// Its requests that are not final, oldest first.
-    pub pending: Vec<Action>,
+    pub pending: Vec<PendingAction>,
+    /// The exchange in flight.
+    pub exchange: Option<CurrentExchange>,
     /// What is observed of it.
     pub observations: Vec<Observation>,
+}
+
+/// A request that is not final.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PendingAction {
+    /// The request.
+    pub action: Action,
+    /// Why it is not sent yet; none if it is in flight.
+    pub waits_for: Option<WaitReason>,
+}
+
+/// The exchange in flight with a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CurrentExchange {
+    /// What other requests wait for meanwhile.
+    pub purpose: WaitReason,
+    /// The request, if it is one of a caller.
+    pub action: Option<ActionId>,
+    /// The observed path, if it is about an observation.
+    pub path: Option<Path>,
+    /// When it began.
+    pub begun_at: Timestamp,
 }
 
 /// Whether a device listens (LwM2M Core 1.2 section 6.5).

@@ -9,7 +9,8 @@ mod uplink;
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageKind};
 
-use crate::action::{NewAction, Outcome, Protocol};
+use crate::action::timeline::TimelineEvent;
+use crate::action::{Action, Mode, NewAction, Outcome, Protocol};
 use crate::datagram::Datagram;
 use crate::device::busy::{Busy, Idle};
 use crate::device::context::Context;
@@ -137,10 +138,11 @@ impl<'s> Step<'s> {
     /// in the same step.
     pub(super) fn submit(&mut self, new: NewAction) -> Result<Accepted, SubmitRefusal> {
         let in_flight = self.exchange.action();
-        let action = self.queue.admit(&mut self.cx, new, in_flight)?;
+        let mut action = self.queue.admit(&mut self.cx, new, in_flight)?;
         let (id, status) = (action.id, action.status);
         match self.request_context().value_of(&action) {
             Ok(_) => {
+                self.note_waiting(&mut action);
                 self.queue.push(&mut self.cx, action);
                 self.begin_next();
             }
@@ -151,6 +153,17 @@ impl<'s> Step<'s> {
             }
         }
         Ok(Accepted { id, status })
+    }
+
+    /// Notes why a request that is to be sent now is not sent at once.
+    fn note_waiting(&self, action: &mut Action) {
+        let now = self.cx.now();
+        let obstacle = self.cx.reachability().obstacle(&action.request, now);
+        let in_flight = self.exchange.target().map(ExchangeTarget::wait_reason);
+        match (action.mode, obstacle.or(in_flight)) {
+            (Mode::SendNow, Some(why)) => action.timeline.note(now, TimelineEvent::Waiting(why)),
+            (Mode::SendNow, None) | (Mode::SendWhenActive, _) => {}
+        }
     }
 
     pub(super) fn settle_restored(&mut self) {

@@ -37,4 +37,5 @@ mod transferring;
 mod updating;
 mod values;
 mod vocabulary;
+mod waiting;
 mod wake_up;

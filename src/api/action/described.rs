@@ -1,5 +1,6 @@
 //! Which properties does an action request have? The OpenAPI schemas.
 
+use engine::action::timeline::WaitReason;
 use engine::action::{ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::limits::SEND_ATTEMPTS_MAX;
 
@@ -10,11 +11,26 @@ const AT_CREATION: &str = "The value known when the request was created.";
 
 const CODE: &str = "The CoAP response code without its dot: `205` is 2.05 Content.";
 
+const WAITS_FOR: &str = "`REQUEST`: another request is in flight. `PASSIVE_REPORTING`: a read for \
+                         passive reporting is in flight. `OBSERVATION`: an observation is being \
+                         renewed. `NOTIFICATION`: the further blocks of a notification are being \
+                         requested. `ASLEEP`: the device sleeps. `UNREGISTERED`: the device is \
+                         not registered. `UPLINK`: the request is sent after the next message \
+                         from the device.";
+
 const PERMITTED: &str = "The number of attempts permitted.";
 
 /// An action request in a list.
 pub(in crate::api) fn action() -> Schema {
     record().named("ActionRequest")
+}
+
+/// A request of a device in the device inspector.
+pub(in crate::api) fn pending() -> Schema {
+    let why = format!("Why the request is not sent yet; absent while it is in flight. {WAITS_FOR}");
+    record()
+        .may("waitsFor", Schema::word::<WaitReason>(), &why)
+        .named("PendingActionRequest")
 }
 
 /// A single action request, with its timeline.
@@ -35,13 +51,14 @@ fn happened() -> Schema {
         .must(
             "event",
             Schema::one_of_words(EVENT_WORDS.to_vec()).example("ANSWERED"),
-            "An attempt is one request to the device with its retransmissions (RFC 7252 \
-             section 4.2). `ACKNOWLEDGED`: the device sent an empty acknowledgement, and its \
-             response follows separately. `REJECTED`: the device sent a Reset. `GAVE_UP`: the \
-             attempt ended without a response.",
+            "`WAITING`: the request could not be sent at once. An attempt is one request to the \
+             device with its retransmissions (RFC 7252 section 4.2). `ACKNOWLEDGED`: the device \
+             sent an empty acknowledgement, and its response follows separately. `REJECTED`: the \
+             device sent a Reset. `GAVE_UP`: the attempt ended without a response.",
         )
         .may("attempt", attempts(), "The number of the attempt, from 1.")
         .may("code", code(), CODE)
+        .may("for", Schema::word::<WaitReason>(), WAITS_FOR)
         .named("TimelineEvent")
 }
 

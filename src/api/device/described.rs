@@ -1,13 +1,15 @@
 //! Which properties does a device have? The OpenAPI schemas.
 
 use engine::action::Protocol;
+use engine::action::timeline::WaitReason;
 use engine::device::record::ObservationState;
 use engine::device::snapshot::Presence;
 use engine::limits::{LIFETIME_S_MAX, VALUE_BYTES_MAX, VALUES_MAX};
 
-use crate::api::action::described::action;
+use crate::api::action::described::pending;
 use crate::api::messages::described::{message, value};
 use crate::api::openapi::{Schema, names};
+use crate::api::words::Word;
 
 /// A device in a list.
 pub(in crate::api) fn device() -> Schema {
@@ -29,8 +31,13 @@ pub(in crate::api) fn inspector() -> Schema {
         )
         .must(
             "pendingActions",
-            Schema::list(action()),
+            Schema::list(pending()),
             "The action requests that are not final, oldest first.",
+        )
+        .may(
+            "exchange",
+            exchange(),
+            "The exchange in flight. Only one is in flight per device; everything else waits.",
         )
         .must(
             "observations",
@@ -76,6 +83,28 @@ fn identity() -> Schema {
             "The pre-shared key. The key itself is never returned.",
         )
         .must("created", names::instant(), "The creation time.")
+}
+
+fn exchange() -> Schema {
+    let purposes = [
+        WaitReason::Request,
+        WaitReason::PassiveReporting,
+        WaitReason::Observation,
+        WaitReason::Notification,
+    ];
+    let purposes = Schema::one_of_words(purposes.map(WaitReason::word).to_vec());
+    Schema::object()
+        .must(
+            "purpose",
+            purposes.example("PASSIVE_REPORTING"),
+            "`REQUEST`: an action request. `PASSIVE_REPORTING`: a read for passive reporting. \
+             `OBSERVATION`: an observation is renewed. `NOTIFICATION`: the further blocks of a \
+             notification are requested.",
+        )
+        .may("requestId", Schema::uuid(), "The action request.")
+        .may("path", path(), "The observed path.")
+        .must("since", names::instant(), "When the exchange began.")
+        .named("Exchange")
 }
 
 fn observation() -> Schema {

@@ -6,7 +6,7 @@ use actix_web::body::to_bytes;
 use serde_json::Value;
 
 use engine::Code;
-use engine::action::timeline::{Timeline, TimelineEvent};
+use engine::action::timeline::{Timeline, TimelineEvent, WaitReason};
 use engine::action::{
     Action, Addressee, Lwm2mRequest, Mode, Operation, Outcome, Protocol, Request, ResultPayload,
     Status,
@@ -15,7 +15,7 @@ use engine::admin_log::daily::{Date, DayAmount, Statistics};
 use engine::admin_log::entry::{DeviceSighting, Entry};
 use engine::device::identity::Identity;
 use engine::device::record::{Observation, ObservationState, Registration};
-use engine::device::snapshot::{Presence, Snapshot};
+use engine::device::snapshot::{CurrentExchange, PendingAction, Presence, Snapshot};
 use engine::directory::device::{NewDevice, draft_device};
 use engine::event::{
     ActionResult, Cause, DeviceInfo, Event, EventContent, Lifecycle, PayloadKept, Telemetry,
@@ -68,6 +68,7 @@ fn a_succeeded_action_request() {
 fn an_action_request_with_its_timeline() {
     let mut timeline = Timeline::default();
     let steps = [
+        TimelineEvent::Waiting(WaitReason::Request),
         TimelineEvent::AttemptBegun(1),
         TimelineEvent::DatagramSent,
         TimelineEvent::DatagramRepeated,
@@ -186,7 +187,16 @@ fn a_sleeping_device_with_a_scheduled_request() {
         protocols_seen: Some(Protocol::Lwm2m),
         presence: Presence::Asleep,
         registration: Some(registration()),
-        pending: vec![scheduled()],
+        pending: vec![PendingAction {
+            action: scheduled(),
+            waits_for: Some(WaitReason::Asleep),
+        }],
+        exchange: Some(CurrentExchange {
+            purpose: WaitReason::Notification,
+            action: None,
+            path: Some(TEMPERATURE),
+            begun_at: NOON.plus_s(60),
+        }),
         observations: vec![observation()],
     };
     let recent = [notified(), came()];
@@ -204,6 +214,7 @@ fn a_device_without_contact() {
         presence: Presence::Unregistered,
         registration: None,
         pending: vec![],
+        exchange: None,
         observations: vec![],
     };
     let body = InspectorBody::of(&meter(), &snapshot, &[], &[]);

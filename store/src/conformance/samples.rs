@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU16, NonZeroU32};
 
-use engine::action::timeline::{Timeline, TimelineEvent};
+use engine::action::timeline::{Timeline, TimelineEvent, WaitReason};
 use engine::action::{
     Action, Addressee, CoapRequest, Content, ContentEncoding, Lwm2mRequest, Method, Mode,
     Operation, Outcome, Protocol, Request, Status, UdpRequest,
@@ -206,7 +206,8 @@ fn operation() -> Request {
 }
 
 /// Every event of a timeline.
-const HAPPENED: [TimelineEvent; 7] = [
+const HAPPENED: [TimelineEvent; 8] = [
+    TimelineEvent::Waiting(WaitReason::PassiveReporting),
     TimelineEvent::AttemptBegun(1),
     TimelineEvent::DatagramSent,
     TimelineEvent::DatagramRepeated,

@@ -151,7 +151,8 @@ pub(super) fn a_timeline_has_every_attempt(action: &Action) -> Verdict {
     let id = action.id;
     let begun = happened.iter().filter_map(|entry| match entry.what {
         TimelineEvent::AttemptBegun(number) => Some(number),
-        TimelineEvent::DatagramSent
+        TimelineEvent::Waiting(_)
+        | TimelineEvent::DatagramSent
         | TimelineEvent::DatagramRepeated
         | TimelineEvent::Acknowledged
         | TimelineEvent::Answered(_)

@@ -197,5 +197,5 @@ fn leaves(text: &str) -> Lines {
 
 fn statuses(fixture: &DeviceFixture) -> Vec<Status> {
     let pending = fixture.snapshot().pending;
-    pending.iter().map(|action| action.status).collect()
+    pending.iter().map(|it| it.action.status).collect()
 }

@@ -6,7 +6,7 @@ use engine::action::{
     Action, CoapRequest, Content, ContentEncoding, Method, Outcome, PayloadType, Protocol, Request,
     Status, UdpRequest,
 };
-use engine::device::snapshot::{Presence, Snapshot};
+use engine::device::snapshot::{PendingAction, Presence, Snapshot};
 use engine::event::{Data, Event, EventContent};
 use engine::peer::Peer;
 use engine::topic::Topic;
@@ -69,7 +69,11 @@ fn a_device_that_speaks_plain_coap() {
         protocols_seen: Some(Protocol::Coap),
         presence: Presence::Unregistered,
         registration: None,
-        pending: vec![over_udp()],
+        pending: vec![PendingAction {
+            action: over_udp(),
+            waits_for: None,
+        }],
+        exchange: None,
         observations: vec![],
     };
     let recent = [data_event(Protocol::Coap, Some("meters/temperature"))];

@@ -1,5 +1,6 @@
 //! Which number encodes which choice? Numbers never change their meaning.
 
+use engine::action::timeline::WaitReason;
 use engine::action::{ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
 use engine::delivery::destination::{DestinationState, JsonPayload, Replay};
@@ -60,6 +61,15 @@ codes!(of_event_type, event_type, EventType {
     ActionResult = 4,
 });
 codes!(of_payload_kept, payload_kept, PayloadKept { No = 1, Yes = 2 });
+codes!(of_wait_reason, wait_reason, WaitReason {
+    Request = 1,
+    PassiveReporting = 2,
+    Observation = 3,
+    Notification = 4,
+    Asleep = 5,
+    Unregistered = 6,
+    Uplink = 7,
+});
 codes!(of_observation_state, observation_state, ObservationState { Held = 1, Owed = 2 });
 codes!(of_protocol, protocol, Protocol { Udp = 1, Coap = 2, Lwm2m = 3 });
 codes!(of_payload_type, payload_type, PayloadType { Text = 1, Base64 = 2 });

@@ -5,7 +5,7 @@ use engine::action::timeline::{Timeline, TimelineEntry, TimelineEvent};
 use engine::moment::Timestamp;
 use minicbor::{Decode, Encode};
 
-use super::Unreadable;
+use super::{Unreadable, code};
 
 /// One entry of a timeline: when, what, and the number or code that belongs to it.
 #[derive(Decode, Encode)]
@@ -41,6 +41,7 @@ impl TimelineEntryV1 {
             TimelineEvent::Answered(code) => (5, Some(code.as_byte())),
             TimelineEvent::Rejected => (6, None),
             TimelineEvent::GaveUp => (7, None),
+            TimelineEvent::Waiting(why) => (8, Some(code::of_wait_reason(why))),
         };
         Self {
             at_ms: happened.at.as_ms(),
@@ -58,6 +59,7 @@ impl TimelineEntryV1 {
             (5, Some(code)) => TimelineEvent::Answered(Code::from_byte(code)),
             (6, None) => TimelineEvent::Rejected,
             (7, None) => TimelineEvent::GaveUp,
+            (8, Some(why)) => TimelineEvent::Waiting(code::wait_reason(why)?),
             _ => return Err(Unreadable::Damaged("an unknown kind of happening")),
         };
         Ok(TimelineEntry {
