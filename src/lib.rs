@@ -3,6 +3,7 @@
 pub mod api;
 pub mod cli;
 pub mod config;
+mod data_dir;
 pub mod deliveries;
 pub mod demo;
 pub mod load;

@@ -27,6 +27,7 @@ use tracing::{info, warn};
 
 use crate::api::{self, ApiState};
 use crate::config::{Config, cores};
+use crate::data_dir;
 use crate::deliveries::{self, DeliveryError};
 use crate::operator::OperatorToken;
 use crate::tls::{self, TlsError};
@@ -34,8 +35,8 @@ use crate::tls::{self, TlsError};
 /// Why the service did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The data directory cannot be created.
-    #[error("cannot create the data directory {path}: {source}")]
+    /// The data directory cannot be created or read.
+    #[error("cannot use the data directory {path}: {source}")]
     DataDir {
         /// Its path.
         path: PathBuf,
@@ -90,7 +91,7 @@ pub struct Service {
 impl Service {
     /// Starts the service; must be called in an actix system.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
-        std::fs::create_dir_all(&config.data_dir).map_err(|source| StartError::DataDir {
+        data_dir::open(&config.data_dir).map_err(|source| StartError::DataDir {
             path: config.data_dir.clone(),
             source,
         })?;

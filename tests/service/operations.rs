@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -264,8 +264,30 @@ fn the_operator_s_token_is_stored_in_a_file_only_its_owner_can_read() {
 }
 
 #[test]
+fn the_data_directory_is_private_also_where_it_was_open_to_others() {
+    let mut service = Service::start();
+    let home = service.data_dir().to_owned();
+    assert_eq!(open_to_others(&home), Vec::<PathBuf>::new());
+    assert_eq!(service.stop().code(), Some(0));
+    let opened = [
+        home.clone(),
+        home.join("store"),
+        home.join("operator-token"),
+    ];
+    for path in &opened {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    service.start_again();
+    assert_eq!(open_to_others(&home), Vec::<PathBuf>::new());
+    let printed = service.printed().join("\n");
+    for path in &opened {
+        assert!(printed.contains(&path.display().to_string()), "{printed}");
+    }
+}
+
+#[test]
 fn a_configured_operator_token_is_used_and_not_stored() {
-    let token = "a-token-of-the-operator-s-own";
+    let token = "a-token-of-the-operator-s-own-choice";
     let mut service = Service::start_with(&[("SIGNALBOX_OPERATOR_TOKEN", token)]);
     let operator = Caller::with_token(&service, token);
     let customer = operator.post("/operator-api/v1/customers", &json!({ "name": "Acme" }));
@@ -342,4 +364,17 @@ fn failed(output: &Output) -> String {
         "{error}"
     );
     error
+}
+
+/// Everything in a directory, itself included, that other users of the machine have access to.
+fn open_to_others(path: &Path) -> Vec<PathBuf> {
+    let mode = fs::metadata(path).unwrap().permissions().mode();
+    let mut found: Vec<_> = (mode & 0o077 != 0)
+        .then(|| path.to_owned())
+        .into_iter()
+        .collect();
+    for entry in fs::read_dir(path).into_iter().flatten() {
+        found.extend(open_to_others(&entry.unwrap().path()));
+    }
+    found
 }
