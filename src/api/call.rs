@@ -1,10 +1,13 @@
-//! The middleware of every call: a trace id, a log span, authorisation, and the error format.
+//! The middleware of every call: a trace id, a log span, authorisation, the error format, and the
+//! headers of every response.
 
 use std::future::{Ready, ready};
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
-use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::http::header::{
+    AUTHORIZATION, CACHE_CONTROL, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS,
+};
 use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, web};
 use tracing::Instrument;
@@ -51,7 +54,12 @@ pub(super) async fn serve(
     let answer = answer(api, Call { trace }, door.access, request, next);
     let mut response = answer.instrument(span).await?;
     let trace_header = HeaderValue::try_from(trace.to_string()).expect("an id has plain letters");
-    response.headers_mut().insert(TRACE, trace_header);
+    let headers = response.headers_mut();
+    headers.insert(TRACE, trace_header);
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if !headers.contains_key(CACHE_CONTROL) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
     under_way.answered(response.status());
     Ok(response)
 }
@@ -80,6 +88,10 @@ async fn answer(
 }
 
 async fn admit(api: &Api, access: Access, request: &ServiceRequest) -> Result<(), ApiError> {
+    // Which one counts would depend on who reads them: this service or a proxy before it.
+    if request.headers().get_all(AUTHORIZATION).count() > 1 {
+        return Err(ApiError::repeated_header(AUTHORIZATION.as_str()));
+    }
     let Some(caller) = authorise(api, access, request.headers()).await? else {
         return Ok(());
     };

@@ -11,7 +11,7 @@ mod page;
 mod sample;
 mod schema;
 
-use actix_web::http::header::{CONTENT_SECURITY_POLICY, X_CONTENT_TYPE_OPTIONS};
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION};
 use actix_web::{HttpResponse, web};
 
 use super::Api;
@@ -25,9 +25,19 @@ const SCRIPT: &str = include_str!("docs/script.js");
 const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 
+/// The files change with the program alone; a browser shows a new version within minutes.
+const CACHED: &str = "max-age=600";
+
 /// The page of this document.
 pub(super) fn page_of(document: &Node) -> web::Bytes {
     page::page(document).into()
+}
+
+/// GET of `/`: leads to the page.
+pub(super) async fn front() -> HttpResponse {
+    HttpResponse::Found()
+        .insert_header((LOCATION, "/docs"))
+        .finish()
 }
 
 /// GET: the page.
@@ -55,6 +65,6 @@ fn file(media: &str, bytes: web::Bytes) -> HttpResponse {
     HttpResponse::Ok()
         .content_type(media)
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
-        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((CACHE_CONTROL, CACHED))
         .body(bytes)
 }

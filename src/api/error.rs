@@ -92,6 +92,12 @@ impl ApiError {
         Self::invalid(vec![ErrorDetail::new("MALFORMED_BODY", message)])
     }
 
+    /// 400: a header that may be sent once was repeated.
+    pub(super) fn repeated_header(name: &str) -> Self {
+        let message = "must be given only once";
+        Self::invalid(vec![ErrorDetail::of("REPEATED", name, message)])
+    }
+
     /// 401: there is no token.
     pub(super) fn token_missing() -> Self {
         let fault = ErrorDetail::new(

@@ -51,6 +51,8 @@ routes! {
         Open => health::readyz, health::described::readyz;
     GET "/openapi.json"
         Open => openapi::show, openapi::described::show;
+    GET "/"
+        Open => docs::front, docs::described::front;
     GET "/docs"
         Open => docs::page, docs::described::page;
     GET "/docs/style.css"
@@ -145,6 +147,8 @@ routes! {
     // Settings (seed 4.1).
     GET "/management-api/v1/settings/{platform}"
         Customer(SettingsRead) => settings::list, settings::described::list;
+    GET "/management-api/v1/settings/{platform}/{setting}"
+        Customer(SettingsRead) => settings::show, settings::described::show;
     PATCH "/management-api/v1/settings/{platform}/{setting}"
         Customer(SettingsWrite) => settings::change, settings::described::change;
     // Customers' own objects.

@@ -1,4 +1,4 @@
-//! Which handlers list and change the settings of a customer (seed 4.1)?
+//! Which handlers show and change the settings of a customer (seed 4.1)?
 
 pub(super) mod described;
 
@@ -47,6 +47,23 @@ pub(super) async fn list(
         .map(|it| SettingBody::of(&it))
         .collect();
     Ok(HttpResponse::Ok().json(PageBody::whole(items)))
+}
+
+/// GET: one setting of the caller.
+pub(super) async fn show(
+    caller: AuthenticatedCaller,
+    PathSegment(platform): PathSegment<Platform>,
+    PathSegment(name): PathSegment<SettingName>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, ApiError> {
+    known(&api, &platform)?;
+    let changed = api.store.settings_of(caller.customer.clone()).await?;
+    let setting = Setting {
+        customer: caller.customer,
+        name,
+        state: state_of(name, &changed),
+    };
+    Ok(HttpResponse::Ok().json(SettingBody::of(&setting)))
 }
 
 /// PATCH: enables or disables a setting.

@@ -3,7 +3,7 @@
 pub(super) mod described;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CACHE_CONTROL, HeaderMap, PRAGMA};
+use actix_web::http::header::{HeaderMap, PRAGMA};
 use actix_web::{HttpRequest, HttpResponse, web};
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -193,10 +193,7 @@ fn issued(token: String, client: &ApiClient) -> HttpResponse {
         user_id: client.id.to_string(),
         scope: scope_words(client.scopes).join(" "),
     };
-    // RFC 6749 section 5.1: a token is never cached.
+    // RFC 6749 section 5.1, beside the `no-store` of every response.
     let mut response = HttpResponse::Ok();
-    response
-        .insert_header((CACHE_CONTROL, "no-store"))
-        .insert_header((PRAGMA, "no-cache"));
-    response.json(body)
+    response.insert_header((PRAGMA, "no-cache")).json(body)
 }

@@ -18,7 +18,6 @@ fn unknown_objects_are_not_found() {
     let (service, caller) = start(&[]);
     let operator = Caller::operator(&service);
     let unknown = [
-        "/",
         "/nothing",
         "/management-api",
         "/management-api/v1",

@@ -22,6 +22,7 @@ fn passive_reporting_is_off_until_it_is_enabled() {
             .unwrap();
         let expected = json!({ "customerId": client.customer, "name": NAME, "state": wanted });
         assert_eq!(answer.expect(200), expected);
+        assert_eq!(caller.request("GET", &path).expect(200), expected);
         assert_eq!(state(&caller, "signalbox"), wanted);
         assert_eq!(state(&stranger, "signalbox"), "DISABLED");
     }

@@ -2,6 +2,15 @@
 
 use crate::api::openapi::{ApiOperation, Schema, Tag};
 
+/// GET `/`.
+pub(in crate::api) fn front() -> ApiOperation {
+    ApiOperation::new("getFront", Tag::Service, "Go to the documentation")
+        .description("Redirects to `/docs`.")
+        .answer_empty(302, "The documentation is at `Location`.")
+        .answer_header(302, "Location", Schema::only("/docs"), "Always `/docs`.")
+        .never_fails()
+}
+
 /// GET the page.
 pub(in crate::api) fn page() -> ApiOperation {
     let text = "A guide and the API reference as an HTML page. Loads nothing from other hosts.";

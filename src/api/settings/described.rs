@@ -12,6 +12,13 @@ pub(in crate::api) fn list() -> ApiOperation {
         .answer(200, page_of(setting()), "The settings.")
 }
 
+/// GET one.
+pub(in crate::api) fn show() -> ApiOperation {
+    ApiOperation::new("getSetting", Tag::Settings, "Get a setting")
+        .description("Returns a setting with its state.")
+        .answer(200, setting(), "The setting.")
+}
+
 /// PATCH.
 pub(in crate::api) fn change() -> ApiOperation {
     let text = "`LWM2M_PASSIVE_REPORTING`: if `ENABLED`, the service reads the objects of a \

@@ -11,7 +11,8 @@ const OPERATOR: &str = "/operator-api/v1/";
 const MANAGEMENT: &str = "/management-api/v1/";
 
 /// The routes without authorisation.
-const OPEN: [&str; 9] = [
+const OPEN: [&str; 10] = [
+    "/",
     "/livez",
     "/readyz",
     "/metrics",

@@ -19,13 +19,7 @@ const LOGS: &str = "/management-api/v1/administrationLogs";
 #[actix_web::test]
 async fn an_unknown_path_is_not_found() {
     let setup = TestService::new();
-    for path in [
-        "/",
-        "/nothing",
-        "/management-api/v1/devices/",
-        "/livez/",
-        "/%ff",
-    ] {
+    for path in ["/nothing", "/management-api/v1/devices/", "/livez/", "/%ff"] {
         let answer = setup.call(TestService::request("GET", path)).await;
         shaped(&answer, StatusCode::NOT_FOUND, "Not Found");
     }
@@ -43,6 +37,56 @@ async fn an_unsupported_method_is_answered_with_the_supported_ones() {
     assert_eq!(answer.header("allow"), Some("POST, GET, HEAD"));
     let answer = setup.call(TestService::request("POST", "/livez")).await;
     assert_eq!(answer.header("allow"), Some("GET, HEAD"));
+}
+
+#[actix_web::test]
+async fn a_call_with_two_authorization_headers_is_refused() {
+    let setup = TestService::new();
+    for (path, second) in [
+        (CUSTOMERS, OPERATOR),
+        (CUSTOMERS, "Bearer x"),
+        ("/livez", OPERATOR),
+    ] {
+        let call = TestService::request("GET", path)
+            .append_header((AUTHORIZATION, OPERATOR))
+            .append_header((AUTHORIZATION, second));
+        let answer = setup.call(call).await;
+        shaped(&answer, StatusCode::BAD_REQUEST, "Bad Request");
+        let expected = [("REPEATED".to_owned(), "authorization".to_owned())];
+        assert_eq!(answer.faults(), expected);
+    }
+}
+
+#[actix_web::test]
+async fn no_answer_is_stored_or_sniffed_and_only_the_documentation_is_cached() {
+    let setup = TestService::new();
+    let stored = [
+        ("/livez", "no-store"),
+        ("/openapi.json", "no-store"),
+        (CUSTOMERS, "no-store"),
+        ("/nothing", "no-store"),
+        ("/", "no-store"),
+        ("/docs", "max-age=600"),
+        ("/docs/style.css", "max-age=600"),
+    ];
+    for (path, cached) in stored {
+        let answer = setup.call(TestService::request("GET", path)).await;
+        assert_eq!(answer.header("cache-control"), Some(cached), "{path}");
+        assert_eq!(
+            answer.header("x-content-type-options"),
+            Some("nosniff"),
+            "{path}"
+        );
+    }
+}
+
+#[actix_web::test]
+async fn the_front_leads_to_the_documentation() {
+    let answer = TestService::new()
+        .call(TestService::request("GET", "/"))
+        .await;
+    assert_eq!(answer.status, StatusCode::FOUND);
+    assert_eq!(answer.header("location"), Some("/docs"));
 }
 
 #[actix_web::test]
