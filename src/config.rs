@@ -22,6 +22,7 @@ use crate::telemetry::{LogFilter, LogFormat};
 
 pub use layers::{ConfigFault, ConfigFaults, Layers, Source};
 pub use parse::SecretText;
+pub(crate) use parse::TOKEN_CHARS_MIN;
 
 use layers::ConfigReader;
 
@@ -139,7 +140,8 @@ settings! {
     data_dir: PathBuf = "./signalbox-data", Text, parse::path;
     /// Storage engine: `embedded`, in the data directory, is the only one in this build.
     store: StoreChoice = "embedded", Text, parse::store;
-    /// Token of the operator API; by default generated and stored in the data directory.
+    /// Token of the operator API, at least 32 characters; by default generated and stored in the
+    /// data directory.
     operator_token: Option<SecretText> = "", Secret, parse::optional(parse::token);
     /// Key that encrypts secrets at rest, 64 hexadecimal digits; by default generated and stored in
     /// the data directory.

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use engine::customer::SecretDigest;
 
-use crate::config::Config;
+use crate::config::{Config, TOKEN_CHARS_MIN};
 
 const FILE: &str = "operator-token";
 
@@ -38,9 +38,9 @@ impl OperatorToken {
             Err(error) if error.kind() == io::ErrorKind::NotFound => make(&path)?,
             Err(error) => return Err(error),
         };
-        if token.is_empty() {
+        if token.len() < TOKEN_CHARS_MIN {
             let message = format!(
-                "{} is empty; delete it to generate a new one",
+                "{} has fewer than {TOKEN_CHARS_MIN} characters; delete it to generate a new one",
                 path.display()
             );
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));

@@ -116,13 +116,18 @@ pub(super) fn store(text: &str) -> Result<StoreChoice, String> {
     }
 }
 
+/// The shortest token of the operator: too long to be guessed.
+pub(crate) const TOKEN_CHARS_MIN: usize = 32;
+
 /// A secret that fits an Authorization header (RFC 6750 section 2.1).
 pub(super) fn token(text: &str) -> Result<SecretText, String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
-    if text.chars().all(allowed) {
+    if text.len() >= TOKEN_CHARS_MIN && text.chars().all(allowed) {
         Ok(SecretText(text.to_owned()))
     } else {
-        Err("must consist of letters, digits and -._~+/=".to_owned())
+        Err(format!(
+            "must consist of at least {TOKEN_CHARS_MIN} letters, digits and -._~+/="
+        ))
     }
 }
 

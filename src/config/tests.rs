@@ -7,6 +7,9 @@ use super::{Config, ConfigFaults, Layers, SettingRow, Source, rows};
 
 const FILE: &str = "signalbox.toml";
 
+/// A token of the operator that is just long enough.
+const TOKEN: &str = "a-s3cret-of-exactly-32-character";
+
 #[test]
 fn the_documented_names_are_settings() {
     let known: Vec<String> = rows().map(SettingRow::variable).collect();
@@ -132,17 +135,20 @@ fn a_certificate_without_its_key_is_a_fault() {
 #[test]
 fn a_secret_is_neither_printed_nor_quoted_in_a_fault() {
     let mut layers = Layers::of_defaults();
-    layers.add_environment(variables(&[("SIGNALBOX_OPERATOR_TOKEN", "s3cret")]));
+    layers.add_environment(variables(&[("SIGNALBOX_OPERATOR_TOKEN", TOKEN)]));
     let masked = "operator_token = \"********\"  # environment SIGNALBOX_OPERATOR_TOKEN\n";
     assert!(layers.to_string().contains(masked));
     let config = Config::of(&layers).unwrap();
     assert!(!format!("{config:?}").contains("s3cret"));
-    layers.add_flags(vec![("operator_token", "s3cret with spaces".to_owned())]);
-    let faults = Config::of(&layers).unwrap_err().to_string();
-    assert!(
-        faults.contains("flag --operator-token") && !faults.contains("s3cret"),
-        "{faults}"
-    );
+    for refused in [&TOKEN[1..], "s3cret of forty characters, with spaces!"] {
+        layers.add_flags(vec![("operator_token", refused.to_owned())]);
+        let faults = Config::of(&layers).unwrap_err().to_string();
+        let expected = "flag --operator-token: must consist of at least 32 letters";
+        assert!(
+            faults.contains(expected) && !faults.contains("s3cret"),
+            "{faults}"
+        );
+    }
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn the_effective_configuration_is_shown_with_the_source_of_each_value() {
 
 #[test]
 fn secrets_are_masked_where_the_configuration_is_shown() {
-    let secret = "correct-horse-battery-staple";
+    let secret = "correct-horse-battery-staple-again";
     let output = signalbox()
         .arg("config")
         .env("SIGNALBOX_OPERATOR_TOKEN", secret)
