@@ -60,6 +60,10 @@ use health::{Readiness, ServicePhase};
 use rate_limit::RateLimit;
 use routes::{ROUTES, Route};
 
+/// The maximum size of a body from callers without a token, who ask for one: anybody can make the
+/// service hold it. A larger one is answered with 413.
+const OPEN_BODY_BYTES_MAX: usize = 8 * 1_024;
+
 /// The state of the API; clones share it.
 #[derive(Clone)]
 pub struct ApiState(web::Data<Api>);
@@ -171,10 +175,18 @@ impl ApiState {
 
 /// Mounts every route.
 pub fn configure(app: &mut web::ServiceConfig, state: ApiState) {
-    app.app_data(web::PayloadConfig::new(state.0.json_body_bytes_max));
+    let body_bytes_max = state.0.json_body_bytes_max;
+    let open_body_bytes_max = OPEN_BODY_BYTES_MAX.min(body_bytes_max);
+    app.app_data(web::PayloadConfig::new(body_bytes_max));
     app.app_data(state.0);
     for path in paths() {
         let mut resource = web::resource(path);
+        if ROUTES
+            .iter()
+            .all(|it| it.path != path || it.access == Access::Open)
+        {
+            resource = resource.app_data(web::PayloadConfig::new(open_body_bytes_max));
+        }
         for route in ROUTES.iter().filter(|route| route.path == path) {
             for method in methods(route) {
                 resource = resource.route(mounted(route, method));

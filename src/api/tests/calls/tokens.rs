@@ -32,6 +32,19 @@ async fn credentials_in_json_must_be_strings() {
 }
 
 #[actix_web::test]
+async fn a_token_request_has_at_most_8_kib() {
+    let setup = TestService::new();
+    let padded = |bytes: usize| format!("{GRANT:bytes$}");
+    for path in PATHS {
+        let fits = setup.call(ask(path, JSON, &padded(8_192))).await;
+        assert_eq!(fits.status, StatusCode::UNAUTHORIZED, "{path}");
+        let answer = setup.call(ask(path, JSON, &padded(8_193))).await;
+        assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE, "{path}");
+        assert_eq!(answer.faults()[0].0, "BODY_TOO_LARGE");
+    }
+}
+
+#[actix_web::test]
 async fn repeated_credentials_are_refused() {
     let setup = TestService::new();
     let json = r#"{"grant_type": "a", "client_id": "b", "client_id": "c", "x": "d", "x": "e"}"#;
