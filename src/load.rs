@@ -36,6 +36,9 @@ const REGISTERING: u32 = 256;
 
 /// Runs the load test, prints and writes the report; fails if a bound is exceeded.
 pub fn run(options: &LoadOptions) -> Result<ExitCode, Box<dyn Error>> {
+    if let Some(note) = options.note() {
+        eprintln!("signalbox: {note}");
+    }
     let mut load = Load::begin(options)?;
     let mut reports = Vec::new();
     for _ in 0..options.rounds {

@@ -167,9 +167,6 @@ impl LoadOptions {
                 "--bind has only {room} addresses; each device needs one"
             ));
         }
-        if options.scenario == Scenario::Register && options.duration.is_some() {
-            return refuse("--duration cannot be used with the register scenario".into());
-        }
         if options.scenario == Scenario::Register && options.rounds > 1 {
             return refuse("--rounds cannot be used with the register scenario".into());
         }
@@ -177,6 +174,12 @@ impl LoadOptions {
             return refuse("--workers must not be greater than --devices".into());
         }
         Ok(options)
+    }
+
+    /// A note for the user about an option without effect.
+    pub(super) fn note(&self) -> Option<&'static str> {
+        let ignored = self.scenario == Scenario::Register && self.duration.is_some();
+        ignored.then_some("--duration is ignored: the register scenario ends with its last device")
     }
 
     /// The duration of a measurement.
@@ -339,9 +342,18 @@ mod tests {
             let error = LoadOptions::parse(words.map(OsString::from)).expect_err(scenario);
             assert_eq!(error.exit_code(), 2, "{error}");
         }
-        let words = ["--scenario", "register", "--duration", "1s"];
-        let words = ["load"].iter().chain(&LEAST[..4]).chain(&words);
-        assert!(LoadOptions::parse(words.map(OsString::from)).is_err());
+    }
+
+    #[test]
+    fn a_duration_of_registering_is_ignored_with_a_note() {
+        let note = |scenario: &str| {
+            let words = ["--scenario", scenario, "--duration", "1s"];
+            let words = ["load"].iter().chain(&LEAST[..4]).chain(&words);
+            let options = LoadOptions::parse(words.map(OsString::from)).unwrap();
+            options.note()
+        };
+        assert!(note("register").unwrap().contains("--duration is ignored"));
+        assert_eq!(note("update"), None);
     }
 
     #[test]
