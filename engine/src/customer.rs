@@ -49,6 +49,8 @@ pub struct AccessToken {
     pub digest: SecretDigest,
     /// The client it was issued to.
     pub client: ClientId,
+    /// Its scopes: those of the client, or some of them.
+    pub scopes: Scopes,
     /// When it expires.
     pub expires_at: Timestamp,
 }
@@ -142,6 +144,11 @@ impl Scopes {
         self.0 & scope.bit() != 0
     }
 
+    /// Whether every scope of another set is in this one.
+    pub const fn contains(self, other: Self) -> bool {
+        other.0 & !self.0 == 0
+    }
+
     /// The set of these bits.
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits)
@@ -163,5 +170,7 @@ mod tests {
         assert!(set.has(Scope::LogsRead));
         assert!(!set.has(Scope::ActionsRead));
         assert!(Scope::ALL.iter().all(|scope| Scopes::ALL.has(*scope)));
+        assert!(Scopes::ALL.contains(set) && set.contains(set));
+        assert!(!set.contains(Scopes::ALL), "all has future scopes, too");
     }
 }

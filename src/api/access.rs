@@ -56,8 +56,8 @@ pub(super) async fn authorise(
             let found = api.store.token(digest).await?;
             let now = api.clock.now();
             let found = found.filter(|(token, _)| now < token.expires_at);
-            let (_, client) = found.ok_or_else(ApiError::token_invalid)?;
-            if !client.scopes.has(scope) {
+            let (token, client) = found.ok_or_else(ApiError::token_invalid)?;
+            if !(client.scopes.has(scope) && token.scopes.has(scope)) {
                 return Err(ApiError::scope_missing(scope.word()));
             }
             Ok(Some(AuthenticatedCaller {

@@ -11,7 +11,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Serialize;
 use serde_json::Value;
 
-use engine::customer::{ApiClient, SecretDigest, TOKEN_LIFETIME_S};
+use engine::customer::{ApiClient, Scopes, SecretDigest, TOKEN_LIFETIME_S};
 use engine::directory::customer::issue_token;
 use engine::ids::ClientId;
 use store::CommitError;
@@ -22,12 +22,15 @@ use super::body::Raw;
 use super::error::{ApiError, ErrorDetail, bad_credentials};
 use super::fields::properties::{Properties, unread};
 use super::secret::{draw, same};
-use super::words::scope_words;
+use super::words::{read_scopes, scope_words};
 
 /// The parameters of the token endpoint.
-const PARAMETERS: [&str; 3] = ["grant_type", "client_id", "client_secret"];
+const PARAMETERS: [&str; 4] = ["grant_type", "client_id", "client_secret", "scope"];
 
 const GRANT: &str = "client_credentials";
+
+/// The error code of RFC 6749 section 5.2, in its spelling.
+const INVALID_SCOPE: &str = "invalid_scope";
 
 /// Some callers omit the padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -41,26 +44,30 @@ pub(super) async fn issue(
     raw: Raw,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    let token_request = TokenRequest::read(request.headers(), &raw)?;
+    let mut token_request = TokenRequest::read(request.headers(), &raw)?;
+    let wanted = token_request.scope.take().unwrap_or_default();
     let Some(client) = known_client(&api, token_request).await? else {
         return Ok(bad_credentials());
     };
+    let scopes = granted(&wanted, &client)?;
     let token = draw().map_err(ApiError::internal)?;
-    let batch = issue_token(&api.clock.moment(), &client, SecretDigest::of(&token));
+    let digest = SecretDigest::of(&token);
+    let batch = issue_token(&api.clock.moment(), &client, scopes, digest);
     match api.commits.commit(batch).await {
-        Ok(()) => Ok(issued(token, &client)),
+        Ok(()) => Ok(issued(token, &client, scopes)),
         // The client was removed since it was read.
         Err(CommitError::Conflict) => Ok(bad_credentials()),
         Err(error) => Err(ApiError::from(error)),
     }
 }
 
-/// The credentials and the grant type of a call.
+/// The credentials, the grant type and the wanted scopes of a call.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 struct TokenRequest {
     id: Option<String>,
     secret: Option<String>,
     grant: Option<String>,
+    scope: Option<String>,
 }
 
 impl TokenRequest {
@@ -74,6 +81,7 @@ impl TokenRequest {
                 "grant_type" => &mut token_request.grant,
                 "client_id" => &mut token_request.id,
                 "client_secret" => &mut token_request.secret,
+                "scope" => &mut token_request.scope,
                 _ => continue,
             };
             if known.replace(value).is_some() {
@@ -172,6 +180,25 @@ async fn known_client(
     Ok(client.filter(|client| same(&client.secret, &presented)))
 }
 
+/// The scopes of a token: the wanted ones, or all of the client if none is named (RFC 6749 section
+/// 3.3).
+fn granted(wanted: &str, client: &ApiClient) -> Result<Scopes, ApiError> {
+    let words: Vec<_> = wanted.split_whitespace().map(str::to_owned).collect();
+    if words.is_empty() {
+        return Ok(client.scopes);
+    }
+    let refuse = |why| ApiError::invalid(vec![ErrorDetail::of(INVALID_SCOPE, "scope", why)]);
+    let scopes = read_scopes(&words).map_err(refuse)?;
+    if client.scopes.contains(scopes) {
+        Ok(scopes)
+    } else {
+        let has = scope_words(client.scopes).join(" ");
+        Err(refuse(format!(
+            "must name only scopes of the client: {has}"
+        )))
+    }
+}
+
 /// The order and spelling of the fields are those of the service that callers migrate from.
 #[derive(Serialize)]
 struct TokenBody {
@@ -184,14 +211,14 @@ struct TokenBody {
     scope: String,
 }
 
-fn issued(token: String, client: &ApiClient) -> HttpResponse {
+fn issued(token: String, client: &ApiClient, scopes: Scopes) -> HttpResponse {
     let body = TokenBody {
         status_code: StatusCode::OK.as_u16(),
         access_token: token,
         token_type: "bearer",
         expires_in: TOKEN_LIFETIME_S,
         user_id: client.id.to_string(),
-        scope: scope_words(client.scopes).join(" "),
+        scope: scope_words(scopes).join(" "),
     };
     // RFC 6749 section 5.1, beside the `no-store` of every response.
     let mut response = HttpResponse::Ok();

@@ -101,10 +101,11 @@ pub fn remove_client(
 }
 
 /// Issues an access token with this digest to a client.
-pub fn issue_token(m: &Moment, client: &ApiClient, digest: SecretDigest) -> Batch {
+pub fn issue_token(m: &Moment, client: &ApiClient, scopes: Scopes, digest: SecretDigest) -> Batch {
     let token = AccessToken {
         digest,
         client: client.id.clone(),
+        scopes,
         expires_at: m.now().plus_s(i64::from(TOKEN_LIFETIME_S)),
     };
     let expects = vec![Expect::Taken(UniqueName::Client(client.id.clone()))];
@@ -228,10 +229,12 @@ mod tests {
     #[test]
     fn a_token_is_valid_for_an_hour_and_only_with_its_client() {
         let client = client_of("acme");
+        let scopes = Scopes::NONE.with(Scope::LogsRead);
         let digest = SecretDigest::of("token");
         let token = AccessToken {
             digest,
             client: client.id.clone(),
+            scopes,
             expires_at: Timestamp::from_ms(1_000 + 3_600_000),
         };
         let batch = Batch {
@@ -239,7 +242,7 @@ mod tests {
             changes: vec![Change::PutToken(token)],
             ..Batch::default()
         };
-        assert_eq!(issue_token(&moment(), &client, digest), batch);
+        assert_eq!(issue_token(&moment(), &client, scopes, digest), batch);
     }
 
     fn moment() -> Moment {

@@ -2,7 +2,7 @@
 
 use engine::customer::TOKEN_LIFETIME_S;
 
-use super::GRANT;
+use super::{GRANT, INVALID_SCOPE};
 use crate::api::error::described::bad_credentials;
 use crate::api::openapi::{ApiOperation, JSON, Schema, Tag, names};
 
@@ -20,7 +20,7 @@ fn issue_as(id: &'static str) -> ApiOperation {
     let text = "The OAuth 2.0 client credentials grant (RFC 6749 section 4.4). Send the client id \
                 and secret in an `Authorization: Basic` header, or as `client_id` and \
                 `client_secret` in the body. `/oauth/token` and `/management-api/oauth/token` \
-                are equivalent.";
+                are equivalent. `scope` narrows the token to some scopes of the client.";
     ApiOperation::new(id, Tag::Tokens, "Create an access token")
         .description(text)
         .by_client_secret()
@@ -45,6 +45,7 @@ fn issue_as(id: &'static str) -> ApiOperation {
                 "REPEATED",
                 "WRONG_TYPE",
                 "UNSUPPORTED_GRANT_TYPE",
+                INVALID_SCOPE,
             ],
             "The request is invalid.",
         )
@@ -67,7 +68,12 @@ fn token_request(text: Schema) -> Schema {
     Schema::object()
         .must("grant_type", Schema::only(GRANT), "The grant type.")
         .may("client_id", text.clone(), "The `clientId`.")
-        .may("client_secret", text, "The `clientSecret`.")
+        .may("client_secret", text.clone(), "The `clientSecret`.")
+        .may(
+            "scope",
+            text,
+            "The scopes of the token, separated by spaces. Default: all of the client.",
+        )
         .open()
 }
 

@@ -78,6 +78,7 @@ pub fn token(client: &ApiClient, secret: &str, expires_at: Timestamp) -> AccessT
     AccessToken {
         digest: SecretDigest::of(secret),
         client: client.id.clone(),
+        scopes: client.scopes,
         expires_at,
     }
 }

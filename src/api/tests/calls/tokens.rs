@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use engine::change::{Batch, Change};
-use engine::customer::{AccessToken, SecretDigest};
+use engine::customer::{AccessToken, Scopes, SecretDigest};
 use engine::ids::ClientId;
 use engine::moment::Timestamp;
 
@@ -197,12 +197,44 @@ async fn the_tokens_of_a_revoked_client_are_invalid_immediately() {
 }
 
 #[actix_web::test]
+async fn a_token_has_the_wanted_scopes_of_its_client_and_no_others() {
+    let setup = TestService::new();
+    let some = ["devices:read", "logs:read"];
+    let acme = setup.customer("acme", &some).await;
+    let wanting = async |scope: &str| {
+        let body = format!("grant_type=client_credentials&scope={scope}");
+        let request = ask(PATHS[0], FORM, &body).insert_header(basic(&acme.id, &acme.secret));
+        setup.call(request).await
+    };
+    let granted = [
+        ("", "logs:read devices:read"),
+        ("devices:read+logs:read", "logs:read devices:read"),
+        ("devices:read", "devices:read"),
+    ];
+    for (scope, expected) in granted {
+        assert_eq!(wanting(scope).await.json()["scope"], expected, "{scope:?}");
+    }
+    let token = wanting("devices:read").await.json();
+    let bearer = format!("Bearer {}", token["access_token"].as_str().unwrap());
+    assert_eq!(setup.get(DEVICES, &bearer).await.status, StatusCode::OK);
+    let logs = setup.get("/management-api/v1/administrationLogs", &bearer);
+    assert_eq!(logs.await.status, StatusCode::FORBIDDEN);
+    for scope in ["all", "devices:write", "devices:read+devices:write", "x"] {
+        let answer = wanting(scope).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{scope}");
+        let expected = ("invalid_scope".to_owned(), "scope".to_owned());
+        assert_eq!(answer.faults(), [expected], "{scope}");
+    }
+}
+
+#[actix_web::test]
 async fn a_token_expires_after_an_hour() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
     let put = Change::PutToken(AccessToken {
         digest: SecretDigest::of("stale"),
         client: ClientId::parse(&acme.id).unwrap(),
+        scopes: Scopes::ALL,
         expires_at: Timestamp::from_ms(1),
     });
     setup

@@ -50,6 +50,9 @@ struct TokenV1<'a> {
     client: &'a str,
     #[n(2)]
     expires_at_ms: i64,
+    /// Absent in records of earlier versions: every scope of the client.
+    #[n(3)]
+    scopes: Option<u16>,
 }
 
 #[derive(Decode, Encode)]
@@ -117,6 +120,7 @@ pub(crate) fn write_token(token: &AccessToken) -> Vec<u8> {
         digest: ByteArray::from(*token.digest.as_bytes()),
         client: token.client.as_str(),
         expires_at_ms: token.expires_at.as_ms(),
+        scopes: Some(token.scopes.bits()),
     };
     write(VERSION, &record)
 }
@@ -128,6 +132,7 @@ pub(crate) fn read_token(value: &[u8]) -> Result<AccessToken, Unreadable> {
         digest: SecretDigest::from_bytes(record.digest.into()),
         client: client_id(record.client)?,
         expires_at: Timestamp::from_ms(record.expires_at_ms),
+        scopes: record.scopes.map_or(Scopes::ALL, Scopes::from_bits),
     })
 }
 
