@@ -42,7 +42,7 @@ pub(super) async fn create(
     let location = format!("/management-api/v1/integrate/clouds/webhooks/{}", made.id);
     Ok(HttpResponse::Created()
         .insert_header((LOCATION, location))
-        .json(WebhookBody::of(&made, api.opener())))
+        .json(WebhookBody::of(&made)))
 }
 
 /// GET: lists the webhooks of the caller, oldest first.
@@ -55,7 +55,7 @@ pub(super) async fn list(
     fields.finish(Some(()))?;
     let mut all = api.store.destinations_of(caller.customer).await?;
     all.sort_by_key(|it| (it.created_at, it.id));
-    let show = |it: Destination| WebhookBody::of(&it, api.opener());
+    let show = |it: Destination| WebhookBody::of(&it);
     Ok(HttpResponse::Ok().json(PageBody::of(wanted, page_of(all, wanted), show)))
 }
 
@@ -78,7 +78,7 @@ pub(super) async fn amend(
     let seal = |part: SealedField<'_>, text: &str| api.seal_for(id, part, text);
     let amendments = request_body::amendments(fields, api.policy, seal)?;
     let amended = to_its_end(amended(api.clone(), caller, id, amendments)).await?;
-    Ok(HttpResponse::Ok().json(WebhookBody::of(&amended, api.opener())))
+    Ok(HttpResponse::Ok().json(WebhookBody::of(&amended)))
 }
 
 /// DELETE: deletes a webhook with its backlog.
@@ -99,7 +99,7 @@ pub(super) async fn restart(
 ) -> Result<HttpResponse, ApiError> {
     owned(&api, &caller, id).await?;
     let restarted = api.deliveries.restart(id).await.map_err(unserved)?;
-    Ok(HttpResponse::Ok().json(WebhookBody::of(&restarted, api.opener())))
+    Ok(HttpResponse::Ok().json(WebhookBody::of(&restarted)))
 }
 
 /// POST: sends a test event and returns the result.
@@ -182,7 +182,7 @@ async fn followed(
 ) -> Result<WebhookWithBacklogBody, ApiError> {
     let backlog = api.store.backlog(id).await?;
     let found = owned(api, caller, id).await?;
-    Ok(WebhookWithBacklogBody::of(&found, backlog, api.opener()))
+    Ok(WebhookWithBacklogBody::of(&found, backlog))
 }
 
 /// The forwarder of the webhook did not respond.

@@ -4,6 +4,7 @@ use engine::delivery::destination::DestinationState;
 use engine::event::EventType;
 use engine::limits::{DESTINATIONS_MAX, WEBHOOK_URL_BYTES_MAX};
 
+use super::response_body::MASKED;
 use crate::api::openapi::{ApiOperation, Node, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged, sized};
 
@@ -63,7 +64,7 @@ pub(in crate::api) fn show() -> ApiOperation {
 /// PATCH.
 pub(in crate::api) fn amend() -> ApiOperation {
     let text = "Changes only the given fields. `headers` and `eventTypes` replace the previous \
-                values as a whole. `\"secret\": null` removes the secret. Events that wait for \
+                values as a whole, so send `headers` with their values or leave them out. `\"secret\": null` removes the secret. Events that wait for \
                 delivery use the new values. A webhook in state `INTEGRATION_FAILED` stays in \
                 that state until it is restarted.";
     ApiOperation::new("amendWebhook", Tag::Clouds, "Update a webhook")
@@ -216,7 +217,7 @@ fn followed() -> Schema {
 }
 
 fn webhook_body() -> Schema {
-    let shown = Schema::map(Schema::text().or_null());
+    let shown = Schema::map(Schema::only(MASKED));
     Schema::object()
         .must("id", Schema::uuid(), "The id of the webhook.")
         .must("name", names::label(), NAME)
@@ -224,8 +225,7 @@ fn webhook_body() -> Schema {
         .must(
             "headers",
             shown,
-            "The HTTP headers sent with each event. A value is `null` if the service can no \
-             longer decrypt it because its master key was replaced.",
+            "The names of the HTTP headers sent with each event. Values are not shown.",
         )
         .must("eventTypes", types_shown(), TYPES)
         .must("jsonPayloadEnabled", Schema::truth(), JSON_PAYLOAD)

@@ -8,10 +8,11 @@ use engine::delivery::backlog::Backlog;
 use engine::delivery::command::TestOutcome;
 use engine::delivery::destination::{Destination, EventTypes, JsonPayload, Replay, Target};
 use engine::event::EventType;
-use engine::ids::DestinationId;
-use engine::sealed::Sealed;
 
 use crate::api::words::Word;
+
+/// What is shown instead of the value of a header.
+pub(super) const MASKED: &str = "***";
 
 /// A webhook.
 #[derive(Serialize)]
@@ -20,8 +21,8 @@ pub(in crate::api) struct WebhookBody {
     id: String,
     name: String,
     url: String,
-    /// A value that cannot be decrypted, because the master key was replaced, is null.
-    headers: BTreeMap<String, Option<String>>,
+    /// Values are commonly credentials: only their names are shown.
+    headers: BTreeMap<String, &'static str>,
     event_types: Vec<TypeBody>,
     json_payload_enabled: bool,
     secret_set: bool,
@@ -65,21 +66,15 @@ pub(in crate::api) struct TestedBody {
 }
 
 impl WebhookBody {
-    /// The webhook; `open` decrypts its headers.
-    pub(in crate::api) fn of(
-        destination: &Destination,
-        open: impl Fn(DestinationId, &str, &Sealed) -> Option<String>,
-    ) -> Self {
+    /// The webhook.
+    pub(in crate::api) fn of(destination: &Destination) -> Self {
         let Target::Webhook(webhook) = &destination.target;
-        let opened = webhook.headers.iter().map(|header| {
-            let value = open(destination.id, &header.name, &header.value);
-            (header.name.to_string(), value)
-        });
+        let headers = webhook.headers.iter();
         Self {
             id: destination.id.to_string(),
             name: destination.name.to_string(),
             url: webhook.url.to_string(),
-            headers: opened.collect(),
+            headers: headers.map(|it| (it.name.to_string(), MASKED)).collect(),
             event_types: types_of(destination.event_types),
             json_payload_enabled: webhook.json == JsonPayload::Parsed,
             secret_set: webhook.secret.is_some(),
@@ -93,13 +88,9 @@ impl WebhookBody {
 
 impl WebhookWithBacklogBody {
     /// The webhook with its backlog.
-    pub(in crate::api) fn of(
-        destination: &Destination,
-        backlog: Backlog,
-        open: impl Fn(DestinationId, &str, &Sealed) -> Option<String>,
-    ) -> Self {
+    pub(in crate::api) fn of(destination: &Destination, backlog: Backlog) -> Self {
         Self {
-            webhook: WebhookBody::of(destination, open),
+            webhook: WebhookBody::of(destination),
             backlog: BacklogBody {
                 waiting: backlog.waiting,
                 dead_letters: backlog.dead,

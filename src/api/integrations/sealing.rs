@@ -17,15 +17,4 @@ impl Api {
         };
         self.master_key.seal(text.as_bytes(), &context)
     }
-
-    /// Decrypts a header; None if it cannot be decrypted.
-    pub(super) fn opener(&self) -> impl Fn(DestinationId, &str, &Sealed) -> Option<String> {
-        |id, name, sealed| {
-            let opened = self.master_key.open(sealed, &header_context(id, name));
-            let opened = opened.inspect_err(|why| {
-                tracing::warn!(webhook = %id, %why, "a header of a webhook cannot be decrypted");
-            });
-            String::from_utf8(opened.ok()?).ok()
-        }
-    }
 }
