@@ -116,6 +116,8 @@ struct Api {
     rate: RateLimit,
     /// The maximum size of a JSON body.
     json_body_bytes_max: usize,
+    /// The lifetime of access tokens, in seconds.
+    token_lifetime_s: u32,
     /// The idempotency keys of the calls in progress.
     idempotency_locks: idempotency::IdempotencyLocks,
     /// The maximum number of devices in a bulk call.
@@ -152,6 +154,7 @@ impl ApiState {
             readiness: Readiness::starting(),
             rate: RateLimit::new(config.rate_limit),
             json_body_bytes_max: config.json_body_bytes_max,
+            token_lifetime_s: config.token_lifetime_s,
             idempotency_locks: idempotency::IdempotencyLocks::default(),
             bulk_devices_max: config.bulk_devices_max,
             udp_payload_bytes_max: config.udp_payload_bytes_max,

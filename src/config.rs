@@ -150,6 +150,8 @@ settings! {
     platform: String = "signalbox", Text, parse::segment;
     /// Accept registrations without DTLS by endpoint name alone from devices without an `ip`.
     trust_endpoint_names: bool = "false", Switch, parse::switch;
+    /// Lifetime of access tokens, in seconds.
+    token_lifetime_s: u32 = "3600", Number, parse::number(60..=86_400);
     /// Requests per second and customer; more are answered with 429. 0 means no limit.
     rate_limit: u32 = "0", Number, parse::number(0..=1_000_000);
     /// Maximum size of a JSON body, in bytes; a larger one is answered with 413.
@@ -182,12 +184,16 @@ settings! {
     scheduled_max: u32 = "10", Number, parse::number(1..=10_000);
     /// Maximum number of waiting SEND_NOW requests per device; one more is answered with 409.
     waiting_max: u32 = "10", Number, parse::number(1..=10_000);
+    /// Maximum data of all waiting requests of a device, in bytes; more is answered with 409.
+    waiting_bytes_max: usize = "4194304", Number, parse::number(1_024..=1 << 30);
     /// Time until an action request expires, in seconds; it fails if it is not final by then.
     action_expiry_s: u32 = "172800", Number, parse::number(1..=604_800);
     /// Time a device in queue mode stays reachable after its last message, in milliseconds.
     awake_window_ms: u32 = "93000", Number, parse::number(1..=86_400_000);
     /// Retention of final action requests after their creation, in days.
     action_retention_days: u32 = "7", Number, parse::number(1..=3_650);
+    /// Time for which a call with an `Idempotency-Key` is remembered, in hours.
+    idempotency_retention_h: u32 = "24", Number, parse::number(1..=8_760);
     /// Retention of the administration log, in days.
     log_retention_days: u32 = "30", Number, parse::number(1..=3_650);
     /// Retention of device messages, in days.
@@ -294,6 +300,7 @@ impl Config {
         Limits {
             scheduled_max: self.scheduled_max,
             waiting_max: self.waiting_max,
+            waiting_bytes_max: self.waiting_bytes_max,
             action_expiry_ms: i64::from(self.action_expiry_s) * 1_000,
             awake_window_ms: i64::from(self.awake_window_ms),
             passive_response_timeout_ms: i64::from(self.passive_response_timeout_ms),

@@ -314,6 +314,7 @@ pub(crate) fn retention_periods(config: &Config) -> RetentionPeriods {
         entries_ms: days(config.log_retention_days),
         events_ms: days(config.history_retention_days),
         dead_letters_ms: days(config.dead_letter_retention_days),
+        answers_ms: i64::from(config.idempotency_retention_h) * 3_600_000,
     }
 }
 
@@ -337,7 +338,7 @@ pub(crate) fn rules(config: &Config, own: Vec<SocketAddr>) -> Rules {
 
 #[cfg(test)]
 mod tests {
-    use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS};
+    use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS, PROMISE_RETENTION_MS};
 
     use super::*;
 
@@ -346,6 +347,7 @@ mod tests {
         let retention = retention_periods(&Config::of_defaults());
         assert_eq!(retention.actions_ms, ACTION_RETENTION_MS);
         assert_eq!(retention.entries_ms, LOG_RETENTION_MS);
+        assert_eq!(retention.answers_ms, PROMISE_RETENTION_MS);
         let days = |days: i64| days * 86_400_000;
         assert_eq!(
             (retention.actions_ms, retention.entries_ms),

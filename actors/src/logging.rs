@@ -11,7 +11,6 @@ use actix::{
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Change};
 use engine::event::Event;
-use engine::limits::PROMISE_RETENTION_MS;
 use engine::moment::Timestamp;
 use metrics::{Counter, Gauge, counter, describe_counter, describe_gauge, gauge};
 use store::{Commit, Maintenance, Retention, Unavailable};
@@ -51,6 +50,8 @@ pub struct RetentionPeriods {
     pub events_ms: i64,
     /// Dead letters, in milliseconds.
     pub dead_letters_ms: i64,
+    /// Answers to calls with an `Idempotency-Key`, in milliseconds.
+    pub answers_ms: i64,
 }
 
 /// The actor that maintains the log.
@@ -230,7 +231,7 @@ fn retention(kept_for: &RetentionPeriods, now: Timestamp) -> Retention {
         entries_before: now.plus_ms(-kept_for.entries_ms),
         events_before: now.plus_ms(-kept_for.events_ms),
         tokens_before: now,
-        idempotency_before: now.plus_ms(-PROMISE_RETENTION_MS),
+        idempotency_before: now.plus_ms(-kept_for.answers_ms),
         dead_letters_before: now.plus_ms(-kept_for.dead_letters_ms),
     }
 }
@@ -254,16 +255,15 @@ mod tests {
             entries_ms: 20,
             events_ms: 300,
             dead_letters_ms: 4_000,
+            answers_ms: 50_000,
         };
-        let day_ms = 86_400_000;
-        let now = Timestamp::from_ms(100 * day_ms);
+        let now = Timestamp::from_ms(1 << 40);
         let retention = retention(&kept_for, now);
         assert_eq!(retention.actions_before, now.plus_ms(-1));
         assert_eq!(retention.entries_before, now.plus_ms(-20));
         assert_eq!(retention.events_before, now.plus_ms(-300));
         assert_eq!(retention.dead_letters_before, now.plus_ms(-4_000));
         assert_eq!(retention.tokens_before, now);
-        let a_day_ago = Timestamp::from_ms(99 * day_ms);
-        assert_eq!(retention.idempotency_before, a_day_ago);
+        assert_eq!(retention.idempotency_before, now.plus_ms(-50_000));
     }
 }

@@ -42,6 +42,7 @@ impl ApiLessService {
             entries_ms: LOG_RETENTION_MS,
             events_ms: ACTION_RETENTION_MS,
             dead_letters_ms: ACTION_RETENTION_MS,
+            answers_ms: ACTION_RETENTION_MS,
         };
         let (clock, store) = (shelf.clock.clone(), shelf.store.clone());
         let logging = Logging::new(clock, Arc::clone(&commits), store, retention).start();

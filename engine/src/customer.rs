@@ -8,9 +8,6 @@ use sha2::{Digest as _, Sha256};
 use crate::ids::{ClientId, CustomerId, kept_as_bytes};
 use crate::moment::Timestamp;
 
-/// How long an access token is valid, in seconds.
-pub const TOKEN_LIFETIME_S: u32 = 3_600;
-
 /// A customer: owner of devices, action requests, log and settings.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Customer {

@@ -50,10 +50,6 @@ pub const FAREWELL_MS: i64 = 247_000;
 /// longer one is refused with 400.
 pub const ACTION_DATA_BYTES_MAX: usize = 1_500_000;
 
-/// The bytes of `data` and `payload` of all waiting requests of a device: they are in memory. A
-/// request beyond them is refused with 409.
-pub const WAITING_BYTES_MAX: usize = 4 * 1_024 * 1_024;
-
 /// The longest data of a request or a result in a list: a page of a hundred has less than a
 /// mebibyte of it. Longer data is only shown with the single request.
 pub const LISTED_BYTES_MAX: usize = 4_096;
@@ -202,6 +198,9 @@ pub struct Limits {
     pub scheduled_max: u32,
     /// SEND_NOW requests that may wait IN_PROGRESS for a device; one more is refused.
     pub waiting_max: u32,
+    /// The bytes of `data` and `payload` of all waiting requests of a device: they are in memory. A
+    /// request beyond them is refused with 409.
+    pub waiting_bytes_max: usize,
     /// A request that is not final after this fails: long enough for a device that wakes daily, and
     /// short enough because no caller waits for a week.
     pub action_expiry_ms: i64,
@@ -230,6 +229,7 @@ impl Default for Limits {
         Self {
             scheduled_max: 10,
             waiting_max: 10,
+            waiting_bytes_max: 4 * 1_024 * 1_024,
             action_expiry_ms: 2 * DAY_MS,
             awake_window_ms: 93_000,
             passive_response_timeout_ms: 5_000,

@@ -171,8 +171,7 @@ impl ApiError {
 
     /// 409: the idempotency key was used for a different call.
     pub(super) fn key_reused(header: &str) -> Self {
-        let message =
-            "this key was used for a different call within the last 24 hours; use a new key";
+        let message = "this key was used for a different call not long ago; use a new key";
         Self::conflict(vec![ErrorDetail::of(
             "IDEMPOTENCY_KEY_REUSED",
             header,

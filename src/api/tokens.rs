@@ -11,7 +11,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Serialize;
 use serde_json::Value;
 
-use engine::customer::{ApiClient, Scopes, SecretDigest, TOKEN_LIFETIME_S};
+use engine::customer::{ApiClient, Scopes, SecretDigest};
 use engine::directory::customer::issue_token;
 use engine::ids::ClientId;
 use store::CommitError;
@@ -52,9 +52,10 @@ pub(super) async fn issue(
     let scopes = granted(&wanted, &client)?;
     let token = draw().map_err(ApiError::internal)?;
     let digest = SecretDigest::of(&token);
-    let batch = issue_token(&api.clock.moment(), &client, scopes, digest);
+    let lifetime_s = api.token_lifetime_s;
+    let batch = issue_token(&api.clock.moment(), &client, scopes, digest, lifetime_s);
     match api.commits.commit(batch).await {
-        Ok(()) => Ok(issued(token, &client, scopes)),
+        Ok(()) => Ok(issued(token, &client, scopes, lifetime_s)),
         // The client was removed since it was read.
         Err(CommitError::Conflict) => Ok(bad_credentials()),
         Err(error) => Err(ApiError::from(error)),
@@ -211,12 +212,12 @@ struct TokenBody {
     scope: String,
 }
 
-fn issued(token: String, client: &ApiClient, scopes: Scopes) -> HttpResponse {
+fn issued(token: String, client: &ApiClient, scopes: Scopes, lifetime_s: u32) -> HttpResponse {
     let body = TokenBody {
         status_code: StatusCode::OK.as_u16(),
         access_token: token,
         token_type: "bearer",
-        expires_in: TOKEN_LIFETIME_S,
+        expires_in: lifetime_s,
         user_id: client.id.to_string(),
         scope: scope_words(scopes).join(" "),
     };

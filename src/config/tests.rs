@@ -223,6 +223,8 @@ fn the_sizes_of_bodies_are_bounded_and_block_sizes_are_those_of_rfc_7959() {
             assert!(given(name, refused).is_none(), "{name} {refused:?}");
         }
     }
+    let limits = given("waiting_bytes_max", "1024").unwrap().limits();
+    assert_eq!(limits.waiting_bytes_max, 1_024);
     let uneven = given("coap_block_bytes", "48");
     assert!(uneven.is_none(), "a block is a power of two");
     let limits = given("data_bytes_max", "7").unwrap().limits();

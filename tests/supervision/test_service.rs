@@ -235,6 +235,7 @@ fn run(
             entries_ms: 1 << 40,
             events_ms: 1 << 40,
             dead_letters_ms: 1 << 40,
+            answers_ms: 1 << 40,
         };
         let (commits, store) = doors.clone();
         let logging = Logging::new(clock.clone(), commits.clone(), store.clone(), kept_for).start();

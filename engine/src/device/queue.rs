@@ -13,7 +13,6 @@ use crate::device::reachability::Reachability;
 use crate::event::{ActionResult, EventContent};
 use crate::idempotency::IdempotencyRecord;
 use crate::ids::ActionId;
-use crate::limits::WAITING_BYTES_MAX;
 use crate::moment::{Moment, Timestamp};
 use crate::policy::Wanted;
 
@@ -392,16 +391,15 @@ impl ActionQueue {
         let is_waiting = |action: &&Action| waits(action) && Some(action.id) != in_flight;
         let waiting = self.actions().filter(is_waiting).count();
         if u32::try_from(waiting).is_ok_and(|waiting| waiting < max) {
-            return self.check_data(&new.request);
+            return self.check_data(&new.request, limits.waiting_bytes_max);
         }
         Err(SubmitRefusal::QueueFull { max })
     }
 
     /// Waiting requests are in memory, so their size has a bound, too.
-    fn check_data(&self, request: &Request) -> Result<(), SubmitRefusal> {
+    fn check_data(&self, request: &Request, max: usize) -> Result<(), SubmitRefusal> {
         let bytes: usize = self.actions().map(|it| it.request.data_bytes()).sum();
-        if bytes.saturating_add(request.data_bytes()) > WAITING_BYTES_MAX {
-            let max = WAITING_BYTES_MAX;
+        if bytes.saturating_add(request.data_bytes()) > max {
             return Err(SubmitRefusal::DataFull { max });
         }
         Ok(())

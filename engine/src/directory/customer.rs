@@ -1,7 +1,7 @@
 //! Decisions about customers, their API clients and tokens.
 
 use crate::change::{Batch, Change, Expect, UniqueName};
-use crate::customer::{AccessToken, ApiClient, Customer, Scopes, SecretDigest, TOKEN_LIFETIME_S};
+use crate::customer::{AccessToken, ApiClient, Customer, Scopes, SecretDigest};
 use crate::directory::{Decision, DirectoryRefusal, decided, draw_number, guarded};
 use crate::ids::{ClientId, CustomerId};
 use crate::limits::CLIENTS_MAX;
@@ -101,12 +101,18 @@ pub fn remove_client(
 }
 
 /// Issues an access token with this digest to a client.
-pub fn issue_token(m: &Moment, client: &ApiClient, scopes: Scopes, digest: SecretDigest) -> Batch {
+pub fn issue_token(
+    m: &Moment,
+    client: &ApiClient,
+    scopes: Scopes,
+    digest: SecretDigest,
+    lifetime_s: u32,
+) -> Batch {
     let token = AccessToken {
         digest,
         client: client.id.clone(),
         scopes,
-        expires_at: m.now().plus_s(i64::from(TOKEN_LIFETIME_S)),
+        expires_at: m.now().plus_s(i64::from(lifetime_s)),
     };
     let expects = vec![Expect::Taken(UniqueName::Client(client.id.clone()))];
     guarded(expects, Change::PutToken(token))
@@ -227,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_valid_for_an_hour_and_only_with_its_client() {
+    fn a_token_is_valid_for_its_lifetime_and_only_with_its_client() {
         let client = client_of("acme");
         let scopes = Scopes::NONE.with(Scope::LogsRead);
         let digest = SecretDigest::of("token");
@@ -242,7 +248,8 @@ mod tests {
             changes: vec![Change::PutToken(token)],
             ..Batch::default()
         };
-        assert_eq!(issue_token(&moment(), &client, scopes, digest), batch);
+        let issued = issue_token(&moment(), &client, scopes, digest, 3_600);
+        assert_eq!(issued, batch);
     }
 
     fn moment() -> Moment {

@@ -225,9 +225,9 @@ fn base64() -> Schema {
 }
 
 const ONCE: &str = "A key of your choice that identifies this call: 1 to 255 visible ASCII \
-                    characters. Repeating the call with the same key within 24 hours returns the \
-                    original response and creates nothing. A rejected call does not use up its \
-                    key.";
+                    characters. Repeating the call with the same key within 24 hours (by \
+                    default) returns the original response and creates nothing. A rejected call \
+                    does not use up its key.";
 
 /// An idempotency key.
 fn key() -> Schema {

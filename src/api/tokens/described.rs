@@ -1,7 +1,5 @@
 //! Which operations issue access tokens? The OpenAPI descriptions.
 
-use engine::customer::TOKEN_LIFETIME_S;
-
 use super::{GRANT, INVALID_SCOPE};
 use crate::api::error::described::bad_credentials;
 use crate::api::openapi::{ApiOperation, JSON, Schema, Tag, names};
@@ -88,7 +86,7 @@ fn token() -> Schema {
         .must("token_type", Schema::only("bearer"), "The token type.")
         .must(
             "expires_in",
-            Schema::count().example(u64::from(TOKEN_LIFETIME_S)),
+            Schema::count().example(3_600_u64),
             "The lifetime of the token, in seconds.",
         )
         .must("userId", names::client_id(), "The `clientId`.")

@@ -5,7 +5,7 @@ use protocol::coap::code::Code;
 use super::vocabulary::{DeviceFixture, HOUR, Lines, S, read, write};
 use crate::action::Status::Scheduled;
 use crate::device::queue::SubmitRefusal::{DataFull, NotRegistered, QueueFull};
-use crate::limits::WAITING_BYTES_MAX;
+use crate::limits::Limits;
 
 #[test]
 fn a_request_cannot_be_sent_now_to_a_device_without_registration() {
@@ -90,13 +90,17 @@ fn ten_requests_to_be_sent_now_may_wait_for_a_device_that_sleeps() {
 
 #[test]
 fn the_data_of_waiting_requests_is_bounded() {
-    let mut fixture = DeviceFixture::registered();
-    let long = "x".repeat(WAITING_BYTES_MAX / 4);
+    let max = 4_096;
+    let mut fixture = DeviceFixture::within(Limits {
+        waiting_bytes_max: max,
+        ..Limits::default()
+    });
+    fixture.register();
+    let long = "x".repeat(max / 4);
     for _ in 0..4 {
         let id = fixture.ask(write("/3/0/15", &long).when_active());
         assert_eq!(fixture.saved(id).status, Scheduled);
     }
-    let max = WAITING_BYTES_MAX;
     for new in [write("/3/0/15", "x"), write("/3/0/15", "x").when_active()] {
         assert_eq!(fixture.submit(new), (Err(DataFull { max }), Lines::new()));
     }

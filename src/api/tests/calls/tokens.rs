@@ -13,6 +13,7 @@ use engine::ids::ClientId;
 use engine::moment::Timestamp;
 
 use crate::api::tests::test_service::{OPERATOR, TestCredentials, TestService};
+use crate::config::Config;
 
 const DEVICES: &str = "/management-api/v1/devices";
 const PATHS: [&str; 2] = ["/oauth/token", "/management-api/oauth/token"];
@@ -225,6 +226,22 @@ async fn a_token_has_the_wanted_scopes_of_its_client_and_no_others() {
         let expected = ("invalid_scope".to_owned(), "scope".to_owned());
         assert_eq!(answer.faults(), [expected], "{scope}");
     }
+}
+
+#[actix_web::test]
+async fn the_operator_sets_the_lifetime_of_tokens() {
+    let setup = TestService::with(Config {
+        token_lifetime_s: 120,
+        ..Config::of_defaults()
+    });
+    let acme = setup.customer("acme", &["all"]).await;
+    let request = ask(PATHS[0], JSON, GRANT).insert_header(basic(&acme.id, &acme.secret));
+    let answer = setup.call(request).await.json();
+    assert_eq!(answer["expires_in"], 120);
+    let digest = SecretDigest::of(answer["access_token"].as_str().unwrap());
+    let (token, _) = setup.store.token(digest).await.unwrap().unwrap();
+    let lifetime_ms = token.expires_at.since_ms(setup.state.0.clock.now());
+    assert!((60_000..=120_000).contains(&lifetime_ms), "{lifetime_ms}");
 }
 
 #[actix_web::test]
