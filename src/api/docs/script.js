@@ -1,4 +1,5 @@
-// Searches the page and copies its samples. The page is complete without it.
+// Searches the page, gives its samples the address it is served from, and copies them. The page is
+// complete without it.
 "use strict";
 
 const search = document.getElementById("search");
@@ -6,6 +7,11 @@ const places = [...document.querySelectorAll("article.operation")];
 const entries = new Map(
   [...document.querySelectorAll("nav li[data-of]")].map((it) => [it.dataset.of, it]),
 );
+
+const none = document.createElement("p");
+none.textContent = "No operation matches.";
+none.hidden = true;
+document.querySelector("main").prepend(none);
 
 function find() {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -20,6 +26,7 @@ function find() {
   for (const section of document.querySelectorAll("section.tag")) {
     section.hidden = words.length > 0 && !section.querySelector("article:not([hidden])");
   }
+  none.hidden = words.length === 0 || places.some((place) => !place.hidden);
 }
 
 search.addEventListener("input", find);
@@ -33,6 +40,10 @@ document.addEventListener("keydown", (event) => {
     find();
   }
 });
+
+for (const code of document.querySelectorAll(".sample code")) {
+  code.textContent = code.textContent.replaceAll("http://127.0.0.1:8080", location.origin);
+}
 
 for (const sample of document.querySelectorAll(".sample")) {
   const button = document.createElement("button");
