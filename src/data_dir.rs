@@ -1,6 +1,7 @@
 //! Who can read the data directory? Its owner alone.
 //!
-//! Everything in it is a secret or is sealed by a key in it: directories have mode 0700, files 0600.
+//! Everything in it is a secret or is sealed by a key in it: directories have mode 0700, files
+//! 0600.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;

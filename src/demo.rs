@@ -16,7 +16,7 @@ mod walkthrough;
 use std::convert::Infallible;
 use std::fs;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use actix_rt::System;
 use tokio::task::{JoinHandle, yield_now};

@@ -221,6 +221,7 @@ pub(crate) fn credentials(shelf: &TempStore) -> Batch {
         digest: SecretDigest::of(TOKEN),
         client: id,
         expires_at: now.plus_s(86_400),
+        scopes: Scopes::ALL,
     };
     let customer = Customer {
         id: customer,

@@ -69,7 +69,7 @@ fn an_unsupported_method_is_answered_with_the_supported_ones() {
         ("PUT", format!("{API}/devices/{ID}"), "DELETE, GET, PATCH"),
         ("POST", REQUESTS.to_owned(), "GET"),
         ("GET", ACTIONS.to_owned(), "POST"),
-        ("GET", SETTING.to_owned(), "PATCH"),
+        ("DELETE", SETTING.to_owned(), "GET, PATCH"),
         ("POST", format!("{API}/administrationLogs"), "GET"),
         ("GET", "/oauth/token".to_owned(), "POST"),
         ("POST", "/livez".to_owned(), "GET"),

@@ -64,8 +64,9 @@ pub(in crate::api) fn show() -> ApiOperation {
 /// PATCH.
 pub(in crate::api) fn amend() -> ApiOperation {
     let text = "Changes only the given fields. `headers` and `eventTypes` replace the previous \
-                values as a whole, so send `headers` with their values or leave them out. `\"secret\": null` removes the secret. Events that wait for \
-                delivery use the new values. A webhook in state `INTEGRATION_FAILED` stays in \
+                values as a whole, so send `headers` with their values or leave them out. \
+                `\"secret\": null` removes the secret. Events that wait for delivery use the new \
+                values. A webhook in state `INTEGRATION_FAILED` stays in \
                 that state until it is restarted.";
     ApiOperation::new("amendWebhook", Tag::Clouds, "Update a webhook")
         .description(text)
