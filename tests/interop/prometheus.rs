@@ -28,12 +28,12 @@ fn every_family_is_read_with_its_kind() {
     let read = read(&scrape(&service));
     // The reader calls a counter by its name without `_total`.
     for (kind, name, samples) in [
-        ("counter", "signalbox_datagrams_heard", 26),
+        ("counter", "signalbox_datagrams_handled", 26),
         ("counter", "signalbox_datagrams_unsent", 2),
         ("counter", "signalbox_data", 20),
         ("counter", "signalbox_store_commits", 5),
         ("counter", "signalbox_exchanges_ended", 16),
-        ("counter", "signalbox_actions_concluded", 88),
+        ("counter", "signalbox_actions_finished", 88),
         ("counter", "signalbox_deliveries", 3),
         ("gauge", "signalbox_devices_resident", 6),
         ("gauge", "signalbox_devices_known", 2),

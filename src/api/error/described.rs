@@ -21,7 +21,8 @@ pub(in crate::api) fn error_with(granted: Schema) -> Schema {
 
 /// One fault of a call.
 pub(in crate::api) fn fault() -> Schema {
-    let code = Schema::text().pattern("^[A-Z][A-Z0-9_]*$");
+    // The code of RFC 6749 section 5.2 has its own spelling.
+    let code = Schema::text().pattern("^([A-Z][A-Z0-9_]*|invalid_scope)$");
     Schema::object()
         .must("code", code.example("OUT_OF_RANGE"), "The error code.")
         .must(

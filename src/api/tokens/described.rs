@@ -3,6 +3,7 @@
 use super::{GRANT, INVALID_SCOPE};
 use crate::api::error::described::bad_credentials;
 use crate::api::openapi::{ApiOperation, JSON, Schema, Tag, names};
+use crate::api::words::every_scope_word;
 
 /// POST.
 pub(in crate::api) fn issue() -> ApiOperation {
@@ -63,13 +64,15 @@ fn issue_as(id: &'static str) -> ApiOperation {
 const SECRET: &str = "Tokens must not be cached (RFC 6749 section 5.1).";
 
 fn token_request(text: Schema) -> Schema {
+    let word = every_scope_word().join("|");
+    let scopes = format!("^ *(({word})( +({word}))*)? *$");
     Schema::object()
         .must("grant_type", Schema::only(GRANT), "The grant type.")
         .may("client_id", text.clone(), "The `clientId`.")
         .may("client_secret", text.clone(), "The `clientSecret`.")
         .may(
             "scope",
-            text,
+            text.pattern(&scopes),
             "The scopes of the token, separated by spaces. Default: all of the client.",
         )
         .open()
