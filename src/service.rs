@@ -296,6 +296,7 @@ fn store_options(config: &Config) -> Options {
         cache_bytes: u64::from(config.store_cache_mib) << 20,
         queue_max: config.store_queue_max,
         disk_reserve_bytes: u64::from(config.disk_reserve_mib) << 20,
+        last_values_max: config.last_values_max,
         ..Options::at(config.data_dir.join("store"))
     }
 }

@@ -46,10 +46,6 @@ pub const SEND_ATTEMPTS_MAX: u8 = 5;
 /// EXCHANGE_LIFETIME (RFC 7252 section 4.8.2) and must get the same answer.
 pub const FAREWELL_MS: i64 = 247_000;
 
-/// The longest text in `data` or `payload` of a request: a mebibyte in base64, and some more. A
-/// longer one is refused with 400.
-pub const ACTION_DATA_BYTES_MAX: usize = 1_500_000;
-
 /// The longest data of a request or a result in a list: a page of a hundred has less than a
 /// mebibyte of it. Longer data is only shown with the single request.
 pub const LISTED_BYTES_MAX: usize = 4_096;
@@ -99,26 +95,12 @@ pub const TIMELINE_MAX: usize = 128;
 /// device registers. One more is refused: the request fails.
 pub const OBSERVATIONS_MAX: usize = 64;
 
-/// Values that are accepted from a device within [`PACE_S`]: two hundred a second, more than
-/// devices send without pauses. Values beyond the bound are neither published nor acknowledged, so
-/// that the writes a device can cause are bounded; a confirmable message is retransmitted.
-pub const PACE_MAX: u16 = 12_000;
-
-/// The window in which the values of a device are counted, in seconds.
-pub const PACE_S: u32 = 60;
-
-/// The number of values that a registration counts as: two a second are accepted. One beyond that
-/// is answered 5.03 with Max-Age.
-pub const REGISTRATION_PACE: u16 = 100;
+/// The window in which the values and registrations of a device are counted, in seconds.
+pub const RATE_WINDOW_S: u32 = 60;
 
 /// Unreadable payloads of a device are logged at most this often: they are large, stored for long,
 /// and the next ones add no information.
 pub const UNREADABLE_LOG_MS: i64 = 60_000;
-
-/// Objects of one device that are read when it registers or updates its registration, the lowest
-/// numbers first: several times what devices have, few enough that their paths fit the datagram of
-/// one request, and that reading them one by one takes a few minutes. Further ones are not read.
-pub const REPORT_OBJECTS_MAX: usize = 64;
 
 /// A failure to read an object of a device is logged at most this often: devices of one kind fail
 /// alike, and a fleet that updates every few minutes must not fill the customer's log.
@@ -129,9 +111,10 @@ pub const REPORT_FAILURE_LOG_MS: i64 = DAY_MS;
 /// minute or more.
 pub const REPORT_SILENCES_MAX: u8 = 2;
 
-/// Resources of one device whose last value is stored: many times what devices have, and a bound
-/// for devices that invent paths. The values of further ones are in the history alone.
-pub const VALUES_MAX: u32 = 4_096;
+/// Resources of one device whose last value is stored, unless the operator sets another number: many
+/// times what devices have, and a bound for devices that invent paths. The values of further ones
+/// are in the history alone.
+pub const LAST_VALUES_MAX: u32 = 4_096;
 
 /// The bytes of a text or an opaque value that is stored as the last known one: the values of a
 /// device are shown at once, so they are 4 MiB at most. A longer one is in the history alone, and
@@ -216,6 +199,18 @@ pub struct Limits {
     pub data_bytes_max: usize,
     /// The bytes of an answer of a device, in any number of blocks; a longer one fails its request.
     pub answer_bytes_max: usize,
+    /// Values that are accepted from a device within [`RATE_WINDOW_S`]: two hundred a second, more
+    /// than devices send without pauses. Values beyond the bound are neither published nor
+    /// acknowledged, so that the writes a device can cause are bounded; a confirmable message is
+    /// retransmitted.
+    pub values_max: u16,
+    /// Registrations that are accepted from a device within [`RATE_WINDOW_S`]: two a second. One
+    /// beyond that is answered 5.03 with Max-Age.
+    pub registrations_max: u16,
+    /// Objects of one device that are read for passive reporting in one round: several times what
+    /// devices have, few enough that their paths fit the datagram of one request, and that reading
+    /// them one by one takes a few minutes. The others are read in the next rounds.
+    pub passive_objects_max: usize,
     /// The bytes of a UDP request: what every network carries in one piece (RFC 791 section 3.1). A
     /// longer one is refused with 400.
     pub udp_payload_bytes_max: usize,
@@ -235,6 +230,9 @@ impl Default for Limits {
             passive_response_timeout_ms: 5_000,
             data_bytes_max: 64 * 1_024,
             answer_bytes_max: 2 * 1_024 * 1_024,
+            values_max: 12_000,
+            registrations_max: 120,
+            passive_objects_max: 64,
             udp_payload_bytes_max: 508,
             block: BlockSize::MAX,
         }
@@ -245,5 +243,10 @@ impl Limits {
     /// When a request with the default expiry fails.
     pub fn expiry_of(&self, created_at: Timestamp) -> Timestamp {
         created_at.plus_ms(self.action_expiry_ms)
+    }
+
+    /// The number of values that a registration counts as.
+    pub fn registration_weight(&self) -> u16 {
+        self.values_max.div_ceil(self.registrations_max.max(1))
     }
 }

@@ -277,7 +277,7 @@ fn beyond_the_bound_the_oldest_become_dead_letters_and_that_is_logged_once() {
     }
     fixture.note_backlog(fixture::BACKLOG_MAX + 50);
     fixture.note_backlog(fixture::BACKLOG_MAX + 40);
-    assert_eq!(fixture.log, ["CloudIntegrator[EventsSetAside]"]);
+    assert_eq!(fixture.log, ["CloudIntegrator[EventsDeadLettered]"]);
     fixture.emit(7, 300);
     fixture.end_all(&DeliveryOutcome::Delivered);
     let dead_lettered = 50 + usize::try_from(fixture::BACKLOG_MAX / 10).unwrap();

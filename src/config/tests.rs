@@ -214,6 +214,11 @@ fn the_sizes_of_bodies_are_bounded_and_block_sizes_are_those_of_rfc_7959() {
         ("data_bytes_max", "1", "16777216", "16777217"),
         ("coap_answer_bytes_max", "1", "16777216", "16777217"),
         ("udp_payload_bytes_max", "1", "65507", "65508"),
+        ("action_data_bytes_max", "1", "1073741824", "1073741825"),
+        ("device_values_max", "1", "60000", "60001"),
+        ("device_registrations_max", "1", "60000", "60001"),
+        ("passive_objects_max", "1", "1000", "1001"),
+        ("last_values_max", "1", "1000000", "1000001"),
         ("coap_block_bytes", "16", "1024", "2048"),
     ];
     for (name, least, most, beyond) in cases {
@@ -233,6 +238,12 @@ fn the_sizes_of_bodies_are_bounded_and_block_sizes_are_those_of_rfc_7959() {
     assert_eq!(limits.answer_bytes_max, 7);
     let limits = given("udp_payload_bytes_max", "7").unwrap().limits();
     assert_eq!(limits.udp_payload_bytes_max, 7);
+    let limits = given("device_values_max", "7").unwrap().limits();
+    assert_eq!((limits.values_max, limits.registration_weight()), (7, 1));
+    let limits = given("device_registrations_max", "7").unwrap().limits();
+    assert_eq!(limits.registration_weight(), 1_715);
+    let limits = given("passive_objects_max", "7").unwrap().limits();
+    assert_eq!(limits.passive_objects_max, 7);
     let limits = given("coap_block_bytes", "64").unwrap().limits();
     assert_eq!(limits.block.bytes(), 64);
 }

@@ -106,7 +106,15 @@ impl SledStore {
         let disk = Disk::new(&options.path, options.disk_reserve_bytes, free);
         let (queue, jobs) = sync_channel(options.queue_max.max(1));
         let known = (epochs, outbox);
-        let committer = Committer::new(db.clone(), file, disk, Arc::clone(&state), jobs, known);
+        let committer = Committer::new(
+            db.clone(),
+            file,
+            disk,
+            Arc::clone(&state),
+            jobs,
+            known,
+            options.last_values_max,
+        );
         let committer = Builder::new()
             .name("store-committer".to_owned())
             .spawn(move || committer.run())

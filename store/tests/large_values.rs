@@ -12,7 +12,7 @@ use engine::action::{
 };
 use engine::change::Change;
 use engine::event::{Data, Event, EventContent};
-use engine::limits::{ACTION_DATA_BYTES_MAX, Limits, STRETCH_BYTES_MAX};
+use engine::limits::{Limits, STRETCH_BYTES_MAX};
 use engine::query::listed::Omitted;
 use engine::query::{ActionFilter, PageRequest};
 use store::conformance::samples::{
@@ -21,6 +21,8 @@ use store::conformance::samples::{
 use store::conformance::wait;
 use store::{Commit, DeliveryReads, DirectoryReads, Options, SledStore};
 
+/// The longest data of a request by default.
+const REQUEST_BYTES: usize = 1_500_000;
 const ANSWER_BYTES: usize = 100 * 1_024;
 const DEFINITION_BYTES: usize = 256 * 1_024;
 
@@ -172,7 +174,7 @@ fn data_of_64_kib_and_of_a_mebibyte_leaves_the_blobs_folder_empty() {
 
 /// A request of the largest size.
 fn update(rng: u64) -> Request {
-    let text = format!("{rng:08}").repeat(ACTION_DATA_BYTES_MAX / 8);
+    let text = format!("{rng:08}").repeat(REQUEST_BYTES / 8);
     let content = Content::parse(ContentEncoding::String, &text).unwrap();
     Request::Coap(CoapRequest {
         method: Method::Put,

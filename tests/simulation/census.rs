@@ -271,7 +271,7 @@ impl Census {
             "Translator[UserPayloadError]" => &mut self.bytes_unread,
             "CloudIntegrator[IntegrationDisabled]" => &mut self.destinations_failed,
             "CloudIntegrator[IntegrationRestarted]" => &mut self.destinations_restarted,
-            "CloudIntegrator[EventsSetAside]" => &mut self.set_aside,
+            "CloudIntegrator[EventsDeadLettered]" => &mut self.set_aside,
             _ => return,
         } += 1;
     }

@@ -245,6 +245,27 @@ impl Entry {
         }
     }
 
+    /// The device has more objects than a round of passive reporting reads.
+    pub fn passive_objects_left(
+        m: &mut Moment,
+        device: DeviceSighting<'_>,
+        max: usize,
+        left: &[u16],
+    ) -> Self {
+        let named: Vec<_> = left.iter().map(|id| format!("/{id}")).collect();
+        let description = format!(
+            "Passive reporting reads at most {max} objects at a time. The next rounds read {}.",
+            named.join(", ")
+        );
+        Self::error(
+            m,
+            device,
+            None,
+            "LwM2M[PassiveReportingFailed]",
+            description,
+        )
+    }
+
     /// The actor of this device panicked repeatedly and is not restored.
     ///
     /// Unspecified (the list of messages): a kind of its own, because no other one fits.

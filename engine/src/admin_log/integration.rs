@@ -36,7 +36,7 @@ impl Entry {
              moved to its dead letters. Replay them to deliver them.",
             to.name, to.id
         );
-        let message = "CloudIntegrator[EventsSetAside]";
+        let message = "CloudIntegrator[EventsDeadLettered]";
         Self::of_integration(m, to, Category::Error, message, description)
     }
 
@@ -101,7 +101,7 @@ mod tests {
             ),
             (
                 Entry::events_dead_lettered(m, &to, 3),
-                "CloudIntegrator[EventsSetAside]",
+                "CloudIntegrator[EventsDeadLettered]",
                 Category::Error,
             ),
             (

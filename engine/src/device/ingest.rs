@@ -16,7 +16,7 @@ use crate::datagram::Datagram;
 use crate::device::context::Context;
 use crate::device::samples;
 use crate::event::{Cause, Data, EventContent};
-use crate::limits::{PACE_MAX, PACE_S, REJECTION_LOG_MS, TRANSFER_IDLE_MS, UNREADABLE_LOG_MS};
+use crate::limits::{RATE_WINDOW_S, REJECTION_LOG_MS, TRANSFER_IDLE_MS, UNREADABLE_LOG_MS};
 use crate::moment::Timestamp;
 use crate::peer::Peer;
 use crate::step_event::NotificationOutcome;
@@ -103,14 +103,15 @@ impl<'s> Ingest<'s> {
     }
 
     /// Accepts this many values, if the rate window still has room.
-    pub(super) fn take(&mut self, now: Timestamp, values: u16) -> bool {
-        self.rate.take(now, values)
+    pub(super) fn take(&mut self, cx: &Context<'_>, values: u16) -> bool {
+        let max = cx.rules().limits.values_max;
+        self.rate.take(cx.now(), values, max)
     }
 
     /// Counts the values beyond the first, which was counted when the message was accepted.
-    pub(super) fn count_further(&mut self, now: Timestamp, values: usize) {
+    pub(super) fn count_further(&mut self, cx: &Context<'_>, values: usize) {
         let further = u16::try_from(values).unwrap_or(u16::MAX).saturating_sub(1);
-        self.rate.take(now, further);
+        self.take(cx, further);
     }
 
     /// Keeps the device from being idle, with what it remembers, until a time.
@@ -222,7 +223,7 @@ impl<'s> Ingest<'s> {
         if samples.is_empty() {
             return NotificationOutcome::Empty;
         }
-        self.count_further(cx.now(), samples.len());
+        self.count_further(cx, samples.len());
         let mut paths = samples.iter().map(|sample| sample.path);
         let unknown = paths.find(|path| !cx.codec().knows(*path));
         let measurements = samples::by_time(cx.now(), samples);
@@ -242,7 +243,7 @@ impl<'s> Ingest<'s> {
         (source, topic): (Protocol, Option<Topic>),
         bytes: &[u8],
     ) {
-        self.count_further(cx.now(), bytes.len() / VALUE_BYTES);
+        self.count_further(cx, bytes.len() / VALUE_BYTES);
         let bytes = bytes.into();
         let data = Data {
             source,
@@ -269,17 +270,17 @@ pub(super) struct RateWindow {
 }
 
 impl RateWindow {
-    /// Accepts this many values, if there is still room in the window.
-    pub(super) fn take(&mut self, now: Timestamp, values: u16) -> bool {
+    /// Accepts this many values, if there is still room for one in a window of `max`.
+    pub(super) fn take(&mut self, now: Timestamp, values: u16, max: u16) -> bool {
         let (now_s, began_s) = (now.as_short_s(), u32::from_be_bytes(self.began_s));
-        let is_under_way = now_s >= began_s && now_s - began_s < PACE_S;
+        let is_under_way = now_s >= began_s && now_s - began_s < RATE_WINDOW_S;
         if !is_under_way {
             *self = Self {
                 began_s: now_s.to_be_bytes(),
                 accepted: 0,
             };
         }
-        let is_room = self.accepted < PACE_MAX;
+        let is_room = self.accepted < max;
         if is_room {
             self.accepted = self.accepted.saturating_add(values);
         }

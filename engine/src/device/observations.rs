@@ -121,7 +121,7 @@ impl<'s> Observations<'s> {
             self.lose_established(cx, path, why);
             return NotificationKind::Unsupported;
         }
-        if !ingest.take(cx.now(), 1) {
+        if !ingest.take(cx, 1) {
             // It is not acknowledged, so the device may end the observation. Marking that costs no
             // write.
             if let Some(observation) = self.observation_mut(path) {
@@ -551,7 +551,7 @@ fn take_values(
         Ok(measurements) if measurements.is_empty() => NotificationOutcome::Empty,
         Ok(measurements) => {
             let values = measurements.iter().map(|it| it.values.len()).sum();
-            ingest.count_further(cx.now(), values);
+            ingest.count_further(cx, values);
             cx.publish_measurements(Cause::Observation(path), measurements);
             NotificationOutcome::Published
         }

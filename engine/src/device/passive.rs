@@ -31,7 +31,7 @@ use crate::device::ingest::Ingest;
 use crate::device::observations::Observations;
 use crate::device::samples::Measurement;
 use crate::event::Cause;
-use crate::limits::{REPORT_FAILURE_LOG_MS, REPORT_OBJECTS_MAX, REPORT_SILENCES_MAX};
+use crate::limits::{REPORT_FAILURE_LOG_MS, REPORT_SILENCES_MAX};
 use crate::moment::Timestamp;
 use crate::setting::SettingState;
 use crate::step_event::ExchangeOutcome;
@@ -84,7 +84,7 @@ impl<'s> PassiveReading<'s> {
 
     /// The device registered or updated its registration: a round begins, or, if one is in
     /// progress, another follows.
-    pub(super) fn renew(&mut self, cx: &Context<'_>) {
+    pub(super) fn renew(&mut self, cx: &mut Context<'_>) {
         match (cx.policy.passive_reporting, self.round.as_mut()) {
             (SettingState::Disabled, _) => {}
             (SettingState::Enabled, Some(round)) => round.then = NextRound::Again,
@@ -251,8 +251,8 @@ impl<'s> PassiveReading<'s> {
         self.stop();
     }
 
-    fn begin(&mut self, cx: &Context<'_>) {
-        let left = self.objects_to_report(cx);
+    fn begin(&mut self, cx: &mut Context<'_>) {
+        let left = self.objects_of_round(cx);
         if !left.is_empty() {
             let then = NextRound::Rest;
             let answered = RoundAnswer::Nothing;
@@ -264,7 +264,7 @@ impl<'s> PassiveReading<'s> {
         }
     }
 
-    fn next_part(&mut self, cx: &Context<'_>) -> Option<ReadPart> {
+    fn next_part(&mut self, cx: &mut Context<'_>) -> Option<ReadPart> {
         if let Some(over) = self.round.take_if(|round| round.left.is_empty()) {
             match over.then {
                 NextRound::Rest => {}
@@ -289,11 +289,9 @@ impl<'s> PassiveReading<'s> {
         ingest: &mut Ingest<'_>,
         measurements: Vec<Measurement>,
     ) {
-        if ingest.take(cx.now(), 1) {
-            ingest.count_further(
-                cx.now(),
-                measurements.iter().map(|it| it.values.len()).sum(),
-            );
+        if ingest.take(cx, 1) {
+            let values = measurements.iter().map(|it| it.values.len()).sum();
+            ingest.count_further(cx, values);
             cx.publish_measurements(Cause::PassiveReport, measurements);
         } else {
             self.stop();
@@ -321,8 +319,27 @@ impl<'s> PassiveReading<'s> {
         }
     }
 
-    /// The objects to read, the first one last.
-    fn objects_to_report(&self, cx: &Context<'_>) -> Vec<u16> {
+    /// The objects to read in a round, the first one last.
+    fn objects_of_round(&mut self, cx: &mut Context<'_>) -> Vec<u16> {
+        let mut ids = self.objects_to_read(cx);
+        let max = cx.rules().limits.passive_objects_max;
+        if ids.len() > max {
+            let next = self.capabilities.next_in_turn();
+            let first = ids.partition_point(|id| *id < next) % ids.len();
+            ids.rotate_left(first);
+            let later = ids.split_off(max);
+            self.capabilities.continue_at(later[0]);
+            if self.capabilities.may_log(cx.now(), REPORT_FAILURE_LOG_MS) {
+                cx.log(|m, sighting| Entry::passive_objects_left(m, sighting, max, &later));
+            }
+        }
+        ids.sort_by_key(|id| self.capabilities.is_read_last(*id));
+        ids.reverse();
+        ids
+    }
+
+    /// The objects that are read, in the order of their numbers.
+    fn objects_to_read(&self, cx: &Context<'_>) -> Vec<u16> {
         let Some(registration) = cx.registration.registration() else {
             return Vec::new();
         };
@@ -338,10 +355,6 @@ impl<'s> PassiveReading<'s> {
                 && !self.capabilities.is_refused(object.id)
                 && codec.object_at(object.id).is_none_or(|it| it.is_readable())
         };
-        let objects = links.objects().filter(is_to_read);
-        let mut ids: Vec<u16> = objects.map(|it| it.id).take(REPORT_OBJECTS_MAX).collect();
-        ids.sort_by_key(|id| self.capabilities.is_read_last(*id));
-        ids.reverse();
-        ids
+        links.objects().filter(is_to_read).map(|it| it.id).collect()
     }
 }

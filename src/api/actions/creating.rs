@@ -128,6 +128,7 @@ fn desk<P: ActionProtocol>(api: &Api) -> ActionParser {
     ActionParser {
         protocol: P::PROTOCOL,
         udp_payload_bytes_max: api.udp_payload_bytes_max,
+        data_bytes_max: api.action_data_bytes_max,
         devices_max: api.bulk_devices_max,
     }
 }

@@ -68,7 +68,7 @@ fn create_many(id: &'static str, summary: &'static str, body: Schema) -> Describ
 /// GET one.
 pub(in crate::api) fn show() -> Described {
     Described::new("getAction", Tag::Actions, "Get an action request")
-        .description("Requests are deleted 7 days after creation. The operator can change this.")
+        .description("Requests are deleted {{action_retention_days}} after creation.")
         .answer(200, followed(), "The request with its timeline.")
 }
 
@@ -158,9 +158,6 @@ const QUEUED: &str = "The call returns as soon as the request is durably stored:
                       the next message from the device, over any protocol. The service sends \
                       requests to a device one at a time, oldest first.";
 
-/// The default of the `bulk_devices_max` setting.
-const BULK_DEVICES: u64 = 100;
-
 /// A body that is one of these cases, each with its title.
 fn one_of(cases: impl IntoIterator<Item = (Schema, &'static str)>, name: &'static str) -> Schema {
     let cases = cases.into_iter().map(|(case, title)| case.titled(title));
@@ -173,9 +170,10 @@ fn one_of_many(
     name: &'static str,
 ) -> Schema {
     let devices = Schema::list(names::device_id())
-        .many(1..=BULK_DEVICES)
+        .at_least_one()
+        .bounded_by("maxItems", "bulk_devices_max")
         .unique();
-    let why = "The devices, without duplicates. The operator can change the maximum.";
+    let why = "The devices, without duplicates.";
     let with_devices = |(case, title): (Schema, _)| {
         let body = case.must("deviceIds", devices.clone(), why);
         (body, title)
@@ -194,8 +192,8 @@ fn when(body: Schema) -> Schema {
     .may(
         "expiresIn",
         Schema::whole(1..=u64::from(EXPIRY_S_MAX)),
-        "The request fails if it is not final after this time, in seconds. Default: 172800 (48 \
-         hours); the operator can change it.",
+        "The request fails if it is not final after this time, in seconds. Default: \
+         {{action_expiry_s}}.",
     )
 }
 

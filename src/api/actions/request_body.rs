@@ -27,6 +27,8 @@ pub(super) struct ActionParser {
     pub(super) protocol: Protocol,
     /// The maximum payload of a datagram.
     pub(super) udp_payload_bytes_max: usize,
+    /// The maximum length of `data`, and of `payload` over CoAP, as they are written.
+    pub(super) data_bytes_max: usize,
     /// The maximum number of devices in a bulk call.
     pub(super) devices_max: u32,
 }
@@ -67,8 +69,8 @@ impl ActionParser {
     fn request(self, fields: &mut Fields) -> Option<Request> {
         match self.protocol {
             Protocol::Udp => udp::request(fields, self.udp_payload_bytes_max).map(Request::Udp),
-            Protocol::Coap => coap::request(fields).map(Request::Coap),
-            Protocol::Lwm2m => lwm2m::request(fields).map(Request::Lwm2m),
+            Protocol::Coap => coap::request(fields, self.data_bytes_max).map(Request::Coap),
+            Protocol::Lwm2m => lwm2m::request(fields, self.data_bytes_max).map(Request::Lwm2m),
         }
     }
 

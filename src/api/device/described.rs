@@ -4,7 +4,7 @@ use engine::action::Protocol;
 use engine::action::timeline::WaitReason;
 use engine::device::record::ObservationState;
 use engine::device::snapshot::Presence;
-use engine::limits::{LIFETIME_S_MAX, VALUE_BYTES_MAX, VALUES_MAX};
+use engine::limits::{LIFETIME_S_MAX, VALUE_BYTES_MAX};
 
 use crate::api::action::described::pending;
 use crate::api::messages::described::{message, value};
@@ -48,7 +48,7 @@ pub(in crate::api) fn inspector() -> Schema {
             "values",
             Schema::list(known_value()),
             &format!(
-                "The last known value of each resource, sorted by path: at most {VALUES_MAX}. \
+                "The last known value of each resource, sorted by path: at most {{{{last_values_max}}}}. \
                  String and opaque values longer than {VALUE_BYTES_MAX} bytes are left out."
             ),
         )

@@ -7,7 +7,7 @@ use engine::event::{
     Telemetry,
 };
 use engine::ids::{ActionId, EntryId, Iccid};
-use engine::limits::{VALUE_BYTES_MAX, VALUES_MAX};
+use engine::limits::{LAST_VALUES_MAX, VALUE_BYTES_MAX};
 use engine::profile::Profile;
 use engine::query::KnownValue;
 use engine::{ObjectLink, Path, Value};
@@ -182,7 +182,7 @@ pub(super) fn leave_the_value_that_was_measured_last(ground: &TestBed<'_>) {
 pub(super) fn leave_no_more_values_than_a_device_may_have(ground: &TestBed<'_>) {
     let store = ground.open();
     let (device, _) = two_devices(&*store);
-    let max = u16::try_from(VALUES_MAX).expect("a bound below 65,536");
+    let max = u16::try_from(LAST_VALUES_MAX).expect("a bound below 65,536");
     let values = |value| move |id| (Path::resource(3303, 0, id), Value::Integer(value));
     let append_values = |second, values: Vec<(Path, Value)>| {
         let telemetry = telemetry(Cause::Action(ActionId::from_bytes([7; 16])), values);
@@ -239,7 +239,7 @@ pub(super) fn leave_no_value_that_is_too_long(ground: &TestBed<'_>) {
     append_values(3, [&too_long, &too_long[..1]].concat());
     assert_eq!(known(), [other]);
     // Each removed value freed its room.
-    let max = u16::try_from(VALUES_MAX).expect("a bound below 65,536");
+    let max = u16::try_from(LAST_VALUES_MAX).expect("a bound below 65,536");
     let values = |id| (path(id), Value::Integer(2));
     append_values(4, (10..10 + max).map(values).collect());
     assert_eq!(known().len(), usize::from(max));

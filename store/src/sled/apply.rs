@@ -3,7 +3,6 @@
 use engine::action::{Protocol, Status};
 use engine::change::Counter;
 use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, EventId};
-use engine::limits::VALUES_MAX;
 use engine::moment::Timestamp;
 use sled::IVec;
 
@@ -20,12 +19,14 @@ use super::record::{self, Unreadable, number};
 use super::{definitions, destinations, listing};
 use crate::CommitError;
 
-/// Checks a batch and applies it, or returns why not.
+/// Checks a batch and applies it, or returns why not. A device has at most `values_max` last known
+/// values.
 pub(super) fn apply(
     plan: Plan,
     epochs: &mut Epochs,
     outbox: &mut Outbox,
     rows: &mut Overlay<'_>,
+    values_max: u32,
 ) -> Result<Result<(), CommitError>, Fault> {
     if epochs.fence(plan.owner) {
         return Ok(Err(CommitError::Fenced));
@@ -43,7 +44,7 @@ pub(super) fn apply(
     rows.begin();
     outbox.begin();
     let mut steps = plan.steps.into_iter();
-    match steps.try_for_each(|step| take(step, outbox, rows)) {
+    match steps.try_for_each(|step| take(step, outbox, rows, values_max)) {
         Ok(()) => Ok(Ok(())),
         Err(fault) if fault.is_fatal() => Err(fault),
         Err(fault) => {
@@ -150,7 +151,12 @@ fn holds(check: &Check, rows: &Overlay<'_>) -> Result<bool, Fault> {
     }
 }
 
-fn take(step: PlanStep, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+fn take(
+    step: PlanStep,
+    outbox: &mut Outbox,
+    rows: &mut Overlay<'_>,
+    values_max: u32,
+) -> Result<(), Fault> {
     match step {
         PlanStep::Put(key, row) => rows.put(key, row),
         PlanStep::Mark(key) => {
@@ -167,7 +173,7 @@ fn take(step: PlanStep, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(
             value,
         } => {
             if !is_newer_known(at, &key, rows)? {
-                put_known(counted, key, value, rows)?;
+                put_known(counted, (key, value), rows, values_max)?;
             }
         }
         PlanStep::RemoveKnown { at, counted, key } => {
@@ -206,13 +212,18 @@ fn is_newer_known(at: Timestamp, key: &[u8], rows: &Overlay<'_>) -> Result<bool,
     Ok(known_at.is_some_and(|known_at| known_at > at))
 }
 
-fn put_known(counted: IVec, key: IVec, value: Value, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+fn put_known(
+    counted: IVec,
+    (key, value): (IVec, Value),
+    rows: &mut Overlay<'_>,
+    max: u32,
+) -> Result<(), Fault> {
     if rows.row(&key)?.is_none() {
         let known = match rows.row(&counted)? {
             Some(row) => number::read_count(&row)?,
             None => 0,
         };
-        if known >= i64::from(VALUES_MAX) {
+        if known >= i64::from(max) {
             return Ok(());
         }
         rows.add(counted, 1)?;

@@ -56,6 +56,8 @@ pub(super) struct Committer {
     jobs: Receiver<Job>,
     epochs: Epochs,
     outbox: Outbox,
+    /// The last known values a device may have.
+    last_values_max: u32,
     /// The rows that commits wrote since the last sweep, if that sweep left something to be swept.
     written: Option<usize>,
 }
@@ -95,6 +97,7 @@ impl Committer {
         state: Arc<CommitState>,
         jobs: Receiver<Job>,
         (epochs, outbox): (Epochs, Outbox),
+        last_values_max: u32,
     ) -> Self {
         state.reach(outbox.newest());
         Self {
@@ -105,6 +108,7 @@ impl Committer {
             jobs,
             epochs,
             outbox,
+            last_values_max,
             written: None,
         }
     }
@@ -212,7 +216,8 @@ impl Committer {
             .map(|plan| {
                 let span = plan.span.clone();
                 let (epochs, outbox) = (&mut self.epochs, &mut self.outbox);
-                span.in_scope(|| apply::apply(plan, epochs, outbox, &mut rows))
+                let values_max = self.last_values_max;
+                span.in_scope(|| apply::apply(plan, epochs, outbox, &mut rows, values_max))
             })
             .collect::<Result<_, _>>()?;
         self.outbox.end_group(&mut rows);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use engine::limits::LAST_VALUES_MAX;
 use sled::{Db, IVec};
 
 use super::epochs::Epochs;
@@ -49,6 +50,8 @@ pub struct Options {
     pub queue_max: usize,
     /// How much of the disk stays free: with less, commits are refused.
     pub disk_reserve_bytes: u64,
+    /// The resources of a device whose last value is stored.
+    pub last_values_max: u32,
 }
 
 impl Options {
@@ -59,6 +62,7 @@ impl Options {
             cache_bytes: CACHE_BYTES,
             queue_max: QUEUE_MAX,
             disk_reserve_bytes: DISK_RESERVE_BYTES,
+            last_values_max: LAST_VALUES_MAX,
         }
     }
 }

@@ -39,7 +39,7 @@ fn events_beyond_the_backlog_limit_become_dead_letters_and_are_logged() {
     }
     assert!(samples_sent > BACKLOG_MAX);
     let entry = until("an entry of the log", || {
-        setup.entry("CloudIntegrator[EventsSetAside]")
+        setup.entry("CloudIntegrator[EventsDeadLettered]")
     });
     assert_eq!(entry["category"], "error");
     let backlog = until("no more than may wait", || {

@@ -7,7 +7,7 @@ use protocol::coap::uri::{InvalidPathAndQuery, PathAndQuery};
 
 use super::RawField;
 use crate::action::{CoapRequest, Content, ContentEncoding, Method, NotBase64};
-use crate::limits::{ACTION_DATA_BYTES_MAX, COAP_PATH_BYTES_MAX};
+use crate::limits::COAP_PATH_BYTES_MAX;
 
 /// A fault in a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -22,8 +22,11 @@ pub enum CoapFault {
     #[error(transparent)]
     NotBase64(#[from] NotBase64),
     /// The payload is too long.
-    #[error("must not be longer than {ACTION_DATA_BYTES_MAX} bytes")]
-    PayloadTooLong,
+    #[error("must not be longer than {max} bytes")]
+    PayloadTooLong {
+        /// The longest payload, as it is written.
+        max: usize,
+    },
     /// There is a payload without an encoding.
     #[error("is required if there is a payload")]
     EncodingMissing,
@@ -48,7 +51,7 @@ impl CoapFault {
     pub fn part(self) -> CoapField {
         match self {
             Self::Path(_) | Self::PathTooLong => CoapField::Path,
-            Self::NotBase64(_) | Self::PayloadTooLong => CoapField::Payload,
+            Self::NotBase64(_) | Self::PayloadTooLong { .. } => CoapField::Payload,
             Self::EncodingMissing | Self::EncodingUnwanted => CoapField::Encoding,
         }
     }
@@ -72,9 +75,10 @@ pub struct CoapDraft<'a> {
 
 impl CoapDraft<'_> {
     /// Parses the request; the error has every fault of the fields that are there. `None` if a
-    /// field is missing or unreadable.
-    pub fn read(self) -> Result<Option<CoapRequest>, Vec<CoapFault>> {
-        match (self.target(), self.content()) {
+    /// field is missing or unreadable. The payload has at most `payload_max` bytes, as it is
+    /// written.
+    pub fn read(self, payload_max: usize) -> Result<Option<CoapRequest>, Vec<CoapFault>> {
+        match (self.target(), self.content(payload_max)) {
             (Ok(target), Ok(content)) => Ok(self.request(target, content)),
             (target, content) => Err(target.err().into_iter().chain(content.err()).collect()),
         }
@@ -106,10 +110,10 @@ impl CoapDraft<'_> {
         }
     }
 
-    fn content(&self) -> Result<RawField<Content>, CoapFault> {
+    fn content(&self, max: usize) -> Result<RawField<Content>, CoapFault> {
         match (self.payload, self.form) {
-            (RawField::Value(text), _) if text.len() > ACTION_DATA_BYTES_MAX => {
-                Err(CoapFault::PayloadTooLong)
+            (RawField::Value(text), _) if text.len() > max => {
+                Err(CoapFault::PayloadTooLong { max })
             }
             (RawField::Value(text), RawField::Value(form)) => {
                 Ok(RawField::Value(Content::parse(form, text)?))
@@ -129,10 +133,12 @@ mod tests {
     use super::*;
     use ContentEncoding::{Base64, String};
 
+    const MAX: usize = 1_000;
+
     #[test]
     fn a_request_needs_no_payload() {
         for method in Method::ALL {
-            let request = bare(method, "/a/b?c=d").read().unwrap().unwrap();
+            let request = bare(method, "/a/b?c=d").read(MAX).unwrap().unwrap();
             assert_eq!(request.method, method);
             assert_eq!(request.target.as_str(), "/a/b?c=d");
             assert_eq!(request.port.get(), 5683);
@@ -154,7 +160,7 @@ mod tests {
                     method: Some(method),
                     ..draft
                 };
-                let content = request.read().unwrap().unwrap().content.unwrap();
+                let content = request.read(MAX).unwrap().unwrap().content.unwrap();
                 assert_eq!(content.bytes(), bytes, "{method:?} {form:?} {text}");
             }
         }
@@ -166,8 +172,8 @@ mod tests {
         let longest = format!("/a?{}&{}", "x".repeat(125), "y".repeat(126));
         assert_eq!(longest.len(), COAP_PATH_BYTES_MAX);
         let too_long = format!("{longest}y");
-        assert!(bare(Method::Get, &longest).read().unwrap().is_some());
-        assert!(bare(Method::Get, "/").read().unwrap().is_some());
+        assert!(bare(Method::Get, &longest).read(MAX).unwrap().is_some());
+        assert!(bare(Method::Get, "/").read(MAX).unwrap().is_some());
         let cases = [
             ("", CoapFault::Path(InvalidPathAndQuery::NotAbsolute)),
             ("a", CoapFault::Path(InvalidPathAndQuery::NotAbsolute)),
@@ -176,14 +182,18 @@ mod tests {
             (&too_long, CoapFault::PathTooLong),
         ];
         for (path, fault) in cases {
-            assert_eq!(bare(Method::Get, path).read(), Err(vec![fault]), "{path}");
+            assert_eq!(
+                bare(Method::Get, path).read(MAX),
+                Err(vec![fault]),
+                "{path}"
+            );
             assert_eq!(fault.part(), CoapField::Path);
         }
     }
 
     #[test]
     fn a_payload_and_its_encoding_need_each_other() {
-        let long = "x".repeat(ACTION_DATA_BYTES_MAX + 1);
+        let long = "x".repeat(MAX + 1);
         let not_base64 = CoapFault::NotBase64(NotBase64);
         let cases = [
             (
@@ -195,13 +205,13 @@ mod tests {
             (
                 RawField::Value(long.as_str()),
                 RawField::Value(String),
-                CoapFault::PayloadTooLong,
+                CoapFault::PayloadTooLong { max: MAX },
                 CoapField::Payload,
             ),
             (
                 RawField::Value(long.as_str()),
                 RawField::Unreadable,
-                CoapFault::PayloadTooLong,
+                CoapFault::PayloadTooLong { max: MAX },
                 CoapField::Payload,
             ),
             (
@@ -224,11 +234,11 @@ mod tests {
             ),
         ];
         for (payload, form, fault, part) in cases {
-            assert_eq!(with(payload, form).read(), Err(vec![fault]), "{form:?}");
+            assert_eq!(with(payload, form).read(MAX), Err(vec![fault]), "{form:?}");
             assert_eq!(fault.part(), part);
         }
         let fits = with(RawField::Value(&long[1..]), RawField::Value(String));
-        assert!(fits.read().unwrap().is_some());
+        assert!(fits.read(MAX).unwrap().is_some());
     }
 
     #[test]
@@ -244,7 +254,7 @@ mod tests {
             CoapFault::Path(InvalidPathAndQuery::NotAbsolute),
             CoapFault::EncodingMissing,
         ];
-        assert_eq!(draft.read(), Err(both));
+        assert_eq!(draft.read(MAX), Err(both));
     }
 
     #[test]
@@ -268,7 +278,7 @@ mod tests {
             with(RawField::Nothing, RawField::Unreadable),
         ];
         for draft in parts {
-            assert_eq!(draft.read(), Ok(None), "{draft:?}");
+            assert_eq!(draft.read(MAX), Ok(None), "{draft:?}");
         }
     }
 

@@ -4,7 +4,6 @@ use protocol::lwm2m::path::{InvalidPath, Level, Path};
 
 use super::RawField;
 use crate::action::{Lwm2mRequest, Operation};
-use crate::limits::ACTION_DATA_BYTES_MAX;
 
 /// A fault in a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -65,10 +64,10 @@ pub struct Lwm2mDraft<'a> {
 
 impl Lwm2mDraft<'_> {
     /// Parses the request; the error has every fault of the fields that are there. `None` if a
-    /// field is missing or unreadable.
-    pub fn read(self) -> Result<Option<Lwm2mRequest>, Vec<Lwm2mFault>> {
+    /// field is missing or unreadable. The data has at most `data_max` bytes.
+    pub fn read(self, data_max: usize) -> Result<Option<Lwm2mRequest>, Vec<Lwm2mFault>> {
         let path = self.path();
-        let data = self.fitting_data();
+        let data = self.fitting_data(data_max);
         match (path, data) {
             (Ok(path), Ok(data)) => Ok(self.request(path, data)),
             (path, data) => Err(path.err().into_iter().chain(data.err()).collect()),
@@ -95,8 +94,7 @@ impl Lwm2mDraft<'_> {
         }
     }
 
-    fn fitting_data(&self) -> Result<Option<Box<str>>, Lwm2mFault> {
-        let max = ACTION_DATA_BYTES_MAX;
+    fn fitting_data(&self, max: usize) -> Result<Option<Box<str>>, Lwm2mFault> {
         match self.data {
             RawField::Value(data) if data.len() > max => Err(Lwm2mFault::DataTooLong { max }),
             RawField::Value(_) if !self.may_have_data() => Err(Lwm2mFault::DataUnwanted),
@@ -117,7 +115,7 @@ impl Lwm2mDraft<'_> {
 }
 
 impl Lwm2mRequest {
-    /// Parses a request that has every field; the error has every fault.
+    /// Parses a request that has every field, with data of any length; the error has every fault.
     pub fn parse(
         operation: Operation,
         address: &str,
@@ -129,7 +127,7 @@ impl Lwm2mRequest {
             data: data.map_or(RawField::Nothing, RawField::Value),
         };
         draft
-            .read()
+            .read(usize::MAX)
             .map(|request| request.expect("every part is there and readable"))
     }
 }
@@ -238,16 +236,11 @@ mod tests {
 
     #[test]
     fn data_that_does_not_suit_the_operation_is_refused() {
-        let long = "x".repeat(ACTION_DATA_BYTES_MAX + 1);
-        let too_long = Lwm2mFault::DataTooLong {
-            max: ACTION_DATA_BYTES_MAX,
-        };
         let cases = [
             (Write, None, Lwm2mFault::DataMissing),
             (Read, Some(""), Lwm2mFault::DataUnwanted),
             (ObserveStart, Some("7"), Lwm2mFault::DataUnwanted),
             (ObserveEnd, Some("7"), Lwm2mFault::DataUnwanted),
-            (Write, Some(long.as_str()), too_long),
         ];
         for (operation, data, fault) in cases {
             assert_eq!(
@@ -267,10 +260,7 @@ mod tests {
     #[test]
     fn a_field_is_checked_even_if_others_are_missing() {
         let no_path = Lwm2mFault::Address(InvalidPath::NoLeadingSlash);
-        let long = "x".repeat(ACTION_DATA_BYTES_MAX + 1);
-        let too_long = Lwm2mFault::DataTooLong {
-            max: ACTION_DATA_BYTES_MAX,
-        };
+        let too_long = Lwm2mFault::DataTooLong { max: 3 };
         let nothing = Lwm2mDraft {
             operation: None,
             address: None,
@@ -281,7 +271,7 @@ mod tests {
             (
                 Lwm2mDraft {
                     address: Some("3"),
-                    data: RawField::Value(&long),
+                    data: RawField::Value("long"),
                     ..nothing
                 },
                 vec![no_path, too_long],
@@ -315,7 +305,7 @@ mod tests {
                 true => Ok(None),
                 false => Err(faults),
             };
-            assert_eq!(draft.read(), expected, "{draft:?}");
+            assert_eq!(draft.read(3), expected, "{draft:?}");
         }
     }
 }

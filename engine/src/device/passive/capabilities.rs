@@ -6,8 +6,11 @@ use protocol::coap::content::ContentFormat;
 
 use crate::device::codec::Codec;
 use crate::device::formats::FormatSet;
-use crate::limits::REPORT_OBJECTS_MAX;
 use crate::moment::Timestamp;
+
+/// Objects whose missing answers are counted: many times what devices leave unanswered. Beyond it
+/// the oldest is forgotten first.
+const SILENCES_MAX: usize = 64;
 
 /// What was learned about a device while its objects were read.
 #[derive(Default)]
@@ -22,6 +25,8 @@ struct Capabilities {
     silent: Box<[Silence]>,
     /// When the last failure to read an object was logged.
     logged_at: Option<Timestamp>,
+    /// The object the next round begins with, if the device has more objects than fit one round.
+    next_in_turn: u16,
 }
 
 /// An object for which an answer was missing.
@@ -85,12 +90,28 @@ impl LearnedCapabilities {
         may_log
     }
 
-    /// Forgets what belongs to a registration: at the next, the device may have other firmware.
+    /// The object the next round begins with, if the device has more objects than fit one round.
+    pub(super) fn next_in_turn(&self) -> u16 {
+        self.0.as_ref().map_or(0, |learned| learned.next_in_turn)
+    }
+
+    /// Begins the next round with this object.
+    pub(super) fn continue_at(&mut self, object: u16) {
+        self.boxed().next_in_turn = object;
+    }
+
+    /// Forgets what belongs to a registration: at the next, the device may have other firmware. The
+    /// objects stay in turn, because a device may register whenever it wakes.
     pub(super) fn forget_registration(&mut self) {
-        if let Some(learned) = self.0.take()
-            && learned.logged_at.is_some()
-        {
-            self.boxed().logged_at = learned.logged_at;
+        let Some(learned) = self.0.take() else {
+            return;
+        };
+        if learned.logged_at.is_some() || learned.next_in_turn > 0 {
+            *self.boxed() = Capabilities {
+                logged_at: learned.logged_at,
+                next_in_turn: learned.next_in_turn,
+                ..Capabilities::default()
+            };
         }
     }
 
@@ -124,13 +145,12 @@ impl LearnedCapabilities {
         known.map_or(0, |it| it.count)
     }
 
-    /// Remembers at most as many objects as a round has; the oldest is forgotten first.
     fn note_silence(&mut self, silence: Silence) {
         let silent = &mut self.boxed().silent;
         let others = silent.iter().filter(|it| it.object != silence.object);
         let mut noted: Vec<Silence> = others.copied().collect();
         noted.push(silence);
-        let surplus = noted.len().saturating_sub(REPORT_OBJECTS_MAX);
+        let surplus = noted.len().saturating_sub(SILENCES_MAX);
         *silent = noted.into_iter().skip(surplus).collect();
     }
 

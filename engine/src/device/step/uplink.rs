@@ -14,7 +14,7 @@ use crate::datagram::{Datagram, UdpDatagram};
 use crate::device::exchange::ExchangeTarget;
 use crate::device::observations::NotificationKind;
 use crate::event::{EventContent, Lifecycle};
-use crate::limits::{DATA_REMEMBERED_MS, FAREWELL_MS, REGISTRATION_PACE};
+use crate::limits::{DATA_REMEMBERED_MS, FAREWELL_MS};
 use crate::location::Location;
 use crate::moment::Moment;
 use crate::peer::{Peer, Transport};
@@ -38,7 +38,8 @@ impl Step<'_> {
             return self.reject_registration(datagram, why);
         }
         let now = self.cx.now();
-        if !self.ingest.take(now, REGISTRATION_PACE) {
+        let weight = self.cx.rules().limits.registration_weight();
+        if !self.ingest.take(&self.cx, weight) {
             return self.put_off(datagram);
         }
         let from = self.cx.registration.bound_peer();
@@ -55,7 +56,7 @@ impl Step<'_> {
         if is_first {
             self.cx.log(Entry::first_registered);
         }
-        self.passive.renew(&self.cx);
+        self.passive.renew(&mut self.cx);
         self.rebind(from);
         self.answer(datagram, Code::CREATED);
     }
@@ -85,7 +86,7 @@ impl Step<'_> {
         if changed || moved || self.cx.registration.is_stale(now) {
             self.save_record();
         }
-        self.passive.renew(&self.cx);
+        self.passive.renew(&mut self.cx);
         self.rebind(from);
         self.answer(datagram, Code::CHANGED);
     }
@@ -165,7 +166,7 @@ impl Step<'_> {
         if !self.cx.reachability().is_registered_at(datagram.peer, now) {
             return self.answer(datagram, Code::NOT_FOUND);
         }
-        if !self.ingest.take(now, 1) {
+        if !self.ingest.take(&self.cx, 1) {
             self.cx
                 .note(StepEventKind::Sent(NotificationOutcome::Excessive));
             return self.put_off(datagram);
@@ -184,7 +185,7 @@ impl Step<'_> {
             let why = "it did not come from the IP address of the device";
             return self.refuse_stranger(datagram, why);
         }
-        if !self.ingest.take(self.cx.now(), 1) {
+        if !self.ingest.take(&self.cx, 1) {
             self.cx.note(StepEventKind::DataSent(
                 Protocol::Coap,
                 NotificationOutcome::Excessive,
@@ -211,7 +212,7 @@ impl Step<'_> {
         if !self.cx.reachability().is_home(bare.peer) {
             return false;
         }
-        let outcome = if self.ingest.take(self.cx.now(), 1) {
+        let outcome = if self.ingest.take(&self.cx, 1) {
             self.note_contact(bare.peer, Protocol::Udp);
             self.ingest.take_udp(&mut self.cx, &bare.bytes)
         } else {

@@ -11,7 +11,7 @@ use super::vocabulary::{
     reads, recorded, reported, sent, updated,
 };
 use crate::action::Status::{InProgress, Scheduled};
-use crate::limits::REPORT_OBJECTS_MAX;
+use crate::limits::Limits;
 use crate::setting::SettingState;
 use crate::step_event::{ExchangeOutcome, ExchangePurpose, StepEventKind};
 
@@ -120,13 +120,24 @@ fn the_objects_of_the_latest_update_are_read() {
 }
 
 #[test]
-fn objects_above_the_maximum_are_not_read() {
+fn objects_above_the_maximum_are_read_in_the_next_rounds() {
     let objects: Vec<String> = (1_000..1_100).map(|id| format!("</{id}/0>")).collect();
     let mut fixture = DeviceFixture::reporting();
     let effects = fixture.offer(&objects.join(","));
-    let requested = fixture.requested_objects(effects);
-    assert_eq!(requested.len(), REPORT_OBJECTS_MAX);
-    assert_eq!(requested[..2], ["/1000", "/1001"]);
+    let first = fixture.requested_objects(effects);
+    let max = Limits::default().passive_objects_max;
+    assert_eq!(first.len(), max);
+    assert_eq!(first[..2], ["/1000", "/1001"]);
+    let effects = fixture.at(MINUTE).update();
+    let second = fixture.requested_objects(effects);
+    assert_eq!(second.len(), max);
+    assert_eq!(second[..2], ["/1064", "/1065"]);
+    assert_eq!(second[35..37], ["/1099", "/1000"]);
+    // A registration that ends does not begin anew with the first object.
+    fixture.at(2 * MINUTE).deregister();
+    let effects = fixture.offer(&objects.join(","));
+    let third = fixture.requested_objects(effects);
+    assert_eq!(third[..2], ["/1028", "/1029"]);
 }
 
 #[test]

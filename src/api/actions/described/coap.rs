@@ -1,7 +1,7 @@
 //! Which operations create CoAP requests? The OpenAPI descriptions.
 
 use engine::action::{ContentEncoding, Method};
-use engine::limits::{ACTION_DATA_BYTES_MAX, COAP_PATH_BYTES_MAX};
+use engine::limits::COAP_PATH_BYTES_MAX;
 
 use super::{SENT_NOW, as_often, base64, one_of, one_of_many, port, when};
 use crate::api::openapi::{ApiOperation as Described, Schema};
@@ -45,7 +45,9 @@ fn cases() -> [Schema; 3] {
     let text = coap_request()
         .must(
             "payload",
-            Schema::text_of(0..=ACTION_DATA_BYTES_MAX).example("on"),
+            Schema::text()
+                .bounded_by("maxLength", "action_data_bytes_max")
+                .example("on"),
             "The payload, sent as UTF-8.",
         )
         .must(
@@ -56,7 +58,7 @@ fn cases() -> [Schema; 3] {
     let bytes = coap_request()
         .must(
             "payload",
-            base64().of_characters(0..=ACTION_DATA_BYTES_MAX),
+            base64().bounded_by("maxLength", "action_data_bytes_max"),
             "The payload, in base64.",
         )
         .must(

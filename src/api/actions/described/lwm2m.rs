@@ -1,7 +1,6 @@
 //! Which operations create LwM2M requests? The OpenAPI descriptions.
 
 use engine::action::Operation;
-use engine::limits::ACTION_DATA_BYTES_MAX;
 
 use super::{as_often, one_of, one_of_many, when};
 use crate::api::openapi::{ApiOperation as Described, Schema};
@@ -52,10 +51,8 @@ fn cases() -> [Schema; 3] {
             "Read a value, start an observation, or end it.",
         )
         .must("resourceAddress", anything(), ANY_ADDRESS);
-    let value = format!(
-        "The value as a string of at most {ACTION_DATA_BYTES_MAX} bytes in UTF-8: `21.5`, \
-         `true`, base64 for OPAQUE, ISO 8601 or Unix seconds for TIME, `o:i` for OBJLINK."
-    );
+    let value = "The value as a string of at most {{action_data_bytes_max}} bytes in UTF-8: `21.5`, \
+                 `true`, base64 for OPAQUE, ISO 8601 or Unix seconds for TIME, `o:i` for OBJLINK.";
     let write = Schema::closed()
         .must(
             "action",
@@ -63,7 +60,7 @@ fn cases() -> [Schema; 3] {
             "Write a value.",
         )
         .must("resourceAddress", resource_or_instance(), ADDRESS)
-        .must("data", data().example("21.5"), &value);
+        .must("data", data().example("21.5"), value);
     let execute = Schema::closed()
         .must(
             "action",
@@ -98,5 +95,5 @@ fn resource_or_instance() -> Schema {
 
 /// A value as a string. The resource defines its type.
 fn data() -> Schema {
-    Schema::text_of(0..=ACTION_DATA_BYTES_MAX)
+    Schema::text().bounded_by("maxLength", "action_data_bytes_max")
 }

@@ -6,9 +6,6 @@ use super::{SENT_NOW, base64, one_of, one_of_many, port, when};
 use crate::api::openapi::{ApiOperation as Described, Schema};
 use crate::api::words::Word;
 
-/// The default of the `udp_payload_bytes_max` setting.
-const PAYLOAD_BYTES: usize = 508;
-
 /// POST for one device.
 pub(in crate::api) fn create() -> Described {
     let text = format!(
@@ -35,27 +32,23 @@ pub(in crate::api) fn create_many() -> Described {
 }
 
 fn cases() -> [Schema; 2] {
-    let sent = format!(
-        "The payload, sent as UTF-8: 1 to {PAYLOAD_BYTES} bytes. The operator can change the \
-         maximum."
-    );
     let text = Schema::closed()
         .must(
             "payload",
-            Schema::text_of(1..=PAYLOAD_BYTES).example("on"),
-            &sent,
+            datagram(Schema::text(), 1, "udp_payload_bytes_max").example("on"),
+            "The payload, sent as UTF-8: 1 to {{udp_payload_bytes_max}} bytes.",
         )
         .must(
             "payloadType",
             Schema::only(ContentEncoding::String.word()),
             "`payload` is text.",
         );
-    let characters = PAYLOAD_BYTES.div_ceil(3) * 4;
-    let sent = format!(
-        "The payload in base64: 1 to {PAYLOAD_BYTES} bytes. The operator can change the maximum."
-    );
     let bytes = Schema::closed()
-        .must("payload", base64().of_characters(4..=characters), &sent)
+        .must(
+            "payload",
+            datagram(base64(), 4, "udp_payload_base64_max"),
+            "The payload in base64: 1 to {{udp_payload_bytes_max}} bytes.",
+        )
         .must(
             "payloadType",
             Schema::only(ContentEncoding::Base64.word()),
@@ -63,4 +56,10 @@ fn cases() -> [Schema; 2] {
         );
     let port = || port(4_445);
     [text, bytes].map(|case| when(case.must("port", port(), "The UDP port on the device.")))
+}
+
+/// The payload of a datagram as text.
+fn datagram(text: Schema, characters_min: u64, characters_max: &str) -> Schema {
+    text.of_at_least(characters_min)
+        .bounded_by("maxLength", characters_max)
 }

@@ -7,8 +7,8 @@ use super::{given, port, text};
 use crate::api::fields::{FieldFault, Fields};
 use crate::api::words::Word;
 
-/// The request, unless it has faults.
-pub(super) fn request(fields: &mut Fields) -> Option<CoapRequest> {
+/// The request, unless it has faults. Its text has at most `bytes_max` bytes.
+pub(super) fn request(fields: &mut Fields, bytes_max: usize) -> Option<CoapRequest> {
     let payload = given(fields, "payload", |text| Ok(text.to_owned()));
     let form = given(fields, "payloadType", ContentEncoding::read);
     let port = port(fields);
@@ -20,7 +20,7 @@ pub(super) fn request(fields: &mut Fields) -> Option<CoapRequest> {
         payload: payload.as_deref(),
         form,
     };
-    draft.read().unwrap_or_else(|faults| {
+    draft.read(bytes_max).unwrap_or_else(|faults| {
         for fault in faults {
             fields.fault(field_of(fault), wrong(fault));
         }
@@ -42,7 +42,7 @@ fn wrong(fault: CoapFault) -> FieldFault {
         CoapFault::Path(_)
         | CoapFault::PathTooLong
         | CoapFault::NotBase64(_)
-        | CoapFault::PayloadTooLong
+        | CoapFault::PayloadTooLong { .. }
         | CoapFault::EncodingUnwanted => fault.into(),
     }
 }

@@ -7,8 +7,8 @@ use super::{given, text};
 use crate::api::fields::{FieldFault, Fields};
 use crate::api::words::Word;
 
-/// The request, unless it has faults.
-pub(super) fn request(fields: &mut Fields) -> Option<Lwm2mRequest> {
+/// The request, unless it has faults. Its text has at most `bytes_max` bytes.
+pub(super) fn request(fields: &mut Fields, bytes_max: usize) -> Option<Lwm2mRequest> {
     let operation = fields.required("action", Operation::read);
     let address = text(fields, "resourceAddress");
     let data = given(fields, "data", |text| Ok(text.to_owned()));
@@ -17,7 +17,7 @@ pub(super) fn request(fields: &mut Fields) -> Option<Lwm2mRequest> {
         address: address.as_deref(),
         data: data.as_deref(),
     };
-    draft.read().unwrap_or_else(|faults| {
+    draft.read(bytes_max).unwrap_or_else(|faults| {
         for fault in faults {
             fields.fault(field_of(fault), wrong(fault));
         }

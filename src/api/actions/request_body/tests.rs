@@ -82,6 +82,34 @@ fn the_operator_sets_the_longest_datagram() {
 }
 
 #[test]
+fn the_operator_sets_the_longest_data_and_payload() {
+    let written = |data| json!({ "action": "write", "resourceAddress": "/3/0/14", "data": data });
+    let sent = |payload| {
+        json!({
+            "port": 5683, "path": "/a", "requestType": "PUT", "payload": payload,
+            "payloadType": "STRING",
+        })
+    };
+    let refusal = |protocol, body: Value| {
+        let desk = ActionParser {
+            data_bytes_max: 3,
+            ..desk(protocol)
+        };
+        let refused = desk.parse_one(call(), fields(&body)).err()?;
+        let fault = &refused.faults()[0];
+        Some((fault.message.clone(), fault.field.clone()))
+    };
+    let too_long = |field: &str| {
+        let message = "must not be longer than 3 bytes".to_owned();
+        Some((message, Some(field.to_owned())))
+    };
+    assert_eq!(refusal(Protocol::Lwm2m, written("+60")), None);
+    assert_eq!(refusal(Protocol::Lwm2m, written("+600")), too_long("data"));
+    assert_eq!(refusal(Protocol::Coap, sent("off")), None);
+    assert_eq!(refusal(Protocol::Coap, sent("open")), too_long("payload"));
+}
+
+#[test]
 fn each_device_of_a_bulk_call_gets_the_same_request() {
     let body = json!({
         "payload": "on", "payloadType": "STRING", "port": 4445, "deviceIds": ["a", "b"],
@@ -101,6 +129,7 @@ fn desk(protocol: Protocol) -> ActionParser {
     ActionParser {
         protocol,
         udp_payload_bytes_max: 508,
+        data_bytes_max: 1_000,
         devices_max: 100,
     }
 }

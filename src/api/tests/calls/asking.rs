@@ -4,9 +4,10 @@
 use actix_web::http::StatusCode;
 use serde_json::{Value, json};
 
-use engine::limits::ACTION_DATA_BYTES_MAX;
-
 use crate::api::tests::test_service::{TestCredentials, TestService};
+
+/// The default of the setting `action_data_bytes_max`.
+const ACTION_DATA_BYTES_MAX: usize = 1_500_000;
 
 const ACTIONS: &str = "/management-api/v1/integrate/devices/meter/actions";
 const ACTIONS_OF_MANY: &str = "/management-api/v1/integrate/devices/actions";

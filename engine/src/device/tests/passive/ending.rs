@@ -6,7 +6,7 @@ use protocol::coap::message::Message;
 use super::super::vocabulary::{
     DeviceFixture, HOME, Lines, MINUTE, REPORTING, S, all, reads, reported, updated,
 };
-use crate::limits::PACE_MAX;
+use crate::limits::Limits;
 use crate::setting::SettingState;
 use crate::step_event::{ExchangeOutcome, ExchangePurpose, StepEventKind};
 
@@ -130,7 +130,10 @@ fn values_above_the_rate_end_the_round() {
         fixture.answer(Code::NOT_FOUND, "");
         fixture.update();
     }
-    assert_eq!(published, usize::from(PACE_MAX).div_ceil(values.len()));
+    assert_eq!(
+        published,
+        usize::from(Limits::default().values_max).div_ceil(values.len())
+    );
     assert!(fixture.device().busy.is_none(), "nothing else is requested");
     fixture.at(2 * MINUTE).update();
     let effects = fixture.answer_values("/6", &[("/6/0/5", 1)]);
