@@ -124,6 +124,8 @@ struct Api {
     bulk_devices_max: u32,
     /// The maximum payload of a UDP request.
     udp_payload_bytes_max: usize,
+    /// The maximum length of `data`, and of `payload` over CoAP, of a request.
+    action_data_bytes_max: usize,
     /// The imports in progress.
     imports: import::RunningImports,
     /// The maximum number of lines of an import.
@@ -138,7 +140,8 @@ impl ApiState {
     /// The state of a service that is starting.
     pub fn new(config: &Config, parts: ApiParts) -> Self {
         meters::describe();
-        let document = openapi::document(ROUTES, &config.platform);
+        let settings = openapi::ShownSettings::of(config);
+        let document = openapi::document(ROUTES, &config.platform, &settings);
         Self(web::Data::new(Api {
             commits: parts.commits,
             store: parts.store,
@@ -158,10 +161,11 @@ impl ApiState {
             idempotency_locks: idempotency::IdempotencyLocks::default(),
             bulk_devices_max: config.bulk_devices_max,
             udp_payload_bytes_max: config.udp_payload_bytes_max,
+            action_data_bytes_max: config.action_data_bytes_max,
             imports: import::RunningImports::default(),
             import_lines_max: config.import_lines_max,
             openapi: document.to_json(),
-            docs: docs::page_of(&document),
+            docs: docs::page_of(&document, &settings),
         }))
     }
 

@@ -15,7 +15,7 @@ use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION};
 use actix_web::{HttpResponse, web};
 
 use super::Api;
-use super::openapi::Node;
+use super::openapi::{Node, ShownSettings};
 
 const STYLE: &str = include_str!("docs/style.css");
 
@@ -28,9 +28,9 @@ const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'none'; \
 /// The files change with the program alone; a browser shows a new version within minutes.
 const CACHED: &str = "max-age=600";
 
-/// The page of this document.
-pub(super) fn page_of(document: &Node) -> web::Bytes {
-    page::page(document).into()
+/// The page of this document, as it is with these settings.
+pub(super) fn page_of(document: &Node, settings: &ShownSettings) -> web::Bytes {
+    page::page(document, settings).into()
 }
 
 /// GET of `/`: leads to the page.

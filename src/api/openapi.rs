@@ -8,6 +8,7 @@ mod node;
 mod operation;
 pub(super) mod rules;
 mod schema;
+mod shown_settings;
 
 use actix_web::{HttpResponse, web};
 
@@ -17,6 +18,7 @@ pub(super) use document::document;
 pub(super) use node::Node;
 pub(super) use operation::{ApiOperation, JSON, Tag};
 pub(super) use schema::Schema;
+pub(super) use shown_settings::ShownSettings;
 
 /// GET: the document.
 pub(super) async fn show(api: web::Data<Api>) -> HttpResponse {

@@ -3,6 +3,7 @@
 //! A row of a table there has three cells: what the specification says, what the service does, and
 //! the tests that cover it, each as `file::test`, or that it is not built.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use super::tree;
@@ -47,6 +48,30 @@ fn the_document_goes_through_every_section_in_order() {
     let is_one = |number: &&str| number.starts_with(|first: char| first.is_ascii_digit());
     let found: Vec<_> = numbers.filter(is_one).collect();
     assert_eq!(found, SECTIONS);
+}
+
+#[test]
+fn each_kind_of_log_entry_is_in_the_guide_of_the_api() {
+    const GUIDE: &str = "src/api/docs/guide.html";
+    let guide = fs::read_to_string(tree::root().join(GUIDE)).unwrap();
+    let is_kind = |text: &&str| {
+        text.strip_suffix(']')
+            .and_then(|text| text.split_once('['))
+            .is_some_and(|(component, kind)| {
+                let is_word = |it: &str| it.chars().all(char::is_alphanumeric) && !it.is_empty();
+                is_word(component) && is_word(kind)
+            })
+    };
+    let log = tree::sources().iter();
+    let log = log.filter(|it| it.is_in(&["engine/src/admin_log"]));
+    let kinds: BTreeSet<_> = log
+        .flat_map(|it| it.text.split('"').filter(is_kind))
+        .collect();
+    assert!(kinds.len() > 10, "only {kinds:?}");
+    let is_missing = |kind: &&&str| !guide.contains(&format!("<code>{kind}</code>"));
+    let missing = kinds.iter().filter(is_missing);
+    let missing: Vec<_> = missing.map(|kind| format!("{GUIDE}: no {kind}")).collect();
+    super::hold("each kind of log entry is described", &missing);
 }
 
 /// The faults of a row.

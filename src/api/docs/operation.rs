@@ -9,7 +9,8 @@ use crate::api::openapi::Node;
 pub(super) struct DocumentedOperation<'a> {
     pub(super) document: &'a Node,
     pub(super) method: String,
-    pub(super) path: &'a str,
+    /// The paths it is served at, the first one in its sample.
+    pub(super) paths: Vec<&'a str>,
     pub(super) node: &'a Node,
 }
 
@@ -35,11 +36,16 @@ impl DocumentedOperation<'_> {
         let class = format!("method {}", self.method.to_ascii_lowercase());
         html.element("span", &class, &self.method);
         html.raw(" ");
-        html.element("code", "path", self.path);
+        for (place, path) in self.paths.iter().enumerate() {
+            if place > 0 {
+                html.raw(" or ");
+            }
+            html.element("code", "path", path);
+        }
         html.close("p");
         self.show_credentials(html);
         html.prose(self.node.text("description").unwrap_or_default());
-        let call = curl(self.document, &self.method, self.path, self.node);
+        let call = curl(self.document, &self.method, self.paths[0], self.node);
         html.sample("Request", &call);
         self.show_parameters(html);
         self.show_body(html);

@@ -3,13 +3,13 @@
 use super::markup::Html;
 use super::operation::DocumentedOperation;
 use super::schema::show;
-use crate::api::openapi::Node;
+use crate::api::openapi::{Node, ShownSettings};
 
 /// The guide: from the operator token to the first value of a device.
 const GUIDE: &str = include_str!("guide.html");
 
-/// The page of this document.
-pub(super) fn page(document: &Node) -> String {
+/// The page of this document, as it is with these settings.
+pub(super) fn page(document: &Node, settings: &ShownSettings) -> String {
     let info = document.find("info");
     let info_text = |name: &str| info.and_then(|info| info.text(name)).unwrap_or_default();
     let tags = document.find("tags").map(Node::items).unwrap_or_default();
@@ -17,7 +17,7 @@ pub(super) fn page(document: &Node) -> String {
     head(&mut html, info_text("title"));
     navigation(&mut html, document, tags, info_text("version"));
     html.raw("<main>");
-    html.raw(GUIDE);
+    html.raw(&settings.fill(GUIDE));
     for tag in tags {
         section(&mut html, document, tag);
     }
@@ -44,6 +44,9 @@ fn navigation(html: &mut Html, document: &Node, tags: &[Node], version: &str) {
     html.raw("<li><a href=\"#asking\">LwM2M operations</a></li>");
     html.raw("<li><a href=\"#plain\">Devices without LwM2M</a></li>");
     html.raw("<li><a href=\"#requests\">Status of a request</a></li>");
+    html.raw("<li><a href=\"#sleeping\">Queue mode</a></li>");
+    html.raw("<li><a href=\"#webhooks\">Webhooks</a></li>");
+    html.raw("<li><a href=\"#entries\">Log entries</a></li>");
     html.raw("<li><a href=\"#rules\">Conventions</a></li></ul>");
     for tag in tags {
         let name = tag.text("name").unwrap_or_default();
@@ -93,17 +96,23 @@ fn operations<'a>(document: &'a Node, tag: &str) -> Vec<DocumentedOperation<'a>>
         .find("paths")
         .map(Node::properties)
         .unwrap_or_default();
-    let mut found = Vec::new();
+    let mut found: Vec<DocumentedOperation<'_>> = Vec::new();
     for (path, methods) in paths {
         for (method, node) in methods.properties() {
             let tags = node.find("tags").map(Node::items).unwrap_or_default();
-            if tags.iter().any(|it| it.as_text() == Some(tag)) {
-                found.push(DocumentedOperation {
+            if !tags.iter().any(|it| it.as_text() == Some(tag)) {
+                continue;
+            }
+            let summary = node.text("summary").unwrap_or_default();
+            match found.iter_mut().find(|it| it.summary() == summary) {
+                // One operation at two paths.
+                Some(known) => known.paths.push(path),
+                None => found.push(DocumentedOperation {
                     document,
                     method: method.to_ascii_uppercase(),
-                    path,
+                    paths: vec![path],
                     node,
-                });
+                }),
             }
         }
     }

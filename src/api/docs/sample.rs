@@ -170,15 +170,19 @@ fn sent(document: &Node, operation: &Node, method: &str) -> Vec<String> {
     let body = body.find("schema").map(|schema| sample(document, schema));
     let body = body.unwrap_or_else(Node::object);
     let sent = match body.as_text() {
-        // A body that is not JSON is read from a file.
-        Some(_) => "--data-binary @lines".to_owned(),
+        Some(text) => format!("--data-binary '{}'", in_quotes(text)),
         None => {
             let json = serde_json::to_string(&body);
             let json = json.expect("texts, numbers and truths can be written");
-            format!("-d '{}'", json.replace('\'', "'\\''"))
+            format!("-d '{}'", in_quotes(&json))
         }
     };
     vec![format!("-H \"content-type: {media}\""), sent]
+}
+
+/// A text for a shell, to be put between single quotes.
+fn in_quotes(text: &str) -> String {
+    text.replace('\'', "'\\''")
 }
 
 #[cfg(test)]

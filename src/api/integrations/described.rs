@@ -106,7 +106,7 @@ pub(in crate::api) fn restart() -> ApiOperation {
 /// GET dead letters.
 pub(in crate::api) fn letters() -> ApiOperation {
     let text = "Returns the events that were not delivered, oldest first. Dead letters are \
-                deleted after 7 days; the operator can change this. To read the next page, pass \
+                deleted after {{dead_letter_retention_days}}. To read the next page, pass \
                 `nextCursor` as `cursor` until a page has none.";
     let cursor = Schema::text().pattern("^[0-9]{1,19}$").example("4711");
     let operation = ApiOperation::new("listDeadLetters", Tag::Clouds, "List dead letters")

@@ -8,8 +8,7 @@ use crate::api::page::described::{page_of, paged_by};
 
 /// GET all.
 pub(in crate::api) fn list() -> ApiOperation {
-    let text = "Returns entries newest first. Entries are deleted after 30 days; the operator can \
-                change this.";
+    let text = "Returns entries newest first. Entries are deleted after {{log_retention_days}}.";
     let operation = ApiOperation::new("listLogEntries", Tag::Log, "List log entries")
         .description(text)
         .query("iccid", names::iccid(), "Only entries about this SIM.")

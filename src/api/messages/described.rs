@@ -15,8 +15,8 @@ use crate::api::words::Word;
 /// GET.
 pub(in crate::api) fn list() -> ApiOperation {
     let text = "Returns the messages of a device, newest first: data, lifecycle events, errors \
-                and action results. Messages are deleted after 7 days; the operator can change \
-                this. To read the next page, pass `nextCursor` as `cursor` until a page has none. \
+                and action results. Messages are deleted after \
+                {{history_retention_days}}. To read the next page, pass `nextCursor` as `cursor` until a page has none. \
                 A page of long messages can have fewer than `pageSize` items.";
     let operation = ApiOperation::new(
         "listMessages",

@@ -9,6 +9,7 @@ use super::operation::{
 };
 use super::rules::{self, ACCESS_TOKEN, CLIENT_SECRET, OPERATOR_TOKEN};
 use super::schema::Schema;
+use super::shown_settings::ShownSettings;
 use crate::api::integrations::webhook_events;
 use crate::api::routes::Route;
 
@@ -24,8 +25,8 @@ const INTRODUCTION: &str = include_str!("introduction.md");
 /// Schemas by their names.
 type Named = BTreeMap<&'static str, Node>;
 
-/// The document of these routes, as this platform serves them.
-pub(in crate::api) fn document(routes: &[Route], platform: &str) -> Node {
+/// The document of these routes, as this platform serves them with these settings.
+pub(in crate::api) fn document(routes: &[Route], platform: &str, settings: &ShownSettings) -> Node {
     let mut named = Named::new();
     let mut paths = Node::object();
     for route in routes {
@@ -46,14 +47,15 @@ pub(in crate::api) fn document(routes: &[Route], platform: &str) -> Node {
         .with("schemas", schemas)
         .with("headers", Node::object().with(TRACE_ID, trace_header()))
         .with("securitySchemes", schemes());
-    Node::object()
+    let document = Node::object()
         .with("openapi", OPENAPI)
         .with("info", info())
         .with("servers", vec![Node::object().with("url", "/")])
         .with("tags", tags())
         .with("paths", paths)
         .with("webhooks", webhooks)
-        .with("components", components)
+        .with("components", components);
+    settings.fill_node(document)
 }
 
 /// The calls that the service makes to the endpoints of customers.

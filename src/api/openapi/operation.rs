@@ -139,12 +139,6 @@ impl ApiOperation {
         }
     }
 
-    /// The operation id.
-    #[cfg(test)]
-    pub(in crate::api) fn id(&self) -> &'static str {
-        self.id
-    }
-
     /// Whether it reads a body.
     #[cfg(test)]
     pub(in crate::api) fn reads(&self) -> bool {

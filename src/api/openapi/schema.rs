@@ -41,6 +41,16 @@ impl Schema {
             .with("maxLength", max as u64)
     }
 
+    /// The same string with at least this many characters.
+    pub(in crate::api) fn of_at_least(self, characters: u64) -> Self {
+        self.with("minLength", characters)
+    }
+
+    /// With a bound, such as `maxLength`, that is the value of a setting.
+    pub(in crate::api) fn bounded_by(self, bound: &'static str, setting: &str) -> Self {
+        self.with(bound, format!("{{{{{setting}}}}}"))
+    }
+
     /// A string that does not match a regular expression.
     pub(in crate::api) fn unlike(self, pattern: &str) -> Self {
         self.with("not", Node::object().with("pattern", pattern))

@@ -8,21 +8,33 @@ use super::test_service::{CallAnswer, TestService};
 use crate::api::routes::ROUTES;
 
 #[actix_web::test]
-async fn every_operation_is_on_the_page_with_a_call_to_copy() {
+async fn every_operation_is_on_the_page_once_with_a_call_to_copy() {
     let page = text(&served("/docs").await);
     for route in ROUTES {
-        let operation = (route.describe)();
-        let id = format!("<article id=\"{}\"", operation.id());
-        let (_, article) = page.split_once(&id).unwrap_or_else(|| panic!("no {id}"));
-        let (article, _) = article.split_once("</article>").unwrap();
-        assert!(article.contains(route.path), "{id}");
-        assert!(article.contains(route.method.as_str()), "{id}");
-        assert!(article.contains("curl "), "{id}");
-        assert!(
-            page.contains(&format!("href=\"#{}\"", operation.id())),
-            "{id}"
-        );
+        let path = format!("<code class=\"path\">{}</code>", route.path);
+        let method = format!(">{}</span>", route.method);
+        let is_its = |article: &&str| article.contains(&path) && article.contains(&method);
+        let articles: Vec<_> = page.split("<article id=\"").filter(is_its).collect();
+        assert_eq!(articles.len(), 1, "{} {}", route.method, route.path);
+        let (article, _) = articles[0].split_once("</article>").unwrap();
+        assert!(article.contains("curl "), "{path}");
+        let (id, _) = article.split_once('"').unwrap();
+        let links = page.matches(&format!("<a href=\"#{id}\">")).count();
+        assert!(links > 0, "no link to {id}");
     }
+}
+
+#[actix_web::test]
+async fn the_page_and_the_document_have_the_values_of_the_settings() {
+    let page = text(&served("/docs").await);
+    assert!(!page.contains("{{"), "a placeholder is left");
+    let document = text(&served("/openapi.json").await);
+    assert!(!document.contains("{{"), "a placeholder is left");
+    assert!(page.contains("or else after 2 days"), "the default expiry");
+    assert!(
+        document.contains("\"maxItems\":100"),
+        "devices of a bulk call"
+    );
 }
 
 #[actix_web::test]

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 
 use super::test_service::TestService;
 use crate::api::access::Access;
-use crate::api::openapi::document;
+use crate::api::openapi::{ShownSettings, document};
 use crate::api::routes::{ROUTES, Route};
 use crate::api::words::Word;
+use crate::config::Config;
 
 use judge::faults;
 
@@ -255,7 +256,8 @@ async fn the_document_needs_no_token() {
 
 /// The document as programs parse it.
 pub(super) fn shown() -> Value {
-    serde_json::to_value(document(ROUTES, "signalbox")).unwrap()
+    let settings = ShownSettings::of(&Config::of_defaults());
+    serde_json::to_value(document(ROUTES, "signalbox", &settings)).unwrap()
 }
 
 fn golden(name: &str) -> Value {
