@@ -67,29 +67,24 @@ pub(super) fn encode(entries: &[Entry<'_>]) -> Vec<u8> {
 
 fn record_text(Entry { base, name, value }: &Entry<'_>) -> String {
     let mut fields = Vec::new();
-    fields.extend(base.as_ref().map(|base| field("bn", quoted(base))));
-    fields.extend(name.as_ref().map(|name| field("n", quoted(name))));
+    fields.extend(base.as_ref().map(|base| text_field("bn", base)));
+    fields.extend(name.as_ref().map(|name| text_field("n", name)));
     fields.extend(value.map(value_text));
-    format!("{{{}}}", fields.join(","))
+    json::object_text(&fields)
 }
 
 fn value_text(value: &Value) -> String {
     match value {
-        Value::Boolean(value) => field("vb", value.to_string()),
-        Value::CoreLink(text) | Value::String(text) => field("vs", quoted(text)),
-        // The shortest text that is read as the same number; its exponent is valid JSON.
-        Value::Float(number) => field("v", format!("{number:?}")),
-        Value::Integer(number) | Value::Time(number) => field("v", number.to_string()),
-        Value::ObjectLink(_) => field("vlo", quoted(&value.to_text())),
-        Value::Opaque(bytes) => field("vd", quoted(&URL_SAFE_NO_PAD.encode(bytes))),
-        Value::UnsignedInteger(number) => field("v", number.to_string()),
+        Value::Boolean(value) => json::field_text("vb", &value.to_string()),
+        Value::CoreLink(text) | Value::String(text) => text_field("vs", text),
+        Value::Float(number) => json::field_text("v", &json::number_text(*number)),
+        Value::Integer(number) | Value::Time(number) => json::field_text("v", &number.to_string()),
+        Value::ObjectLink(_) => text_field("vlo", &value.to_text()),
+        Value::Opaque(bytes) => text_field("vd", &URL_SAFE_NO_PAD.encode(bytes)),
+        Value::UnsignedInteger(number) => json::field_text("v", &number.to_string()),
     }
 }
 
-fn field(name: &str, value: String) -> String {
-    format!("\"{name}\":{value}")
-}
-
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+fn text_field(name: &str, text: &str) -> String {
+    json::field_text(name, &json::string_text(text))
 }
