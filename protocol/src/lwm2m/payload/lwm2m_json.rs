@@ -15,6 +15,7 @@ use super::samples::{MalformedSamples, Samples};
 use super::scalar::{Number, Scalar};
 use super::senml::measured_at;
 use super::{Measured, Model, Reading, Sample, Scope};
+use crate::base64_text;
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::{DataType, Value};
 
@@ -230,10 +231,7 @@ fn number_of(token: &JsonToken) -> Option<Number> {
 
 /// Reads base64, padded in full or not at all.
 fn bytes_of(text: &str) -> Option<Scalar> {
-    match Value::parse(DataType::Opaque, text) {
-        Ok(Value::Opaque(bytes)) => Some(Scalar::Bytes(bytes)),
-        Ok(_) | Err(_) => None,
-    }
+    base64_text::decode(text).ok().map(Scalar::Bytes)
 }
 
 /// Writes a value with the part of its name after the base name, which has `depth` numbers.

@@ -55,7 +55,7 @@ fn cases() -> [Schema; 2] {
         "The payload in base64: 1 to {PAYLOAD_BYTES} bytes. The operator can change the maximum."
     );
     let bytes = Schema::closed()
-        .must("payload", base64().of_characters(4..=characters), &sent)
+        .must("payload", base64().of_characters(2..=characters), &sent)
         .must(
             "payloadType",
             Schema::only(ContentEncoding::Base64.word()),

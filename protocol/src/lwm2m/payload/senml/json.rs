@@ -5,10 +5,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::record::{SenmlLabel, SenmlRecord};
 use super::{Entry, Take};
+use crate::base64_text;
 use crate::lwm2m::payload::json::{self, JsonToken};
 use crate::lwm2m::payload::samples::MalformedSamples;
 use crate::lwm2m::payload::scalar::Scalar;
-use crate::lwm2m::value::{DataType, Value};
+use crate::lwm2m::value::Value;
 
 /// Passes on the records of a pack in order.
 pub(super) fn decode(payload: &[u8], taker: &mut impl Take) -> Result<(), MalformedSamples> {
@@ -53,10 +54,7 @@ fn value_of(label: &SenmlLabel, token: JsonToken) -> Option<Scalar> {
 /// with padding, as some devices write it.
 fn bytes_of(text: &str) -> Option<Vec<u8>> {
     let usual = text.replace('-', "+").replace('_', "/");
-    match Value::parse(DataType::Opaque, &usual) {
-        Ok(Value::Opaque(bytes)) => Some(bytes),
-        Ok(_) | Err(_) => None,
-    }
+    base64_text::decode(&usual).ok()
 }
 
 /// Writes the records as a pack.
