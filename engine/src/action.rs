@@ -16,8 +16,7 @@ pub mod timeline;
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use protocol::base64_text::{self, NotBase64};
 use protocol::coap::uri::PathAndQuery;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
@@ -282,11 +281,6 @@ pub enum ContentEncoding {
     Base64,
 }
 
-/// A payload is declared as base64 but is not.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("is not valid base64")]
-pub struct NotBase64;
-
 impl Content {
     /// Parses a payload in an encoding.
     pub fn parse(form: ContentEncoding, text: &str) -> Result<Self, NotBase64> {
@@ -315,7 +309,7 @@ impl Content {
     fn decode(&self) -> Result<Vec<u8>, NotBase64> {
         match self.form {
             ContentEncoding::String => Ok(self.text.as_bytes().to_vec()),
-            ContentEncoding::Base64 => STANDARD.decode(&*self.text).map_err(|_| NotBase64),
+            ContentEncoding::Base64 => base64_text::decode(&self.text),
         }
     }
 }

@@ -35,6 +35,7 @@ pub mod step_event;
 pub mod supervision;
 pub mod topic;
 
+pub use protocol::base64_text;
 pub use protocol::coap::block::BlockSize;
 pub use protocol::coap::code::Code;
 pub use protocol::coap::uri::{InvalidPathAndQuery, PathAndQuery};

@@ -5,12 +5,10 @@ pub(super) mod described;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, PRAGMA};
 use actix_web::{HttpRequest, HttpResponse, web};
-use base64::Engine as _;
-use base64::alphabet::STANDARD;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Serialize;
 use serde_json::Value;
 
+use engine::base64_text;
 use engine::customer::{ApiClient, Scopes, SecretDigest};
 use engine::directory::customer::issue_token;
 use engine::ids::ClientId;
@@ -31,12 +29,6 @@ const GRANT: &str = "client_credentials";
 
 /// The error code of RFC 6749 section 5.2, in its spelling.
 const INVALID_SCOPE: &str = "invalid_scope";
-
-/// Some callers omit the padding.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
 
 /// Issues a token.
 pub(super) async fn issue(
@@ -161,7 +153,7 @@ fn texts(properties: Vec<(String, Value)>) -> Result<Vec<(String, String)>, ApiE
 }
 
 fn basic_pair(basic: &str) -> Option<(String, String)> {
-    let text = String::from_utf8(BASE64.decode(basic).ok()?).ok()?;
+    let text = String::from_utf8(base64_text::decode(basic).ok()?).ok()?;
     text.split_once(':')
         .map(|(id, secret)| (id.to_owned(), secret.to_owned()))
 }

@@ -9,8 +9,7 @@ pub mod words;
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use protocol::base64_text;
 use serde::Serialize;
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
@@ -251,7 +250,7 @@ impl ContentVariant {
         let (kind, value, encoding) = match parsed {
             Some(json) => (JSON, ValueBody::Json(json), None),
             None => {
-                let text = STANDARD.encode(&data.bytes);
+                let text = base64_text::encode(&data.bytes);
                 ("STRING", ValueBody::Text(text), Some("base64"))
             }
         };

@@ -1,8 +1,7 @@
 //! What a request of a caller is on the wire, and what an answer to it means: LwM2M operations
 //! (LwM2M Core 1.2 sections 6.3 and 6.4), plain CoAP (RFC 7252 section 5) and bare UDP.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use protocol::base64_text;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Message, MessageKind};
@@ -253,7 +252,7 @@ fn written(format: Option<ContentFormat>, bytes: &[u8]) -> (Box<str>, PayloadTyp
     let is_printable = format.is_some_and(ContentFormat::is_printable);
     match std::str::from_utf8(bytes) {
         Ok(text) if is_printable => (text.into(), PayloadType::Text),
-        Ok(_) | Err(_) => (STANDARD.encode(bytes).into(), PayloadType::Base64),
+        Ok(_) | Err(_) => (base64_text::encode(bytes).into(), PayloadType::Base64),
     }
 }
 

@@ -38,6 +38,9 @@ pub enum InvalidPath {
     /// The text does not start with a slash.
     #[error("must begin with /")]
     NoLeadingSlash,
+    /// The text ends with a slash after its last number.
+    #[error("must not end with /")]
+    TrailingSlash,
     /// A segment is not a plain decimal number from 0 to 65535.
     #[error("must consist of numbers from 0 to 65535 without leading zeros")]
     InvalidSegment,
@@ -88,6 +91,9 @@ impl Path {
     /// Reads the strict text form: a leading slash, one to four plain decimal numbers.
     pub fn parse(text: &str) -> Result<Self, InvalidPath> {
         let rest = text.strip_prefix('/').ok_or(InvalidPath::NoLeadingSlash)?;
+        if rest.ends_with('/') {
+            return Err(InvalidPath::TrailingSlash);
+        }
         Self::from_segments(rest.split('/'))
     }
 

@@ -3,12 +3,13 @@
 //! This text form is the one that callers of the service send and receive. How a value is sent to a
 //! device is decided per Content-Format in `payload`.
 
-mod base64_text;
 mod time;
 
 use std::fmt;
 
 use thiserror::Error;
+
+use crate::base64_text;
 
 /// The type of a resource, from its object's definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -125,7 +126,7 @@ impl Value {
             DataType::Float => parse_float(text).map(Self::Float),
             DataType::Integer => text.parse().ok().map(Self::Integer),
             DataType::ObjectLink => ObjectLink::parse(text).map(Self::ObjectLink),
-            DataType::Opaque => base64_text::decode(text).map(Self::Opaque),
+            DataType::Opaque => base64_text::decode(text).ok().map(Self::Opaque),
             DataType::String => Some(Self::String(text.to_owned())),
             DataType::Time => time::parse(text).map(Self::Time),
             DataType::UnsignedInteger => text.parse().ok().map(Self::UnsignedInteger),

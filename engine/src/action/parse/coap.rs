@@ -3,10 +3,11 @@
 
 use std::num::NonZeroU16;
 
+use protocol::base64_text::NotBase64;
 use protocol::coap::uri::{InvalidPathAndQuery, PathAndQuery};
 
 use super::RawField;
-use crate::action::{CoapRequest, Content, ContentEncoding, Method, NotBase64};
+use crate::action::{CoapRequest, Content, ContentEncoding, Method};
 use crate::limits::COAP_PATH_BYTES_MAX;
 
 /// A fault in a request.

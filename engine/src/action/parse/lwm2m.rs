@@ -223,6 +223,11 @@ mod tests {
             ),
             (
                 Read,
+                "/3/0/9/",
+                Lwm2mFault::Address(InvalidPath::TrailingSlash),
+            ),
+            (
+                Read,
                 "/3/0/0/0/0",
                 Lwm2mFault::Address(InvalidPath::TooDeep),
             ),

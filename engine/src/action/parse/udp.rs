@@ -2,7 +2,9 @@
 
 use std::num::NonZeroU16;
 
-use crate::action::{Content, ContentEncoding, NotBase64, UdpRequest};
+use protocol::base64_text::NotBase64;
+
+use crate::action::{Content, ContentEncoding, UdpRequest};
 
 /// A fault in the payload of a datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -73,6 +75,7 @@ mod tests {
             (String, "ünï", "ünï".as_bytes()),
             (String, "b24=", b"b24="),
             (Base64, "b24=", b"on"),
+            (Base64, "b24", b"on"),
             (Base64, "AP8=", &[0, 255]),
         ] {
             let request = draft(form, text).read(MAX).unwrap().unwrap();
@@ -102,7 +105,7 @@ mod tests {
             (String, "", UdpFault::Empty),
             (Base64, "", UdpFault::Empty),
             (Base64, "on!", not_base64),
-            (Base64, "b24", not_base64),
+            (Base64, "b2", not_base64),
             (Base64, "b24 ", not_base64),
         ] {
             assert_eq!(draft(form, text).read(MAX), Err(fault), "{form:?} {text:?}");

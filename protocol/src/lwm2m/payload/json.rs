@@ -1,4 +1,4 @@
-//! Which values does a JSON text hold? (RFC 8259)
+//! Which values does a JSON text hold, and how are values written as JSON? (RFC 8259)
 //!
 //! Fields are stored in order, repeated ones included, which a map would hide. serde_json bounds
 //! the nesting; the number of values is bounded here.
@@ -39,6 +39,32 @@ pub(super) fn parse(payload: &[u8]) -> Result<JsonToken, MalformedSamples> {
         _ => MalformedSamples::Json,
     };
     whole.map_err(|_| refusal())
+}
+
+/// Writes an object with these fields, in this order.
+pub(super) fn object_text(fields: &[String]) -> String {
+    format!("{{{}}}", fields.join(","))
+}
+
+/// Writes a field whose value is JSON already.
+pub(super) fn field_text(name: &str, value: &str) -> String {
+    format!("\"{name}\":{value}")
+}
+
+/// Writes a string.
+pub(super) fn string_text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Writes a finite number as the shortest text that is read as the same number. A number with an
+/// exponent has a decimal point, too, as in `1.0e-5`: a widespread parser of devices reads `1e-5`
+/// as 1.
+pub(super) fn number_text(number: f64) -> String {
+    let text = format!("{number:?}");
+    match text.split_once('e') {
+        Some((digits, exponent)) if !digits.contains('.') => format!("{digits}.0e{exponent}"),
+        Some(_) | None => text,
+    }
 }
 
 /// Reads values up to the bound.

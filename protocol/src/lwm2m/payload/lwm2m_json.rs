@@ -10,13 +10,12 @@
 #[cfg(test)]
 mod tests;
 
-use serde_json::{Map, Value as Json};
-
 use super::json::{self, JsonToken};
 use super::samples::{MalformedSamples, Samples};
 use super::scalar::{Number, Scalar};
 use super::senml::measured_at;
 use super::{Measured, Model, Reading, Sample, Scope};
+use crate::base64_text;
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::{DataType, Value};
 
@@ -71,15 +70,16 @@ pub(super) fn encode(scope: Scope, values: &Reading) -> Result<Vec<u8>, Path> {
     let is_alone = within.clone().all(|(at, _)| Some(*at) == requested);
     let depth = requested.map_or(0, |path| path.segments().len());
     let entries = within.map(|(at, value)| entry(depth, *at, value).ok_or(*at));
-    let entries: Vec<Json> = entries.collect::<Result<_, _>>()?;
+    let entries: Vec<String> = entries.collect::<Result<_, _>>()?;
     let mut base_name = requested.map_or(String::new(), |path| path.to_string());
     if !is_alone || requested.is_none() {
         base_name.push('/');
     }
-    let mut root = Map::new();
-    root.insert(BASE_NAME.into(), base_name.into());
-    root.insert(ENTRIES.into(), entries.into());
-    Ok(Json::Object(root).to_string().into_bytes())
+    let root = [
+        json::field_text(BASE_NAME, &json::string_text(&base_name)),
+        json::field_text(ENTRIES, &format!("[{}]", entries.join(","))),
+    ];
+    Ok(json::object_text(&root).into_bytes())
 }
 
 /// A field of an object.
@@ -231,35 +231,30 @@ fn number_of(token: &JsonToken) -> Option<Number> {
 
 /// Reads base64, padded in full or not at all.
 fn bytes_of(text: &str) -> Option<Scalar> {
-    match Value::parse(DataType::Opaque, text) {
-        Ok(Value::Opaque(bytes)) => Some(Scalar::Bytes(bytes)),
-        Ok(_) | Err(_) => None,
-    }
+    base64_text::decode(text).ok().map(Scalar::Bytes)
 }
 
 /// Writes a value with the part of its name after the base name, which has `depth` numbers.
-fn entry(depth: usize, path: Path, value: &Value) -> Option<Json> {
-    let (field, json) = match value {
-        Value::Boolean(value) => (BOOLEAN, Json::from(*value)),
-        Value::CoreLink(text) | Value::String(text) => (TEXT, Json::from(text.as_str())),
-        Value::Float(number) => {
-            let number = serde_json::Number::from_f64(*number)?;
-            (NUMBER, Json::Number(number))
-        }
-        Value::Integer(number) | Value::Time(number) => (NUMBER, Json::from(*number)),
-        Value::ObjectLink(_) => (LINK, Json::from(value.to_text())),
-        Value::Opaque(_) => (TEXT, Json::from(value.to_text())),
-        Value::UnsignedInteger(number) => (NUMBER, Json::from(*number)),
+fn entry(depth: usize, path: Path, value: &Value) -> Option<String> {
+    let (field, value) = match value {
+        Value::Boolean(value) => (BOOLEAN, value.to_string()),
+        Value::CoreLink(text) | Value::String(text) => (TEXT, json::string_text(text)),
+        Value::Float(number) if !number.is_finite() => return None,
+        Value::Float(number) => (NUMBER, json::number_text(*number)),
+        Value::Integer(number) | Value::Time(number) => (NUMBER, number.to_string()),
+        Value::ObjectLink(_) => (LINK, json::string_text(&value.to_text())),
+        Value::Opaque(_) => (TEXT, json::string_text(&value.to_text())),
+        Value::UnsignedInteger(number) => (NUMBER, number.to_string()),
     };
-    let mut fields = Map::new();
     let below: Vec<String> = path
         .segments()
         .skip(depth)
         .map(|segment| segment.to_string())
         .collect();
+    let mut fields = Vec::new();
     if !below.is_empty() {
-        fields.insert(NAME.into(), below.join("/").into());
+        fields.push(json::field_text(NAME, &json::string_text(&below.join("/"))));
     }
-    fields.insert(field.into(), json);
-    Some(Json::Object(fields))
+    fields.push(json::field_text(field, &value));
+    Some(json::object_text(&fields))
 }

@@ -46,7 +46,7 @@ fn cases() -> [Schema; 2] {
     let bytes = Schema::closed()
         .must(
             "payload",
-            datagram(base64(), 4, "udp_payload_base64_max"),
+            datagram(base64(), 2, "udp_payload_base64_max"),
             "The payload in base64: 1 to {{udp_payload_bytes_max}} bytes.",
         )
         .must(

@@ -1,8 +1,8 @@
 //! Is JSON read unchanged, with all numbers, and everything else refused?
 
-use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
+use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
 
-use super::{JsonToken, VALUES_MAX, parse};
+use super::{JsonToken, VALUES_MAX, number_text, parse};
 use crate::lwm2m::payload::samples::MalformedSamples;
 use crate::lwm2m::payload::scalar::{Number, Scalar};
 
@@ -80,9 +80,27 @@ fn values_are_counted() {
 proptest! {
     #[test]
     fn finite_numbers_are_read_exactly(number in any::<f64>().prop_filter("f", |n| n.is_finite())) {
-        let written = format!("{number:?}");
+        let written = number_text(number);
+        prop_assert!(written.contains('.'), "{}", written);
         let read = parse(written.as_bytes());
         prop_assert_eq!(read, Ok(float(number)));
+    }
+}
+
+#[test]
+fn a_number_with_an_exponent_has_a_decimal_point() {
+    for (number, text) in [
+        (1e-5, "1.0e-5"),
+        (-1e-7, "-1.0e-7"),
+        (1.25e-7, "1.25e-7"),
+        (1e16, "1.0e16"),
+        (1e300, "1.0e300"),
+        (f64::MAX, "1.7976931348623157e308"),
+        (21.5, "21.5"),
+        (21.0, "21.0"),
+        (-0.0, "-0.0"),
+    ] {
+        assert_eq!(number_text(number), text);
     }
 }
 

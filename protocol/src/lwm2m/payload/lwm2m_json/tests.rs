@@ -262,7 +262,7 @@ fn values_are_written_as_real_devices_write_them() {
     };
     let device = [
         r#"{"bn":"/3/0/","e":[{"n":"0","sv":"a\"b"},{"n":"6/0","v":1},{"n":"9","v":95.0},"#,
-        r#"{"n":"13","v":9},{"bv":true,"n":"22"},{"n":"23","sv":"AQI="}]}"#,
+        r#"{"n":"13","v":9},{"n":"22","bv":true},{"n":"23","sv":"AQI="}]}"#,
     ]
     .concat();
     assert_eq!(written(Path::instance(3, 0)), device);

@@ -5,10 +5,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::record::{SenmlLabel, SenmlRecord};
 use super::{Entry, Take};
+use crate::base64_text;
 use crate::lwm2m::payload::json::{self, JsonToken};
 use crate::lwm2m::payload::samples::MalformedSamples;
 use crate::lwm2m::payload::scalar::Scalar;
-use crate::lwm2m::value::{DataType, Value};
+use crate::lwm2m::value::Value;
 
 /// Passes on the records of a pack in order.
 pub(super) fn decode(payload: &[u8], taker: &mut impl Take) -> Result<(), MalformedSamples> {
@@ -53,10 +54,7 @@ fn value_of(label: &SenmlLabel, token: JsonToken) -> Option<Scalar> {
 /// with padding, as some devices write it.
 fn bytes_of(text: &str) -> Option<Vec<u8>> {
     let usual = text.replace('-', "+").replace('_', "/");
-    match Value::parse(DataType::Opaque, &usual) {
-        Ok(Value::Opaque(bytes)) => Some(bytes),
-        Ok(_) | Err(_) => None,
-    }
+    base64_text::decode(&usual).ok()
 }
 
 /// Writes the records as a pack.
@@ -67,29 +65,24 @@ pub(super) fn encode(entries: &[Entry<'_>]) -> Vec<u8> {
 
 fn record_text(Entry { base, name, value }: &Entry<'_>) -> String {
     let mut fields = Vec::new();
-    fields.extend(base.as_ref().map(|base| field("bn", quoted(base))));
-    fields.extend(name.as_ref().map(|name| field("n", quoted(name))));
+    fields.extend(base.as_ref().map(|base| text_field("bn", base)));
+    fields.extend(name.as_ref().map(|name| text_field("n", name)));
     fields.extend(value.map(value_text));
-    format!("{{{}}}", fields.join(","))
+    json::object_text(&fields)
 }
 
 fn value_text(value: &Value) -> String {
     match value {
-        Value::Boolean(value) => field("vb", value.to_string()),
-        Value::CoreLink(text) | Value::String(text) => field("vs", quoted(text)),
-        // The shortest text that is read as the same number; its exponent is valid JSON.
-        Value::Float(number) => field("v", format!("{number:?}")),
-        Value::Integer(number) | Value::Time(number) => field("v", number.to_string()),
-        Value::ObjectLink(_) => field("vlo", quoted(&value.to_text())),
-        Value::Opaque(bytes) => field("vd", quoted(&URL_SAFE_NO_PAD.encode(bytes))),
-        Value::UnsignedInteger(number) => field("v", number.to_string()),
+        Value::Boolean(value) => json::field_text("vb", &value.to_string()),
+        Value::CoreLink(text) | Value::String(text) => text_field("vs", text),
+        Value::Float(number) => json::field_text("v", &json::number_text(*number)),
+        Value::Integer(number) | Value::Time(number) => json::field_text("v", &number.to_string()),
+        Value::ObjectLink(_) => text_field("vlo", &value.to_text()),
+        Value::Opaque(bytes) => text_field("vd", &URL_SAFE_NO_PAD.encode(bytes)),
+        Value::UnsignedInteger(number) => json::field_text("v", &number.to_string()),
     }
 }
 
-fn field(name: &str, value: String) -> String {
-    format!("\"{name}\":{value}")
-}
-
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+fn text_field(name: &str, text: &str) -> String {
+    json::field_text(name, &json::string_text(text))
 }
