@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 use actix_web::http::Method;
 use actix_web::middleware::from_fn;
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 
 use actors::clock::Clock;
 use actors::delivery::Deliveries;
@@ -255,7 +255,14 @@ fn other_method(path: &'static str) -> actix_web::Route {
 }
 
 fn other_path() -> actix_web::Route {
-    let refused = web::route().to(async || Err::<HttpResponse, _>(ApiError::path_unknown()));
+    let refused = web::route().to(async |request: HttpRequest| {
+        let known = paths()
+            .into_iter()
+            .find(|known| is_in_other_case(request.path(), known));
+        Err::<HttpResponse, _>(
+            known.map_or_else(ApiError::path_unknown, ApiError::path_in_other_case),
+        )
+    });
     let door = RouteGuard {
         access: Access::Open,
         route: "other",
@@ -263,6 +270,16 @@ fn other_path() -> actix_web::Route {
     refused.wrap(from_fn(move |request, next| {
         call::serve(door, request, next)
     }))
+}
+
+/// Whether a path would match that of a route if upper and lower case did not count.
+fn is_in_other_case(path: &str, route: &str) -> bool {
+    let mut segments = path.split('/');
+    let mut matches = |known: &str| {
+        let segment = segments.next();
+        segment.is_some_and(|it| known.starts_with('{') || it.eq_ignore_ascii_case(known))
+    };
+    route.split('/').all(&mut matches) && segments.next().is_none()
 }
 
 #[cfg(test)]

@@ -182,16 +182,16 @@ settings! {
     /// Maximum number of objects of a device that passive reporting reads at a registration or
     /// update; the others are read at the next ones.
     passive_objects_max: usize = "64", Number, parse::number(1..=1_000);
-    /// Maximum number of resources per device whose last value is stored; the values of further ones
-    /// are in the messages of the device only.
+    /// Maximum number of resources per device whose last value is stored; the values of further
+    /// ones are in the messages of the device only.
     last_values_max: u32 = "4096", Number, parse::number(1..=1_000_000);
     /// Preferred block size for block-wise transfers, in bytes: 16, 32, 64, 128, 256, 512 or 1024
     /// (RFC 7959 section 2.2).
     coap_block_bytes: BlockSize = "1024", Number, parse::block_bytes;
     /// Maximum payload of an action request over UDP, in bytes; a larger one is answered with 400.
     udp_payload_bytes_max: usize = "508", Number, parse::number(1..=65_507);
-    /// Maximum length of `data`, and of `payload` over CoAP, of an action request, in bytes; a longer
-    /// one is answered with 400.
+    /// Maximum length of `data`, and of `payload` over CoAP, of an action request, in bytes; a
+    /// longer one is answered with 400.
     action_data_bytes_max: usize = "1500000", Number, parse::number(1..=1 << 30);
     /// Maximum number of devices in a bulk call; more are answered with 400.
     bulk_devices_max: u32 = "100", Number, parse::number(1..=1_000);

@@ -141,6 +141,15 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, vec![fault])
     }
 
+    /// 404: the path does not exist, but one does that differs from it in upper and lower case.
+    pub(super) fn path_in_other_case(known: &str) -> Self {
+        let message = format!("this path does not exist; upper and lower case count: {known}");
+        Self::new(
+            StatusCode::NOT_FOUND,
+            vec![ErrorDetail::new("NOT_FOUND", message)],
+        )
+    }
+
     /// 405: the path does not support the method.
     pub(super) fn method_not_allowed(allowed: &str) -> Self {
         let message = format!("this path supports only {allowed}");

@@ -14,8 +14,14 @@ pub struct TimeWindow {
 
 /// The start lies after the end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("must not be later than the end")]
-pub struct WindowReversed;
+pub enum WindowReversed {
+    /// The end that was given.
+    #[error("must not be later than the end")]
+    AfterEnd,
+    /// The end is now, because none was given.
+    #[error("must not be in the future, because the end is now")]
+    InFuture,
+}
 
 impl TimeWindow {
     /// The window with these bounds. The default end is now; the default start is seven days before
@@ -28,7 +34,7 @@ impl TimeWindow {
         let until = end.unwrap_or(now);
         let from = start.unwrap_or(until.plus_ms(-LOG_WINDOW_MS));
         if from > until {
-            Err(WindowReversed)
+            Err(end.map_or(WindowReversed::InFuture, |_| WindowReversed::AfterEnd))
         } else {
             Ok(Self { from, until })
         }
@@ -78,9 +84,12 @@ mod tests {
 
     #[test]
     fn a_start_after_the_end_is_refused() {
-        assert_eq!(
-            TimeWindow::of(NOW, Some(day(51)), Some(day(50))),
-            Err(WindowReversed)
-        );
+        let refusals = [
+            (Some(day(50)), WindowReversed::AfterEnd),
+            (None, WindowReversed::InFuture),
+        ];
+        for (end, refusal) in refusals {
+            assert_eq!(TimeWindow::of(NOW, Some(day(101)), end), Err(refusal));
+        }
     }
 }

@@ -48,8 +48,8 @@ pub(in crate::api) fn inspector() -> Schema {
             "values",
             Schema::list(known_value()),
             &format!(
-                "The last known value of each resource, sorted by path: at most {{{{last_values_max}}}}. \
-                 String and opaque values longer than {VALUE_BYTES_MAX} bytes are left out."
+                "The last known value of each resource, sorted by path: at most \
+                 {{{{last_values_max}}}}. String and opaque values longer than {VALUE_BYTES_MAX} bytes are left out."
             ),
         )
         .must(

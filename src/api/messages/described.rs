@@ -16,8 +16,8 @@ use crate::api::words::Word;
 pub(in crate::api) fn list() -> ApiOperation {
     let text = "Returns the messages of a device, newest first: data, lifecycle events, errors \
                 and action results. Messages are deleted after \
-                {{history_retention_days}}. To read the next page, pass `nextCursor` as `cursor` until a page has none. \
-                A page of long messages can have fewer than `pageSize` items.";
+                {{history_retention_days}}. To read the next page, pass `nextCursor` as `cursor` \
+                until a page has none. A page of long messages can have fewer than `pageSize` items.";
     let operation = ApiOperation::new(
         "listMessages",
         Tag::Devices,

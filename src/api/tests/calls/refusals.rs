@@ -26,6 +26,17 @@ async fn an_unknown_path_is_not_found() {
 }
 
 #[actix_web::test]
+async fn a_path_in_another_case_is_not_found_and_named() {
+    let setup = TestService::new();
+    let path = "/management-api/v1/integrate/devices/meter-7/actions/lwm2m";
+    let answer = setup.call(TestService::request("POST", path)).await;
+    shaped(&answer, StatusCode::NOT_FOUND, "Not Found");
+    let known = "/management-api/v1/integrate/devices/{device}/actions/LWM2M";
+    let message = answer.json()["errors"][0]["message"].clone();
+    assert!(message.as_str().unwrap().ends_with(known), "{message}");
+}
+
+#[actix_web::test]
 async fn an_unsupported_method_is_answered_with_the_supported_ones() {
     let setup = TestService::new();
     let answer = setup.call(TestService::request("PUT", DEVICES)).await;
