@@ -213,7 +213,7 @@ pub(crate) fn credentials(shelf: &TempStore) -> Batch {
         id: id.clone(),
         customer: customer.clone(),
         name: "bench".into(),
-        secret: SecretDigest::of("bench"),
+        secrets: Vec::new(),
         scopes: Scopes::ALL,
         created_at: now,
     };

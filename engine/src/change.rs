@@ -63,6 +63,8 @@ pub enum Expect {
     Taken(UniqueName),
     /// The device has exactly this profile.
     Profile(Box<Profile>),
+    /// The API client is exactly this.
+    Client(Box<ApiClient>),
     /// The action request has the status.
     Status {
         /// The request.

@@ -5,7 +5,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::ids::{ClientId, CustomerId, kept_as_bytes};
+use crate::ids::{ClientId, CustomerId, SecretId, kept_as_bytes};
 use crate::moment::Timestamp;
 
 /// A customer: owner of devices, action requests, log and settings.
@@ -30,12 +30,32 @@ pub struct ApiClient {
     pub customer: CustomerId,
     /// Its display name.
     pub name: Box<str>,
-    /// Digest of its secret.
-    pub secret: SecretDigest,
+    /// Its secrets, the oldest first: two while one replaces the other.
+    pub secrets: Vec<ClientSecret>,
     /// Its scopes.
     pub scopes: Scopes,
     /// When it was created.
     pub created_at: Timestamp,
+}
+
+/// A secret of an API client.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ClientSecret {
+    /// Its id, by which it is deleted.
+    pub id: SecretId,
+    /// Its digest; the secret itself is never stored.
+    pub digest: SecretDigest,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it expires, if it does.
+    pub expires_at: Option<Timestamp>,
+}
+
+impl ClientSecret {
+    /// Whether it is accepted.
+    pub fn is_valid(&self, now: Timestamp) -> bool {
+        self.expires_at.is_none_or(|expires_at| now < expires_at)
+    }
 }
 
 /// A stored access token. It is valid only while its client exists, so removing the client revokes

@@ -33,6 +33,9 @@ pub enum DirectoryRefusal {
     /// There is no such API client.
     #[error("there is no such API client")]
     ClientUnknown,
+    /// There is no such secret.
+    #[error("there is no such secret")]
+    SecretUnknown,
     /// There is no such device.
     #[error("there is no such device")]
     DeviceUnknown,
@@ -51,6 +54,15 @@ pub enum DirectoryRefusal {
         /// The most allowed.
         max: usize,
     },
+    /// The API client has the most secrets allowed.
+    #[error("an API client can have at most {max} valid secrets; delete one first")]
+    TooManySecrets {
+        /// The most allowed.
+        max: usize,
+    },
+    /// Without this secret the API client would have none.
+    #[error("this is the only valid secret of the API client; create another one first")]
+    LastSecret,
     /// There is no such definition of an object.
     #[error("there is no such object definition")]
     DefinitionUnknown,

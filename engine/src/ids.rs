@@ -280,6 +280,10 @@ uuid_id! {
     DestinationId
 }
 uuid_id! {
+    /// Names a secret of an API client.
+    SecretId
+}
+uuid_id! {
     /// Ties together everything that one call or one datagram caused.
     TraceId
 }

@@ -132,6 +132,10 @@ pub const OVERLOAD_MAX_AGE_S: u32 = 10;
 /// API clients a customer may have: they are listed on one page; one more is refused with 409.
 pub const CLIENTS_MAX: usize = 100;
 
+/// Valid secrets an API client may have: the one in use, and the one that replaces it. One more is
+/// refused with 409.
+pub const CLIENT_SECRETS_MAX: usize = 2;
+
 /// Destinations a customer may have: each reads the queued events and stores its progress by
 /// itself, so that none delays another, and a customer needs few. One more is refused with 409.
 pub const DESTINATIONS_MAX: usize = 20;

@@ -1,14 +1,16 @@
-//! Which handlers create, list and revoke the API clients of a customer?
+//! Which handlers create, list and revoke the API clients of a customer, and change their secrets?
 
 pub(super) mod described;
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
-use engine::customer::{ApiClient, Scopes, SecretDigest};
+use engine::customer::{ApiClient, ClientSecret, Scopes, SecretDigest};
 use engine::directory::DirectoryRefusal;
-use engine::directory::customer::{NewApiClient, create_client, remove_client};
-use engine::ids::{ClientId, CustomerId};
+use engine::directory::customer::{
+    NewApiClient, add_secret, create_client, remove_client, remove_secret,
+};
+use engine::ids::{ClientId, CustomerId, SecretId};
 
 use super::Api;
 use super::body::Json;
@@ -19,6 +21,9 @@ use super::records::settle;
 use super::secret::draw;
 use super::segment::PathSegment;
 use super::words::{read_scopes, scope_words};
+
+/// The longest life of a secret that expires, in seconds: ten years.
+const EXPIRES_IN_S_MAX: u32 = 10 * 366 * 86_400;
 
 /// The response to a creation: the only one with the secret.
 #[derive(Serialize)]
@@ -36,6 +41,25 @@ struct ClientBody {
     name: String,
     scopes: Vec<&'static str>,
     created: String,
+    secrets: Vec<SecretBody>,
+}
+
+/// A secret of an API client in a list.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SecretBody {
+    secret_id: String,
+    created: String,
+    expires: Option<String>,
+}
+
+/// The response to the creation of a secret: the only one with the secret itself.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CreatedSecretBody {
+    client_secret: String,
+    #[serde(flatten)]
+    secret: SecretBody,
 }
 
 /// POST: creates an API client with a new secret.
@@ -99,8 +123,58 @@ pub(super) async fn delete(
     Ok(HttpResponse::NoContent().finish())
 }
 
+/// POST: gives an API client one more secret.
+pub(super) async fn create_secret(
+    PathSegment(customer): PathSegment<CustomerId>,
+    PathSegment(client): PathSegment<ClientId>,
+    Json(mut fields): Json,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, ApiError> {
+    let expires_in_s = fields.number("expiresIn", 1..=EXPIRES_IN_S_MAX);
+    let expires_in_s = fields.finish(Some(expires_in_s))?;
+    let client_secret = draw().map_err(ApiError::internal)?;
+    let digest = SecretDigest::of(&client_secret);
+    let secret = settle(&*api.commits, async || {
+        let found = api.store.client(client.clone()).await?;
+        let m = &mut api.clock.moment();
+        Ok(add_secret(m, &customer, found, digest, expires_in_s)?)
+    })
+    .await?;
+    let secret = SecretBody::of(&secret);
+    Ok(HttpResponse::Created().json(CreatedSecretBody {
+        client_secret,
+        secret,
+    }))
+}
+
+/// DELETE: removes a secret of an API client.
+pub(super) async fn delete_secret(
+    PathSegment(customer): PathSegment<CustomerId>,
+    PathSegment(client): PathSegment<ClientId>,
+    PathSegment(secret): PathSegment<SecretId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, ApiError> {
+    settle(&*api.commits, async || {
+        let found = api.store.client(client.clone()).await?;
+        Ok(remove_secret(api.clock.now(), &customer, found, secret)?)
+    })
+    .await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+impl SecretBody {
+    fn of(secret: &ClientSecret) -> Self {
+        Self {
+            secret_id: secret.id.to_string(),
+            created: secret.created_at.iso().to_string(),
+            expires: secret.expires_at.map(|at| at.iso().to_string()),
+        }
+    }
+}
+
 fn shown(client: ApiClient) -> ClientBody {
     ClientBody {
+        secrets: client.secrets.iter().map(SecretBody::of).collect(),
         client_id: client.id.to_string(),
         name: client.name.into_string(),
         scopes: scope_words(client.scopes),

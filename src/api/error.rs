@@ -432,6 +432,7 @@ impl From<DirectoryRefusal> for ApiError {
         match refusal {
             DirectoryRefusal::CustomerUnknown => Self::unknown("customer"),
             DirectoryRefusal::ClientUnknown => Self::unknown("API client"),
+            DirectoryRefusal::SecretUnknown => Self::unknown("secret"),
             DirectoryRefusal::DeviceUnknown => Self::unknown("device"),
             DirectoryRefusal::DestinationUnknown => Self::unknown("webhook"),
             DirectoryRefusal::DefinitionUnknown => Self::unknown("object definition"),
@@ -449,6 +450,8 @@ impl From<DirectoryRefusal> for ApiError {
                 Self::conflict(vec![ErrorDetail::of("CUSTOMER_EXISTS", "id", refusal)])
             }
             DirectoryRefusal::TooManyClients { .. } => Self::clash("TOO_MANY_CLIENTS", refusal),
+            DirectoryRefusal::TooManySecrets { .. } => Self::clash("TOO_MANY_SECRETS", refusal),
+            DirectoryRefusal::LastSecret => Self::clash("LAST_SECRET", refusal),
             DirectoryRefusal::TooManyDestinations { .. } => {
                 Self::clash("TOO_MANY_DESTINATIONS", refusal)
             }

@@ -79,6 +79,10 @@ routes! {
         Operator => clients::list, clients::described::list;
     DELETE "/operator-api/v1/customers/{customer}/clients/{client}"
         Operator => clients::delete, clients::described::delete;
+    POST "/operator-api/v1/customers/{customer}/clients/{client}/secrets"
+        Operator => clients::create_secret, clients::described::create_secret;
+    DELETE "/operator-api/v1/customers/{customer}/clients/{client}/secrets/{secret}"
+        Operator => clients::delete_secret, clients::described::delete_secret;
     // Devices.
     POST "/management-api/v1/devices"
         Customer(DevicesWrite) => devices::create, devices::described::create;

@@ -7,7 +7,9 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
 
 use engine::Version;
-use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId, EventId};
+use engine::ids::{
+    ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId, EventId, SecretId,
+};
 use engine::setting::SettingName;
 
 use super::error::ApiError;
@@ -55,7 +57,7 @@ macro_rules! segments {
 
 segments!(
     ActionId "request", ClientId "client", CustomerId "customer", DestinationId "webhook",
-    DeviceId "device", EntryId "entry", EventId "event", Version "version"
+    DeviceId "device", EntryId "entry", EventId "event", SecretId "secret", Version "version"
 );
 
 impl Segment for SettingName {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use engine::base64_text;
-use engine::customer::{ApiClient, Scopes, SecretDigest};
+use engine::customer::{ApiClient, ClientSecret, Scopes, SecretDigest};
 use engine::directory::customer::issue_token;
 use engine::ids::ClientId;
 use store::CommitError;
@@ -170,7 +170,9 @@ async fn known_client(
     };
     let client = api.store.client(id).await?;
     let presented = SecretDigest::of(&secret);
-    Ok(client.filter(|client| same(&client.secret, &presented)))
+    let now = api.clock.now();
+    let is_its = |secret: &ClientSecret| secret.is_valid(now) & same(&secret.digest, &presented);
+    Ok(client.filter(|client| client.secrets.iter().any(is_its)))
 }
 
 /// The scopes of a token: the wanted ones, or all of the client if none is named (RFC 6749 section

@@ -20,7 +20,7 @@ const DIRECTORY: &str = "STORE_HOLDER_DIRECTORY";
 /// The key of the row with the format of the whole store, and the version byte of its value: what a
 /// version that knows nothing else of a newer store must be able to read.
 const FORMAT_KEY: [u8; 1] = [1];
-const FORMAT_ROW: [u8; 9] = [1, 0, 0, 0, 0, 0, 0, 0, 5];
+const FORMAT_ROW: [u8; 9] = [1, 0, 0, 0, 0, 0, 0, 0, 6];
 
 #[test]
 fn a_store_held_by_another_process_is_refused_until_that_ends() {
@@ -53,14 +53,14 @@ fn a_store_of_a_newer_version_is_refused_and_left_alone() {
     let home = tempfile::tempdir().unwrap();
     drop(filled(home.path()));
     let mut newer = FORMAT_ROW;
-    newer[8] = 6;
+    newer[8] = 7;
     write_row(home.path(), &FORMAT_KEY, &newer);
     let refused = SledStore::open(Options::at(home.path())).err().unwrap();
     assert!(matches!(
         refused,
         OpenError::Newer {
-            found: 6,
-            known: 5,
+            found: 7,
+            known: 6,
             ..
         }
     ));
@@ -76,10 +76,10 @@ fn a_store_from_before_the_first_release_is_refused_and_left_alone() {
     let home = tempfile::tempdir().unwrap();
     drop(filled(home.path()));
     let mut older = FORMAT_ROW;
-    older[8] = 4;
+    older[8] = 5;
     write_row(home.path(), &FORMAT_KEY, &older);
     let refused = SledStore::open(Options::at(home.path())).err().unwrap();
-    assert!(matches!(refused, OpenError::Older { found: 4, .. }));
+    assert!(matches!(refused, OpenError::Older { found: 5, .. }));
     assert!(
         refused
             .to_string()

@@ -1,11 +1,11 @@
 //! Decisions about customers, their API clients and tokens.
 
 use crate::change::{Batch, Change, Expect, UniqueName};
-use crate::customer::{AccessToken, ApiClient, Customer, Scopes, SecretDigest};
+use crate::customer::{AccessToken, ApiClient, ClientSecret, Customer, Scopes, SecretDigest};
 use crate::directory::{Decision, DirectoryRefusal, decided, draw_number, guarded};
-use crate::ids::{ClientId, CustomerId};
-use crate::limits::CLIENTS_MAX;
-use crate::moment::Moment;
+use crate::ids::{ClientId, CustomerId, SecretId};
+use crate::limits::{CLIENT_SECRETS_MAX, CLIENTS_MAX};
+use crate::moment::{Moment, Timestamp};
 
 /// A customer to be created.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -77,7 +77,7 @@ pub fn create_client(
         id,
         customer,
         name: new.name,
-        secret: new.secret,
+        secrets: vec![secret_of(m, new.secret, None)],
         scopes: new.scopes,
         created_at: m.now(),
     };
@@ -94,10 +94,72 @@ pub fn remove_client(
     customer: &CustomerId,
     client: Option<ApiClient>,
 ) -> Result<Decision<()>, DirectoryRefusal> {
-    let client = client.filter(|client| client.customer == *customer);
-    let id = client.ok_or(DirectoryRefusal::ClientUnknown)?.id;
+    let id = client_of(customer, client)?.id;
     let expects = vec![Expect::Taken(UniqueName::Client(id.clone()))];
     Ok(decided(expects, Change::RemoveClient(id), ()))
+}
+
+/// Gives an API client of a customer one more secret, which expires after `expires_in_s`. Its
+/// expired secrets are removed.
+pub fn add_secret(
+    m: &mut Moment,
+    customer: &CustomerId,
+    client: Option<ApiClient>,
+    digest: SecretDigest,
+    expires_in_s: Option<u32>,
+) -> Result<Decision<ClientSecret>, DirectoryRefusal> {
+    let was = client_of(customer, client)?;
+    let mut client = was.clone();
+    client.secrets.retain(|secret| secret.is_valid(m.now()));
+    if client.secrets.len() >= CLIENT_SECRETS_MAX {
+        let max = CLIENT_SECRETS_MAX;
+        return Err(DirectoryRefusal::TooManySecrets { max });
+    }
+    let secret = secret_of(m, digest, expires_in_s);
+    client.secrets.push(secret.clone());
+    Ok(changed(was, client, secret))
+}
+
+/// Removes a secret of an API client of a customer, but not the only valid one. Tokens that were
+/// issued for it stay valid until they expire.
+pub fn remove_secret(
+    now: Timestamp,
+    customer: &CustomerId,
+    client: Option<ApiClient>,
+    id: SecretId,
+) -> Result<Decision<()>, DirectoryRefusal> {
+    let was = client_of(customer, client)?;
+    let mut client = was.clone();
+    client.secrets.retain(|secret| secret.id != id);
+    if client.secrets.len() == was.secrets.len() {
+        return Err(DirectoryRefusal::SecretUnknown);
+    }
+    if !client.secrets.iter().any(|secret| secret.is_valid(now)) {
+        return Err(DirectoryRefusal::LastSecret);
+    }
+    Ok(changed(was, client, ()))
+}
+
+fn client_of(
+    customer: &CustomerId,
+    client: Option<ApiClient>,
+) -> Result<ApiClient, DirectoryRefusal> {
+    let client = client.filter(|client| client.customer == *customer);
+    client.ok_or(DirectoryRefusal::ClientUnknown)
+}
+
+fn changed<T>(was: ApiClient, client: ApiClient, answer: T) -> Decision<T> {
+    let expects = vec![Expect::Client(Box::new(was))];
+    decided(expects, Change::PutClient(client), answer)
+}
+
+fn secret_of(m: &mut Moment, digest: SecretDigest, expires_in_s: Option<u32>) -> ClientSecret {
+    ClientSecret {
+        id: SecretId::new(m.uuid()),
+        digest,
+        created_at: m.now(),
+        expires_at: expires_in_s.map(|s| m.now().plus_s(i64::from(s))),
+    }
 }
 
 /// Issues an access token with this digest to a client.
@@ -202,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_clients_of_a_customer_have_a_bound() {
-        let others = vec![client_of("acme"); CLIENTS_MAX];
+        let others = vec![made("acme"); CLIENTS_MAX];
         let refused = create_client(&mut moment(), Some(draft("acme")), &others, new_client());
         assert_eq!(
             refused,
@@ -212,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_client_of_another_customer_is_unknown() {
-        let client = client_of("acme");
+        let client = made("acme");
         let acme = client.customer.clone();
         let batch = Batch {
             expects: vec![Expect::Taken(UniqueName::Client(client.id.clone()))],
@@ -233,8 +295,56 @@ mod tests {
     }
 
     #[test]
+    fn a_client_has_two_valid_secrets_at_most_and_one_at_least() {
+        let acme = CustomerId::parse("acme").unwrap();
+        let add = |client: &ApiClient, secret, expires_in_s| {
+            let digest = SecretDigest::of(secret);
+            let m = &mut Moment::new(Timestamp::from_ms(1_000), secret.len() as u128);
+            add_secret(m, &acme, Some(client.clone()), digest, expires_in_s)
+        };
+        let put = |batch: Batch| match &batch.changes[..] {
+            [Change::PutClient(client)] => client.clone(),
+            other => panic!("{other:?}"),
+        };
+        let one = made("acme");
+        let added = add(&one, "second", Some(60)).unwrap();
+        let expects = vec![Expect::Client(Box::new(one.clone()))];
+        assert_eq!(added.batch.expects, expects);
+        let second = added.answer;
+        assert_eq!(second.expires_at, Some(Timestamp::from_ms(61_000)));
+        let two = put(added.batch);
+        assert_eq!(two.secrets, [one.secrets[0].clone(), second.clone()]);
+        let refused = DirectoryRefusal::TooManySecrets { max: 2 };
+        assert_eq!(add(&two, "a third", None), Err(refused));
+
+        let remove = |client: &ApiClient, id, now_ms| {
+            let now = Timestamp::from_ms(now_ms);
+            remove_secret(now, &acme, Some(client.clone()), id)
+        };
+        let first = one.secrets[0].id;
+        let left = put(remove(&two, first, 2_000).unwrap().batch);
+        assert_eq!(left.secrets, [second]);
+        assert_eq!(
+            remove(&left, first, 2_000),
+            Err(DirectoryRefusal::SecretUnknown)
+        );
+        // The second has expired, so the first is the only one; and it makes room for another.
+        assert_eq!(
+            remove(&two, first, 61_000),
+            Err(DirectoryRefusal::LastSecret)
+        );
+        let m = &mut Moment::new(Timestamp::from_ms(61_000), 7);
+        let third = add_secret(m, &acme, Some(two), SecretDigest::of("third"), None).unwrap();
+        let kept = put(third.batch).secrets;
+        assert_eq!(kept, [one.secrets[0].clone(), third.answer]);
+        let umbrella = CustomerId::parse("umbrella").unwrap();
+        let theirs = remove_secret(Timestamp::from_ms(1_000), &umbrella, Some(one), first);
+        assert_eq!(theirs, Err(DirectoryRefusal::ClientUnknown));
+    }
+
+    #[test]
     fn a_token_is_valid_for_its_lifetime_and_only_with_its_client() {
-        let client = client_of("acme");
+        let client = made("acme");
         let scopes = Scopes::NONE.with(Scope::LogsRead);
         let digest = SecretDigest::of("token");
         let token = AccessToken {
@@ -276,7 +386,7 @@ mod tests {
         }
     }
 
-    fn client_of(customer: &str) -> ApiClient {
+    fn made(customer: &str) -> ApiClient {
         let customer = Some(draft(customer));
         create_client(&mut moment(), customer, &[], new_client())
             .unwrap()

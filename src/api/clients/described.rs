@@ -1,5 +1,7 @@
-//! Which operations create, list and revoke API clients? The OpenAPI descriptions.
+//! Which operations create, list and revoke API clients and their secrets? The OpenAPI
+//! descriptions.
 
+use super::EXPIRES_IN_S_MAX;
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::page::described::page_of;
 use crate::api::words::every_scope_word;
@@ -14,7 +16,7 @@ pub(in crate::api) fn create() -> ApiOperation {
         .answer(201, created(), "The API client and its secret.")
         .leads_to(
             201,
-            &["deleteClient"],
+            &["deleteClient", "createClientSecret"],
             &[
                 ("customer", "$request.path.customer"),
                 ("client", "$response.body#/clientId"),
@@ -41,6 +43,77 @@ pub(in crate::api) fn delete() -> ApiOperation {
         .answer_empty(204, "The API client is revoked.")
 }
 
+/// POST a secret.
+pub(in crate::api) fn create_secret() -> ApiOperation {
+    let text = "Gives the API client a second secret, so that its programs can change to it before \
+                the first one is deleted. Only this response contains the secret.";
+    let summary = "Create a secret of an API client";
+    ApiOperation::new("createClientSecret", Tag::Customers, summary)
+        .description(text)
+        .json(new_secret(), "When the secret expires.")
+        .answer(201, created_secret(), "The secret.")
+        .leads_to(
+            201,
+            &["deleteClientSecret"],
+            &[
+                ("customer", "$request.path.customer"),
+                ("client", "$request.path.client"),
+                ("secret", "$response.body#/secretId"),
+            ],
+        )
+        .refusal(
+            409,
+            &["TOO_MANY_SECRETS"],
+            "The API client has two valid secrets.",
+        )
+}
+
+/// DELETE a secret.
+pub(in crate::api) fn delete_secret() -> ApiOperation {
+    let text = "The secret is not accepted from now on. Access tokens that were created with it \
+                stay valid until they expire; to end them, revoke the API client.";
+    let summary = "Delete a secret of an API client";
+    ApiOperation::new("deleteClientSecret", Tag::Customers, summary)
+        .description(text)
+        .answer_empty(204, "The secret is deleted.")
+        .refusal(
+            409,
+            &["LAST_SECRET"],
+            "It is the only valid secret of the API client.",
+        )
+}
+
+fn new_secret() -> Schema {
+    Schema::closed()
+        .may(
+            "expiresIn",
+            Schema::whole(1..=u64::from(EXPIRES_IN_S_MAX)),
+            "The time after which the secret expires, in seconds. Default: it does not expire.",
+        )
+        .named("NewClientSecret")
+}
+
+fn secret() -> Schema {
+    Schema::object()
+        .must("secretId", Schema::uuid(), "The id of the secret.")
+        .must("created", names::instant(), "The creation time.")
+        .must(
+            "expires",
+            names::instant().or_null(),
+            "When it expires; `null`: it does not.",
+        )
+}
+
+fn created_secret() -> Schema {
+    secret()
+        .must("clientSecret", secret_text(), "The secret.")
+        .named("ClientSecret")
+}
+
+fn secret_text() -> Schema {
+    Schema::text().example("o0h4rN8XvJ2kZfLwC7uEaGiMtRsAd5mS0jQp3bTq9y1")
+}
+
 fn new_client() -> Schema {
     Schema::closed()
         .must("name", names::label(), "The display name.")
@@ -53,10 +126,9 @@ fn new_client() -> Schema {
 }
 
 fn created() -> Schema {
-    let secret = Schema::text().example("o0h4rN8XvJ2kZfLwC7uEaGiMtRsAd5mS0jQp3bTq9y1");
     Schema::object()
         .must("clientId", names::client_id(), "The id of the client.")
-        .must("clientSecret", secret, "The secret of the client.")
+        .must("clientSecret", secret_text(), "The secret of the client.")
         .named("ClientWithSecret")
 }
 
@@ -66,6 +138,11 @@ fn client() -> Schema {
         .must("name", names::label(), "The display name.")
         .must("scopes", scopes(), "The permissions of the client.")
         .must("created", names::instant(), "The creation time.")
+        .must(
+            "secrets",
+            Schema::list(secret()),
+            "Its secrets, the oldest first.",
+        )
         .named("Client")
 }
 

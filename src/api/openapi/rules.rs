@@ -1,7 +1,9 @@
 //! What do all routes of a kind share? Credentials, path parameters, and their error responses.
 
 use engine::Version;
-use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId, EventId};
+use engine::ids::{
+    ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId, EventId, SecretId,
+};
 use engine::setting::SettingName;
 
 use super::names;
@@ -87,6 +89,7 @@ fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
         DeviceId::NAME => (names::device_segment(), "The `deviceId` of the device."),
         EntryId::NAME => (Schema::uuid(), "The `id` of the log entry."),
         EventId::NAME => (Schema::uuid(), "The `id` of the event."),
+        SecretId::NAME => (Schema::uuid(), "The `secretId` of the secret."),
         ObjectNumber::NAME => (definitions::object_number(), "The object id."),
         Version::NAME => (definitions::version(), "The version of the object."),
         SettingName::NAME => (Schema::word::<SettingName>(), "The name of the setting."),

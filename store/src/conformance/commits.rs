@@ -5,11 +5,12 @@ use std::thread;
 
 use engine::action::Status;
 use engine::change::{Batch, Change, Counter, CounterDelta, Expect, UniqueName};
+use engine::customer::ApiClient;
 use engine::query::PageRequest;
 use engine::query::devices::DeviceFilter;
 
 use super::lists::{everything, whole_log};
-use super::samples::{acme, action, batch, created, customer, device, entry, moved, saved};
+use super::samples::{acme, action, batch, client, created, customer, device, entry, moved, saved};
 use super::{TestBed, commit, put, wait};
 use crate::{CommitError, Store};
 
@@ -83,6 +84,16 @@ pub(super) fn only_if_expectations_hold(ground: &TestBed<'_>) {
     check(&*store, scheduled, Ok(()));
     check(&*store, started, Err(CommitError::Conflict));
     check(&*store, unknown, Err(CommitError::Conflict));
+
+    let script = client(&acme(), "script");
+    put(&*store, vec![Change::PutClient(script.clone())]);
+    let unchanged = Expect::Client(Box::new(script.clone()));
+    check(&*store, unchanged, Ok(()));
+    let changed = Expect::Client(Box::new(ApiClient {
+        secrets: Vec::new(),
+        ..script
+    }));
+    check(&*store, changed, Err(CommitError::Conflict));
 }
 
 pub(super) fn one_racer_wins(ground: &TestBed<'_>) {

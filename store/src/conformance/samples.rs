@@ -10,7 +10,7 @@ use engine::action::{
 use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
 use engine::change::{Batch, Change};
 use engine::change::{Counter, CounterDelta, Expect, Owner, UniqueName};
-use engine::customer::{AccessToken, ApiClient, Customer, Scopes, SecretDigest};
+use engine::customer::{AccessToken, ApiClient, ClientSecret, Customer, Scopes, SecretDigest};
 use engine::definition::{Definition, DefinitionId};
 use engine::delivery::destination::{
     Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
@@ -22,7 +22,7 @@ use engine::effect::Effects;
 use engine::event::{DeviceInfo, Event, EventContent, Lifecycle};
 use engine::ids::{
     ActionId, ClientId, CustomerId, DestinationId, DeviceId, Endpoint, EntryId, EventId, Iccid,
-    Imsi, Msisdn, TraceId,
+    Imsi, Msisdn, SecretId, TraceId,
 };
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
@@ -67,7 +67,12 @@ pub fn client(customer: &CustomerId, id: &str) -> ApiClient {
         id: ClientId::parse(id).expect("an id"),
         customer: customer.clone(),
         name: "a script".into(),
-        secret: SecretDigest::of(id),
+        secrets: vec![ClientSecret {
+            id: SecretId::from_bytes([3; 16]),
+            digest: SecretDigest::of(id),
+            created_at: at(1),
+            expires_at: Some(at(9)),
+        }],
         scopes: Scopes::ALL,
         created_at: at(1),
     }

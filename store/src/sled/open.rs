@@ -21,8 +21,9 @@ use super::record::number;
 ///
 /// Format 1 had no counts of the log and its entries in another order; up to format 3 an event did
 /// not contain the ids of its device; up to format 4 devices were not found by their addresses, nor
-/// were the protocols stored that they had used. No release wrote them.
-const FORMAT: u64 = 5;
+/// were the protocols stored that they had used; up to format 5 an API client had one secret. No
+/// release wrote them.
+const FORMAT: u64 = 6;
 
 /// The memory sled uses for the tree: enough for the indexes of a million devices, and fixed,
 /// because sled's own default of 1 GiB is more than a small machine has.

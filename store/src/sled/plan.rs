@@ -155,6 +155,10 @@ impl Check {
                 key::device::device(profile.key()),
                 record::profile::write_profile(profile),
             ),
+            Expect::Client(client) => Self::Value(
+                key::client(&client.id),
+                record::customer::write_client(client),
+            ),
             Expect::Status { action, is } => Self::Status(key::action::action(*action), *is),
             Expect::IdempotencyKeyUnused {
                 key,

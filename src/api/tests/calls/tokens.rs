@@ -176,6 +176,49 @@ async fn a_token_has_the_scopes_of_its_client() {
 }
 
 #[actix_web::test]
+async fn the_secret_of_a_client_is_changed_without_a_gap() {
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
+    let status_of = async |secret: &str| {
+        let request = ask(PATHS[0], JSON, GRANT).insert_header(basic(&acme.id, secret));
+        setup.call(request).await.status
+    };
+    let clients = "/operator-api/v1/customers/acme/clients";
+    let secrets = format!("{clients}/{}/secrets", acme.id);
+    let added = setup
+        .post(&secrets, OPERATOR, json!({"expiresIn": 3600}))
+        .await;
+    assert_eq!(added.status, StatusCode::CREATED);
+    let second = added.json();
+    let second_secret = second["clientSecret"].as_str().unwrap();
+    assert_eq!(status_of(&acme.secret).await, StatusCode::OK);
+    assert_eq!(status_of(second_secret).await, StatusCode::OK);
+    let refused = setup.post(&secrets, OPERATOR, json!({})).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT);
+    assert_eq!(refused.faults()[0].0, "TOO_MANY_SECRETS");
+
+    let listed = setup.get(clients, OPERATOR).await.json();
+    let listed = listed["items"][0]["secrets"].as_array().unwrap().clone();
+    assert_eq!(listed.len(), 2);
+    assert_eq!(listed[1]["secretId"], second["secretId"]);
+    assert_eq!(listed[1]["expires"], second["expires"]);
+    let path =
+        |secret: &serde_json::Value| format!("{secrets}/{}", secret["secretId"].as_str().unwrap());
+    let deleted = setup.delete(&path(&listed[0]), OPERATOR).await;
+    assert_eq!(deleted.status, StatusCode::NO_CONTENT);
+    assert_eq!(status_of(&acme.secret).await, StatusCode::UNAUTHORIZED);
+    assert_eq!(status_of(second_secret).await, StatusCode::OK);
+    // The token that was created with it is valid until it expires.
+    let still = setup.get(DEVICES, &acme.bearer).await;
+    assert_eq!(still.status, StatusCode::OK);
+    let last = setup.delete(&path(&second), OPERATOR).await;
+    assert_eq!(last.status, StatusCode::CONFLICT);
+    assert_eq!(last.faults()[0].0, "LAST_SECRET");
+    let again = setup.delete(&path(&listed[0]), OPERATOR).await;
+    assert_eq!(again.status, StatusCode::NOT_FOUND);
+}
+
+#[actix_web::test]
 async fn the_tokens_of_a_revoked_client_are_invalid_immediately() {
     let setup = TestService::new();
     let first = setup.customer("acme", &["all"]).await;

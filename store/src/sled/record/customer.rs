@@ -1,7 +1,7 @@
 //! How are customers, API clients, access tokens and settings stored?
 
-use engine::customer::{AccessToken, ApiClient, Customer, Scopes, SecretDigest};
-use engine::ids::{ClientId, CustomerId};
+use engine::customer::{AccessToken, ApiClient, ClientSecret, Customer, Scopes, SecretDigest};
+use engine::ids::{ClientId, CustomerId, SecretId};
 use engine::moment::Timestamp;
 use engine::setting::Setting;
 use minicbor::bytes::ByteArray;
@@ -34,11 +34,24 @@ struct ClientV1<'a> {
     #[b(2)]
     name: &'a str,
     #[n(3)]
-    secret: ByteArray<32>,
+    secrets: Vec<ClientSecretV1>,
     #[n(4)]
     scopes: u16,
     #[n(5)]
     created_at_ms: i64,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct ClientSecretV1 {
+    #[n(0)]
+    id: ByteArray<16>,
+    #[n(1)]
+    digest: ByteArray<32>,
+    #[n(2)]
+    created_at_ms: i64,
+    #[n(3)]
+    expires_at_ms: Option<i64>,
 }
 
 #[derive(Decode, Encode)]
@@ -94,7 +107,7 @@ pub(crate) fn write_client(client: &ApiClient) -> Vec<u8> {
         id: client.id.as_str(),
         customer: client.customer.as_str(),
         name: &client.name,
-        secret: ByteArray::from(*client.secret.as_bytes()),
+        secrets: client.secrets.iter().map(secret_record).collect(),
         scopes: client.scopes.bits(),
         created_at_ms: client.created_at.as_ms(),
     };
@@ -108,10 +121,28 @@ pub(crate) fn read_client(value: &[u8]) -> Result<ApiClient, Unreadable> {
         id: client_id(record.id)?,
         customer: customer_id(record.customer)?,
         name: record.name.into(),
-        secret: SecretDigest::from_bytes(record.secret.into()),
+        secrets: record.secrets.into_iter().map(client_secret).collect(),
         scopes: Scopes::from_bits(record.scopes),
         created_at: Timestamp::from_ms(record.created_at_ms),
     })
+}
+
+fn secret_record(secret: &ClientSecret) -> ClientSecretV1 {
+    ClientSecretV1 {
+        id: ByteArray::from(*secret.id.as_bytes()),
+        digest: ByteArray::from(*secret.digest.as_bytes()),
+        created_at_ms: secret.created_at.as_ms(),
+        expires_at_ms: secret.expires_at.map(Timestamp::as_ms),
+    }
+}
+
+fn client_secret(record: ClientSecretV1) -> ClientSecret {
+    ClientSecret {
+        id: SecretId::from_bytes(record.id.into()),
+        digest: SecretDigest::from_bytes(record.digest.into()),
+        created_at: Timestamp::from_ms(record.created_at_ms),
+        expires_at: record.expires_at_ms.map(Timestamp::from_ms),
+    }
 }
 
 /// Writes an access token.

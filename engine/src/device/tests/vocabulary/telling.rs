@@ -42,7 +42,12 @@ impl Names {
                 "expect nothing promised".to_owned()
             }
             Effect::Expect(Expect::Taken(UniqueName::Device(_))) => "expect device".to_owned(),
-            Effect::Expect(other @ (Expect::Free(_) | Expect::Taken(_) | Expect::Profile(_))) => {
+            Effect::Expect(
+                other @ (Expect::Free(_)
+                | Expect::Taken(_)
+                | Expect::Profile(_)
+                | Expect::Client(_)),
+            ) => {
                 panic!("not a device's to expect: {other:?}")
             }
             Effect::Count(add) => count(add),
