@@ -14,8 +14,9 @@ use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
 use protocol::lwm2m::links::ObjectLinks;
 use protocol::lwm2m::model;
-use protocol::lwm2m::operation::{self, ExchangeLabel};
+use protocol::lwm2m::operation::{self, ExchangeLabel, PlannedWrite};
 use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::formats::WriteMethod;
 use protocol::lwm2m::payload::{self, Reading, Undecodable};
 use protocol::lwm2m::registration::{Register, Update};
 use protocol::lwm2m::value::{DataType, Value};
@@ -252,8 +253,13 @@ fn our_requests_are_byte_for_byte_those_of_a_real_server() {
             }
             Code::PUT => {
                 writes += 1;
-                let format = message.content_format().unwrap();
-                operation::write(label, "", path, format, message.payload.clone())
+                let planned = PlannedWrite {
+                    method: WriteMethod::Replace,
+                    target: path,
+                    format: message.content_format().unwrap(),
+                    payload: message.payload.clone(),
+                };
+                operation::write(label, "", planned)
             }
             _ => {
                 executes += 1;

@@ -4,6 +4,7 @@ use harness::device::configuration::{Configuration, Reachability};
 use harness::device::resource::{AnswerMode, Resource};
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value as Lwm2mValue;
+use protocol::lwm2m::version::EnablerVersion;
 use serde_json::json;
 
 use crate::test_service::{ID, NEVER_AWAKE, TestService, keys, start};
@@ -208,6 +209,32 @@ fn a_write_to_a_multiple_resource_writes_its_instance_0() {
         setup.device.value(address),
         Lwm2mValue::String("null".into())
     );
+}
+
+#[test]
+fn a_write_to_one_instance_leaves_the_other_instances_and_creates_an_absent_one() {
+    let zero = Path::resource_instance(3442, 0, 1110, 0);
+    let three = Path::resource_instance(3442, 0, 1110, 3);
+    for version in [EnablerVersion::V1_0, EnablerVersion::V1_1] {
+        let mut configuration = Configuration {
+            version,
+            ..Configuration::new(ID)
+        };
+        let value = Lwm2mValue::String("zero".into());
+        configuration.resources.push(Resource::holding(zero, value));
+        let setup = TestService::with(&[], configuration);
+        for (address, text) in [("/3442/0/1110/3", "drei"), ("/3442/0/1110", "null")] {
+            let action = setup.caller.perform(ID, &write(address, text));
+            assert_eq!(
+                outcome(&action),
+                ("SUCCEEDED", "204"),
+                "{version:?}: {action}"
+            );
+        }
+        let text = |text: &str| Lwm2mValue::String(text.into());
+        assert_eq!(setup.device.value(zero), text("null"));
+        assert_eq!(setup.device.value(three), text("drei"));
+    }
 }
 
 fn sleepy() -> Configuration {

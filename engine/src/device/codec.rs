@@ -10,12 +10,12 @@ use protocol::lwm2m::model::catalog::Catalog;
 use protocol::lwm2m::model::{self, Instances, Object, Resource};
 use protocol::lwm2m::operation::{self, PlannedWrite};
 use protocol::lwm2m::path::Path;
-use protocol::lwm2m::payload::formats;
+use protocol::lwm2m::payload::formats::{self, WriteMethod};
 use protocol::lwm2m::payload::{self, Model, Sample, Scope, Undecodable};
 use protocol::lwm2m::value::{DataType, Value};
 use protocol::lwm2m::version::EnablerVersion;
 
-use crate::device::formats::FormatSet;
+use crate::device::formats::{FormatSet, Refused};
 use crate::device::record::Registration;
 use crate::device::registration::RegistrationState;
 use crate::device::samples::{self, Measurement};
@@ -78,15 +78,25 @@ impl<'a> Codec<'a> {
         self,
         path: Path,
         value: &Value,
-        refused: FormatSet,
+        refused: Refused,
     ) -> Option<PlannedWrite> {
         let resource = self.resource_at(path);
-        let wanted =
-            formats::formats_to_write(path, resource, value, self.announced(), self.enabler());
-        let before = self.refused.with(refused);
+        let method = match refused.write {
+            WriteMethod::Replace => operation::write_method(self.enabler(), path, resource),
+            WriteMethod::PartialUpdate => WriteMethod::PartialUpdate,
+        };
+        let wanted = formats::formats_to_write(method, value, self.announced(), self.enabler());
+        let before = self.refused.with(refused.formats);
         let best = |refused: FormatSet| wanted.iter().find(|format| !refused.has(*format));
-        let format = best(before).or_else(|| best(refused))?;
-        operation::plan_write(self.enabler(), path, resource, value, format).ok()
+        let format = best(before).or_else(|| best(refused.formats))?;
+        operation::plan_write(method, path, resource, value, format).ok()
+    }
+
+    /// Whether a value for a path is written to a resource instance by replacing it.
+    pub(super) fn replaces_instance(self, path: Path) -> bool {
+        let resource = self.resource_at(path);
+        operation::write_target(path, resource).is_resource_instance()
+            && operation::write_method(self.enabler(), path, resource) == WriteMethod::Replace
     }
 
     /// Decodes the samples of a message, restricted to a scope.

@@ -11,12 +11,13 @@ use protocol::coap::transfer::{
     FreshIds, Transfer, TransferFault, TransferReception, TransferTimeout,
 };
 use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::formats::WriteMethod;
 
 use crate::action::timeline::WaitReason;
 use crate::datagram::Datagram;
 use crate::device::activity::InFlight;
 use crate::device::context::Context;
-use crate::device::formats::FormatSet;
+use crate::device::formats::{FormatSet, Refused};
 use crate::effect::{Effect, Effects, Outbound};
 use crate::ids::{ActionId, TraceId};
 use crate::limits::DEPARTURE_MS;
@@ -38,8 +39,8 @@ pub(super) struct ExchangeRequest {
     pub(super) trace: Option<TraceId>,
     /// The only peer an answer is accepted from; if none, where the device is registered.
     pub(super) to: Option<Peer>,
-    /// The formats the device refused in this attempt.
-    pub(super) refused: FormatSet,
+    /// What the device refused in this attempt.
+    pub(super) refused: Refused,
 }
 
 /// The purpose of an attempt.
@@ -263,9 +264,17 @@ impl Exchange {
         }
         let attempt = self.attempt.as_mut()?;
         let format = attempt.format?;
-        attempt.request.refused.add(format);
+        attempt.request.refused.formats.add(format);
         cx.registration.refuse(format);
         Some(attempt.request)
+    }
+
+    /// The device does not have the resource instance that was to be replaced. Returns the request
+    /// to repeat as a partial update, which creates it, unless that is what was refused.
+    pub(super) fn refuse_replacement(&mut self) -> Option<ExchangeRequest> {
+        let request = &mut self.attempt.as_mut()?.request;
+        let refused = std::mem::replace(&mut request.refused.write, WriteMethod::PartialUpdate);
+        (refused == WriteMethod::Replace).then_some(*request)
     }
 
     /// Ends the exchange in flight. If it had a peer of its own, answers from there are no longer
@@ -431,9 +440,11 @@ impl Attempt {
 /// format of the value in it. A format outside the set could not be remembered as refused, and
 /// would be requested again without end.
 fn format_in(message: &Message) -> Option<ContentFormat> {
-    let of_value = message.content_format();
-    let named = message
-        .accept()
-        .or(of_value.filter(|_| message.code == Code::PUT));
+    // The arguments of an execution are text, which no partial update is.
+    let is_write = |format: &ContentFormat| {
+        message.code == Code::PUT || message.code == Code::POST && *format != ContentFormat::TEXT
+    };
+    let of_value = message.content_format().filter(is_write);
+    let named = message.accept().or(of_value);
     named.filter(|format| FormatSet::has_place_for(*format))
 }

@@ -1,12 +1,21 @@
-//! Which formats does a device refuse? A set with a bit for each format.
+//! What does a device refuse? A set of formats with a bit for each, and the way a value is written.
 
 use protocol::coap::content::ContentFormat;
-use protocol::lwm2m::payload::formats::FORMATS;
+use protocol::lwm2m::payload::formats::{FORMATS, WriteMethod};
 
 const _: () = assert!(
     FORMATS.len() <= u16::BITS as usize,
     "each format has a bit of a set"
 );
+
+/// What the device refused in an attempt, so that its next request avoids it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Refused {
+    /// The formats that were requested or written.
+    pub(super) formats: FormatSet,
+    /// How a value is written. A device without the resource instance refuses to replace it.
+    pub(super) write: WriteMethod,
+}
 
 /// A set of formats in two bytes, because each device has one. The bit of a format is its index in
 /// `FORMATS`.

@@ -16,7 +16,7 @@ use crate::action::{
     ResultPayload,
 };
 use crate::device::context::Context;
-use crate::device::formats::FormatSet;
+use crate::device::formats::Refused;
 use crate::device::observations::Observations;
 use crate::device::queue::{ActionFailure, ActionQueue, Unsendable};
 use crate::device::samples;
@@ -56,31 +56,33 @@ impl RequestContext<'_, '_> {
             }
             (Operation::ObserveStart, _) => {
                 let may_observe = self.observations.may_observe(request.path);
-                may_observe.map(|()| None).map_err(refused)
+                may_observe.map(|()| None).map_err(unsendable)
             }
             (Operation::ObserveEnd, _) => self.may_forget(request.path).map(|()| None),
             (Operation::Read | Operation::Write | Operation::Execute, _) => Ok(None),
         }
     }
 
-    /// What is sent for a request, in none of the formats the device refused in this attempt; an
-    /// error if no format to write it in is left.
+    /// What is sent for a request, without what the device refused in this attempt; an error if no
+    /// format to write it in is left.
     pub(super) fn outgoing_request_of(
         &mut self,
         action: &Action,
-        refused_formats: FormatSet,
+        refused: Refused,
     ) -> Result<OutgoingRequest, Unsendable> {
         if let Some(to) = self.cx.reachability().peer_for(&action.request)
             && self.cx.rules().is_own(to.address)
         {
-            return Err(refused(format!("{to} is an address of the service itself")));
+            return Err(unsendable(format!(
+                "{to} is an address of the service itself"
+            )));
         }
         match &action.request {
             Request::Udp(request) => Ok(OutgoingRequest::Bytes(request.content.bytes())),
             Request::Coap(request) => Ok(OutgoingRequest::Message(self.request_over_coap(request))),
             Request::Lwm2m(request) => {
                 let value = self.value_of(action)?;
-                let message = self.operation_on(request, value, refused_formats)?;
+                let message = self.operation_on(request, value, refused)?;
                 Ok(OutgoingRequest::Message(message))
             }
         }
@@ -101,7 +103,7 @@ impl RequestContext<'_, '_> {
         &mut self,
         request: &Lwm2mRequest,
         value: Option<Value>,
-        refused_formats: FormatSet,
+        refused: Refused,
     ) -> Result<Message, Unsendable> {
         let label = ExchangeLabel {
             message_id: self.cx.message_id(),
@@ -110,16 +112,16 @@ impl RequestContext<'_, '_> {
         let codec = self.cx.codec();
         let (root, path) = (codec.root(), request.path);
         let data = request.data.as_deref().unwrap_or_default();
-        let accept = || codec.format_to_read(path, refused_formats);
+        let accept = || codec.format_to_read(path, refused.formats);
         Ok(match request.operation {
             Operation::Read => operation::read(label, root, path, accept()),
             Operation::Write => {
                 let value = value.unwrap_or(Value::String(data.into()));
-                let planned = codec.planned_write(path, &value, refused_formats);
+                let planned = codec.planned_write(path, &value, refused);
                 let planned = planned.ok_or_else(|| {
-                    refused(format!("the device accepts no format for writing {path}"))
+                    unsendable(format!("the device accepts no format for writing {path}"))
                 })?;
-                operation::write(label, root, planned.target, planned.format, planned.payload)
+                operation::write(label, root, planned)
             }
             Operation::Execute => operation::execute(label, root, path, data),
             Operation::ObserveStart => operation::observe(label, root, path, accept()),
@@ -132,7 +134,7 @@ impl RequestContext<'_, '_> {
         if self.queue.begins_observing(path) || self.observations.is_observed(path) {
             return Ok(());
         }
-        Err(refused(format!("{path} is not observed")))
+        Err(unsendable(format!("{path} is not observed")))
     }
 
     fn token_of(&mut self, request: &Lwm2mRequest) -> Token {
@@ -266,7 +268,7 @@ fn code_of(method: Method) -> Code {
     }
 }
 
-fn refused(why: String) -> Unsendable {
+fn unsendable(why: String) -> Unsendable {
     Unsendable {
         failure: ActionFailure::Refused,
         why,

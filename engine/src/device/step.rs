@@ -15,7 +15,7 @@ use crate::datagram::Datagram;
 use crate::device::busy::{Busy, Idle};
 use crate::device::context::Context;
 use crate::device::exchange::{Exchange, ExchangeRequest, ExchangeTarget};
-use crate::device::formats::FormatSet;
+use crate::device::formats::Refused;
 use crate::device::ingest::Ingest;
 use crate::device::messages::Messages;
 use crate::device::observations::Observations;
@@ -217,7 +217,7 @@ impl<'s> Step<'s> {
                 target,
                 trace: None,
                 to: None,
-                refused: FormatSet::default(),
+                refused: Refused::default(),
             };
             self.exchange.begin(&mut self.cx, outgoing, message);
         }
@@ -237,7 +237,7 @@ impl<'s> Step<'s> {
             target: ExchangeTarget::Notification(first.token),
             trace: None,
             to: None,
-            refused: FormatSet::default(),
+            refused: Refused::default(),
         };
         let (cx, part) = (&mut self.cx, (request, &first));
         if let Err(fault) = self.exchange.continue_notification(cx, outgoing, part) {
@@ -259,9 +259,9 @@ impl<'s> Step<'s> {
             target: ExchangeTarget::Action(id),
             trace: Some(action.trace),
             to: to.filter(|_| is_elsewhere),
-            refused: FormatSet::default(),
+            refused: Refused::default(),
         };
-        match self.outgoing_request_of(id, FormatSet::default()) {
+        match self.outgoing_request_of(id, Refused::default()) {
             Some(Ok(leaving)) => {
                 self.queue.begin_attempt(&mut self.cx, id);
                 match leaving {

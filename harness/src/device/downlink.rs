@@ -121,6 +121,7 @@ impl SimulatedDevice {
                 Some(_) | None => Operation::Read,
             },
             Code::PUT => Operation::Write,
+            Code::POST if path.is_instance() => Operation::Write,
             Code::POST => Operation::Execute,
             _ => return Some(self.respond(request, ResponseContent::of(Code::METHOD_NOT_ALLOWED))),
         };

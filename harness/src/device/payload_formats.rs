@@ -95,30 +95,33 @@ impl PayloadFormats {
         if !fits || format.is_some_and(|format| !self.has(format)) {
             return Err(Code::UNSUPPORTED_CONTENT_FORMAT);
         }
-        let mut values = self.decode(path, by, data_type)?;
+        let mut values = decode(path, by, |_| Some(data_type))?;
         values.remove(&path).ok_or(Code::BAD_REQUEST)
     }
 
-    /// Decodes the values for the instances of a resource from a message.
+    /// Decodes the values at and below a path from a message.
     pub(super) fn decode_several(
         &self,
         path: Path,
         by: &Message,
-        data_type: DataType,
+        type_of: impl Fn(Path) -> Option<DataType>,
     ) -> Result<Reading, Code> {
         let format = by.content_format();
         let holds_several = |format: &ContentFormat| FOR_SEVERAL.contains(format);
         if !format.is_some_and(|format| holds_several(&format) && self.has(format)) {
             return Err(Code::UNSUPPORTED_CONTENT_FORMAT);
         }
-        self.decode(path, by, data_type)
+        decode(path, by, type_of)
     }
+}
 
-    fn decode(&self, path: Path, by: &Message, data_type: DataType) -> Result<Reading, Code> {
-        let format = by.content_format();
-        let values = payload::decode(format, path, &by.payload, |_| Some(data_type));
-        values.map_err(|_| Code::BAD_REQUEST)
-    }
+fn decode(
+    path: Path,
+    by: &Message,
+    type_of: impl Fn(Path) -> Option<DataType>,
+) -> Result<Reading, Code> {
+    let values = payload::decode(by.content_format(), path, &by.payload, type_of);
+    values.map_err(|_| Code::BAD_REQUEST)
 }
 
 fn content(

@@ -152,33 +152,64 @@ impl Resources {
         let formats = self.formats.clone();
         match self.entry_mut(path) {
             Some(entry) => entry.write(by, &formats),
+            None if by.code == Code::POST => self.update_partially(path, by),
             None => self.replace_instances(path, by),
         }
     }
 
     /// Replaces the instances of a multiple resource with those in a list.
     fn replace_instances(&mut self, path: Path, by: &Message) -> Result<ResponseContent, Code> {
-        let like = self.within(path).next().ok_or(Code::NOT_FOUND)?.clone();
+        let like = self.within(path).next().ok_or(Code::NOT_FOUND)?;
         let value = like.writable().filter(|_| path.is_resource());
         let data_type = value.ok_or(Code::METHOD_NOT_ALLOWED)?.data_type();
-        let values = self.formats.decode_several(path, by, data_type)?;
+        let values = self.formats.decode_several(path, by, |_| Some(data_type))?;
         // A resource without instances could not be restored.
         if values.is_empty() || values.contains_key(&path) {
             return Err(Code::BAD_REQUEST);
         }
+        let written = self.written(values)?;
+        self.entries
+            .retain(|entry| !path.contains(entry.resource.path));
+        self.add(written);
+        Ok(ResponseContent::of(Code::CHANGED))
+    }
+
+    /// Updates the resources and resource instances in a list; the others stay as they are.
+    fn update_partially(&mut self, path: Path, by: &Message) -> Result<ResponseContent, Code> {
+        self.within(path).next().ok_or(Code::NOT_FOUND)?;
+        let type_of = |path| Some(self.alike(path)?.resource.value.as_ref()?.data_type());
+        let values = self.formats.decode_several(path, by, type_of)?;
+        let written = self.written(values)?;
+        self.entries.retain(|entry| {
+            let at = entry.resource.path;
+            !written.iter().any(|new| new.resource.path == at)
+        });
+        self.add(written);
+        Ok(ResponseContent::of(Code::CHANGED))
+    }
+
+    /// The entries with these values in place of their present ones.
+    fn written(&self, values: Reading) -> Result<Vec<Entry>, Code> {
         let written = values.into_iter().map(|(path, value)| {
-            let mut entry = self.entry(path).unwrap_or(&like).clone();
+            let mut entry = self.alike(path).ok_or(Code::NOT_FOUND)?.clone();
+            entry.writable().ok_or(Code::METHOD_NOT_ALLOWED)?;
             entry.executed = self.entry(path).map_or(0, |entry| entry.executed) + 1;
             entry.resource.path = path;
             entry.resource.value = Some(value);
-            entry
+            Ok(entry)
         });
-        let written: Vec<Entry> = written.collect();
-        self.entries
-            .retain(|entry| !path.contains(entry.resource.path));
+        written.collect()
+    }
+
+    /// The entry of a path, or another instance of its resource.
+    fn alike(&self, path: Path) -> Option<&Entry> {
+        let other = || self.within(path.to_resource()?).next();
+        self.entry(path).or_else(other)
+    }
+
+    fn add(&mut self, written: Vec<Entry>) {
         self.entries.extend(written);
         self.entries.sort_by_key(|entry| entry.resource.path);
-        Ok(ResponseContent::of(Code::CHANGED))
     }
 
     fn execute(&mut self, path: Path, by: &Message) -> Result<ResponseContent, Code> {

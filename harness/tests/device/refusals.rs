@@ -33,7 +33,8 @@ fn an_operation_that_is_not_allowed_is_refused_and_not_performed() {
         (Observe, "/3/0/99", Code::NOT_FOUND),
         (Observe, "/3/0/4", Code::METHOD_NOT_ALLOWED),
         (CancelObservation, "/3/0/99", Code::NOT_FOUND),
-        (Execute, "/3/0", Code::METHOD_NOT_ALLOWED),
+        // A POST to an object instance is a partial update, whose payload has a format.
+        (Execute, "/3/0", Code::UNSUPPORTED_CONTENT_FORMAT),
         (Execute, "/3", Code::METHOD_NOT_ALLOWED),
     ];
     for (operation, path, code) in cases {

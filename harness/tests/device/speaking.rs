@@ -128,6 +128,34 @@ fn a_value_is_written_in_any_format_the_device_has() {
 }
 
 #[test]
+fn a_partial_update_leaves_what_is_not_in_it() {
+    for format in SEVERAL {
+        let mut fixture = Fixture::registered(polyglot());
+        let post = |fixture: &mut Fixture, path: &str, text: &str| {
+            let values = Reading::from([(at(path), Value::String(text.to_owned()))]);
+            let payload = payload::encode(format, at("/11/0"), &values).unwrap();
+            let post = fixture
+                .request(MessageKind::Confirmable, Operation::Execute, "/11/0")
+                .with_content_format(format)
+                .with_payload(payload);
+            fixture.deliver(&post);
+            assert_eq!(
+                fixture.messages(),
+                [answer(&post, Code::CHANGED)],
+                "{format}"
+            );
+        };
+        let before = fixture.device.value(at("/11/0/8/0")).cloned();
+        assert!(before.is_some());
+        post(&mut fixture, "/11/0/8/3", "name");
+        post(&mut fixture, "/11/0/8/3", "other");
+        let other = Value::String("other".to_owned());
+        assert_eq!(fixture.device.value(at("/11/0/8/3")), Some(&other));
+        assert_eq!(fixture.device.value(at("/11/0/8/0")), before.as_ref());
+    }
+}
+
+#[test]
 fn announced_formats_are_in_the_registration() {
     let links = |configuration: Configuration| {
         let register = Fixture::start(configuration).message();

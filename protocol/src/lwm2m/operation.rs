@@ -6,7 +6,7 @@ mod tests;
 
 use super::model::{Instances, Resource};
 use super::path::Path;
-use super::payload::formats::takes_a_list;
+use super::payload::formats::WriteMethod;
 use super::payload::{self, Reading, Unencodable};
 use super::value::Value;
 use super::version::EnablerVersion;
@@ -30,9 +30,11 @@ pub struct ExchangeLabel {
     pub token: Token,
 }
 
-/// The path and the payload of a write.
+/// The request of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedWrite {
+    /// The operation, and so the method of CoAP.
+    pub method: WriteMethod,
     /// The path of the request.
     pub target: Path,
     /// The format of the payload.
@@ -80,17 +82,15 @@ pub fn cancel_observation(
     read(label, root, path, accept).with_observe(DEREGISTER)
 }
 
-/// Replaces the value at a path.
-pub fn write(
-    label: ExchangeLabel,
-    root: &str,
-    path: Path,
-    format: ContentFormat,
-    payload: Vec<u8>,
-) -> Message {
-    request(label, Code::PUT, root, path)
-        .with_content_format(format)
-        .with_payload(payload)
+/// Writes a value as planned.
+pub fn write(label: ExchangeLabel, root: &str, planned: PlannedWrite) -> Message {
+    let code = match planned.method {
+        WriteMethod::Replace => Code::PUT,
+        WriteMethod::PartialUpdate => Code::POST,
+    };
+    request(label, code, root, planned.target)
+        .with_content_format(planned.format)
+        .with_payload(planned.payload)
 }
 
 /// Executes a resource; the arguments are text, and may be empty.
@@ -123,27 +123,39 @@ pub fn read_composite(
     Ok(message)
 }
 
-/// Decides how a single value is written to a path on a device of the given release, in one of the
-/// formats of [`payload::formats::formats_to_write`].
+/// Returns how a single value is written to a path on a device of the given release at first.
 ///
-/// LwM2M 1.0 has no path for the instance of a multiple resource, so there the whole resource is
-/// replaced by a list of one. If a caller names a resource instance, it is written as named: a
-/// device refuses what it cannot address, whereas a list would replace the other instances, too.
-pub fn plan_write(
+/// LwM2M 1.0 has no path for the instance of a multiple resource, and a list that is written to the
+/// resource replaces all of its instances: there an instance is written by a partial update.
+pub fn write_method(
     enabler: EnablerVersion,
+    path: Path,
+    resource: Option<&Resource>,
+) -> WriteMethod {
+    match enabler == EnablerVersion::V1_0 && write_target(path, resource).is_resource_instance() {
+        true => WriteMethod::PartialUpdate,
+        false => WriteMethod::Replace,
+    }
+}
+
+/// Decides how a single value is written to a path with a method, in one of the formats of
+/// [`payload::formats::formats_to_write`].
+pub fn plan_write(
+    method: WriteMethod,
     path: Path,
     resource: Option<&Resource>,
     value: &Value,
     format: ContentFormat,
 ) -> Result<PlannedWrite, Unencodable> {
     let holder = write_target(path, resource);
-    let target = match takes_a_list(path, resource, enabler) {
-        true => path,
-        false => holder,
+    let target = match method {
+        WriteMethod::Replace => holder,
+        WriteMethod::PartialUpdate => instance_of(holder),
     };
     let values = Reading::from([(holder, value.clone())]);
     let payload = payload::encode(format, target, &values)?;
     Ok(PlannedWrite {
+        method,
         target,
         format,
         payload,
@@ -152,7 +164,7 @@ pub fn plan_write(
 
 /// Returns the path a single value is written to: for a multiple resource that is instance 0,
 /// because the whole resource accepts only a list of instances.
-fn write_target(path: Path, resource: Option<&Resource>) -> Path {
+pub fn write_target(path: Path, resource: Option<&Resource>) -> Path {
     let multiple = resource.is_some_and(|resource| resource.instances() == Instances::Multiple);
     match (path.instance_id(), path.resource_id()) {
         (Some(instance), Some(resource)) if multiple && path.is_resource() => {
@@ -160,6 +172,12 @@ fn write_target(path: Path, resource: Option<&Resource>) -> Path {
         }
         (_, _) => path,
     }
+}
+
+/// Returns the object instance that a path is in.
+fn instance_of(path: Path) -> Path {
+    let instance = path.instance_id();
+    instance.map_or(path, |id| Path::instance(path.object_id(), id))
 }
 
 fn request(label: ExchangeLabel, code: Code, root: &str, path: Path) -> Message {

@@ -9,10 +9,10 @@ use protocol::coap::transfer::{FreshIds, TransferReception, TransferTimeout};
 
 use super::Step;
 use crate::action::timeline::TimelineEvent;
-use crate::action::{Action, Outcome, Protocol, Status};
+use crate::action::{Action, Operation, Outcome, Protocol, Request, Status};
 use crate::datagram::Datagram;
 use crate::device::exchange::{EndedExchange, ExchangeRequest, ExchangeTarget};
-use crate::device::formats::FormatSet;
+use crate::device::formats::Refused;
 use crate::device::queue::{self, ActionFailure, Unsendable};
 use crate::device::request::{self, OutgoingRequest};
 use crate::effect::SendOutcome;
@@ -202,7 +202,7 @@ impl Step<'_> {
         if code.is_success() {
             return self.succeeded(answer);
         }
-        if self.try_next_format(code) {
+        if self.try_otherwise(code) {
             return;
         }
         let outcome = request::refusal_in(answer, self.action_in_flight());
@@ -219,14 +219,19 @@ impl Step<'_> {
         }
     }
 
-    /// Continues with the next format if the device refuses the one that was requested or written:
-    /// such a refusal (4.06, 4.15) does not end the attempt. Returns whether there is a next
-    /// format. A refused format is not used again until the device registers again.
-    fn try_next_format(&mut self, code: Code) -> bool {
-        let Some(outgoing) = self.exchange.refuse_format(&mut self.cx, code) else {
-            return false;
+    /// Continues in another way if the device refuses this one: such a refusal does not end the
+    /// attempt. Returns whether there is another way.
+    ///
+    /// A format that was requested or written (4.06, 4.15) is followed by the next one, and not
+    /// used again until the device registers again. The replacement of an absent resource instance
+    /// (4.04) is followed by a partial update, which creates it.
+    fn try_otherwise(&mut self, code: Code) -> bool {
+        let outgoing = match code == Code::NOT_FOUND && self.is_replacing_instance() {
+            true => self.exchange.refuse_replacement(),
+            false => self.exchange.refuse_format(&mut self.cx, code),
         };
-        let Some(message) = self.message_in_next_format(&outgoing) else {
+        let message = outgoing.and_then(|outgoing| self.message_otherwise(&outgoing));
+        let (Some(outgoing), Some(message)) = (outgoing, message) else {
             return false;
         };
         self.note(TimelineEvent::Answered(code));
@@ -235,8 +240,19 @@ impl Step<'_> {
         true
     }
 
-    /// The same request in a format that was not refused in this attempt.
-    fn message_in_next_format(&mut self, outgoing: &ExchangeRequest) -> Option<Message> {
+    /// Whether the request in flight may be to replace the instance of a resource.
+    fn is_replacing_instance(&self) -> bool {
+        match self.action_in_flight().map(|action| &action.request) {
+            Some(Request::Lwm2m(request)) => {
+                request.operation == Operation::Write
+                    && self.cx.codec().replaces_instance(request.path)
+            }
+            Some(Request::Coap(_) | Request::Udp(_)) | None => false,
+        }
+    }
+
+    /// The same request, without what was refused in this attempt.
+    fn message_otherwise(&mut self, outgoing: &ExchangeRequest) -> Option<Message> {
         let refused = outgoing.refused;
         match outgoing.target {
             ExchangeTarget::Action(id) => match self.outgoing_request_of(id, refused)? {
@@ -244,10 +260,11 @@ impl Step<'_> {
                 Ok(OutgoingRequest::Bytes(_)) | Err(_) => None,
             },
             ExchangeTarget::Observation(path) => {
-                self.observations.observe_again(&mut self.cx, path, refused)
+                self.observations
+                    .observe_again(&mut self.cx, path, refused.formats)
             }
             ExchangeTarget::Report(part) => {
-                let read = (part, refused);
+                let read = (part, refused.formats);
                 let observations = &self.observations;
                 self.passive.message_of(&mut self.cx, observations, read)
             }
@@ -260,7 +277,7 @@ impl Step<'_> {
     pub(super) fn outgoing_request_of(
         &mut self,
         id: ActionId,
-        refused: FormatSet,
+        refused: Refused,
     ) -> Option<Result<OutgoingRequest, Unsendable>> {
         let mut outbound = self.request_context();
         let action = outbound.queue.find(id)?;

@@ -5,8 +5,8 @@ use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::value::Value;
 
 use super::vocabulary::{
-    BATTERY, DeviceFixture, HOME, Lines, S, all, answered, end_observing, ended, execute, logged,
-    moved, observe, read, sent, tlv, write,
+    BATTERY, DeviceFixture, HOME, Lines, OBJECTS, S, all, answered, end_observing, ended, execute,
+    logged, moved, observe, read, sent, tlv, write,
 };
 use crate::action::Status::{Failed, InProgress};
 use crate::action::timeline::TimelineEvent;
@@ -131,6 +131,77 @@ fn a_write_refused_in_every_format_fails_with_the_answer_of_the_device() {
 }
 
 #[test]
+fn an_absent_resource_instance_is_created_by_a_partial_update_in_the_same_attempt() {
+    let mut fixture = DeviceFixture::registered();
+    let id = fixture.ask(write("/11/0/8/3", "a"));
+    assert_eq!(asked(&fixture), (Code::PUT, "11/0/8/3".into(), Some(0)));
+    let effects = fixture.at(S).answer(Code::NOT_FOUND, "");
+    assert_eq!(effects.len(), 1, "{effects:?}");
+    assert_eq!(asked(&fixture), (Code::POST, "11/0".into(), Some(11_542)));
+    assert_eq!(fixture.last_request().payload, [0x83, 8, 0x41, 3, b'a']);
+    // A refused format is followed by the next, which is a partial update, too.
+    fixture
+        .at(2 * S)
+        .answer(Code::UNSUPPORTED_CONTENT_FORMAT, "");
+    assert_eq!(asked(&fixture), (Code::POST, "11/0".into(), Some(112)));
+    let expected = ended("#1", crate::action::Status::Succeeded, r#"1/1 "204""#);
+    assert_eq!(fixture.at(3 * S).answer(Code::CHANGED, ""), expected);
+    let timeline = fixture.saved(id).timeline.as_slice().iter();
+    let stages: Vec<_> = timeline.map(|happened| happened.what).collect();
+    let expected = [
+        TimelineEvent::AttemptBegun(1),
+        TimelineEvent::DatagramSent,
+        TimelineEvent::Answered(Code::NOT_FOUND),
+        TimelineEvent::DatagramSent,
+        TimelineEvent::Answered(Code::UNSUPPORTED_CONTENT_FORMAT),
+        TimelineEvent::DatagramSent,
+        TimelineEvent::Answered(Code::CHANGED),
+    ];
+    assert_eq!(stages, expected);
+}
+
+#[test]
+fn a_partial_update_that_finds_nothing_fails() {
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(write("/11/0/8", "a").attempts(5));
+    assert_eq!(asked(&fixture), (Code::PUT, "11/0/8/0".into(), Some(0)));
+    fixture.answer(Code::NOT_FOUND, "");
+    assert_eq!(asked(&fixture).0, Code::POST);
+    assert_eq!(
+        fixture.answer(Code::NOT_FOUND, ""),
+        failed("1/5", Code::NOT_FOUND)
+    );
+    fixture.ask(write("/3/0/14", "+01:00").attempts(5));
+    let effects = fixture.answer(Code::NOT_FOUND, "");
+    let expected = failed("1/5", Code::NOT_FOUND);
+    assert_eq!(
+        effects.len(),
+        expected.len(),
+        "no instance is written: {effects:?}"
+    );
+}
+
+#[test]
+fn a_device_of_1_0_gets_an_instance_of_a_resource_as_a_partial_update() {
+    for (path, instance) in [("/11/0/8", 0), ("/11/0/8/3", 3)] {
+        let mut fixture = DeviceFixture::new();
+        fixture.register_with(&["lwm2m=1.0"], OBJECTS);
+        fixture.ask(write(path, "a"));
+        assert_eq!(asked(&fixture), (Code::POST, "11/0".into(), Some(11_542)));
+        assert_eq!(
+            fixture.last_request().payload,
+            [0x83, 8, 0x41, instance, b'a']
+        );
+        fixture.answer(Code::UNSUPPORTED_CONTENT_FORMAT, "");
+        assert_eq!(asked(&fixture), (Code::POST, "11/0".into(), Some(11_543)));
+        assert_eq!(
+            fixture.answer(Code::NOT_FOUND, ""),
+            failed("1/1", Code::NOT_FOUND)
+        );
+    }
+}
+
+#[test]
 fn arguments_have_no_other_format() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(execute("/3/0/4"));
@@ -195,6 +266,14 @@ fn a_timeout_after_a_refused_format_ends_the_attempt() {
         sent("CON GET /3/0 accept 112 m3"),
     ]);
     assert!(effects.ends_with(&expected), "{effects:?}");
+}
+
+/// Method, path and Content-Format of the last request.
+fn asked(fixture: &DeviceFixture) -> (Code, String, Option<u16>) {
+    let request = fixture.last_request();
+    let path: Vec<&str> = request.uri_path().collect();
+    let format = request.content_format().map(|format| format.0);
+    (request.code, path.join("/"), format)
 }
 
 fn read_again(fixture: &mut DeviceFixture) -> protocol::coap::message::Message {

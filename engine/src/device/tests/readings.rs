@@ -192,7 +192,7 @@ fn a_multiple_resource_is_written_as_the_enabler_version_permits() {
     let cases = [
         (
             "lwm2m=1.0",
-            "CON PUT /3/0/6 format 11542 \"\u{fffd}\\u{6}A\\0\\u{1}\" m1",
+            "CON POST /3/0 format 11542 \"\u{fffd}\\u{6}A\\0\\u{1}\" m1",
         ),
         ("lwm2m=1.1", "CON PUT /3/0/6/0 format 0 \"1\" m1"),
         ("lwm2m=1.2", "CON PUT /3/0/6/0 format 0 \"1\" m1"),

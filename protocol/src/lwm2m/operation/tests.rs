@@ -2,7 +2,7 @@
 
 use super::{
     ExchangeLabel, PlannedWrite, cancel_observation, execute, observe, plan_write, read,
-    read_composite, write, write_target,
+    read_composite, write, write_method, write_target,
 };
 use crate::coap::code::Code;
 use crate::coap::content::ContentFormat;
@@ -11,7 +11,7 @@ use crate::coap::token::Token;
 use crate::lwm2m::model::{self, Resource};
 use crate::lwm2m::path::Path;
 use crate::lwm2m::payload::Unencodable;
-use crate::lwm2m::payload::formats::formats_to_write;
+use crate::lwm2m::payload::formats::{WriteMethod, formats_to_write};
 use crate::lwm2m::value::Value;
 use crate::lwm2m::version::{EnablerVersion, Version};
 
@@ -75,9 +75,20 @@ fn the_end_of_an_observation_differs_from_its_start_in_observe_and_message_id() 
 }
 
 #[test]
-fn a_write_puts_the_value() {
-    let path = Path::resource(1, 0, 1);
-    let message = write(label(), "", path, ContentFormat::TEXT, b"300".to_vec());
+fn a_write_puts_the_value_and_a_partial_update_posts_it() {
+    let planned = |method, target| PlannedWrite {
+        method,
+        target,
+        format: ContentFormat::TEXT,
+        payload: b"300".to_vec(),
+    };
+    let update = planned(WriteMethod::PartialUpdate, Path::instance(1, 0));
+    let message = write(label(), "lwm2m", update);
+    assert_eq!(message.code, Code::POST);
+    assert_eq!(path_of(&message), ["lwm2m", "1", "0"]);
+
+    let replace = planned(WriteMethod::Replace, Path::resource(1, 0, 1));
+    let message = write(label(), "", replace);
     assert_eq!(
         (message.kind, message.code),
         (MessageKind::Confirmable, Code::PUT)
@@ -127,16 +138,20 @@ fn a_write_to_a_multiple_resource_goes_to_its_first_instance() {
 }
 
 #[test]
-fn a_multiple_resource_is_replaced_by_a_list_where_its_instances_have_no_path() {
+fn one_instance_is_a_partial_update_where_the_instances_of_a_resource_have_no_path() {
     let path = Path::resource(11, 0, 8);
     let value = Value::String("a".into());
-    let list = PlannedWrite {
-        target: path,
-        format: ContentFormat::LWM2M_TLV,
-        payload: vec![0x83, 8, 0x41, 0, b'a'],
-    };
-    assert_eq!(planned(EnablerVersion::V1_0, path, &value), list);
+    for (path, instance) in [(path, 0), (Path::resource_instance(11, 0, 8, 3), 3)] {
+        let list = PlannedWrite {
+            method: WriteMethod::PartialUpdate,
+            target: Path::instance(11, 0),
+            format: ContentFormat::LWM2M_TLV,
+            payload: vec![0x83, 8, 0x41, instance, b'a'],
+        };
+        assert_eq!(planned(EnablerVersion::V1_0, path, &value), list);
+    }
     let one = PlannedWrite {
+        method: WriteMethod::Replace,
         target: Path::resource_instance(11, 0, 8, 0),
         format: ContentFormat::TEXT,
         payload: b"a".to_vec(),
@@ -150,14 +165,8 @@ fn a_multiple_resource_is_replaced_by_a_list_where_its_instances_have_no_path() 
 fn any_other_value_is_written_as_text_or_bytes_whatever_the_release() {
     let bytes = Value::Opaque(vec![0, 1]);
     let text = Value::Integer(300);
-    let cases: [(Path, &Value, ContentFormat, &[u8]); 4] = [
+    let cases: [(Path, &Value, ContentFormat, &[u8]); 3] = [
         (Path::resource(1, 0, 1), &text, ContentFormat::TEXT, b"300"),
-        (
-            Path::resource_instance(11, 0, 8, 3),
-            &text,
-            ContentFormat::TEXT,
-            b"300",
-        ),
         (
             Path::resource(65_000, 0, 1),
             &text,
@@ -174,6 +183,7 @@ fn any_other_value_is_written_as_text_or_bytes_whatever_the_release() {
     for (path, value, format, payload) in cases {
         for release in RELEASES {
             let expected = PlannedWrite {
+                method: WriteMethod::Replace,
                 target: path,
                 format,
                 payload: payload.to_vec(),
@@ -207,8 +217,8 @@ fn a_value_is_written_in_the_format_chosen() {
             EnablerVersion::V1_0,
             names,
             ContentFormat::LWM2M_JSON,
-            names,
-            br#"{"bn":"/11/0/8/","e":[{"n":"0","sv":"a"}]}"#,
+            Path::instance(11, 0),
+            br#"{"bn":"/11/0/","e":[{"n":"8/0","sv":"a"}]}"#,
         ),
         (
             EnablerVersion::V1_2,
@@ -227,6 +237,7 @@ fn a_value_is_written_in_the_format_chosen() {
     ];
     for (release, path, format, target, payload) in cases {
         let expected = PlannedWrite {
+            method: write_method(release, path, resource_at(path)),
             target,
             format,
             payload: payload.to_vec(),
@@ -257,7 +268,8 @@ fn a_composite_read_carries_its_paths() {
 }
 
 fn planned(release: EnablerVersion, path: Path, value: &Value) -> PlannedWrite {
-    let formats = formats_to_write(path, resource_at(path), value, &[], release);
+    let method = write_method(release, path, resource_at(path));
+    let formats = formats_to_write(method, value, &[], release);
     plan(release, path, value, formats.first().unwrap()).unwrap()
 }
 
@@ -267,7 +279,8 @@ fn plan(
     value: &Value,
     format: ContentFormat,
 ) -> Result<PlannedWrite, Unencodable> {
-    plan_write(release, path, resource_at(path), value, format)
+    let method = write_method(release, path, resource_at(path));
+    plan_write(method, path, resource_at(path), value, format)
 }
 
 fn resource_at(path: Path) -> Option<&'static Resource> {

@@ -35,6 +35,17 @@ struct Offer<'a> {
     enabler: EnablerVersion,
 }
 
+/// How a single value is written (LwM2M Core 1.2 section 6.3.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WriteMethod {
+    /// PUT to the path of the value: Write (Replace).
+    #[default]
+    Replace,
+    /// POST to the object instance, with a list of the value alone: Write (Partial Update). Other
+    /// resources and resource instances stay as they are, and an absent one is created.
+    PartialUpdate,
+}
+
 /// Every format that is requested or written: each list below is a selection of these.
 pub const FORMATS: [ContentFormat; 11] = [
     ContentFormat::TEXT,
@@ -215,20 +226,19 @@ pub fn formats_to_read(
     }
 }
 
-/// Returns the formats to write a value in. A format for one value only is left out where the
-/// device requires a list.
+/// Returns the formats to write a value in. A partial update is a list, so formats for one value
+/// only are left out.
 pub fn formats_to_write(
-    path: Path,
-    resource: Option<&Resource>,
+    method: WriteMethod,
     value: &Value,
     announced: &[u16],
     enabler: EnablerVersion,
 ) -> Formats {
     let offer = Offer { announced, enabler };
-    match takes_a_list(path, resource, enabler) {
-        true if announced.is_empty() => offer.sorted(&PROVEN).collect(),
-        true => offer.sorted(&SHORTEST).collect(),
-        false => of_one_value(value.data_type(), offer),
+    match method {
+        WriteMethod::PartialUpdate if announced.is_empty() => offer.sorted(&PROVEN).collect(),
+        WriteMethod::PartialUpdate => offer.sorted(&SHORTEST).collect(),
+        WriteMethod::Replace => of_one_value(value.data_type(), offer),
     }
 }
 
@@ -248,16 +258,6 @@ pub fn formats_to_compose(announced: &[u16], enabler: EnablerVersion) -> Formats
 /// Returns whether a path holds one value, as far as the model knows.
 pub(super) fn holds_one_value(path: Path, resource: Option<&Resource>) -> bool {
     path.is_resource_instance() || (path.is_resource() && !is_multiple(resource))
-}
-
-/// Returns whether a single value is written as a list of one: LwM2M 1.0 has no path for the
-/// instance of a multiple resource.
-pub(in crate::lwm2m) fn takes_a_list(
-    path: Path,
-    resource: Option<&Resource>,
-    enabler: EnablerVersion,
-) -> bool {
-    enabler == EnablerVersion::V1_0 && path.is_resource() && is_multiple(resource)
 }
 
 fn of_one_value(data_type: DataType, offer: Offer<'_>) -> Formats {

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::coap::content::ContentFormat;
 use crate::lwm2m::model::{self, Object, Resource};
+use crate::lwm2m::operation::write_method;
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::{DataType, Value};
 use crate::lwm2m::version::{EnablerVersion, Version};
@@ -184,7 +185,7 @@ fn a_value_is_written_as_text_or_bytes_first() {
 }
 
 #[test]
-fn a_value_that_needs_a_list_is_written_in_formats_of_lists() {
+fn a_partial_update_is_written_in_formats_of_lists() {
     let name = Value::String("x".into());
     let write = |announced: &[u16], enabler| write(PROFILE_NAMES, &name, announced, enabler);
     let first = EnablerVersion::V1_0;
@@ -281,7 +282,8 @@ fn read(path: Path, announced: &[u16], enabler: EnablerVersion) -> Vec<u16> {
 }
 
 fn write(path: Path, value: &Value, announced: &[u16], enabler: EnablerVersion) -> Vec<u16> {
-    let formats = formats_to_write(path, resource_at(path), value, announced, enabler);
+    let method = write_method(enabler, path, resource_at(path));
+    let formats = formats_to_write(method, value, announced, enabler);
     numbers(&formats)
 }
 
