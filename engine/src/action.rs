@@ -2,11 +2,13 @@
 //! 3).
 //!
 //! ```text
-//!  SEND_NOW ---------------------> IN_PROGRESS --2.xx, sent (UDP)-----> SUCCEEDED
+//!  SEND_NOW, sent at once -------> IN_PROGRESS --2.xx, sent (UDP)-----> SUCCEEDED
 //!                                   ^   |  ^ |
-//!  SEND_WHEN_ACTIVE -> SCHEDULED ---'   |  '-' no answer, 4.08, 4.29, 5.03; attempts left
-//!                       |     |         '--other 4.xx/5.xx, none left, 48 h-> FAILED
-//!                       |     '-48 h----------------------------------------> FAILED
+//!  SEND_NOW, it waits -+            |   |  '-' no answer, 4.08, 4.29, 5.03; attempts left
+//!                      v            |   '--other 4.xx/5.xx, none left, 48 h-> FAILED
+//!  SEND_WHEN_ACTIVE -> SCHEDULED ---'
+//!                       |     |
+//!                       |     '-48 h; SEND_NOW over LwM2M: registration ends-> FAILED
 //!                       '-DELETE--------------------------------------------> CANCELLED
 //! ```
 
@@ -133,9 +135,9 @@ pub enum Mode {
 /// The status of a request.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Status {
-    /// It waits for an uplink of the device; only in this status can it be cancelled.
+    /// No attempt at it has begun; only in this status can it be cancelled.
     Scheduled,
-    /// It is being sent, or waits for its next attempt.
+    /// An attempt at it has begun; it may wait for the next one.
     InProgress,
     /// The device performed it.
     Succeeded,

@@ -181,9 +181,10 @@ const DAY_MS: i64 = 86_400_000;
 /// The bounds an operator may set.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {
-    /// SCHEDULED requests a device may have; one more is refused.
+    /// SEND_WHEN_ACTIVE requests that may wait SCHEDULED for a device; one more is refused.
     pub scheduled_max: u32,
-    /// SEND_NOW requests that may wait IN_PROGRESS for a device; one more is refused.
+    /// SEND_NOW requests that may wait for a device, for their first attempt or for the next one;
+    /// one more is refused.
     pub waiting_max: u32,
     /// The bytes of `data` and `payload` of all waiting requests of a device: they are in memory. A
     /// request beyond them is refused with 409.

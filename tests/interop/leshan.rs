@@ -53,7 +53,7 @@ fn a_sleeping_device_receives_its_request_when_it_wakes() {
     assert_eq!(shown["registration"]["queueMode"], true, "{shown}");
     let id = setup.caller.create_action(ID, &read("/3/0/0"));
     let waiting = setup.caller.action(&id);
-    assert_eq!(waiting["status"], "IN_PROGRESS", "{waiting}");
+    assert_eq!(waiting["status"], "SCHEDULED", "{waiting}");
     assert_eq!(waiting["sendAttemptsLeft"], 1, "{waiting}");
     device.command("update");
     let action = setup.caller.final_action(&id);

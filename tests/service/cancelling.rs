@@ -149,6 +149,27 @@ fn a_request_cancelled_while_its_device_wakes_is_either_cancelled_or_sent() {
 }
 
 #[test]
+fn a_request_for_now_can_be_cancelled_until_it_is_sent() {
+    let mut setup = TestService::new();
+    setup.device.answer_with(ZONE, AnswerMode::Silent);
+    let in_flight = setup.caller.create_action(ID, &read("/3/0/15"));
+    setup.device.wait_unanswered(ZONE);
+    let [cancelled, kept] =
+        ["cancelled", "kept"].map(|data| setup.caller.create_action(ID, &write("/3/0/15", data)));
+    for (id, status) in [(&in_flight, "IN_PROGRESS"), (&cancelled, "SCHEDULED")] {
+        assert_eq!(setup.caller.action(id)["status"], status);
+    }
+    setup.caller.cancel_action(&cancelled).expect(200);
+    setup.device.deregister();
+    let failed = setup.caller.final_action(&kept);
+    assert_eq!(failed["status"], "FAILED", "{failed}");
+    let why = "the device deregistered before the request was sent";
+    assert_eq!(failed["resultData"], json!({ "errorMessage": why }));
+    assert_eq!(setup.caller.action(&cancelled)["status"], "CANCELLED");
+    assert!(setup.device.payloads(ZONE).is_empty());
+}
+
+#[test]
 fn requests_are_deleted_with_their_device() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);

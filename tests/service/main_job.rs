@@ -115,14 +115,14 @@ fn a_scheduled_request_waits_for_a_device_that_never_registered() {
 }
 
 #[test]
-fn a_request_for_now_waits_in_progress_while_the_device_sleeps() {
+fn a_request_for_now_is_scheduled_while_the_device_sleeps() {
     let mut setup = TestService::with(&[NEVER_AWAKE], sleepy());
     setup.device.sleep();
     another_millisecond();
     let ids = ["A", "B", "C"].map(|data| setup.caller.create_action(ID, &write("/3/0/15", data)));
     for id in &ids {
         let action = setup.caller.action(id);
-        assert_eq!(action["status"], "IN_PROGRESS");
+        assert_eq!(action["status"], "SCHEDULED");
         assert_eq!(
             action["sendAttemptsLeft"], 1,
             "nothing was sent yet: {action}"

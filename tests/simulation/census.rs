@@ -61,6 +61,7 @@ pub(crate) struct Census {
     succeeded: u64,
     refused: u64,
     unanswered: u64,
+    unsent: u64,
     expired: u64,
     interrupted: u64,
     unfit: u64,
@@ -187,6 +188,9 @@ impl Census {
             (Status::Failed, _) if error.starts_with("the request expired") => &mut self.expired,
             (Status::Failed, _) if error.contains("the service stopped") => &mut self.interrupted,
             (Status::Failed, _) if error.starts_with("the device answered") => &mut self.refused,
+            (Status::Failed, _) if error.ends_with("before the request was sent") => {
+                &mut self.unsent
+            }
             (Status::Failed, _) => &mut self.unanswered,
         } += 1;
     }
@@ -328,7 +332,7 @@ rows! {
     crowded, route_hints, addressed, handled, turned, overloaded, no_place, abandoned, removed,
     retired, renamed, unknown, accepted, not_registered, queue_full, unserved, cancelled,
     cancelled_all, not_pending, not_scheduled, begun, begun_again, succeeded, refused, unanswered,
-    expired, interrupted, unfit, registered, updated, registrations_lost, asleep, notified,
+    unsent, expired, interrupted, unfit, registered, updated, registrations_lost, asleep, notified,
     observed, unobserved, forgotten_by_device, observed_again, observations_lost, destinations_made,
     destinations_removed, forwarders_restored, forwarders_dropped, restarts, replays,
     reporting_switched, sent, rubbish_sent, delivered, not_taken, answers_lost, gone, acknowledged,

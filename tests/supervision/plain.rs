@@ -113,7 +113,7 @@ fn bare_datagrams_are_sent_from_the_port_where_they_are_received() {
     let device = bare(home());
     let actions = ["1", "2", "3"].map(|text| setup.send_bare(&device, text));
     for action in actions {
-        setup.until(|| setup.status(action) != Status::InProgress);
+        setup.until(|| !setup.status(action).is_pending());
         assert_eq!(setup.status(action), Status::Succeeded);
     }
     for text in ["1", "2", "3"] {

@@ -7,9 +7,9 @@ use crate::moment::Timestamp;
 pub struct DeviceActivity {
     /// How long it listens.
     pub listens: ListenWindow,
-    /// Its requests that wait for an uplink.
+    /// Its requests of which no attempt was made.
     pub scheduled: u32,
-    /// Its requests that are being sent, or wait for their next attempt.
+    /// Its requests of which an attempt was made: it is in flight, or they wait for the next one.
     pub in_progress: u32,
     /// Whether an exchange with it is in flight.
     pub exchange: InFlight,

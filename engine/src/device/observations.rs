@@ -219,6 +219,11 @@ impl<'s> Observations<'s> {
             state: ObservationState::Held,
             newest: Some(NewestNotification::new(sequence, cx.now().as_ms())),
         };
+        // The rest of an earlier notification under the same token does not end the observation.
+        let waiting = self.requests.notified.iter_mut();
+        for first in waiting.filter(|it| it.message.token == token) {
+            first.state = ObservationState::Held;
+        }
         let others = std::mem::take(self.observed).into_iter();
         let others = others.filter(|other| other.path != path);
         *self.observed = others.chain([observation]).collect();

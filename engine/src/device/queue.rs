@@ -113,7 +113,7 @@ impl ActionQueue {
     /// any other waits for an uplink.
     pub(super) fn restored(actions: Vec<Action>) -> Self {
         let restored = |action: Action| {
-            let ready = action.status == Status::InProgress && action.attempts_made == 0;
+            let ready = action.mode == Mode::SendNow && action.attempts_made == 0;
             Pending { action, ready }
         };
         Self {
@@ -122,7 +122,7 @@ impl ActionQueue {
         }
     }
 
-    /// Makes an action of a caller's request, if there is room for it.
+    /// Makes an action of a caller's request, if there is room for it. It begins as scheduled.
     pub(super) fn admit(
         &self,
         cx: &mut Context<'_>,
@@ -142,6 +142,14 @@ impl ActionQueue {
             });
         }
         Ok(action)
+    }
+
+    /// Whether an attempt at a new request begins in this step, if no exchange is in flight: it is
+    /// to be sent now, the device can be sent it, and no other request goes first.
+    pub(super) fn begins_at_once(&self, cx: &Context<'_>, action: &Action) -> bool {
+        action.mode == Mode::SendNow
+            && cx.reachability().can_take(&action.request, cx.now())
+            && self.next(cx).is_none()
     }
 
     /// Adds a request at the end. Capacity grows by one: most devices that have any request have
@@ -191,6 +199,19 @@ impl ActionQueue {
                 Protocol::Udp => false,
             };
             pending.ready &= !would_be_unanswered;
+        }
+    }
+
+    /// Fails requests over LwM2M that were to be sent now and were not sent before the registration
+    /// ended. One of which an attempt was made waits for the next registration.
+    pub(super) fn end_registration(&mut self, cx: &mut Context<'_>, why: &str) {
+        let is_too_late = |action: &Action| {
+            action.status == Status::Scheduled
+                && action.mode == Mode::SendNow
+                && action.protocol() == Protocol::Lwm2m
+        };
+        for action in self.take_if(is_too_late) {
+            fail(cx, action, ActionFailure::Refused, Outcome::failure(why));
         }
     }
 
@@ -386,7 +407,9 @@ impl ActionQueue {
                 });
             }
             Mode::SendNow => (limits.waiting_max, |a| a.mode == Mode::SendNow),
-            Mode::SendWhenActive => (limits.scheduled_max, |a| a.status == Status::Scheduled),
+            Mode::SendWhenActive => (limits.scheduled_max, |a| {
+                a.mode == Mode::SendWhenActive && a.status == Status::Scheduled
+            }),
         };
         let is_waiting = |action: &&Action| waits(action) && Some(action.id) != in_flight;
         let waiting = self.actions().filter(is_waiting).count();
@@ -419,10 +442,7 @@ impl ActionQueue {
             customer: identity.customer(),
             device: cx.registration.key(),
             request: new.request,
-            status: match new.mode {
-                Mode::SendNow => Status::InProgress,
-                Mode::SendWhenActive => Status::Scheduled,
-            },
+            status: Status::Scheduled,
             mode: new.mode,
             attempts_permitted: new.attempts_permitted,
             attempts_made: 0,

@@ -10,7 +10,7 @@ use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageKind};
 
 use crate::action::timeline::TimelineEvent;
-use crate::action::{Action, Mode, NewAction, Outcome, Protocol};
+use crate::action::{Action, Mode, NewAction, Outcome, Protocol, Status};
 use crate::datagram::Datagram;
 use crate::device::busy::{Busy, Idle};
 use crate::device::context::Context;
@@ -139,6 +139,9 @@ impl<'s> Step<'s> {
     pub(super) fn submit(&mut self, new: NewAction) -> Result<Accepted, SubmitRefusal> {
         let in_flight = self.exchange.action();
         let mut action = self.queue.admit(&mut self.cx, new, in_flight)?;
+        if self.exchange.is_idle() && self.queue.begins_at_once(&self.cx, &action) {
+            action.status = Status::InProgress;
+        }
         let (id, status) = (action.id, action.status);
         match self.request_context().value_of(&action) {
             Ok(_) => {

@@ -156,7 +156,9 @@ const QUEUED: &str = "The call returns as soon as the request is durably stored:
                       answered with 202 survives a crash of the service. Poll `getAction` with \
                       the returned `id` for the result. A `SEND_WHEN_ACTIVE` request waits for \
                       the next message from the device, over any protocol. The service sends \
-                      requests to a device one at a time, oldest first.";
+                      requests to a device one at a time, oldest first. A request is `SCHEDULED` \
+                      until it is sent, and can be cancelled until then; it is `IN_PROGRESS` \
+                      from its first attempt on.";
 
 /// A body that is one of these cases, each with its title.
 fn one_of(cases: impl IntoIterator<Item = (Schema, &'static str)>, name: &'static str) -> Schema {

@@ -37,7 +37,6 @@ pub(super) fn change(request: &ShownAction) -> String {
     let made = request.attempts.saturating_sub(request.attempts_left);
     let more = match status.as_str() {
         "SCHEDULED" => ", waits for the device".to_owned(),
-        "IN_PROGRESS" if made == 0 => ", waits for the device".to_owned(),
         "IN_PROGRESS" => format!(", attempt {made} of {}", request.attempts),
         _ => outcome(request),
     };
@@ -174,10 +173,6 @@ mod tests {
             (
                 shown("SCHEDULED", 3),
                 "SCHEDULED: read /3/0/9 of meter, waits for the device",
-            ),
-            (
-                shown("IN_PROGRESS", 3),
-                "IN_PROGRESS: read /3/0/9 of meter, waits for the device",
             ),
             (
                 shown("IN_PROGRESS", 2),

@@ -1,7 +1,7 @@
 //! Laws about what is sent: how often, in which order, and one exchange at a time.
 
 use engine::action::timeline::TimelineEvent;
-use engine::action::{Action, Protocol, Status};
+use engine::action::{Action, Mode, Protocol, Status};
 use engine::ids::ActionId;
 use protocol::coap::exchange::Transmission;
 
@@ -76,8 +76,9 @@ fn shortest_ms(transmission: &Transmission) -> i64 {
         .min(transmission.response_timeout_ms.into())
 }
 
-/// When a scheduled request is sent, no older one that could be sent is still scheduled. Requests
-/// over the protocol of an unanswered request wait.
+/// When a scheduled request is sent, no older one that could be sent is still scheduled. One for
+/// the next uplink waits for an uplink, and requests over the protocol of an unanswered request
+/// wait. A request that is to be sent now and came after the silence does not wait for those.
 pub(super) fn the_oldest_request_goes_first(
     laws: &LawChecker,
     moved: &ActionMove,
@@ -92,12 +93,17 @@ pub(super) fn the_oldest_request_goes_first(
         return Ok(());
     }
     let may_be_silent = laws.may_be_silent(moved.who);
+    let is_next = |other: &Action| match (action.mode, other.mode) {
+        (Mode::SendWhenActive, _) => !may_be_silent || other.protocol() == action.protocol(),
+        (Mode::SendNow, Mode::SendNow) => !may_be_silent,
+        (Mode::SendNow, Mode::SendWhenActive) => false,
+    };
     let older = durable.pending(moved.who).find(|other| {
         other.status == Status::Scheduled
             && other.created_at < action.created_at
             && other.expires_at > action.updated_at
             && reaching::has_a_way(laws, other, moved.who, durable)
-            && (!may_be_silent || other.protocol() == action.protocol())
+            && is_next(other)
     });
     hold(
         "one_exchange_is_in_flight_oldest_first",

@@ -92,10 +92,12 @@ pub(super) fn queues_keep_their_bounds(
     durable: &Durable,
 ) -> Verdict {
     let limits = &laws.rules.limits;
-    let (mut scheduled, mut sent_now) = (0, 0);
+    let (mut scheduled, mut sent_now) = (0u32, 0u32);
     for action in durable.pending(who) {
-        scheduled += u32::from(action.status == Status::Scheduled);
-        sent_now += u32::from(action.mode == Mode::SendNow);
+        match action.mode {
+            Mode::SendNow => sent_now += 1,
+            Mode::SendWhenActive => scheduled += u32::from(action.status == Status::Scheduled),
+        }
     }
     // Of the requests to be sent now, one more than may wait can be in flight.
     let within = scheduled <= limits.scheduled_max && sent_now <= limits.waiting_max + 1;

@@ -98,7 +98,7 @@ impl Step<'_> {
         let from = self.cx.registration.bound_peer();
         self.messages.move_to(&mut self.cx, datagram.peer);
         self.cx.registration.note_awake(self.cx.m.now());
-        self.end_registration(from, "the device deregistered before it answered");
+        self.end_registration(from, "the device deregistered");
         self.cx
             .publish(EventContent::Lifecycle(Lifecycle::Deregistered));
         self.ingest.linger(self.cx.now().plus_ms(FAREWELL_MS));
@@ -109,8 +109,7 @@ impl Step<'_> {
         let registration = self.cx.registration.registration();
         if registration.is_some_and(|it| it.expires_at <= self.cx.now()) {
             let from = self.cx.registration.bound_peer();
-            let why = "the registration of the device expired before it answered";
-            self.end_registration(from, why);
+            self.end_registration(from, "the registration of the device expired");
             self.cx
                 .publish(EventContent::Lifecycle(Lifecycle::RegistrationExpired));
         }
@@ -313,15 +312,18 @@ impl Step<'_> {
         self.messages.keep_other_peers();
     }
 
-    /// Ends the registration of a device that was at `from`.
-    fn end_registration(&mut self, from: Option<Peer>, why: &str) {
+    /// Ends the registration of a device that was at `from`. `event` says how it ended.
+    fn end_registration(&mut self, from: Option<Peer>, event: &str) {
         self.end_reading();
         self.cx.registration.end();
         self.observations.renew_all();
         self.save_record();
         if self.exchange.is_to_registered_peer() {
-            self.unanswered(ExchangeOutcome::DeviceGone, why);
+            let why = format!("{event} before it answered");
+            self.unanswered(ExchangeOutcome::DeviceGone, &why);
         }
+        let why = format!("{event} before the request was sent");
+        self.queue.end_registration(&mut self.cx, &why);
         self.cx.out.rebind(from, None);
         // A request over another protocol may have gone to the same peer.
         self.exchange.route_answers(&mut self.cx);

@@ -59,10 +59,10 @@ fn a_request_to_be_sent_now_waits_for_the_exchange_in_flight() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(read("/3/0/9"));
     let (_, effects) = fixture.submit(execute("/3/0/4"));
-    assert_eq!(effects, created("#2", InProgress, "0/1"));
+    assert_eq!(effects, created("#2", Scheduled, "0/1"));
     let expected = all([
         answered("#1", "/3/0/9=87", r#"1/1 "205" "87""#),
-        moved("#2", InProgress, InProgress, "1/1"),
+        moved("#2", Scheduled, InProgress, "1/1"),
         sent("CON POST /3/0/4 m2"),
     ]);
     assert_eq!(fixture.answer(Code::CONTENT, "87"), expected);

@@ -55,12 +55,34 @@ fn a_request_that_was_sent_cannot_be_cancelled() {
 }
 
 #[test]
-fn a_request_to_be_sent_now_cannot_be_cancelled_while_it_waits() {
+fn a_request_to_be_sent_now_can_be_cancelled_until_its_first_attempt_begins() {
     let mut fixture = DeviceFixture::registered();
-    fixture.ask(read("/3/0/9"));
+    let first = fixture.ask(read("/3/0/9"));
     let second = fixture.ask(read("/3/0/13"));
-    assert_eq!(fixture.cancel(second), (Err(NotScheduled), Lines::new()));
-    assert_eq!(fixture.saved(second).status, InProgress);
+    let third = fixture.ask(read("/3/0/14"));
+    assert_eq!(fixture.cancel(first), (Err(NotScheduled), Lines::new()));
+    let (cancelled, effects) = fixture.cancel(second);
+    assert_eq!(cancelled, Ok(()));
+    assert_eq!(effects, moved("#2", Scheduled, Cancelled, "0/1"));
+    let after = fixture.answer(protocol::coap::code::Code::CONTENT, "87");
+    let next = "send 10.0.0.1:5683: CON GET /3/0/14 accept 0 m2".to_owned();
+    assert_eq!(
+        after.last(),
+        Some(&next),
+        "the cancelled one is passed over"
+    );
+    assert_eq!(fixture.cancel(third), (Err(NotScheduled), Lines::new()));
+}
+
+#[test]
+fn a_request_to_be_sent_now_to_a_sleeping_device_can_be_cancelled_after_a_restart() {
+    let mut fixture = DeviceFixture::registered_for_queue_mode();
+    let id = fixture.at(93 * S).ask(read("/3/0/9"));
+    fixture.restart();
+    let (cancelled, effects) = fixture.cancel(id);
+    assert_eq!(cancelled, Ok(()));
+    assert_eq!(effects, moved("#1", Scheduled, Cancelled, "0/1"));
+    assert_eq!(fixture.at(94 * S).update(), updated(102));
 }
 
 #[test]
@@ -82,14 +104,14 @@ fn all_requests_of_a_device_are_cancelled_but_those_in_progress() {
     let waiting = fixture.ask(read("/3/0/15"));
     assert!(first.starts_with(&created("#1", InProgress, "0/1")));
     let (cancelled, effects) = fixture.cancel_all();
-    assert_eq!(cancelled, [second, third]);
+    assert_eq!(cancelled, [second, third, waiting]);
     let expected = all([
         moved("#2", Scheduled, Cancelled, "0/1"),
         moved("#3", Scheduled, Cancelled, "0/1"),
+        moved("#4", Scheduled, Cancelled, "0/1"),
     ]);
     assert_eq!(effects, expected);
     assert_eq!(fixture.cancel_all(), (Vec::new(), Lines::new()));
-    assert_eq!(fixture.saved(waiting).status, InProgress);
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn a_datagram_that_was_not_tried_before_a_restart_is_sent_after_it() {
     fixture.ask(datagram("2"));
     fixture.restart();
     let effects = fixture.timeout();
-    let expected = all([moved("#2", InProgress, InProgress, "1/1"), leaves("2")]);
+    let expected = all([moved("#2", Scheduled, InProgress, "1/1"), leaves("2")]);
     assert!(effects.ends_with(&expected), "{effects:?}");
 }
 
@@ -98,17 +98,17 @@ fn datagrams_are_sent_one_after_the_other_in_order() {
     fixture.ask(datagram("1"));
     for (name, text) in [("#2", "2"), ("#3", "3")] {
         let (_, effects) = fixture.submit(datagram(text));
-        assert_eq!(effects, created(name, InProgress, "0/1"), "one at a time");
+        assert_eq!(effects, created(name, Scheduled, "0/1"), "one at a time");
     }
     let expected = all([
         ended("#1", Succeeded, "1/1"),
-        moved("#2", InProgress, InProgress, "1/1"),
+        moved("#2", Scheduled, InProgress, "1/1"),
         leaves("2"),
     ]);
     assert_eq!(fixture.send_outcome(SendOutcome::Sent), expected);
     let expected = all([
         failed("#2", "the datagram could not be sent"),
-        moved("#3", InProgress, InProgress, "1/1"),
+        moved("#3", Scheduled, InProgress, "1/1"),
         leaves("3"),
     ]);
     assert_eq!(fixture.send_outcome(SendOutcome::Refused), expected);
@@ -167,10 +167,10 @@ fn no_datagram_is_sent_to_the_service_itself() {
 fn a_datagram_to_a_sleeping_device_is_sent_at_its_next_uplink() {
     let mut fixture = DeviceFixture::registered_for_queue_mode();
     let (_, effects) = fixture.at(93 * S).submit(datagram("on"));
-    assert_eq!(effects, created("#1", InProgress, "0/1"));
+    assert_eq!(effects, created("#1", Scheduled, "0/1"));
     let expected = all([
         updated(102),
-        moved("#1", InProgress, InProgress, "1/1"),
+        moved("#1", Scheduled, InProgress, "1/1"),
         leaves("on"),
     ]);
     assert_eq!(fixture.at(500 * S).update(), expected);

@@ -3,9 +3,10 @@
 use protocol::coap::code::Code;
 
 use super::vocabulary::{
-    DeviceFixture, HOUR, Lines, S, all, answered, created, ended, logged, moved, published,
+    DeviceFixture, HOUR, Lines, S, all, answered, coap, created, ended, logged, moved, published,
     put_off, read, recorded, sent, updated,
 };
+use crate::action::Method;
 use crate::action::Status::{Failed, InProgress, Scheduled};
 
 #[test]
@@ -129,6 +130,58 @@ fn a_request_in_progress_survives_its_device_s_registration() {
         sent("CON GET /3/0/9 accept 0 m2"),
     ]);
     assert!(effects.ends_with(&again), "{effects:?}");
+}
+
+#[test]
+fn a_request_to_be_sent_now_that_still_waits_fails_when_the_registration_expires() {
+    let mut fixture = DeviceFixture::new();
+    fixture.register_with(&["lwm2m=1.1", "lt=200", "b=U", "Q"], "</3/0>");
+    fixture.at(150 * S).ask(read("/3/0/9").attempts(2));
+    let kept = fixture.ask(read("/3/0/13").when_active());
+    let over_coap = fixture.ask(coap(Method::Get, "/a", ""));
+    let why = "the registration of the device expired before the request was sent";
+    let expected = all([
+        recorded("unregistered, seen at 0 from 10.0.0.1:5683"),
+        unsent("0/2", why),
+        vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
+        published("RegistrationExpired"),
+    ]);
+    let effects = fixture.at(200 * S).timeout();
+    assert!(effects.starts_with(&expected), "{effects:?}");
+    assert_eq!(fixture.saved(kept).status, Scheduled);
+    assert_eq!(fixture.saved(over_coap).status, Scheduled, "it needs none");
+}
+
+#[test]
+fn a_request_to_be_sent_now_that_still_waits_fails_when_the_device_deregisters() {
+    let mut fixture = DeviceFixture::registered();
+    let in_flight = fixture.ask(read("/3/0/13").attempts(2));
+    fixture.ask(read("/3/0/9"));
+    let kept = fixture.ask(read("/3/0/14").when_active());
+    let effects = fixture.deregister();
+    let why = "the device deregistered before the request was sent";
+    let failed: Lines = named("#2", unsent("0/1", why));
+    let failed_at = |line: &String| effects.iter().position(|it| it == line);
+    assert!(
+        failed.iter().all(|line| failed_at(line).is_some()),
+        "{effects:?}"
+    );
+    assert_eq!(
+        fixture.saved(in_flight).status,
+        InProgress,
+        "it has attempts left"
+    );
+    assert_eq!(fixture.saved(kept).status, Scheduled);
+}
+
+/// The first request fails before it was sent.
+fn unsent(progress: &str, why: &str) -> Lines {
+    all([
+        moved("#1", Scheduled, Failed, &format!("{progress} {why:?}")),
+        logged(&format!(
+            "DeviceController[ActionRequestFailed] Error: Action request #1 failed: {why}."
+        )),
+    ])
 }
 
 fn expired(was: crate::action::Status, progress: &str, at: &str, before: &str) -> Lines {

@@ -290,6 +290,24 @@ fn waiting_requests_are_released_once_the_notification_is_whole() {
 }
 
 #[test]
+fn an_observation_begun_anew_is_held_whatever_notification_waited() {
+    let mut fixture = observed();
+    fixture.ask(observe(MAKER));
+    let first = fixture.answer_in_block(0, Yes, BEGINS).with_observe(11);
+    let effects = fixture.receives(HOME, &first);
+    assert!(
+        effects.iter().any(|it| it.contains("block2 1/16")),
+        "{effects:?}"
+    );
+    fixture.register();
+    let waiting = begins(&mut fixture, MessageKind::Confirmable, 12);
+    fixture.receives(HOME, &waiting);
+    assert_eq!(fixture.observations(), ["/3/0/0 Owed"]);
+    last_block(&mut fixture);
+    assert_eq!(fixture.observations(), ["/3/0/0 Held"]);
+}
+
+#[test]
 fn an_error_notification_ends_the_observation_even_with_a_payload_in_blocks() {
     let mut fixture = observed();
     let mut failure = begins(&mut fixture, MessageKind::Confirmable, 11);

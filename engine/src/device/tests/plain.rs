@@ -227,7 +227,7 @@ fn the_next_request_to_a_silent_device_waits_without_an_attempt() {
     let mut fixture = DeviceFixture::new();
     fixture.ask(coap(Method::Get, "/a", ""));
     let (_, effects) = fixture.submit(coap(Method::Get, "/b", ""));
-    assert_eq!(effects, created("#2", InProgress, "0/1"), "one at a time");
+    assert_eq!(effects, created("#2", Scheduled, "0/1"), "one at a time");
     let effects = unanswered(&mut fixture);
     assert!(
         effects.iter().all(|line| !line.contains("/b")),
@@ -407,10 +407,10 @@ fn no_request_is_sent_to_the_service_itself() {
 fn a_request_to_a_sleeping_device_is_sent_at_its_next_uplink() {
     let mut fixture = DeviceFixture::registered_for_queue_mode();
     let (_, effects) = fixture.at(93 * S).submit(coap(Method::Get, "/a", ""));
-    assert_eq!(effects, created("#1", InProgress, "0/1"));
+    assert_eq!(effects, created("#1", Scheduled, "0/1"));
     let expected = all([
         updated(102),
-        moved("#1", InProgress, InProgress, "1/1"),
+        moved("#1", Scheduled, InProgress, "1/1"),
         open(),
         sent_to_server("CON GET /a m1"),
     ]);

@@ -7,7 +7,7 @@ use super::vocabulary::{
     DeviceFixture, HOME, Lines, OBJECTS, S, all, answered, created, execute, moved, read, recorded,
     sent, updated,
 };
-use crate::action::Status::InProgress;
+use crate::action::Status::{InProgress, Scheduled};
 use crate::device::activity::ListenWindow;
 use crate::device::snapshot::Presence;
 
@@ -53,11 +53,11 @@ fn a_request_to_be_sent_now_is_sent_to_a_device_that_is_awake() {
 fn a_request_to_be_sent_now_waits_for_a_device_that_sleeps() {
     let mut fixture = DeviceFixture::registered_for_queue_mode();
     let (_, effects) = fixture.at(93 * S).submit(read("/3/0/9"));
-    assert_eq!(effects, created("#1", InProgress, "0/1"));
+    assert_eq!(effects, created("#1", Scheduled, "0/1"));
     assert_eq!(fixture.timeout(), Lines::new());
     let expected = all([
         updated(102),
-        moved("#1", InProgress, InProgress, "1/1"),
+        moved("#1", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/9 accept 0 m1"),
     ]);
     assert_eq!(fixture.at(500 * S).update(), expected);
@@ -70,7 +70,7 @@ fn an_answer_keeps_the_device_awake_for_the_next_request() {
     fixture.at(92 * S).ask(read("/3/0/13"));
     let expected = all([
         answered("#1", "/3/0/9=87", r#"1/1 "205" "87""#),
-        moved("#2", InProgress, InProgress, "1/1"),
+        moved("#2", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/13 accept 0 m2"),
     ]);
     assert_eq!(fixture.at(95 * S).answer(Code::CONTENT, "87"), expected);
@@ -120,7 +120,7 @@ fn a_device_sleeps_from_its_first_missing_answer_until_an_uplink_over_any_protoc
         assert!(silent_at < 93 * S, "while it would listen: {silent_at}");
         assert_eq!(fixture.snapshot().presence, Presence::Asleep, "{what}");
         let (_, effects) = fixture.submit(execute("/3/0/4"));
-        assert_eq!(effects, created("#3", InProgress, "0/1"), "{what}");
+        assert_eq!(effects, created("#3", Scheduled, "0/1"), "{what}");
         assert_eq!(fixture.at(silent_at + S).timeout(), Lines::new());
 
         let effects = uplink(fixture.at(silent_at + 2 * S));

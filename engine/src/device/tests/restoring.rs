@@ -114,7 +114,7 @@ fn a_request_to_be_sent_now_that_was_never_tried_is_sent_after_a_restart() {
     fixture.ask(read("/3/0/13"));
     fixture.restart();
     let expected = all([
-        moved("#2", InProgress, InProgress, "1/1"),
+        moved("#2", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/13 accept 0 m2"),
     ]);
     assert_eq!(fixture.at(S).timeout(), expected);

@@ -14,7 +14,7 @@ const NUMBER: &str = "(0|[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-
 pub(in crate::api) fn create() -> Described {
     let text = "Creates an LwM2M request to the device: read, write, execute or observe.\n\nWith \
                 `SEND_NOW` the request is sent immediately, or when the device next wakes if it \
-                is asleep.";
+                is asleep. If the registration of the device ends before that, the request fails.";
     let refusal = (
         "DEVICE_NOT_REGISTERED",
         "the mode is `SEND_NOW` and the device is not registered",
