@@ -7,6 +7,7 @@ mod access;
 mod action;
 mod actions;
 mod body;
+mod body_budget;
 mod call;
 mod clients;
 mod customers;
@@ -54,6 +55,8 @@ use crate::config::Config;
 use crate::operator::OperatorToken;
 
 use access::Access;
+use body::BodyLimit;
+use body_budget::BodyBudget;
 use call::RouteGuard;
 use error::ApiError;
 use health::{Readiness, ServicePhase};
@@ -116,6 +119,8 @@ struct Api {
     rate: RateLimit,
     /// The maximum size of a JSON body.
     json_body_bytes_max: usize,
+    /// What the bodies of all calls in progress take.
+    bodies: BodyBudget,
     /// The lifetime of access tokens, in seconds.
     token_lifetime_s: u32,
     /// The idempotency keys of the calls in progress.
@@ -157,6 +162,7 @@ impl ApiState {
             readiness: Readiness::starting(),
             rate: RateLimit::new(config.rate_limit),
             json_body_bytes_max: config.json_body_bytes_max,
+            bodies: BodyBudget::new(config.bodies_bytes_max, config.json_body_bytes_max),
             token_lifetime_s: config.token_lifetime_s,
             idempotency_locks: idempotency::IdempotencyLocks::default(),
             bulk_devices_max: config.bulk_devices_max,
@@ -184,7 +190,7 @@ impl ApiState {
 pub fn configure(app: &mut web::ServiceConfig, state: ApiState) {
     let body_bytes_max = state.0.json_body_bytes_max;
     let open_body_bytes_max = OPEN_BODY_BYTES_MAX.min(body_bytes_max);
-    app.app_data(web::PayloadConfig::new(body_bytes_max));
+    app.app_data(BodyLimit(body_bytes_max));
     app.app_data(state.0);
     for path in paths() {
         let mut resource = web::resource(path);
@@ -192,7 +198,7 @@ pub fn configure(app: &mut web::ServiceConfig, state: ApiState) {
             .iter()
             .all(|it| it.path != path || it.access == Access::Open)
         {
-            resource = resource.app_data(web::PayloadConfig::new(open_body_bytes_max));
+            resource = resource.app_data(BodyLimit(open_body_bytes_max));
         }
         for route in ROUTES.iter().filter(|route| route.path == path) {
             for method in methods(route) {

@@ -156,6 +156,9 @@ settings! {
     rate_limit: u32 = "0", Number, parse::number(0..=1_000_000);
     /// Maximum size of a JSON body, in bytes; a larger one is answered with 413.
     json_body_bytes_max: usize = "2097152", Number, parse::number(1_024..=1 << 30);
+    /// Maximum size of the JSON bodies of all calls in progress, in bytes, of which one address and
+    /// one customer may take a quarter; more are answered with 503.
+    bodies_bytes_max: usize = "67108864", Number, parse::number(1_024..=1 << 40);
     /// Maximum number of lines in a device import; later lines are refused with 413.
     import_lines_max: u32 = "1000000", Number, parse::number(1..=1_000_000_000);
     /// ACK_TIMEOUT of CoAP, in milliseconds (RFC 7252 section 4.8).

@@ -1,14 +1,17 @@
 //! How are the body and the query of a call read? In full, and within their bounds.
 
-use std::future::{Future, Ready, ready};
+use std::future::{Future, Ready, poll_fn, ready};
 use std::pin::Pin;
 use std::time::Duration;
 
 use actix_web::dev::Payload;
-use actix_web::error::PayloadError;
-use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
-use actix_web::{FromRequest, HttpRequest, web};
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
+use futures_core::Stream;
 
+use super::Api;
+use super::access::AuthenticatedCaller;
+use super::body_budget::{BodyOwner, BodyReservation, BudgetExceeded};
 use super::error::ApiError;
 use super::fields::Fields;
 
@@ -35,15 +38,58 @@ impl FromRequest for Raw {
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let media_type = media_type(request.headers());
-        let plain = expect_plain(request.headers());
-        let bytes = web::Bytes::from_request(request, payload);
+        let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            plain?;
-            let bytes = tokio::time::timeout(PATIENCE, bytes).await;
-            let bytes = bytes.map_err(|_| late())?;
-            let bytes = bytes.map_err(|error| unread(&error))?;
+            expect_plain(request.headers())?;
+            let bytes = tokio::time::timeout(PATIENCE, received(&request, payload)).await;
+            let bytes = bytes.map_err(|_| late())??;
             Ok(Self { media_type, bytes })
         })
+    }
+}
+
+/// The longest body of a route.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BodyLimit(pub(super) usize);
+
+/// Receives a body. What it takes of the budget is released when the call is answered.
+async fn received(request: &HttpRequest, mut payload: Payload) -> Result<web::Bytes, ApiError> {
+    let limit = request.app_data::<BodyLimit>().map(|limit| limit.0);
+    let max = limit.ok_or_else(|| ApiError::internal("a route has no limit for its body"))?;
+    let mut reservation = reservation(request)?;
+    let stated = request.headers().get(CONTENT_LENGTH);
+    let stated = stated.and_then(|it| it.to_str().ok()?.parse::<usize>().ok());
+    if stated.is_some_and(|bytes| bytes > max) {
+        return Err(ApiError::body_too_large(max));
+    }
+    reservation.has_room(stated.unwrap_or_default())?;
+    let mut body = web::BytesMut::new();
+    while let Some(part) = poll_fn(|cx| Pin::new(&mut payload).poll_next(cx)).await {
+        let part = part.map_err(|_| incomplete())?;
+        if body.len() + part.len() > max {
+            return Err(ApiError::body_too_large(max));
+        }
+        reservation.take(part.len())?;
+        body.extend_from_slice(&part);
+    }
+    request.extensions_mut().insert(reservation);
+    Ok(body.freeze())
+}
+
+fn reservation(request: &HttpRequest) -> Result<BodyReservation, ApiError> {
+    let api = request.app_data::<web::Data<Api>>();
+    let api = api.ok_or_else(|| ApiError::internal("a route has no state"))?;
+    let address = request.peer_addr().map(|peer| peer.ip());
+    let extensions = request.extensions();
+    let caller = extensions.get::<AuthenticatedCaller>();
+    let customer = caller.map(|caller| BodyOwner::Customer(caller.customer.clone()));
+    let owners = address.map(BodyOwner::Address).into_iter().chain(customer);
+    Ok(api.bodies.open(owners.collect()))
+}
+
+impl From<BudgetExceeded> for ApiError {
+    fn from(_: BudgetExceeded) -> Self {
+        Self::busy().closing()
     }
 }
 
@@ -97,15 +143,12 @@ pub(super) fn expect_plain(headers: &HeaderMap) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// The body did not arrive in time.
-pub(super) fn late() -> ApiError {
-    ApiError::malformed("the body was not received in time")
+/// The connection ended before the body did.
+pub(super) fn incomplete() -> ApiError {
+    ApiError::malformed("the body is incomplete").closing()
 }
 
-/// The body is incomplete or too large.
-pub(super) fn unread(error: &actix_web::Error) -> ApiError {
-    match error.as_error::<PayloadError>() {
-        Some(PayloadError::Overflow) => ApiError::body_too_large(),
-        _ => ApiError::malformed("the body is incomplete"),
-    }
+/// The body did not arrive in time.
+pub(super) fn late() -> ApiError {
+    ApiError::malformed("the body was not received in time").closing()
 }

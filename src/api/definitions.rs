@@ -78,7 +78,7 @@ pub(super) async fn put(
         return Err(ApiError::unsupported_media(XML));
     }
     if raw.bytes.len() > BYTES_MAX {
-        return Err(ApiError::body_too_large());
+        return Err(ApiError::body_too_large(BYTES_MAX));
     }
     let read = ParsedDefinition::of(&raw.bytes);
     let read =

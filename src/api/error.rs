@@ -39,6 +39,8 @@ pub(super) struct ApiError {
     faults: Vec<ErrorDetail>,
     /// A header the status requires.
     header: Option<(HeaderName, String)>,
+    /// Whether the connection is closed, because the rest of the body is not wanted.
+    closes: bool,
     /// The message for the operator's log.
     inner: Option<String>,
 }
@@ -189,9 +191,10 @@ impl ApiError {
     }
 
     /// 413: the body has too many bytes.
-    pub(super) fn body_too_large() -> Self {
-        let fault = ErrorDetail::new("BODY_TOO_LARGE", "the body is too large");
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, vec![fault])
+    pub(super) fn body_too_large(max: usize) -> Self {
+        let message = format!("the body must not be longer than {max} bytes");
+        let fault = ErrorDetail::new("BODY_TOO_LARGE", message);
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, vec![fault]).closing()
     }
 
     /// 413: the body has too many lines.
@@ -274,6 +277,14 @@ impl ApiError {
         self.status == StatusCode::SERVICE_UNAVAILABLE
     }
 
+    /// The same error, and the connection ends with it: the rest of the body is not received.
+    pub(super) fn closing(self) -> Self {
+        Self {
+            closes: true,
+            ..self
+        }
+    }
+
     /// The faults, for another response body.
     pub(super) fn into_faults(self) -> Vec<ErrorDetail> {
         self.faults
@@ -295,6 +306,9 @@ impl ApiError {
         if let Some((name, value)) = &self.header {
             response.insert_header((name.clone(), value.as_str()));
         }
+        if self.closes {
+            response.force_close();
+        }
         response
     }
 
@@ -309,6 +323,7 @@ impl ApiError {
             status,
             faults,
             header: None,
+            closes: false,
             inner: None,
         }
     }

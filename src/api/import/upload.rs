@@ -12,7 +12,7 @@ use engine::moment::Timestamp;
 use super::lines::Lines;
 use super::records::{Format, Record, Records};
 use crate::api::Api;
-use crate::api::body::{late, unread};
+use crate::api::body::{incomplete, late};
 use crate::api::error::ApiError;
 
 /// A caller that sends nothing for this long counts as disconnected.
@@ -93,7 +93,7 @@ impl Upload {
                 self.lines.feed(piece);
                 Ok(())
             }
-            Ok(Some(Err(error))) => Err(unread(&error.into())),
+            Ok(Some(Err(_))) => Err(incomplete()),
             Ok(None) => {
                 self.is_ended = true;
                 Ok(())
