@@ -14,7 +14,7 @@
 //!   > codec         in which format the device is requested, how its payloads are decoded
 //!   > context       what every part is given in a step
 //!   > messages      deduplication, message ids, answers
-//!   > ingest        uplink data, and how much of it is accepted
+//!   > ingest        uplink data, how much of it is accepted, and what of the rest is logged
 //!   > exchange      the one request in flight
 //!   > observations  what is observed, and the requests needed for that
 //!   > passive       what is read because the device registered or updated
@@ -41,6 +41,7 @@ pub mod queue;
 mod reachability;
 pub mod record;
 mod registration;
+pub mod rejections;
 mod request;
 mod samples;
 pub mod snapshot;
@@ -167,8 +168,7 @@ impl Device {
         datagram: &Datagram,
         out: &mut Effects,
     ) -> UplinkKind {
-        let why = "several devices have the address it came from";
-        self.step(m, out, |step| step.refuse_stranger(datagram, why));
+        self.step(m, out, |step| step.refuse_ambiguous(datagram));
         UplinkKind::Unsupported
     }
 
@@ -196,6 +196,7 @@ impl Device {
             step.expire_actions();
             step.begin_next();
             step.forget();
+            step.log_unlogged_rejections();
         });
     }
 

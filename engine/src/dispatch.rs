@@ -18,6 +18,7 @@ use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::option;
 
 use crate::datagram::{Datagram, Inbound, UdpDatagram};
+use crate::diagnostic::{self, Recipient};
 use crate::ids::{DeviceKey, Endpoint};
 use crate::limits::OVERLOAD_MAX_AGE_S;
 use crate::location::Location;
@@ -137,11 +138,14 @@ fn classify_coap(number: u64, peer: Peer, bytes: &[u8]) -> Classified {
     };
     // RFC 7252 section 5.10.2: a server that is not a proxy answers 5.05.
     if message.code.is_request() && is_proxied(&message) {
-        let answer = respond(&message, Code::PROXYING_NOT_SUPPORTED);
+        let answer = refuse(&message, Code::PROXYING_NOT_SUPPORTED, diagnostic::NO_PROXY);
         return answered(answer, DropReason::Proxied);
     }
-    if message.code.is_request() && message.unknown_critical_option(&KNOWN_CRITICAL).is_some() {
-        let answer = respond(&message, Code::BAD_OPTION);
+    if message.code.is_request()
+        && let Some(number) = message.unknown_critical_option(&KNOWN_CRITICAL)
+    {
+        let text = format!("unknown option {number}");
+        let answer = refuse(&message, Code::BAD_OPTION, &text);
         return answered(answer, DropReason::UnknownOption);
     }
     let datagram = Datagram {
@@ -160,7 +164,11 @@ fn classify_coap(number: u64, peer: Peer, bytes: &[u8]) -> Classified {
 /// customer.
 pub fn unknown_endpoint(datagram: &Datagram) -> Classified {
     answered(
-        respond(&datagram.message, Code::FORBIDDEN),
+        refuse(
+            &datagram.message,
+            Code::FORBIDDEN,
+            diagnostic::NAME_NOT_ACCEPTED,
+        ),
         DropReason::UnknownEndpoint,
     )
 }
@@ -168,7 +176,11 @@ pub fn unknown_endpoint(datagram: &Datagram) -> Classified {
 /// The answer for a location that names no registration: 4.04, so that the device registers again.
 pub fn unknown_location(datagram: &Datagram) -> Classified {
     answered(
-        respond(&datagram.message, Code::NOT_FOUND),
+        refuse(
+            &datagram.message,
+            Code::NOT_FOUND,
+            diagnostic::REGISTER_AGAIN,
+        ),
         DropReason::UnknownLocation,
     )
 }
@@ -197,7 +209,8 @@ pub enum DevicesAtAddress {
 pub fn unknown_address(arrival: &Inbound) -> Classified {
     let answer = match arrival {
         Inbound::Message(datagram) | Inbound::Ambiguous(datagram) => {
-            respond(&datagram.message, Code::UNAUTHORIZED)
+            let (message, text) = (&datagram.message, diagnostic::UNKNOWN_ADDRESS);
+            refuse(message, Code::UNAUTHORIZED, text)
         }
         Inbound::Udp(_) | Inbound::UdpBurst(..) => None,
     };
@@ -240,7 +253,10 @@ pub fn unknown_peer(datagram: Datagram, of_devices: Restoration) -> Classified {
         {
             None
         }
-        (_, _) => respond(message, Code::NOT_FOUND),
+        (_, _) if CoapRoute::of(message) == CoapRoute::Send => {
+            refuse(message, Code::NOT_FOUND, diagnostic::NOT_REGISTERED_HERE)
+        }
+        (_, _) => refuse(message, Code::NOT_FOUND, diagnostic::NO_RESOURCE),
     };
     answered(answer, DropReason::UnknownPeer)
 }
@@ -251,7 +267,7 @@ pub fn overloaded(datagram: &Datagram) -> Classified {
     let answer = message
         .code
         .is_request()
-        .then(|| respond(message, Code::SERVICE_UNAVAILABLE))
+        .then(|| refuse(message, Code::SERVICE_UNAVAILABLE, diagnostic::OVERLOADED))
         .flatten()
         .map(|answer| answer.with_max_age(OVERLOAD_MAX_AGE_S));
     answered(answer, DropReason::Overloaded)
@@ -265,7 +281,7 @@ fn classify_message(datagram: Datagram) -> Classified {
         CoapRoute::Register => match endpoint_of(&datagram.message) {
             Some(endpoint) => Classified::ToEndpoint(endpoint, datagram),
             None => {
-                let answer = respond(&datagram.message, Code::BAD_REQUEST);
+                let answer = refuse(&datagram.message, Code::BAD_REQUEST, diagnostic::NO_NAME);
                 answered(answer, DropReason::UnknownEndpoint)
             }
         },
@@ -312,11 +328,16 @@ fn endpoint_of(message: &Message) -> Option<Endpoint> {
     Endpoint::parse(name).ok()
 }
 
-/// A response piggybacked on the acknowledgement of a Confirmable request. A Non-confirmable
-/// request without a device gets none: it would need a message id, and those belong to a device.
-fn respond(request: &Message, code: Code) -> Option<Message> {
+/// An error response with a text, piggybacked on the acknowledgement of a Confirmable request. A
+/// Non-confirmable request without a device gets none: it would need a message id, and those belong
+/// to a device.
+fn refuse(request: &Message, code: Code, text: &str) -> Option<Message> {
     match request.kind {
-        MessageKind::Confirmable => Some(Message::response_to(request, code, MessageId(0))),
+        MessageKind::Confirmable => {
+            let response = Message::response_to(request, code, MessageId(0));
+            let to = (request, Recipient::Stranger);
+            Some(diagnostic::with_text(response, text, to))
+        }
         MessageKind::NonConfirmable | MessageKind::Acknowledgement | MessageKind::Reset => None,
     }
 }

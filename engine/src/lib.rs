@@ -14,6 +14,7 @@ pub mod datagram;
 pub mod definition;
 pub mod delivery;
 pub mod device;
+mod diagnostic;
 pub mod directory;
 pub mod dispatch;
 pub mod effect;

@@ -35,8 +35,8 @@ pub const LOG_PAYLOAD_BYTES_MAX: usize = 65_536;
 /// no commit; after a restart, a stored registration lives this much longer.
 pub const PRESENCE_SAVE_MS: i64 = 3_600_000;
 
-/// Rejected registrations of a device are logged at most this often: a stranger who knows an
-/// endpoint name must not be able to fill the customer's log.
+/// Rejected messages of a device are logged at most this often, and counted in between: a stranger
+/// who knows an endpoint name must not be able to fill the customer's log.
 pub const REJECTION_LOG_MS: i64 = 60_000;
 
 /// The most send attempts of a request (seed 8).

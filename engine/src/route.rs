@@ -38,6 +38,27 @@ pub enum CoapRoute {
     Unknown,
 }
 
+/// What a device wants with a message, for logs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum DeviceOperation {
+    /// To register.
+    Register,
+    /// To update its registration.
+    Update,
+    /// To end its registration.
+    Deregister,
+    /// To send values (Send).
+    Send,
+    /// To notify of a value that is observed.
+    Notify,
+    /// To send data.
+    Data,
+    /// To be bootstrapped.
+    Bootstrap,
+    /// What the service does not offer.
+    Unknown,
+}
+
 /// The CoAP resources of the service.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CoapResource {
@@ -51,6 +72,25 @@ pub enum CoapResource {
     Data,
     /// Where devices are bootstrapped.
     Bootstrap,
+}
+
+impl DeviceOperation {
+    /// What the sender of a request or a notification wants.
+    pub fn of(message: &Message) -> Self {
+        if !message.code.is_request() {
+            return Self::Notify;
+        }
+        match CoapRoute::of(message) {
+            CoapRoute::Register => Self::Register,
+            CoapRoute::UnknownLocation if message.code == Code::DELETE => Self::Deregister,
+            CoapRoute::Update(_) | CoapRoute::UnknownLocation => Self::Update,
+            CoapRoute::Deregister(_) => Self::Deregister,
+            CoapRoute::Send => Self::Send,
+            CoapRoute::Data => Self::Data,
+            CoapRoute::Bootstrap => Self::Bootstrap,
+            CoapRoute::NotAllowed(_) | CoapRoute::Unknown => Self::Unknown,
+        }
+    }
 }
 
 impl CoapRoute {

@@ -96,6 +96,44 @@ fn rejected_registrations_do_not_fill_the_log() {
 }
 
 #[test]
+fn the_log_says_why_a_message_was_rejected_and_the_device_is_told_the_fault() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let wire = DeviceSocket::to(&service);
+    let message = request(Code::POST, 1)
+        .with_uri_path(["rd"])
+        .with_uri_query([&format!("ep={ID}"), "lwm2m=1.1", "lt=soon"]);
+    let answer = wire.ask(&message);
+    let fault = "the lifetime is not a number of seconds";
+    assert_eq!(
+        (answer.code, &*answer.payload),
+        (Code::BAD_REQUEST, fault.as_bytes())
+    );
+    assert_eq!(answer.content_format(), None);
+    let entry = caller.log_entries().remove(0);
+    assert_eq!(entry["message"], "LwM2M[RegistrationRejected]");
+    let description = entry["description"].as_str().expect("a text");
+    let reason = format!("was rejected with 4.00: {fault}; it has \"lt=soon\".");
+    assert!(description.contains(&reason), "{description}");
+    let addresses = format!("The device has the IP address {DEVICE_IP} and is not registered.");
+    assert!(description.ends_with(&addresses), "{description}");
+}
+
+#[test]
+fn a_stranger_does_not_learn_which_names_exist() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let stranger = DeviceSocket::from(ELSEWHERE, &service);
+    let unknown = ID.replace('1', "2");
+    assert_ne!(unknown, ID);
+    let ask = |name: &str| stranger.ask(&register(name, 7).with_payload("</1/0>,</3/0>,</4/0>"));
+    let [known, unknown] = [ID, &unknown].map(ask);
+    assert_eq!(known.code, Code::FORBIDDEN);
+    assert!(!known.payload.is_empty());
+    assert_eq!(known.encode(), unknown.encode());
+}
+
+#[test]
 fn a_location_used_from_another_address_changes_nothing() {
     let (service, caller) = start(&[]);
     caller.create_device(ID, DEVICE_IP);

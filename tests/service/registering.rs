@@ -83,7 +83,7 @@ fn a_registration_that_cannot_be_read_is_a_bad_request() {
         assert_eq!(answer.code, Code::BAD_REQUEST, "{queries:?} {links}");
     }
     assert_eq!(state(&caller), "UNREGISTERED");
-    assert!(caller.log_messages().is_empty());
+    assert_eq!(caller.log_messages(), ["LwM2M[RegistrationRejected]"]);
 }
 
 #[test]

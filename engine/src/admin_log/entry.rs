@@ -2,14 +2,17 @@
 
 use std::net::IpAddr;
 
+use protocol::coap::code::Code;
 use protocol::lwm2m::path::Path;
 
 use super::payload::EntryPayload;
 use crate::action::{Action, Protocol};
 use crate::device::identity::Identity;
+use crate::device::rejections::{RejectedMessage, UnloggedRejections};
 use crate::ids::{CustomerId, DeviceKey, EntryId, Iccid, Imsi, TraceId};
 use crate::limits::LOG_PAYLOAD_BYTES_MAX;
 use crate::moment::{Moment, Timestamp};
+use crate::route::DeviceOperation;
 
 /// One entry of the administration log.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -117,10 +120,31 @@ impl Entry {
         Self::first_contact(m, device, description)
     }
 
-    /// Data was received from an address that does not identify a device.
-    pub fn unauthorized_device(m: &mut Moment, device: DeviceSighting<'_>, why: &str) -> Self {
-        let description = format!("Data was rejected: {why}.");
-        Self::error(m, device, None, "CoAP[UnauthorizedDevice]", description)
+    /// A message of the device, or of a sender that claims to be the device, was rejected.
+    ///
+    /// Unspecified (the list of messages): `CoAP[RequestRejected]` is a kind of its own, because no
+    /// other one fits what is neither LwM2M nor from another address.
+    pub fn message_rejected(
+        m: &mut Moment,
+        device: DeviceSighting<'_>,
+        rejected: &RejectedMessage,
+        unlogged: Option<UnloggedRejections>,
+    ) -> Self {
+        let message = match (rejected.operation, rejected.answer) {
+            (
+                DeviceOperation::Register
+                | DeviceOperation::Update
+                | DeviceOperation::Deregister
+                | DeviceOperation::Send
+                | DeviceOperation::Notify,
+                _,
+            ) => "LwM2M[RegistrationRejected]",
+            (DeviceOperation::Bootstrap, _) => "LwM2M[BootstrapRejected]",
+            (DeviceOperation::Data, Some(Code::UNAUTHORIZED)) => "CoAP[UnauthorizedDevice]",
+            (DeviceOperation::Data | DeviceOperation::Unknown, _) => "CoAP[RequestRejected]",
+        };
+        let description = rejection_text(device.identity, rejected, unlogged);
+        Self::error(m, device, None, message, description)
     }
 
     /// Data of the device has no valid topic; the bytes are stored.
@@ -137,13 +161,6 @@ impl Entry {
             payload: Some(EntryPayload::of(bytes)),
             ..Self::error(m, device, None, "CoAP[InvalidTopic]", description)
         }
-    }
-
-    /// A registration under the name of the device was rejected.
-    pub fn registration_rejected(m: &mut Moment, device: DeviceSighting<'_>, why: &str) -> Self {
-        let name = device.identity.endpoint();
-        let description = format!("A registration as {name} was rejected: {why}.");
-        Self::error(m, device, None, "LwM2M[RegistrationRejected]", description)
     }
 
     /// The value of a request does not fit the resource it addresses.
@@ -317,4 +334,42 @@ impl Entry {
             payload: None,
         }
     }
+}
+
+/// What was rejected and why, with the address it came from and those where the device is expected.
+fn rejection_text(
+    device: &Identity,
+    rejected: &RejectedMessage,
+    unlogged: Option<UnloggedRejections>,
+) -> String {
+    let what = match rejected.operation {
+        DeviceOperation::Register => "A registration",
+        DeviceOperation::Update => "An update",
+        DeviceOperation::Deregister => "A deregistration",
+        DeviceOperation::Send => "A Send",
+        DeviceOperation::Notify => "A notification",
+        DeviceOperation::Data => "Data",
+        DeviceOperation::Bootstrap => "A bootstrap request",
+        DeviceOperation::Unknown => "A request",
+    };
+    let (from, why) = (rejected.from, &rejected.why);
+    let answer = rejected.answer.map(|code| format!(" with {code}"));
+    let answer = answer.unwrap_or_default();
+    let address = match device.ip() {
+        Some(ip) => format!("has the IP address {ip}"),
+        None => "has no IP address of its own".to_owned(),
+    };
+    let registered = match rejected.registered_at {
+        Some(peer) => format!("is registered at {peer}"),
+        None => "is not registered".to_owned(),
+    };
+    let unlogged = unlogged.map(|others| {
+        let (count, since) = (others.count, others.since.iso());
+        format!(" Rejected since {since} and not logged: {count} more.")
+    });
+    let unlogged = unlogged.unwrap_or_default();
+    format!(
+        "{what} from {from} was rejected{answer}: {why}. The device {address} and {registered}.\
+         {unlogged}"
+    )
 }

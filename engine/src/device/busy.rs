@@ -43,7 +43,7 @@ impl Busy {
             && self.incoming_body.is_none()
             && self.round.is_none()
             && self.exchange.is_idle()
-            && self.retained.until().is_none()
+            && self.retained.is_empty()
     }
 
     /// When something is due.
@@ -51,7 +51,7 @@ impl Busy {
         let exchange = self.exchange.next_timeout();
         let expiry = self.queue.next_timeout(self.exchange.action());
         let incoming = self.incoming_body.as_ref().map(|it| it.expires_at());
-        [exchange, expiry, incoming, self.retained.until()]
+        [exchange, expiry, incoming, self.retained.next_timeout()]
             .into_iter()
             .flatten()
             .min()

@@ -14,9 +14,10 @@ use crate::action::Protocol;
 use crate::admin_log::entry::Entry;
 use crate::datagram::Datagram;
 use crate::device::context::Context;
+use crate::device::rejections::{RejectedMessage, RejectionTally, UnloggedRejections};
 use crate::device::samples;
 use crate::event::{Cause, Data, EventContent};
-use crate::limits::{RATE_WINDOW_S, REJECTION_LOG_MS, TRANSFER_IDLE_MS, UNREADABLE_LOG_MS};
+use crate::limits::{RATE_WINDOW_S, TRANSFER_IDLE_MS, UNREADABLE_LOG_MS};
 use crate::moment::Timestamp;
 use crate::peer::Peer;
 use crate::step_event::NotificationOutcome;
@@ -42,21 +43,28 @@ impl IncomingBody {
 /// What is remembered for a while and is not in the store.
 #[derive(Default)]
 pub(super) struct Retained {
-    rejection_logged_at: Option<Timestamp>,
+    rejections: RejectionTally,
     unreadable_logged_at: Option<Timestamp>,
+    /// When the rest is forgotten.
     until: Option<Timestamp>,
 }
 
 impl Retained {
-    pub(super) fn until(&self) -> Option<Timestamp> {
-        self.until
+    pub(super) fn is_empty(&self) -> bool {
+        self.next_timeout().is_none()
     }
 
-    /// Drops what has expired: a rejection may be logged again then anyway.
+    /// When something of it expires.
+    pub(super) fn next_timeout(&self) -> Option<Timestamp> {
+        let ends = [self.until, self.rejections.until()];
+        ends.into_iter().flatten().min()
+    }
+
+    /// Drops what has expired: unreadable bytes may be logged again then anyway.
     fn end(&mut self, now: Timestamp) -> bool {
         let is_over = self.until.is_some_and(|until| until <= now);
         if is_over {
-            *self = Self::default();
+            (self.until, self.unreadable_logged_at) = (None, None);
         }
         is_over
     }
@@ -65,20 +73,36 @@ impl Retained {
         self.until = self.until.max(Some(until));
     }
 
-    /// Whether something may be logged again; if so, it counts as logged now.
-    fn may_log(
-        &mut self,
-        now: Timestamp,
-        apart_ms: i64,
-        logged_at: fn(&mut Self) -> &mut Option<Timestamp>,
-    ) -> bool {
-        let is_apart = |at: Timestamp| !(0..apart_ms).contains(&now.since_ms(at));
-        let may_log = logged_at(self).is_none_or(is_apart);
+    /// Whether unreadable bytes may be logged again; if so, they count as logged now.
+    fn may_log_unreadable(&mut self, now: Timestamp) -> bool {
+        let is_apart = |at: Timestamp| !(0..UNREADABLE_LOG_MS).contains(&now.since_ms(at));
+        let may_log = self.unreadable_logged_at.is_none_or(is_apart);
         if may_log {
-            *logged_at(self) = Some(now);
-            self.keep(now.plus_ms(apart_ms));
+            self.unreadable_logged_at = Some(now);
+            self.keep(now.plus_ms(UNREADABLE_LOG_MS));
         }
         may_log
+    }
+}
+
+/// What became of values or data over CoAP, and how they are answered.
+pub(super) enum IngestOutcome {
+    /// They are accepted: 2.04.
+    Accepted(NotificationOutcome),
+    /// There are no data, where there must be some.
+    Empty,
+    /// They cannot be decoded, which is logged. They are answered with this code and text.
+    Unusable(Code, String),
+}
+
+impl IngestOutcome {
+    /// The outcome for metrics.
+    pub(super) fn of_notification(&self) -> NotificationOutcome {
+        match self {
+            Self::Accepted(outcome) => *outcome,
+            Self::Empty => NotificationOutcome::Empty,
+            Self::Unusable(..) => NotificationOutcome::Unusable,
+        }
     }
 }
 
@@ -125,15 +149,21 @@ impl<'s> Ingest<'s> {
         self.retained.end(now)
     }
 
-    /// Whether a rejection may be logged; if so, it counts as logged now.
-    pub(super) fn may_log_rejection(&mut self, now: Timestamp) -> bool {
-        self.retained
-            .may_log(now, REJECTION_LOG_MS, |it| &mut it.rejection_logged_at)
+    /// Logs that a message was rejected, or counts it: a stranger must not fill the log.
+    pub(super) fn log_rejection(&mut self, cx: &mut Context<'_>, rejected: RejectedMessage) {
+        let due = self.retained.rejections.take(cx.now(), rejected);
+        log_rejections(cx, due);
+    }
+
+    /// Logs the rejections that were counted until now.
+    pub(super) fn log_unlogged_rejections(&mut self, cx: &mut Context<'_>) {
+        let due = self.retained.rejections.end(cx.now());
+        log_rejections(cx, due);
     }
 
     /// Logs bytes that cannot be decoded, but not each time: a device must not fill the log.
     pub(super) fn keep_unreadable(&mut self, cx: &mut Context<'_>, why: &str, bytes: &[u8]) {
-        if self.may_log_unreadable(cx.now()) {
+        if self.retained.may_log_unreadable(cx.now()) {
             cx.log(|m, sighting| Entry::undecodable_payload(m, sighting, why, bytes));
         }
     }
@@ -162,41 +192,33 @@ impl<'s> Ingest<'s> {
 
     /// Handles a Send and returns its answer. The answer is sent after the commit; values that are
     /// not accepted now are sent again by the device.
-    pub(super) fn take_send(
-        &mut self,
-        cx: &mut Context<'_>,
-        message: &Message,
-    ) -> (Code, NotificationOutcome) {
+    pub(super) fn take_send(&mut self, cx: &mut Context<'_>, message: &Message) -> IngestOutcome {
         match cx.codec().samples_in(Scope::All, message) {
-            Ok(samples) => (Code::CHANGED, self.publish_send(cx, samples)),
+            Ok(samples) => IngestOutcome::Accepted(self.publish_send(cx, samples)),
             Err(why) => {
                 let what = format!("the Send cannot be decoded: {why}");
                 self.keep_unreadable(cx, &what, &message.payload);
-                (code_for(why), NotificationOutcome::Unusable)
+                IngestOutcome::Unusable(code_for(why), why.to_string())
             }
         }
     }
 
     /// Publishes data over plain CoAP as it was received, and returns the answer.
-    pub(super) fn take_data(
-        &mut self,
-        cx: &mut Context<'_>,
-        message: &Message,
-    ) -> (Code, NotificationOutcome) {
+    pub(super) fn take_data(&mut self, cx: &mut Context<'_>, message: &Message) -> IngestOutcome {
         let bytes = &message.payload;
         match Topic::among(message.uri_query()) {
-            Ok(_) if bytes.is_empty() => (Code::BAD_REQUEST, NotificationOutcome::Empty),
+            Ok(_) if bytes.is_empty() => IngestOutcome::Empty,
             Ok(topic) => {
                 self.publish_data(cx, (Protocol::Coap, Some(topic)), bytes);
-                (Code::CHANGED, NotificationOutcome::Published)
+                IngestOutcome::Accepted(NotificationOutcome::Published)
             }
             Err(why) => {
+                let why = why.to_string();
                 // Data without a valid topic is logged, but not each time.
-                if self.may_log_unreadable(cx.now()) {
-                    let why = why.to_string();
+                if self.retained.may_log_unreadable(cx.now()) {
                     cx.log(|m, sighting| Entry::invalid_topic(m, sighting, &why, bytes));
                 }
-                (Code::BAD_REQUEST, NotificationOutcome::Unusable)
+                IngestOutcome::Unusable(Code::BAD_REQUEST, why)
             }
         }
     }
@@ -252,11 +274,16 @@ impl<'s> Ingest<'s> {
         };
         cx.publish(EventContent::Data(Box::new(data)));
     }
+}
 
-    /// Whether bytes that cannot be accepted may be logged; if so, they count as logged now.
-    fn may_log_unreadable(&mut self, now: Timestamp) -> bool {
-        self.retained
-            .may_log(now, UNREADABLE_LOG_MS, |it| &mut it.unreadable_logged_at)
+fn log_rejections(
+    cx: &mut Context<'_>,
+    due: Option<(RejectedMessage, Option<UnloggedRejections>)>,
+) {
+    if let Some((rejected, unlogged)) = due {
+        cx.log_at(Some(rejected.from), |m, sighting| {
+            Entry::message_rejected(m, sighting, &rejected, unlogged)
+        });
     }
 }
 

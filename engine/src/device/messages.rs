@@ -7,6 +7,7 @@ use protocol::coap::message::{Message, MessageId, MessageKind};
 
 use crate::datagram::Datagram;
 use crate::device::context::Context;
+use crate::diagnostic::{self, Recipient};
 use crate::limits::OVERLOAD_MAX_AGE_S;
 use crate::peer::Peer;
 
@@ -60,7 +61,8 @@ impl<'s> Messages<'s> {
             Duplicate::Answered(Code::CREATED) if !cx.registration.is_registered() => {
                 return true;
             }
-            Duplicate::Answered(code) => response_to(cx, message, code),
+            Duplicate::Answered(code) if code.is_success() => response_to(cx, message, code),
+            Duplicate::Answered(code) => error_to(cx, datagram, code, diagnostic::REFUSED_BEFORE),
             Duplicate::Acknowledged => Message::acknowledgement(message.message_id),
             Duplicate::Rejected => Message::reset(message.message_id),
         };
@@ -75,12 +77,30 @@ impl<'s> Messages<'s> {
         cx.send(datagram.peer, &response);
     }
 
+    /// Answers a request with an error and the reason, and remembers the answer.
+    ///
+    /// A Non-confirmable request of a stranger is not answered, like one for which there is no
+    /// device: a stranger does not learn from it which devices exist.
+    pub(super) fn refuse(
+        &mut self,
+        cx: &mut Context<'_>,
+        datagram: &Datagram,
+        (code, text): (Code, &str),
+    ) {
+        self.remember(cx, datagram, Duplicate::Answered(code));
+        let is_confirmable = datagram.message.kind == MessageKind::Confirmable;
+        if is_confirmable || recipient_of(cx, datagram) == Recipient::Device {
+            let answer = error_to(cx, datagram, code, text);
+            cx.send(datagram.peer, &answer);
+        }
+    }
+
     /// Answers that a body is too long, with the maximum size (RFC 7959 section 2.9.3).
-    pub(super) fn refuse_length(&mut self, cx: &mut Context<'_>, datagram: &Datagram) {
+    pub(super) fn refuse_length(&mut self, cx: &mut Context<'_>, datagram: &Datagram, text: &str) {
         let code = Code::REQUEST_ENTITY_TOO_LARGE;
         self.remember(cx, datagram, Duplicate::Answered(code));
         let max = cx.rules().limits.data_bytes_max;
-        let answer = response_to(cx, &datagram.message, code);
+        let answer = error_to(cx, datagram, code, text);
         let answer = answer.with_size1(u32::try_from(max).unwrap_or(u32::MAX));
         cx.send(datagram.peer, &answer);
     }
@@ -88,7 +108,8 @@ impl<'s> Messages<'s> {
     /// Answers that the device sends too often. The answer is not remembered: the device may try
     /// again.
     pub(super) fn put_off(cx: &mut Context<'_>, datagram: &Datagram) {
-        let answer = response_to(cx, &datagram.message, Code::SERVICE_UNAVAILABLE);
+        let code = Code::SERVICE_UNAVAILABLE;
+        let answer = error_to(cx, datagram, code, diagnostic::TOO_OFTEN);
         let answer = answer.with_max_age(OVERLOAD_MAX_AGE_S);
         cx.send(datagram.peer, &answer);
     }
@@ -179,6 +200,20 @@ impl<'s> Messages<'s> {
         }
         let other_peer = self.other_peer.as_mut()?;
         (other_peer.peer == peer).then_some(&mut other_peer.recent)
+    }
+}
+
+/// An error response with a diagnostic text.
+fn error_to(cx: &mut Context<'_>, datagram: &Datagram, code: Code, text: &str) -> Message {
+    let response = response_to(cx, &datagram.message, code);
+    let to = (&datagram.message, recipient_of(cx, datagram));
+    diagnostic::with_text(response, text, to)
+}
+
+fn recipient_of(cx: &Context<'_>, datagram: &Datagram) -> Recipient {
+    match cx.reachability().is_home(datagram.peer) {
+        true => Recipient::Device,
+        false => Recipient::Stranger,
     }
 }
 

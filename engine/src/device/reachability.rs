@@ -61,15 +61,31 @@ impl<'a> Reachability<'a> {
         bound_peer.filter(|peer| self.may_speak(*peer))
     }
 
-    /// Whether the device is registered, and at this peer.
-    pub(super) fn is_registered_at(self, peer: Peer, now: Timestamp) -> bool {
-        let is_registered = self.presence(now) != Presence::Unregistered;
-        is_registered && self.found_at() == Some(peer)
+    /// Whether the device is registered, and at this peer; if not, why.
+    pub(super) fn is_registered_at(self, peer: Peer, now: Timestamp) -> Result<(), &'static str> {
+        if self.presence(now) == Presence::Unregistered {
+            return Err("the device is not registered; it has to register first");
+        }
+        match self.found_at() {
+            Some(found_at) if found_at == peer => Ok(()),
+            Some(found_at) if found_at.ip() == peer.ip() => Err(
+                "the device is registered at another port; it is accepted at this one after \
+                     the next update of the registration",
+            ),
+            Some(_) | None => Err("the device is registered at another address"),
+        }
     }
 
-    /// Whether the location is that of the registration, and the peer may act for it.
-    pub(super) fn is_at(self, location: Location, peer: Peer) -> bool {
-        self.state.location() == Some(location) && self.may_speak(peer)
+    /// Whether the location is that of the registration, and the peer may act for it; if not, why.
+    pub(super) fn speaks_for(self, location: Location, peer: Peer) -> Result<(), &'static str> {
+        match self.state.location() {
+            None => Err("the device is not registered; it has to register again"),
+            Some(own) if own != location => {
+                Err("it names another registration than the present one of the device")
+            }
+            Some(_) if self.is_still_at(peer) => Ok(()),
+            Some(_) => self.admit(peer),
+        }
     }
 
     /// Whether data from a peer belongs to the device: it comes from the device's address, or from
@@ -150,8 +166,12 @@ impl<'a> Reachability<'a> {
     /// Whether a peer may act for the registration. A device that has an address must send from
     /// that address, even if it was assigned after the registration.
     fn may_speak(self, peer: Peer) -> bool {
-        let is_where_it_was = self.state.peer() == Some(peer);
-        (is_where_it_was && self.identifies(peer).is_none()) || self.admit(peer).is_ok()
+        self.is_still_at(peer) || self.admit(peer).is_ok()
+    }
+
+    /// Whether a device without an address of its own was last heard at the peer.
+    fn is_still_at(self, peer: Peer) -> bool {
+        self.state.peer() == Some(peer) && self.identifies(peer).is_none()
     }
 
     /// Whether the identity of a peer is this device's; none if the device has none to compare.

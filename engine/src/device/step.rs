@@ -21,11 +21,13 @@ use crate::device::messages::Messages;
 use crate::device::observations::Observations;
 use crate::device::passive::PassiveReading;
 use crate::device::queue::{self, Accepted, ActionQueue, SubmitRefusal};
+use crate::device::rejections::RejectedMessage;
 use crate::device::request::{OutgoingRequest, RequestContext};
+use crate::diagnostic;
 use crate::effect::Effects;
 use crate::moment::Moment;
 use crate::policy::CustomerPolicy;
-use crate::route::{CoapResource, CoapRoute};
+use crate::route::{CoapResource, CoapRoute, DeviceOperation};
 use crate::step_event::UplinkKind;
 
 /// The parts of a device in a step. A part depends only on those before it.
@@ -94,8 +96,9 @@ impl<'s> Step<'s> {
 
     fn handle_request(&mut self, route: CoapRoute, datagram: &Datagram) -> UplinkKind {
         match route {
+            // A sender who would be rejected anyway is not answered 4.13.
             CoapRoute::Register | CoapRoute::Update(_) | CoapRoute::Send
-                if self.is_too_long(&datagram.message) =>
+                if self.is_too_long(&datagram.message) && self.may_send_blocks(route, datagram) =>
             {
                 self.refuse_length(datagram);
                 UplinkKind::Unsupported
@@ -122,13 +125,19 @@ impl<'s> Step<'s> {
             }
             CoapRoute::NotAllowed(CoapResource::Bootstrap)
             | CoapRoute::Bootstrap
-            | CoapRoute::UnknownLocation
             | CoapRoute::Unknown => {
-                self.answer(datagram, Code::NOT_FOUND);
+                let (code, text) = (Code::NOT_FOUND, diagnostic::NO_RESOURCE);
+                self.refuse(datagram, (code, text), "there is no such resource");
+                UplinkKind::Unsupported
+            }
+            CoapRoute::UnknownLocation => {
+                let why = "it names no registration";
+                self.refuse(datagram, (Code::NOT_FOUND, diagnostic::REGISTER_AGAIN), why);
                 UplinkKind::Unsupported
             }
             CoapRoute::NotAllowed(_) => {
-                self.answer(datagram, Code::METHOD_NOT_ALLOWED);
+                let (code, text) = (Code::METHOD_NOT_ALLOWED, diagnostic::NO_METHOD);
+                self.refuse(datagram, (code, text), "the resource has no such method");
                 UplinkKind::Unsupported
             }
         }
@@ -299,9 +308,33 @@ impl<'s> Step<'s> {
         self.messages.answer(&mut self.cx, datagram, code);
     }
 
-    /// Answers that the device sends too often.
-    fn put_off(&mut self, datagram: &Datagram) {
+    /// Answers a request with an error and a diagnostic text, and logs the reason.
+    fn refuse(&mut self, datagram: &Datagram, answer: (Code, &str), why: &str) {
+        self.log_rejection(datagram, Some(answer.0), why);
+        self.messages.refuse(&mut self.cx, datagram, answer);
+    }
+
+    /// Answers that the device sends too often, and logs the reason.
+    fn put_off(&mut self, datagram: &Datagram, why: &str) {
+        self.log_rejection(datagram, Some(Code::SERVICE_UNAVAILABLE), why);
         Messages::put_off(&mut self.cx, datagram);
+    }
+
+    /// Logs that a message was rejected, but not each time.
+    fn log_rejection(&mut self, datagram: &Datagram, answer: Option<Code>, why: &str) {
+        let rejected = RejectedMessage {
+            operation: DeviceOperation::of(&datagram.message),
+            from: datagram.peer,
+            registered_at: self.cx.registration.bound_peer(),
+            answer,
+            why: why.into(),
+        };
+        self.ingest.log_rejection(&mut self.cx, rejected);
+    }
+
+    /// Logs the rejected messages that were counted until now.
+    pub(super) fn log_unlogged_rejections(&mut self) {
+        self.ingest.log_unlogged_rejections(&mut self.cx);
     }
 
     /// Whether a message exceeds the limit for the data of a device.

@@ -313,6 +313,51 @@ fn messages_without_a_device_are_answered_or_ignored() {
 }
 
 #[test]
+fn an_error_response_names_the_fault_unless_it_is_longer_than_the_request() {
+    let (name, long) = (["ep=meter"], "x".repeat(100));
+    let register = request(Code::POST, &["rd"]).with_uri_query(name);
+    let quick = register.clone().with_option(option::Q_BLOCK1, &[8]);
+    let send = request(Code::POST, &["dp"]);
+    let cases: [(Classified, Message, &str); 7] = [
+        (
+            unknown_endpoint(&of(&register, &long)),
+            register.clone(),
+            "endpoint name not accepted from this address",
+        ),
+        (
+            unknown_location(&of(&register, &long)),
+            register.clone(),
+            "register again",
+        ),
+        (
+            unknown_peer(of(&send, &long), Restoration::Complete),
+            send.clone(),
+            "not registered at this address and port",
+        ),
+        (
+            unknown_address(&Inbound::Message(of(&send, &long))),
+            send.clone(),
+            "unknown address",
+        ),
+        (overloaded(&of(&send, &long)), send, "overloaded"),
+        (
+            classify(0, peer(), &of(&quick, &long).message.encode()),
+            quick,
+            "unknown option 19",
+        ),
+        (unknown_endpoint(&of(&register, "")), register, ""),
+    ];
+    for (classified, request, expected) in cases {
+        let Classified::Answered { datagram, .. } = classified else {
+            panic!("{expected}: {classified:?}");
+        };
+        let answer = Message::decode(&datagram).unwrap();
+        let text = String::from_utf8(answer.payload).unwrap();
+        assert_eq!(text, expected, "{request:?}");
+    }
+}
+
+#[test]
 fn requests_that_need_a_write_are_deferred_and_answers_are_not() {
     let deferred = |message: &Message| {
         let classified = classify(0, peer(), &message.encode()).defer();
@@ -362,6 +407,14 @@ fn arrival(message: Message) -> Inbound {
         peer,
         message,
     })
+}
+
+fn of(message: &Message, payload: &str) -> Datagram {
+    Datagram {
+        number: 0,
+        peer: peer(),
+        message: message.clone().with_payload(payload),
+    }
 }
 
 fn bare() -> Inbound {

@@ -125,8 +125,21 @@ impl Message {
 
     /// Encodes the message as a datagram.
     pub fn encode(&self) -> Vec<u8> {
-        let token = self.token.as_bytes();
-        let options = self.options.as_bytes();
+        let mut bytes = Vec::with_capacity(self.encoded_bytes());
+        header::write(self, &mut bytes);
+        let parts = self.parts();
+        parts.iter().for_each(|part| bytes.extend_from_slice(part));
+        bytes
+    }
+
+    /// Returns the length of the encoded message.
+    pub fn encoded_bytes(&self) -> usize {
+        let parts = self.parts().map(<[u8]>::len);
+        HEADER_BYTES.saturating_add(parts.iter().sum())
+    }
+
+    /// Returns what follows the header: the token, the options, the payload marker, the payload.
+    fn parts(&self) -> [&[u8]; 4] {
         // An Empty message consists of its header (section 4.1), and has no payload.
         let payload = match self.code {
             Code::EMPTY => &[],
@@ -137,12 +150,8 @@ impl Message {
         } else {
             &[PAYLOAD_MARKER]
         };
-        let parts = [token, options, marker, payload];
-        let length = parts.iter().map(|part| part.len()).sum::<usize>();
-        let mut bytes = Vec::with_capacity(HEADER_BYTES.saturating_add(length));
-        header::write(self, &mut bytes);
-        parts.iter().for_each(|part| bytes.extend_from_slice(part));
-        bytes
+        let token = self.token.as_bytes();
+        [token, self.options.as_bytes(), marker, payload]
     }
 }
 

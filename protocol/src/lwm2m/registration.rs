@@ -58,7 +58,7 @@ pub struct Update {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RegistrationRefusal {
     /// The release of the device is not supported; it may try another.
-    #[error("this version of LwM2M is not supported")]
+    #[error("this version of LwM2M is not supported; 1.0, 1.1 and 1.2 are")]
     UnsupportedVersion,
     /// There is no endpoint name, or an empty one.
     #[error("the endpoint name is missing")]
@@ -196,6 +196,18 @@ impl RegistrationRefusal {
             | Self::SmsTooLong
             | Self::Repeated
             | Self::Links(_) => Code::BAD_REQUEST,
+        }
+    }
+
+    /// Returns the name of the parameter at fault, if it is one that the device sent.
+    pub fn parameter(self) -> Option<&'static str> {
+        match self {
+            Self::UnsupportedVersion => Some("lwm2m"),
+            Self::EndpointTooLong => Some("ep"),
+            Self::InvalidLifetime => Some("lt"),
+            Self::InvalidBinding => Some("b"),
+            Self::SmsTooLong => Some("sms"),
+            Self::MissingEndpoint | Self::Repeated | Self::Links(_) => None,
         }
     }
 }

@@ -5,14 +5,17 @@
 
 use protocol::coap::assembly::AssemblyOutcome;
 use protocol::coap::code::Code;
-use protocol::lwm2m::registration::{Register, Update};
+use protocol::lwm2m::registration::{Register, RegistrationRefusal, Update};
 
 use super::Step;
 use crate::action::Protocol;
 use crate::admin_log::entry::{DeviceSighting, Entry};
 use crate::datagram::{Datagram, UdpDatagram};
 use crate::device::exchange::ExchangeTarget;
+use crate::device::ingest::IngestOutcome;
 use crate::device::observations::NotificationKind;
+use crate::device::rejections::{quoted, registration_fault};
+use crate::diagnostic;
 use crate::event::{EventContent, Lifecycle};
 use crate::limits::{DATA_REMEMBERED_MS, FAREWELL_MS};
 use crate::location::Location;
@@ -21,26 +24,41 @@ use crate::peer::{Peer, Transport};
 use crate::route::CoapRoute;
 use crate::step_event::{ExchangeOutcome, NotificationOutcome, StepEventKind, UplinkKind};
 
+/// The answer to a registration that is not accepted from its sender.
+const FORBIDDEN: (Code, &str) = (Code::FORBIDDEN, diagnostic::NAME_NOT_ACCEPTED);
+
+/// The answer to an update or deregistration of a registration that is not the sender's.
+const NO_REGISTRATION: (Code, &str) = (Code::NOT_FOUND, diagnostic::REGISTER_AGAIN);
+
+/// The answer to data from an address that is not exactly this device's.
+const UNAUTHORIZED: (Code, &str) = (Code::UNAUTHORIZED, diagnostic::UNKNOWN_ADDRESS);
+
+/// Why values beyond the rate of a device are rejected.
+const TOO_MANY_VALUES: &str = "the device sent more values within a minute than are accepted";
+
 impl Step<'_> {
     pub(super) fn register(&mut self, datagram: &Datagram) {
         let message = &datagram.message;
         // Checked first: for a sender who may not register no body is assembled, so the message may
         // be a single block, which must not be decoded.
         if let Err(why) = self.cx.reachability().admit(datagram.peer) {
-            return self.reject_registration(datagram, why);
+            return self.refuse(datagram, FORBIDDEN, why);
         }
         let register = match Register::decode(message.uri_query(), &message.payload) {
             Ok(register) => register,
-            Err(refusal) => return self.answer(datagram, refusal.code()),
+            Err(refusal) => return self.refuse_parameters(datagram, refusal),
         };
-        if *register.endpoint != *self.cx.registration.identity().endpoint() {
-            let why = "the device sent another endpoint name";
-            return self.reject_registration(datagram, why);
+        let name = self.cx.registration.identity().endpoint();
+        if *register.endpoint != *name {
+            let sent = quoted(&register.endpoint);
+            let why = format!("it has the endpoint name {sent}, and the device has {name:?}");
+            return self.refuse(datagram, FORBIDDEN, &why);
         }
         let now = self.cx.now();
         let weight = self.cx.rules().limits.registration_weight();
         if !self.ingest.take(&self.cx, weight) {
-            return self.put_off(datagram);
+            let why = "the device registered more often within a minute than is accepted";
+            return self.put_off(datagram, why);
         }
         let from = self.cx.registration.bound_peer();
         self.messages.move_to(&mut self.cx, datagram.peer);
@@ -61,21 +79,21 @@ impl Step<'_> {
         self.answer(datagram, Code::CREATED);
     }
 
-    fn reject_registration(&mut self, datagram: &Datagram, why: &str) {
-        let entry = |m: &mut Moment, sighting: DeviceSighting<'_>| {
-            Entry::registration_rejected(m, sighting, why)
-        };
-        self.reject(datagram, Code::FORBIDDEN, entry);
+    /// Answers that the parameters or objects of a registration or update are invalid.
+    fn refuse_parameters(&mut self, datagram: &Datagram, refusal: RegistrationRefusal) {
+        let why = registration_fault(refusal, &datagram.message);
+        let text = refusal.to_string();
+        self.refuse(datagram, (refusal.code(), &text), &why);
     }
 
     pub(super) fn update(&mut self, datagram: &Datagram, location: Location) {
         let message = &datagram.message;
-        if !self.cx.reachability().is_at(location, datagram.peer) {
-            return self.answer(datagram, Code::NOT_FOUND);
+        if let Err(why) = self.cx.reachability().speaks_for(location, datagram.peer) {
+            return self.refuse(datagram, NO_REGISTRATION, why);
         }
         let update = match Update::decode(message.uri_query(), &message.payload) {
             Ok(update) => update,
-            Err(refusal) => return self.answer(datagram, refusal.code()),
+            Err(refusal) => return self.refuse_parameters(datagram, refusal),
         };
         let now = self.cx.now();
         let from = self.cx.registration.bound_peer();
@@ -92,8 +110,8 @@ impl Step<'_> {
     }
 
     pub(super) fn deregister(&mut self, datagram: &Datagram, location: Location) {
-        if !self.cx.reachability().is_at(location, datagram.peer) {
-            return self.answer(datagram, Code::NOT_FOUND);
+        if let Err(why) = self.cx.reachability().speaks_for(location, datagram.peer) {
+            return self.refuse(datagram, NO_REGISTRATION, why);
         }
         let from = self.cx.registration.bound_peer();
         self.messages.move_to(&mut self.cx, datagram.peer);
@@ -139,9 +157,11 @@ impl Step<'_> {
                     .note(StepEventKind::Notified(NotificationOutcome::Unusable));
                 self.messages.reject(&mut self.cx, datagram);
             }
-            NotificationKind::Excessive => self
-                .cx
-                .note(StepEventKind::Notified(NotificationOutcome::Excessive)),
+            NotificationKind::Excessive => {
+                self.cx
+                    .note(StepEventKind::Notified(NotificationOutcome::Excessive));
+                self.log_rejection(datagram, None, TOO_MANY_VALUES);
+            }
             NotificationKind::GoesOn => {
                 self.cx.registration.note_awake(self.cx.m.now());
                 self.messages.acknowledge(&mut self.cx, datagram);
@@ -161,20 +181,36 @@ impl Step<'_> {
 
     /// Handles a Send.
     pub(super) fn take_send(&mut self, datagram: &Datagram) {
-        let now = self.cx.now();
-        if !self.cx.reachability().is_registered_at(datagram.peer, now) {
-            return self.answer(datagram, Code::NOT_FOUND);
+        let (now, peer) = (self.cx.now(), datagram.peer);
+        if let Err(why) = self.cx.reachability().is_registered_at(peer, now) {
+            let answer = (Code::NOT_FOUND, diagnostic::NOT_REGISTERED_HERE);
+            return self.refuse(datagram, answer, why);
         }
         if !self.ingest.take(&self.cx, 1) {
             self.cx
                 .note(StepEventKind::Sent(NotificationOutcome::Excessive));
-            return self.put_off(datagram);
+            return self.put_off(datagram, TOO_MANY_VALUES);
         }
         self.note_uplink(Protocol::Lwm2m);
-        let (code, outcome) = self.ingest.take_send(&mut self.cx, &datagram.message);
-        self.cx.note(StepEventKind::Sent(outcome));
+        let outcome = self.ingest.take_send(&mut self.cx, &datagram.message);
+        self.cx.note(StepEventKind::Sent(outcome.of_notification()));
         self.save_stale_record();
-        self.answer(datagram, code);
+        self.answer_ingest(datagram, outcome);
+    }
+
+    /// Answers values or data.
+    fn answer_ingest(&mut self, datagram: &Datagram, outcome: IngestOutcome) {
+        match outcome {
+            IngestOutcome::Accepted(_) => self.answer(datagram, Code::CHANGED),
+            IngestOutcome::Empty => {
+                let text = "there is no data";
+                self.refuse(datagram, (Code::BAD_REQUEST, text), text);
+            }
+            // It is logged with its bytes.
+            IngestOutcome::Unusable(code, text) => {
+                self.messages.refuse(&mut self.cx, datagram, (code, &text));
+            }
+        }
     }
 
     /// Handles data over plain CoAP. Its sender needs no registration: it is known by its address
@@ -182,14 +218,14 @@ impl Step<'_> {
     pub(super) fn take_data(&mut self, datagram: &Datagram) {
         if !self.cx.reachability().is_home(datagram.peer) {
             let why = "it did not come from the IP address of the device";
-            return self.refuse_stranger(datagram, why);
+            return self.refuse(datagram, UNAUTHORIZED, why);
         }
         if !self.ingest.take(&self.cx, 1) {
             self.cx.note(StepEventKind::DataSent(
                 Protocol::Coap,
                 NotificationOutcome::Excessive,
             ));
-            return self.put_off(datagram);
+            return self.put_off(datagram, TOO_MANY_VALUES);
         }
         self.note_contact(datagram.peer, Protocol::Coap);
         self.messages.remember_other_peer(&self.cx, datagram.peer);
@@ -200,10 +236,10 @@ impl Step<'_> {
             ));
             return self.refuse_length(datagram);
         }
-        let (code, outcome) = self.ingest.take_data(&mut self.cx, &datagram.message);
-        self.cx
-            .note(StepEventKind::DataSent(Protocol::Coap, outcome));
-        self.answer(datagram, code);
+        let outcome = self.ingest.take_data(&mut self.cx, &datagram.message);
+        let noted = StepEventKind::DataSent(Protocol::Coap, outcome.of_notification());
+        self.cx.note(noted);
+        self.answer_ingest(datagram, outcome);
     }
 
     /// Handles a bare datagram if it is the device's. Returns whether it is.
@@ -224,12 +260,10 @@ impl Step<'_> {
         true
     }
 
-    /// Answers that the sender is not a known device, and logs it, but not each time: strangers
-    /// must not fill the log.
-    pub(in crate::device) fn refuse_stranger(&mut self, datagram: &Datagram, why: &str) {
-        self.reject(datagram, Code::UNAUTHORIZED, |m, sighting| {
-            Entry::unauthorized_device(m, sighting, why)
-        });
+    /// Refuses a message that any of several devices may have sent, and logs that for one of them.
+    pub(in crate::device) fn refuse_ambiguous(&mut self, datagram: &Datagram) {
+        let why = "several devices have the address it came from";
+        self.refuse(datagram, UNAUTHORIZED, why);
     }
 
     /// Whether a peer may send such a request in blocks: no body is assembled for a sender who
@@ -238,8 +272,8 @@ impl Step<'_> {
         let (reach, peer) = (self.cx.reachability(), datagram.peer);
         match route {
             CoapRoute::Register => reach.admit(peer).is_ok(),
-            CoapRoute::Update(location) => reach.is_at(location, peer),
-            CoapRoute::Send => reach.is_registered_at(peer, self.cx.now()),
+            CoapRoute::Update(location) => reach.speaks_for(location, peer).is_ok(),
+            CoapRoute::Send => reach.is_registered_at(peer, self.cx.now()).is_ok(),
             CoapRoute::Data => reach.is_home(peer),
             CoapRoute::Deregister(_)
             | CoapRoute::Bootstrap
@@ -258,9 +292,15 @@ impl Step<'_> {
         match self.ingest.gather(&self.cx, datagram) {
             AssemblyOutcome::Whole(message) => return Some(datagram.with(message)),
             AssemblyOutcome::Continue => self.answer(datagram, Code::CONTINUE),
-            AssemblyOutcome::Incomplete => self.answer(datagram, Code::REQUEST_ENTITY_INCOMPLETE),
+            AssemblyOutcome::Incomplete => {
+                let text = "the blocks before this one are missing";
+                self.refuse(datagram, (Code::REQUEST_ENTITY_INCOMPLETE, text), text);
+            }
             AssemblyOutcome::TooLarge { .. } => self.refuse_length(datagram),
-            AssemblyOutcome::Malformed => self.answer(datagram, Code::BAD_REQUEST),
+            AssemblyOutcome::Malformed => {
+                let text = "the block does not have the size it states";
+                self.refuse(datagram, (Code::BAD_REQUEST, text), text);
+            }
         }
         None
     }
@@ -271,7 +311,7 @@ impl Step<'_> {
         let why = format!("the body exceeds the limit of {max} bytes");
         let bytes = &datagram.message.payload;
         self.ingest.keep_unreadable(&mut self.cx, &why, bytes);
-        self.messages.refuse_length(&mut self.cx, datagram);
+        self.messages.refuse_length(&mut self.cx, datagram, &why);
     }
 
     /// Notes an uplink, which releases whatever waits for the device. Returns whether it is the
@@ -347,17 +387,5 @@ impl Step<'_> {
         if from != to {
             self.exchange.route_answers(&mut self.cx);
         }
-    }
-
-    fn reject(
-        &mut self,
-        datagram: &Datagram,
-        code: Code,
-        entry: impl FnOnce(&mut Moment, DeviceSighting<'_>) -> Entry,
-    ) {
-        if self.ingest.may_log_rejection(self.cx.now()) {
-            self.cx.log_at(Some(datagram.peer), entry);
-        }
-        self.answer(datagram, code);
     }
 }

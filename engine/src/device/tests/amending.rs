@@ -1,6 +1,8 @@
 //! The identity of a device after its customer changed its profile.
 
-use super::vocabulary::{DeviceFixture, HOME, OBJECTS, S, profile, read, sent, updated};
+use super::vocabulary::{
+    DeviceFixture, HOME, OBJECTS, S, answers, profile, read, refused, updated,
+};
 use crate::ids::Iccid;
 use crate::rules::EndpointTrust;
 
@@ -11,13 +13,14 @@ fn a_new_address_is_accepted_at_once_and_the_old_one_rejected() {
     let mut fixture = DeviceFixture::registered();
     fixture.amend(|profile| profile.ip = Some("10.0.0.9".parse().unwrap()));
     assert_eq!(
-        fixture.at(S).update(),
-        sent("ACK 4.04 to 102"),
+        answers(&fixture.at(S).update()),
+        refused("4.04", "register again", 102),
         "the old address does not speak for it"
     );
     let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
-    let refused = fixture.receives(HOME, &message);
-    assert!(refused.contains(&"send 10.0.0.1:5683: ACK 4.03 to 103".to_owned()));
+    let forbidden = fixture.receives(HOME, &message);
+    let text = "endpoint name not accepted from this address";
+    assert_eq!(forbidden, refused("4.03", text, 103));
     let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
     let admitted = fixture.at(2 * S).receives(NEW, &message);
     assert!(
@@ -48,7 +51,8 @@ fn a_device_that_loses_its_address_stays_registered_where_it_is() {
     assert_eq!(fixture.at(S).update(), updated(102));
     let message = fixture.updating(&[], "");
     let elsewhere = fixture.receives(NEW, &message);
-    assert_eq!(elsewhere, [format!("send {NEW}: ACK 4.04 to 103")]);
+    let answer = format!("send {NEW}: ACK 4.04 \"register again\" to 103");
+    assert_eq!(answers(&elsewhere), [answer]);
 }
 
 #[test]
@@ -57,7 +61,8 @@ fn a_device_trusted_by_its_name_must_use_its_address_once_it_has_one() {
     fixture.register();
     assert_eq!(fixture.at(S).update(), updated(102));
     fixture.amend(|profile| profile.ip = Some("10.0.0.9".parse().unwrap()));
-    assert_eq!(fixture.update(), sent("ACK 4.04 to 103"));
+    let effects = fixture.update();
+    assert_eq!(answers(&effects), refused("4.04", "register again", 103));
 }
 
 #[test]

@@ -58,7 +58,10 @@ fn a_registration_with_the_name_of_another_device_is_refused() {
         .with_uri_query(["ep=other", "lwm2m=1.1"]);
     let refused = fixture.receives(HERE, &registration);
     assert!(
-        refused.ends_with(&sent(HERE, "ACK 4.03 to 101")),
+        refused.ends_with(&sent(
+            HERE,
+            "ACK 4.03 \"endpoint name not accepted from this address\" to 101"
+        )),
         "{refused:?}"
     );
     assert_eq!(fixture.snapshot().registration, None);

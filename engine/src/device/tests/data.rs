@@ -5,8 +5,8 @@ use protocol::coap::code::Code;
 use protocol::coap::message::MessageKind;
 
 use super::vocabulary::{
-    BARE, DeviceFixture, HOME, HOUR, Lines, MINUTE, S, all, data_published, datagram,
-    datagram_published, first_contact, logged, moved, published, recorded, sent,
+    BARE, DeviceFixture, HOME, HOUR, Lines, MINUTE, S, all, answers, data_published, datagram,
+    datagram_published, first_contact, logged, moved, published, recorded, refused, sent,
 };
 use crate::action::Status::{InProgress, Scheduled};
 use crate::limits::{DATA_REMEMBERED_MS, FAREWELL_MS, Limits};
@@ -106,7 +106,7 @@ fn data_without_one_valid_topic_is_refused_and_its_bytes_are_logged() {
     for (queries, why) in cases {
         let mut fixture = posted();
         let message = fixture.request(Code::POST, &[]).with_uri_query(queries);
-        let expected = all([invalid_topic(why, "21.5"), sent("ACK 4.00 to 102")]);
+        let expected = all([invalid_topic(why, "21.5"), refused("4.00", why, 102)]);
         let message = message.with_payload("21.5");
         assert_eq!(fixture.at(S).receives(HOME, &message), expected);
         assert_eq!(
@@ -132,7 +132,14 @@ fn an_invalid_topic_is_logged_once_a_minute() {
 #[test]
 fn empty_data_is_refused_and_is_an_uplink() {
     let mut fixture = posted();
-    assert_eq!(fixture.at(S).posts(""), sent("ACK 4.00 to 102"));
+    let expected = all([
+        logged(
+            "CoAP[RequestRejected] Error: Data from 10.0.0.1:5683 was rejected with 4.00: there \
+             is no data. The device has the IP address 10.0.0.1 and is not registered.",
+        ),
+        refused("4.00", "there is no data", 102),
+    ]);
+    assert_eq!(fixture.at(S).posts(""), expected);
     assert_eq!(
         fixture.step_events(),
         [data_sent(NotificationOutcome::Empty)]
@@ -154,7 +161,7 @@ fn data_that_is_too_long_is_refused_with_the_maximum_size() {
     ]);
     assert_eq!(fixture.posts("21.5"), expected);
     let why = "the body exceeds the limit of 4 bytes";
-    let expected = all([unreadable(why, "21.55"), sent("ACK 4.13 size1 4 to 102")]);
+    let expected = all([unreadable(why, "21.55"), refused("4.13 size1 4", why, 102)]);
     assert_eq!(fixture.at(S).posts("21.55"), expected);
     assert_eq!(
         fixture.step_events(),
@@ -162,7 +169,7 @@ fn data_that_is_too_long_is_refused_with_the_maximum_size() {
     );
     assert_eq!(
         fixture.at(2 * S).posts("21.55"),
-        sent("ACK 4.13 size1 4 to 103")
+        refused("4.13 size1 4", why, 103)
     );
 }
 
@@ -179,8 +186,9 @@ fn other_methods_at_the_root_are_not_allowed() {
     ] {
         let message = fixture.request(code, &[]).with_uri_query(["t=x"]);
         let id = message.message_id.0;
-        let expected = sent(&format!("ACK 4.05 to {id}"));
-        assert_eq!(fixture.receives(HOME, &message), expected, "{code}");
+        let effects = fixture.receives(HOME, &message);
+        let expected = refused("4.05", "no such method", id);
+        assert_eq!(answers(&effects), expected, "{code}");
         assert_eq!(fixture.kind_of(&message), UplinkKind::Repeated);
     }
 }
@@ -193,14 +201,21 @@ fn data_from_another_address_is_refused_and_logged_once_a_minute() {
         fixture.at(at).receives(ELSEWHERE, &message)
     };
     let refused = |id| vec![format!("send {ELSEWHERE}: ACK 4.01 to {id}")];
-    let entry = unauthorized("it did not come from the IP address of the device");
-    let expected = all([entry.clone(), refused(102)]);
+    let entry = |unlogged| {
+        logged(&format!(
+            "CoAP[UnauthorizedDevice] Error: Data from 10.0.0.2:5683 was rejected with 4.01: it \
+             did not come from the IP address of the device. The device has the IP address \
+             10.0.0.1 and is registered at 10.0.0.1:5683.{unlogged}"
+        ))
+    };
+    let expected = all([entry(""), refused(102)]);
     assert_eq!(stranger(&mut fixture, S), expected);
     assert_eq!(fixture.step_events(), [], "it is no data of the device");
     assert_eq!(stranger(&mut fixture, MINUTE), refused(103));
+    let unlogged = " Rejected since 2023-11-14T22:14:20.000Z and not logged: 1 more.";
     assert_eq!(
         stranger(&mut fixture, S + MINUTE),
-        all([entry, refused(104)])
+        all([entry(unlogged), refused(104)])
     );
     let seen_at = fixture.snapshot().last_seen_at.unwrap();
     assert_eq!(fixture.since_start(seen_at), 0);
@@ -209,14 +224,17 @@ fn data_from_another_address_is_refused_and_logged_once_a_minute() {
 #[test]
 fn data_from_an_address_of_several_devices_is_refused() {
     let mut fixture = posted();
-    let why = "several devices have the address it came from";
     let message = fixture.data("t", "21.5");
-    let expected = all([unauthorized(why), sent("ACK 4.01 to 102")]);
+    let entry = "CoAP[UnauthorizedDevice] Error: Data from 10.0.0.1:5683 was rejected with 4.01: \
+                 several devices have the address it came from. The device has the IP address \
+                 10.0.0.1 and is not registered.";
+    let text = "unknown address";
+    let expected = all([logged(entry), refused("4.01", text, 102)]);
     assert_eq!(fixture.at(S).receives_ambiguous(&message), expected);
     let message = fixture.data("t", "21.5");
     assert_eq!(
         fixture.at(2 * S).receives_ambiguous(&message),
-        sent("ACK 4.01 to 103")
+        refused("4.01", text, 103)
     );
 }
 
@@ -318,10 +336,16 @@ fn a_deregistration_is_remembered_across_later_posts() {
 #[test]
 fn data_above_the_rate_is_deferred_and_may_be_posted_again() {
     let mut fixture = posted();
-    while fixture.at(S).posts("1").len() > 1 {}
+    while fixture.at(S).posts("1")[..1] == data_published("1") {}
     let message = fixture.data("t", "2");
     let effects = fixture.receives(HOME, &message);
-    assert!(effects[0].contains("ACK 5.03 max-age 10"), "{effects:?}");
+    let text = "too many messages in a minute";
+    let id = message.message_id.0;
+    assert_eq!(
+        effects,
+        refused("5.03 max-age 10", text, id),
+        "logged before"
+    );
     assert_eq!(
         fixture.step_events(),
         [data_sent(NotificationOutcome::Excessive)]
@@ -354,7 +378,7 @@ fn long_data_counts_for_more() {
     let accepted = (0..).take_while({
         let mut fixture = posted();
         let long = long.clone();
-        move |_| fixture.posts(&long).len() > 1
+        move |_| fixture.posts(&long)[..1] == data_published(&long)
     });
     assert!((10..1_000).contains(&accepted.count()));
 }
@@ -480,12 +504,6 @@ fn data_sent(outcome: NotificationOutcome) -> StepEventKind {
 
 fn bare_sent(outcome: NotificationOutcome) -> StepEventKind {
     StepEventKind::DataSent(crate::action::Protocol::Udp, outcome)
-}
-
-fn unauthorized(why: &str) -> Lines {
-    logged(&format!(
-        "CoAP[UnauthorizedDevice] Error: Data was rejected: {why}."
-    ))
 }
 
 fn invalid_topic(why: &str, bytes: &str) -> Lines {

@@ -4,7 +4,7 @@ use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
-use super::vocabulary::{DeviceFixture, HOME, Lines, S, read, sent};
+use super::vocabulary::{DeviceFixture, HOME, Lines, S, answers, read, refused, sent};
 
 #[test]
 fn a_ping_is_answered_with_a_reset() {
@@ -16,25 +16,27 @@ fn a_ping_is_answered_with_a_reset() {
 
 #[test]
 fn a_request_for_an_unknown_resource_is_answered_with_an_error() {
-    let cases: [(Code, &[&str], &str); 7] = [
-        (Code::GET, &["rd"], "4.05"),
-        (Code::PUT, &["rd", "5a3f"], "4.05"),
-        (Code::POST, &["rd", "5a3f"], "4.04"),
-        (Code::POST, &["rd", "a", "b"], "4.04"),
-        (Code::GET, &["elsewhere"], "4.04"),
-        (Code::POST, &["elsewhere"], "4.04"),
-        (Code::GET, &[], "4.05"),
+    let (resource, method) = ("no such resource", "no such method");
+    let cases: [(Code, &[&str], &str, &str); 8] = [
+        (Code::GET, &["rd"], "4.05", method),
+        (Code::PUT, &["rd", "5a3f"], "4.05", method),
+        (Code::POST, &["rd", "5a3f"], "4.04", "register again"),
+        (Code::POST, &["rd", "a", "b"], "4.04", resource),
+        (Code::GET, &["elsewhere"], "4.04", resource),
+        (Code::POST, &["elsewhere"], "4.04", resource),
+        (Code::POST, &["bs"], "4.04", resource),
+        (Code::GET, &[], "4.05", method),
     ];
-    for (code, path, answer) in cases {
+    for (code, path, answer, text) in cases {
         let mut fixture = DeviceFixture::registered();
         let request = fixture.request(code, path);
+        let effects = fixture.receives(HOME, &request);
+        assert_eq!(answers(&effects), refused(answer, text, 102));
+        assert!(effects[0].starts_with("log "), "{effects:?}");
+        let again = "refused when it was first received";
         assert_eq!(
             fixture.receives(HOME, &request),
-            sent(&format!("ACK {answer} to 102"))
-        );
-        assert_eq!(
-            fixture.receives(HOME, &request),
-            sent(&format!("ACK {answer} to 102"))
+            refused(answer, again, 102)
         );
     }
 }
@@ -46,11 +48,9 @@ fn a_non_confirmable_request_is_answered_once_in_a_new_message() {
     let request = Message::request(MessageKind::NonConfirmable, Code::GET, MessageId(9), token)
         .with_uri_path(["elsewhere"]);
     let effects = fixture.receives(HOME, &request);
-    assert_eq!(effects.len(), 1);
-    assert!(
-        effects[0].starts_with("send 10.0.0.1:5683: NON 4.04 to "),
-        "{effects:?}"
-    );
+    let [answer] = answers(&effects).try_into().expect("it is answered once");
+    let expected = "send 10.0.0.1:5683: NON 4.04 \"no such resource\" to ";
+    assert!(answer.starts_with(expected), "{answer}");
     assert_eq!(fixture.at(S).receives(HOME, &request), Lines::new());
 }
 

@@ -6,8 +6,8 @@ use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageKind};
 
 use super::vocabulary::{
-    DeviceFixture, HOME, Lines, MINUTE, OBJECTS, S, all, block, data_published, first_contact,
-    logged, observing, published, read, sent,
+    DeviceFixture, HOME, Lines, MINUTE, OBJECTS, S, all, answers, block, data_published,
+    first_contact, logged, observing, published, read, refused, sent,
 };
 use crate::device::snapshot::Presence;
 use crate::limits::{Limits, TRANSFER_IDLE_MS};
@@ -18,6 +18,9 @@ const ELSEWHERE: &str = "10.0.0.2:5683";
 
 /// A Send of two blocks.
 const WARM: &str = r#"[{"n":"/3303/0/5700","v":21.5}]"#;
+
+/// Why a block is refused that does not continue a body.
+const MISSING: &str = "the blocks before this one are missing";
 
 /// Data of three blocks.
 const LONG: &str = "0123456789abcdef0123456789ABCDEF!";
@@ -82,7 +85,7 @@ fn a_send_in_blocks_is_published_once() {
     );
     let mut late = blocks[1].clone();
     late.message_id = fixture.device_id();
-    assert_eq!(fixture.receives(HOME, &late), sent("ACK 4.08 to 105"));
+    assert_eq!(answers(&fixture.receives(HOME, &late)), incomplete(105));
 }
 
 #[test]
@@ -160,12 +163,18 @@ fn a_repeated_block_is_answered_again() {
 fn a_block_out_of_order_ends_the_body() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
-    assert_eq!(fixture.receives(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
+    assert_eq!(
+        answers(&fixture.receives(HOME, &blocks[1])),
+        incomplete(104)
+    );
     fixture.receives(HOME, &blocks[0]);
-    assert_eq!(fixture.receives(HOME, &blocks[2]), sent("ACK 4.08 to 105"));
+    assert_eq!(
+        answers(&fixture.receives(HOME, &blocks[2])),
+        incomplete(105)
+    );
     let mut second = blocks[1].clone();
     second.message_id = fixture.device_id();
-    assert_eq!(fixture.receives(HOME, &second), sent("ACK 4.08 to 106"));
+    assert_eq!(answers(&fixture.receives(HOME, &second)), incomplete(106));
 }
 
 #[test]
@@ -175,14 +184,16 @@ fn blocks_of_different_requests_are_not_assembled_together() {
     let other = fixture.data("other", LONG);
     let others = fixture.in_blocks(&other);
     fixture.receives(HOME, &blocks[0]);
-    assert_eq!(fixture.receives(HOME, &others[1]), sent("ACK 4.08 to 108"));
+    assert_eq!(
+        answers(&fixture.receives(HOME, &others[1])),
+        incomplete(108)
+    );
     let sending = fixture.sending(LONG);
     let sending = fixture.in_blocks(&sending);
     fixture.receives(HOME, &others[0]);
-    let expected = sent("ACK 4.08 to 112");
     assert_eq!(
-        fixture.receives(HOME, &sending[1]),
-        expected,
+        answers(&fixture.receives(HOME, &sending[1])),
+        incomplete(112),
         "of another path"
     );
 }
@@ -205,8 +216,8 @@ fn a_stray_block_from_another_peer_does_not_end_the_body() {
     let mut fixture = DeviceFixture::registered();
     let blocks = data_in_blocks(&mut fixture);
     fixture.receives(HOME, &blocks[0]);
-    let stray = vec![format!("send {AWAY}: ACK 4.08 to 104")];
-    assert_eq!(fixture.receives(AWAY, &blocks[1]), stray);
+    let stray = format!("send {AWAY}: ACK 4.08 {MISSING:?} to 104");
+    assert_eq!(answers(&fixture.receives(AWAY, &blocks[1])), [stray]);
     fixture.receives(HOME, &blocks[1]);
     let effects = fixture.receives(HOME, &blocks[2]);
     assert!(effects.contains(&data_published(LONG)[0]), "{effects:?}");
@@ -218,7 +229,10 @@ fn of_two_peers_the_body_that_began_last_is_assembled() {
     let blocks = data_in_blocks(&mut fixture);
     fixture.receives(HOME, &blocks[0]);
     fixture.receives(AWAY, &blocks[0]);
-    assert_eq!(fixture.receives(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
+    assert_eq!(
+        answers(&fixture.receives(HOME, &blocks[1])),
+        incomplete(104)
+    );
     fixture.receives(AWAY, &blocks[1]);
     let effects = fixture.receives(AWAY, &blocks[2]);
     assert!(effects.contains(&data_published(LONG)[0]), "{effects:?}");
@@ -237,16 +251,19 @@ fn a_body_that_is_too_long_is_refused_as_soon_as_that_is_known() {
     let why = "the body exceeds the limit of 30 bytes";
     let expected = all([
         unreadable(why, "0123456789ABCDEF"),
-        sent("ACK 4.13 size1 30 to 104"),
+        refused("4.13 size1 30", why, 104),
     ]);
     assert_eq!(fixture.receives(HOME, &blocks[1]), expected);
-    assert_eq!(fixture.receives(HOME, &blocks[2]), sent("ACK 4.08 to 105"));
+    assert_eq!(
+        answers(&fixture.receives(HOME, &blocks[2])),
+        incomplete(105)
+    );
 
     let mut fixture = DeviceFixture::within(limits);
     fixture.register();
     let first = data_in_blocks(&mut fixture).remove(0).with_size1(33);
     let effects = fixture.receives(HOME, &first);
-    let answer = sent("ACK 4.13 size1 30 to 103");
+    let answer = refused("4.13 size1 30", why, 103);
     assert_eq!(
         effects.last(),
         answer.last(),
@@ -264,8 +281,9 @@ fn a_block_that_contradicts_itself_is_a_bad_request() {
     ] {
         let mut fixture = DeviceFixture::registered();
         let message = fixture.data("t", payload).with_block1(block);
-        let expected = sent("ACK 4.00 to 102");
-        assert_eq!(fixture.receives(HOME, &message), expected, "{block:?}");
+        let expected = refused("4.00", "the block does not have the size it states", 102);
+        let effects = fixture.receives(HOME, &message);
+        assert_eq!(answers(&effects), expected, "{block:?}");
         assert_eq!(fixture.kind_of(&message), UplinkKind::Repeated);
     }
 }
@@ -278,7 +296,10 @@ fn an_unfinished_body_is_dropped_despite_other_messages() {
     fixture.at(200 * S).posts("else");
     assert_eq!(fixture.deadline(), Some(TRANSFER_IDLE_MS));
     fixture.at(TRANSFER_IDLE_MS).timeout();
-    assert_eq!(fixture.receives(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
+    assert_eq!(
+        answers(&fixture.receives(HOME, &blocks[1])),
+        incomplete(104)
+    );
 }
 
 #[test]
@@ -312,10 +333,18 @@ fn no_body_is_assembled_for_a_sender_who_would_be_rejected() {
     let getting = fixture.request(Code::GET, &[]);
     let cases = [
         (ELSEWHERE, registration, "4.03"),
-        (ELSEWHERE, update.with_payload(LONG), "4.04"),
-        (AWAY, sending, "4.04"),
-        (ELSEWHERE, data, "4.01"),
-        (HOME, getting.with_payload(LONG), "4.05"),
+        (
+            ELSEWHERE,
+            update.with_payload(LONG),
+            "4.04 \"register again\"",
+        ),
+        (
+            AWAY,
+            sending,
+            "4.04 \"not registered at this address and port\"",
+        ),
+        (ELSEWHERE, data, "4.01 \"unknown address\""),
+        (HOME, getting.with_payload(LONG), "4.05 \"no such method\""),
     ];
     for (from, whole, code) in cases {
         let first = fixture.in_blocks(&whole).remove(0);
@@ -336,7 +365,10 @@ fn a_restart_drops_an_unfinished_body() {
     let blocks = data_in_blocks(&mut fixture);
     fixture.receives(HOME, &blocks[0]);
     fixture.restart();
-    assert_eq!(fixture.receives(HOME, &blocks[1]), sent("ACK 4.08 to 104"));
+    assert_eq!(
+        answers(&fixture.receives(HOME, &blocks[1])),
+        incomplete(104)
+    );
 }
 
 #[test]
@@ -375,7 +407,7 @@ fn a_body_that_cannot_be_decoded_is_logged_whole() {
     let effects = say(fixture.at(MINUTE), &whole);
     let logged = format!("Kept: {LONG:?}");
     assert!(effects[0].ends_with(&logged), "{effects:?}");
-    assert_eq!(effects.last(), sent("ACK 4.00 to 105").last());
+    assert!(effects.last().unwrap().contains("ACK 4.00"), "{effects:?}");
 }
 
 /// The device sends a message in blocks. Returns the effects of the last block.
@@ -388,6 +420,10 @@ fn say(fixture: &mut DeviceFixture, whole: &Message) -> Lines {
 fn data_in_blocks(fixture: &mut DeviceFixture) -> Vec<Message> {
     let whole = fixture.data("t", LONG);
     fixture.in_blocks(&whole)
+}
+
+fn incomplete(id: u16) -> Lines {
+    refused("4.08", MISSING, id)
 }
 
 fn unreadable(why: &str, bytes: &str) -> Lines {

@@ -5,10 +5,12 @@ use protocol::coap::message::{Message, MessageKind};
 use protocol::lwm2m::version::EnablerVersion;
 
 use super::vocabulary::{
-    DeviceFixture, HOME, HOUR, Lines, OBJECTS, S, all, logged, peer, profile, published, recorded,
-    sent, updated,
+    DeviceFixture, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, answers, logged, peer, profile,
+    published, recorded, refused, sent, updated,
 };
 use crate::rules::EndpointTrust;
+
+const FORBIDDEN: &str = "endpoint name not accepted from this address";
 
 const FIRST: &str = "Lifecycle[DeviceFirstTimeRegistered] Info: \
                      The device registered for the first time as meter.";
@@ -87,7 +89,8 @@ fn registering_again_gives_a_new_location_and_ends_the_old_one() {
         sent("ACK 2.01 L2 to 103"),
     ]);
     assert_eq!(fixture.at(5 * S).register(), expected);
-    assert_eq!(fixture.receives(HOME, &old), sent("ACK 4.04 to 102"));
+    let effects = fixture.receives(HOME, &old);
+    assert_eq!(answers(&effects), refused("4.04", "register again", 102));
     assert_eq!(fixture.update(), updated(104));
 }
 
@@ -110,10 +113,11 @@ fn a_registration_from_another_address_is_forbidden() {
     let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
     let expected = all([
         logged(
-            "LwM2M[RegistrationRejected] Error: A registration as meter was rejected: \
-             it did not come from the IP address of the device.",
+            "LwM2M[RegistrationRejected] Error: A registration from 10.0.0.2:5683 was rejected \
+             with 4.03: it did not come from the IP address of the device. The device has the IP \
+             address 10.0.0.1 and is not registered.",
         ),
-        vec!["send 10.0.0.2:5683: ACK 4.03 to 101".to_owned()],
+        vec![format!("send 10.0.0.2:5683: ACK 4.03 {FORBIDDEN:?} to 101")],
     ]);
     assert_eq!(fixture.receives("10.0.0.2:5683", &message), expected);
     assert_eq!(fixture.snapshot().registration, None);
@@ -163,10 +167,11 @@ fn a_device_without_address_is_accepted_only_where_names_suffice() {
     let mut fixture = DeviceFixture::of(profile(), EndpointTrust::AddressRequired);
     let expected = all([
         logged(
-            "LwM2M[RegistrationRejected] Error: A registration as meter was rejected: the \
-             device has no IP address to verify the sender by; set its ip.",
+            "LwM2M[RegistrationRejected] Error: A registration from 10.0.0.1:5683 was rejected \
+             with 4.03: the device has no IP address to verify the sender by; set its ip. The \
+             device has no IP address of its own and is not registered.",
         ),
-        sent("ACK 4.03 to 101"),
+        refused("4.03", FORBIDDEN, 101),
     ]);
     assert_eq!(fixture.register(), expected);
 }
@@ -178,8 +183,8 @@ fn a_device_with_an_address_must_come_from_it_also_where_names_suffice() {
     let mut fixture = DeviceFixture::of(fixed, EndpointTrust::NameSuffices);
     let message = fixture.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
     let effects = fixture.receives("10.0.0.2:5683", &message);
-    let answer = "send 10.0.0.2:5683: ACK 4.03 to 101";
-    assert_eq!(effects.last().unwrap(), answer);
+    let answer = format!("send 10.0.0.2:5683: ACK 4.03 {FORBIDDEN:?} to 101");
+    assert_eq!(effects.last().unwrap(), &answer);
 }
 
 #[test]
@@ -214,22 +219,116 @@ fn a_stranger_s_attempt_does_not_touch_the_registration() {
 
 #[test]
 fn a_malformed_registration_is_answered_with_its_error() {
-    let cases: [(&[&str], &str, &str); 5] = [
-        (&["lwm2m=1.3"], OBJECTS, "4.12"),
-        (&["lwm2m=1.1", "lt=soon"], OBJECTS, "4.00"),
-        (&["lwm2m=1.1", "b=X"], OBJECTS, "4.00"),
-        (&["lwm2m=1.1", "lt=60", "lt=61"], OBJECTS, "4.00"),
-        (&["lwm2m=1.1"], "nothing", "4.00"),
+    let cases: [(&[&str], &str, &str, &str, &str); 5] = [
+        (
+            &["lwm2m=1.3"],
+            OBJECTS,
+            "4.12",
+            "this version of LwM2M is not supported; 1.0, 1.1 and 1.2 are",
+            "; it has \"lwm2m=1.3\"",
+        ),
+        (
+            &["lwm2m=1.1", "lt=soon"],
+            OBJECTS,
+            "4.00",
+            "the lifetime is not a number of seconds",
+            "; it has \"lt=soon\"",
+        ),
+        (
+            &["lwm2m=1.1", "b=X"],
+            OBJECTS,
+            "4.00",
+            "the binding is not made of the letters U, T, S, N, M, H and Q",
+            "; it has \"b=X\"",
+        ),
+        (
+            &["lwm2m=1.1", "lt=60", "lt=61"],
+            OBJECTS,
+            "4.00",
+            "a parameter is given twice",
+            "",
+        ),
+        (
+            &["lwm2m=1.1"],
+            "nothing",
+            "4.00",
+            "the object links are not in the CoRE link format",
+            "; it has \"nothing\"",
+        ),
     ];
-    for (queries, objects, code) in cases {
+    for (queries, objects, code, text, sent) in cases {
         let mut fixture = DeviceFixture::new();
         let effects = fixture.register_with(queries, objects);
-        assert_eq!(
-            effects,
-            sent(&format!("ACK {code} to 101")),
-            "{queries:?} {objects}"
-        );
+        let entry = logged(&format!(
+            "LwM2M[RegistrationRejected] Error: A registration from 10.0.0.1:5683 was rejected \
+             with {code}: {text}{sent}. The device has the IP address 10.0.0.1 and is not \
+             registered."
+        ));
+        assert_eq!(effects, all([entry, refused(code, text, 101)]));
     }
+}
+
+#[test]
+fn a_registration_with_another_endpoint_name_is_forbidden() {
+    let mut fixture = DeviceFixture::new();
+    let message = fixture.request(Code::POST, &["rd"]);
+    let message = message.with_uri_query(["ep=metre", "lwm2m=1.1"]);
+    let entry = logged(
+        "LwM2M[RegistrationRejected] Error: A registration from 10.0.0.1:5683 was rejected with \
+         4.03: it has the endpoint name \"metre\", and the device has \"meter\". The device has \
+         the IP address 10.0.0.1 and is not registered.",
+    );
+    let expected = all([entry, refused("4.03", FORBIDDEN, 101)]);
+    assert_eq!(fixture.receives(HOME, &message), expected);
+}
+
+#[test]
+fn rejections_that_were_not_logged_are_counted_at_the_end_of_the_minute() {
+    let mut fixture = DeviceFixture::new();
+    for s in 0..13 {
+        let message = fixture.registration(&["lwm2m=1.1"], OBJECTS);
+        fixture.at(s * S).receives("10.0.0.2:5683", &message);
+    }
+    let message = fixture.data("t", "21.5");
+    fixture.at(13 * S).receives("10.0.0.3:5683", &message);
+    assert_eq!(fixture.deadline(), Some(MINUTE));
+    let expected = logged(
+        "CoAP[UnauthorizedDevice] Error: Data from 10.0.0.3:5683 was rejected with 4.01: it did \
+         not come from the IP address of the device. The device has the IP address 10.0.0.1 and \
+         is not registered. Rejected since 2023-11-14T22:13:21.000Z and not logged: 12 more.",
+    );
+    assert_eq!(fixture.next_deadline(), expected);
+    assert!(!fixture.device().is_idle(), "an entry a minute at most");
+    assert_eq!(fixture.deadline(), Some(2 * MINUTE));
+    assert_eq!(fixture.next_deadline(), Lines::new());
+    assert!(fixture.device().is_idle());
+}
+
+#[test]
+fn a_stranger_is_answered_no_more_than_it_sent() {
+    let mut fixture = DeviceFixture::registered();
+    let message = fixture.updating(&[], "");
+    let effects = fixture.receives("10.0.0.2:5683", &message);
+    let answer = "send 10.0.0.2:5683: ACK 4.04 \"register again\" to 102";
+    assert_eq!(answers(&effects), [answer]);
+    let message = fixture.request(Code::POST, &["rd"]);
+    let message = message.with_uri_query(["ep=meter"]);
+    let effects = fixture.receives("10.0.0.2:5683", &message);
+    assert_eq!(
+        effects,
+        ["send 10.0.0.2:5683: ACK 4.03 to 103"],
+        "no text fits"
+    );
+}
+
+#[test]
+fn a_non_confirmable_registration_of_a_stranger_is_not_answered() {
+    let mut fixture = DeviceFixture::new();
+    let mut message = fixture.registration(&["lwm2m=1.1"], OBJECTS);
+    message.kind = MessageKind::NonConfirmable;
+    let effects = fixture.receives("10.0.0.2:5683", &message);
+    assert_eq!(answers(&effects), Lines::new(), "as for an unknown name");
+    assert!(effects[0].starts_with("log LwM2M[RegistrationRejected]"));
 }
 
 #[test]
@@ -289,11 +388,13 @@ fn deregistering_ends_the_registration() {
         sent("ACK 2.02 to 102"),
         "repeated"
     );
-    assert_eq!(fixture.update(), sent("ACK 4.04 to 103"));
+    let effects = fixture.update();
+    assert_eq!(answers(&effects), refused("4.04", "register again", 103));
     assert!(
         !fixture.device().is_idle(),
         "it remembers how it answered, for the device may ask again"
     );
+    assert_eq!(fixture.next_deadline(), Lines::new());
     assert_eq!(fixture.deadline(), Some(5 * S + 247 * S));
     assert_eq!(fixture.next_deadline(), Lines::new());
     assert!(fixture.device().is_idle());
@@ -320,7 +421,8 @@ fn deregistering_a_registration_that_is_gone_is_not_found() {
     let mut fixture = DeviceFixture::registered();
     let old = fixture.deregistering();
     fixture.register();
-    assert_eq!(fixture.receives(HOME, &old), sent("ACK 4.04 to 102"));
+    let effects = fixture.receives(HOME, &old);
+    assert_eq!(answers(&effects), refused("4.04", "register again", 102));
     assert!(fixture.snapshot().registration.is_some());
 }
 

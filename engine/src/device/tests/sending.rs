@@ -7,8 +7,8 @@ use protocol::coap::message::MessageKind;
 use protocol::lwm2m::payload::SAMPLES_MAX;
 
 use super::vocabulary::{
-    DeviceFixture, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, logged, moved, observing, published,
-    read, recorded, sent,
+    DeviceFixture, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, answers, logged, moved, observing,
+    published, read, recorded, refused, sent,
 };
 use crate::action::Status::{InProgress, Scheduled};
 use crate::device::snapshot::Presence;
@@ -18,6 +18,12 @@ use crate::step_event::{NotificationOutcome, StepEventKind, UplinkKind};
 const WARM: &str = r#"[{"n":"/3303/0/5700","v":21.5}]"#;
 
 const PUBLISHED: &str = "/3303/0/5700=21.5 for sent";
+
+/// The text for a Send from where the device is not registered.
+const NOT_HERE: &str = "not registered at this address and port";
+
+/// The text for a Send that is too long.
+const TOO_LONG: &str = "the body exceeds the limit of 30 bytes";
 
 #[test]
 fn a_send_is_published_before_it_is_answered() {
@@ -96,7 +102,8 @@ fn a_payload_with_too_many_samples_is_refused_and_none_is_published() {
     assert_eq!(effects.len(), 3, "{:?}", effects.first());
     assert!(effects[0].starts_with("log Translator[UserPayloadError] Error"));
     assert_eq!(effects[1], "publish failure Translator[UserPayloadError]");
-    assert_eq!(effects[2..], sent("ACK 4.13 to 102"));
+    let text = format!("the payload has more than {SAMPLES_MAX} samples");
+    assert_eq!(effects[2..], refused("4.13", &text, 102));
 }
 
 #[test]
@@ -119,12 +126,12 @@ fn a_payload_that_is_too_long_is_refused_and_its_bytes_are_logged() {
              the body exceeds the limit of 30 bytes. \
              Further rejections within one minute are not logged. Kept: {WARM:?}"
         )),
-        sent("ACK 4.13 size1 30 to 103"),
+        refused("4.13 size1 30", TOO_LONG, 103),
     ]);
     assert_eq!(fixture.at(S).sends(WARM), expected);
     assert_eq!(
         fixture.at(2 * S).sends(WARM),
-        sent("ACK 4.13 size1 30 to 104")
+        refused("4.13 size1 30", TOO_LONG, 104)
     );
 }
 
@@ -161,43 +168,60 @@ fn an_empty_pack_is_accepted_and_publishes_nothing() {
 #[test]
 fn a_send_of_an_unregistered_device_is_not_found() {
     let mut fixture = DeviceFixture::new();
-    let expected = vec![format!("send {HOME}: ACK 4.04 to 101")];
+    let unregistered = "the device is not registered; it has to register first. The device has the \
+                        IP address 10.0.0.1 and is not registered.";
+    let expected = all([
+        unacceptable(HOME, unregistered),
+        refused("4.04", NOT_HERE, 101),
+    ]);
     assert_eq!(fixture.sends(WARM), expected, "never registered");
 
     let mut fixture = DeviceFixture::registered();
     fixture.deregister();
     let effects = fixture.sends(WARM);
-    assert_eq!(effects, sent("ACK 4.04 to 103"), "deregistered");
+    let expected = all([
+        unacceptable(HOME, unregistered),
+        refused("4.04", NOT_HERE, 103),
+    ]);
+    assert_eq!(effects, expected, "deregistered");
 
     let mut fixture = DeviceFixture::registered();
     let effects = fixture.at(86_400 * S).sends(WARM);
-    assert_eq!(effects, sent("ACK 4.04 to 102"), "lapsed just now");
+    let expected = refused("4.04", NOT_HERE, 102);
+    assert_eq!(answers(&effects), expected, "lapsed just now");
+}
 
+#[test]
+fn a_send_from_another_port_is_not_found_until_the_next_update() {
     let mut fixture = DeviceFixture::registered();
     let message = fixture.sending(WARM);
-    let stranger = "10.0.0.1:7777";
-    let expected = vec![format!("send {stranger}: ACK 4.04 to 102")];
-    assert_eq!(
-        fixture.receives(stranger, &message),
-        expected,
-        "another peer"
-    );
+    let moved = "10.0.0.1:7777";
+    let why = "the device is registered at another port; it is accepted at this one after the next \
+               update of the registration. The device has the IP address 10.0.0.1 and is \
+               registered at 10.0.0.1:5683.";
+    let answer = format!("send {moved}: ACK 4.04 {NOT_HERE:?} to 102");
+    let expected = all([unacceptable(moved, why), vec![answer]]);
+    assert_eq!(fixture.receives(moved, &message), expected);
+    let update = fixture.updating(&[], "");
+    fixture.receives(moved, &update);
+    let again = fixture.sending(WARM);
+    assert_eq!(fixture.receives(moved, &again)[..1], published(PUBLISHED));
 }
 
 #[test]
 fn a_send_that_cannot_be_decoded_is_refused_and_its_bytes_are_logged() {
     let mut fixture = DeviceFixture::registered();
     let why = "the payload in Content-Format 110 is malformed: it is not valid JSON for the format";
-    let expected = all([unreadable(why, "warm"), sent("ACK 4.00 to 102")]);
+    let expected = all([unreadable(why, "warm"), refused("4.00", why, 102)]);
     assert_eq!(fixture.sends("warm"), expected);
     let message = fixture.sending("warmer");
-    let expected = sent("ACK 4.00 to 103");
     assert_eq!(
         fixture.at(S).receives(HOME, &message),
-        expected,
+        refused("4.00", why, 103),
         "once a minute"
     );
-    assert_eq!(fixture.receives(HOME, &message), expected, "repeated");
+    let repeated = refused("4.00", "refused when it was first received", 103);
+    assert_eq!(fixture.receives(HOME, &message), repeated);
     let effects = fixture.at(MINUTE).sends("warm");
     assert_eq!(effects[..2], unreadable(why, "warm"));
 }
@@ -221,7 +245,7 @@ fn a_format_without_paths_cannot_be_decoded() {
         if let Some(format) = format {
             message = message.with_content_format(format);
         }
-        let expected = all([unreadable(why, "21.5"), sent("ACK 4.00 to 102")]);
+        let expected = all([unreadable(why, "21.5"), refused("4.00", why, 102)]);
         assert_eq!(fixture.receives(HOME, &message), expected);
     }
 }
@@ -263,11 +287,14 @@ fn values_of_unknown_objects_are_published_and_logged_once() {
 #[test]
 fn sends_above_the_rate_are_deferred_and_may_be_repeated() {
     let (mut fixture, payload) = (patient(), pack_of(SAMPLES_MAX));
-    while fixture.at(S).sends(&payload).len() > 1 {}
+    while fixture.at(S).sends(&payload)[0].starts_with("publish") {}
     let message = fixture.sending(WARM);
-    let effects = fixture.receives(HOME, &message);
-    assert_eq!(effects.len(), 1);
-    assert!(effects[0].contains("ACK 5.03 max-age 10"), "{effects:?}");
+    let id = message.message_id.0;
+    let text = "too many messages in a minute";
+    assert_eq!(
+        fixture.receives(HOME, &message),
+        refused("5.03 max-age 10", text, id)
+    );
     assert_eq!(
         fixture.step_events(),
         [StepEventKind::Sent(NotificationOutcome::Excessive)]
@@ -323,12 +350,13 @@ fn other_methods_at_the_send_resource_are_not_allowed() {
     let mut fixture = DeviceFixture::registered();
     for code in [Code::GET, Code::PUT, Code::DELETE, Code::FETCH] {
         let message = fixture.request(code, &["dp"]);
-        let id = message.message_id.0;
-        let expected = sent(&format!("ACK 4.05 to {id}"));
-        assert_eq!(fixture.receives(HOME, &message), expected, "{code}");
+        let expected = refused("4.05", "no such method", message.message_id.0);
+        let effects = fixture.receives(HOME, &message);
+        assert_eq!(answers(&effects), expected, "{code}");
     }
     let below = fixture.request(Code::POST, &["dp", "1"]);
-    assert_eq!(fixture.receives(HOME, &below), sent("ACK 4.04 to 106"));
+    let effects = fixture.receives(HOME, &below);
+    assert_eq!(answers(&effects), refused("4.04", "no such resource", 106));
 }
 
 #[test]
@@ -403,5 +431,11 @@ fn unreadable(why: &str, bytes: &str) -> Lines {
         "Translator[UserPayloadError] Error: A payload was rejected: \
          the Send cannot be decoded: {why}. \
          Further rejections within one minute are not logged. Kept: {bytes:?}"
+    ))
+}
+
+fn unacceptable(from: &str, why: &str) -> Lines {
+    logged(&format!(
+        "LwM2M[RegistrationRejected] Error: A Send from {from} was rejected with 4.04: {why}"
     ))
 }

@@ -4,8 +4,8 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
 use super::vocabulary::{
-    DeviceFixture, HOME, HOUR, Lines, OBJECTS, S, all, ended, execute, peer, read, recorded, sent,
-    updated,
+    DeviceFixture, HOME, HOUR, Lines, OBJECTS, S, all, answers, ended, execute, logged, peer, read,
+    recorded, refused, sent, updated,
 };
 use crate::action::Status::Succeeded;
 use crate::location::Location;
@@ -81,13 +81,30 @@ fn presence_is_saved_once_an_hour() {
 
 #[test]
 fn a_malformed_update_changes_nothing() {
-    for (queries, objects) in [(&["lt=soon"][..], ""), (&["b=X"], ""), (&[], "nothing")] {
+    let cases = [
+        (
+            &["lt=soon"][..],
+            "",
+            "the lifetime is not a number of seconds",
+        ),
+        (
+            &["b=X"],
+            "",
+            "the binding is not made of the letters U, T, S, N, M, H and Q",
+        ),
+        (
+            &[],
+            "nothing",
+            "the object links are not in the CoRE link format",
+        ),
+    ];
+    for (queries, objects, text) in cases {
         let mut fixture = DeviceFixture::registered();
         let message = fixture.updating(queries, objects);
-        assert_eq!(
-            fixture.at(S).receives(HOME, &message),
-            sent("ACK 4.00 to 102")
-        );
+        let effects = fixture.at(S).receives(HOME, &message);
+        assert_eq!(answers(&effects), refused("4.00", text, 102));
+        assert!(effects[0].starts_with("log LwM2M[RegistrationRejected]"));
+        fixture.next_deadline();
         assert_eq!(fixture.deadline(), Some(86_400 * S));
     }
 }
@@ -96,7 +113,8 @@ fn a_malformed_update_changes_nothing() {
 fn an_update_at_a_location_that_is_not_the_registration_s_is_not_found() {
     let mut fixture = DeviceFixture::registered();
     let stranger = fixture.request(Code::POST, &["rd", "AAAAAAAAAAAAAAAA"]);
-    assert_eq!(fixture.receives(HOME, &stranger), sent("ACK 4.04 to 102"));
+    let effects = fixture.receives(HOME, &stranger);
+    assert_eq!(answers(&effects), refused("4.04", "register again", 102));
     let own = fixture.updating(&[], "");
     let own: Vec<&str> = own.uri_path().collect();
     let location = Location::parse(own[1]).unwrap();
@@ -130,7 +148,16 @@ fn an_update_from_another_address_moves_the_device_and_writes_nothing() {
 fn a_device_with_an_address_of_its_own_cannot_be_moved_elsewhere() {
     let mut fixture = DeviceFixture::registered();
     let message = fixture.updating(&[], "");
-    let expected = vec![format!("send {ELSEWHERE}: ACK 4.04 to 102")];
+    let expected = all([
+        logged(&format!(
+            "LwM2M[RegistrationRejected] Error: An update from {ELSEWHERE} was rejected with \
+             4.04: it did not come from the IP address of the device. The device has the IP \
+             address 10.0.0.1 and is registered at 10.0.0.1:5683."
+        )),
+        vec![format!(
+            "send {ELSEWHERE}: ACK 4.04 \"register again\" to 102"
+        )],
+    ]);
     assert_eq!(fixture.receives(ELSEWHERE, &message), expected);
     assert_eq!(fixture.device().bound_peer(), Some(peer(HOME)));
 

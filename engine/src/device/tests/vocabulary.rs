@@ -49,8 +49,8 @@ pub(super) use plain::{
 };
 pub(super) use reporting::{REPORTING, reads, reported, unread};
 pub(super) use telling::{
-    Lines, all, answered, created, ended, logged, moved, published, put_off, recorded,
-    refused_at_once, sent, updated,
+    Lines, all, answered, answers, created, ended, logged, moved, published, put_off, recorded,
+    refused, refused_at_once, sent, updated,
 };
 
 pub(super) const S: i64 = 1_000;

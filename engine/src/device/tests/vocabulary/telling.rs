@@ -405,6 +405,17 @@ pub(in crate::device::tests) fn sent(line: &str) -> Lines {
     vec![format!("send {}: {line}", super::HOME)]
 }
 
+/// A request of the device is refused.
+pub(in crate::device::tests) fn refused(code: &str, text: &str, id: u16) -> Lines {
+    sent(&format!("ACK {code} {text:?} to {id}"))
+}
+
+/// The datagrams among the effects.
+pub(in crate::device::tests) fn answers(effects: &[String]) -> Lines {
+    let sent = effects.iter().filter(|line| line.starts_with("send"));
+    sent.cloned().collect()
+}
+
 /// An update of the device is answered.
 pub(in crate::device::tests) fn updated(message_id: u16) -> Lines {
     let home = super::HOME;
