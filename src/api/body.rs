@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use actix_web::dev::Payload;
+use actix_web::error::PayloadError;
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use futures_core::Stream;
@@ -17,6 +18,10 @@ use super::fields::Fields;
 
 /// The longest time for a body to arrive: connections are not kept open for longer.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How much more of a body that is refused is received, and for how long.
+const DISCARDED_BYTES_MAX: usize = 256 * 1_024;
+const DISCARD_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A body in JSON.
 pub(super) struct Json(pub(super) Fields);
@@ -38,12 +43,17 @@ impl FromRequest for Raw {
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let media_type = media_type(request.headers());
-        let (request, payload) = (request.clone(), payload.take());
+        let (request, mut payload) = (request.clone(), payload.take());
         Box::pin(async move {
             expect_plain(request.headers())?;
-            let bytes = tokio::time::timeout(PATIENCE, received(&request, payload)).await;
-            let bytes = bytes.map_err(|_| late())??;
-            Ok(Self { media_type, bytes })
+            let bytes = tokio::time::timeout(PATIENCE, received(&request, &mut payload)).await;
+            match bytes.map_err(|_| late())? {
+                Ok(bytes) => Ok(Self { media_type, bytes }),
+                Err(refused) => {
+                    discard(&mut payload).await;
+                    Err(refused)
+                }
+            }
         })
     }
 }
@@ -53,7 +63,7 @@ impl FromRequest for Raw {
 pub(super) struct BodyLimit(pub(super) usize);
 
 /// Receives a body. What it takes of the budget is released when the call is answered.
-async fn received(request: &HttpRequest, mut payload: Payload) -> Result<web::Bytes, ApiError> {
+async fn received(request: &HttpRequest, payload: &mut Payload) -> Result<web::Bytes, ApiError> {
     let limit = request.app_data::<BodyLimit>().map(|limit| limit.0);
     let max = limit.ok_or_else(|| ApiError::internal("a route has no limit for its body"))?;
     let mut reservation = reservation(request)?;
@@ -64,7 +74,7 @@ async fn received(request: &HttpRequest, mut payload: Payload) -> Result<web::By
     }
     reservation.has_room(stated.unwrap_or_default())?;
     let mut body = web::BytesMut::new();
-    while let Some(part) = poll_fn(|cx| Pin::new(&mut payload).poll_next(cx)).await {
+    while let Some(part) = next_part(payload).await {
         let part = part.map_err(|_| incomplete())?;
         if body.len() + part.len() > max {
             return Err(ApiError::body_too_large(max));
@@ -74,6 +84,26 @@ async fn received(request: &HttpRequest, mut payload: Payload) -> Result<web::By
     }
     request.extensions_mut().insert(reservation);
     Ok(body.freeze())
+}
+
+/// Receives a little more of a body that is refused: a caller that is still sending would not read
+/// the response if the connection were reset.
+async fn discard(payload: &mut Payload) {
+    let discarded = async {
+        let mut bytes = 0;
+        while let Some(Ok(part)) = next_part(payload).await {
+            bytes += part.len();
+            if bytes > DISCARDED_BYTES_MAX {
+                break;
+            }
+        }
+    };
+    // A caller that sends slowly reads the response while it does.
+    let _ = tokio::time::timeout(DISCARD_PATIENCE, discarded).await;
+}
+
+async fn next_part(payload: &mut Payload) -> Option<Result<web::Bytes, PayloadError>> {
+    poll_fn(|cx| Pin::new(&mut *payload).poll_next(cx)).await
 }
 
 fn reservation(request: &HttpRequest) -> Result<BodyReservation, ApiError> {

@@ -378,3 +378,35 @@ fn open_to_others(path: &Path) -> Vec<PathBuf> {
     }
     found
 }
+
+#[test]
+fn bodies_in_progress_have_a_bound_and_a_call_beyond_it_is_told_when_to_retry() {
+    let (service, caller) = start(&[
+        ("SIGNALBOX_JSON_BODY_BYTES_MAX", "100000"),
+        ("SIGNALBOX_BODIES_BYTES_MAX", "100000"),
+    ]);
+    let mut held = TcpStream::connect(service.http).unwrap();
+    let head = format!(
+        "POST {API}/devices HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\ncontent-length: 90000\r\n\r\n",
+        caller.token()
+    );
+    held.write_all(head.as_bytes()).unwrap();
+    held.write_all(&[b' '; 80_000]).unwrap();
+    let device = json!({ "deviceId": "meter", "name": "x".repeat(30_000) });
+    let call = || caller.post(&format!("{API}/devices"), &device);
+    let refused = until("no room for another body", || {
+        let answer = call();
+        (answer.status == 503).then_some(answer)
+    });
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(refused.header("connection"), Some("close"));
+    // A short body fits, and so does the long one once the first is gone.
+    caller.create_device("other", "127.0.0.9");
+    drop(held);
+    let answer = until("room again", || {
+        let answer = call();
+        (answer.status != 503).then_some(answer)
+    });
+    assert_eq!(answer.status, 400, "the name is too long");
+}
