@@ -152,8 +152,9 @@ settings! {
     trust_endpoint_names: bool = "false", Switch, parse::switch;
     /// Lifetime of access tokens, in seconds.
     token_lifetime_s: u32 = "3600", Number, parse::number(60..=86_400);
-    /// Requests per second and customer; more are answered with 429. 0 means no limit.
-    rate_limit: u32 = "0", Number, parse::number(0..=1_000_000);
+    /// Calls per second and customer; the calls of two seconds may come at once, and more are
+    /// answered with 429. 0 means no limit.
+    rate_limit: u32 = "500", Number, parse::number(0..=1_000_000);
     /// Maximum size of a JSON body, in bytes; a larger one is answered with 413.
     json_body_bytes_max: usize = "2097152", Number, parse::number(1_024..=1 << 30);
     /// Maximum size of the JSON bodies of all calls in progress, in bytes, of which one address and

@@ -101,7 +101,11 @@ impl Rounds {
 
 /// The default configuration.
 pub(crate) fn config() -> Config {
-    let flags = vec![("http", "127.0.0.1:0".to_owned())];
+    println!("the rate limit of the API is off");
+    let flags = vec![
+        ("http", "127.0.0.1:0".to_owned()),
+        ("rate_limit", "0".to_owned()),
+    ];
     let (config, _) = config::load(&[], None, flags).expect("the defaults are a configuration");
     config
 }

@@ -18,9 +18,16 @@ use super::Api;
 use super::access::{Access, authorise};
 use super::error::ApiError;
 use super::meters::UnderWay;
+use super::rate_limit::{CallQuota, RateExceeded};
 
 /// The trace id of the call, by which the operator finds it in the log.
 const TRACE: HeaderName = HeaderName::from_static("x-trace-id");
+
+/// The rate limit of the customer: the calls that may come at once, those that still may, and the
+/// seconds until more may (draft-ietf-httpapi-ratelimit-headers-07).
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const RATE_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RATE_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
 /// One call.
 #[derive(Clone, Copy, Debug)]
@@ -73,11 +80,20 @@ async fn answer(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let began = api.clock.now();
     request.extensions_mut().insert(call);
-    let response = match admit(&api, access, &request).await {
-        Ok(()) => next.call(request).await?,
-        Err(failure) => request.error_response(failure),
+    let (response, quota) = match admit(&api, access, &request).await {
+        Ok(quota) => (next.call(request).await?, quota),
+        Err((failure, quota)) => (request.error_response(failure), quota),
     };
-    let response = in_one_shape(response, call.trace);
+    let mut response = in_one_shape(response, call.trace);
+    if let Some(quota) = quota {
+        for (name, value) in [
+            (RATE_LIMIT, quota.limit),
+            (RATE_REMAINING, quota.remaining),
+            (RATE_RESET, quota.reset_s),
+        ] {
+            response.headers_mut().insert(name, value.into());
+        }
+    }
     let took_ms = api.clock.now().since_ms(began);
     tracing::debug!(
         status = response.status().as_u16(),
@@ -87,22 +103,27 @@ async fn answer(
     Ok(response)
 }
 
-async fn admit(api: &Api, access: Access, request: &ServiceRequest) -> Result<(), ApiError> {
+/// Admits a call, and returns what its customer may do next; none if it has no limit.
+async fn admit(
+    api: &Api,
+    access: Access,
+    request: &ServiceRequest,
+) -> Result<Option<CallQuota>, (ApiError, Option<CallQuota>)> {
     // Which one counts would depend on who reads them: this service or a proxy before it.
     if request.headers().get_all(AUTHORIZATION).count() > 1 {
-        return Err(ApiError::repeated_header(AUTHORIZATION.as_str()));
+        return Err((ApiError::repeated_header(AUTHORIZATION.as_str()), None));
     }
-    let Some(caller) = authorise(api, access, request.headers()).await? else {
-        return Ok(());
+    let caller = authorise(api, access, request.headers()).await;
+    let Some(caller) = caller.map_err(|refused| (refused, None))? else {
+        return Ok(None);
     };
-    api.rate
-        .take(&caller.customer, api.clock.now())
-        .map_err(|wait| {
-            tracing::debug!(customer = %caller.customer, "call refused by the rate limit");
-            ApiError::too_many_calls(wait.s)
-        })?;
+    let quota = api.rate.take(&caller.customer, api.clock.now());
+    let quota = quota.map_err(|RateExceeded(quota)| {
+        tracing::debug!(customer = %caller.customer, "call refused by the rate limit");
+        (ApiError::too_many_calls(quota.reset_s), Some(quota))
+    })?;
     request.extensions_mut().insert(caller);
-    Ok(())
+    Ok(quota)
 }
 
 /// Adds the body to an error response; other responses stay unchanged.

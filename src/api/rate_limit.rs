@@ -1,7 +1,7 @@
 //! How often may a customer call? A token bucket per customer.
 //!
-//! The calls of one second may come at once. Full buckets are dropped, so that only customers that
-//! called in the last second have one. Ours, because `governor` brings a clock and a concurrent map
+//! The calls of two seconds may come at once. Full buckets are dropped, so that only customers that
+//! called in the last two seconds have one. Ours, because `governor` brings a clock and a concurrent map
 //! of its own for what takes forty lines with the time that each call has anyway.
 
 use std::collections::HashMap;
@@ -13,6 +13,9 @@ use engine::moment::Timestamp;
 /// Beyond this number of buckets, full ones are dropped.
 const BUCKETS_MAX: usize = 10_000;
 
+/// The seconds in which an empty bucket fills: its calls may come at once.
+const BURST_S: u32 = 2;
+
 /// The cost of a call, chosen so that a bucket fills by an integer each millisecond.
 const CALL: i64 = 1_000;
 
@@ -22,12 +25,20 @@ pub(super) struct RateLimit {
     bucket_by_customer: Mutex<HashMap<CustomerId, Bucket>>,
 }
 
+/// What a customer may do next.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct CallQuota {
+    /// The calls that may come at once.
+    pub(super) limit: u32,
+    /// The calls that may still come now.
+    pub(super) remaining: u32,
+    /// Seconds until one more is accepted, if none remains, or until all are.
+    pub(super) reset_s: u32,
+}
+
 /// The customer exceeds its rate limit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct RetryAfter {
-    /// Seconds until the next call is accepted.
-    pub(super) s: u32,
-}
+pub(super) struct RateExceeded(pub(super) CallQuota);
 
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
@@ -44,10 +55,15 @@ impl RateLimit {
         }
     }
 
-    /// Takes a token of the customer's bucket, if there is one.
-    pub(super) fn take(&self, customer: &CustomerId, now: Timestamp) -> Result<(), RetryAfter> {
+    /// Takes a token of the customer's bucket, if there is one. Returns what is left of it; none if
+    /// there is no limit.
+    pub(super) fn take(
+        &self,
+        customer: &CustomerId,
+        now: Timestamp,
+    ) -> Result<Option<CallQuota>, RateExceeded> {
         if self.calls_per_s == 0 {
-            return Ok(());
+            return Ok(None);
         }
         let locked = self.bucket_by_customer.lock();
         let mut buckets = locked.unwrap_or_else(PoisonError::into_inner);
@@ -61,18 +77,28 @@ impl RateLimit {
         let bucket = buckets.entry(customer.clone()).or_insert(full);
         let level = self.level(bucket, now);
         if level < CALL {
-            // Any bucket fills within a second.
-            return Err(RetryAfter { s: 1 });
+            return Err(RateExceeded(self.quota(level)));
         }
         *bucket = Bucket {
             level: level - CALL,
             at: now,
         };
-        Ok(())
+        Ok(Some(self.quota(level - CALL)))
+    }
+
+    fn quota(&self, level: i64) -> CallQuota {
+        let wanted = if level < CALL { CALL } else { self.brim() };
+        let flow_per_s = i64::from(self.calls_per_s) * CALL;
+        let calls = |level: i64| u32::try_from(level / CALL).unwrap_or(u32::MAX);
+        CallQuota {
+            limit: calls(self.brim()),
+            remaining: calls(level),
+            reset_s: u32::try_from((wanted - level + flow_per_s - 1) / flow_per_s).unwrap_or(1),
+        }
     }
 
     fn brim(&self) -> i64 {
-        i64::from(self.calls_per_s) * CALL
+        i64::from(self.calls_per_s) * i64::from(BURST_S) * CALL
     }
 
     fn level(&self, bucket: &Bucket, now: Timestamp) -> i64 {
@@ -89,28 +115,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_calls_of_a_second_may_come_at_once_and_then_at_the_rate() {
+    fn the_calls_of_two_seconds_may_come_at_once_and_then_at_the_rate() {
         let rate = RateLimit::new(2);
-        assert_eq!(take(&rate, "acme", 0), Ok(()));
-        assert_eq!(take(&rate, "acme", 0), Ok(()));
-        assert_eq!(take(&rate, "acme", 0), Err(RetryAfter { s: 1 }));
-        assert_eq!(take(&rate, "acme", 499), Err(RetryAfter { s: 1 }));
-        assert_eq!(take(&rate, "acme", 500), Ok(()));
-        assert_eq!(take(&rate, "acme", 500), Err(RetryAfter { s: 1 }));
+        let left = |remaining, reset_s| {
+            Ok(Some(CallQuota {
+                limit: 4,
+                remaining,
+                reset_s,
+            }))
+        };
+        assert_eq!(take(&rate, "acme", 0), left(3, 1));
+        assert_eq!(take(&rate, "acme", 0), left(2, 1));
+        assert_eq!(take(&rate, "acme", 0), left(1, 2));
+        assert_eq!(take(&rate, "acme", 0), left(0, 1), "one call fits in half a second");
+        assert!(take(&rate, "acme", 0).is_err());
+        assert!(take(&rate, "acme", 499).is_err());
+        assert!(take(&rate, "acme", 500).is_ok());
+        assert!(take(&rate, "acme", 500).is_err());
+        assert_eq!(take(&rate, "acme", 10_000), left(3, 1));
     }
 
     #[test]
     fn the_limit_of_one_customer_does_not_affect_another() {
         let rate = RateLimit::new(1);
-        assert_eq!(take(&rate, "acme", 0), Ok(()));
-        assert_eq!(take(&rate, "umbrella", 0), Ok(()));
-        assert_eq!(take(&rate, "acme", 0), Err(RetryAfter { s: 1 }));
+        assert!(take(&rate, "acme", 0).is_ok());
+        assert!(take(&rate, "acme", 0).is_ok());
+        assert!(take(&rate, "umbrella", 0).is_ok());
+        let none = CallQuota {
+            limit: 2,
+            remaining: 0,
+            reset_s: 1,
+        };
+        assert_eq!(take(&rate, "acme", 0), Err(RateExceeded(none)));
     }
 
     #[test]
     fn without_a_limit_every_call_is_accepted() {
         let rate = RateLimit::new(0);
-        assert!((0..10_000).all(|_| take(&rate, "acme", 0).is_ok()));
+        assert!((0..10_000).all(|_| take(&rate, "acme", 0) == Ok(None)));
     }
 
     #[test]
@@ -123,7 +165,11 @@ mod tests {
         assert_eq!(rate.bucket_by_customer.lock().unwrap().len(), 1);
     }
 
-    fn take(rate: &RateLimit, customer: &str, at_ms: i64) -> Result<(), RetryAfter> {
+    fn take(
+        rate: &RateLimit,
+        customer: &str,
+        at_ms: i64,
+    ) -> Result<Option<CallQuota>, RateExceeded> {
         rate.take(
             &CustomerId::parse(customer).unwrap(),
             Timestamp::from_ms(at_ms),

@@ -24,6 +24,7 @@ impl ShownSettings {
             ("coap_port", config.coap.port().into()),
             ("last_values_max", config.last_values_max as usize),
             ("passive_objects_max", config.passive_objects_max),
+            ("rate_limit", config.rate_limit as usize),
             ("scheduled_max", config.scheduled_max as usize),
             ("udp_payload_base64_max", udp_bytes.div_ceil(3) * 4),
             ("udp_payload_bytes_max", udp_bytes),

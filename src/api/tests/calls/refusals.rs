@@ -230,16 +230,23 @@ async fn a_customer_over_its_rate_limit_gets_retry_after() {
     let setup = TestService::with(config);
     let acme = setup.customer("acme", &["devices:read"]).await;
     let umbrella = setup.customer("umbrella", &["devices:read"]).await;
-    let mut answers = vec![];
-    for _ in 0..3 {
-        answers.push(setup.get(DEVICES, &acme.bearer).await);
-    }
-    let refused = answers
-        .iter()
-        .find(|answer| answer.status != StatusCode::OK)
-        .unwrap();
-    shaped(refused, StatusCode::TOO_MANY_REQUESTS, "Too Many Requests");
+    let quota = |answer: &CallAnswer| {
+        ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"]
+            .map(|name| answer.header(name).map(str::to_owned))
+    };
+    let first = setup.get(DEVICES, &acme.bearer).await;
+    assert_eq!(quota(&first), ["2", "1", "1"].map(|it| Some(it.to_owned())));
+    let refused = loop {
+        let answer = setup.get(DEVICES, &acme.bearer).await;
+        if answer.status != StatusCode::OK {
+            break answer;
+        }
+    };
+    shaped(&refused, StatusCode::TOO_MANY_REQUESTS, "Too Many Requests");
     assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(quota(&refused), ["2", "0", "1"].map(|it| Some(it.to_owned())));
+    let open = setup.call(TestService::request("GET", "/livez")).await;
+    assert_eq!(quota(&open), [const { None }; 3]);
     assert_eq!(
         setup.get(DEVICES, &umbrella.bearer).await.status,
         StatusCode::OK
