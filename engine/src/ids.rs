@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::limits::SHARDS;
+use crate::moment::Timestamp;
 
 /// Why a text is not an id of a kind.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -259,6 +260,15 @@ macro_rules! uuid_id {
 uuid_id! {
     /// Names an event.
     EventId
+}
+impl EventId {
+    /// The least id that an event of this time may have.
+    pub fn first_at(at: Timestamp) -> Self {
+        let ms = u64::try_from(at.as_ms()).unwrap_or_default();
+        let mut bytes = [0; 16];
+        bytes[..6].copy_from_slice(&ms.to_be_bytes()[2..]);
+        Self::from_bytes(bytes)
+    }
 }
 uuid_id! {
     /// Names an action request.

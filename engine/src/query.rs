@@ -9,7 +9,8 @@ use protocol::lwm2m::value::Value;
 use crate::action::{Protocol, Status};
 use crate::admin_log::entry::{Category, Subject};
 use crate::admin_log::window::TimeWindow;
-use crate::ids::{CustomerId, DeviceKey, Iccid};
+use crate::event::{Event, EventContent, EventType};
+use crate::ids::{CustomerId, DeviceKey, EventId, Iccid};
 use crate::moment::Timestamp;
 
 /// One page of a list.
@@ -142,6 +143,52 @@ pub struct LogFilter {
     pub category: Option<Category>,
     /// Only those of one subject.
     pub subject: Option<Subject>,
+}
+
+/// A filter for the events of a device, newest first.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct HistoryFilter {
+    /// The device.
+    pub device: DeviceKey,
+    /// Only those older than this one.
+    pub before: Option<EventId>,
+    /// Only those from this time on.
+    pub from: Option<Timestamp>,
+    /// Only those up to this time.
+    pub to: Option<Timestamp>,
+    /// Only those of one type.
+    pub event_type: Option<EventType>,
+    /// Only those with a value at this path or below it.
+    pub path: Option<Path>,
+}
+
+impl HistoryFilter {
+    /// All events of a device.
+    pub fn all_of(device: DeviceKey) -> Self {
+        Self {
+            device,
+            before: None,
+            from: None,
+            to: None,
+            event_type: None,
+            path: None,
+        }
+    }
+
+    /// Whether an event that is within the times is wanted.
+    pub fn wants(&self, event: &Event) -> bool {
+        let has_path = |path: Path| match &event.content {
+            EventContent::Telemetry(telemetry) => {
+                telemetry.values.iter().any(|(at, _)| path.contains(*at))
+            }
+            EventContent::Data(_)
+            | EventContent::Lifecycle(_)
+            | EventContent::Error(_)
+            | EventContent::ActionResult(_) => false,
+        };
+        let is_of = |event_type| event.content.event_type() == event_type;
+        self.event_type.is_none_or(is_of) && self.path.is_none_or(has_path)
+    }
 }
 
 #[cfg(test)]

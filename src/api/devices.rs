@@ -14,6 +14,7 @@ use engine::directory::device::{NewDevice, create_device, draft_device};
 use engine::dispatch::is_of_one_host;
 use engine::ids::{DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
 use engine::profile::Profile;
+use engine::query::HistoryFilter;
 use engine::query::devices::DeviceFilter;
 
 use super::Api;
@@ -92,7 +93,8 @@ pub(super) async fn inspect(
     // The actor of the device knows neither the whole profile nor a new key.
     let profile = found(api.store.profile(device).await?)?;
     let values = api.store.values_of(device).await?;
-    let recent = api.store.events_of(device, None, RECENT_MESSAGES).await?;
+    let recent = api.store.events_of(HistoryFilter::all_of(device), RECENT_MESSAGES);
+    let recent = recent.await?;
     let body = InspectorBody::of(&profile, &snapshot, &values, &recent.events);
     Ok(HttpResponse::Ok().json(body))
 }

@@ -14,6 +14,8 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Number, Value};
 
+use engine::moment::Timestamp;
+
 use super::error::{ApiError, ErrorDetail};
 use properties::{Properties, unread};
 
@@ -322,6 +324,11 @@ fn whole(number: &Number) -> Result<i64, bool> {
         (None, Some(float)) if float.abs() <= f64::from(u32::MAX) => Ok(float as i64),
         (None, _) => Err(false),
     }
+}
+
+/// A time in UTC, as queries have it.
+pub(super) fn instant(text: &str) -> Result<Timestamp, &'static str> {
+    Timestamp::parse_iso(text).ok_or("must be a UTC time such as 2026-11-21T12:43:51.000")
 }
 
 /// A display name.

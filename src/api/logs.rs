@@ -16,7 +16,7 @@ use super::Api;
 use super::access::AuthenticatedCaller;
 use super::body::Query;
 use super::error::ApiError;
-use super::fields::Fields;
+use super::fields::{Fields, instant};
 use super::page::{PageBody, wanted_of};
 use super::segment::{PathSegment, Segment};
 use super::words::Word;
@@ -102,10 +102,6 @@ fn window(now: Timestamp, fields: &mut Fields) -> Option<TimeWindow> {
             None
         }
     }
-}
-
-fn instant(text: &str) -> Result<Timestamp, &'static str> {
-    Timestamp::parse_iso(text).ok_or("must be a UTC time such as 2026-11-21T12:43:51.000")
 }
 
 impl EntryBody {

@@ -7,14 +7,17 @@ use serde::Serialize;
 
 use engine::delivery::body::EventContentBody;
 use engine::delivery::destination::JsonPayload;
-use engine::event::{Cause, Event, EventContent};
+use engine::Path;
+use engine::event::{Cause, Event, EventContent, EventType};
 use engine::ids::{DeviceId, DeviceKey, EventId};
+use engine::query::HistoryFilter;
 use engine::query::listed::HistoryPage;
 
 use super::Api;
 use super::access::AuthenticatedCaller;
 use super::body::Query;
 use super::error::ApiError;
+use super::fields::instant;
 use super::page::wanted_size;
 use super::segment::PathSegment;
 use super::words::Word;
@@ -68,15 +71,24 @@ pub(super) async fn list(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     let size = wanted_size(&mut fields);
-    let before = fields.optional("cursor", EventId::parse);
-    fields.finish(Some(()))?;
     let device = DeviceKey::of(&caller.customer, &device);
+    let filter = HistoryFilter {
+        device,
+        before: fields.optional("cursor", EventId::parse),
+        from: fields.optional("from", instant),
+        to: fields.optional("to", instant),
+        event_type: fields.optional("type", EventType::read),
+        path: fields.optional("path", Path::parse),
+    };
+    if filter.from.zip(filter.to).is_some_and(|(from, to)| from > to) {
+        fields.fault("from", "must not be later than `to`");
+    }
+    fields.finish(Some(()))?;
     let known = api.store.profile(device).await?;
     known.ok_or_else(|| ApiError::unknown("device"))?;
-    let HistoryPage { events, more } = api.store.events_of(device, before, size).await?;
-    let last = events.last().filter(|_| more).map(|event| event.id);
+    let HistoryPage { events, next } = api.store.events_of(filter, size).await?;
     let items = events.iter().map(MessageBody::of).collect();
-    Ok(HttpResponse::Ok().json(MessagesBody::of(items, last)))
+    Ok(HttpResponse::Ok().json(MessagesBody::of(items, next)))
 }
 
 impl MessagesBody {

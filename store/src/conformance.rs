@@ -55,7 +55,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 71] = [
+const LAWS: [(&str, Law); 72] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -198,6 +198,10 @@ const LAWS: [(&str, Law); 71] = [
     (
         "events are read newest first from any point",
         events::are_read_newest_first_from_any_point,
+    ),
+    (
+        "events are found by time, type and path",
+        events::are_found_by_time_type_and_path,
     ),
     (
         "events of every kind are read as they were written",

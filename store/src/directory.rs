@@ -9,11 +9,13 @@ use engine::definition::{Definition, DefinitionId};
 use engine::delivery::destination::Destination;
 use engine::directory::import::ExistingDevices;
 use engine::idempotency::{IdempotencyKey, IdempotencyRecord};
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, EventId};
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId};
 use engine::profile::Profile;
 use engine::query::devices::{DeviceFilter, SearchTooBroad};
 use engine::query::listed::{HistoryPage, ListedAction};
-use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageRequest};
+use engine::query::{
+    ActionFilter, HistoryFilter, KnownValue, LogFilter, Page, PageRequest,
+};
 use engine::setting::Setting;
 
 use crate::ReadAnswer;
@@ -71,15 +73,11 @@ pub trait DirectoryReads: Send + Sync {
     /// The payload of an entry of a customer's log, if it has one.
     fn entry_payload(&self, customer: CustomerId, entry: EntryId) -> ReadAnswer<Option<Box<[u8]>>>;
 
-    /// The events of a device, newest first, at most `max`; if `before` is given, only older ones.
+    /// The events of a device that a filter wants, newest first, at most `max`.
     ///
-    /// A page ends early where it would be too large to hold in memory.
-    fn events_of(
-        &self,
-        device: DeviceKey,
-        before: Option<EventId>,
-        max: u32,
-    ) -> ReadAnswer<HistoryPage>;
+    /// A page ends early where what was read for it would be too large to hold in memory: it may be
+    /// empty, although older events follow.
+    fn events_of(&self, filter: HistoryFilter, max: u32) -> ReadAnswer<HistoryPage>;
 
     /// The last known values of a device, by path.
     fn values_of(&self, device: DeviceKey) -> ReadAnswer<Vec<KnownValue>>;

@@ -42,6 +42,38 @@ fn messages_of_a_device_are_listed_newest_first() {
 }
 
 #[test]
+fn messages_are_found_by_time_type_and_path() {
+    let setup = TestService::new();
+    setup.caller.perform(ID, &read(ADDRESS));
+    let ask = |query: &str| {
+        let path = format!("{API}/devices/{ID}/messages?{query}");
+        setup.caller.request("GET", &path)
+    };
+    let types = |query: &str| {
+        let items = ask(query).expect(200)["items"].as_array().unwrap().clone();
+        items.iter().map(|it| text(&it["type"])).collect::<Vec<_>>()
+    };
+    let all = setup.caller.messages(ID);
+    let (newest, oldest) = (text(&all[0]["time"]), text(&all[all.len() - 1]["time"]));
+    assert_eq!(types("type=TELEMETRY_DATA"), ["TELEMETRY_DATA"]);
+    assert_eq!(types("path=/3303/0"), ["TELEMETRY_DATA"]);
+    assert_eq!(types("path=/3"), Vec::<String>::new());
+    assert_eq!(types("type=LIFECYCLE&path=/3303"), Vec::<String>::new());
+    assert_eq!(types(&format!("from={oldest}&to={newest}")).len(), all.len());
+    assert_eq!(types("to=2020-01-01T00:00:00.000"), Vec::<String>::new());
+    assert_eq!(types("from=2120-01-01T00:00:00.000"), Vec::<String>::new());
+    for refused in [
+        "type=EVERYTHING",
+        "path=3303",
+        "from=yesterday",
+        "from=2026-01-02T00:00:00.000&to=2026-01-01T00:00:00.000",
+        "until=2026-01-01T00:00:00.000",
+    ] {
+        assert_eq!(ask(refused).status, 400, "{refused}");
+    }
+}
+
+#[test]
 fn a_value_that_was_read_names_its_request() {
     let setup = TestService::new();
     let action = setup.caller.perform(ID, &read(ADDRESS));

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use engine::action::{Protocol, Status};
 use engine::admin_log::entry::Subject;
-use engine::event::Lifecycle;
+use engine::event::{EventType, Lifecycle};
 use engine::limits::TOPIC_BYTES_MAX;
 
 use crate::api::action::described::result_data;
@@ -17,14 +17,36 @@ pub(in crate::api) fn list() -> ApiOperation {
     let text = "Returns the messages of a device, newest first: data, lifecycle events, errors \
                 and action results. Messages are deleted after \
                 {{history_retention_days}}. To read the next page, pass `nextCursor` as `cursor` \
-                until a page has none. A page of long messages can have fewer than `pageSize` items.";
+                until a page has none. A page can have fewer than `pageSize` items, or none, \
+                although more follow.";
     let operation = ApiOperation::new(
         "listMessages",
         Tag::Devices,
         "List the messages of a device",
     )
     .description(text)
-    .query("cursor", id(), "The `nextCursor` of the previous page.");
+    .query("cursor", id(), "The `nextCursor` of the previous page.")
+    .query(
+        "from",
+        names::log_time(),
+        "Only messages from this time on (UTC): `2026-11-24T12:00:00.000`. The milliseconds and \
+         a final `Z` are optional.",
+    )
+    .query(
+        "to",
+        names::log_time(),
+        "Only messages up to this time, in the same format.",
+    )
+    .query(
+        "type",
+        Schema::word::<EventType>(),
+        "Only messages of this type.",
+    )
+    .query(
+        "path",
+        Schema::text().pattern("^(/[0-9]{1,5}){1,4}$").example("/3303/0/5700"),
+        "Only messages with a value of this object, instance, resource or resource instance.",
+    );
     sized(operation).answer(200, messages(), "A page of messages.")
 }
 

@@ -3,13 +3,13 @@
 use engine::action::{Outcome, PayloadType, Protocol, ResultPayload, Status};
 use engine::change::Change;
 use engine::event::{
-    ActionResult, Cause, DeviceInfo, ErrorReport, Event, EventContent, Lifecycle, PayloadKept,
-    Telemetry,
+    ActionResult, Cause, DeviceInfo, ErrorReport, Event, EventContent, EventType, Lifecycle,
+    PayloadKept, Telemetry,
 };
 use engine::ids::{ActionId, EntryId, Iccid};
 use engine::limits::{LAST_VALUES_MAX, VALUE_BYTES_MAX};
 use engine::profile::Profile;
-use engine::query::KnownValue;
+use engine::query::{HistoryFilter, KnownValue};
 use engine::{ObjectLink, Path, Value};
 
 use super::samples::{self, acme, at, batch, device, forgotten, known};
@@ -25,21 +25,84 @@ pub(super) fn are_read_newest_first_from_any_point(ground: &TestBed<'_>) {
     }
     append(&*store, &registered(&other, 3));
     let read = |before, max| {
-        wait(store.events_of(one.key(), before, max))
-            .expect("events")
-            .events
+        let filter = HistoryFilter {
+            before,
+            ..HistoryFilter::all_of(one.key())
+        };
+        wait(store.events_of(filter, max)).expect("events").events
     };
     let newest_first: Vec<Event> = events.iter().rev().cloned().collect();
     assert_eq!(read(None, 100), newest_first);
     assert_eq!(read(None, 2), newest_first[..2]);
     assert_eq!(read(Some(newest_first[1].id), 2), newest_first[2..4]);
     assert_eq!(read(Some(newest_first[4].id), 2), []);
-    let more = |max| {
-        wait(store.events_of(one.key(), None, max))
+    let next = |max| {
+        wait(store.events_of(HistoryFilter::all_of(one.key()), max))
             .expect("events")
-            .more
+            .next
     };
-    assert!(more(4) && !more(5) && !more(100));
+    assert_eq!([next(4), next(5), next(100)], [Some(events[1].id), None, None]);
+}
+
+pub(super) fn are_found_by_time_type_and_path(ground: &TestBed<'_>) {
+    let store = ground.open();
+    let (one, other) = two_devices(&*store);
+    let path = |resource| Path::resource(3303, 0, resource);
+    let sent = |second, resource| {
+        let values = vec![(path(resource), Value::Integer(second))];
+        event(
+            &one,
+            second,
+            EventContent::Telemetry(telemetry(Cause::Send, values)),
+        )
+    };
+    let events = [
+        registered(&one, 1),
+        sent(2, 5700),
+        sent(3, 5701),
+        registered(&one, 4),
+        sent(5, 5700),
+    ];
+    for event in &events {
+        append(&*store, event);
+    }
+    append(&*store, &registered(&other, 3));
+    let found = |filter: HistoryFilter| {
+        let page = wait(store.events_of(filter, 100)).expect("events");
+        assert_eq!(page.next, None);
+        let place = |found: &Event| events.iter().position(|event| event == found);
+        page.events.iter().map(place).collect::<Vec<_>>()
+    };
+    let all = HistoryFilter::all_of(one.key());
+    let times = HistoryFilter {
+        from: Some(at(2)),
+        to: Some(at(4)),
+        ..all.clone()
+    };
+    assert_eq!(found(times.clone()), [Some(3), Some(2), Some(1)]);
+    let before = HistoryFilter {
+        before: Some(events[3].id),
+        ..times
+    };
+    assert_eq!(found(before), [Some(2), Some(1)]);
+    let lifecycle = HistoryFilter {
+        event_type: Some(EventType::Lifecycle),
+        ..all.clone()
+    };
+    assert_eq!(found(lifecycle), [Some(3), Some(0)]);
+    let of_path = |path| HistoryFilter {
+        path: Some(path),
+        ..all.clone()
+    };
+    assert_eq!(found(of_path(path(5700))), [Some(4), Some(1)]);
+    assert_eq!(found(of_path(Path::object(3303))), [Some(4), Some(2), Some(1)]);
+    assert_eq!(found(of_path(Path::object(3))), []);
+    let nothing = HistoryFilter {
+        from: Some(at(4)),
+        to: Some(at(2)),
+        ..all
+    };
+    assert_eq!(found(nothing), []);
 }
 
 pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &TestBed<'_>) {
@@ -71,7 +134,7 @@ pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &TestBed<'_>) 
     for (happening, second) in happenings.into_iter().zip(1..) {
         let event = event(&device, second, happening);
         append(&*store, &event);
-        let read = wait(store.events_of(device.key(), None, 1)).map(|it| it.events);
+        let read = wait(store.events_of(HistoryFilter::all_of(device.key()), 1)).map(|it| it.events);
         assert_eq!(read, Ok(vec![event]));
     }
 }
@@ -251,7 +314,7 @@ pub(super) fn leave_no_value_that_is_too_long(ground: &TestBed<'_>) {
     assert_eq!(known().len(), usize::from(max));
     assert_eq!(known()[0], (path(0), Value::Integer(3)));
     assert_eq!(known()[1], (path(3), Value::Integer(1)));
-    let read = wait(store.events_of(device.key(), None, 9)).map(|it| it.events);
+    let read = wait(store.events_of(HistoryFilter::all_of(device.key()), 9)).map(|it| it.events);
     assert_eq!(read, Ok(expected), "the history has all of it");
 }
 
@@ -275,7 +338,7 @@ pub(super) fn go_when_they_are_too_old_and_with_their_device(ground: &TestBed<'_
     assert_eq!((swept.removed, swept.more), (4, false));
     let kept = values().len() - 1; // One of them is too long.
     let left = |device: &Profile| {
-        let events = wait(store.events_of(device.key(), None, 9))
+        let events = wait(store.events_of(HistoryFilter::all_of(device.key()), 9))
             .expect("events")
             .events;
         let values = wait(store.values_of(device.key())).expect("values");
@@ -299,7 +362,11 @@ pub(super) fn are_not_inherited(ground: &TestBed<'_>) {
         append(&*store, &registered(&other, second));
     }
     let history = |device: &Profile, before| {
-        let events = wait(store.events_of(device.key(), before, 100)).map(|it| it.events);
+        let filter = HistoryFilter {
+            before,
+            ..HistoryFilter::all_of(device.key())
+        };
+        let events = wait(store.events_of(filter, 100)).map(|it| it.events);
         events.expect("events")
     };
     let old = history(&one, None);
@@ -336,7 +403,7 @@ pub(super) fn are_not_inherited(ground: &TestBed<'_>) {
     drop(store);
     let store = ground.open();
     let left = |device: &Profile| {
-        wait(store.events_of(device.key(), None, 100))
+        wait(store.events_of(HistoryFilter::all_of(device.key()), 100))
             .expect("events")
             .events
     };

@@ -4,6 +4,7 @@ use engine::action::{Action, Status};
 use engine::change::Change;
 use engine::customer::SecretDigest;
 use engine::ids::CustomerId;
+use engine::query::HistoryFilter;
 
 use super::idempotency::{once, record_of, records_of};
 use super::lists::{everything, whole_log};
@@ -155,7 +156,7 @@ pub(super) fn takes_of_every_kind(ground: &TestBed<'_>) {
             (0..20).filter(has_record).count(),
             everything(&*store, &acme()).0.len(),
             whole_log(&*store, &acme()).0.len(),
-            wait(store.events_of(meter.key(), None, 20))
+            wait(store.events_of(HistoryFilter::all_of(meter.key()), 20))
                 .expect("an answer")
                 .events
                 .len(),

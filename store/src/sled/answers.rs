@@ -27,7 +27,9 @@ use engine::policy::CustomerSettings;
 use engine::profile::Profile;
 use engine::query::devices::{DeviceFilter, SearchTooBroad};
 use engine::query::listed::{HistoryPage, ListedAction};
-use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageRequest};
+use engine::query::{
+    ActionFilter, HistoryFilter, KnownValue, LogFilter, Page, PageRequest,
+};
 use engine::setting::Setting;
 
 use super::SledStore;
@@ -149,14 +151,9 @@ impl DirectoryReads for SledStore {
             .show(move |db| entries::payload(db, &customer, entry))
     }
 
-    fn events_of(
-        &self,
-        device: DeviceKey,
-        before: Option<EventId>,
-        max: u32,
-    ) -> ReadAnswer<HistoryPage> {
+    fn events_of(&self, filter: HistoryFilter, max: u32) -> ReadAnswer<HistoryPage> {
         self.readers
-            .show(move |db| events::events_of(db, device, before, max))
+            .show(move |db| events::events_of(db, &filter, max))
     }
 
     fn values_of(&self, device: DeviceKey) -> ReadAnswer<Vec<KnownValue>> {

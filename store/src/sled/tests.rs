@@ -14,6 +14,7 @@ use engine::delivery::backlog::{DeadLetter, PendingRetry, ProgressUpdate, Sequen
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
 use engine::profile::Profile;
+use engine::query::HistoryFilter;
 use engine::query::listed::HistoryPage;
 use engine::setting::{Setting, SettingName, SettingState};
 
@@ -397,7 +398,7 @@ fn a_sweep_of_everything_leaves_room_for_commits_between_its_parts() {
         assert!(swept.removed <= least);
     }
     assert_eq!(
-        wait(store.events_of(meter.key(), None, 1)),
+        wait(store.events_of(HistoryFilter::all_of(meter.key()), 1)),
         Ok(HistoryPage::default())
     );
 }

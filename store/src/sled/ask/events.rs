@@ -3,8 +3,9 @@
 use engine::event::Event;
 use engine::ids::{DeviceKey, EventId};
 use engine::limits::STRETCH_BYTES_MAX;
-use engine::query::KnownValue;
+use engine::moment::Timestamp;
 use engine::query::listed::HistoryPage;
+use engine::query::{HistoryFilter, KnownValue};
 use sled::Db;
 
 use super::{load, rows_of};
@@ -15,43 +16,47 @@ use crate::sled::record::event::read_event;
 use crate::sled::record::number::read_last_event;
 use crate::sled::record::value::read_known;
 
-/// The events of a device, newest first, at most `max`; only those older than an event, if one is
-/// given. Events of a former device with the same key are not shown.
+/// The events of a device that a filter wants, newest first, at most `max`. Events of a former
+/// device with the same key are not shown.
 pub(in crate::sled) fn events_of(
     db: &Db,
-    device: DeviceKey,
-    before: Option<EventId>,
+    filter: &HistoryFilter,
     max: u32,
 ) -> Result<HistoryPage, Fault> {
+    let device = filter.device;
     let all = key::event::of_device(device);
-    let end = match before {
-        Some(before) => key::event::event(device, before),
-        None => key::behind(all.clone()),
-    };
+    let at = |at: Timestamp| key::event::event(device, EventId::first_at(at));
+    let ends = [
+        filter.before.map(|before| key::event::event(device, before)),
+        filter.to.map(|to| at(to.plus_ms(1))),
+    ];
+    let end = ends.into_iter().flatten().min();
+    let end = end.unwrap_or_else(|| key::behind(all.clone()));
     let first = match load(db, &key::event::removed_of(device), read_last_event)? {
         Some(last) => key::behind(key::event::event(device, last)),
         None => all,
     };
+    let first = filter.from.map_or(first.clone(), |from| at(from).max(first));
     let end = end.max(first.clone());
     let mut events = Vec::new();
     let mut bytes = 0;
+    let mut last = None;
     let max = usize::try_from(max).unwrap_or(usize::MAX);
     let keys = db
         .range::<&[u8], _>(first.as_slice()..end.as_slice())
         .keys();
     for key in keys.rev() {
         if events.len() >= max || bytes > STRETCH_BYTES_MAX {
-            return Ok(HistoryPage { events, more: true });
+            return Ok(HistoryPage { events, next: last });
         }
-        events.extend(load(db, &key?, |value| {
+        let read = load(db, &key?, |value| {
             bytes += value.len();
             read_event(value)
-        })?);
+        })?;
+        last = read.as_ref().map(|event| event.id).or(last);
+        events.extend(read.filter(|event| filter.wants(event)));
     }
-    Ok(HistoryPage {
-        events,
-        more: false,
-    })
+    Ok(HistoryPage { events, next: None })
 }
 
 /// An event, while its row exists: the history it is in may be removed already. An unreadable event
