@@ -12,7 +12,9 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
+use std::time::Duration;
 
+use actors::web::ConnectionLimits;
 use engine::BlockSize;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::forwarding::DeliveryRules;
@@ -160,6 +162,17 @@ settings! {
     /// Maximum size of the JSON bodies of all calls in progress, in bytes, of which one address and
     /// one customer may take a quarter; more are answered with 503.
     bodies_bytes_max: usize = "67108864", Number, parse::number(1_024..=1 << 40);
+    /// Maximum number of connections to the API; fewer if the process may not open so many files. One
+    /// more serves only the operator and health checks, then it is closed.
+    http_connections_max: usize = "10000", Number, parse::number(16..=1_000_000);
+    /// Maximum number of connections to the API from one address; raise it for a proxy.
+    http_connections_per_address_max: usize = "1000", Number, parse::number(1..=1_000_000);
+    /// Maximum time from the end of a response to the end of the head of the next request, in
+    /// milliseconds; then the connection is closed.
+    http_request_wait_ms: u32 = "10000", Number, parse::number(100..=600_000);
+    /// Maximum time for which 16 KiB of a response wait to be taken, in milliseconds; then the
+    /// connection is closed.
+    http_response_wait_ms: u32 = "10000", Number, parse::number(100..=600_000);
     /// Maximum number of lines in a device import; later lines are refused with 413.
     import_lines_max: u32 = "1000000", Number, parse::number(1..=1_000_000_000);
     /// ACK_TIMEOUT of CoAP, in milliseconds (RFC 7252 section 4.8).
@@ -330,6 +343,16 @@ impl Config {
             registrations_max: self.device_registrations_max,
             passive_objects_max: self.passive_objects_max,
             block: self.coap_block_bytes,
+        }
+    }
+
+    /// What connections to the API may do.
+    pub fn connection_limits(&self) -> ConnectionLimits {
+        ConnectionLimits {
+            connections_max: self.http_connections_max,
+            per_address_max: self.http_connections_per_address_max,
+            request_wait: Duration::from_millis(self.http_request_wait_ms.into()),
+            response_wait: Duration::from_millis(self.http_response_wait_ms.into()),
         }
     }
 

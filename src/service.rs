@@ -238,6 +238,7 @@ impl Listeners {
             listener,
             tls: tls.transpose()?,
             workers: cores(),
+            limits: config.connection_limits().within_descriptors().map_err(refused)?,
         };
         Ok(Self {
             http,

@@ -1,5 +1,7 @@
 //! Who serves the API? This actor starts it, drains it and stops it; it knows none of its routes.
 
+mod connections;
+
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -10,6 +12,9 @@ use actix_web::web::ServiceConfig;
 use actix_web::{App, HttpServer};
 use rustls::ServerConfig;
 use tracing::error;
+
+use connections::Connections;
+pub use connections::{Connection, ConnectionLimits, ConnectionUse};
 
 /// How long requests in progress may take once the service stops, in seconds; with the rest of the
 /// stop it stays below the ten seconds that operators are promised.
@@ -26,6 +31,8 @@ pub struct Listening {
     pub tls: Option<ServerConfig>,
     /// How many threads serve it.
     pub workers: usize,
+    /// What connections may do.
+    pub limits: ConnectionLimits,
 }
 
 /// Opens the socket that callers connect to.
@@ -41,9 +48,15 @@ pub struct Web {
 impl Web {
     /// Starts to serve; to be called in a running system.
     pub fn start_serving(listening: Listening, routes: Routes) -> io::Result<actix::Addr<Self>> {
+        let connections = Connections::new(listening.limits);
         let server = HttpServer::new(move || {
             let routes = Arc::clone(&routes);
             App::new().configure(move |app| routes(app))
+        })
+        .on_connect(move |stream, data| {
+            if let Some(connection) = connections.admit(stream) {
+                data.insert(connection);
+            }
         })
         .workers(listening.workers)
         .shutdown_timeout(DRAIN_S)

@@ -149,6 +149,7 @@ pub(crate) fn serve(
         listener,
         tls: None,
         workers,
+        limits: config.connection_limits(),
     };
     let routes = move |app: &mut ServiceConfig| api::configure(app, state.clone());
     Web::start_serving(listening, Arc::new(routes)).expect("the API is served");

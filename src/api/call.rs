@@ -12,6 +12,7 @@ use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, web};
 use tracing::Instrument;
 
+use actors::web::{Connection, ConnectionUse};
 use engine::ids::TraceId;
 
 use super::Api;
@@ -56,6 +57,10 @@ pub(super) async fn serve(
     let trace = TraceId::new(api.clock.moment().uuid());
     let method = request.method();
     let under_way = UnderWay::begin(method, door.route);
+    let connection = request.conn_data::<Connection>().cloned();
+    if let Some(connection) = &connection {
+        connection.serve();
+    }
     // The span exists at every log level, so that each line names its call.
     let span = tracing::error_span!("call", %trace, %method, path = request.path());
     let answer = answer(api, Call { trace }, door.access, request, next);
@@ -68,7 +73,10 @@ pub(super) async fn serve(
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     under_way.answered(response.status());
-    Ok(response)
+    Ok(match connection {
+        Some(connection) => response.map_body(|_, body| connection.answer(body)),
+        None => response,
+    })
 }
 
 async fn answer(
@@ -109,6 +117,11 @@ async fn admit(
     access: Access,
     request: &ServiceRequest,
 ) -> Result<Option<CallQuota>, (ApiError, Option<CallQuota>)> {
+    let connection = request.conn_data::<Connection>();
+    let is_reserve = connection.is_some_and(|it| it.purpose() == ConnectionUse::Reserve);
+    if is_reserve && !matches!(access, Access::Open | Access::Operator) {
+        return Err((ApiError::busy().closing(), None));
+    }
     // Which one counts would depend on who reads them: this service or a proxy before it.
     if request.headers().get_all(AUTHORIZATION).count() > 1 {
         return Err((ApiError::repeated_header(AUTHORIZATION.as_str()), None));

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Instant;
 
 use serde_json::json;
+use socket2::{Domain, Socket, Type};
 use tempfile::TempDir;
 
 use crate::test_service::{ID, TestService, silent_device, start};
@@ -409,4 +410,111 @@ fn bodies_in_progress_have_a_bound_and_a_call_beyond_it_is_told_when_to_retry() 
         (answer.status != 503).then_some(answer)
     });
     assert_eq!(answer.status, 400, "the name is too long");
+}
+
+#[test]
+fn a_caller_that_does_not_finish_a_request_is_disconnected_and_others_are_served() {
+    let (service, caller) = start(&[("SIGNALBOX_HTTP_REQUEST_WAIT_MS", "200")]);
+    let mut slow = connected(&service);
+    // The first request is whole, the second is not.
+    slow.write_all(b"GET /livez HTTP/1.1\r\nhost: test\r\n\r\nGET /livez HTTP/1.1\r\nhost:")
+        .unwrap();
+    let mut answer = Vec::new();
+    slow.read_to_end(&mut answer).unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer:?}");
+    assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer:?}");
+    assert_eq!(closed(&service, "no_request"), 1.0);
+    caller.request("GET", &format!("{API}/devices")).expect(200);
+}
+
+#[test]
+fn a_caller_that_does_not_read_its_responses_is_disconnected() {
+    let (service, _) = start(&[("SIGNALBOX_HTTP_RESPONSE_WAIT_MS", "200")]);
+    let mut deaf = connected(&service);
+    deaf.set_write_timeout(Some(PATIENCE)).unwrap();
+    let request = b"GET /openapi.json HTTP/1.1\r\nhost: test\r\n\r\n";
+    // Responses fill the buffers of the kernel until one is not taken; then writing fails.
+    until("the connection is closed", || {
+        deaf.write_all(request).is_err().then_some(())
+    });
+    assert_eq!(closed(&service, "response_not_taken"), 1.0);
+}
+
+#[test]
+fn one_address_has_a_bound_of_connections_and_others_are_served() {
+    let (service, caller) = start(&[
+        ("SIGNALBOX_HTTP_CONNECTIONS_PER_ADDRESS_MAX", "4"),
+        ("SIGNALBOX_HTTP_REQUEST_WAIT_MS", "600000"),
+    ]);
+    let flood = Ipv4Addr::from([127, 0, 0, 9]);
+    let held: Vec<_> = (0..4).map(|_| connected_from(flood, &service)).collect();
+    for stream in &held {
+        assert_eq!(livez(stream), "HTTP/1.1 200 ");
+    }
+    let mut refused = connected_from(flood, &service);
+    // It may be reset or ended: nothing is served on it.
+    let _ = refused.write_all(b"GET /livez HTTP/1.1\r\nhost: test\r\n\r\n");
+    let mut answer = String::new();
+    let _ = refused.read_to_string(&mut answer);
+    assert_eq!(answer, "");
+    assert_eq!(closed(&service, "too_many"), 1.0);
+    caller.request("GET", &format!("{API}/devices")).expect(200);
+}
+
+#[test]
+fn beyond_all_connections_the_operator_and_health_checks_are_served() {
+    let (service, caller) = start(&[
+        ("SIGNALBOX_HTTP_CONNECTIONS_MAX", "16"),
+        ("SIGNALBOX_HTTP_REQUEST_WAIT_MS", "600000"),
+    ]);
+    let held: Vec<_> = (0..16)
+        .map(|number| connected_from(Ipv4Addr::from([127, 0, 1, number]), &service))
+        .collect();
+    for stream in &held {
+        assert_eq!(livez(stream), "HTTP/1.1 200 ");
+    }
+    let refused = caller.request("GET", &format!("{API}/devices"));
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    assert!(refused.header("retry-after").is_some());
+    assert_eq!(Request::new("GET", "/readyz").send(service.http).status, 200);
+    let operator = Caller::operator(&service);
+    operator.request("GET", "/operator-api/v1/customers").expect(200);
+    drop(held);
+    until("room again", || {
+        (caller.request("GET", &format!("{API}/devices")).status == 200).then_some(())
+    });
+}
+
+fn connected(service: &Service) -> TcpStream {
+    let stream = TcpStream::connect(service.http).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+fn connected_from(address: Ipv4Addr, service: &Service) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from((address, 0)).into()).unwrap();
+    socket.connect(&service.http.into()).unwrap();
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// The beginning of the answer to a health check.
+fn livez(mut stream: &TcpStream) -> String {
+    stream
+        .write_all(b"GET /livez HTTP/1.1\r\nhost: test\r\n\r\n")
+        .unwrap();
+    let mut begun = [0; 13];
+    stream.read_exact(&mut begun).unwrap();
+    String::from_utf8_lossy(&begun).into_owned()
+}
+
+/// How many connections the service closed for a reason.
+fn closed(service: &Service, reason: &str) -> f64 {
+    let metrics = Request::new("GET", "/metrics").send(service.http).text();
+    let line = format!("signalbox_http_connections_closed_total{{reason=\"{reason}\"}} ");
+    let value = metrics.lines().find_map(|it| it.strip_prefix(&line));
+    value.expect("the metric is there").parse().unwrap()
 }
