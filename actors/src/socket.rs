@@ -18,9 +18,10 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use engine::dispatch::datagram_form::DatagramForm;
-use engine::effect::SendOutcome;
+use engine::effect::{SendOutcome, SendRefusal};
 use engine::peer::{ByTransport, Peer, Transport};
 use futures_core::Stream;
+use nix::errno::Errno;
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 use tracing::debug;
 
@@ -166,9 +167,9 @@ impl Socket {
             Some(Err(error)) => {
                 self.meters.unsent.one();
                 debug!(%error, "a datagram did not leave");
-                SendOutcome::Refused
+                SendOutcome::Refused(refusal_of(error))
             }
-            None => SendOutcome::Refused,
+            None => SendOutcome::Refused(SendRefusal::NoRoute),
         }
     }
 
@@ -182,6 +183,20 @@ impl Socket {
             Transport::Coap => DatagramForm::of(message),
             Transport::Udp => DatagramForm::BARE,
         }
+    }
+}
+
+/// What an error of the kernel says about a datagram (`man 2 sendmsg`, `man 7 ip`).
+fn refusal_of(error: Errno) -> SendRefusal {
+    match error {
+        Errno::EMSGSIZE => SendRefusal::TooLarge,
+        Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENETDOWN | Errno::EHOSTDOWN => {
+            SendRefusal::NoRoute
+        }
+        Errno::EACCES | Errno::EPERM => SendRefusal::NotPermitted,
+        Errno::EAFNOSUPPORT | Errno::EADDRNOTAVAIL | Errno::EINVAL => SendRefusal::UnusableAddress,
+        Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM => SendRefusal::BufferFull,
+        other => SendRefusal::Other(other as i32),
     }
 }
 

@@ -68,7 +68,30 @@ pub enum SendOutcome {
     /// The socket accepted it.
     Sent,
     /// The socket did not accept it; nothing was sent.
-    Refused,
+    Refused(SendRefusal),
+}
+
+/// Why a socket does not accept a datagram.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum SendRefusal {
+    /// It is longer than the path takes in one piece.
+    #[error("it is too large for the path to the device")]
+    TooLarge,
+    /// No route leads to the address.
+    #[error("there is no route to the address of the device")]
+    NoRoute,
+    /// The operating system does not permit it: a firewall, or a broadcast address.
+    #[error("the operating system does not permit sending to the address of the device")]
+    NotPermitted,
+    /// The socket cannot send to such an address.
+    #[error("the socket cannot send to the address of the device")]
+    UnusableAddress,
+    /// Too much waits to be sent.
+    #[error("the send buffer of the socket is full")]
+    BufferFull,
+    /// Any other error of the operating system.
+    #[error("the operating system reports error {0}")]
+    Other(i32),
 }
 
 impl Effects {

@@ -12,6 +12,7 @@ use actix_web::http::header::{ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use serde::Serialize;
 
+use engine::action::Mode;
 use engine::change::UniqueName;
 use engine::delivery::forwarding::{NotActive, ReplayUnderWay};
 use engine::device::queue::{CancelRefusal, SubmitRefusal};
@@ -424,12 +425,16 @@ impl From<CommitError> for ApiError {
 
 impl From<SubmitRefusal> for ApiError {
     fn from(refusal: SubmitRefusal) -> Self {
-        let code = match refusal {
-            SubmitRefusal::NotRegistered => "DEVICE_NOT_REGISTERED",
-            SubmitRefusal::NoAddress => "DEVICE_HAS_NO_ADDRESS",
-            SubmitRefusal::QueueFull { .. } | SubmitRefusal::DataFull { .. } => "QUEUE_FULL",
-        };
-        Self::clash(code, refusal)
+        let full = |setting| Self::clash("QUEUE_FULL", format!("{refusal} ({setting})"));
+        match refusal {
+            SubmitRefusal::NotRegistered => Self::clash("DEVICE_NOT_REGISTERED", refusal),
+            SubmitRefusal::NoAddress => Self::clash("DEVICE_HAS_NO_ADDRESS", refusal),
+            SubmitRefusal::QueueFull { mode, .. } => match mode {
+                Mode::SendNow => full("SEND_NOW, SIGNALBOX_WAITING_MAX"),
+                Mode::SendWhenActive => full("SEND_WHEN_ACTIVE, SIGNALBOX_SCHEDULED_MAX"),
+            },
+            SubmitRefusal::DataFull { .. } => full("SIGNALBOX_WAITING_BYTES_MAX"),
+        }
     }
 }
 

@@ -109,6 +109,9 @@ fn the_number_of_scheduled_requests_per_device_is_limited() {
     let ids: Vec<String> = (0..10).map(|_| caller.create_action(ID, &body)).collect();
     let refused = caller.try_action(ID, &body).expect(409);
     assert_eq!(error_codes(&refused), ["QUEUE_FULL"]);
+    let message = "10 requests of this mode wait for the device, and at most 10 may \
+                   (SEND_WHEN_ACTIVE, SIGNALBOX_SCHEDULED_MAX)";
+    assert_eq!(refused["errors"][0]["message"], message);
     caller.create_action("other", &body);
     caller.cancel_action(&ids[4]).expect(200);
     caller.create_action(ID, &body);

@@ -19,7 +19,7 @@ use engine::arbiter::input::{Conditions, DeviceInput, DeviceReply};
 use engine::device::Device;
 use engine::dispatch::shard_map::{ArbiterId, ShardMap};
 use engine::dispatch::{Classified, Restoration};
-use engine::effect::SendOutcome;
+use engine::effect::{SendOutcome, SendRefusal};
 use engine::ids::{DeviceKey, Endpoint};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
@@ -70,7 +70,7 @@ impl ServiceTurn<'_> {
     /// Whether the socket accepts a bare datagram.
     fn outcome(&mut self) -> SendOutcome {
         match self.rng.hits(self.refused_percent) {
-            true => SendOutcome::Refused,
+            true => SendOutcome::Refused(SendRefusal::BufferFull),
             false => SendOutcome::Sent,
         }
     }

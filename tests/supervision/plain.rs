@@ -5,7 +5,9 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::num::NonZeroU16;
 
 use engine::PathAndQuery;
-use engine::action::{CoapRequest, Content, ContentEncoding, Method, Request, Status, UdpRequest};
+use engine::action::{
+    Action, CoapRequest, Content, ContentEncoding, Method, Request, Status, UdpRequest,
+};
 use engine::event::{Event, EventContent};
 use engine::ids::ActionId;
 use protocol::coap::code::Code;
@@ -128,6 +130,10 @@ fn a_datagram_that_the_socket_refuses_is_a_failure() {
     let action = setup.submit_now(METER, datagram(4445, "on"));
     let action = action.unwrap().unwrap().id;
     setup.until(|| setup.status(action) == Status::Failed);
+    let why = "the datagram could not be sent: \
+               the operating system does not permit sending to the address of the device";
+    let outcome = setup.action(action).outcome.unwrap();
+    assert_eq!(outcome.error.as_deref(), Some(why));
 }
 
 #[test]
@@ -205,7 +211,11 @@ impl TestService {
     }
 
     fn status(&self, action: ActionId) -> Status {
-        wait_for(self.store.action(action)).unwrap().unwrap().status
+        self.action(action).status
+    }
+
+    fn action(&self, action: ActionId) -> Action {
+        wait_for(self.store.action(action)).unwrap().unwrap()
     }
 }
 

@@ -109,7 +109,7 @@ impl BoundSocket {
     }
 
     /// Passes a datagram to the kernel now.
-    pub(super) fn send_now(&self, to: Peer, datagram: &[u8]) -> io::Result<()> {
+    pub(super) fn send_now(&self, to: Peer, datagram: &[u8]) -> nix::Result<()> {
         let (to, from) = self.path_to(to);
         let control = from.as_ref().map(SourceAddress::control_message);
         let flags = MsgFlags::MSG_DONTWAIT;

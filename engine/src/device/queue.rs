@@ -34,15 +34,23 @@ pub enum SubmitRefusal {
     /// It is to be sent now over UDP or CoAP, and the address of the device is unknown.
     #[error("the device has no IP address; set its ip")]
     NoAddress,
-    /// The maximum of waiting requests of its kind is reached.
-    #[error("{max} requests already wait for the device")]
+    /// The maximum of waiting requests of its mode is reached.
+    #[error("{waiting} requests of this mode wait for the device, and at most {max} may")]
     QueueFull {
+        /// The mode.
+        mode: Mode,
+        /// How many wait: more than may, if the attempt of the one in flight ended without result.
+        waiting: u32,
         /// How many may wait.
         max: u32,
     },
     /// The maximum of waiting data is reached.
-    #[error("more than {max} bytes of data would wait for the device")]
+    #[error("with these {more} bytes of data, {total} would wait, and at most {max} may")]
     DataFull {
+        /// The bytes of its own data.
+        more: usize,
+        /// How many would wait with them.
+        total: usize,
         /// How many may wait.
         max: usize,
     },
@@ -413,17 +421,21 @@ impl ActionQueue {
         };
         let is_waiting = |action: &&Action| waits(action) && Some(action.id) != in_flight;
         let waiting = self.actions().filter(is_waiting).count();
-        if u32::try_from(waiting).is_ok_and(|waiting| waiting < max) {
+        let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
+        if waiting < max {
             return self.check_data(&new.request, limits.waiting_bytes_max);
         }
-        Err(SubmitRefusal::QueueFull { max })
+        let mode = new.mode;
+        Err(SubmitRefusal::QueueFull { mode, waiting, max })
     }
 
     /// Waiting requests are in memory, so their size has a bound, too.
     fn check_data(&self, request: &Request, max: usize) -> Result<(), SubmitRefusal> {
         let bytes: usize = self.actions().map(|it| it.request.data_bytes()).sum();
-        if bytes.saturating_add(request.data_bytes()) > max {
-            return Err(SubmitRefusal::DataFull { max });
+        let more = request.data_bytes();
+        let total = bytes.saturating_add(more);
+        if total > max {
+            return Err(SubmitRefusal::DataFull { more, total, max });
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Random inputs of a device: valid ones, nearly valid ones, and noise.
 
 use engine::action::{Method, Mode, Operation};
-use engine::effect::SendOutcome;
+use engine::effect::{SendOutcome, SendRefusal};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
@@ -136,7 +136,10 @@ pub(crate) enum ResponseTarget {
 pub(crate) const PATHS: [&str; 6] = ["/1/0/1", "/3/0", "/3303", "/3/0/6", "/5/0/0", "/32769/0/1"];
 
 pub(crate) fn input() -> impl Strategy<Value = Input> {
-    let outcomes = [SendOutcome::Sent, SendOutcome::Refused];
+    let outcomes = [
+        SendOutcome::Sent,
+        SendOutcome::Refused(SendRefusal::NoRoute),
+    ];
     let modes = [Mode::SendNow, Mode::SendWhenActive];
     prop_oneof![
         (vec(any::<u8>(), 0..60), sender()).prop_map(|(bytes, from)| Input::Noise(bytes, from)),

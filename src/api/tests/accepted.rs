@@ -1,5 +1,6 @@
 //! Does the response to a creation match its golden file?
 
+use engine::action::Mode;
 use engine::device::queue::SubmitRefusal;
 use engine::ids::{ActionId, DeviceId};
 use engine::supervision::Unserved;
@@ -15,8 +16,16 @@ fn a_request_for_one_device() {
 
 #[test]
 fn requests_for_many_devices() {
-    let full = SubmitRefusal::QueueFull { max: 10 };
-    let too_much = SubmitRefusal::DataFull { max: 4_194_304 };
+    let full = SubmitRefusal::QueueFull {
+        mode: Mode::SendNow,
+        waiting: 11,
+        max: 10,
+    };
+    let too_much = SubmitRefusal::DataFull {
+        more: 1_000_000,
+        total: 4_200_000,
+        max: 4_194_304,
+    };
     let answers = [
         ("meter-7", Ok(id())),
         ("meter-8", Err(ApiError::from(Unserved::Unknown))),

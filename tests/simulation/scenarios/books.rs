@@ -1,6 +1,6 @@
 //! Counters, log entries and limits.
 
-use engine::action::{Protocol, Status};
+use engine::action::{Mode, Protocol, Status};
 use engine::arbiter::input::DeviceCommand;
 use engine::change::Counter;
 use engine::device::queue::SubmitRefusal;
@@ -98,7 +98,11 @@ fn queues_keep_their_bounds() {
     for _ in 0..2 {
         let call = world.ask(0, DeviceCommand::Submit(read(TEMPERATURE)));
         world.pass(S);
-        let full = Answer::Refused(SubmitRefusal::QueueFull { max: 10 });
+        let full = Answer::Refused(SubmitRefusal::QueueFull {
+            mode: Mode::SendWhenActive,
+            waiting: 10,
+            max: 10,
+        });
         assert_eq!(world.callers.answer(call), Some(full));
         world.crash_after(0);
         world.pass(MINUTE);

@@ -134,7 +134,7 @@ impl World {
                 to,
                 datagram: bytes.to_vec(),
             }),
-            Thrown::Refused => self.census.departures_refused += 1,
+            Thrown::Refused(_) => self.census.departures_refused += 1,
         }
     }
 

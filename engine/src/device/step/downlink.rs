@@ -93,7 +93,8 @@ impl Step<'_> {
         };
         match expiry {
             TransferTimeout::GaveUp(_) if self.exchange.is_awaiting_send() => {
-                self.end_send(Err("it is unknown whether the datagram was sent"));
+                let why = "it is unknown whether the datagram was sent";
+                self.end_send(Err(why.to_owned()));
             }
             TransferTimeout::NotYet => {}
             TransferTimeout::Retransmit => {
@@ -125,12 +126,12 @@ impl Step<'_> {
         if self.exchange.is_udp_of(action) {
             self.end_send(match outcome {
                 SendOutcome::Sent => Ok(()),
-                SendOutcome::Refused => Err("the datagram could not be sent"),
+                SendOutcome::Refused(why) => Err(format!("the datagram could not be sent: {why}")),
             });
         }
     }
 
-    fn end_send(&mut self, sent: Result<(), &str>) {
+    fn end_send(&mut self, sent: Result<(), String>) {
         let id = self.exchange.action();
         self.end_exchange();
         let Some(mut action) = id.and_then(|id| self.queue.take(id)) else {
@@ -145,7 +146,7 @@ impl Step<'_> {
             }
             Err(why) => {
                 action.timeline.note(self.cx.now(), TimelineEvent::GaveUp);
-                self.fail(action, Outcome::failure(why));
+                self.fail(action, Outcome::failure(&why));
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::action::timeline::TimelineEvent;
 use crate::action::{Content, ContentEncoding, Request, UdpRequest};
 use crate::device::activity::InFlight;
 use crate::device::queue::SubmitRefusal;
-use crate::effect::SendOutcome;
+use crate::effect::{SendOutcome, SendRefusal};
 use crate::limits::DEPARTURE_MS;
 use crate::step_event::StepEventKind;
 
@@ -35,11 +35,32 @@ fn a_datagram_is_sent_at_once_and_succeeds_when_the_socket_took_it() {
 
 #[test]
 fn a_datagram_that_the_socket_refuses_fails() {
-    let mut fixture = DeviceFixture::new();
-    fixture.ask(datagram("on"));
-    let expected = failed("#1", "the datagram could not be sent");
-    assert_eq!(fixture.send_outcome(SendOutcome::Refused), expected);
-    assert!(fixture.device().is_idle());
+    let reasons = [
+        (
+            SendRefusal::TooLarge,
+            "it is too large for the path to the device",
+        ),
+        (
+            SendRefusal::NoRoute,
+            "there is no route to the address of the device",
+        ),
+        (
+            SendRefusal::BufferFull,
+            "the send buffer of the socket is full",
+        ),
+        (
+            SendRefusal::Other(5),
+            "the operating system reports error 5",
+        ),
+    ];
+    for (refusal, reason) in reasons {
+        let mut fixture = DeviceFixture::new();
+        fixture.ask(datagram("on"));
+        let expected = failed("#1", &format!("the datagram could not be sent: {reason}"));
+        let effects = fixture.send_outcome(SendOutcome::Refused(refusal));
+        assert_eq!(effects, expected);
+        assert!(fixture.device().is_idle());
+    }
 }
 
 #[test]
@@ -107,11 +128,15 @@ fn datagrams_are_sent_one_after_the_other_in_order() {
     ]);
     assert_eq!(fixture.send_outcome(SendOutcome::Sent), expected);
     let expected = all([
-        failed("#2", "the datagram could not be sent"),
+        failed(
+            "#2",
+            "the datagram could not be sent: the send buffer of the socket is full",
+        ),
         moved("#3", Scheduled, InProgress, "1/1"),
         leaves("3"),
     ]);
-    assert_eq!(fixture.send_outcome(SendOutcome::Refused), expected);
+    let refused = SendOutcome::Refused(SendRefusal::BufferFull);
+    assert_eq!(fixture.send_outcome(refused), expected);
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use protocol::coap::code::Code;
 
-use super::vocabulary::{DeviceFixture, HOUR, Lines, S, read, write};
+use super::vocabulary::{DeviceFixture, HOUR, Lines, S, read, sent, write};
+use crate::action::Mode::{self, SendNow, SendWhenActive};
 use crate::action::Status::Scheduled;
-use crate::device::queue::SubmitRefusal::{DataFull, NotRegistered, QueueFull};
+use crate::device::queue::SubmitRefusal::{self, DataFull, NotRegistered, QueueFull};
 use crate::limits::Limits;
 
 #[test]
@@ -43,7 +44,7 @@ fn ten_requests_may_be_scheduled_for_a_device() {
         assert!(fixture.submit(read("/3/0/9").when_active()).0.is_ok());
     }
     let refused = fixture.submit(read("/3/0/9").when_active());
-    assert_eq!(refused, (Err(QueueFull { max: 10 }), Lines::new()));
+    assert_eq!(refused, (Err(full(SendWhenActive)), Lines::new()));
     assert!(
         fixture.submit(read("/3/0/9")).0.is_ok(),
         "each mode has its own bound"
@@ -71,7 +72,7 @@ fn ten_requests_to_be_sent_now_may_wait_for_a_device() {
         );
     }
     let refused = fixture.submit(read("/3/0/9"));
-    assert_eq!(refused, (Err(QueueFull { max: 10 }), Lines::new()));
+    assert_eq!(refused, (Err(full(SendNow)), Lines::new()));
     fixture.answer(Code::CONTENT, "87");
     assert!(fixture.submit(read("/3/0/9")).0.is_ok());
     assert!(fixture.submit(read("/3/0/9").when_active()).0.is_ok());
@@ -85,7 +86,20 @@ fn ten_requests_to_be_sent_now_may_wait_for_a_device_that_sleeps() {
         assert!(fixture.submit(read("/3/0/9")).0.is_ok());
     }
     let refused = fixture.submit(read("/3/0/9"));
-    assert_eq!(refused, (Err(QueueFull { max: 10 }), Lines::new()));
+    assert_eq!(refused, (Err(full(SendNow)), Lines::new()));
+}
+
+#[test]
+fn a_refusal_counts_the_requests_that_wait_for_their_next_attempt() {
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3/0/9").attempts(2));
+    for _ in 0..10 {
+        fixture.ask(read("/3/0/9"));
+    }
+    while fixture.next_deadline() == sent("CON GET /3/0/9 accept 0 m1") {}
+    let (mode, waiting, max) = (SendNow, 11, 10);
+    let refused = QueueFull { mode, waiting, max };
+    assert_eq!(fixture.submit(read("/3/0/9")), (Err(refused), Lines::new()));
 }
 
 #[test]
@@ -102,7 +116,9 @@ fn the_data_of_waiting_requests_is_bounded() {
         assert_eq!(fixture.saved(id).status, Scheduled);
     }
     for new in [write("/3/0/15", "x"), write("/3/0/15", "x").when_active()] {
-        assert_eq!(fixture.submit(new), (Err(DataFull { max }), Lines::new()));
+        let (more, total) = (1, max + 1);
+        let refused = DataFull { more, total, max };
+        assert_eq!(fixture.submit(new), (Err(refused), Lines::new()));
     }
     assert!(fixture.submit(read("/3/0/9")).0.is_ok(), "it has none");
 }
@@ -121,4 +137,12 @@ fn a_retired_device_is_removed_and_loses_its_binding() {
     assert_eq!(effects, expected);
     assert_eq!(fixture.deadline(), None);
     assert!(fixture.device().is_idle());
+}
+
+fn full(mode: Mode) -> SubmitRefusal {
+    QueueFull {
+        mode,
+        waiting: 10,
+        max: 10,
+    }
 }
