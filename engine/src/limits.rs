@@ -102,6 +102,10 @@ pub const RATE_WINDOW_S: u32 = 60;
 /// and the next ones add no information.
 pub const UNREADABLE_LOG_MS: i64 = 60_000;
 
+/// Values of one payload that a log entry names because they cannot be read: more than a person
+/// reads. The entry has the number of the others.
+pub const UNREADABLE_VALUES_NAMED_MAX: usize = 20;
+
 /// A failure to read an object of a device is logged at most this often: devices of one kind fail
 /// alike, and a fleet that updates every few minutes must not fill the customer's log.
 pub const REPORT_FAILURE_LOG_MS: i64 = DAY_MS;

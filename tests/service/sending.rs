@@ -91,6 +91,32 @@ fn acknowledged_values_survive_a_crash() {
     assert_eq!(known["value"], -12.5, "{known}");
 }
 
+#[test]
+fn an_unreadable_value_does_not_refuse_the_send() {
+    let mut setup = TestService::new();
+    let samples = vec![
+        now(TEMPERATURE, Value::Float(f64::NAN)),
+        now(Path::resource(3303, 0, 5701), Value::String("Cel".into())),
+        now(Path::resource(3, 0, 9), Value::String("full".into())),
+    ];
+    let format = ContentFormat::SENML_CBOR;
+    assert_eq!(setup.device.send(format, samples), DeviceEvent::Sent);
+    // The newest is the event of the log entry.
+    let message = setup.caller.messages(ID).remove(1);
+    let value = json!({ "/3303/0/5701": "Cel" });
+    assert_eq!(message["payload"]["value"], value, "{message}");
+    let entry = setup.caller.log_entries().remove(0);
+    assert_eq!(entry["message"], "Translator[UserPayloadError]", "{entry}");
+    let description = entry["description"].as_str().unwrap();
+    for reason in [
+        "the value of /3303/0/5700 is not a finite number",
+        "the value of /3/0/9 is not of type INTEGER",
+    ] {
+        assert!(description.contains(reason), "{entry}");
+    }
+    assert!(entry["payloadReference"].is_string(), "{entry}");
+}
+
 /// A value without a time of its own.
 fn now(path: Path, value: Value) -> Sample {
     Sample {

@@ -206,20 +206,23 @@ impl Entry {
         why: &str,
         bytes: &[u8],
     ) -> Self {
-        let payload = EntryPayload::of(bytes);
-        let cut = match bytes.len() {
-            ..=LOG_PAYLOAD_BYTES_MAX => String::new(),
-            len => format!(" The first {LOG_PAYLOAD_BYTES_MAX} of {len} bytes are stored."),
-        };
-        let description = format!(
-            "A payload was rejected: {why}.{cut} Further rejections within one minute are not \
-             logged."
+        let what = format!("A payload was rejected: {why}.");
+        Self::payload_error(m, device, &what, bytes)
+    }
+
+    /// Values of a payload cannot be read and were not stored, although the others were; the bytes
+    /// are stored for inspection.
+    pub fn unreadable_values(
+        m: &mut Moment,
+        device: DeviceSighting<'_>,
+        (payload, why): (&str, &str),
+        bytes: &[u8],
+    ) -> Self {
+        let what = format!(
+            "Values of {payload} cannot be read and were not stored: {why}. The other values were \
+             stored."
         );
-        let message = "Translator[UserPayloadError]";
-        Self {
-            payload: Some(payload),
-            ..Self::error(m, device, None, message, description)
-        }
+        Self::payload_error(m, device, &what, bytes)
     }
 
     /// The device sent a value for a path that its object model or its registration does not have;
@@ -297,6 +300,20 @@ impl Entry {
             "DeviceController[DeviceParked]",
             description,
         )
+    }
+
+    fn payload_error(m: &mut Moment, device: DeviceSighting<'_>, what: &str, bytes: &[u8]) -> Self {
+        let cut = match bytes.len() {
+            ..=LOG_PAYLOAD_BYTES_MAX => String::new(),
+            len => format!(" The first {LOG_PAYLOAD_BYTES_MAX} of {len} bytes are stored."),
+        };
+        let description =
+            format!("{what}{cut} Further rejections within one minute are not logged.");
+        let message = "Translator[UserPayloadError]";
+        Self {
+            payload: Some(EntryPayload::of(bytes)),
+            ..Self::error(m, device, None, message, description)
+        }
     }
 
     fn first_contact(m: &mut Moment, device: DeviceSighting<'_>, description: String) -> Self {

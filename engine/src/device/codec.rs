@@ -11,14 +11,14 @@ use protocol::lwm2m::model::{self, Instances, Object, Resource};
 use protocol::lwm2m::operation::{self, PlannedWrite};
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::formats::{self, WriteMethod};
-use protocol::lwm2m::payload::{self, Model, Sample, Scope, Undecodable};
+use protocol::lwm2m::payload::{self, Decoded, Model, Scope, Undecodable};
 use protocol::lwm2m::value::{DataType, Value};
 use protocol::lwm2m::version::EnablerVersion;
 
 use crate::device::formats::{FormatSet, Refused};
 use crate::device::record::Registration;
 use crate::device::registration::RegistrationState;
-use crate::device::samples::{self, Measurement};
+use crate::device::samples::{self, ReadValues};
 use crate::moment::Timestamp;
 
 /// The object model of a device: the objects it offers, in their versions and as its customer
@@ -99,26 +99,29 @@ impl<'a> Codec<'a> {
             && operation::write_method(self.enabler(), path, resource) == WriteMethod::Replace
     }
 
-    /// Decodes the samples of a message, restricted to a scope.
+    /// Decodes the samples of a message that can be read, restricted to a scope.
     pub(super) fn samples_in(
         self,
         scope: Scope,
         message: &Message,
-    ) -> Result<Vec<Sample>, Undecodable> {
+    ) -> Result<Decoded, Undecodable> {
         let format = message.content_format();
-        payload::decode_samples(format, scope, &message.payload, &self)
+        payload::decode_readable(format, scope, &message.payload, &self)
     }
 
-    /// Decodes the values of an answer to a request, oldest first.
+    /// Decodes the values of an answer to a request.
     pub(super) fn values_in(
         self,
         received_at: Timestamp,
         scope: Scope,
         answer: &Message,
-    ) -> Result<Vec<Measurement>, String> {
-        let samples = self.samples_in(scope, answer);
-        let samples = samples.map_err(|why| why.to_string())?;
-        Ok(samples::by_time(received_at, samples))
+    ) -> Result<ReadValues, String> {
+        let decoded = self.samples_in(scope, answer);
+        let decoded = decoded.map_err(|why| why.to_string())?;
+        Ok(ReadValues {
+            measurements: samples::by_time(received_at, decoded.samples),
+            unreadable: decoded.unreadable,
+        })
     }
 
     /// Whether the model has the object of a path, and the registration the instance.

@@ -8,7 +8,7 @@
 use protocol::coap::assembly::{Assembly, AssemblyOutcome};
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
-use protocol::lwm2m::payload::{Sample, Scope, Undecodable};
+use protocol::lwm2m::payload::{Sample, Scope, Undecodable, UnreadableValue};
 
 use crate::action::Protocol;
 use crate::admin_log::entry::Entry;
@@ -17,7 +17,9 @@ use crate::device::context::Context;
 use crate::device::rejections::{RejectedMessage, RejectionTally, UnloggedRejections};
 use crate::device::samples;
 use crate::event::{Cause, Data, EventContent};
-use crate::limits::{RATE_WINDOW_S, TRANSFER_IDLE_MS, UNREADABLE_LOG_MS};
+use crate::limits::{
+    RATE_WINDOW_S, TRANSFER_IDLE_MS, UNREADABLE_LOG_MS, UNREADABLE_VALUES_NAMED_MAX,
+};
 use crate::moment::Timestamp;
 use crate::peer::Peer;
 use crate::step_event::NotificationOutcome;
@@ -168,6 +170,25 @@ impl<'s> Ingest<'s> {
         }
     }
 
+    /// Logs the values of a payload that cannot be read, although others can, but not each time.
+    pub(super) fn name_unreadable(
+        &mut self,
+        cx: &mut Context<'_>,
+        (what, bytes): (&str, &[u8]),
+        unreadable: &[UnreadableValue],
+    ) {
+        if unreadable.is_empty() || !self.retained.may_log_unreadable(cx.now()) {
+            return;
+        }
+        let named = unreadable.iter().take(UNREADABLE_VALUES_NAMED_MAX);
+        let mut why: Vec<String> = named.map(UnreadableValue::to_string).collect();
+        if let Some(more @ 1..) = unreadable.len().checked_sub(UNREADABLE_VALUES_NAMED_MAX) {
+            why.push(format!("{more} more"));
+        }
+        let why = why.join("; ");
+        cx.log(|m, sighting| Entry::unreadable_values(m, sighting, (what, &why), bytes));
+    }
+
     /// Adds a block to a body, which may begin with it.
     pub(super) fn gather(&mut self, cx: &Context<'_>, datagram: &Datagram) -> AssemblyOutcome {
         let Datagram { peer, message, .. } = datagram;
@@ -194,7 +215,11 @@ impl<'s> Ingest<'s> {
     /// not accepted now are sent again by the device.
     pub(super) fn take_send(&mut self, cx: &mut Context<'_>, message: &Message) -> IngestOutcome {
         match cx.codec().samples_in(Scope::All, message) {
-            Ok(samples) => IngestOutcome::Accepted(self.publish_send(cx, samples)),
+            Ok(decoded) => {
+                let outcome = self.publish_send(cx, decoded.samples);
+                self.name_unreadable(cx, ("a Send", &message.payload), &decoded.unreadable);
+                IngestOutcome::Accepted(outcome)
+            }
             Err(why) => {
                 let what = format!("the Send cannot be decoded: {why}");
                 self.keep_unreadable(cx, &what, &message.payload);

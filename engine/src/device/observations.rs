@@ -544,8 +544,8 @@ impl<'s> Observations<'s> {
     }
 }
 
-/// Publishes the values of an observed path. A payload that cannot be decoded is logged for the
-/// customer: the value is not requested again.
+/// Publishes the values of an observed path. What cannot be decoded is logged for the customer: the
+/// value is not requested again.
 fn take_values(
     cx: &mut Context<'_>,
     ingest: &mut Ingest<'_>,
@@ -553,11 +553,12 @@ fn take_values(
     message: &Message,
 ) -> NotificationOutcome {
     match cx.codec().values_in(cx.now(), Scope::Within(path), message) {
-        Ok(measurements) if measurements.is_empty() => NotificationOutcome::Empty,
-        Ok(measurements) => {
-            let values = measurements.iter().map(|it| it.values.len()).sum();
-            ingest.count_further(cx, values);
-            cx.publish_measurements(Cause::Observation(path), measurements);
+        Ok(read) if read.measurements.is_empty() => NotificationOutcome::Empty,
+        Ok(read) => {
+            ingest.count_further(cx, read.count());
+            cx.publish_measurements(Cause::Observation(path), read.measurements);
+            let what = format!("the notification for {path}");
+            ingest.name_unreadable(cx, (&what, &message.payload), &read.unreadable);
             NotificationOutcome::Published
         }
         Err(why) => {

@@ -29,7 +29,7 @@ use crate::device::exchange::{ExchangeTarget, ReadPart};
 use crate::device::formats::FormatSet;
 use crate::device::ingest::Ingest;
 use crate::device::observations::Observations;
-use crate::device::samples::Measurement;
+use crate::device::samples::ReadValues;
 use crate::event::Cause;
 use crate::limits::{REPORT_FAILURE_LOG_MS, REPORT_SILENCES_MAX};
 use crate::moment::Timestamp;
@@ -157,15 +157,15 @@ impl<'s> PassiveReading<'s> {
             return;
         };
         match (part, read) {
-            (ReadPart::Object(_), Ok(measurements)) => self.report(cx, ingest, measurements),
-            (ReadPart::Rest, Ok(mut measurements)) => {
+            (ReadPart::Object(_), Ok(read)) => self.report(cx, ingest, (read, answer)),
+            (ReadPart::Rest, Ok(mut read)) => {
                 let requested = std::mem::take(&mut round.left);
                 let is_requested = |path: &Path| requested.contains(&path.object_id());
-                measurements
+                read.measurements
                     .iter_mut()
                     .for_each(|it| it.values.retain(|path, _| is_requested(path)));
-                measurements.retain(|it| !it.values.is_empty());
-                self.report(cx, ingest, measurements);
+                read.measurements.retain(|it| !it.values.is_empty());
+                self.report(cx, ingest, (read, answer));
             }
             (ReadPart::Object(id), Err(why)) => {
                 self.note_unread(cx, id, &why, Some(&answer.payload));
@@ -282,19 +282,23 @@ impl<'s> PassiveReading<'s> {
     }
 
     /// Publishes the values of a part of a round. If the rate of the device is exceeded, they are
-    /// dropped and the round ends.
+    /// dropped and the round ends. Values that cannot be read are logged as rarely as objects that
+    /// cannot.
     fn report(
         &mut self,
         cx: &mut Context<'_>,
         ingest: &mut Ingest<'_>,
-        measurements: Vec<Measurement>,
+        (read, answer): (ReadValues, &Message),
     ) {
-        if ingest.take(cx, 1) {
-            let values = measurements.iter().map(|it| it.values.len()).sum();
-            ingest.count_further(cx, values);
-            cx.publish_measurements(Cause::PassiveReport, measurements);
-        } else {
-            self.stop();
+        if !ingest.take(cx, 1) {
+            return self.stop();
+        }
+        ingest.count_further(cx, read.count());
+        cx.publish_measurements(Cause::PassiveReport, read.measurements);
+        if !read.unreadable.is_empty() && self.capabilities.may_log(cx.now(), REPORT_FAILURE_LOG_MS)
+        {
+            let what = "a response to passive reporting";
+            ingest.name_unreadable(cx, (what, &answer.payload), &read.unreadable);
         }
     }
 

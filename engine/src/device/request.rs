@@ -17,6 +17,7 @@ use crate::action::{
 };
 use crate::device::context::Context;
 use crate::device::formats::Refused;
+use crate::device::ingest::Ingest;
 use crate::device::observations::Observations;
 use crate::device::queue::{ActionFailure, ActionQueue, Unsendable};
 use crate::device::samples;
@@ -35,6 +36,15 @@ pub(super) struct RequestContext<'a, 's> {
     pub(super) cx: &'a mut Context<'s>,
     pub(super) observations: &'a Observations<'s>,
     pub(super) queue: &'a ActionQueue,
+}
+
+/// A request and its answer.
+#[derive(Clone, Copy)]
+pub(super) struct AnsweredAction<'a> {
+    pub(super) action: &'a Action,
+    /// The token of the request.
+    pub(super) token: Token,
+    pub(super) answer: &'a Message,
 }
 
 impl RequestContext<'_, '_> {
@@ -148,13 +158,14 @@ impl RequestContext<'_, '_> {
 }
 
 /// Handles a successful answer to a request: publishes its values, begins or ends an observation,
-/// and returns the outcome. The token is that of the request.
+/// and returns the outcome.
 pub(super) fn take_result(
     cx: &mut Context<'_>,
+    ingest: &mut Ingest<'_>,
     observations: &mut Observations<'_>,
-    action: &Action,
-    (token, answer): (Token, &Message),
+    answered: AnsweredAction<'_>,
 ) -> Result<Outcome, String> {
+    let AnsweredAction { action, answer, .. } = answered;
     let request = match &action.request {
         // A bare datagram has no answer.
         Request::Udp(_) => return Ok(Outcome::default()),
@@ -164,9 +175,9 @@ pub(super) fn take_result(
     let path = request.path;
     let payload = match request.operation {
         Operation::Write | Operation::Execute => None,
-        Operation::Read => Some(take_payload(cx, action, path, answer)?),
+        Operation::Read => Some(take_payload(cx, ingest, path, answered)?),
         Operation::ObserveStart => {
-            let payload = take_payload(cx, action, path, answer);
+            let payload = take_payload(cx, ingest, path, answered);
             let Some(sequence) = answer.observe() else {
                 observations.ended(cx, path);
                 let why = "the device returned the value but did not start an observation";
@@ -175,12 +186,12 @@ pub(super) fn take_result(
             // A failed request begins no observation: the device learns that when its notification
             // is rejected.
             let payload = payload?;
-            observations.begun(cx, (path, action.id), (token, sequence));
+            observations.begun(cx, (path, action.id), (answered.token, sequence));
             Some(payload)
         }
         Operation::ObserveEnd => {
             observations.ended(cx, path);
-            take_payload(cx, action, path, answer).ok()
+            take_payload(cx, ingest, path, answered).ok()
         }
     };
     Ok(Outcome {
@@ -211,18 +222,30 @@ pub(super) fn refusal(code: Code, why: &str) -> Outcome {
     }
 }
 
+/// Publishes the values of an answer that can be read, and returns them. What cannot be decoded is
+/// logged for the customer, too.
 fn take_payload(
     cx: &mut Context<'_>,
-    action: &Action,
+    ingest: &mut Ingest<'_>,
     path: Path,
-    answer: &Message,
+    AnsweredAction { action, answer, .. }: AnsweredAction<'_>,
 ) -> Result<ResultPayload, String> {
-    let measurements = cx.codec().values_in(cx.now(), Scope::Within(path), answer);
-    let measurements =
-        measurements.map_err(|why| format!("the response cannot be decoded: {why}"))?;
-    let payload = payload_of(path, samples::newest(&measurements));
-    cx.publish_measurements(Cause::Action(action.id), measurements);
-    Ok(payload)
+    match cx.codec().values_in(cx.now(), Scope::Within(path), answer) {
+        Ok(read) => {
+            let payload = payload_of(path, samples::newest(&read.measurements));
+            cx.publish_measurements(Cause::Action(action.id), read.measurements);
+            let what = format!("the response about {path}");
+            ingest.name_unreadable(cx, (&what, &answer.payload), &read.unreadable);
+            Ok(payload)
+        }
+        Err(why) => {
+            if !answer.payload.is_empty() {
+                let what = format!("the response about {path} cannot be decoded: {why}");
+                ingest.keep_unreadable(cx, &what, &answer.payload);
+            }
+            Err(format!("the response cannot be decoded: {why}"))
+        }
+    }
 }
 
 /// How values are shown: the value of a single resource as text, everything else by path.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use protocol::lwm2m::payload::{Measured, Reading, Sample};
+use protocol::lwm2m::payload::{Measured, Reading, Sample, UnreadableValue};
 
 use crate::event::known_at;
 use crate::moment::Timestamp;
@@ -15,6 +15,22 @@ pub(super) struct Measurement {
     pub(super) measured_at: Option<Timestamp>,
     /// The values, one for each path.
     pub(super) values: Reading,
+}
+
+/// What was read of a payload.
+#[derive(Debug, Default)]
+pub(super) struct ReadValues {
+    /// The values that can be read, oldest first.
+    pub(super) measurements: Vec<Measurement>,
+    /// The others.
+    pub(super) unreadable: Vec<UnreadableValue>,
+}
+
+impl ReadValues {
+    /// How many values can be read.
+    pub(super) fn count(&self) -> usize {
+        self.measurements.iter().map(|it| it.values.len()).sum()
+    }
 }
 
 /// Groups samples by the time of their measurement, oldest first.

@@ -17,9 +17,11 @@ pub mod text;
 pub mod tlv;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use thiserror::Error;
 
+use self::samples::{MalformedSamples, ReadSamples};
 use crate::coap::content::ContentFormat;
 use crate::lwm2m::model::{self, Instances, Object};
 use crate::lwm2m::path::Path;
@@ -56,6 +58,24 @@ pub struct Sample {
     pub value: Value,
     /// When it was measured; none if the payload does not contain that.
     pub measured: Option<Measured>,
+}
+
+/// What was read of a payload, at least one sample unless there is nothing in the payload.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decoded {
+    /// The samples in the order of the payload.
+    pub samples: Vec<Sample>,
+    /// The values that cannot be read.
+    pub unreadable: Vec<UnreadableValue>,
+}
+
+/// A value of a payload that cannot be read, although others can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnreadableValue {
+    /// Its path, where it is known.
+    pub path: Option<Path>,
+    /// Why it cannot be read.
+    pub reason: Undecodable,
 }
 
 /// When a value was measured (RFC 8428 section 4.5.3), in whole milliseconds.
@@ -106,7 +126,7 @@ pub enum Undecodable {
         /// The format of the payload.
         format: ContentFormat,
         /// What is wrong with it.
-        reason: samples::MalformedSamples,
+        reason: MalformedSamples,
     },
 }
 
@@ -144,6 +164,19 @@ impl<F: Fn(Path) -> Option<DataType>> Model for F {
 
     fn instances_of(&self, object: u16) -> Option<Instances> {
         model::versions(object).last().map(Object::instances)
+    }
+}
+
+impl fmt::Display for UnreadableValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.reason, self.path) {
+            (Undecodable::MalformedTlv(reason), _) => reason.fmt(f),
+            (Undecodable::MalformedSamples { reason, .. }, Some(path)) if !reason.names_path() => {
+                write!(f, "the value of {path} cannot be read, because {reason}")
+            }
+            (Undecodable::MalformedSamples { reason, .. }, _) => reason.fmt(f),
+            (reason, _) => reason.fmt(f),
+        }
     }
 }
 
@@ -215,28 +248,43 @@ fn age_rank(measured: Option<Measured>) -> (u8, i64) {
     }
 }
 
-/// Reads a payload in any format, in the order of the payload.
-///
-/// A missing format means text for a resource, or bytes if the model says it is opaque, and TLV for
-/// several values, because devices that omit the format know no other one for them.
+/// Reads a payload in any format, in the order of the payload; every value must be readable.
 pub fn decode_samples(
     format: Option<ContentFormat>,
     scope: Scope,
     payload: &[u8],
     model: &dyn Model,
 ) -> Result<Vec<Sample>, Undecodable> {
+    let decoded = decode_readable(format, scope, payload, model)?;
+    match decoded.unreadable.first() {
+        Some(unreadable) => Err(unreadable.reason),
+        None => Ok(decoded.samples),
+    }
+}
+
+/// Reads the values of a payload that can be read, in any format and in the order of the payload,
+/// and names the others. A payload of which no value can be read is undecodable.
+///
+/// A missing format means text for a resource, or bytes if the model says it is opaque, and TLV for
+/// several values, because devices that omit the format know no other one for them.
+pub fn decode_readable(
+    format: Option<ContentFormat>,
+    scope: Scope,
+    payload: &[u8],
+    model: &dyn Model,
+) -> Result<Decoded, Undecodable> {
     match (format, scope) {
         (Some(format @ ContentFormat::SENML_JSON), _) => {
-            senml::decode_json(scope, payload, model).map_err(|reason| misread(format, reason))
+            readable(format, senml::decode_json(scope, payload, model))
         }
         (Some(format @ ContentFormat::SENML_CBOR), _) => {
-            senml::decode_cbor(scope, payload, model).map_err(|reason| misread(format, reason))
+            readable(format, senml::decode_cbor(scope, payload, model))
         }
         (Some(format @ (ContentFormat::LWM2M_JSON | ContentFormat::LEGACY_JSON)), _) => {
-            lwm2m_json::decode(scope, payload, model).map_err(|reason| misread(format, reason))
+            readable(format, lwm2m_json::decode(scope, payload, model))
         }
         (Some(format @ ContentFormat::LWM2M_CBOR), _) => {
-            lwm2m_cbor::decode(scope, payload, model).map_err(|reason| misread(format, reason))
+            readable(format, lwm2m_cbor::decode(scope, payload, model))
         }
         (Some(format), Scope::All) if is_nameless(format) => Err(Undecodable::Nameless(format)),
         (Some(format), Scope::All) => Err(Undecodable::UnsupportedFormat(format)),
@@ -251,7 +299,7 @@ fn decode_nameless(
     path: Path,
     payload: &[u8],
     model: &dyn Model,
-) -> Result<Vec<Sample>, Undecodable> {
+) -> Result<Decoded, Undecodable> {
     let in_resource = path.to_resource().is_some();
     match format {
         Some(ContentFormat::LWM2M_TLV | ContentFormat::LEGACY_TLV) => {
@@ -261,18 +309,47 @@ fn decode_nameless(
         Some(format) if holds_one_value_only(format) && !in_resource => {
             Err(Undecodable::OneValue(format))
         }
-        Some(format @ ContentFormat::CBOR) => {
-            cbor::decode(path, payload, model).map_err(|reason| misread(format, reason))
-        }
+        Some(format @ ContentFormat::CBOR) => readable(format, cbor::decode(path, payload, model)),
         Some(_) | None => {
             let value = decode_resource(format, payload, model.type_of(path))?;
-            Ok(vec![timeless(path, value)])
+            Ok(Decoded {
+                samples: vec![timeless(path, value)],
+                unreadable: Vec::new(),
+            })
         }
     }
 }
 
-fn misread(format: ContentFormat, reason: samples::MalformedSamples) -> Undecodable {
-    if reason == samples::MalformedSamples::TooMany {
+/// Returns what was read of a payload of named values.
+fn readable(
+    format: ContentFormat,
+    read: Result<ReadSamples, MalformedSamples>,
+) -> Result<Decoded, Undecodable> {
+    let read = read.map_err(|reason| misread(format, reason))?;
+    let unreadable = read.unreadable.into_iter();
+    let unreadable = unreadable.map(|(path, reason)| UnreadableValue {
+        path,
+        reason: misread(format, reason),
+    });
+    unless_nothing_is_readable(read.samples, unreadable.collect())
+}
+
+/// Returns what was read of a payload, unless no value of it can be read.
+fn unless_nothing_is_readable(
+    samples: Vec<Sample>,
+    unreadable: Vec<UnreadableValue>,
+) -> Result<Decoded, Undecodable> {
+    match unreadable.first() {
+        Some(first) if samples.is_empty() => Err(first.reason),
+        Some(_) | None => Ok(Decoded {
+            samples,
+            unreadable,
+        }),
+    }
+}
+
+fn misread(format: ContentFormat, reason: MalformedSamples) -> Undecodable {
+    if reason == MalformedSamples::TooMany {
         Undecodable::TooMany
     } else {
         Undecodable::MalformedSamples { format, reason }
@@ -284,9 +361,15 @@ fn is_nameless(format: ContentFormat) -> bool {
     tlv.contains(&format) || holds_one_value_only(format)
 }
 
-fn decode_tlv(path: Path, payload: &[u8], model: &dyn Model) -> Result<Vec<Sample>, Undecodable> {
-    let values = tlv::decode(path, payload, model)?.into_iter();
-    Ok(values.map(|(path, value)| timeless(path, value)).collect())
+fn decode_tlv(path: Path, payload: &[u8], model: &dyn Model) -> Result<Decoded, Undecodable> {
+    let (values, unreadable) = tlv::decode_readable(path, payload, model)?;
+    let samples = values.into_iter();
+    let samples = samples.map(|(path, value)| timeless(path, value)).collect();
+    let unreadable = unreadable.into_iter().map(|reason| UnreadableValue {
+        path: reason.path(),
+        reason: reason.into(),
+    });
+    unless_nothing_is_readable(samples, unreadable.collect())
 }
 
 fn timeless(path: Path, value: Value) -> Sample {

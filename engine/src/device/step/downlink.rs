@@ -14,7 +14,7 @@ use crate::datagram::Datagram;
 use crate::device::exchange::{EndedExchange, ExchangeRequest, ExchangeTarget};
 use crate::device::formats::Refused;
 use crate::device::queue::{self, ActionFailure, Unsendable};
-use crate::device::request::{self, OutgoingRequest};
+use crate::device::request::{self, AnsweredAction, OutgoingRequest};
 use crate::effect::SendOutcome;
 use crate::ids::ActionId;
 use crate::step_event::{ExchangeOutcome, StepEventKind, UplinkKind};
@@ -301,8 +301,12 @@ impl Step<'_> {
                 action
                     .timeline
                     .note(cx.now(), TimelineEvent::Answered(answer.code));
-                let answered = (token, answer);
-                match request::take_result(cx, &mut self.observations, &action, answered) {
+                let answered = AnsweredAction {
+                    action: &action,
+                    token,
+                    answer,
+                };
+                match request::take_result(cx, ingest, &mut self.observations, answered) {
                     Ok(outcome) => {
                         action.outcome = Some(outcome);
                         queue::conclude(cx, action, Status::Succeeded);

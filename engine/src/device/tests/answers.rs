@@ -7,7 +7,8 @@ use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
 use super::vocabulary::{
-    DeviceFixture, HOME, Lines, S, all, answered, ended, logged, moved, read, sent, write,
+    DeviceFixture, HOME, Lines, S, all, answered, ended, logged, moved, read, sent, undecodable,
+    write,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled};
 
@@ -159,7 +160,12 @@ fn a_failure_in_a_separate_answer_is_acknowledged() {
 fn an_answer_that_cannot_be_decoded_fails_the_request() {
     let mut fixture = requested();
     let why = "the response cannot be decoded: the payload is not a value of type INTEGER";
-    let expected = failed(&format!(r#""205" {why:?}"#), why);
+    let kept = "the response about /3/0/9 cannot be decoded: \
+                the payload is not a value of type INTEGER";
+    let expected = all([
+        undecodable(kept, b"warm"),
+        failed(&format!(r#""205" {why:?}"#), why),
+    ]);
     assert_eq!(fixture.answer(Code::CONTENT, "warm"), expected);
 
     let mut fixture = requested();

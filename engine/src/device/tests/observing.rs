@@ -6,7 +6,8 @@ use protocol::lwm2m::value::Value;
 
 use super::vocabulary::{
     BATTERY, DeviceFixture, HOME, Lines, S, all, answered, created, end_observing, ended, logged,
-    moved, observe, observing, published, put_off, refused_at_once, sent, tlv, updated,
+    moved, observe, observing, published, put_off, refused_at_once, sent, tlv, undecodable,
+    updated,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled, Succeeded};
 use crate::limits::OBSERVATIONS_MAX;
@@ -119,7 +120,10 @@ fn a_first_value_that_cannot_be_decoded_begins_no_observation() {
     let mut fixture = DeviceFixture::registered();
     fixture.ask(observe(BATTERY));
     let why = "the response cannot be decoded: the payload is not a value of type INTEGER";
-    assert_eq!(fixture.agree(10, "warm"), failed(r#"1/1 "205""#, why));
+    let kept = "the response about /3/0/9 cannot be decoded: \
+                the payload is not a value of type INTEGER";
+    let expected = all([undecodable(kept, b"warm"), failed(r#"1/1 "205""#, why)]);
+    assert_eq!(fixture.agree(10, "warm"), expected);
     assert_eq!(fixture.observations(), Lines::new());
     let notification = fixture
         .separate(MessageKind::NonConfirmable, Code::CONTENT)

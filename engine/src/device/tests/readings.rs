@@ -6,7 +6,7 @@ use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::value::Value;
 
 use super::vocabulary::{
-    DeviceFixture, HOME, Lines, all, answered, ended, logged, read, sent, tlv, write,
+    DeviceFixture, HOME, Lines, all, answered, ended, logged, read, sent, tlv, undecodable, write,
 };
 use crate::action::ResultPayload;
 use crate::action::Status::{Failed, Succeeded};
@@ -164,12 +164,31 @@ fn values_that_cannot_be_decoded_are_a_failure_and_none_is_published() {
         if let Some(format) = format {
             answer = answer.with_content_format(format);
         }
+        let kept = format!("the response about /3/0 cannot be decoded: {why}");
         let why = format!("the response cannot be decoded: {why}");
-        assert_eq!(
-            fixture.receives(HOME, &answer),
-            failed(r#"1/1 "205""#, &why)
-        );
+        let expected = all([undecodable(&kept, payload), failed(r#"1/1 "205""#, &why)]);
+        assert_eq!(fixture.receives(HOME, &answer), expected);
     }
+}
+
+#[test]
+fn an_answer_with_an_unreadable_value_has_the_others_and_the_log_names_it() {
+    let mut fixture = DeviceFixture::registered();
+    fixture.ask(read("/3303/0"));
+    let payload = r#"[{"n":"/3303/0/5700","vs":"hot"},{"n":"/3303/0/5701","vs":"Cel"}]"#;
+    let answer = fixture
+        .piggybacked(Code::CONTENT)
+        .with_content_format(ContentFormat::SENML_JSON)
+        .with_payload(payload);
+    let unit = "/3303/0/5701=Cel";
+    let mut expected = answered("#1", unit, &format!(r#"1/1 "205" "{unit}""#));
+    let entry = logged(&format!(
+        "Translator[UserPayloadError] Error: Values of the response about /3303/0 cannot be read \
+         and were not stored: the value of /3303/0/5700 is not of type FLOAT. The other values \
+         were stored. Further rejections within one minute are not logged. Kept: {payload:?}"
+    ));
+    expected.splice(1..1, entry);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
 }
 
 #[test]

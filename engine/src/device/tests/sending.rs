@@ -12,7 +12,7 @@ use super::vocabulary::{
 };
 use crate::action::Status::{InProgress, Scheduled};
 use crate::device::snapshot::Presence;
-use crate::limits::Limits;
+use crate::limits::{Limits, UNREADABLE_VALUES_NAMED_MAX};
 use crate::step_event::{NotificationOutcome, StepEventKind, UplinkKind};
 
 const WARM: &str = r#"[{"n":"/3303/0/5700","v":21.5}]"#;
@@ -37,7 +37,7 @@ fn a_send_is_published_before_it_is_answered() {
 }
 
 #[test]
-fn a_sensor_without_a_value_loses_no_other_reading() {
+fn an_unreadable_value_of_a_send_is_named_and_the_others_are_published() {
     let mut fixture = DeviceFixture::registered();
     // [{0: "/3303/0/5700", 2: NaN}, {0: "/3303/0/5601", 2: 1.0}]
     let payload = [
@@ -49,12 +49,48 @@ fn a_sensor_without_a_value_loses_no_other_reading() {
     ];
     let message = fixture.request(Code::POST, &["dp"]);
     let message = message.with_content_format(ContentFormat::SENML_CBOR);
+    let payload = payload.concat();
+    let kept = String::from_utf8_lossy(&payload);
     let expected = all([
-        published("/3303/0/5601=1 /3303/0/5700=NaN for sent"),
+        published("/3303/0/5601=1 for sent"),
+        logged(&format!(
+            "Translator[UserPayloadError] Error: Values of a Send cannot be read and were not \
+             stored: the value of /3303/0/5700 is not a finite number. The other values were \
+             stored. Further rejections within one minute are not logged. Kept: {kept:?}"
+        )),
         sent("ACK 2.04 to 102"),
     ]);
-    let message = message.with_payload(payload.concat());
+    let message = message.with_payload(&*payload);
     assert_eq!(fixture.at(S).receives(HOME, &message), expected);
+}
+
+#[test]
+fn a_send_without_a_readable_value_is_refused() {
+    for payload in [
+        r#"[{"n":"/3303/0/5700","vs":"hot"},{"n":"/3303/0/5701"}]"#,
+        r#"[{"n":"/3303/0/5700","v":21.5}"#,
+    ] {
+        let mut fixture = DeviceFixture::registered();
+        let effects = fixture.at(S).sends(payload);
+        assert!(effects[0].starts_with("log Translator[UserPayloadError] Error: A payload was"));
+        assert_eq!(effects[1], "publish failure Translator[UserPayloadError]");
+        assert!(
+            effects[2].starts_with("send 10.0.0.1:5683: ACK 4.00 "),
+            "{effects:?}"
+        );
+    }
+}
+
+#[test]
+fn an_entry_names_a_bounded_number_of_unreadable_values() {
+    let mut fixture = DeviceFixture::registered();
+    let unreadable = r#"{"n":"/3303/0/5700","vs":"hot"},"#.repeat(UNREADABLE_VALUES_NAMED_MAX + 2);
+    let effects = fixture.sends(&format!(r#"[{unreadable}{{"n":"/3/0/9","v":87}}]"#));
+    let entry = effects.iter().find(|line| line.starts_with("log "));
+    let entry = entry.unwrap().split("Kept").next().unwrap();
+    let named = entry.matches("the value of /3303/0/5700 is not of type FLOAT");
+    assert_eq!(named.count(), UNREADABLE_VALUES_NAMED_MAX);
+    assert!(entry.contains("; 2 more."), "{entry}");
 }
 
 #[test]

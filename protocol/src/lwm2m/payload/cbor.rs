@@ -8,9 +8,9 @@ mod tests;
 
 use self::reader::CborReader;
 use self::writer::CborWriter;
-use super::samples::{MalformedSamples, Samples};
+use super::samples::{MalformedSamples, ReadSamples, Samples};
 use super::scalar::Scalar;
-use super::{Model, Sample, Scope};
+use super::{Model, Scope};
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::Value;
 
@@ -19,10 +19,10 @@ pub(super) fn decode(
     path: Path,
     payload: &[u8],
     model: &dyn Model,
-) -> Result<Vec<Sample>, MalformedSamples> {
+) -> Result<ReadSamples, MalformedSamples> {
     let mut samples = Samples::new(Scope::Within(path), model);
     samples.add(path, decode_item(payload)?, None)?;
-    samples.finish()
+    Ok(samples.finish())
 }
 
 /// Reads the one item of a payload.

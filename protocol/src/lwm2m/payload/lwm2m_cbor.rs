@@ -15,9 +15,9 @@ use std::collections::BTreeSet;
 
 use super::cbor::reader::{CborReader, CborShape};
 use super::cbor::writer::CborWriter;
-use super::samples::{MalformedSamples, Samples};
+use super::samples::{MalformedSamples, ReadSamples, Samples};
 use super::scalar::{Number, Scalar};
-use super::{Model, Reading, Sample, Scope};
+use super::{Model, Reading, Scope};
 use crate::lwm2m::path::{Level, Path};
 use crate::lwm2m::value::Value;
 
@@ -29,7 +29,7 @@ pub(super) fn decode(
     scope: Scope,
     payload: &[u8],
     model: &dyn Model,
-) -> Result<Vec<Sample>, MalformedSamples> {
+) -> Result<ReadSamples, MalformedSamples> {
     let mut decoder = Decoder {
         reader: CborReader::new(payload),
         samples: Samples::new(scope, model),
@@ -38,7 +38,7 @@ pub(super) fn decode(
     };
     decoder.read_map(None)?;
     decoder.reader.finish()?;
-    decoder.samples.finish()
+    Ok(decoder.samples.finish())
 }
 
 /// Writes the values within the scope; values at other paths, or that belong to no resource, are
@@ -109,9 +109,9 @@ impl Decoder<'_> {
             let path = self.read_key(above)?;
             match self.reader.shape()? {
                 CborShape::Map => self.read_map(Some(path))?,
-                CborShape::Scalar => self.read_value(path)?,
-                CborShape::Nothing => return Err(MalformedSamples::NoValue(self.pairs)),
-                CborShape::Array => return Err(MalformedSamples::Cbor),
+                CborShape::Scalar | CborShape::Nothing | CborShape::Array => {
+                    self.read_value(path)?;
+                }
             }
         }
         Ok(())
@@ -148,14 +148,22 @@ impl Decoder<'_> {
     }
 
     fn read_value(&mut self, path: Path) -> Result<(), MalformedSamples> {
-        if path.to_resource().is_none() {
-            return Err(MalformedSamples::Name(self.pairs));
-        }
-        let scalar = self.reader.scalar()?;
-        if !self.given.insert(path) {
-            return Err(MalformedSamples::Repeated(self.pairs));
-        }
-        self.samples.add(path, scalar, None)
+        let shape = self.reader.shape()?;
+        let scalar = self.reader.scalar_or_skip()?;
+        let fault = if path.to_resource().is_none() {
+            MalformedSamples::Name(self.pairs)
+        } else if !self.given.insert(path) {
+            MalformedSamples::Repeated(self.pairs)
+        } else {
+            match (scalar, shape) {
+                (Some(scalar), _) => return self.samples.add(path, scalar, None),
+                (None, CborShape::Nothing) => MalformedSamples::NoValue(self.pairs),
+                (None, CborShape::Array | CborShape::Map | CborShape::Scalar) => {
+                    MalformedSamples::Field(self.pairs)
+                }
+            }
+        };
+        self.samples.add_unreadable(Some(path), fault)
     }
 }
 

@@ -11,10 +11,10 @@
 mod tests;
 
 use super::json::{self, JsonToken};
-use super::samples::{MalformedSamples, Samples};
+use super::samples::{MalformedSamples, ReadSamples, Samples};
 use super::scalar::{Number, Scalar};
 use super::senml::measured_at;
-use super::{Measured, Model, Reading, Sample, Scope};
+use super::{Measured, Model, Reading, Scope};
 use crate::base64_text;
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::{DataType, Value};
@@ -34,7 +34,7 @@ pub(super) fn decode(
     scope: Scope,
     payload: &[u8],
     model: &dyn Model,
-) -> Result<Vec<Sample>, MalformedSamples> {
+) -> Result<ReadSamples, MalformedSamples> {
     let JsonToken::Object(root) = json::parse(payload)? else {
         return Err(MalformedSamples::Json);
     };
@@ -44,17 +44,18 @@ pub(super) fn decode(
     let base = Base::of(&root, scope).ok_or(MalformedSamples::Json)?;
     let mut samples = Samples::new(scope, model);
     for (record, entry) in (1..).zip(entries) {
-        let JsonToken::Object(entry) = entry else {
-            return Err(MalformedSamples::Json);
+        let fields = fields_of(entry, record);
+        let path = fields.and_then(|fields| base.path_of(fields, record));
+        let value_of = |path| {
+            let scalar = scalar_of(fields?, model.type_of(path), record)?;
+            Ok((path, scalar, base.time_of(fields?, record)?))
         };
-        if repeats_a_field(entry) {
-            return Err(MalformedSamples::Repeated(record));
+        match path.and_then(value_of) {
+            Ok((path, scalar, measured)) => samples.add(path, scalar, measured)?,
+            Err(reason) => samples.add_unreadable(path.ok(), reason)?,
         }
-        let path = base.path_of(entry, record)?;
-        let scalar = scalar_of(entry, model.type_of(path), record)?;
-        samples.add(path, scalar, base.time_of(entry, record)?)?;
     }
-    samples.finish()
+    Ok(samples.finish())
 }
 
 /// Writes the values within the scope; values at other paths, or that belong to no resource, are
@@ -200,6 +201,17 @@ fn scalar_of(
         (_, _) => None,
     };
     scalar.ok_or(MalformedSamples::Field(record))
+}
+
+/// Returns the fields of an entry, each of which is there once.
+fn fields_of(entry: &JsonToken, record: usize) -> Result<&[Field], MalformedSamples> {
+    match entry {
+        JsonToken::Object(fields) if repeats_a_field(fields) => {
+            Err(MalformedSamples::Repeated(record))
+        }
+        JsonToken::Object(fields) => Ok(fields),
+        JsonToken::Null | JsonToken::List(_) | JsonToken::Scalar(_) => Err(MalformedSamples::Json),
+    }
 }
 
 fn field<'a>(fields: &'a [Field], name: &str) -> Option<&'a JsonToken> {

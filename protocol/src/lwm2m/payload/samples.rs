@@ -9,7 +9,7 @@ use super::cbor::reader::UnreadableCbor;
 use super::scalar::Scalar;
 use super::{Measured, Model, SAMPLES_MAX, Sample, Scope};
 use crate::lwm2m::path::Path;
-use crate::lwm2m::value::DataType;
+use crate::lwm2m::value::{DataType, Value};
 
 /// Why a payload of named values could not be decoded. Records count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -61,6 +61,9 @@ pub enum MalformedSamples {
     /// A value has no type of LwM2M, such as an integer of more than 64 bits.
     #[error("the value of {0} has no known type")]
     NoType(Path),
+    /// A value is NaN or infinite, as a sensor reports that it has none.
+    #[error("the value of {0} is not a finite number")]
+    NotFinite(Path),
     /// There are more samples than allowed.
     #[error("it has more than {SAMPLES_MAX} samples")]
     TooMany,
@@ -72,11 +75,55 @@ impl From<UnreadableCbor> for MalformedSamples {
     }
 }
 
-/// Collects the samples of one payload.
+impl MalformedSamples {
+    /// Whether the text of the reason has the path of the value.
+    pub(super) fn names_path(self) -> bool {
+        match self {
+            Self::Elsewhere(_)
+            | Self::Ambiguous(_)
+            | Self::Value { .. }
+            | Self::NoType(_)
+            | Self::NotFinite(_) => true,
+            Self::Json
+            | Self::Cbor
+            | Self::Field(_)
+            | Self::Repeated(_)
+            | Self::NotUnderstood(_)
+            | Self::Version(_)
+            | Self::Name(_)
+            | Self::NoValue(_)
+            | Self::SeveralValues(_)
+            | Self::Time(_)
+            | Self::TooMany => false,
+        }
+    }
+}
+
+/// What was read of one payload.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ReadSamples {
+    /// The samples in the order of the payload.
+    pub(super) samples: Vec<Sample>,
+    /// The values that cannot be read: the path, where it is known, and the reason.
+    pub(super) unreadable: Vec<(Option<Path>, MalformedSamples)>,
+}
+
+impl ReadSamples {
+    /// Returns the samples, or the reason why the first of the others cannot be read.
+    #[cfg(test)]
+    pub(super) fn whole(self) -> Result<Vec<Sample>, MalformedSamples> {
+        match self.unreadable.first() {
+            Some((_, reason)) => Err(*reason),
+            None => Ok(self.samples),
+        }
+    }
+}
+
+/// Collects the samples of one payload, and the values that cannot be read.
 pub(super) struct Samples<'a> {
     scope: Scope,
     model: &'a dyn Model,
-    found: Vec<Sample>,
+    read: ReadSamples,
 }
 
 impl<'a> Samples<'a> {
@@ -85,30 +132,26 @@ impl<'a> Samples<'a> {
         Self {
             scope,
             model,
-            found: Vec::new(),
+            read: ReadSamples {
+                samples: Vec::new(),
+                unreadable: Vec::new(),
+            },
         }
     }
 
-    /// Adds the value of a resource or a resource instance.
+    /// Adds the value of a resource or a resource instance, or that it cannot be read.
     pub(super) fn add(
         &mut self,
         path: Path,
         scalar: Scalar,
         measured: Option<Measured>,
     ) -> Result<(), MalformedSamples> {
-        if self.found.len() >= SAMPLES_MAX {
-            return Err(MalformedSamples::TooMany);
-        }
-        if !self.scope.contains(path) {
-            return Err(MalformedSamples::Elsewhere(path));
-        }
-        let data_type = self.model.type_of(path);
-        let unfit = || match data_type {
-            Some(data_type) => MalformedSamples::Value { path, data_type },
-            None => MalformedSamples::NoType(path),
+        let value = match self.value_of(path, scalar) {
+            Ok(value) => value,
+            Err(reason) => return self.add_unreadable(Some(path), reason),
         };
-        let value = scalar.into_value(data_type).ok_or_else(unfit)?;
-        self.found.push(Sample {
+        self.check_room()?;
+        self.read.samples.push(Sample {
             path,
             value,
             measured,
@@ -116,23 +159,63 @@ impl<'a> Samples<'a> {
         Ok(())
     }
 
-    /// Returns the samples in the order they were added.
-    pub(super) fn finish(self) -> Result<Vec<Sample>, MalformedSamples> {
-        let mut paths: Vec<Path> = self.found.iter().map(|sample| sample.path).collect();
+    /// Adds that a value cannot be read.
+    pub(super) fn add_unreadable(
+        &mut self,
+        path: Option<Path>,
+        reason: MalformedSamples,
+    ) -> Result<(), MalformedSamples> {
+        self.check_room()?;
+        self.read.unreadable.push((path, reason));
+        Ok(())
+    }
+
+    /// Returns what was added, in that order. The samples of a resource that occurs both as one
+    /// value and as several cannot be read.
+    pub(super) fn finish(mut self) -> ReadSamples {
+        let mut paths: Vec<Path> = self.read.samples.iter().map(|it| it.path).collect();
         paths.sort_unstable();
         paths.dedup();
-        match given_both_ways(paths.iter()) {
-            Some(resource) => Err(MalformedSamples::Ambiguous(resource)),
-            None => Ok(self.found),
+        for resource in given_both_ways(paths.iter()) {
+            self.read.samples.retain(|it| !resource.contains(it.path));
+            let reason = MalformedSamples::Ambiguous(resource);
+            self.read.unreadable.push((Some(resource), reason));
+        }
+        self.read
+    }
+
+    fn value_of(&self, path: Path, scalar: Scalar) -> Result<Value, MalformedSamples> {
+        if !self.scope.contains(path) {
+            return Err(MalformedSamples::Elsewhere(path));
+        }
+        let data_type = self.model.type_of(path);
+        match (scalar.into_value(data_type), data_type) {
+            (Some(Value::Float(number)), _) if !number.is_finite() => {
+                Err(MalformedSamples::NotFinite(path))
+            }
+            (Some(value), _) => Ok(value),
+            (None, Some(data_type)) => Err(MalformedSamples::Value { path, data_type }),
+            (None, None) => Err(MalformedSamples::NoType(path)),
+        }
+    }
+
+    fn check_room(&self) -> Result<(), MalformedSamples> {
+        let ReadSamples {
+            samples,
+            unreadable,
+        } = &self.read;
+        match samples.len() + unreadable.len() < SAMPLES_MAX {
+            true => Ok(()),
+            false => Err(MalformedSamples::TooMany),
         }
     }
 }
 
-/// Returns a resource that occurs both as one value and as several; the paths are sorted and
+/// Returns the resources that occur both as one value and as several; the paths are sorted and
 /// unique.
-pub(super) fn given_both_ways<'a>(paths: impl Iterator<Item = &'a Path> + Clone) -> Option<Path> {
+pub(super) fn given_both_ways<'a>(paths: impl Iterator<Item = &'a Path> + Clone) -> Vec<Path> {
     // In sorted order, a resource is right before its instances.
-    let mut pairs = paths.clone().zip(paths.skip(1));
-    let found = pairs.find(|(one, next)| one.contains(**next));
-    found.map(|(resource, _)| *resource)
+    let pairs = paths.clone().zip(paths.skip(1));
+    let found = pairs.filter(|(one, next)| one.contains(**next));
+    found.map(|(resource, _)| *resource).collect()
 }

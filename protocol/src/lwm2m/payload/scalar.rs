@@ -29,9 +29,8 @@ impl Scalar {
     /// Returns the value of the type, if this is one; for a resource unknown to the model, the
     /// value of the closest type.
     ///
-    /// Unspecified (NaN and infinity, which CBOR can encode): a value. A sensor sends it to report
-    /// that it has no value, and that is no reason to refuse the device's other values. Devices
-    /// write booleans as 0 and 1, too.
+    /// A floating point number may be NaN or infinite, which CBOR can encode. Devices write
+    /// booleans as 0 and 1, too.
     pub(super) fn into_value(self, data_type: Option<DataType>) -> Option<Value> {
         match data_type {
             Some(data_type) => self.into_typed(data_type),

@@ -12,9 +12,9 @@ mod record;
 mod tests;
 
 use self::record::SenmlRecord;
-use super::samples::{MalformedSamples, Samples};
+use super::samples::{MalformedSamples, ReadSamples, Samples};
 use super::scalar::{Number, Scalar};
-use super::{Measured, Model, Reading, Sample, Scope, Unencodable};
+use super::{Measured, Model, Reading, Scope, Unencodable};
 use crate::coap::content::ContentFormat;
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::Value;
@@ -74,24 +74,17 @@ impl<'a> Pack<'a> {
 
 impl Take for Pack<'_> {
     fn take(&mut self, record: SenmlRecord) -> Result<(), MalformedSamples> {
-        let number = record.number;
         self.base.heed(&record)?;
         // Strictly each record has a value (RFC 8428 section 4.2). Some devices begin a pack with a
         // record that has only base fields.
         if record.is_base_alone() {
             return Ok(());
         }
-        let path = self.base.path_of(&record)?;
-        if path.to_resource().is_none() {
-            return Err(MalformedSamples::Name(number));
+        let path = self.base.path_of(&record);
+        match path.and_then(|path| Ok((path, self.base.value_of(record)?))) {
+            Ok((path, (value, measured))) => self.samples.add(path, value, measured),
+            Err(reason) => self.samples.add_unreadable(path.ok(), reason),
         }
-        let measured = self.base.measured(&record)?;
-        let value = record.value.ok_or(MalformedSamples::NoValue(number))?;
-        let value = self
-            .base
-            .offset(value)
-            .ok_or(MalformedSamples::Field(number))?;
-        self.samples.add(path, value, measured)
     }
 }
 
@@ -100,11 +93,14 @@ impl Take for PathList {
         if self.paths.len() >= super::SAMPLES_MAX {
             return Err(MalformedSamples::TooMany);
         }
+        if let Some(fault) = record.fault {
+            return Err(fault);
+        }
         if record.value.is_some() {
             return Err(MalformedSamples::Field(record.number));
         }
         self.base.heed(&record)?;
-        let path = self.base.path_of(&record)?;
+        let path = self.base.name_of(&record)?;
         self.paths.push(path);
         Ok(())
     }
@@ -124,9 +120,34 @@ impl Base {
         Ok(())
     }
 
-    /// Returns the path of the record.
+    /// Returns the resource or the resource instance that a record with a value names.
     fn path_of(&self, record: &SenmlRecord) -> Result<Path, MalformedSamples> {
+        let path = self.name_of(record)?;
         let unfit = MalformedSamples::Name(record.number);
+        path.to_resource().map(|_| path).ok_or(unfit)
+    }
+
+    /// Returns the value of a record and when it was measured.
+    fn value_of(
+        &self,
+        record: SenmlRecord,
+    ) -> Result<(Scalar, Option<Measured>), MalformedSamples> {
+        if let Some(fault) = record.fault {
+            return Err(fault);
+        }
+        let number = record.number;
+        let measured = self.measured(&record)?;
+        let value = record.value.ok_or(MalformedSamples::NoValue(number))?;
+        let value = self.offset(value).ok_or(MalformedSamples::Field(number))?;
+        Ok((value, measured))
+    }
+
+    /// Returns the path that a record names.
+    fn name_of(&self, record: &SenmlRecord) -> Result<Path, MalformedSamples> {
+        let unfit = MalformedSamples::Name(record.number);
+        if record.is_misnamed {
+            return Err(record.fault.unwrap_or(unfit));
+        }
         match &record.name {
             None => Path::parse(&self.name).map_err(|_| unfit),
             Some(name) if name.len() > NAME_LENGTH_MAX => Err(unfit),
@@ -175,10 +196,10 @@ pub(super) fn decode_json(
     scope: Scope,
     payload: &[u8],
     model: &dyn Model,
-) -> Result<Vec<Sample>, MalformedSamples> {
+) -> Result<ReadSamples, MalformedSamples> {
     let mut pack = Pack::new(scope, model);
     json::decode(payload, &mut pack)?;
-    pack.samples.finish()
+    Ok(pack.samples.finish())
 }
 
 /// Reads the samples of a pack in CBOR.
@@ -186,10 +207,10 @@ pub(super) fn decode_cbor(
     scope: Scope,
     payload: &[u8],
     model: &dyn Model,
-) -> Result<Vec<Sample>, MalformedSamples> {
+) -> Result<ReadSamples, MalformedSamples> {
     let mut pack = Pack::new(scope, model);
     cbor::decode(payload, &mut pack)?;
-    pack.samples.finish()
+    Ok(pack.samples.finish())
 }
 
 /// Reads the paths of a list in JSON.

@@ -3,7 +3,10 @@
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, proptest};
 
-use super::{MalformedValue, Reading, Undecodable, decode, decode_resource, encode_resource};
+use super::{
+    Decoded, MalformedValue, Reading, Scope, Undecodable, decode, decode_readable, decode_resource,
+    encode_resource,
+};
 use crate::coap::content::ContentFormat;
 use crate::lwm2m::model::{self, Resource};
 use crate::lwm2m::path::Path;
@@ -20,6 +23,8 @@ const SINGLE_VALUED: [Option<ContentFormat>; 5] = [
     Some(ContentFormat::OCTET_STREAM),
     Some(ContentFormat(1544)),
 ];
+const NOT_A_FLOAT: &str = "the value of /3303/0/5700 is not of type FLOAT";
+const NOT_FINITE: &str = "the value of /3303/0/5601 is not a finite number";
 const TLV: [ContentFormat; 2] = [ContentFormat::LWM2M_TLV, ContentFormat::LEGACY_TLV];
 
 #[test]
@@ -155,6 +160,133 @@ fn a_format_without_reader_is_named_at_every_level() {
             let read = decode(Some(format), path, b"1", type_of);
             assert_eq!(read, Err(Undecodable::UnsupportedFormat(format)));
         }
+    }
+}
+
+#[test]
+fn an_unreadable_value_is_named_and_the_others_are_read() {
+    // The unit can be read; 5700 is a text, 5601 is NaN where the format has one, or null.
+    let cases: [(ContentFormat, &[u8], [&str; 2]); 6] = [
+        (
+            ContentFormat::SENML_JSON,
+            br#"[{"bn":"/3303/0/","n":"5700","vs":"hot"},{"n":"5601","v":null},
+                {"n":"5701","vs":"Cel"}]"#,
+            [
+                NOT_A_FLOAT,
+                "the value of /3303/0/5601 cannot be read, because a field of record 2 \
+             has a value of the wrong kind",
+            ],
+        ),
+        (
+            ContentFormat::SENML_CBOR,
+            b"\x83\xa2\x00\x6c/3303/0/5700\x03\x63hot\xa2\x00\x6c/3303/0/5601\x02\xf9\x7e\x00\
+              \xa2\x00\x6c/3303/0/5701\x03\x63Cel",
+            [NOT_A_FLOAT, NOT_FINITE],
+        ),
+        (
+            ContentFormat::SENML_CBOR,
+            b"\x83\xa2\x00\x6c/3303/0/5700\x03\x63hot\xa2\x00\x6c/3303/0/5601\x02\xf6\
+              \xa2\x00\x6c/3303/0/5701\x03\x63Cel",
+            [
+                NOT_A_FLOAT,
+                "the value of /3303/0/5601 cannot be read, because a field of record 2 \
+             has a value of the wrong kind",
+            ],
+        ),
+        (
+            ContentFormat::LWM2M_JSON,
+            br#"{"bn":"/3303/0/","e":[{"n":"5700","sv":"hot"},{"n":"5601"},
+                {"n":"5701","sv":"Cel"}]}"#,
+            [
+                NOT_A_FLOAT,
+                "the value of /3303/0/5601 cannot be read, because record 2 has no value",
+            ],
+        ),
+        (
+            ContentFormat::LWM2M_CBOR,
+            b"\xa1\x82\x19\x0c\xe7\x00\xa3\x19\x16\x44\x63hot\x19\x15\xe1\xf9\x7e\x00\
+              \x19\x16\x45\x63Cel",
+            [NOT_A_FLOAT, NOT_FINITE],
+        ),
+        (
+            ContentFormat::LWM2M_TLV,
+            b"\xe3\x16\x44hot\xe4\x15\xe1\x7f\xc0\x00\x00\xe3\x16\x45Cel",
+            [NOT_A_FLOAT, NOT_FINITE],
+        ),
+    ];
+    let sensor = Path::instance(3303, 0);
+    for (format, payload, reasons) in cases {
+        let scope = Scope::Within(sensor);
+        let read = decode_readable(Some(format), scope, payload, &type_of).unwrap();
+        let values: Vec<_> = read.samples.iter().map(|it| (it.path, &it.value)).collect();
+        let unit = (Path::resource(3303, 0, 5701), &Value::String("Cel".into()));
+        assert_eq!(values, [unit], "{format}");
+        let named: Vec<String> = read.unreadable.iter().map(|it| it.to_string()).collect();
+        assert_eq!(named, reasons, "{format}");
+        let paths: Vec<_> = read.unreadable.iter().map(|it| it.path).collect();
+        assert_eq!(paths, [5700, 5601].map(|id| sensor.child(id)), "{format}");
+        let whole = decode(Some(format), sensor, payload, type_of);
+        assert_eq!(whole, Err(read.unreadable[0].reason), "{format}");
+    }
+}
+
+#[test]
+fn a_payload_without_a_readable_value_is_undecodable() {
+    let cases: [(ContentFormat, &[u8]); 5] = [
+        (
+            ContentFormat::SENML_JSON,
+            br#"[{"n":"/3/0/9","vs":"a"},{"n":"/3/0/9"}]"#,
+        ),
+        (
+            ContentFormat::SENML_CBOR,
+            b"\x81\xa2\x00\x66/3/0/9\x02\xf9\x7e\x00",
+        ),
+        (
+            ContentFormat::LWM2M_JSON,
+            br#"{"e":[{"n":"/3/0/9","sv":"a"}]}"#,
+        ),
+        (ContentFormat::LWM2M_CBOR, b"\xa1\x83\x03\x00\x09\x61a"),
+        (ContentFormat::LWM2M_TLV, b"\xc0\x09"),
+    ];
+    for (format, payload) in cases {
+        let scope = Scope::Within(BATTERY_LEVEL);
+        let read = decode_readable(Some(format), scope, payload, &type_of);
+        assert!(read.is_err(), "{format}: {read:?}");
+    }
+    let nothing = decode_readable(Some(ContentFormat::SENML_JSON), Scope::All, b"[]", &type_of);
+    assert_eq!(nothing, Ok(Decoded::default()));
+}
+
+#[test]
+fn a_record_without_a_path_and_a_resource_given_both_ways_do_not_affect_the_others() {
+    let pack = br#"[{"n":"3/0","v":1},{"n":5,"v":2},{"n":"/3/0/6","v":1},{"n":"/3/0/6/1","v":5},
+        {"n":"/3/0/9","v":87},{"n":"/3/0/9","v":87,"v":88},{"n":"/3/0/9","v":1,"vb":true}]"#;
+    let format = Some(ContentFormat::SENML_JSON);
+    let read = decode_readable(format, Scope::All, pack, &type_of).unwrap();
+    let values: Vec<_> = read.samples.iter().map(|it| (it.path, &it.value)).collect();
+    assert_eq!(values, [(BATTERY_LEVEL, &Value::Integer(87))]);
+    let named: Vec<String> = read.unreadable.iter().map(|it| it.to_string()).collect();
+    let expected = [
+        "record 1 does not name a resource",
+        "a field of record 2 has a value of the wrong kind",
+        "the value of /3/0/9 cannot be read, because a field of record 6 is given twice",
+        "the value of /3/0/9 cannot be read, because record 7 has several values",
+        "it contains /3/0/6 both as a single and as a multiple resource",
+    ];
+    assert_eq!(named, expected);
+}
+
+#[test]
+fn a_fault_in_a_base_field_concerns_the_whole_payload() {
+    for pack in [
+        r#"[{"n":"/3/0/9","v":87},{"bn":5,"n":"/3/0/9","v":87}]"#,
+        r#"[{"n":"/3/0/9","v":87},{"bver":11,"n":"/3/0/9","v":87}]"#,
+        r#"[{"n":"/3/0/9","v":87},{"n":"/3/0/9","v":87,"x_":1}]"#,
+        r#"[{"n":"/3/0/9","v":87}"#,
+    ] {
+        let format = Some(ContentFormat::SENML_JSON);
+        let read = decode_readable(format, Scope::All, pack.as_bytes(), &type_of);
+        assert!(read.is_err(), "{pack}: {read:?}");
     }
 }
 

@@ -54,26 +54,58 @@ pub enum MalformedTlv {
         /// The expected type.
         data_type: DataType,
     },
+    /// A value is NaN or infinite, as a sensor reports that it has none.
+    #[error("the value of {0} is not a finite number")]
+    NotFinite(Path),
     /// There are more values than allowed.
     #[error("it has more than {VALUES_MAX} values")]
     TooMany,
 }
 
-/// Reads the values at and below a path; of repeated ones the last counts.
+impl MalformedTlv {
+    /// Returns the value that cannot be read, if the others can.
+    pub(super) fn path(self) -> Option<Path> {
+        match self {
+            Self::Elsewhere(path)
+            | Self::Ambiguous(path)
+            | Self::Value { path, .. }
+            | Self::NotFinite(path) => Some(path),
+            Self::CutOff | Self::Misplaced | Self::TooMany => None,
+        }
+    }
+}
+
+/// Reads the values at and below a path, all of which must be readable; of repeated ones the last
+/// counts.
+pub fn decode(path: Path, payload: &[u8], model: &dyn Model) -> Result<Reading, MalformedTlv> {
+    let (reading, unreadable) = decode_readable(path, payload, model)?;
+    match unreadable.first() {
+        Some(reason) => Err(*reason),
+        None => Ok(reading),
+    }
+}
+
+/// Reads the values at and below a path that can be read, and the reasons why others cannot; of
+/// repeated ones the last counts.
 ///
 /// A value of unknown type is bytes: a number often looks like text. An object instance or a
 /// multiple resource may be empty, and adds nothing.
-pub fn decode(path: Path, payload: &[u8], model: &dyn Model) -> Result<Reading, MalformedTlv> {
+pub(super) fn decode_readable(
+    path: Path,
+    payload: &[u8],
+    model: &dyn Model,
+) -> Result<(Reading, Vec<MalformedTlv>), MalformedTlv> {
     let mut decoder = Decoder {
         requested: path,
         model,
         reading: Reading::new(),
+        unreadable: Vec::new(),
         values_left: VALUES_MAX,
     };
     for entry in entries(payload) {
         decoder.read_outermost(entry?)?;
     }
-    decoder.finish()
+    Ok(decoder.finish())
 }
 
 /// Writes the values at and below a path for a request to that path; values at other paths, or that
@@ -101,6 +133,7 @@ struct Decoder<'a> {
     requested: Path,
     model: &'a dyn Model,
     reading: Reading,
+    unreadable: Vec<MalformedTlv>,
     values_left: usize,
 }
 
@@ -109,7 +142,9 @@ impl Decoder<'_> {
         match entry.kind {
             TlvKind::ObjectInstance => {
                 let instance = Path::instance(self.requested.object_id(), entry.id);
-                self.check_way(instance)?;
+                if !self.is_on_way(instance) {
+                    return self.skip(MalformedTlv::Elsewhere(instance));
+                }
                 for inner in entries(entry.value) {
                     self.read_resource(instance, inner?)?;
                 }
@@ -133,7 +168,9 @@ impl Decoder<'_> {
             TlvKind::Resource => self.read_value(instance, entry),
             TlvKind::MultipleResource => {
                 let resource = child(instance, entry.id)?;
-                self.check_way(resource)?;
+                if !self.is_on_way(resource) {
+                    return self.skip(MalformedTlv::Elsewhere(resource));
+                }
                 for inner in entries(entry.value) {
                     let inner = inner?;
                     if inner.kind != TlvKind::ResourceInstance {
@@ -150,26 +187,38 @@ impl Decoder<'_> {
     fn read_value(&mut self, parent: Path, entry: TlvEntry<'_>) -> Result<(), MalformedTlv> {
         let path = child(parent, entry.id)?;
         if !self.requested.contains(path) {
-            return Err(MalformedTlv::Elsewhere(path));
+            return self.skip(MalformedTlv::Elsewhere(path));
         }
-        self.values_left = self
-            .values_left
-            .checked_sub(1)
-            .ok_or(MalformedTlv::TooMany)?;
         let data_type = self.model.type_of(path).unwrap_or(DataType::Opaque);
-        let value =
-            value::decode(entry.value, data_type).ok_or(MalformedTlv::Value { path, data_type })?;
-        self.reading.insert(path, value);
+        match value::decode(entry.value, data_type) {
+            Some(Value::Float(number)) if !number.is_finite() => {
+                self.skip(MalformedTlv::NotFinite(path))
+            }
+            Some(value) => {
+                self.count_value()?;
+                self.reading.insert(path, value);
+                Ok(())
+            }
+            None => self.skip(MalformedTlv::Value { path, data_type }),
+        }
+    }
+
+    /// Adds that a value, or an entry with child entries, cannot be read.
+    fn skip(&mut self, reason: MalformedTlv) -> Result<(), MalformedTlv> {
+        self.count_value()?;
+        self.unreadable.push(reason);
         Ok(())
     }
 
-    /// Checks that an entry with child entries is on the way to the requested path.
-    fn check_way(&self, path: Path) -> Result<(), MalformedTlv> {
-        if self.requested.contains(path) || path.contains(self.requested) {
-            Ok(())
-        } else {
-            Err(MalformedTlv::Elsewhere(path))
-        }
+    fn count_value(&mut self) -> Result<(), MalformedTlv> {
+        let left = self.values_left.checked_sub(1);
+        self.values_left = left.ok_or(MalformedTlv::TooMany)?;
+        Ok(())
+    }
+
+    /// Whether an entry with child entries is on the way to the requested path.
+    fn is_on_way(&self, path: Path) -> bool {
+        self.requested.contains(path) || path.contains(self.requested)
     }
 
     /// Returns the instance of resources without one. Some devices omit it when a whole object is
@@ -186,11 +235,14 @@ impl Decoder<'_> {
         }
     }
 
-    fn finish(self) -> Result<Reading, MalformedTlv> {
-        match given_both_ways(self.reading.keys()) {
-            Some(resource) => Err(MalformedTlv::Ambiguous(resource)),
-            None => Ok(self.reading),
+    /// Returns what was read. A resource that occurs both as one value and as several cannot be
+    /// read.
+    fn finish(mut self) -> (Reading, Vec<MalformedTlv>) {
+        for resource in given_both_ways(self.reading.keys()) {
+            self.reading.retain(|path, _| !resource.contains(*path));
+            self.unreadable.push(MalformedTlv::Ambiguous(resource));
         }
+        (self.reading, self.unreadable)
     }
 }
 

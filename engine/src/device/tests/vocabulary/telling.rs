@@ -390,6 +390,15 @@ pub(in crate::device::tests) fn logged(line: &str) -> Lines {
         .collect()
 }
 
+/// A payload about something is rejected with its reason, and its bytes are kept.
+pub(in crate::device::tests) fn undecodable(what: &str, bytes: &[u8]) -> Lines {
+    let bytes = String::from_utf8_lossy(bytes);
+    logged(&format!(
+        "Translator[UserPayloadError] Error: A payload was rejected: {what}. \
+         Further rejections within one minute are not logged. Kept: {bytes:?}"
+    ))
+}
+
 /// An event is published.
 pub(in crate::device::tests) fn published(line: &str) -> Lines {
     vec![format!("publish {line}")]

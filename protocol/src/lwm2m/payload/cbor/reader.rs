@@ -131,6 +131,17 @@ impl<'b> CborReader<'b> {
         self.untagged()
     }
 
+    /// Reads a scalar; skips an item that is none, or has no meaning here.
+    pub(crate) fn scalar_or_skip(&mut self) -> Result<Option<Scalar>, UnreadableCbor> {
+        let start = self.decoder.position();
+        if let Ok(scalar) = self.scalar() {
+            return Ok(Some(scalar));
+        }
+        self.decoder.set_position(start);
+        self.skip()?;
+        Ok(None)
+    }
+
     /// Reads a number in any encoding; seconds since 1970 are a number, too.
     pub(crate) fn number(&mut self) -> Result<Number, UnreadableCbor> {
         while self.next_type()? == Type::Tag {
@@ -291,6 +302,7 @@ impl<'b> CborReader<'b> {
                 Ok(())
             }
             CborShape::Nothing => Ok(self.decoder.skip()?),
+            CborShape::Scalar if self.next_type()? == Type::String => Ok(self.decoder.skip()?),
             CborShape::Scalar => self.untagged().map(drop),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{decode, encode};
 use crate::lwm2m::path::Path;
-use crate::lwm2m::payload::samples::MalformedSamples;
+use crate::lwm2m::payload::samples::{MalformedSamples, ReadSamples};
 use crate::lwm2m::payload::{Measured, Reading, Sample, Scope};
 use crate::lwm2m::value::{DataType, ObjectLink, Value};
 
@@ -53,7 +53,7 @@ fn names_of_a_payload_about_everything_are_whole_paths() {
     let whole = r#"{"bn":"/","e":[{"n":"3/0/9","v":7},{"n":"6/0/0","v":1}]}"#;
     let bare = r#"{"e":[{"n":"/3/0/9","v":7},{"n":"/6/0/0","v":1}]}"#;
     for payload in [whole, bare] {
-        let read = decode(Scope::All, payload.as_bytes(), &|_| None);
+        let read = decode(Scope::All, payload.as_bytes(), &|_| None).and_then(ReadSamples::whole);
         let paths: Vec<Path> = read.unwrap().iter().map(|sample| sample.path).collect();
         assert_eq!(paths, [LEVEL, Path::resource(6, 0, 0)]);
     }
@@ -110,7 +110,8 @@ fn a_resource_unknown_to_the_model_has_the_type_of_its_field() {
     ];
     for (field, value) in cases {
         let payload = format!(r#"{{"bn":"/3/0/9","e":[{{{field}}}]}}"#);
-        let read = decode(Scope::Within(LEVEL), payload.as_bytes(), &|_| None);
+        let read = decode(Scope::Within(LEVEL), payload.as_bytes(), &|_| None)
+            .and_then(ReadSamples::whole);
         assert_eq!(read, Ok(vec![sample(LEVEL, value, None)]), "{field}");
     }
 }
@@ -301,9 +302,10 @@ fn read(
     payload: &str,
     data_type: DataType,
 ) -> Result<Vec<Sample>, MalformedSamples> {
-    decode(Scope::Within(requested), payload.as_bytes(), &|_| {
+    let read = decode(Scope::Within(requested), payload.as_bytes(), &|_| {
         Some(data_type)
-    })
+    });
+    read.and_then(ReadSamples::whole)
 }
 
 fn sample(path: Path, value: Value, measured: Option<Measured>) -> Sample {

@@ -39,7 +39,7 @@ fn read_record(
     while reader.another(&mut fields)? {
         let label = read_label(reader)?;
         if record.note(&label)? {
-            let value = reader.scalar()?;
+            let value = reader.scalar_or_skip()?;
             record.put(label, value)?;
         } else {
             reader.skip()?;

@@ -33,7 +33,7 @@ fn record_of(
     for (name, token) in fields {
         let label = SenmlLabel::of_text(name);
         if record.note(&label)? {
-            let value = value_of(&label, token).ok_or(MalformedSamples::Field(number))?;
+            let value = value_of(&label, token);
             record.put(label, value)?;
         }
     }

@@ -38,6 +38,10 @@ pub(super) struct SenmlRecord {
     pub(super) name: Option<String>,
     pub(super) time: Option<Number>,
     pub(super) value: Option<Scalar>,
+    /// Why the record has no usable value, although others of the pack may have one.
+    pub(super) fault: Option<MalformedSamples>,
+    /// Whether the fault is in the name.
+    pub(super) is_misnamed: bool,
     seen: Vec<SenmlLabel>,
 }
 
@@ -105,13 +109,15 @@ impl SenmlRecord {
         }
     }
 
-    /// Records that a field is there; returns whether its value is used.
+    /// Records that a field is there; returns whether its value is used. An error concerns the
+    /// whole pack.
     pub(super) fn note(&mut self, label: &SenmlLabel) -> Result<bool, MalformedSamples> {
         if self.seen.len() >= FIELDS_MAX {
             return Err(MalformedSamples::Field(self.number));
         }
         if self.seen.contains(label) {
-            return Err(MalformedSamples::Repeated(self.number));
+            self.reject(label, MalformedSamples::Repeated(self.number))?;
+            return Ok(false);
         }
         self.seen.push(label.clone());
         match label {
@@ -133,13 +139,17 @@ impl SenmlRecord {
         }
     }
 
-    /// Sets the value of a field.
+    /// Sets the value of a field; none if it has no value that any field can have. An error
+    /// concerns the whole pack.
     pub(super) fn put(
         &mut self,
         label: SenmlLabel,
-        scalar: Scalar,
+        scalar: Option<Scalar>,
     ) -> Result<(), MalformedSamples> {
         let unfit = MalformedSamples::Field(self.number);
+        let Some(scalar) = scalar else {
+            return self.reject(&label, unfit);
+        };
         match (label, scalar) {
             (SenmlLabel::BaseName, Scalar::Text(name)) => self.base_name = Some(name),
             (SenmlLabel::BaseTime, Scalar::Number(time) | Scalar::Time(time)) => {
@@ -156,13 +166,13 @@ impl SenmlRecord {
             (SenmlLabel::Time, Scalar::Number(time) | Scalar::Time(time)) => self.time = Some(time),
             (SenmlLabel::Boolean, value @ Scalar::Boolean(_))
             | (SenmlLabel::Data, value @ Scalar::Bytes(_))
-            | (SenmlLabel::Text, value @ Scalar::Text(_)) => self.put_value(value)?,
+            | (SenmlLabel::Text, value @ Scalar::Text(_)) => self.put_value(value),
             // A pack does not distinguish times from numbers, so a CBOR tag has no meaning here.
             (SenmlLabel::Number, Scalar::Number(value) | Scalar::Time(value)) => {
-                self.put_value(Scalar::Number(value))?;
+                self.put_value(Scalar::Number(value));
             }
-            (SenmlLabel::Link, Scalar::Text(link)) => self.put_value(Scalar::Link(link))?,
-            (_, _) => return Err(unfit),
+            (SenmlLabel::Link, Scalar::Text(link)) => self.put_value(Scalar::Link(link)),
+            (label, _) => self.reject(&label, unfit)?,
         }
         Ok(())
     }
@@ -172,10 +182,24 @@ impl SenmlRecord {
         !self.seen.is_empty() && self.seen.iter().all(SenmlLabel::is_base)
     }
 
-    fn put_value(&mut self, value: Scalar) -> Result<(), MalformedSamples> {
-        match self.value.replace(value) {
-            None => Ok(()),
-            Some(_) => Err(MalformedSamples::SeveralValues(self.number)),
+    fn put_value(&mut self, value: Scalar) {
+        if self.value.replace(value).is_some() {
+            self.fault
+                .get_or_insert(MalformedSamples::SeveralValues(self.number));
         }
+    }
+
+    /// Rejects a field: a base field applies to later records, too, and any other to its own alone.
+    fn reject(
+        &mut self,
+        label: &SenmlLabel,
+        reason: MalformedSamples,
+    ) -> Result<(), MalformedSamples> {
+        if label.is_base() {
+            return Err(reason);
+        }
+        self.is_misnamed |= *label == SenmlLabel::Name;
+        self.fault.get_or_insert(reason);
+        Ok(())
     }
 }

@@ -21,10 +21,8 @@ pub(super) fn encode(value: &Value) -> Vec<u8> {
     }
 }
 
-/// Reads bytes as a value of the type, if they are one.
-///
-/// A floating point number may be NaN or infinite: a sensor sends it to report that it has no
-/// value, and that is no reason to refuse the device's other values.
+/// Reads bytes as a value of the type, if they are one; a floating point number may be NaN or
+/// infinite.
 pub(super) fn decode(bytes: &[u8], data_type: DataType) -> Option<Value> {
     let text = |bytes| std::str::from_utf8(bytes).ok().map(str::to_owned);
     match data_type {
@@ -169,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn nan_and_infinity_are_values() {
+    fn nan_and_infinity_are_numbers() {
         for bytes in [&f32::NAN.to_be_bytes()[..], &f64::NAN.to_be_bytes()] {
             let read = decode(bytes, DataType::Float);
             assert!(matches!(read, Some(Value::Float(number)) if number.is_nan()));

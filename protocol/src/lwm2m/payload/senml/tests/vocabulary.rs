@@ -5,7 +5,7 @@ use minicbor::encode::Encoder;
 
 use crate::lwm2m::path::Path;
 use crate::lwm2m::payload::json::{self, JsonToken};
-use crate::lwm2m::payload::samples::MalformedSamples;
+use crate::lwm2m::payload::samples::{MalformedSamples, ReadSamples};
 use crate::lwm2m::payload::scalar::{Number, Scalar};
 use crate::lwm2m::payload::senml::{decode_cbor, decode_json};
 use crate::lwm2m::payload::{Measured, Sample, Scope};
@@ -21,8 +21,8 @@ pub(super) fn sample(path: &str, value: Value, measured: Option<Measured>) -> Sa
 
 /// Reads a pack with the types of a few known resources, in JSON and in CBOR.
 pub(super) fn read(pack: &str, scope: Scope) -> Result<Vec<Sample>, MalformedSamples> {
-    let json = decode_json(scope, pack.as_bytes(), &type_of);
-    let cbor = decode_cbor(scope, &as_cbor(pack), &type_of);
+    let json = decode_json(scope, pack.as_bytes(), &type_of).and_then(ReadSamples::whole);
+    let cbor = decode_cbor(scope, &as_cbor(pack), &type_of).and_then(ReadSamples::whole);
     assert_eq!(cbor, json, "{pack}");
     json
 }
@@ -33,8 +33,8 @@ pub(super) fn read_as(
     scope: Scope,
     data_type: Option<DataType>,
 ) -> Result<Vec<Sample>, MalformedSamples> {
-    let json = decode_json(scope, pack.as_bytes(), &|_| data_type);
-    let cbor = decode_cbor(scope, &as_cbor(pack), &|_| data_type);
+    let json = decode_json(scope, pack.as_bytes(), &|_| data_type).and_then(ReadSamples::whole);
+    let cbor = decode_cbor(scope, &as_cbor(pack), &|_| data_type).and_then(ReadSamples::whole);
     assert_eq!(cbor, json, "{pack}");
     json
 }
