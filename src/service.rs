@@ -238,7 +238,10 @@ impl Listeners {
             listener,
             tls: tls.transpose()?,
             workers: cores(),
-            limits: config.connection_limits().within_descriptors().map_err(refused)?,
+            limits: config
+                .connection_limits()
+                .within_descriptors()
+                .map_err(refused)?,
         };
         Ok(Self {
             http,

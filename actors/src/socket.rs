@@ -188,16 +188,23 @@ impl Socket {
 
 /// What an error of the kernel says about a datagram (`man 2 sendmsg`, `man 7 ip`).
 fn refusal_of(error: Errno) -> SendRefusal {
-    match error {
-        Errno::EMSGSIZE => SendRefusal::TooLarge,
-        Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENETDOWN | Errno::EHOSTDOWN => {
-            SendRefusal::NoRoute
-        }
-        Errno::EACCES | Errno::EPERM => SendRefusal::NotPermitted,
-        Errno::EAFNOSUPPORT | Errno::EADDRNOTAVAIL | Errno::EINVAL => SendRefusal::UnusableAddress,
-        Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM => SendRefusal::BufferFull,
-        other => SendRefusal::Other(other as i32),
-    }
+    const KNOWN: [(Errno, SendRefusal); 13] = [
+        (Errno::EMSGSIZE, SendRefusal::TooLarge),
+        (Errno::ENETUNREACH, SendRefusal::NoRoute),
+        (Errno::EHOSTUNREACH, SendRefusal::NoRoute),
+        (Errno::ENETDOWN, SendRefusal::NoRoute),
+        (Errno::EHOSTDOWN, SendRefusal::NoRoute),
+        (Errno::EACCES, SendRefusal::NotPermitted),
+        (Errno::EPERM, SendRefusal::NotPermitted),
+        (Errno::EAFNOSUPPORT, SendRefusal::UnusableAddress),
+        (Errno::EADDRNOTAVAIL, SendRefusal::UnusableAddress),
+        (Errno::EINVAL, SendRefusal::UnusableAddress),
+        (Errno::EAGAIN, SendRefusal::BufferFull),
+        (Errno::ENOBUFS, SendRefusal::BufferFull),
+        (Errno::ENOMEM, SendRefusal::BufferFull),
+    ];
+    let known = KNOWN.iter().find(|(known, _)| *known == error);
+    known.map_or(SendRefusal::Other(error as i32), |(_, refusal)| *refusal)
 }
 
 /// There may be a datagram at the socket of this transport.

@@ -115,9 +115,9 @@ pub const REPORT_FAILURE_LOG_MS: i64 = DAY_MS;
 /// minute or more.
 pub const REPORT_SILENCES_MAX: u8 = 2;
 
-/// Resources of one device whose last value is stored, unless the operator sets another number: many
-/// times what devices have, and a bound for devices that invent paths. The values of further ones
-/// are in the history alone.
+/// Resources of one device whose last value is stored, unless the operator sets another number:
+/// many times what devices have, and a bound for devices that invent paths. The values of further
+/// ones are in the history alone.
 pub const LAST_VALUES_MAX: u32 = 4_096;
 
 /// The bytes of a text or an opaque value that is stored as the last known one: the values of a

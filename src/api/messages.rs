@@ -5,9 +5,9 @@ pub(super) mod described;
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
+use engine::Path;
 use engine::delivery::body::EventContentBody;
 use engine::delivery::destination::JsonPayload;
-use engine::Path;
 use engine::event::{Cause, Event, EventContent, EventType};
 use engine::ids::{DeviceId, DeviceKey, EventId};
 use engine::query::HistoryFilter;
@@ -80,7 +80,11 @@ pub(super) async fn list(
         event_type: fields.optional("type", EventType::read),
         path: fields.optional("path", Path::parse),
     };
-    if filter.from.zip(filter.to).is_some_and(|(from, to)| from > to) {
+    if filter
+        .from
+        .zip(filter.to)
+        .is_some_and(|(from, to)| from > to)
+    {
         fields.fault("from", "must not be later than `to`");
     }
     fields.finish(Some(()))?;

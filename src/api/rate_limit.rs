@@ -127,7 +127,11 @@ mod tests {
         assert_eq!(take(&rate, "acme", 0), left(3, 1));
         assert_eq!(take(&rate, "acme", 0), left(2, 1));
         assert_eq!(take(&rate, "acme", 0), left(1, 2));
-        assert_eq!(take(&rate, "acme", 0), left(0, 1), "one call fits in half a second");
+        assert_eq!(
+            take(&rate, "acme", 0),
+            left(0, 1),
+            "one call fits in half a second"
+        );
         assert!(take(&rate, "acme", 0).is_err());
         assert!(take(&rate, "acme", 499).is_err());
         assert!(take(&rate, "acme", 500).is_ok());

@@ -13,9 +13,7 @@ use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId};
 use engine::profile::Profile;
 use engine::query::devices::{DeviceFilter, SearchTooBroad};
 use engine::query::listed::{HistoryPage, ListedAction};
-use engine::query::{
-    ActionFilter, HistoryFilter, KnownValue, LogFilter, Page, PageRequest,
-};
+use engine::query::{ActionFilter, HistoryFilter, KnownValue, LogFilter, Page, PageRequest};
 use engine::setting::Setting;
 
 use crate::ReadAnswer;

@@ -22,7 +22,7 @@ use engine::delivery::destination::Destination;
 use engine::device::record::DeviceRecord;
 use engine::ids::{ActionId, CustomerId, TraceId};
 use engine::profile::Profile;
-use engine::query::{ActionFilter, LogFilter, Page, PageRequest};
+use engine::query::{ActionFilter, HistoryFilter, LogFilter, Page, PageRequest};
 use store::conformance::rng::Rng;
 use store::conformance::samples::{
     action, at, created, customer, destination, device, entry, event, links, record,
@@ -205,7 +205,7 @@ fn check_device(store: &SledStore, meter: &Profile, all: &[Action]) -> Vec<Queue
         expected,
         "the record beside the last request"
     );
-    let mut events = wait(store.events_of(meter.key(), None, u32::MAX))
+    let mut events = wait(store.events_of(HistoryFilter::all_of(meter.key()), u32::MAX))
         .unwrap()
         .events;
     events.reverse();

@@ -59,7 +59,10 @@ fn messages_are_found_by_time_type_and_path() {
     assert_eq!(types("path=/3303/0"), ["TELEMETRY_DATA"]);
     assert_eq!(types("path=/3"), Vec::<String>::new());
     assert_eq!(types("type=LIFECYCLE&path=/3303"), Vec::<String>::new());
-    assert_eq!(types(&format!("from={oldest}&to={newest}")).len(), all.len());
+    assert_eq!(
+        types(&format!("from={oldest}&to={newest}")).len(),
+        all.len()
+    );
     assert_eq!(types("to=2020-01-01T00:00:00.000"), Vec::<String>::new());
     assert_eq!(types("from=2120-01-01T00:00:00.000"), Vec::<String>::new());
     for refused in [

@@ -477,9 +477,14 @@ fn beyond_all_connections_the_operator_and_health_checks_are_served() {
     let refused = caller.request("GET", &format!("{API}/devices"));
     assert_eq!(refused.status, 503, "{}", refused.text());
     assert!(refused.header("retry-after").is_some());
-    assert_eq!(Request::new("GET", "/readyz").send(service.http).status, 200);
+    assert_eq!(
+        Request::new("GET", "/readyz").send(service.http).status,
+        200
+    );
     let operator = Caller::operator(&service);
-    operator.request("GET", "/operator-api/v1/customers").expect(200);
+    operator
+        .request("GET", "/operator-api/v1/customers")
+        .expect(200);
     drop(held);
     until("room again", || {
         (caller.request("GET", &format!("{API}/devices")).status == 200).then_some(())

@@ -10,6 +10,7 @@ use engine::action::{
 };
 use engine::event::{Event, EventContent};
 use engine::ids::ActionId;
+use engine::query::HistoryFilter;
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
@@ -192,9 +193,12 @@ impl TestService {
     /// The data of a device, oldest first.
     fn received(&self, name: &str) -> Vec<Vec<u8>> {
         let max = u32::from(u8::MAX);
-        let events = wait_for(self.store.events_of(self.key(name), None, max))
-            .unwrap()
-            .events;
+        let events = wait_for(
+            self.store
+                .events_of(HistoryFilter::all_of(self.key(name)), max),
+        )
+        .unwrap()
+        .events;
         let data = |event: &Event| {
             let EventContent::Data(data) = &event.content else {
                 return None;

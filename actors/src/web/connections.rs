@@ -137,7 +137,10 @@ enum Phase {
 
 impl Connections {
     pub(super) fn new(limits: ConnectionLimits) -> Self {
-        describe_counter!(CLOSED, "Connections to the API that were closed, by reason.");
+        describe_counter!(
+            CLOSED,
+            "Connections to the API that were closed, by reason."
+        );
         for reason in [TOO_MANY, NO_REQUEST, RESPONSE_NOT_TAKEN] {
             counter!(CLOSED, "reason" => reason).increment(0);
         }
@@ -155,9 +158,8 @@ impl Connections {
             .or_else(|| stream.downcast_ref::<TcpStream>())?;
         let address = stream.peer_addr().ok()?.ip().to_canonical();
         let descriptor = stream.as_fd().try_clone_to_owned();
-        let admitted = descriptor.map_or(None, |descriptor| {
-            Some((self.enter(address)?, descriptor))
-        });
+        let admitted =
+            descriptor.map_or(None, |descriptor| Some((self.enter(address)?, descriptor)));
         let Some((purpose, descriptor)) = admitted else {
             debug!(%address, "a connection was closed: too many are open");
             counter!(CLOSED, "reason" => TOO_MANY).increment(1);

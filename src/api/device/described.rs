@@ -49,7 +49,8 @@ pub(in crate::api) fn inspector() -> Schema {
             Schema::list(known_value()),
             &format!(
                 "The last known value of each resource, sorted by path: at most \
-                 {{{{last_values_max}}}}. String and opaque values longer than {VALUE_BYTES_MAX} bytes are left out."
+                 {{{{last_values_max}}}}. String and opaque values longer than {VALUE_BYTES_MAX} \
+                 bytes are left out."
             ),
         )
         .must(

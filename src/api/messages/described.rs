@@ -44,7 +44,9 @@ pub(in crate::api) fn list() -> ApiOperation {
     )
     .query(
         "path",
-        Schema::text().pattern("^(/[0-9]{1,5}){1,4}$").example("/3303/0/5700"),
+        Schema::text()
+            .pattern("^(/[0-9]{1,5}){1,4}$")
+            .example("/3303/0/5700"),
         "Only messages with a value of this object, instance, resource or resource instance.",
     );
     sized(operation).answer(200, messages(), "A page of messages.")

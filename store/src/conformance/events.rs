@@ -41,7 +41,10 @@ pub(super) fn are_read_newest_first_from_any_point(ground: &TestBed<'_>) {
             .expect("events")
             .next
     };
-    assert_eq!([next(4), next(5), next(100)], [Some(events[1].id), None, None]);
+    assert_eq!(
+        [next(4), next(5), next(100)],
+        [Some(events[1].id), None, None]
+    );
 }
 
 pub(super) fn are_found_by_time_type_and_path(ground: &TestBed<'_>) {
@@ -95,7 +98,10 @@ pub(super) fn are_found_by_time_type_and_path(ground: &TestBed<'_>) {
         ..all.clone()
     };
     assert_eq!(found(of_path(path(5700))), [Some(4), Some(1)]);
-    assert_eq!(found(of_path(Path::object(3303))), [Some(4), Some(2), Some(1)]);
+    assert_eq!(
+        found(of_path(Path::object(3303))),
+        [Some(4), Some(2), Some(1)]
+    );
     assert_eq!(found(of_path(Path::object(3))), []);
     let nothing = HistoryFilter {
         from: Some(at(4)),
@@ -134,7 +140,8 @@ pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &TestBed<'_>) 
     for (happening, second) in happenings.into_iter().zip(1..) {
         let event = event(&device, second, happening);
         append(&*store, &event);
-        let read = wait(store.events_of(HistoryFilter::all_of(device.key()), 1)).map(|it| it.events);
+        let read =
+            wait(store.events_of(HistoryFilter::all_of(device.key()), 1)).map(|it| it.events);
         assert_eq!(read, Ok(vec![event]));
     }
 }

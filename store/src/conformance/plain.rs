@@ -91,7 +91,12 @@ pub(super) fn data_comes_back_and_is_no_known_value(ground: &TestBed<'_>) {
         assert_eq!(wait(store.values_of(meter.key())), Ok(vec![expected]));
     }
     drop(store);
-    let kept = wait(ground.open().events_of(HistoryFilter::all_of(meter.key()), 10)).map(|it| it.events);
+    let kept = wait(
+        ground
+            .open()
+            .events_of(HistoryFilter::all_of(meter.key()), 10),
+    )
+    .map(|it| it.events);
     assert_eq!(kept.map(|events| events.len()), Ok(5));
 }
 

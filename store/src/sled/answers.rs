@@ -27,9 +27,7 @@ use engine::policy::CustomerSettings;
 use engine::profile::Profile;
 use engine::query::devices::{DeviceFilter, SearchTooBroad};
 use engine::query::listed::{HistoryPage, ListedAction};
-use engine::query::{
-    ActionFilter, HistoryFilter, KnownValue, LogFilter, Page, PageRequest,
-};
+use engine::query::{ActionFilter, HistoryFilter, KnownValue, LogFilter, Page, PageRequest};
 use engine::setting::Setting;
 
 use super::SledStore;

@@ -244,7 +244,10 @@ async fn a_customer_over_its_rate_limit_gets_retry_after() {
     };
     shaped(&refused, StatusCode::TOO_MANY_REQUESTS, "Too Many Requests");
     assert_eq!(refused.header("retry-after"), Some("1"));
-    assert_eq!(quota(&refused), ["2", "0", "1"].map(|it| Some(it.to_owned())));
+    assert_eq!(
+        quota(&refused),
+        ["2", "0", "1"].map(|it| Some(it.to_owned()))
+    );
     let open = setup.call(TestService::request("GET", "/livez")).await;
     assert_eq!(quota(&open), [const { None }; 3]);
     assert_eq!(

@@ -27,7 +27,9 @@ pub(in crate::sled) fn events_of(
     let all = key::event::of_device(device);
     let at = |at: Timestamp| key::event::event(device, EventId::first_at(at));
     let ends = [
-        filter.before.map(|before| key::event::event(device, before)),
+        filter
+            .before
+            .map(|before| key::event::event(device, before)),
         filter.to.map(|to| at(to.plus_ms(1))),
     ];
     let end = ends.into_iter().flatten().min();
@@ -36,7 +38,9 @@ pub(in crate::sled) fn events_of(
         Some(last) => key::behind(key::event::event(device, last)),
         None => all,
     };
-    let first = filter.from.map_or(first.clone(), |from| at(from).max(first));
+    let first = filter
+        .from
+        .map_or(first.clone(), |from| at(from).max(first));
     let end = end.max(first.clone());
     let mut events = Vec::new();
     let mut bytes = 0;
