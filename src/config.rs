@@ -162,8 +162,8 @@ settings! {
     /// Maximum size of the JSON bodies of all calls in progress, in bytes, of which one address and
     /// one customer may take a quarter; more are answered with 503.
     bodies_bytes_max: usize = "67108864", Number, parse::number(1_024..=1 << 40);
-    /// Maximum number of connections to the API; fewer if the process may not open so many files. One
-    /// more serves only the operator and health checks, then it is closed.
+    /// Maximum number of connections to the API; fewer if the process may not open so many files.
+    /// Some more serve the operator and health checks alone.
     http_connections_max: usize = "10000", Number, parse::number(16..=1_000_000);
     /// Maximum number of connections to the API from one address; raise it for a proxy.
     http_connections_per_address_max: usize = "1000", Number, parse::number(1..=1_000_000);

@@ -518,8 +518,8 @@ fn livez(mut stream: &TcpStream) -> String {
 
 /// How many connections the service closed for a reason.
 fn closed(service: &Service, reason: &str) -> f64 {
-    let metrics = Request::new("GET", "/metrics").send(service.http).text();
+    let metrics = Request::new("GET", "/metrics").send(service.http);
     let line = format!("signalbox_http_connections_closed_total{{reason=\"{reason}\"}} ");
-    let value = metrics.lines().find_map(|it| it.strip_prefix(&line));
+    let value = metrics.text().lines().find_map(|it| it.strip_prefix(&line));
     value.expect("the metric is there").parse().unwrap()
 }

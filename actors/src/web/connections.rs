@@ -3,8 +3,9 @@
 //!
 //! A connection waits for a request, is being served, or takes a response. While it waits, the
 //! whole head of the next request has to arrive within a time, and so has each piece of a response
-//! to be taken. Ours, because the server of actix limits the time of a connection's first head only, and
-//! that of a response not at all. How long a body may take is a matter of those who read it.
+//! to be taken. Ours, because the server of actix limits the time of a connection's first head
+//! only, and that of a response not at all. How long a body may take is a matter of those who read
+//! it.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

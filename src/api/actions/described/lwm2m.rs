@@ -52,7 +52,8 @@ fn cases() -> [Schema; 3] {
         )
         .must("resourceAddress", anything(), ANY_ADDRESS);
     let value = "The value as a string of at most {{action_data_bytes_max}} bytes in UTF-8: \
-                 `21.5`, `true`, base64 for OPAQUE, ISO 8601 or Unix seconds for TIME, `o:i` for OBJLINK.";
+                 `21.5`, `true`, base64 for OPAQUE, ISO 8601 or Unix seconds for TIME, `o:i` for \
+                 OBJLINK.";
     let write = Schema::closed()
         .must(
             "action",
