@@ -14,7 +14,7 @@ use engine::change::Change;
 use engine::event::{Data, Event, EventContent};
 use engine::limits::{Limits, STRETCH_BYTES_MAX};
 use engine::query::listed::Omitted;
-use engine::query::{ActionFilter, PageRequest};
+use engine::query::{ActionFilter, HistoryFilter, PageRequest};
 use store::conformance::samples::{
     PORT, acme, action, batch, created, definition, device, event, moved, saved,
 };
@@ -133,11 +133,15 @@ fn a_page_of_history_ends_where_it_would_be_too_large() {
     }
     let (mut before, mut read) = (None, Vec::new());
     loop {
-        let stretch = wait(store.events_of(meter.key(), before, 100)).unwrap();
+        let filter = HistoryFilter {
+            before,
+            ..HistoryFilter::all_of(meter.key())
+        };
+        let stretch = wait(store.events_of(filter, 100)).unwrap();
         assert!(stretch.events.len() * DATA_BYTES <= STRETCH_BYTES_MAX + DATA_BYTES);
-        before = stretch.events.last().map(|event| event.id);
         read.extend(stretch.events.into_iter().map(|event| event.at));
-        if !stretch.more {
+        before = stretch.next;
+        if before.is_none() {
             break;
         }
     }
