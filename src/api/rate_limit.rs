@@ -1,8 +1,8 @@
 //! How often may a customer call? A token bucket per customer.
 //!
 //! The calls of two seconds may come at once. Full buckets are dropped, so that only customers that
-//! called in the last two seconds have one. Ours, because `governor` brings a clock and a concurrent
-//! map of its own for what takes few lines with the time that each call has anyway.
+//! called in the last two seconds have one. Ours, because `governor` brings a clock and a
+//! concurrent map of its own for what takes few lines with the time that each call has anyway.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
