@@ -200,12 +200,15 @@ impl<H, R> Arbiter<H, R> {
         found: Result<Option<DeviceKey>, StoreUnavailable>,
         out: &mut ArbiterEffects<H, R>,
     ) {
-        let Some((datagram, unknown)) = self.pending_lookups.take(look_up) else {
+        let Some(datagram) = self.pending_lookups.take(look_up) else {
             return;
         };
         match found {
             Ok(Some(key)) => self.route_to(at, key, Inbound::Message(datagram), out),
-            Ok(None) => self.dispatch(at, Origin::of_datagram(&datagram), unknown(&datagram), out),
+            Ok(None) => {
+                let origin = Origin::of_datagram(&datagram);
+                self.dispatch(at, origin, dispatch::unknown_name(datagram), out);
+            }
             Err(StoreUnavailable) => {
                 let put_off = dispatch::overloaded(&datagram);
                 self.dispatch(at, Origin::of_datagram(&datagram), put_off, out);
@@ -240,7 +243,7 @@ impl<H, R> Arbiter<H, R> {
             }
             Ok(DevicesAtAddress::Nobody) => {
                 for arrival in waiting {
-                    let unknown = dispatch::unknown_address(&arrival);
+                    let unknown = dispatch::unknown_address(&arrival, at.restoration);
                     self.dispatch(at, Origin::of(&arrival), unknown, out);
                 }
             }

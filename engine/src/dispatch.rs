@@ -160,29 +160,10 @@ fn classify_coap(number: u64, peer: Peer, bytes: &[u8]) -> Classified {
     }
 }
 
-/// The answer to a registration with an unknown endpoint name: 4.03, because the name belongs to no
-/// customer.
-pub fn unknown_endpoint(datagram: &Datagram) -> Classified {
-    answered(
-        refuse(
-            &datagram.message,
-            Code::FORBIDDEN,
-            diagnostic::NAME_NOT_ACCEPTED,
-        ),
-        DropReason::UnknownEndpoint,
-    )
-}
-
-/// The answer for a location that names no registration: 4.04, so that the device registers again.
-pub fn unknown_location(datagram: &Datagram) -> Classified {
-    answered(
-        refuse(
-            &datagram.message,
-            Code::NOT_FOUND,
-            diagnostic::REGISTER_AGAIN,
-        ),
-        DropReason::UnknownLocation,
-    )
+/// Classifies a request that names no device, or one that does not exist. The device with the
+/// address of its sender refuses it, and logs that for its customer.
+pub fn unknown_name(datagram: Datagram) -> Classified {
+    Classified::ToIdentity(Inbound::Message(datagram))
 }
 
 /// Whether all devices are restored since the start.
@@ -205,16 +186,63 @@ pub enum DevicesAtAddress {
     Several(DeviceKey),
 }
 
-/// The answer to data from an address that no device has; bare datagrams are never answered.
-pub fn unknown_address(arrival: &Inbound) -> Classified {
-    let answer = match arrival {
-        Inbound::Message(datagram) | Inbound::Ambiguous(datagram) => {
-            let (message, text) = (&datagram.message, diagnostic::UNKNOWN_ADDRESS);
-            refuse(message, Code::UNAUTHORIZED, text)
+/// The answer to a request from an address that no device has; bare datagrams are never answered.
+pub fn unknown_address(arrival: &Inbound, of_devices: Restoration) -> Classified {
+    let datagram = match arrival {
+        Inbound::Message(datagram) | Inbound::Ambiguous(datagram) => datagram,
+        Inbound::Udp(_) | Inbound::UdpBurst(..) => {
+            return Classified::Ignored(DropReason::UnknownAddress);
         }
-        Inbound::Udp(_) | Inbound::UdpBurst(..) => None,
     };
-    answered(answer, DropReason::UnknownAddress)
+    let message = &datagram.message;
+    if let PeerIdentity::Association(_) = datagram.peer.identity() {
+        let answer = refuse(message, Code::UNAUTHORIZED, diagnostic::UNKNOWN_ADDRESS);
+        return answered(answer, DropReason::UnknownAddress);
+    }
+    let route = CoapRoute::of(message);
+    // A 4.04 would make a device register again that is known by its name alone and not restored
+    // yet. It retransmits, and may be restored by that time.
+    if route == CoapRoute::Send && of_devices == Restoration::UnderWay {
+        return Classified::Ignored(DropReason::UnknownPeer);
+    }
+    let (code, text) = refusal_of(message);
+    let reason = match route {
+        CoapRoute::Register => DropReason::UnknownEndpoint,
+        CoapRoute::Update(_)
+        | CoapRoute::Deregister(_)
+        | CoapRoute::UnknownLocation
+        | CoapRoute::NotAllowed(CoapResource::Registration(_)) => DropReason::UnknownLocation,
+        CoapRoute::Data | CoapRoute::NotAllowed(CoapResource::Data) => DropReason::UnknownAddress,
+        CoapRoute::Send | CoapRoute::Bootstrap | CoapRoute::NotAllowed(_) | CoapRoute::Unknown => {
+            DropReason::UnknownPeer
+        }
+    };
+    answered(refuse(message, code, text), reason)
+}
+
+/// The error for a request that belongs to no device.
+pub(crate) fn refusal_of(request: &Message) -> (Code, &'static str) {
+    match CoapRoute::of(request) {
+        CoapRoute::Register if endpoint_of(request).is_none() => {
+            (Code::BAD_REQUEST, diagnostic::NO_NAME)
+        }
+        // The name belongs to no customer.
+        CoapRoute::Register => (Code::FORBIDDEN, diagnostic::NAME_NOT_ACCEPTED),
+        // So that the device registers again.
+        CoapRoute::Update(_)
+        | CoapRoute::Deregister(_)
+        | CoapRoute::UnknownLocation
+        | CoapRoute::NotAllowed(CoapResource::Registration(_)) => {
+            (Code::NOT_FOUND, diagnostic::REGISTER_AGAIN)
+        }
+        CoapRoute::Send => (Code::NOT_FOUND, diagnostic::NOT_REGISTERED_HERE),
+        CoapRoute::Data | CoapRoute::NotAllowed(CoapResource::Data) => {
+            (Code::UNAUTHORIZED, diagnostic::UNKNOWN_ADDRESS)
+        }
+        CoapRoute::Bootstrap | CoapRoute::NotAllowed(_) | CoapRoute::Unknown => {
+            (Code::NOT_FOUND, diagnostic::NO_RESOURCE)
+        }
+    }
 }
 
 /// Handles data from an address that several devices have: a CoAP message goes to one of them,
@@ -230,12 +258,8 @@ pub fn ambiguous(arrival: Inbound) -> Result<Inbound, DropReason> {
 
 /// Classifies a message from a peer at which no device is known to be registered.
 pub fn unknown_peer(datagram: Datagram, of_devices: Restoration) -> Classified {
-    let has_identity = match datagram.peer.identity() {
-        PeerIdentity::Address(_) => is_data(&datagram.message),
-        PeerIdentity::Association(_) => datagram.message.code.is_request(),
-    };
-    if has_identity {
-        return Classified::ToIdentity(Inbound::Message(datagram));
+    if datagram.message.code.is_request() {
+        return unknown_name(datagram);
     }
     let message = &datagram.message;
     let answer = match (message.kind, message.code) {
@@ -246,17 +270,9 @@ pub fn unknown_peer(datagram: Datagram, of_devices: Restoration) -> Classified {
         (_, code) if code.is_response() && of_devices == Restoration::UnderWay => None,
         // A notification without an observation: a Reset ends it.
         (_, code) if code.is_response() => Some(Message::reset(message.message_id)),
-        // A 4.04 would make the device register again. It retransmits, and may be restored by that
-        // time.
-        (_, Code::POST)
-            if CoapRoute::of(message) == CoapRoute::Send && of_devices == Restoration::UnderWay =>
-        {
-            None
-        }
-        (_, _) if CoapRoute::of(message) == CoapRoute::Send => {
-            refuse(message, Code::NOT_FOUND, diagnostic::NOT_REGISTERED_HERE)
-        }
-        (_, _) => refuse(message, Code::NOT_FOUND, diagnostic::NO_RESOURCE),
+        // A code that is neither of a request nor of a response is not understood.
+        (MessageKind::Confirmable, _) => Some(Message::reset(message.message_id)),
+        (MessageKind::NonConfirmable, _) => None,
     };
     answered(answer, DropReason::UnknownPeer)
 }
@@ -280,10 +296,7 @@ fn classify_message(datagram: Datagram) -> Classified {
     match CoapRoute::of(&datagram.message) {
         CoapRoute::Register => match endpoint_of(&datagram.message) {
             Some(endpoint) => Classified::ToEndpoint(endpoint, datagram),
-            None => {
-                let answer = refuse(&datagram.message, Code::BAD_REQUEST, diagnostic::NO_NAME);
-                answered(answer, DropReason::UnknownEndpoint)
-            }
+            None => unknown_name(datagram),
         },
         CoapRoute::Update(location)
         | CoapRoute::Deregister(location)
@@ -291,7 +304,7 @@ fn classify_message(datagram: Datagram) -> Classified {
             Classified::ToLocation(location, datagram)
         }
         CoapRoute::UnknownLocation | CoapRoute::NotAllowed(CoapResource::Registration(None)) => {
-            unknown_location(&datagram)
+            unknown_name(datagram)
         }
 
         CoapRoute::Send
@@ -300,12 +313,6 @@ fn classify_message(datagram: Datagram) -> Classified {
         | CoapRoute::NotAllowed(_)
         | CoapRoute::Unknown => Classified::ToPeer(datagram),
     }
-}
-
-/// Whether it is data of a plain device.
-fn is_data(message: &Message) -> bool {
-    let data_routes = [CoapRoute::Data, CoapRoute::NotAllowed(CoapResource::Data)];
-    message.code.is_request() && data_routes.contains(&CoapRoute::of(message))
 }
 
 fn is_proxied(message: &Message) -> bool {

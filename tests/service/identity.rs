@@ -1,8 +1,9 @@
 //! How does the service identify a device that registers?
 
 use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::test_service::{ID, start};
 use crate::vocabulary::caller::{API, Caller};
@@ -70,18 +71,62 @@ fn a_device_with_an_address_registers_only_from_there() {
 }
 
 #[test]
-fn an_unknown_name_is_forbidden_and_not_logged() {
+fn an_unknown_name_is_forbidden_and_logged_for_the_device_with_the_address() {
     let (service, caller) = start(&[TRUST]);
     caller.create_device(ID, DEVICE_IP);
-    let wire = DeviceSocket::to(&service);
-    for (id, name) in (1..).zip(["nobody", "METER-1", "meter-1 ", "meter-11"]) {
-        assert_eq!(
-            wire.ask(&register(name, id)).code,
-            Code::FORBIDDEN,
-            "{name}"
-        );
-    }
+    let forbidden = |wire: &DeviceSocket| {
+        for (id, name) in (1..).zip(["nobody", "METER-1", "meter-1 ", "meter-11"]) {
+            assert_eq!(
+                wire.ask(&register(name, id)).code,
+                Code::FORBIDDEN,
+                "{name}"
+            );
+        }
+    };
+    forbidden(&DeviceSocket::from(ELSEWHERE, &service));
     assert!(caller.log_messages().is_empty());
+    forbidden(&DeviceSocket::to(&service));
+    let entry = caller.log_entries().remove(0);
+    assert_eq!(entry["message"], "LwM2M[RegistrationRejected]");
+    let reason = format!("it has the endpoint name \"nobody\", and the device has {ID:?}");
+    let description = entry["description"].as_str().expect("a text");
+    assert!(description.contains(&reason), "{description}");
+    assert_eq!(caller.log_messages().len(), 1);
+}
+
+#[test]
+fn a_send_from_a_new_port_is_refused_and_logged_until_the_next_update() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let location = DeviceSocket::to(&service).register(ID, 1);
+    let registered_at = address(&caller);
+    let moved = DeviceSocket::to(&service);
+    let send = |id| {
+        let message = request(Code::POST, id).with_uri_path(["dp"]);
+        let message = message.with_content_format(ContentFormat::SENML_JSON);
+        message.with_payload(r#"[{"n":"/3303/0/5700","v":21.5}]"#)
+    };
+    assert_eq!(moved.ask(&send(1)).code, Code::NOT_FOUND);
+    assert_eq!(moved.ask(&send(2)).code, Code::NOT_FOUND);
+    let entries = caller.log_entries();
+    let rejected = |entry: &&Value| entry["message"] == "LwM2M[RegistrationRejected]";
+    let entries: Vec<&Value> = entries.iter().filter(rejected).collect();
+    assert_eq!(entries.len(), 1, "{entries:?}");
+    let description = entries[0]["description"].as_str().expect("a text");
+    assert!(
+        description.contains("the device is registered at another port"),
+        "{description}"
+    );
+    assert!(
+        description.contains(&format!("A Send from {DEVICE_IP}:")),
+        "{description}"
+    );
+    assert!(
+        description.contains(&format!("is registered at {registered_at}.")),
+        "{description}"
+    );
+    assert_eq!(moved.ask(&update(&location, 3)).code, Code::CHANGED);
+    assert_eq!(moved.ask(&send(4)).code, Code::CHANGED);
 }
 
 #[test]

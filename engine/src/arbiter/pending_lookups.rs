@@ -5,18 +5,14 @@ use std::collections::HashMap;
 use crate::arbiter::effect::{LookupId, StoreLookup};
 use crate::datagram::Datagram;
 use crate::dispatch::address_queues::{AddressQueueLimits, AddressQueues};
-use crate::dispatch::{self, Classified};
 use crate::ids::Endpoint;
 use crate::location::Location;
-
-/// The classification of a datagram if no device is found for it.
-pub(super) type Unknown = fn(&Datagram) -> Classified;
 
 /// Datagrams that wait for a look-up.
 #[derive(Debug)]
 pub(super) struct PendingLookups {
     /// By an endpoint name or a location, one look-up for each.
-    datagram_by_id: HashMap<LookupId, (Datagram, Unknown)>,
+    datagram_by_id: HashMap<LookupId, Datagram>,
     last: u64,
     /// By the identity of the sender, in order.
     pub(super) address_queues: AddressQueues,
@@ -34,17 +30,16 @@ impl PendingLookups {
 
     /// Begins to look up the device with an endpoint name.
     pub(super) fn endpoint(&mut self, endpoint: Endpoint, datagram: Datagram) -> StoreLookup {
-        StoreLookup::Endpoint(self.wait(datagram, dispatch::unknown_endpoint), endpoint)
+        StoreLookup::Endpoint(self.wait(datagram), endpoint)
     }
 
     /// Begins to look up the device at a location.
     pub(super) fn location(&mut self, location: Location, datagram: Datagram) -> StoreLookup {
-        let id = self.wait(datagram, dispatch::unknown_location);
-        StoreLookup::Location(id, location.device)
+        StoreLookup::Location(self.wait(datagram), location.device)
     }
 
     /// Takes the datagram that waits for a look-up.
-    pub(super) fn take(&mut self, id: LookupId) -> Option<(Datagram, Unknown)> {
+    pub(super) fn take(&mut self, id: LookupId) -> Option<Datagram> {
         self.datagram_by_id.remove(&id)
     }
 
@@ -54,10 +49,10 @@ impl PendingLookups {
         named.saturating_add(self.address_queues.waiting())
     }
 
-    fn wait(&mut self, datagram: Datagram, unknown: Unknown) -> LookupId {
+    fn wait(&mut self, datagram: Datagram) -> LookupId {
         self.last += 1;
         let id = LookupId(self.last);
-        self.datagram_by_id.insert(id, (datagram, unknown));
+        self.datagram_by_id.insert(id, datagram);
         id
     }
 }

@@ -4,13 +4,13 @@ pub(super) mod vocabulary;
 
 use super::input::{ActorExit, DeviceCommand, DeviceInput, StoreUnavailable};
 use super::{CROWDED_RETRY_MS, STORE_RETRY_MS};
-use crate::dispatch::DevicesAtAddress;
+use crate::dispatch::{DevicesAtAddress, Restoration};
 use crate::limits::PANICS_MAX;
 use crate::moment::Moment;
 use crate::supervision::ActorFailure;
 
 use vocabulary::{ArbiterFixture, BOUNDS, METER, NAMES, NOTHING};
-use vocabulary::{answer, data, key, profile, register, update};
+use vocabulary::{answer, data, key, profile, register, send, update};
 
 #[test]
 fn a_registration_waits_until_its_device_is_found_and_restored() {
@@ -35,8 +35,41 @@ fn a_registration_waits_until_its_device_is_found_and_restored() {
 fn a_registration_with_an_unknown_name_is_forbidden() {
     let mut fixture = ArbiterFixture::new();
     fixture.receives(&register());
+    assert_eq!(fixture.finds(Ok(None)), ["look up 10.0.0.1"]);
     let forbidden = ["drop 1: UnknownEndpoint", "send 4.03"];
-    assert_eq!(fixture.finds(Ok(None)), forbidden);
+    assert_eq!(fixture.finds_devices(DevicesAtAddress::Nobody), forbidden);
+}
+
+#[test]
+fn a_registration_with_an_unknown_name_goes_to_the_only_device_with_the_address() {
+    let mut fixture = ArbiterFixture::new();
+    fixture.runs(METER);
+    fixture.receives(&register());
+    fixture.finds(Ok(None));
+    let found = DevicesAtAddress::One(key(METER));
+    assert_eq!(
+        fixture.finds_devices(found),
+        ["deliver datagram 1 to meter-0"]
+    );
+}
+
+#[test]
+fn a_send_from_a_peer_without_a_device_goes_to_the_only_device_with_the_address() {
+    let mut fixture = ArbiterFixture::new();
+    fixture.runs(METER);
+    assert_eq!(fixture.receives(&send()), ["look up 10.0.0.1"]);
+    let found = DevicesAtAddress::One(key(METER));
+    assert_eq!(
+        fixture.finds_devices(found),
+        ["deliver datagram 1 to meter-0"]
+    );
+    fixture.receives(&send());
+    let nobody = ["drop 2: UnknownPeer", "send 4.04"];
+    assert_eq!(fixture.finds_devices(DevicesAtAddress::Nobody), nobody);
+    fixture.at.restoration = Restoration::UnderWay;
+    fixture.receives(&send());
+    let nobody_yet = ["drop 3: UnknownPeer"];
+    assert_eq!(fixture.finds_devices(DevicesAtAddress::Nobody), nobody_yet);
 }
 
 #[test]
@@ -56,6 +89,7 @@ fn look_ups_are_bounded_and_further_datagrams_are_deferred() {
     let put_off = ["drop 3: Overloaded", "send 5.03"];
     assert_eq!(fixture.receives(&register()), put_off);
     fixture.finds(Ok(None));
+    fixture.finds_devices(DevicesAtAddress::Nobody);
     assert_eq!(fixture.receives(&register()), ["look up the name meter"]);
 }
 

@@ -9,8 +9,7 @@ use protocol::coap::option;
 use protocol::coap::token::Token;
 
 use super::{Classified, DropReason, Restoration};
-use super::{ambiguous, classify, overloaded};
-use super::{unknown_address, unknown_endpoint, unknown_location, unknown_peer};
+use super::{ambiguous, classify, overloaded, unknown_address, unknown_peer};
 use crate::datagram::{Datagram, Inbound, UdpDatagram};
 use crate::ids::{CustomerId, DeviceId, DeviceKey};
 use crate::location::Location;
@@ -25,13 +24,14 @@ fn a_registration_goes_to_the_device_with_the_endpoint_name() {
 }
 
 #[test]
-fn a_registration_without_an_endpoint_name_is_a_bad_request() {
+fn a_registration_without_an_endpoint_name_goes_to_the_device_at_the_address() {
     let long = format!("ep={}", "x".repeat(252));
     let queries: [&[&str]; 5] = [&[], &["lt=60"], &["ep="], &["ep=a\tb"], &["endpoint=meter"]];
     for query in queries {
         let message = request(Code::POST, &["rd"]).with_uri_query(query);
+        assert_eq!(classified(&message), "to identity: CON 0.02", "{query:?}");
         assert_eq!(
-            classified(&message),
+            of_nobody(&message),
             "ACK 4.00 to 7, UnknownEndpoint",
             "{query:?}"
         );
@@ -42,7 +42,7 @@ fn a_registration_without_an_endpoint_name_is_a_bad_request() {
         "what fits an option is a name"
     );
     let message = non(request(Code::POST, &["rd"]));
-    assert_eq!(classified(&message), "ignored, UnknownEndpoint");
+    assert_eq!(of_nobody(&message), "ignored, UnknownEndpoint");
 }
 
 #[test]
@@ -59,15 +59,17 @@ fn an_update_and_a_deregistration_go_to_the_device_at_the_location() {
 
 #[test]
 fn an_unknown_location_is_not_found() {
-    for segment in ["5a3f", "", "AAAAAAAAAAAAAAAAA"] {
+    for segment in ["5a3f", "", "AAAAAAAAAAAAAAAAA", &location().to_string()] {
         let message = request(Code::POST, &["rd", segment]);
         assert_eq!(
-            classified(&message),
+            of_nobody(&message),
             "ACK 4.04 to 7, UnknownLocation",
             "{segment:?}"
         );
-        assert_eq!(classified(&non(message)), "ignored, UnknownLocation");
+        assert_eq!(of_nobody(&non(message)), "ignored, UnknownLocation");
     }
+    let message = request(Code::POST, &["rd", "5a3f"]);
+    assert_eq!(classified(&message), "to identity: CON 0.02");
 }
 
 #[test]
@@ -185,7 +187,7 @@ fn a_message_over_an_association_goes_to_its_device_whatever_name_it_has() {
 
 #[test]
 fn data_from_an_unknown_address_is_refused_and_bare_datagrams_are_dropped() {
-    let handler = |arrival: &Inbound| outcome(unknown_address(arrival));
+    let handler = |arrival: &Inbound| outcome(unknown_address(arrival, Restoration::Complete));
     let actual = handler(&arrival(request(Code::POST, &[])));
     assert_eq!(actual, "ACK 4.01 to 7, UnknownAddress");
     let actual = handler(&arrival(non(request(Code::POST, &[]))));
@@ -248,21 +250,19 @@ fn an_answer_with_an_unknown_critical_option_still_reaches_its_device() {
 fn messages_without_a_device_are_answered_or_ignored() {
     let token = Token::new(&[1]).unwrap();
     let notification = Message::separate(MessageKind::NonConfirmable, Code::CONTENT, ID, token);
-    let cases: [(Handler, Message, &str); 16] = [
+    let register = request(Code::POST, &["rd"]).with_uri_query(["ep=meter"]);
+    let cases: [(Handler, Message, &str); 18] = [
+        (nobody, register.clone(), "ACK 4.03 to 7, UnknownEndpoint"),
+        (nobody, non(register), "ignored, UnknownEndpoint"),
         (
-            unknown_endpoint,
-            request(Code::POST, &["rd"]),
-            "ACK 4.03 to 7, UnknownEndpoint",
+            nobody,
+            request(Code::POST, &["bs"]),
+            "ACK 4.04 to 7, UnknownPeer",
         ),
         (
-            unknown_endpoint,
-            non(request(Code::POST, &["rd"])),
-            "ignored, UnknownEndpoint",
-        ),
-        (
-            unknown_location,
-            request(Code::POST, &["rd", "x"]),
-            "ACK 4.04 to 7, UnknownLocation",
+            nobody,
+            request(Code::GET, &[]),
+            "ACK 4.01 to 7, UnknownAddress",
         ),
         (stranger, Message::ping(ID), "RST 0.00 to 7, UnknownPeer"),
         (
@@ -288,15 +288,20 @@ fn messages_without_a_device_are_answered_or_ignored() {
         (
             stranger,
             request(Code::POST, &["dp"]),
+            "to identity: CON 0.02",
+        ),
+        (
+            nobody,
+            request(Code::POST, &["dp"]),
             "ACK 4.04 to 7, UnknownPeer",
         ),
         (
-            stranger,
+            nobody,
             non(request(Code::POST, &["dp"])),
             "ignored, UnknownPeer",
         ),
         (
-            not_known_yet,
+            nobody_yet,
             request(Code::POST, &["dp"]),
             "ignored, UnknownPeer",
         ),
@@ -317,35 +322,32 @@ fn an_error_response_names_the_fault_unless_it_is_longer_than_the_request() {
     let (name, long) = (["ep=meter"], "x".repeat(100));
     let register = request(Code::POST, &["rd"]).with_uri_query(name);
     let quick = register.clone().with_option(option::Q_BLOCK1, &[8]);
-    let send = request(Code::POST, &["dp"]);
+    let [send, update, data] =
+        [&["dp"][..], &["rd", "x"], &[]].map(|path| request(Code::POST, path));
     let cases: [(Classified, Message, &str); 7] = [
         (
-            unknown_endpoint(&of(&register, &long)),
+            nobody(&of(&register, &long)),
             register.clone(),
             "endpoint name not accepted from this address",
         ),
         (
-            unknown_location(&of(&register, &long)),
-            register.clone(),
+            nobody(&of(&update, &long)),
+            update.clone(),
             "register again",
         ),
         (
-            unknown_peer(of(&send, &long), Restoration::Complete),
+            nobody(&of(&send, &long)),
             send.clone(),
             "not registered at this address and port",
         ),
-        (
-            unknown_address(&Inbound::Message(of(&send, &long))),
-            send.clone(),
-            "unknown address",
-        ),
+        (nobody(&of(&data, &long)), data, "unknown address"),
         (overloaded(&of(&send, &long)), send, "overloaded"),
         (
             classify(0, peer(), &of(&quick, &long).message.encode()),
             quick,
             "unknown option 19",
         ),
-        (unknown_endpoint(&of(&register, "")), register, ""),
+        (nobody(&of(&register, "")), register, ""),
     ];
     for (classified, request, expected) in cases {
         let Classified::Answered { datagram, .. } = classified else {
@@ -477,6 +479,20 @@ fn head(message: &Message) -> String {
         MessageKind::Reset => "RST",
     };
     format!("{kind} {}", message.code)
+}
+
+fn of_nobody(message: &Message) -> String {
+    outcome(nobody(&of(message, "")))
+}
+
+fn nobody(datagram: &Datagram) -> Classified {
+    let arrival = Inbound::Message(datagram.clone());
+    unknown_address(&arrival, Restoration::Complete)
+}
+
+fn nobody_yet(datagram: &Datagram) -> Classified {
+    let arrival = Inbound::Message(datagram.clone());
+    unknown_address(&arrival, Restoration::UnderWay)
 }
 
 fn stranger(datagram: &Datagram) -> Classified {

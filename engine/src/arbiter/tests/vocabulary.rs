@@ -314,6 +314,10 @@ pub(super) fn data() -> Message {
     request(&[]).with_payload("on")
 }
 
+pub(super) fn send() -> Message {
+    request(&["dp"])
+}
+
 fn request(path: &[&str]) -> Message {
     let (id, token) = (MessageId(7), Token::EMPTY);
     Message::request(MessageKind::Confirmable, Code::POST, id, token).with_uri_path(path)

@@ -16,6 +16,7 @@ use crate::device::ingest::IngestOutcome;
 use crate::device::observations::NotificationKind;
 use crate::device::rejections::{quoted, registration_fault};
 use crate::diagnostic;
+use crate::dispatch;
 use crate::event::{EventContent, Lifecycle};
 use crate::limits::{DATA_REMEMBERED_MS, FAREWELL_MS};
 use crate::location::Location;
@@ -262,8 +263,9 @@ impl Step<'_> {
 
     /// Refuses a message that any of several devices may have sent, and logs that for one of them.
     pub(in crate::device) fn refuse_ambiguous(&mut self, datagram: &Datagram) {
-        let why = "several devices have the address it came from";
-        self.refuse(datagram, UNAUTHORIZED, why);
+        let why = "several devices have the address it came from, and nothing else tells which \
+                   of them sent it";
+        self.refuse(datagram, dispatch::refusal_of(&datagram.message), why);
     }
 
     /// Whether a peer may send such a request in blocks: no body is assembled for a sender who

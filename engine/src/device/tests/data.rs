@@ -226,8 +226,8 @@ fn data_from_an_address_of_several_devices_is_refused() {
     let mut fixture = posted();
     let message = fixture.data("t", "21.5");
     let entry = "CoAP[UnauthorizedDevice] Error: Data from 10.0.0.1:5683 was rejected with 4.01: \
-                 several devices have the address it came from. The device has the IP address \
-                 10.0.0.1 and is not registered.";
+                 several devices have the address it came from, and nothing else tells which of \
+                 them sent it. The device has the IP address 10.0.0.1 and is not registered.";
     let text = "unknown address";
     let expected = all([logged(entry), refused("4.01", text, 102)]);
     assert_eq!(fixture.at(S).receives_ambiguous(&message), expected);
@@ -236,6 +236,38 @@ fn data_from_an_address_of_several_devices_is_refused() {
         fixture.at(2 * S).receives_ambiguous(&message),
         refused("4.01", text, 103)
     );
+}
+
+#[test]
+fn other_requests_from_an_address_of_several_devices_are_refused_as_without_a_device() {
+    let cases: [(&[&str], &[&str], &str, &str); 4] = [
+        (
+            &["rd"],
+            &["ep=other"],
+            "4.03",
+            "endpoint name not accepted from this address",
+        ),
+        (
+            &["rd"],
+            &[],
+            "4.00",
+            "the endpoint name is missing or malformed",
+        ),
+        (&["rd", "5a3f"], &[], "4.04", "register again"),
+        (
+            &["dp"],
+            &[],
+            "4.04",
+            "not registered at this address and port",
+        ),
+    ];
+    for (path, queries, code, text) in cases {
+        let mut fixture = DeviceFixture::new();
+        let message = fixture.request(Code::POST, path).with_uri_query(queries);
+        let effects = fixture.receives_ambiguous(&message);
+        assert!(effects[0].starts_with("log LwM2M[RegistrationRejected]"));
+        assert_eq!(answers(&effects), refused(code, text, 101));
+    }
 }
 
 #[test]
