@@ -34,6 +34,7 @@ mod routes;
 mod secret;
 mod segment;
 mod settings;
+mod strangers;
 mod tokens;
 mod words;
 mod zone;

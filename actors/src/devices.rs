@@ -12,6 +12,7 @@ use engine::device::snapshot::Snapshot;
 use engine::dispatch::shard_map::ShardMap;
 use engine::ids::{ActionId, CustomerId, DeviceKey};
 use engine::rules::Rules;
+use engine::strangers::{Stranger, merged};
 use engine::supervision::Unserved;
 use metrics::Gauge;
 use store::{Commit, DeviceReads, Pressure, Unavailable};
@@ -21,7 +22,7 @@ use tracing::{Span, error};
 use crate::meters::pending::{PendingQuestion, questions_for};
 use crate::policy::{PolicyChanged, policy_of};
 use crate::registry::context::ArbiterParts;
-use crate::registry::{AskDevice, Registry};
+use crate::registry::{AskDevice, ListStrangers, Registry};
 use crate::reply::ReplyTo;
 
 /// How often a busy device is sent its changed profile: the change is durable and has to reach the
@@ -151,6 +152,16 @@ impl Devices {
             sent.map_err(|_| Unserved::Failed)?;
         }
         Ok(())
+    }
+
+    /// The senders that are no known device, the latest first.
+    pub async fn strangers(&self) -> Result<Vec<Stranger>, Unserved> {
+        let mut lists = Vec::new();
+        for registry in &*self.registries {
+            let list = registry.send(ListStrangers).await;
+            lists.push(list.map_err(|_| Unserved::Failed)?);
+        }
+        Ok(merged(lists))
     }
 
     async fn ask(&self, key: DeviceKey, question: DeviceCommand) -> Result<DeviceReply, Unserved> {

@@ -29,6 +29,7 @@ use engine::ids::DeviceKey;
 use engine::limits::INPUTS_MAX;
 use engine::moment::Timestamp;
 use engine::peer::{PeerIdentity, Transport};
+use engine::strangers::{Stranger, StrangerReport};
 use engine::supervision::{ActorFailure, Generation, Verdict};
 use store::{Pressure, ReadAnswer, RestoredPage, Unavailable};
 use tracing::{Span, debug, error, info, trace, warn};
@@ -51,6 +52,9 @@ const QUESTIONS_MAX: usize = 4_096;
 
 /// How often datagrams that reached no device are logged.
 const LOG_DROPS_EVERY: Duration = Duration::from_secs(600);
+
+/// How often senders that are no known device are logged.
+const LOG_STRANGERS_EVERY: Duration = Duration::from_secs(60);
 
 /// How often the progress of the start is logged.
 const PROGRESS_EVERY_MS: i64 = 2_000;
@@ -353,6 +357,23 @@ impl Registry {
         });
     }
 
+    /// Logs that senders which are no known device were refused, with the last one as an example.
+    fn log_strangers(&self) {
+        let Some(report) = self.context.arbiter.borrow_mut().take_stranger_report() else {
+            return;
+        };
+        let StrangerReport { count, example } = report;
+        let (endpoint, address) = (example.endpoint.as_deref(), example.address);
+        let operation = example.operation;
+        info!(
+            count,
+            endpoint,
+            %address,
+            ?operation,
+            "messages of unknown senders were refused; this is the last one"
+        );
+    }
+
     /// Logs the progress of the start, at intervals.
     fn log_progress(&mut self, progress: StartupProgress, now: Timestamp) {
         let arbiter = self.context.arbiter_id.index();
@@ -405,6 +426,7 @@ impl Handler<ConnectArbiters> for Registry {
         self.readable = sockets.map(|it| ctx.add_stream(it.arrivals())).collect();
         ctx.add_stream(Alarm::new(Rc::clone(&self.context)));
         ctx.run_interval(LOG_DROPS_EVERY, |registry, _| registry.dropped.log());
+        ctx.run_interval(LOG_STRANGERS_EVERY, |registry, _| registry.log_strangers());
         ctx.run_interval(PUBLISH_EVERY, |registry, _| registry.publish());
         self.published_at = self.context.clock.now();
         self.decide(ctx, |arbiter, at, out| arbiter.start(at.now, out));
@@ -511,6 +533,19 @@ impl Handler<DeviceEnded> for Registry {
     }
 }
 
+/// Lists the senders that are no known device.
+#[derive(Message)]
+#[rtype(result = "Vec<Stranger>")]
+pub(crate) struct ListStrangers;
+
+impl Handler<ListStrangers> for Registry {
+    type Result = MessageResult<ListStrangers>;
+
+    fn handle(&mut self, _: ListStrangers, _: &mut Context<Self>) -> MessageResult<ListStrangers> {
+        MessageResult(self.context.arbiter.borrow().strangers())
+    }
+}
+
 /// Receives no datagram, wakes no device and begins no restore any more; commands are still
 /// answered.
 #[derive(Message)]
@@ -526,6 +561,7 @@ impl Handler<Quiesce> for Registry {
         }
         self.context.arbiter.borrow_mut().quiesce();
         self.dropped.log();
+        self.log_strangers();
         MessageResult(())
     }
 }

@@ -35,13 +35,14 @@ use crate::dispatch::address_queues::{self, Enqueued, together};
 use crate::dispatch::peer_table::PeerBinding;
 use crate::dispatch::router::{ForwardedDatagram, RouteDecision, RouteHint, Router};
 use crate::dispatch::shard_map::{ArbiterId, ShardMap};
-use crate::dispatch::{self, Classified, DevicesAtAddress, DropReason};
+use crate::dispatch::{self, Classified, DevicesAtAddress, DropReason, Restoration};
 use crate::event::Event;
 use crate::ids::DeviceKey;
 use crate::limits::{INPUTS_MAX, LOOKUPS_MAX, STORE_RETRY_MS};
 use crate::moment::{Moment, Timestamp};
 use crate::peer::{Peer, PeerIdentity};
 use crate::profile::Profile;
+use crate::strangers::{Stranger, StrangerReport, Strangers};
 use crate::supervision::{ActorFailure, Child, Generation, Supervisor, Unserved, Verdict};
 
 use deadlines::Deadlines;
@@ -78,6 +79,7 @@ pub struct Arbiter<H, R> {
     devices: DeviceTable<H, R>,
     supervisor: Supervisor<DeviceKey>,
     pending_lookups: PendingLookups,
+    strangers: Strangers,
     deadlines: Deadlines,
     timers: BTreeSet<(Timestamp, Timer)>,
     /// The start, until every device is restored.
@@ -133,6 +135,7 @@ impl<H, R> Arbiter<H, R> {
             devices: DeviceTable::default(),
             supervisor: Supervisor::default(),
             pending_lookups: PendingLookups::within(bounds.address_queues),
+            strangers: Strangers::default(),
             deadlines: Deadlines::default(),
             timers: BTreeSet::new(),
             startup: None,
@@ -234,16 +237,21 @@ impl<H, R> Arbiter<H, R> {
             }
             Ok(DevicesAtAddress::Several(key)) => {
                 for arrival in waiting {
-                    let origin = Origin::of(&arrival);
+                    let (origin, sender) =
+                        (Origin::of(&arrival), Stranger::of(&arrival, None, at.now));
                     match dispatch::ambiguous(arrival) {
                         Ok(arrival) => self.route_to(at, key, arrival, out),
-                        Err(reason) => self.dispatch(at, origin, Classified::Ignored(reason), out),
+                        Err(reason) => {
+                            self.strangers.note(sender);
+                            self.dispatch(at, origin, Classified::Ignored(reason), out);
+                        }
                     }
                 }
             }
             Ok(DevicesAtAddress::Nobody) => {
                 for arrival in waiting {
                     let unknown = dispatch::unknown_address(&arrival, at.restoration);
+                    self.note_stranger(at, &arrival, &unknown);
                     self.dispatch(at, Origin::of(&arrival), unknown, out);
                 }
             }
@@ -468,6 +476,16 @@ impl<H, R> Arbiter<H, R> {
         self.deadlines.disarm(at, key);
     }
 
+    /// The senders that are no known device, the latest first.
+    pub fn strangers(&self) -> Vec<Stranger> {
+        self.strangers.list()
+    }
+
+    /// Takes what was not reported yet of senders that are no known device.
+    pub fn take_stranger_report(&mut self) -> Option<StrangerReport> {
+        self.strangers.take_report()
+    }
+
     /// Whether devices are still being restored since the start.
     pub fn is_starting(&self) -> bool {
         self.startup.is_some()
@@ -532,6 +550,16 @@ impl<H, R> Arbiter<H, R> {
                 out.push_back(ArbiterEffect::Drop(origin.number, reason))
             }
         }
+    }
+
+    /// Notes the sender of a message for which no device was found. While devices are restored
+    /// since the start, a message without an answer may be of one that is not restored yet.
+    fn note_stranger(&mut self, at: &Conditions, arrival: &Inbound, unknown: &Classified) {
+        let answer = unknown.answer();
+        if answer.is_none() && at.restoration == Restoration::UnderWay {
+            return;
+        }
+        self.strangers.note(Stranger::of(arrival, answer, at.now));
     }
 
     fn is_overloaded(&self, at: &Conditions) -> bool {

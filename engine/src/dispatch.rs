@@ -61,6 +61,18 @@ pub enum Classified {
 }
 
 impl Classified {
+    /// The code of the answer, if there is one: the second byte of a message (RFC 7252 section 3).
+    pub fn answer(&self) -> Option<Code> {
+        match self {
+            Self::Answered { datagram, .. } => datagram.get(1).map(|code| Code::from_byte(*code)),
+            Self::ToEndpoint(..)
+            | Self::ToLocation(..)
+            | Self::ToPeer(_)
+            | Self::ToIdentity(_)
+            | Self::Ignored(_) => None,
+        }
+    }
+
     /// The classification while the store is full: requests that need a write are answered 5.03.
     /// Answers and notifications still go to their device.
     pub fn defer(self) -> Self {

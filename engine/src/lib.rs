@@ -33,6 +33,7 @@ pub mod rules;
 pub mod sealed;
 pub mod setting;
 pub mod step_event;
+pub mod strangers;
 pub mod supervision;
 pub mod topic;
 

@@ -63,6 +63,14 @@ pub const TOPIC_BYTES_MAX: usize = 253;
 /// Datagrams of an arbiter whose device is being looked up in the store; more are answered 5.03.
 pub const LOOKUPS_MAX: usize = 4_096;
 
+/// Senders that are no known device and that are listed for the operator: more than a person reads.
+/// Beyond the bound, those that were received least recently are dropped from the list.
+pub const STRANGERS_MAX: usize = 1_000;
+
+/// The bytes of the endpoint name of such a sender that are kept: the names that devices are given
+/// have half of that. The rest is cut off.
+pub const STRANGER_NAME_BYTES_MAX: usize = 64;
+
 /// Inputs that may wait for a device, also while it is restored: more than the programs of a
 /// customer are likely to send to one device at once. More are refused as too busy; the network
 /// repeats a datagram.

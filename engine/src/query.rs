@@ -36,6 +36,15 @@ impl PageRequest {
     pub fn skip(&self) -> u64 {
         u64::from(self.number.saturating_sub(1)) * u64::from(self.size)
     }
+
+    /// The page of a list that is in memory.
+    pub fn page_of<T>(&self, items: Vec<T>) -> Page<T> {
+        let total = u64::try_from(items.len()).unwrap_or(u64::MAX);
+        let skip = usize::try_from(self.skip()).unwrap_or(usize::MAX);
+        let size = usize::try_from(self.size).unwrap_or(usize::MAX);
+        let items = items.into_iter().skip(skip).take(size).collect();
+        Page { items, total }
+    }
 }
 
 /// A filter for action requests, and their order.

@@ -12,7 +12,7 @@ use super::actions::described::{coap, lwm2m, udp};
 use super::integrations::{dead_letters, described};
 use super::{
     actions, clients, customers, definitions, devices, docs, health, import, integrations, logs,
-    messages, metrics, openapi, psk, settings, tokens,
+    messages, metrics, openapi, psk, settings, strangers, tokens,
 };
 
 /// One route: method, path, access, description and handler.
@@ -83,6 +83,9 @@ routes! {
         Operator => clients::create_secret, clients::described::create_secret;
     DELETE "/operator-api/v1/customers/{customer}/clients/{client}/secrets/{secret}"
         Operator => clients::delete_secret, clients::described::delete_secret;
+    // The operator's view of senders that are no known device.
+    GET "/operator-api/v1/strangers"
+        Operator => strangers::list, strangers::described::list;
     // Devices.
     POST "/management-api/v1/devices"
         Customer(DevicesWrite) => devices::create, devices::described::create;

@@ -11,6 +11,7 @@ use engine::device::snapshot::Presence;
 use engine::directory::psk::PskFormat;
 use engine::event::{EventType, Lifecycle};
 use engine::query::ActionOrder;
+use engine::route::DeviceOperation;
 use engine::setting::{SettingName, SettingState};
 
 /// A type with words in the API.
@@ -116,6 +117,16 @@ words!(Subject {
     General = "GENERAL",
 });
 words!(Presence { Unregistered = "UNREGISTERED", Awake = "AWAKE", Asleep = "ASLEEP" });
+words!(DeviceOperation {
+    Register = "REGISTER",
+    Update = "UPDATE",
+    Deregister = "DEREGISTER",
+    Send = "SEND",
+    Notify = "NOTIFY",
+    Data = "DATA",
+    Bootstrap = "BOOTSTRAP",
+    Unknown = "OTHER",
+});
 words!(PskFormat { Text = "STRING", Hex = "HEX" });
 words!(SettingName { Lwm2mPassiveReporting = "LWM2M_PASSIVE_REPORTING" });
 words!(SettingState { Enabled = "ENABLED", Disabled = "DISABLED" });
@@ -195,6 +206,7 @@ mod tests {
         check::<PayloadType>();
         check::<PskFormat>();
         check::<Presence>();
+        check::<DeviceOperation>();
         check::<Subject>();
         check::<Category>();
     }

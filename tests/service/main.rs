@@ -46,6 +46,7 @@ mod results;
 mod sending;
 mod settings;
 mod several_values;
+mod strangers;
 mod test_service;
 mod timeline;
 mod tokens;

@@ -2,6 +2,8 @@
 
 pub(super) mod vocabulary;
 
+use protocol::coap::code::Code;
+
 use super::input::{ActorExit, DeviceCommand, DeviceInput, StoreUnavailable};
 use super::{CROWDED_RETRY_MS, STORE_RETRY_MS};
 use crate::dispatch::{DevicesAtAddress, Restoration};
@@ -63,6 +65,7 @@ fn a_send_from_a_peer_without_a_device_goes_to_the_only_device_with_the_address(
         fixture.finds_devices(found),
         ["deliver datagram 1 to meter-0"]
     );
+    assert_eq!(fixture.arbiter.strangers(), []);
     fixture.receives(&send());
     let nobody = ["drop 2: UnknownPeer", "send 4.04"];
     assert_eq!(fixture.finds_devices(DevicesAtAddress::Nobody), nobody);
@@ -70,6 +73,9 @@ fn a_send_from_a_peer_without_a_device_goes_to_the_only_device_with_the_address(
     fixture.receives(&send());
     let nobody_yet = ["drop 3: UnknownPeer"];
     assert_eq!(fixture.finds_devices(DevicesAtAddress::Nobody), nobody_yet);
+    let [stranger] = fixture.arbiter.strangers().try_into().unwrap();
+    assert_eq!(stranger.count, 1, "the last one may be of a known device");
+    assert_eq!(stranger.answer, Some(Code::NOT_FOUND));
 }
 
 #[test]

@@ -25,6 +25,8 @@ use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::Profile;
 use engine::query::{KnownValue, Page, PageRequest};
+use engine::route::DeviceOperation;
+use engine::strangers::Stranger;
 
 use self::plain::data_event;
 use super::golden;
@@ -35,6 +37,7 @@ use crate::api::logs::EntryBody;
 use crate::api::logs::statistics::StatisticsBody;
 use crate::api::messages::{MessageBody, MessagesBody};
 use crate::api::page::PageBody;
+use crate::api::strangers::StrangerBody;
 
 const TEMPERATURE: engine::Path = engine::Path::resource(3303, 0, 5700);
 const UNITS: engine::Path = engine::Path::resource(3303, 0, 5701);
@@ -44,6 +47,21 @@ const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
 #[test]
 fn a_scheduled_action_request() {
     golden::check("action_scheduled", &ActionBody::of(&scheduled()));
+}
+
+#[test]
+fn a_sender_that_is_no_known_device() {
+    let stranger = Stranger {
+        endpoint: Some("metre-7".into()),
+        address: "10.0.0.7:5683".parse().unwrap(),
+        protocol: Protocol::Lwm2m,
+        operation: DeviceOperation::Register,
+        answer: Some(Code::FORBIDDEN),
+        first_at: NOON,
+        last_at: NOON.plus_s(60),
+        count: 17,
+    };
+    golden::check("stranger", &StrangerBody::of(stranger));
 }
 
 #[test]

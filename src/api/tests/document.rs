@@ -59,6 +59,7 @@ const GOLDEN_PARTS: &[(&str, &str)] = &[
     ("action_succeeded", "ActionRequest"),
     ("log_entry", "LogEntry"),
     ("log_entry_with_payload", "LogEntry"),
+    ("stranger", "Stranger"),
 ];
 
 const DEVICES: &str = "/management-api/v1/devices";
