@@ -151,6 +151,7 @@ fn read() -> NewAction {
         mode: Mode::SendNow,
         attempts_permitted: 1,
         expires_in_s: None,
+        not_before: None,
         trace: TraceId::from_bytes([9; 16]),
         idempotent_call: None,
     }

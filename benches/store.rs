@@ -321,6 +321,7 @@ fn action(m: &mut Moment, device: u32) -> Action {
         updated_at: m.now(),
         expires_at: m.now().plus_s(172_800),
         expires_in_s: None,
+        not_before: None,
         addressee: Addressee {
             device: profile.device,
             iccid: profile.iccid,

@@ -128,6 +128,8 @@ struct Api {
     idempotency_locks: idempotency::IdempotencyLocks,
     /// The maximum number of devices in a bulk call.
     bulk_devices_max: u32,
+    /// The expiry of requests that set none of their own.
+    action_expiry_ms: i64,
     /// The maximum payload of a UDP request.
     udp_payload_bytes_max: usize,
     /// The maximum length of `data`, and of `payload` over CoAP, of a request.
@@ -167,6 +169,7 @@ impl ApiState {
             token_lifetime_s: config.token_lifetime_s,
             idempotency_locks: idempotency::IdempotencyLocks::default(),
             bulk_devices_max: config.bulk_devices_max,
+            action_expiry_ms: config.limits().action_expiry_ms,
             udp_payload_bytes_max: config.udp_payload_bytes_max,
             action_data_bytes_max: config.action_data_bytes_max,
             imports: import::RunningImports::default(),

@@ -107,6 +107,7 @@ fn read_when_active() -> NewAction {
         mode: Mode::SendWhenActive,
         attempts_permitted: 1,
         expires_in_s: None,
+        not_before: None,
         trace: TraceId::from_bytes([9; 16]),
         idempotent_call: None,
     }

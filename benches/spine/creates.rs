@@ -204,6 +204,7 @@ fn read_when_active(trace: TraceId) -> NewAction {
         mode: Mode::SendWhenActive,
         attempts_permitted: 1,
         expires_in_s: None,
+        not_before: None,
         trace,
         idempotent_call: None,
     }

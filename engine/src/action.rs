@@ -55,6 +55,8 @@ pub struct Action {
     pub expires_at: Timestamp,
     /// The expiry that the caller set, in seconds.
     pub expires_in_s: Option<u32>,
+    /// The time before which the caller does not want it to be sent.
+    pub not_before: Option<Timestamp>,
     /// The identity of the device at creation.
     pub addressee: Addressee,
     /// Ties the request to the API call that created it.
@@ -69,6 +71,11 @@ impl Action {
     /// How many attempts remain.
     pub fn attempts_left(&self) -> u8 {
         self.attempts_permitted.saturating_sub(self.attempts_made)
+    }
+
+    /// Whether the time before which it must not be sent is still to come.
+    pub fn is_deferred(&self, now: Timestamp) -> bool {
+        self.not_before.is_some_and(|at| now < at)
     }
 
     /// The fields by which lists sort and filter it.
@@ -400,6 +407,8 @@ pub struct NewAction {
     pub attempts_permitted: u8,
     /// An expiry in seconds that replaces the default of the service.
     pub expires_in_s: Option<u32>,
+    /// It waits until then, whatever the device does; before the expiry. A past time is no wait.
+    pub not_before: Option<Timestamp>,
     /// Ties the request to the API call that created it.
     pub trace: TraceId,
     /// The idempotency key of the call, if the caller sent one.

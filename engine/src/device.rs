@@ -96,7 +96,7 @@ impl Device {
     pub fn restore(m: &mut Moment, policy: Arc<CustomerPolicy>, restored: RestoredDevice) -> Self {
         let pending = restored.pending;
         let busy = (!pending.is_empty()).then(|| Busy {
-            queue: ActionQueue::restored(pending),
+            queue: ActionQueue::restored(pending, m.now()),
             ..Busy::default()
         });
         let (registration, observed) =
@@ -194,6 +194,7 @@ impl Device {
             step.expire_registration();
             step.drive_exchange();
             step.expire_actions();
+            step.release_timed();
             step.begin_next();
             step.forget();
             step.log_unlogged_rejections();

@@ -70,6 +70,8 @@ struct RequestDataBody {
     send_attempts: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_in: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_before: Option<String>,
     iccid: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     imsi1: Option<String>,
@@ -250,6 +252,7 @@ impl RequestDataBody {
             request_mode: action.mode.word(),
             send_attempts,
             expires_in: action.expires_in_s,
+            not_before: action.not_before.map(|at| at.iso().to_string()),
             iccid: action.addressee.iccid.to_string(),
             imsi1: action.addressee.imsi.as_ref().map(ToString::to_string),
             trace_id: action.trace.to_string(),

@@ -326,7 +326,7 @@ fn whole(number: &Number) -> Result<i64, bool> {
     }
 }
 
-/// A time in UTC, as queries have it.
+/// A time in UTC, as queries and bodies have it.
 pub(super) fn instant(text: &str) -> Result<Timestamp, &'static str> {
     Timestamp::parse_iso(text).ok_or("must be a UTC time such as 2026-11-21T12:43:51.000")
 }

@@ -84,6 +84,7 @@ words!(WaitReason {
     Asleep = "ASLEEP",
     Unregistered = "UNREGISTERED",
     Uplink = "UPLINK",
+    NotBefore = "NOT_BEFORE",
 });
 words!(ObservationState { Held = "HELD", Owed = "OWED" });
 words!(Lifecycle {

@@ -1,13 +1,15 @@
 //! Does a caller's request reach the device, and does the caller learn its outcome?
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use harness::device::configuration::{Configuration, Reachability};
 use harness::device::resource::{AnswerMode, Resource};
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value as Lwm2mValue;
 use protocol::lwm2m::version::EnablerVersion;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::test_service::{ID, NEVER_AWAKE, TestService, keys, start};
+use crate::test_service::{ID, NEVER_AWAKE, TestService, error_codes, keys, start, with};
 use crate::vocabulary::caller::Caller;
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::lwm2m::{execute, outcome, read, when_active, write};
@@ -249,4 +251,34 @@ fn sleepy() -> Configuration {
 fn awake(service: &Service, caller: &Caller, id: &str) -> Device {
     caller.create_device(id, DEVICE_IP);
     Device::registered(service, Configuration::new(id))
+}
+
+#[test]
+fn a_request_for_later_is_not_sent_before_its_time() {
+    let setup = TestService::new();
+    let (soon, tomorrow) = (after_s(2), after_s(86_400));
+    let later = |at: &str| with(read("/3/0/15"), "notBefore", at);
+    let ids = [&soon, &tomorrow].map(|at| setup.caller.create_action(ID, &later(at)));
+    let first = setup.caller.perform(ID, &read("/3/0/0"));
+    assert_eq!(outcome(&first), ("SUCCEEDED", "205"), "{first}");
+    let done = setup.caller.final_action(&ids[0]);
+    assert_eq!(outcome(&done), ("SUCCEEDED", "205"), "{done}");
+    let events = done["timeline"].as_array().unwrap();
+    let is_attempt = |event: &&Value| event["event"] == "ATTEMPT_BEGUN";
+    let begun = events.iter().find(is_attempt).unwrap()["time"].as_str();
+    let begun = begun.unwrap().replace(' ', "T");
+    assert!(*begun >= *soon.trim_end_matches('Z'), "{done}");
+    let waiting = setup.caller.action(&ids[1]);
+    assert_eq!(waiting["status"], "SCHEDULED", "{waiting}");
+    let shown = tomorrow.replace('Z', ".000Z");
+    assert_eq!(waiting["requestData"]["notBefore"], shown, "{waiting}");
+    let too_late = setup.caller.try_action(ID, &later(&after_s(172_900)));
+    assert_eq!(error_codes(&too_late.expect(400)), ["OUT_OF_RANGE"]);
+}
+
+/// The time so many seconds from now, as LwM2M writes it.
+fn after_s(seconds: i64) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let now_s = i64::try_from(now.as_secs()).unwrap();
+    Lwm2mValue::Time(now_s + seconds).to_text()
 }

@@ -11,6 +11,7 @@ use engine::action::{
 use engine::arbiter::input::{self, DeviceCommand};
 use engine::device::queue::{CancelRefusal, SubmitRefusal};
 use engine::ids::{ActionId, TraceId};
+use engine::moment::Timestamp;
 use engine::supervision::Unserved;
 use harness::rng::Rng;
 use protocol::lwm2m::path::Path;
@@ -135,6 +136,7 @@ impl Callers {
     /// A random command for a device.
     pub(crate) fn invent(
         &mut self,
+        now_ms: i64,
         (who, speaks): (usize, DeviceProtocols),
         settings: &WorldSettings,
         rng: &mut Rng,
@@ -153,6 +155,11 @@ impl Callers {
                 } else if speaks == DeviceProtocols::Plain {
                     // The device never registers, so a scheduled request would never be sent.
                     new.mode = Mode::SendNow;
+                    return DeviceCommand::Submit(new);
+                }
+                if rng.below(6) == 0 {
+                    let after_ms = rng.below(pace_s(settings) * 4_000);
+                    new.not_before = Some(Timestamp::from_ms(now_ms + i64::from(after_ms)));
                 }
                 DeviceCommand::Submit(new)
             }
@@ -187,6 +194,7 @@ impl Callers {
                 0 => Some(expiry_s(settings, rng)),
                 _ => None,
             },
+            not_before: None,
             trace: TraceId::from_bytes([1; 16]),
             idempotent_call: None,
         }
@@ -261,6 +269,9 @@ impl Callers {
 }
 
 fn expiry_s(settings: &WorldSettings, rng: &mut Rng) -> u32 {
-    let pace_s = u32::try_from(settings.pace_ms / 1_000).unwrap_or(1).max(1);
-    1 + rng.below(pace_s * 20)
+    1 + rng.below(pace_s(settings) * 20)
+}
+
+fn pace_s(settings: &WorldSettings) -> u32 {
+    u32::try_from(settings.pace_ms / 1_000).unwrap_or(1).max(1)
 }

@@ -191,6 +191,7 @@ impl TestService {
             mode,
             attempts_permitted: 1,
             expires_in_s: None,
+            not_before: None,
             trace,
             idempotent_call: None,
         };

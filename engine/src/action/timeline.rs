@@ -38,6 +38,8 @@ pub enum WaitReason {
     Unregistered,
     /// It waits for the next uplink.
     Uplink,
+    /// The time before which it must not be sent is still to come.
+    NotBefore,
 }
 
 /// What can happen to a request.

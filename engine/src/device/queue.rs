@@ -79,6 +79,28 @@ struct Pending {
     action: Action,
     /// Whether it may be sent as soon as no other exchange is in flight.
     ready: bool,
+    /// Whether it is to be sent at the time before which it must not be sent.
+    is_timed: bool,
+}
+
+impl Pending {
+    /// A request that waits for an uplink, unless it is to be sent now and was never tried.
+    fn new(action: Action, now: Timestamp) -> Self {
+        let is_now = action.mode == Mode::SendNow && action.attempts_made == 0;
+        let is_deferred = action.is_deferred(now);
+        Self {
+            action,
+            ready: is_now && !is_deferred,
+            is_timed: is_now && is_deferred,
+        }
+    }
+
+    /// When something is due for it.
+    fn due_at(&self) -> Timestamp {
+        let expires_at = self.action.expires_at;
+        let not_before = self.action.not_before.filter(|_| self.is_timed);
+        not_before.map_or(expires_at, |at| at.min(expires_at))
+    }
 }
 
 /// Why a request cannot be sent.
@@ -119,11 +141,8 @@ pub(super) struct ActionQueue {
 impl ActionQueue {
     /// Requests restored from the store. A request to be sent now that was never tried is ready;
     /// any other waits for an uplink.
-    pub(super) fn restored(actions: Vec<Action>) -> Self {
-        let restored = |action: Action| {
-            let ready = action.mode == Mode::SendNow && action.attempts_made == 0;
-            Pending { action, ready }
-        };
+    pub(super) fn restored(actions: Vec<Action>, now: Timestamp) -> Self {
+        let restored = |action: Action| Pending::new(action, now);
         Self {
             unsettled: !actions.is_empty(),
             pending: actions.into_iter().map(restored).collect(),
@@ -156,6 +175,7 @@ impl ActionQueue {
     /// to be sent now, the device can be sent it, and no other request goes first.
     pub(super) fn begins_at_once(&self, cx: &Context<'_>, action: &Action) -> bool {
         action.mode == Mode::SendNow
+            && !action.is_deferred(cx.now())
             && cx.reachability().can_take(&action.request, cx.now())
             && self.next(cx).is_none()
     }
@@ -165,9 +185,10 @@ impl ActionQueue {
     pub(super) fn push(&mut self, cx: &mut Context<'_>, action: Action) {
         cx.out.save_action(None, &action);
         let can_go = cx.reachability().can_take(&action.request, cx.now());
-        let ready = action.mode == Mode::SendNow && can_go;
+        let mut pending = Pending::new(action, cx.now());
+        pending.ready &= can_go;
         self.pending.reserve_exact(1);
-        self.pending.push(Pending { action, ready });
+        self.pending.push(pending);
     }
 
     /// Cancels a request that was not sent.
@@ -189,10 +210,25 @@ impl ActionQueue {
         self.cancel_if(cx, |action| action.status == Status::Scheduled)
     }
 
-    /// Releases everything that waits; the request in flight was not waiting.
-    pub(super) fn release(&mut self, in_flight: Option<ActionId>) {
+    /// Releases everything that waits but for what must not be sent yet; the request in flight was
+    /// not waiting.
+    pub(super) fn release(&mut self, now: Timestamp, in_flight: Option<ActionId>) {
         for pending in &mut self.pending {
-            pending.ready = Some(pending.action.id) != in_flight;
+            let is_deferred = pending.action.is_deferred(now);
+            pending.is_timed &= is_deferred;
+            pending.ready = !is_deferred && Some(pending.action.id) != in_flight;
+        }
+    }
+
+    /// Releases requests to be sent now whose time has come. One that the device cannot be sent
+    /// waits for an uplink.
+    pub(super) fn release_timed(&mut self, cx: &Context<'_>) {
+        let now = cx.now();
+        for pending in &mut self.pending {
+            if pending.is_timed && !pending.action.is_deferred(now) {
+                pending.is_timed = false;
+                pending.ready = cx.reachability().can_take(&pending.action.request, now);
+            }
         }
     }
 
@@ -213,10 +249,12 @@ impl ActionQueue {
     /// Fails requests over LwM2M that were to be sent now and were not sent before the registration
     /// ended. One of which an attempt was made waits for the next registration.
     pub(super) fn end_registration(&mut self, cx: &mut Context<'_>, why: &str) {
+        let now = cx.now();
         let is_too_late = |action: &Action| {
             action.status == Status::Scheduled
                 && action.mode == Mode::SendNow
                 && action.protocol() == Protocol::Lwm2m
+                && !action.is_deferred(now)
         };
         for action in self.take_if(is_too_late) {
             fail(cx, action, ActionFailure::Refused, Outcome::failure(why));
@@ -262,7 +300,7 @@ impl ActionQueue {
     /// The next request to send: the oldest that is ready and can be sent. Expired and interrupted
     /// requests are excluded here, because an uplink may come before the timeout that fails them.
     pub(super) fn next(&self, cx: &Context<'_>) -> Option<&Action> {
-        let may_begin = |Pending { action, ready }: &&Pending| {
+        let may_begin = |Pending { action, ready, .. }: &&Pending| {
             *ready
                 && action.attempts_left() > 0
                 && cx.now() < action.expires_at
@@ -348,6 +386,9 @@ impl ActionQueue {
         {
             return None;
         }
+        if action.is_deferred(now) {
+            return Some(WaitReason::NotBefore);
+        }
         let mut pending = self.pending.iter();
         let is_ready = pending.any(|it| it.action.id == action.id && it.ready);
         let obstacle = reachability.obstacle(&action.request, now);
@@ -367,8 +408,11 @@ impl ActionQueue {
         if self.unsettled {
             return Some(Timestamp::default());
         }
-        let waiting = self.actions().filter(|it| Some(it.id) != in_flight);
-        waiting.map(|action| action.expires_at).min()
+        let waiting = self
+            .pending
+            .iter()
+            .filter(|it| Some(it.action.id) != in_flight);
+        waiting.map(Pending::due_at).min()
     }
 
     /// Whether a waiting request will observe the path.
@@ -407,8 +451,11 @@ impl ActionQueue {
         in_flight: Option<ActionId>,
     ) -> Result<(), SubmitRefusal> {
         let limits = &cx.rules().limits;
+        let now = cx.now();
+        let is_due = new.not_before.is_none_or(|at| at <= now);
+        let is_out_of_reach = || cx.reachability().is_out_of_reach(&new.request, now);
         let (max, waits): (u32, fn(&Action) -> bool) = match new.mode {
-            Mode::SendNow if cx.reachability().is_out_of_reach(&new.request, cx.now()) => {
+            Mode::SendNow if is_due && is_out_of_reach() => {
                 return Err(match new.request {
                     Request::Udp(_) | Request::Coap(_) => SubmitRefusal::NoAddress,
                     Request::Lwm2m(_) => SubmitRefusal::NotRegistered,
@@ -462,6 +509,7 @@ impl ActionQueue {
             updated_at: now,
             expires_at,
             expires_in_s: new.expires_in_s,
+            not_before: new.not_before,
             addressee: Addressee {
                 device: identity.device(),
                 iccid: identity.iccid(),

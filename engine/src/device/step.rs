@@ -9,7 +9,7 @@ mod uplink;
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageKind};
 
-use crate::action::timeline::TimelineEvent;
+use crate::action::timeline::{TimelineEvent, WaitReason};
 use crate::action::{Action, Mode, NewAction, Outcome, Protocol, Status};
 use crate::datagram::Datagram;
 use crate::device::busy::{Busy, Idle};
@@ -170,9 +170,10 @@ impl<'s> Step<'s> {
     /// Notes why a request that is to be sent now is not sent at once.
     fn note_waiting(&self, action: &mut Action) {
         let now = self.cx.now();
+        let deferred = action.is_deferred(now).then_some(WaitReason::NotBefore);
         let obstacle = self.cx.reachability().obstacle(&action.request, now);
         let in_flight = self.exchange.target().map(ExchangeTarget::wait_reason);
-        match (action.mode, obstacle.or(in_flight)) {
+        match (action.mode, deferred.or(obstacle).or(in_flight)) {
             (Mode::SendNow, Some(why)) => action.timeline.note(now, TimelineEvent::Waiting(why)),
             (Mode::SendNow, None) | (Mode::SendWhenActive, _) => {}
         }
@@ -186,6 +187,10 @@ impl<'s> Step<'s> {
     pub(super) fn expire_actions(&mut self) {
         let in_flight = self.exchange.action();
         self.queue.expire(&mut self.cx, in_flight);
+    }
+
+    pub(super) fn release_timed(&mut self) {
+        self.queue.release_timed(&self.cx);
     }
 
     /// Forgets what was remembered only until now.

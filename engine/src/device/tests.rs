@@ -9,6 +9,7 @@ mod cancelling;
 mod compact;
 mod concluding;
 mod data;
+mod deferring;
 mod defining;
 mod departing;
 mod exchanging;

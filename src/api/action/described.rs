@@ -16,7 +16,7 @@ const WAITS_FOR: &str = "`REQUEST`: another request is in flight. `PASSIVE_REPOR
                          renewed. `NOTIFICATION`: the further blocks of a notification are being \
                          requested. `ASLEEP`: the device sleeps. `UNREGISTERED`: the device is \
                          not registered. `UPLINK`: the request is sent after the next message \
-                         from the device.";
+                         from the device. `NOT_BEFORE`: its `notBefore` is still to come.";
 
 const PERMITTED: &str = "The number of attempts permitted.";
 
@@ -178,6 +178,11 @@ fn known(data: Schema) -> Schema {
         "expiresIn",
         Schema::whole(1..=u64::from(u32::MAX)),
         "The expiry given in the call, in seconds.",
+    )
+    .may(
+        "notBefore",
+        names::instant(),
+        "The time before which the request is not sent.",
     )
     .must("iccid", names::iccid(), AT_CREATION)
     .may("imsi1", names::imsi(), AT_CREATION)

@@ -130,6 +130,8 @@ fn desk<P: ActionProtocol>(api: &Api) -> ActionParser {
         udp_payload_bytes_max: api.udp_payload_bytes_max,
         data_bytes_max: api.action_data_bytes_max,
         devices_max: api.bulk_devices_max,
+        now: api.clock.now(),
+        expiry_ms: api.action_expiry_ms,
     }
 }
 

@@ -197,6 +197,14 @@ fn when(body: Schema) -> Schema {
         "The request fails if it is not final after this time, in seconds. Default: \
          {{action_expiry_s}}.",
     )
+    .may(
+        "notBefore",
+        names::log_time(),
+        "The request is not sent before this time (UTC), whatever the device does; it must be \
+         before the request expires. At that time `SEND_NOW` sends the request if the device is \
+         reachable. `SEND_WHEN_ACTIVE` waits for the first message from the device after it. The \
+         device need not be registered or have an address before. A past time has no effect.",
+    )
 }
 
 /// The same body with the number of attempts, for protocols in which the device responds.

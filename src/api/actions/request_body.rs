@@ -11,10 +11,11 @@ use engine::action::parse::RawField;
 use engine::action::{Mode, NewAction, Protocol, Request};
 use engine::ids::DeviceId;
 use engine::limits::{ACTION_RETENTION_MS, SEND_ATTEMPTS_MAX};
+use engine::moment::Timestamp;
 
 use crate::api::call::Call;
 use crate::api::error::ApiError;
-use crate::api::fields::{FieldFault, Fields};
+use crate::api::fields::{FieldFault, Fields, instant};
 use crate::api::words::Word;
 
 /// The longest expiry of a request: later, its record would be deleted.
@@ -31,6 +32,10 @@ pub(super) struct ActionParser {
     pub(super) data_bytes_max: usize,
     /// The maximum number of devices in a bulk call.
     pub(super) devices_max: u32,
+    /// The time of the call.
+    pub(super) now: Timestamp,
+    /// The expiry of a request that sets none of its own.
+    pub(super) expiry_ms: i64,
 }
 
 impl ActionParser {
@@ -56,14 +61,32 @@ impl ActionParser {
         let mode = fields.optional("requestMode", Mode::read);
         let attempts = self.attempts(fields);
         let expires_in_s = fields.number("expiresIn", 1..=EXPIRY_S_MAX);
+        let not_before = self.not_before(fields, expires_in_s);
         Some(NewAction {
             request: request?,
             mode: mode.unwrap_or(Mode::SendNow),
             attempts_permitted: attempts,
             expires_in_s,
+            not_before,
             trace: call.trace,
             idempotent_call: None,
         })
+    }
+
+    /// The time before which the request must not be sent, which is before its expiry.
+    fn not_before(self, fields: &mut Fields, expires_in_s: Option<u32>) -> Option<Timestamp> {
+        const FIELD: &str = "notBefore";
+        let not_before = fields.optional(FIELD, instant)?;
+        let expiry_ms = expires_in_s.map_or(self.expiry_ms, |s| i64::from(s) * 1_000);
+        let expires_at = self.now.plus_ms(expiry_ms);
+        if not_before >= expires_at {
+            let why = format!(
+                "must be before the request expires, at {}",
+                expires_at.iso()
+            );
+            fields.fault(FIELD, FieldFault::out_of_range(why));
+        }
+        Some(not_before)
     }
 
     fn request(self, fields: &mut Fields) -> Option<Request> {

@@ -349,6 +349,7 @@ fn scheduled() -> Action {
         updated_at: NOON,
         expires_at: NOON.plus_s(172_800),
         expires_in_s: None,
+        not_before: None,
         addressee: Addressee {
             device: profile.device,
             iccid: profile.iccid,

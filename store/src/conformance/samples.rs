@@ -175,6 +175,7 @@ pub fn action(device: &Profile, second: i64, rng: u64) -> Action {
         updated_at: m.now(),
         expires_at: m.now().plus_s(86_400),
         expires_in_s: Some(86_400),
+        not_before: Some(Timestamp::from_ms(1_700_000_060_000)),
         addressee: Addressee {
             device: device.device.clone(),
             iccid: device.iccid.clone(),

@@ -1,6 +1,6 @@
 //! Laws about what is sent: how often, in which order, and one exchange at a time.
 
-use engine::action::timeline::TimelineEvent;
+use engine::action::timeline::{TimelineEvent, WaitReason};
 use engine::action::{Action, Mode, Protocol, Status};
 use engine::ids::ActionId;
 use protocol::coap::exchange::Transmission;
@@ -78,7 +78,8 @@ fn shortest_ms(transmission: &Transmission) -> i64 {
 
 /// When a scheduled request is sent, no older one that could be sent is still scheduled. One for
 /// the next uplink waits for an uplink, and requests over the protocol of an unanswered request
-/// wait. A request that is to be sent now and came after the silence does not wait for those.
+/// wait. A request that is to be sent now and came after the silence does not wait for those. When
+/// a request whose time had to come was released is not known here.
 pub(super) fn the_oldest_request_goes_first(
     laws: &LawChecker,
     moved: &ActionMove,
@@ -93,9 +94,13 @@ pub(super) fn the_oldest_request_goes_first(
         return Ok(());
     }
     let may_be_silent = laws.may_be_silent(moved.who);
+    if action.not_before.is_some() {
+        return Ok(());
+    }
     let is_next = |other: &Action| match (action.mode, other.mode) {
+        _ if other.not_before.is_some() => false,
         (Mode::SendWhenActive, _) => !may_be_silent || other.protocol() == action.protocol(),
-        (Mode::SendNow, Mode::SendNow) => !may_be_silent,
+        (Mode::SendNow, Mode::SendNow) => !may_be_silent && !was_asleep(other),
         (Mode::SendNow, Mode::SendWhenActive) => false,
     };
     let older = durable.pending(moved.who).find(|other| {
@@ -119,8 +124,15 @@ pub(super) fn the_oldest_request_goes_first(
     )
 }
 
-/// Attempts are counted one by one, never beyond what is permitted, and none begins once the
-/// request has expired.
+/// Whether the device slept when the request was created: then the request waits for an uplink, and
+/// a part of a message that wakes the device is none.
+fn was_asleep(action: &Action) -> bool {
+    let first = action.timeline.as_slice().first().map(|entry| entry.what);
+    first == Some(TimelineEvent::Waiting(WaitReason::Asleep))
+}
+
+/// Attempts are counted one by one, never beyond what is permitted, and none begins before the time
+/// that the caller set or once the request has expired.
 pub(super) fn an_attempt_begins_in_time(
     at_ms: i64,
     moved: &ActionMove,
@@ -144,6 +156,10 @@ pub(super) fn an_attempt_begins_in_time(
         !begins || action.updated_at < action.expires_at,
         || format!("{id} begins an attempt after its expiry"),
     )?;
+    let is_due = !action.is_deferred(action.updated_at);
+    hold(law, !begins || is_due, || {
+        format!("{id} begins an attempt before its time")
+    })?;
     hold(law, action.updated_at.as_ms() <= at_ms, || {
         format!("{id} is ahead of its time")
     })

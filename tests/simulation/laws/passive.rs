@@ -1,6 +1,7 @@
 //! Laws about passive reporting.
 
 use engine::action::{Protocol, Status};
+use engine::moment::Timestamp;
 use engine::setting::SettingState;
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
@@ -56,6 +57,7 @@ pub(super) fn callers_go_before_passive_reporting(
         action.status == Status::Scheduled
             && action.created_at.as_ms() < heard_at_ms
             && action.expires_at.as_ms() > at_ms
+            && !action.is_deferred(Timestamp::from_ms(heard_at_ms))
             && (!may_be_silent || action.protocol() == Protocol::Lwm2m)
             && reaching::has_a_way(laws, action, who, durable)
     });

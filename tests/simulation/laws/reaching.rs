@@ -1,6 +1,7 @@
 //! Laws about reachability: where datagrams to a device go, and when its waiting requests are sent.
 
 use engine::action::{Action, Protocol, Status};
+use engine::moment::Timestamp;
 use engine::peer::{Peer, Transport};
 use engine::step_event::UplinkKind;
 
@@ -70,6 +71,7 @@ pub(super) fn any_uplink_releases_what_waits(
         action.status == Status::Scheduled
             && action.protocol() != Protocol::Lwm2m
             && action.expires_at.as_ms() > decision.at_ms
+            && !action.is_deferred(Timestamp::from_ms(decision.at_ms))
     };
     let waits = durable.pending(who).find(is_due).map(|action| action.id);
     hold("any_uplink_releases_what_waits", waits.is_none(), || {

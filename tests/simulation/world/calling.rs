@@ -24,7 +24,8 @@ impl World {
 
     fn ask_something(&mut self, who: usize) {
         let whom = (who, self.speaks(who));
-        let question = self.callers.invent(whom, &self.settings, &mut self.rng);
+        let (settings, rng) = (&self.settings, &mut self.rng);
+        let question = self.callers.invent(self.now_ms, whom, settings, rng);
         self.count_silent_sleeper(who, &question);
         self.ask(who, question);
     }

@@ -391,6 +391,7 @@ fn asking(request: Request, mode: Mode) -> NewAction {
         mode,
         attempts_permitted: 1,
         expires_in_s: None,
+        not_before: None,
         trace: TraceId::from_bytes([9; 16]),
         idempotent_call: None,
     }

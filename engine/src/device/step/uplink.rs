@@ -321,7 +321,8 @@ impl Step<'_> {
     pub(super) fn note_uplink(&mut self, protocol: Protocol) -> bool {
         self.cx.registration.note_awake(self.cx.m.now());
         self.observations.release(self.exchange.target());
-        self.queue.release(self.exchange.action());
+        let in_flight = self.exchange.action();
+        self.queue.release(self.cx.now(), in_flight);
         self.cx.registration.note_protocol_seen(protocol)
     }
 

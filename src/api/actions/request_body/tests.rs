@@ -8,11 +8,15 @@ use engine::action::{
     Protocol, Request,
 };
 use engine::ids::TraceId;
+use engine::moment::Timestamp;
 
 use super::{ActionParser, NonZeroU16};
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::fields::Fields;
+
+/// The time of the calls.
+const NOW: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 
 #[test]
 fn a_datagram_is_sent_once_and_now_by_default() {
@@ -29,6 +33,51 @@ fn a_datagram_is_sent_once_and_now_by_default() {
         ..new(datagram("b24=", ContentEncoding::Base64))
     };
     assert_eq!(parsed(Protocol::Udp, body).unwrap(), later);
+}
+
+#[test]
+fn a_request_waits_until_a_time_before_its_expiry() {
+    let at = |text: &str| Timestamp::parse_iso(text).unwrap();
+    let read = |more: &Value| {
+        let mut body = json!({ "payload": "on", "payloadType": "STRING", "port": 4445 });
+        let all = body.as_object_mut().unwrap();
+        all.extend(more.as_object().unwrap().clone());
+        parsed(Protocol::Udp, body)
+    };
+    // The calls are made at 2023-11-14T22:13:20Z.
+    for (time, more) in [
+        ("2023-11-16T22:13:19.999Z", json!({})),
+        ("2023-11-16T22:13:19", json!({})),
+        ("2023-11-18T00:00:00.000", json!({ "expiresIn": 600_000 })),
+        ("1999-12-31T23:59:59.000Z", json!({})),
+    ] {
+        let mut more = more;
+        more["notBefore"] = json!(time);
+        assert_eq!(read(&more).unwrap().not_before, Some(at(time)), "{more}");
+    }
+    for (time, more, code) in [
+        ("2023-11-16T22:13:20.000Z", json!({}), "OUT_OF_RANGE"),
+        (
+            "2023-11-14T22:23:20.000Z",
+            json!({ "expiresIn": 600 }),
+            "OUT_OF_RANGE",
+        ),
+        ("2023-11-15", json!({}), "INVALID_VALUE"),
+        ("2023-11-15 12:00:00.000", json!({}), "INVALID_VALUE"),
+        ("2023-11-15T12:00:00+01:00", json!({}), "INVALID_VALUE"),
+    ] {
+        let mut more = more;
+        more["notBefore"] = json!(time);
+        let refused = read(&more).unwrap_err();
+        let fault = &refused.faults()[0];
+        assert_eq!(fault.code, code, "{more}");
+        assert_eq!(fault.field.as_deref(), Some("notBefore"), "{more}");
+    }
+    assert!(read(&json!({ "notBefore": 1_700_000_000 })).is_err());
+    assert_eq!(
+        read(&json!({ "notBefore": null })).unwrap().not_before,
+        None
+    );
 }
 
 #[test]
@@ -131,6 +180,8 @@ fn desk(protocol: Protocol) -> ActionParser {
         udp_payload_bytes_max: 508,
         data_bytes_max: 1_000,
         devices_max: 100,
+        now: NOW,
+        expiry_ms: 172_800_000,
     }
 }
 
@@ -150,6 +201,7 @@ fn new(request: Request) -> NewAction {
         mode: Mode::SendNow,
         attempts_permitted: 1,
         expires_in_s: None,
+        not_before: None,
         trace: call().trace,
         idempotent_call: None,
     }

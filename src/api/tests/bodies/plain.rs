@@ -8,6 +8,7 @@ use engine::action::{
 };
 use engine::device::snapshot::{PendingAction, Presence, Snapshot};
 use engine::event::{Data, Event, EventContent};
+use engine::moment::Timestamp;
 use engine::peer::Peer;
 use engine::topic::Topic;
 
@@ -99,6 +100,7 @@ fn over_udp() -> Action {
         request: Request::Udp(request),
         attempts_permitted: 1,
         expires_in_s: Some(600),
+        not_before: Some(Timestamp::from_ms(1_700_000_000_000)),
         ..scheduled()
     }
 }

@@ -55,6 +55,8 @@ struct ActionV1<'a> {
     expires_in_s: Option<u32>,
     #[n(14)]
     timeline: Option<Vec<TimelineEntryV1>>,
+    #[n(15)]
+    not_before_ms: Option<i64>,
 }
 
 #[derive(Decode, Encode)]
@@ -136,6 +138,7 @@ pub(crate) fn write_action(action: &Action) -> Vec<u8> {
         outcome: action.outcome.as_ref().map(outcome_record),
         expires_in_s: action.expires_in_s,
         timeline: timeline_records(&action.timeline),
+        not_before_ms: action.not_before.map(Timestamp::as_ms),
     };
     write_behind(vec![VERSION, code::of_status(action.status)], &record)
 }
@@ -157,6 +160,7 @@ pub(crate) fn read_action(value: &[u8]) -> Result<Action, Unreadable> {
         updated_at: Timestamp::from_ms(record.updated_at_ms),
         expires_at: Timestamp::from_ms(record.expires_at_ms),
         expires_in_s: record.expires_in_s,
+        not_before: record.not_before_ms.map(Timestamp::from_ms),
         addressee: Addressee {
             device: device_id(record.addressee.device)?,
             iccid: iccid(record.addressee.iccid)?,

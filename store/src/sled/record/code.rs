@@ -69,6 +69,7 @@ codes!(of_wait_reason, wait_reason, WaitReason {
     Asleep = 5,
     Unregistered = 6,
     Uplink = 7,
+    NotBefore = 8,
 });
 codes!(of_observation_state, observation_state, ObservationState { Held = 1, Owed = 2 });
 codes!(of_protocol, protocol, Protocol { Udp = 1, Coap = 2, Lwm2m = 3 });

@@ -31,6 +31,7 @@ pub(super) fn asking(request: Request) -> NewAction {
         mode: Mode::SendNow,
         attempts_permitted: 1,
         expires_in_s: None,
+        not_before: None,
         trace: TraceId::from_bytes([9; 16]),
         idempotent_call: None,
     }
@@ -56,6 +57,14 @@ impl NewAction {
     pub(in crate::device::tests) fn attempts(self, attempts_permitted: u8) -> Self {
         Self {
             attempts_permitted,
+            ..self
+        }
+    }
+
+    /// The same request, to be sent this many milliseconds after the start at the earliest.
+    pub(in crate::device::tests) fn not_before(self, after_start: i64) -> Self {
+        Self {
+            not_before: Some(super::START.plus_ms(after_start)),
             ..self
         }
     }
