@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use engine::admin_log::entry::{Category, Entry, Subject};
 use engine::admin_log::window::TimeWindow;
-use engine::ids::{CustomerId, EntryId, Iccid};
+use engine::ids::{CustomerId, DeviceId, DeviceKey, EntryId, Iccid};
 use engine::moment::Timestamp;
-use engine::query::LogFilter;
+use engine::query::{LogFilter, Page};
 
 use super::Api;
 use super::access::AuthenticatedCaller;
@@ -55,9 +55,26 @@ pub(super) async fn list(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     let wanted = wanted_of(&mut fields, PAGE_SIZE_MAX);
-    let filter = filter(caller.customer, api.clock.now(), fields)?;
-    let page = api.store.entries(filter, wanted).await?;
+    let (filter, device) = filter(caller.customer, api.clock.now(), fields)?;
+    let page = match of_device(&api, filter, device).await? {
+        Some(filter) => api.store.entries(filter, wanted).await?,
+        None => Page {
+            items: Vec::new(),
+            total: 0,
+        },
+    };
     Ok(HttpResponse::Ok().json(PageBody::of(wanted, page, |entry| EntryBody::of(&entry))))
+}
+
+/// GET: one entry.
+pub(super) async fn show(
+    caller: AuthenticatedCaller,
+    PathSegment(entry): PathSegment<EntryId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, ApiError> {
+    let entry = api.store.entry(caller.customer, entry).await?;
+    let entry = entry.ok_or_else(|| ApiError::unknown(EntryId::NAME))?;
+    Ok(HttpResponse::Ok().json(EntryBody::of(&entry)))
 }
 
 /// GET: the payload of an entry, as the device sent it.
@@ -73,18 +90,43 @@ pub(super) async fn payload(
         .body(Vec::from(bytes)))
 }
 
-fn filter(customer: CustomerId, now: Timestamp, mut fields: Fields) -> Result<LogFilter, ApiError> {
+/// Narrows a filter to the SIM of a device, if one is wanted; nothing if no entry can pass.
+async fn of_device(
+    api: &Api,
+    filter: LogFilter,
+    device: Option<DeviceId>,
+) -> Result<Option<LogFilter>, ApiError> {
+    let Some(device) = device else {
+        return Ok(Some(filter));
+    };
+    let key = DeviceKey::of(&filter.customer, &device);
+    let profile = api.store.profile(key).await?;
+    let iccid = profile.map(|profile| profile.iccid);
+    let iccid = iccid.filter(|it| filter.iccid.as_ref().is_none_or(|wanted| wanted == it));
+    Ok(iccid.map(|iccid| LogFilter {
+        iccid: Some(iccid),
+        ..filter
+    }))
+}
+
+fn filter(
+    customer: CustomerId,
+    now: Timestamp,
+    mut fields: Fields,
+) -> Result<(LogFilter, Option<DeviceId>), ApiError> {
     let iccid = fields.optional("iccid", Iccid::parse);
+    let device = fields.optional("deviceId", DeviceId::parse);
     let category = fields.optional("category", Category::read);
     let subject = fields.optional("type", Subject::read);
     let window = window(now, &mut fields);
-    fields.finish(window.map(|window| LogFilter {
+    let filter = window.map(|window| LogFilter {
         customer,
         window,
         iccid,
         category,
         subject,
-    }))
+    });
+    fields.finish(filter.map(|filter| (filter, device)))
 }
 
 fn window(now: Timestamp, fields: &mut Fields) -> Option<TimeWindow> {

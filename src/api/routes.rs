@@ -172,6 +172,8 @@ routes! {
         Customer(LogsRead) => logs::list, logs::described::list;
     GET "/management-api/v1/administrationLogs/stats"
         Customer(LogsRead) => logs::statistics::show, logs::described::statistics;
+    GET "/management-api/v1/administrationLogs/{entry}"
+        Customer(LogsRead) => logs::show, logs::described::show;
     GET "/management-api/v1/administrationLogs/{entry}/payload"
         Customer(LogsRead) => logs::payload, logs::described::payload;
 }

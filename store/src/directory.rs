@@ -65,6 +65,9 @@ pub trait DirectoryReads: Send + Sync {
     /// Administration log entries, newest first.
     fn entries(&self, filter: LogFilter, page: PageRequest) -> ReadAnswer<Page<Entry>>;
 
+    /// An entry of a customer's log; of a payload only its size.
+    fn entry(&self, customer: CustomerId, id: EntryId) -> ReadAnswer<Option<Entry>>;
+
     /// The statistics of a customer's log over some days.
     fn log_statistics(&self, wanted: StatisticsQuery) -> ReadAnswer<Statistics>;
 

@@ -252,3 +252,27 @@ pub(crate) fn fail(caller: &Caller, device: &str) -> String {
     assert_eq!(caller.final_action(&id)["status"], "FAILED");
     id
 }
+
+#[test]
+fn an_entry_is_read_by_its_id_and_a_log_by_its_device() {
+    let (service, caller) = start(&[]);
+    let stranger = Caller::of_new_customer(&service, "Umbrella");
+    for device in [ID, "other"] {
+        silent_device(&caller, device);
+        caller.create_action(device, &when_active(write("/3303/0/5700", "warm")));
+    }
+    let entries = caller.log_entries();
+    assert_eq!(entries.len(), 2, "{entries:?}");
+    for entry in &entries {
+        let path = format!("{API}{LOG}/{}", text(&entry["id"]));
+        assert_eq!(caller.request("GET", &path).expect(200), *entry);
+        stranger.request("GET", &path).expect(404);
+    }
+    let unknown = format!("{API}{LOG}/019a0000-0000-7000-8000-000000000000");
+    caller.request("GET", &unknown).expect(404);
+    let of = |query: &str| page(&caller, &format!("{LOG}?{query}")).0;
+    assert_eq!(of(&format!("deviceId={ID}")).len(), 1);
+    assert_eq!(of("deviceId=other&iccid=other").len(), 1);
+    assert_eq!(of(&format!("deviceId=other&iccid={ID}")).len(), 0);
+    assert_eq!(of("deviceId=nobody").len(), 0);
+}

@@ -13,6 +13,12 @@ pub(in crate::api) fn list() -> ApiOperation {
         .description(text)
         .query("iccid", names::iccid(), "Only entries about this SIM.")
         .query(
+            "deviceId",
+            names::device_id(),
+            "Only entries about the SIM of this device. The list is empty if the device does not \
+             exist.",
+        )
+        .query(
             "startDateTime",
             names::log_time(),
             "The start of the time range, inclusive (UTC): `2026-11-24T12:00:00.000`. The \
@@ -30,6 +36,13 @@ pub(in crate::api) fn list() -> ApiOperation {
             "Only entries of this type.",
         );
     paged_by(operation, PAGE_SIZE_MAX).answer(200, page_of(entry()), "A page of entries.")
+}
+
+/// GET one.
+pub(in crate::api) fn show() -> ApiOperation {
+    ApiOperation::new("getLogEntry", Tag::Log, "Get a log entry")
+        .description("Returns one entry, as the list shows it.")
+        .answer(200, entry(), "The entry.")
 }
 
 /// GET statistics.

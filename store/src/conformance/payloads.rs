@@ -30,6 +30,9 @@ pub(super) fn of_any_size(ground: &TestBed<'_>) {
         assert_eq!(payload(&*store, entry.id), Some(bytes.clone().into()));
         let elsewhere = wait(store.entry_payload(customer("globex").id, entry.id));
         assert_eq!(elsewhere, Ok(None));
+        let one = |customer| wait(store.entry(customer, entry.id));
+        assert_eq!(one(acme()), Ok(Some(listed(entry))));
+        assert_eq!(one(customer("globex").id), Ok(None));
     }
     assert_eq!(payload(&*store, bare.id), None);
     // A list shows the size of a payload, and none of its bytes.
@@ -60,6 +63,7 @@ pub(super) fn go_with_their_entries(ground: &TestBed<'_>) {
     append(&*store, &fresh);
     for swept in [1, 0] {
         assert_eq!(payload(&*store, recent.id), None);
+        assert_eq!(wait(store.entry(acme(), recent.id)), Ok(None));
         assert_eq!(payload(&*store, fresh.id), Some([8; 9_000].into()));
         let removed = wait(store.sweep(due, 9)).map(|swept| swept.removed);
         assert_eq!(removed, Ok(swept));

@@ -138,6 +138,11 @@ impl DirectoryReads for SledStore {
             .show(move |db| entries::entries(db, &filter, page))
     }
 
+    fn entry(&self, customer: CustomerId, id: EntryId) -> ReadAnswer<Option<Entry>> {
+        self.readers
+            .show(move |db| entries::entry(db, &customer, id))
+    }
+
     fn log_statistics(&self, wanted: StatisticsQuery) -> ReadAnswer<Statistics> {
         let state = Arc::clone(&self.state);
         self.readers

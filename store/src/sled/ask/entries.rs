@@ -49,6 +49,26 @@ pub(in crate::sled) fn entries(
     Ok(Page { items, total })
 }
 
+/// One entry: its id does not tell its kind, and there are a few. Entries of a former customer with
+/// the same id are not shown.
+pub(in crate::sled) fn entry(
+    db: &Db,
+    customer: &CustomerId,
+    id: EntryId,
+) -> Result<Option<Entry>, Fault> {
+    let log = Log::of(db, customer, Kind::all(None, None))?;
+    if log.removed.is_some_and(|last| id <= last) {
+        return Ok(None);
+    }
+    for kind in log.kinds {
+        let key = key::log::entry_of(customer, kind, id);
+        if let Some(found) = load(db, &key, read_entry)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
 /// The payload of an entry. Payloads of a former customer with the same id are not shown.
 pub(in crate::sled) fn payload(
     db: &Db,
