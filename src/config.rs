@@ -196,6 +196,10 @@ settings! {
     /// Maximum number of registrations accepted from a device per minute; one more is answered with
     /// 5.03.
     device_registrations_max: u16 = "120", Number, parse::number(1..=60_000);
+    /// Maximum size of the rejected payloads of a device that are stored in the administration log
+    /// per day (UTC), in bytes, each counted as a multiple of 256; the entries of further ones have
+    /// none.
+    log_payload_bytes_per_day: u32 = "65536", Number, parse::number(0..=16_776_960);
     /// Maximum number of objects of a device that passive reporting reads at a registration or
     /// update; the others are read at the next ones.
     passive_objects_max: usize = "64", Number, parse::number(1..=1_000);
@@ -342,6 +346,7 @@ impl Config {
             values_max: self.device_values_max,
             registrations_max: self.device_registrations_max,
             passive_objects_max: self.passive_objects_max,
+            log_payload_bytes_per_day: self.log_payload_bytes_per_day,
             block: self.coap_block_bytes,
         }
     }

@@ -33,6 +33,7 @@ mod exchange;
 mod formats;
 pub mod identity;
 mod ingest;
+pub mod log_quota;
 mod messages;
 pub mod objects;
 mod observations;
@@ -416,6 +417,7 @@ impl Device {
             step.messages.keep_other_peers();
         }
         let acted = act(&mut step);
+        step.save_log_quota();
         self.busy.take_if(|busy| busy.is_over());
         if !was_busy && !unneeded.is_over() {
             self.busy = Some(Box::new(unneeded));

@@ -106,8 +106,9 @@ pub const OBSERVATIONS_MAX: usize = 64;
 /// The window in which the values and registrations of a device are counted, in seconds.
 pub const RATE_WINDOW_S: u32 = 60;
 
-/// Unreadable payloads of a device are logged at most this often: they are large, stored for long,
-/// and the next ones add no information.
+/// Payloads of a device that are too long, too many or without a valid topic are logged at most
+/// this often, and so are payloads that cannot be decoded once their bytes reached the quota of the
+/// day: the next ones add no information.
 pub const UNREADABLE_LOG_MS: i64 = 60_000;
 
 /// Values of one payload that a log entry names because they cannot be read: more than a person
@@ -188,7 +189,8 @@ pub const STORE_RETRY_MS: i64 = 1_000;
 /// The window in which panics of one actor are counted.
 pub const PANIC_WINDOW_MS: i64 = 10 * 60_000;
 
-const DAY_MS: i64 = 86_400_000;
+/// The milliseconds of a day.
+pub const DAY_MS: i64 = 86_400_000;
 
 /// The bounds an operator may set.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -224,6 +226,10 @@ pub struct Limits {
     /// Registrations that are accepted from a device within [`RATE_WINDOW_S`]: two a second. One
     /// beyond that is answered 5.03 with Max-Age.
     pub registrations_max: u16,
+    /// Bytes of rejected payloads of one device that are stored in the log within a day (UTC): a
+    /// developer sees what the device sends, and a device with a fault stores no more in a month
+    /// than one large firmware. Beyond the bound, entries have no bytes.
+    pub log_payload_bytes_per_day: u32,
     /// Objects of one device that are read for passive reporting in one round: several times what
     /// devices have, few enough that their paths fit the datagram of one request, and that reading
     /// them one by one takes a few minutes. The others are read in the next rounds.
@@ -250,6 +256,7 @@ impl Default for Limits {
             values_max: 12_000,
             registrations_max: 120,
             passive_objects_max: 64,
+            log_payload_bytes_per_day: 64 * 1_024,
             udp_payload_bytes_max: 508,
             block: BlockSize::MAX,
         }

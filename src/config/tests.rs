@@ -244,6 +244,10 @@ fn the_sizes_of_bodies_are_bounded_and_block_sizes_are_those_of_rfc_7959() {
     assert_eq!(limits.registration_weight(), 1_715);
     let limits = given("passive_objects_max", "7").unwrap().limits();
     assert_eq!(limits.passive_objects_max, 7);
+    let limits = given("log_payload_bytes_per_day", "0").unwrap().limits();
+    assert_eq!(limits.log_payload_bytes_per_day, 0, "no bytes are stored");
+    assert!(given("log_payload_bytes_per_day", "16776960").is_some());
+    assert!(given("log_payload_bytes_per_day", "16776961").is_none());
     let limits = given("coap_block_bytes", "64").unwrap().limits();
     assert_eq!(limits.block.bytes(), 64);
 }

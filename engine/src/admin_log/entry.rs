@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use protocol::coap::code::Code;
 use protocol::lwm2m::path::Path;
 
-use super::payload::EntryPayload;
+use super::payload::{EntryPayload, FurtherPayloads, RejectedPayload};
 use crate::action::{Action, Protocol};
 use crate::device::identity::Identity;
 use crate::device::rejections::{RejectedMessage, UnloggedRejections};
@@ -152,13 +152,11 @@ impl Entry {
         m: &mut Moment,
         device: DeviceSighting<'_>,
         why: &str,
-        bytes: &[u8],
+        payload: RejectedPayload<'_>,
     ) -> Self {
-        let description = format!(
-            "Data was rejected: {why}. Further rejections within one minute are not logged."
-        );
+        let description = format!("Data was rejected: {why}.{}", notes_on(payload));
         Self {
-            payload: Some(EntryPayload::of(bytes)),
+            payload: payload.bytes.map(EntryPayload::of),
             ..Self::error(m, device, None, "CoAP[InvalidTopic]", description)
         }
     }
@@ -204,10 +202,10 @@ impl Entry {
         m: &mut Moment,
         device: DeviceSighting<'_>,
         why: &str,
-        bytes: &[u8],
+        payload: RejectedPayload<'_>,
     ) -> Self {
         let what = format!("A payload was rejected: {why}.");
-        Self::payload_error(m, device, &what, bytes)
+        Self::payload_error(m, device, &what, payload)
     }
 
     /// Values of a payload cannot be read and were not stored, although the others were; the bytes
@@ -215,14 +213,14 @@ impl Entry {
     pub fn unreadable_values(
         m: &mut Moment,
         device: DeviceSighting<'_>,
-        (payload, why): (&str, &str),
-        bytes: &[u8],
+        (message, why): (&str, &str),
+        payload: RejectedPayload<'_>,
     ) -> Self {
         let what = format!(
-            "Values of {payload} cannot be read and were not stored: {why}. The other values were \
+            "Values of {message} cannot be read and were not stored: {why}. The other values were \
              stored."
         );
-        Self::payload_error(m, device, &what, bytes)
+        Self::payload_error(m, device, &what, payload)
     }
 
     /// The device sent a value for a path that its object model or its registration does not have;
@@ -302,16 +300,16 @@ impl Entry {
         )
     }
 
-    fn payload_error(m: &mut Moment, device: DeviceSighting<'_>, what: &str, bytes: &[u8]) -> Self {
-        let cut = match bytes.len() {
-            ..=LOG_PAYLOAD_BYTES_MAX => String::new(),
-            len => format!(" The first {LOG_PAYLOAD_BYTES_MAX} of {len} bytes are stored."),
-        };
-        let description =
-            format!("{what}{cut} Further rejections within one minute are not logged.");
+    fn payload_error(
+        m: &mut Moment,
+        device: DeviceSighting<'_>,
+        what: &str,
+        payload: RejectedPayload<'_>,
+    ) -> Self {
+        let description = format!("{what}{}", notes_on(payload));
         let message = "Translator[UserPayloadError]";
         Self {
-            payload: Some(EntryPayload::of(bytes)),
+            payload: payload.bytes.map(EntryPayload::of),
             ..Self::error(m, device, None, message, description)
         }
     }
@@ -389,4 +387,20 @@ fn rejection_text(
         "{what} from {from} was rejected{answer}: {why}. The device {address} and {registered}.\
          {unlogged}"
     )
+}
+
+/// What an entry says about the bytes of a rejected payload, and about further payloads.
+fn notes_on(payload: RejectedPayload<'_>) -> String {
+    let of_bytes = match payload.bytes.map(<[u8]>::len) {
+        Some(..=LOG_PAYLOAD_BYTES_MAX) => String::new(),
+        Some(len) => format!(" The first {LOG_PAYLOAD_BYTES_MAX} of {len} bytes are stored."),
+        None => " The bytes are not stored: those of the device reached the quota of one day."
+            .to_owned(),
+    };
+    match payload.further {
+        FurtherPayloads::Logged => of_bytes,
+        FurtherPayloads::OncePerMinute => {
+            format!("{of_bytes} Further rejections within one minute are not logged.")
+        }
+    }
 }

@@ -37,6 +37,24 @@ impl EntryPayload {
     }
 }
 
+/// A payload that is rejected, in whole or in part, as its entry describes it.
+#[derive(Clone, Copy, Debug)]
+pub struct RejectedPayload<'a> {
+    /// The bytes to store; none if those of the device reached the quota of the day.
+    pub bytes: Option<&'a [u8]>,
+    /// Whether there are entries about further ones.
+    pub further: FurtherPayloads,
+}
+
+/// Which further rejected payloads of a device have an entry.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FurtherPayloads {
+    /// Each of them.
+    Logged,
+    /// One a minute.
+    OncePerMinute,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

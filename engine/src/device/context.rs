@@ -13,6 +13,7 @@ use crate::device::samples::Measurement;
 use crate::effect::{Effect, Effects};
 use crate::event::{Cause, DeviceInfo, Event, EventContent, Telemetry};
 use crate::ids::EventId;
+use crate::limits::LOG_PAYLOAD_BYTES_MAX;
 use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
 use crate::policy::CustomerPolicy;
@@ -59,6 +60,15 @@ impl<'s> Context<'s> {
     /// Reports an event that has no call behind it.
     pub(super) fn note(&mut self, what: StepEventKind) {
         self.out.note(None, what);
+    }
+
+    /// The bytes of a rejected payload, if the quota of the device has room to store them in the
+    /// log.
+    pub(super) fn within_log_quota<'b>(&mut self, bytes: &'b [u8]) -> Option<&'b [u8]> {
+        let (now, max) = (self.m.now(), self.rules().limits.log_payload_bytes_per_day);
+        let stored = bytes.len().min(LOG_PAYLOAD_BYTES_MAX);
+        let has_room = self.registration.use_log_quota(now, stored, max);
+        has_room.then_some(bytes)
     }
 
     /// Writes an entry into the customer's log, with the address of the device's last message. An

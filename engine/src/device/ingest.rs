@@ -12,6 +12,7 @@ use protocol::lwm2m::payload::{Sample, Scope, Undecodable, UnreadableValue};
 
 use crate::action::Protocol;
 use crate::admin_log::entry::Entry;
+use crate::admin_log::payload::{FurtherPayloads, RejectedPayload};
 use crate::datagram::Datagram;
 use crate::device::context::Context;
 use crate::device::rejections::{RejectedMessage, RejectionTally, UnloggedRejections};
@@ -163,30 +164,42 @@ impl<'s> Ingest<'s> {
         log_rejections(cx, due);
     }
 
-    /// Logs bytes that cannot be decoded, but not each time: a device must not fill the log.
+    /// Logs a payload that cannot be decoded, with its bytes as long as the quota of the device has
+    /// room.
     pub(super) fn keep_unreadable(&mut self, cx: &mut Context<'_>, why: &str, bytes: &[u8]) {
-        if self.retained.may_log_unreadable(cx.now()) {
-            cx.log(|m, sighting| Entry::undecodable_payload(m, sighting, why, bytes));
+        if let Some(payload) = self.undecodable(cx, bytes) {
+            cx.log(|m, sighting| Entry::undecodable_payload(m, sighting, why, payload));
         }
     }
 
-    /// Logs the values of a payload that cannot be read, although others can, but not each time.
+    /// Logs a payload that is not accepted, whatever is in it, but not each time.
+    pub(super) fn keep_rejected(&mut self, cx: &mut Context<'_>, why: &str, bytes: &[u8]) {
+        if let Some(payload) = self.rejected(cx, bytes) {
+            cx.log(|m, sighting| Entry::undecodable_payload(m, sighting, why, payload));
+        }
+    }
+
+    /// Logs the values of a payload that cannot be read, although others can, like a payload that
+    /// cannot be decoded.
     pub(super) fn name_unreadable(
         &mut self,
         cx: &mut Context<'_>,
         (what, bytes): (&str, &[u8]),
         unreadable: &[UnreadableValue],
     ) {
-        if unreadable.is_empty() || !self.retained.may_log_unreadable(cx.now()) {
+        if unreadable.is_empty() {
             return;
         }
+        let Some(payload) = self.undecodable(cx, bytes) else {
+            return;
+        };
         let named = unreadable.iter().take(UNREADABLE_VALUES_NAMED_MAX);
         let mut why: Vec<String> = named.map(UnreadableValue::to_string).collect();
         if let Some(more @ 1..) = unreadable.len().checked_sub(UNREADABLE_VALUES_NAMED_MAX) {
             why.push(format!("{more} more"));
         }
         let why = why.join("; ");
-        cx.log(|m, sighting| Entry::unreadable_values(m, sighting, (what, &why), bytes));
+        cx.log(|m, sighting| Entry::unreadable_values(m, sighting, (what, &why), payload));
     }
 
     /// Adds a block to a body, which may begin with it.
@@ -239,9 +252,8 @@ impl<'s> Ingest<'s> {
             }
             Err(why) => {
                 let why = why.to_string();
-                // Data without a valid topic is logged, but not each time.
-                if self.retained.may_log_unreadable(cx.now()) {
-                    cx.log(|m, sighting| Entry::invalid_topic(m, sighting, &why, bytes));
+                if let Some(payload) = self.rejected(cx, bytes) {
+                    cx.log(|m, sighting| Entry::invalid_topic(m, sighting, &why, payload));
                 }
                 IngestOutcome::Unusable(Code::BAD_REQUEST, why)
             }
@@ -259,11 +271,47 @@ impl<'s> Ingest<'s> {
                 "the datagram of {} bytes exceeds the limit of {max} bytes",
                 bytes.len()
             );
-            self.keep_unreadable(cx, &why, bytes);
+            self.keep_rejected(cx, &why, bytes);
             return NotificationOutcome::Unusable;
         }
         self.publish_data(cx, (Protocol::Udp, None), bytes);
         NotificationOutcome::Published
+    }
+
+    /// A payload that cannot be decoded, if it has to be logged: each with its bytes while the
+    /// quota of the device has room, then one a minute without, because a device must not fill the
+    /// log.
+    fn undecodable<'b>(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &'b [u8],
+    ) -> Option<RejectedPayload<'b>> {
+        if let Some(bytes) = cx.within_log_quota(bytes) {
+            return Some(RejectedPayload {
+                bytes: Some(bytes),
+                further: FurtherPayloads::Logged,
+            });
+        }
+        let without_bytes = RejectedPayload {
+            bytes: None,
+            further: FurtherPayloads::OncePerMinute,
+        };
+        let may_log = self.retained.may_log_unreadable(cx.now());
+        may_log.then_some(without_bytes)
+    }
+
+    /// A payload that is not accepted, if it has to be logged: one a minute, with its bytes while
+    /// the quota of the device has room. The bytes of the others add no information.
+    fn rejected<'b>(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &'b [u8],
+    ) -> Option<RejectedPayload<'b>> {
+        let may_log = self.retained.may_log_unreadable(cx.now());
+        may_log.then(|| RejectedPayload {
+            bytes: cx.within_log_quota(bytes),
+            further: FurtherPayloads::OncePerMinute,
+        })
     }
 
     fn publish_send(&mut self, cx: &mut Context<'_>, samples: Vec<Sample>) -> NotificationOutcome {

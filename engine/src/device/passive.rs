@@ -309,6 +309,7 @@ impl<'s> PassiveReading<'s> {
             return;
         }
         let path = Path::object(id);
+        let bytes = bytes.and_then(|bytes| cx.within_log_quota(bytes));
         cx.log(|m, sighting| Entry::passive_reporting_failed(m, sighting, &path, why, bytes));
     }
 

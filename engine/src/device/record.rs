@@ -10,6 +10,7 @@ use protocol::lwm2m::path::Path;
 use protocol::lwm2m::version::EnablerVersion;
 
 use crate::action::{Action, Protocol};
+use crate::device::log_quota::LogQuota;
 use crate::ids::ActionId;
 use crate::moment::Timestamp;
 use crate::peer::Peer;
@@ -36,6 +37,8 @@ pub struct DeviceRecord {
     /// A digest of what the device announced when it acknowledged a request for several objects and
     /// did not answer it. As long as it announces the same, none is sent again.
     pub composite_unanswered: Option<NonZeroU32>,
+    /// How many bytes of its rejected payloads were stored in the log lately.
+    pub log_quota: LogQuota,
 }
 
 /// The protocols a device has used.

@@ -24,6 +24,7 @@ use crate::action::Protocol;
 use crate::change::Change;
 use crate::device::formats::FormatSet;
 use crate::device::identity::Identity;
+use crate::device::log_quota::LogQuota;
 use crate::device::objects::ObjectLists;
 use crate::device::record::{DeviceRecord, Logged, Observation, ProtocolsSeen, Registration};
 use crate::effect::{Effect, Effects};
@@ -82,7 +83,7 @@ pub(super) struct RegistrationState {
     identity: Box<Identity>,
     /// The key of the identity: a digest, too expensive to compute for every update.
     key: DeviceKey,
-    first_heard_at: Option<Timestamp>,
+    first_heard_at: CompactTime,
     last_seen_at: Option<Timestamp>,
     /// Where its last message came from.
     peer: Option<Peer>,
@@ -90,6 +91,7 @@ pub(super) struct RegistrationState {
     protocols_seen: ProtocolsSeen,
     unknown_object: Logged,
     composite_unanswered: Option<NonZeroU32>,
+    log_quota: LogQuota,
     /// The formats it has refused since it registered.
     refused: FormatSet,
     /// When the record was last saved, in seconds since 1970; 0 if never. Between saves presence is
@@ -119,13 +121,14 @@ impl RegistrationState {
         let state = Self {
             key: profile.key(),
             identity: Box::new(Identity::of(profile)),
-            first_heard_at: record.first_heard_at,
+            first_heard_at: CompactTime::of(record.first_heard_at),
             last_seen_at: record.last_seen_at,
             peer: record.peer,
             registration: record.registration,
             protocols_seen: record.protocols_seen,
             unknown_object: record.unknown_object,
             composite_unanswered: record.composite_unanswered,
+            log_quota: record.log_quota,
             refused: FormatSet::default(),
             saved_s: record.last_seen_at.unwrap_or_default().as_short_s(),
             silent: false,
@@ -154,8 +157,10 @@ impl RegistrationState {
 
     /// Notes an uplink. Returns whether it is the first contact.
     pub(super) fn note_first_contact(&mut self, now: Timestamp) -> bool {
-        let is_first = self.first_heard_at.is_none();
-        self.first_heard_at.get_or_insert(now);
+        let is_first = self.first_heard_at.time().is_none();
+        if is_first {
+            self.first_heard_at = CompactTime::of(Some(now));
+        }
         is_first
     }
 
@@ -227,6 +232,26 @@ impl RegistrationState {
         self.saved_s = 0;
     }
 
+    /// Uses the quota of log payloads. Returns whether it has room for as many bytes; the record
+    /// has to be saved then.
+    pub(super) fn use_log_quota(
+        &mut self,
+        now: Timestamp,
+        bytes: usize,
+        bytes_per_day: u32,
+    ) -> bool {
+        let has_room = self.log_quota.take(now, bytes, bytes_per_day);
+        if has_room {
+            self.saved_s = 0;
+        }
+        has_room
+    }
+
+    /// Whether the record has to be saved because of the quota of log payloads.
+    pub(super) fn has_unsaved_log_quota(&self) -> bool {
+        self.saved_s == 0 && self.log_quota.used().is_some()
+    }
+
     /// Replaces the device's own copy of its object list by the shared one.
     pub(super) fn share_objects(&mut self, lists: &mut ObjectLists) {
         if std::mem::take(&mut self.objects_unshared)
@@ -247,7 +272,7 @@ impl RegistrationState {
     /// The record of the device, with its observations.
     pub(super) fn record(&self, observed: &[Observation]) -> DeviceRecord {
         DeviceRecord {
-            first_heard_at: self.first_heard_at,
+            first_heard_at: self.first_heard_at.time(),
             last_seen_at: self.last_seen_at,
             peer: self.peer,
             registration: self.registration.clone(),
@@ -255,6 +280,7 @@ impl RegistrationState {
             protocols_seen: self.protocols_seen,
             unknown_object: self.unknown_object,
             composite_unanswered: self.composite_unanswered,
+            log_quota: self.log_quota,
         }
     }
 
@@ -325,6 +351,23 @@ impl RegistrationState {
             Some(registration) if *registration.links == links => Arc::clone(&registration.links),
             Some(_) | None => Arc::new(links),
         }
+    }
+}
+
+/// A time that may be missing, in eight bytes instead of sixteen: every device has one.
+#[derive(Clone, Copy)]
+struct CompactTime(i64);
+
+impl CompactTime {
+    /// Before every time of a calendar.
+    const MISSING_MS: i64 = i64::MIN;
+
+    fn of(time: Option<Timestamp>) -> Self {
+        Self(time.map_or(Self::MISSING_MS, Timestamp::as_ms))
+    }
+
+    fn time(self) -> Option<Timestamp> {
+        (self.0 != Self::MISSING_MS).then_some(Timestamp::from_ms(self.0))
     }
 }
 

@@ -342,6 +342,13 @@ impl<'s> Step<'s> {
         message.payload.len() > self.cx.rules().limits.data_bytes_max
     }
 
+    /// Saves the record if the step used the quota of log payloads and did not save it since.
+    pub(super) fn save_log_quota(&mut self) {
+        if self.cx.registration.has_unsaved_log_quota() {
+            self.save_record();
+        }
+    }
+
     fn save_record(&mut self) {
         self.observations.save_record(&mut self.cx);
     }

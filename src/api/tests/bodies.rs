@@ -13,6 +13,7 @@ use engine::action::{
 };
 use engine::admin_log::daily::{Date, DayAmount, Statistics};
 use engine::admin_log::entry::{DeviceSighting, Entry};
+use engine::admin_log::payload::{FurtherPayloads, RejectedPayload};
 use engine::device::identity::Identity;
 use engine::device::record::{Observation, ObservationState, Registration};
 use engine::device::snapshot::{CurrentExchange, PendingAction, Presence, Snapshot};
@@ -260,7 +261,11 @@ fn an_entry_with_a_stored_payload() {
         at: None,
     };
     let why = "the array has no end";
-    let entry = Entry::undecodable_payload(&mut moment(), device, why, &[0x81]);
+    let payload = RejectedPayload {
+        bytes: Some(&[0x81]),
+        further: FurtherPayloads::Logged,
+    };
+    let entry = Entry::undecodable_payload(&mut moment(), device, why, payload);
     golden::check("log_entry_with_payload", &EntryBody::of(&entry));
 }
 

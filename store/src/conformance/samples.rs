@@ -15,6 +15,7 @@ use engine::definition::{Definition, DefinitionId};
 use engine::delivery::destination::{
     Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
 };
+use engine::device::log_quota::LogQuota;
 use engine::device::record::{
     DeviceRecord, Logged, Observation, ObservationState, ProtocolsSeen, Registration,
 };
@@ -134,6 +135,10 @@ pub fn record(second: i64, links: &str) -> DeviceRecord {
             Logged::Yes
         },
         composite_unanswered: (second % 2 == 0).then_some(NonZeroU32::MAX),
+        log_quota: match second % 2 {
+            0 => LogQuota::restored(u16::MAX, 1),
+            _ => LogQuota::default(),
+        },
     }
 }
 

@@ -253,7 +253,7 @@ impl Step<'_> {
             self.ingest.take_udp(&mut self.cx, &bare.bytes)
         } else {
             let why = "the device sent more data per minute than allowed";
-            self.ingest.keep_unreadable(&mut self.cx, why, &bare.bytes);
+            self.ingest.keep_rejected(&mut self.cx, why, &bare.bytes);
             NotificationOutcome::Excessive
         };
         self.cx
@@ -312,7 +312,7 @@ impl Step<'_> {
         let max = self.cx.rules().limits.data_bytes_max;
         let why = format!("the body exceeds the limit of {max} bytes");
         let bytes = &datagram.message.payload;
-        self.ingest.keep_unreadable(&mut self.cx, &why, bytes);
+        self.ingest.keep_rejected(&mut self.cx, &why, bytes);
         self.messages.refuse_length(&mut self.cx, datagram, &why);
     }
 

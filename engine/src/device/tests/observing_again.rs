@@ -138,7 +138,6 @@ fn an_observation_is_renewed_even_if_its_value_cannot_be_decoded() {
         logged(
             "Translator[UserPayloadError] Error: A payload was rejected: the notification \
              for /3/0/9 cannot be decoded: the payload is not a value of type INTEGER. \
-             Further rejections within one minute are not logged. \
              Kept: \"warm\"",
         ),
         recorded("registered until 86460000, seen at 60000 from 10.0.0.1:5683, /3/0/9 Held"),

@@ -2,7 +2,10 @@
 
 use protocol::coap::message::MessageKind;
 
-use super::vocabulary::{BATTERY, DeviceFixture, HOME, Lines, MINUTE, S, logged, published};
+use super::vocabulary::{
+    BATTERY, DeviceFixture, HOME, HOUR, Lines, MINUTE, S, all, logged, observe, observing,
+    published, without_record,
+};
 use crate::limits::Limits;
 
 #[test]
@@ -65,29 +68,53 @@ fn a_clock_that_goes_back_does_not_block_a_device() {
 }
 
 #[test]
-fn payloads_that_cannot_be_decoded_are_logged_at_most_once_a_minute() {
-    let mut fixture = DeviceFixture::observed();
-    let unreadable = logged(&format!(
-        "Translator[UserPayloadError] Error: A payload was rejected: \
-         the notification for {BATTERY} cannot be decoded: the payload is not a value of type \
-         INTEGER. Further rejections within one minute are not logged. Kept: \"warm\""
-    ));
-    for (at, is_kept) in [(S, true), (2 * S, false), (S + MINUTE, true)] {
-        let sequence = u32::try_from(at / S).unwrap() + 10;
+fn payloads_that_cannot_be_decoded_are_stored_within_the_quota_of_a_day() {
+    let mut fixture = DeviceFixture::within(Limits {
+        log_payload_bytes_per_day: 512,
+        ..Limits::default()
+    });
+    fixture.register();
+    fixture.ask(observe(BATTERY));
+    fixture.agree(10, "87");
+    let mut sequence = 10;
+    let mut notify = |fixture: &mut DeviceFixture, at| {
+        sequence += 1;
         let notification = fixture.notification(MessageKind::NonConfirmable, sequence, "warm");
-        let effects = fixture.at(at).receives(HOME, &notification);
-        let expected = if is_kept {
-            unreadable.clone()
-        } else {
-            Lines::new()
-        };
-        assert_eq!(effects, expected, "at {at}");
-    }
+        fixture.at(at).receives(HOME, &notification)
+    };
+    let record = observing(S, &[&format!("{BATTERY} Held")]);
+    let stored = all([undecodable(" Kept: \"warm\""), record]);
+    assert_eq!(notify(&mut fixture, S), stored);
+    // Neither unloading nor a restart renews the quota.
+    fixture.restart();
+    let effects = notify(&mut fixture, 2 * S);
+    assert_eq!(without_record(effects), undecodable(" Kept: \"warm\""));
+    assert!(
+        fixture.device().busy.is_none(),
+        "the quota keeps nothing in progress"
+    );
+    fixture.restart();
+    let without_bytes = undecodable(
+        " The bytes are not stored: those of the device reached the quota of one day. \
+         Further rejections within one minute are not logged.",
+    );
+    assert_eq!(notify(&mut fixture, 3 * S), without_bytes);
+    assert_eq!(notify(&mut fixture, 4 * S), Lines::new());
+    assert_eq!(notify(&mut fixture, 3 * S + MINUTE), without_bytes);
     fixture.at(3 * MINUTE).timeout();
     assert!(
         fixture.device().busy.is_none(),
         "nothing is remembered permanently"
     );
+    let effects = notify(&mut fixture, 24 * HOUR - S);
+    assert_eq!(effects[..2], undecodable(" Kept: \"warm\""), "the next day");
+}
+
+fn undecodable(rest: &str) -> Lines {
+    logged(&format!(
+        "Translator[UserPayloadError] Error: A payload was rejected: the notification for \
+         {BATTERY} cannot be decoded: the payload is not a value of type INTEGER.{rest}"
+    ))
 }
 
 fn published_value(value: &str) -> Lines {

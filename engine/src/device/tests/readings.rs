@@ -6,7 +6,8 @@ use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::value::Value;
 
 use super::vocabulary::{
-    DeviceFixture, HOME, Lines, all, answered, ended, logged, read, sent, tlv, undecodable, write,
+    DeviceFixture, HOME, Lines, all, answered, ended, logged, read, sent, tlv, undecodable,
+    without_record, write,
 };
 use crate::action::ResultPayload;
 use crate::action::Status::{Failed, Succeeded};
@@ -167,7 +168,7 @@ fn values_that_cannot_be_decoded_are_a_failure_and_none_is_published() {
         let kept = format!("the response about /3/0 cannot be decoded: {why}");
         let why = format!("the response cannot be decoded: {why}");
         let expected = all([undecodable(&kept, payload), failed(r#"1/1 "205""#, &why)]);
-        assert_eq!(fixture.receives(HOME, &answer), expected);
+        assert_eq!(without_record(fixture.receives(HOME, &answer)), expected);
     }
 }
 
@@ -185,10 +186,10 @@ fn an_answer_with_an_unreadable_value_has_the_others_and_the_log_names_it() {
     let entry = logged(&format!(
         "Translator[UserPayloadError] Error: Values of the response about /3303/0 cannot be read \
          and were not stored: the value of /3303/0/5700 is not of type FLOAT. The other values \
-         were stored. Further rejections within one minute are not logged. Kept: {payload:?}"
+         were stored. Kept: {payload:?}"
     ));
     expected.splice(1..1, entry);
-    assert_eq!(fixture.receives(HOME, &answer), expected);
+    assert_eq!(without_record(fixture.receives(HOME, &answer)), expected);
 }
 
 #[test]

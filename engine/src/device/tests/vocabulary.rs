@@ -50,7 +50,7 @@ pub(super) use plain::{
 pub(super) use reporting::{REPORTING, reads, reported, unread};
 pub(super) use telling::{
     Lines, all, answered, answers, created, ended, logged, moved, published, put_off, recorded,
-    refused, refused_at_once, sent, undecodable, updated,
+    refused, refused_at_once, sent, undecodable, updated, without_record,
 };
 
 pub(super) const S: i64 = 1_000;

@@ -4,6 +4,7 @@ use actix_web::http::StatusCode;
 use actors::clock::Clock;
 use engine::action::Protocol;
 use engine::admin_log::entry::{DeviceSighting, Entry};
+use engine::admin_log::payload::{FurtherPayloads, RejectedPayload};
 use engine::change::{Batch, Change};
 use engine::device::identity::Identity;
 use engine::directory::device::{NewDevice, draft_device};
@@ -339,7 +340,10 @@ fn undecodable(device: &Profile, at: Timestamp, bytes: &[u8]) -> Entry {
         &mut moment,
         sighting(device, &identity),
         "it breaks off",
-        bytes,
+        RejectedPayload {
+            bytes: Some(bytes),
+            further: FurtherPayloads::Logged,
+        },
     )
 }
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
 use engine::Path;
+use engine::device::log_quota::LogQuota;
 use engine::device::record::{
     DeviceRecord, Logged, OBSERVATION_TOKEN_BYTES, Observation, ProtocolsSeen, Registration,
 };
@@ -40,6 +41,9 @@ struct DeviceV1<'a> {
     /// Absent unless the device left a Read-Composite unanswered.
     #[n(8)]
     composite_unanswered: Option<NonZeroU32>,
+    /// The day and the use of it; absent unless a payload of the device was ever rejected.
+    #[n(9)]
+    log_quota: Option<(u16, u16)>,
 }
 
 #[derive(Decode, Encode)]
@@ -125,6 +129,7 @@ pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
         heard_over: Some(device_flags::bits_of(record.protocols_seen)).filter(|bits| *bits != 0),
         heard_over_last: record.protocols_seen.last().map(code::of_protocol),
         composite_unanswered: record.composite_unanswered,
+        log_quota: record.log_quota.used(),
     };
     write(DEVICE_VERSION, &record)
 }
@@ -158,6 +163,9 @@ pub(crate) fn read_one_of_many(
             .unknown_object
             .map_or(Ok(Logged::default()), code::logged)?,
         composite_unanswered: record.composite_unanswered,
+        log_quota: record.log_quota.map_or(LogQuota::default(), |(day, used)| {
+            LogQuota::restored(day, used)
+        }),
         protocols_seen: read_heard_over(record.heard_over, record.heard_over_last)?,
     })
 }
