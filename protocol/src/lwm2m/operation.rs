@@ -6,7 +6,7 @@ mod tests;
 
 use super::model::{Instances, Resource};
 use super::path::Path;
-use super::payload::formats::WriteMethod;
+use super::payload::formats::{WriteMethod, has_types};
 use super::payload::{self, Reading, Unencodable};
 use super::value::Value;
 use super::version::EnablerVersion;
@@ -139,7 +139,8 @@ pub fn write_method(
 }
 
 /// Decides how a single value is written to a path with a method, in one of the formats of
-/// [`payload::formats::formats_to_write`].
+/// [`payload::formats::formats_to_write`]. The texts `true` and `false` are booleans for a resource
+/// of unknown type if the format contains types.
 pub fn plan_write(
     method: WriteMethod,
     path: Path,
@@ -152,7 +153,7 @@ pub fn plan_write(
         WriteMethod::Replace => holder,
         WriteMethod::PartialUpdate => instance_of(holder),
     };
-    let values = Reading::from([(holder, value.clone())]);
+    let values = Reading::from([(holder, value_in(format, resource, value))]);
     let payload = payload::encode(format, target, &values)?;
     Ok(PlannedWrite {
         method,
@@ -171,6 +172,26 @@ pub fn write_target(path: Path, resource: Option<&Resource>) -> Path {
             Path::resource_instance(path.object_id(), instance, resource, 0)
         }
         (_, _) => path,
+    }
+}
+
+fn value_in(format: ContentFormat, resource: Option<&Resource>, value: &Value) -> Value {
+    let is_unknown = resource.and_then(Resource::data_type).is_none();
+    match value {
+        Value::String(text) if is_unknown && has_types(format) => match text.as_str() {
+            "true" => Value::Boolean(true),
+            "false" => Value::Boolean(false),
+            _ => value.clone(),
+        },
+        Value::Boolean(_)
+        | Value::CoreLink(_)
+        | Value::Float(_)
+        | Value::Integer(_)
+        | Value::ObjectLink(_)
+        | Value::Opaque(_)
+        | Value::String(_)
+        | Value::Time(_)
+        | Value::UnsignedInteger(_) => value.clone(),
     }
 }
 

@@ -154,6 +154,26 @@ fn a_value_for_an_unknown_object_is_sent_as_text() {
 }
 
 #[test]
+fn a_value_of_an_unknown_object_is_requested_with_its_type_from_a_device_that_announces_it() {
+    let mut fixture = DeviceFixture::new();
+    let objects = "</>;rt=\"oma.lwm2m\";ct=\"110 11542\",</32769/0>";
+    fixture.register_with(&["lwm2m=1.1"], objects);
+    let effects = fixture.submit(read("/32769/0/1")).1;
+    let request = sent("CON GET /32769/0/1 accept 110 m1");
+    assert!(effects.ends_with(&request), "{effects:?}");
+    let answer = fixture
+        .piggybacked(Code::CONTENT)
+        .with_content_format(ContentFormat::SENML_JSON)
+        .with_payload(r#"[{"n":"/32769/0/1","vb":true}]"#);
+    let expected = answered("#1", "/32769/0/1=true", r#"1/1 "205" "true""#);
+    assert_eq!(fixture.receives(HOME, &answer), expected);
+    // A device that refuses it, too, may answer in any format.
+    fixture.ask(read("/32769/0/1"));
+    let effects = fixture.answer(Code::NOT_ACCEPTABLE, "");
+    assert_eq!(effects, sent("CON GET /32769/0/1 m3"));
+}
+
+#[test]
 fn a_value_of_an_unknown_object_is_shown_as_text_or_as_base64() {
     for (payload, shown) in [(&b"21.5 C"[..], "21.5 C"), (&[0xff, 1], "/wE=")] {
         let mut fixture = DeviceFixture::registered();

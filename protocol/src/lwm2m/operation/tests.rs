@@ -252,6 +252,54 @@ fn a_value_is_written_in_the_format_chosen() {
 }
 
 #[test]
+fn true_and_false_are_booleans_for_an_unknown_resource_where_the_format_has_types() {
+    let unknown = Path::resource(65_000, 0, 1);
+    let cases: [(ContentFormat, &[u8]); 7] = [
+        (ContentFormat::CBOR, &[0xf5]),
+        (
+            ContentFormat::SENML_JSON,
+            br#"[{"bn":"/65000/0/1","vb":true}]"#,
+        ),
+        (
+            ContentFormat::SENML_CBOR,
+            b"\x81\xa2\x21\x6a/65000/0/1\x04\xf5",
+        ),
+        (
+            ContentFormat::LWM2M_CBOR,
+            b"\xa1\x19\xfd\xe8\xa1\0\xa1\x01\xf5",
+        ),
+        (
+            ContentFormat::LWM2M_JSON,
+            br#"{"bn":"/65000/0/1","e":[{"bv":true}]}"#,
+        ),
+        (ContentFormat::TEXT, b"true"),
+        (ContentFormat::LWM2M_TLV, b"\xc4\x01true"),
+    ];
+    let value = |text: &str| Value::String(text.into());
+    for (format, payload) in cases {
+        let planned = plan(EnablerVersion::V1_2, unknown, &value("true"), format).unwrap();
+        assert_eq!(planned.payload, payload, "{format}");
+    }
+    let planned = |path, text: &str| {
+        plan(
+            EnablerVersion::V1_2,
+            path,
+            &value(text),
+            ContentFormat::CBOR,
+        )
+        .unwrap()
+        .payload
+    };
+    assert_eq!(planned(unknown, "false"), [0xf4]);
+    assert_eq!(planned(unknown, "TRUE"), b"\x64TRUE");
+    assert_eq!(
+        planned(Path::resource(3, 0, 14), "true"),
+        b"\x64true",
+        "known to be text"
+    );
+}
+
+#[test]
 fn a_composite_read_carries_its_paths() {
     let paths = [Path::resource(3, 0, 9), Path::object(6)];
     let (json, cbor) = (ContentFormat::SENML_JSON, ContentFormat::LWM2M_CBOR);

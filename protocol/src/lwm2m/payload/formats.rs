@@ -110,6 +110,16 @@ const TELLING: [ContentFormat; 7] = [
     ContentFormat::LEGACY_TLV,
 ];
 
+/// Formats for one value of unknown type: those that contain its type.
+const TYPED: [ContentFormat; 6] = [
+    ContentFormat::LWM2M_CBOR,
+    ContentFormat::SENML_CBOR,
+    ContentFormat::SENML_JSON,
+    ContentFormat::CBOR,
+    ContentFormat::LWM2M_JSON,
+    ContentFormat::LEGACY_JSON,
+];
+
 /// Formats for a list of paths and the values of several objects.
 const COMPOSITE: [ContentFormat; 3] = [
     ContentFormat::SENML_CBOR,
@@ -197,9 +207,10 @@ impl<'a> Offer<'a> {
 
 /// Returns the formats to read a path in, given the object as the device offers it, if it is known.
 ///
-/// One value is requested as text or as bytes first, which every device has and few announce; if
-/// its type is unknown, the device chooses. Several values are requested in an announced format; if
-/// only other formats are announced, the device chooses.
+/// One value is requested as text or as bytes first, which every device has and few announce. One
+/// of unknown type is requested in the announced formats that contain its type; after them the
+/// device chooses. Several values are requested in an announced format; if only other formats are
+/// announced, the device chooses.
 pub fn formats_to_read(
     path: Path,
     object: Option<Object<'_>>,
@@ -209,8 +220,11 @@ pub fn formats_to_read(
     let offer = Offer { announced, enabler };
     let resource = object.and_then(|object| object.resource(path.resource_id()?));
     if holds_one_value(path, resource) {
-        let data_type = resource.and_then(Resource::data_type);
-        return data_type.map_or(Formats::NONE, |data_type| of_one_value(data_type, offer));
+        let announced = TYPED.into_iter().filter(|it| offer.announces(*it));
+        return match resource.and_then(Resource::data_type) {
+            Some(data_type) => of_one_value(data_type, offer),
+            None => announced.collect(),
+        };
     }
     if announced.is_empty() {
         return offer.sorted(&PROVEN).collect();
@@ -240,6 +254,11 @@ pub fn formats_to_write(
         WriteMethod::PartialUpdate => offer.sorted(&SHORTEST).collect(),
         WriteMethod::Replace => of_one_value(value.data_type(), offer),
     }
+}
+
+/// Returns whether a payload in the format contains the types of its values.
+pub(in crate::lwm2m) fn has_types(format: ContentFormat) -> bool {
+    TYPED.contains(&format)
 }
 
 /// Returns the formats to read several paths at once; none if the device does not support it.

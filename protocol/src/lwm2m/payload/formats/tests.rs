@@ -5,7 +5,7 @@ use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
 use proptest::sample::{select, subsequence};
 
 use super::{
-    COMPOSITE, FOR_ONE, FORMATS, FORMATS_MAX, Formats, PROVEN, SHORTEST, TELLING, format_of,
+    COMPOSITE, FOR_ONE, FORMATS, FORMATS_MAX, Formats, PROVEN, SHORTEST, TELLING, TYPED, format_of,
     formats_to_compose, formats_to_read, formats_to_write,
 };
 use crate::coap::content::ContentFormat;
@@ -36,6 +36,7 @@ fn every_format_of_a_list_is_among_all_formats() {
         &PROVEN,
         &SHORTEST,
         &TELLING,
+        &TYPED,
         &COMPOSITE,
         &plain,
     ];
@@ -58,7 +59,28 @@ fn one_value_is_requested_as_text_or_bytes_whatever_is_announced() {
             assert_eq!(first(BATTERY_LEVEL), Some(0));
             assert_eq!(first(Path::resource_instance(3, 0, 6, 0)), Some(0));
             assert_eq!(first(PACKAGE), Some(42));
-            assert_eq!(first(Path::resource(UNKNOWN, 0, 1)), None);
+        }
+    }
+}
+
+#[test]
+fn one_value_of_unknown_type_is_requested_in_announced_formats_with_types() {
+    let cases: [(&[u16], &[u16]); 6] = [
+        (&[], &[]),
+        (&[0, 42, 11542, 1542], &[]),
+        (&LESHAN, &[112, 110, 60, 11543]),
+        (&[110, 11544, 112], &[11544, 112, 110]),
+        (&[60], &[60]),
+        (&[1543, 0], &[1543]),
+    ];
+    for (announced, expected) in cases {
+        for path in [
+            Path::resource(UNKNOWN, 0, 1),
+            Path::resource_instance(UNKNOWN, 0, 1, 2),
+            Path::resource(3, 0, 9_999),
+        ] {
+            let formats = read(path, announced, EnablerVersion::V1_1);
+            assert_eq!(formats, expected, "{path} {announced:?}");
         }
     }
 }
