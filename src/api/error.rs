@@ -153,6 +153,12 @@ impl ApiError {
         )
     }
 
+    /// 404: the log entry exists and has no payload.
+    pub(super) fn no_payload() -> Self {
+        let fault = ErrorDetail::new("NOT_FOUND", "this log entry has no payload");
+        Self::new(StatusCode::NOT_FOUND, vec![fault])
+    }
+
     /// 405: the path does not support the method.
     pub(super) fn method_not_allowed(allowed: &str) -> Self {
         let message = format!("this path supports only {allowed}");

@@ -83,8 +83,15 @@ pub(super) async fn payload(
     PathSegment(entry): PathSegment<EntryId>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    let payload = api.store.entry_payload(caller.customer, entry).await?;
-    let bytes = payload.ok_or_else(|| ApiError::unknown(EntryId::NAME))?;
+    let payload = api
+        .store
+        .entry_payload(caller.customer.clone(), entry)
+        .await?;
+    let Some(bytes) = payload else {
+        let entry = api.store.entry(caller.customer, entry).await?;
+        let without = |_| ApiError::no_payload();
+        return Err(entry.map_or_else(|| ApiError::unknown(EntryId::NAME), without));
+    };
     Ok(HttpResponse::Ok()
         .content_type("application/octet-stream")
         .body(Vec::from(bytes)))

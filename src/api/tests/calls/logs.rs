@@ -50,15 +50,17 @@ async fn bytes_that_could_not_be_decoded_are_returned_unchanged() {
     let elsewhere = format!("{LOGS}/{}/payload", first_contact.id);
     let nowhere = format!("{LOGS}/01935c5a-0000-7000-8000-000000000001/payload");
     let unreadable = format!("{LOGS}/stats/payload");
-    for (path, caller) in [
-        (&elsewhere, &acme),
-        (&nowhere, &acme),
-        (&unreadable, &acme),
-        (&path, &globex),
+    let (unknown, bare) = ("there is no such entry", "this log entry has no payload");
+    for (path, caller, why) in [
+        (&elsewhere, &acme, bare),
+        (&nowhere, &acme, unknown),
+        (&unreadable, &acme, unknown),
+        (&path, &globex, unknown),
     ] {
         let answer = setup.get(path, &caller.bearer).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
         assert_eq!(answer.faults()[0].0, "NOT_FOUND");
+        assert_eq!(answer.json()["errors"][0]["message"], why, "{path}");
     }
 }
 
