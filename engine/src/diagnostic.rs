@@ -1,7 +1,8 @@
-//! Which diagnostic text does an error response to a device carry? RFC 7252 section 5.5.2.
+//! Which diagnostic text does an error response carry, to a device or of a device? RFC 7252 section
+//! 5.5.2.
 //!
-//! A text names the fault of the message that it answers, and nothing of any device. It has no
-//! Content-Format.
+//! A text to a device names the fault of the message that it answers, and nothing of any device. It
+//! has no Content-Format.
 
 use protocol::coap::message::Message;
 
@@ -42,6 +43,25 @@ pub(crate) const TOO_OFTEN: &str = "too many messages in a minute";
 /// To a message that was refused before: its text is not remembered.
 pub(crate) const REFUSED_BEFORE: &str = "refused when it was first received";
 
+/// The longest text of a device that is shown, in characters: a few sentences. A longer one is cut
+/// off.
+const SHOWN_CHARS_MAX: usize = 200;
+
+/// Returns the text of an error response of a device: its payload, if that has no Content-Format
+/// and is UTF-8, without control characters and cut off at a bound.
+pub(crate) fn text_of(response: &Message) -> Option<Box<str>> {
+    if response.code.is_success() || response.content_format().is_some() {
+        return None;
+    }
+    let text = std::str::from_utf8(&response.payload).ok()?;
+    let mut printable = text.trim().chars().filter(|c| !c.is_control());
+    let mut shown: String = printable.by_ref().take(SHOWN_CHARS_MAX).collect();
+    if printable.next().is_some() {
+        shown.push('…');
+    }
+    (!shown.is_empty()).then_some(shown.into())
+}
+
 /// Who an error response goes to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Recipient {
@@ -76,6 +96,7 @@ fn cut(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use protocol::coap::code::Code;
+    use protocol::coap::content::ContentFormat;
     use protocol::coap::message::{MessageId, MessageKind};
     use protocol::coap::token::Token;
 
@@ -97,6 +118,32 @@ mod tests {
             let to_device = with_text(response, text, (&request, Recipient::Device));
             assert_eq!(to_device.payload, text.as_bytes());
         }
+    }
+
+    #[test]
+    fn the_text_of_a_device_is_bounded_and_has_no_control_characters() {
+        let long = "é".repeat(SHOWN_CHARS_MAX + 1);
+        let cut = format!("{}…", "é".repeat(SHOWN_CHARS_MAX));
+        let fitting = "é".repeat(SHOWN_CHARS_MAX);
+        let cases: [(&[u8], Option<&str>); 8] = [
+            (b"no such instance", Some("no such instance")),
+            (b" no\x1b[31m \0instance\r\n", Some("no[31m instance")),
+            (fitting.as_bytes(), Some(&fitting)),
+            (long.as_bytes(), Some(&cut)),
+            (b"", None),
+            (b"\0\n", None),
+            (b"\xff", None),
+            (b"caf\xc3", None),
+        ];
+        for (payload, text) in cases {
+            let response = Message::response_to(&request(""), Code::NOT_FOUND, MessageId(0));
+            let response = response.with_payload(payload);
+            assert_eq!(text_of(&response).as_deref(), text, "{payload:?}");
+            let with_format = response.clone().with_content_format(ContentFormat::TEXT);
+            assert_eq!(text_of(&with_format), None, "not a diagnostic payload");
+        }
+        let success = Message::response_to(&request(""), Code::CONTENT, MessageId(0));
+        assert_eq!(text_of(&success.with_payload("21.5")), None);
     }
 
     #[test]

@@ -53,6 +53,9 @@ struct TimelineEntryBody {
     /// The response code of the device.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
+    /// The diagnostic text of the device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnostic: Option<Box<str>>,
     /// Why the request is not sent yet.
     #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
     waits_for: Option<&'static str>,
@@ -201,6 +204,7 @@ impl TimelineEntryBody {
             event: event_word(happened.what),
             attempt,
             code,
+            diagnostic: happened.diagnostic.clone(),
             waits_for,
         }
     }

@@ -3,12 +3,15 @@
 use harness::device::configuration::Configuration;
 use harness::device::resource::AnswerMode;
 use protocol::coap::code::Code;
+use protocol::coap::message::{Message, MessageId};
 use protocol::lwm2m::path::Path;
 use serde_json::Value;
 
 use crate::test_service::{ID, IMPATIENT, PATIENT, TestService, silent_device, start, with};
+use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::lwm2m::{read, when_active};
 use crate::vocabulary::poll::until;
+use crate::vocabulary::wire::DeviceSocket;
 
 const ZONE: Path = Path::resource(3, 0, 15);
 
@@ -50,6 +53,27 @@ fn each_kind_of_response_is_shown() {
         );
         assert_eq!(steps[2..], *last, "{answering:?}");
     }
+}
+
+#[test]
+fn the_diagnostic_text_of_a_device_is_shown_in_the_error_and_in_the_timeline() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let wire = DeviceSocket::to(&service);
+    wire.register(ID, 1);
+    let id = caller.create_action(ID, &read("/3/0/15"));
+    let request = wire.receive_request();
+    let answer = Message::response_to(&request, Code::FORBIDDEN, MessageId(0));
+    wire.send(&answer.with_payload("the lid is\r\nopen").encode());
+    let action = caller.final_action(&id);
+    let error = &action["resultData"]["errorMessage"];
+    assert_eq!(
+        error, "the device answered 4.03: \"the lid isopen\"",
+        "{action}"
+    );
+    let answered = &caller.action(&id)["timeline"][2];
+    assert_eq!(answered["event"], "ANSWERED", "{answered}");
+    assert_eq!(answered["diagnostic"], "the lid isopen", "{answered}");
 }
 
 #[test]

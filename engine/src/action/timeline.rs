@@ -13,12 +13,14 @@ use crate::moment::Timestamp;
 pub struct Timeline(Vec<TimelineEntry>);
 
 /// One thing that happened.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TimelineEntry {
     /// When it happened.
     pub at: Timestamp,
     /// What happened.
     pub what: TimelineEvent,
+    /// The diagnostic text of an answer that is an error (RFC 7252 section 5.5.2).
+    pub diagnostic: Option<Box<str>>,
 }
 
 /// Why a request is not sent yet.
@@ -89,13 +91,26 @@ impl Timeline {
     /// their own.
     pub fn note(&mut self, at: Timestamp, what: TimelineEvent) {
         if self.0.len() < TIMELINE_MAX || !what.is_in_the_middle() {
-            self.0.push(TimelineEntry { at, what });
+            self.push(at, what, None);
         }
+    }
+
+    /// Adds an answer that is an error, with its diagnostic text.
+    pub fn note_error(&mut self, at: Timestamp, code: Code, diagnostic: Option<Box<str>>) {
+        self.push(at, TimelineEvent::Answered(code), diagnostic);
     }
 
     /// What happened, oldest first.
     pub fn as_slice(&self) -> &[TimelineEntry] {
         &self.0
+    }
+
+    fn push(&mut self, at: Timestamp, what: TimelineEvent, diagnostic: Option<Box<str>>) {
+        self.0.push(TimelineEntry {
+            at,
+            what,
+            diagnostic,
+        });
     }
 }
 

@@ -1,5 +1,6 @@
 //! The requests that wait for a device: submitting, cancelling, order and expiry.
 
+use protocol::coap::code::Code;
 use protocol::lwm2m::path::Path;
 
 use crate::action::timeline::{Timeline, TimelineEvent, WaitReason};
@@ -339,18 +340,24 @@ impl ActionQueue {
         }
     }
 
-    /// Ends an attempt that may be followed by another.
-    pub(super) fn end_attempt(
+    /// Adds an answer that is an error to the timeline of a request.
+    pub(super) fn note_error(
         &mut self,
-        cx: &mut Context<'_>,
-        id: ActionId,
-        (how, outcome): (TimelineEvent, Outcome),
+        id: Option<ActionId>,
+        now: Timestamp,
+        (code, diagnostic): (Code, Option<Box<str>>),
     ) {
+        if let Some(pending) = id.and_then(|id| self.pending_mut(id)) {
+            pending.action.timeline.note_error(now, code, diagnostic);
+        }
+    }
+
+    /// Ends an attempt that may be followed by another.
+    pub(super) fn end_attempt(&mut self, cx: &mut Context<'_>, id: ActionId, outcome: Outcome) {
         let Some(pending) = self.pending_mut(id) else {
             return;
         };
         let action = &mut pending.action;
-        action.timeline.note(cx.now(), how);
         if action.attempts_left() > 0 {
             let was = action.state();
             action.updated_at = cx.now();

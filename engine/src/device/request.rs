@@ -21,6 +21,7 @@ use crate::device::ingest::Ingest;
 use crate::device::observations::Observations;
 use crate::device::queue::{ActionFailure, ActionQueue, Unsendable};
 use crate::device::samples;
+use crate::diagnostic;
 use crate::event::Cause;
 
 /// What is sent for a request.
@@ -201,10 +202,14 @@ pub(super) fn take_result(
     })
 }
 
-/// The outcome of a request that the device refused. Over CoAP the payload may explain it (RFC 7252
-/// section 5.5.2).
+/// The outcome of a request that the device refused, with the diagnostic text of the device. Over
+/// CoAP the payload is shown, too.
 pub(super) fn refusal_in(answer: &Message, action: Option<&Action>) -> Outcome {
-    let refused = refusal(answer.code, &format!("the device answered {}", answer.code));
+    let why = match diagnostic::text_of(answer) {
+        Some(text) => format!("the device answered {}: \"{text}\"", answer.code),
+        None => format!("the device answered {}", answer.code),
+    };
+    let refused = refusal(answer.code, &why);
     match action.map(|action| &action.request) {
         Some(Request::Coap(_)) => Outcome {
             error: refused.error,

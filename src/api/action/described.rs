@@ -58,6 +58,12 @@ fn happened() -> Schema {
         )
         .may("attempt", attempts(), "The number of the attempt, from 1.")
         .may("code", code(), CODE)
+        .may(
+            "diagnostic",
+            Schema::text().example("no such instance"),
+            "What the device says about its error response (RFC 7252 section 5.5.2): at most 200 \
+             characters.",
+        )
         .may("for", Schema::word::<WaitReason>(), WAITS_FOR)
         .named("TimelineEvent")
 }

@@ -102,6 +102,11 @@ fn an_action_request_with_its_timeline() {
     ];
     for (what, second) in steps.into_iter().zip(1..) {
         timeline.note(NOON.plus_s(second), what);
+        if what == TimelineEvent::AttemptBegun(3) {
+            let text = Some("no such format".into());
+            timeline.note(NOON.plus_s(second), TimelineEvent::DatagramSent);
+            timeline.note_error(NOON.plus_s(second), Code::NOT_ACCEPTABLE, text);
+        }
     }
     let values = [
         (TEMPERATURE, engine::Value::Float(21.5)),

@@ -246,6 +246,7 @@ pub fn moved(action: &Action, status: Status) -> Action {
     for what in HAPPENED {
         timeline.note(updated_at, what);
     }
+    timeline.note_error(updated_at, Code::NOT_FOUND, Some("no such instance".into()));
     Action {
         status,
         outcome,

@@ -15,6 +15,7 @@ use crate::device::exchange::{EndedExchange, ExchangeRequest, ExchangeTarget};
 use crate::device::formats::Refused;
 use crate::device::queue::{self, ActionFailure, Unsendable};
 use crate::device::request::{self, AnsweredAction, OutgoingRequest};
+use crate::diagnostic;
 use crate::effect::SendOutcome;
 use crate::ids::ActionId;
 use crate::step_event::{ExchangeOutcome, StepEventKind, UplinkKind};
@@ -42,10 +43,11 @@ impl Step<'_> {
                 self.note_awake();
                 self.exchange
                     .note_ending(ExchangeOutcome::Reset, self.cx.out);
+                self.note(TimelineEvent::Rejected);
                 // The next attempt begins at the next uplink.
                 if let Some(ended) = self.end_exchange() {
                     let outcome = Outcome::failure("the device rejected the message with a Reset");
-                    self.end_attempt(&ended, TimelineEvent::Rejected, outcome);
+                    self.end_attempt(&ended, outcome);
                 }
             }
             TransferReception::Proceeds { acknowledge } => {
@@ -203,6 +205,9 @@ impl Step<'_> {
         if code.is_success() {
             return self.succeeded(answer);
         }
+        let error = (code, diagnostic::text_of(answer));
+        let in_flight = self.exchange.action();
+        self.queue.note_error(in_flight, self.cx.now(), error);
         if self.try_otherwise(code) {
             return;
         }
@@ -213,7 +218,7 @@ impl Step<'_> {
             | Code::TOO_MANY_REQUESTS
             | Code::SERVICE_UNAVAILABLE => {
                 if let Some(ended) = self.end_exchange() {
-                    self.end_attempt(&ended, TimelineEvent::Answered(code), outcome);
+                    self.end_attempt(&ended, outcome);
                 }
             }
             _ => self.refused(code, outcome),
@@ -235,7 +240,6 @@ impl Step<'_> {
         let (Some(outgoing), Some(message)) = (outgoing, message) else {
             return false;
         };
-        self.note(TimelineEvent::Answered(code));
         self.note(TimelineEvent::DatagramSent);
         self.exchange.begin(&mut self.cx, outgoing, message);
         true
@@ -343,6 +347,7 @@ impl Step<'_> {
     fn unusable(&mut self, code: Code, why: &str) {
         self.exchange
             .note_ending(ExchangeOutcome::Unusable, self.cx.out);
+        self.note(TimelineEvent::Answered(code));
         self.refused(code, request::refusal(code, why));
     }
 
@@ -355,12 +360,9 @@ impl Step<'_> {
         let why = outcome.error.clone().unwrap_or_default();
         match ended.target {
             ExchangeTarget::Action(id) => {
-                let Some(mut action) = self.queue.take(id) else {
+                let Some(action) = self.queue.take(id) else {
                     return;
                 };
-                action
-                    .timeline
-                    .note(cx.now(), TimelineEvent::Answered(code));
                 // If it refuses to begin or to end an observation, it does not hold one.
                 if let Some((_, path)) = queue::observation_of(&action) {
                     self.observations.ended(cx, path);
@@ -377,6 +379,7 @@ impl Step<'_> {
     /// the next uplink.
     pub(super) fn unanswered(&mut self, ending: ExchangeOutcome, why: &str) {
         self.exchange.note_ending(ending, self.cx.out);
+        self.note(TimelineEvent::GaveUp);
         let Some(ended) = self.end_exchange() else {
             return;
         };
@@ -391,7 +394,7 @@ impl Step<'_> {
                 self.observations.abandon(&mut self.cx);
             }
             ExchangeTarget::Action(_) | ExchangeTarget::Observation(_) => {
-                self.end_attempt(&ended, TimelineEvent::GaveUp, Outcome::failure(why));
+                self.end_attempt(&ended, Outcome::failure(why));
             }
         }
         // If nothing was received since the attempt began, not even an acknowledgement, the device
@@ -422,11 +425,11 @@ impl Step<'_> {
 
     /// Ends an attempt that may be followed by another. An observation is requested again at the
     /// next uplink, a read for passive reporting at the next update of the registration.
-    fn end_attempt(&mut self, ended: &EndedExchange, how: TimelineEvent, outcome: Outcome) {
+    fn end_attempt(&mut self, ended: &EndedExchange, outcome: Outcome) {
         let (cx, ingest) = (&mut self.cx, &mut self.ingest);
         let why = outcome.error.clone().unwrap_or_default();
         match ended.target {
-            ExchangeTarget::Action(id) => self.queue.end_attempt(cx, id, (how, outcome)),
+            ExchangeTarget::Action(id) => self.queue.end_attempt(cx, id, outcome),
             ExchangeTarget::Observation(_) => {}
             ExchangeTarget::Notification(_) => self.observations.missed(cx, ingest, &why),
             ExchangeTarget::Report(part) => self.passive.missed(cx, part, &why),

@@ -157,6 +157,20 @@ fn a_failure_in_a_separate_answer_is_acknowledged() {
 }
 
 #[test]
+fn the_diagnostic_text_of_a_device_is_in_the_error_and_in_the_timeline() {
+    let mut fixture = DeviceFixture::registered();
+    let id = fixture.ask(write("/11/0/8", "a"));
+    fixture.answer(Code::NOT_FOUND, "no instance 0");
+    let effects = fixture.answer(Code::METHOD_NOT_ALLOWED, "read\nonly");
+    let why = r#"the device answered 4.05: "readonly""#;
+    assert_eq!(effects, failed(&format!(r#""405" {why:?}"#), why));
+    let timeline = fixture.saved(id).timeline.as_slice().iter();
+    let texts: Vec<_> = timeline.map(|it| it.diagnostic.as_deref()).collect();
+    let expected = [None, None, Some("no instance 0"), None, Some("readonly")];
+    assert_eq!(texts, expected);
+}
+
+#[test]
 fn an_answer_that_cannot_be_decoded_fails_the_request() {
     let mut fixture = requested();
     let why = "the response cannot be decoded: the payload is not a value of type INTEGER";

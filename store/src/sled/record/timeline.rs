@@ -7,7 +7,8 @@ use minicbor::{Decode, Encode};
 
 use super::{Unreadable, code};
 
-/// One entry of a timeline: when, what, and the number or code that belongs to it.
+/// One entry of a timeline: when, what, the number or code that belongs to it, and the text of the
+/// device.
 #[derive(Decode, Encode)]
 #[cbor(array)]
 pub(super) struct TimelineEntryV1 {
@@ -17,6 +18,8 @@ pub(super) struct TimelineEntryV1 {
     what: u8,
     #[n(2)]
     detail: Option<u8>,
+    #[n(3)]
+    diagnostic: Option<String>,
 }
 
 /// The timeline as part of a record; nothing for an empty one.
@@ -47,6 +50,7 @@ impl TimelineEntryV1 {
             at_ms: happened.at.as_ms(),
             what,
             detail,
+            diagnostic: happened.diagnostic.as_deref().map(str::to_owned),
         }
     }
 
@@ -65,6 +69,7 @@ impl TimelineEntryV1 {
         Ok(TimelineEntry {
             at: Timestamp::from_ms(self.at_ms),
             what,
+            diagnostic: self.diagnostic.map(Into::into),
         })
     }
 }
