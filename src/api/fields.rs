@@ -137,8 +137,10 @@ impl Fields {
         serde_json::to_vec(&self.given).expect("what was read as JSON can be written as it")
     }
 
-    /// Whether a field was given and not taken yet.
-    pub(super) fn has(&self, name: &str) -> bool {
+    /// Whether a field was given and not taken yet. One that is `null` counts as absent, and as
+    /// known.
+    pub(super) fn has(&mut self, name: &str) -> bool {
+        self.nulls.remove(name);
         self.given.contains_key(name)
     }
 
@@ -158,7 +160,7 @@ impl Fields {
         name: &str,
         read: impl FnOnce(&str) -> Result<T, W>,
     ) -> Option<T> {
-        if self.given.contains_key(name) {
+        if self.has(name) {
             return self.optional(name, read);
         }
         self.faults
@@ -172,7 +174,7 @@ impl Fields {
         name: &str,
         read: impl FnOnce(&str) -> Result<T, W>,
     ) -> Option<T> {
-        match self.given.remove(name)? {
+        match self.take(name)? {
             Value::String(text) => match read(&text) {
                 Ok(value) => Some(value),
                 Err(wrong) => {
@@ -198,7 +200,7 @@ impl Fields {
         name: &str,
         read: impl FnOnce(&[String]) -> Result<T, W>,
     ) -> Option<T> {
-        let texts: Option<Vec<String>> = match self.given.remove(name)? {
+        let texts: Option<Vec<String>> = match self.take(name)? {
             Value::Array(items) => items
                 .iter()
                 .map(|item| item.as_str().map(str::to_owned))
@@ -224,7 +226,7 @@ impl Fields {
 
     /// An optional integer of a range.
     pub(super) fn number(&mut self, name: &str, range: RangeInclusive<u32>) -> Option<u32> {
-        let value = self.given.remove(name)?;
+        let value = self.take(name)?;
         let number = match (&value, self.origin) {
             (Value::Number(number), _) => whole(number),
             (Value::String(text), Origin::Query) => text.parse().map_err(|_| true),
@@ -266,7 +268,7 @@ impl Fields {
 
     /// Refuses a property that only other operations have.
     pub(super) fn refuse(&mut self, name: &str, why: &str) {
-        if self.given.remove(name).is_some() {
+        if self.take(name).is_some() {
             self.faults
                 .push(ErrorDetail::of("UNKNOWN_PROPERTY", name, why));
         }
@@ -280,7 +282,8 @@ impl Fields {
 
     /// Returns what was read, or all faults. `read` is `Some` if there is no fault.
     pub(super) fn finish<T>(mut self, read: Option<T>) -> Result<T, ApiError> {
-        for name in self.given.keys() {
+        let unknown: BTreeSet<_> = self.given.keys().chain(&self.nulls).collect();
+        for name in unknown {
             let (code, message) = match self.origin {
                 Origin::Body => ("UNKNOWN_PROPERTY", "is not a known property"),
                 Origin::Query => ("UNKNOWN_PARAMETER", "is not a known parameter"),
@@ -291,6 +294,11 @@ impl Fields {
             Some(read) if self.faults.is_empty() => Ok(read),
             _ => Err(ApiError::invalid(self.faults)),
         }
+    }
+
+    fn take(&mut self, name: &str) -> Option<Value> {
+        self.nulls.remove(name);
+        self.given.remove(name)
     }
 
     fn of(origin: Origin) -> Self {

@@ -75,5 +75,5 @@ fn amendments(mut fields: Fields) -> Result<DeviceAmendment, ApiError> {
     for (name, why) in READ_ONLY {
         fields.read_only(name, why);
     }
-    fields.finish_amending(amendments)
+    fields.finish(Some(amendments))
 }

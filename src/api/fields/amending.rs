@@ -2,7 +2,7 @@
 
 use engine::directory::amending::FieldAmendment;
 
-use super::{ApiError, ErrorDetail, FieldFault, Fields};
+use super::{ErrorDetail, FieldFault, Fields};
 
 impl Fields {
     /// An optional string that `null` removes.
@@ -38,15 +38,6 @@ impl Fields {
             self.faults.push(ErrorDetail::of("READ_ONLY", name, why));
         }
     }
-
-    /// Returns what was read, or all faults: as [`Fields::finish`], but an unknown property with
-    /// the value `null` is a fault, too.
-    pub(in crate::api) fn finish_amending<T>(mut self, read: T) -> Result<T, ApiError> {
-        let nulls = std::mem::take(&mut self.nulls).into_iter();
-        self.given
-            .extend(nulls.map(|name| (name, serde_json::Value::Null)));
-        self.finish(Some(read))
-    }
 }
 
 #[cfg(test)]
@@ -67,7 +58,7 @@ mod tests {
         assert_eq!(fields.amendment("ip", label), FieldAmendment::Remove);
         assert_eq!(fields.amendment("imsi", label), FieldAmendment::Keep);
         assert_eq!(fields.replacement("iccid", label), None);
-        assert!(fields.finish_amending(()).is_ok());
+        assert!(fields.finish(Some(())).is_ok());
     }
 
     #[test]
@@ -82,7 +73,7 @@ mod tests {
         fields.read_only("deviceId", "cannot be changed");
         fields.read_only("number", "cannot be changed");
         fields.read_only("created", "cannot be changed");
-        let failure = fields.finish_amending(()).unwrap_err();
+        let failure = fields.finish(Some(())).unwrap_err();
         let expected = [
             ("WRONG_TYPE", "iccid"),
             ("INVALID_VALUE", "name"),

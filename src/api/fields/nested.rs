@@ -8,7 +8,7 @@ use super::{ErrorDetail, FieldFault, Fields};
 impl Fields {
     /// An optional boolean.
     pub(in crate::api) fn truth(&mut self, name: &str) -> Option<bool> {
-        let given = self.given.remove(name)?;
+        let given = self.take(name)?;
         let truth = given.as_bool();
         if truth.is_none() {
             self.wrong_type(name, "true or false");
@@ -22,7 +22,7 @@ impl Fields {
         name: &str,
         mut read: impl FnMut(&str, &str) -> Result<T, W>,
     ) -> Option<Vec<T>> {
-        let Value::Object(properties) = self.given.remove(name)? else {
+        let Value::Object(properties) = self.take(name)? else {
             self.wrong_type(name, "an object of strings");
             return None;
         };
@@ -42,7 +42,7 @@ impl Fields {
         property: &str,
         mut read: impl FnMut(&str) -> Result<T, W>,
     ) -> Option<Vec<T>> {
-        let Value::Array(items) = self.given.remove(name)? else {
+        let Value::Array(items) = self.take(name)? else {
             self.wrong_type(name, "an array of objects");
             return None;
         };

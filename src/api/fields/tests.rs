@@ -19,6 +19,16 @@ fn valid_fields_are_parsed() {
 }
 
 #[test]
+fn an_unknown_property_is_a_fault_even_if_it_is_null() {
+    let mut fields = body(json!({"name": "meter", "ip": null, "tint": null, "": null}));
+    fields.required("name", label);
+    fields.optional("ip", label);
+    let failure = fields.finish(Some(())).unwrap_err();
+    let unknown = ["", "tint"].map(|name| ("UNKNOWN_PROPERTY", name));
+    assert_eq!(codes_and_fields(&failure), unknown);
+}
+
+#[test]
 fn every_fault_is_reported_at_once() {
     let mut fields = body(json!({"port": 11, "path": 3, "tint": "red", "kind": "x"}));
     fields.required("name", label);

@@ -83,7 +83,7 @@ pub(super) fn amendments(
     for (name, why) in READ_ONLY {
         fields.read_only(name, why);
     }
-    fields.finish_amending(amendments)
+    fields.finish(Some(amendments))
 }
 
 fn url(text: &str, policy: AddressPolicy) -> Result<Box<str>, FieldFault> {
