@@ -4,6 +4,8 @@
 //! A batch is atomic: it is committed whole or not at all. `expects` are compare-and-set; `adds`
 //! commute, so that two owners never overwrite a count.
 
+use std::net::IpAddr;
+
 use crate::action::{Action, ActionState, Protocol, Status};
 use crate::admin_log::entry::Entry;
 use crate::customer::{AccessToken, ApiClient, Customer};
@@ -102,6 +104,14 @@ pub enum UniqueName {
     Endpoint(Endpoint),
     /// A device's PSK identity.
     PskIdentity(Box<str>),
+    /// The address of devices of one customer: taken if a device of another customer has it, however
+    /// many of this customer's have it.
+    Address {
+        /// The address.
+        ip: IpAddr,
+        /// Whose devices may have it.
+        customer: CustomerId,
+    },
 }
 
 impl UniqueName {
@@ -120,6 +130,14 @@ impl UniqueName {
         names.extend(profile.imsi.clone().map(Self::Imsi));
         names.extend(profile.msisdn.clone().map(Self::Msisdn));
         names
+    }
+
+    /// The address of a device, if it has one of its own.
+    pub fn address_of(profile: &Profile) -> Option<Self> {
+        profile.ip.map(|ip| Self::Address {
+            ip,
+            customer: profile.customer.clone(),
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use actix_web::{HttpResponse, web};
 
 use engine::action::Protocol;
 use engine::change::UniqueName;
-use engine::directory::device::{NewDevice, create_device, draft_device};
+use engine::directory::device::{NewDevice, create_device, draft_device, names_wanted};
 use engine::dispatch::is_of_one_host;
 use engine::ids::{DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
 use engine::profile::Profile;
@@ -43,7 +43,7 @@ pub(super) async fn create(
     let new = new_device(fields)?;
     let profile = settle(&*api.commits, async || {
         let profile = draft_device(&mut api.clock.moment(), &caller.customer, new.clone())?;
-        let taken = borne(&api, UniqueName::all_of(&profile)).await?;
+        let taken = borne(&api, names_wanted(&profile)).await?;
         Ok(create_device(profile, taken)?)
     })
     .await?;

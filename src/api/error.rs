@@ -514,6 +514,10 @@ impl From<MissingIdentifier> for ApiError {
 
 fn name_taken(name: &UniqueName) -> Option<ErrorDetail> {
     let field = match name {
+        UniqueName::Address { ip, .. } => {
+            let why = format!("a device of another customer has the address {ip}");
+            return Some(ErrorDetail::of("ADDRESS_IN_USE", "ip", why));
+        }
         UniqueName::Device(_) => "deviceId",
         UniqueName::Iccid(_) => "iccid",
         UniqueName::Imsi(_) => "imsi",

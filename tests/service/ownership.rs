@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::test_service::{ID, TestService};
+use crate::test_service::{ID, TestService, start};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::http::Request;
 use crate::vocabulary::lwm2m::{read, when_active};
@@ -94,4 +94,21 @@ fn body_of(operation: &Value) -> Option<Value> {
         other => panic!("no body for {other}"),
     };
     Some(body)
+}
+
+#[test]
+fn an_address_is_free_once_its_customer_has_no_device_with_it() {
+    let (service, caller) = start(&[]);
+    let other = Caller::of_new_customer(&service, "Umbrella");
+    caller.create_device("one", "10.0.0.7");
+    caller.create_device("two", "10.0.0.7");
+    let devices = format!("{API}/devices");
+    let body = json!({ "deviceId": "three", "ip": "10.0.0.7" });
+    for remaining in ["one", "two"] {
+        let refused = other.post(&devices, &body).expect(409);
+        assert_eq!(refused["errors"][0]["code"], "ADDRESS_IN_USE", "{refused}");
+        let path = format!("{devices}/{remaining}");
+        assert_eq!(caller.request("DELETE", &path).status, 204);
+    }
+    other.post(&devices, &body).expect(201);
 }

@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use crate::change::{Batch, Change, Expect, UniqueName};
-use crate::directory::device::reportable;
+use crate::directory::device::{names_wanted, reportable};
 use crate::directory::{Decision, DirectoryRefusal};
 use crate::ids::{Endpoint, Iccid, Imsi, Msisdn};
 use crate::profile::Profile;
@@ -69,10 +69,10 @@ impl DeviceAmendment {
     }
 }
 
-/// The unique names a device would gain.
+/// What must be free for a change of a device: the unique names and the address that it would gain.
 pub fn names_gained(was: &Profile, is: &Profile) -> Vec<UniqueName> {
-    let had = UniqueName::all_of(was);
-    let mut names = UniqueName::all_of(is);
+    let had = names_wanted(was);
+    let mut names = names_wanted(is);
     names.retain(|name| !had.contains(name));
     names
 }

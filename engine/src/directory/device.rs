@@ -72,7 +72,14 @@ pub fn draft_device(
     })
 }
 
-/// Creates a device; `taken` are those of its unique names that other devices have.
+/// What must be free for a device to be created: its unique names, and its address.
+pub fn names_wanted(profile: &Profile) -> Vec<UniqueName> {
+    let mut names = UniqueName::all_of(profile);
+    names.extend(UniqueName::address_of(profile));
+    names
+}
+
+/// Creates a device; `taken` are those of [`names_wanted`] that others have.
 pub fn create_device(
     profile: Profile,
     taken: Vec<UniqueName>,
@@ -83,7 +90,7 @@ pub fn create_device(
     let mut expects = vec![Expect::Taken(UniqueName::Customer(
         profile.customer.clone(),
     ))];
-    expects.extend(UniqueName::all_of(&profile).into_iter().map(Expect::Free));
+    expects.extend(names_wanted(&profile).into_iter().map(Expect::Free));
     let counter = Counter::Devices(profile.customer.clone());
     let put = Change::PutDevice {
         was: None,

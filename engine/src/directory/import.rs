@@ -84,11 +84,16 @@ impl<'a> Import<'a> {
         let is_taken = |name: &&UniqueName| {
             self.key_by_name.contains(name) || self.known.key_by_name.contains(name)
         };
-        let taken: Vec<UniqueName> = names.iter().filter(is_taken).cloned().collect();
+        // Devices of earlier lines are of the same customer, so they may have the address, too.
+        let address = UniqueName::address_of(draft);
+        let is_elsewhere = |address: &UniqueName| self.known.key_by_name.contains(address);
+        let taken = names.iter().filter(is_taken).cloned();
+        let taken: Vec<UniqueName> = taken.chain(address.clone().filter(is_elsewhere)).collect();
         if !taken.is_empty() {
             return LineOutcome::Refused(reportable(draft, taken));
         }
-        self.expects.extend(names.iter().cloned().map(Expect::Free));
+        let wanted = names.iter().cloned().chain(address);
+        self.expects.extend(wanted.map(Expect::Free));
         self.key_by_name.extend(names);
         self.created_by_key.insert(key, draft);
         self.changes.push(Change::PutDevice {

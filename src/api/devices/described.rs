@@ -34,8 +34,9 @@ pub(in crate::api) fn create() -> ApiOperation {
         )
         .refusal(
             409,
-            &["DEVICE_EXISTS"],
-            "Another device has the same identifier. `field` names the property.",
+            &["DEVICE_EXISTS", "ADDRESS_IN_USE"],
+            "Another device has the same identifier, or a device of another customer the same \
+             address. `field` names the property.",
         )
 }
 
@@ -101,9 +102,9 @@ pub(in crate::api) fn amend() -> ApiOperation {
         )
         .refusal(
             409,
-            &["DEVICE_EXISTS"],
-            "Another device has the same identifier. `field` names the property. Nothing was \
-             changed.",
+            &["DEVICE_EXISTS", "ADDRESS_IN_USE"],
+            "Another device has the same identifier, or a device of another customer the same \
+             address. `field` names the property. Nothing was changed.",
         )
 }
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 use actix_web::web;
 
 use engine::change::UniqueName;
+use engine::directory::device::names_wanted;
 use engine::directory::import::{ExistingDevices, LineOutcome, import_devices};
 use engine::directory::{Decision, DirectoryRefusal};
 use engine::ids::CustomerId;
@@ -126,10 +127,9 @@ impl Batches {
         let known = match self.outlook {
             NameAssumption::Free => ExistingDevices::default(),
             NameAssumption::Taken => {
-                self.api
-                    .store
-                    .existing_devices(names.iter().cloned().collect())
-                    .await?
+                let drafts = entries.iter().filter_map(DraftLine::profile);
+                let wanted = drafts.flat_map(names_wanted).collect();
+                self.api.store.existing_devices(wanted).await?
             }
         };
         self.outlook = NameAssumption::after(&known);
@@ -214,7 +214,7 @@ impl Batches {
     async fn settle(&self, drafts: &[&Profile]) -> Result<Option<Vec<LineOutcome>>, ApiError> {
         for _ in 0..RETRIES {
             self.wait_for_room().await?;
-            let names = drafts.iter().flat_map(|draft| UniqueName::all_of(draft));
+            let names = drafts.iter().flat_map(|draft| names_wanted(draft));
             let known = self.api.store.existing_devices(names.collect()).await?;
             let drafts = drafts.iter().copied();
             let Decision { batch, answer } = import_devices(&self.customer, drafts, &known);

@@ -1,11 +1,13 @@
 //! What does a commit guarantee?
 
+use std::net::IpAddr;
 use std::sync::Barrier;
 use std::thread;
 
 use engine::action::Status;
 use engine::change::{Batch, Change, Counter, CounterDelta, Expect, UniqueName};
 use engine::customer::ApiClient;
+use engine::ids::CustomerId;
 use engine::query::PageRequest;
 use engine::query::devices::DeviceFilter;
 
@@ -81,6 +83,20 @@ pub(super) fn only_if_expectations_hold(ground: &TestBed<'_>) {
         check(&*store, Expect::Free(name.clone()), Ok(()));
         check(&*store, Expect::Taken(name), Err(CommitError::Conflict));
     }
+    // Other devices of its customer may have its address, those of another customer may not.
+    let address_for = |customer: &str, ip: IpAddr| {
+        let customer = CustomerId::parse(customer).expect("an id");
+        Expect::Free(UniqueName::Address { ip, customer })
+    };
+    let ip = meter.ip.expect("the sample has an address");
+    check(&*store, address_for("acme", ip), Ok(()));
+    check(
+        &*store,
+        address_for("globex", ip),
+        Err(CommitError::Conflict),
+    );
+    let free = IpAddr::from([10, 9, 9, 9]);
+    check(&*store, address_for("globex", free), Ok(()));
     check(&*store, scheduled, Ok(()));
     check(&*store, started, Err(CommitError::Conflict));
     check(&*store, unknown, Err(CommitError::Conflict));

@@ -8,9 +8,9 @@ use sled::IVec;
 
 use super::epochs::Epochs;
 use super::fault::Fault;
-use super::key;
 use super::key::action::Updated;
 use super::key::log::Kind;
+use super::key::{self, Key};
 use super::kv::{self, Rows, Value};
 use super::outbox::Outbox;
 use super::overlay::Overlay;
@@ -144,11 +144,27 @@ fn holds(check: &Check, rows: &Overlay<'_>) -> Result<bool, Fault> {
         Check::Absent(key) => Ok(rows.row(key)?.is_none()),
         Check::Present(key) => Ok(rows.row(key)?.is_some()),
         Check::Value(key, value) => Ok(kv::load(rows, key)?.is_some_and(|found| *found == **value)),
+        Check::OnlyOf(address, customer) => is_only_of(address, customer, rows),
         Check::Status(key, status) => match rows.row(key)? {
             Some(head) => Ok(record::action::read_status(kv::beginning(&head))? == *status),
             None => Ok(false),
         },
     }
+}
+
+/// Whether no device of another customer has an address. One of them is enough to know, because
+/// nothing else is ever accepted.
+fn is_only_of(address: &Key, customer: &CustomerId, rows: &Overlay<'_>) -> Result<bool, Fault> {
+    let first = rows.keys(address, 1)?;
+    let device = first.first().and_then(|key| key::last_id(key));
+    let Some(device) = device.map(DeviceKey::from_bytes) else {
+        return Ok(true);
+    };
+    let profile = kv::load(rows, &key::device::device(device))?;
+    let profile = profile.map(|value| record::profile::read_profile(&value));
+    Ok(profile
+        .transpose()?
+        .is_none_or(|it| it.customer == *customer))
 }
 
 fn take(

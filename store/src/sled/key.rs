@@ -230,6 +230,7 @@ pub(crate) fn name(name: &UniqueName) -> Key {
         UniqueName::Msisdn(msisdn) => device_name(3, msisdn.as_str()),
         UniqueName::Endpoint(endpoint) => device_name(4, endpoint.as_str()),
         UniqueName::PskIdentity(identity) => device_name(5, identity),
+        UniqueName::Address { ip, .. } => device::at(*ip),
     }
 }
 

@@ -49,6 +49,8 @@ pub(super) enum Check {
     Present(Key),
     /// It is this value.
     Value(Key, Vec<u8>),
+    /// The devices under this prefix are of this customer.
+    OnlyOf(Key, CustomerId),
     /// It is an action request in this status.
     Status(Key, Status),
 }
@@ -149,6 +151,9 @@ impl Plan {
 impl Check {
     fn of(expect: &Expect) -> Self {
         match expect {
+            Expect::Free(UniqueName::Address { ip, customer }) => {
+                Self::OnlyOf(key::device::at(*ip), customer.clone())
+            }
             Expect::Free(name) => Self::Absent(key::name(name)),
             Expect::Taken(name) => Self::Present(key::name(name)),
             Expect::Profile(profile) => Self::Value(

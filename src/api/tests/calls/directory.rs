@@ -1,6 +1,7 @@
 //! Customers, clients, devices and settings: what their callers see.
 
 use actix_web::http::StatusCode;
+use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use serde_json::json;
 
 use engine::ids::{CustomerId, DeviceId, DeviceKey};
@@ -108,6 +109,42 @@ async fn a_device_is_created_once_and_each_conflicting_identifier_is_reported() 
         other.faults(),
         [("DEVICE_EXISTS".to_owned(), "iccid".to_owned())]
     );
+}
+
+#[actix_web::test]
+async fn an_address_belongs_to_one_customer() {
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
+    let umbrella = setup.customer("umbrella", &["all"]).await;
+    let meter = |id: &str| json!({"deviceId": id, "ip": "10.0.0.7"});
+    for id in ["one", "two"] {
+        let made = setup.post(DEVICES, &acme.bearer, meter(id)).await;
+        assert_eq!(made.status, StatusCode::CREATED, "{id}");
+    }
+    let in_use = [("ADDRESS_IN_USE".to_owned(), "ip".to_owned())];
+    let refused = setup.post(DEVICES, &umbrella.bearer, meter("three")).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT);
+    assert_eq!(refused.faults(), in_use);
+    let bare = json!({"deviceId": "three", "ip": "10.0.0.8"});
+    setup.post(DEVICES, &umbrella.bearer, bare).await;
+    let path = format!("{DEVICES}/three");
+    let ip = json!({"ip": "::ffff:10.0.0.7"});
+    let refused = setup.patch(&path, &umbrella.bearer, ip).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT);
+    assert_eq!(refused.faults(), in_use);
+    let import = TestService::request("POST", &format!("{DEVICES}/import"))
+        .insert_header((AUTHORIZATION, umbrella.bearer.as_str()))
+        .insert_header((CONTENT_TYPE, "application/x-ndjson"))
+        .set_payload(format!(
+            "{}\n{}\n",
+            meter("four"),
+            json!({"deviceId": "five"})
+        ));
+    let imported = setup.call(import).await.json();
+    assert_eq!(imported["created"], 1);
+    let refusal = &imported["refusals"][0];
+    assert_eq!(refusal["line"], 1);
+    assert_eq!(refusal["errors"][0]["code"], "ADDRESS_IN_USE");
 }
 
 #[actix_web::test]

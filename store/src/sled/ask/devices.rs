@@ -6,7 +6,7 @@ use engine::change::UniqueName;
 use engine::device::record::{DeviceRecord, RestoredDevice};
 use engine::directory::import::ExistingDevices;
 use engine::dispatch::DevicesAtAddress;
-use engine::ids::{ActionId, DeviceKey};
+use engine::ids::{ActionId, CustomerId, DeviceKey};
 use engine::profile::Profile;
 use sled::Db;
 
@@ -38,7 +38,22 @@ pub(in crate::sled) fn device_by_name(
         | UniqueName::Msisdn(_)
         | UniqueName::Endpoint(_)
         | UniqueName::PskIdentity(_) => load(db, &key::name(name), read_name_owner),
+        UniqueName::Address { ip, customer } => at_address_of_another(db, *ip, customer),
     }
+}
+
+/// A device of another customer that has an address.
+fn at_address_of_another(
+    db: &Db,
+    ip: IpAddr,
+    customer: &CustomerId,
+) -> Result<Option<DeviceKey>, Fault> {
+    let first = match at_address(db, ip)? {
+        DevicesAtAddress::Nobody => return Ok(None),
+        DevicesAtAddress::One(first) | DevicesAtAddress::Several(first) => first,
+    };
+    let is_another_s = |profile: &Profile| profile.customer != *customer;
+    Ok(profile(db, first)?.filter(is_another_s).map(|_| first))
 }
 
 /// Those of the names that devices have, and the devices whose ids are among them.
@@ -59,7 +74,8 @@ pub(in crate::sled) fn known(db: &Db, names: Vec<UniqueName>) -> Result<Existing
             | UniqueName::Imsi(_)
             | UniqueName::Msisdn(_)
             | UniqueName::Endpoint(_)
-            | UniqueName::PskIdentity(_) => device_by_name(db, &name)?.is_some(),
+            | UniqueName::PskIdentity(_)
+            | UniqueName::Address { .. } => device_by_name(db, &name)?.is_some(),
         };
         if is_borne {
             known.key_by_name.insert(name);
