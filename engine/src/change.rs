@@ -104,8 +104,8 @@ pub enum UniqueName {
     Endpoint(Endpoint),
     /// A device's PSK identity.
     PskIdentity(Box<str>),
-    /// The address of devices of one customer: taken if a device of another customer has it, however
-    /// many of this customer's have it.
+    /// The address of devices of one customer: taken if a device of another customer has it,
+    /// however many of this customer's have it.
     Address {
         /// The address.
         ip: IpAddr,
