@@ -93,9 +93,13 @@ fn a_definition_applies_after_a_crash_and_until_it_is_removed() {
 
 #[test]
 fn a_definition_of_one_customer_does_not_apply_to_devices_of_another() {
-    let setup = TestService::with(&[], heat_meter(ID));
+    let by_name = [("SIGNALBOX_TRUST_ENDPOINT_NAMES", "true")];
+    let setup = TestService::with(&by_name, heat_meter(ID));
     let stranger = Caller::of_new_customer(&setup.service, "Umbrella");
-    stranger.create_device("meter-2", DEVICE_IP);
+    let theirs = json!({ "deviceId": "meter-2" });
+    stranger
+        .post(&format!("{API}/devices"), &theirs)
+        .expect(201);
     let _theirs = Device::registered(&setup.service, heat_meter("meter-2"));
     assert_eq!(define(&setup.caller).status, 201);
     assert!(is_refused(&setup.caller, ID, FLOW, "warm"));

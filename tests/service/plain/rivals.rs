@@ -1,5 +1,5 @@
-//! Can a device or its customer receive data of another device? Several devices may have one
-//! address, and whoever owns one of them may send requests to any port of that address.
+//! Can a device receive data of another device? Several devices of a customer may have one address,
+//! and a request may go to any port of that address.
 
 use protocol::coap::code::Code;
 
@@ -11,7 +11,8 @@ use crate::vocabulary::wire::{DeviceSocket, update};
 #[test]
 fn a_request_to_a_shared_address_reveals_no_data_sent_from_there() {
     let mut setup = PlainService::new();
-    let rival = Caller::of_new_customer(&setup.service, "Umbrella");
+    // Only devices of one customer may have one address.
+    let rival = Caller::with_token(&setup.service, setup.caller.token());
     rival.create_device("theirs", IP);
     let id = rival.create_over("COAP", "theirs", &coap("GET", "/a", setup.coap.port()));
     let request = setup.coap.receive_request();
@@ -29,7 +30,8 @@ fn data_of_a_registered_device_is_its_own_during_a_request_of_another_to_its_pee
     let setup = PlainService::with(&[("SIGNALBOX_ARBITERS", "1")]);
     let registered = DeviceSocket::from(IP, &setup.service);
     let location = registered.register(ID, 1);
-    let rival = Caller::of_new_customer(&setup.service, "Umbrella");
+    // Only devices of one customer may have one address.
+    let rival = Caller::with_token(&setup.service, setup.caller.token());
     rival.create_device("theirs", IP);
     let id = rival.create_over("COAP", "theirs", &coap("GET", "/a", registered.port()));
     let request = registered.receive_request();
