@@ -78,19 +78,13 @@ pub(crate) fn with_text(
     text: &str,
     (request, recipient): (&Message, Recipient),
 ) -> Message {
-    let text = cut(text);
+    let text = &text[..text.floor_char_boundary(TEXT_BYTES_MAX)];
     // The payload marker is one more byte.
     let bytes = response.encoded_bytes().saturating_add(text.len() + 1);
     match recipient {
         Recipient::Stranger if bytes > request.encoded_bytes() => response,
         Recipient::Stranger | Recipient::Device => response.with_payload(text),
     }
-}
-
-fn cut(text: &str) -> &str {
-    let is_end = |end: &usize| text.is_char_boundary(*end);
-    let end = (0..=TEXT_BYTES_MAX.min(text.len())).rev().find(is_end);
-    text.get(..end.unwrap_or_default()).unwrap_or_default()
 }
 
 #[cfg(test)]

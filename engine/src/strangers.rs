@@ -200,11 +200,7 @@ pub fn merged(lists: impl IntoIterator<Item = Vec<Stranger>>) -> Vec<Stranger> {
 fn name_in(message: &Message) -> Option<Box<str>> {
     let mut queries = message.uri_query();
     let name = queries.find_map(|query| query.strip_prefix("ep="))?;
-    let is_end = |end: &usize| name.is_char_boundary(*end);
-    let end = (0..=STRANGER_NAME_BYTES_MAX.min(name.len()))
-        .rev()
-        .find(is_end)?;
-    name.get(..end).map(Box::from)
+    Some(name[..name.floor_char_boundary(STRANGER_NAME_BYTES_MAX)].into())
 }
 
 #[cfg(test)]
