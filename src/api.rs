@@ -266,9 +266,8 @@ fn other_method(path: &'static str) -> actix_web::Route {
 
 fn other_path() -> actix_web::Route {
     let refused = web::route().to(async |request: HttpRequest| {
-        let known = paths()
-            .into_iter()
-            .find(|known| is_in_other_case(request.path(), known));
+        let is_it = |route: &&Route| is_in_other_case(request.path(), route.path);
+        let known = ROUTES.iter().find(is_it).map(|route| route.path);
         Err::<HttpResponse, _>(
             known.map_or_else(ApiError::path_unknown, ApiError::path_in_other_case),
         )
