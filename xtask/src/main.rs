@@ -9,6 +9,7 @@ mod machine;
 mod prepare;
 mod steps;
 mod suite;
+mod supply;
 mod tally;
 
 use std::process::ExitCode;
@@ -22,7 +23,8 @@ cargo xtask COMMAND
             device on Leshan, checks on Californium
   test      prepares, then runs every test of the project
   fuzz      gives every codec changed inputs for some seconds: `fuzz [--seconds N] [--seed S]`
-  ci        formatting, lints, documentation, then every test
+  ci        formatting, lints, documentation, crates, then every test
+  sbom      writes the bill of materials of the service: target/sbom/signalbox.cdx.json, CycloneDX
   bench     measures, built for release: `bench scale`, fleets up to a million
 ";
 
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         ["prepare"] => prepare::run(),
         ["test"] => suite::test(),
         ["ci"] => suite::ci(),
+        ["sbom"] => supply::sbom(),
         ["fuzz", words @ ..] => fuzz::run(words),
         ["bench", words @ ..] => bench::run(words),
         [] | ["help" | "--help" | "-h"] => {

@@ -7,6 +7,7 @@ use std::time::Instant;
 use crate::fuzz;
 use crate::prepare;
 use crate::steps::{self, Stop, cargo, step};
+use crate::supply;
 use crate::tally::Tally;
 
 /// Prepares the machine, then runs every test.
@@ -18,7 +19,7 @@ pub(crate) fn test() -> Result<(), Stop> {
     outcome
 }
 
-/// Formatting, lints and documentation, then every test. Nothing is written to the tree.
+/// Formatting, lints, documentation and crates, then every test. Nothing is written to the tree.
 pub(crate) fn ci() -> Result<(), Stop> {
     step("formatting", || {
         steps::run(cargo().args(["fmt", "--all", "--check"]))?;
@@ -43,6 +44,7 @@ pub(crate) fn ci() -> Result<(), Stop> {
         command.args(doc).arg("--document-private-items");
         steps::run(command.env("RUSTDOCFLAGS", "-D warnings"))
     })?;
+    supply::check()?;
     test()
 }
 
