@@ -9,6 +9,7 @@ use std::sync::Arc;
 use criterion::{Criterion, criterion_group, criterion_main};
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use engine::datagram::Datagram;
+use engine::delivery::address::policy::AddressPolicy;
 use engine::device::Device;
 use engine::device::record::{DeviceRecord, RestoredDevice};
 use engine::effect::{Effect, Effects, Outbound};
@@ -85,6 +86,7 @@ fn registered() -> Registered {
         transmission: Transmission::STANDARD,
         names: EndpointTrust::AddressRequired,
         own: Box::default(),
+        addresses: AddressPolicy::PublicOnly,
     };
     let restored = RestoredDevice {
         profile: fleet::profile(1),

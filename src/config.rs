@@ -234,7 +234,8 @@ settings! {
     log_retention_days: u32 = "30", Number, parse::number(1..=3_650);
     /// Retention of device messages, in days.
     history_retention_days: u32 = "7", Number, parse::number(1..=3_650);
-    /// Allow webhooks to private addresses and over plain HTTP.
+    /// Allow webhooks to private addresses and over plain HTTP, and requests to devices at
+    /// loopback, link-local and metadata addresses they were not heard from.
     allow_private_destinations: bool = "false", Switch, parse::switch;
     /// Delays between delivery attempts of an event, in milliseconds, comma-separated, at most 16;
     /// there is one attempt more than delays.

@@ -118,7 +118,7 @@ impl Service {
             clock: clock.clone(),
             commits: store.clone(),
             store: store.clone(),
-            policies: PolicyCache::of(&Arc::new(rules(config, doors.to_devices()?)), &chosen),
+            policies: PolicyCache::of(&Arc::new(rules(config, doors.heard_at()?)), &chosen),
             epoch,
         };
         let arbiters = Arbiters::start(parts, doors.sockets, &logging);
@@ -254,12 +254,14 @@ impl Listeners {
 }
 
 impl Listeners {
-    /// Every address at which devices reach the service.
-    fn to_devices(&self) -> Result<Vec<SocketAddr>, StartError> {
-        let (coap, udp) = (self.coap, self.udp);
-        let mut places = socket::heard_at(coap).map_err(refused("CoAP", coap))?;
-        places.extend(socket::heard_at(udp).map_err(refused("UDP", udp))?);
-        Ok(places)
+    /// Every address at which the service listens.
+    fn heard_at(&self) -> Result<Vec<SocketAddr>, StartError> {
+        let listeners = [("CoAP", self.coap), ("UDP", self.udp), ("HTTP", self.http)];
+        let mut heard_at = Vec::new();
+        for (what, bound) in listeners {
+            heard_at.extend(socket::heard_at(bound).map_err(refused(what, bound))?);
+        }
+        Ok(heard_at)
     }
 }
 
@@ -337,6 +339,7 @@ pub(crate) fn rules(config: &Config, own: Vec<SocketAddr>) -> Rules {
     };
     Rules {
         own: own.into(),
+        addresses: config.policy(),
         ..Rules::new(config.limits(), patience, names)
     }
 }

@@ -39,7 +39,7 @@ pub mod objects;
 mod observations;
 mod passive;
 pub mod queue;
-mod reachability;
+pub mod reachability;
 pub mod record;
 mod registration;
 pub mod rejections;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use protocol::coap::exchange::Transmission;
 use protocol::coap::transfer::TransferRules;
 
+use crate::delivery::address::policy::AddressPolicy;
 use crate::limits::{Limits, TRANSFER_IDLE_MS};
 
 /// The rules for all devices.
@@ -18,6 +19,8 @@ pub struct Rules {
     pub names: EndpointTrust,
     /// The addresses that the service itself listens at; nothing is sent there.
     pub own: Box<[SocketAddr]>,
+    /// Which addresses a device that was not heard from there may have when it is sent a request.
+    pub addresses: AddressPolicy,
 }
 
 impl Rules {
@@ -38,6 +41,7 @@ impl Rules {
             transmission,
             names,
             own: Box::default(),
+            addresses: AddressPolicy::PublicOnly,
         }
     }
 

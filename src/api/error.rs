@@ -435,6 +435,7 @@ impl From<SubmitRefusal> for ApiError {
         match refusal {
             SubmitRefusal::NotRegistered => Self::clash("DEVICE_NOT_REGISTERED", refusal),
             SubmitRefusal::NoAddress => Self::clash("DEVICE_HAS_NO_ADDRESS", refusal),
+            SubmitRefusal::AddressForbidden(_) => Self::clash("ADDRESS_FORBIDDEN", refusal),
             SubmitRefusal::QueueFull { mode, .. } => match mode {
                 Mode::SendNow => full("SEND_NOW, SIGNALBOX_WAITING_MAX"),
                 Mode::SendWhenActive => full("SEND_WHEN_ACTIVE, SIGNALBOX_SCHEDULED_MAX"),

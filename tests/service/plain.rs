@@ -6,6 +6,7 @@ mod bad_input;
 mod blocks;
 mod coap_actions;
 mod crash;
+mod forbidden;
 mod identity;
 mod ingest;
 mod promises;
@@ -37,6 +38,9 @@ const IP: &str = "127.0.0.11";
 /// An address that the device does not have.
 const ELSEWHERE: &str = "127.0.0.12";
 
+/// Requests are sent to local addresses, too.
+const PRIVATE: (&str, &str) = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
+
 /// The log message of a first contact.
 const FIRST_CONTACT: &str = "Lifecycle[DeviceFirstTimeRegistered]";
 
@@ -56,7 +60,8 @@ impl PlainService {
     }
 
     fn with(settings: &[(&str, &str)]) -> Self {
-        let (service, caller) = start(&[&[PATIENT], settings].concat());
+        // The device may be sent requests before it was heard from.
+        let (service, caller) = start(&[&[PATIENT, PRIVATE], settings].concat());
         caller.create_device(ID, IP);
         Self {
             coap: DeviceSocket::from(IP, &service),

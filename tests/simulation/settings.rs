@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::forwarding::DeliveryRules;
 use engine::limits::{ACTION_RETENTION_MS, Limits};
 use engine::rules::{EndpointTrust, Rules};
@@ -147,6 +148,7 @@ impl WorldSettings {
                 transmission: Transmission::STANDARD,
                 names: EndpointTrust::NameSuffices,
                 own: Box::default(),
+                addresses: AddressPolicy::PublicOnly,
             },
             delivery: Arc::new(DeliveryRules {
                 retry_delays_ms: WAITS_MS.into(),
@@ -178,6 +180,7 @@ fn rules(rng: &mut Rng) -> Rules {
         },
         names: EndpointTrust::NameSuffices,
         own: Box::default(),
+        addresses: AddressPolicy::PublicOnly,
     }
 }
 

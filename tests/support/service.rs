@@ -44,7 +44,12 @@ impl Service {
 
     /// Starts a service that listens on every address of the machine.
     pub(crate) fn start_everywhere() -> Self {
-        Self::start_at(Ipv4Addr::UNSPECIFIED.into(), &[])
+        Self::start_everywhere_with(&[])
+    }
+
+    /// The same with settings from the environment.
+    pub(crate) fn start_everywhere_with(settings: &[(&str, &str)]) -> Self {
+        Self::start_at(Ipv4Addr::UNSPECIFIED.into(), settings)
     }
 
     fn start_at(ip: IpAddr, settings: &[(&str, &str)]) -> Self {

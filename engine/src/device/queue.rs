@@ -10,7 +10,7 @@ use crate::action::{
 use crate::admin_log::entry::Entry;
 use crate::device::context::Context;
 use crate::device::exchange::{EndedExchange, ExchangeTarget};
-use crate::device::reachability::Reachability;
+use crate::device::reachability::{ForbiddenAddress, Reachability};
 use crate::event::{ActionResult, EventContent};
 use crate::idempotency::IdempotencyRecord;
 use crate::ids::ActionId;
@@ -35,6 +35,9 @@ pub enum SubmitRefusal {
     /// It is to be sent now over UDP or CoAP, and the address of the device is unknown.
     #[error("the device has no IP address; set its ip")]
     NoAddress,
+    /// No request may go to the address of the device.
+    #[error("no request may go to the address of the device: {0}")]
+    AddressForbidden(ForbiddenAddress),
     /// The maximum of waiting requests of its mode is reached.
     #[error("{waiting} requests of this mode wait for the device, and at most {max} may")]
     QueueFull {
@@ -158,6 +161,7 @@ impl ActionQueue {
         in_flight: Option<ActionId>,
     ) -> Result<Action, SubmitRefusal> {
         self.check_room(cx, &new, in_flight)?;
+        check_address(cx, &new)?;
         let once = new.idempotent_call;
         let action = self.action_of(cx, new);
         if let Some(once) = once {
@@ -535,6 +539,18 @@ impl ActionQueue {
         let drawn = ActionId::new(m.uuid());
         let newest = self.pending.last().map(|pending| pending.action.id);
         newest.map_or(drawn, |newest| drawn.max(newest.next()))
+    }
+}
+
+/// Whether a request may go to the address of its device, as far as that is known: a device that is
+/// heard from its address before the request leaves may be there.
+fn check_address(cx: &Context<'_>, new: &NewAction) -> Result<(), SubmitRefusal> {
+    let is_due = new.not_before.is_none_or(|at| at <= cx.now());
+    let is_now = new.mode == Mode::SendNow && is_due;
+    match cx.reachability().forbidden(&new.request) {
+        Some(ForbiddenAddress::Unheard(_)) if !is_now => Ok(()),
+        Some(why) => Err(SubmitRefusal::AddressForbidden(why)),
+        None => Ok(()),
     }
 }
 

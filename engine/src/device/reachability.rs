@@ -9,6 +9,7 @@
 //! | where a request over LwM2M goes | `found_at` |
 //! | where one over CoAP goes | its association, or else the port of the request at `address` |
 //! | where one over UDP goes | the port of the request at `address` |
+//! | where none goes | `forbidden` |
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -21,6 +22,17 @@ use crate::location::Location;
 use crate::moment::Timestamp;
 use crate::peer::{Peer, PeerIdentity};
 use crate::rules::{EndpointTrust, Rules};
+
+/// Why no request may go to an address.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum ForbiddenAddress {
+    /// The service itself listens there.
+    #[error("{0} is an address of the service itself")]
+    Own(SocketAddr),
+    /// It is local to the host of the service, and the device was not heard from there.
+    #[error("{0} is a loopback, link-local or metadata address that the device was not heard from")]
+    Unheard(IpAddr),
+}
 
 /// Where a device is, by the rules of the service.
 #[derive(Clone, Copy)]
@@ -127,6 +139,19 @@ impl<'a> Reachability<'a> {
             }
             Request::Lwm2m(_) => self.found_at(),
         }
+    }
+
+    /// Why a request must not go where the device is, if it must not: a customer may give a device
+    /// any address, also one where programs beside the service listen.
+    pub(super) fn forbidden(self, request: &Request) -> Option<ForbiddenAddress> {
+        let to = self.peer_for(request)?.address;
+        if self.rules.is_own(to) {
+            return Some(ForbiddenAddress::Own(to));
+        }
+        let ip = to.ip();
+        let is_heard = || self.state.peer().is_some_and(|peer| peer.ip() == ip);
+        let may_go = self.rules.addresses.may_reach_unheard(ip) || is_heard();
+        (!may_go).then_some(ForbiddenAddress::Unheard(ip))
     }
 
     /// Whether a request could be sent now: it has a peer, and the device listens as far as is

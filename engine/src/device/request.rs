@@ -81,12 +81,9 @@ impl RequestContext<'_, '_> {
         action: &Action,
         refused: Refused,
     ) -> Result<OutgoingRequest, Unsendable> {
-        if let Some(to) = self.cx.reachability().peer_for(&action.request)
-            && self.cx.rules().is_own(to.address)
-        {
-            return Err(unsendable(format!(
-                "{to} is an address of the service itself"
-            )));
+        // Checked here, too: the address may have changed since the request was accepted.
+        if let Some(forbidden) = self.cx.reachability().forbidden(&action.request) {
+            return Err(unsendable(forbidden.to_string()));
         }
         match &action.request {
             Request::Udp(request) => Ok(OutgoingRequest::Bytes(request.content.bytes())),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use engine::change::Change;
 use engine::datagram::{Inbound, UdpDatagram};
+use engine::delivery::address::policy::AddressPolicy;
 use engine::device::Device;
 use engine::device::activity::InFlight;
 use engine::device::record::{DeviceRecord, RestoredDevice};
@@ -80,6 +81,7 @@ impl NoiseFixture {
             transmission: Transmission::STANDARD,
             names: EndpointTrust::NameSuffices,
             own: Box::default(),
+            addresses: AddressPolicy::PublicOnly,
         };
         let policy = Arc::new(CustomerPolicy::of_rules(Arc::new(rules)));
         let restored = RestoredDevice {

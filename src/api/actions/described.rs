@@ -26,11 +26,14 @@ fn create(
 ) -> Described {
     let (code, refused) = refusal;
     let refused = format!(
-        "`{code}`: {refused}. `QUEUE_FULL`: too many requests, or too many bytes of data, wait \
-         for the device. {KEY_REFUSED}"
+        "`{code}`: {refused}. `ADDRESS_FORBIDDEN`: the address of the device is one of the \
+         service itself, or a loopback, link-local or metadata address that the device was not \
+         heard from and the mode is `SEND_NOW`. `QUEUE_FULL`: too many requests, or too many \
+         bytes of data, wait for the device. {KEY_REFUSED}"
     );
     let codes = [
         code,
+        "ADDRESS_FORBIDDEN",
         "QUEUE_FULL",
         "IDEMPOTENCY_KEY_IN_USE",
         "IDEMPOTENCY_KEY_REUSED",

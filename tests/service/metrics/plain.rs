@@ -58,7 +58,7 @@ fn data_is_counted_by_protocol_and_by_what_becomes_of_it() {
 
 #[test]
 fn requests_over_coap_and_udp_are_counted() {
-    let (service, caller) = start(&[]);
+    let (service, caller) = start(&[("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true")]);
     caller.create_device(ID, DEVICE_IP);
     let udp = UdpDevice::from(DEVICE_IP, &service);
     caller.create_over("UDP", ID, &datagram("on", udp.port()));

@@ -11,8 +11,6 @@ use crate::vocabulary::plain::{ReportedData, UdpDevice, data, datagram};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::wire::DeviceSocket;
 
-const PRIVATE: (&str, &str) = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
-
 #[test]
 fn every_datagram_is_an_event_and_none_is_answered() {
     let setup = PlainService::with(&[("SIGNALBOX_DATA_BYTES_MAX", "2048")]);
@@ -75,7 +73,7 @@ fn a_burst_of_datagrams_is_published_completely_and_in_order() {
 
 #[test]
 fn json_is_delivered_as_json_if_enabled_and_everything_else_as_bytes() {
-    let mut setup = PlainService::with(&[PRIVATE]);
+    let mut setup = PlainService::new();
     let (parsed, plain) = (Endpoint::new(), Endpoint::new());
     for (endpoint, is_parsed) in [(&parsed, true), (&plain, false)] {
         let body = json!({

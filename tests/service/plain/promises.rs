@@ -14,8 +14,6 @@ use crate::vocabulary::wire::DeviceSocket;
 
 const REQUESTS: &str = "/integrate/devices/actions/requests";
 
-const PRIVATE: (&str, &str) = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
-
 #[test]
 fn a_call_repeated_with_its_key_happens_once() {
     let mut setup = PlainService::new();
@@ -140,7 +138,7 @@ fn requests_are_listed_by_their_protocol() {
 
 #[test]
 fn acknowledged_data_is_delivered_across_crashes() {
-    let mut setup = PlainService::with(&[PRIVATE]);
+    let mut setup = PlainService::new();
     let endpoint = Endpoint::new();
     let webhook = json!({
         "name": "Data", "url": endpoint.url("/"), "jsonPayloadEnabled": true,

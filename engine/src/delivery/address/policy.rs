@@ -4,6 +4,9 @@
 //! The service runs inside the operator's network: a customer that could make it call addresses
 //! there would reach hosts that are closed to the internet (SSRF). An address is public unless the
 //! special-purpose registries of IANA (RFC 6890) list it.
+//!
+//! Devices are different: those of a private APN have private addresses. A request to a device goes
+//! anywhere but to loopback, link-local and metadata addresses, where programs of the host listen.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -55,6 +58,22 @@ const SPECIAL_V4: [Network<Ipv4Addr>; 16] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
+/// The IPv4 networks that are local to the host of the service.
+const LOCAL_V4: [Network<Ipv4Addr>; 6] = [
+    // This network (RFC 791).
+    (Ipv4Addr::new(0, 0, 0, 0), 8),
+    // The metadata service of Alibaba Cloud.
+    (Ipv4Addr::new(100, 100, 100, 200), 32),
+    // Loopback (RFC 1122).
+    (Ipv4Addr::new(127, 0, 0, 0), 8),
+    // Metadata and agents of virtual machines on Azure.
+    (Ipv4Addr::new(168, 63, 129, 16), 32),
+    // Link-local (RFC 3927); the metadata service of most clouds.
+    (Ipv4Addr::new(169, 254, 0, 0), 16),
+    // The metadata service of Oracle Cloud.
+    (Ipv4Addr::new(192, 0, 0, 192), 32),
+];
+
 /// The global unicast addresses of IPv6 assigned so far (RFC 4291 section 2.4).
 const ASSIGNED_V6: Network<Ipv6Addr> = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
@@ -65,6 +84,18 @@ const SPECIAL_V6: [Network<Ipv6Addr>; 3] = [
     // Documentation (RFC 3849, RFC 9637).
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
+];
+
+/// The IPv6 networks that are local to the host of the service.
+const LOCAL_V6: [Network<Ipv6Addr>; 4] = [
+    // Loopback, the unspecified address, and IPv4-compatible ones (RFC 4291 section 2.5).
+    (Ipv6Addr::new(0, 0, 0, 0, 0, 0, 0, 0), 96),
+    // Link-local (RFC 4291 section 2.5.6).
+    (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
+    // The metadata service of AWS.
+    (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254), 128),
+    // The metadata service of Google Cloud.
+    (Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254), 128),
 ];
 
 /// IPv4-mapped IPv6 (RFC 4291 section 2.5.5.2).
@@ -83,13 +114,30 @@ impl AddressPolicy {
             (Self::PublicOnly, IpAddr::V6(ip)) => is_public_v6(ip),
         }
     }
+
+    /// Whether a request may go to a device at an address from which the device was not heard.
+    pub fn may_reach_unheard(self, ip: IpAddr) -> bool {
+        match self {
+            Self::PrivateAllowed => true,
+            Self::PublicOnly => !is_local(ip),
+        }
+    }
+}
+
+/// Whether an address is a loopback, link-local or metadata address.
+fn is_local(ip: IpAddr) -> bool {
+    let is_local_v4 = |ip| LOCAL_V4.iter().any(|network| is_in_v4(ip, *network));
+    match ip {
+        IpAddr::V4(ip) => is_local_v4(ip),
+        IpAddr::V6(ip) => match embedded_v4(ip) {
+            Some(embedded) => is_local_v4(embedded),
+            None => LOCAL_V6.iter().any(|network| is_in(ip, *network)),
+        },
+    }
 }
 
 fn is_public_v4(ip: Ipv4Addr) -> bool {
-    !SPECIAL_V4.iter().any(|(network, bits)| {
-        let difference = u32::from(ip) ^ u32::from(*network);
-        difference.leading_zeros() >= *bits
-    })
+    !SPECIAL_V4.iter().any(|special| is_in_v4(ip, *special))
 }
 
 fn is_public_v6(ip: Ipv6Addr) -> bool {
@@ -107,6 +155,10 @@ fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     }
     let at_its_end = [MAPPED, NAT64].iter().any(|network| is_in(ip, *network));
     at_its_end.then(|| Ipv4Addr::new(w, x, y, z))
+}
+
+fn is_in_v4(ip: Ipv4Addr, (network, bits): Network<Ipv4Addr>) -> bool {
+    (u32::from(ip) ^ u32::from(network)).leading_zeros() >= bits
 }
 
 fn is_in(ip: Ipv6Addr, (network, bits): Network<Ipv6Addr>) -> bool {
@@ -215,6 +267,53 @@ mod tests {
                     "{address}"
                 );
                 assert!(AddressPolicy::PrivateAllowed.may_reach(ip), "{address}");
+            }
+        }
+    }
+
+    #[test]
+    fn requests_to_devices_go_to_private_addresses_and_not_to_local_ones() {
+        let local = [
+            "0.1.2.3",
+            "100.100.100.200",
+            "127.0.0.1",
+            "127.255.255.254",
+            "168.63.129.16",
+            "169.254.0.1",
+            "169.254.169.254",
+            "192.0.0.192",
+            "::1",
+            "::127.0.0.1",
+            "::ffff:127.0.0.1",
+            "64:ff9b::7f00:1",
+            "64:ff9b::a9fe:a9fe",
+            "2002:7f00:1::1",
+            "fe80::1",
+            "febf::1",
+            "fd00:ec2::254",
+            "fd20:ce::254",
+        ];
+        let others = [
+            "1.1.1.1",
+            "10.0.0.1",
+            "100.64.0.1",
+            "126.255.255.255",
+            "128.0.0.0",
+            "172.16.0.1",
+            "192.168.0.1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::a00:1",
+            "2001:db8::1",
+            "fc00::1",
+            "fd00:ec2::253",
+            "fec0::1",
+        ];
+        for (addresses, may_reach) in [(local.as_slice(), false), (others.as_slice(), true)] {
+            for address in addresses {
+                let ip: IpAddr = address.parse().unwrap();
+                let (strict, lax) = (AddressPolicy::PublicOnly, AddressPolicy::PrivateAllowed);
+                assert_eq!(strict.may_reach_unheard(ip), may_reach, "{address}");
+                assert!(lax.may_reach_unheard(ip), "{address}");
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Requests over bare UDP: the datagram was sent, or it was not.
 
 use super::vocabulary::{
-    BARE, DeviceFixture, Lines, OWN, S, all, created, datagram, ended, first_contact, logged,
-    moved, port, refused_at_once, updated,
+    BARE, DeviceFixture, Lines, S, all, created, datagram, ended, first_contact, logged, moved,
+    port, updated,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled, Succeeded};
 use crate::action::timeline::TimelineEvent;
@@ -172,20 +172,6 @@ fn a_datagram_cannot_be_sent_now_to_a_device_without_an_address() {
     fixture.register();
     let (_, effects) = fixture.submit(datagram("on"));
     assert!(effects.ends_with(&leaves("on")), "where it is registered");
-}
-
-#[test]
-fn no_datagram_is_sent_to_the_service_itself() {
-    let own: u16 = OWN.rsplit_once(':').unwrap().1.parse().unwrap();
-    let mut new = datagram("on");
-    if let Request::Udp(request) = &mut new.request {
-        request.port = port(own);
-    }
-    let mut fixture = DeviceFixture::new();
-    let (_, effects) = fixture.submit(new);
-    let why = format!("{OWN} is an address of the service itself");
-    let refused = refused_at_once("#1", InProgress, &format!("0/1 {why:?}"));
-    assert_eq!(effects, all([refused, entry("#1", &why)]));
 }
 
 #[test]

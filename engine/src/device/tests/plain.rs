@@ -5,8 +5,8 @@ use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Message, MessageKind};
 
 use super::vocabulary::{
-    DeviceFixture, HOME, Lines, OWN, S, all, coap, created, ended, logged, moved, port, put_off,
-    read, refused_at_once, sent, updated,
+    DeviceFixture, HOME, Lines, S, all, coap, created, ended, logged, moved, port, put_off, read,
+    sent, updated,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled, Succeeded};
 use crate::action::{Method, NewAction, PayloadType, Request, ResultPayload};
@@ -388,19 +388,6 @@ fn a_request_cannot_be_sent_now_to_a_device_without_an_address() {
         effects.ends_with(&expected),
         "where it is registered: {effects:?}"
     );
-}
-
-#[test]
-fn no_request_is_sent_to_the_service_itself() {
-    let own: u16 = OWN.rsplit_once(':').unwrap().1.parse().unwrap();
-    let mut fixture = DeviceFixture::new();
-    let (_, effects) = fixture.submit(to_port(own, coap(Method::Get, "/a", "")));
-    let why = format!("{OWN} is an address of the service itself");
-    let refused = refused_at_once("#1", InProgress, &format!("0/1 {why:?}"));
-    let entry = logged(&format!(
-        "DeviceController[ActionRequestFailed] Error: Action request #1 failed: {why}."
-    ));
-    assert_eq!(effects, all([refused, entry]));
 }
 
 #[test]

@@ -25,6 +25,7 @@ use protocol::coap::token::Token;
 use crate::action::{Action, NewAction};
 use crate::change::{Change, Expect};
 use crate::datagram::Datagram;
+use crate::delivery::address::policy::AddressPolicy;
 use crate::device::Device;
 use crate::device::objects::ObjectLists;
 use crate::device::queue::{Accepted, CancelRefusal, SubmitRefusal};
@@ -124,6 +125,7 @@ impl DeviceFixture {
             },
             names,
             own: [OWN.parse().unwrap()].into(),
+            addresses: AddressPolicy::PublicOnly,
         })));
         let saved = RestoredDevice {
             profile,

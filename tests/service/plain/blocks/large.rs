@@ -8,7 +8,7 @@ use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
 use serde_json::Value;
 
-use super::super::{ID, IP};
+use super::super::{ID, IP, PRIVATE};
 use super::{body, size};
 use crate::test_service::start;
 use crate::vocabulary::blockwise::{BlockwiseDevice, Loss};
@@ -20,7 +20,8 @@ use crate::vocabulary::wire::{DeviceSocket, register_with};
 
 /// A lost message is retransmitted at once, because the link is slow enough. There are enough
 /// retransmissions that the first exchange does not give up on a machine where the device is late.
-const QUICK: [(&str, &str); 2] = [
+const QUICK: [(&str, &str); 3] = [
+    PRIVATE,
     ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "10"),
     ("SIGNALBOX_COAP_MAX_RETRANSMIT", "9"),
 ];

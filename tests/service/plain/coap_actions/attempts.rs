@@ -60,7 +60,7 @@ fn the_number_of_waiting_requests_is_limited() {
 
 #[test]
 fn a_result_is_delivered_to_the_webhooks_that_select_it() {
-    let setup = PlainService::with(&[("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true")]);
+    let setup = PlainService::new();
     let endpoint = Endpoint::new();
     let types = serde_json::json!([{ "type": "ACTION_RESULT" }]);
     let webhook = serde_json::json!({
