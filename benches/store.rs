@@ -266,7 +266,7 @@ fn record(number: u64) -> Batch {
     // Spread over the tree, as digests are.
     key[..8].copy_from_slice(&number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
     let record = DeviceRecord {
-        first_heard_at: Some(NOW),
+        first_contact_at: Some(NOW),
         last_seen_at: Some(NOW),
         protocols_seen: ProtocolsSeen::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
         ..DeviceRecord::default()
@@ -293,7 +293,7 @@ fn registered() -> DeviceRecord {
         links: Registration::parse_links(LINKS).expect("links"),
     };
     DeviceRecord {
-        first_heard_at: Some(NOW),
+        first_contact_at: Some(NOW),
         last_seen_at: Some(NOW),
         protocols_seen: ProtocolsSeen::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
         peer: Some(Peer::plain(([127, 1, 0, 1], 5_683).into())),

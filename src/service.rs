@@ -166,7 +166,7 @@ impl Service {
         if self.web.send(Drain).await.is_err() {
             warn!("the web actor has stopped");
         }
-        self.arbiters.rest().await;
+        self.arbiters.quiesce().await;
         info!("stopped");
     }
 }
@@ -346,7 +346,7 @@ pub(crate) fn rules(config: &Config, own: Vec<SocketAddr>) -> Rules {
 
 #[cfg(test)]
 mod tests {
-    use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS, PROMISE_RETENTION_MS};
+    use engine::limits::{ACTION_RETENTION_MS, IDEMPOTENCY_RETENTION_MS, LOG_RETENTION_MS};
 
     use super::*;
 
@@ -355,7 +355,7 @@ mod tests {
         let retention = retention_periods(&Config::of_defaults());
         assert_eq!(retention.actions_ms, ACTION_RETENTION_MS);
         assert_eq!(retention.entries_ms, LOG_RETENTION_MS);
-        assert_eq!(retention.answers_ms, PROMISE_RETENTION_MS);
+        assert_eq!(retention.answers_ms, IDEMPOTENCY_RETENTION_MS);
         let days = |days: i64| days * 86_400_000;
         assert_eq!(
             (retention.actions_ms, retention.entries_ms),

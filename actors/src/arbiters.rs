@@ -68,7 +68,7 @@ impl Arbiters {
     ///
     /// The devices stay in memory. To unload a million of them takes longer than to restore them,
     /// and the end of the process frees them at once.
-    pub async fn rest(&self) {
+    pub async fn quiesce(&self) {
         // All stop receiving before the first one finishes: a datagram may belong to another
         // arbiter.
         for registry in &*self.actors {
@@ -85,7 +85,7 @@ impl Arbiters {
 
     /// Ends the work of devices, frees them and ends the threads, for a process that goes on.
     pub async fn stop(self) {
-        self.rest().await;
+        self.quiesce().await;
         for (registry, arbiter) in self.actors.iter().zip(self.arbiters) {
             warn_if_stopped(registry.send(StopArbiter).await);
             arbiter.stop();

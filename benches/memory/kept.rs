@@ -40,7 +40,7 @@ pub(crate) fn restored(number: u32, now: Timestamp) -> RestoredDevice {
     RestoredDevice {
         profile: fleet::profile(number),
         record: DeviceRecord {
-            first_heard_at: Some(now),
+            first_contact_at: Some(now),
             last_seen_at: Some(now),
             protocols_seen: ProtocolsSeen::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
             peer: Some(Peer::plain(address)),

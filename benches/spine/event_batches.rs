@@ -42,7 +42,7 @@ impl EventBatches {
         Self {
             policy: Arc::new(CustomerPolicy::of_rules(Arc::new(line::rules()))),
             record: DeviceRecord {
-                first_heard_at: Some(now),
+                first_contact_at: Some(now),
                 last_seen_at: Some(now),
                 protocols_seen: ProtocolsSeen::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
                 registration: Some(registration),

@@ -356,7 +356,7 @@ impl Device {
         let record = self.idle.registration.record(&self.idle.observed);
         let busy = self.busy.as_ref();
         Snapshot {
-            first_heard_at: record.first_heard_at,
+            first_contact_at: record.first_contact_at,
             last_seen_at: record.last_seen_at,
             peer: record.peer,
             protocols_seen: record.protocols_seen.last(),

@@ -18,7 +18,7 @@ pub const ACTION_RETENTION_MS: i64 = 7 * DAY_MS;
 
 /// How long a call with an `Idempotency-Key` is remembered: a caller that missed the answer retries
 /// sooner.
-pub const PROMISE_RETENTION_MS: i64 = DAY_MS;
+pub const IDEMPOTENCY_RETENTION_MS: i64 = DAY_MS;
 
 /// Administration log entries are removed this long after they were written, so that the default
 /// window of seven days is complete for any recent end.
@@ -44,7 +44,7 @@ pub const SEND_ATTEMPTS_MAX: u8 = 5;
 
 /// How long a deregistered device is remembered: it may retransmit its deregistration for
 /// EXCHANGE_LIFETIME (RFC 7252 section 4.8.2) and must get the same answer.
-pub const FAREWELL_MS: i64 = 247_000;
+pub const DEREGISTRATION_REPEATED_MS: i64 = 247_000;
 
 /// The longest data of a request or a result in a list: a page of a hundred has less than a
 /// mebibyte of it. Longer data is only shown with the single request.
@@ -78,11 +78,11 @@ pub const INPUTS_MAX: usize = 64;
 
 /// Data from one address that waits for the look-up of its device: a device may send its readings
 /// of a day at once, but not more. Data beyond the bound is answered 5.03 or dropped.
-pub const LANE_MAX: usize = 2_048;
+pub const ADDRESS_QUEUE_MAX: usize = 2_048;
 
 /// Bytes of such data that an arbiter holds for all addresses in total: the senders are not known
 /// yet, and a datagram may be sixty times as large as usual.
-pub const LANES_BYTES_MAX: usize = 16 * 1_024 * 1_024;
+pub const ADDRESS_QUEUES_BYTES_MAX: usize = 16 * 1_024 * 1_024;
 
 /// How long a transfer in blocks waits for the next block of the device, in either direction:
 /// EXCHANGE_LIFETIME (RFC 7252 section 4.8.2). Each block renews it.

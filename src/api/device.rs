@@ -175,7 +175,7 @@ impl InspectorBody {
             device: DeviceBody::of(profile),
             presence: PresenceBody {
                 state: snapshot.presence.word(),
-                first_registered: snapshot.first_heard_at.map(|at| at.iso().to_string()),
+                first_registered: snapshot.first_contact_at.map(|at| at.iso().to_string()),
                 last_seen: snapshot.last_seen_at.map(|at| at.iso().to_string()),
                 protocol: snapshot.protocols_seen.map(Word::word),
                 address: snapshot.peer.map(|peer| peer.to_string()),

@@ -23,7 +23,7 @@ impl EntryPayload {
     }
 
     /// The payload as a reader of the entry sees it.
-    pub fn told(&self) -> Self {
+    pub fn without_bytes(&self) -> Self {
         let bytes = self.size();
         Self::Kept { bytes }
     }
@@ -74,8 +74,8 @@ mod tests {
 
     #[test]
     fn a_reader_sees_how_many_bytes_are_stored() {
-        let shown = EntryPayload::of(&[1, 2, 3]).told();
+        let shown = EntryPayload::of(&[1, 2, 3]).without_bytes();
         assert_eq!(shown, EntryPayload::Kept { bytes: 3 });
-        assert_eq!(shown.told(), shown);
+        assert_eq!(shown.without_bytes(), shown);
     }
 }

@@ -20,7 +20,7 @@ use crate::profile::Profile;
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct DeviceRecord {
     /// When its first message was received, over any protocol.
-    pub first_heard_at: Option<Timestamp>,
+    pub first_contact_at: Option<Timestamp>,
     /// When its last message was received. Coarse: an update that changes nothing is not saved each
     /// time.
     pub last_seen_at: Option<Timestamp>,

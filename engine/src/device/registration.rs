@@ -83,7 +83,7 @@ pub(super) struct RegistrationState {
     identity: Box<Identity>,
     /// The key of the identity: a digest, too expensive to compute for every update.
     key: DeviceKey,
-    first_heard_at: CompactTime,
+    first_contact_at: CompactTime,
     last_seen_at: Option<Timestamp>,
     /// Where its last message came from.
     peer: Option<Peer>,
@@ -121,7 +121,7 @@ impl RegistrationState {
         let state = Self {
             key: profile.key(),
             identity: Box::new(Identity::of(profile)),
-            first_heard_at: CompactTime::of(record.first_heard_at),
+            first_contact_at: CompactTime::of(record.first_contact_at),
             last_seen_at: record.last_seen_at,
             peer: record.peer,
             registration: record.registration,
@@ -157,9 +157,9 @@ impl RegistrationState {
 
     /// Notes an uplink. Returns whether it is the first contact.
     pub(super) fn note_first_contact(&mut self, now: Timestamp) -> bool {
-        let is_first = self.first_heard_at.time().is_none();
+        let is_first = self.first_contact_at.time().is_none();
         if is_first {
-            self.first_heard_at = CompactTime::of(Some(now));
+            self.first_contact_at = CompactTime::of(Some(now));
         }
         is_first
     }
@@ -272,7 +272,7 @@ impl RegistrationState {
     /// The record of the device, with its observations.
     pub(super) fn record(&self, observed: &[Observation]) -> DeviceRecord {
         DeviceRecord {
-            first_heard_at: self.first_heard_at.time(),
+            first_contact_at: self.first_contact_at.time(),
             last_seen_at: self.last_seen_at,
             peer: self.peer,
             registration: self.registration.clone(),

@@ -13,7 +13,7 @@ use crate::peer::Peer;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
     /// When its first message was received.
-    pub first_heard_at: Option<Timestamp>,
+    pub first_contact_at: Option<Timestamp>,
     /// When its last message was received.
     pub last_seen_at: Option<Timestamp>,
     /// Where its last message came from.

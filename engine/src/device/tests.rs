@@ -2,7 +2,6 @@
 
 mod amending;
 mod answers;
-mod asking_otherwise;
 mod associated;
 mod attempts;
 mod cancelling;
@@ -18,6 +17,7 @@ mod failing;
 mod fetching;
 mod forbidden;
 mod going_on;
+mod idempotency;
 mod incoming;
 mod notifying;
 mod observing;
@@ -26,10 +26,10 @@ mod occurring;
 mod pacing;
 mod passive;
 mod plain;
-mod promising;
 mod queue_mode;
 mod readings;
 mod refusals;
+mod refused_formats;
 mod registering;
 mod restoring;
 mod sending;

@@ -11,7 +11,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::datagram::Inbound;
-use crate::limits::{LANE_MAX, LANES_BYTES_MAX};
+use crate::limits::{ADDRESS_QUEUE_MAX, ADDRESS_QUEUES_BYTES_MAX};
 use crate::peer::PeerIdentity;
 
 /// Bare datagrams that go to a device together: few enough that one commit stays short.
@@ -38,8 +38,8 @@ pub struct AddressQueueLimits {
 impl Default for AddressQueueLimits {
     fn default() -> Self {
         Self {
-            queue_max: LANE_MAX,
-            bytes_max: LANES_BYTES_MAX,
+            queue_max: ADDRESS_QUEUE_MAX,
+            bytes_max: ADDRESS_QUEUES_BYTES_MAX,
         }
     }
 }
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn data_beyond_the_bound_of_an_address_is_refused() {
         let mut queues = queues();
-        for number in 0..LANE_MAX {
+        for number in 0..ADDRESS_QUEUE_MAX {
             assert!(!matches!(
                 queues.enqueue(bare(number as u8)),
                 Enqueued::Full(_)
@@ -185,7 +185,7 @@ mod tests {
         }
         assert!(matches!(queues.enqueue(bare(0)), Enqueued::Full(_)));
         queues.ask(identity());
-        assert_eq!(taken(&mut queues).len(), LANE_MAX);
+        assert_eq!(taken(&mut queues).len(), ADDRESS_QUEUE_MAX);
         assert!(matches!(queues.enqueue(bare(0)), Enqueued::First));
     }
 
@@ -213,7 +213,7 @@ mod tests {
                 Enqueued::Full(_) => None,
             });
         let queued: Vec<u16> = queued.collect();
-        assert_eq!(queued.len(), LANES_BYTES_MAX / LARGEST);
+        assert_eq!(queued.len(), ADDRESS_QUEUES_BYTES_MAX / LARGEST);
         for number in queued {
             queues.ask(PeerIdentity::Address(address_of(number)));
             assert_eq!(

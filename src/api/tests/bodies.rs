@@ -205,7 +205,7 @@ fn a_device() {
 #[test]
 fn a_sleeping_device_with_a_scheduled_request() {
     let snapshot = Snapshot {
-        first_heard_at: Some(NOON),
+        first_contact_at: Some(NOON),
         last_seen_at: Some(NOON.plus_s(60)),
         peer: Some(Peer::plain("10.0.0.7:49152".parse().unwrap())),
         protocols_seen: Some(Protocol::Lwm2m),
@@ -231,7 +231,7 @@ fn a_sleeping_device_with_a_scheduled_request() {
 #[test]
 fn a_device_without_contact() {
     let snapshot = Snapshot {
-        first_heard_at: None,
+        first_contact_at: None,
         last_seen_at: None,
         peer: None,
         protocols_seen: None,

@@ -1,12 +1,12 @@
 //! Who may call which route, and how are calls refused?
 
 mod amending;
-mod asking;
 mod clouds;
 mod directory;
 mod every_route;
 mod finding;
 mod importing;
 mod logs;
+mod plain_requests;
 mod refusals;
 mod tokens;

@@ -81,7 +81,7 @@ fn about_bytes(second: i64, rng: u64, bytes: &[u8]) -> Entry {
 /// The entry as a list shows it.
 fn listed(entry: &Entry) -> Entry {
     Entry {
-        payload: entry.payload.as_ref().map(EntryPayload::told),
+        payload: entry.payload.as_ref().map(EntryPayload::without_bytes),
         ..entry.clone()
     }
 }

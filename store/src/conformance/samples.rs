@@ -112,7 +112,7 @@ pub fn device(customer: &CustomerId, number: u64) -> Profile {
 /// The record of a device that registered at a second with these object links.
 pub fn record(second: i64, links: &str) -> DeviceRecord {
     DeviceRecord {
-        first_heard_at: Some(at(second)),
+        first_contact_at: Some(at(second)),
         last_seen_at: Some(at(second)),
         peer: Some(Peer::plain(([192, 0, 2, 7], 5_683).into())),
         registration: Some(Registration {

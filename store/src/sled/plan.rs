@@ -229,7 +229,7 @@ impl Steps {
             Change::RemoveDevice(device) => self.0.push(PlanStep::RemoveDevice(*device)),
             Change::PutRecord { device, record } => self.put_record(*device, record),
             Change::PutAction { was, action } => self.put_action(*was, action),
-            Change::PutIdempotencyRecord(promise) => self.keep_promise(promise),
+            Change::PutIdempotencyRecord(record) => self.put_idempotency_record(record),
             Change::AppendEntry(entry) => self.append_entry(entry),
             Change::AppendEvent(event) => self.append_event(event),
             Change::PutDestination(destination) => {
@@ -343,17 +343,17 @@ impl Steps {
         self.0.push(PlanStep::PutRecord(recorded));
     }
 
-    fn keep_promise(&mut self, promise: &IdempotencyRecord) {
+    fn put_idempotency_record(&mut self, kept: &IdempotencyRecord) {
         let IdempotencyRecord {
             call: once,
             device,
             number,
             at,
             ..
-        } = *promise;
+        } = *kept;
         self.put(
             key::idempotency::idempotency(once.key, device, number),
-            &record::idempotency::write_idempotency_record(promise),
+            &record::idempotency::write_idempotency_record(kept),
         );
         let by_age = key::idempotency::idempotency_by_age(at, once.key, device, number);
         self.put(by_age, &[]);

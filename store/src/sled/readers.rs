@@ -8,7 +8,7 @@
 //!  deliver  events on their way to customers' systems    -> 2 threads
 //! ```
 //!
-//! Each lane has a queue and threads of its own: a long list or a start in progress never delays a
+//! Each pool has a queue and threads of its own: a long list or a start in progress never delays a
 //! device that registers. One limit remains: while sled applies a group's rows, all reads wait, so
 //! the size of a group is bounded, too.
 
@@ -30,21 +30,21 @@ use crate::{ReadAnswer, Unavailable};
 
 /// Single rows take microseconds, so these threads are rarely busy at the same time; the second one
 /// runs while the first waits for the disk.
-const ASKING: usize = 2;
+const POINT_THREADS: usize = 2;
 
 /// Enough that one long list (a deep page, a wide window) does not delay the others; more would
 /// only compete with the devices for cores.
-const SHOWING: usize = 3;
+const LIST_THREADS: usize = 3;
 
 /// One core reads some 150,000 devices a second out of the page cache, more than the arbiters
 /// start; the second thread runs while the first waits for a cold disk.
-const PREPARING: usize = 2;
+const RESTORE_THREADS: usize = 2;
 
 /// Deliveries read event by event, each in tens of microseconds; the second thread runs while the
 /// first waits for the disk.
-const DELIVERING: usize = 2;
+const DELIVER_THREADS: usize = 2;
 
-/// Queries that may wait in a lane. Each takes tens of microseconds, so that is a fraction of a
+/// Queries that may wait in a pool. Each takes tens of microseconds, so that is a fraction of a
 /// second; one more is answered as unavailable.
 const QUESTIONS_MAX: usize = 4_096;
 
@@ -53,10 +53,10 @@ type ReadJob = Box<dyn FnOnce(&Db) + Send>;
 
 /// The threads that answer queries.
 pub(super) struct Readers {
-    asking: ReaderPool,
-    showing: ReaderPool,
-    preparing: ReaderPool,
-    delivering: ReaderPool,
+    point: ReaderPool,
+    list: ReaderPool,
+    restore: ReaderPool,
+    deliver: ReaderPool,
     state: Arc<CommitState>,
 }
 
@@ -64,10 +64,10 @@ impl Readers {
     /// Starts the threads.
     pub(super) fn start(db: &Db, state: &Arc<CommitState>) -> io::Result<Self> {
         Ok(Self {
-            asking: ReaderPool::start("point", ASKING, db, state)?,
-            showing: ReaderPool::start("list", SHOWING, db, state)?,
-            preparing: ReaderPool::start("restore", PREPARING, db, state)?,
-            delivering: ReaderPool::start("deliver", DELIVERING, db, state)?,
+            point: ReaderPool::start("point", POINT_THREADS, db, state)?,
+            list: ReaderPool::start("list", LIST_THREADS, db, state)?,
+            restore: ReaderPool::start("restore", RESTORE_THREADS, db, state)?,
+            deliver: ReaderPool::start("deliver", DELIVER_THREADS, db, state)?,
             state: Arc::clone(state),
         })
     }
@@ -77,7 +77,7 @@ impl Readers {
         &self,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
     ) -> ReadAnswer<T> {
-        self.asking.answer(&self.state, question)
+        self.point.answer(&self.state, question)
     }
 
     /// Answers a query for a caller: what is not durable may still be lost, so the answer waits
@@ -86,7 +86,7 @@ impl Readers {
         &self,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
     ) -> ReadAnswer<T> {
-        self.settled(&self.showing, question)
+        self.settled(&self.list, question)
     }
 
     /// Answers a query about an event in delivery, which the caller knows to be durable.
@@ -94,7 +94,7 @@ impl Readers {
         &self,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
     ) -> ReadAnswer<T> {
-        self.delivering.answer(&self.state, question)
+        self.deliver.answer(&self.state, question)
     }
 
     /// Answers a query about events to be delivered, which must be durable as well.
@@ -102,7 +102,7 @@ impl Readers {
         &self,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
     ) -> ReadAnswer<T> {
-        self.settled(&self.delivering, question)
+        self.settled(&self.deliver, question)
     }
 
     /// Answers a query in the background.
@@ -110,31 +110,31 @@ impl Readers {
         &self,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
     ) -> ReadAnswer<T> {
-        self.preparing.answer(&self.state, question)
+        self.restore.answer(&self.state, question)
     }
 
     /// Answers all queued queries and ends the threads.
     pub(super) fn stop(&mut self) {
-        for lane in [
-            &mut self.asking,
-            &mut self.showing,
-            &mut self.preparing,
-            &mut self.delivering,
+        for pool in [
+            &mut self.point,
+            &mut self.list,
+            &mut self.restore,
+            &mut self.deliver,
         ] {
-            lane.stop();
+            pool.stop();
         }
     }
 
-    /// Answers a query in a lane, and holds the answer back until everything it may have seen is
+    /// Answers a query in a pool, and holds the answer back until everything it may have seen is
     /// durable.
     fn settled<T: Send + 'static>(
         &self,
-        lane: &ReaderPool,
+        pool: &ReaderPool,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
     ) -> ReadAnswer<T> {
         let (seeing, state) = (Arc::clone(&self.state), Arc::clone(&self.state));
         let question = move |db: &Db| question(db).map(|answer| (answer, seeing.seen()));
-        let answer = lane.answer(&self.state, question);
+        let answer = pool.answer(&self.state, question);
         Box::pin(async move {
             let (answer, seen) = answer.await?;
             state.settled(seen).await?;
@@ -253,11 +253,13 @@ mod tests {
                 Ok(())
             }
         };
-        let lists: Vec<_> = (0..2 * SHOWING).map(|_| readers.show(long())).collect();
-        let pages: Vec<_> = (0..2 * PREPARING)
+        let lists: Vec<_> = (0..2 * LIST_THREADS)
+            .map(|_| readers.show(long()))
+            .collect();
+        let pages: Vec<_> = (0..2 * RESTORE_THREADS)
             .map(|_| readers.prepare(long()))
             .collect();
-        for _ in 0..SHOWING + PREPARING {
+        for _ in 0..LIST_THREADS + RESTORE_THREADS {
             busy.recv().unwrap();
         }
 

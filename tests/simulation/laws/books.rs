@@ -76,7 +76,7 @@ fn equals(
 
 /// A device with a first contact has one log entry of it, and any other device has none.
 pub(super) fn first_contact_is_logged_exactly_once(who: usize, durable: &Durable) -> Verdict {
-    let expected = u32::from(durable.record(who).first_heard_at.is_some());
+    let expected = u32::from(durable.record(who).first_contact_at.is_some());
     let logged = durable.first_contacts(who);
     hold(
         "first_contact_is_logged_exactly_once",

@@ -373,7 +373,7 @@ fn when_active() -> NewAction {
         path: "/3/0/9".parse().unwrap(),
         data: None,
     });
-    asking(read, Mode::SendWhenActive)
+    action(read, Mode::SendWhenActive)
 }
 
 /// A bare datagram to be sent now.
@@ -382,10 +382,10 @@ fn bare() -> NewAction {
         content: Content::parse(ContentEncoding::String, "on").unwrap(),
         port: NonZeroU16::new(4_445).unwrap(),
     };
-    asking(Request::Udp(request), Mode::SendNow)
+    action(Request::Udp(request), Mode::SendNow)
 }
 
-fn asking(request: Request, mode: Mode) -> NewAction {
+fn action(request: Request, mode: Mode) -> NewAction {
     NewAction {
         request,
         mode,

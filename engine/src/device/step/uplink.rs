@@ -18,7 +18,7 @@ use crate::device::rejections::{quoted, registration_fault};
 use crate::diagnostic;
 use crate::dispatch;
 use crate::event::{EventContent, Lifecycle};
-use crate::limits::{DATA_REMEMBERED_MS, FAREWELL_MS};
+use crate::limits::{DATA_REMEMBERED_MS, DEREGISTRATION_REPEATED_MS};
 use crate::location::Location;
 use crate::moment::Moment;
 use crate::peer::{Peer, Transport};
@@ -120,7 +120,8 @@ impl Step<'_> {
         self.end_registration(from, "the device deregistered");
         self.cx
             .publish(EventContent::Lifecycle(Lifecycle::Deregistered));
-        self.ingest.linger(self.cx.now().plus_ms(FAREWELL_MS));
+        self.ingest
+            .linger(self.cx.now().plus_ms(DEREGISTRATION_REPEATED_MS));
         self.answer(datagram, Code::DELETED);
     }
 

@@ -10,7 +10,7 @@ use super::vocabulary::{
     without_record,
 };
 use crate::action::Status::{InProgress, Scheduled};
-use crate::limits::{DATA_REMEMBERED_MS, FAREWELL_MS, Limits};
+use crate::limits::{DATA_REMEMBERED_MS, DEREGISTRATION_REPEATED_MS, Limits};
 use crate::step_event::{NotificationOutcome, StepEventKind, UplinkKind};
 
 const AWAY: &str = "10.0.0.1:7777";
@@ -363,7 +363,9 @@ fn a_deregistration_is_remembered_across_later_posts() {
     fixture.at(2 * S).posts("1");
     let expected = sent("ACK 2.02 to 102");
     assert_eq!(
-        fixture.at(FAREWELL_MS).receives(HOME, &deregistration),
+        fixture
+            .at(DEREGISTRATION_REPEATED_MS)
+            .receives(HOME, &deregistration),
         expected
     );
 }

@@ -36,7 +36,7 @@ fn a_registration_is_saved_and_then_answered_with_its_location() {
 fn first_contact_is_logged_exactly_once() {
     let mut fixture = DeviceFixture::new();
     assert!(fixture.register().contains(&format!("log {FIRST}")));
-    let first_at = fixture.saved_record().first_heard_at;
+    let first_at = fixture.saved_record().first_contact_at;
     for hour in 1..4 {
         fixture.restart();
         let effects = fixture.at(hour * HOUR).register();
@@ -45,7 +45,7 @@ fn first_contact_is_logged_exactly_once() {
             "{effects:?}"
         );
         fixture.deregister();
-        assert_eq!(fixture.saved_record().first_heard_at, first_at);
+        assert_eq!(fixture.saved_record().first_contact_at, first_at);
     }
 }
 

@@ -2,15 +2,15 @@
 //! to it, and the effects line by line.
 
 mod amending;
-mod asking;
 mod blocks;
 mod defining;
 mod observing;
 mod occurring;
 mod plain;
+mod rendering;
 mod reporting;
+mod requests;
 mod sending;
-mod telling;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -41,18 +41,18 @@ use crate::profile::Profile;
 use crate::rules::{EndpointTrust, Rules};
 use crate::step_event::StepEvent;
 
-pub(super) use asking::{execute, read, write};
 pub(super) use blocks::{block, small_blocks};
 pub(super) use defining::definition;
 pub(super) use observing::{BATTERY, end_observing, observation_lost, observe, observing, tlv};
 pub(super) use plain::{
     BARE, coap, data_published, datagram, datagram_published, first_contact, port,
 };
-pub(super) use reporting::{REPORTING, reads, reported, unread};
-pub(super) use telling::{
+pub(super) use rendering::{
     Lines, all, answered, answers, created, ended, logged, moved, published, put_off, recorded,
     refused, refused_at_once, sent, undecodable, updated, without_record,
 };
+pub(super) use reporting::{REPORTING, reads, reported, unread};
+pub(super) use requests::{execute, read, write};
 
 pub(super) const S: i64 = 1_000;
 pub(super) const MINUTE: i64 = 60 * S;
@@ -78,7 +78,7 @@ pub(super) struct DeviceFixture {
     device: Device,
     saved: RestoredDevice,
     final_actions: BTreeMap<ActionId, Action>,
-    names: telling::Names,
+    names: rendering::Names,
     /// The message id of the device's next message.
     next_id: u16,
     /// The last request to the device.
@@ -140,7 +140,7 @@ impl DeviceFixture {
             policy,
             saved,
             final_actions: BTreeMap::new(),
-            names: telling::Names::default(),
+            names: rendering::Names::default(),
             next_id: 100,
             last_request: None,
             bare_action: None,

@@ -64,7 +64,7 @@ fn an_action_request_over_coap_without_a_payload() {
 #[test]
 fn a_device_that_speaks_plain_coap() {
     let snapshot = Snapshot {
-        first_heard_at: Some(NOON),
+        first_contact_at: Some(NOON),
         last_seen_at: Some(NOON.plus_s(60)),
         peer: Some(Peer::plain("10.0.0.7:49152".parse().unwrap())),
         protocols_seen: Some(Protocol::Coap),

@@ -118,7 +118,7 @@ pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
     let texts = ParsedTexts::of(record);
     let registration = record.registration.as_ref();
     let record = DeviceV1 {
-        first_heard_at_ms: record.first_heard_at.map(Timestamp::as_ms),
+        first_heard_at_ms: record.first_contact_at.map(Timestamp::as_ms),
         last_seen_at_ms: record.last_seen_at.map(Timestamp::as_ms),
         peer: record.peer.map(|peer| peer_record(peer, &texts)),
         registration: registration.map(|record| registration_record(record, &texts)),
@@ -146,7 +146,7 @@ pub(crate) fn read_one_of_many(
 ) -> Result<DeviceRecord, Unreadable> {
     let record: DeviceV1<'_> = read(DEVICE_VERSION, value)?;
     Ok(DeviceRecord {
-        first_heard_at: record.first_heard_at_ms.map(Timestamp::from_ms),
+        first_contact_at: record.first_heard_at_ms.map(Timestamp::from_ms),
         last_seen_at: record.last_seen_at_ms.map(Timestamp::from_ms),
         peer: record.peer.as_ref().map(read_peer).transpose()?,
         registration: record

@@ -147,7 +147,7 @@ mod tests {
             ..seen.clone()
         };
         let odd = DeviceRecord {
-            first_heard_at: None,
+            first_contact_at: None,
             last_seen_at: None,
             peer: None,
             observations: Box::default(),

@@ -7,11 +7,11 @@ use protocol::coap::token::Token;
 use protocol::lwm2m::payload;
 use protocol::lwm2m::value::Value;
 
-use super::asking::request;
+use super::requests::request;
 use super::{DeviceFixture, HOME};
 use crate::action::{NewAction, Operation};
 
-use super::telling::Lines;
+use super::rendering::Lines;
 
 /// The observed path, unless a test uses another.
 pub(in crate::device::tests) const BATTERY: &str = "/3/0/9";
@@ -74,7 +74,7 @@ impl DeviceFixture {
 
     /// Names in later effects are counted from the first on.
     pub(in crate::device::tests) fn forget_names(&mut self) {
-        self.names = super::telling::Names::default();
+        self.names = super::rendering::Names::default();
     }
 
     /// The observations of the device, oldest first.

@@ -6,8 +6,8 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 use protocol::coap::uri::PathAndQuery;
 
-use super::asking::asking;
-use super::telling::Lines;
+use super::rendering::Lines;
+use super::requests::action;
 use super::{DeviceFixture, HOME, peer};
 use crate::action::{
     CoapRequest, Content, ContentEncoding, Method, NewAction, Request, UdpRequest,
@@ -99,7 +99,7 @@ impl DeviceFixture {
 
 /// A request for a bare datagram.
 pub(in crate::device::tests) fn datagram(text: &str) -> NewAction {
-    asking(Request::Udp(UdpRequest {
+    action(Request::Udp(UdpRequest {
         content: written(text),
         port: port(4445),
     }))
@@ -108,7 +108,7 @@ pub(in crate::device::tests) fn datagram(text: &str) -> NewAction {
 /// A CoAP request to the address at which the device serves, with a payload unless that is empty.
 pub(in crate::device::tests) fn coap(method: Method, target: &str, payload: &str) -> NewAction {
     let content = (!payload.is_empty()).then(|| written(payload));
-    asking(Request::Coap(CoapRequest {
+    action(Request::Coap(CoapRequest {
         method,
         port: port(5685),
         target: PathAndQuery::parse(target).unwrap(),

@@ -10,7 +10,7 @@ use super::{DeviceFixture, HOME, logged, observing, published, sent};
 use crate::policy::CustomerPolicy;
 use crate::setting::SettingState;
 
-use super::telling::Lines;
+use super::rendering::Lines;
 
 /// The objects of a device that has something to report.
 pub(in crate::device::tests) const REPORTING: &str = "</1/0>,</3/0>,</6/0>,</7/0>";

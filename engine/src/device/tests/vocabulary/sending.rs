@@ -9,7 +9,7 @@ use crate::change::Change;
 use crate::effect::Effect;
 use crate::event::Event;
 
-use super::telling::Lines;
+use super::rendering::Lines;
 
 impl DeviceFixture {
     /// The device sends values in SenML JSON.

@@ -18,14 +18,14 @@ pub(in crate::device::tests) fn execute(path: &str) -> NewAction {
 
 /// A request to be sent now, with one attempt.
 pub(super) fn request(operation: Operation, path: &str, data: Option<&str>) -> NewAction {
-    asking(Request::Lwm2m(Lwm2mRequest {
+    action(Request::Lwm2m(Lwm2mRequest {
         operation,
         path: path.parse().unwrap(),
         data: data.map(Box::from),
     }))
 }
 
-pub(super) fn asking(request: Request) -> NewAction {
+pub(super) fn action(request: Request) -> NewAction {
     NewAction {
         request,
         mode: Mode::SendNow,
