@@ -153,7 +153,7 @@ settings! {
     /// Accept registrations without DTLS by endpoint name alone from devices without an `ip`.
     trust_endpoint_names: bool = "false", Switch, parse::switch;
     /// Lifetime of access tokens, in seconds.
-    token_lifetime_s: u32 = "3600", Number, parse::number(60..=86_400);
+    token_lifetime_s: u32 = "3600", Number, parse::number(1..=86_400);
     /// Calls per second and customer; the calls of two seconds may come at once, and more are
     /// answered with 429. 0 means no limit.
     rate_limit: u32 = "500", Number, parse::number(0..=1_000_000);

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod access;
 mod admin_log;
 mod amending;
 mod arbiters;
