@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use actors::web::ConnectionLimits;
 use engine::BlockSize;
+use engine::arbiter::ArbiterLimits;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::forwarding::DeliveryRules;
 use engine::limits::Limits;
@@ -187,6 +188,9 @@ settings! {
     /// Maximum size of a message body from a device, in one datagram or block-wise, in bytes; a
     /// larger one is answered with 4.13.
     data_bytes_max: usize = "65536", Number, parse::number(1..=16_777_216);
+    /// Maximum memory for the block-wise bodies of all devices that are not complete, in bytes;
+    /// beyond it the oldest is dropped, and its next block is answered with 4.08.
+    unfinished_bytes_max: usize = "67108864", Number, parse::number(65_536..=1 << 40);
     /// Maximum size of a response from a device, block-wise included, in bytes; a larger one fails
     /// the request.
     coap_answer_bytes_max: usize = "2097152", Number, parse::number(1..=16_777_216);
@@ -349,6 +353,14 @@ impl Config {
             passive_objects_max: self.passive_objects_max,
             log_payload_bytes_per_day: self.log_payload_bytes_per_day,
             block: self.coap_block_bytes,
+        }
+    }
+
+    /// How much may wait in all arbiters.
+    pub fn arbiter_limits(&self) -> ArbiterLimits {
+        ArbiterLimits {
+            unfinished_bytes_max: self.unfinished_bytes_max,
+            ..ArbiterLimits::default()
         }
     }
 

@@ -120,6 +120,7 @@ impl Service {
             store: store.clone(),
             policies: PolicyCache::of(&Arc::new(rules(config, doors.heard_at()?)), &chosen),
             epoch,
+            limits: config.arbiter_limits(),
         };
         let arbiters = Arbiters::start(parts, doors.sockets, &logging);
         let destinations = chosen.into_iter().flat_map(|it| it.destinations);

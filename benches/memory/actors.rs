@@ -12,6 +12,7 @@ use actors::logging::{Logging, RetentionPeriods};
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
 use actors::socket::{self, Open};
+use engine::arbiter::ArbiterLimits;
 use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS};
 
 use crate::made::SyntheticStore;
@@ -41,6 +42,7 @@ pub(crate) async fn run(devices: u32) {
         store: made.clone(),
         policies: PolicyCache::of(&Arc::new(kept::rules()), &[]),
         epoch: 1,
+        limits: ArbiterLimits::default(),
     };
     let open = || socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
     let (coap, udp) = (open(), open());

@@ -11,6 +11,7 @@ use actors::logging::{Logging, RetentionPeriods};
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
 use actors::socket::{self, Open};
+use engine::arbiter::ArbiterLimits;
 use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS, Limits};
 use engine::rules::{EndpointTrust, Rules, TransmissionRules};
 use store::Commit;
@@ -52,6 +53,7 @@ impl ApiLessService {
             store: shelf.store.clone(),
             policies: PolicyCache::of(&Arc::new(rules()), &[]),
             epoch: shelf.epoch,
+            limits: ArbiterLimits::default(),
         };
         let open = || socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
         let (plain, udp) = (open(), open());

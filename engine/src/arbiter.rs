@@ -23,6 +23,7 @@ pub mod input;
 mod pending_lookups;
 mod startup;
 mod table;
+mod unfinished_bodies;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
@@ -38,7 +39,7 @@ use crate::dispatch::shard_map::{ArbiterId, ShardMap};
 use crate::dispatch::{self, Classified, DevicesAtAddress, DropReason, Restoration};
 use crate::event::Event;
 use crate::ids::DeviceKey;
-use crate::limits::{INPUTS_MAX, LOOKUPS_MAX, STORE_RETRY_MS};
+use crate::limits::{INPUTS_MAX, LOOKUPS_MAX, STORE_RETRY_MS, UNFINISHED_BYTES_MAX};
 use crate::moment::{Moment, Timestamp};
 use crate::peer::{Peer, PeerIdentity};
 use crate::profile::Profile;
@@ -54,6 +55,7 @@ use input::{
 use pending_lookups::PendingLookups;
 use startup::Startup;
 use table::{DeviceTable, Mailbox};
+use unfinished_bodies::UnfinishedBodies;
 
 /// Devices that are woken in one turn; after that, datagrams and commands get their turn.
 const WAKES_PER_TURN: usize = 256;
@@ -80,6 +82,7 @@ pub struct Arbiter<H, R> {
     supervisor: Supervisor<DeviceKey>,
     pending_lookups: PendingLookups,
     strangers: Strangers,
+    unfinished_bodies: UnfinishedBodies,
     deadlines: Deadlines,
     timers: BTreeSet<(Timestamp, Timer)>,
     /// The start, until every device is restored.
@@ -95,8 +98,20 @@ pub struct ArbiterLimits {
     pub lookups_max: usize,
     /// Inputs that wait for a device that is being restored; more are refused.
     pub inputs_max: usize,
+    /// The bytes of all bodies received in part; beyond it the oldest is dropped.
+    pub unfinished_bytes_max: usize,
     /// Data that waits for a look-up of an identity.
     pub address_queues: address_queues::AddressQueueLimits,
+}
+
+impl ArbiterLimits {
+    /// The part of each of several arbiters, of what all of them hold together.
+    pub fn shared_among(self, arbiters: usize) -> Self {
+        Self {
+            unfinished_bytes_max: self.unfinished_bytes_max / arbiters.max(1),
+            ..self
+        }
+    }
 }
 
 impl Default for ArbiterLimits {
@@ -104,6 +119,7 @@ impl Default for ArbiterLimits {
         Self {
             lookups_max: LOOKUPS_MAX,
             inputs_max: INPUTS_MAX,
+            unfinished_bytes_max: UNFINISHED_BYTES_MAX,
             address_queues: address_queues::AddressQueueLimits::default(),
         }
     }
@@ -114,6 +130,8 @@ impl Default for ArbiterLimits {
 enum Timer {
     /// Look up again which device has an identity.
     Identity(PeerIdentity),
+    /// Drop the oldest unfinished bodies.
+    Unfinished,
     /// Restore a device.
     Device(DeviceKey),
     /// Read a page of the start again.
@@ -136,6 +154,7 @@ impl<H, R> Arbiter<H, R> {
             supervisor: Supervisor::default(),
             pending_lookups: PendingLookups::within(bounds.address_queues),
             strangers: Strangers::default(),
+            unfinished_bodies: UnfinishedBodies::within(bounds.unfinished_bytes_max),
             deadlines: Deadlines::default(),
             timers: BTreeSet::new(),
             startup: None,
@@ -412,6 +431,7 @@ impl<H, R> Arbiter<H, R> {
                 Timer::Identity(identity) => self.query_identity(identity, out),
                 Timer::Device(key) if self.devices.get(key).is_none() => self.restore(key, out),
                 Timer::Device(_) => {}
+                Timer::Unfinished => self.drop_unfinished(out),
                 Timer::Page(first) => self.read_page(first, out),
                 Timer::Settled => out.push_back(ArbiterEffect::Progress(StartupProgress::Settled)),
             }
@@ -459,9 +479,19 @@ impl<H, R> Arbiter<H, R> {
         self.router.rebind(key, from, to, binding);
     }
 
-    /// Removes the exchange of a device whose actor ends during it.
+    /// Removes the exchange and the unfinished bodies of a device whose actor ends during them.
     pub fn abandon(&mut self, key: DeviceKey, binding: &mut PeerBinding) {
         self.router.abandon(key, binding);
+        self.unfinished_bodies.note(key, 0);
+    }
+
+    /// Takes how many bytes the bodies received in part from a device occupy now. If those of all
+    /// devices are too many, the oldest are dropped at the next timeout, which is due at once.
+    pub fn note_unfinished(&mut self, now: Timestamp, key: DeviceKey, bytes: usize) {
+        self.unfinished_bodies.note(key, bytes);
+        if self.unfinished_bodies.are_too_many() {
+            self.set_timer(now, 0, Timer::Unfinished);
+        }
     }
 
     /// Sets the deadline of a device.
@@ -510,7 +540,7 @@ impl<H, R> Arbiter<H, R> {
         });
         let datagrams = waiting.flatten().map(|input| match input {
             DeviceInput::Datagram(arrival) => arrival.datagrams(),
-            DeviceInput::Timeout | DeviceInput::Command(_) => 0,
+            DeviceInput::Timeout | DeviceInput::DropUnfinished | DeviceInput::Command(_) => 0,
         });
         self.looked_up() + datagrams.sum::<usize>()
     }
@@ -644,6 +674,13 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
+    /// Has the oldest unfinished bodies dropped until the others are within the bound.
+    fn drop_unfinished(&mut self, out: &mut ArbiterEffects<H, R>) {
+        while let Some(key) = self.unfinished_bodies.give_up_oldest() {
+            self.deliver(key, DeviceInput::DropUnfinished, out);
+        }
+    }
+
     /// Gives an input to a device that is running; only a running device has deadlines.
     fn deliver(&mut self, key: DeviceKey, input: DeviceInput<R>, out: &mut ArbiterEffects<H, R>) {
         if let Some(Child::Running { handle, .. }) = self.devices.slot(key) {
@@ -663,6 +700,10 @@ impl<H, R> Arbiter<H, R> {
     ) {
         match input {
             DeviceInput::Timeout => self.arm(now.plus_ms(CROWDED_RETRY_MS), key),
+            DeviceInput::DropUnfinished => {
+                self.unfinished_bodies.keep(key);
+                self.set_timer(now, CROWDED_RETRY_MS, Timer::Unfinished);
+            }
             DeviceInput::Command(pending)
                 if self.is_answered_while_parked(key, &pending.command) =>
             {
@@ -789,7 +830,7 @@ fn refuse_all<H, R>(inputs: Vec<DeviceInput<R>>, why: Unserved, out: &mut Arbite
                 let dropped = |number| ArbiterEffect::Drop(number, reason);
                 out.extend(arrival.numbers().map(dropped));
             }
-            DeviceInput::Timeout => {}
+            DeviceInput::Timeout | DeviceInput::DropUnfinished => {}
         }
     }
 }

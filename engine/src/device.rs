@@ -202,6 +202,15 @@ impl Device {
         });
     }
 
+    /// Drops the bodies that were received in part: a body that the device sends, and the response
+    /// to a request, whose attempt ends.
+    pub fn drop_unfinished(&mut self, m: &mut Moment, out: &mut Effects) {
+        self.step(m, out, |step| {
+            step.drop_unfinished();
+            step.begin_next();
+        });
+    }
+
     /// Creates an action request.
     ///
     /// One whose value does not fit its resource is accepted, and fails in the same step.
@@ -329,6 +338,11 @@ impl Device {
     /// The trace of the call behind the exchange in flight, if there is one.
     pub fn trace_in_flight(&self) -> Option<TraceId> {
         self.busy.as_ref()?.exchange.trace()
+    }
+
+    /// The bytes of memory that bodies received in part occupy (RFC 7959).
+    pub fn unfinished_bytes(&self) -> usize {
+        self.busy.as_ref().map_or(0, |busy| busy.unfinished_bytes())
     }
 
     /// What is counted about the device. Cheap enough to call after every step.

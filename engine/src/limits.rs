@@ -84,6 +84,12 @@ pub const ADDRESS_QUEUE_MAX: usize = 2_048;
 /// yet, and a datagram may be sixty times as large as usual.
 pub const ADDRESS_QUEUES_BYTES_MAX: usize = 16 * 1_024 * 1_024;
 
+/// Bytes of the bodies that an arbiter has received in part from all devices, in either direction
+/// (RFC 7959), unless the operator sets another number: a thousand of the longest uplinks. Beyond
+/// it the oldest body is dropped: its next block is answered 4.08, and the attempt of a request
+/// whose response it is ends.
+pub const UNFINISHED_BYTES_MAX: usize = 64 * 1_024 * 1_024;
+
 /// How long a transfer in blocks waits for the next block of the device, in either direction:
 /// EXCHANGE_LIFETIME (RFC 7252 section 4.8.2). Each block renews it.
 pub const TRANSFER_IDLE_MS: i64 = 247_000;

@@ -9,6 +9,7 @@ mod deciding;
 mod deeds;
 pub(crate) mod delivering;
 mod leaving;
+pub(crate) mod memory;
 mod observing;
 mod outcomes;
 pub(crate) mod ownership;

@@ -337,6 +337,6 @@ impl Service {
 fn numbers_of(input: &DeviceInput<u64>) -> Vec<u64> {
     match input {
         DeviceInput::Datagram(arrival) => arrival.numbers().collect(),
-        DeviceInput::Timeout | DeviceInput::Command(_) => Vec::new(),
+        DeviceInput::Timeout | DeviceInput::DropUnfinished | DeviceInput::Command(_) => Vec::new(),
     }
 }

@@ -28,7 +28,7 @@ use crate::endpoints::Endpoints;
 use crate::event::{Event, Queue};
 use crate::fleet::{self, Fleet};
 use crate::laws::rest::after_the_faults_everything_becomes_final;
-use crate::laws::{Breach, LawChecker, Verdict, delivering, ownership};
+use crate::laws::{Breach, LawChecker, Verdict, delivering, memory, ownership};
 use crate::service::{Arbiter, ArbiterAct, Service, ServiceTurn};
 use crate::settings::{Faults, WorldSettings};
 use crate::trace::{Trace, TraceEvent};
@@ -243,6 +243,7 @@ impl World {
                 let held = service.datagrams_held();
                 self.laws.routing.every_datagram_is_somewhere(held)
             })
+            .and_then(|()| memory::unfinished_bodies_have_a_bound(service, self.now_ms))
             .and_then(|()| delivering::no_destination_delays_another(&self.laws.ledgers, durable));
         self.check(verdict);
     }

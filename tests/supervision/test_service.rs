@@ -20,6 +20,7 @@ use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
 use actors::socket::{Open, open_shared};
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
+use engine::arbiter::ArbiterLimits;
 use engine::change::{Batch, Change};
 use engine::customer::Customer;
 use engine::delivery::address::policy::AddressPolicy;
@@ -260,6 +261,7 @@ fn run(
             store,
             policies: PolicyCache::of(&Arc::new(rules), &[]),
             epoch: 1,
+            limits: ArbiterLimits::default(),
         };
         let arbiters = Arbiters::start(parts, sockets, &logging);
         started.send((arbiters.devices(), post, listening)).unwrap();

@@ -76,7 +76,7 @@ impl ArbiterContext {
             epoch: parts.epoch,
             sockets,
             actor: registry,
-            arbiter: RefCell::new(Machine::new(here, shard_map, ArbiterLimits::default())),
+            arbiter: RefCell::new(Machine::new(here, shard_map, parts.limits)),
             alarm_waker: AlarmWaker::default(),
             effects_buffer: RefCell::default(),
             arbiter_id: here,
@@ -89,6 +89,16 @@ impl ArbiterContext {
     /// Queues a message for the socket of its peer.
     pub(crate) fn send(&self, to: Peer, message: Vec<u8>) {
         self.sockets.of(to.transport).send(to, message);
+    }
+
+    /// Notes how many bytes the unfinished bodies of a device occupy.
+    pub(crate) fn note_unfinished(&self, device: DeviceKey, bytes: usize) {
+        let now = self.clock.now();
+        let mut arbiter = self.arbiter.borrow_mut();
+        arbiter.note_unfinished(now, device, bytes);
+        if let Some(next) = arbiter.next_timeout() {
+            self.alarm_waker.note(next);
+        }
     }
 
     /// Notes the deadline of a device.
@@ -173,4 +183,6 @@ pub struct ArbiterParts {
     pub policies: PolicyCache,
     /// In which epoch this process owns its shards.
     pub epoch: u64,
+    /// How much may wait in all arbiters.
+    pub limits: ArbiterLimits,
 }

@@ -145,6 +145,9 @@ impl DeviceActor {
                     let socket = self.context.sockets.of(to.transport);
                     departed = Some((action, socket.send_now(to, bytes)));
                 }
+                CellEffect::NoteUnfinished(bytes) => {
+                    self.context.note_unfinished(self.key(), bytes);
+                }
                 CellEffect::Report(report) => {
                     step_events::trace_events(&report, self.key(), &self.context.meters);
                 }
@@ -251,7 +254,9 @@ impl Handler<HandleInput> for DeviceActor {
     fn handle(&mut self, HandleInput(input): HandleInput, ctx: &mut Context<Self>) {
         let span = match &input {
             DeviceInput::Command(pending) => pending.reply.span.clone(),
-            DeviceInput::Datagram(_) | DeviceInput::Timeout => Span::none(),
+            DeviceInput::Datagram(_) | DeviceInput::Timeout | DeviceInput::DropUnfinished => {
+                Span::none()
+            }
         };
         self.context
             .deciding

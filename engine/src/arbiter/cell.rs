@@ -48,6 +48,8 @@ pub enum CellEffect<R> {
     Send(Peer, Vec<u8>),
     /// Send the bare datagram of a request; call `handle_send_outcome` when the outcome is known.
     SendUdp(Peer, Vec<u8>, ActionId),
+    /// The bodies received in part occupy this many bytes now.
+    NoteUnfinished(usize),
     /// Report the step to the operator.
     Report(StepReport),
     /// Answer a command.
@@ -99,6 +101,8 @@ pub struct DeviceCell<R> {
     binding: PeerBinding,
     armed_at: Option<Timestamp>,
     handled: u64,
+    /// The bytes of unfinished bodies that were announced last.
+    unfinished_bytes: u32,
     phase: Phase,
     open: Option<Box<Awaiting<R>>>,
 }
@@ -134,6 +138,7 @@ impl<R> DeviceCell<R> {
             binding: PeerBinding::default(),
             armed_at: None,
             handled: 0,
+            unfinished_bytes: 0,
             phase: Phase::Serving,
             open: None,
         }
@@ -168,6 +173,11 @@ impl<R> DeviceCell<R> {
                 self.disarm(out);
                 self.device
                     .handle_timeout(&mut context.moment, &mut effects);
+                None
+            }
+            DeviceInput::DropUnfinished => {
+                self.device
+                    .drop_unfinished(&mut context.moment, &mut effects);
                 None
             }
             DeviceInput::Command(pending) => {
@@ -348,6 +358,7 @@ impl<R> DeviceCell<R> {
         answer: Option<(R, DeviceReply)>,
         out: &mut Vec<CellEffect<R>>,
     ) {
+        self.announce_unfinished(out);
         let report = StepReport::of(&mut effects);
         let shard = self.device.key().shard();
         let (batch, outbound) = effects.settle(Owner::Shard { shard, epoch });
@@ -425,6 +436,16 @@ impl<R> DeviceCell<R> {
         }
     }
 
+    /// Announces the memory of unfinished bodies, which exists before the step is committed.
+    fn announce_unfinished(&mut self, out: &mut Vec<CellEffect<R>>) {
+        let bytes = self.device.unfinished_bytes();
+        let counted = u32::try_from(bytes).unwrap_or(u32::MAX);
+        if counted != self.unfinished_bytes {
+            self.unfinished_bytes = counted;
+            out.push(CellEffect::NoteUnfinished(bytes));
+        }
+    }
+
     /// Arms the machine's deadline; an earlier wake-up that is armed already suffices.
     fn arm(&mut self, out: &mut Vec<CellEffect<R>>) {
         if let Some(at) = self.device.next_timeout()
@@ -464,7 +485,7 @@ fn refuse<R>(input: DeviceInput<R>, out: &mut Vec<CellEffect<R>>) {
         DeviceInput::Command(pending) => {
             out.push(CellEffect::Reply(pending.reply, Err(Unserved::Unknown)));
         }
-        DeviceInput::Datagram(_) | DeviceInput::Timeout => {}
+        DeviceInput::Datagram(_) | DeviceInput::Timeout | DeviceInput::DropUnfinished => {}
     }
 }
 

@@ -97,6 +97,8 @@ pub enum DeviceInput<R> {
     Datagram(Box<Inbound>),
     /// A deadline of the device may have come.
     Timeout,
+    /// Drop the bodies received in part: those of all devices need too much memory.
+    DropUnfinished,
     /// A command of a caller.
     Command(Box<PendingCommand<R>>),
 }

@@ -6,6 +6,7 @@ use protocol::coap::code::Code;
 
 use super::input::{ActorExit, DeviceCommand, DeviceInput, StoreUnavailable};
 use super::{CROWDED_RETRY_MS, STORE_RETRY_MS};
+use crate::dispatch::peer_table::PeerBinding;
 use crate::dispatch::{DevicesAtAddress, Restoration};
 use crate::limits::PANICS_MAX;
 use crate::moment::Moment;
@@ -316,4 +317,47 @@ fn after_a_stop_began_no_device_is_woken_or_restored_except_on_demand() {
     assert_eq!(fixture.reads_page(&["meter-1"]), NOTHING);
     let delivered = ["deliver the first question to meter-0"];
     assert_eq!(fixture.command("first", DeviceCommand::Inspect), delivered);
+}
+
+#[test]
+fn the_oldest_unfinished_bodies_give_way_once_all_exceed_the_bound() {
+    let mut fixture = ArbiterFixture::new();
+    fixture.runs_all(&NAMES[..3]);
+    let max = BOUNDS.unfinished_bytes_max;
+    assert_eq!(fixture.holds(NAMES[0], max / 2), NOTHING);
+    assert_eq!(fixture.holds(NAMES[1], max / 4), NOTHING);
+    assert_eq!(
+        fixture.holds(NAMES[0], max / 2 + 1),
+        NOTHING,
+        "it is the oldest still"
+    );
+    let dropped = ["deliver the end of its bodies to meter-0"];
+    assert_eq!(fixture.holds(NAMES[2], max / 4), dropped);
+    assert_eq!(
+        fixture.holds(NAMES[2], max / 2),
+        NOTHING,
+        "those of meter-0 are gone soon"
+    );
+    assert_eq!(fixture.holds(NAMES[0], 0), NOTHING);
+    assert_eq!(fixture.holds(NAMES[0], max / 4), NOTHING);
+    let dropped = ["deliver the end of its bodies to meter-1"];
+    assert_eq!(fixture.holds(NAMES[0], max / 2), dropped);
+}
+
+#[test]
+fn unfinished_bodies_that_met_a_full_mailbox_or_an_ended_actor_are_not_counted_wrongly() {
+    let mut fixture = ArbiterFixture::new();
+    fixture.runs_all(&NAMES[..2]);
+    let max = BOUNDS.unfinished_bytes_max;
+    fixture.holds(METER, max);
+    let dropped = ["deliver the end of its bodies to meter-0"];
+    assert_eq!(fixture.holds(NAMES[1], 1), dropped);
+    let refused = fixture.take(|arbiter, at, out| {
+        arbiter.handle_undelivered(at.now, key(METER), DeviceInput::DropUnfinished, out);
+    });
+    assert_eq!(refused, NOTHING);
+    assert_eq!(fixture.passes(CROWDED_RETRY_MS), dropped);
+    let mut binding = PeerBinding::default();
+    fixture.arbiter.abandon(key(METER), &mut binding);
+    assert_eq!(fixture.holds(NAMES[1], max), NOTHING);
 }

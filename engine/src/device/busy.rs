@@ -46,6 +46,12 @@ impl Busy {
             && self.retained.is_empty()
     }
 
+    /// The bytes of memory that bodies received in part occupy.
+    pub(super) fn unfinished_bytes(&self) -> usize {
+        let incoming = self.incoming_body.as_ref().map_or(0, |it| it.memory());
+        incoming.saturating_add(self.exchange.memory())
+    }
+
     /// When something is due.
     pub(super) fn next_timeout(&self) -> Option<Timestamp> {
         let exchange = self.exchange.next_timeout();

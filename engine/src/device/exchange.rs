@@ -377,6 +377,11 @@ impl Exchange {
         self.attempt.as_ref().map(|it| it.begun_at)
     }
 
+    /// The bytes of memory that the received blocks of the response occupy.
+    pub(super) fn memory(&self) -> usize {
+        self.transfer().map_or(0, Transfer::memory)
+    }
+
     /// Whether at least one block of the transfer got across.
     pub(super) fn is_under_way(&self) -> bool {
         self.transfer().is_some_and(Transfer::is_under_way)

@@ -41,6 +41,11 @@ impl IncomingBody {
     pub(super) fn expires_at(&self) -> Timestamp {
         Timestamp::from_ms(self.assembly.expires_at(TRANSFER_IDLE_MS))
     }
+
+    /// The bytes of memory its blocks occupy.
+    pub(super) fn memory(&self) -> usize {
+        self.assembly.memory()
+    }
 }
 
 /// What is remembered for a while and is not in the store.
@@ -222,6 +227,11 @@ impl<'s> Ingest<'s> {
             *self.body = None;
         }
         gathered
+    }
+
+    /// Drops the blocks of an unfinished body; its next block is answered that they are missing.
+    pub(super) fn drop_unfinished(&mut self) {
+        *self.body = None;
     }
 
     /// Handles a Send and returns its answer. The answer is sent after the commit; values that are

@@ -94,6 +94,12 @@ impl Assembly {
         let gathering = self.gathering.as_ref();
         gathering.map_or(0, |gathering| gathering.body.len())
     }
+
+    /// Returns how many bytes of memory the received blocks occupy.
+    pub fn memory(&self) -> usize {
+        let gathering = self.gathering.as_ref();
+        gathering.map_or(0, |gathering| gathering.body.memory())
+    }
 }
 
 impl AssemblyState {

@@ -40,6 +40,11 @@ impl Body {
         self.0.len()
     }
 
+    /// Returns how many bytes of memory it occupies.
+    pub(super) fn memory(&self) -> usize {
+        self.0.capacity()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -272,6 +272,11 @@ impl Transfer {
         way.is_some_and(|way| way.ends_at_ms.is_some())
     }
 
+    /// Returns how many bytes of memory the received blocks of the response occupy.
+    pub fn memory(&self) -> usize {
+        self.way.as_ref().map_or(0, |way| way.memory())
+    }
+
     fn is_idle_at(&self, now_ms: i64) -> bool {
         let ends_at_ms = self.ends_at_ms();
         ends_at_ms != NEVER_MS && now_ms >= ends_at_ms

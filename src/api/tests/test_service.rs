@@ -17,6 +17,7 @@ use actors::devices::Devices;
 use actors::logging::Logging;
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
+use engine::arbiter::ArbiterLimits;
 use engine::customer::SecretDigest;
 use engine::dispatch::shard_map::ShardMap;
 use store::sealed::MasterKey;
@@ -78,6 +79,7 @@ impl TestService {
             store: store.clone(),
             policies: PolicyCache::of(&Arc::new(rules(&config, Vec::new())), &[]),
             epoch: 1,
+            limits: ArbiterLimits::default(),
         };
         let devices = Devices::new(ShardMap::among(1), Arc::new([]), &home);
         let operator = OperatorToken {

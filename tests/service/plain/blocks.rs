@@ -14,6 +14,7 @@ use serde_json::json;
 use super::{ELSEWHERE, ID, IP, PlainService};
 use crate::vocabulary::blockwise::{blocks, body, size};
 use crate::vocabulary::plain::{ReportedData, data};
+use crate::vocabulary::poll::until;
 use crate::vocabulary::wire::{DeviceSocket, location_of, register_with, request};
 
 /// Every block size.
@@ -125,6 +126,41 @@ fn a_body_that_is_too_long_is_refused_as_early_as_possible() {
         setup.caller.reported(ID),
         [ReportedData::over_coap("t", body(2_048))]
     );
+}
+
+#[test]
+fn the_oldest_unfinished_body_of_all_devices_gives_way() {
+    let bound = ("SIGNALBOX_UNFINISHED_BYTES_MAX", "65536");
+    let setup = PlainService::with(&[bound, ("SIGNALBOX_ARBITERS", "1")]);
+    let of_another = |id: &str, ip: &str| {
+        setup.caller.create_device(id, ip);
+        DeviceSocket::from(ip, &setup.service)
+    };
+    let (second, third) = (
+        of_another("second", ELSEWHERE),
+        of_another("third", "127.8.4.33"),
+    );
+    let block = |wire: &DeviceSocket, number: u16| {
+        let begins = Block::new(number.into(), More::Yes, BlockSize::MAX);
+        wire.ask(&post(begins, number).with_payload(vec![b'x'; 1_024]))
+            .code
+    };
+    // Twenty blocks each: the memory of a body that grows has room for as much again.
+    for wire in [&setup.coap, &second] {
+        for number in 0..20 {
+            assert_eq!(block(wire, number), Code::CONTINUE);
+        }
+    }
+    assert_eq!(block(&third, 0), Code::CONTINUE);
+    let mut numbers = 20..;
+    let refused = until("the oldest body is dropped", || {
+        let code = block(&setup.coap, numbers.next().unwrap());
+        (code != Code::CONTINUE).then_some(code)
+    });
+    assert_eq!(refused, Code::REQUEST_ENTITY_INCOMPLETE);
+    assert_eq!(block(&second, 20), Code::CONTINUE);
+    let last = Block::new(1, More::No, BlockSize::MAX);
+    assert_eq!(third.ask(&post(last, 1)).code, Code::CHANGED);
 }
 
 #[test]

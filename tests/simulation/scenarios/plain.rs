@@ -65,6 +65,25 @@ fn a_body_in_blocks_is_published_whole_or_not_at_all() {
 }
 
 #[test]
+fn unfinished_bodies_have_a_bound() {
+    let mut world = plain(Shared::No);
+    let fits = world.new_bytes(3_000);
+    world.posts(PUMP, MessageKind::Confirmable, ("flow", &fits));
+    world.pass(MINUTE);
+    let dropped = |world: &World| -> u64 {
+        let arbiters = world.service.arbiters();
+        arbiters.map(|it| it.bodies_dropped()).sum()
+    };
+    assert_eq!(world.times_published(PUMP, Protocol::Coap, &fits), 1);
+    assert_eq!(dropped(&world), 0);
+    let exceeds = world.new_bytes(6_000);
+    world.posts(PUMP, MessageKind::Confirmable, ("flow", &exceeds));
+    world.pass(MINUTE);
+    assert_eq!(world.times_published(PUMP, Protocol::Coap, &exceeds), 0);
+    assert_eq!(dropped(&world), 1);
+}
+
+#[test]
 fn data_of_several_possible_devices_is_published_for_none() {
     let mut world = plain(Shared::Yes);
     let (one, other) = SHARING;

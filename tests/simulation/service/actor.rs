@@ -90,6 +90,12 @@ impl Actor {
         }
     }
 
+    /// Whether its unfinished bodies are to be dropped once its step is saved.
+    pub(super) fn is_to_drop(&self) -> bool {
+        let mut waiting = self.mailbox.iter();
+        waiting.any(|input| matches!(input, DeviceInput::DropUnfinished))
+    }
+
     /// Stores the outcome of a bare datagram for the cell's next step.
     pub(super) fn take_departed(&mut self, departed: (ActionId, SendOutcome)) {
         self.departed = Some(departed);
@@ -109,7 +115,7 @@ impl Actor {
         match input {
             DeviceInput::Datagram(arrival) => self.took.datagram = Some(arrival.clone()),
             DeviceInput::Command(command) => self.call = Some(command.reply),
-            DeviceInput::Timeout => {}
+            DeviceInput::Timeout | DeviceInput::DropUnfinished => {}
         }
     }
 
@@ -192,6 +198,9 @@ impl Actor {
                     action,
                     outcome,
                 });
+            }
+            CellEffect::NoteUnfinished(bytes) => {
+                machine.note_unfinished(turn.now, key, bytes);
             }
             CellEffect::Reply(call, reply) => {
                 self.call = None;

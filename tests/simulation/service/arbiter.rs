@@ -33,6 +33,7 @@ use super::{
 const BOUNDS: ArbiterLimits = ArbiterLimits {
     lookups_max: 4,
     inputs_max: 16,
+    unfinished_bytes_max: 4_096,
     address_queues: address_queues::AddressQueueLimits {
         queue_max: 3,
         bytes_max: 4_096,
@@ -59,6 +60,8 @@ pub(crate) struct Arbiter {
     is_settled: bool,
     epoch: u64,
     outgoing: BTreeMap<ArbiterId, ForwardBatch>,
+    /// How often the unfinished bodies of a device had to give way.
+    bodies_dropped: u64,
     armed_at: Option<Timestamp>,
 }
 
@@ -94,6 +97,7 @@ impl Arbiter {
             is_settled: false,
             epoch,
             outgoing: BTreeMap::new(),
+            bodies_dropped: 0,
             armed_at: None,
             directory,
         }
@@ -393,6 +397,7 @@ impl Arbiter {
         out: &mut Out,
     ) {
         let who = self.directory.who(key);
+        self.bodies_dropped += u64::from(matches!(input, DeviceInput::DropUnfinished));
         let undelivered = match &mut self.actors[who] {
             Some(actor) => actor.take(input).err(),
             None => Some(input),
@@ -559,6 +564,23 @@ impl Arbiter {
         self.machine.owns(self.directory.keys[who])
     }
 
+    /// The bytes of unfinished bodies beyond the bound, apart from those that are about to be
+    /// dropped.
+    pub(crate) fn unfinished_beyond(&self, now: Timestamp) -> usize {
+        if self.machine.next_timeout().is_some_and(|at| at <= now) {
+            return 0;
+        }
+        let actors = self.actors.iter().flatten();
+        let kept = actors.filter(|actor| !actor.is_to_drop());
+        let bytes: usize = kept.map(|it| it.cell.device().unfinished_bytes()).sum();
+        bytes.saturating_sub(BOUNDS.unfinished_bytes_max)
+    }
+
+    /// How often the unfinished bodies of a device had to give way.
+    pub(crate) fn bodies_dropped(&self) -> u64 {
+        self.bodies_dropped
+    }
+
     /// The machine of a loaded device.
     pub(crate) fn machine(&self, who: usize) -> Option<&Device> {
         self.actors[who].as_ref().map(|actor| actor.cell.device())
@@ -590,7 +612,7 @@ fn lose(
             (DeviceInput::Command(command), LossReason::Abandoned) => {
                 turn.hang_up(Some(command.reply));
             }
-            (DeviceInput::Datagram(_) | DeviceInput::Timeout, _) => {}
+            (DeviceInput::Datagram(_) | DeviceInput::Timeout | DeviceInput::DropUnfinished, _) => {}
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
+use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
@@ -18,6 +19,7 @@ use crate::device::record::{DeviceRecord, RestoredDevice};
 use crate::effect::SendOutcome;
 use crate::ids::{ActionId, TraceId};
 use crate::limits::Limits;
+use crate::location::Location;
 use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
 use crate::policy::CustomerPolicy;
@@ -53,6 +55,21 @@ fn a_step_that_saves_nothing_is_sent_at_once() {
     let mut fixture = Fixture::registered();
     let binding = ["count Ping", "send 0.00 to 10.0.0.1:5683", "report"];
     assert_eq!(fixture.receives(&Message::ping(MessageId(9))), binding);
+}
+
+#[test]
+fn the_memory_of_a_body_received_in_part_is_announced_when_it_changes() {
+    let mut fixture = Fixture::registered();
+    let update = fixture.update_in_one_block_of_two();
+    let begun = [
+        "count BlockPart",
+        "note 16 bytes of bodies",
+        "send 2.31 to 10.0.0.1:5683",
+        "report",
+    ];
+    assert_eq!(fixture.receives(&update)[..4], begun);
+    let dropped = ["note 0 bytes of bodies", "report"];
+    assert_eq!(fixture.handle(DeviceInput::DropUnfinished), dropped);
 }
 
 #[test]
@@ -270,6 +287,19 @@ impl Fixture {
         ))))
     }
 
+    /// The first block of an update.
+    fn update_in_one_block_of_two(&self) -> Message {
+        let registration = self.cell.device().snapshot(START).registration;
+        let salt = registration.expect("it is registered").salt;
+        let location = Location::new(profile("8931").key(), salt).to_string();
+        let (id, token) = (MessageId(8), Token::EMPTY);
+        let block = Block::new(0, More::Yes, BlockSize::MIN);
+        Message::request(MessageKind::Confirmable, Code::POST, id, token)
+            .with_uri_path(["rd", &*location])
+            .with_block1(block)
+            .with_payload("</3/0>,</3303/0>")
+    }
+
     fn is_due(&mut self) -> Vec<String> {
         self.handle(DeviceInput::Timeout)
     }
@@ -333,6 +363,7 @@ fn line(effect: CellEffect<()>) -> String {
             format!("send {} to {to}", message.code)
         }
         CellEffect::SendUdp(to, ..) => format!("send bytes to {to}"),
+        CellEffect::NoteUnfinished(bytes) => format!("note {bytes} bytes of bodies"),
         CellEffect::Report(_) => "report".to_owned(),
         CellEffect::Reply((), answer) => format!("reply {}", reply(answer)),
         CellEffect::Arm(at) => format!("arm {} s", after_s(at)),

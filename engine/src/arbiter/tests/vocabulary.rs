@@ -30,6 +30,7 @@ const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 pub(super) const BOUNDS: ArbiterLimits = ArbiterLimits {
     lookups_max: 2,
     inputs_max: 2,
+    unfinished_bytes_max: 100,
     address_queues: address_queues::AddressQueueLimits {
         queue_max: 2,
         bytes_max: 4_096,
@@ -99,6 +100,25 @@ impl ArbiterFixture {
         self.spawned(name);
         self.passes(SETTLED_AFTER_MS);
         self.generation.expect("its actor was spawned")
+    }
+
+    /// Devices are restored at a start, and their actors run.
+    pub(super) fn runs_all(&mut self, names: &[&str]) {
+        self.starts();
+        self.reads_page(&[]);
+        for name in names {
+            self.starts();
+            self.reads_page(&[name]);
+            self.spawned(name);
+        }
+        self.passes(SETTLED_AFTER_MS);
+    }
+
+    /// The unfinished bodies of a device occupy this many bytes now.
+    pub(super) fn holds(&mut self, name: &str, bytes: usize) -> Vec<String> {
+        let now = self.at.now;
+        self.arbiter.note_unfinished(now, key(name), bytes);
+        self.passes(0)
     }
 
     /// A device announces that it is at the peer.
@@ -261,6 +281,7 @@ fn head(input: &DeviceInput<&'static str>) -> String {
             Inbound::Udp(_) | Inbound::UdpBurst(..) => "bare bytes".to_owned(),
         },
         DeviceInput::Timeout => "a timeout".to_owned(),
+        DeviceInput::DropUnfinished => "the end of its bodies".to_owned(),
         DeviceInput::Command(pending) => format!("the {} question", pending.reply),
     }
 }

@@ -88,6 +88,15 @@ impl Step<'_> {
         UplinkKind::Answer
     }
 
+    /// Drops the blocks of unfinished bodies. An attempt whose response arrived in part ends.
+    pub(in crate::device) fn drop_unfinished(&mut self) {
+        self.ingest.drop_unfinished();
+        if self.exchange.memory() > 0 {
+            let why = "the blocks of the response were dropped: too many bodies were unfinished";
+            self.unanswered(ExchangeOutcome::NotAnswered, why);
+        }
+    }
+
     /// Retransmits the datagram in flight, or gives up, when that is due.
     pub(in crate::device) fn drive_exchange(&mut self) {
         let Some(expiry) = self.exchange.handle_timeout(self.cx.now()) else {

@@ -325,6 +325,28 @@ fn nothing_of_a_finished_body_stays_in_memory() {
 }
 
 #[test]
+fn the_next_block_of_a_dropped_body_is_answered_that_blocks_are_missing() {
+    let mut fixture = DeviceFixture::registered();
+    let blocks = data_in_blocks(&mut fixture);
+    fixture.receives(HOME, &blocks[0]);
+    assert_eq!(fixture.device().unfinished_bytes(), 16);
+    let none: [&str; 0] = [];
+    assert_eq!(fixture.drop_unfinished(), none);
+    assert_eq!(fixture.device().unfinished_bytes(), 0);
+    assert_eq!(
+        answers(&fixture.receives(HOME, &blocks[1])),
+        incomplete(104)
+    );
+    for block in &blocks {
+        let mut again = block.clone();
+        again.message_id = fixture.device_id();
+        fixture.receives(HOME, &again);
+    }
+    assert_eq!(fixture.events().len(), 1, "sent again from its beginning");
+    assert_eq!(fixture.device().unfinished_bytes(), 0);
+}
+
+#[test]
 fn no_body_is_assembled_for_a_sender_who_would_be_rejected() {
     let mut fixture = DeviceFixture::registered();
     let registration = fixture.registration(&["lwm2m=1.1"], OBJECTS);

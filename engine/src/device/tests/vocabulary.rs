@@ -277,6 +277,10 @@ impl DeviceFixture {
         self.step(Device::handle_timeout).1
     }
 
+    pub(super) fn drop_unfinished(&mut self) -> Lines {
+        self.step(Device::drop_unfinished).1
+    }
+
     /// Sets the clock to the next deadline and handles it.
     pub(super) fn next_deadline(&mut self) -> Lines {
         self.now = self.device.next_timeout().expect("there is a deadline");

@@ -151,6 +151,11 @@ impl Download {
         }
     }
 
+    /// Returns how many bytes of memory the received blocks occupy.
+    pub(super) fn memory(&self) -> usize {
+        self.body.memory()
+    }
+
     /// Makes the request for the next block.
     pub(super) fn request_of(&self, request: Message) -> Message {
         let number = self.size.number_at(self.body.len()).unwrap_or_default();

@@ -145,6 +145,14 @@ impl TransferKind {
         }
     }
 
+    /// Returns how many bytes of memory the received blocks of the response occupy.
+    pub(super) fn memory(&self) -> usize {
+        match &self.stage {
+            Stage::Upload(_) => 0,
+            Stage::Download(download) => download.memory(),
+        }
+    }
+
     /// Makes the first message, under the request's own id and token.
     pub(super) fn first(&self) -> Message {
         self.message(self.request.message_id, self.token)
