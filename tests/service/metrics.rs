@@ -60,7 +60,7 @@ fn a_metric_is_exported_before_it_counts() {
         ("signalbox_actions_finished_total", "status", "cancelled"),
         ("signalbox_actions_finished_total", "status", "removed"),
         ("signalbox_devices_known", "registration", "registered"),
-        ("signalbox_store_queries_waiting", "lane", "restore"),
+        ("signalbox_store_queries_waiting", "pool", "restore"),
     ] {
         let values = scraped.values_of(name, label);
         assert!(values.contains(value), "{name}: {values:?}");

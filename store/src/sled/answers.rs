@@ -1,4 +1,4 @@
-//! Which lane of the readers answers each query?
+//! Which pool of readers answers each query?
 //!
 //! Answers for callers wait until what they show is durable (`show`, `deliver`); the service's own
 //! queries need not (`ask`, `prepare`, `fetch`).

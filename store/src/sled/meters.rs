@@ -199,13 +199,13 @@ impl Drop for QueueWait {
     }
 }
 
-/// The gauge of the queries queued in a lane.
-pub(super) fn waiting_in(lane: &'static str) -> Gauge {
+/// The gauge of the queries queued in a pool.
+pub(super) fn waiting_in(pool: &'static str) -> Gauge {
     describe_gauge!(
         READERS,
-        "Queries waiting for a reader thread of the store, by lane."
+        "Queries waiting for a reader thread of the store, by pool."
     );
-    let waiting = gauge!(READERS, "lane" => lane);
+    let waiting = gauge!(READERS, "pool" => pool);
     waiting.set(0.0);
     waiting
 }
