@@ -252,7 +252,10 @@ fn run(
             max_retransmit: 4,
             response_timeout_ms: 93_000,
         };
-        let rules = Rules::new(Limits::default(), patience, EndpointTrust::NameSuffices);
+        let rules = Rules {
+            addresses: AddressPolicy::PrivateAllowed,
+            ..Rules::new(Limits::default(), patience, EndpointTrust::NameSuffices)
+        };
         let delivering = delivering(doors, clock.clone());
         let post = Deliveries::start(delivering, Vec::new(), &logging);
         let parts = ArbiterParts {
