@@ -146,7 +146,8 @@ impl UniqueName {
 pub enum Change {
     /// Puts a customer and its name.
     PutCustomer(Customer),
-    /// Removes a customer with its clients, tokens, settings and log. Its devices must be gone.
+    /// Removes a customer with its clients, tokens, settings, events and log. Its devices must be
+    /// gone.
     RemoveCustomer(CustomerId),
     /// Puts an API client and its name.
     PutClient(ApiClient),
@@ -163,8 +164,8 @@ pub enum Change {
         /// The profile from now on.
         profile: Box<Profile>,
     },
-    /// Removes a device with the names it has at that time, its record, its action requests, its
-    /// last known values and its history. Its log entries stay.
+    /// Removes a device with the names it has at that time, its record, its action requests and its
+    /// last known values, and hides its history. Its log entries stay.
     RemoveDevice(DeviceKey),
     /// Puts the record of a device's actor.
     PutRecord {
@@ -184,10 +185,8 @@ pub enum Change {
     PutIdempotencyRecord(IdempotencyRecord),
     /// Adds an entry to the administration log.
     AppendEntry(Box<Entry>),
-    /// Adds an event to the history of its device. Its values become the last known ones.
-    ///
-    /// While its customer has destinations, it also gets the next number of its shard and is queued
-    /// under it for all of them.
+    /// Adds an event to the history of its device, under the next number of its partition. Its
+    /// values become the last known ones.
     AppendEvent(Box<Event>),
     /// Puts a destination. A new one begins after every existing event.
     PutDestination(Box<Destination>),

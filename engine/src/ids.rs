@@ -9,7 +9,7 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::limits::SHARDS;
+use crate::limits::{PARTITIONS, SHARDS};
 use crate::moment::Timestamp;
 
 /// Why a text is not an id of a kind.
@@ -178,6 +178,11 @@ impl DeviceKey {
         Shard::of([self.0[0], self.0[1]])
     }
 
+    /// The partition of its customer's events that has those of the device.
+    pub fn partition(&self) -> Partition {
+        Partition(self.0[0] / KEYS_PER_PARTITION)
+    }
+
     /// The half of the key that a registration's location carries.
     pub fn prefix(&self) -> [u8; 8] {
         let mut prefix = [0; 8];
@@ -191,6 +196,21 @@ impl fmt::Display for DeviceKey {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
+
+/// One of the ordered logs that a customer's events are divided among; all events of a device are
+/// in one of them.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Partition(pub u8);
+
+impl Partition {
+    /// Every partition.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..PARTITIONS).map(Self)
+    }
+}
+
+/// The number of one-byte key prefixes per partition.
+const KEYS_PER_PARTITION: u8 = (1 << 7) / (PARTITIONS / 2);
 
 /// One of the virtual shards that devices are distributed among.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

@@ -10,6 +10,11 @@ use crate::moment::Timestamp;
 /// enough that a list of them is small.
 pub const SHARDS: u16 = 1_024;
 
+/// Partitions that a customer's events are divided among: enough that a device whose deliveries
+/// fail delays few others, few enough that events committed together are stored together. A
+/// partition has the devices of neighbouring shards, so that one owner has it whole.
+pub const PARTITIONS: u8 = 16;
+
 /// The longest registration lifetime honoured; a longer one, 0 or none counts as this (seed 1.4).
 pub const LIFETIME_S_MAX: u32 = 86_400;
 

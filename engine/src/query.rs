@@ -9,8 +9,9 @@ use protocol::lwm2m::value::Value;
 use crate::action::{Protocol, Status};
 use crate::admin_log::entry::{Category, Subject};
 use crate::admin_log::window::TimeWindow;
+use crate::delivery::backlog::Sequence;
 use crate::event::{Event, EventContent, EventType};
-use crate::ids::{CustomerId, DeviceKey, EventId, Iccid};
+use crate::ids::{CustomerId, DeviceKey, Iccid};
 use crate::moment::Timestamp;
 
 /// One page of a list.
@@ -157,10 +158,12 @@ pub struct LogFilter {
 /// A filter for the events of a device, newest first.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HistoryFilter {
+    /// The customer of the device.
+    pub customer: CustomerId,
     /// The device.
     pub device: DeviceKey,
-    /// Only those older than this one.
-    pub before: Option<EventId>,
+    /// Only those older than the event with this number.
+    pub before: Option<Sequence>,
     /// Only those from this time on.
     pub from: Option<Timestamp>,
     /// Only those up to this time.
@@ -173,8 +176,9 @@ pub struct HistoryFilter {
 
 impl HistoryFilter {
     /// All events of a device.
-    pub fn all_of(device: DeviceKey) -> Self {
+    pub fn all_of(customer: CustomerId, device: DeviceKey) -> Self {
         Self {
+            customer,
             device,
             before: None,
             from: None,

@@ -93,9 +93,10 @@ pub(super) async fn inspect(
     // The actor of the device knows neither the whole profile nor a new key.
     let profile = found(api.store.profile(device).await?)?;
     let values = api.store.values_of(device).await?;
-    let recent = api
-        .store
-        .events_of(HistoryFilter::all_of(device), RECENT_MESSAGES);
+    let recent = api.store.events_of(
+        HistoryFilter::all_of(caller.customer.clone(), device),
+        RECENT_MESSAGES,
+    );
     let recent = recent.await?;
     let body = InspectorBody::of(&profile, &snapshot, &values, &recent.events);
     Ok(HttpResponse::Ok().json(body))

@@ -6,10 +6,11 @@ use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
 use engine::Path;
+use engine::delivery::backlog::Sequence;
 use engine::delivery::body::EventContentBody;
 use engine::delivery::destination::JsonPayload;
 use engine::event::{Cause, Event, EventContent, EventType};
-use engine::ids::{DeviceId, DeviceKey, EventId};
+use engine::ids::{DeviceId, DeviceKey};
 use engine::query::HistoryFilter;
 use engine::query::listed::HistoryPage;
 
@@ -18,7 +19,7 @@ use super::access::AuthenticatedCaller;
 use super::body::Query;
 use super::error::ApiError;
 use super::fields::instant;
-use super::page::wanted_size;
+use super::page::{cursor, wanted_size};
 use super::segment::PathSegment;
 use super::words::Word;
 
@@ -73,8 +74,9 @@ pub(super) async fn list(
     let size = wanted_size(&mut fields);
     let device = DeviceKey::of(&caller.customer, &device);
     let filter = HistoryFilter {
+        customer: caller.customer.clone(),
         device,
-        before: fields.optional("cursor", EventId::parse),
+        before: fields.optional("cursor", cursor),
         from: fields.optional("from", instant),
         to: fields.optional("to", instant),
         event_type: fields.optional("type", EventType::read),
@@ -96,11 +98,11 @@ pub(super) async fn list(
 }
 
 impl MessagesBody {
-    /// The items, and the last id if there is a next page.
-    pub(super) fn of(items: Vec<MessageBody>, last: Option<EventId>) -> Self {
+    /// The items, and the last number if there is a next page.
+    pub(super) fn of(items: Vec<MessageBody>, last: Option<Sequence>) -> Self {
         Self {
             items,
-            next_cursor: last.map(|id| id.to_string()),
+            next_cursor: last.map(|Sequence(number)| number.to_string()),
         }
     }
 }

@@ -4,6 +4,7 @@ pub(super) mod described;
 
 use serde::Serialize;
 
+use engine::delivery::backlog::Sequence;
 use engine::query::{Page, PageRequest};
 
 use super::fields::Fields;
@@ -13,6 +14,12 @@ const SIZE_MAX: u32 = 100;
 
 /// The default page size.
 const SIZE_DEFAULT: u32 = 10;
+
+/// Reads the end of the previous page of a list that is read by number.
+pub(super) fn cursor(text: &str) -> Result<Sequence, &'static str> {
+    let number = text.parse().map(Sequence);
+    number.map_err(|_| "must be the nextCursor of the previous page")
+}
 
 /// One page of a list.
 #[derive(Serialize)]

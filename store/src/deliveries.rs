@@ -5,9 +5,9 @@ use std::sync::Arc;
 use engine::delivery::backlog::{Backlog, DeadLetter, DestinationProgress, QueuedEvent, Sequence};
 use engine::delivery::destination::Destination;
 use engine::event::Event;
-use engine::ids::{CustomerId, DestinationId, DeviceKey, EventId, Shard};
+use engine::ids::{CustomerId, DestinationId, Partition};
 
-use crate::{ReadAnswer, ShardNotifier};
+use crate::{PartitionNotifier, ReadAnswer};
 
 /// The queries of deliveries.
 pub trait DeliveryReads: Send + Sync {
@@ -17,15 +17,15 @@ pub trait DeliveryReads: Send + Sync {
     /// The progress of a destination; the default for one that does not exist.
     fn progress_of(&self, destination: DestinationId) -> ReadAnswer<DestinationProgress>;
 
-    /// The shards in which events wait behind the cursor of a destination; retries do not count.
-    fn shards_waiting(&self, destination: DestinationId) -> ReadAnswer<Vec<Shard>>;
+    /// The partitions in which events wait behind the cursor of a destination; retries do not
+    /// count.
+    fn partitions_waiting(&self, destination: DestinationId) -> ReadAnswer<Vec<Partition>>;
 
-    /// The queued events of a shard for the destinations of a customer after a sequence number, in
-    /// order, at most `max`.
+    /// The events of a partition of a customer after a number, in order, at most `max`.
     fn waiting(
         &self,
         customer: CustomerId,
-        shard: Shard,
+        partition: Partition,
         after: Sequence,
         max: u32,
     ) -> ReadAnswer<Vec<QueuedEvent>>;
@@ -41,14 +41,14 @@ pub trait DeliveryReads: Send + Sync {
         max: u32,
     ) -> ReadAnswer<Vec<DeadLetter>>;
 
-    /// An event, also one of a removed device while its row exists. A sweep may remove it for its
-    /// age while it waits for delivery: then there is nothing left to deliver. The caller knows the
-    /// event from a queued event or a dead letter, so it is durable, and this query waits for no
-    /// commit.
-    fn event(&self, device: DeviceKey, event: EventId) -> ReadAnswer<Option<Event>>;
+    /// An event of a customer, also one of a removed device while it is stored. A sweep may remove
+    /// it for its age while it waits for delivery: then there is nothing left to deliver. The
+    /// caller knows the event from [`DeliveryReads::waiting`], a retry or a dead letter, so it is
+    /// durable, and this query waits for no commit.
+    fn event(&self, customer: CustomerId, queued: QueuedEvent) -> ReadAnswer<Option<Event>>;
 
-    /// Returns a notifier that learns of every shard in which an event begins to wait for the
-    /// destinations of a customer, once that is durable and as long as the notifier is held. Events
-    /// that waited before are not reported: the caller asks for those after it has subscribed.
-    fn subscribe(&self, customer: CustomerId) -> Arc<ShardNotifier>;
+    /// Returns a notifier that learns of every partition in which an event of a customer is stored,
+    /// once that is durable and as long as the notifier is held. Events that were stored before are
+    /// not reported: the caller asks for those after it has subscribed.
+    fn subscribe(&self, customer: CustomerId) -> Arc<PartitionNotifier>;
 }

@@ -13,9 +13,8 @@ mod deliveries;
 mod devices;
 mod directory;
 mod maintenance;
+mod partition_notifier;
 pub mod sealed;
-mod shard_notifier;
-mod shards;
 mod sled;
 
 pub use crate::commit::{Commit, CommitError, Pressure, Receipt};
@@ -23,7 +22,7 @@ pub use crate::deliveries::DeliveryReads;
 pub use crate::devices::{DeviceReads, RestoredPage};
 pub use crate::directory::DirectoryReads;
 pub use crate::maintenance::{Maintenance, Retention, SweepReport};
-pub use crate::shard_notifier::ShardNotifier;
+pub use crate::partition_notifier::PartitionNotifier;
 pub use crate::sled::{OpenError, Options, SledStore};
 
 use std::future::Future;

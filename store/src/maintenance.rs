@@ -19,8 +19,7 @@ pub trait Maintenance: Send + Sync {
 /// How much a sweep removed, and whether it stopped at its bound.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SweepReport {
-    /// Requests, entries, events, tokens, idempotency records, queued events and dead letters
-    /// removed.
+    /// Requests, entries, blocks of events, tokens, idempotency records and dead letters removed.
     pub removed: u64,
     /// Whether there is more to remove.
     pub more: bool,

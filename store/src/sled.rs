@@ -28,16 +28,15 @@ mod epochs;
 mod fault;
 mod key;
 mod kv;
+mod ledger;
 mod listing;
 mod meters;
 mod open;
-mod outbox;
 mod overlay;
+mod partition_notifiers;
 mod plan;
 mod readers;
 mod record;
-mod shard_notifiers;
-mod stale_shards;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -57,6 +56,7 @@ use self::commit_state::CommitState;
 use self::committer::{BatchTicket, Committer, Job, QueuedBatch, Reply};
 use self::device_counts::DeviceCounts;
 use self::disk::{Disk, FreeBytes};
+use self::ledger::SharedHeads;
 use self::meters::BatchContents;
 use self::open::Opened;
 use self::plan::Plan;
@@ -75,6 +75,8 @@ pub struct SledStore {
     committer: Option<JoinHandle<()>>,
     readers: Readers,
     state: Arc<CommitState>,
+    /// The newest events of devices.
+    heads: SharedHeads,
     /// Held until everything else is closed.
     _lock: File,
 }
@@ -96,7 +98,7 @@ impl SledStore {
             file,
             lock,
             epochs,
-            outbox,
+            ledger,
         } = opened;
         let state = Arc::new(CommitState::new(options.queue_max));
         match DeviceCounts::load(&db) {
@@ -105,7 +107,8 @@ impl SledStore {
         }
         let disk = Disk::new(&options.path, options.disk_reserve_bytes, free);
         let (queue, jobs) = sync_channel(options.queue_max.max(1));
-        let known = (epochs, outbox);
+        let heads = ledger.heads();
+        let known = (epochs, ledger);
         let committer = Committer::new(
             db.clone(),
             file,
@@ -125,6 +128,7 @@ impl SledStore {
             committer: Some(committer),
             readers,
             state,
+            heads,
             _lock: lock,
         })
     }

@@ -17,9 +17,10 @@ use std::time::{Duration, Instant};
 use engine::action::Action;
 use engine::admin_log::window::TimeWindow;
 use engine::change::{Batch, Change};
-use engine::delivery::backlog::{ProgressUpdate, QueuedEvent, Sequence};
+use engine::delivery::backlog::{DeadLetter, ProgressUpdate, QueuedEvent, Sequence};
 use engine::delivery::destination::Destination;
 use engine::device::record::DeviceRecord;
+use engine::event::EventType;
 use engine::ids::{ActionId, CustomerId, TraceId};
 use engine::profile::Profile;
 use engine::query::{ActionFilter, HistoryFilter, LogFilter, Page, PageRequest};
@@ -205,12 +206,15 @@ fn check_device(store: &SledStore, meter: &Profile, all: &[Action]) -> Vec<Queue
         expected,
         "the record beside the last request"
     );
-    let mut events = wait(store.events_of(HistoryFilter::all_of(meter.key()), u32::MAX))
-        .unwrap()
-        .events;
+    let mut events = wait(store.events_of(
+        HistoryFilter::all_of(meter.customer.clone(), meter.key()),
+        u32::MAX,
+    ))
+    .unwrap()
+    .events;
     events.reverse();
-    let (customer, shard) = (meter.customer.clone(), meter.key().shard());
-    let waiting = store.waiting(customer, shard, Sequence::default(), u32::MAX);
+    let (customer, partition) = (meter.customer.clone(), meter.key().partition());
+    let waiting = store.waiting(customer, partition, Sequence::default(), u32::MAX);
     let mut waiting = wait(waiting).unwrap();
     waiting.retain(|one| one.device == meter.key());
     assert!(waiting.is_sorted_by(|one, next| one.sequence < next.sequence));
@@ -221,7 +225,7 @@ fn check_device(store: &SledStore, meter: &Profile, all: &[Action]) -> Vec<Queue
     waiting
 }
 
-/// Fails unless a destination is past as many events as it made steps.
+/// Fails unless a destination has as many dead letters as it made steps, and all events wait.
 fn check_destination(store: &SledStore, to: &Destination, all: &[QueuedEvent], steps: usize) {
     assert_eq!(
         wait(store.destination(to.id)).unwrap().is_some(),
@@ -234,8 +238,12 @@ fn check_destination(store: &SledStore, to: &Destination, all: &[QueuedEvent], s
     let since = wait(store.progress_of(to.id)).unwrap().since;
     let queued = all.iter().filter(|one| one.sequence > since).count();
     let backlog = wait(store.backlog(to.id)).unwrap();
-    let waiting = u64::try_from(queued - steps).unwrap();
-    assert_eq!(backlog.waiting, waiting, "the counts of what waits");
+    let counted = [queued, steps].map(|count| u64::try_from(count).unwrap());
+    assert_eq!(
+        [backlog.waiting, backlog.dead],
+        counted,
+        "what waits, and dead letters"
+    );
 }
 
 fn commit_until_killed(directory: &Path, round: u64) {
@@ -257,7 +265,7 @@ fn commit_until_killed(directory: &Path, round: u64) {
 }
 
 /// A batch that touches every kind of row: names, counts, indexes, a log, a value in pieces, and a
-/// queued event; its destination is at once past one more.
+/// queued event; its destination has one dead letter more.
 fn whole(meter: &Profile, request: &Action, number: i64, to: &Destination) -> Batch {
     let mut batch = created(request);
     let profile = Box::new(meter.clone());
@@ -276,9 +284,21 @@ fn whole(meter: &Profile, request: &Action, number: i64, to: &Destination) -> Ba
         batch.changes.push(made);
     }
     let event = event(meter, number, meter.number);
+    let queued = QueuedEvent {
+        sequence: Sequence(u64::try_from(number).unwrap()),
+        device: meter.key(),
+        event: event.id,
+        event_type: EventType::Lifecycle,
+    };
     batch.changes.push(Change::AppendEvent(Box::new(event)));
+    let dead_letter = DeadLetter {
+        queued,
+        tries: 5,
+        at: at(number),
+        why: "It was refused.".into(),
+    };
     let step = ProgressUpdate {
-        passed: 1,
+        dead_lettered: vec![dead_letter],
         ..ProgressUpdate::none(to.customer.clone(), to.id)
     };
     batch.changes.push(Change::PutProgress(Box::new(step)));

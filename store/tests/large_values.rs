@@ -11,6 +11,7 @@ use engine::action::{
     Action, CoapRequest, Content, ContentEncoding, Method, Outcome, Protocol, Request, Status,
 };
 use engine::change::Change;
+use engine::delivery::backlog::Sequence;
 use engine::event::{Data, Event, EventContent};
 use engine::limits::{Limits, STRETCH_BYTES_MAX};
 use engine::query::listed::Omitted;
@@ -135,7 +136,7 @@ fn a_page_of_history_ends_where_it_would_be_too_large() {
     loop {
         let filter = HistoryFilter {
             before,
-            ..HistoryFilter::all_of(meter.key())
+            ..HistoryFilter::all_of(meter.customer.clone(), meter.key())
         };
         let stretch = wait(store.events_of(filter, 100)).unwrap();
         assert!(stretch.events.len() * DATA_BYTES <= STRETCH_BYTES_MAX + DATA_BYTES);
@@ -170,8 +171,11 @@ fn data_of_64_kib_and_of_a_mebibyte_leaves_the_blobs_folder_empty() {
     assert_eq!(blobs().count(), 0);
     drop(store);
     let store = SledStore::open(Options::at(home.path())).unwrap();
-    for event in events {
-        assert_eq!(wait(store.event(meter.key(), event.id)), Ok(Some(event)));
+    let partition = meter.key().partition();
+    let stored = wait(store.waiting(acme(), partition, Sequence::default(), u32::MAX)).unwrap();
+    assert_eq!(stored.len(), events.len());
+    for (queued, event) in stored.into_iter().zip(events) {
+        assert_eq!(wait(store.event(acme(), queued)), Ok(Some(event)));
     }
     assert_eq!(blobs().count(), 0);
 }

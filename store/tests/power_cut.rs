@@ -145,13 +145,14 @@ impl ExpectedState {
             batch.changes.push(made);
         }
         batch.changes.push(Change::AppendEvent(Box::new(event)));
-        let passed = i64::from(number % 3 == 2);
-        let step = ProgressUpdate {
-            passed,
-            ..ProgressUpdate::none(to.customer, to.id)
-        };
+        self.backlog += 1;
+        let mut step = ProgressUpdate::none(to.customer, to.id);
+        if number % 3 == 2 {
+            let reached = (self.meter.key().partition(), Sequence(number + 1));
+            step.reached.push(reached);
+            self.backlog = 0;
+        }
         batch.changes.push(Change::PutProgress(Box::new(step)));
-        self.backlog += u64::from(passed == 0);
     }
 
     /// Reads what a store holds.
@@ -169,8 +170,8 @@ impl ExpectedState {
         let whole = |listed: ListedAction| wait(store.action(listed.action.id)).unwrap();
         state.requests = listed.items.into_iter().filter_map(whole).collect();
         state.requests.reverse();
-        let shard = state.meter.key().shard();
-        let waiting = store.waiting(acme(), shard, Sequence::default(), u32::MAX);
+        let partition = state.meter.key().partition();
+        let waiting = store.waiting(acme(), partition, Sequence::default(), u32::MAX);
         let waiting = wait(waiting).unwrap();
         assert!(waiting.is_sorted_by(|one, next| one.sequence < next.sequence));
         state.waiting = waiting.iter().map(|waiting| waiting.event).collect();

@@ -97,8 +97,8 @@ pub(crate) enum Event {
     ForwarderRead { id: DestinationId, run: u64 },
     /// A timeout of a forwarder is due.
     ForwarderDue { id: DestinationId, generation: u64 },
-    /// A forwarder takes its notified shards.
-    ShardsNotified { id: DestinationId, generation: u64 },
+    /// A forwarder takes its notified partitions.
+    PartitionsNotified { id: DestinationId, generation: u64 },
     /// The disk was read for a running forwarder.
     ReadForForwarder {
         id: DestinationId,

@@ -306,7 +306,9 @@ impl World {
             Event::ForwarderRestored { id, run } => self.forwarder_restored(id, run),
             Event::ForwarderRead { id, run } => self.forwarder_read(id, run),
             Event::ForwarderDue { id, generation } => self.forwarder_due(id, generation),
-            Event::ShardsNotified { id, generation } => self.shards_notified(id, generation),
+            Event::PartitionsNotified { id, generation } => {
+                self.partitions_notified(id, generation)
+            }
             Event::ReadForForwarder {
                 id,
                 generation,

@@ -17,7 +17,7 @@ use protocol::coap::token::Token;
 use store::DirectoryReads as _;
 
 use crate::faulty::FaultMode;
-use crate::test_service::{DEADLINE, Socket, TestService, wait_for};
+use crate::test_service::{DEADLINE, Socket, TestService, customer, wait_for};
 
 const METER: &str = "meter";
 
@@ -195,7 +195,7 @@ impl TestService {
         let max = u32::from(u8::MAX);
         let events = wait_for(
             self.store
-                .events_of(HistoryFilter::all_of(self.key(name)), max),
+                .events_of(HistoryFilter::all_of(customer(), self.key(name)), max),
         )
         .unwrap()
         .events;

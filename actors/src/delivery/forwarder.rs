@@ -26,7 +26,7 @@ use engine::delivery::forwarding::{DeliveryOutcome, ForwarderTask, Forwarding};
 use engine::ids::{DestinationId, EventId};
 use engine::moment::Timestamp;
 use engine::supervision::{ActorFailure, Generation};
-use store::ShardNotifier;
+use store::PartitionNotifier;
 use tracing::{debug, info, warn};
 
 use crate::delivery::DeliveryParts;
@@ -55,7 +55,7 @@ pub(super) struct ForwarderActor {
     machine: forwarder::Forwarder<Reply<DestinationReply>>,
     sender: Rc<WebhookSender>,
     tasks: RunningTasks,
-    notifier: Arc<ShardNotifier>,
+    notifier: Arc<PartitionNotifier>,
     supervisor: Recipient<ForwarderEnded>,
     meters: Rc<DeliveryMeters>,
     generation: Generation,
@@ -69,7 +69,7 @@ impl ForwarderActor {
     pub(super) fn new(
         parts: Rc<DeliveryParts>,
         forwarding: Forwarding,
-        notifier: Arc<ShardNotifier>,
+        notifier: Arc<PartitionNotifier>,
         supervisor: Recipient<ForwarderEnded>,
         (meters, generation): (Rc<DeliveryMeters>, Generation),
     ) -> Self {
@@ -161,11 +161,15 @@ impl ForwarderActor {
     fn begin(&mut self, task: ForwarderTask) {
         let store = Arc::clone(&self.parts.store);
         match task {
-            ForwarderTask::Read { shard, after, max } => {
+            ForwarderTask::Read {
+                partition,
+                after,
+                max,
+            } => {
                 let customer = self.destination().customer.clone();
                 self.tasks.begin(task, async move {
-                    let rows = store.waiting(customer, shard, after, max).await?;
-                    Ok(Input::EventsRead(shard, rows))
+                    let rows = store.waiting(customer, partition, after, max).await?;
+                    Ok(Input::EventsRead(partition, rows))
                 });
             }
             ForwarderTask::ReadDeadLetters { after, max } => {
@@ -217,12 +221,12 @@ impl ForwarderActor {
         }
     }
 
-    /// Reads the shard notifier for as long as the actor lives.
+    /// Reads the partition notifier for as long as the actor lives.
     fn subscribe(&self, ctx: &mut Context<Self>) {
         let notifier = Arc::clone(&self.notifier);
         let news = async move { notifier.read().await };
-        ctx.spawn(news.into_actor(self).map(|shards, actor, ctx| {
-            actor.take(Input::ShardsReady(shards), ctx);
+        ctx.spawn(news.into_actor(self).map(|partitions, actor, ctx| {
+            actor.take(Input::PartitionsReady(partitions), ctx);
             actor.subscribe(ctx);
         }));
     }

@@ -18,7 +18,7 @@ use engine::delivery::forwarding::Forwarding;
 use engine::ids::{CustomerId, DestinationId};
 use engine::supervision::Unserved;
 use engine::supervision::{ActorFailure, Generation};
-use store::{Pressure, ShardNotifier, Unavailable};
+use store::{PartitionNotifier, Pressure, Unavailable};
 use tracing::{debug, error, warn};
 
 use crate::delivery::DeliveryParts;
@@ -35,7 +35,7 @@ const QUESTIONS_MAX: usize = 1_024;
 
 /// What a forwarder is started with. It subscribes to its notifier before the store is read, so
 /// that no event that begins to wait is missed.
-type FoundDestination = (Forwarding, Arc<ShardNotifier>);
+type FoundDestination = (Forwarding, Arc<PartitionNotifier>);
 
 type Effects = Vec<SupervisorEffect<FoundDestination>>;
 
@@ -163,7 +163,7 @@ async fn found(
         return Ok(None);
     };
     let progress = parts.store.progress_of(id).await?;
-    let waiting_in = parts.store.shards_waiting(id).await?;
+    let waiting_in = parts.store.partitions_waiting(id).await?;
     let rules = Arc::clone(&parts.rules);
     let forwarding = Forwarding::restore(rules, destination, progress, waiting_in);
     Ok(Some((forwarding, notifier)))

@@ -1,7 +1,7 @@
-//! The queued events of a customer, and the progress of each destination.
+//! The events of a customer as deliveries see them, and the progress of each destination.
 //!
-//! An event is queued once for all destinations. Each destination has its own cursor in each
-//! virtual shard, its retries, and its dead letters.
+//! The stored events are the queue of all destinations: each destination has its own cursor in each
+//! partition, its retries, and its dead letters.
 //!
 //! ```text
 //!   (queued) --read--> open --accepted--> (passed)
@@ -11,15 +11,15 @@
 //! ```
 
 use crate::event::EventType;
-use crate::ids::{CustomerId, DestinationId, DeviceKey, EventId, Shard};
+use crate::ids::{CustomerId, DestinationId, DeviceKey, EventId, Partition};
 use crate::moment::Timestamp;
 
-/// The number of an event among those of its virtual shard: later events have greater numbers; some
+/// The number of an event among those of its partition: later events have greater numbers; some
 /// numbers are not used.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Sequence(pub u64);
 
-/// A queued event.
+/// An event as it is queued: all but its content.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct QueuedEvent {
     /// Its number.
@@ -33,9 +33,9 @@ pub struct QueuedEvent {
 }
 
 impl QueuedEvent {
-    /// The virtual shard it is in.
-    pub fn shard(&self) -> Shard {
-        self.device.shard()
+    /// The partition it is in.
+    pub fn partition(&self) -> Partition {
+        self.device.partition()
     }
 }
 
@@ -70,8 +70,8 @@ pub struct ProgressUpdate {
     pub destination: DestinationId,
     /// Its customer.
     pub customer: CustomerId,
-    /// New cursors: up to this number, a shard is done, retries apart.
-    pub reached: Vec<(Shard, Sequence)>,
+    /// New cursors: up to this number, a partition is done, retries apart.
+    pub reached: Vec<(Partition, Sequence)>,
     /// Retries to put.
     pub retrying: Vec<PendingRetry>,
     /// Retries to remove.
@@ -80,8 +80,6 @@ pub struct ProgressUpdate {
     pub dead_lettered: Vec<DeadLetter>,
     /// Dead letters to remove.
     pub requeued: Vec<Sequence>,
-    /// How many events became done, delivered or not, minus those that are queued again.
-    pub passed: i64,
 }
 
 impl ProgressUpdate {
@@ -95,14 +93,12 @@ impl ProgressUpdate {
             released: Vec::new(),
             dead_lettered: Vec::new(),
             requeued: Vec::new(),
-            passed: 0,
         }
     }
 
     /// Whether it has no changes.
     pub fn is_empty(&self) -> bool {
-        self.passed == 0
-            && self.reached.is_empty()
+        self.reached.is_empty()
             && self.retrying.is_empty()
             && self.released.is_empty()
             && self.dead_lettered.is_empty()
@@ -115,9 +111,9 @@ impl ProgressUpdate {
 pub struct DestinationProgress {
     /// The last number given before the destination was created; events up to it are not delivered.
     pub since: Sequence,
-    /// The cursor of each shard: up to this number it is done, retries apart. A shard without a
-    /// cursor has not begun.
-    pub reached: Vec<(Shard, Sequence)>,
+    /// The cursor of each partition: up to this number it is done, retries apart. A partition
+    /// without a cursor has not begun.
+    pub reached: Vec<(Partition, Sequence)>,
     /// The retries, by number.
     pub retrying: Vec<PendingRetry>,
 }

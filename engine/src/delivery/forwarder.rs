@@ -18,7 +18,7 @@ use crate::delivery::command::{DestinationCommand, DestinationReply};
 use crate::delivery::destination::{Destination, DestinationState};
 use crate::delivery::forwarders::ForwarderExit;
 use crate::delivery::forwarding::{DeliveryOutcome, ForwarderOutput, ForwarderTask, Forwarding};
-use crate::ids::{EventId, Shard};
+use crate::ids::{EventId, Partition};
 use crate::limits::STORE_RETRY_MS;
 use crate::moment::{Moment, Timestamp};
 use crate::supervision::ActorFailure;
@@ -29,10 +29,10 @@ use crate::supervision::Unserved;
 pub enum ForwarderInput<R> {
     /// The forwarder was started, or its deadline has come.
     Timeout,
-    /// These shards have new events.
-    ShardsReady(Vec<Shard>),
-    /// The events of a shard that [`ForwarderTask::Read`] requested.
-    EventsRead(Shard, Vec<QueuedEvent>),
+    /// These partitions have new events.
+    PartitionsReady(Vec<Partition>),
+    /// The events of a partition that [`ForwarderTask::Read`] requested.
+    EventsRead(Partition, Vec<QueuedEvent>),
     /// The dead letters that [`ForwarderTask::ReadDeadLetters`] requested.
     DeadLettersRead(Vec<DeadLetter>),
     /// The outcome of a delivery.
@@ -127,9 +127,11 @@ impl<R> Forwarder<R> {
                 }
                 it.handle_timeout(m, &mut tasks);
             }
-            ForwarderInput::ShardsReady(shards) => it.note_ready_shards(m, shards, &mut tasks),
-            ForwarderInput::EventsRead(shard, rows) => {
-                it.handle_events_read(m, shard, rows, &mut tasks)
+            ForwarderInput::PartitionsReady(partitions) => {
+                it.note_ready_partitions(m, partitions, &mut tasks)
+            }
+            ForwarderInput::EventsRead(partition, rows) => {
+                it.handle_events_read(m, partition, rows, &mut tasks)
             }
             ForwarderInput::DeadLettersRead(dead_letters) => {
                 it.handle_dead_letters_read(m, dead_letters, &mut tasks)

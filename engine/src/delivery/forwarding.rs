@@ -1,10 +1,10 @@
 //! One destination: which event is delivered next, which events are retried, and when.
 //!
-//! [`Forwarding`] knows devices only by key and events only by number. Its inputs are the shards
-//! that have new events and the events that were read there. It decides what to deliver: one event
-//! of a device at a time, those of many devices in parallel. An event that a destination does not
-//! accept becomes a stored retry, so that the cursor of its shard moves on; later events of the
-//! same device wait behind it.
+//! [`Forwarding`] knows devices only by key and events only by number. Its inputs are the
+//! partitions that have new events and the events that were read there. It decides what to deliver:
+//! one event of a device at a time, those of many devices in parallel. An event that a destination
+//! does not accept becomes a stored retry, so that the cursor of its partition moves on; later
+//! events of the same device wait behind it.
 //!
 //! ```text
 //!           Failed: its dead letters wait for a replay
@@ -16,9 +16,9 @@
 
 mod dead_lettering;
 mod device_queues;
+mod partition_cursor;
 mod progress;
 mod reading;
-mod shard_cursor;
 mod task;
 
 pub(super) use task::ForwarderOutput;
@@ -34,12 +34,12 @@ use crate::delivery::backlog::{
     DeadLetter, DestinationProgress, PendingRetry, QueuedEvent, Sequence,
 };
 use crate::delivery::destination::{Destination, DestinationAmendment, DestinationState, Replay};
-use crate::ids::Shard;
+use crate::ids::Partition;
 use crate::moment::{Moment, Timestamp};
 
 use device_queues::DeviceQueues;
+use partition_cursor::PartitionCursor;
 use progress::Unsaved;
-use shard_cursor::{Counted, ShardCursor};
 
 /// The settings of deliveries.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -56,7 +56,7 @@ pub struct DeliveryRules {
 const RETRYING_MAX: usize = 1_024;
 
 /// Events of one device that become retries only because they wait behind one. Events beyond the
-/// bound hold back the cursor of their shard, and of no other shard.
+/// bound hold back the cursor of their partition, and of no other partition.
 const RETRYING_PER_DEVICE_MAX: usize = 64;
 
 /// Dead letters that a replay reads at once.
@@ -70,12 +70,12 @@ const CONSECUTIVE_FAILURES_MAX: u32 = 8;
 pub struct Forwarding {
     rules: Arc<DeliveryRules>,
     destination: Destination,
-    /// Where shards without a cursor begin.
+    /// Where partitions without a cursor begin.
     since: Sequence,
-    cursors: BTreeMap<Shard, ShardCursor>,
-    /// Shards that may be read further, each of them once.
-    to_read: VecDeque<Shard>,
-    /// Events that were requested from shards and are not read yet.
+    cursors: BTreeMap<Partition, PartitionCursor>,
+    /// Partitions that may be read further, each of them once.
+    to_read: VecDeque<Partition>,
+    /// Events that were requested from partitions and are not read yet.
     requested: usize,
     queues: DeviceQueues,
     /// Failures since the last success.
@@ -108,17 +108,17 @@ pub struct NotActive;
 pub struct ReplayUnderWay;
 
 impl Forwarding {
-    /// Restores a destination from its stored state. The events in these shards are read at the
+    /// Restores a destination from its stored state. The events in these partitions are read at the
     /// first timeout.
     pub fn restore(
         rules: Arc<DeliveryRules>,
         destination: Destination,
         progress: DestinationProgress,
-        waiting_in: Vec<Shard>,
+        waiting_in: Vec<Partition>,
     ) -> Self {
-        let mut cursors: BTreeMap<Shard, ShardCursor> = BTreeMap::new();
-        for (shard, reached) in progress.reached {
-            cursors.insert(shard, ShardCursor::at(reached));
+        let mut cursors: BTreeMap<Partition, PartitionCursor> = BTreeMap::new();
+        for (partition, reached) in progress.reached {
+            cursors.insert(partition, PartitionCursor::at(reached));
         }
         let mut queues = DeviceQueues::default();
         for retry in progress.retrying {
@@ -148,34 +148,34 @@ impl Forwarding {
         forwarding
     }
 
-    /// Notes that these shards have new events.
-    pub(super) fn note_ready_shards(
+    /// Notes that these partitions have new events.
+    pub(super) fn note_ready_partitions(
         &mut self,
         m: &mut Moment,
-        shards: Vec<Shard>,
+        partitions: Vec<Partition>,
         out: &mut ForwarderOutput,
     ) {
-        self.note(shards);
+        self.note(partitions);
         self.advance(m, out);
     }
 
-    /// Handles the events of a shard that [`ForwarderTask::Read`] read.
+    /// Handles the events of a partition that [`ForwarderTask::Read`] read.
     pub(super) fn handle_events_read(
         &mut self,
         m: &mut Moment,
-        shard: Shard,
+        partition: Partition,
         rows: Vec<QueuedEvent>,
         out: &mut ForwarderOutput,
     ) {
-        if let Some(cursor) = self.cursors.get_mut(&shard) {
+        if let Some(cursor) = self.cursors.get_mut(&partition) {
             let requested = cursor.note_read(rows.last().map(|row| row.sequence), rows.len());
             self.requested -= requested as usize;
-            self.unsaved.note_moved(m.now(), shard);
+            self.unsaved.note_moved(m.now(), partition);
         }
         for queued in rows {
             self.admit(m, queued);
         }
-        self.queue(shard);
+        self.queue(partition);
         self.advance(m, out);
     }
 
@@ -339,9 +339,9 @@ impl Forwarding {
     }
 
     /// Makes an event behind a retry of its device a retry, too, as long as there is room: the
-    /// other devices of its shard do not wait for it. An event behind one that is not a retry does
-    /// not become one: after a crash it would be restored before the earlier one is read again.
-    /// During a replay it waits for the dead letters that are not read yet.
+    /// other devices of its partition do not wait for it. An event behind one that is not a retry
+    /// does not become one: after a crash it would be restored before the earlier one is read
+    /// again. During a replay it waits for the dead letters that are not read yet.
     fn retry_behind(&mut self, now: Timestamp, queued: QueuedEvent) {
         let has_room = self.queues.retrying() < RETRYING_MAX
             && self.queues.open_of(queued.device) <= RETRYING_PER_DEVICE_MAX
@@ -362,17 +362,18 @@ impl Forwarding {
             tries,
             due_at,
         });
-        if let Some(cursor) = self.cursors.get_mut(&queued.shard()) {
+        if let Some(cursor) = self.cursors.get_mut(&queued.partition()) {
             cursor.exclude(queued.sequence);
         }
-        self.queue(queued.shard());
+        self.queue(queued.partition());
     }
 
     fn requeue(&mut self, now: Timestamp, queued: QueuedEvent) {
         self.queues.add(queued);
-        let cursor = self.cursors.get_mut(&queued.shard());
-        let counted = cursor.map_or(Counted::Yes, |cursor| cursor.requeue(queued.sequence));
-        self.unsaved.requeue(queued.sequence, counted);
+        if let Some(cursor) = self.cursors.get_mut(&queued.partition()) {
+            cursor.requeue(queued.sequence);
+        }
+        self.unsaved.requeue(queued.sequence);
         self.schedule_retry(queued, 0, now);
     }
 
@@ -394,18 +395,19 @@ impl Forwarding {
 
     /// Marks a retry as done.
     fn release(&mut self, now: Timestamp, queued: &QueuedEvent) {
-        let cursor = self.cursors.get_mut(&queued.shard());
-        let counted = cursor.map_or(Counted::Yes, |cursor| cursor.release(queued.sequence));
-        self.unsaved.release(now, queued, counted);
+        if let Some(cursor) = self.cursors.get_mut(&queued.partition()) {
+            cursor.release(queued.sequence);
+        }
+        self.unsaved.release(now, queued);
     }
 
     /// Marks an event as done that is not a retry.
     fn pass_over(&mut self, now: Timestamp, queued: &QueuedEvent) {
-        if let Some(cursor) = self.cursors.get_mut(&queued.shard()) {
+        if let Some(cursor) = self.cursors.get_mut(&queued.partition()) {
             cursor.pass(queued.sequence);
         }
-        self.unsaved.pass(now, queued.shard());
-        self.queue(queued.shard());
+        self.unsaved.pass(now, queued.partition());
+        self.queue(queued.partition());
     }
 
     fn fail_once(

@@ -4,8 +4,9 @@
 use protocol::lwm2m::value::Value;
 
 use crate::action::{Action, Outcome, Request, ResultPayload};
+use crate::delivery::backlog::Sequence;
 use crate::event::Event;
-use crate::ids::EventId;
+
 use crate::limits::LISTED_BYTES_MAX;
 
 /// An action request in a list: data that is too long for a list is left out.
@@ -49,8 +50,8 @@ impl ListedAction {
 pub struct HistoryPage {
     /// The events.
     pub events: Vec<Event>,
-    /// The event that the next page begins behind; none if nothing older is left.
-    pub next: Option<EventId>,
+    /// The number of the event that the next page begins behind; none if nothing older is left.
+    pub next: Option<Sequence>,
 }
 
 /// Leaves out the data of a request, and returns whether it did: a datagram is nothing but data.

@@ -17,7 +17,7 @@ use engine::delivery::forwarding::{
     DeliveryOutcome, DeliveryRules, ForwarderTask, Forwarding, NotActive, ReplayUnderWay,
 };
 use engine::event::EventType;
-use engine::ids::{CustomerId, DestinationId, DeviceId, DeviceKey, EventId, Shard};
+use engine::ids::{CustomerId, DestinationId, DeviceId, DeviceKey, EventId, Partition};
 use engine::moment::{Moment, Timestamp};
 
 pub(crate) const DELAYS_MS: [i64; 4] = [150, 180, 420, 1_020];
@@ -35,17 +35,16 @@ pub(crate) fn refused() -> DeliveryOutcome {
 /// The stored state of a destination.
 pub(crate) struct StoredState {
     destination: Destination,
-    reached: BTreeMap<Shard, Sequence>,
+    reached: BTreeMap<Partition, Sequence>,
     pub(crate) retrying: BTreeMap<Sequence, PendingRetry>,
     dead: BTreeMap<Sequence, DeadLetter>,
-    passed: i64,
 }
 
 /// A forwarder of one destination.
 pub(crate) struct ForwardingFixture {
     forwarder: Forwarder<()>,
     pub(crate) stored: StoredState,
-    queued: BTreeMap<Shard, Vec<QueuedEvent>>,
+    queued: BTreeMap<Partition, Vec<QueuedEvent>>,
     names: BTreeMap<Sequence, (u16, u32)>,
     counts: BTreeMap<u16, u32>,
     in_flight: BTreeSet<Sequence>,
@@ -73,7 +72,6 @@ impl ForwardingFixture {
             reached: BTreeMap::new(),
             retrying: BTreeMap::new(),
             dead: BTreeMap::new(),
-            passed: 0,
         };
         let progress = DestinationProgress::default();
         Self {
@@ -118,9 +116,9 @@ impl ForwardingFixture {
         if self.stored.destination.event_types.has(event_type) {
             self.by_device.entry(device).or_default().insert(sequence);
         }
-        let shard = queued.shard();
-        self.queued.entry(shard).or_default().push(queued);
-        self.step(ForwarderInput::ShardsReady(vec![shard]));
+        let partition = queued.partition();
+        self.queued.entry(partition).or_default().push(queued);
+        self.step(ForwarderInput::PartitionsReady(vec![partition]));
     }
 
     pub(crate) fn in_flight(&self) -> Vec<String> {
@@ -141,8 +139,15 @@ impl ForwardingFixture {
             .collect()
     }
 
-    pub(crate) fn passed(&self) -> i64 {
-        self.stored.passed
+    /// How many events the stored progress says are done.
+    pub(crate) fn passed(&self) -> usize {
+        let is_reached = |queued: &&QueuedEvent| {
+            let reached = self.stored.reached.get(&queued.partition());
+            reached.is_some_and(|reached| queued.sequence <= *reached)
+        };
+        let reached = self.queued.values().flatten().filter(is_reached).count();
+        let retrying = self.stored.retrying.values().map(|retry| &retry.queued);
+        reached - retrying.filter(is_reached).count()
     }
 
     pub(crate) fn state(&self) -> DestinationState {
@@ -239,9 +244,14 @@ impl ForwardingFixture {
             reached: self.stored.reached.clone().into_iter().collect(),
             retrying: self.stored.retrying.values().copied().collect(),
         };
-        let is_left = |(shard, rows): (&Shard, &Vec<QueuedEvent>)| {
-            let reached = self.stored.reached.get(shard).copied().unwrap_or_default();
-            (rows.last()?.sequence > reached).then_some(*shard)
+        let is_left = |(partition, rows): (&Partition, &Vec<QueuedEvent>)| {
+            let reached = self
+                .stored
+                .reached
+                .get(partition)
+                .copied()
+                .unwrap_or_default();
+            (rows.last()?.sequence > reached).then_some(*partition)
         };
         let waiting_in = self.queued.iter().filter_map(is_left).collect();
         let destination = self.stored.destination.clone();
@@ -279,11 +289,10 @@ impl ForwardingFixture {
         for sequence in self.names.keys() {
             assert!(self.done.contains(sequence), "{}", self.name(*sequence));
         }
-        let events = i64::try_from(self.names.len()).expect("few happen");
-        assert_eq!(self.stored.passed, events, "each is passed once");
-        for (shard, rows) in &self.queued {
-            let last = rows.last().expect("a shard has rows").sequence;
-            assert_eq!(self.stored.reached.get(shard), Some(&last));
+        assert_eq!(self.passed(), self.names.len(), "each is passed");
+        for (partition, rows) in &self.queued {
+            let last = rows.last().expect("a partition has rows").sequence;
+            assert_eq!(self.stored.reached.get(partition), Some(&last));
         }
     }
 
@@ -307,11 +316,15 @@ impl ForwardingFixture {
         let answer = self.take_step(input);
         while !self.reads.is_empty() {
             match self.reads.remove(0) {
-                ForwarderTask::Read { shard, after, max } => {
-                    let rows = self.queued.get(&shard).into_iter().flatten();
+                ForwarderTask::Read {
+                    partition,
+                    after,
+                    max,
+                } => {
+                    let rows = self.queued.get(&partition).into_iter().flatten();
                     let behind = rows.filter(|row| row.sequence > after);
                     let rows: Vec<QueuedEvent> = behind.take(max as usize).copied().collect();
-                    self.take_step(ForwarderInput::EventsRead(shard, rows));
+                    self.take_step(ForwarderInput::EventsRead(partition, rows));
                 }
                 ForwarderTask::ReadDeadLetters { after, max } => {
                     let dead = self.stored.dead.values();
@@ -398,8 +411,8 @@ impl ForwardingFixture {
 
 impl StoredState {
     fn advance(&mut self, progress: ProgressUpdate) {
-        for (shard, reached) in progress.reached {
-            let before = self.reached.insert(shard, reached);
+        for (partition, reached) in progress.reached {
+            let before = self.reached.insert(partition, reached);
             assert!(
                 before.is_none_or(|before| before < reached),
                 "a cursor only moves on"
@@ -423,14 +436,13 @@ impl StoredState {
         for letter in progress.dead_lettered {
             self.dead.insert(letter.queued.sequence, letter);
         }
-        self.passed += progress.passed;
     }
 }
 
 fn forwarder(
     destination: Destination,
     progress: DestinationProgress,
-    waiting_in: Vec<Shard>,
+    waiting_in: Vec<Partition>,
 ) -> Forwarder<()> {
     let rules = DeliveryRules {
         retry_delays_ms: DELAYS_MS.into(),
@@ -446,10 +458,11 @@ fn key(device: u16) -> DeviceKey {
     DeviceKey::of(&customer(), &device)
 }
 
-/// Another device of the same virtual shard.
+/// Another device of the same partition.
 pub(crate) fn neighbour_of(device: u16) -> u16 {
-    let is_near = |other: &u16| *other != device && key(*other).shard() == key(device).shard();
-    (0..).find(is_near).expect("there are few shards")
+    let is_near =
+        |other: &u16| *other != device && key(*other).partition() == key(device).partition();
+    (0..).find(is_near).expect("there are few partitions")
 }
 
 fn customer() -> CustomerId {

@@ -12,7 +12,7 @@ use crate::api::Api;
 use crate::api::access::AuthenticatedCaller;
 use crate::api::body::Query;
 use crate::api::error::ApiError;
-use crate::api::page::wanted_size;
+use crate::api::page::{cursor, wanted_size};
 use crate::api::records::to_its_end;
 use crate::api::segment::{PathSegment, Segment as _};
 use crate::api::words::Word;
@@ -69,7 +69,7 @@ pub(in crate::api) async fn list(
     let mut items = Vec::with_capacity(letters.len());
     for letter in letters {
         let waiting = letter.queued;
-        let event = api.store.event(waiting.device, waiting.event).await?;
+        let event = api.store.event(caller.customer.clone(), waiting).await?;
         items.push(DeadLetterBody::of(&letter, event.as_ref()));
     }
     Ok(HttpResponse::Ok().json(DeadLettersBody::of(items, last)))
@@ -173,10 +173,4 @@ impl DeadLetterBody {
             reason: letter.why.to_string(),
         }
     }
-}
-
-/// The end of the previous page.
-fn cursor(text: &str) -> Result<Sequence, &'static str> {
-    let number = text.parse().map(Sequence);
-    number.map_err(|_| "must be the nextCursor of the previous page")
 }

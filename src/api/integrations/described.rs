@@ -6,7 +6,7 @@ use engine::limits::{DESTINATIONS_MAX, WEBHOOK_URL_BYTES_MAX};
 
 use super::response_body::MASKED;
 use crate::api::openapi::{ApiOperation, Node, Schema, Tag, names};
-use crate::api::page::described::{page_of, paged, sized};
+use crate::api::page::described::{cursor, page_of, paged, sized};
 
 /// The URL in examples.
 const URL_EXAMPLE: &str = "https://example.com/devices/:deviceId:";
@@ -108,10 +108,9 @@ pub(in crate::api) fn letters() -> ApiOperation {
     let text = "Returns the events that were not delivered, oldest first. Dead letters are \
                 deleted after {{dead_letter_retention_days}}. To read the next page, pass \
                 `nextCursor` as `cursor` until a page has none.";
-    let cursor = Schema::text().pattern("^[0-9]{1,19}$").example("4711");
     let operation = ApiOperation::new("listDeadLetters", Tag::Clouds, "List dead letters")
         .description(text)
-        .query("cursor", cursor, "The `nextCursor` of the previous page.");
+        .query("cursor", cursor(), "The `nextCursor` of the previous page.");
     sized(operation).answer(200, letters_body(), "A page of dead letters.")
 }
 
@@ -328,12 +327,11 @@ fn letters_body() -> Schema {
         )
         .must("reason", Schema::text(), "Why the event was not delivered.")
         .named("DeadLetter");
-    let cursor = Schema::text().pattern("^[0-9]+$").example("4711");
     Schema::object()
         .must("items", Schema::list(letter), "The dead letters.")
         .may(
             "nextCursor",
-            cursor,
+            cursor(),
             "The cursor of the next page. Absent on the last page.",
         )
 }

@@ -9,7 +9,7 @@ use engine::limits::TOPIC_BYTES_MAX;
 
 use crate::api::action::described::result_data;
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
-use crate::api::page::described::sized;
+use crate::api::page::described::{cursor, sized};
 use crate::api::words::Word;
 
 /// GET.
@@ -25,7 +25,7 @@ pub(in crate::api) fn list() -> ApiOperation {
         "List the messages of a device",
     )
     .description(text)
-    .query("cursor", id(), "The `nextCursor` of the previous page.")
+    .query("cursor", cursor(), "The `nextCursor` of the previous page.")
     .query(
         "from",
         names::log_time(),
@@ -114,7 +114,7 @@ fn messages() -> Schema {
         .must("items", Schema::list(message()), "The messages.")
         .may(
             "nextCursor",
-            id(),
+            cursor(),
             "The cursor of the next, older page. Absent on the last page.",
         )
 }

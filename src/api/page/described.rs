@@ -21,6 +21,11 @@ pub(in crate::api) fn sized(operation: ApiOperation) -> ApiOperation {
     sized_by(operation, SIZE_MAX)
 }
 
+/// Where a page of a list that is read by cursor begins.
+pub(in crate::api) fn cursor() -> Schema {
+    Schema::text().pattern("^[0-9]{1,20}$").example("4711")
+}
+
 fn sized_by(operation: ApiOperation, size_max: u32) -> ApiOperation {
     let size = Schema::whole(1..=u64::from(size_max)).default(u64::from(SIZE_DEFAULT));
     operation.query("pageSize", size, "The maximum number of items on a page.")

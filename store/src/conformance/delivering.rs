@@ -1,6 +1,6 @@
 //! Do the outbox and its counts agree with a naive model after any batches?
 //!
-//! The model keeps every event that was ever queued and, for each destination, what it did with
+//! The model keeps every event that was ever stored and, for each destination, what it did with
 //! each event. It takes the sequence numbers from the store and recounts for every comparison.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,12 +10,11 @@ use engine::delivery::backlog::{
 };
 use engine::delivery::destination::Destination;
 use engine::event::Event;
-use engine::ids::{CustomerId, Shard};
+use engine::ids::{CustomerId, Partition};
 use engine::profile::Profile;
 
 use super::outbox::{
     all_waiting, append, counts, dead, dead_of, held, make, nothing, progress, sweep_all, unmake,
-    waiting_in,
 };
 use super::rng::Rng;
 use super::samples::{at, batch, customer, destination, device, event};
@@ -40,12 +39,11 @@ pub(super) fn agrees_with_model(ground: &TestBed<'_>) {
     }
     sweep_all(&*store, Retention::NOTHING, 50);
     model.compare(&*store);
-    model.compare_swept(&*store);
 }
 
 struct Model {
     devices: Vec<Profile>,
-    /// Every event that was ever queued, by customer, in the order of its commit.
+    /// Every event that was ever stored, by customer, in the order of its commit.
     waited: BTreeMap<CustomerId, Vec<QueuedEvent>>,
     tracked: Vec<TrackedDestination>,
     destinations_made: u8,
@@ -55,7 +53,7 @@ struct Model {
 struct TrackedDestination {
     destination: Destination,
     since: Sequence,
-    reached: BTreeMap<Shard, Sequence>,
+    reached: BTreeMap<Partition, Sequence>,
     held: BTreeMap<Sequence, PendingRetry>,
     dead: BTreeMap<Sequence, DeadLetter>,
     done: BTreeSet<Sequence>,
@@ -142,34 +140,35 @@ impl Model {
         let changes = events.iter().map(append).collect();
         assert_eq!(commit(store, batch(changes)), Ok(()));
         for event in events {
-            if !self.has_destinations(&event.customer) {
-                continue;
-            }
             let waited = self.waited.entry(event.customer.clone()).or_default();
-            let of_shard = waited.iter().rev();
-            let mut of_shard = of_shard.filter(|one| one.shard() == event.device.shard());
-            let before = of_shard.next().map(|one| one.sequence).unwrap_or_default();
-            let shard = event.device.shard();
-            let next = wait(store.waiting(event.customer.clone(), shard, before, 1));
+            let of_partition = waited.iter().rev();
+            let mut of_partition =
+                of_partition.filter(|one| one.partition() == event.device.partition());
+            let before = of_partition
+                .next()
+                .map(|one| one.sequence)
+                .unwrap_or_default();
+            let partition = event.device.partition();
+            let next = wait(store.waiting(event.customer.clone(), partition, before, 1));
             let next = next.expect("an answer").pop().expect("it waits");
             assert_eq!((next.device, next.event), (event.device, event.id));
             waited.push(next);
         }
     }
 
-    /// A destination advances in a shard, or retries what it did not accept.
+    /// A destination advances in a partition, or retries what it did not accept.
     fn go_on(&mut self, step: i64, store: &dyn Store, rng: &mut Rng) {
         if self.tracked.is_empty() {
             return;
         }
         let place = usize::try_from(rng.below(self.tracked.len() as u64)).expect("small");
         let tracked = &mut self.tracked[place];
-        let shard = rng.one_of(&self.devices).key().shard();
+        let partition = rng.one_of(&self.devices).key().partition();
         let waited = self.waited.get(&tracked.destination.customer);
         let ahead: Vec<QueuedEvent> = waited
             .into_iter()
             .flatten()
-            .filter(|one| one.shard() == shard && one.sequence > tracked.past(shard))
+            .filter(|one| one.partition() == partition && one.sequence > tracked.past(partition))
             .take(usize::try_from(rng.below(6)).expect("small"))
             .copied()
             .collect();
@@ -177,11 +176,6 @@ impl Model {
         tracked.pass(&ahead, step, &mut change, rng);
         tracked.try_again(step, &mut change, rng);
         progress(store, change);
-    }
-
-    fn has_destinations(&self, customer: &CustomerId) -> bool {
-        let mut tracked = self.tracked.iter();
-        tracked.any(|tracked| tracked.destination.customer == *customer)
     }
 
     fn compare(&self, store: &dyn Store) {
@@ -201,32 +195,16 @@ impl Model {
             assert_eq!((waiting, dead), (expected.0 as u64, expected.1 as u64));
             let ahead = all
                 .iter()
-                .filter(|one| one.sequence > tracked.past(one.shard()));
-            let shards: BTreeSet<Shard> = ahead.map(|one| one.shard()).collect();
-            let shards: Vec<Shard> = shards.into_iter().collect();
-            assert_eq!(wait(store.shards_waiting(id)), Ok(shards));
+                .filter(|one| one.sequence > tracked.past(one.partition()));
+            let partitions: BTreeSet<Partition> = ahead.map(|one| one.partition()).collect();
+            let partitions: Vec<Partition> = partitions.into_iter().collect();
+            assert_eq!(wait(store.partitions_waiting(id)), Ok(partitions));
         }
         for (customer, all) in &self.waited {
-            for one in all.iter().filter(|one| self.is_wanted(customer, one)) {
-                assert!(waiting_in(store, customer, one.shard()).contains(one));
-            }
+            let mut all = all.clone();
+            all.sort_by_key(|one| (one.partition(), one.sequence));
+            assert_eq!(all_waiting(store, customer), all, "of {customer}");
         }
-    }
-
-    /// Only events that a destination still needs are left.
-    fn compare_swept(&self, store: &dyn Store) {
-        for (customer, all) in &self.waited {
-            let wanted = all.iter().filter(|one| self.is_wanted(customer, one));
-            let mut wanted: Vec<QueuedEvent> = wanted.copied().collect();
-            wanted.sort_by_key(|one| (one.shard(), one.sequence));
-            assert_eq!(all_waiting(store, customer), wanted, "of {customer}");
-        }
-    }
-
-    fn is_wanted(&self, customer: &CustomerId, waiting: &QueuedEvent) -> bool {
-        let tracked = self.tracked.iter();
-        let mut tracked = tracked.filter(|tracked| tracked.destination.customer == *customer);
-        tracked.any(|tracked| waiting.sequence > tracked.past(waiting.shard()))
     }
 }
 
@@ -242,13 +220,13 @@ impl TrackedDestination {
         let Some(last) = ahead.last() else {
             return;
         };
-        change.reached.push((last.shard(), last.sequence));
-        self.reached.insert(last.shard(), last.sequence);
+        change.reached.push((last.partition(), last.sequence));
+        self.reached.insert(last.partition(), last.sequence);
         for waiting in ahead {
             match rng.below(4) {
                 0 => self.hold(held(*waiting, 1), change),
                 1 => self.bury(dead(*waiting, step), change),
-                _ => self.finish(waiting.sequence, change),
+                _ => self.finish(waiting.sequence),
             }
         }
     }
@@ -270,7 +248,7 @@ impl TrackedDestination {
                 0 => self.hold(held(one.queued, one.tries.saturating_add(1)), change),
                 1 => {
                     self.release(sequence, change);
-                    self.finish(sequence, change);
+                    self.finish(sequence);
                 }
                 2 => {
                     self.release(sequence, change);
@@ -293,7 +271,6 @@ impl TrackedDestination {
                 self.dead.remove(&sequence);
                 self.done.remove(&sequence);
                 change.requeued.push(sequence);
-                change.passed -= 1;
                 self.hold(held(dead_letter.queued, 0), change);
             }
         }
@@ -313,16 +290,15 @@ impl TrackedDestination {
         let sequence = dead_letter.queued.sequence;
         self.dead.insert(sequence, dead_letter.clone());
         change.dead_lettered.push(dead_letter);
-        self.finish(sequence, change);
+        self.finish(sequence);
     }
 
-    fn finish(&mut self, sequence: Sequence, change: &mut ProgressUpdate) {
+    fn finish(&mut self, sequence: Sequence) {
         assert!(self.done.insert(sequence), "it was not done before");
-        change.passed += 1;
     }
 
-    fn past(&self, shard: Shard) -> Sequence {
-        let reached = self.reached.get(&shard).copied();
+    fn past(&self, partition: Partition) -> Sequence {
+        let reached = self.reached.get(&partition).copied();
         reached.unwrap_or(self.since)
     }
 
@@ -332,7 +308,7 @@ impl TrackedDestination {
             reached: self
                 .reached
                 .iter()
-                .map(|(shard, at)| (*shard, *at))
+                .map(|(partition, at)| (*partition, *at))
                 .collect(),
             retrying: self.held.values().copied().collect(),
         }

@@ -6,11 +6,12 @@ use engine::delivery::destination::{
     Destination, DestinationState, EventTypes, Header, JsonPayload, Replay, Target, Webhook,
 };
 use engine::event::EventType;
-use engine::ids::Shard;
+use engine::ids::Partition;
 use engine::sealed::Sealed;
 
 use super::outbox::{
-    all_waiting, counts, dead, dead_of, held, make, nothing, past, progress, say, sweep_all, unmake,
+    all_waiting, counts, dead, dead_of, held, make, nothing, past, progress, say, sweep_all,
+    unmake, waiting_for,
 };
 use super::samples::{acme, at, customer, destination};
 use super::waiting::meters;
@@ -79,11 +80,11 @@ pub(super) fn keep_their_place(ground: &TestBed<'_>) {
     for (second, meter) in (2..).zip(meters.iter().cycle().take(12)) {
         say(&*store, meter, second);
     }
-    let waiting = all_waiting(&*store, &acme());
+    let waiting = waiting_for(&*store, &erp);
+    assert_eq!(waiting.len(), 12);
     assert!(waiting.iter().all(|waiting| waiting.sequence > since));
     let step = ProgressUpdate {
         retrying: vec![held(waiting[2], 1), held(waiting[0], 2)],
-        passed: 2,
         ..past(&erp, &waiting[..4])
     };
     progress(&*store, step);
@@ -91,12 +92,13 @@ pub(super) fn keep_their_place(ground: &TestBed<'_>) {
     let step = ProgressUpdate {
         retrying: vec![held(waiting[2], 3)],
         released: vec![waiting[0].sequence],
-        passed: 1,
         ..past(&erp, &waiting[..1])
     };
     progress(&*store, step);
-    let reached = waiting[..4].iter().map(|one| (one.shard(), one.sequence));
-    let reached = reached.collect::<std::collections::BTreeMap<Shard, Sequence>>();
+    let reached = waiting[..4]
+        .iter()
+        .map(|one| (one.partition(), one.sequence));
+    let reached = reached.collect::<std::collections::BTreeMap<Partition, Sequence>>();
     let expected = DestinationProgress {
         since,
         reached: reached.into_iter().collect(),
@@ -131,7 +133,6 @@ pub(super) fn dead_letter_what_is_not_accepted(ground: &TestBed<'_>) {
         .collect();
     let step = ProgressUpdate {
         dead_lettered: dead_letters.clone(),
-        passed: 6,
         ..past(&erp, &waiting)
     };
     progress(&*store, step);
@@ -155,7 +156,6 @@ pub(super) fn dead_letter_what_is_not_accepted(ground: &TestBed<'_>) {
         ],
         retrying: vec![held(waiting[0], 0), held(waiting[2], 0)],
         dead_lettered: vec![again.clone()],
-        passed: -2,
         ..nothing(&erp)
     };
     progress(&*store, step);
@@ -173,7 +173,7 @@ pub(super) fn dead_letter_what_is_not_accepted(ground: &TestBed<'_>) {
         dead_letters_before: at(15),
         ..Retention::NOTHING
     };
-    assert_eq!(sweep_all(&*store, due, 100), 6 + 2, "what waited, and two");
+    assert_eq!(sweep_all(&*store, due, 100), 2);
     assert_eq!(dead_of(&*store, erp.id), [left[1].clone(), left[3].clone()]);
     assert_eq!(counts(&*store, &erp), (2, 2));
     let standing = wait(store.progress_of(erp.id)).expect("an answer");
@@ -198,7 +198,6 @@ pub(super) fn take_everything_along(ground: &TestBed<'_>) {
     let step = |to: &Destination| ProgressUpdate {
         retrying: waiting[..20].iter().map(|one| held(*one, 1)).collect(),
         dead_lettered: waiting[20..].iter().map(|one| dead(*one, 50)).collect(),
-        passed: 20,
         ..past(to, &waiting)
     };
     progress(&*store, step(&erp));
@@ -211,7 +210,7 @@ pub(super) fn take_everything_along(ground: &TestBed<'_>) {
         );
         assert_eq!(dead_of(&*store, of.id), []);
         assert_eq!(counts(&*store, of), (0, 0));
-        assert_eq!(wait(store.shards_waiting(of.id)), Ok(vec![]));
+        assert_eq!(wait(store.partitions_waiting(of.id)), Ok(vec![]));
     };
     is_gone(&erp);
     // Progress committed after the removal leaves nothing and does not restore the destination.
@@ -221,8 +220,8 @@ pub(super) fn take_everything_along(ground: &TestBed<'_>) {
     is_gone(&erp);
     assert_eq!(wait(store.destination(erp.id)), Ok(None));
     assert_eq!(destinations(&*store), vec![other.clone()]);
-    // 40 that all are past, and of the removed destination 20 pending retries and 20 dead letters.
-    assert_eq!(sweep_all(&*store, Retention::NOTHING, 9), 80);
+    // Of the removed destination 20 pending retries and 20 dead letters.
+    assert_eq!(sweep_all(&*store, Retention::NOTHING, 9), 40);
     is_gone(&erp);
     assert_eq!(counts(&*store, &other), (20, 20));
     assert_eq!(dead_of(&*store, other.id).len(), 20);
@@ -246,7 +245,6 @@ pub(super) fn go_with_their_customer(ground: &TestBed<'_>) {
     let step = ProgressUpdate {
         retrying: vec![held(waiting[0], 1)],
         dead_lettered: vec![dead(waiting[1], 1)],
-        passed: 1,
         ..past(&erp, &waiting[..2])
     };
     progress(&*store, step);
@@ -259,14 +257,15 @@ pub(super) fn go_with_their_customer(ground: &TestBed<'_>) {
     put(&*store, vec![Change::PutCustomer(customer("acme"))]);
     let fresh = destination(&acme(), 3);
     make(&*store, &fresh);
-    assert_eq!(wait(store.shards_waiting(fresh.id)), Ok(vec![]));
+    assert_eq!(wait(store.partitions_waiting(fresh.id)), Ok(vec![]));
     say(&*store, &meters[1], 30);
     assert_eq!(counts(&*store, &fresh), (1, 0));
+    // The twenty events, the retry and the dead letter.
     assert_eq!(sweep_all(&*store, Retention::NOTHING, 7), 22);
     assert_eq!(all_waiting(&*store, &acme()).len(), 1);
     assert_eq!(
-        wait(store.shards_waiting(fresh.id)),
-        Ok(vec![meters[1].key().shard()])
+        wait(store.partitions_waiting(fresh.id)),
+        Ok(vec![meters[1].key().partition()])
     );
     assert_eq!(wait(store.destination(globex.id)), Ok(Some(globex)));
 }

@@ -2,6 +2,7 @@
 
 use engine::action::{Outcome, PayloadType, Protocol, ResultPayload, Status};
 use engine::change::Change;
+use engine::delivery::backlog::Sequence;
 use engine::event::{
     ActionResult, Cause, DeviceInfo, ErrorReport, Event, EventContent, EventType, Lifecycle,
     PayloadKept, Telemetry,
@@ -12,7 +13,9 @@ use engine::profile::Profile;
 use engine::query::{HistoryFilter, KnownValue};
 use engine::{ObjectLink, Path, Value};
 
-use super::samples::{self, acme, at, batch, device, forgotten, known};
+use super::outbox::all_waiting;
+use super::rng::Rng;
+use super::samples::{self, acme, at, batch, customer, device, forgotten, known};
 use super::{TestBed, commit, wait};
 use crate::{Retention, Store};
 
@@ -27,24 +30,30 @@ pub(super) fn are_read_newest_first_from_any_point(ground: &TestBed<'_>) {
     let read = |before, max| {
         let filter = HistoryFilter {
             before,
-            ..HistoryFilter::all_of(one.key())
+            ..HistoryFilter::all_of(acme(), one.key())
         };
         wait(store.events_of(filter, max)).expect("events").events
     };
     let newest_first: Vec<Event> = events.iter().rev().cloned().collect();
     assert_eq!(read(None, 100), newest_first);
     assert_eq!(read(None, 2), newest_first[..2]);
-    assert_eq!(read(Some(newest_first[1].id), 2), newest_first[2..4]);
-    assert_eq!(read(Some(newest_first[4].id), 2), []);
+    let numbers = numbers_of(&*store, &one);
+    assert_eq!(read(Some(numbers[1]), 2), newest_first[2..4]);
+    assert_eq!(read(Some(numbers[4]), 2), []);
     let next = |max| {
-        wait(store.events_of(HistoryFilter::all_of(one.key()), max))
+        wait(store.events_of(HistoryFilter::all_of(acme(), one.key()), max))
             .expect("events")
             .next
     };
     assert_eq!(
         [next(4), next(5), next(100)],
-        [Some(events[1].id), None, None]
+        [Some(numbers[3]), None, None]
     );
+    // A number that is no event of the device, or of none at all.
+    let foreign = numbers_of(&*store, &other)[0];
+    for number in [foreign, Sequence::default(), Sequence(u64::MAX)] {
+        assert_eq!(read(Some(number), 2), []);
+    }
 }
 
 pub(super) fn are_found_by_time_type_and_path(ground: &TestBed<'_>) {
@@ -76,7 +85,7 @@ pub(super) fn are_found_by_time_type_and_path(ground: &TestBed<'_>) {
         let place = |found: &Event| events.iter().position(|event| event == found);
         page.events.iter().map(place).collect::<Vec<_>>()
     };
-    let all = HistoryFilter::all_of(one.key());
+    let all = HistoryFilter::all_of(acme(), one.key());
     let times = HistoryFilter {
         from: Some(at(2)),
         to: Some(at(4)),
@@ -84,7 +93,7 @@ pub(super) fn are_found_by_time_type_and_path(ground: &TestBed<'_>) {
     };
     assert_eq!(found(times.clone()), [Some(3), Some(2), Some(1)]);
     let before = HistoryFilter {
-        before: Some(events[3].id),
+        before: Some(numbers_of(&*store, &one)[1]),
         ..times
     };
     assert_eq!(found(before), [Some(2), Some(1)]);
@@ -140,8 +149,8 @@ pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &TestBed<'_>) 
     for (happening, second) in happenings.into_iter().zip(1..) {
         let event = event(&device, second, happening);
         append(&*store, &event);
-        let read =
-            wait(store.events_of(HistoryFilter::all_of(device.key()), 1)).map(|it| it.events);
+        let read = wait(store.events_of(HistoryFilter::all_of(acme(), device.key()), 1))
+            .map(|it| it.events);
         assert_eq!(read, Ok(vec![event]));
     }
 }
@@ -171,7 +180,9 @@ pub(super) fn contain_the_ids_of_their_device(ground: &TestBed<'_>) {
             ..registered(&device, second)
         };
         append(&*store, &event);
-        let read = wait(store.event(device.key(), event.id));
+        let queued = all_waiting(&*store, &acme()).into_iter();
+        let queued = queued.max_by_key(|queued| queued.sequence).expect("one");
+        let read = wait(store.event(acme(), queued));
         assert_eq!(read, Ok(Some(event)));
     }
 }
@@ -321,11 +332,12 @@ pub(super) fn leave_no_value_that_is_too_long(ground: &TestBed<'_>) {
     assert_eq!(known().len(), usize::from(max));
     assert_eq!(known()[0], (path(0), Value::Integer(3)));
     assert_eq!(known()[1], (path(3), Value::Integer(1)));
-    let read = wait(store.events_of(HistoryFilter::all_of(device.key()), 9)).map(|it| it.events);
+    let read =
+        wait(store.events_of(HistoryFilter::all_of(acme(), device.key()), 9)).map(|it| it.events);
     assert_eq!(read, Ok(expected), "the history has all of it");
 }
 
-pub(super) fn go_when_they_are_too_old_and_with_their_device(ground: &TestBed<'_>) {
+pub(super) fn go_when_they_are_too_old_and_hide_with_their_device(ground: &TestBed<'_>) {
     let store = ground.open();
     let (one, other) = two_devices(&*store);
     for second in [1, 2, 3] {
@@ -337,15 +349,15 @@ pub(super) fn go_when_they_are_too_old_and_with_their_device(ground: &TestBed<'_
             );
         }
     }
-    let due = Retention {
-        events_before: at(3),
+    let due = |second| Retention {
+        events_before: at(second),
         ..Retention::NOTHING
     };
-    let swept = wait(store.sweep(due, 100)).expect("a sweep");
+    let swept = wait(store.sweep(due(3), 100)).expect("a sweep");
     assert_eq!((swept.removed, swept.more), (4, false));
     let kept = values().len() - 1; // One of them is too long.
     let left = |device: &Profile| {
-        let events = wait(store.events_of(HistoryFilter::all_of(device.key()), 9))
+        let events = wait(store.events_of(HistoryFilter::all_of(acme(), device.key()), 9))
             .expect("events")
             .events;
         let values = wait(store.values_of(device.key())).expect("values");
@@ -355,66 +367,122 @@ pub(super) fn go_when_they_are_too_old_and_with_their_device(ground: &TestBed<'_
     let removal = Change::RemoveDevice(one.key());
     assert_eq!(commit(&*store, batch(vec![removal])), Ok(()));
     assert_eq!((left(&one), left(&other)), ((0, 0), (1, kept)));
-    let swept = wait(store.sweep(due, 100)).expect("a sweep");
-    assert_eq!(swept.removed, 1, "its last event");
-    let swept = wait(store.sweep(due, 100)).expect("a sweep");
-    assert_eq!(swept.removed, 0, "nothing of it is left to be swept");
+    let swept = wait(store.sweep(due(3), 100)).expect("a sweep");
+    assert_eq!(swept.removed, 0, "its last event has not the age yet");
+    let swept = wait(store.sweep(due(4), 100)).expect("a sweep");
+    assert_eq!(swept.removed, 2);
+    assert_eq!(all_waiting(&*store, &acme()), []);
 }
 
 pub(super) fn are_not_inherited(ground: &TestBed<'_>) {
-    let store = ground.open();
+    let mut store = ground.open();
     let (one, other) = two_devices(&*store);
     for second in 1..=20 {
         append(&*store, &registered(&one, second));
         append(&*store, &registered(&other, second));
     }
-    let history = |device: &Profile, before| {
-        let filter = HistoryFilter {
-            before,
-            ..HistoryFilter::all_of(device.key())
-        };
-        let events = wait(store.events_of(filter, 100)).map(|it| it.events);
-        events.expect("events")
-    };
-    let old = history(&one, None);
-    let [newest, oldest] = [0, 19].map(|place: usize| Some(old[place].id));
-    let remake = |events: &[Event]| {
-        assert_eq!(commit(&*store, forgotten(&one)), Ok(()));
-        assert_eq!(history(&one, None), []);
-        assert_eq!(commit(&*store, known(&one)), Ok(()));
+    let old = numbers_of(&*store, &one);
+    let remake = |store: &dyn Store, events: &[Event]| {
+        assert_eq!(commit(store, forgotten(&one)), Ok(()));
+        assert_eq!(history(store, &one, None), []);
+        assert_eq!(commit(store, known(&one)), Ok(()));
         for event in events {
-            append(&*store, event);
+            append(store, event);
         }
     };
-    remake(&[registered(&one, 30)]);
-    assert_eq!(history(&one, None).len(), 1);
+    remake(&*store, &[registered(&one, 30)]);
+    assert_eq!(history(&*store, &one, None).len(), 1);
     // Removed again before anything was swept, and again without an event in between.
-    remake(&[]);
+    remake(&*store, &[]);
     let fresh = [40, 41].map(|second| registered(&one, second));
-    remake(&fresh);
-    let [first, second] = fresh;
-    let fresh = [second, first.clone()];
-    let mut removed = 0;
-    while removed < 21 {
-        assert_eq!(history(&one, None), fresh);
-        assert_eq!(history(&one, Some(fresh[0].id)), fresh[1..]);
-        for old in [newest, oldest, Some(first.id)] {
-            assert_eq!(history(&one, old), []);
+    remake(&*store, &fresh);
+    let fresh: Vec<Event> = fresh.into_iter().rev().collect();
+    for sweeps in 0..3 {
+        assert_eq!(history(&*store, &one, None), fresh);
+        let numbers = numbers_of(&*store, &one);
+        assert_eq!(history(&*store, &one, Some(numbers[0])), fresh[1..]);
+        for before in [numbers[1], old[0], old[19]] {
+            assert_eq!(history(&*store, &one, Some(before)), []);
         }
-        let swept = wait(store.sweep(Retention::NOTHING, 8)).expect("a sweep");
-        assert!(swept.removed > 0 && swept.removed <= 8);
-        removed += swept.removed;
+        assert_eq!(history(&*store, &other, None).len(), 20);
+        let due = Retention {
+            events_before: at(sweeps),
+            ..Retention::NOTHING
+        };
+        wait(store.sweep(due, 100)).expect("a sweep");
+        drop(store);
+        store = ground.open();
     }
-    let swept = wait(store.sweep(Retention::NOTHING, 8)).expect("a sweep");
-    assert_eq!((removed, swept.removed, swept.more), (21, 0, false));
-    drop(store);
-    let store = ground.open();
-    let left = |device: &Profile| {
-        wait(store.events_of(HistoryFilter::all_of(device.key()), 100))
-            .expect("events")
-            .events
+}
+
+pub(super) fn agree_with_a_naive_model(ground: &TestBed<'_>) {
+    let mut rng = Rng::from_seed_asked_for();
+    let meters: Vec<Profile> = ["acme", "acme-2"]
+        .into_iter()
+        .flat_map(|id| (0..40).map(move |number| device(&customer(id).id, number)))
+        .collect();
+    let mut store = ground.open();
+    let mut histories: Vec<Vec<Event>> = vec![Vec::new(); meters.len()];
+    let mut removed_before = 0;
+    for second in 0..60 {
+        for _ in 0..4 {
+            let mut changes = Vec::new();
+            for _ in 0..rng.below(40) {
+                let place = usize::try_from(rng.below(meters.len() as u64)).expect("small");
+                let event = samples::event(&meters[place], second, rng.below(1 << 40));
+                changes.push(Change::AppendEvent(Box::new(event.clone())));
+                histories[place].insert(0, event);
+            }
+            assert_eq!(commit(&*store, batch(changes)), Ok(()));
+        }
+        match rng.below(8) {
+            0 => {
+                drop(store);
+                store = ground.open();
+            }
+            1 => {
+                removed_before = (second - 20).max(0);
+                let due = Retention {
+                    events_before: at(removed_before),
+                    ..Retention::NOTHING
+                };
+                while wait(store.sweep(due, 50)).expect("a sweep").more {}
+            }
+            2 => {
+                let place = usize::try_from(rng.below(meters.len() as u64)).expect("small");
+                let removal = Change::RemoveDevice(meters[place].key());
+                assert_eq!(commit(&*store, known(&meters[place])), Ok(()));
+                assert_eq!(commit(&*store, batch(vec![removal])), Ok(()));
+                histories[place].clear();
+            }
+            _ => {}
+        }
+    }
+    for (meter, events) in meters.iter().zip(&histories) {
+        let found = history(&*store, meter, None);
+        let kept = events.iter().filter(|event| event.at >= at(removed_before));
+        assert!(found.len() >= kept.count(), "nothing young is removed");
+        assert_eq!(found, events[..found.len()], "of {}", meter.device);
+    }
+}
+
+/// The events of a device from a number back.
+fn history(store: &dyn Store, device: &Profile, before: Option<Sequence>) -> Vec<Event> {
+    let filter = HistoryFilter {
+        before,
+        ..HistoryFilter::all_of(device.customer.clone(), device.key())
     };
-    assert_eq!((left(&one), left(&other).len()), (fresh.to_vec(), 20));
+    let events = wait(store.events_of(filter, u32::MAX)).map(|it| it.events);
+    events.expect("events")
+}
+
+/// The numbers of the events of a device, newest first.
+fn numbers_of(store: &dyn Store, device: &Profile) -> Vec<Sequence> {
+    let all = all_waiting(store, &device.customer).into_iter();
+    let own = all.filter(|queued| queued.device == device.key());
+    let mut numbers: Vec<Sequence> = own.map(|queued| queued.sequence).collect();
+    numbers.reverse();
+    numbers
 }
 
 fn two_devices(store: &dyn Store) -> (Profile, Profile) {

@@ -80,14 +80,14 @@ pub(super) fn records_of(store: &dyn Store, once: IdempotentCall) -> Vec<Idempot
     wait(store.idempotency_records(once.key)).expect("an answer")
 }
 
-pub(super) fn once(name: &str) -> IdempotentCall {
+pub(crate) fn once(name: &str) -> IdempotentCall {
     IdempotentCall {
         key: IdempotencyKey::of(4_711, &IdempotencyKeyText::parse(name).expect("a key")),
         fingerprint: CallFingerprint::of(&[name.as_bytes()]),
     }
 }
 
-pub(super) fn record_of(once: IdempotentCall, device: &Profile, second: i64) -> IdempotencyRecord {
+pub(crate) fn record_of(once: IdempotentCall, device: &Profile, second: i64) -> IdempotencyRecord {
     IdempotencyRecord {
         call: once,
         device: device.key(),

@@ -4,8 +4,7 @@ use engine::change::Change;
 use engine::delivery::backlog::{DeadLetter, PendingRetry, ProgressUpdate, QueuedEvent, Sequence};
 use engine::delivery::destination::Destination;
 use engine::event::Event;
-use engine::ids::{CustomerId, DestinationId, Shard};
-use engine::limits::SHARDS;
+use engine::ids::{CustomerId, DestinationId, Partition};
 use engine::profile::Profile;
 
 use super::samples::{at, batch, event};
@@ -54,7 +53,7 @@ pub(super) fn past(destination: &Destination, waiting: &[QueuedEvent]) -> Progre
     ProgressUpdate {
         reached: waiting
             .iter()
-            .map(|waiting| (waiting.shard(), waiting.sequence))
+            .map(|waiting| (waiting.partition(), waiting.sequence))
             .collect(),
         ..nothing(destination)
     }
@@ -84,20 +83,35 @@ pub(super) fn dead(waiting: QueuedEvent, second: i64) -> DeadLetter {
     }
 }
 
-/// All queued events of a customer, shard by shard.
+/// All stored events of a customer, partition by partition.
 pub(super) fn all_waiting(store: &dyn Store, customer: &CustomerId) -> Vec<QueuedEvent> {
-    let shards = (0..SHARDS).map(Shard);
-    let waiting = shards.flat_map(|shard| waiting_in(store, customer, shard));
+    let waiting = Partition::all().flat_map(|partition| waiting_in(store, customer, partition));
     waiting.collect()
 }
 
-/// The queued events of a shard.
+/// The events that wait behind the cursors of a destination.
+pub(super) fn waiting_for(store: &dyn Store, destination: &Destination) -> Vec<QueuedEvent> {
+    let progress = wait(store.progress_of(destination.id)).expect("an answer");
+    let past = |partition| {
+        let mut reached = progress.reached.iter();
+        let reached = reached.find(|(of, _)| *of == partition);
+        reached.map_or(progress.since, |(_, at)| *at)
+    };
+    let waiting = Partition::all().flat_map(|partition| {
+        let customer = destination.customer.clone();
+        let waiting = store.waiting(customer, partition, past(partition), u32::MAX);
+        wait(waiting).expect("an answer")
+    });
+    waiting.collect()
+}
+
+/// The stored events of a partition.
 pub(super) fn waiting_in(
     store: &dyn Store,
     customer: &CustomerId,
-    shard: Shard,
+    partition: Partition,
 ) -> Vec<QueuedEvent> {
-    let waiting = store.waiting(customer.clone(), shard, Sequence::default(), u32::MAX);
+    let waiting = store.waiting(customer.clone(), partition, Sequence::default(), u32::MAX);
     wait(waiting).expect("an answer")
 }
 

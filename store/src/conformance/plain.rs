@@ -12,6 +12,7 @@ use engine::query::{HistoryFilter, KnownValue};
 use engine::topic::Topic;
 use engine::{Path, PathAndQuery, event};
 
+use super::outbox::all_waiting;
 use super::restoring::{keep, one};
 use super::samples::{self, acme, action, at, created, device, known, record, requests};
 use super::{TestBed, commit, put, wait};
@@ -82,7 +83,9 @@ pub(super) fn data_comes_back_and_is_no_known_value(ground: &TestBed<'_>) {
             ..samples::event(&meter, second, 5)
         };
         put(&*store, vec![Change::AppendEvent(Box::new(event.clone()))]);
-        assert_eq!(wait(store.event(meter.key(), event.id)), Ok(Some(event)));
+        let queued = all_waiting(&*store, &acme()).into_iter().next_back();
+        let read = wait(store.event(acme(), queued.expect("it was stored")));
+        assert_eq!(read, Ok(Some(event)));
         let expected = KnownValue {
             path,
             value: Value::Integer(21),
@@ -91,11 +94,10 @@ pub(super) fn data_comes_back_and_is_no_known_value(ground: &TestBed<'_>) {
         assert_eq!(wait(store.values_of(meter.key())), Ok(vec![expected]));
     }
     drop(store);
-    let kept = wait(
-        ground
-            .open()
-            .events_of(HistoryFilter::all_of(meter.key()), 10),
-    )
+    let kept = wait(ground.open().events_of(
+        HistoryFilter::all_of(meter.customer.clone(), meter.key()),
+        10,
+    ))
     .map(|it| it.events);
     assert_eq!(kept.map(|events| events.len()), Ok(5));
 }

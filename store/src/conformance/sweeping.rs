@@ -137,7 +137,7 @@ pub(super) fn takes_of_every_kind(ground: &TestBed<'_>) {
             Change::PutIdempotencyRecord(record_of(once_of(number), &meter, 10)),
             Change::AppendEntry(Box::new(entry(&meter, 10, number))),
             Change::AppendEvent(Box::new(event(&meter, 10, number))),
-            Change::AppendEvent(Box::new(event(&gone, 500, number))),
+            Change::AppendEvent(Box::new(event(&gone, 10, number))),
             Change::AppendEntry(Box::new(entry(&device(&gone_too(), 3), 500, number))),
         ];
         put(&*store, changes);
@@ -156,10 +156,13 @@ pub(super) fn takes_of_every_kind(ground: &TestBed<'_>) {
             (0..20).filter(has_record).count(),
             everything(&*store, &acme()).0.len(),
             whole_log(&*store, &acme()).0.len(),
-            wait(store.events_of(HistoryFilter::all_of(meter.key()), 20))
-                .expect("an answer")
-                .events
-                .len(),
+            wait(store.events_of(
+                HistoryFilter::all_of(meter.customer.clone(), meter.key()),
+                20,
+            ))
+            .expect("an answer")
+            .events
+            .len(),
         ]
     };
     assert_eq!(left(), [20; 5]);

@@ -4,17 +4,17 @@ use engine::action::{Outcome, Protocol, Status};
 use engine::change::{Batch, Change, Expect, Owner, UniqueName};
 use engine::delivery::backlog::{QueuedEvent, Sequence};
 use engine::event::{ActionResult, ErrorReport, Event, EventContent, EventType, PayloadKept};
-use engine::ids::{ActionId, EntryId, Shard};
+use engine::ids::{ActionId, EntryId, Partition};
 use engine::profile::Profile;
 
 use super::outbox::{
-    all_waiting, append, counts, make, past, progress, removal, say, unmake, waiting_in,
+    all_waiting, append, counts, make, past, progress, say, unmake, waiting_for, waiting_in,
 };
 use super::samples::{acme, at, batch, customer, destination, device, event, forgotten, known};
 use super::{TestBed, commit, put, wait};
 use crate::{CommitError, Retention};
 
-pub(super) fn are_queued_in_order_shard_by_shard(ground: &TestBed<'_>) {
+pub(super) fn are_queued_in_order_partition_by_partition(ground: &TestBed<'_>) {
     let store = ground.open();
     let meters = meters(6);
     let erp = destination(&acme(), 1);
@@ -30,18 +30,22 @@ pub(super) fn are_queued_in_order_shard_by_shard(ground: &TestBed<'_>) {
     for chunk in events.chunks(4) {
         put(&*store, chunk.iter().map(append).collect());
     }
-    let mut shards: Vec<Shard> = meters.iter().map(|meter| meter.key().shard()).collect();
-    shards.sort_unstable();
-    shards.dedup();
-    assert_eq!(wait(store.shards_waiting(erp.id)), Ok(shards.clone()));
-    for shard in shards {
-        let waiting = waiting_in(&*store, &acme(), shard);
-        let of_shard = |event: &&Event| event.device.shard() == shard;
-        let expected: Vec<_> = events.iter().filter(of_shard).map(spec_of).collect();
+    let mut partitions: Vec<Partition> =
+        meters.iter().map(|meter| meter.key().partition()).collect();
+    partitions.sort_unstable();
+    partitions.dedup();
+    assert_eq!(
+        wait(store.partitions_waiting(erp.id)),
+        Ok(partitions.clone())
+    );
+    for partition in partitions {
+        let waiting = waiting_in(&*store, &acme(), partition);
+        let of_partition = |event: &&Event| event.device.partition() == partition;
+        let expected: Vec<_> = events.iter().filter(of_partition).map(spec_of).collect();
         let found: Vec<_> = waiting.iter().map(found).collect();
         assert_eq!(found, expected);
         assert!(waiting.is_sorted_by(|one, next| one.sequence < next.sequence));
-        let page = |after, max| wait(store.waiting(acme(), shard, after, max));
+        let page = |after, max| wait(store.waiting(acme(), partition, after, max));
         assert_eq!(page(Sequence::default(), 2), Ok(waiting[..2].to_vec()));
         assert_eq!(page(waiting[1].sequence, 2), Ok(waiting[2..4].to_vec()));
         let last = waiting[waiting.len() - 1].sequence;
@@ -51,13 +55,12 @@ pub(super) fn are_queued_in_order_shard_by_shard(ground: &TestBed<'_>) {
     assert_eq!(counts(&*store, &erp), (30, 0));
 }
 
-pub(super) fn are_queued_only_with_destinations(ground: &TestBed<'_>) {
+pub(super) fn begin_behind_what_there_is(ground: &TestBed<'_>) {
     let store = ground.open();
     let meter = device(&acme(), 1);
     let [first, second] = [1, 2].map(|number| destination(&acme(), number));
     let stranger = device(&customer("acme-2").id, 1);
     say(&*store, &meter, 1);
-    assert_eq!(all_waiting(&*store, &acme()), []);
 
     // A refused batch changes nothing.
     let refused = Batch {
@@ -72,20 +75,18 @@ pub(super) fn are_queued_only_with_destinations(ground: &TestBed<'_>) {
         ..batch(vec![Change::PutDestination(Box::new(first.clone()))])
     };
     assert_eq!(commit(&*store, fenced), Err(CommitError::Fenced));
-    say(&*store, &meter, 2);
-    assert_eq!(all_waiting(&*store, &acme()), []);
+    assert_eq!(wait(store.destination(first.id)), Ok(None));
 
     // Within a batch, the order of changes matters.
     let [before, after] = [3, 4].map(|second| event(&meter, second, 1));
     let made = Change::PutDestination(Box::new(first.clone()));
     put(&*store, vec![append(&before), made, append(&after)]);
     say(&*store, &stranger, 5);
-    let waiting = all_waiting(&*store, &acme());
-    assert_eq!(
-        waiting.iter().map(found).collect::<Vec<_>>(),
-        [spec_of(&after)]
-    );
-    assert_eq!(all_waiting(&*store, &stranger.customer), []);
+    let found_for = |destination| {
+        let waiting = waiting_for(&*store, destination);
+        waiting.iter().map(found).collect::<Vec<_>>()
+    };
+    assert_eq!(found_for(&first), [spec_of(&after)]);
 
     // A destination added later begins behind the events that exist; one that is put again keeps
     // its start.
@@ -93,32 +94,21 @@ pub(super) fn are_queued_only_with_destinations(ground: &TestBed<'_>) {
     make(&*store, &first);
     assert_eq!(counts(&*store, &first), (1, 0));
     assert_eq!(counts(&*store, &second), (0, 0));
-    assert_eq!(wait(store.shards_waiting(second.id)), Ok(vec![]));
+    assert_eq!(wait(store.partitions_waiting(second.id)), Ok(vec![]));
     assert_eq!(
-        wait(store.shards_waiting(first.id)),
-        Ok(vec![meter.key().shard()])
+        wait(store.partitions_waiting(first.id)),
+        Ok(vec![meter.key().partition()])
     );
+    let newer = say(&*store, &meter, 6);
+    assert_eq!(found_for(&second), [spec_of(&newer)]);
     unmake(&*store, &second);
-    say(&*store, &meter, 6);
     assert_eq!(counts(&*store, &first), (2, 0));
     assert_eq!(counts(&*store, &second), (0, 0));
-
-    let [before, after] = [7, 8].map(|second| event(&meter, second, 1));
-    put(
-        &*store,
-        vec![append(&before), removal(&first), append(&after)],
-    );
-    say(&*store, &meter, 9);
-    drop(store);
-    let store = ground.open();
-    say(&*store, &meter, 10);
-    let waiting = all_waiting(&*store, &acme());
-    assert_eq!(waiting.last().map(found), Some(spec_of(&before)));
 }
 
 pub(super) fn numbers_always_rise(ground: &TestBed<'_>) {
     let meter = device(&acme(), 1);
-    let shard = meter.key().shard();
+    let partition = meter.key().partition();
     let erp = destination(&acme(), 1);
     let mut last = Sequence::default();
     for round in 0..5 {
@@ -126,19 +116,22 @@ pub(super) fn numbers_always_rise(ground: &TestBed<'_>) {
         make(&*store, &erp);
         for second in 0..3 {
             say(&*store, &meter, 10 * round + second);
-            let newest = waiting_in(&*store, &acme(), shard).pop().expect("it waits");
+            let newest = waiting_in(&*store, &acme(), partition)
+                .pop()
+                .expect("it waits");
             assert!(newest.sequence > last);
             last = newest.sequence;
         }
-        // Even when no row with the newest number is left.
+        // Even when no event is left.
         let everything = all_waiting(&*store, &acme());
         progress(&*store, past(&erp, &everything));
-        wait(store.sweep(Retention::NOTHING, 100)).expect("a sweep");
+        let due = Retention {
+            events_before: at(1_000),
+            ..Retention::NOTHING
+        };
+        wait(store.sweep(due, 100)).expect("a sweep");
         assert_eq!(all_waiting(&*store, &acme()), []);
-        if round % 2 == 0 {
-            unmake(&*store, &erp);
-            wait(store.sweep(Retention::NOTHING, 100)).expect("a sweep");
-        }
+        assert_eq!(counts(&*store, &erp), (0, 0));
     }
 }
 
@@ -148,15 +141,24 @@ pub(super) fn may_be_removed_before_delivery(ground: &TestBed<'_>) {
     for meter in [&gone, &stays] {
         assert_eq!(commit(&*store, known(meter)), Ok(()));
     }
-    make(&*store, &destination(&acme(), 1));
+    let erp = destination(&acme(), 1);
+    make(&*store, &erp);
     let events = [say(&*store, &gone, 10), say(&*store, &stays, 20)];
     let waiting = all_waiting(&*store, &acme());
     assert_eq!(commit(&*store, forgotten(&gone)), Ok(()));
-    let found = |event: &Event| wait(store.event(event.device, event.id)).expect("an answer");
+    let place = |event: &Event| {
+        let mut waiting = waiting.iter();
+        *waiting.find(|one| one.event == event.id).expect("it waits")
+    };
+    let found = |event| wait(store.event(acme(), place(event))).expect("an answer");
     for event in &events {
         assert_eq!(found(event).as_ref(), Some(event));
     }
-    assert_eq!(wait(store.event(gone.key(), events[1].id)), Ok(None));
+    let other = QueuedEvent {
+        event: events[1].id,
+        ..place(&events[0])
+    };
+    assert_eq!(wait(store.event(acme(), other)), Ok(None));
     let due = Retention {
         events_before: at(15),
         ..Retention::NOTHING
@@ -164,7 +166,8 @@ pub(super) fn may_be_removed_before_delivery(ground: &TestBed<'_>) {
     wait(store.sweep(due, 100)).expect("a sweep");
     assert_eq!(found(&events[0]), None);
     assert_eq!(found(&events[1]).as_ref(), Some(&events[1]));
-    assert_eq!(all_waiting(&*store, &acme()), waiting, "it still waits");
+    assert_eq!(all_waiting(&*store, &acme()), [place(&events[1])]);
+    assert_eq!(counts(&*store, &erp), (1, 0), "what is gone does not wait");
 }
 
 pub(super) fn notifiers_report(ground: &TestBed<'_>) {
@@ -179,12 +182,13 @@ pub(super) fn notifiers_report(ground: &TestBed<'_>) {
     for (second, meter) in (2..).zip(meters.iter().chain(&meters)) {
         say(&*store, meter, second);
     }
-    let mut shards: Vec<Shard> = meters.iter().map(|meter| meter.key().shard()).collect();
-    shards.sort_unstable();
-    shards.dedup();
-    assert_eq!(wait(notifier.read()), shards);
+    let mut partitions: Vec<Partition> =
+        meters.iter().map(|meter| meter.key().partition()).collect();
+    partitions.sort_unstable();
+    partitions.dedup();
+    assert_eq!(wait(notifier.read()), partitions);
     assert_eq!(notifier.take(), []);
-    assert_eq!(wait(other.read()), shards);
+    assert_eq!(wait(other.read()), partitions);
     assert_eq!(elsewhere.take(), []);
 
     // Progress of a destination notifies nobody.
@@ -194,10 +198,7 @@ pub(super) fn notifiers_report(ground: &TestBed<'_>) {
     assert_eq!(notifier.take(), []);
     drop(other);
     say(&*store, &meters[1], 20);
-    assert_eq!(wait(notifier.read()), [meters[1].key().shard()]);
-    unmake(&*store, &erp);
-    say(&*store, &meters[2], 21);
-    assert_eq!(notifier.take(), []);
+    assert_eq!(wait(notifier.read()), [meters[1].key().partition()]);
 }
 
 /// Devices of a customer.

@@ -20,9 +20,7 @@ use engine::directory::import::ExistingDevices;
 use engine::dispatch::DevicesAtAddress;
 use engine::event::Event;
 use engine::idempotency::{IdempotencyKey, IdempotencyRecord};
-use engine::ids::{
-    ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, EventId, Shard,
-};
+use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, Partition};
 use engine::policy::CustomerSettings;
 use engine::profile::Profile;
 use engine::query::devices::{DeviceFilter, SearchTooBroad};
@@ -34,7 +32,10 @@ use super::SledStore;
 use super::ask::{
     actions, customers, devices, entries, events, fleet, outbox, restoring, settings, statistics,
 };
-use crate::{DeliveryReads, DeviceReads, DirectoryReads, ReadAnswer, RestoredPage, ShardNotifier};
+use super::ledger::newest_of;
+use crate::{
+    DeliveryReads, DeviceReads, DirectoryReads, PartitionNotifier, ReadAnswer, RestoredPage,
+};
 
 impl DeviceReads for SledStore {
     fn profile(&self, device: DeviceKey) -> ReadAnswer<Option<Profile>> {
@@ -155,8 +156,9 @@ impl DirectoryReads for SledStore {
     }
 
     fn events_of(&self, filter: HistoryFilter, max: u32) -> ReadAnswer<HistoryPage> {
+        let newest = newest_of(&self.heads, filter.device);
         self.readers
-            .show(move |db| events::events_of(db, &filter, max))
+            .show(move |db| events::events_of(db, &filter, newest, max))
     }
 
     fn values_of(&self, device: DeviceKey) -> ReadAnswer<Vec<KnownValue>> {
@@ -183,22 +185,22 @@ impl DeliveryReads for SledStore {
             .deliver(move |db| outbox::progress_of(db, destination))
     }
 
-    fn shards_waiting(&self, destination: DestinationId) -> ReadAnswer<Vec<Shard>> {
+    fn partitions_waiting(&self, destination: DestinationId) -> ReadAnswer<Vec<Partition>> {
         self.readers
-            .deliver(move |db| outbox::shards_waiting(db, destination))
+            .deliver(move |db| outbox::partitions_waiting(db, destination))
     }
 
     fn waiting(
         &self,
         customer: CustomerId,
-        shard: Shard,
+        partition: Partition,
         after: Sequence,
         max: u32,
     ) -> ReadAnswer<Vec<QueuedEvent>> {
         let state = Arc::clone(&self.state);
         self.readers.fetch(move |db| {
             let stretch = (after, state.reached());
-            outbox::waiting(db, &customer, shard, stretch, max)
+            outbox::waiting(db, &customer, partition, stretch, max)
         })
     }
 
@@ -218,12 +220,12 @@ impl DeliveryReads for SledStore {
             .show(move |db| outbox::dead_letters(db, destination, after, max))
     }
 
-    fn event(&self, device: DeviceKey, event: EventId) -> ReadAnswer<Option<Event>> {
+    fn event(&self, customer: CustomerId, queued: QueuedEvent) -> ReadAnswer<Option<Event>> {
         self.readers
-            .fetch(move |db| events::event(db, device, event))
+            .fetch(move |db| events::event(db, &customer, &queued))
     }
 
-    fn subscribe(&self, customer: CustomerId) -> Arc<ShardNotifier> {
+    fn subscribe(&self, customer: CustomerId) -> Arc<PartitionNotifier> {
         self.state.notifiers.subscribe(customer)
     }
 }

@@ -2,7 +2,7 @@
 
 use engine::action::{Protocol, Status};
 use engine::change::Counter;
-use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, EventId};
+use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId};
 use engine::moment::Timestamp;
 use sled::IVec;
 
@@ -12,7 +12,7 @@ use super::key::action::Updated;
 use super::key::log::Kind;
 use super::key::{self, Key};
 use super::kv::{self, Rows, Value};
-use super::outbox::Outbox;
+use super::ledger::Ledger;
 use super::overlay::Overlay;
 use super::plan::{Check, Plan, PlanStep, address_of, shared_names};
 use super::record::{self, Unreadable, number};
@@ -24,7 +24,7 @@ use crate::CommitError;
 pub(super) fn apply(
     plan: Plan,
     epochs: &mut Epochs,
-    outbox: &mut Outbox,
+    ledger: &mut Ledger,
     rows: &mut Overlay<'_>,
     values_max: u32,
 ) -> Result<Result<(), CommitError>, Fault> {
@@ -42,15 +42,15 @@ pub(super) fn apply(
     }
     epochs.record(plan.owner, rows);
     rows.begin();
-    outbox.begin();
+    ledger.begin();
     let mut steps = plan.steps.into_iter();
-    match steps.try_for_each(|step| take(step, outbox, rows, values_max)) {
+    match steps.try_for_each(|step| take(step, ledger, rows, values_max)) {
         Ok(()) => Ok(Ok(())),
         Err(fault) if fault.is_fatal() => Err(fault),
         Err(fault) => {
             tracing::error!(%fault, "a batch cannot be applied");
             rows.roll_back();
-            outbox.roll_back(rows)?;
+            ledger.roll_back();
             Ok(Err(CommitError::Unavailable))
         }
     }
@@ -169,7 +169,7 @@ fn is_only_of(address: &Key, customer: &CustomerId, rows: &Overlay<'_>) -> Resul
 
 fn take(
     step: PlanStep,
-    outbox: &mut Outbox,
+    ledger: &mut Ledger,
     rows: &mut Overlay<'_>,
     values_max: u32,
 ) -> Result<(), Fault> {
@@ -205,15 +205,15 @@ fn take(
                 rows.add(IVec::from(key::customers_counted()), 1)?;
             }
         }
-        PlanStep::RemoveDevice(device) => remove_device(device, rows)?,
+        PlanStep::RemoveDevice(device) => remove_device(device, ledger, rows)?,
         PlanStep::RemoveClient(client) => remove_client(&client, rows)?,
-        PlanStep::RemoveCustomer(customer) => remove_customer(&customer, outbox, rows)?,
-        PlanStep::Await(awaiting) => outbox.append(&awaiting, rows)?,
-        PlanStep::PutDestination(put) => put.apply(outbox, rows)?,
+        PlanStep::RemoveCustomer(customer) => remove_customer(&customer, ledger, rows)?,
+        PlanStep::Append(entry) => ledger.append(entry),
+        PlanStep::PutDestination(put) => put.apply(ledger, rows)?,
         PlanStep::RemoveDestination(customer, id) => {
-            destinations::remove(&customer, id, outbox, rows)?;
+            destinations::remove(&customer, id, rows)?;
         }
-        PlanStep::PutProgress(step) => step.apply(outbox, rows)?,
+        PlanStep::PutProgress(step) => step.apply(rows)?,
         PlanStep::PutDefinition(put) => put.apply(rows)?,
         PlanStep::RemoveDefinition(id) => definitions::remove(&id, rows)?,
     }
@@ -248,7 +248,7 @@ fn put_known(
 }
 
 /// Removes a device under its current names: they may have changed since the caller read them.
-fn remove_device(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+fn remove_device(device: DeviceKey, ledger: &Ledger, rows: &mut Overlay<'_>) -> Result<(), Fault> {
     let Some(value) = kv::load(rows, &key::device::device(device))? else {
         return Ok(());
     };
@@ -263,7 +263,7 @@ fn remove_device(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault>
     rows.erase(key::device::device(device))?;
     rows.erase(key::device::record(device))?;
     remove_values(device, rows)?;
-    end_history(device, rows)?;
+    end_history(device, ledger, rows);
     remove_actions(&profile.customer, device, rows)
 }
 
@@ -276,16 +276,13 @@ fn remove_values(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault>
     Ok(())
 }
 
-/// Marks the history of a device as removed: it may be millions of rows, and no other commit should
-/// wait for them. A later device with the same key begins behind it.
-fn end_history(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault> {
-    let Some(key) = rows.last_key(&key::event::of_device(device))? else {
-        return Ok(());
-    };
-    let id = key::last_id(&key).ok_or(Unreadable::Damaged("the key of an event"))?;
-    let row = number::write_last_event(EventId::from_bytes(id));
-    rows.put(IVec::from(key::event::removed_of(device)), IVec::from(&row));
-    Ok(())
+/// Marks the history of a device as removed: its events go with the others of their age. A later
+/// device with the same key begins behind it.
+fn end_history(device: DeviceKey, ledger: &Ledger, rows: &mut Overlay<'_>) {
+    if let Some(newest) = ledger.newest_of(device) {
+        let row = IVec::from(&number::write_sequence(newest));
+        rows.put(key::event::removed_of(device).into(), row);
+    }
 }
 
 fn remove_actions(
@@ -341,7 +338,7 @@ fn remove_client(client: &ClientId, rows: &mut Overlay<'_>) -> Result<(), Fault>
 
 fn remove_customer(
     customer: &CustomerId,
-    outbox: &mut Outbox,
+    ledger: &mut Ledger,
     rows: &mut Overlay<'_>,
 ) -> Result<(), Fault> {
     let clients = key::clients_of(customer);
@@ -356,11 +353,13 @@ fn remove_customer(
     definitions::remove_all(customer, rows)?;
     for of_customer in rows.keys(&key::outbox::destinations_of(customer), usize::MAX)? {
         let id = key::last_id(&of_customer).ok_or(Unreadable::Damaged("a destination"))?;
-        destinations::remove(customer, DestinationId::from_bytes(id), outbox, rows)?;
+        destinations::remove(customer, DestinationId::from_bytes(id), rows)?;
     }
     if rows.erase(key::customer(customer))? {
         rows.add(IVec::from(key::customers_counted()), -1)?;
     }
+    let row = IVec::from(&number::write_sequence(ledger.newest()));
+    rows.put(key::event::removed_of_customer(customer).into(), row);
     end_log(customer, rows)
 }
 

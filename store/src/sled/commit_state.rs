@@ -7,7 +7,7 @@ use engine::delivery::backlog::Sequence;
 use tokio::sync::watch;
 
 use super::meters::StoreMeters;
-use super::shard_notifiers::ShardNotifiers;
+use super::partition_notifiers::PartitionNotifiers;
 use crate::{Pressure, Unavailable};
 
 /// The bytes of all queued batches: what a burst may cost in memory. A batch beyond it is refused.
@@ -26,12 +26,12 @@ pub(super) struct CommitState {
     written: AtomicU64,
     /// The newest group that is durable.
     durable: watch::Sender<u64>,
-    /// The newest sequence number of an event that is durable in the outbox.
+    /// The newest number of an event that is durable.
     newest: AtomicU64,
     /// Held while a group is applied to the tree, and by readers that must not see that happen.
     applying: RwLock<()>,
     /// Who is notified of events that begin to wait.
-    pub(super) notifiers: ShardNotifiers,
+    pub(super) notifiers: PartitionNotifiers,
     /// The metrics of the committer.
     pub(super) meters: StoreMeters,
 }
@@ -49,7 +49,7 @@ impl CommitState {
             durable: watch::Sender::new(0),
             newest: AtomicU64::new(0),
             applying: RwLock::new(()),
-            notifiers: ShardNotifiers::default(),
+            notifiers: PartitionNotifiers::default(),
             meters: StoreMeters::new(),
         }
     }
@@ -102,12 +102,12 @@ impl CommitState {
         self.meters.group();
     }
 
-    /// Records that the outbox is durable up to a sequence number. Only the committer calls this.
+    /// Records that events are durable up to a number. Only the committer calls this.
     pub(super) fn reach(&self, Sequence(newest): Sequence) {
         self.newest.store(newest, Ordering::SeqCst);
     }
 
-    /// The sequence number up to which the outbox is durable.
+    /// The number up to which events are durable.
     pub(super) fn reached(&self) -> Sequence {
         Sequence(self.newest.load(Ordering::SeqCst))
     }

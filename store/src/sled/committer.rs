@@ -15,11 +15,10 @@ use super::device_counts::DeviceCounts;
 use super::disk::Disk;
 use super::epochs::Epochs;
 use super::fault::Fault;
+use super::ledger::Ledger;
 use super::meters::BatchContents;
-use super::outbox::Outbox;
 use super::overlay::Overlay;
 use super::plan::Plan;
-use super::shard_notifiers::begun_in;
 use super::sweep::{self, SweepRequest, SweepTargets};
 use crate::{CommitError, Retention, SweepReport, Unavailable};
 
@@ -55,7 +54,7 @@ pub(super) struct Committer {
     state: Arc<CommitState>,
     jobs: Receiver<Job>,
     epochs: Epochs,
-    outbox: Outbox,
+    ledger: Ledger,
     /// The last known values a device may have.
     last_values_max: u32,
     /// The rows that commits wrote since the last sweep, if that sweep left something to be swept.
@@ -96,10 +95,10 @@ impl Committer {
         disk: Disk,
         state: Arc<CommitState>,
         jobs: Receiver<Job>,
-        (epochs, outbox): (Epochs, Outbox),
+        (epochs, ledger): (Epochs, Ledger),
         last_values_max: u32,
     ) -> Self {
-        state.reach(outbox.newest());
+        state.reach(ledger.newest());
         Self {
             db,
             file,
@@ -107,7 +106,7 @@ impl Committer {
             state,
             jobs,
             epochs,
-            outbox,
+            ledger,
             last_values_max,
             written: None,
         }
@@ -210,17 +209,18 @@ impl Committer {
     }
 
     fn write(&mut self, plans: Vec<Plan>) -> Result<Vec<CommitVerdict>, Fault> {
-        let mut rows = Overlay::new(&self.db);
+        let db = self.db.clone();
+        let mut rows = Overlay::new(&db);
         let verdicts = plans
             .into_iter()
             .map(|plan| {
                 let span = plan.span.clone();
-                let (epochs, outbox) = (&mut self.epochs, &mut self.outbox);
+                let (epochs, ledger) = (&mut self.epochs, &mut self.ledger);
                 let values_max = self.last_values_max;
-                span.in_scope(|| apply::apply(plan, epochs, outbox, &mut rows, values_max))
+                span.in_scope(|| apply::apply(plan, epochs, ledger, &mut rows, values_max))
             })
             .collect::<Result<_, _>>()?;
-        self.outbox.end_group(&mut rows);
+        self.ledger.end_group(&mut rows)?;
         if let Some(written) = &mut self.written {
             *written = written.saturating_add(rows.len());
         }
@@ -254,7 +254,8 @@ impl Committer {
     }
 
     fn begin_epoch(&mut self) -> Result<u64, Unavailable> {
-        let mut rows = Overlay::new(&self.db);
+        let db = self.db.clone();
+        let mut rows = Overlay::new(&db);
         let begun = self.epochs.begin(&mut rows);
         self.persist(rows).map(|()| begun).map_err(|fault| {
             self.fail(&fault);
@@ -266,12 +267,12 @@ impl Committer {
         if !self.may_tidy() {
             return Err(Unavailable);
         }
-        let mut rows = Overlay::new(&self.db);
+        let db = self.db.clone();
+        let mut rows = Overlay::new(&db);
         let written = self.written.take().unwrap_or_default();
         let mut due = SweepTargets {
             retention: *retention,
-            stale: &mut self.outbox.stale,
-            looks: sweep::LOOKS,
+            ledger: &mut self.ledger,
         };
         let swept = sweep::sweep(&mut due, max, written, &mut rows)
             .and_then(|swept| self.persist(rows).map(|()| swept));
@@ -286,21 +287,21 @@ impl Committer {
 
     /// Makes rows durable. sled's flush passes everything to the kernel and waits only for
     /// `sync_file_range`; the fsync after it is what survives a power cut.
-    fn persist(&self, rows: Overlay<'_>) -> Result<(), Fault> {
+    fn persist(&mut self, rows: Overlay<'_>) -> Result<(), Fault> {
         if rows.is_empty() {
             return Ok(());
         }
         self.state.begin_group();
         let changed = rows.len();
         let moved = DeviceCounts::moved_by(&rows)?;
-        let begun = begun_in(&rows);
         let batch = rows.into_batch();
         self.state.apply(|| self.db.apply_batch(batch))?;
         self.db.flush()?;
         let written_at = Instant::now();
         self.file.sync_data().map_err(Fault::Sync)?;
         self.state.meters.synced(written_at.elapsed());
-        self.state.reach(self.outbox.newest());
+        let begun = self.ledger.settle();
+        self.state.reach(self.ledger.newest());
         self.state.end_group();
         self.state.notifiers.notify(begun);
         self.state.meters.known(moved);

@@ -26,25 +26,25 @@ pub(super) fn customers_having(tree: &Tree, table: &[u8]) -> Result<Vec<Customer
 #[cfg(test)]
 mod tests {
     use engine::delivery::backlog::Sequence;
-    use engine::ids::Shard;
+    use engine::ids::Partition;
 
     use super::*;
-    use crate::sled::key::outbox::{all_waiting, waiting};
+    use crate::sled::key::event::{block, blocks};
 
     #[test]
     fn each_customer_that_has_rows_is_found_once() {
         let db = sled::Config::new().temporary(true).open().unwrap();
         let ids = ["a", "a-1", "a.b", "b"].map(|id| CustomerId::parse(id).unwrap());
         for customer in &ids {
-            for shard in [0, 1, 1_023] {
-                let key = waiting(customer, Shard(shard), Sequence(u64::MAX));
+            for partition in Partition::all() {
+                let key = block(customer, partition, Sequence(u64::MAX));
                 db.insert(key, "").unwrap();
             }
         }
         db.insert(key::customer(&ids[0]), "").unwrap();
-        assert_eq!(customers_having(&db, &all_waiting()).unwrap(), ids);
+        assert_eq!(customers_having(&db, &blocks()).unwrap(), ids);
         assert_eq!(customers_having(&db, &key::settings()).unwrap(), []);
-        db.insert(all_waiting(), "").unwrap();
-        assert!(customers_having(&db, &all_waiting()).is_err());
+        db.insert(blocks(), "").unwrap();
+        assert!(customers_having(&db, &blocks()).is_err());
     }
 }

@@ -2,14 +2,14 @@
 
 use engine::delivery::backlog::{DeadLetter, PendingRetry, ProgressUpdate, Sequence};
 use engine::delivery::destination::Destination;
-use engine::ids::{CustomerId, DestinationId, Shard};
+use engine::ids::{CustomerId, DestinationId, Partition};
 use engine::moment::Timestamp;
 use sled::IVec;
 
 use super::fault::Fault;
 use super::key::{self, Key};
 use super::kv::{self, Rows, Value};
-use super::outbox::{Outbox, numbered};
+use super::ledger::Ledger;
 use super::overlay::Overlay;
 use super::record::destination::{read_destination, write_destination};
 use super::record::number::{read_sequence, write_sequence};
@@ -28,13 +28,11 @@ pub(super) struct DestinationPut {
 /// A progress update, as rows.
 pub(super) struct ProgressRows {
     id: DestinationId,
-    customer: CustomerId,
-    reached: Vec<(Shard, Sequence)>,
+    reached: Vec<(Partition, Sequence)>,
     released: Vec<Sequence>,
     retrying: Vec<(Sequence, Vec<u8>)>,
     requeued: Vec<Sequence>,
     dead_lettered: Vec<DeadLetterRow>,
-    passed: i64,
 }
 
 struct DeadLetterRow {
@@ -63,21 +61,19 @@ impl DestinationPut {
 
     /// Puts it. A new destination begins behind every event there is. A removed one is not created
     /// again: whoever puts it has not learned of the removal yet.
-    pub(super) fn apply(self, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    pub(super) fn apply(self, ledger: &Ledger, rows: &mut Overlay<'_>) -> Result<(), Fault> {
         let tally = key::outbox::tally(self.id);
         if rows.row(&tally)?.is_none() {
             if rows.row(&key::outbox::removed_of(self.id))?.is_some() {
                 return Ok(());
             }
             let begun = DestinationCounts {
-                since: outbox.newest(),
-                numbered: numbered(&self.customer, rows)?,
-                ..DestinationCounts::default()
+                since: ledger.newest(),
+                dead: 0,
             };
             put_tally(tally, &begun, rows);
             let listed = key::outbox::destination_of(&self.customer, self.id);
             rows.put(listed.into(), IVec::default());
-            outbox.turn(&self.customer, rows)?;
         }
         rows.replace(self.key.into(), self.value)
     }
@@ -88,7 +84,6 @@ impl DestinationPut {
 pub(super) fn remove(
     customer: &CustomerId,
     id: DestinationId,
-    outbox: &mut Outbox,
     rows: &mut Overlay<'_>,
 ) -> Result<(), Fault> {
     let Some(value) = kv::load(rows, &key::outbox::destination(id))? else {
@@ -101,10 +96,6 @@ pub(super) fn remove(
     rows.remove(key::outbox::tally(id));
     rows.remove(key::outbox::destination_of(customer, id));
     rows.put(key::outbox::removed_of(id).into(), IVec::default());
-    outbox.stale.note_all(customer);
-    if !outbox.turn(customer, rows)? {
-        rows.remove(key::outbox::numbered(customer));
-    }
     Ok(())
 }
 
@@ -114,7 +105,6 @@ impl ProgressRows {
         let held = |held: &PendingRetry| (held.queued.sequence, write_retry(held));
         Self {
             id: progress.destination,
-            customer: progress.customer.clone(),
             reached: progress.reached.clone(),
             released: progress.released.clone(),
             retrying: progress.retrying.iter().map(held).collect(),
@@ -124,7 +114,6 @@ impl ProgressRows {
                 .iter()
                 .map(|dead_letter| DeadLetterRow::of(progress.destination, dead_letter))
                 .collect(),
-            passed: progress.passed,
         }
     }
 
@@ -141,14 +130,14 @@ impl ProgressRows {
     }
 
     /// Applies the update. An update of a destination that was removed since leaves nothing.
-    pub(super) fn apply(self, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    pub(super) fn apply(self, rows: &mut Overlay<'_>) -> Result<(), Fault> {
         let key = key::outbox::tally(self.id);
         let Some(row) = rows.row(&key)? else {
             return Ok(());
         };
         let mut tally = read_tally(&row)?;
-        for (shard, sequence) in &self.reached {
-            self.reach(*shard, *sequence, outbox, rows)?;
+        for (partition, sequence) in &self.reached {
+            self.reach(*partition, *sequence, rows)?;
         }
         for sequence in self.released {
             rows.remove(key::outbox::retry(self.id, sequence));
@@ -166,28 +155,24 @@ impl ProgressRows {
                 tally.dead = tally.dead.saturating_add(1);
             }
         }
-        tally.passed = tally.passed.saturating_add_signed(self.passed);
         put_tally(key, &tally, rows);
         Ok(())
     }
 
-    /// Moves the cursor of the destination in a shard. It never goes back: what it is past may have
-    /// been removed.
+    /// Moves the cursor of the destination in a partition. It never goes back.
     fn reach(
         &self,
-        shard: Shard,
+        partition: Partition,
         sequence: Sequence,
-        outbox: &mut Outbox,
         rows: &mut Overlay<'_>,
     ) -> Result<(), Fault> {
-        let key = key::outbox::cursor(self.id, shard);
+        let key = key::outbox::cursor(self.id, partition);
         let before = match rows.row(&key)? {
             Some(row) => read_sequence(&row)?,
             None => Sequence::default(),
         };
         if sequence > before {
             rows.put(key.into(), IVec::from(&write_sequence(sequence)));
-            outbox.stale.note(&self.customer, shard);
         }
         Ok(())
     }

@@ -61,8 +61,7 @@ enum Table {
     ActionOfDeviceByUpdate = 28,
     Idempotency = 29,
     IdempotencyByAge = 30,
-    Event = 31,
-    EventByAge = 32,
+    // 31 and 32 held single events and their ages, up to format 6.
     Value = 33,
     ValuesCounted = 34,
     Entry = 35,
@@ -76,7 +75,7 @@ enum Table {
     Destination = 43,
     DestinationOfCustomer = 44,
     NewestNumber = 45,
-    QueuedEvent = 46,
+    // 46 held the events that waited for delivery, up to format 6.
     Tally = 47,
     Cursor = 48,
     Retry = 49,
@@ -84,6 +83,10 @@ enum Table {
     DeadByAge = 51,
     RemovedDestination = 52,
     Address = 53,
+    EventBlock = 54,
+    HeadPage = 55,
+    HeadCheckpoint = 56,
+    RemovedEvents = 57,
 }
 
 /// A key under construction.
@@ -395,7 +398,9 @@ mod tests {
             log::by_age(),
             log::removed(),
             event::removed(),
-            outbox::all_waiting(),
+            event::blocks(),
+            event::head_pages(),
+            event::removed_customers(),
             outbox::by_age(),
             outbox::removed(),
             definition::removed(),
@@ -411,9 +416,11 @@ mod tests {
             action::final_action(ActionId::from_bytes([0xff; 16])),
             log::removed_of(&acme),
             event::removed_of(device),
-            outbox::newest_number(),
-            outbox::numbered(&acme),
-            outbox::waiting_of(&acme),
+            event::newest_number(),
+            event::checkpoint(),
+            event::blocks_of(&acme),
+            event::head_page(0),
+            event::removed_of_customer(&acme),
             definition::removed_text([0xff; 16]),
         ];
         for key in &keys {

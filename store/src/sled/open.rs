@@ -13,7 +13,7 @@ use sled::{Db, IVec};
 use super::epochs::Epochs;
 use super::fault::Fault;
 use super::key;
-use super::outbox::Outbox;
+use super::ledger::Ledger;
 use super::record::number;
 
 /// The format of the whole store: which tables there are and what their keys mean. A store of
@@ -21,9 +21,9 @@ use super::record::number;
 ///
 /// Format 1 had no counts of the log and its entries in another order; up to format 3 an event did
 /// not contain the ids of its device; up to format 4 devices were not found by their addresses, nor
-/// were the protocols stored that they had used; up to format 5 an API client had one secret. No
-/// release wrote them.
-const FORMAT: u64 = 6;
+/// were the protocols stored that they had used; up to format 5 an API client had one secret; up
+/// to format 6 each event had rows of its own. No release wrote them.
+const FORMAT: u64 = 7;
 
 /// The memory sled uses for the tree: enough for the indexes of a million devices, and fixed,
 /// because sled's own default of 1 GiB is more than a small machine has.
@@ -148,8 +148,8 @@ pub(super) struct Opened {
     pub(super) lock: File,
     /// The epochs of the store.
     pub(super) epochs: Epochs,
-    /// The committer's view of the outbox.
-    pub(super) outbox: Outbox,
+    /// The committer's view of the stored events.
+    pub(super) ledger: Ledger,
 }
 
 /// Opens the files of a store, and creates them if they do not exist.
@@ -165,7 +165,7 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
     check_format(path, &db)?;
     let unreadable = |fault: Fault| damaged(path, &fault.to_string());
     let epochs = Epochs::load(&db).map_err(unreadable)?;
-    let outbox = Outbox::load(&db).map_err(unreadable)?;
+    let ledger = Ledger::load(&db).map_err(unreadable)?;
     file.sync_all().map_err(refused)?;
     sync_directories(path, &rows).map_err(refused)?;
     Ok(Opened {
@@ -173,7 +173,7 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
         file,
         lock,
         epochs,
-        outbox,
+        ledger,
     })
 }
 

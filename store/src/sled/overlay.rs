@@ -181,14 +181,6 @@ impl<'t> Overlay<'t> {
         rewritten.collect()
     }
 
-    /// The keys of the rows to be put that have a prefix, ascending.
-    pub(super) fn put_under(&self, prefix: &[u8]) -> impl Iterator<Item = &IVec> {
-        let end = key::behind(prefix.to_vec());
-        let bounds = (Bound::Included(prefix), Bound::Excluded(end.as_slice()));
-        let written = self.writes.range::<[u8], _>(bounds);
-        written.filter_map(|(key, write)| write.is_some().then_some(key))
-    }
-
     /// Whether nothing is to be written.
     pub(super) fn is_empty(&self) -> bool {
         self.writes.is_empty()

@@ -22,8 +22,8 @@ use tracing::Span;
 use super::counting::CountedEntry;
 use super::key::{self, Key};
 use super::kv::Value;
+use super::ledger::EventEntry;
 use super::listing::DeviceRow;
-use super::outbox::OutboxEntry;
 use super::record;
 use super::record::device_flags::DeviceFlags;
 use super::{definitions, destinations};
@@ -102,8 +102,8 @@ pub(super) enum PlanStep {
     /// Removes a customer with its API clients, tokens, settings, definitions and destinations, and
     /// marks its log removed.
     RemoveCustomer(CustomerId),
-    /// Queues an event for the destinations of its customer.
-    Await(Box<OutboxEntry>),
+    /// Appends an event to those of its customer.
+    Append(Box<EventEntry>),
     /// Puts a destination.
     PutDestination(Box<destinations::DestinationPut>),
     /// Removes a destination of a customer.
@@ -201,7 +201,7 @@ impl PlanStep {
             }
             Self::CountEntry(counted) => counted.bytes(),
             Self::RemoveDevice(_) => DEVICE,
-            Self::Await(awaiting) => awaiting.bytes(),
+            Self::Append(entry) => entry.bytes(),
             Self::PutDestination(put) => put.bytes(),
             Self::PutProgress(step) => step.bytes(),
             Self::PutDefinition(put) => put.bytes(),
@@ -374,11 +374,8 @@ impl Steps {
     }
 
     fn append_event(&mut self, event: &Event) {
-        let key = key::event::event(event.device, event.id);
-        self.insert(key, &record::event::write_event(event));
-        self.put(key::event::by_age_of(event.device, event.id), &[]);
         self.0
-            .push(PlanStep::Await(Box::new(OutboxEntry::of(event))));
+            .push(PlanStep::Append(Box::new(EventEntry::of(event))));
         match &event.content {
             EventContent::Telemetry(telemetry) => self.put_values(event, telemetry),
             EventContent::Data(_)

@@ -6,6 +6,7 @@
 //! exists have an empty value.
 
 pub(crate) mod action;
+pub(crate) mod block;
 pub(crate) mod code;
 pub(crate) mod counts;
 pub(crate) mod customer;
@@ -15,6 +16,7 @@ pub(crate) mod device;
 pub(crate) mod device_flags;
 pub(crate) mod entry;
 pub(crate) mod event;
+pub(crate) mod heads;
 pub(crate) mod idempotency;
 pub(crate) mod last_entries;
 pub(crate) mod number;

@@ -1,15 +1,15 @@
 //! What does a sweep remove, and how much of it at once?
 
 mod budget;
+mod events;
 mod old;
-mod outbox;
 mod removed;
 
 use tokio::sync::oneshot;
 
 use super::fault::Fault;
+use super::ledger::Ledger;
 use super::overlay::Overlay;
-use super::stale_shards::StaleShards;
 use crate::{Retention, SweepReport, Unavailable};
 use budget::{RemovedRows, SweepBudget};
 
@@ -39,15 +39,9 @@ pub(super) struct SweepRequest {
 pub(super) struct SweepTargets<'a> {
     /// What is too old.
     pub(super) retention: Retention,
-    /// Where rows may be that no destination needs any more.
-    pub(super) stale: &'a mut StaleShards,
-    /// How many shards may be looked at for that.
-    pub(super) looks: usize,
+    /// The stored events.
+    pub(super) ledger: &'a mut Ledger,
 }
-
-/// The shards one sweep may look at for rows that no destination needs any more, whether they have
-/// any or not: a look takes some ten microseconds.
-pub(super) const LOOKS: usize = 512;
 
 /// Removes things of one kind.
 type Sweep = fn(&mut SweepTargets<'_>, SweepBudget, &mut Overlay<'_>) -> Result<RemovedRows, Fault>;
@@ -58,11 +52,11 @@ const SORTS: [Sweep; 11] = [
     old::idempotency_records,
     old::actions,
     old::entries,
-    old::events,
+    events::expired,
     old::dead_letters,
-    outbox::passed,
     removed::logs,
-    removed::histories,
+    events::of_removed_customers,
+    events::of_removed_devices,
     removed::texts,
     removed::destinations,
 ];
@@ -104,7 +98,6 @@ pub(super) fn sweep(
         }
         sorts = unfinished;
     }
-    let unseen = due.looks == 0 && due.stale.customers() > 0;
-    swept.more = unseen || !sorts.is_empty();
+    swept.more = !sorts.is_empty();
     Ok(swept)
 }

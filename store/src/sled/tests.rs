@@ -14,11 +14,10 @@ use engine::delivery::backlog::{DeadLetter, PendingRetry, ProgressUpdate, Sequen
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
 use engine::profile::Profile;
-use engine::query::HistoryFilter;
-use engine::query::listed::HistoryPage;
 use engine::setting::{Setting, SettingName, SettingState};
 
 use super::*;
+use crate::conformance::idempotency::{once, record_of};
 use crate::conformance::samples::{
     acme, action, at, batch, client, created, customer, definition, destination, device, entry,
     event, forgotten, known, links, moved, record, saved, token,
@@ -107,7 +106,7 @@ fn a_notifier_reports_nothing_that_is_not_durable() {
 }
 
 #[test]
-fn a_rolled_back_batch_changes_no_set_of_destinations() {
+fn a_rolled_back_batch_stores_no_event_and_no_destination() {
     let home = tempfile::tempdir().unwrap();
     let options = Options::at(home.path());
     let opened = open::open(&options).unwrap();
@@ -128,18 +127,22 @@ fn a_rolled_back_batch_changes_no_set_of_destinations() {
         let verdict = wait(store.commit(failing));
         assert_eq!(verdict, Err(CommitError::Unavailable));
     };
-    let shard = meter.key().shard();
-    let waiting = || wait(store.waiting(acme(), shard, Sequence::default(), 99)).unwrap();
+    let partition = meter.key().partition();
+    let waiting = || wait(store.waiting(acme(), partition, Sequence::default(), 99)).unwrap();
     fails(made());
     assert_eq!(wait(store.destination(erp.id)), Ok(None));
     commit(&store, batch(vec![append_event(2)]));
-    assert_eq!(waiting(), []);
+    assert_eq!(
+        waiting().len(),
+        1,
+        "the event of the failed batch is not there"
+    );
     commit(&store, batch(vec![made()]));
     fails(removed);
     commit(&store, batch(vec![append_event(3)]));
-    assert_eq!(waiting().len(), 1);
+    assert_eq!(waiting().len(), 2);
     let backlog = wait(store.backlog(erp.id)).unwrap();
-    assert_eq!(backlog.waiting, 1, "and nothing was counted");
+    assert_eq!(backlog.waiting, 1, "nothing else was stored");
 }
 
 #[test]
@@ -163,16 +166,39 @@ fn an_unreadable_event_is_skipped_so_that_others_are_delivered() {
     let home = tempfile::tempdir().unwrap();
     let options = Options::at(home.path());
     let meter = device(&acme(), 1);
-    let [damaged, whole] = [1, 2].map(|number| event(&meter, 10, number));
+    let events = [1, 2, 3].map(|number| event(&meter, 10, number));
+    let partition = meter.key().partition();
+    let waiting = |store: &SledStore| {
+        wait(store.waiting(acme(), partition, Sequence::default(), 99)).unwrap()
+    };
+    let store = started(&options, disk::free_bytes());
+    for event in &events[..2] {
+        let append_event = Change::AppendEvent(Box::new(event.clone()));
+        commit(&store, batch(vec![append_event]));
+    }
+    let [damaged, whole] = waiting(&store).try_into().unwrap();
+    drop(store);
+
     let opened = open::open(&options).unwrap();
-    let row = crate::sled::key::event::event(meter.key(), damaged.id);
+    let row = crate::sled::key::event::block(&acme(), partition, damaged.sequence);
     opened.db.insert(row, b"damaged").unwrap();
-    let store = SledStore::start(opened, &options, disk::free_bytes()).unwrap();
-    let append_event = Change::AppendEvent(Box::new(whole.clone()));
+    drop(opened);
+    let store = started(&options, disk::free_bytes());
+    let append_event = Change::AppendEvent(Box::new(events[2].clone()));
     commit(&store, batch(vec![append_event]));
-    let event_of = |id| wait(store.event(meter.key(), id));
-    assert_eq!(event_of(damaged.id), Ok(None));
-    assert_eq!(event_of(whole.id), Ok(Some(whole)));
+    let left = waiting(&store);
+    assert_eq!(left[0], whole);
+    let event_of = |queued| wait(store.event(acme(), queued));
+    assert_eq!(event_of(damaged), Ok(None));
+    assert_eq!(event_of(whole), Ok(Some(events[1].clone())));
+    assert_eq!(event_of(left[1]), Ok(Some(events[2].clone())));
+    // It goes with the next sweep, because its age is unknown.
+    let due = Retention {
+        events_before: at(0),
+        ..Retention::NOTHING
+    };
+    let swept = wait(store.sweep(due, 10)).map(|swept| swept.removed);
+    assert_eq!((swept, waiting(&store)), (Ok(1), left));
 }
 
 #[test]
@@ -256,7 +282,8 @@ fn removed_and_swept_things_leave_no_row() {
     for meter in [device(&acme(), 1), device(&acme(), 2)] {
         live(&store, &meter);
     }
-    let waiting = deliver_in_part(&store);
+    deliver_in_part(&store);
+    let blocks = 2 + 1;
     commit(
         &store,
         batch(vec![
@@ -283,17 +310,15 @@ fn removed_and_swept_things_leave_no_row() {
     };
     assert_eq!(
         wait(store.sweep(old, 100)).map(|swept| swept.removed),
-        Ok(4 + 4 + 2 + 2),
-        "two of what waits as well"
+        Ok(4 + 4 + 2)
     );
     commit(&store, forgotten(&device(&acme(), 1)));
     commit(&store, forgotten(&device(&acme(), 2)));
     commit(&store, batch(vec![Change::RemoveCustomer(acme())]));
-    // The log and the histories, the definition, the queued events, and one retry and one dead
-    // letter.
+    // The log, the blocks of events, the definition, one retry and one dead letter.
     assert_eq!(
         wait(store.sweep(Retention::NOTHING, 100)).map(|swept| swept.removed),
-        Ok(2 + 2 + waiting + 1 + (waiting - 2) + 2)
+        Ok(2 + blocks + 1 + 2)
     );
     drop(store);
 
@@ -301,7 +326,7 @@ fn removed_and_swept_things_leave_no_row() {
     let left: Vec<_> = opened.db.iter().keys().collect::<Result<_, _>>().unwrap();
     let kept = [
         crate::sled::key::format(),
-        crate::sled::key::outbox::newest_number(),
+        crate::sled::key::event::newest_number(),
     ];
     assert_eq!(left, kept.map(sled::IVec::from));
 }
@@ -327,9 +352,8 @@ fn live(store: &SledStore, meter: &Profile) {
     commit(store, batch(vec![Change::AppendEvent(Box::new(event))]));
 }
 
-/// Defines an object and has some of a customer's events delivered in part; returns how many are
-/// queued.
-fn deliver_in_part(store: &SledStore) -> u64 {
+/// Defines an object and has some of a customer's events delivered in part.
+fn deliver_in_part(store: &SledStore) {
     let erp = destination(&acme(), 1);
     let large = definition(&acme(), 3, "1.0", 50_000);
     commit(
@@ -342,10 +366,10 @@ fn deliver_in_part(store: &SledStore) -> u64 {
     let meter = device(&acme(), 1);
     let events = (20..24).map(|second| Change::AppendEvent(Box::new(event(&meter, second, 1))));
     commit(store, batch(events.collect()));
-    let shard = meter.key().shard();
-    let waiting = wait(store.waiting(acme(), shard, Sequence::default(), 99)).unwrap();
+    let partition = meter.key().partition();
+    let waiting = wait(store.waiting(acme(), partition, Sequence::default(), 99)).unwrap();
     let step = ProgressUpdate {
-        reached: vec![(shard, waiting[1].sequence)],
+        reached: vec![(partition, waiting[1].sequence)],
         retrying: vec![PendingRetry {
             queued: waiting[0],
             tries: 1,
@@ -357,11 +381,9 @@ fn deliver_in_part(store: &SledStore) -> u64 {
             at: at(1),
             why: "It is gone. ".repeat(1_000).into(),
         }],
-        passed: 1,
         ..ProgressUpdate::none(acme(), erp.id)
     };
     commit(store, batch(vec![Change::PutProgress(Box::new(step))]));
-    waiting.len() as u64
 }
 
 #[test]
@@ -369,12 +391,13 @@ fn a_sweep_of_everything_leaves_room_for_commits_between_its_parts() {
     let home = tempfile::tempdir().unwrap();
     let store = SledStore::open(Options::at(home.path())).unwrap();
     let meter = device(&acme(), 1);
-    // An event has two rows.
+    // An idempotency record has two rows.
     let [most, least] = [sweep::ROWS_MAX, sweep::ROWS].map(|rows| rows as u64 / 2);
     let say = |second, number| {
-        let events = (0..number).map(|rng| event(&meter, second, rng));
-        let append = |event| Change::AppendEvent(Box::new(event));
-        commit(&store, batch(events.map(append).collect()));
+        let records =
+            (0..number).map(|rng| record_of(once(&format!("{second}-{rng}")), &meter, 10));
+        let put = Change::PutIdempotencyRecord;
+        commit(&store, batch(records.map(put).collect()));
     };
     // If nothing is written, or no sweep left something before, little is removed.
     say(10, 3 * least);
@@ -397,10 +420,8 @@ fn a_sweep_of_everything_leaves_room_for_commits_between_its_parts() {
         swept = wait(store.sweep(EVERYTHING, u32::MAX)).unwrap();
         assert!(swept.removed <= least);
     }
-    assert_eq!(
-        wait(store.events_of(HistoryFilter::all_of(meter.key()), 1)),
-        Ok(HistoryPage::default())
-    );
+    let left = wait(store.idempotency_records(once("30-0").key)).unwrap();
+    assert_eq!(left, []);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use engine::delivery::backlog::{
 };
 use engine::delivery::destination::Destination;
 use engine::event::Event;
-use engine::ids::{CustomerId, DestinationId, EventId, Shard};
+use engine::ids::{CustomerId, DestinationId, EventId, Partition};
 
 /// How many rows one sweep removes at most: few, so that there are several sweeps.
 const SWEEP_MAX: usize = 50;
@@ -17,9 +17,7 @@ const SWEEP_MAX: usize = 50;
 #[derive(Default)]
 pub(crate) struct Outbox {
     newest: u64,
-    /// How many events were ever numbered.
-    numbered: i64,
-    waiting: BTreeMap<Shard, BTreeMap<Sequence, QueuedEvent>>,
+    waiting: BTreeMap<Partition, BTreeMap<Sequence, QueuedEvent>>,
     destinations: BTreeMap<DestinationId, DestinationRecord>,
     removed: BTreeSet<DestinationId>,
     /// The device of each stored event.
@@ -30,12 +28,9 @@ pub(crate) struct Outbox {
 pub(crate) struct DestinationRecord {
     pub(crate) destination: Destination,
     pub(crate) since: Sequence,
-    pub(crate) reached: BTreeMap<Shard, Sequence>,
+    pub(crate) reached: BTreeMap<Partition, Sequence>,
     pub(crate) held: BTreeMap<Sequence, PendingRetry>,
     pub(crate) dead: BTreeMap<Sequence, DeadLetter>,
-    passed: i64,
-    /// How many events had been numbered when it was created.
-    numbered_before: i64,
 }
 
 impl Outbox {
@@ -47,15 +42,14 @@ impl Outbox {
         }
         // Some numbers are skipped.
         self.newest += 1 + u64::from(event.id.as_bytes()[15] % 3);
-        self.numbered += 1;
         let waiting = QueuedEvent {
             sequence: Sequence(self.newest),
             device: event.device,
             event: event.id,
             event_type: event.content.event_type(),
         };
-        let shard = self.waiting.entry(waiting.shard()).or_default();
-        shard.insert(waiting.sequence, waiting);
+        let partition = self.waiting.entry(waiting.partition()).or_default();
+        partition.insert(waiting.sequence, waiting);
         Some(waiting)
     }
 
@@ -76,8 +70,6 @@ impl Outbox {
                 reached: BTreeMap::new(),
                 held: BTreeMap::new(),
                 dead: BTreeMap::new(),
-                passed: 0,
-                numbered_before: self.numbered,
             };
             self.destinations.insert(id, record);
         }
@@ -93,8 +85,8 @@ impl Outbox {
         let Some(record) = self.destinations.get_mut(&progress.destination) else {
             return;
         };
-        for (shard, sequence) in progress.reached {
-            let reached = record.reached.entry(shard).or_default();
+        for (partition, sequence) in progress.reached {
+            let reached = record.reached.entry(partition).or_default();
             *reached = sequence.max(*reached);
         }
         for sequence in progress.released {
@@ -109,17 +101,16 @@ impl Outbox {
         for letter in progress.dead_lettered {
             record.dead.insert(letter.queued.sequence, letter);
         }
-        record.passed += progress.passed;
     }
 
     /// Removes some of the rows that every destination has passed.
     pub(super) fn sweep(&mut self) {
         let mut left = SWEEP_MAX;
-        for (shard, rows) in &mut self.waiting {
+        for (partition, rows) in &mut self.waiting {
             let places = self
                 .destinations
                 .values()
-                .map(|record| record.place_in(*shard));
+                .map(|record| record.place_in(*partition));
             let past = places.min().unwrap_or(Sequence(u64::MAX));
             while left > 0
                 && let Some(first) = rows.first_entry()
@@ -140,28 +131,28 @@ impl Outbox {
         self.destinations.get(&id)
     }
 
-    /// The queued events of a shard after a number.
+    /// The queued events of a partition after a number.
     pub(crate) fn waiting(
         &self,
-        shard: Shard,
+        partition: Partition,
         after: Sequence,
     ) -> impl Iterator<Item = &QueuedEvent> {
         let behind = (Bound::Excluded(after), Bound::Unbounded);
-        let rows = self.waiting.get(&shard);
+        let rows = self.waiting.get(&partition);
         rows.into_iter()
             .flat_map(move |rows| rows.range(behind))
             .map(|(_, row)| row)
     }
 
-    /// The shards with queued events for a destination, retries not counted.
-    pub(crate) fn shards_waiting(&self, id: DestinationId) -> Vec<Shard> {
+    /// The partitions with queued events for a destination, retries not counted.
+    pub(crate) fn partitions_waiting(&self, id: DestinationId) -> Vec<Partition> {
         let Some(record) = self.destinations.get(&id) else {
             return Vec::new();
         };
-        let shards = self.waiting.keys().copied();
-        shards
-            .filter(|shard| {
-                self.waiting(*shard, record.place_in(*shard))
+        let partitions = self.waiting.keys().copied();
+        partitions
+            .filter(|partition| {
+                self.waiting(*partition, record.place_in(*partition))
                     .next()
                     .is_some()
             })
@@ -170,10 +161,16 @@ impl Outbox {
 
     /// How many events a destination is not done with.
     pub(crate) fn backlog(&self, id: DestinationId) -> u64 {
-        let left =
-            |record: &DestinationRecord| self.numbered - record.numbered_before - record.passed;
-        let left = self.destinations.get(&id).map_or(0, left);
-        u64::try_from(left).expect("nothing is passed twice")
+        let Some(record) = self.destinations.get(&id) else {
+            return 0;
+        };
+        let is_passed =
+            |held: &&PendingRetry| held.queued.sequence <= record.place_in(held.queued.partition());
+        let ahead = self.waiting.keys().map(|partition| {
+            let past = record.place_in(*partition);
+            self.waiting(*partition, past).count()
+        });
+        (record.held.values().filter(is_passed).count() + ahead.sum::<usize>()) as u64
     }
 
     /// The device of an event, while the event is stored.
@@ -190,9 +187,9 @@ impl Outbox {
 }
 
 impl DestinationRecord {
-    /// The cursor of the destination in a shard.
-    pub(crate) fn place_in(&self, shard: Shard) -> Sequence {
-        self.reached.get(&shard).copied().unwrap_or(self.since)
+    /// The cursor of the destination in a partition.
+    pub(crate) fn place_in(&self, partition: Partition) -> Sequence {
+        self.reached.get(&partition).copied().unwrap_or(self.since)
     }
 
     pub(crate) fn standing(&self) -> DestinationProgress {

@@ -147,8 +147,10 @@ pub(crate) fn passed_events_are_settled(
         let is_owed = ledger.owed.contains_key(sequence);
         is_owed && !becomes_dead(sequence) && !becomes_held(sequence)
     };
-    for (shard, reached) in &progress.reached {
-        let rows = durable.outbox().waiting(*shard, record.place_in(*shard));
+    for (partition, reached) in &progress.reached {
+        let rows = durable
+            .outbox()
+            .waiting(*partition, record.place_in(*partition));
         let mut passed = rows.map(|row| row.sequence).filter(|row| row <= reached);
         let lost = passed.find(is_lost);
         hold(law, lost.is_none(), || {

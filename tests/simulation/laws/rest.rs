@@ -61,11 +61,11 @@ fn nothing_waits_to_be_delivered(world: &World) -> Verdict {
             format!("destination {id} is busy")
         })?;
         let waiting = outbox.backlog(id);
-        let shards = outbox.shards_waiting(id);
-        let is_done = waiting == 0 && shards.is_empty() && record.held.is_empty();
+        let partitions = outbox.partitions_waiting(id);
+        let is_done = waiting == 0 && partitions.is_empty() && record.held.is_empty();
         hold(law, is_done, || {
             let held = record.held.len();
-            format!("for destination {id} {waiting} wait, in {shards:?}, {held} of them again")
+            format!("for destination {id} {waiting} wait, in {partitions:?}, {held} of them again")
         })?;
         let replay = record.destination.replay;
         hold(law, replay == Replay::None, || {

@@ -51,7 +51,7 @@ fn a_cursor_that_is_too_far_is_detected() {
     let steps_past = |reached: Vec<Sequence>, released: Vec<Sequence>| ProgressUpdate {
         reached: reached
             .into_iter()
-            .map(|at| (waiting.shard(), at))
+            .map(|at| (waiting.partition(), at))
             .collect(),
         released,
         ..ProgressUpdate::none(customer(), id)
@@ -217,12 +217,12 @@ impl World {
 
     /// The last queued event of a device.
     fn waits(&self, who: usize) -> QueuedEvent {
-        let shard = self.disk.durable.key(who).shard();
+        let partition = self.disk.durable.key(who).partition();
         let waiting = self
             .disk
             .durable
             .outbox()
-            .waiting(shard, Sequence::default());
+            .waiting(partition, Sequence::default());
         *waiting.last().expect("something waits")
     }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use engine::delivery::forwarder::{Forwarder, ForwarderInput};
 use engine::delivery::forwarders::Forwarders;
 use engine::delivery::forwarding::Forwarding;
-use engine::ids::{DestinationId, Shard};
+use engine::ids::{DestinationId, Partition};
 use engine::moment::Timestamp;
 use engine::supervision::Generation;
 
@@ -24,8 +24,8 @@ pub(crate) struct RunningForwarder {
     pub(crate) number: u64,
     pub(crate) generation: Generation,
     armed_at: Option<Timestamp>,
-    /// The shards in which events were queued since the last look.
-    notified_shards: BTreeSet<Shard>,
+    /// The partitions in which events were queued since the last look.
+    notified_partitions: BTreeSet<Partition>,
     /// The inputs that wait for the receipt of the current step.
     inputs: VecDeque<ForwarderInput<()>>,
     /// The step that waits for its receipt.
@@ -44,7 +44,7 @@ impl Deliveries {
             number,
             generation,
             armed_at: None,
-            notified_shards: BTreeSet::new(),
+            notified_partitions: BTreeSet::new(),
             inputs: VecDeque::new(),
             saving: None,
         };
@@ -78,16 +78,16 @@ impl Deliveries {
 }
 
 impl RunningForwarder {
-    /// Records a shard with a new event; returns whether it is the first one.
-    pub(crate) fn note(&mut self, shard: Shard) -> bool {
-        let was_empty = self.notified_shards.is_empty();
-        self.notified_shards.insert(shard);
+    /// Records a partition with a new event; returns whether it is the first one.
+    pub(crate) fn note(&mut self, partition: Partition) -> bool {
+        let was_empty = self.notified_partitions.is_empty();
+        self.notified_partitions.insert(partition);
         was_empty
     }
 
-    /// Takes all recorded shards.
-    pub(crate) fn take_notified_shards(&mut self) -> Vec<Shard> {
-        std::mem::take(&mut self.notified_shards)
+    /// Takes all recorded partitions.
+    pub(crate) fn take_notified_partitions(&mut self) -> Vec<Partition> {
+        std::mem::take(&mut self.notified_partitions)
             .into_iter()
             .collect()
     }
@@ -110,7 +110,7 @@ impl RunningForwarder {
         let forwarding = self.machine.forwarding();
         self.saving.is_none()
             && self.inputs.is_empty()
-            && self.notified_shards.is_empty()
+            && self.notified_partitions.is_empty()
             && forwarding.in_flight() == 0
             && forwarding.open() == 0
     }

@@ -8,7 +8,7 @@ use engine::delivery::forwarders::{
     CommandRoute, DestinationUnreadable, ForwarderExit, SupervisorEffect,
 };
 use engine::delivery::forwarding::{DeliveryOutcome, ForwarderTask, Forwarding};
-use engine::ids::{DestinationId, Shard};
+use engine::ids::{DestinationId, Partition};
 use engine::moment::{Moment, Timestamp};
 use engine::supervision::Generation;
 use engine::supervision::Unserved;
@@ -91,7 +91,7 @@ impl World {
         let record = outbox.destination(id)?;
         let rules = self.settings.delivery.clone();
         let (destination, standing) = (record.destination.clone(), record.standing());
-        let waiting_in = outbox.shards_waiting(id);
+        let waiting_in = outbox.partitions_waiting(id);
         Some(Forwarding::restore(
             rules,
             destination,
@@ -290,9 +290,13 @@ impl World {
         }
         let outbox = self.disk.durable.outbox();
         let input = match task {
-            ForwarderTask::Read { shard, after, max } => {
-                let rows = outbox.waiting(shard, after).take(max as usize);
-                ForwarderInput::EventsRead(shard, rows.copied().collect())
+            ForwarderTask::Read {
+                partition,
+                after,
+                max,
+            } => {
+                let rows = outbox.waiting(partition, after).take(max as usize);
+                ForwarderInput::EventsRead(partition, rows.copied().collect())
             }
             ForwarderTask::ReadDeadLetters { after, max } => {
                 let record = outbox.destination(id);
@@ -381,25 +385,25 @@ impl World {
         }
     }
 
-    /// An event is queued in a shard, durably: forwarders are notified.
-    pub(super) fn notify_forwarders(&mut self, shard: Shard) {
+    /// An event is queued in a partition, durably: forwarders are notified.
+    pub(super) fn notify_forwarders(&mut self, partition: Partition) {
         for id in self.service.deliveries.ids() {
             let Some(running) = self.service.deliveries.running_mut(id) else {
                 continue;
             };
-            if running.note(shard) {
+            if running.note(partition) {
                 let generation = running.number;
                 let at_ms = self.now_ms + i64::from(self.rng.below(4));
                 self.queue
-                    .push(at_ms, Event::ShardsNotified { id, generation });
+                    .push(at_ms, Event::PartitionsNotified { id, generation });
             }
         }
     }
 
-    pub(super) fn shards_notified(&mut self, id: DestinationId, generation: u64) {
+    pub(super) fn partitions_notified(&mut self, id: DestinationId, generation: u64) {
         if let Some(running) = self.service.deliveries.same(id, generation) {
-            let shards = running.take_notified_shards();
-            self.tell_forwarder(id, ForwarderInput::ShardsReady(shards));
+            let partitions = running.take_notified_partitions();
+            self.tell_forwarder(id, ForwarderInput::PartitionsReady(partitions));
         }
     }
 

@@ -109,7 +109,7 @@ impl World {
         }
         for waiting in &done.numbered {
             self.laws.ledgers.numbered(waiting, &self.disk.durable);
-            self.notify_forwarders(waiting.shard());
+            self.notify_forwarders(waiting.partition());
         }
         (author, CommitResult::Durable)
     }

@@ -12,7 +12,7 @@ use engine::delivery::destination::{Destination, JsonPayload, Target, Webhook};
 use engine::delivery::forwarding::DeliveryOutcome;
 use engine::delivery::signature::{self, SigningSecret};
 use engine::event::DeviceInfo;
-use engine::ids::{DestinationId, EventId};
+use engine::ids::{CustomerId, DestinationId, EventId};
 use engine::moment::Timestamp;
 use store::sealed::MasterKey;
 use store::{DeliveryReads, Unavailable};
@@ -36,6 +36,7 @@ pub(super) struct WebhookSender {
     store: Arc<dyn DeliveryReads>,
     http: HttpClient,
     clock: Clock,
+    customer: CustomerId,
     /// How JSON text of a device is rendered.
     json: JsonPayload,
     /// Where to deliver and with what; or why the stored destination cannot be used.
@@ -67,6 +68,7 @@ impl WebhookSender {
             store: Arc::clone(&parts.store),
             http: parts.http.clone(),
             clock: parts.clock.clone(),
+            customer: destination.customer.clone(),
             json: webhook.json,
             target: ResolvedTarget::of(destination, &parts.master_key, parts.policy),
         }
@@ -77,7 +79,7 @@ impl WebhookSender {
         &self,
         waiting: QueuedEvent,
     ) -> Result<DeliveryOutcome, Unavailable> {
-        let event = self.store.event(waiting.device, waiting.event).await?;
+        let event = self.store.event(self.customer.clone(), waiting).await?;
         let Some(event) = event else {
             return Ok(DeliveryOutcome::Gone);
         };

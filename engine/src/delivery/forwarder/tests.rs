@@ -98,8 +98,8 @@ fn a_removed_destination_ends_its_forwarder_once_the_removal_is_durable() {
 fn a_task_whose_read_failed_begins_again_later_and_no_other_task_does() {
     let mut fixture = Fixture::started();
     let queued = queued_event();
-    let read = fixture.take(ForwarderInput::ShardsReady(vec![queued.shard()]));
-    let [ForwarderEffect::Begin(read @ ForwarderTask::Read { shard, .. })] = *read else {
+    let read = fixture.take(ForwarderInput::PartitionsReady(vec![queued.partition()]));
+    let [ForwarderEffect::Begin(read @ ForwarderTask::Read { partition, .. })] = *read else {
         panic!("{read:?}");
     };
     assert_eq!(fixture.take(ForwarderInput::ReadFailed(read)), []);
@@ -111,14 +111,14 @@ fn a_task_whose_read_failed_begins_again_later_and_no_other_task_does() {
     );
 
     let deliver = ForwarderEffect::Begin(ForwarderTask::Deliver(queued));
-    let delivers = fixture.take(ForwarderInput::EventsRead(shard, vec![queued]));
+    let delivers = fixture.take(ForwarderInput::EventsRead(partition, vec![queued]));
     assert_eq!(delivers, slice::from_ref(&deliver));
     assert_eq!(
         fixture.take(ForwarderInput::ReadFailed(ForwarderTask::Deliver(queued))),
         []
     );
     assert_eq!(fixture.forwarder.forwarding().in_flight(), 1);
-    // The cursor of the shard is saved at this time, too.
+    // The cursor of the partition is saved at this time, too.
     let saved = fixture.pass_to(2 * STORE_RETRY_MS);
     assert!(matches!(&*saved, [ForwarderEffect::Commit(_)]));
     assert_eq!(fixture.receipt(Ok(())), [deliver]);
@@ -134,8 +134,8 @@ fn an_event_that_was_not_read_waits_behind_an_older_replayed_one() {
         },
         queued_event(),
     );
-    fixture.take(ForwarderInput::ShardsReady(vec![newer.shard()]));
-    fixture.take(ForwarderInput::EventsRead(newer.shard(), vec![newer]));
+    fixture.take(ForwarderInput::PartitionsReady(vec![newer.partition()]));
+    fixture.take(ForwarderInput::EventsRead(newer.partition(), vec![newer]));
     fixture.take(ForwarderInput::ReadFailed(ForwarderTask::Deliver(newer)));
     fixture.command(DestinationCommand::Replay);
     fixture.receipt(Ok(()));
@@ -155,8 +155,8 @@ fn an_event_that_was_not_read_waits_behind_an_older_replayed_one() {
 fn a_state_is_shown_to_the_operator_once_and_when_it_is_durable() {
     let mut fixture = Fixture::started();
     let queued = queued_event();
-    fixture.take(ForwarderInput::ShardsReady(vec![queued.shard()]));
-    fixture.take(ForwarderInput::EventsRead(queued.shard(), vec![queued]));
+    fixture.take(ForwarderInput::PartitionsReady(vec![queued.partition()]));
+    fixture.take(ForwarderInput::EventsRead(queued.partition(), vec![queued]));
     let saved = fixture.take(ForwarderInput::Delivered(
         queued.sequence,
         DeliveryOutcome::Delivered,
@@ -178,8 +178,11 @@ fn the_next_event_of_a_device_is_delivered_once_the_previous_result_is_durable()
         sequence: Sequence(4),
         ..first
     };
-    fixture.take(ForwarderInput::ShardsReady(vec![first.shard()]));
-    fixture.take(ForwarderInput::EventsRead(first.shard(), vec![first, next]));
+    fixture.take(ForwarderInput::PartitionsReady(vec![first.partition()]));
+    fixture.take(ForwarderInput::EventsRead(
+        first.partition(),
+        vec![first, next],
+    ));
     let saved = fixture.take(ForwarderInput::Delivered(
         first.sequence,
         DeliveryOutcome::Delivered,

@@ -6,10 +6,10 @@ use crate::change::Change;
 use crate::delivery::backlog::{DeadLetter, QueuedEvent, Sequence};
 use crate::delivery::destination::{DestinationState, Replay};
 use crate::delivery::forwarding::device_queues::OpenEvent;
-use crate::delivery::forwarding::shard_cursor::ShardCursor;
+use crate::delivery::forwarding::partition_cursor::PartitionCursor;
 use crate::delivery::forwarding::task::ForwarderOutput;
 use crate::delivery::forwarding::{Forwarding, ReplayUnderWay, Replaying};
-use crate::ids::Shard;
+use crate::ids::Partition;
 use crate::moment::{Moment, Timestamp};
 
 /// Why an event of a failed destination is a dead letter although it has tries left.
@@ -39,7 +39,7 @@ impl Forwarding {
     /// Handles an event that was read. An event after the cursor may be a known retry.
     pub(super) fn admit(&mut self, m: &Moment, queued: QueuedEvent) {
         let sequence = queued.sequence;
-        let cursor = self.cursors.get(&queued.shard());
+        let cursor = self.cursors.get(&queued.partition());
         if self.queues.has(sequence) || cursor.is_some_and(|cursor| cursor.is_done_with(sequence)) {
             return;
         }
@@ -52,31 +52,31 @@ impl Forwarding {
             return self.dead_letter_unqueued(m.now(), queued, 0, IN_FAILURE);
         }
         if self.excess > 0 {
-            self.dead_letter_older(m.now(), queued.shard());
+            self.dead_letter_older(m.now(), queued.partition());
             self.excess = self.excess.saturating_sub(1);
             return self.dead_letter_unqueued(m.now(), queued, 0, TOO_MANY);
         }
-        if let Some(cursor) = self.cursors.get_mut(&queued.shard()) {
+        if let Some(cursor) = self.cursors.get_mut(&queued.partition()) {
             cursor.open(sequence);
         }
         self.queues.add(queued);
         self.retry_behind(m.now(), queued);
     }
 
-    /// Makes the open events of a shard dead letters first: they are older.
-    fn dead_letter_older(&mut self, now: Timestamp, shard: Shard) {
-        for open in self.take_open(now, shard) {
+    /// Makes the open events of a partition dead letters first: they are older.
+    fn dead_letter_older(&mut self, now: Timestamp, partition: Partition) {
+        for open in self.take_open(now, partition) {
             self.excess = self.excess.saturating_sub(1);
             self.pass(now, &open.queued);
             self.dead_letter(now, open.queued, open.tries, TOO_MANY);
         }
     }
 
-    /// The open events of a shard that are not in flight. Those in flight become retries, so that
-    /// they do not hold back the cursor of the shard.
-    fn take_open(&mut self, now: Timestamp, shard: Shard) -> Vec<OpenEvent> {
-        let cursor = self.cursors.get(&shard);
-        let all_open = cursor.map(ShardCursor::all_open).unwrap_or_default();
+    /// The open events of a partition that are not in flight. Those in flight become retries, so
+    /// that they do not hold back the cursor of the partition.
+    fn take_open(&mut self, now: Timestamp, partition: Partition) -> Vec<OpenEvent> {
+        let cursor = self.cursors.get(&partition);
+        let all_open = cursor.map(PartitionCursor::all_open).unwrap_or_default();
         let mut idle = Vec::new();
         for sequence in all_open {
             let Some(open) = self.queues.find(sequence) else {
@@ -105,9 +105,9 @@ impl Forwarding {
         self.excess = 0;
         let entry = Entry::integration_disabled(m, &self.destination, why);
         out.change(Change::AppendEntry(Box::new(entry)));
-        let shards: Vec<Shard> = self.cursors.keys().copied().collect();
-        for shard in shards {
-            self.take_open(m.now(), shard);
+        let partitions: Vec<Partition> = self.cursors.keys().copied().collect();
+        for partition in partitions {
+            self.take_open(m.now(), partition);
         }
         for open in self.queues.idle() {
             let (queued, tries) = (open.queued, open.tries);

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::change::Change;
 use crate::delivery::backlog::{DeadLetter, PendingRetry, ProgressUpdate, QueuedEvent, Sequence};
 use crate::delivery::destination::Destination;
-use crate::delivery::forwarding::shard_cursor::{Counted, ShardCursor};
+use crate::delivery::forwarding::partition_cursor::PartitionCursor;
 use crate::delivery::forwarding::task::ForwarderOutput;
-use crate::ids::Shard;
+use crate::ids::Partition;
 use crate::moment::Timestamp;
 
 /// Events that may be done before that is saved. Nothing begins during a save, so a low number
@@ -25,8 +25,8 @@ const UNSAVED_MS: i64 = 500;
 #[derive(Debug)]
 pub(super) struct Unsaved {
     progress: ProgressUpdate,
-    /// Shards whose cursor may have moved.
-    moved: BTreeSet<Shard>,
+    /// Partitions whose cursor may have moved.
+    moved: BTreeSet<Partition>,
     /// Events that are done.
     passed: usize,
     since: Option<Timestamp>,
@@ -59,33 +59,29 @@ impl Unsaved {
         }
     }
 
-    /// Notes that an event of a shard is done.
-    pub(super) fn pass(&mut self, now: Timestamp, shard: Shard) {
+    /// Notes that an event of a partition is done.
+    pub(super) fn pass(&mut self, now: Timestamp, partition: Partition) {
         self.passed += 1;
-        self.note_moved(now, shard);
+        self.note_moved(now, partition);
     }
 
-    /// Notes that the cursor of a shard may have moved.
-    pub(super) fn note_moved(&mut self, now: Timestamp, shard: Shard) {
-        self.moved.insert(shard);
+    /// Notes that the cursor of a partition may have moved.
+    pub(super) fn note_moved(&mut self, now: Timestamp, partition: Partition) {
+        self.moved.insert(partition);
         self.since.get_or_insert(now);
     }
 
     /// Notes that an event is a retry.
     pub(super) fn retry(&mut self, retry: PendingRetry) {
-        self.moved.insert(retry.queued.shard());
+        self.moved.insert(retry.queued.partition());
         self.progress.retrying.push(retry);
         self.urgency = Urgency::Now;
     }
 
     /// Notes that a retry is done.
-    pub(super) fn release(&mut self, now: Timestamp, queued: &QueuedEvent, counted: Counted) {
+    pub(super) fn release(&mut self, now: Timestamp, queued: &QueuedEvent) {
         self.progress.released.push(queued.sequence);
-        match counted {
-            Counted::Yes => self.progress.passed += 1,
-            Counted::No => {}
-        }
-        self.moved.insert(queued.shard());
+        self.moved.insert(queued.partition());
         self.passed += 1;
         self.since.get_or_insert(now);
     }
@@ -97,12 +93,8 @@ impl Unsaved {
     }
 
     /// Notes that a dead letter is queued again.
-    pub(super) fn requeue(&mut self, sequence: Sequence, counted: Counted) {
+    pub(super) fn requeue(&mut self, sequence: Sequence) {
         self.progress.requeued.push(sequence);
-        match counted {
-            Counted::Yes => self.progress.passed -= 1,
-            Counted::No => {}
-        }
         self.urgency = Urgency::Now;
     }
 
@@ -128,7 +120,7 @@ impl Unsaved {
         &mut self,
         now: Timestamp,
         destination: &Destination,
-        cursors: &mut BTreeMap<Shard, ShardCursor>,
+        cursors: &mut BTreeMap<Partition, PartitionCursor>,
         out: &mut ForwarderOutput,
     ) {
         let is_due = self.due_at().is_some_and(|due_at| due_at <= now);
@@ -138,11 +130,10 @@ impl Unsaved {
         if self.destination == Stale::Yes {
             out.change(Change::PutDestination(Box::new(destination.clone())));
         }
-        for shard in &self.moved {
-            let cursor = cursors.get_mut(shard);
-            if let Some((reached, passed)) = cursor.and_then(ShardCursor::take_reached) {
-                self.progress.reached.push((*shard, reached));
-                self.progress.passed += passed;
+        for partition in &self.moved {
+            let cursor = cursors.get_mut(partition);
+            if let Some(reached) = cursor.and_then(PartitionCursor::take_reached) {
+                self.progress.reached.push((*partition, reached));
             }
         }
         let progress = std::mem::replace(self, Self::of(destination)).progress;

@@ -1,47 +1,48 @@
-//! Which queued events are read next: the shards take turns, as far as there is room.
+//! Which queued events are read next: the partitions take turns, as far as there is room.
 
-use crate::delivery::forwarding::shard_cursor::ShardCursor;
+use crate::delivery::forwarding::partition_cursor::PartitionCursor;
 use crate::delivery::forwarding::task::{ForwarderOutput, ForwarderTask};
 use crate::delivery::forwarding::{Forwarding, REPLAYED_MAX, RETRYING_MAX, Replaying};
-use crate::ids::Shard;
+use crate::ids::Partition;
 
 /// Events of a destination in memory, tried or not: some hundred bytes each, and enough to serve a
 /// thousand devices in parallel.
 const OPEN_MAX: usize = 4_096;
 
-/// Events of one shard in memory that were not tried yet; the shard is read further when half of
-/// them are done. A shard has a thousandth of the devices.
-const OPEN_PER_SHARD_MAX: usize = 64;
+/// Events of one partition in memory that were not tried yet; the partition is read further when
+/// half of them are done. An eighth of those of all partitions, so that a few partitions in which
+/// devices wait for retries leave room for the others.
+const OPEN_PER_PARTITION_MAX: usize = OPEN_MAX / 8;
 
-/// Events read at once from a shard while events become dead letters.
+/// Events read at once from a partition while events become dead letters.
 const DEAD_LETTERED_MAX: usize = 512;
 
 impl Forwarding {
-    pub(super) fn note(&mut self, shards: Vec<Shard>) {
-        for shard in shards {
-            let cursor = self.cursors.entry(shard);
+    pub(super) fn note(&mut self, partitions: Vec<Partition>) {
+        for partition in partitions {
+            let cursor = self.cursors.entry(partition);
             cursor
-                .or_insert_with(|| ShardCursor::at(self.since))
+                .or_insert_with(|| PartitionCursor::at(self.since))
                 .note_more();
-            self.queue(shard);
+            self.queue(partition);
         }
     }
 
-    /// Queues a shard to be read further, if it has events and there is room.
-    pub(super) fn queue(&mut self, shard: Shard) {
-        let open_max = self.open_per_shard_max();
-        if let Some(cursor) = self.cursors.get_mut(&shard)
+    /// Queues a partition to be read further, if it has events and there is room.
+    pub(super) fn queue(&mut self, partition: Partition) {
+        let open_max = self.open_per_partition_max();
+        if let Some(cursor) = self.cursors.get_mut(&partition)
             && cursor.room(open_max) > 0
             && cursor.begin_queueing()
         {
-            self.to_read.push_back(shard);
+            self.to_read.push_back(partition);
         }
     }
 
     pub(super) fn queue_all(&mut self) {
-        let shards: Vec<Shard> = self.cursors.keys().copied().collect();
-        for shard in shards {
-            self.queue(shard);
+        let partitions: Vec<Partition> = self.cursors.keys().copied().collect();
+        for partition in partitions {
+            self.queue(partition);
         }
     }
 
@@ -49,11 +50,11 @@ impl Forwarding {
         self.is_failed() || self.excess > 0
     }
 
-    /// How many events of a shard may be open; dead letters do not stay open.
-    fn open_per_shard_max(&self) -> usize {
+    /// How many events of a partition may be open; dead letters do not stay open.
+    fn open_per_partition_max(&self) -> usize {
         match self.is_dead_lettering() {
             true => usize::MAX,
-            false => OPEN_PER_SHARD_MAX,
+            false => OPEN_PER_PARTITION_MAX,
         }
     }
 
@@ -66,17 +67,17 @@ impl Forwarding {
                 out.task(ForwarderTask::ReadDeadLetters { after, max });
             }
             Replaying::Behind(_) | Replaying::Reading => {}
-            Replaying::No => self.read_shards(out),
+            Replaying::No => self.read_partitions(out),
         }
     }
 
-    fn read_shards(&mut self, out: &mut ForwarderOutput) {
+    fn read_partitions(&mut self, out: &mut ForwarderOutput) {
         while self.may_read()
-            && let Some(shard) = self.to_read.pop_front()
+            && let Some(partition) = self.to_read.pop_front()
         {
             let is_dead_lettering = self.is_dead_lettering();
-            let open_max = self.open_per_shard_max();
-            let Some(cursor) = self.cursors.get_mut(&shard) else {
+            let open_max = self.open_per_partition_max();
+            let Some(cursor) = self.cursors.get_mut(&partition) else {
                 continue;
             };
             cursor.end_queueing();
@@ -90,7 +91,7 @@ impl Forwarding {
                 let after = cursor.begin_read(max_rows);
                 self.requested += max;
                 out.task(ForwarderTask::Read {
-                    shard,
+                    partition,
                     after,
                     max: max_rows,
                 });

@@ -2,15 +2,15 @@
 
 use crate::change::{Batch, Change};
 use crate::delivery::backlog::{QueuedEvent, Sequence};
-use crate::ids::Shard;
+use crate::ids::Partition;
 
 /// A task of a destination, begun once the changes of its step are durable.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ForwarderTask {
-    /// Read the queued events of a shard.
+    /// Read the queued events of a partition.
     Read {
-        /// The shard.
-        shard: Shard,
+        /// The partition.
+        partition: Partition,
         /// After which number.
         after: Sequence,
         /// How many at most.

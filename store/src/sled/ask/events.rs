@@ -1,9 +1,9 @@
 //! What did a device report, and which values are known of it?
 
+use engine::delivery::backlog::{QueuedEvent, Sequence};
 use engine::event::Event;
-use engine::ids::{DeviceKey, EventId};
+use engine::ids::{CustomerId, DeviceKey};
 use engine::limits::STRETCH_BYTES_MAX;
-use engine::moment::Timestamp;
 use engine::query::listed::HistoryPage;
 use engine::query::{HistoryFilter, KnownValue};
 use sled::Db;
@@ -11,72 +11,98 @@ use sled::Db;
 use super::{load, rows_of};
 use crate::sled::fault::Fault;
 use crate::sled::key;
+use crate::sled::ledger::block_with;
 use crate::sled::record::Unreadable;
-use crate::sled::record::event::read_event;
-use crate::sled::record::number::read_last_event;
+use crate::sled::record::block::{Block, BlockEntry};
+use crate::sled::record::number::read_sequence;
 use crate::sled::record::value::read_known;
 
-/// The events of a device that a filter wants, newest first, at most `max`. Events of a former
-/// device with the same key are not shown.
+/// The events of a device that a filter wants, newest first, at most `max`, from its newest event
+/// back. Events of a former device with the same key are not shown.
 pub(in crate::sled) fn events_of(
     db: &Db,
     filter: &HistoryFilter,
+    newest: Option<Sequence>,
     max: u32,
 ) -> Result<HistoryPage, Fault> {
-    let device = filter.device;
-    let all = key::event::of_device(device);
-    let at = |at: Timestamp| key::event::event(device, EventId::first_at(at));
-    let ends = [
-        filter
-            .before
-            .map(|before| key::event::event(device, before)),
-        filter.to.map(|to| at(to.plus_ms(1))),
-    ];
-    let end = ends.into_iter().flatten().min();
-    let end = end.unwrap_or_else(|| key::behind(all.clone()));
-    let first = match load(db, &key::event::removed_of(device), read_last_event)? {
-        Some(last) => key::behind(key::event::event(device, last)),
-        None => all,
+    let removed = load(db, &key::event::removed_of(filter.device), read_sequence)?;
+    let stretch = (filter, removed.unwrap_or_default());
+    let mut next = match filter.before {
+        Some(before) => read_of_device(db, stretch, before, |entry| Ok(entry.previous))?,
+        None => newest,
     };
-    let first = filter
-        .from
-        .map_or(first.clone(), |from| at(from).max(first));
-    let end = end.max(first.clone());
-    let mut events = Vec::new();
+    let mut page = HistoryPage::default();
     let mut bytes = 0;
     let mut last = None;
     let max = usize::try_from(max).unwrap_or(usize::MAX);
-    let keys = db
-        .range::<&[u8], _>(first.as_slice()..end.as_slice())
-        .keys();
-    for key in keys.rev() {
-        if events.len() >= max || bytes > STRETCH_BYTES_MAX {
-            return Ok(HistoryPage { events, next: last });
-        }
-        let read = load(db, &key?, |value| {
-            bytes += value.len();
-            read_event(value)
+    while let Some(number) = next {
+        let is_full = page.events.len() >= max || bytes > STRETCH_BYTES_MAX;
+        let read = read_of_device(db, stretch, number, |entry| {
+            let at = key::made_at(*entry.queued.event.as_bytes());
+            let is_older = filter.from.is_some_and(|from| at < from);
+            let is_newer = filter.to.is_some_and(|to| at > to);
+            bytes += entry.event.len();
+            let event = match is_older || is_newer || is_full {
+                true => None,
+                false => Some(entry.event(&filter.customer)?),
+            };
+            Ok((!is_older).then_some((event, entry.previous)))
         })?;
-        last = read.as_ref().map(|event| event.id).or(last);
-        events.extend(read.filter(|event| filter.wants(event)));
+        let Some((event, previous)) = read.flatten() else {
+            break;
+        };
+        if is_full {
+            page.next = last;
+            break;
+        }
+        page.events
+            .extend(event.filter(|event| filter.wants(event)));
+        last = Some(number);
+        next = Some(previous);
     }
-    Ok(HistoryPage { events, next: None })
+    Ok(page)
 }
 
-/// An event, while its row exists: the history it is in may be removed already. An unreadable event
-/// counts as none, so that it does not block the events behind it.
+/// Reads an event of a device, if it is stored, and is not of a former device with the same key.
+fn read_of_device<T>(
+    db: &Db,
+    (filter, removed): (&HistoryFilter, Sequence),
+    number: Sequence,
+    read: impl FnOnce(&BlockEntry<'_>) -> Result<T, Unreadable>,
+) -> Result<Option<T>, Fault> {
+    if number <= removed {
+        return Ok(None);
+    }
+    let (customer, device) = (&filter.customer, filter.device);
+    let Some(value) = block_with(db, customer, device.partition(), number)? else {
+        return Ok(None);
+    };
+    let block = Block::read(&value)?;
+    let entry = block.entry(number)?;
+    let entry = entry.filter(|entry| entry.queued.device == device);
+    Ok(entry.as_ref().map(read).transpose()?)
+}
+
+/// An event, while it is stored: the history it is in may be removed already. One that cannot be
+/// read counts as none, so that it does not block the events behind it.
 pub(in crate::sled) fn event(
     db: &Db,
-    device: DeviceKey,
-    event: EventId,
+    customer: &CustomerId,
+    queued: &QueuedEvent,
 ) -> Result<Option<Event>, Fault> {
-    match load(db, &key::event::event(device, event), read_event) {
-        Err(fault) if !fault.is_fatal() => {
-            tracing::error!(%fault, %device, %event, "an event cannot be read");
-            Ok(None)
-        }
-        found => found,
-    }
+    let Some(value) = block_with(db, customer, queued.partition(), queued.sequence)? else {
+        return Ok(None);
+    };
+    let read = || {
+        let block = Block::read(&value)?;
+        let entry = block.entry(queued.sequence)?;
+        let entry = entry.filter(|entry| entry.queued.event == queued.event);
+        entry.map(|entry| entry.event(customer)).transpose()
+    };
+    read().or_else(|damage: Unreadable| {
+        tracing::error!(%damage, device = %queued.device, "an event cannot be read");
+        Ok(None)
+    })
 }
 
 /// The last known values of a device, by path.

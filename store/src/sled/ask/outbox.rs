@@ -1,12 +1,11 @@
-//! Which events are queued for a destination, and how far has it come?
+//! Which events wait for a destination, and how far has it come?
 
 use std::collections::HashMap;
 
 use engine::delivery::backlog::{
     Backlog, DeadLetter, DestinationProgress, PendingRetry, QueuedEvent, Sequence,
 };
-use engine::ids::{CustomerId, DestinationId, Shard};
-use engine::limits::SHARDS;
+use engine::ids::{CustomerId, DestinationId, Partition};
 use sled::Db;
 
 use super::settings::destination;
@@ -14,14 +13,13 @@ use super::{load, rows_of};
 use crate::sled::commit_state::CommitState;
 use crate::sled::fault::Fault;
 use crate::sled::key;
-use crate::sled::outbox::numbered;
+use crate::sled::ledger::{blocks_after, newest_block};
 use crate::sled::record::Unreadable;
+use crate::sled::record::block::Block;
 use crate::sled::record::number::read_sequence;
-use crate::sled::record::outbox::{
-    DestinationCounts, read_dead, read_retry, read_tally, read_waiting,
-};
+use crate::sled::record::outbox::{DestinationCounts, read_dead, read_retry, read_tally};
 
-/// The progress of a destination: its cursor in each shard, and its pending retries.
+/// The progress of a destination: its cursor in each partition, and its pending retries.
 pub(in crate::sled) fn progress_of(
     db: &Db,
     id: DestinationId,
@@ -42,79 +40,137 @@ pub(in crate::sled) fn progress_of(
     Ok(progress)
 }
 
-/// The shards in which events wait for a destination: two seeks for each shard in which any wait.
-pub(in crate::sled) fn shards_waiting(db: &Db, id: DestinationId) -> Result<Vec<Shard>, Fault> {
-    let (Some(destination), Some(tally)) = (destination(db, id)?, tally(db, id)?) else {
+/// The partitions in which events wait for a destination.
+pub(in crate::sled) fn partitions_waiting(
+    db: &Db,
+    id: DestinationId,
+) -> Result<Vec<Partition>, Fault> {
+    let Some(destination) = destination(db, id)? else {
         return Ok(Vec::new());
     };
-    let customer = destination.customer;
-    let reached: HashMap<Shard, Sequence> = reached(db, id)?.into_iter().collect();
-    let past = |shard| reached.get(&shard).copied().unwrap_or(tally.since);
-    let end = key::behind(key::outbox::waiting_of(&customer));
-    let mut shards = Vec::new();
-    let mut shard = Shard(0);
-    while shard.0 < SHARDS {
-        let first = key::behind(key::outbox::waiting(&customer, shard, past(shard)));
-        let mut waiting = db
-            .range::<&[u8], _>(first.as_slice()..end.as_slice())
-            .keys();
-        let Some(key) = waiting.next() else {
-            break;
-        };
-        let place = key::outbox::position_of(&key?);
-        let (_, found, number) = place.ok_or(Unreadable::Damaged("the key of what waits"))?;
-        if number > past(found) {
-            shards.push(found);
-            shard = Shard(found.0.saturating_add(1));
-        } else {
-            shard = found;
+    let past = Cursors::of(&progress_of(db, id)?);
+    let mut partitions = Vec::new();
+    for partition in Partition::all() {
+        let newest = newest_block(db, &destination.customer, partition)?;
+        if newest.is_some_and(|newest| newest.last > past.of_partition(partition)) {
+            partitions.push(partition);
         }
     }
-    Ok(shards)
+    Ok(partitions)
 }
 
-/// The queued events of a shard after a sequence number that are durable: the others are skipped,
-/// because the notifier reports them once they are, and the reader need not wait for a group.
+/// The events of a partition after a number that are durable: the others are skipped, because the
+/// notifier reports them once they are, and the reader need not wait for a group. A block that
+/// cannot be read is left out, so that it does not block those behind it.
 pub(in crate::sled) fn waiting(
     db: &Db,
     customer: &CustomerId,
-    shard: Shard,
+    partition: Partition,
     (after, reached): (Sequence, Sequence),
     max: u32,
 ) -> Result<Vec<QueuedEvent>, Fault> {
-    if reached <= after {
-        return Ok(Vec::new());
-    }
-    let first = key::behind(key::outbox::waiting(customer, shard, after));
-    let end = key::behind(key::outbox::waiting(customer, shard, reached));
     let mut waiting = Vec::new();
     let max = usize::try_from(max).unwrap_or(usize::MAX);
-    for row in rows_between(db, &first, &end).take(max) {
-        let (key, value) = row?;
-        waiting.push(read_waiting(number_of(&key)?, &value)?);
+    if reached <= after {
+        return Ok(waiting);
     }
+    for block in blocks_after(db, customer, partition, after) {
+        let (key, value) = block?;
+        if waiting.len() >= max || key::outbox::last_number(&key).is_some_and(|it| it > reached) {
+            break;
+        }
+        if let Err(damage) = add_queued(&value, (after, reached), &mut waiting) {
+            tracing::error!(%damage, %customer, "a block of events cannot be read");
+        }
+    }
+    waiting.truncate(max);
     Ok(waiting)
 }
 
-/// How many events wait for a destination, and how many dead letters it has: two counts of one
-/// instant.
+/// Adds the events of a block after a number, up to another.
+fn add_queued(
+    block: &[u8],
+    (after, reached): (Sequence, Sequence),
+    waiting: &mut Vec<QueuedEvent>,
+) -> Result<(), Unreadable> {
+    for entry in Block::read(block)?.entries() {
+        let queued = entry?.queued;
+        if queued.sequence > after && queued.sequence <= reached {
+            waiting.push(queued);
+        }
+    }
+    Ok(())
+}
+
+/// How many events wait for a destination, and how many dead letters it has: of one instant.
 pub(in crate::sled) fn backlog(
     db: &Db,
     state: &CommitState,
     id: DestinationId,
 ) -> Result<Backlog, Fault> {
-    let Some(destination) = destination(db, id)? else {
-        return Ok(Backlog::default());
-    };
-    let counts = || Ok::<_, Fault>((tally(db, id)?, numbered(&destination.customer, &**db)?));
-    let (Some(tally), numbered) = state.between_groups(counts)? else {
-        return Ok(Backlog::default());
-    };
-    let queued = numbered.saturating_sub(tally.numbered);
-    Ok(Backlog {
-        waiting: queued.saturating_sub(tally.passed),
-        dead: tally.dead,
+    state.between_groups(|| {
+        let (Some(destination), Some(tally)) = (destination(db, id)?, tally(db, id)?) else {
+            return Ok(Backlog::default());
+        };
+        let progress = progress_of(db, id)?;
+        let past = Cursors::of(&progress);
+        let retries = progress.retrying.iter();
+        let retries = retries
+            .filter(|retry| retry.queued.sequence <= past.of_partition(retry.queued.partition()));
+        let mut waiting = u64::try_from(retries.count()).expect("a bounded count");
+        for partition in Partition::all() {
+            let past = past.of_partition(partition);
+            waiting += waiting_after(db, &destination.customer, partition, past)?;
+        }
+        Ok(Backlog {
+            waiting,
+            dead: tally.dead,
+        })
     })
+}
+
+/// How many events of a partition are stored after a number.
+fn waiting_after(
+    db: &Db,
+    customer: &CustomerId,
+    partition: Partition,
+    past: Sequence,
+) -> Result<u64, Fault> {
+    let Some(newest) = newest_block(db, customer, partition)? else {
+        return Ok(0);
+    };
+    if newest.last <= past {
+        return Ok(0);
+    }
+    let Some(first) = blocks_after(db, customer, partition, past).next() else {
+        return Ok(0);
+    };
+    let (_, value) = first?;
+    let block = Block::read(&value)?;
+    let mut passed = block.head.ordinal;
+    for entry in block.entries() {
+        passed += u64::from(entry?.queued.sequence <= past);
+    }
+    Ok((newest.ordinal + newest.count).saturating_sub(passed))
+}
+
+/// Up to where a destination is done.
+struct Cursors {
+    since: Sequence,
+    reached: HashMap<Partition, Sequence>,
+}
+
+impl Cursors {
+    fn of(progress: &DestinationProgress) -> Self {
+        Self {
+            since: progress.since,
+            reached: progress.reached.iter().copied().collect(),
+        }
+    }
+
+    fn of_partition(&self, partition: Partition) -> Sequence {
+        self.reached.get(&partition).copied().unwrap_or(self.since)
+    }
 }
 
 /// The dead letters of a destination after a sequence number.
@@ -146,14 +202,14 @@ fn tally(db: &Db, id: DestinationId) -> Result<Option<DestinationCounts>, Fault>
     load(db, &key::outbox::tally(id), read_tally)
 }
 
-/// The cursors of a destination: one for each shard in which it has begun.
-fn reached(db: &Db, id: DestinationId) -> Result<Vec<(Shard, Sequence)>, Fault> {
+/// The cursors of a destination: one for each partition in which it has begun.
+fn reached(db: &Db, id: DestinationId) -> Result<Vec<(Partition, Sequence)>, Fault> {
     let mut reached = Vec::new();
     for row in rows_of(db, &key::outbox::all_cursors(id)) {
         let (key, value) = row?;
-        let shard = key::outbox::shard_reached(&key);
-        let shard = shard.ok_or(Unreadable::Damaged("the key of a place"))?;
-        reached.push((shard, read_sequence(&value)?));
+        let partition = key::outbox::partition_reached(&key);
+        let partition = partition.ok_or(Unreadable::Damaged("the key of a cursor"))?;
+        reached.push((partition, read_sequence(&value)?));
     }
     Ok(reached)
 }

@@ -1,41 +1,88 @@
 //! What are the keys of events and last known values?
+//!
+//! Blocks of events are ordered by customer, partition and number.
 
 use engine::Path;
-use engine::ids::{DeviceKey, EventId};
+use engine::delivery::backlog::Sequence;
+use engine::ids::{CustomerId, DeviceKey, Partition};
 
 use super::{Builder, Key, Table, append, rest_of};
 
-/// An event.
-pub(crate) fn event(device: DeviceKey, event: EventId) -> Key {
-    append(of_device(device), event.as_bytes())
+/// A block of events, by the number of its first event.
+pub(crate) fn block(customer: &CustomerId, partition: Partition, first: Sequence) -> Key {
+    append(blocks_in(customer, partition), &first.0.to_be_bytes())
 }
 
-/// The prefix of the keys of the events of a device; their order is that of time.
-pub(crate) fn of_device(device: DeviceKey) -> Key {
-    Builder::of(Table::Event).bytes(device.as_bytes()).end()
+/// The prefix of the keys of the blocks of a partition; their order is that of numbers.
+pub(crate) fn blocks_in(customer: &CustomerId, partition: Partition) -> Key {
+    append(blocks_of(customer), &[partition.0])
 }
 
-/// Index: an event by its age.
-pub(crate) fn by_age_of(device: DeviceKey, event: EventId) -> Key {
-    append(
-        append(by_age(), event.as_bytes()),
-        device.as_bytes().as_slice(),
-    )
+/// The prefix of the keys of a customer's blocks.
+pub(crate) fn blocks_of(customer: &CustomerId) -> Key {
+    Builder::of(Table::EventBlock).text(customer.as_str()).end()
 }
 
-/// Where the events of all devices begin, ordered by their age.
-pub(crate) fn by_age() -> Key {
-    Builder::of(Table::EventByAge).end()
+/// The prefix of the keys of all blocks.
+pub(crate) fn blocks() -> Key {
+    Builder::of(Table::EventBlock).end()
 }
 
-/// An event's key, from the key that orders it by age.
-pub(crate) fn event_from_age(age: &[u8]) -> Option<Key> {
-    let (event, device) = rest_of(age, &by_age()).split_first_chunk()?;
-    let device = DeviceKey::from_bytes(device.try_into().ok()?);
-    Some(self::event(device, EventId::from_bytes(*event)))
+/// The customer, the partition and the first number of a block, from its key.
+pub(crate) fn place_of_block(block: &[u8]) -> Option<(CustomerId, Partition, Sequence)> {
+    let (rest, first) = rest_of(block, &blocks()).split_last_chunk()?;
+    let (partition, customer) = rest.split_last()?;
+    let customer = std::str::from_utf8(customer.strip_suffix(&[0])?).ok()?;
+    Some((
+        CustomerId::parse(customer).ok()?,
+        Partition(*partition),
+        Sequence(u64::from_be_bytes(*first)),
+    ))
 }
 
-/// The row with the last event of the history of a removed device.
+/// The newest number of an event.
+pub(crate) fn newest_number() -> Key {
+    Builder::of(Table::NewestNumber).end()
+}
+
+/// A page of the newest events of devices.
+pub(crate) fn head_page(page: u16) -> Key {
+    append(head_pages(), &page.to_be_bytes())
+}
+
+/// The prefix of the keys of these pages.
+pub(crate) fn head_pages() -> Key {
+    Builder::of(Table::HeadPage).end()
+}
+
+/// The number of a page, from its key.
+pub(crate) fn page_of_key(key: &[u8]) -> Option<u16> {
+    let page = rest_of(key, &head_pages()).try_into().ok()?;
+    Some(u16::from_be_bytes(page))
+}
+
+/// How far these pages were written.
+pub(crate) fn checkpoint() -> Key {
+    Builder::of(Table::HeadCheckpoint).end()
+}
+
+/// The row with the newest number of a removed customer's events.
+pub(crate) fn removed_of_customer(customer: &CustomerId) -> Key {
+    append(removed_customers(), customer.as_str().as_bytes())
+}
+
+/// The prefix of the keys that mark the events of customers removed.
+pub(crate) fn removed_customers() -> Key {
+    Builder::of(Table::RemovedEvents).end()
+}
+
+/// The removed customer, from the key that marks its events removed.
+pub(crate) fn customer_of_removed(mark: &[u8]) -> Option<CustomerId> {
+    let customer = std::str::from_utf8(rest_of(mark, &removed_customers())).ok()?;
+    CustomerId::parse(customer).ok()
+}
+
+/// The row with the number of the last event of the history of a removed device.
 pub(crate) fn removed_of(device: DeviceKey) -> Key {
     append(removed(), device.as_bytes())
 }
@@ -43,12 +90,6 @@ pub(crate) fn removed_of(device: DeviceKey) -> Key {
 /// The prefix of the keys of the histories of removed devices.
 pub(crate) fn removed() -> Key {
     Builder::of(Table::RemovedHistory).end()
-}
-
-/// The removed device, from the key that marks its history removed.
-pub(crate) fn device_of_removed(mark: &[u8]) -> Option<DeviceKey> {
-    let device = rest_of(mark, &removed()).try_into().ok()?;
-    Some(DeviceKey::from_bytes(device))
 }
 
 /// The last known value of a path of a device.
@@ -78,15 +119,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_found_by_its_age_and_a_path_by_its_value() {
+    fn keys_are_read_as_they_were_built() {
+        let acme = CustomerId::parse("acme").unwrap();
+        let place = (acme.clone(), Partition(15), Sequence(u64::MAX));
+        let key = block(&acme, Partition(15), Sequence(u64::MAX));
+        assert_eq!(place_of_block(&key), Some(place));
+        assert_eq!(place_of_block(&key[..12]), None);
+        assert_eq!(customer_of_removed(&removed_of_customer(&acme)), Some(acme));
+        assert_eq!(page_of_key(&head_page(8_191)), Some(8_191));
         let device = DeviceKey::from_bytes([7; 16]);
-        let id = EventId::from_bytes([9; 16]);
-        let age = by_age_of(device, id);
-        assert_eq!(event_from_age(&age), Some(event(device, id)));
-        assert_eq!(event_from_age(&age[..20]), None);
         let path = Path::resource(3303, 0, 5700);
         assert_eq!(path_of_value(&value(device, path), device), Some(path));
-        assert_eq!(device_of_removed(&removed_of(device)), Some(device));
-        assert_eq!(device_of_removed(&removed()), None);
     }
 }

@@ -3,16 +3,16 @@
 use std::net::IpAddr;
 
 use engine::Path;
+use engine::delivery::backlog::QueuedEvent;
 use engine::event::{
     ActionResult, Cause, Data, DeviceInfo, ErrorReport, Event, EventContent, Telemetry,
 };
-use engine::ids::{ActionId, DeviceKey, EntryId, EventId, Iccid, Imsi};
+use engine::ids::{ActionId, CustomerId, EntryId, Iccid, Imsi};
 use engine::moment::Timestamp;
 use engine::topic::Topic;
 use minicbor::bytes::{ByteArray, ByteSlice, ByteVec};
 use minicbor::{Decode, Encode};
 
-use super::customer::customer_id;
 use super::outcome::{OutcomeV1, outcome_record, read_outcome};
 use super::profile::{device_id, iccid, imsi};
 use super::value::{NamedValueV1, named_value_records, read_named_value};
@@ -20,20 +20,15 @@ use super::{Unreadable, code, damaged, read, write};
 
 const VERSION: u8 = 1;
 
+/// What its block does not say of an event.
 #[derive(Decode, Encode)]
 #[cbor(array)]
 struct EventV1<'a> {
     #[n(0)]
-    id: ByteArray<16>,
-    #[b(1)]
-    customer: &'a str,
-    #[n(2)]
-    device: ByteArray<16>,
-    #[n(3)]
     at_ms: i64,
-    #[b(4)]
+    #[b(1)]
     happening: EventContentV1<'a>,
-    #[b(5)]
+    #[b(2)]
     speaker: DeviceInfoV1<'a>,
 }
 
@@ -127,12 +122,9 @@ struct DataV1<'a> {
     bytes: &'a ByteSlice,
 }
 
-/// Writes an event.
+/// Writes what the block of an event does not say of it.
 pub(crate) fn write_event(event: &Event) -> Vec<u8> {
     let record = EventV1 {
-        id: ByteArray::from(*event.id.as_bytes()),
-        customer: event.customer.as_str(),
-        device: ByteArray::from(*event.device.as_bytes()),
         at_ms: event.at.as_ms(),
         happening: happening_record(&event.content),
         speaker: speaker_record(&event.device_info),
@@ -140,13 +132,17 @@ pub(crate) fn write_event(event: &Event) -> Vec<u8> {
     write(VERSION, &record)
 }
 
-/// Reads an event.
-pub(crate) fn read_event(value: &[u8]) -> Result<Event, Unreadable> {
+/// Reads an event of a customer, of which its block says the rest.
+pub(crate) fn read_event(
+    customer: &CustomerId,
+    queued: &QueuedEvent,
+    value: &[u8],
+) -> Result<Event, Unreadable> {
     let record: EventV1<'_> = read(VERSION, value)?;
     Ok(Event {
-        id: EventId::from_bytes(record.id.into()),
-        customer: customer_id(record.customer)?,
-        device: DeviceKey::from_bytes(record.device.into()),
+        id: queued.event,
+        customer: customer.clone(),
+        device: queued.device,
         device_info: read_speaker(&record.speaker)?,
         at: Timestamp::from_ms(record.at_ms),
         content: read_happening(record.happening)?,

@@ -1,8 +1,8 @@
-//! How are single numbers and keys stored: counts, epochs, the owner of a name, the end of a log or
-//! a history, a sequence number?
+//! How are single numbers and keys stored: counts, epochs, the owner of a name, the end of a
+//! log, a sequence number?
 
 use engine::delivery::backlog::Sequence;
-use engine::ids::{DeviceKey, EntryId, EventId};
+use engine::ids::{DeviceKey, EntryId};
 
 use super::{Unreadable, check_version};
 
@@ -46,16 +46,6 @@ pub(crate) fn write_last_entry(id: EntryId) -> [u8; 17] {
 /// Reads the last entry of a log.
 pub(crate) fn read_last_entry(value: &[u8]) -> Result<EntryId, Unreadable> {
     exactly(value).map(EntryId::from_bytes)
-}
-
-/// Writes the last event of a history.
-pub(crate) fn write_last_event(id: EventId) -> [u8; 17] {
-    behind_version(*id.as_bytes())
-}
-
-/// Reads the last event of a history.
-pub(crate) fn read_last_event(value: &[u8]) -> Result<EventId, Unreadable> {
-    exactly(value).map(EventId::from_bytes)
 }
 
 /// Writes a sequence number.

@@ -87,22 +87,6 @@ pub(super) fn entries(
     })
 }
 
-/// Removes events.
-pub(super) fn events(
-    due: &mut SweepTargets<'_>,
-    room: SweepBudget,
-    rows: &mut Overlay<'_>,
-) -> Result<RemovedRows, Fault> {
-    let first = key::event::by_age();
-    let end = key::ids_from(first.clone(), due.retention.events_before);
-    room.clear(&first, &end, rows, |by_age, rows| {
-        let event = key::event::event_from_age(&by_age);
-        rows.erase(event.ok_or(Unreadable::Damaged("an index of events"))?)?;
-        rows.remove(by_age);
-        Ok(())
-    })
-}
-
 /// Removes dead letters.
 pub(super) fn dead_letters(
     due: &mut SweepTargets<'_>,

@@ -1,7 +1,7 @@
-//! What is left of removed customers, devices and destinations? A mark holds up to where something
+//! What is left of removed customers and destinations? A mark holds up to where something
 //! is removed; it is deleted when nothing of that is left.
 
-use engine::ids::{EntryId, EventId};
+use engine::ids::EntryId;
 
 use super::SweepTargets;
 use super::budget::{RemovedRows, SweepBudget};
@@ -21,15 +21,6 @@ pub(super) fn logs(
     rows: &mut Overlay<'_>,
 ) -> Result<RemovedRows, Fault> {
     each_marked(&key::log::removed(), room, rows, log)
-}
-
-/// Removes what is left of the histories of removed devices.
-pub(super) fn histories(
-    _: &mut SweepTargets<'_>,
-    room: SweepBudget,
-    rows: &mut Overlay<'_>,
-) -> Result<RemovedRows, Fault> {
-    each_marked(&key::event::removed(), room, rows, history)
 }
 
 /// Removes what is left of the texts of removed customers.
@@ -102,24 +93,6 @@ fn end_of_removed(of_kind: &[u8], last: EntryId) -> Key {
     key::behind(key::append(of_kind.to_vec(), last.as_bytes()))
 }
 
-fn history(
-    mark: &[u8],
-    row: &[u8],
-    room: SweepBudget,
-    rows: &mut Overlay<'_>,
-) -> Result<RemovedRows, Fault> {
-    let device = key::event::device_of_removed(mark);
-    let device = device.ok_or(Unreadable::Damaged("the mark of a history"))?;
-    let first = key::event::of_device(device);
-    let end = key::behind(key::event::event(device, number::read_last_event(row)?));
-    room.clear(&first, &end, rows, |event, rows| {
-        let id = key::last_id(&event).ok_or(Unreadable::Damaged("the key of an event"))?;
-        rows.remove(key::event::by_age_of(device, EventId::from_bytes(id)));
-        rows.erase(event)?;
-        Ok(())
-    })
-}
-
 /// A text has a few dozen rows at most, so it is removed as a whole.
 fn text(
     mark: &[u8],
@@ -163,7 +136,7 @@ fn destination(
         remove_dead(id, sequence, rows).map(|_| ())
     })?);
     if !removed.full {
-        // A row for each shard at most, so they are removed as a whole.
+        // A row for each partition at most, so they are removed as a whole.
         for reached in rows.keys(&key::outbox::all_cursors(id), usize::MAX)? {
             rows.remove(reached);
         }

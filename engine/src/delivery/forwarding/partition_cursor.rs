@@ -1,29 +1,29 @@
-//! How far is a destination in a shard?
+//! How far is a destination in a partition?
 
 use std::collections::BTreeSet;
 
 use crate::delivery::backlog::Sequence;
 
-/// The cursor of a destination in a shard.
+/// The cursor of a destination in a partition.
 #[derive(Debug)]
-pub(super) struct ShardCursor {
-    /// Up to which number the shard was read.
+pub(super) struct PartitionCursor {
+    /// Up to which number the partition was read.
     read: Sequence,
     /// Up to which number it is saved as done.
     saved: Sequence,
     /// Events that were read and are neither done nor retries.
     open: BTreeSet<Sequence>,
-    /// Events that are done and lie after an open one.
+    /// Retries that are done and were not read yet.
     ahead: BTreeSet<Sequence>,
     /// Whether there may be events after those read.
     more: More,
-    /// How many events were requested, while the shard is being read.
+    /// How many events were requested, while the partition is being read.
     requested: Option<u32>,
     /// Whether it waits for its turn to be read.
     queued: Queued,
 }
 
-/// Whether a shard waits for its turn to be read.
+/// Whether a partition waits for its turn to be read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Queued {
     No,
@@ -37,15 +37,7 @@ enum More {
     Maybe,
 }
 
-/// Whether a retry is counted by itself when it is done. One ahead of the cursor is not: it is
-/// counted when the cursor moves past it, once, even if the service crashes and it is read again.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Counted {
-    No,
-    Yes,
-}
-
-impl ShardCursor {
+impl PartitionCursor {
     /// A cursor: all events up to a number are done.
     pub(super) fn at(reached: Sequence) -> Self {
         Self {
@@ -64,7 +56,7 @@ impl ShardCursor {
         self.more = More::Maybe;
     }
 
-    /// How many events may be read now: none while the shard is being read, has no more, or has
+    /// How many events may be read now: none while the partition is being read, has no more, or has
     /// more than half of `open_max` open.
     pub(super) fn room(&self, open_max: usize) -> usize {
         if self.requested.is_some() || self.more == More::No || self.open.len() > open_max / 2 {
@@ -113,34 +105,23 @@ impl ShardCursor {
     /// Notes that an event is done.
     pub(super) fn pass(&mut self, sequence: Sequence) {
         self.open.remove(&sequence);
-        self.ahead.insert(sequence);
     }
 
     /// Notes that a retry is done.
-    pub(super) fn release(&mut self, sequence: Sequence) -> Counted {
-        let counted = self.counted(sequence);
-        if counted == Counted::No {
+    pub(super) fn release(&mut self, sequence: Sequence) {
+        if sequence > self.read {
             self.ahead.insert(sequence);
         }
-        counted
     }
 
     /// Notes that a done event is a retry again.
-    pub(super) fn requeue(&mut self, sequence: Sequence) -> Counted {
+    pub(super) fn requeue(&mut self, sequence: Sequence) {
         self.ahead.remove(&sequence);
-        self.counted(sequence)
     }
 
     /// Whether an event ahead of the cursor is done.
     pub(super) fn is_done_with(&self, sequence: Sequence) -> bool {
         self.ahead.contains(&sequence)
-    }
-
-    fn counted(&self, sequence: Sequence) -> Counted {
-        match sequence <= self.saved {
-            true => Counted::Yes,
-            false => Counted::No,
-        }
     }
 
     /// The open events, in order.
@@ -149,8 +130,8 @@ impl ShardCursor {
     }
 
     /// Moves the saved cursor: returns up to which number all is done, if that is further than
-    /// before, and how many events more.
-    pub(super) fn take_reached(&mut self) -> Option<(Sequence, i64)> {
+    /// before.
+    pub(super) fn take_reached(&mut self) -> Option<Sequence> {
         let reached = match self.open.first() {
             Some(Sequence(first)) => Sequence(first - 1),
             None => self.read,
@@ -159,8 +140,7 @@ impl ShardCursor {
             return None;
         }
         self.saved = reached;
-        let left = self.ahead.split_off(&Sequence(reached.0.saturating_add(1)));
-        let passed = std::mem::replace(&mut self.ahead, left);
-        Some((reached, i64::try_from(passed.len()).unwrap_or(i64::MAX)))
+        self.ahead = self.ahead.split_off(&Sequence(reached.0.saturating_add(1)));
+        Some(reached)
     }
 }

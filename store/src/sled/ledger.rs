@@ -1,0 +1,532 @@
+//! How are events stored, and under which numbers?
+//!
+//! The events of a customer are divided among partitions. Events that are committed together are
+//! packed into one block for each partition, under the number of the first: deliveries and
+//! retention read and drop them in order. Each event names the one of its device before it, and
+//! [`Heads`] the newest, so that the history of a device is read backwards from there.
+//!
+//! ```text
+//!  block(acme, partition 3, number 17)    block(acme, partition 3, number 26)
+//!    17 of meter 1   previous -             26 of meter 1   previous 17
+//!    19 of meter 2   previous -             27 of meter 2   previous 19 <- newest of meter 2
+//!                                           29 of meter 1   previous 26 <- newest of meter 1
+//! ```
+//!
+//! This state follows the batches as they are applied, and is rolled back with a batch.
+
+mod heads;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use engine::delivery::backlog::{QueuedEvent, Sequence};
+use engine::event::Event;
+use engine::ids::{CustomerId, DeviceKey, Partition};
+use engine::moment::Timestamp;
+use sled::{IVec, Tree};
+
+use super::fault::Fault;
+use super::key;
+use super::kv::{self, Rows, Value};
+use super::overlay::Overlay;
+use super::record::Unreadable;
+use super::record::block::{Block, BlockEntry, BlockHead, BlockWriter, read_head};
+use super::record::event::write_event;
+use super::record::number::{read_sequence, write_sequence};
+use heads::Checkpoint;
+pub(super) use heads::Heads;
+
+/// From which size on a block takes no further event: large enough to compress well, small enough
+/// that one event is found in microseconds.
+const BLOCK_BYTES: usize = 6 * 1_024;
+
+/// The newest events of devices, for the committer and the readers.
+pub(super) type SharedHeads = Arc<RwLock<Heads>>;
+
+/// A partition of a customer's events.
+pub(super) type PartitionKey = (CustomerId, Partition);
+
+/// The committer's view of the stored events.
+pub(super) struct Ledger {
+    /// The newest number given.
+    newest: Sequence,
+    /// The newest number that is durable.
+    durable: Sequence,
+    /// The newest number given before the batch that is being applied.
+    before_batch: Sequence,
+    /// The events of the group that is being applied.
+    group: Vec<NumberedEvent>,
+    /// The newest event of each device that has events in the group.
+    group_heads: HashMap<DeviceKey, Sequence>,
+    /// The blocks of the group that is being written.
+    blocks: Vec<(PartitionKey, Sequence, BlockHead)>,
+    partitions: BTreeMap<PartitionKey, PartitionState>,
+    /// The oldest block of each partition, by the time of its newest event.
+    by_age: BTreeSet<(Timestamp, PartitionKey)>,
+    heads: SharedHeads,
+    checkpoint: Checkpoint,
+}
+
+/// What is known of a partition.
+struct PartitionState {
+    /// How many events were stored in it, with those that were removed since it was last empty.
+    events: u64,
+    /// The first number of its oldest block, and what that has.
+    oldest: (Sequence, BlockHead),
+}
+
+/// An event to be stored.
+pub(super) struct EventEntry {
+    customer: CustomerId,
+    /// Its number is given when it is applied.
+    queued: QueuedEvent,
+    at: Timestamp,
+    event: Vec<u8>,
+}
+
+struct NumberedEvent {
+    entry: Box<EventEntry>,
+    previous: Sequence,
+}
+
+impl EventEntry {
+    /// The entry of an event.
+    pub(super) fn of(event: &Event) -> Self {
+        Self {
+            customer: event.customer.clone(),
+            queued: QueuedEvent {
+                sequence: Sequence::default(),
+                device: event.device,
+                event: event.id,
+                event_type: event.content.event_type(),
+            },
+            at: event.at,
+            event: write_event(event),
+        }
+    }
+
+    /// The memory it takes while it is in the committer's queue, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.customer.as_str().len() + self.event.len()
+    }
+}
+
+impl Ledger {
+    /// Reads the state from a tree.
+    pub(super) fn load(tree: &Tree) -> Result<Self, Fault> {
+        let newest = match tree.get(key::event::newest_number())? {
+            Some(row) => read_sequence(&row)?,
+            None => Sequence::default(),
+        };
+        let mut heads = Heads::load(tree)?;
+        let checkpoint = Checkpoint::load(tree)?;
+        let partitions = load_partitions(tree)?;
+        for (customer, partition) in partitions.keys() {
+            let after = checkpoint.complete_to();
+            for block in blocks_after(tree, customer, *partition, after) {
+                let (_, value) = block?;
+                if let Err(damage) = record_all(&value, &mut heads) {
+                    tracing::error!(%damage, %customer, "a block of events cannot be read");
+                }
+            }
+        }
+        let by_age = partitions.iter();
+        let by_age = by_age.map(|(key, state)| (state.oldest.1.newest_at, key.clone()));
+        Ok(Self {
+            newest,
+            durable: newest,
+            before_batch: newest,
+            group: Vec::new(),
+            group_heads: HashMap::new(),
+            blocks: Vec::new(),
+            by_age: by_age.collect(),
+            partitions,
+            heads: Arc::new(RwLock::new(heads)),
+            checkpoint,
+        })
+    }
+
+    /// The newest events of devices, as far as they are durable.
+    pub(super) fn heads(&self) -> SharedHeads {
+        Arc::clone(&self.heads)
+    }
+
+    /// Begins a batch.
+    pub(super) fn begin(&mut self) {
+        self.before_batch = self.newest;
+    }
+
+    /// Rolls back the events of the batch.
+    pub(super) fn roll_back(&mut self) {
+        self.newest = self.before_batch;
+        while let Some(undone) = self.group.pop_if(|last| last.number() > self.newest) {
+            let device = undone.entry.queued.device;
+            match undone.previous > self.durable {
+                true => self.group_heads.insert(device, undone.previous),
+                false => self.group_heads.remove(&device),
+            };
+        }
+    }
+
+    /// The newest number given.
+    pub(super) fn newest(&self) -> Sequence {
+        self.newest
+    }
+
+    /// The newest event of a device.
+    pub(super) fn newest_of(&self, device: DeviceKey) -> Option<Sequence> {
+        let in_group = self.group_heads.get(&device).copied();
+        in_group.or_else(|| read(&self.heads).newest(device))
+    }
+
+    /// Gives an event the next number.
+    pub(super) fn append(&mut self, mut entry: Box<EventEntry>) {
+        self.newest = Sequence(self.newest.0.saturating_add(1));
+        let device = entry.queued.device;
+        let previous = self.newest_of(device).unwrap_or_default();
+        entry.queued.sequence = self.newest;
+        self.group_heads.insert(device, self.newest);
+        self.group.push(NumberedEvent { entry, previous });
+    }
+
+    /// Ends a group: packs its events into blocks. Numbers given in it must not be given again
+    /// after a restart.
+    pub(super) fn end_group(&mut self, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+        if self.group.is_empty() {
+            return Ok(());
+        }
+        let mut group = std::mem::take(&mut self.group);
+        group.sort_by(|one, other| one.partition().cmp(&other.partition()));
+        for events in group.chunk_by(|one, other| one.partition() == other.partition()) {
+            self.pack(events, rows)?;
+        }
+        let row = IVec::from(&write_sequence(self.newest));
+        rows.put(key::event::newest_number().into(), row);
+        let stretch = (self.oldest(), self.durable);
+        let mut heads = self.heads.write().unwrap_or_else(PoisonError::into_inner);
+        self.checkpoint
+            .advance(group.len(), &mut heads, stretch, rows)
+    }
+
+    /// Records that the group is durable. Returns the partitions that have new events.
+    pub(super) fn settle(&mut self) -> Vec<PartitionKey> {
+        self.durable = self.newest;
+        if !self.group_heads.is_empty() {
+            let mut heads = self.heads.write().unwrap_or_else(PoisonError::into_inner);
+            for (device, newest) in self.group_heads.drain() {
+                heads.record(device, newest);
+            }
+        }
+        let mut begun: Vec<PartitionKey> = Vec::new();
+        for (partition, first, head) in self.blocks.drain(..) {
+            match self.partitions.get_mut(&partition) {
+                Some(state) => state.events = head.ordinal + head.count,
+                None => {
+                    self.by_age.insert((head.newest_at, partition.clone()));
+                    let state = PartitionState {
+                        events: head.count,
+                        oldest: (first, head),
+                    };
+                    self.partitions.insert(partition.clone(), state);
+                }
+            }
+            if begun.last() != Some(&partition) {
+                begun.push(partition);
+            }
+        }
+        begun
+    }
+
+    /// The number before which no event is stored.
+    pub(super) fn oldest(&self) -> Sequence {
+        let oldest = self.partitions.values().map(|state| state.oldest.0);
+        oldest.min().unwrap_or(Sequence(u64::MAX))
+    }
+
+    /// A partition whose oldest block has only events from before an instant.
+    pub(super) fn expired(&self, before: Timestamp) -> Option<PartitionKey> {
+        let (newest_at, partition) = self.by_age.first()?;
+        (*newest_at < before).then(|| partition.clone())
+    }
+
+    /// The first partition of a customer whose oldest block has no event after this number.
+    pub(super) fn removed(&self, customer: &CustomerId, last: Sequence) -> Option<PartitionKey> {
+        let mut partitions = Partition::all().map(|partition| (customer.clone(), partition));
+        partitions.find(|partition| {
+            let state = self.partitions.get(partition);
+            state.is_some_and(|state| state.oldest.1.last <= last)
+        })
+    }
+
+    /// Removes the oldest block of a partition.
+    pub(super) fn remove_oldest(
+        &mut self,
+        partition: PartitionKey,
+        rows: &mut Overlay<'_>,
+    ) -> Result<(), Fault> {
+        let Some(state) = self.partitions.get_mut(&partition) else {
+            return Ok(());
+        };
+        let (first, head) = state.oldest;
+        let block = key::event::block(&partition.0, partition.1, first);
+        let end = key::behind(key::event::blocks_in(&partition.0, partition.1));
+        let next = rows.keys_between(&key::behind(block.clone()), &end, 1)?;
+        rows.erase(block)?;
+        self.by_age.remove(&(head.newest_at, partition.clone()));
+        let Some(key) = next.first() else {
+            self.partitions.remove(&partition);
+            return Ok(());
+        };
+        let row = rows.row(key)?.unwrap_or_default();
+        state.oldest = oldest_block(key, &row);
+        self.by_age.insert((state.oldest.1.newest_at, partition));
+        Ok(())
+    }
+
+    /// Writes the events of a partition.
+    fn pack(&mut self, events: &[NumberedEvent], rows: &mut Overlay<'_>) -> Result<(), Fault> {
+        let mut rest = events.iter().peekable();
+        let Some(first) = rest.peek() else {
+            return Ok(());
+        };
+        let (customer, partition) = first.partition();
+        let place = (customer.clone(), partition);
+        let mut ordinal = self.partitions.get(&place).map_or(0, |state| state.events);
+        while let Some(first) = rest.peek().map(|event| event.number()) {
+            let mut block = BlockWriter::behind(ordinal);
+            while let Some(event) = rest.next_if(|_| block.bytes() < BLOCK_BYTES) {
+                let entry = BlockEntry {
+                    queued: event.entry.queued,
+                    previous: event.previous,
+                    event: Cow::Borrowed(&event.entry.event),
+                };
+                block.push(event.entry.at, &entry);
+            }
+            let head = block.head();
+            ordinal = head.ordinal + head.count;
+            let key = key::event::block(customer, partition, first);
+            let value = Value::cut(&key, &block.finish());
+            rows.replace(key.into(), value)?;
+            self.blocks.push((place.clone(), first, head));
+        }
+        Ok(())
+    }
+}
+
+impl NumberedEvent {
+    fn number(&self) -> Sequence {
+        self.entry.queued.sequence
+    }
+
+    fn partition(&self) -> (&CustomerId, Partition) {
+        (&self.entry.customer, self.entry.queued.partition())
+    }
+}
+
+/// The newest event of a device that is durable.
+pub(super) fn newest_of(heads: &SharedHeads, device: DeviceKey) -> Option<Sequence> {
+    read(heads).newest(device)
+}
+
+/// The block of a partition that may have the event with a number.
+pub(super) fn block_with(
+    tree: &Tree,
+    customer: &CustomerId,
+    partition: Partition,
+    number: Sequence,
+) -> Result<Option<IVec>, Fault> {
+    let first = key::event::blocks_in(customer, partition);
+    let end = key::behind(key::event::block(customer, partition, number));
+    match tree
+        .range::<&[u8], _>(first.as_slice()..&end)
+        .keys()
+        .next_back()
+    {
+        Some(key) => kv::load(tree, &key?),
+        None => Ok(None),
+    }
+}
+
+/// The blocks of a partition that may have events after a number, each with its key.
+pub(super) fn blocks_after(
+    tree: &Tree,
+    customer: &CustomerId,
+    partition: Partition,
+    after: Sequence,
+) -> impl Iterator<Item = Result<(IVec, IVec), Fault>> {
+    let prefix = key::event::blocks_in(customer, partition);
+    let end = key::behind(prefix.clone());
+    let behind = key::behind(key::event::block(customer, partition, after));
+    let mut before = tree.range::<&[u8], _>(prefix.as_slice()..&behind).keys();
+    let from = match before.next_back() {
+        Some(Ok(key)) => key,
+        Some(Err(_)) | None => IVec::from(prefix),
+    };
+    let keys = tree.range::<&[u8], _>(&*from..&end).keys();
+    keys.filter_map(move |key| {
+        let read = |key: IVec| Ok(kv::load(tree, &key)?.map(|value| (key, value)));
+        key.map_err(Fault::from).and_then(read).transpose()
+    })
+}
+
+/// What the newest block of a partition has.
+pub(super) fn newest_block(
+    tree: &Tree,
+    customer: &CustomerId,
+    partition: Partition,
+) -> Result<Option<BlockHead>, Fault> {
+    let prefix = key::event::blocks_in(customer, partition);
+    let end = key::behind(prefix.clone());
+    let mut blocks = tree.range::<&[u8], _>(prefix.as_slice()..&end);
+    match blocks.next_back() {
+        Some(row) => Ok(Some(read_head(kv::beginning(&row?.1))?)),
+        None => Ok(None),
+    }
+}
+
+/// The partitions that have events: seeks from one to the next.
+fn load_partitions(tree: &Tree) -> Result<BTreeMap<PartitionKey, PartitionState>, Fault> {
+    let mut partitions = BTreeMap::new();
+    let mut from = key::event::blocks();
+    let end = key::behind(from.clone());
+    while let Some(row) = tree.range::<&[u8], _>(from.as_slice()..&end).next() {
+        let (key, row) = row?;
+        let oldest = oldest_block(&key, &row);
+        let place = key::event::place_of_block(&key);
+        let (customer, partition, _) = place.ok_or(Unreadable::Damaged("the key of a block"))?;
+        let newest = newest_block(tree, &customer, partition)?.unwrap_or(oldest.1);
+        from = key::behind(key::event::blocks_in(&customer, partition));
+        let state = PartitionState {
+            events: newest.ordinal + newest.count,
+            oldest,
+        };
+        partitions.insert((customer, partition), state);
+    }
+    Ok(partitions)
+}
+
+/// The first number of a block, and what it has. One that cannot be read counts as expired.
+fn oldest_block(key: &[u8], row: &[u8]) -> (Sequence, BlockHead) {
+    let first = key::outbox::last_number(key).unwrap_or_default();
+    let head = read_head(kv::beginning(row)).unwrap_or_else(|damage| {
+        tracing::error!(%damage, "a block of events cannot be read");
+        BlockHead {
+            ordinal: 0,
+            count: 0,
+            last: first,
+            newest_at: Timestamp::from_ms(i64::MIN),
+        }
+    });
+    (first, head)
+}
+
+/// Records the events of a block.
+fn record_all(value: &[u8], heads: &mut Heads) -> Result<(), Unreadable> {
+    for entry in Block::read(value)?.entries() {
+        let queued = entry?.queued;
+        heads.record(queued.device, queued.sequence);
+    }
+    Ok(())
+}
+
+fn read(heads: &SharedHeads) -> std::sync::RwLockReadGuard<'_, Heads> {
+    heads.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use sled::Db;
+
+    use super::*;
+    use crate::conformance::rng::Rng;
+    use crate::conformance::samples::{acme, device, event};
+
+    fn commit(ledger: &mut Ledger, db: &Db, events: &[Event]) {
+        let mut rows = Overlay::new(db);
+        ledger.begin();
+        for event in events {
+            ledger.append(Box::new(EventEntry::of(event)));
+        }
+        ledger.end_group(&mut rows).unwrap();
+        db.apply_batch(rows.into_batch()).unwrap();
+        ledger.settle();
+    }
+
+    #[test]
+    fn the_newest_events_are_known_after_a_restart_at_any_point_of_a_checkpoint() {
+        let mut rng = Rng::from_seed_asked_for();
+        let db = sled::Config::new().temporary(true).open().unwrap();
+        let meters: Vec<_> = (0..300).map(|number| device(&acme(), number)).collect();
+        let mut newest = HashMap::new();
+        let mut ledger = Ledger::load(&db).unwrap();
+        for round in 0..60 {
+            // A page for each event, so that the checkpoint is completed several times.
+            ledger.checkpoint.events_per_page = 1;
+            for _ in 0..rng.below(10) {
+                let events: Vec<_> = (0..rng.below(150))
+                    .map(|number| {
+                        let place = usize::try_from(rng.below(300)).unwrap();
+                        event(&meters[place], round, number)
+                    })
+                    .collect();
+                let first = ledger.newest().0 + 1;
+                for (event, number) in events.iter().zip(first..) {
+                    newest.insert(event.device, Sequence(number));
+                }
+                commit(&mut ledger, &db, &events);
+            }
+            ledger = Ledger::load(&db).unwrap();
+            for (device, number) in &newest {
+                assert_eq!(ledger.newest_of(*device), Some(*number), "in round {round}");
+            }
+        }
+        assert!(ledger.checkpoint.complete_to() > Sequence::default());
+    }
+
+    #[test]
+    fn rolled_back_numbers_are_given_again() {
+        let db = sled::Config::new().temporary(true).open().unwrap();
+        let mut ledger = Ledger::load(&db).unwrap();
+        let meter = device(&acme(), 1);
+        let append = |ledger: &mut Ledger, second| {
+            ledger.append(Box::new(EventEntry::of(&event(&meter, second, 1))));
+        };
+        ledger.begin();
+        append(&mut ledger, 1);
+        for second in 2..5 {
+            ledger.begin();
+            append(&mut ledger, second);
+            append(&mut ledger, second);
+            assert_eq!(ledger.newest_of(meter.key()), Some(Sequence(3)));
+            ledger.roll_back();
+            assert_eq!(ledger.newest_of(meter.key()), Some(Sequence(1)));
+        }
+        let mut rows = Overlay::new(&db);
+        ledger.end_group(&mut rows).unwrap();
+        db.apply_batch(rows.into_batch()).unwrap();
+        assert_eq!(ledger.settle(), [(acme(), meter.key().partition())]);
+        let ledger = Ledger::load(&db).unwrap();
+        assert_eq!(ledger.newest(), Sequence(1));
+        assert_eq!(ledger.newest_of(meter.key()), Some(Sequence(1)));
+    }
+
+    #[test]
+    fn a_block_is_bounded_and_a_group_may_have_several() {
+        let db = sled::Config::new().temporary(true).open().unwrap();
+        let mut ledger = Ledger::load(&db).unwrap();
+        let meter = device(&acme(), 1);
+        let events: Vec<_> = (0..500).map(|number| event(&meter, 1, number)).collect();
+        commit(&mut ledger, &db, &events);
+        let blocks: Vec<_> = blocks_after(&db, &acme(), meter.key().partition(), Sequence(0))
+            .map(|block| read_head(&block.unwrap().1).unwrap())
+            .collect();
+        assert!(blocks.len() > 2);
+        let mut ordinal = 0;
+        for block in blocks {
+            assert_eq!(block.ordinal, ordinal);
+            ordinal += block.count;
+        }
+        assert_eq!(ordinal, 500);
+    }
+}
