@@ -50,7 +50,7 @@ use actors::delivery::Deliveries;
 use actors::devices::Devices;
 use engine::delivery::address::policy::AddressPolicy;
 use store::sealed::MasterKey;
-use store::{Commit, Reads};
+use store::{Commit, Loss, Reads};
 
 use crate::config::Config;
 use crate::operator::OperatorToken;
@@ -88,6 +88,8 @@ pub struct ApiParts {
     pub master_key: Arc<MasterKey>,
     /// Authorises calls of the operator API.
     pub operator: OperatorToken,
+    /// What the store lost before it was opened.
+    pub lost: Option<Loss>,
 }
 
 /// The state of the handlers; all threads share one value.
@@ -112,6 +114,8 @@ struct Api {
     master_key: Arc<MasterKey>,
     /// Authorises calls of the operator API.
     operator: OperatorToken,
+    /// What the store lost before it was opened.
+    lost: Option<Loss>,
     /// The `{platform}` path segment of the settings API.
     platform: String,
     /// Whether the service is starting, ready or draining.
@@ -161,6 +165,7 @@ impl ApiState {
             clock: parts.clock,
             master_key: parts.master_key,
             operator: parts.operator,
+            lost: parts.lost,
             platform: config.platform.clone(),
             readiness: Readiness::starting(),
             rate: RateLimit::new(config.rate_limit),

@@ -143,6 +143,8 @@ settings! {
     data_dir: PathBuf = "./signalbox-data", Text, parse::path;
     /// Storage engine: `embedded`, in the data directory, is the only one in this build.
     store: StoreChoice = "embedded", Text, parse::store;
+    /// Open a store that has lost commits from its end, and go on without them.
+    accept_loss: bool = "false", Switch, parse::switch;
     /// Token of the operator API, at least 32 characters; by default generated and stored in the
     /// data directory.
     operator_token: Option<SecretText> = "", Secret, parse::optional(parse::token);

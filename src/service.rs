@@ -12,7 +12,7 @@ use std::sync::Arc;
 use actix::{Actor as _, Addr};
 use actix_rt::System;
 use actors::arbiters::Arbiters;
-use actors::clock::Clock;
+use actors::clock::{Clock, wall_clock};
 use actors::delivery::{Deliveries, DeliveryParts};
 use actors::logging::{Logging, RetentionPeriods};
 use actors::policy::PolicyCache;
@@ -95,7 +95,9 @@ impl Service {
             path: config.data_dir.clone(),
             source,
         })?;
-        let store: Arc<dyn Store> = Arc::new(SledStore::open(store_options(config))?);
+        let store = SledStore::open(store_options(config))?;
+        let lost = store.accepted_loss();
+        let store: Arc<dyn Store> = Arc::new(store);
         let master_key = Arc::new(master_key(config)?);
         let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
         let clock = Clock::new();
@@ -134,6 +136,7 @@ impl Service {
             clock,
             master_key,
             operator,
+            lost,
         };
         let state = ApiState::new(config, parts);
         let web = start_web(doors.listening, &state).map_err(refused("HTTP", doors.http))?;
@@ -304,6 +307,8 @@ fn store_options(config: &Config) -> Options {
         queue_max: config.store_queue_max,
         disk_reserve_bytes: u64::from(config.disk_reserve_mib) << 20,
         last_values_max: config.last_values_max,
+        accept_loss: config.accept_loss,
+        now: wall_clock,
         ..Options::at(config.data_dir.join("store"))
     }
 }

@@ -84,7 +84,8 @@ impl Default for Clock {
     }
 }
 
-fn wall_clock() -> Timestamp {
+/// The time of the system's clock, which may jump.
+pub fn wall_clock() -> Timestamp {
     let since_epoch = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

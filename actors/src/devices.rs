@@ -75,7 +75,7 @@ impl Devices {
         action: NewAction,
     ) -> impl Future<Output = Result<Result<Accepted, SubmitRefusal>, Unserved>> + use<> {
         let sent = match self.commits.pressure() {
-            Pressure::Full => Err(Unserved::Busy),
+            Pressure::Full | Pressure::DiskFull | Pressure::Failed => Err(Unserved::Busy),
             Pressure::Open => self.put(device, DeviceCommand::Submit(action)),
         };
         async move {

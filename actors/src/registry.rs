@@ -194,7 +194,7 @@ impl Registry {
     fn conditions(&self) -> Conditions {
         Conditions {
             now: self.context.clock.now(),
-            is_store_full: self.context.commits.pressure() == Pressure::Full,
+            is_store_full: self.context.commits.pressure() != Pressure::Open,
             restoration: self.context.startup_barrier.of_devices(),
         }
     }

@@ -139,6 +139,7 @@ pub(crate) fn serve(
         clock: shelf.clock.clone(),
         master_key,
         operator,
+        lost: None,
     };
     let state = ApiState::new(config, parts);
     state.set_ready();

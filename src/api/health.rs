@@ -10,6 +10,8 @@ use serde::Serialize;
 
 use engine::query::PageRequest;
 
+use store::{Loss, Pressure};
+
 use super::Api;
 use super::error::ApiError;
 
@@ -56,20 +58,60 @@ impl Readiness {
 #[derive(Serialize)]
 struct HealthBody {
     status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost: Option<LossBody>,
 }
 
-/// Answers 200 as long as the process serves HTTP.
-pub(super) async fn livez() -> HttpResponse {
-    HttpResponse::Ok().json(HealthBody { status: "ok" })
+impl HealthBody {
+    const OK: Self = Self {
+        status: "ok",
+        lost: None,
+    };
 }
 
-/// Answers 200 while the service accepts calls and its store responds.
+/// What the store lost before it was opened.
+#[derive(Serialize)]
+struct LossBody {
+    groups: u64,
+    from: String,
+    until: String,
+}
+
+impl LossBody {
+    fn of(loss: &Loss) -> Self {
+        Self {
+            groups: loss.groups,
+            from: loss.from.iso().to_string(),
+            until: loss.until.iso().to_string(),
+        }
+    }
+}
+
+/// Answers 200 unless only a restart can help: the store has failed.
+pub(super) async fn livez(api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
+    match api.commits.pressure() {
+        Pressure::Open | Pressure::Full | Pressure::DiskFull => {
+            Ok(HttpResponse::Ok().json(HealthBody::OK))
+        }
+        Pressure::Failed => Err(store::Unavailable.into()),
+    }
+}
+
+/// Answers 200 while the service accepts calls, and its store responds and has room.
 pub(super) async fn readyz(api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
     if !api.readiness.is(ServicePhase::Ready) {
         return Err(ApiError::not_ready());
     }
+    match api.commits.pressure() {
+        Pressure::Open | Pressure::Full => {}
+        Pressure::DiskFull | Pressure::Failed => return Err(store::Unavailable.into()),
+    }
     let question = api.store.customers(PageRequest { number: 1, size: 1 });
     let answered = tokio::time::timeout(STORE_PATIENCE, question).await;
     answered.map_err(|_| ApiError::from(store::Unavailable))??;
-    Ok(HttpResponse::Ok().json(HealthBody { status: "ok" }))
+    let lost = api.lost.as_ref().map(LossBody::of);
+    Ok(HttpResponse::Ok().json(HealthBody {
+        lost,
+        ..HealthBody::OK
+    }))
 }

@@ -42,6 +42,10 @@ pub enum CommitError {
 pub enum Pressure {
     /// It does.
     Open,
-    /// The queue or the disk is nearly full: refuse new work before deciding anything.
+    /// The queue is nearly full: refuse new work before deciding anything.
     Full,
+    /// The disk is nearly full, or gone: likewise, until there is room.
+    DiskFull,
+    /// Nothing can be written any more, or perhaps read, until the store is opened again.
+    Failed,
 }

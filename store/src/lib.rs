@@ -21,7 +21,7 @@ pub use crate::commit::{Commit, CommitError, Pressure, Receipt};
 pub use crate::deliveries::DeliveryReads;
 pub use crate::devices::{DeviceReads, RestoredPage};
 pub use crate::directory::DirectoryReads;
-pub use crate::maintenance::{Maintenance, Retention, SweepReport};
+pub use crate::maintenance::{Loss, Maintenance, Retention, SweepReport};
 pub use crate::partition_notifier::PartitionNotifier;
 pub use crate::sled::{OpenError, Options, SledStore};
 

@@ -1,6 +1,8 @@
 //! What does the process that owns the shards do besides commits? It takes them over at the start
 //! and removes what is too old.
 
+use std::fmt;
+
 use engine::moment::Timestamp;
 
 use crate::ReadAnswer;
@@ -23,6 +25,28 @@ pub struct SweepReport {
     pub removed: u64,
     /// Whether there is more to remove.
     pub more: bool,
+}
+
+/// What is missing from the end of a store although it was durable.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Loss {
+    /// How many groups of commits.
+    pub groups: u64,
+    /// When the last group that is left was written.
+    pub from: Timestamp,
+    /// When the last group that is lost was written.
+    pub until: Timestamp,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (from, until) = (self.from.iso(), self.until.iso());
+        let groups = match self.groups {
+            1 => "1 group".to_owned(),
+            many => format!("{many} groups"),
+        };
+        write!(f, "{groups} of commits from {from} to {until}")
+    }
 }
 
 /// Up to which age each kind is kept.

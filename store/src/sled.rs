@@ -28,6 +28,7 @@ mod epochs;
 mod fault;
 mod key;
 mod kv;
+mod last_group;
 mod ledger;
 mod listing;
 mod meters;
@@ -63,7 +64,7 @@ use self::plan::Plan;
 use self::readers::Readers;
 use self::sweep::SweepRequest;
 use crate::{
-    Commit, CommitError, Maintenance, Pressure, ReadAnswer, Receipt, Retention, SweepReport,
+    Commit, CommitError, Loss, Maintenance, Pressure, ReadAnswer, Receipt, Retention, SweepReport,
     Unavailable,
 };
 
@@ -77,6 +78,7 @@ pub struct SledStore {
     state: Arc<CommitState>,
     /// The newest events of devices.
     heads: SharedHeads,
+    lost: Option<Loss>,
     /// Held until everything else is closed.
     _lock: File,
 }
@@ -99,8 +101,11 @@ impl SledStore {
             lock,
             epochs,
             ledger,
+            last_group,
+            lost,
         } = opened;
         let state = Arc::new(CommitState::new(options.queue_max));
+        state.meters.lost(lost);
         match DeviceCounts::load(&db) {
             Ok(known) => state.meters.known(known),
             Err(fault) => tracing::error!(%fault, "the number of devices cannot be read"),
@@ -108,7 +113,7 @@ impl SledStore {
         let disk = Disk::new(&options.path, options.disk_reserve_bytes, free);
         let (queue, jobs) = sync_channel(options.queue_max.max(1));
         let heads = ledger.heads();
-        let known = (epochs, ledger);
+        let known = (epochs, ledger, last_group);
         let committer = Committer::new(
             db.clone(),
             file,
@@ -129,8 +134,14 @@ impl SledStore {
             readers,
             state,
             heads,
+            lost,
             _lock: lock,
         })
+    }
+
+    /// What was lost from its end before it was opened, if the operator accepted that.
+    pub fn accepted_loss(&self) -> Option<Loss> {
+        self.lost
     }
 
     /// Queues a batch for the committer, or refuses it at once.

@@ -26,7 +26,7 @@ fn a_full_disk_refuses_commits_and_loses_nothing() {
         wait(store.commit(created(&request(2)))),
         Err(CommitError::Full)
     );
-    assert_eq!(store.pressure(), Pressure::Full);
+    assert_eq!(store.pressure(), Pressure::DiskFull);
     assert_eq!(wait(store.take_over()), Err(Unavailable));
     assert_eq!(wait(store.action(kept.id)), Ok(Some(kept.clone())));
     assert_eq!(wait(store.action(request(2).id)), Ok(None));

@@ -10,7 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use engine::change::Change;
-use store::conformance::samples::{acme, batch, customer};
+use engine::query::PageRequest;
+use store::conformance::samples::{acme, at, batch, customer};
 use store::conformance::wait;
 use store::{Commit, DirectoryReads, OpenError, Options, SledStore};
 
@@ -209,4 +210,66 @@ fn hold(path: &Path) {
     // Until the other end of the pipe is closed.
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).unwrap();
+}
+
+#[test]
+fn a_store_that_lost_its_end_is_refused_until_that_is_accepted() {
+    for lost_bytes in [64, 4_096] {
+        let home = tempfile::tempdir().unwrap();
+        let options = |accept_loss| Options {
+            accept_loss,
+            now: || at(10),
+            ..Options::at(home.path())
+        };
+        let store = SledStore::open(options(false)).unwrap();
+        for number in 0..200 {
+            let made = Change::PutCustomer(customer(&format!("customer-{number}")));
+            assert_eq!(wait(store.commit(batch(vec![made]))), Ok(()));
+        }
+        drop(store);
+        damage_end(home.path(), lost_bytes);
+
+        let refused = SledStore::open(options(false)).err().unwrap();
+        let OpenError::EndLost { loss, .. } = &refused else {
+            panic!("{refused}");
+        };
+        assert!(loss.groups > 0 && (loss.from, loss.until) == (at(10), at(10)));
+        assert!(refused.to_string().contains("--accept-loss"), "{refused}");
+
+        let store = SledStore::open(options(true)).unwrap();
+        assert_eq!(store.accepted_loss().as_ref(), Some(loss));
+        let left = wait(store.customers(PageRequest { number: 1, size: 1 })).unwrap();
+        assert_eq!(left.total + loss.groups, 200);
+        drop(store);
+        assert_eq!(
+            SledStore::open(options(false)).unwrap().accepted_loss(),
+            None
+        );
+    }
+}
+
+#[test]
+fn a_store_damaged_before_its_last_start_is_refused_with_one_sentence() {
+    let home = tempfile::tempdir().unwrap();
+    drop(filled(home.path()));
+    // A start notes how far the log is whole.
+    drop(SledStore::open(Options::at(home.path())).unwrap());
+    damage_end(home.path(), 64);
+    let refused = SledStore::open(Options::at(home.path())).err().unwrap();
+    assert!(matches!(refused, OpenError::Damaged { .. }));
+    assert!(
+        refused.to_string().contains("restore a backup"),
+        "{refused}"
+    );
+}
+
+/// Changes the last bytes that were written to the log.
+fn damage_end(home: &Path, count: usize) {
+    let log = home.join("rows/db");
+    let mut bytes = fs::read(&log).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    for byte in &mut bytes[end - count..=end] {
+        *byte ^= 0x55;
+    }
+    fs::write(&log, bytes).unwrap();
 }

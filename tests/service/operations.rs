@@ -185,6 +185,56 @@ fn two_services_never_share_a_data_directory() {
 }
 
 #[test]
+fn a_store_that_lost_its_end_is_served_only_if_that_is_accepted() {
+    let (mut service, mut caller) = start(&[]);
+    for number in 0..40 {
+        caller.create_device(&format!("device-{number}"), &format!("10.0.0.{number}"));
+    }
+    service.kill();
+    let log = service.data_dir().join("store/rows/db");
+    let mut bytes = fs::read(&log).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    bytes[end - 64..=end].fill(0x55);
+    fs::write(&log, bytes).unwrap();
+
+    let error = failed(&run(&mut serve(service.data_dir())));
+    assert!(
+        error.contains("has lost") && error.contains("--accept-loss"),
+        "{error}"
+    );
+
+    service.start_again_with(&[("SIGNALBOX_ACCEPT_LOSS", "true")]);
+    let lost = Request::new("GET", "/readyz")
+        .send(service.http)
+        .expect(200)["lost"]
+        .clone();
+    let groups = lost["groups"].as_u64().unwrap();
+    assert!(
+        groups > 0 && lost["from"].as_str() <= lost["until"].as_str(),
+        "{lost}"
+    );
+    let metrics = Request::new("GET", "/metrics").send(service.http);
+    let metric = format!("signalbox_store_lost_groups {groups}\n");
+    assert!(metrics.text().contains(&metric), "{}", metrics.text());
+    caller.follow(&service);
+    let left = caller
+        .request("GET", "/management-api/v1/devices")
+        .expect(200);
+    assert!(left["pageAmount"].as_u64().unwrap() <= 4, "{left}");
+
+    service.kill();
+    service.start_again_with(&[]);
+    let ready = Request::new("GET", "/readyz")
+        .send(service.http)
+        .expect(200);
+    assert_eq!(
+        ready,
+        json!({ "status": "ok" }),
+        "once accepted it is no loss any more"
+    );
+}
+
+#[test]
 fn an_invalid_data_directory_is_named() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("a-file");

@@ -146,10 +146,13 @@ impl Drop for Service {
     fn drop(&mut self) {
         // Whatever a test covers, the service must never panic. A connection that arrives while a
         // stop ends the workers is not accepted, which is correct; the HTTP library logs that as an
-        // error.
-        let late = |line: &str| line.ends_with(" ERROR actix_server::accept: No workers");
+        // error. A loss that an operator accepts is an error in any case.
+        let expected = |line: &str| {
+            line.ends_with(" ERROR actix_server::accept: No workers")
+                || line.contains("accepted by --accept-loss")
+        };
         let fell = |line: &&String| {
-            line.contains("panicked at") || line.contains(" ERROR ") && !late(line)
+            line.contains("panicked at") || line.contains(" ERROR ") && !expected(line)
         };
         let failure = self.program.printed().iter().find(fell);
         if !std::thread::panicking() {

@@ -246,7 +246,9 @@ impl Batches {
         for _ in 0..ROOM_LOOKS_MAX {
             match self.api.commits.pressure() {
                 Pressure::Open => return Ok(()),
-                Pressure::Full => tokio::time::sleep(ROOM_PAUSE).await,
+                Pressure::Full | Pressure::DiskFull | Pressure::Failed => {
+                    tokio::time::sleep(ROOM_PAUSE).await;
+                }
             }
         }
         Err(CommitError::Full.into())

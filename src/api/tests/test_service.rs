@@ -108,6 +108,7 @@ impl TestService {
             clock,
             master_key,
             operator,
+            lost: None,
         };
         let state = ApiState::new(&config, parts);
         Self {

@@ -155,11 +155,14 @@ impl CommitState {
 
     /// Whether the store accepts new work.
     pub(super) fn pressure(&self) -> Pressure {
-        let full = self.disk_full()
-            || self.failed()
-            || self.batches.load(Ordering::Relaxed) >= self.batches_high
+        let is_queue_full = self.batches.load(Ordering::Relaxed) >= self.batches_high
             || self.bytes.load(Ordering::Relaxed) >= QUEUED_BYTES_MAX / 4 * 3;
-        if full { Pressure::Full } else { Pressure::Open }
+        match (self.failed(), self.disk_full(), is_queue_full) {
+            (true, _, _) => Pressure::Failed,
+            (false, true, _) => Pressure::DiskFull,
+            (false, false, true) => Pressure::Full,
+            (false, false, false) => Pressure::Open,
+        }
     }
 }
 

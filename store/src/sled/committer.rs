@@ -15,6 +15,7 @@ use super::device_counts::DeviceCounts;
 use super::disk::Disk;
 use super::epochs::Epochs;
 use super::fault::Fault;
+use super::last_group::LastGroup;
 use super::ledger::Ledger;
 use super::meters::BatchContents;
 use super::overlay::Overlay;
@@ -55,6 +56,7 @@ pub(super) struct Committer {
     jobs: Receiver<Job>,
     epochs: Epochs,
     ledger: Ledger,
+    last_group: LastGroup,
     /// The last known values a device may have.
     last_values_max: u32,
     /// The rows that commits wrote since the last sweep, if that sweep left something to be swept.
@@ -95,7 +97,7 @@ impl Committer {
         disk: Disk,
         state: Arc<CommitState>,
         jobs: Receiver<Job>,
-        (epochs, ledger): (Epochs, Ledger),
+        (epochs, ledger, last_group): (Epochs, Ledger, LastGroup),
         last_values_max: u32,
     ) -> Self {
         state.reach(ledger.newest());
@@ -107,6 +109,7 @@ impl Committer {
             jobs,
             epochs,
             ledger,
+            last_group,
             last_values_max,
             written: None,
         }
@@ -128,7 +131,21 @@ impl Committer {
     }
 
     /// The next job. While the disk is full, it is checked again at intervals.
-    fn wait(&self) -> Option<Job> {
+    fn wait(&mut self) -> Option<Job> {
+        while let Some(due) = self
+            .last_group
+            .sync_due()
+            .filter(|_| !self.state.disk_full())
+        {
+            match self.jobs.recv_timeout(due) {
+                Ok(job) => return Some(job),
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.last_group.sync();
+                    return None;
+                }
+                Err(RecvTimeoutError::Timeout) => self.last_group.sync(),
+            }
+        }
         while self.state.disk_full() {
             match self.jobs.recv_timeout(DISK_RECHECK) {
                 Ok(job) => return Some(job),
@@ -287,10 +304,11 @@ impl Committer {
 
     /// Makes rows durable. sled's flush passes everything to the kernel and waits only for
     /// `sync_file_range`; the fsync after it is what survives a power cut.
-    fn persist(&mut self, rows: Overlay<'_>) -> Result<(), Fault> {
+    fn persist(&mut self, mut rows: Overlay<'_>) -> Result<(), Fault> {
         if rows.is_empty() {
             return Ok(());
         }
+        self.last_group.number(&mut rows);
         self.state.begin_group();
         let changed = rows.len();
         let moved = DeviceCounts::moved_by(&rows)?;
@@ -300,6 +318,7 @@ impl Committer {
         let written_at = Instant::now();
         self.file.sync_data().map_err(Fault::Sync)?;
         self.state.meters.synced(written_at.elapsed());
+        self.last_group.note();
         let begun = self.ledger.settle();
         self.state.reach(self.ledger.newest());
         self.state.end_group();
@@ -332,6 +351,10 @@ pub(super) struct PanicGuard(pub(super) Arc<CommitState>);
 impl Drop for PanicGuard {
     fn drop(&mut self) {
         if thread::panicking() {
+            tracing::error!(
+                "a thread of the store panicked, probably because its files were changed: nothing \
+                 is written or read any more until the service is restarted"
+            );
             self.0.fail();
         }
     }

@@ -87,6 +87,7 @@ enum Table {
     HeadPage = 55,
     HeadCheckpoint = 56,
     RemovedEvents = 57,
+    LastGroup = 58,
 }
 
 /// A key under construction.
@@ -128,6 +129,11 @@ impl Builder {
 /// The row with the format of the whole store.
 pub(crate) fn format() -> Key {
     Builder::of(Table::Format).end()
+}
+
+/// The row with the number of the last group of commits.
+pub(crate) fn last_group() -> Key {
+    Builder::of(Table::LastGroup).end()
 }
 
 /// The newest epoch begun; the prefix of the keys of the shards' epochs.
@@ -421,6 +427,7 @@ mod tests {
             event::blocks_of(&acme),
             event::head_page(0),
             event::removed_of_customer(&acme),
+            last_group(),
             definition::removed_text([0xff; 16]),
         ];
         for key in &keys {

@@ -9,7 +9,7 @@ use metrics::{
 };
 
 use super::device_counts::DeviceCounts;
-use crate::CommitError;
+use crate::{CommitError, Loss};
 
 const COMMITS: &str = "signalbox_store_commits_total";
 const CHANGES: &str = "signalbox_store_changes_total";
@@ -23,6 +23,7 @@ const READERS: &str = "signalbox_store_queries_waiting";
 const ENTRIES: &str = "signalbox_log_entries_written_total";
 const EVENTS: &str = "signalbox_events_written_total";
 const KNOWN: &str = "signalbox_devices_known";
+const LOST: &str = "signalbox_store_lost_groups";
 
 /// The metrics of a store.
 pub(super) struct StoreMeters {
@@ -42,6 +43,7 @@ pub(super) struct StoreMeters {
     events: Counter,
     registered: Gauge,
     unregistered: Gauge,
+    lost: Gauge,
 }
 
 impl StoreMeters {
@@ -66,6 +68,7 @@ impl StoreMeters {
             events: counter!(EVENTS),
             registered: gauge!(KNOWN, "registration" => "registered"),
             unregistered: gauge!(KNOWN, "registration" => "unregistered"),
+            lost: gauge!(LOST),
         };
         let levels = [
             &meters.queue,
@@ -103,6 +106,11 @@ impl StoreMeters {
     pub(super) fn known(&self, moved: DeviceCounts) {
         self.registered.increment(moved.registered as f64);
         self.unregistered.increment(moved.unregistered as f64);
+    }
+
+    /// Records what was lost from the end of the store.
+    pub(super) fn lost(&self, loss: Option<Loss>) {
+        self.lost.set(loss.map_or(0.0, |loss| loss.groups as f64));
     }
 
     /// Counts a group that was written and synced as one.
@@ -231,4 +239,8 @@ fn describe() {
     describe_counter!(ENTRIES, "Administration log entries written.");
     describe_counter!(EVENTS, "Device events written.");
     describe_gauge!(KNOWN, "Devices of all customers, by registration state.");
+    describe_gauge!(
+        LOST,
+        "Groups of commits that were lost from the end of the store before it was opened."
+    );
 }

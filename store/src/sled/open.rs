@@ -1,20 +1,25 @@
 //! How is a store opened, and what prevents that?
 
+use std::cell::Cell;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::limits::LAST_VALUES_MAX;
+use engine::moment::Timestamp;
 use sled::{Db, IVec};
 
 use super::epochs::Epochs;
 use super::fault::Fault;
 use super::key;
+use super::last_group::LastGroup;
 use super::ledger::Ledger;
 use super::record::number;
+use crate::Loss;
 
 /// The format of the whole store: which tables there are and what their keys mean. A store of
 /// another format is refused; records have versions of their own.
@@ -41,7 +46,7 @@ const DISK_RESERVE_BYTES: u64 = 256 * 1_024 * 1_024;
 const LINGER_MAX: Duration = Duration::from_secs(10);
 
 /// Where the store is and how much it may take.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The directory of the store, and of nothing else.
     pub path: PathBuf,
@@ -53,6 +58,10 @@ pub struct Options {
     pub disk_reserve_bytes: u64,
     /// The resources of a device whose last value is stored.
     pub last_values_max: u32,
+    /// Whether a store is opened that has lost what was durable.
+    pub accept_loss: bool,
+    /// The time.
+    pub now: fn() -> Timestamp,
 }
 
 impl Options {
@@ -64,6 +73,8 @@ impl Options {
             queue_max: QUEUE_MAX,
             disk_reserve_bytes: DISK_RESERVE_BYTES,
             last_values_max: LAST_VALUES_MAX,
+            accept_loss: false,
+            now: Timestamp::default,
         }
     }
 }
@@ -109,12 +120,24 @@ pub enum OpenError {
         found: u64,
     },
     /// Its files are not what was written.
-    #[error("the store in {path} is damaged: {detail}")]
+    #[error("the store in {path} is damaged: {detail}; restore a backup")]
     Damaged {
         /// Where it is.
         path: PathBuf,
         /// What was found.
         detail: String,
+    },
+    /// What was durable is missing from its end.
+    #[error(
+        "the store in {path} has lost {loss} that were durable: its files were damaged, or \
+         replaced by older ones. Restore a backup, or start with --accept-loss to go on without \
+         them"
+    )]
+    EndLost {
+        /// Where it is.
+        path: PathBuf,
+        /// What is missing.
+        loss: Loss,
     },
     /// The process may not use the directory.
     #[error("no permission to use {path} as a store")]
@@ -150,6 +173,10 @@ pub(super) struct Opened {
     pub(super) epochs: Epochs,
     /// The committer's view of the stored events.
     pub(super) ledger: Ledger,
+    /// The last group of commits.
+    pub(super) last_group: LastGroup,
+    /// What was lost, if that is accepted.
+    pub(super) lost: Option<Loss>,
 }
 
 /// Opens the files of a store, and creates them if they do not exist.
@@ -166,6 +193,17 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
     let unreadable = |fault: Fault| damaged(path, &fault.to_string());
     let epochs = Epochs::load(&db).map_err(unreadable)?;
     let ledger = Ledger::load(&db).map_err(unreadable)?;
+    let (mut last_group, lost) =
+        LastGroup::open(&path.join("last-group"), &db, options.now).map_err(unreadable)?;
+    if let Some(loss) = lost {
+        if !options.accept_loss {
+            let path = path.to_path_buf();
+            return Err(OpenError::EndLost { path, loss });
+        }
+        tracing::error!(store = %path.display(), "lost, and accepted by --accept-loss: {loss}");
+    }
+    last_group.note();
+    last_group.sync();
     file.sync_all().map_err(refused)?;
     sync_directories(path, &rows).map_err(refused)?;
     Ok(Opened {
@@ -174,6 +212,8 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
         lock,
         epochs,
         ledger,
+        last_group,
+        lost,
     })
 }
 
@@ -229,8 +269,8 @@ fn open_tree(path: &Path, rows: &Path, cache_bytes: u64) -> Result<Db, OpenError
     let deadline = Instant::now() + LINGER_MAX;
     loop {
         // sled may panic over bytes it did not write.
-        let opened = panic::catch_unwind(AssertUnwindSafe(|| config.open()))
-            .map_err(|_| damaged(path, "its log cannot be read"))?;
+        let opened =
+            quietly(|| config.open()).map_err(|_| damaged(path, "its log cannot be read"))?;
         match opened {
             Ok(db) => return Ok(db),
             Err(sled::Error::Io(error)) if is_held(&error) => {
@@ -242,9 +282,35 @@ fn open_tree(path: &Path, rows: &Path, cache_bytes: u64) -> Result<Db, OpenError
                 thread::sleep(Duration::from_millis(5));
             }
             Err(sled::Error::Io(error)) => return Err(refusal(path, error)),
+            Err(sled::Error::Corruption { .. }) => {
+                return Err(damaged(
+                    path,
+                    "bytes of its log changed after they were written",
+                ));
+            }
             Err(error) => return Err(damaged(path, &error.to_string())),
         }
     }
+}
+
+/// Catches a panic before the hook of the process prints it: the caller says what it means.
+fn quietly<T>(run: impl FnOnce() -> T) -> thread::Result<T> {
+    thread_local! {
+        static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+    }
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !IS_QUIET.get() {
+                usual(info);
+            }
+        }));
+    });
+    IS_QUIET.set(true);
+    let ran = panic::catch_unwind(AssertUnwindSafe(run));
+    IS_QUIET.set(false);
+    ran
 }
 
 /// sled has no error of its own for a file that another process has locked.

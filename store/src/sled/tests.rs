@@ -38,7 +38,7 @@ fn a_full_disk_and_its_recovery_are_noticed_without_a_commit() {
     assert_eq!(wait(store.commit(request(1))), Ok(()));
     free.store(999, Ordering::SeqCst);
     assert_eq!(wait(store.commit(request(2))), Err(CommitError::Full));
-    assert_eq!(store.pressure(), Pressure::Full);
+    assert_eq!(store.pressure(), Pressure::DiskFull);
     // A service can still start and remove what is old, as long as half of the reserve is free.
     assert_eq!(wait(store.take_over()), Ok(1));
     assert_eq!(
@@ -69,7 +69,7 @@ fn every_commit_is_refused_once_fsync_has_failed() {
         wait(store.commit(request(1))),
         Err(CommitError::Unavailable)
     );
-    assert_eq!(store.pressure(), Pressure::Full);
+    assert_eq!(store.pressure(), Pressure::Failed);
     assert_eq!(
         wait(store.commit(Batch::default())),
         Err(CommitError::Unavailable)
@@ -327,6 +327,7 @@ fn removed_and_swept_things_leave_no_row() {
     let kept = [
         crate::sled::key::format(),
         crate::sled::key::event::newest_number(),
+        crate::sled::key::last_group(),
     ];
     assert_eq!(left, kept.map(sled::IVec::from));
 }
