@@ -1,5 +1,7 @@
 //! How is the operator informed? The operator's log, on standard error, and the metrics.
 
+mod repeats;
+
 use std::io;
 use std::sync::OnceLock;
 use std::thread;
@@ -8,8 +10,13 @@ use std::time::Duration;
 use actors::clock::Clock;
 use metrics::{describe_gauge, gauge};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use tracing_subscriber::EnvFilter;
+use tracing::warn;
 use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _, Registry};
+
+use repeats::{LeftOut, Repeats};
 
 /// The HTTP library logs invalid HTTP from strangers as an error of the service.
 const STRANGERS: &str = "actix_http::h1::dispatcher=off";
@@ -28,6 +35,9 @@ const BATCHES: [f64; 11] = [
 /// The interval at which durations are sorted into their buckets. Until then each one is stored, so
 /// that without it an unscraped service would store all of them.
 const SORT_EVERY: Duration = Duration::from_secs(1);
+
+/// The period in which repeated lines are counted.
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// The metrics of the process.
 static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
@@ -98,13 +108,33 @@ pub fn metrics() -> String {
 }
 
 fn start_log(filter: &LogFilter, format: LogFormat) -> Result<(), TelemetryError> {
-    let log = tracing_subscriber::fmt().with_env_filter(filter.to_filter());
-    let log = log.with_writer(io::stderr);
+    let repeats = Repeats::default();
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    let log = Registry::default().with(filter.to_filter());
     let started = match format {
-        LogFormat::Text => log.try_init(),
-        LogFormat::Json => log.json().flatten_event(true).try_init(),
+        LogFormat::Text => log.with(lines.with_filter(repeats.clone())).try_init(),
+        LogFormat::Json => {
+            let lines = lines.json().flatten_event(true);
+            log.with(lines.with_filter(repeats.clone())).try_init()
+        }
     };
-    started.map_err(|_| TelemetryError::AlreadyStarted)
+    started.map_err(|_| TelemetryError::AlreadyStarted)?;
+    thread::Builder::new()
+        .name("log-repeats".to_owned())
+        .spawn(move || {
+            loop {
+                thread::sleep(MINUTE);
+                for LeftOut {
+                    lines,
+                    target,
+                    line,
+                } in repeats.begin_minute()
+                {
+                    warn!(lines, from = %format_args!("{target}:{line}"), "lines were left out");
+                }
+            }
+        })?;
+    Ok(())
 }
 
 fn start_metrics() -> Result<(), TelemetryError> {
