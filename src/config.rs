@@ -262,6 +262,9 @@ settings! {
     store_queue_max: usize = "8192", Number, parse::number(64..=1_048_576);
     /// Minimum free disk space, in MiB; with less, the service accepts no new data.
     disk_reserve_mib: u32 = "256", Number, parse::number(0..=1_048_576);
+    /// Size of a file in the data directory that is given up when the disk is full, in MiB, so that
+    /// the service can start then and remove old data; 0 means none.
+    disk_reserve_file_mib: u32 = "64", Number, parse::number(0..=1_048_576);
     /// Log level, or a filter such as `info,actors=debug`.
     log: LogFilter = "info", Text, LogFilter::parse;
     /// Log format: `text` or `json`.

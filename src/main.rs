@@ -1,14 +1,21 @@
 //! The program: parses the command line and runs the task.
 
 use std::error::Error;
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+use std::{env, io, thread};
 
 use signalbox::cli::{CliCommand, Invocation};
 use signalbox::config::{self, Config, Layers};
-use signalbox::{demo, load, service, telemetry};
+use signalbox::service::{self, ServiceExit};
+use signalbox::{demo, load, telemetry};
 
 /// The exit status of a command line or a configuration that cannot be used.
 const USAGE: u8 = 2;
+
+/// The pause before the service starts anew, so that one that fails at once does not do so often.
+const RESTART_PAUSE: Duration = Duration::from_secs(1);
 
 /// How a task ends.
 type Outcome = Result<ExitCode, Box<dyn Error>>;
@@ -46,8 +53,24 @@ fn exit(outcome: Outcome) -> ExitCode {
 
 fn serve(config: &Config, layers: &Layers) -> Outcome {
     start_log(config, layers)?;
-    service::serve(config)?;
-    Ok(ExitCode::SUCCESS)
+    match service::serve(config)? {
+        ServiceExit::Stopped => Ok(ExitCode::SUCCESS),
+        ServiceExit::StoreFailed => Err(start_anew().into()),
+    }
+}
+
+/// Replaces the process with a new one, with the same arguments and the same id; returns why not.
+/// What was acknowledged is durable, and the files of the store can only be opened again by a
+/// process that has forgotten what it knew of them.
+fn start_anew() -> io::Error {
+    tracing::error!("the store has failed: the service starts anew");
+    thread::sleep(RESTART_PAUSE);
+    let mut arguments = env::args_os();
+    let program = match (env::current_exe(), arguments.next()) {
+        (Ok(program), _) => program,
+        (Err(_), first) => first.unwrap_or_default().into(),
+    };
+    Command::new(program).args(arguments).exec()
 }
 
 fn show(config: &Config, layers: &Layers) -> Outcome {

@@ -8,6 +8,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::{Actor as _, Addr};
 use actix_rt::System;
@@ -21,7 +22,7 @@ use actors::socket::{self, Open};
 use actors::web::{self, Drain, Listening, Web};
 use engine::rules::{EndpointTrust, Rules, TransmissionRules};
 use store::sealed::{KeyError, MasterKey};
-use store::{OpenError, Options, SledStore, Store, Unavailable};
+use store::{Commit, OpenError, Options, Pressure, SledStore, Store, Unavailable};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
@@ -31,6 +32,9 @@ use crate::data_dir;
 use crate::deliveries::{self, DeliveryError};
 use crate::operator::OperatorToken;
 use crate::tls::{self, TlsError};
+
+/// How often it is asked whether the store has failed.
+const STORE_LOOK: Duration = Duration::from_millis(500);
 
 /// Why the service did not start.
 #[derive(Debug, thiserror::Error)]
@@ -86,6 +90,7 @@ pub struct Service {
     state: ApiState,
     web: Addr<Web>,
     arbiters: Arbiters,
+    commits: Arc<dyn Commit>,
 }
 
 impl Service {
@@ -128,8 +133,9 @@ impl Service {
         let destinations = chosen.into_iter().flat_map(|it| it.destinations);
         let post = Deliveries::start(delivering, destinations.collect(), &logging);
         let operator_token_path = operator.path.clone();
+        let commits: Arc<dyn Commit> = store.clone();
         let parts = api::ApiParts {
-            commits: store.clone(),
+            commits: Arc::clone(&commits),
             store,
             devices: arbiters.devices(),
             deliveries: post,
@@ -149,6 +155,7 @@ impl Service {
             state,
             web,
             arbiters,
+            commits,
         })
     }
 
@@ -175,17 +182,38 @@ impl Service {
     }
 }
 
-/// Serves until the process is asked to stop.
-pub fn serve(config: &Config) -> Result<(), StartError> {
+/// Why the service ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ServiceExit {
+    /// It was asked to stop, and stopped.
+    Stopped,
+    /// Its store failed: only a start anew can help.
+    StoreFailed,
+}
+
+/// Serves until the process is asked to stop, or the store fails.
+pub fn serve(config: &Config) -> Result<ServiceExit, StartError> {
     System::new().block_on(async {
         let service = Service::start(config).await?;
         // A program that reads the announcement may send a signal immediately.
         let signals = Signals::listen();
         service.announce();
-        signals.received().await;
-        service.stop().await;
-        Ok(())
+        tokio::select! {
+            () = signals.received() => {
+                service.stop().await;
+                Ok(ServiceExit::Stopped)
+            }
+            () = failed(service.commits.as_ref()) => Ok(ServiceExit::StoreFailed),
+        }
     })
+}
+
+/// Returns when the store has failed.
+async fn failed(commits: &dyn Commit) {
+    let mut looks = tokio::time::interval(STORE_LOOK);
+    while commits.pressure() != Pressure::Failed {
+        looks.tick().await;
+    }
 }
 
 /// Returns when the process is asked to stop.
@@ -306,6 +334,7 @@ fn store_options(config: &Config) -> Options {
         cache_bytes: u64::from(config.store_cache_mib) << 20,
         queue_max: config.store_queue_max,
         disk_reserve_bytes: u64::from(config.disk_reserve_mib) << 20,
+        reserve_file_bytes: u64::from(config.disk_reserve_file_mib) << 20,
         last_values_max: config.last_values_max,
         accept_loss: config.accept_loss,
         now: wall_clock,

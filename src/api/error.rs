@@ -246,6 +246,11 @@ impl ApiError {
         )
     }
 
+    /// 503: a health check fails for this reason.
+    pub(super) fn unhealthy(why: &str) -> Self {
+        Self::try_later(STORE_RETRY_S, why)
+    }
+
     /// 500: an internal error. The inner message goes to the log only.
     pub(super) fn internal(inner: impl fmt::Display) -> Self {
         let fault = ErrorDetail::new("INTERNAL", "internal error");

@@ -55,6 +55,9 @@ impl Readiness {
     }
 }
 
+/// The answer when nothing but a start anew can help.
+const FAILED: &str = "the store has failed; the service must be started again";
+
 #[derive(Serialize)]
 struct HealthBody {
     status: &'static str,
@@ -93,7 +96,7 @@ pub(super) async fn livez(api: web::Data<Api>) -> Result<HttpResponse, ApiError>
         Pressure::Open | Pressure::Full | Pressure::DiskFull => {
             Ok(HttpResponse::Ok().json(HealthBody::OK))
         }
-        Pressure::Failed => Err(store::Unavailable.into()),
+        Pressure::Failed => Err(ApiError::unhealthy(FAILED)),
     }
 }
 
@@ -104,7 +107,12 @@ pub(super) async fn readyz(api: web::Data<Api>) -> Result<HttpResponse, ApiError
     }
     match api.commits.pressure() {
         Pressure::Open | Pressure::Full => {}
-        Pressure::DiskFull | Pressure::Failed => return Err(store::Unavailable.into()),
+        Pressure::DiskFull => {
+            return Err(ApiError::unhealthy(
+                "the disk is full: reading works, and writing again once there is room",
+            ));
+        }
+        Pressure::Failed => return Err(ApiError::unhealthy(FAILED)),
     }
     let question = api.store.customers(PageRequest { number: 1, size: 1 });
     let answered = tokio::time::timeout(STORE_PATIENCE, question).await;

@@ -38,6 +38,7 @@ mod partition_notifiers;
 mod plan;
 mod readers;
 mod record;
+mod reserve_file;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -62,6 +63,7 @@ use self::meters::BatchContents;
 use self::open::Opened;
 use self::plan::Plan;
 use self::readers::Readers;
+use self::reserve_file::ReserveFile;
 use self::sweep::SweepRequest;
 use crate::{
     Commit, CommitError, Loss, Maintenance, Pressure, ReadAnswer, Receipt, Retention, SweepReport,
@@ -110,7 +112,9 @@ impl SledStore {
             Ok(known) => state.meters.known(known),
             Err(fault) => tracing::error!(%fault, "the number of devices cannot be read"),
         }
-        let disk = Disk::new(&options.path, options.disk_reserve_bytes, free);
+        let reserve_file = ReserveFile::of(&options.path, options.reserve_file_bytes);
+        let reserve = (options.disk_reserve_bytes, reserve_file);
+        let disk = Disk::new(&options.path, reserve, free);
         let (queue, jobs) = sync_channel(options.queue_max.max(1));
         let heads = ledger.heads();
         let known = (epochs, ledger, last_group);

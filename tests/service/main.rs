@@ -22,6 +22,7 @@ mod failures;
 mod faults;
 mod finding;
 mod formats;
+mod full_disk;
 mod heads;
 mod history;
 mod idempotency;

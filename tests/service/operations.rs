@@ -190,6 +190,7 @@ fn a_store_that_lost_its_end_is_served_only_if_that_is_accepted() {
     for number in 0..40 {
         caller.create_device(&format!("device-{number}"), &format!("10.0.0.{number}"));
     }
+    service.may_fail();
     service.kill();
     let log = service.data_dir().join("store/rows/db");
     let mut bytes = fs::read(&log).unwrap();

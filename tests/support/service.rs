@@ -21,6 +21,8 @@ pub(crate) struct Service {
     pub(crate) coap: SocketAddr,
     /// The UDP address for bare datagrams.
     pub(crate) udp: SocketAddr,
+    /// Whether errors in its log are expected.
+    may_fail: bool,
 }
 
 /// The addresses it listens on.
@@ -65,6 +67,7 @@ impl Service {
             http: doors.http,
             coap: doors.coap,
             udp: doors.udp,
+            may_fail: false,
         }
     }
 
@@ -104,6 +107,16 @@ impl Service {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         self.settings = settings.iter().map(own).collect();
         self.start_again();
+    }
+
+    /// Waits until the service has started itself anew.
+    pub(crate) fn started_anew(&mut self) {
+        self.http = announced(&mut self.program).http;
+    }
+
+    /// From now on, errors in its log do not fail the test.
+    pub(crate) fn may_fail(&mut self) {
+        self.may_fail = true;
     }
 
     /// The process id.
@@ -146,13 +159,11 @@ impl Drop for Service {
     fn drop(&mut self) {
         // Whatever a test covers, the service must never panic. A connection that arrives while a
         // stop ends the workers is not accepted, which is correct; the HTTP library logs that as an
-        // error. A loss that an operator accepts is an error in any case.
-        let expected = |line: &str| {
-            line.ends_with(" ERROR actix_server::accept: No workers")
-                || line.contains("accepted by --accept-loss")
-        };
+        // error.
+        let late = |line: &str| line.ends_with(" ERROR actix_server::accept: No workers");
+        let may_fail = self.may_fail;
         let fell = |line: &&String| {
-            line.contains("panicked at") || line.contains(" ERROR ") && !expected(line)
+            line.contains("panicked at") || line.contains(" ERROR ") && !late(line) && !may_fail
         };
         let failure = self.program.printed().iter().find(fell);
         if !std::thread::panicking() {
@@ -208,6 +219,11 @@ fn launch(
         command.env(name, value);
     }
     let mut program = Program::start(&mut command);
+    let doors = announced(&mut program);
+    (program, doors)
+}
+
+fn announced(program: &mut Program) -> ServiceAddresses {
     let mut doors = [const { None }; 3];
     while doors.contains(&None) {
         let (name, address) = program.wait_for("where it listens", listening);
@@ -217,7 +233,7 @@ fn launch(
         }
     }
     let [http, coap, udp] = doors.map(|door| door.expect("the loop ends when all are known"));
-    (program, ServiceAddresses { http, coap, udp })
+    ServiceAddresses { http, coap, udp }
 }
 
 /// Reads `listening http=127.0.0.1:8080` as a name and an address.

@@ -200,7 +200,7 @@ impl Committer {
     }
 
     /// Why nothing can be written now.
-    fn refusal(&self) -> Option<CommitError> {
+    fn refusal(&mut self) -> Option<CommitError> {
         if self.state.failed() {
             return Some(CommitError::Unavailable);
         }
@@ -266,7 +266,7 @@ impl Committer {
 
     /// Whether jobs that need no more room may be written: a service can start with a full disk and
     /// remove what is old.
-    fn may_tidy(&self) -> bool {
+    fn may_tidy(&mut self) -> bool {
         !self.state.failed() && self.disk.has_room_to_tidy()
     }
 

@@ -19,6 +19,7 @@ use super::key;
 use super::last_group::LastGroup;
 use super::ledger::Ledger;
 use super::record::number;
+use super::reserve_file::ReserveFile;
 use crate::Loss;
 
 /// The format of the whole store: which tables there are and what their keys mean. A store of
@@ -56,6 +57,8 @@ pub struct Options {
     pub queue_max: usize,
     /// How much of the disk stays free: with less, commits are refused.
     pub disk_reserve_bytes: u64,
+    /// How much of the disk a file takes that is given up when the disk is full; 0 for none.
+    pub reserve_file_bytes: u64,
     /// The resources of a device whose last value is stored.
     pub last_values_max: u32,
     /// Whether a store is opened that has lost what was durable.
@@ -72,6 +75,7 @@ impl Options {
             cache_bytes: CACHE_BYTES,
             queue_max: QUEUE_MAX,
             disk_reserve_bytes: DISK_RESERVE_BYTES,
+            reserve_file_bytes: 0,
             last_values_max: LAST_VALUES_MAX,
             accept_loss: false,
             now: Timestamp::default,
@@ -185,6 +189,8 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
     let refused = |source| refusal(path, source);
     fs::create_dir_all(path).map_err(refused)?;
     let lock = lock(path)?;
+    let free = fs2::available_space(path).map_err(refused)?;
+    ReserveFile::of(path, options.reserve_file_bytes).make_way(free);
     let rows = path.join("rows");
     remove_unfinished(&rows).map_err(refused)?;
     let db = open_tree(path, &rows, options.cache_bytes)?;
