@@ -39,6 +39,7 @@ mod tokens;
 mod words;
 mod zone;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use actix_web::http::Method;
@@ -49,6 +50,7 @@ use actors::clock::Clock;
 use actors::delivery::Deliveries;
 use actors::devices::Devices;
 use engine::delivery::address::policy::AddressPolicy;
+use engine::ids::CustomerId;
 use store::sealed::MasterKey;
 use store::{Commit, Loss, Reads};
 
@@ -121,7 +123,9 @@ struct Api {
     /// Whether the service is starting, ready or draining.
     readiness: Readiness,
     /// The rate limit of each customer.
-    rate: RateLimit,
+    rate: RateLimit<CustomerId>,
+    /// The rate limit of token requests and of calls with wrong credentials of each address.
+    address_rate: RateLimit<IpAddr>,
     /// The maximum size of a JSON body.
     json_body_bytes_max: usize,
     /// What the bodies of all calls in progress take.
@@ -169,6 +173,7 @@ impl ApiState {
             platform: config.platform.clone(),
             readiness: Readiness::starting(),
             rate: RateLimit::new(config.rate_limit),
+            address_rate: RateLimit::new(config.address_rate_limit),
             json_body_bytes_max: config.json_body_bytes_max,
             bodies: BodyBudget::new(config.bodies_bytes_max, config.json_body_bytes_max),
             token_lifetime_s: config.token_lifetime_s,

@@ -5,6 +5,7 @@ use std::future::{Ready, ready};
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
 use actix_web::http::header::{
     AUTHORIZATION, CACHE_CONTROL, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS,
 };
@@ -19,7 +20,7 @@ use super::Api;
 use super::access::{Access, authorise};
 use super::error::ApiError;
 use super::meters::UnderWay;
-use super::rate_limit::{CallQuota, RateExceeded};
+use super::rate_limit::{CallQuota, RateExceeded, place_of};
 
 /// The trace id of the call, by which the operator finds it in the log.
 const TRACE: HeaderName = HeaderName::from_static("x-trace-id");
@@ -92,6 +93,11 @@ async fn answer(
         Ok(quota) => (next.call(request).await?, quota),
         Err((failure, quota)) => (request.error_response(failure), quota),
     };
+    let response = match access {
+        // The token endpoint counts every request.
+        Access::Open => response,
+        Access::Operator | Access::Customer(_) => slowed(&api, response),
+    };
     let mut response = in_one_shape(response, call.trace);
     if let Some(quota) = quota {
         for (name, value) in [
@@ -137,6 +143,36 @@ async fn admit(
     })?;
     request.extensions_mut().insert(caller);
     Ok(quota)
+}
+
+/// Refuses wrong credentials otherwise if they come too often from their address. Valid ones are
+/// never refused for those of others behind the same address.
+fn slowed(api: &Api, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+    if response.status() != StatusCode::UNAUTHORIZED {
+        return response;
+    }
+    match api.count_credentials(response.request()) {
+        Ok(()) => response,
+        Err(refused) => {
+            let (request, _) = response.into_parts();
+            ServiceResponse::from_err(refused, request)
+        }
+    }
+}
+
+impl Api {
+    /// Counts a token request or wrong credentials of an address, unless there were too many.
+    pub(super) fn count_credentials(&self, request: &HttpRequest) -> Result<(), ApiError> {
+        let Some(address) = request.peer_addr() else {
+            return Ok(());
+        };
+        let taken = self
+            .address_rate
+            .take(&place_of(address.ip()), self.clock.now());
+        taken
+            .map(|_| ())
+            .map_err(|RateExceeded(quota)| ApiError::too_many_credentials(quota.reset_s))
+    }
 }
 
 /// Adds the body to an error response; other responses stay unchanged.

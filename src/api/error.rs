@@ -233,6 +233,15 @@ impl ApiError {
             .with(RETRY_AFTER, &retry_after_s.to_string())
     }
 
+    /// 429: the address asks for too many tokens, or calls too often with wrong credentials.
+    pub(super) fn too_many_credentials(retry_after_s: u32) -> Self {
+        let message = "too many token requests or wrong credentials from this address; try again \
+                       later";
+        let fault = ErrorDetail::new("TOO_MANY_REQUESTS", message);
+        Self::new(StatusCode::TOO_MANY_REQUESTS, vec![fault])
+            .with(RETRY_AFTER, &retry_after_s.to_string())
+    }
+
     /// 503: the service is overloaded.
     pub(super) fn busy() -> Self {
         Self::try_later(BUSY_RETRY_S, "the service is overloaded; try again later")

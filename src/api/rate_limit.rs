@@ -1,13 +1,14 @@
-//! How often may a customer call? A token bucket per customer.
+//! How often may a customer call, and an address without valid credentials? A token bucket for each.
 //!
-//! The calls of two seconds may come at once. Full buckets are dropped, so that only customers that
-//! called in the last two seconds have one. Ours, because `governor` brings a clock and a
+//! The calls of two seconds may come at once. Full buckets are dropped, so that only callers of the
+//! last two seconds have one. Ours, because `governor` brings a clock and a
 //! concurrent map of its own for what takes few lines with the time that each call has anyway.
 
 use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 
-use engine::ids::CustomerId;
 use engine::moment::Timestamp;
 
 /// Beyond this number of buckets, full ones are dropped.
@@ -19,13 +20,13 @@ const BURST_S: u32 = 2;
 /// The cost of a call, chosen so that a bucket fills by an integer each millisecond.
 const CALL: i64 = 1_000;
 
-/// The rate limit of each customer.
-pub(super) struct RateLimit {
+/// The rate limit of each caller: a customer or an address.
+pub(super) struct RateLimit<K> {
     calls_per_s: u32,
-    bucket_by_customer: Mutex<HashMap<CustomerId, Bucket>>,
+    bucket_by_caller: Mutex<HashMap<K, Bucket>>,
 }
 
-/// What a customer may do next.
+/// What a caller may do next.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct CallQuota {
     /// The calls that may come at once.
@@ -36,7 +37,7 @@ pub(super) struct CallQuota {
     pub(super) reset_s: u32,
 }
 
-/// The customer exceeds its rate limit.
+/// The caller exceeds its rate limit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct RateExceeded(pub(super) CallQuota);
 
@@ -46,35 +47,35 @@ struct Bucket {
     at: Timestamp,
 }
 
-impl RateLimit {
-    /// A limit of calls per second and customer; 0 means no limit.
+impl<K: Clone + Eq + Hash> RateLimit<K> {
+    /// A limit of calls per second and caller; 0 means no limit.
     pub(super) fn new(calls_per_s: u32) -> Self {
         Self {
             calls_per_s,
-            bucket_by_customer: Mutex::new(HashMap::new()),
+            bucket_by_caller: Mutex::new(HashMap::new()),
         }
     }
 
-    /// Takes a token of the customer's bucket, if there is one. Returns what is left of it; none if
+    /// Takes a token of the caller's bucket, if there is one. Returns what is left of it; none if
     /// there is no limit.
     pub(super) fn take(
         &self,
-        customer: &CustomerId,
+        caller: &K,
         now: Timestamp,
     ) -> Result<Option<CallQuota>, RateExceeded> {
         if self.calls_per_s == 0 {
             return Ok(None);
         }
-        let locked = self.bucket_by_customer.lock();
+        let locked = self.bucket_by_caller.lock();
         let mut buckets = locked.unwrap_or_else(PoisonError::into_inner);
-        if buckets.len() >= BUCKETS_MAX && !buckets.contains_key(customer) {
+        if buckets.len() >= BUCKETS_MAX && !buckets.contains_key(caller) {
             buckets.retain(|_, bucket| self.level(bucket, now) < self.brim());
         }
         let full = Bucket {
             level: self.brim(),
             at: now,
         };
-        let bucket = buckets.entry(customer.clone()).or_insert(full);
+        let bucket = buckets.entry(caller.clone()).or_insert(full);
         let level = self.level(bucket, now);
         if level < CALL {
             return Err(RateExceeded(self.quota(level)));
@@ -110,8 +111,19 @@ impl RateLimit {
     }
 }
 
+/// Where a caller is: an IPv4 address, or the network that is usually one caller's (RFC 4291 section
+/// 2.5.4).
+pub(super) fn place_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use engine::ids::CustomerId;
+
     use super::*;
 
     #[test]
@@ -160,17 +172,26 @@ mod tests {
     }
 
     #[test]
+    fn addresses_of_one_ipv6_network_are_one_place() {
+        let place = |text: &str| place_of(text.parse().unwrap());
+        assert_eq!(place("2001:db8::1"), place("2001:db8::ffff:1"));
+        assert_ne!(place("2001:db8::1"), place("2001:db8:0:1::1"));
+        assert_eq!(place("::ffff:10.0.0.1"), place("10.0.0.1"));
+        assert_ne!(place("10.0.0.1"), place("10.0.0.2"));
+    }
+
+    #[test]
     fn full_buckets_are_dropped() {
         let rate = RateLimit::new(1);
         for number in 0..BUCKETS_MAX {
             take(&rate, &format!("customer-{number}"), 0).unwrap();
         }
         take(&rate, "acme", 1_000).unwrap();
-        assert_eq!(rate.bucket_by_customer.lock().unwrap().len(), 1);
+        assert_eq!(rate.bucket_by_caller.lock().unwrap().len(), 1);
     }
 
     fn take(
-        rate: &RateLimit,
+        rate: &RateLimit<CustomerId>,
         customer: &str,
         at_ms: i64,
     ) -> Result<Option<CallQuota>, RateExceeded> {

@@ -36,6 +36,7 @@ pub(super) async fn issue(
     raw: Raw,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
+    api.count_credentials(&request)?;
     let mut token_request = TokenRequest::read(request.headers(), &raw)?;
     let wanted = token_request.scope.take().unwrap_or_default();
     let Some(client) = known_client(&api, token_request).await? else {

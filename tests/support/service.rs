@@ -214,7 +214,8 @@ fn launch(
         .env("SIGNALBOX_COAPS", "127.0.0.1:0")
         .env("SIGNALBOX_STORE_CACHE_MIB", "16")
         // Tests call as fast as they can.
-        .env("SIGNALBOX_RATE_LIMIT", "0");
+        .env("SIGNALBOX_RATE_LIMIT", "0")
+        .env("SIGNALBOX_ADDRESS_RATE_LIMIT", "0");
     for (name, value) in settings {
         command.env(name, value);
     }

@@ -174,10 +174,16 @@ fn with_callers_refused(access: Access, operation: ApiOperation) -> ApiOperation
     };
     match access {
         Access::Open => operation,
-        Access::Operator => unknown(operation),
+        Access::Operator => {
+            let often = "Too many wrong tokens from this address. See `Retry-After`.";
+            unknown(operation)
+                .refusal(429, &["TOO_MANY_REQUESTS"], often)
+                .retried(429)
+        }
         Access::Customer(scope) => {
             let lacking = format!("The token lacks the scope `{}`.", scope.word());
-            let often = "The customer exceeds its rate limit. See `Retry-After`.";
+            let often = "The customer exceeds its rate limit, or too many wrong tokens came from \
+                         this address. See `Retry-After`.";
             unknown(operation)
                 .refusal(403, &["FORBIDDEN"], &lacking)
                 .challenged(403)

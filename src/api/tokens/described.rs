@@ -59,6 +59,12 @@ fn issue_as(id: &'static str) -> ApiOperation {
             Schema::text(),
             "The accepted authentication scheme (RFC 7617).",
         )
+        .refusal(
+            429,
+            &["TOO_MANY_REQUESTS"],
+            "Too many token requests from this address. See `Retry-After`.",
+        )
+        .retried(429)
 }
 
 const SECRET: &str = "Tokens must not be cached (RFC 6749 section 5.1).";

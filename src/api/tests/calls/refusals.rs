@@ -257,6 +257,38 @@ async fn a_customer_over_its_rate_limit_gets_retry_after() {
 }
 
 #[actix_web::test]
+async fn wrong_credentials_slow_their_address_and_no_valid_ones() {
+    let config = Config {
+        address_rate_limit: 1,
+        ..Config::of_defaults()
+    };
+    let setup = TestService::with(config);
+    let acme = setup.customer("acme", &["devices:read"]).await;
+    let from = |address: [u8; 4], path: &str, bearer: &str| {
+        let request = TestService::request("GET", path);
+        let request = request.insert_header((AUTHORIZATION, bearer.to_owned()));
+        request.peer_addr((address, 4_711).into())
+    };
+    let (guesser, other) = ([198, 51, 100, 7], [198, 51, 100, 8]);
+    for path in [DEVICES, CUSTOMERS] {
+        let answer = setup.call(from(guesser, path, "Bearer wrong")).await;
+        assert_eq!(answer.status, StatusCode::UNAUTHORIZED);
+    }
+    for path in [DEVICES, CUSTOMERS] {
+        let refused = setup.call(from(guesser, path, "Bearer wrong")).await;
+        shaped(&refused, StatusCode::TOO_MANY_REQUESTS, "Too Many Requests");
+        assert_eq!(refused.header("retry-after"), Some("1"));
+    }
+    let token = TestService::request("POST", "/oauth/token").peer_addr((guesser, 1).into());
+    let refused = setup.call(token.set_json(json!({}))).await;
+    shaped(&refused, StatusCode::TOO_MANY_REQUESTS, "Too Many Requests");
+    let valid = setup.call(from(guesser, DEVICES, &acme.bearer)).await;
+    assert_eq!(valid.status, StatusCode::OK);
+    let elsewhere = setup.call(from(other, DEVICES, "Bearer wrong")).await;
+    assert_eq!(elsewhere.status, StatusCode::UNAUTHORIZED);
+}
+
+#[actix_web::test]
 async fn a_store_failure_is_answered_without_detail_and_with_retry_after() {
     let mut made = None;
     let setup = TestService::over(|store| {
