@@ -160,8 +160,8 @@ settings! {
     /// Calls per second and customer; the calls of two seconds may come at once, and more are
     /// answered with 429. 0 means no limit.
     rate_limit: u32 = "500", Number, parse::number(0..=1_000_000);
-    /// Token requests, and calls with wrong credentials, per second and address; those of two seconds
-    /// may come at once, and more are answered with 429. 0 means no limit.
+    /// Token requests, and calls with wrong credentials, per second and address; those of two
+    /// seconds may come at once, and more are answered with 429. 0 means no limit.
     address_rate_limit: u32 = "100", Number, parse::number(0..=1_000_000);
     /// Maximum size of a JSON body, in bytes; a larger one is answered with 413.
     json_body_bytes_max: usize = "2097152", Number, parse::number(1_024..=1 << 30);

@@ -1,4 +1,4 @@
-//! How often may a customer call, and an address without valid credentials? A token bucket for each.
+//! How often may a customer call, and an address without valid credentials? A token bucket each.
 //!
 //! The calls of two seconds may come at once. Full buckets are dropped, so that only callers of the
 //! last two seconds have one. Ours, because `governor` brings a clock and a
@@ -111,8 +111,8 @@ impl<K: Clone + Eq + Hash> RateLimit<K> {
     }
 }
 
-/// Where a caller is: an IPv4 address, or the network that is usually one caller's (RFC 4291 section
-/// 2.5.4).
+/// Where a caller is: an IPv4 address, or the network that is usually one caller's (RFC 4291
+/// section 2.5.4).
 pub(super) fn place_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
