@@ -118,6 +118,9 @@ impl Committer {
     /// Works until all senders are gone and every queued job is done.
     pub(super) fn run(mut self) {
         let _tell = PanicGuard(Arc::clone(&self.state));
+        if !self.disk.has_room() {
+            self.state.fill_disk();
+        }
         while let Some(first) = self.wait() {
             let mut next = Some(first);
             while let Some(job) = next.take() {
