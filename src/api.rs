@@ -41,6 +41,7 @@ mod zone;
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::http::Method;
 use actix_web::middleware::from_fn;
@@ -146,6 +147,8 @@ struct Api {
     imports: import::RunningImports,
     /// The maximum number of lines of an import.
     import_lines_max: u32,
+    /// How far the body of an import may be behind the least rate.
+    import_behind_max: Duration,
     /// The OpenAPI document.
     openapi: web::Bytes,
     /// The documentation page.
@@ -182,8 +185,9 @@ impl ApiState {
             action_expiry_ms: config.limits().action_expiry_ms,
             udp_payload_bytes_max: config.udp_payload_bytes_max,
             action_data_bytes_max: config.action_data_bytes_max,
-            imports: import::RunningImports::default(),
+            imports: import::RunningImports::none(),
             import_lines_max: config.import_lines_max,
+            import_behind_max: Duration::from_millis(config.import_behind_max_ms.into()),
             openapi: document.to_json(),
             docs: docs::page_of(&document, &settings),
         }))

@@ -181,6 +181,9 @@ settings! {
     http_response_wait_ms: u32 = "10000", Number, parse::number(100..=600_000);
     /// Maximum number of lines in a device import; later lines are refused with 413.
     import_lines_max: u32 = "1000000", Number, parse::number(1..=1_000_000_000);
+    /// How far the body of a device import may be behind the least rate of 1 KiB a second, in
+    /// milliseconds; then the import ends with 408.
+    import_behind_max_ms: u32 = "30000", Number, parse::number(100..=600_000);
     /// ACK_TIMEOUT of CoAP, in milliseconds (RFC 7252 section 4.8).
     coap_ack_timeout_ms: u32 = "2000", Number, parse::number(1..=600_000);
     /// MAX_RETRANSMIT of CoAP: retransmissions of a confirmable message (RFC 7252 section 4.8).

@@ -179,6 +179,6 @@ pub(super) fn incomplete() -> ApiError {
 }
 
 /// The body did not arrive in time.
-pub(super) fn late() -> ApiError {
+fn late() -> ApiError {
     ApiError::malformed("the body was not received in time").closing()
 }

@@ -166,6 +166,14 @@ impl ApiError {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, vec![fault]).with(ALLOW, allowed)
     }
 
+    /// 408: the body arrives more slowly than the least rate. The connection ends with it.
+    pub(super) fn body_too_slow() -> Self {
+        let message = "the body arrives too slowly; send at least 1 KiB a second, and the whole \
+                       within an hour";
+        let fault = ErrorDetail::new("BODY_TOO_SLOW", message);
+        Self::new(StatusCode::REQUEST_TIMEOUT, vec![fault]).closing()
+    }
+
     /// 409: the current state does not allow the call.
     pub(super) fn conflict(faults: Vec<ErrorDetail>) -> Self {
         Self::new(StatusCode::CONFLICT, faults)

@@ -11,6 +11,7 @@
 mod batches;
 pub(super) mod described;
 mod lines;
+mod pace;
 mod records;
 mod report;
 mod running;

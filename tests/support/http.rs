@@ -53,16 +53,17 @@ impl Request {
 
     /// Sends the request and waits for the response; returns network errors.
     pub(crate) fn try_send(&self, to: SocketAddr) -> std::io::Result<Response> {
-        let mut stream = TcpStream::connect_timeout(&to, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
         let length = self.body.len();
-        let text = format!("{}content-length: {length}\r\n\r\n{}", self.head, self.body);
-        stream.write_all(text.as_bytes())?;
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer)?;
-        let is_head = self.head.starts_with("HEAD ");
-        let response = Response::read(&answer).filter(|it| is_head || it.is_whole());
-        response.ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
+        self.exchange(
+            to,
+            &format!("content-length: {length}\r\n\r\n{}", self.body),
+        )
+    }
+
+    /// Sends the beginning of a request and waits for the response.
+    pub(crate) fn send_part(&self, to: SocketAddr, text: &str) -> Response {
+        let response = self.exchange(to, &format!("\r\n{text}"));
+        response.unwrap_or_else(|error| panic!("{}\n{error}", self.head))
     }
 
     /// Sends the beginning of a request and closes the connection.
@@ -76,6 +77,17 @@ impl Request {
     pub(crate) fn send(&self, to: SocketAddr) -> Response {
         self.try_send(to)
             .unwrap_or_else(|error| panic!("{}\n{error}", self.head))
+    }
+
+    fn exchange(&self, to: SocketAddr, rest: &str) -> std::io::Result<Response> {
+        let mut stream = TcpStream::connect_timeout(&to, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(format!("{}{rest}", self.head).as_bytes())?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer)?;
+        let is_head = self.head.starts_with("HEAD ");
+        let response = Response::read(&answer).filter(|it| is_head || it.is_whole());
+        response.ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
     }
 }
 

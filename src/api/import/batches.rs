@@ -12,7 +12,8 @@
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-use actix_web::web;
+use actix_web::{rt, web};
+use tokio::task::JoinHandle;
 
 use engine::change::UniqueName;
 use engine::directory::device::names_wanted;
@@ -91,7 +92,7 @@ struct BatchInFlight {
     /// Every name in its lines, whether or not the line takes effect.
     names: HashSet<UniqueName>,
     fates: Vec<LineOutcome>,
-    receipt: Receipt,
+    receipt: JoinHandle<Result<(), CommitError>>,
     verdict: Option<Result<(), CommitError>>,
 }
 
@@ -123,6 +124,7 @@ impl Batches {
         entries: Vec<DraftLine>,
         names: HashSet<UniqueName>,
     ) -> Result<(), ApiError> {
+        let slot = self.api.imports.batch_slot().await;
         self.wait_for_room().await?;
         let known = match self.outlook {
             NameAssumption::Free => ExistingDevices::default(),
@@ -140,6 +142,12 @@ impl Batches {
         } else {
             self.api.commits.commit(batch)
         };
+        // The slot is free once the batch is committed, also while a caller that does not read its
+        // report delays the import.
+        let receipt = rt::spawn(async move {
+            let _slot = slot;
+            receipt.await
+        });
         self.flights.push_back(BatchInFlight {
             entries,
             names,
@@ -277,7 +285,8 @@ impl BatchInFlight {
         if let Some(verdict) = self.verdict {
             return verdict;
         }
-        let verdict = self.receipt.as_mut().await;
+        let verdict = (&mut self.receipt).await;
+        let verdict = verdict.unwrap_or(Err(CommitError::Unavailable));
         self.verdict = Some(verdict);
         verdict
     }

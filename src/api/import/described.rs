@@ -46,6 +46,11 @@ fn stopped(operation: ApiOperation) -> ApiOperation {
             "The token is missing, unknown, expired or revoked. A client revoked during the \
              import stops it. Codes: `UNAUTHORIZED`.",
         ),
+        (
+            408,
+            "The body arrives too slowly: less than 1 KiB a second for longer than the service \
+             waits, 30 seconds by default. Codes: `BODY_TOO_SLOW`.",
+        ),
         (413, "The body has too many lines. Codes: `TOO_MANY_LINES`."),
         (500, "Internal error. Codes: `INTERNAL`."),
         (

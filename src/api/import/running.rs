@@ -1,18 +1,29 @@
-//! May an import start? One per customer at a time, and a few in all.
+//! May an import start, and may it commit a batch? One import per customer at a time, and a few in
+//! all; a few batches of all of them.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use engine::ids::CustomerId;
 
 use crate::api::error::{ApiError, ErrorDetail};
 
-/// Concurrent imports. They share one disk, so more would not be faster; each holds a few MiB.
-const IMPORTS_MAX: usize = 4;
+/// Concurrent imports; each holds a few MiB. Those that wait for their callers leave the disk to
+/// the others.
+const IMPORTS_MAX: usize = 16;
+
+/// Batches of all imports that are committed at a time. Imports share one disk, so more would not
+/// be faster, and the commits of other callers and devices would wait longer behind them.
+const BATCHES_MAX: usize = 12;
 
 /// The imports in progress.
-#[derive(Clone, Debug, Default)]
-pub(in crate::api) struct RunningImports(Arc<Mutex<BTreeSet<CustomerId>>>);
+#[derive(Clone, Debug)]
+pub(in crate::api) struct RunningImports {
+    customers: Arc<Mutex<BTreeSet<CustomerId>>>,
+    batches: Arc<Semaphore>,
+}
 
 /// The slot of an import; released on drop.
 #[derive(Debug)]
@@ -22,9 +33,20 @@ pub(super) struct ImportSlot {
 }
 
 impl RunningImports {
+    /// No import is in progress.
+    pub(in crate::api) fn none() -> Self {
+        Self {
+            customers: Arc::default(),
+            batches: Arc::new(Semaphore::new(BATCHES_MAX)),
+        }
+    }
+
     /// Acquires the slot of an import, if one is free.
     pub(super) fn enter(&self, customer: &CustomerId) -> Result<ImportSlot, ApiError> {
-        let mut customers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut customers = self
+            .customers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if customers.contains(customer) {
             let message = "another import of this customer is in progress";
             return Err(ApiError::conflict(vec![ErrorDetail::new(
@@ -41,11 +63,17 @@ impl RunningImports {
             customer: customer.clone(),
         })
     }
+
+    /// Waits for the slot of a batch; the imports that wait get theirs in turn. Released on drop.
+    pub(super) async fn batch_slot(&self) -> OwnedSemaphorePermit {
+        let slot = Arc::clone(&self.batches).acquire_owned().await;
+        slot.expect("the semaphore is never closed")
+    }
 }
 
 impl Drop for ImportSlot {
     fn drop(&mut self) {
-        let customers = self.imports.0.lock();
+        let customers = self.imports.customers.lock();
         let mut customers = customers.unwrap_or_else(PoisonError::into_inner);
         customers.remove(&self.customer);
     }
@@ -57,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_customer_has_one_import_at_a_time() {
-        let imports = RunningImports::default();
+        let imports = RunningImports::none();
         let first = imports.enter(&customer(1)).unwrap();
         let second = imports.enter(&customer(1)).unwrap_err().into_faults();
         assert_eq!(second[0].code, "IMPORT_RUNNING");
@@ -67,7 +95,7 @@ mod tests {
 
     #[test]
     fn concurrent_imports_are_bounded() {
-        let imports = RunningImports::default();
+        let imports = RunningImports::none();
         let enter = |number| imports.enter(&customer(number));
         let mut places: Vec<_> = (0..IMPORTS_MAX)
             .map(|number| enter(number).unwrap())

@@ -6,20 +6,19 @@ use std::time::Duration;
 
 use actix_web::web;
 use futures_core::Stream;
+use tokio::time::Instant;
 
 use engine::moment::Timestamp;
 
 use super::lines::Lines;
+use super::pace::Pace;
 use super::records::{Format, Record, Records};
 use crate::api::Api;
-use crate::api::body::{incomplete, late};
+use crate::api::body::incomplete;
 use crate::api::error::ApiError;
 
-/// A caller that sends nothing for this long counts as disconnected.
-const PIECE_PATIENCE: Duration = Duration::from_secs(30);
-
-/// The longest duration of an import, so that a caller that sends a byte now and then does not keep
-/// its slot. A million lines at a tenth of the usual speed take half of it.
+/// The longest duration of an import, so that a caller that sends blank lines does not keep its
+/// slot. A million lines at a tenth of the usual speed take half of it.
 const IMPORT_MS_MAX: i64 = 3_600_000;
 
 /// After an import stopped, the rest of the body is read for this long, so that a caller that is
@@ -33,6 +32,7 @@ pub(super) struct Upload {
     lines: Lines,
     records: Records,
     began_at: Timestamp,
+    pace: Pace,
     is_ended: bool,
 }
 
@@ -41,6 +41,7 @@ impl Upload {
     pub(super) fn new(api: web::Data<Api>, payload: web::Payload) -> Self {
         Self {
             began_at: api.clock.now(),
+            pace: Pace::new(api.import_behind_max),
             api,
             payload,
             lines: Lines::default(),
@@ -83,13 +84,15 @@ impl Upload {
     /// Waits for the next chunk or the end. Cancel-safe.
     pub(super) async fn fill(&mut self) -> Result<(), ApiError> {
         if self.api.clock.now().since_ms(self.began_at) > IMPORT_MS_MAX {
-            return Err(late());
+            return Err(ApiError::body_too_slow());
         }
         let payload = &mut self.payload;
         let piece = poll_fn(|context| Pin::new(&mut *payload).poll_next(context));
-        match tokio::time::timeout(PIECE_PATIENCE, piece).await {
-            Err(_) => Err(late()),
+        let waits_since = Instant::now();
+        match tokio::time::timeout(self.pace.left(), piece).await {
+            Err(_) => Err(ApiError::body_too_slow()),
             Ok(Some(Ok(piece))) => {
+                self.pace.count(waits_since.elapsed(), piece.len() as u64);
                 self.lines.feed(piece);
                 Ok(())
             }

@@ -149,6 +149,51 @@ fn removing_a_customer_during_its_import_leaves_no_device() {
 }
 
 #[test]
+fn imports_that_wait_for_their_callers_leave_room_for_another_customer() {
+    let (service, caller) = start(&[]);
+    let slow: Vec<Upload> = (0..4)
+        .map(|number| {
+            let other = Caller::of_new_customer(&service, &format!("Slow {number}"));
+            let mut upload = Upload::begin(&other, NDJSON);
+            upload.send(&lines(&format!("slow-{number}"), 0..1));
+            assert_eq!(upload.status(), 200);
+            progress_from(&mut upload, 1);
+            upload
+        })
+        .collect();
+    let answer = import(&caller, NDJSON, &lines("device", 0..2_000)).expect(200);
+    assert_eq!(answer["created"], 2_000);
+    for mut upload in slow {
+        upload.finish();
+        let end = end_of(&mut upload);
+        assert_eq!(end["summary"]["created"], 1, "{end}");
+    }
+}
+
+#[test]
+fn an_import_that_falls_behind_the_least_rate_ends_and_counts_its_lines() {
+    let (service, caller) = start(&[("SIGNALBOX_IMPORT_BEHIND_MAX_MS", "1000")]);
+    let mut upload = Upload::begin(&caller, NDJSON);
+    upload.send(&lines("followed", 0..3));
+    assert_eq!(upload.status(), 200);
+    let end = end_of(&mut upload);
+    assert_eq!(error_codes(&end["error"]), ["BODY_TOO_SLOW"], "{end}");
+    assert_eq!(end["error"]["statusCode"], 408, "{end}");
+    assert_eq!(end["summary"]["created"], 3);
+
+    let stalled = caller
+        .authorized("POST", &import_path())
+        .header("transfer-encoding", "chunked")
+        .header("content-type", NDJSON);
+    let text = lines("answered", 0..2);
+    let part = format!("{:x}\r\n{text}\r\n", text.len());
+    let answer = stalled.send_part(service.http, &part).expect(408);
+    assert_eq!(error_codes(&answer), ["BODY_TOO_SLOW"], "{answer}");
+    assert_eq!(answer["created"], 2, "{answer}");
+    assert_eq!(count_devices(&caller), 5);
+}
+
+#[test]
 fn a_stopped_import_reports_how_far_it_came() {
     let (mut service, caller) = start(&[]);
     let mut upload = Upload::begin(&caller, NDJSON);
