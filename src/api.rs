@@ -25,6 +25,7 @@ mod logs;
 mod messages;
 mod meters;
 mod metrics;
+pub mod networks;
 mod openapi;
 mod page;
 mod psk;
@@ -64,6 +65,7 @@ use body_budget::BodyBudget;
 use call::RouteGuard;
 use error::ApiError;
 use health::{Readiness, ServicePhase};
+use networks::Networks;
 use rate_limit::RateLimit;
 use routes::{ROUTES, Route};
 
@@ -93,6 +95,8 @@ pub struct ApiParts {
     pub operator: OperatorToken,
     /// What the store lost before it was opened.
     pub lost: Option<Loss>,
+    /// The networks of customers.
+    pub networks: Networks,
 }
 
 /// The state of the handlers; all threads share one value.
@@ -119,6 +123,10 @@ struct Api {
     operator: OperatorToken,
     /// What the store lost before it was opened.
     lost: Option<Loss>,
+    /// The networks of customers.
+    networks: Networks,
+    /// Held while the networks of a customer are set.
+    changing_networks: tokio::sync::Mutex<()>,
     /// The `{platform}` path segment of the settings API.
     platform: String,
     /// Whether the service is starting, ready or draining.
@@ -173,6 +181,8 @@ impl ApiState {
             master_key: parts.master_key,
             operator: parts.operator,
             lost: parts.lost,
+            networks: parts.networks,
+            changing_networks: tokio::sync::Mutex::default(),
             platform: config.platform.clone(),
             readiness: Readiness::starting(),
             rate: RateLimit::new(config.rate_limit),

@@ -26,6 +26,7 @@ use store::{Commit, OpenError, Options, Pressure, SledStore, Store, Unavailable}
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
+use crate::api::networks::Networks;
 use crate::api::{self, ApiState};
 use crate::config::{Config, cores};
 use crate::data_dir;
@@ -117,6 +118,7 @@ impl Service {
         };
         let epoch = store.take_over().await?;
         let doors = Listeners::open(config)?;
+        let networks = Networks::load(&*store).await?;
         let (commits, reads) = (store.clone(), store.clone());
         let logging =
             Logging::new(clock.clone(), commits, reads, retention_periods(config)).start();
@@ -143,6 +145,7 @@ impl Service {
             master_key,
             operator,
             lost,
+            networks,
         };
         let state = ApiState::new(config, parts);
         let web = start_web(doors.listening, &state).map_err(refused("HTTP", doors.http))?;

@@ -18,6 +18,7 @@ use engine::device::record::{DeviceRecord, RestoredDevice};
 use engine::effect::Effects;
 use engine::ids::{ClientId, TraceId};
 use engine::policy::CustomerPolicy;
+use signalbox::api::networks::Networks;
 use signalbox::api::{self, ApiParts, ApiState};
 use signalbox::config::{self, Config};
 use signalbox::deliveries;
@@ -140,6 +141,7 @@ pub(crate) fn serve(
         master_key,
         operator,
         lost: None,
+        networks: Networks::default(),
     };
     let state = ApiState::new(config, parts);
     state.set_ready();
@@ -231,6 +233,7 @@ pub(crate) fn credentials(shelf: &TempStore) -> Batch {
         scopes: Scopes::ALL,
     };
     let customer = Customer {
+        networks: Box::default(),
         id: customer,
         number: 1,
         name: "bench".into(),

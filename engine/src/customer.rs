@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::ids::{ClientId, CustomerId, SecretId, kept_as_bytes};
 use crate::moment::Timestamp;
+use crate::network::Network;
 
 /// A customer: owner of devices, action requests, log and settings.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -19,6 +20,8 @@ pub struct Customer {
     pub name: Box<str>,
     /// When it was created.
     pub created_at: Timestamp,
+    /// The networks that its devices have their addresses in; none if the operator set none.
+    pub networks: Box<[Network]>,
 }
 
 /// A program that acts for a customer.

@@ -24,6 +24,7 @@ pub mod ids;
 pub mod limits;
 pub mod location;
 pub mod moment;
+pub mod network;
 pub mod peer;
 pub mod policy;
 pub mod profile;

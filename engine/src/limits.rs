@@ -15,6 +15,9 @@ pub const SHARDS: u16 = 1_024;
 /// partition has the devices of neighbouring shards, so that one owner has it whole.
 pub const PARTITIONS: u8 = 16;
 
+/// The networks of a customer.
+pub const NETWORKS_MAX: usize = 64;
+
 /// The longest registration lifetime honoured; a longer one, 0 or none counts as this (seed 1.4).
 pub const LIFETIME_S_MAX: u32 = 86_400;
 

@@ -100,6 +100,7 @@ pub(super) async fn delete(
     .await?;
     // A device in creation was committed before the customer was deleted, or not at all.
     retire_devices(&api, &customer).await?;
+    api.networks.put(&customer, Box::default());
     // A new customer with the same id must not inherit the settings of this one.
     api.devices.take_policy(customer).await?;
     Ok(HttpResponse::NoContent().finish())

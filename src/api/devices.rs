@@ -43,6 +43,7 @@ pub(super) async fn create(
     let new = new_device(fields)?;
     let profile = settle(&*api.commits, async || {
         let profile = draft_device(&mut api.clock.moment(), &caller.customer, new.clone())?;
+        api.networks.admit(&caller.customer, profile.ip)?;
         let taken = borne(&api, names_wanted(&profile)).await?;
         Ok(create_device(profile, taken)?)
     })

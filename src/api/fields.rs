@@ -145,9 +145,13 @@ impl Fields {
     }
 
     /// A required list of strings.
-    pub(super) fn required_texts(&mut self, name: &str) -> Option<Vec<String>> {
+    pub(super) fn required_texts<T, W: Into<FieldFault>>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&[String]) -> Result<T, W>,
+    ) -> Option<T> {
         if self.has(name) {
-            return self.texts(name, |texts| Ok::<_, String>(texts.to_vec()));
+            return self.texts(name, read);
         }
         self.faults
             .push(ErrorDetail::of("REQUIRED", name, "is required"));

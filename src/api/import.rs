@@ -36,6 +36,7 @@ use super::call::Call;
 use super::devices::new_device;
 use super::error::ApiError;
 use super::fields::Fields;
+use super::networks::Networks;
 use batches::{BATCH_LINES, Batches, DraftLine, SettledLine};
 use records::{Format, Record};
 use report::{LineCounts, ReportMode};
@@ -166,7 +167,7 @@ impl Import {
         self.lines_left -= 1;
         let draft = drafted(
             &mut self.api.clock.moment(),
-            &self.caller.customer,
+            (&self.caller.customer, &self.api.networks),
             record.fields,
         );
         self.entries.push(DraftLine {
@@ -263,10 +264,11 @@ fn wants_lines(headers: &HeaderMap) -> bool {
 
 fn drafted(
     m: &mut Moment,
-    customer: &CustomerId,
+    (customer, networks): (&CustomerId, &Networks),
     fields: Result<Fields, ApiError>,
 ) -> Result<Profile, ApiError> {
     let new = new_device(fields?)?;
+    networks.admit(customer, new.ip)?;
     Ok(draft_device(m, customer, new)?)
 }
 

@@ -12,7 +12,7 @@ use super::actions::described::{coap, lwm2m, udp};
 use super::integrations::{dead_letters, described};
 use super::{
     actions, clients, customers, definitions, devices, docs, health, import, integrations, logs,
-    messages, metrics, openapi, psk, settings, strangers, tokens,
+    messages, metrics, networks, openapi, psk, settings, strangers, tokens,
 };
 
 /// One route: method, path, access, description and handler.
@@ -73,6 +73,10 @@ routes! {
         Operator => customers::list, customers::described::list;
     DELETE "/operator-api/v1/customers/{customer}"
         Operator => customers::delete, customers::described::delete;
+    GET "/operator-api/v1/customers/{customer}/networks"
+        Operator => networks::show, networks::described::show;
+    PUT "/operator-api/v1/customers/{customer}/networks"
+        Operator => networks::set, networks::described::set;
     POST "/operator-api/v1/customers/{customer}/clients"
         Operator => clients::create, clients::described::create;
     GET "/operator-api/v1/customers/{customer}/clients"

@@ -187,6 +187,8 @@ fn table() -> Vec<Entry> {
         of("listCustomers", 200),
         of("createClient", 201).json(json!({ "name": "another" })),
         of("listClients", 200),
+        of("getNetworks", 200),
+        of("setNetworks", 200).json(json!({ "networks": [] })),
         of("createClientSecret", 201).json(json!({})),
         of("listStrangers", 200),
         of("deleteClientSecret", 204),

@@ -237,6 +237,24 @@ fn tokens_survive_a_crash_and_revoked_ones_stay_revoked() {
 }
 
 #[test]
+fn networks_of_a_customer_bind_after_a_crash() {
+    let (mut service, _) = start(&[]);
+    let client = ApiClient::of_new_customer(&service, "Acme");
+    let path = format!("/operator-api/v1/customers/{}/networks", client.customer);
+    let networks = json!({ "networks": ["10.20.0.0/16"] });
+    let mut operator = Caller::operator(&service);
+    let set = operator.try_send("PUT", &path, &networks).unwrap();
+    assert_eq!(set.expect(200), networks);
+    service.kill();
+    service.start_again();
+    operator.follow(&service);
+    assert_eq!(operator.request("GET", &path).expect(200), networks);
+    let outside = json!({ "deviceId": "meter", "ip": "10.21.0.1" });
+    let caller = client.caller(&service);
+    assert_eq!(caller.post(&format!("{API}/devices"), &outside).status, 400);
+}
+
+#[test]
 fn created_and_deleted_devices_stay_so_after_a_crash() {
     let (mut service, mut caller) = start(&[]);
     for round in 0..4 {

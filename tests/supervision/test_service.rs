@@ -407,6 +407,7 @@ pub(crate) fn customer() -> CustomerId {
 
 fn put_customer(clock: &Clock) -> Change {
     Change::PutCustomer(Customer {
+        networks: Box::default(),
         id: customer(),
         number: 1,
         name: "Acme".into(),

@@ -6,6 +6,7 @@ use crate::directory::{Decision, DirectoryRefusal, decided, draw_number, guarded
 use crate::ids::{ClientId, CustomerId, SecretId};
 use crate::limits::{CLIENT_SECRETS_MAX, CLIENTS_MAX};
 use crate::moment::{Moment, Timestamp};
+use crate::network::Network;
 
 /// A customer to be created.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -38,6 +39,7 @@ pub fn draft_customer(m: &mut Moment, new: NewCustomer) -> Customer {
         number: draw_number(m),
         name: new.name,
         created_at: m.now(),
+        networks: Box::default(),
     }
 }
 
@@ -52,6 +54,16 @@ pub fn create_customer(
     let expects = vec![Expect::Free(UniqueName::Customer(customer.id.clone()))];
     let put = Change::PutCustomer(customer.clone());
     Ok(decided(expects, put, customer))
+}
+
+/// Sets the networks of a customer.
+pub fn put_networks(customer: Customer, networks: &[Network]) -> Decision<()> {
+    let expects = vec![Expect::Taken(UniqueName::Customer(customer.id.clone()))];
+    let put = Change::PutCustomer(Customer {
+        networks: networks.into(),
+        ..customer
+    });
+    decided(expects, put, ())
 }
 
 /// Removes a customer whose devices are removed, with all that belongs to it.

@@ -241,6 +241,7 @@ mod tests {
 
     fn acme() -> Customer {
         Customer {
+            networks: Box::default(),
             id: CustomerId::parse("acme").unwrap(),
             number: 1,
             name: "Acme".into(),

@@ -141,7 +141,7 @@ fn given<T>(
 
 fn device_ids(fields: &mut Fields, max: u32) -> Option<Vec<DeviceId>> {
     const FIELD: &str = "deviceIds";
-    let texts = fields.required_texts(FIELD)?;
+    let texts = fields.required_texts(FIELD, |texts| Ok::<_, String>(texts.to_vec()))?;
     let fits = u32::try_from(texts.len()).is_ok_and(|count| (1..=max).contains(&count));
     if !fits {
         let why = format!("must have 1 to {max} items");

@@ -55,6 +55,9 @@ async fn settled(
     let profile = settle(&*api.commits, async || {
         let was = found(api.store.profile(device).await?)?;
         let is = amendments.clone().apply(was.clone());
+        if is.ip != was.ip {
+            api.networks.admit(&is.customer, is.ip)?;
+        }
         let taken = borne(&api, names_gained(&was, &is)).await?;
         Ok(amend_device(was, is, taken)?)
     });

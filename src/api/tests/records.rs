@@ -86,6 +86,7 @@ async fn a_refusal_is_not_repeated() {
 
 fn creation(customer: &str) -> Batch {
     let customer = Customer {
+        networks: Box::default(),
         id: id(customer),
         number: 1,
         name: customer.into(),

@@ -23,6 +23,7 @@ use engine::dispatch::shard_map::ShardMap;
 use store::sealed::MasterKey;
 use store::{Commit, Options, SledStore, Store};
 
+use crate::api::networks::Networks;
 use crate::api::{ApiParts, ApiState, configure};
 use crate::config::Config;
 use crate::deliveries;
@@ -109,6 +110,7 @@ impl TestService {
             master_key,
             operator,
             lost: None,
+            networks: Networks::default(),
         };
         let state = ApiState::new(&config, parts);
         Self {

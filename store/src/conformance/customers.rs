@@ -3,6 +3,7 @@
 use engine::change::{Batch, Change, Expect, UniqueName};
 use engine::customer::{Customer, SecretDigest};
 use engine::ids::{ClientId, CustomerId};
+use engine::network::Network;
 use engine::query::{Page, PageRequest};
 use engine::setting::{Setting, SettingName, SettingState};
 
@@ -69,6 +70,9 @@ pub(super) fn listed_by_id(ground: &TestBed<'_>) {
     );
     // A customer put again is the same customer.
     let renamed = Customer {
+        networks: ["10.20.0.0/16", "2001:db8::/32"]
+            .map(|text| Network::parse(text).expect("a network"))
+            .into(),
         name: "Acme".into(),
         ..customer("acme")
     };

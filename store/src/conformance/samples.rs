@@ -55,6 +55,7 @@ pub fn acme() -> CustomerId {
 /// A customer.
 pub fn customer(id: &str) -> Customer {
     Customer {
+        networks: Box::default(),
         id: CustomerId::parse(id).expect("an id"),
         number: 4_711,
         name: format!("{id} & Sons").into(),

@@ -112,6 +112,89 @@ async fn a_device_is_created_once_and_each_conflicting_identifier_is_reported() 
 }
 
 #[actix_web::test]
+async fn devices_have_addresses_in_the_networks_of_their_customer_and_no_others() {
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
+    let umbrella = setup.customer("umbrella", &["all"]).await;
+    let path = |customer: &str| format!("{CUSTOMERS}/{customer}/networks");
+    let set = async |customer: &str, networks: &[&str]| {
+        let request = TestService::request("PUT", &path(customer));
+        let request = request.insert_header((AUTHORIZATION, OPERATOR));
+        setup
+            .call(request.set_json(json!({"networks": networks})))
+            .await
+    };
+    let make = async |bearer: &str, id: &str, ip: &str| {
+        let made = setup
+            .post(DEVICES, bearer, json!({"deviceId": id, "ip": ip}))
+            .await;
+        let code = match made.status {
+            StatusCode::CREATED => String::new(),
+            _ => made.faults()[0].0.clone(),
+        };
+        (made.status.as_u16(), code)
+    };
+    let no = |status: u16, code: &str| (status, code.to_owned());
+    assert_eq!(make(&acme.bearer, "old", "192.0.2.1").await, no(201, ""));
+
+    let outside = set("acme", &["10.20.0.0/16"]).await;
+    assert_eq!(outside.status, StatusCode::CONFLICT);
+    assert_eq!(outside.faults()[0].0, "DEVICES_OUTSIDE");
+    assert_eq!(
+        make(&acme.bearer, "other", "192.0.2.2").await,
+        no(201, ""),
+        "nothing was set"
+    );
+    let networks = ["10.20.0.0/16", "192.0.2.0/24", "10.20.0.0/16"];
+    let listed = json!({"networks": ["10.20.0.0/16", "192.0.2.0/24"]});
+    assert_eq!(set("acme", &networks).await.json(), listed);
+    assert_eq!(setup.get(&path("acme"), OPERATOR).await.json(), listed);
+
+    assert_eq!(make(&acme.bearer, "in", "10.20.0.1").await, no(201, ""));
+    assert_eq!(
+        make(&acme.bearer, "out", "10.21.0.1").await,
+        no(400, "INVALID_VALUE")
+    );
+    assert_eq!(
+        make(&umbrella.bearer, "taken", "10.20.0.9").await,
+        no(409, "ADDRESS_IN_USE")
+    );
+    assert_eq!(
+        make(&umbrella.bearer, "free", "10.21.0.1").await,
+        no(201, "")
+    );
+    let moved = json!({"ip": "10.99.0.1"});
+    let moved = setup
+        .patch(&format!("{DEVICES}/in"), &acme.bearer, moved)
+        .await;
+    assert_eq!(
+        moved.faults(),
+        [("INVALID_VALUE".to_owned(), "ip".to_owned())]
+    );
+    let import = TestService::request("POST", &format!("{DEVICES}/import"))
+        .insert_header((AUTHORIZATION, acme.bearer.as_str()))
+        .insert_header((CONTENT_TYPE, "application/x-ndjson"))
+        .set_payload(
+            "{\"deviceId\":\"a\",\"ip\":\"10.20.0.2\"}\n{\"deviceId\":\"b\",\"ip\":\"::1\"}\n",
+        );
+    let imported = setup.call(import).await.json();
+    assert_eq!(
+        (&imported["created"], &imported["refusals"][0]["line"]),
+        (&json!(1), &json!(2))
+    );
+
+    let overlap = set("umbrella", &["10.0.0.0/8"]).await;
+    assert_eq!(overlap.faults()[0].0, "NETWORK_IN_USE");
+    for wrong in ["10.20.0.1/16", "10.20.0.0", "x"] {
+        let refused = set("umbrella", &[wrong]).await;
+        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{wrong}");
+    }
+    assert_eq!(set("nobody", &[]).await.status, StatusCode::NOT_FOUND);
+    assert_eq!(set("acme", &[]).await.json(), json!({"networks": []}));
+    assert_eq!(make(&acme.bearer, "out", "10.99.0.1").await, no(201, ""));
+}
+
+#[actix_web::test]
 async fn an_address_belongs_to_one_customer() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;

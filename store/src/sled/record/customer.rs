@@ -1,8 +1,11 @@
 //! How are customers, API clients, access tokens and settings stored?
 
+use std::net::IpAddr;
+
 use engine::customer::{AccessToken, ApiClient, ClientSecret, Customer, Scopes, SecretDigest};
 use engine::ids::{ClientId, CustomerId, SecretId};
 use engine::moment::Timestamp;
+use engine::network::Network;
 use engine::setting::Setting;
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
@@ -22,6 +25,18 @@ struct CustomerV1<'a> {
     name: &'a str,
     #[n(3)]
     created_at_ms: i64,
+    /// Absent if there are none.
+    #[n(4)]
+    networks: Option<Vec<NetworkV1>>,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct NetworkV1 {
+    #[n(0)]
+    address: IpAddr,
+    #[n(1)]
+    length: u8,
 }
 
 #[derive(Decode, Encode)]
@@ -86,6 +101,8 @@ pub(crate) fn write_customer(customer: &Customer) -> Vec<u8> {
         number: customer.number,
         name: &customer.name,
         created_at_ms: customer.created_at.as_ms(),
+        networks: (!customer.networks.is_empty())
+            .then(|| customer.networks.iter().map(network_record).collect()),
     };
     write(VERSION, &record)
 }
@@ -98,7 +115,25 @@ pub(crate) fn read_customer(value: &[u8]) -> Result<Customer, Unreadable> {
         number: record.number,
         name: record.name.into(),
         created_at: Timestamp::from_ms(record.created_at_ms),
+        networks: record
+            .networks
+            .unwrap_or_default()
+            .into_iter()
+            .map(read_network)
+            .collect::<Result<_, _>>()?,
     })
+}
+
+fn network_record(network: &Network) -> NetworkV1 {
+    NetworkV1 {
+        address: network.address(),
+        length: network.length(),
+    }
+}
+
+fn read_network(record: NetworkV1) -> Result<Network, Unreadable> {
+    let network = Network::new(record.address, record.length);
+    network.ok_or(Unreadable::Damaged("the prefix of a network"))
 }
 
 /// Writes an API client.
