@@ -92,6 +92,18 @@ fn a_link_that_is_cut_ends_the_transfer_when_it_is_idle() {
     assert!(peer.received.is_empty());
 }
 
+#[test]
+fn a_first_request_that_arrives_again_after_many_others_is_processed_once() {
+    let task = TransferSpec {
+        block_bytes: 128,
+        to_peer: 1,
+        from_peer: 1_281,
+        idle_ms: PATIENT_MS,
+        manner: ResponseMode::InAcknowledgements,
+    };
+    check(&task, &conditions(24), 13_351_520_974_258_463_586);
+}
+
 proptest! {
     #[test]
     fn bodies_arrive_intact_whatever_the_link_does(

@@ -1,14 +1,19 @@
-//! How does a peer accept and send bodies? With our own server's side, and a memory of its answers,
-//! as in RFC 7252 section 4.2.
+//! How does a peer accept and send bodies? With our own server's side, and a memory of its answers
+//! for all of EXCHANGE_LIFETIME, as in RFC 7252 section 4.2: a link may delay a repeated first
+//! request beyond the few messages that `DedupWindow` keeps.
+
+use std::collections::HashMap;
 
 use protocol::coap::assembly::{Assembly, AssemblyOutcome};
 use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
-use protocol::coap::dedup::{DedupWindow, Duplicate};
 use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::serving::cut_from;
 
 const BYTES_MAX: usize = 1_048_576;
+
+/// EXCHANGE_LIFETIME of RFC 7252 section 4.8.2.
+const EXCHANGE_LIFETIME_MS: i64 = 247_000;
 
 /// Whether responses come with the acknowledgement of the request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -24,7 +29,8 @@ pub(crate) struct Peer {
     block: BlockSize,
     manner: ResponseMode,
     assembly: Assembly,
-    recent: DedupWindow,
+    // When each request was first answered, and how.
+    answered: HashMap<MessageId, (i64, Code)>,
     last_id: u16,
 }
 
@@ -44,7 +50,7 @@ impl Peer {
             block,
             manner,
             assembly: Assembly::default(),
-            recent: DedupWindow::default(),
+            answered: HashMap::new(),
             last_id: 0,
         }
     }
@@ -54,12 +60,12 @@ impl Peer {
         if !request.code.is_request() {
             return Vec::new();
         }
-        let code = match self.recent.find(now_ms, &request) {
-            Some(Duplicate::Answered(code)) => code,
-            Some(Duplicate::Acknowledged | Duplicate::Rejected) | None => {
+        let before = self.answered.get(&request.message_id);
+        let code = match before {
+            Some(&(at_ms, code)) if now_ms - at_ms <= EXCHANGE_LIFETIME_MS => code,
+            _ => {
                 let code = self.act(now_ms, &request);
-                let answered = Duplicate::Answered(code);
-                self.recent.remember(now_ms, &request, answered);
+                self.answered.insert(request.message_id, (now_ms, code));
                 code
             }
         };
