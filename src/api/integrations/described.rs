@@ -201,6 +201,9 @@ const HEADERS: &str = "HTTP headers sent with each event, as a map of names to v
 const SECRET: &str = "The signing secret (Standard Webhooks): `whsec_` followed by 24 to 64 bytes \
                       in base64. Without a secret, events are not signed.";
 
+const WAITING: &str = "Events not yet delivered. Events of other types count until the service has \
+                       read past them.";
+
 /// A webhook in responses.
 fn webhook() -> Schema {
     webhook_body().named("Webhook")
@@ -208,7 +211,7 @@ fn webhook() -> Schema {
 
 fn followed() -> Schema {
     let backlog = Schema::object()
-        .must("waiting", Schema::count(), "Events not yet delivered.")
+        .must("waiting", Schema::count(), WAITING)
         .must("deadLetters", Schema::count(), "Dead letters.")
         .named("WebhookBacklog");
     webhook_body()

@@ -23,10 +23,11 @@ fn events_beyond_the_backlog_limit_become_dead_letters_and_are_logged() {
     ];
     let setup = DeliveryService::with(&settings);
     let endpoint = Endpoint::replying(|_, _| Reply::Status(503));
+    // They register first: an event of another type counts as waiting until it is passed over.
+    let meters = ["meter-1", "meter-2"].map(|device| setup.meter(device));
     let id = setup.values_to(&endpoint);
     let mut samples_sent = 0;
-    for device in ["meter-1", "meter-2"] {
-        let mut meter = setup.meter(device);
+    for mut meter in meters {
         for message in 0..100 {
             let first = 1_700_000_000 + message * SAMPLES;
             let sample = |second: u64| format!(r#"{{"t":{second},"v":1}}"#);
