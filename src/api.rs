@@ -214,39 +214,63 @@ impl ApiState {
     }
 }
 
-/// Mounts every route.
-pub fn configure(app: &mut web::ServiceConfig, state: ApiState) {
+/// The routes that an address serves.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ServedRoutes {
+    /// Every route.
+    All,
+    /// Every route but those of the operator API.
+    WithoutOperator,
+    /// The operator API, health, metrics and documentation.
+    Operator,
+}
+
+impl ServedRoutes {
+    fn routes(self) -> impl Iterator<Item = &'static Route> {
+        ROUTES.iter().filter(move |route| match self {
+            Self::All => true,
+            Self::WithoutOperator => route.access != Access::Operator,
+            Self::Operator => match route.access {
+                Access::Operator => true,
+                // Access tokens are for customers.
+                Access::Open => route.method == Method::GET,
+                Access::Customer(_) => false,
+            },
+        })
+    }
+
+    /// The paths in the order they are tried.
+    fn paths(self) -> Vec<&'static str> {
+        let mut paths = Vec::new();
+        for route in self.routes() {
+            if !paths.contains(&route.path) {
+                paths.push(route.path);
+            }
+        }
+        paths
+    }
+}
+
+/// Mounts routes.
+pub fn configure(app: &mut web::ServiceConfig, state: ApiState, served: ServedRoutes) {
     let body_bytes_max = state.0.json_body_bytes_max;
     let open_body_bytes_max = OPEN_BODY_BYTES_MAX.min(body_bytes_max);
     app.app_data(BodyLimit(body_bytes_max));
     app.app_data(state.0);
-    for path in paths() {
+    for path in served.paths() {
         let mut resource = web::resource(path);
-        if ROUTES
-            .iter()
-            .all(|it| it.path != path || it.access == Access::Open)
-        {
+        let mut of_path = ROUTES.iter().filter(|route| route.path == path);
+        if of_path.all(|route| route.access == Access::Open) {
             resource = resource.app_data(BodyLimit(open_body_bytes_max));
         }
-        for route in ROUTES.iter().filter(|route| route.path == path) {
+        for route in served.routes().filter(|route| route.path == path) {
             for method in methods(route) {
                 resource = resource.route(mounted(route, method));
             }
         }
         app.service(resource.default_service(other_method(path)));
     }
-    app.default_service(other_path());
-}
-
-/// The paths in the order they are tried.
-fn paths() -> Vec<&'static str> {
-    let mut paths = Vec::new();
-    for route in ROUTES {
-        if !paths.contains(&route.path) {
-            paths.push(route.path);
-        }
-    }
-    paths
+    app.default_service(other_path(served));
 }
 
 /// The methods of a route: GET includes HEAD (RFC 9110 section 9.1), for which the server leaves
@@ -288,13 +312,12 @@ fn other_method(path: &'static str) -> actix_web::Route {
     }))
 }
 
-fn other_path() -> actix_web::Route {
-    let refused = web::route().to(async |request: HttpRequest| {
-        let is_it = |route: &&Route| is_in_other_case(request.path(), route.path);
-        let known = ROUTES.iter().find(is_it).map(|route| route.path);
-        Err::<HttpResponse, _>(
-            known.map_or_else(ApiError::path_unknown, ApiError::path_in_other_case),
-        )
+fn other_path(served: ServedRoutes) -> actix_web::Route {
+    let refused = web::route().to(move |request: HttpRequest| {
+        let is_it = |path: &&str| is_in_other_case(request.path(), path);
+        let known = served.paths().into_iter().find(is_it);
+        let failure = known.map_or_else(ApiError::path_unknown, ApiError::path_in_other_case);
+        async move { Err::<HttpResponse, _>(failure) }
     });
     let door = RouteGuard {
         access: Access::Open,

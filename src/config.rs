@@ -129,6 +129,9 @@ macro_rules! settings {
 settings! {
     /// Address and port of the HTTP API.
     http: SocketAddr = "127.0.0.1:8080", Text, parse::address;
+    /// Address and port of the operator API, with health, metrics and documentation; by default it
+    /// is served at the address of the HTTP API, then it no longer is.
+    operator_http: Option<SocketAddr> = "", Text, parse::optional(parse::address);
     /// UDP address and port for CoAP and LwM2M devices.
     coap: SocketAddr = "[::]:5683", Text, parse::address;
     /// UDP address and port for devices that send plain UDP datagrams.

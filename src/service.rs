@@ -27,7 +27,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
 use crate::api::networks::Networks;
-use crate::api::{self, ApiState};
+use crate::api::{self, ApiState, ServedRoutes};
 use crate::config::{Config, cores};
 use crate::data_dir;
 use crate::deliveries::{self, DeliveryError};
@@ -82,6 +82,8 @@ pub enum StartError {
 pub struct Service {
     /// The address of the HTTP API.
     pub http: SocketAddr,
+    /// The address of the operator API, if it has one of its own.
+    pub operator_http: Option<SocketAddr>,
     /// The address for CoAP devices.
     pub coap: SocketAddr,
     /// The address for devices that send bare datagrams.
@@ -89,7 +91,7 @@ pub struct Service {
     /// The file with the operator's token, unless the configuration gives it.
     pub operator_token_path: Option<PathBuf>,
     state: ApiState,
-    web: Addr<Web>,
+    web: Vec<Addr<Web>>,
     arbiters: Arbiters,
     commits: Arc<dyn Commit>,
 }
@@ -117,7 +119,7 @@ impl Service {
             rules: Arc::new(config.delivery_rules()),
         };
         let epoch = store.take_over().await?;
-        let doors = Listeners::open(config)?;
+        let listeners = Listeners::open(config)?;
         let networks = Networks::load(&*store).await?;
         let (commits, reads) = (store.clone(), store.clone());
         let logging =
@@ -127,11 +129,11 @@ impl Service {
             clock: clock.clone(),
             commits: store.clone(),
             store: store.clone(),
-            policies: PolicyCache::of(&Arc::new(rules(config, doors.heard_at()?)), &chosen),
+            policies: PolicyCache::of(&Arc::new(rules(config, listeners.heard_at()?)), &chosen),
             epoch,
             limits: config.arbiter_limits(),
         };
-        let arbiters = Arbiters::start(parts, doors.sockets, &logging);
+        let arbiters = Arbiters::start(parts, listeners.sockets, &logging);
         let destinations = chosen.into_iter().flat_map(|it| it.destinations);
         let post = Deliveries::start(delivering, destinations.collect(), &logging);
         let operator_token_path = operator.path.clone();
@@ -148,12 +150,17 @@ impl Service {
             networks,
         };
         let state = ApiState::new(config, parts);
-        let web = start_web(doors.listening, &state).map_err(refused("HTTP", doors.http))?;
+        let http = listeners.http.address;
+        let operator_http = listeners.operator.as_ref().map(|web| web.address);
+        let web = [Some(listeners.http), listeners.operator];
+        let web = web.into_iter().flatten().map(|web| web.start(&state));
+        let web = web.collect::<Result<_, _>>()?;
         state.set_ready();
         Ok(Self {
-            http: doors.http,
-            coap: doors.coap,
-            udp: doors.udp,
+            http,
+            operator_http,
+            coap: listeners.coap,
+            udp: listeners.udp,
             operator_token_path,
             state,
             web,
@@ -165,6 +172,9 @@ impl Service {
     /// Logs and prints the addresses of the service.
     pub fn announce(&self) {
         println!("listening http={}", self.http);
+        if let Some(address) = self.operator_http {
+            println!("listening operator-http={address}");
+        }
         println!("listening coap={}", self.coap);
         println!("listening udp={}", self.udp);
         if let Some(path) = &self.operator_token_path {
@@ -177,8 +187,12 @@ impl Service {
     pub async fn stop(self) {
         info!("stopping");
         self.state.set_draining();
-        if self.web.send(Drain).await.is_err() {
-            warn!("the web actor has stopped");
+        // All are asked before the first is waited for.
+        let drained: Vec<_> = self.web.iter().map(|web| web.send(Drain)).collect();
+        for drained in drained {
+            if drained.await.is_err() {
+                warn!("a web actor has stopped");
+            }
         }
         self.arbiters.quiesce().await;
         info!("stopped");
@@ -250,8 +264,9 @@ impl Signals {
 /// The listeners, which the system may refuse: opened before any actor starts, because an actor
 /// that was started in vain is not stopped.
 struct Listeners {
-    http: SocketAddr,
-    listening: Listening,
+    http: WebListener,
+    /// That of the operator API, if it has an address of its own.
+    operator: Option<WebListener>,
     coap: SocketAddr,
     udp: SocketAddr,
     /// One per arbiter.
@@ -264,39 +279,86 @@ impl Listeners {
         let coap = SharedListener::open("CoAP", config.coap, arbiters)?;
         let udp = SharedListener::open("UDP", config.udp, arbiters)?;
         let both = coap.sockets.into_iter().zip(udp.sockets);
-        let refused = refused("HTTP", config.http);
-        let listener = web::open(config.http).map_err(refused)?;
-        let http = listener.local_addr().map_err(refused)?;
+        let served = match config.operator_http {
+            None => ServedRoutes::All,
+            Some(_) => ServedRoutes::WithoutOperator,
+        };
+        let operator = config.operator_http.map(|address| {
+            WebListener::open(
+                "HTTP for the operator",
+                address,
+                ServedRoutes::Operator,
+                config,
+            )
+        });
+        Ok(Self {
+            http: WebListener::open("HTTP", config.http, served, config)?,
+            operator: operator.transpose()?,
+            coap: coap.address,
+            udp: udp.address,
+            sockets: both.map(|(coap, udp)| Open { coap, udp }).collect(),
+        })
+    }
+
+    /// Every address at which the service listens.
+    fn heard_at(&self) -> Result<Vec<SocketAddr>, StartError> {
+        let web = [Some(&self.http), self.operator.as_ref()];
+        let web = web.into_iter().flatten().map(|web| (web.what, web.address));
+        let listeners = [("CoAP", self.coap), ("UDP", self.udp)];
+        let mut heard_at = Vec::new();
+        for (what, bound) in listeners.into_iter().chain(web) {
+            heard_at.extend(socket::heard_at(bound).map_err(refused(what, bound))?);
+        }
+        Ok(heard_at)
+    }
+}
+
+/// The listener of a part of the API.
+struct WebListener {
+    what: &'static str,
+    address: SocketAddr,
+    listening: Listening,
+    served: ServedRoutes,
+}
+
+impl WebListener {
+    fn open(
+        what: &'static str,
+        address: SocketAddr,
+        served: ServedRoutes,
+        config: &Config,
+    ) -> Result<Self, StartError> {
+        let refused = refused(what, address);
+        let listener = web::open(address).map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
         let certificate = config.tls();
         let tls = certificate.map(|(cert, key)| tls::load(cert, key));
         let listening = Listening {
             listener,
             tls: tls.transpose()?,
-            workers: cores(),
+            workers: match served {
+                ServedRoutes::All | ServedRoutes::WithoutOperator => cores(),
+                ServedRoutes::Operator => 1,
+            },
             limits: config
                 .connection_limits()
                 .within_descriptors()
                 .map_err(refused)?,
         };
         Ok(Self {
-            http,
+            what,
+            address,
             listening,
-            coap: coap.address,
-            udp: udp.address,
-            sockets: both.map(|(coap, udp)| Open { coap, udp }).collect(),
+            served,
         })
     }
-}
 
-impl Listeners {
-    /// Every address at which the service listens.
-    fn heard_at(&self) -> Result<Vec<SocketAddr>, StartError> {
-        let listeners = [("CoAP", self.coap), ("UDP", self.udp), ("HTTP", self.http)];
-        let mut heard_at = Vec::new();
-        for (what, bound) in listeners {
-            heard_at.extend(socket::heard_at(bound).map_err(refused(what, bound))?);
-        }
-        Ok(heard_at)
+    fn start(self, state: &ApiState) -> Result<Addr<Web>, StartError> {
+        let (state, served) = (state.clone(), self.served);
+        let routes = Arc::new(move |app: &mut actix_web::web::ServiceConfig| {
+            api::configure(app, state.clone(), served);
+        });
+        Web::start_serving(self.listening, routes).map_err(refused(self.what, self.address))
     }
 }
 
@@ -322,14 +384,6 @@ fn refused(what: &'static str, address: SocketAddr) -> impl Fn(io::Error) -> Sta
         address,
         source,
     }
-}
-
-fn start_web(listening: Listening, state: &ApiState) -> io::Result<Addr<Web>> {
-    let state = state.clone();
-    let routes = Arc::new(move |app: &mut actix_web::web::ServiceConfig| {
-        api::configure(app, state.clone());
-    });
-    Web::start_serving(listening, routes)
 }
 
 fn store_options(config: &Config) -> Options {

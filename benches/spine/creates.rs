@@ -19,7 +19,7 @@ use engine::effect::Effects;
 use engine::ids::{ClientId, TraceId};
 use engine::policy::CustomerPolicy;
 use signalbox::api::networks::Networks;
-use signalbox::api::{self, ApiParts, ApiState};
+use signalbox::api::{self, ApiParts, ApiState, ServedRoutes};
 use signalbox::config::{self, Config};
 use signalbox::deliveries;
 use signalbox::operator::OperatorToken;
@@ -154,7 +154,8 @@ pub(crate) fn serve(
         workers,
         limits: config.connection_limits(),
     };
-    let routes = move |app: &mut ServiceConfig| api::configure(app, state.clone());
+    let routes =
+        move |app: &mut ServiceConfig| api::configure(app, state.clone(), ServedRoutes::All);
     Web::start_serving(listening, Arc::new(routes)).expect("the API is served");
     Api {
         address,

@@ -38,6 +38,7 @@ mod notifications;
 mod objects;
 mod observing;
 mod operations;
+mod operator_http;
 mod ownership;
 mod plain;
 mod recorded;

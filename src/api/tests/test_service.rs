@@ -7,7 +7,7 @@ use actix_web::App;
 use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 use actix_web::http::{Method, StatusCode};
 use actix_web::test::{TestRequest, call_service, init_service, read_body};
-use actix_web::web::Bytes;
+use actix_web::web::{Bytes, ServiceConfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -24,7 +24,7 @@ use store::sealed::MasterKey;
 use store::{Commit, Options, SledStore, Store};
 
 use crate::api::networks::Networks;
-use crate::api::{ApiParts, ApiState, configure};
+use crate::api::{ApiParts, ApiState, ServedRoutes, configure};
 use crate::config::Config;
 use crate::deliveries;
 use crate::operator::OperatorToken;
@@ -179,7 +179,8 @@ impl TestService {
 
     pub(super) async fn call(&self, request: TestRequest) -> CallAnswer {
         let state = self.state.clone();
-        let app = init_service(App::new().configure(|app| configure(app, state))).await;
+        let mounted = |app: &mut ServiceConfig| configure(app, state, ServedRoutes::All);
+        let app = init_service(App::new().configure(mounted)).await;
         let response = call_service(&app, request.to_request()).await;
         let (status, headers) = (response.status(), response.headers().clone());
         CallAnswer {

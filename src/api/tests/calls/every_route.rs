@@ -6,8 +6,8 @@ use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use engine::customer::Scope;
 use serde_json::json;
 
+use crate::api::ServedRoutes;
 use crate::api::access::Access;
-use crate::api::paths;
 use crate::api::routes::{ROUTES, Route};
 use crate::api::tests::test_service::{OPERATOR, TestCredentials, TestService};
 use crate::api::words::Word;
@@ -24,7 +24,7 @@ const OBJECTS: &str = "/management-api/v1/lwm2m/objects";
 #[actix_web::test]
 async fn an_unsupported_method_is_answered_with_the_supported_ones() {
     let setup = TestService::new();
-    for path in paths() {
+    for path in ServedRoutes::All.paths() {
         let known: Vec<_> = ROUTES
             .iter()
             .filter(|route| route.path == path)
