@@ -13,7 +13,9 @@ use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::backlog::Sequence;
 use engine::delivery::command::{DestinationCommand, DestinationReply, TestOutcome};
 use engine::delivery::destination::{Destination, DestinationAmendment};
+use engine::delivery::forwarders::creation;
 use engine::delivery::forwarding::{DeliveryRules, NotActive, ReplayUnderWay};
+use engine::idempotency::IdempotencyRecord;
 use engine::ids::{CustomerId, DestinationId};
 use engine::supervision::Unserved;
 use store::sealed::MasterKey;
@@ -70,11 +72,24 @@ impl Deliveries {
         Self { supervisor }
     }
 
-    /// Creates a destination; when this answers Ok it is durable and receives events.
-    pub async fn create(&self, destination: Destination) -> Result<(), Unserved> {
-        let destination = Box::new(destination);
-        self.send(|reply| CreateDestination { destination, reply })
-            .await
+    /// Creates a destination, and the idempotency record of its call with it; when this answers Ok
+    /// it is durable and receives events.
+    pub async fn create(
+        &self,
+        destination: Destination,
+        record: Option<IdempotencyRecord>,
+    ) -> Result<(), Unserved> {
+        let created = (destination.id, destination.customer.clone());
+        let mut creation = creation(Box::new(destination));
+        if let Some(record) = record {
+            creation.add_record(record);
+        }
+        self.send(|reply| CreateDestination {
+            creation,
+            destination: created,
+            reply,
+        })
+        .await
     }
 
     /// Changes a destination.

@@ -14,7 +14,7 @@ use crate::delivery::backlog::ProgressUpdate;
 use crate::delivery::destination::Destination;
 use crate::device::record::DeviceRecord;
 use crate::event::Event;
-use crate::idempotency::{IdempotencyKey, IdempotencyRecord};
+use crate::idempotency::{IdempotencyKey, IdempotencyRecord, IdentifiedDevice};
 use crate::ids::{
     ActionId, ClientId, CustomerId, DestinationId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn, Shard,
 };
@@ -74,15 +74,31 @@ pub enum Expect {
         /// The status it must have.
         is: Status,
     },
-    /// The device has no idempotency record under the key.
+    /// There is no idempotency record under the key, for a device or for the whole call.
     IdempotencyKeyUnused {
         /// The key of the call.
         key: IdempotencyKey,
         /// The device.
-        device: DeviceKey,
-        /// The number of the device.
-        number: u64,
+        device: Option<IdentifiedDevice>,
     },
+}
+
+impl Batch {
+    /// Adds the idempotency record of the call that the batch is for. There must be none yet.
+    pub fn add_record(&mut self, record: IdempotencyRecord) {
+        self.expects.push(Expect::no_record_like(&record));
+        self.changes.push(Change::PutIdempotencyRecord(record));
+    }
+}
+
+impl Expect {
+    /// There is no idempotency record in the place of this one.
+    pub fn no_record_like(record: &IdempotencyRecord) -> Self {
+        Self::IdempotencyKeyUnused {
+            key: record.call.key,
+            device: record.device(),
+        }
+    }
 }
 
 /// A name that must be unique.
@@ -181,7 +197,7 @@ pub enum Change {
         /// The request from now on.
         action: Box<Action>,
     },
-    /// Puts the idempotency record of a call for a device.
+    /// Puts an idempotency record of a call.
     PutIdempotencyRecord(IdempotencyRecord),
     /// Adds an entry to the administration log.
     AppendEntry(Box<Entry>),

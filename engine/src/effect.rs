@@ -122,17 +122,7 @@ impl Effects {
 
     /// Saves the idempotency record of a call, unless there is one already.
     pub fn save_idempotency_record(&mut self, record: IdempotencyRecord) {
-        let IdempotencyRecord {
-            call,
-            device,
-            number,
-            ..
-        } = record;
-        self.push(Effect::Expect(Expect::IdempotencyKeyUnused {
-            key: call.key,
-            device,
-            number,
-        }));
+        self.push(Effect::Expect(Expect::no_record_like(&record)));
         self.push(Effect::Save(Change::PutIdempotencyRecord(record)));
     }
 

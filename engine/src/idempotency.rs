@@ -1,14 +1,15 @@
-//! What is stored for a call, so that a repeated call creates no second request
-//! (`Idempotency-Key`)?
+//! What is stored for a call, so that a repeated call creates nothing again (`Idempotency-Key`)?
 //!
-//! There is one record per key and device. It is committed in one batch with the request that it
-//! names. A refused call leaves no record. The record of a removed device does not apply to a new
-//! device with the same id.
+//! A call that creates action requests has one record per device, committed in one batch with the
+//! request that it names. The record of a removed device does not apply to a new device with the
+//! same id. A call that creates anything else has one record, committed with what it creates: its
+//! response, which may hold a secret and is therefore sealed. A refused call leaves no record.
 
 use sha2::{Digest, Sha256};
 
 use crate::ids::{ActionId, DeviceKey, kept_as_bytes};
 use crate::moment::Timestamp;
+use crate::sealed::Sealed;
 
 /// The longest key a call may have, in characters.
 pub const KEY_CHARACTERS_MAX: usize = 255;
@@ -44,6 +45,11 @@ impl IdempotencyKey {
         let number = customer_number.to_be_bytes();
         Self(digest_of(&[&number, text.0.as_bytes()]))
     }
+
+    /// The key of the operator with this text.
+    pub fn of_operator(text: &IdempotencyKeyText) -> Self {
+        Self(digest_of(&[b"operator", &[], text.0.as_bytes()]))
+    }
 }
 
 kept_as_bytes!(IdempotencyKey, 16);
@@ -70,19 +76,48 @@ pub struct IdempotentCall {
     pub fingerprint: CallFingerprint,
 }
 
-/// The record of a call for one device.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// The record of a call.
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct IdempotencyRecord {
     /// The call.
     pub call: IdempotentCall,
-    /// The device.
-    pub device: DeviceKey,
-    /// The number of the device, because a new device may have the same device key.
-    pub number: u64,
-    /// The action request that it created.
-    pub action: ActionId,
+    /// What it created.
+    pub created: CreatedByCall,
     /// When it was created.
     pub at: Timestamp,
+}
+
+/// What a call with an idempotency key created.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum CreatedByCall {
+    /// An action request for one of its devices.
+    Action {
+        /// The device.
+        device: IdentifiedDevice,
+        /// The request.
+        action: ActionId,
+    },
+    /// Something else, to which this was the response.
+    Answered(Sealed),
+}
+
+/// A device and its number, because a new device may have the same device key.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct IdentifiedDevice {
+    /// The key of the device.
+    pub key: DeviceKey,
+    /// Its number.
+    pub number: u64,
+}
+
+impl IdempotencyRecord {
+    /// The device for which the record is, if its call created action requests.
+    pub fn device(&self) -> Option<IdentifiedDevice> {
+        match self.created {
+            CreatedByCall::Action { device, .. } => Some(device),
+            CreatedByCall::Answered(_) => None,
+        }
+    }
 }
 
 /// The length precedes each part, so that different lists of parts have different digests.
@@ -127,6 +162,8 @@ mod tests {
         assert_eq!(key(1, "x"), key(1, "x"));
         assert_ne!(key(1, "x"), key(2, "x"));
         assert_ne!(key(1, "x"), key(1, "y"));
+        let of_operator = IdempotencyKey::of_operator(&IdempotencyKeyText::parse("x").unwrap());
+        assert_ne!(key(0, "x"), of_operator);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use super::Api;
 use super::body::Json;
 use super::error::ApiError;
 use super::fields::label;
+use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKeeper};
 use super::page::PageBody;
 use super::records::settle;
 use super::secret::draw;
@@ -65,9 +66,11 @@ struct CreatedSecretBody {
 /// POST: creates an API client with a new secret.
 pub(super) async fn create(
     PathSegment(customer): PathSegment<CustomerId>,
+    named: IdempotencyKeyHeader,
     Json(mut fields): Json,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
+    let identity = named.read(&["client", customer.as_str()], &mut fields);
     let name = fields.required("name", label);
     let scopes = fields.texts("scopes", read_scopes).unwrap_or(Scopes::ALL);
     let name = fields.finish(name)?;
@@ -77,22 +80,25 @@ pub(super) async fn create(
         scopes,
         secret: SecretDigest::of(&client_secret),
     };
-    let client = settle(&*api.commits, async || {
-        let holder = api.store.customer(customer.clone()).await?;
-        let others = api.store.clients_of(customer.clone()).await?;
-        Ok(create_client(
-            &mut api.clock.moment(),
-            holder,
-            &others,
-            new.clone(),
-        )?)
-    })
-    .await?;
-    let body = CreatedBody {
-        client_id: client.id.to_string(),
-        client_secret,
+    let directory = api.clone();
+    let act = async move |keeper: ResponseKeeper| {
+        let api = directory;
+        settle(&*api.commits, async || {
+            let holder = api.store.customer(customer.clone()).await?;
+            let others = api.store.clients_of(customer.clone()).await?;
+            let m = &mut api.clock.moment();
+            let decided = create_client(m, holder, &others, new.clone())?;
+            keeper.keep(decided, |client| {
+                let body = CreatedBody {
+                    client_id: client.id.to_string(),
+                    client_secret: client_secret.clone(),
+                };
+                CreatedResponse::of(None, &body)
+            })
+        })
+        .await
     };
-    Ok(HttpResponse::Created().json(body))
+    idempotency::create(&api, None, identity, act).await
 }
 
 /// GET: lists the clients of a customer by id.
@@ -127,24 +133,34 @@ pub(super) async fn delete(
 pub(super) async fn create_secret(
     PathSegment(customer): PathSegment<CustomerId>,
     PathSegment(client): PathSegment<ClientId>,
+    named: IdempotencyKeyHeader,
     Json(mut fields): Json,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
+    let place = ["secret", customer.as_str(), client.as_str()];
+    let identity = named.read(&place, &mut fields);
     let expires_in_s = fields.number("expiresIn", 1..=EXPIRES_IN_S_MAX);
     let expires_in_s = fields.finish(Some(expires_in_s))?;
     let client_secret = draw().map_err(ApiError::internal)?;
     let digest = SecretDigest::of(&client_secret);
-    let secret = settle(&*api.commits, async || {
-        let found = api.store.client(client.clone()).await?;
-        let m = &mut api.clock.moment();
-        Ok(add_secret(m, &customer, found, digest, expires_in_s)?)
-    })
-    .await?;
-    let secret = SecretBody::of(&secret);
-    Ok(HttpResponse::Created().json(CreatedSecretBody {
-        client_secret,
-        secret,
-    }))
+    let directory = api.clone();
+    let act = async move |keeper: ResponseKeeper| {
+        let api = directory;
+        settle(&*api.commits, async || {
+            let found = api.store.client(client.clone()).await?;
+            let m = &mut api.clock.moment();
+            let decided = add_secret(m, &customer, found, digest, expires_in_s)?;
+            keeper.keep(decided, |secret| {
+                let body = CreatedSecretBody {
+                    client_secret: client_secret.clone(),
+                    secret: SecretBody::of(&secret),
+                };
+                CreatedResponse::of(None, &body)
+            })
+        })
+        .await
+    };
+    idempotency::create(&api, None, identity, act).await
 }
 
 /// DELETE: removes a secret of an API client.

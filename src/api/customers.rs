@@ -2,7 +2,6 @@
 
 pub(super) mod described;
 
-use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 use tracing::Instrument as _;
@@ -22,6 +21,7 @@ use super::Api;
 use super::body::{Json, Query};
 use super::error::ApiError;
 use super::fields::label;
+use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKeeper};
 use super::page::{PageBody, wanted};
 use super::records::settle;
 use super::segment::PathSegment;
@@ -47,24 +47,29 @@ struct CustomerBody {
 
 /// POST: creates a customer.
 pub(super) async fn create(
+    named: IdempotencyKeyHeader,
     Json(mut fields): Json,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
+    let identity = named.read(&["customer"], &mut fields);
     let id = fields.optional("id", CustomerId::parse);
     let name = fields.required("name", label);
     let new = fields.finish(name.map(|name| NewCustomer { id, name }))?;
-    let customer = settle(&*api.commits, async || {
-        let customer = draft_customer(&mut api.clock.moment(), new.clone());
-        let holder = api.store.customer(customer.id.clone()).await?;
-        Ok(create_customer(customer, holder)?)
-    })
-    .await?;
-    let (id, name) = (customer.id.to_string(), customer.name.into_string());
-    let location = format!("/operator-api/v1/customers/{id}");
-    let body = CreatedBody { id, name };
-    Ok(HttpResponse::Created()
-        .insert_header((LOCATION, location))
-        .json(body))
+    let directory = api.clone();
+    let act = async move |keeper: ResponseKeeper| {
+        let api = directory;
+        settle(&*api.commits, async || {
+            let customer = draft_customer(&mut api.clock.moment(), new.clone());
+            let holder = api.store.customer(customer.id.clone()).await?;
+            keeper.keep(create_customer(customer, holder)?, |customer| {
+                let (id, name) = (customer.id.to_string(), customer.name.into_string());
+                let location = format!("/operator-api/v1/customers/{id}");
+                CreatedResponse::of(Some(location), &CreatedBody { id, name })
+            })
+        })
+        .await
+    };
+    idempotency::create(&api, None, identity, act).await
 }
 
 /// GET: lists customers by id.

@@ -5,7 +5,6 @@ pub(super) mod described;
 
 use std::net::{AddrParseError, IpAddr};
 
-use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
 
 use engine::action::Protocol;
@@ -23,6 +22,7 @@ use super::body::{Json, Query};
 use super::device::{DeviceBody, InspectorBody};
 use super::error::ApiError;
 use super::fields::{Fields, label};
+use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKeeper};
 use super::page::{PageBody, wanted};
 use super::records::settle;
 use super::segment::PathSegment;
@@ -37,22 +37,27 @@ const BEGINNING_CHARACTERS_MAX: usize = Endpoint::LENGTH_MAX;
 /// POST: creates a device.
 pub(super) async fn create(
     caller: AuthenticatedCaller,
-    Json(fields): Json,
+    named: IdempotencyKeyHeader,
+    Json(mut fields): Json,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
+    let identity = named.read(&["device"], &mut fields);
     let new = new_device(fields)?;
-    let profile = settle(&*api.commits, async || {
-        let profile = draft_device(&mut api.clock.moment(), &caller.customer, new.clone())?;
-        api.networks.admit(&caller.customer, profile.ip)?;
-        let taken = borne(&api, names_wanted(&profile)).await?;
-        Ok(create_device(profile, taken)?)
-    })
-    .await?;
-    let location = format!("/management-api/v1/devices/{}", profile.device);
-    let body = DeviceBody::of(&profile);
-    Ok(HttpResponse::Created()
-        .insert_header((LOCATION, location))
-        .json(body))
+    let (devices, customer) = (api.clone(), caller.customer.clone());
+    let act = async move |keeper: ResponseKeeper| {
+        let api = devices;
+        settle(&*api.commits, async || {
+            let profile = draft_device(&mut api.clock.moment(), &customer, new.clone())?;
+            api.networks.admit(&customer, profile.ip)?;
+            let taken = borne(&api, names_wanted(&profile)).await?;
+            keeper.keep(create_device(profile, taken)?, |profile| {
+                let location = format!("/management-api/v1/devices/{}", profile.device);
+                CreatedResponse::of(Some(location), &DeviceBody::of(&profile))
+            })
+        })
+        .await
+    };
+    idempotency::create(&api, Some(&caller), identity, act).await
 }
 
 /// GET: lists the devices of the caller by device id.

@@ -1,20 +1,24 @@
 //! How are calls with an `Idempotency-Key` executed only once?
 //!
-//! The result of a call is stored with the requests it created, so a repeated call gets the same
-//! response. Two calls with one key do not run concurrently: the second gets 409, because the first
-//! may still be refused.
+//! What a call created is stored with it, so a repeated call gets the same response. Two calls with
+//! one key do not run concurrently: the second gets 409, because the first may still be refused.
+
+mod described;
 
 use std::collections::HashSet;
 use std::future::{Future, Ready, ready};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use actix_web::dev::Payload;
-use actix_web::http::header::HeaderValue;
-use actix_web::{FromRequest, HttpRequest, web};
+use actix_web::http::header::{ContentType, HeaderValue, LOCATION};
+use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
+use serde::{Deserialize, Serialize};
 use tracing::Instrument as _;
 
+use engine::directory::Decision;
 use engine::idempotency::{
-    CallFingerprint, IdempotencyKey, IdempotencyKeyText, IdempotencyRecord, IdempotentCall,
+    CallFingerprint, CreatedByCall, IdempotencyKey, IdempotencyKeyText, IdempotencyRecord,
+    IdempotentCall,
 };
 use engine::ids::{ActionId, DeviceKey};
 use store::DeviceReads;
@@ -78,6 +82,24 @@ impl CallIdentity {
         let fingerprint = CallFingerprint::of(&parts);
         Self { key, fingerprint }
     }
+
+    /// The call of a customer, or of the operator.
+    async fn call(
+        self,
+        api: &Api,
+        caller: Option<&AuthenticatedCaller>,
+    ) -> Result<IdempotentCall, ApiError> {
+        let Self { key, fingerprint } = self;
+        let key = match caller {
+            Some(caller) => {
+                let customer = api.store.customer(caller.customer.clone()).await?;
+                let customer = customer.ok_or_else(ApiError::token_invalid)?;
+                IdempotencyKey::of(customer.number, &key)
+            }
+            None => IdempotencyKey::of_operator(&key),
+        };
+        Ok(IdempotentCall { key, fingerprint })
+    }
 }
 
 /// The results of earlier calls with the same key.
@@ -90,12 +112,124 @@ pub(super) struct KnownCall {
 impl KnownCall {
     /// The request that an earlier call created for a device.
     pub(super) fn record_of(&self, device: DeviceKey) -> Option<ActionId> {
-        let record = self.records.iter().find(|it| it.device == device);
-        record.map(|it| it.action)
+        self.records.iter().find_map(|record| match record.created {
+            CreatedByCall::Action { device: of, action } if of.key == device => Some(action),
+            CreatedByCall::Action { .. } | CreatedByCall::Answered(_) => None,
+        })
     }
 }
 
-/// Executes a call, only once if it has a key.
+/// The response to a call that created something other than action requests: 201.
+#[derive(Clone, Deserialize, Serialize)]
+pub(super) struct CreatedResponse {
+    location: Option<String>,
+    body: String,
+}
+
+impl CreatedResponse {
+    /// A response with the created object, and its path if it has one.
+    pub(super) fn of(location: Option<String>, body: &impl Serialize) -> Result<Self, ApiError> {
+        let body = serde_json::to_string(body).map_err(ApiError::internal)?;
+        Ok(Self { location, body })
+    }
+}
+
+impl From<CreatedResponse> for HttpResponse {
+    fn from(created: CreatedResponse) -> Self {
+        let mut response = Self::Created();
+        if let Some(location) = created.location {
+            response.insert_header((LOCATION, location));
+        }
+        response
+            .insert_header(ContentType::json())
+            .body(created.body)
+    }
+}
+
+/// Keeps the response of a call with a key, in the batch of what it creates.
+#[derive(Clone)]
+pub(super) struct ResponseKeeper {
+    api: web::Data<Api>,
+    once: Option<IdempotentCall>,
+}
+
+impl ResponseKeeper {
+    /// The record of the call, if it has a key.
+    pub(super) fn record(
+        &self,
+        response: &CreatedResponse,
+    ) -> Result<Option<IdempotencyRecord>, ApiError> {
+        let Some(call) = self.once else {
+            return Ok(None);
+        };
+        let plain = serde_json::to_vec(response).map_err(ApiError::internal)?;
+        let sealed = self.api.master_key.seal(&plain, &seal_context(call.key));
+        Ok(Some(IdempotencyRecord {
+            call,
+            created: CreatedByCall::Answered(sealed),
+            at: self.api.clock.now(),
+        }))
+    }
+
+    /// The decision with the record of the call.
+    pub(super) fn keep<T>(
+        &self,
+        decided: Decision<T>,
+        respond: impl FnOnce(T) -> Result<CreatedResponse, ApiError>,
+    ) -> Result<Decision<CreatedResponse>, ApiError> {
+        let Decision { mut batch, answer } = decided;
+        let answer = respond(answer)?;
+        if let Some(record) = self.record(&answer)? {
+            batch.add_record(record);
+        }
+        Ok(Decision { batch, answer })
+    }
+}
+
+/// What binds a sealed response to its call.
+fn seal_context(key: IdempotencyKey) -> Vec<u8> {
+    [b"response of a call ", &key.as_bytes()[..]].concat()
+}
+
+/// Executes a call that creates something other than action requests, only once if it has a key;
+/// `caller` is none for the operator.
+pub(super) async fn create<F>(
+    api: &web::Data<Api>,
+    caller: Option<&AuthenticatedCaller>,
+    identity: Option<CallIdentity>,
+    act: impl FnOnce(ResponseKeeper) -> F + 'static,
+) -> Result<HttpResponse, ApiError>
+where
+    F: Future<Output = Result<CreatedResponse, ApiError>> + 'static,
+{
+    let mut keeper = ResponseKeeper {
+        api: api.clone(),
+        once: None,
+    };
+    let Some(identity) = identity else {
+        return act(keeper).await.map(Into::into);
+    };
+    let once = identity.call(api, caller).await?;
+    let created = execute(api, once, async move |records| {
+        let earlier = records.into_iter().find_map(|record| match record.created {
+            CreatedByCall::Answered(response) => Some(response),
+            CreatedByCall::Action { .. } => None,
+        });
+        let Some(earlier) = earlier else {
+            keeper.once = Some(once);
+            return act(keeper).await;
+        };
+        let opened = keeper
+            .api
+            .master_key
+            .open(&earlier, &seal_context(once.key));
+        let opened = opened.map_err(ApiError::internal)?;
+        serde_json::from_slice(&opened).map_err(ApiError::internal)
+    });
+    created.await.map(Into::into)
+}
+
+/// Executes a call that creates action requests, only once if it has a key.
 pub(super) async fn call<T: 'static, F>(
     api: &web::Data<Api>,
     caller: &AuthenticatedCaller,
@@ -105,16 +239,29 @@ pub(super) async fn call<T: 'static, F>(
 where
     F: Future<Output = Result<T, ApiError>> + 'static,
 {
-    let Some(CallIdentity { key, fingerprint }) = identity else {
+    let Some(identity) = identity else {
         let (once, records) = (None, Vec::new());
         return act(KnownCall { once, records }).await;
     };
-    let customer = api.store.customer(caller.customer.clone()).await?;
-    let customer = customer.ok_or_else(ApiError::token_invalid)?;
-    let once = IdempotentCall {
-        key: IdempotencyKey::of(customer.number, &key),
-        fingerprint,
-    };
+    let once = identity.call(api, Some(caller)).await?;
+    let store = Arc::clone(&api.store);
+    execute(api, once, async move |records| {
+        let records = held(&*store, records).await?;
+        let once = Some(once);
+        act(KnownCall { once, records }).await
+    })
+    .await
+}
+
+/// Executes a call with the records of earlier calls with the same key.
+async fn execute<T: 'static, F>(
+    api: &Api,
+    once: IdempotentCall,
+    act: impl FnOnce(Vec<IdempotencyRecord>) -> F + 'static,
+) -> Result<T, ApiError>
+where
+    F: Future<Output = Result<T, ApiError>> + 'static,
+{
     let turn = api.idempotency_locks.take(once.key)?;
     let store = Arc::clone(&api.store);
     let acting = async move {
@@ -123,9 +270,7 @@ where
         if records.iter().any(|record| record.call != once) {
             return Err(ApiError::key_reused(HEADER));
         }
-        let records = held(&*store, records).await?;
-        let once = Some(once);
-        act(KnownCall { once, records }).await
+        act(records).await
     };
     // The call completes even if the caller disconnects: a repeated call must find its result.
     let acting = actix_web::rt::spawn(acting.in_current_span());
@@ -133,15 +278,18 @@ where
     acting.await.unwrap_or_else(broken)
 }
 
-/// The results whose device still exists: a new device with the same id has none.
+/// The records whose device still exists: a new device with the same id has none.
 async fn held(
     store: &dyn DeviceReads,
     records: Vec<IdempotencyRecord>,
 ) -> Result<Vec<IdempotencyRecord>, ApiError> {
     let mut held = Vec::with_capacity(records.len());
     for record in records {
-        let profile = store.profile(record.device).await?;
-        if profile.is_some_and(|it| it.number == record.number) {
+        let Some(device) = record.device() else {
+            continue;
+        };
+        let profile = store.profile(device.key).await?;
+        if profile.is_some_and(|it| it.number == device.number) {
             held.push(record);
         }
     }

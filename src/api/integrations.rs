@@ -9,7 +9,6 @@ mod response_body;
 mod sealing;
 pub(super) mod webhook_events;
 
-use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
 
 use engine::delivery::destination::{Destination, DestinationAmendment};
@@ -25,6 +24,7 @@ use super::Api;
 use super::access::AuthenticatedCaller;
 use super::body::{Json, Query};
 use super::error::ApiError;
+use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKeeper};
 use super::page::{PageBody, wanted};
 use super::records::to_its_end;
 use super::segment::{PathSegment, Segment};
@@ -34,15 +34,15 @@ pub(super) use response_body::{TestedBody, WebhookBody, WebhookWithBacklogBody};
 /// POST: creates a webhook.
 pub(super) async fn create(
     caller: AuthenticatedCaller,
-    Json(fields): Json,
+    named: IdempotencyKeyHeader,
+    Json(mut fields): Json,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
+    let identity = named.read(&["webhook"], &mut fields);
     let new = request_body::new_webhook(fields, api.policy)?;
-    let made = to_its_end(made(api.clone(), caller, new)).await?;
-    let location = format!("/management-api/v1/integrate/clouds/webhooks/{}", made.id);
-    Ok(HttpResponse::Created()
-        .insert_header((LOCATION, location))
-        .json(WebhookBody::of(&made)))
+    let (deliveries, of) = (api.clone(), caller.clone());
+    let act = move |keeper| to_its_end(made(deliveries, of, new, keeper));
+    idempotency::create(&api, Some(&caller), identity, act).await
 }
 
 /// GET: lists the webhooks of the caller, oldest first.
@@ -117,7 +117,8 @@ async fn made(
     api: web::Data<Api>,
     caller: AuthenticatedCaller,
     new: NewWebhook,
-) -> Result<Destination, ApiError> {
+    keeper: ResponseKeeper,
+) -> Result<CreatedResponse, ApiError> {
     // One at a time, so that the maximum holds.
     let _turn = api.changing_webhooks.lock().await;
     let customer = api.store.customer(caller.customer.clone()).await?;
@@ -125,13 +126,19 @@ async fn made(
     admit_destination(customer.as_ref(), &others)?;
     let seal = |id, part: SealedField<'_>, text: &str| api.seal_for(id, part, text);
     let drafted = draft_webhook(&mut api.clock.moment(), &caller.customer, new, seal);
-    let created = api.deliveries.create(drafted.clone()).await;
+    let location = format!(
+        "/management-api/v1/integrate/clouds/webhooks/{}",
+        drafted.id
+    );
+    let response = CreatedResponse::of(Some(location), &WebhookBody::of(&drafted))?;
+    let record = keeper.record(&response)?;
+    let created = api.deliveries.create(drafted, record).await;
     created.map_err(|why| match why {
         Unserved::Unknown => ApiError::from(DirectoryRefusal::CustomerUnknown),
         Unserved::Busy | Unserved::Failed => unserved(why),
     })?;
     api.devices.take_policy(caller.customer).await?;
-    Ok(drafted)
+    Ok(response)
 }
 
 async fn amended(

@@ -59,7 +59,8 @@ pub trait DirectoryReads: Send + Sync {
     /// Action requests, in the order the filter names.
     fn actions(&self, filter: ActionFilter, page: PageRequest) -> ReadAnswer<Page<ListedAction>>;
 
-    /// All records under an idempotency key: one for each request that its call created.
+    /// All records under an idempotency key: one for each action request that its call created, or
+    /// one with its response.
     fn idempotency_records(&self, key: IdempotencyKey) -> ReadAnswer<Vec<IdempotencyRecord>>;
 
     /// Administration log entries, newest first.

@@ -293,3 +293,89 @@ fn ids(caller: &Caller) -> Vec<String> {
     let (listed, _) = page(caller, &format!("{REQUESTS}/active?pageSize=100"));
     listed
 }
+
+#[test]
+fn every_create_is_answered_as_before_and_creates_once() {
+    let (mut service, caller) = start(&[]);
+    let operator = Caller::operator(&service);
+    let devices = "/management-api/v1/devices";
+    let webhooks = "/management-api/v1/integrate/clouds/webhooks";
+    let customers = "/operator-api/v1/customers";
+    let clients = "/operator-api/v1/customers/umbrella/clients";
+    let webhook = json!({ "name": "Values", "url": "https://example.com/in",
+        "eventTypes": [{ "type": "TELEMETRY_DATA" }] });
+    let made = named(
+        &operator,
+        "a-key",
+        customers,
+        &json!({ "id": "umbrella", "name": "U" }),
+    );
+    let made_client = named(&operator, "client", clients, &json!({ "name": "app" }));
+    let client = made_client.json();
+    let secrets = format!("{clients}/{}/secrets", text(&client["clientId"]));
+    let calls = [
+        (&caller, "a-key", devices, json!({ "deviceId": "meter-7" })),
+        (
+            &caller,
+            "b-key",
+            devices,
+            json!({ "name": "with a generated id", "iccid": "8949" }),
+        ),
+        (&caller, "webhook", webhooks, webhook),
+        (&operator, "secret", secrets.as_str(), json!({})),
+    ];
+    let firsts: Vec<Response> = calls
+        .iter()
+        .map(|(caller, key, path, body)| named(caller, key, path, body))
+        .collect();
+    let listed = |caller: &Caller| {
+        let paths = [devices, webhooks].map(|path| caller.request("GET", path).expect(200));
+        paths.map(|page| page["items"].as_array().map(Vec::len))
+    };
+    let before = listed(&caller);
+    service.kill();
+    service.start_again();
+    let followed = |caller: &Caller| {
+        let mut caller = caller.clone();
+        caller.follow(&service);
+        caller
+    };
+    for ((caller, key, path, body), first) in calls.iter().zip(&firsts) {
+        let caller = followed(caller);
+        let again = named(&caller, key, path, body);
+        assert_eq!(again.expect(201), first.expect(201), "{path}");
+        assert_eq!(again.header("location"), first.header("location"), "{path}");
+        let mut other = body.clone();
+        other["name"] = json!("Other");
+        let other = named(&caller, key, path, &other);
+        let refusal = match path.ends_with("secrets") {
+            // It has no property of that name.
+            true => 400,
+            false => 409,
+        };
+        assert_eq!(other.status, refusal, "{path}");
+    }
+    let operator = followed(&operator);
+    let again = named(
+        &operator,
+        "a-key",
+        customers,
+        &json!({ "name": "U", "id": "umbrella" }),
+    );
+    assert_eq!(again.expect(201), made.expect(201));
+    let again = named(&operator, "client", clients, &json!({ "name": "app" }));
+    assert_eq!(again.expect(201), client, "with its secret");
+    assert_eq!(listed(&followed(&caller)), before);
+    // A key of an action request is none of a device.
+    let reused = named(
+        &followed(&caller),
+        "a-key",
+        ONE,
+        &when_active(read("/3/0/0")),
+    );
+    check(
+        &reused,
+        409,
+        &[("IDEMPOTENCY_KEY_REUSED", "Idempotency-Key")],
+    );
+}

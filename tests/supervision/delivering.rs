@@ -155,7 +155,7 @@ impl TestService {
             created_at: now,
             updated_at: now,
         };
-        wait_for(self.deliveries.create(destination)).unwrap();
+        wait_for(self.deliveries.create(destination, None)).unwrap();
         id
     }
 

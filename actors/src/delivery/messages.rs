@@ -1,8 +1,8 @@
 //! The messages between the handle of destinations, the supervisor of forwarders and a forwarder.
 
 use actix::Message;
+use engine::change::Batch;
 use engine::delivery::command::{DestinationCommand, DestinationReply};
-use engine::delivery::destination::Destination;
 use engine::delivery::forwarders::ForwarderExit;
 use engine::ids::{CustomerId, DestinationId};
 use engine::supervision::Generation;
@@ -33,7 +33,8 @@ pub(super) fn refusal(error: CommitError) -> Unserved {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct CreateDestination {
-    pub(super) destination: Box<Destination>,
+    pub(super) creation: Batch,
+    pub(super) destination: (DestinationId, CustomerId),
     pub(super) reply: Reply<()>,
 }
 

@@ -12,7 +12,7 @@ use engine::admin_log::entry::Entry;
 use engine::delivery::command::DestinationReply;
 use engine::delivery::destination::Destination;
 use engine::delivery::forwarders::{
-    CommandRoute, DestinationUnreadable, Forwarders, SupervisorEffect, creation,
+    CommandRoute, DestinationUnreadable, Forwarders, SupervisorEffect,
 };
 use engine::delivery::forwarding::Forwarding;
 use engine::ids::{CustomerId, DestinationId};
@@ -185,9 +185,12 @@ impl Handler<CreateDestination> for ForwarderSupervisor {
     type Result = ();
 
     fn handle(&mut self, create: CreateDestination, ctx: &mut Context<Self>) {
-        let CreateDestination { destination, reply } = create;
-        let (id, customer) = (destination.id, destination.customer.clone());
-        let receipt = self.parts.commits.commit(creation(destination));
+        let CreateDestination {
+            creation,
+            destination: (id, customer),
+            reply,
+        } = create;
+        let receipt = self.parts.commits.commit(creation);
         let receipt = receipt.into_actor(self);
         ctx.spawn(receipt.map(move |saved, supervisor, ctx| match saved {
             Ok(()) => {

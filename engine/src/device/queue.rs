@@ -12,7 +12,7 @@ use crate::device::context::Context;
 use crate::device::exchange::{EndedExchange, ExchangeTarget};
 use crate::device::reachability::{ForbiddenAddress, Reachability};
 use crate::event::{ActionResult, EventContent};
-use crate::idempotency::IdempotencyRecord;
+use crate::idempotency::{CreatedByCall, IdempotencyRecord, IdentifiedDevice};
 use crate::ids::ActionId;
 use crate::moment::{Moment, Timestamp};
 use crate::policy::Wanted;
@@ -167,9 +167,13 @@ impl ActionQueue {
         if let Some(once) = once {
             cx.out.save_idempotency_record(IdempotencyRecord {
                 call: once,
-                device: action.device,
-                number: cx.registration.identity().number(),
-                action: action.id,
+                created: CreatedByCall::Action {
+                    device: IdentifiedDevice {
+                        key: action.device,
+                        number: cx.registration.identity().number(),
+                    },
+                    action: action.id,
+                },
                 at: cx.m.now(),
             });
         }

@@ -5,13 +5,11 @@ pub(in crate::api) mod lwm2m;
 pub(in crate::api) mod udp;
 
 use engine::action::{Mode, Protocol, Status};
-use engine::idempotency::KEY_CHARACTERS_MAX;
 use engine::limits::SEND_ATTEMPTS_MAX;
 use engine::query::ActionOrder;
 
 use super::request_body::EXPIRY_S_MAX;
 use crate::api::action::described::{action, followed};
-use crate::api::idempotency::HEADER;
 use crate::api::openapi::{ApiOperation as Described, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 use crate::api::words::Word;
@@ -29,18 +27,11 @@ fn create(
         "`{code}`: {refused}. `ADDRESS_FORBIDDEN`: the address of the device is one of the \
          service itself, or a loopback, link-local or metadata address that the device was not \
          heard from and the mode is `SEND_NOW`. `QUEUE_FULL`: too many requests, or too many \
-         bytes of data, wait for the device. {KEY_REFUSED}"
+         bytes of data, wait for the device."
     );
-    let codes = [
-        code,
-        "ADDRESS_FORBIDDEN",
-        "QUEUE_FULL",
-        "IDEMPOTENCY_KEY_IN_USE",
-        "IDEMPOTENCY_KEY_REUSED",
-    ];
+    let codes = [code, "ADDRESS_FORBIDDEN", "QUEUE_FULL"];
     Described::new(id, Tag::Actions, summary)
         .description(format!("{text}\n\n{QUEUED}"))
-        .header(HEADER, key(), ONCE)
         .json(body, "The request to create.")
         .answer(202, accepted(), "The request is stored.")
         .leads_to(
@@ -48,8 +39,7 @@ fn create(
             &["getAction", "cancelAction"],
             &[("request", "$response.body#/id")],
         )
-        .refusal(409, &codes, &refused)
-        .retried_sometimes(409)
+        .once(&codes, &refused)
 }
 
 /// POST for several devices, over any protocol.
@@ -57,15 +47,12 @@ fn create_many(id: &'static str, summary: &'static str, body: Schema) -> Describ
     let text = "Creates the same request for several devices. Each device is accepted or rejected \
                 on its own: the response lists the created requests and the reason for each \
                 rejected device.";
-    let codes = ["IDEMPOTENCY_KEY_IN_USE", "IDEMPOTENCY_KEY_REUSED"];
     let created = "The created requests and the rejected devices.";
     Described::new(id, Tag::Actions, summary)
         .description(text)
-        .header(HEADER, key(), ONCE)
         .json(body, "The request to create, and the devices.")
         .answer(202, many(), created)
-        .refusal(409, &codes, KEY_REFUSED)
-        .retried_sometimes(409)
+        .once(&[], "")
 }
 
 /// GET one.
@@ -150,11 +137,6 @@ const SENT_NOW: &str = "With `SEND_NOW` the request is sent immediately to the `
                         or, if it has none, to the address of its registration. If the device is \
                         registered in queue mode and asleep, the request waits until it wakes.";
 
-/// Why a call with an idempotency key is refused.
-const KEY_REFUSED: &str = "`IDEMPOTENCY_KEY_IN_USE`: a call with this key is in progress; see \
-                           `Retry-After`. `IDEMPOTENCY_KEY_REUSED`: the key was used for a \
-                           different call.";
-
 const QUEUED: &str = "The call returns as soon as the request is durably stored: a request \
                       answered with 202 survives a crash of the service. Poll `getAction` with \
                       the returned `id` for the result. A `SEND_WHEN_ACTIVE` request waits for \
@@ -233,18 +215,6 @@ fn base64() -> Schema {
     let two = format!("{DIGIT}{{2}}[AEIMQUYcgkosw048]=?");
     let pattern = format!("^({DIGIT}{{4}})*({one}|{two})?$");
     Schema::text().pattern(&pattern).example("AQID")
-}
-
-const ONCE: &str = "A key of your choice that identifies this call: 1 to 255 visible ASCII \
-                    characters. Repeating the call with the same key within 24 hours (by \
-                    default) returns the original response and creates nothing. A rejected call \
-                    does not use up its key.";
-
-/// An idempotency key.
-fn key() -> Schema {
-    let visible = format!("^[!-~]{{1,{KEY_CHARACTERS_MAX}}}$");
-    let example = "9f1c5b2e-7d43-4c8a-8a51-0b6d2f3e4a10";
-    Schema::text().pattern(&visible).example(example)
 }
 
 fn many() -> Schema {

@@ -22,10 +22,9 @@ pub(in crate::api) fn create() -> ApiOperation {
                 ("client", "$response.body#/clientId"),
             ],
         )
-        .refusal(
-            409,
+        .once(
             &["TOO_MANY_CLIENTS"],
-            "The customer has the maximum number of API clients.",
+            "the customer has the maximum number of API clients.",
         )
 }
 
@@ -61,10 +60,9 @@ pub(in crate::api) fn create_secret() -> ApiOperation {
                 ("secret", "$response.body#/secretId"),
             ],
         )
-        .refusal(
-            409,
+        .once(
             &["TOO_MANY_SECRETS"],
-            "The API client has two valid secrets.",
+            "the API client has two valid secrets.",
         )
 }
 

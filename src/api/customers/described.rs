@@ -23,7 +23,7 @@ pub(in crate::api) fn create() -> ApiOperation {
             &["createClient", "listClients", "deleteCustomer"],
             &[("customer", "$response.body#/id")],
         )
-        .refusal(409, &["CUSTOMER_EXISTS"], "Another customer has this id.")
+        .once(&["CUSTOMER_EXISTS"], "another customer has this id.")
 }
 
 /// GET all.

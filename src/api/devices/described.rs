@@ -32,11 +32,10 @@ pub(in crate::api) fn create() -> ApiOperation {
             ],
             &[("device", "$response.body#/deviceId")],
         )
-        .refusal(
-            409,
+        .once(
             &["DEVICE_EXISTS", "ADDRESS_IN_USE"],
-            "Another device has the same identifier, or a device of another customer the same \
-             address. `field` names the property.",
+            "`DEVICE_EXISTS`: another device has the same identifier. `ADDRESS_IN_USE`: a device \
+             of another customer has the same address. `field` names the property.",
         )
 }
 

@@ -38,10 +38,9 @@ pub(in crate::api) fn create() -> ApiOperation {
             ],
             &[("webhook", "$response.body#/id")],
         )
-        .refusal(
-            409,
+        .once(
             &["TOO_MANY_DESTINATIONS"],
-            &format!("The customer has {DESTINATIONS_MAX} webhooks, which is the maximum."),
+            &format!("the customer has {DESTINATIONS_MAX} webhooks, which is the maximum."),
         )
 }
 

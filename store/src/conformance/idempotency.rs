@@ -1,10 +1,14 @@
 //! What is stored of a call that must not take effect twice?
 
+use std::slice::from_ref;
+
 use engine::change::{Batch, Change, Expect};
 use engine::idempotency::{
-    CallFingerprint, IdempotencyKey, IdempotencyKeyText, IdempotencyRecord, IdempotentCall,
+    CallFingerprint, CreatedByCall, IdempotencyKey, IdempotencyKeyText, IdempotencyRecord,
+    IdempotentCall, IdentifiedDevice,
 };
 use engine::profile::Profile;
+use engine::sealed::Sealed;
 
 use super::samples::{acme, action, at, batch, device};
 use super::{TestBed, commit, wait};
@@ -19,13 +23,18 @@ pub(super) fn come_back(ground: &TestBed<'_>) {
         record_of(one, &meters[1], 10),
         record_of(other, &meters[0], 20),
     ];
-    for record in stored {
-        assert_eq!(commit(&*store, keeping(record)), Ok(()));
+    for record in &stored {
+        assert_eq!(commit(&*store, keeping(record.clone())), Ok(()));
     }
+    let response = answered(once("response"), b"{}");
+    assert_eq!(commit(&*store, keeping(response.clone())), Ok(()));
+    let again = commit(&*store, keeping(response.clone()));
+    assert_eq!(again, Err(CommitError::Conflict));
     for _ in 0..2 {
         let records = records_of(&*store, one);
         assert!(records.len() == 2 && records.contains(&stored[0]) && records.contains(&stored[1]));
-        assert_eq!(records_of(&*store, other), [stored[2]]);
+        assert_eq!(records_of(&*store, other), [stored[2].clone()]);
+        assert_eq!(records_of(&*store, response.call), from_ref(&response));
         assert_eq!(records_of(&*store, once("unheard-of")), []);
         drop(store);
         store = ground.open();
@@ -36,16 +45,17 @@ pub(super) fn once_for_each_device(ground: &TestBed<'_>) {
     let store = ground.open();
     let meters = [1, 2].map(|number| device(&acme(), number));
     let first = record_of(once("one"), &meters[0], 10);
-    assert_eq!(commit(&*store, keeping(first)), Ok(()));
+    assert_eq!(commit(&*store, keeping(first.clone())), Ok(()));
     let again = record_of(once("one"), &meters[0], 20);
     assert_eq!(commit(&*store, keeping(again)), Err(CommitError::Conflict));
     let elsewhere = record_of(once("one"), &meters[1], 20);
-    assert_eq!(commit(&*store, keeping(elsewhere)), Ok(()));
-    let anew = IdempotencyRecord {
-        number: first.number + 7,
-        ..record_of(once("one"), &meters[0], 30)
+    assert_eq!(commit(&*store, keeping(elsewhere.clone())), Ok(()));
+    let made_anew = Profile {
+        number: meters[0].number + 7,
+        ..meters[0].clone()
     };
-    assert_eq!(commit(&*store, keeping(anew)), Ok(()), "made anew");
+    let anew = record_of(once("one"), &made_anew, 30);
+    assert_eq!(commit(&*store, keeping(anew.clone())), Ok(()));
     let records = records_of(&*store, first.call);
     assert_eq!(records.len(), 3);
     let each = [&first, &elsewhere, &anew];
@@ -57,8 +67,8 @@ pub(super) fn go_when_they_are_old(ground: &TestBed<'_>) {
     let meter = device(&acme(), 1);
     let [old, recent] =
         [("old", 99), ("recent", 100)].map(|(name, second)| record_of(once(name), &meter, second));
-    assert_eq!(commit(&*store, keeping(old)), Ok(()));
-    assert_eq!(commit(&*store, keeping(recent)), Ok(()));
+    assert_eq!(commit(&*store, keeping(old.clone())), Ok(()));
+    assert_eq!(commit(&*store, keeping(recent.clone())), Ok(()));
     let due = Retention {
         idempotency_before: at(100),
         ..Retention::NOTHING
@@ -88,29 +98,29 @@ pub(crate) fn once(name: &str) -> IdempotentCall {
 }
 
 pub(crate) fn record_of(once: IdempotentCall, device: &Profile, second: i64) -> IdempotencyRecord {
+    let number = device.number;
+    let key = device.key();
     IdempotencyRecord {
         call: once,
-        device: device.key(),
-        number: device.number,
-        action: action(device, second, device.number).id,
+        created: CreatedByCall::Action {
+            device: IdentifiedDevice { key, number },
+            action: action(device, second, number).id,
+        },
         at: at(second),
     }
 }
 
-fn keeping(record: IdempotencyRecord) -> Batch {
-    let IdempotencyRecord {
+fn answered(once: IdempotentCall, response: &[u8]) -> IdempotencyRecord {
+    IdempotencyRecord {
         call: once,
-        device,
-        number,
-        ..
-    } = record;
-    let key = once.key;
+        created: CreatedByCall::Answered(Sealed::from_bytes(response.into())),
+        at: at(10),
+    }
+}
+
+fn keeping(record: IdempotencyRecord) -> Batch {
     Batch {
-        expects: vec![Expect::IdempotencyKeyUnused {
-            key,
-            device,
-            number,
-        }],
+        expects: vec![Expect::no_record_like(&record)],
         ..batch(vec![Change::PutIdempotencyRecord(record)])
     }
 }

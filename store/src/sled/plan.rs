@@ -165,11 +165,9 @@ impl Check {
                 record::customer::write_client(client),
             ),
             Expect::Status { action, is } => Self::Status(key::action::action(*action), *is),
-            Expect::IdempotencyKeyUnused {
-                key,
-                device,
-                number,
-            } => Self::Absent(key::idempotency::idempotency(*key, *device, *number)),
+            Expect::IdempotencyKeyUnused { key, device } => {
+                Self::Absent(key::idempotency::idempotency(*key, *device))
+            }
         }
     }
 }
@@ -344,18 +342,12 @@ impl Steps {
     }
 
     fn put_idempotency_record(&mut self, kept: &IdempotencyRecord) {
-        let IdempotencyRecord {
-            call: once,
-            device,
-            number,
-            at,
-            ..
-        } = *kept;
+        let (key, device) = (kept.call.key, kept.device());
         self.put(
-            key::idempotency::idempotency(once.key, device, number),
+            key::idempotency::idempotency(key, device),
             &record::idempotency::write_idempotency_record(kept),
         );
-        let by_age = key::idempotency::idempotency_by_age(at, once.key, device, number);
+        let by_age = key::idempotency::idempotency_by_age(kept.at, key, device);
         self.put(by_age, &[]);
     }
 

@@ -12,7 +12,7 @@ fn an_idempotency_record_is_saved_with_its_request() {
     let (accepted, saved_once) = fixture.submit(read("/3/0/9").when_active().once(once()));
     assert!(accepted.is_ok());
     let (record, rest) = saved_once.split_at(2);
-    assert_eq!(record, ["expect nothing promised", "promise #1"]);
+    assert_eq!(record, ["expect no record", "record of #1"]);
     assert_eq!(rest, saved);
 }
 
@@ -21,7 +21,7 @@ fn an_idempotency_record_is_saved_for_a_request_that_fails_at_once() {
     let mut fixture = DeviceFixture::registered();
     let (accepted, saved) = fixture.submit(write("/3/0/13", "tomorrow").once(once()));
     assert!(accepted.is_ok());
-    assert_eq!(saved[..2], ["expect nothing promised", "promise #1"]);
+    assert_eq!(saved[..2], ["expect no record", "record of #1"]);
 }
 
 #[test]

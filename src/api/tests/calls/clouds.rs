@@ -71,7 +71,7 @@ async fn a_webhook_of_a_customer_deleted_meanwhile_is_not_created() {
         id: DestinationId::from_bytes([7; 16]),
         ..before
     };
-    let created = setup.state.0.deliveries.create(late.clone()).await;
+    let created = setup.state.0.deliveries.create(late.clone(), None).await;
     assert_eq!(created, Err(Unserved::Unknown));
     assert_eq!(setup.store.destination(late.id).await, Ok(None));
 }

@@ -56,7 +56,7 @@ pub(in crate::sled) fn actions(
     Ok(Page { items, total })
 }
 
-/// All records under an idempotency key: one row for each device of one call.
+/// All records under an idempotency key: one row for each device of one call, or one for the call.
 pub(in crate::sled) fn idempotency_records(
     db: &Db,
     key: IdempotencyKey,
@@ -64,8 +64,7 @@ pub(in crate::sled) fn idempotency_records(
     let mut records = Vec::new();
     for row in rows_of(db, &key::idempotency::idempotency_under(key)) {
         let (row, value) = row?;
-        let device = key::idempotency::device_of(&row);
-        let device = device.ok_or(Unreadable::Damaged("a promise"))?;
+        let device = key::idempotency::device_of(&row, key)?;
         records.push(read_idempotency_record(key, device, &value)?);
     }
     Ok(records)

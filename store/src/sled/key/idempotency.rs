@@ -1,14 +1,16 @@
 //! What are the keys of idempotency records?
 
-use engine::idempotency::IdempotencyKey;
+use engine::idempotency::{IdempotencyKey, IdentifiedDevice};
 use engine::ids::DeviceKey;
 use engine::moment::Timestamp;
 
+use crate::sled::record::Unreadable;
+
 use super::{Builder, Key, Table, append, last_id, rest_of};
 
-/// The record under an idempotency key for a device and a number.
-pub(crate) fn idempotency(key: IdempotencyKey, device: DeviceKey, number: u64) -> Key {
-    numbered(idempotency_under(key), device, number)
+/// The record under an idempotency key, for a device or for the whole call.
+pub(crate) fn idempotency(key: IdempotencyKey, device: Option<IdentifiedDevice>) -> Key {
+    with_device(idempotency_under(key), device)
 }
 
 /// The prefix of the keys of all records under an idempotency key.
@@ -20,11 +22,10 @@ pub(crate) fn idempotency_under(key: IdempotencyKey) -> Key {
 pub(crate) fn idempotency_by_age(
     at: Timestamp,
     key: IdempotencyKey,
-    device: DeviceKey,
-    number: u64,
+    device: Option<IdentifiedDevice>,
 ) -> Key {
     let of_key = append(idempotency_from(at), key.as_bytes());
-    numbered(of_key, device, number)
+    with_device(of_key, device)
 }
 
 /// Where the idempotency records made at an instant or later begin.
@@ -45,13 +46,31 @@ pub(crate) fn idempotency_from_age(age: &[u8]) -> Key {
         .end()
 }
 
-/// The device and the number of an idempotency record, from its key.
-pub(crate) fn device_of(record: &[u8]) -> Option<(DeviceKey, u64)> {
-    let (before, number) = record.split_last_chunk()?;
-    let device = last_id(before).map(DeviceKey::from_bytes)?;
-    Some((device, u64::from_be_bytes(*number)))
+/// The device of an idempotency record, from its key; `Ok(None)` if it is for the whole call.
+pub(crate) fn device_of(
+    record: &[u8],
+    key: IdempotencyKey,
+) -> Result<Option<IdentifiedDevice>, Unreadable> {
+    let rest = rest_of(record, &idempotency_under(key));
+    if rest.is_empty() {
+        return Ok(None);
+    }
+    let device = rest.split_last_chunk().and_then(|(device, number)| {
+        Some(IdentifiedDevice {
+            key: last_id(device).map(DeviceKey::from_bytes)?,
+            number: u64::from_be_bytes(*number),
+        })
+    });
+    device
+        .map(Some)
+        .ok_or(Unreadable::Damaged("an idempotency record"))
 }
 
-fn numbered(prefix: Key, device: DeviceKey, number: u64) -> Key {
-    append(append(prefix, device.as_bytes()), &number.to_be_bytes())
+fn with_device(prefix: Key, device: Option<IdentifiedDevice>) -> Key {
+    match device {
+        Some(IdentifiedDevice { key, number }) => {
+            append(append(prefix, key.as_bytes()), &number.to_be_bytes())
+        }
+        None => prefix,
+    }
 }

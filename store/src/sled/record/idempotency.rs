@@ -1,11 +1,15 @@
 //! How is an idempotency record stored?
 //!
-//! Its idempotency key, device and number are in the row's key.
+//! Its idempotency key and device are in the row's key.
 
-use engine::idempotency::{CallFingerprint, IdempotencyKey, IdempotencyRecord, IdempotentCall};
-use engine::ids::{ActionId, DeviceKey};
+use engine::idempotency::{
+    CallFingerprint, CreatedByCall, IdempotencyKey, IdempotencyRecord, IdempotentCall,
+    IdentifiedDevice,
+};
+use engine::ids::ActionId;
 use engine::moment::Timestamp;
-use minicbor::bytes::ByteArray;
+use engine::sealed::Sealed;
+use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 
 use super::{Unreadable, read, write};
@@ -17,38 +21,48 @@ const VERSION: u8 = 1;
 struct IdempotencyRecordV1 {
     #[n(0)]
     call: ByteArray<16>,
+    /// The id of an action request where the row's key has a device, else a sealed response.
     #[n(1)]
-    action: ByteArray<16>,
+    created: ByteVec,
     #[n(2)]
     at_ms: i64,
 }
 
 /// Writes an idempotency record.
-pub(crate) fn write_idempotency_record(promise: &IdempotencyRecord) -> Vec<u8> {
-    let record = IdempotencyRecordV1 {
-        call: ByteArray::from(*promise.call.fingerprint.as_bytes()),
-        action: ByteArray::from(*promise.action.as_bytes()),
-        at_ms: promise.at.as_ms(),
+pub(crate) fn write_idempotency_record(record: &IdempotencyRecord) -> Vec<u8> {
+    let created = match &record.created {
+        CreatedByCall::Action { action, .. } => action.as_bytes().to_vec(),
+        CreatedByCall::Answered(response) => response.as_bytes().to_vec(),
     };
-    write(VERSION, &record)
+    let stored = IdempotencyRecordV1 {
+        call: ByteArray::from(*record.call.fingerprint.as_bytes()),
+        created: ByteVec::from(created),
+        at_ms: record.at.as_ms(),
+    };
+    write(VERSION, &stored)
 }
 
-/// Reads an idempotency record of an idempotency key, for a device and a number.
+/// Reads an idempotency record of an idempotency key, for a device or for the whole call.
 pub(crate) fn read_idempotency_record(
     key: IdempotencyKey,
-    (device, number): (DeviceKey, u64),
+    device: Option<IdentifiedDevice>,
     value: &[u8],
 ) -> Result<IdempotencyRecord, Unreadable> {
     let record: IdempotencyRecordV1 = read(VERSION, value)?;
-    let call = CallFingerprint::from_bytes(record.call.into());
+    let fingerprint = CallFingerprint::from_bytes(record.call.into());
+    let created: Vec<u8> = record.created.into();
+    let created = match device {
+        Some(device) => {
+            let id = created.try_into();
+            let id = id.map_err(|_| Unreadable::Damaged("an idempotency record"))?;
+            let action = ActionId::from_bytes(id);
+            CreatedByCall::Action { device, action }
+        }
+        None => CreatedByCall::Answered(Sealed::from_bytes(created.into())),
+    };
     Ok(IdempotencyRecord {
-        call: IdempotentCall {
-            key,
-            fingerprint: call,
-        },
-        device,
-        number,
-        action: ActionId::from_bytes(record.action.into()),
+        call: IdempotentCall { key, fingerprint },
+        created,
         at: Timestamp::from_ms(record.at_ms),
     })
 }

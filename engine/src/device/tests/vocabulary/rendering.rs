@@ -16,6 +16,7 @@ use crate::change::{Change, Counter, CounterDelta, Expect, UniqueName};
 use crate::device::record::{DeviceRecord, Logged};
 use crate::effect::{Effect, Outbound};
 use crate::event::{Cause, Data, Event, EventContent};
+use crate::idempotency::CreatedByCall;
 use crate::peer::{Peer, Transport};
 
 use super::START;
@@ -38,9 +39,7 @@ impl Names {
             Effect::Expect(Expect::Status { action, is }) => {
                 format!("expect {} {is:?}", self.action(&action.to_string()))
             }
-            Effect::Expect(Expect::IdempotencyKeyUnused { .. }) => {
-                "expect nothing promised".to_owned()
-            }
+            Effect::Expect(Expect::IdempotencyKeyUnused { .. }) => "expect no record".to_owned(),
             Effect::Expect(Expect::Taken(UniqueName::Device(_))) => "expect device".to_owned(),
             Effect::Expect(
                 other @ (Expect::Free(_)
@@ -75,9 +74,12 @@ impl Names {
                 format!("save {name} {was}{:?} {}", action.status, progress(action))
             }
             Change::PutRecord { record, .. } => self.record(record),
-            Change::PutIdempotencyRecord(promise) => {
-                format!("promise {}", self.action(&promise.action.to_string()))
-            }
+            Change::PutIdempotencyRecord(record) => match &record.created {
+                CreatedByCall::Action { action, .. } => {
+                    format!("record of {}", self.action(&action.to_string()))
+                }
+                CreatedByCall::Answered(_) => "record of a response".to_owned(),
+            },
             Change::AppendEvent(event) => self.event(event),
             Change::RemoveDevice(_) => "remove device".to_owned(),
             Change::PutCustomer(_)
