@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const UPDATE_BYTES: usize = 62;
 
 /// `struct cmsghdr` and `struct in_pktinfo`, padded.
-const CONTROL_BYTES: usize = 32;
+pub(crate) const CONTROL_BYTES: usize = 32;
 
 /// `SOL_IP` and `IP_PKTINFO` of Linux.
 const SOL_IP: i32 = 0;
@@ -150,14 +150,20 @@ impl DeviceGroup {
         );
     }
 
+    /// The socket, and for each device its ancillary data and its update.
+    pub(crate) fn into_updates(
+        self,
+    ) -> (
+        UdpSocket,
+        impl Iterator<Item = ([u8; CONTROL_BYTES], Vec<u8>)>,
+    ) {
+        let members = self.members.into_iter();
+        let updates = members.map(|member| (member.control, member.update.to_vec()));
+        (self.socket, updates)
+    }
+
     fn send(&self, to: &SockAddr, control: &[u8], bytes: &[u8]) {
-        let buffers = [IoSlice::new(bytes)];
-        let message = MsgHdr::new()
-            .with_addr(to)
-            .with_buffers(&buffers)
-            .with_control(control);
-        let socket = SockRef::from(&self.socket);
-        socket.sendmsg(&message, 0).expect("a datagram leaves");
+        send_from(&self.socket, to, control, bytes).expect("a datagram leaves");
     }
 
     /// Waits for a datagram by polling, so that the server does not pay for waking this thread.
@@ -177,12 +183,28 @@ impl DeviceGroup {
     }
 }
 
+/// Sends a datagram from the address in its ancillary data.
+pub(crate) fn send_from(
+    socket: &UdpSocket,
+    to: &SockAddr,
+    control: &[u8],
+    bytes: &[u8],
+) -> Result<usize, Error> {
+    let buffers = [IoSlice::new(bytes)];
+    let message = MsgHdr::new()
+        .with_addr(to)
+        .with_buffers(&buffers)
+        .with_control(control);
+    SockRef::from(socket).sendmsg(&message, 0)
+}
+
 fn id_of(number: u32) -> MessageId {
     let [.., high, low] = number.to_be_bytes();
     MessageId(u16::from_be_bytes([high, low]))
 }
 
-fn control(from: Ipv4Addr) -> [u8; CONTROL_BYTES] {
+/// The ancillary data that makes a datagram leave from an address.
+pub(crate) fn control(from: Ipv4Addr) -> [u8; CONTROL_BYTES] {
     let mut control = [0; CONTROL_BYTES];
     // The length is that of header and content without the padding; any interface will do.
     control[..8].copy_from_slice(&28_usize.to_ne_bytes());

@@ -1,10 +1,11 @@
 //! How fast is the spine, end to end and against its yardsticks?
 //!
-//! `cargo bench --bench spine -- [creates|deliveries [DEVICES,..]|log [ENTRIES,..]|outage
-//! [EVENTS,..]|requests [EXISTING,..]|scale [OPTION VALUE]..|sends [DEVICES,..]|updates
-//! [DEVICES,..]]` prints tables and ratios; the default is `creates` and `updates`. Everything runs
-//! in this process, except the service of `deliveries`, `outage` and `scale`; each figure except
-//! those of `scale` stands beside its yardstick, measured in the same run in turns.
+//! `cargo bench --bench spine -- [creates|deliveries [DEVICES,..]|flood [OPTION VALUE]..|log
+//! [ENTRIES,..]|outage [EVENTS,..]|requests [EXISTING,..]|scale [OPTION VALUE]..|sends
+//! [DEVICES,..]|updates [DEVICES,..]]` prints tables and ratios; the default is `creates` and
+//! `updates`. Everything runs in this process, except the service of `deliveries`, `flood`, `outage`
+//! and `scale`; each figure except those of `scale` stands beside its yardstick, measured in the
+//! same run in turns.
 
 #[path = "../fleet.rs"]
 mod fleet;
@@ -34,6 +35,7 @@ mod device_group;
 mod echo;
 mod endpoint;
 mod event_batches;
+mod flood;
 mod line;
 mod load;
 mod log;
@@ -64,6 +66,10 @@ fn main() -> ExitCode {
         .filter(|word| *word != "--bench")
         .collect();
     let (figure, numbers) = match wanted.as_slice() {
+        ["flood", options @ ..] => {
+            flood::run(options);
+            return ExitCode::SUCCESS;
+        }
         ["scale", options @ ..] => {
             scale::run(options);
             return ExitCode::SUCCESS;
@@ -104,7 +110,7 @@ fn numbers(text: &str) -> Option<Vec<u32>> {
 fn wrong_usage() -> ExitCode {
     eprintln!(
         "usage: cargo bench --bench spine -- \
-         [creates|deliveries [DEVICES,..]|log [ENTRIES,..]|outage [EVENTS,..]|\
+         [creates|deliveries [DEVICES,..]|flood [OPTION VALUE]..|log [ENTRIES,..]|outage [EVENTS,..]|\
          requests [EXISTING,..]|scale [OPTION VALUE]..|sends [DEVICES,..]|\
          updates [DEVICES,..]]"
     );

@@ -4,6 +4,7 @@
 use crate::steps::{self, Stop, cargo};
 
 const USAGE: &str = "\
+cargo xtask bench flood [OPTION VALUE]..   updates of a fleet while the service is flooded
 cargo xtask bench scale [OPTION VALUE]..   fleets up to a million
 cargo xtask bench MEASUREMENT [NUMBERS]    as `cargo bench --bench spine -- MEASUREMENT [NUMBERS]`
 ";
