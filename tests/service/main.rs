@@ -21,6 +21,7 @@ mod errors;
 mod failures;
 mod faults;
 mod finding;
+mod floods;
 mod formats;
 mod full_disk;
 mod heads;
