@@ -6,10 +6,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sled::Db;
+use sled::{Batch, Db};
 use tokio::sync::oneshot;
 
 use super::apply;
+use super::backup::KeptWrites;
 use super::commit_state::CommitState;
 use super::device_counts::DeviceCounts;
 use super::disk::Disk;
@@ -57,6 +58,7 @@ pub(super) struct Committer {
     epochs: Epochs,
     ledger: Ledger,
     last_group: LastGroup,
+    kept_writes: KeptWrites,
     /// The last known values a device may have.
     last_values_max: u32,
     /// The rows that commits wrote since the last sweep, if that sweep left something to be swept.
@@ -97,7 +99,7 @@ impl Committer {
         disk: Disk,
         state: Arc<CommitState>,
         jobs: Receiver<Job>,
-        (epochs, ledger, last_group): (Epochs, Ledger, LastGroup),
+        (epochs, ledger, last_group, kept_writes): (Epochs, Ledger, LastGroup, KeptWrites),
         last_values_max: u32,
     ) -> Self {
         state.reach(ledger.newest());
@@ -110,6 +112,7 @@ impl Committer {
             epochs,
             ledger,
             last_group,
+            kept_writes,
             last_values_max,
             written: None,
         }
@@ -315,12 +318,15 @@ impl Committer {
         self.state.begin_group();
         let changed = rows.len();
         let moved = DeviceCounts::moved_by(&rows)?;
-        let batch = rows.into_batch();
-        self.state.apply(|| self.db.apply_batch(batch))?;
-        self.db.flush()?;
-        let written_at = Instant::now();
-        self.file.sync_data().map_err(Fault::Sync)?;
-        self.state.meters.synced(written_at.elapsed());
+        let kept_writes = self.kept_writes.clone();
+        let mut keeping = kept_writes.hold();
+        let encoded = keeping.encoded(&rows);
+        self.write_durably(rows.into_batch())
+            .inspect_err(|_| keeping.miss())?;
+        if let Some(encoded) = encoded {
+            keeping.keep(&encoded);
+        }
+        drop(keeping);
         self.last_group.note();
         let begun = self.ledger.settle();
         self.state.reach(self.ledger.newest());
@@ -328,6 +334,15 @@ impl Committer {
         self.state.notifiers.notify(begun);
         self.state.meters.known(moved);
         free_replaced(changed);
+        Ok(())
+    }
+
+    fn write_durably(&self, batch: Batch) -> Result<(), Fault> {
+        self.state.apply(|| self.db.apply_batch(batch))?;
+        self.db.flush()?;
+        let written_at = Instant::now();
+        self.file.sync_data().map_err(Fault::Sync)?;
+        self.state.meters.synced(written_at.elapsed());
         Ok(())
     }
 
@@ -342,7 +357,7 @@ impl Committer {
 /// sled leaves that to crossbeam-epoch, which frees a few hundred things for every 128 accesses to
 /// the tree. A group accesses the tree once and replaces a page for each of its rows, so without
 /// help the memory of a fill grows with the fill.
-fn free_replaced(rows: usize) {
+pub(super) fn free_replaced(rows: usize) {
     for _ in 0..=rows / ROWS_FREED {
         crossbeam_epoch::pin().flush();
     }

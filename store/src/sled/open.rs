@@ -29,11 +29,11 @@ use crate::Loss;
 /// not contain the ids of its device; up to format 4 devices were not found by their addresses, nor
 /// were the protocols stored that they had used; up to format 5 an API client had one secret; up
 /// to format 6 each event had rows of its own. No release wrote them.
-const FORMAT: u64 = 7;
+pub(super) const FORMAT: u64 = 7;
 
 /// The memory sled uses for the tree: enough for the indexes of a million devices, and fixed,
 /// because sled's own default of 1 GiB is more than a small machine has.
-const CACHE_BYTES: u64 = 256 * 1_024 * 1_024;
+pub(super) const CACHE_BYTES: u64 = 256 * 1_024 * 1_024;
 
 /// The batches that may be queued for the committer: a quarter of a second of its work. One more is
 /// refused; new work is refused earlier.
@@ -267,7 +267,7 @@ fn remove_unfinished(rows: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn open_tree(path: &Path, rows: &Path, cache_bytes: u64) -> Result<Db, OpenError> {
+pub(super) fn open_tree(path: &Path, rows: &Path, cache_bytes: u64) -> Result<Db, OpenError> {
     let config = sled::Config::new()
         .path(rows)
         .cache_capacity(cache_bytes)
@@ -351,7 +351,7 @@ fn check_format(path: &Path, db: &Db) -> Result<(), OpenError> {
 }
 
 /// A file survives a power cut only if its directory was synced.
-fn sync_directories(path: &Path, rows: &Path) -> io::Result<()> {
+pub(super) fn sync_directories(path: &Path, rows: &Path) -> io::Result<()> {
     File::open(rows)?.sync_all()?;
     File::open(path)?.sync_all()?;
     match path
@@ -363,7 +363,7 @@ fn sync_directories(path: &Path, rows: &Path) -> io::Result<()> {
     }
 }
 
-fn refusal(path: &Path, source: io::Error) -> OpenError {
+pub(super) fn refusal(path: &Path, source: io::Error) -> OpenError {
     let path = path.to_path_buf();
     let kind = source.kind();
     if matches!(
