@@ -23,7 +23,7 @@ pub use crate::devices::{DeviceReads, RestoredPage};
 pub use crate::directory::DirectoryReads;
 pub use crate::maintenance::{Loss, Maintenance, Retention, SweepReport};
 pub use crate::partition_notifier::PartitionNotifier;
-pub use crate::sled::{OpenError, Options, SledStore};
+pub use crate::sled::{CheckReport, Finding, OfflineStore, OpenError, Options, Problem, SledStore};
 
 use std::future::Future;
 use std::pin::Pin;

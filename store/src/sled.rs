@@ -16,6 +16,7 @@
 mod answers;
 mod apply;
 mod ask;
+mod check;
 mod commit_state;
 mod committer;
 mod counting;
@@ -43,6 +44,7 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
+pub use self::check::{CheckReport, Finding, OfflineStore, Problem};
 pub use self::open::{OpenError, Options};
 
 use std::fs::File;

@@ -198,6 +198,9 @@ fn a_store_that_lost_its_end_is_served_only_if_that_is_accepted() {
     bytes[end - 64..=end].fill(0x55);
     fs::write(&log, bytes).unwrap();
 
+    let (status, found) = checked(service.data_dir());
+    assert_eq!(status, Some(1), "{found}");
+    assert!(found.contains("groups of commits: "), "{found}");
     let error = failed(&run(&mut serve(service.data_dir())));
     assert!(
         error.contains("has lost") && error.contains("--accept-loss"),
@@ -233,6 +236,40 @@ fn a_store_that_lost_its_end_is_served_only_if_that_is_accepted() {
         json!({ "status": "ok" }),
         "once accepted it is no loss any more"
     );
+}
+
+#[test]
+fn a_check_finds_nothing_in_the_store_of_a_service_that_was_killed() {
+    let mut setup = TestService::new();
+    let caller = &setup.caller;
+    let types = json!([{ "type": "ERROR" }]);
+    let hook = json!({ "name": "ERP", "url": "https://example.org", "eventTypes": types });
+    let hooks = format!("{API}/integrate/clouds/webhooks");
+    caller.post(&hooks, &hook).expect(201);
+    caller.perform(ID, &read("/3/0/0"));
+    let cancelled = caller.create_action(ID, &when_active(read("/3/0/1")));
+    caller.cancel_action(&cancelled).expect(204);
+    caller.create_action(ID, &when_active(read("/3/0/2")));
+    silent_device(caller, "another");
+    caller.create_action("another", &when_active(read("/3/0/0")));
+    let removed = "/management-api/v1/devices/another";
+    caller.request("DELETE", removed).expect(204);
+
+    let (status, found) = checked(setup.service.data_dir());
+    assert_eq!(status, Some(2), "{found}");
+    assert!(found.contains("in use by another process"), "{found}");
+    setup.service.kill();
+    let (status, found) = checked(setup.service.data_dir());
+    assert_eq!(status, Some(0), "{found}");
+    assert!(found.ends_with(" rows read, 0 findings\n"), "{found}");
+    setup.service.start_again();
+    setup.caller.follow(&setup.service);
+    setup.device.update();
+
+    let nothing = TempDir::new().unwrap();
+    let (status, found) = checked(nothing.path());
+    assert_eq!(status, Some(2), "{found}");
+    assert!(found.contains("there is no store in"), "{found}");
 }
 
 #[test]
@@ -400,6 +437,13 @@ fn run(command: &mut Command) -> Output {
     }
     child.kill().ok();
     child.wait_with_output().unwrap()
+}
+
+/// The exit status of a check of a data directory, and what it says.
+fn checked(data: &Path) -> (Option<i32>, String) {
+    let output = run(signalbox().args(["check", "--data-dir"]).arg(data));
+    let told = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(told).unwrap())
 }
 
 /// The error output of a failed run, which must not be a panic.
