@@ -16,11 +16,12 @@ use tempfile::TempDir;
 
 use crate::test_service::{ID, TestService, silent_device, start};
 use crate::vocabulary::caller::{API, Caller};
+use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::http::Request;
 use crate::vocabulary::lwm2m::{outcome, read, when_active};
 use crate::vocabulary::poll::{PATIENCE, until};
 use crate::vocabulary::service::{Service, signalbox};
-use crate::vocabulary::wire::hex;
+use crate::vocabulary::wire::{DeviceSocket, hex};
 
 /// The two files of a store whose only row is its format version, 4,294,967,295.
 const NEWER_STORE: [(&str, &str); 2] = [
@@ -248,7 +249,7 @@ fn a_check_finds_nothing_in_the_store_of_a_service_that_was_killed() {
     caller.post(&hooks, &hook).expect(201);
     caller.perform(ID, &read("/3/0/0"));
     let cancelled = caller.create_action(ID, &when_active(read("/3/0/1")));
-    caller.cancel_action(&cancelled).expect(204);
+    caller.cancel_action(&cancelled).expect(200);
     caller.create_action(ID, &when_active(read("/3/0/2")));
     silent_device(caller, "another");
     caller.create_action("another", &when_active(read("/3/0/0")));
@@ -585,6 +586,33 @@ fn beyond_all_connections_the_operator_and_health_checks_are_served() {
     until("room again", || {
         (caller.request("GET", &format!("{API}/devices")).status == 200).then_some(())
     });
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn without_descriptors_devices_are_served_and_callers_as_soon_as_there_are_some() {
+    let (mut service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let descriptors = format!("/proc/{}/fd", service.pid());
+    let most = fs::read_dir(&descriptors).unwrap().count() + 16;
+    let limit = format!("--nofile={most}:{most}");
+    let pid = service.pid().to_string();
+    let limited = Command::new("prlimit")
+        .args(["--pid", &pid, &limit])
+        .status();
+    assert!(limited.unwrap().success());
+    // The HTTP library logs each connection that cannot be accepted as an error.
+    service.may_fail();
+    // The kernel accepts them, the service those that it has descriptors for.
+    let held: Vec<_> = (0..64).map(|_| connected(&service)).collect();
+    until("all descriptors are used", || {
+        (fs::read_dir(&descriptors).unwrap().count() >= most - 1).then_some(())
+    });
+    DeviceSocket::to(&service).register(ID, 1);
+    drop(held);
+    caller.request("GET", &format!("{API}/devices")).expect(200);
+    let ready = Request::new("GET", "/readyz").send(service.http);
+    assert_eq!(ready.status, 200);
 }
 
 fn connected(service: &Service) -> TcpStream {
