@@ -274,6 +274,29 @@ fn a_check_finds_nothing_in_the_store_of_a_service_that_was_killed() {
 }
 
 #[test]
+fn a_store_whose_files_are_gone_is_not_ready_until_they_are_back() {
+    let (mut service, caller) = start(&[]);
+    service.may_fail();
+    let (store, away) = ["store", "away"]
+        .map(|it| service.data_dir().join(it))
+        .into();
+    let ready = || Request::new("GET", "/readyz").send(service.http).status;
+    fs::rename(&store, &away).unwrap();
+    until("not ready", || (ready() == 503).then_some(()));
+    let device = json!({ "deviceId": ID });
+    let devices = "/management-api/v1/devices";
+    assert_eq!(caller.post(devices, &device).status, 503);
+    caller.request("GET", devices).expect(200);
+    // Another directory in its place is not the store.
+    fs::create_dir(&store).unwrap();
+    assert_eq!(caller.post(devices, &device).status, 503);
+    fs::remove_dir(&store).unwrap();
+    fs::rename(&away, &store).unwrap();
+    until("ready again", || (ready() == 200).then_some(()));
+    caller.post(devices, &device).expect(201);
+}
+
+#[test]
 fn an_invalid_data_directory_is_named() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("a-file");
