@@ -19,11 +19,16 @@ pub enum CliCommand {
     Demo,
     /// Print the effective configuration.
     Config,
+    /// Check the store while no service runs.
+    Check,
     /// Run a load test against a server.
     Load(Box<LoadOptions>),
 }
 
 const LOAD: &str = "load";
+
+const CHECK: &str = "Check the store of a stopped service: exit status 0 if it is whole, 1 if \
+                     anything is lost or damaged, 2 if it cannot be read";
 
 /// The preset of `demo`: it listens on loopback only, accepts devices added by hand, and logs only
 /// warnings, so that its own output stays readable.
@@ -43,6 +48,7 @@ Examples:
   signalbox demo                              See it at work, on a temporary store
   signalbox serve --data-dir /var/lib/signalbox
   signalbox config --config signalbox.toml    Check a file and print the resulting settings
+  signalbox check --data-dir /var/lib/signalbox
   signalbox load --help                       Options of the load test";
 
 /// A parsed command line.
@@ -75,6 +81,7 @@ impl Invocation {
         let (task, matches) = match matches.subcommand() {
             Some(("demo", matches)) => (CliCommand::Demo, matches),
             Some(("config", matches)) => (CliCommand::Config, matches),
+            Some(("check", matches)) => (CliCommand::Check, matches),
             Some((LOAD, _)) => {
                 let message = "load has its own options and must be the first argument";
                 return Err(command().error(ErrorKind::ArgumentConflict, message));
@@ -92,7 +99,7 @@ impl Invocation {
     /// The settings of the task, which every other layer overrides.
     pub fn preset(&self) -> &'static [(&'static str, &'static str)] {
         match self.task {
-            CliCommand::Serve | CliCommand::Config | CliCommand::Load(_) => &[],
+            CliCommand::Serve | CliCommand::Config | CliCommand::Check | CliCommand::Load(_) => &[],
             CliCommand::Demo => DEMO_PRESET,
         }
     }
@@ -118,6 +125,7 @@ fn command() -> Command {
         .subcommand(Command::new("serve").about("Run the service (default)"))
         .subcommand(Command::new("demo").about("Run the service with simulated devices"))
         .subcommand(Command::new("config").about("Print the effective configuration"))
+        .subcommand(Command::new("check").about(CHECK))
         .subcommand(Command::new(LOAD).about("Run a load test with simulated devices"))
         .arg(file)
         .args(config::rows().map(argument))
@@ -152,6 +160,7 @@ mod tests {
         assert_eq!(parse(&[]).task, CliCommand::Serve);
         assert_eq!(parse(&["serve"]).task, CliCommand::Serve);
         assert_eq!(parse(&["config"]).task, CliCommand::Config);
+        assert_eq!(parse(&["check"]).task, CliCommand::Check);
         assert_eq!(parse(&["demo"]).task, CliCommand::Demo);
     }
 

@@ -9,7 +9,7 @@ use std::{env, io, thread};
 use signalbox::cli::{CliCommand, Invocation};
 use signalbox::config::{self, Config, Layers};
 use signalbox::service::{self, ServiceExit};
-use signalbox::{demo, load, telemetry};
+use signalbox::{check, demo, load, telemetry};
 
 /// The exit status of a command line or a configuration that cannot be used.
 const USAGE: u8 = 2;
@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         CliCommand::Serve => configured(invocation, serve),
         CliCommand::Demo => configured(invocation, show),
         CliCommand::Config => configured(invocation, print),
+        CliCommand::Check => configured(invocation, check),
         CliCommand::Load(options) => exit(load::run(options)),
     }
 }
@@ -82,6 +83,10 @@ fn show(config: &Config, layers: &Layers) -> Outcome {
 fn print(_: &Config, layers: &Layers) -> Outcome {
     print!("{layers}");
     Ok(ExitCode::SUCCESS)
+}
+
+fn check(config: &Config, _: &Layers) -> Outcome {
+    Ok(check::run(&config.data_dir))
 }
 
 fn start_log(config: &Config, layers: &Layers) -> Result<(), Box<dyn Error>> {

@@ -25,7 +25,10 @@ pub use crate::devices::{DeviceReads, RestoredPage};
 pub use crate::directory::DirectoryReads;
 pub use crate::maintenance::{Loss, Maintenance, Retention, SweepReport};
 pub use crate::partition_notifier::PartitionNotifier;
-pub use crate::sled::{BackupFault, OpenError, Options, RestoreError, SledStore};
+pub use crate::sled::{
+    BackupFault, CheckReport, Finding, OfflineStore, OpenError, Options, Problem, RestoreError,
+    SledStore,
+};
 
 use std::future::Future;
 use std::pin::Pin;

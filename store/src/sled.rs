@@ -17,6 +17,7 @@ mod answers;
 mod apply;
 mod ask;
 mod backup;
+mod check;
 mod commit_state;
 mod committer;
 mod counting;
@@ -46,6 +47,7 @@ mod tests;
 
 pub use self::backup::format::BackupFault;
 pub use self::backup::restore::RestoreError;
+pub use self::check::{CheckReport, Finding, OfflineStore, Problem};
 pub use self::open::{OpenError, Options};
 
 use std::fs::File;

@@ -35,7 +35,7 @@ const GROUP_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 /// replaces two or three.
 const ROWS_FREED: usize = 128;
 
-/// How often a full disk is checked while no job arrives.
+/// How often the disk is checked while no job arrives.
 const DISK_RECHECK: Duration = Duration::from_secs(1);
 
 /// A job for the committer.
@@ -136,31 +136,36 @@ impl Committer {
         }
     }
 
-    /// The next job. While the disk is full, it is checked again at intervals.
+    /// The next job. While there is none, the disk is checked at intervals.
     fn wait(&mut self) -> Option<Job> {
-        while let Some(due) = self
-            .last_group
-            .sync_due()
-            .filter(|_| !self.state.disk_full())
-        {
-            match self.jobs.recv_timeout(due) {
+        loop {
+            let due = self.last_group.sync_due();
+            let due = due.filter(|_| !self.state.disk_full());
+            match self.jobs.recv_timeout(due.unwrap_or(DISK_RECHECK)) {
                 Ok(job) => return Some(job),
+                Err(RecvTimeoutError::Timeout) if due.is_some() => self.last_group.sync(),
+                Err(RecvTimeoutError::Timeout) if self.state.failed() => {}
+                Err(RecvTimeoutError::Timeout) => self.check_disk(),
                 Err(RecvTimeoutError::Disconnected) => {
-                    self.last_group.sync();
+                    if due.is_some() {
+                        self.last_group.sync();
+                    }
                     return None;
                 }
-                Err(RecvTimeoutError::Timeout) => self.last_group.sync(),
             }
         }
-        while self.state.disk_full() {
-            match self.jobs.recv_timeout(DISK_RECHECK) {
-                Ok(job) => return Some(job),
-                Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) if self.disk.has_room() => self.state.free_disk(),
-                Err(RecvTimeoutError::Timeout) => {}
-            }
+    }
+
+    /// Finds out whether there is room on the disk.
+    fn check_disk(&mut self) {
+        if self.disk.has_room() {
+            self.state.free_disk();
+            return;
         }
-        self.jobs.recv().ok()
+        if !self.state.disk_full() {
+            tracing::warn!("free disk space is below the reserve: commits are refused");
+        }
+        self.state.fill_disk();
     }
 
     /// Commits a batch together with all that are queued behind it; returns the first job that is
@@ -210,15 +215,8 @@ impl Committer {
         if self.state.failed() {
             return Some(CommitError::Unavailable);
         }
-        if self.disk.has_room() {
-            self.state.free_disk();
-            return None;
-        }
-        if !self.state.disk_full() {
-            tracing::warn!("free disk space is below the reserve: commits are refused");
-        }
-        self.state.fill_disk();
-        Some(CommitError::Full)
+        self.check_disk();
+        self.state.disk_full().then_some(CommitError::Full)
     }
 
     /// Decides each batch of a group. Verdicts are given only once everything is durable: even a

@@ -99,6 +99,12 @@ pub enum OpenError {
         /// Where it is.
         path: PathBuf,
     },
+    /// There is none, and none is to be created.
+    #[error("there is no store in {path}")]
+    Absent {
+        /// Where it should be.
+        path: PathBuf,
+    },
     /// A newer version of signalbox wrote it.
     #[error(
         "the store in {path} was written by a newer version of signalbox: it has format {found} \
@@ -223,6 +229,21 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
     })
 }
 
+/// Opens the rows of a store and nothing else, and keeps other processes out.
+pub(super) fn open_offline(path: &Path, cache_bytes: u64) -> Result<(Db, File), OpenError> {
+    let rows = path.join("rows");
+    let log = fs::metadata(rows.join("db"));
+    if log.is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        let path = path.to_path_buf();
+        return Err(OpenError::Absent { path });
+    }
+    let lock = lock(path)?;
+    remove_unfinished(&rows).map_err(|source| refusal(path, source))?;
+    let db = open_tree(path, &rows, cache_bytes)?;
+    check_format(path, &db)?;
+    Ok((db, lock))
+}
+
 fn lock(path: &Path) -> Result<File, OpenError> {
     let refused = |source| refusal(path, source);
     let lock = File::create(path.join("lock")).map_err(refused)?;
@@ -300,7 +321,7 @@ pub(super) fn open_tree(path: &Path, rows: &Path, cache_bytes: u64) -> Result<Db
 }
 
 /// Catches a panic before the hook of the process prints it: the caller says what it means.
-fn quietly<T>(run: impl FnOnce() -> T) -> thread::Result<T> {
+pub(super) fn quietly<T>(run: impl FnOnce() -> T) -> thread::Result<T> {
     thread_local! {
         static IS_QUIET: Cell<bool> = const { Cell::new(false) };
     }

@@ -197,6 +197,12 @@ impl<'t> Overlay<'t> {
         self.writes.len()
     }
 
+    /// The rows there are after everything was written to an empty tree.
+    pub(super) fn into_rows(self) -> Vec<(IVec, IVec)> {
+        let rows = self.writes.into_iter();
+        rows.filter_map(|(key, row)| Some((key, row?))).collect()
+    }
+
     /// Everything to be written, as one batch.
     pub(super) fn into_batch(self) -> Batch {
         let mut batch = Batch::default();
