@@ -6,6 +6,7 @@
 mod access;
 mod action;
 mod actions;
+mod backup;
 mod body;
 mod body_budget;
 mod call;
@@ -54,7 +55,7 @@ use actors::devices::Devices;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::ids::CustomerId;
 use store::sealed::MasterKey;
-use store::{Commit, Loss, Reads};
+use store::{Backup, Commit, Loss, Reads};
 
 use crate::config::Config;
 use crate::operator::OperatorToken;
@@ -97,6 +98,8 @@ pub struct ApiParts {
     pub lost: Option<Loss>,
     /// The networks of customers.
     pub networks: Networks,
+    /// Copies the store.
+    pub backups: Arc<dyn Backup>,
 }
 
 /// The state of the handlers; all threads share one value.
@@ -125,6 +128,8 @@ struct Api {
     lost: Option<Loss>,
     /// The networks of customers.
     networks: Networks,
+    /// Copies the store.
+    backups: Arc<dyn Backup>,
     /// Held while the networks of a customer are set.
     changing_networks: tokio::sync::Mutex<()>,
     /// The `{platform}` path segment of the settings API.
@@ -182,6 +187,7 @@ impl ApiState {
             operator: parts.operator,
             lost: parts.lost,
             networks: parts.networks,
+            backups: parts.backups,
             changing_networks: tokio::sync::Mutex::default(),
             platform: config.platform.clone(),
             readiness: Readiness::starting(),

@@ -1,6 +1,7 @@
 //! The service: its configuration, its HTTP API, and how its parts are connected.
 
 pub mod api;
+pub mod backup;
 pub mod check;
 pub mod cli;
 pub mod config;

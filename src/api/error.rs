@@ -21,7 +21,7 @@ use engine::directory::device::MissingIdentifier;
 use engine::ids::TraceId;
 use engine::query::devices::SearchTooBroad;
 use engine::supervision::Unserved;
-use store::{CommitError, Unavailable};
+use store::{BackupRefused, CommitError, Unavailable};
 
 /// The `Retry-After` of an overloaded service: the queues are empty by then.
 const BUSY_RETRY_S: u32 = 1;
@@ -507,6 +507,15 @@ impl From<DirectoryRefusal> for ApiError {
             DirectoryRefusal::DeviceExists(names) => {
                 Self::conflict(names.iter().filter_map(name_taken).collect())
             }
+        }
+    }
+}
+
+impl From<BackupRefused> for ApiError {
+    fn from(refusal: BackupRefused) -> Self {
+        match refusal {
+            BackupRefused::UnderWay => Self::clash("BACKUP_IN_PROGRESS", refusal),
+            BackupRefused::Unavailable => Self::from(Unavailable),
         }
     }
 }

@@ -10,6 +10,7 @@ mod admin_log;
 mod amending;
 mod arbiters;
 mod attempts;
+mod backup;
 mod bulk;
 mod cancelling;
 mod configuration;
