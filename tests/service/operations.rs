@@ -253,8 +253,8 @@ fn a_check_finds_nothing_in_the_store_of_a_service_that_was_killed() {
     caller.create_action(ID, &when_active(read("/3/0/2")));
     silent_device(caller, "another");
     caller.create_action("another", &when_active(read("/3/0/0")));
-    let removed = "/management-api/v1/devices/another";
-    caller.request("DELETE", removed).expect(204);
+    let removed = caller.request("DELETE", "/management-api/v1/devices/another");
+    assert_eq!(removed.status, 204);
 
     let (status, found) = checked(setup.service.data_dir());
     assert_eq!(status, Some(2), "{found}");
