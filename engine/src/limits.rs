@@ -218,6 +218,11 @@ pub const DEFINITIONS_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 /// use a longer prefix.
 pub const NAMES_SEARCHED_MAX: usize = 20_000;
 
+/// Log entries that a search for a kind reads. To read one costs some microseconds, so a search
+/// takes a tenth of a second at most. If there are more in its time range it is refused: the caller
+/// has to narrow it.
+pub const LOG_ENTRIES_SEARCHED_MAX: u32 = 20_000;
+
 /// A panicking actor is restored this many times in [`PANIC_WINDOW_MS`], then parked.
 pub const PANICS_MAX: u8 = 3;
 

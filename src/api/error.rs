@@ -19,6 +19,7 @@ use engine::device::queue::{CancelRefusal, SubmitRefusal};
 use engine::directory::DirectoryRefusal;
 use engine::directory::device::MissingIdentifier;
 use engine::ids::TraceId;
+use engine::query::LogSearchTooBroad;
 use engine::query::devices::SearchTooBroad;
 use engine::supervision::Unserved;
 use store::{BackupRefused, CommitError, Unavailable};
@@ -535,6 +536,12 @@ impl From<ReplayUnderWay> for ApiError {
 impl From<SearchTooBroad> for ApiError {
     fn from(broad: SearchTooBroad) -> Self {
         Self::invalid(vec![ErrorDetail::of("TOO_BROAD", "q", broad)])
+    }
+}
+
+impl From<LogSearchTooBroad> for ApiError {
+    fn from(broad: LogSearchTooBroad) -> Self {
+        Self::invalid(vec![ErrorDetail::of("TOO_BROAD", "kind", broad)])
     }
 }
 

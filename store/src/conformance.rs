@@ -54,7 +54,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 70] = [
+const LAWS: [(&str, Law); 71] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -150,6 +150,10 @@ const LAWS: [(&str, Law); 70] = [
         devices::removed,
     ),
     ("lists agree with a naive model", lists::agree_with_model),
+    (
+        "a search of the log for a kind is bounded",
+        lists::search_of_log_is_bounded,
+    ),
     (
         "no list shows a request twice while requests change",
         paging::nothing_twice,
