@@ -2,7 +2,7 @@
 //! 3.1, RFC 4291 section 2.3).
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// A network: an address and the length of its prefix.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -81,12 +81,30 @@ impl fmt::Display for Network {
     }
 }
 
+/// What counts as the address of one host: of IPv6 the network, because a host usually has a whole
+/// /64 (RFC 4291 section 2.5.4).
+pub fn network_of_host(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn network(text: &str) -> Network {
         Network::parse(text).unwrap()
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_network_are_one_host() {
+        let host = |text: &str| network_of_host(text.parse().unwrap());
+        assert_eq!(host("2001:db8::1"), host("2001:db8::ffff:1"));
+        assert_ne!(host("2001:db8::1"), host("2001:db8:0:1::1"));
+        assert_eq!(host("::ffff:10.0.0.1"), host("10.0.0.1"));
+        assert_ne!(host("10.0.0.1"), host("10.0.0.2"));
     }
 
     #[test]

@@ -7,7 +7,8 @@ use actix_web::body::BoxBody;
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    AUTHORIZATION, CACHE_CONTROL, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS,
+    AUTHORIZATION, CACHE_CONTROL, HeaderName, HeaderValue, TRANSFER_ENCODING,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, web};
@@ -15,12 +16,13 @@ use tracing::Instrument;
 
 use actors::web::{Connection, ConnectionUse};
 use engine::ids::TraceId;
+use engine::network::network_of_host;
 
 use super::Api;
 use super::access::{Access, authorise};
 use super::error::ApiError;
 use super::meters::UnderWay;
-use super::rate_limit::{CallQuota, RateExceeded, place_of};
+use super::rate_limit::{CallQuota, RateExceeded};
 
 /// The trace id of the call, by which the operator finds it in the log.
 const TRACE: HeaderName = HeaderName::from_static("x-trace-id");
@@ -62,6 +64,8 @@ pub(super) async fn serve(
     if let Some(connection) = &connection {
         connection.serve();
     }
+    // Such a body may never end.
+    let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
     // The span exists at every log level, so that each line names its call.
     let span = tracing::error_span!("call", %trace, %method, path = request.path());
     let answer = answer(api, Call { trace }, door.access, request, next);
@@ -74,10 +78,14 @@ pub(super) async fn serve(
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     under_way.answered(response.status());
-    Ok(match connection {
-        Some(connection) => response.map_body(|_, body| connection.answer(body)),
-        None => response,
-    })
+    let Some(connection) = connection else {
+        return Ok(response);
+    };
+    let response = response.map_body(|_, body| connection.answer(body));
+    if is_chunked && (response.status().is_client_error() || response.status().is_server_error()) {
+        connection.end_soon();
+    }
+    Ok(response)
 }
 
 async fn answer(
@@ -168,7 +176,7 @@ impl Api {
         };
         let taken = self
             .address_rate
-            .take(&place_of(address.ip()), self.clock.now());
+            .take(&network_of_host(address.ip()), self.clock.now());
         taken
             .map(|_| ())
             .map_err(|RateExceeded(quota)| ApiError::too_many_credentials(quota.reset_s))

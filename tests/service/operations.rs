@@ -612,6 +612,26 @@ fn beyond_all_connections_the_operator_and_health_checks_are_served() {
 }
 
 #[test]
+fn connections_of_the_reserve_that_wait_give_way_to_new_ones() {
+    let (service, _caller) = start(&[
+        ("SIGNALBOX_HTTP_CONNECTIONS_MAX", "16"),
+        ("SIGNALBOX_HTTP_REQUEST_WAIT_MS", "600000"),
+    ]);
+    // More than all connections and the reserve, and none of them sends a request.
+    let held: Vec<_> = (0..100)
+        .map(|number| connected_from(Ipv4Addr::from([127, 0, 2, number]), &service))
+        .collect();
+    until("all are accepted, or closed", || {
+        (closed(&service, "too_many") >= 52.0).then_some(())
+    });
+    for _ in 0..8 {
+        let ready = Request::new("GET", "/readyz").send(service.http);
+        assert_eq!(ready.status, 200);
+    }
+    drop(held);
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn without_descriptors_devices_are_served_and_callers_as_soon_as_there_are_some() {
     let (mut service, caller) = start(&[]);

@@ -16,6 +16,7 @@ use std::net::{IpAddr, Shutdown};
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -25,11 +26,12 @@ use actix_tls::accept::rustls_0_23::TlsStream;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::rt::net::TcpStream;
 use actix_web::web::Bytes;
+use engine::network::network_of_host;
 use metrics::{counter, describe_counter};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use socket2::SockRef;
 use tokio::time::{Instant, sleep, sleep_until};
-use tracing::debug;
+use tracing::{debug, warn};
 
 /// Connections that were closed by these rules, by reason.
 const CLOSED: &str = "signalbox_http_connections_closed_total";
@@ -40,15 +42,22 @@ const RESPONSE_NOT_TAKEN: &str = "response_not_taken";
 /// The descriptors that are not for callers: sockets of devices, files of the store, deliveries.
 const OTHER_DESCRIPTORS: u64 = 512;
 
+/// With fewer descriptors than this the service may run out of them.
+const DESCRIPTORS_MIN: u64 = 640;
+
 /// The descriptors of a connection: its own, and the one by which it is closed.
 const DESCRIPTORS: u64 = 2;
 
-/// Connections beyond the bound that still serve the operator and health checks.
+/// Connections beyond the bound that still serve the operator and health checks. When all of them
+/// are open, a new one takes the place of the one that has waited longest for a request.
 const RESERVE: usize = 32;
 
 /// A body is handed to the connection in pieces of this size, so that it is seen whether they are
 /// taken. A shorter body goes as a whole.
 const PIECE_BYTES: usize = 16 * 1_024;
+
+/// How long a connection lasts whose request was refused and may have a body without an end.
+const ENDING: Duration = Duration::from_secs(1);
 
 /// How often a connection that is being served is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -74,9 +83,17 @@ impl ConnectionLimits {
         if soft < hard {
             setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
         }
-        let for_callers = hard.saturating_sub(OTHER_DESCRIPTORS) / DESCRIPTORS;
+        if hard < DESCRIPTORS_MIN {
+            warn!(
+                hard,
+                least = DESCRIPTORS_MIN,
+                "the limit of open files is too low"
+            );
+        }
+        let others = OTHER_DESCRIPTORS.min(hard / 2);
+        let for_callers = hard.saturating_sub(others) / DESCRIPTORS;
         let most = usize::try_from(for_callers).unwrap_or(usize::MAX);
-        let most = most.saturating_sub(RESERVE).max(RESERVE);
+        let most = most.saturating_sub(2 * RESERVE).max(RESERVE);
         let connections_max = self.connections_max.min(most);
         Ok(Self {
             connections_max,
@@ -97,7 +114,10 @@ pub(super) struct Connections {
 #[derive(Debug, Default)]
 struct Open {
     count: usize,
+    /// IPv6: by the network of the host.
     by_address: HashMap<IpAddr, usize>,
+    /// Those of the reserve, the oldest first.
+    reserve: Vec<Arc<ConnectionHandle>>,
 }
 
 /// What a connection is for.
@@ -116,11 +136,19 @@ pub struct Connection(Rc<ConnectionState>);
 struct ConnectionState {
     connections: Connections,
     address: IpAddr,
-    /// A second descriptor, so that the connection can be closed wherever it hangs.
-    descriptor: OwnedFd,
+    handle: Arc<ConnectionHandle>,
     purpose: ConnectionUse,
     phase: Cell<Phase>,
     watch: RefCell<Option<JoinHandle<()>>>,
+}
+
+/// What any thread can do with a connection.
+#[derive(Debug)]
+struct ConnectionHandle {
+    /// A second descriptor, so that the connection can be closed wherever it hangs.
+    descriptor: OwnedFd,
+    /// Whether it waits for a request.
+    is_waiting: AtomicBool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -134,6 +162,8 @@ enum Phase {
         /// Since when a piece waits to be taken.
         offered_at: Option<Instant>,
     },
+    /// For its end.
+    Ending { since: Instant },
 }
 
 impl Connections {
@@ -157,11 +187,15 @@ impl Connections {
         let stream = secured
             .map(|secured| secured.get_ref().0)
             .or_else(|| stream.downcast_ref::<TcpStream>())?;
-        let address = stream.peer_addr().ok()?.ip().to_canonical();
-        let descriptor = stream.as_fd().try_clone_to_owned();
-        let admitted =
-            descriptor.map_or(None, |descriptor| Some((self.enter(address)?, descriptor)));
-        let Some((purpose, descriptor)) = admitted else {
+        let address = network_of_host(stream.peer_addr().ok()?.ip().to_canonical());
+        let handle = stream.as_fd().try_clone_to_owned().map(|descriptor| {
+            Arc::new(ConnectionHandle {
+                descriptor,
+                is_waiting: AtomicBool::new(true),
+            })
+        });
+        let admitted = handle.map_or(None, |handle| Some((self.enter(address, &handle)?, handle)));
+        let Some((purpose, handle)) = admitted else {
             debug!(%address, "a connection was closed: too many are open");
             counter!(CLOSED, "reason" => TOO_MANY).increment(1);
             // It may be gone already.
@@ -171,7 +205,7 @@ impl Connections {
         let state = Rc::new(ConnectionState {
             connections: self.clone(),
             address,
-            descriptor,
+            handle,
             purpose,
             phase: Cell::new(Phase::Waiting {
                 since: Instant::now(),
@@ -198,25 +232,36 @@ impl Connections {
         Some(Connection(state))
     }
 
-    fn enter(&self, address: IpAddr) -> Option<ConnectionUse> {
+    fn enter(&self, address: IpAddr, handle: &Arc<ConnectionHandle>) -> Option<ConnectionUse> {
         let mut open = self.open();
         let of_address = open.by_address.get(&address).copied().unwrap_or_default();
-        if of_address >= self.limits.per_address_max
-            || open.count >= self.limits.connections_max + RESERVE
-        {
+        // Those that gave way count until they are closed, so there may be as many again.
+        let all_max = self.limits.connections_max + 2 * RESERVE;
+        if of_address >= self.limits.per_address_max || open.count >= all_max {
             return None;
+        }
+        let purpose = match open.count >= self.limits.connections_max {
+            true => ConnectionUse::Reserve,
+            false => ConnectionUse::Any,
+        };
+        if purpose == ConnectionUse::Reserve {
+            if open.reserve.len() >= RESERVE {
+                let waiting = |it: &Arc<ConnectionHandle>| it.is_waiting.load(Ordering::Relaxed);
+                let longest = open.reserve.iter().position(waiting)?;
+                open.reserve.remove(longest).close();
+                counter!(CLOSED, "reason" => TOO_MANY).increment(1);
+            }
+            open.reserve.push(Arc::clone(handle));
         }
         *open.by_address.entry(address).or_default() += 1;
         open.count += 1;
-        match open.count > self.limits.connections_max {
-            true => Some(ConnectionUse::Reserve),
-            false => Some(ConnectionUse::Any),
-        }
+        Some(purpose)
     }
 
-    fn leave(&self, address: IpAddr) {
+    fn leave(&self, address: IpAddr, handle: &Arc<ConnectionHandle>) {
         let mut open = self.open();
         open.count -= 1;
+        open.reserve.retain(|one| !Arc::ptr_eq(one, handle));
         if let Entry::Occupied(mut of_address) = open.by_address.entry(address) {
             *of_address.get_mut() -= 1;
             if *of_address.get() == 0 {
@@ -238,7 +283,15 @@ impl Connection {
 
     /// The head of a request has arrived.
     pub fn serve(&self) {
+        self.0.handle.is_waiting.store(false, Ordering::Relaxed);
         self.0.phase.set(Phase::Serving);
+    }
+
+    /// The request is refused, and the rest of its body would be received for long: the connection
+    /// ends soon, whatever is sent.
+    pub fn end_soon(&self) {
+        let since = Instant::now();
+        self.0.phase.set(Phase::Ending { since });
     }
 
     /// The response is ready. Returns its body, whose pieces are to be taken at the least rate.
@@ -264,6 +317,7 @@ impl Connection {
 impl ConnectionState {
     fn wait(&self) {
         let since = Instant::now();
+        self.handle.is_waiting.store(true, Ordering::Relaxed);
         self.phase.set(Phase::Waiting { since });
     }
 
@@ -274,16 +328,23 @@ impl ConnectionState {
             Phase::Waiting { since } => Some(since + limits.request_wait),
             Phase::Serving => None,
             Phase::Answering { offered_at } => Some(offered_at? + limits.response_wait),
+            Phase::Ending { since } => Some(since + ENDING),
         }
     }
 
     fn close(&self) {
         let reason = match self.phase.get() {
-            Phase::Waiting { .. } | Phase::Serving => NO_REQUEST,
+            Phase::Waiting { .. } | Phase::Serving | Phase::Ending { .. } => NO_REQUEST,
             Phase::Answering { .. } => RESPONSE_NOT_TAKEN,
         };
         debug!(address = %self.address, reason, "a connection was closed");
         counter!(CLOSED, "reason" => reason).increment(1);
+        self.handle.close();
+    }
+}
+
+impl ConnectionHandle {
+    fn close(&self) {
         // It may be gone already.
         let _ = SockRef::from(&self.descriptor).shutdown(Shutdown::Both);
     }
@@ -294,7 +355,7 @@ impl Drop for ConnectionState {
         if let Some(watch) = self.watch.take() {
             watch.abort();
         }
-        self.connections.leave(self.address);
+        self.connections.leave(self.address, &self.handle);
     }
 }
 

@@ -21,7 +21,6 @@ mod known_addresses;
 mod rate;
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
-use std::net::{IpAddr, Ipv6Addr};
 
 use crate::dispatch::RateScope;
 use crate::ids::CustomerId;
@@ -30,6 +29,7 @@ use crate::limits::{
     STRANGERS_RATE_FACTOR,
 };
 use crate::moment::Timestamp;
+use crate::network::network_of_host;
 use crate::peer::Peer;
 
 use customers::CustomerRates;
@@ -123,7 +123,7 @@ impl Admission {
         if self.strangers.is_any_used_up(now)
             && self
                 .strangers
-                .is_used_up(digest(&network_of(peer.ip())), now)
+                .is_used_up(digest(&network_of_host(peer.ip())), now)
             && !self.known_addresses.has(peer.ip())
             && !knows()
         {
@@ -169,7 +169,7 @@ impl Admission {
         match note.standing {
             SenderStanding::Known => self.known_addresses.note(ip),
             SenderStanding::Stranger => {
-                self.strangers.add(digest(&network_of(ip)), now);
+                self.strangers.add(digest(&network_of_host(ip)), now);
                 if let Some(rate) = self.strangers_rate {
                     self.all_strangers.add(rate, now);
                 }
@@ -180,14 +180,6 @@ impl Admission {
     /// The slot of a customer.
     pub(super) fn slot_of(&mut self, customer: &CustomerId) -> CustomerSlot {
         self.customers.slot_of(customer)
-    }
-}
-
-/// What counts as one address: a host has a whole /64 of IPv6 (RFC 4291 section 2.5.4).
-fn network_of(ip: IpAddr) -> IpAddr {
-    match ip {
-        IpAddr::V4(_) => ip,
-        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),
     }
 }
 
