@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use actix_rt::System;
 use reqwest::StatusCode;
+use store::sealed::MasterKey;
 use store::{BackupFault, RestoreError, SledStore};
 
 use crate::config::Config;
@@ -91,12 +92,11 @@ pub fn restore(config: &Config, from: &Path) -> Result<(), BackupError> {
     let store = service::store_path(config);
     let rows = SledStore::restore(&store, BufReader::new(backup))?;
     println!("{}: {rows} rows restored", store.display());
-    let key = config.data_dir.join("master-key");
-    if config.master_key.is_none() && !key.exists() {
-        let key = key.display();
+    if config.master_key.is_none() && !MasterKey::is_in(&config.data_dir) {
         println!(
-            "before the service is started, put the key of the old data directory into {key}, or \
-             set SIGNALBOX_MASTER_KEY: a new key cannot decrypt the secrets in this store"
+            "put the file master-key of the old data directory into {}, or set \
+             SIGNALBOX_MASTER_KEY: the service does not start without it",
+            config.data_dir.display()
         );
     }
     Ok(())

@@ -342,6 +342,15 @@ pub fn cores() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
 
+/// The variable in which a process tells the one that replaces it how often that happened.
+pub const RESTARTS: &str = "RESTARTS_OF_SIGNALBOX";
+
+/// How often the process was replaced in a row.
+pub fn restarts() -> u32 {
+    let restarts = std::env::var(RESTARTS).ok();
+    restarts.and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
 /// The value of `NO_COLOR`, if it is set (no-color.org).
 pub fn no_color() -> Option<OsString> {
     std::env::var_os("NO_COLOR")

@@ -1,21 +1,25 @@
 //! The program: parses the command line and runs the task.
 
+use std::convert::Infallible;
 use std::error::Error;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, ExitCode};
+use std::process::{self, Command, ExitCode};
 use std::time::Duration;
-use std::{env, io, thread};
+use std::{env, io};
 
 use signalbox::cli::{CliCommand, Invocation};
 use signalbox::config::{self, Config, Layers};
-use signalbox::service::{self, ServiceExit};
+use signalbox::service;
 use signalbox::{backup, check, demo, load, telemetry};
 
 /// The exit status of a command line or a configuration that cannot be used.
 const USAGE: u8 = 2;
 
-/// The pause before the service starts anew, so that one that fails at once does not do so often.
-const RESTART_PAUSE: Duration = Duration::from_secs(1);
+/// A service that has run for this long was started well.
+const STEADY: Duration = Duration::from_secs(60);
+
+/// How often in a row the service starts anew without having been started well.
+const RESTARTS_MAX: u32 = 2;
 
 /// How a task ends.
 type Outcome = Result<ExitCode, Box<dyn Error>>;
@@ -68,24 +72,44 @@ fn exit(outcome: Outcome) -> ExitCode {
 
 fn serve(config: &Config, layers: &Layers) -> Outcome {
     start_log(config, layers)?;
-    match service::serve(config)? {
-        ServiceExit::Stopped => Ok(ExitCode::SUCCESS),
-        ServiceExit::StoreFailed => Err(start_anew().into()),
-    }
+    service::serve(config, replace)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Replaces the process after its store failed, or ends it if that was in vain before.
+fn replace(served_for: Duration) -> Infallible {
+    let restarts = match served_for < STEADY {
+        true => config::restarts(),
+        false => 0,
+    };
+    let why = match restarts < RESTARTS_MAX {
+        true => {
+            tracing::error!("the store has failed: the service starts anew");
+            start_anew(restarts + 1).to_string()
+        }
+        false => {
+            "the store fails again and again soon after the start; run `signalbox check`, and \
+                  restore a backup if it is damaged"
+                .to_owned()
+        }
+    };
+    tracing::error!("{why}");
+    eprintln!("signalbox: {why}");
+    process::exit(1)
 }
 
 /// Replaces the process with a new one, with the same arguments and the same id; returns why not.
 /// What was acknowledged is durable, and the files of the store can only be opened again by a
 /// process that has forgotten what it knew of them.
-fn start_anew() -> io::Error {
-    tracing::error!("the store has failed: the service starts anew");
-    thread::sleep(RESTART_PAUSE);
+fn start_anew(restarts: u32) -> io::Error {
     let mut arguments = env::args_os();
     let program = match (env::current_exe(), arguments.next()) {
         (Ok(program), _) => program,
         (Err(_), first) => first.unwrap_or_default().into(),
     };
-    Command::new(program).args(arguments).exec()
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command.env(config::RESTARTS, restarts.to_string()).exec()
 }
 
 fn show(config: &Config, layers: &Layers) -> Outcome {

@@ -4,11 +4,12 @@
 //! stops the arbiters; the store needs no closing. A stop that is cut short loses nothing that was
 //! accepted: only the next start takes longer.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix::{Actor as _, Addr};
 use actix_rt::System;
@@ -24,6 +25,7 @@ use engine::rules::{EndpointTrust, Rules, TransmissionRules};
 use store::sealed::{KeyError, MasterKey};
 use store::{Commit, OpenError, Options, Pressure, SledStore, Store, Unavailable};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::sleep;
 use tracing::{info, warn};
 
 use crate::api::networks::Networks;
@@ -33,6 +35,9 @@ use crate::data_dir;
 use crate::deliveries::{self, DeliveryError};
 use crate::operator::OperatorToken;
 use crate::tls::{self, TlsError};
+
+/// The pause before the process is replaced, so that one that fails at once does not do so often.
+const RESTART_PAUSE: Duration = Duration::from_secs(1);
 
 /// How often it is asked whether the store has failed.
 const STORE_LOOK: Duration = Duration::from_millis(500);
@@ -57,6 +62,12 @@ pub enum StartError {
     /// The master key cannot be read or generated.
     #[error(transparent)]
     MasterKey(#[from] KeyError),
+    /// There is a store, and its key is gone.
+    #[error(
+        "the file master-key is missing in {0}: put it back, or set SIGNALBOX_MASTER_KEY; without \
+         it the secrets in the store cannot be decrypted"
+    )]
+    MasterKeyMissing(PathBuf),
     /// The operator's token cannot be read or generated.
     #[error("cannot read or create the operator token: {0}")]
     OperatorToken(io::Error),
@@ -103,12 +114,16 @@ impl Service {
             path: config.data_dir.clone(),
             source,
         })?;
+        // The key is there before the store, whose secrets would be lost without it.
+        let new_key = (!has_store(config))
+            .then(|| master_key(config))
+            .transpose()?;
         let store = SledStore::open(store_options(config))?;
+        let master_key = Arc::new(new_key.map_or_else(|| master_key(config), Ok)?);
         let lost = store.accepted_loss();
         let store = Arc::new(store);
         let backups = store.clone();
         let store: Arc<dyn Store> = store;
-        let master_key = Arc::new(master_key(config)?);
         let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
         let clock = Clock::new();
         let delivering = DeliveryParts {
@@ -202,28 +217,27 @@ impl Service {
     }
 }
 
-/// Why the service ended.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ServiceExit {
-    /// It was asked to stop, and stopped.
-    Stopped,
-    /// Its store failed: only a start anew can help.
-    StoreFailed,
-}
-
-/// Serves until the process is asked to stop, or the store fails.
-pub fn serve(config: &Config) -> Result<ServiceExit, StartError> {
+/// Serves until the process is asked to stop. If the store fails, only a new process can help: then
+/// `replace` is called, with the time since the start. It must not return, because actors that are
+/// dropped with the system may act once more.
+pub fn serve(config: &Config, replace: fn(Duration) -> Infallible) -> Result<(), StartError> {
     System::new().block_on(async {
+        let started_at = Instant::now();
         let service = Service::start(config).await?;
         // A program that reads the announcement may send a signal immediately.
-        let signals = Signals::listen();
+        let mut signals = Signals::listen();
         service.announce();
         tokio::select! {
             () = signals.received() => {
                 service.stop().await;
-                Ok(ServiceExit::Stopped)
+                return Ok(());
             }
-            () = failed(service.commits.as_ref()) => Ok(ServiceExit::StoreFailed),
+            () = failed(service.commits.as_ref()) => {}
+        }
+        let served_for = started_at.elapsed();
+        tokio::select! {
+            () = signals.received() => Ok(()),
+            () = sleep(RESTART_PAUSE) => match replace(served_for) {},
         }
     })
 }
@@ -256,7 +270,7 @@ impl Signals {
         }
     }
 
-    async fn received(mut self) {
+    async fn received(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
@@ -402,16 +416,25 @@ fn store_options(config: &Config) -> Options {
     }
 }
 
+fn has_store(config: &Config) -> bool {
+    store_path(config).join("rows").exists()
+}
+
 /// The directory of the store.
 pub(crate) fn store_path(config: &Config) -> PathBuf {
     config.data_dir.join("store")
 }
 
-fn master_key(config: &Config) -> Result<MasterKey, KeyError> {
-    match &config.master_key {
+/// The key of the secrets in the store; a new one is generated only where there is no store yet.
+fn master_key(config: &Config) -> Result<MasterKey, StartError> {
+    let key = match &config.master_key {
         Some(key) => MasterKey::parse(key.expose()),
+        None if has_store(config) && !MasterKey::is_in(&config.data_dir) => {
+            return Err(StartError::MasterKeyMissing(config.data_dir.clone()));
+        }
         None => MasterKey::load_or_make(&config.data_dir),
-    }
+    };
+    Ok(key?)
 }
 
 pub(crate) fn retention_periods(config: &Config) -> RetentionPeriods {

@@ -106,7 +106,15 @@ impl Layers {
         let table = match DeTable::parse(text) {
             Ok(table) => table.into_inner(),
             Err(error) => {
-                let why = error.to_string().trim_end().replace('\n', "\n    ");
+                // The text of the line may be a secret.
+                let at = error.span().map_or(0, |span| span.start);
+                let line = text
+                    .as_bytes()
+                    .iter()
+                    .take(at)
+                    .filter(|byte| **byte == b'\n')
+                    .count();
+                let why = format!("line {}: {}", line + 1, error.message());
                 return self.fault(source.to_string(), why);
             }
         };

@@ -125,6 +125,18 @@ fn a_file_that_is_not_toml_is_a_fault_with_its_line() {
 }
 
 #[test]
+fn a_fault_of_a_file_does_not_quote_a_secret() {
+    let mut layers = Layers::of_defaults();
+    let text = "http = '127.0.0.1:80'\noperator_token = \"hunter2-hunter2\n";
+    layers.add_file_text(Path::new(FILE), text);
+    let faults = Config::of(&layers).unwrap_err().to_string();
+    assert!(
+        faults.contains("line 2") && !faults.contains("hunter2"),
+        "{faults}"
+    );
+}
+
+#[test]
 fn a_certificate_without_its_key_is_a_fault() {
     let mut layers = Layers::of_defaults();
     layers.add_flags(vec![("tls_cert", "chain.pem".to_owned())]);

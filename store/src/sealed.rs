@@ -77,10 +77,15 @@ impl MasterKey {
         Ok(Self::from_bytes(&bytes))
     }
 
+    /// Whether a directory has the file `master-key`.
+    pub fn is_in(data_dir: &Path) -> bool {
+        path_in(data_dir).exists()
+    }
+
     /// The key in the file `master-key` of a directory; if the file does not exist, it is created
     /// with a random key and mode 0600.
     pub fn load_or_make(data_dir: &Path) -> Result<Self, KeyError> {
-        let path = data_dir.join("master-key");
+        let path = path_in(data_dir);
         let text = read_or_make(&path).map_err(|source| KeyError::Io { path, source })?;
         Self::parse(&text)
     }
@@ -160,6 +165,10 @@ fn make(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
         Ok(()) | Err(_) => sync_directory_of(path),
     }
+}
+
+fn path_in(data_dir: &Path) -> PathBuf {
+    data_dir.join("master-key")
 }
 
 fn sync_directory_of(path: &Path) -> io::Result<()> {

@@ -78,6 +78,12 @@ fn no_file_and_no_store_is_replaced() {
     succeeds(&output);
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(printed.contains("SIGNALBOX_MASTER_KEY"), "{printed}");
+    // A new key could not decrypt what is in the store.
+    let mut serve = signalbox();
+    serve.args(["serve", "--http", "127.0.0.1:0"]);
+    serve.args(["--coap", "127.0.0.1:0", "--udp", "127.0.0.1:0"]);
+    let output = serve.arg("--data-dir").arg(&elsewhere).output().unwrap();
+    fails(&output, "the file master-key is missing");
 }
 
 /// Creates devices one after the other while something is done; returns how many were created in
