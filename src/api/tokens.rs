@@ -91,6 +91,16 @@ impl TokenRequest {
         }
         if let Some(basic) = credentials(headers, "Basic") {
             let (id, secret) = basic_pair(basic).unzip();
+            // RFC 6749 section 2.3: one method of authentication; section 3.2.1: the id may be in
+            // the body as well.
+            let is_other = token_request.id.is_some() && token_request.id != id;
+            if token_request.secret.is_some() || is_other {
+                return Err(ApiError::invalid(vec![ErrorDetail::of(
+                    "REPEATED",
+                    "client_id",
+                    "must be given only once: in the Authorization header or in the body",
+                )]));
+            }
             token_request = Self {
                 id,
                 secret,

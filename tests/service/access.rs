@@ -190,6 +190,7 @@ fn table() -> Vec<Entry> {
         of("getNetworks", 200),
         of("setNetworks", 200).json(json!({ "networks": [] })),
         of("createClientSecret", 201).json(json!({})),
+        of("getBackup", 200),
         of("listStrangers", 200),
         of("deleteClientSecret", 204),
         of("deleteClient", 204),

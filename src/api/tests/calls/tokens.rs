@@ -96,6 +96,29 @@ async fn a_client_can_send_its_secret_in_every_supported_way() {
 }
 
 #[actix_web::test]
+async fn the_credentials_of_a_client_are_sent_in_one_way() {
+    let setup = TestService::new();
+    let acme = setup.customer("acme", &["all"]).await;
+    let other = setup.customer("other", &["all"]).await;
+    let grant = "grant_type=client_credentials";
+    let same = format!("{grant}&client_id={}", acme.id);
+    for (form, status) in [
+        (same.clone(), StatusCode::OK),
+        (
+            format!("{same}&client_secret={}", acme.secret),
+            StatusCode::BAD_REQUEST,
+        ),
+        (
+            format!("{grant}&client_id={}", other.id),
+            StatusCode::BAD_REQUEST,
+        ),
+    ] {
+        let request = ask(PATHS[0], FORM, &form).insert_header(basic(&acme.id, &acme.secret));
+        assert_eq!(setup.call(request).await.status, status, "{form}");
+    }
+}
+
+#[actix_web::test]
 async fn without_the_secret_of_a_client_no_token_is_issued() {
     let setup = TestService::new();
     let acme = setup.customer("acme", &["all"]).await;
