@@ -84,9 +84,9 @@ pub enum DirectoryRefusal {
         /// The most bytes allowed.
         max: usize,
     },
-    /// The customer has the most destinations allowed.
+    /// The customer has the most webhooks allowed.
     #[error("a customer can have at most {max} webhooks")]
-    TooManyDestinations {
+    TooManyWebhooks {
         /// The most allowed.
         max: usize,
     },

@@ -188,9 +188,9 @@ pub const CLIENTS_MAX: usize = 100;
 /// refused with 409.
 pub const CLIENT_SECRETS_MAX: usize = 2;
 
-/// Destinations a customer may have: each reads the queued events and stores its progress by
+/// Webhooks a customer may have: each reads the queued events and stores its progress by
 /// itself, so that none delays another, and a customer needs few. One more is refused with 409.
-pub const DESTINATIONS_MAX: usize = 20;
+pub const WEBHOOKS_MAX: usize = 20;
 
 /// The bytes of the URL of a webhook: more than known URLs have, and less than servers are known to
 /// refuse. A longer one is refused.

@@ -501,7 +501,7 @@ impl From<DirectoryRefusal> for ApiError {
             DirectoryRefusal::TooManyClients { .. } => Self::clash("TOO_MANY_CLIENTS", refusal),
             DirectoryRefusal::TooManySecrets { .. } => Self::clash("TOO_MANY_SECRETS", refusal),
             DirectoryRefusal::LastSecret => Self::clash("LAST_SECRET", refusal),
-            DirectoryRefusal::TooManyDestinations { .. } => {
+            DirectoryRefusal::TooManyWebhooks { .. } => {
                 Self::clash("TOO_MANY_DESTINATIONS", refusal)
             }
             DirectoryRefusal::DeviceExists(names) => {

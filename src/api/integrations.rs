@@ -14,7 +14,7 @@ use actix_web::{HttpResponse, web};
 use engine::delivery::destination::{Destination, DestinationAmendment};
 use engine::directory::DirectoryRefusal;
 use engine::directory::destination::{
-    NewWebhook, SealedField, WebhookAmendments, admit_destination, destination_of, draft_webhook,
+    NewWebhook, SealedField, WebhookAmendments, admit_webhook, destination_of, draft_webhook,
 };
 use engine::ids::DestinationId;
 use engine::query::{Page, PageRequest};
@@ -123,7 +123,7 @@ async fn made(
     let _turn = api.changing_webhooks.lock().await;
     let customer = api.store.customer(caller.customer.clone()).await?;
     let others = api.store.destinations_of(caller.customer.clone()).await?;
-    admit_destination(customer.as_ref(), &others)?;
+    admit_webhook(customer.as_ref(), &others)?;
     let seal = |id, part: SealedField<'_>, text: &str| api.seal_for(id, part, text);
     let drafted = draft_webhook(&mut api.clock.moment(), &caller.customer, new, seal);
     let location = format!(

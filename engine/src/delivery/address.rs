@@ -19,7 +19,7 @@ use crate::limits::WEBHOOK_URL_BYTES_MAX;
 
 /// A customer's URL, with placeholders for a device.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct WebhookUrl(Box<str>);
+pub struct DestinationUrl(Box<str>);
 
 /// Why a URL is refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -52,7 +52,7 @@ pub enum UrlFault {
     Private(String),
 }
 
-impl WebhookUrl {
+impl DestinationUrl {
     /// Parses a URL; the error says why it is refused.
     pub fn parse(text: &str, policy: AddressPolicy) -> Result<Self, UrlFault> {
         check_length(text)?;

@@ -7,7 +7,7 @@ use crate::delivery::destination::{
 use crate::directory::DirectoryRefusal;
 use crate::directory::amending::FieldAmendment;
 use crate::ids::{CustomerId, DestinationId};
-use crate::limits::DESTINATIONS_MAX;
+use crate::limits::WEBHOOKS_MAX;
 use crate::moment::Moment;
 use crate::sealed::Sealed;
 
@@ -88,16 +88,16 @@ pub fn draft_webhook(
 }
 
 /// Whether a customer that has `others` already may have one more destination.
-pub fn admit_destination(
+pub fn admit_webhook(
     customer: Option<&Customer>,
     others: &[Destination],
 ) -> Result<(), DirectoryRefusal> {
     if customer.is_none() {
         return Err(DirectoryRefusal::CustomerUnknown);
     }
-    if others.len() >= DESTINATIONS_MAX {
-        let max = DESTINATIONS_MAX;
-        return Err(DirectoryRefusal::TooManyDestinations { max });
+    if others.len() >= WEBHOOKS_MAX {
+        let max = WEBHOOKS_MAX;
+        return Err(DirectoryRefusal::TooManyWebhooks { max });
     }
     Ok(())
 }
@@ -162,14 +162,14 @@ mod tests {
 
     #[test]
     fn the_destinations_of_a_customer_have_a_bound() {
-        let mut others = vec![drafted(); DESTINATIONS_MAX - 1];
-        assert_eq!(admit_destination(Some(&acme()), &others), Ok(()));
+        let mut others = vec![drafted(); WEBHOOKS_MAX - 1];
+        assert_eq!(admit_webhook(Some(&acme()), &others), Ok(()));
         others.push(drafted());
-        let max = DESTINATIONS_MAX;
-        let refused = Err(DirectoryRefusal::TooManyDestinations { max });
-        assert_eq!(admit_destination(Some(&acme()), &others), refused);
+        let max = WEBHOOKS_MAX;
+        let refused = Err(DirectoryRefusal::TooManyWebhooks { max });
+        assert_eq!(admit_webhook(Some(&acme()), &others), refused);
         assert_eq!(
-            admit_destination(None, &[]),
+            admit_webhook(None, &[]),
             Err(DirectoryRefusal::CustomerUnknown)
         );
     }

@@ -2,7 +2,7 @@
 
 use engine::delivery::destination::DestinationState;
 use engine::event::EventType;
-use engine::limits::{DESTINATIONS_MAX, WEBHOOK_URL_BYTES_MAX};
+use engine::limits::{WEBHOOK_URL_BYTES_MAX, WEBHOOKS_MAX};
 
 use super::response_body::MASKED;
 use crate::api::openapi::{ApiOperation, Node, Schema, Tag, names};
@@ -40,7 +40,7 @@ pub(in crate::api) fn create() -> ApiOperation {
         )
         .once(
             &["TOO_MANY_DESTINATIONS"],
-            &format!("the customer has {DESTINATIONS_MAX} webhooks, which is the maximum."),
+            &format!("the customer has {WEBHOOKS_MAX} webhooks, which is the maximum."),
         )
 }
 

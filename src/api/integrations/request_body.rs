@@ -1,6 +1,6 @@
 //! How are the bodies that create and update webhooks parsed?
 
-use engine::delivery::address::WebhookUrl;
+use engine::delivery::address::DestinationUrl;
 use engine::delivery::address::headers::Headers;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::destination::{EventTypes, Header, JsonPayload};
@@ -87,7 +87,7 @@ pub(super) fn amendments(
 }
 
 fn url(text: &str, policy: AddressPolicy) -> Result<Box<str>, FieldFault> {
-    Ok(WebhookUrl::parse(text, policy)?.as_str().into())
+    Ok(DestinationUrl::parse(text, policy)?.as_str().into())
 }
 
 /// Checks each header on its own, so that each fault is reported, and then all of them together.

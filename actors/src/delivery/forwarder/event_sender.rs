@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::delivery::address::WebhookUrl;
+use engine::delivery::address::DestinationUrl;
 use engine::delivery::address::headers::Headers;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::backlog::QueuedEvent;
@@ -32,7 +32,7 @@ pub fn header_context(id: DestinationId, name: &str) -> Vec<u8> {
 }
 
 /// Delivers events to one destination.
-pub(super) struct WebhookSender {
+pub(super) struct EventSender {
     store: Arc<dyn DeliveryReads>,
     http: HttpClient,
     clock: Clock,
@@ -45,7 +45,7 @@ pub(super) struct WebhookSender {
 
 /// A destination ready for deliveries: read, and its secrets opened.
 struct ResolvedTarget {
-    url: WebhookUrl,
+    url: DestinationUrl,
     headers: Headers,
     secret: Option<SigningSecret>,
 }
@@ -53,15 +53,15 @@ struct ResolvedTarget {
 /// The stored destination cannot be used.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 enum Unusable {
-    #[error("the URL of the webhook is no longer allowed")]
+    #[error("the URL is no longer allowed")]
     Address,
-    #[error("the secrets of the webhook cannot be decrypted with the current master key")]
+    #[error("the secrets cannot be decrypted with the current master key")]
     Sealed,
-    #[error("the headers of the webhook are not valid")]
+    #[error("the headers are not valid")]
     Headers,
 }
 
-impl WebhookSender {
+impl EventSender {
     pub(super) fn new(parts: &DeliveryParts, destination: &Destination) -> Self {
         let Target::Webhook(webhook) = &destination.target;
         Self {
@@ -125,7 +125,7 @@ impl WebhookSender {
 impl ResolvedTarget {
     fn of(to: &Destination, key: &MasterKey, policy: AddressPolicy) -> Result<Self, Unusable> {
         let Target::Webhook(webhook) = &to.target;
-        let url = WebhookUrl::parse(&webhook.url, policy).map_err(|_| Unusable::Address)?;
+        let url = DestinationUrl::parse(&webhook.url, policy).map_err(|_| Unusable::Address)?;
         let secret = webhook.secret.as_ref().map(|sealed| {
             let secret = open(key, sealed, &secret_context(to.id))?;
             SigningSecret::parse(&secret).map_err(|_| Unusable::Sealed)
