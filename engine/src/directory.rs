@@ -84,6 +84,12 @@ pub enum DirectoryRefusal {
         /// The most bytes allowed.
         max: usize,
     },
+    /// The customer has a plugin of this partner already.
+    #[error("a customer can have one plugin of {partner}; delete it first")]
+    PluginExists {
+        /// The id of the partner.
+        partner: &'static str,
+    },
     /// The customer has the most webhooks allowed.
     #[error("a customer can have at most {max} webhooks")]
     TooManyWebhooks {

@@ -7,7 +7,7 @@
 mod event_sender;
 mod running_tasks;
 
-pub use event_sender::{header_context, secret_context};
+pub use event_sender::sealing_context;
 
 use std::rc::Rc;
 use std::sync::Arc;

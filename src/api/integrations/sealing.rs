@@ -1,7 +1,7 @@
-//! How are the secrets of a webhook encrypted? Bound to the webhook, so that another one cannot
-//! decrypt them.
+//! How are the secrets of a destination encrypted? Bound to the destination, so that another one
+//! cannot decrypt them.
 
-use actors::delivery::{header_context, secret_context};
+use actors::delivery::sealing_context;
 use engine::directory::destination::SealedField;
 use engine::ids::DestinationId;
 use engine::sealed::Sealed;
@@ -9,12 +9,9 @@ use engine::sealed::Sealed;
 use crate::api::Api;
 
 impl Api {
-    /// Encrypts a part of a webhook.
-    pub(super) fn seal_for(&self, id: DestinationId, part: SealedField<'_>, text: &str) -> Sealed {
-        let context = match part {
-            SealedField::Header(name) => header_context(id, name),
-            SealedField::Secret => secret_context(id),
-        };
+    /// Encrypts a field of a destination.
+    pub(super) fn seal_for(&self, id: DestinationId, field: SealedField<'_>, text: &str) -> Sealed {
+        let context = sealing_context(id, field);
         self.master_key.seal(text.as_bytes(), &context)
     }
 }

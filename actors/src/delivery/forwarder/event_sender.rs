@@ -4,16 +4,20 @@ use std::sync::Arc;
 
 use engine::delivery::address::DestinationUrl;
 use engine::delivery::address::headers::Headers;
+use engine::delivery::address::plugin::{ServerDomain, WebhookKey};
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::backlog::QueuedEvent;
 use engine::delivery::body;
 use engine::delivery::command::TestOutcome;
-use engine::delivery::destination::{Destination, JsonPayload, Target, Webhook};
+use engine::delivery::destination::{Destination, JsonPayload, Plugin, Target, Webhook};
 use engine::delivery::forwarding::DeliveryOutcome;
+use engine::delivery::partner::Partner;
 use engine::delivery::signature::{self, SigningSecret};
+use engine::directory::destination::SealedField;
 use engine::event::DeviceInfo;
 use engine::ids::{CustomerId, DestinationId, EventId};
 use engine::moment::Timestamp;
+use engine::sealed::Sealed;
 use store::sealed::MasterKey;
 use store::{DeliveryReads, Unavailable};
 
@@ -21,14 +25,14 @@ use crate::clock::Clock;
 use crate::delivery::DeliveryParts;
 use crate::http::{HttpClient, HttpMethod, HttpOutcome, HttpRequest};
 
-/// The context a destination's secret is sealed with: moved to another record, it does not open.
-pub fn secret_context(id: DestinationId) -> Vec<u8> {
-    [b"secret ".as_slice(), id.as_bytes()].concat()
-}
-
-/// The context a destination's header is sealed with.
-pub fn header_context(id: DestinationId, name: &str) -> Vec<u8> {
-    [b"header ".as_slice(), id.as_bytes(), name.as_bytes()].concat()
+/// The context a field of a destination is sealed with: moved to another record, it does not open.
+pub fn sealing_context(id: DestinationId, field: SealedField<'_>) -> Vec<u8> {
+    let (kind, name) = match field {
+        SealedField::Header(name) => (b"header ".as_slice(), name),
+        SealedField::Secret => (b"secret ".as_slice(), ""),
+        SealedField::WebhookKey => (b"webhook key ".as_slice(), ""),
+    };
+    [kind, id.as_bytes(), name.as_bytes()].concat()
 }
 
 /// Delivers events to one destination.
@@ -37,8 +41,6 @@ pub(super) struct EventSender {
     http: HttpClient,
     clock: Clock,
     customer: CustomerId,
-    /// How JSON text of a device is rendered.
-    json: JsonPayload,
     /// Where to deliver and with what; or why the stored destination cannot be used.
     target: Result<ResolvedTarget, Unusable>,
 }
@@ -46,6 +48,8 @@ pub(super) struct EventSender {
 /// A destination ready for deliveries: read, and its secrets opened.
 struct ResolvedTarget {
     url: DestinationUrl,
+    /// How JSON text of a device is rendered.
+    json: JsonPayload,
     headers: Headers,
     secret: Option<SigningSecret>,
 }
@@ -59,17 +63,17 @@ enum Unusable {
     Sealed,
     #[error("the headers are not valid")]
     Headers,
+    #[error("the partner is no longer supported")]
+    Partner,
 }
 
 impl EventSender {
     pub(super) fn new(parts: &DeliveryParts, destination: &Destination) -> Self {
-        let Target::Webhook(webhook) = &destination.target;
         Self {
             store: Arc::clone(&parts.store),
             http: parts.http.clone(),
             clock: parts.clock.clone(),
             customer: destination.customer.clone(),
-            json: webhook.json,
             target: ResolvedTarget::of(destination, &parts.master_key, parts.policy),
         }
     }
@@ -83,8 +87,9 @@ impl EventSender {
         let Some(event) = event else {
             return Ok(DeliveryOutcome::Gone);
         };
-        let body = body::render(&event, self.json);
-        let posted = self.post(event.id, Some(&event.device_info), body).await;
+        let render = |json| body::render(&event, json);
+        let posted = self.post(event.id, Some(&event.device_info), render);
+        let posted = posted.await;
         let why = match posted {
             Ok(HttpOutcome::Accepted(_)) => return Ok(DeliveryOutcome::Delivered),
             Ok(posted @ (HttpOutcome::Refused(_) | HttpOutcome::Unreachable(_))) => {
@@ -97,7 +102,7 @@ impl EventSender {
 
     /// Delivers a test event.
     pub(super) async fn test(&self, id: EventId, at: Timestamp) -> TestOutcome {
-        let posted = self.post(id, None, body::render_test(&id, at)).await;
+        let posted = self.post(id, None, |_| body::render_test(&id, at)).await;
         let (accepted, status) = match &posted {
             Ok(HttpOutcome::Accepted(status)) => (true, Some(*status)),
             Ok(HttpOutcome::Refused(status)) => (false, Some(*status)),
@@ -114,9 +119,10 @@ impl EventSender {
         &self,
         id: EventId,
         speaker: Option<&DeviceInfo>,
-        body: Vec<u8>,
+        render: impl FnOnce(JsonPayload) -> Vec<u8>,
     ) -> Result<HttpOutcome, Unusable> {
         let target = self.target.as_ref().map_err(|unusable| *unusable)?;
+        let body = render(target.json);
         let request = target.request(id, self.clock.wall(), speaker, body);
         Ok(self.http.send(request).await)
     }
@@ -124,16 +130,47 @@ impl EventSender {
 
 impl ResolvedTarget {
     fn of(to: &Destination, key: &MasterKey, policy: AddressPolicy) -> Result<Self, Unusable> {
-        let Target::Webhook(webhook) = &to.target;
+        match &to.target {
+            Target::Webhook(webhook) => Self::of_webhook(to.id, webhook, key, policy),
+            Target::Plugin(plugin) => Self::of_plugin(to.id, plugin, key, policy),
+        }
+    }
+
+    fn of_webhook(
+        id: DestinationId,
+        webhook: &Webhook,
+        key: &MasterKey,
+        policy: AddressPolicy,
+    ) -> Result<Self, Unusable> {
         let url = DestinationUrl::parse(&webhook.url, policy).map_err(|_| Unusable::Address)?;
         let secret = webhook.secret.as_ref().map(|sealed| {
-            let secret = open(key, sealed, &secret_context(to.id))?;
+            let secret = open(key, sealed, id, SealedField::Secret)?;
             SigningSecret::parse(&secret).map_err(|_| Unusable::Sealed)
         });
         Ok(Self {
             url,
-            headers: headers_of(to.id, webhook, key)?,
+            json: webhook.json,
+            headers: headers_of(id, webhook, key)?,
             secret: secret.transpose()?,
+        })
+    }
+
+    fn of_plugin(
+        id: DestinationId,
+        plugin: &Plugin,
+        key: &MasterKey,
+        policy: AddressPolicy,
+    ) -> Result<Self, Unusable> {
+        let partner = Partner::find(&plugin.partner).ok_or(Unusable::Partner)?;
+        let server = ServerDomain::parse(&plugin.server_domain, policy);
+        let server = server.map_err(|_| Unusable::Address)?;
+        let opened = open(key, &plugin.webhook_key, id, SealedField::WebhookKey)?;
+        let webhook_key = WebhookKey::parse(&opened).map_err(|_| Unusable::Sealed)?;
+        Ok(Self {
+            url: partner.url(&server, &webhook_key),
+            json: partner.json,
+            headers: Headers::default(),
+            secret: None,
         })
     }
 
@@ -163,7 +200,7 @@ impl ResolvedTarget {
 
 fn headers_of(id: DestinationId, webhook: &Webhook, key: &MasterKey) -> Result<Headers, Unusable> {
     let opened = webhook.headers.iter().map(|header| {
-        let value = open(key, &header.value, &header_context(id, &header.name))?;
+        let value = open(key, &header.value, id, SealedField::Header(&header.name))?;
         Ok((header.name.as_ref(), value))
     });
     let opened: Vec<(&str, String)> = opened.collect::<Result<_, Unusable>>()?;
@@ -173,9 +210,121 @@ fn headers_of(id: DestinationId, webhook: &Webhook, key: &MasterKey) -> Result<H
 
 fn open(
     key: &MasterKey,
-    sealed: &engine::sealed::Sealed,
-    context: &[u8],
+    sealed: &Sealed,
+    id: DestinationId,
+    field: SealedField<'_>,
 ) -> Result<String, Unusable> {
-    let plain = key.open(sealed, context).map_err(|_| Unusable::Sealed)?;
+    let opened = key.open(sealed, &sealing_context(id, field));
+    let plain = opened.map_err(|_| Unusable::Sealed)?;
     String::from_utf8(plain).map_err(|_| Unusable::Sealed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use engine::action::Protocol;
+    use engine::delivery::destination::{DestinationState, EventTypes, Replay};
+    use engine::delivery::partner::PARTNERS;
+    use engine::event::{Data, Event, EventContent};
+    use engine::ids::{DeviceId, DeviceKey, Iccid};
+
+    use super::*;
+
+    const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
+
+    /// `UPDATE_GOLDEN=1` rewrites the files.
+    #[test]
+    fn each_partner_receives_the_request_of_its_golden_file() {
+        let key = MasterKey::from_bytes(&[7; 32]);
+        for partner in &PARTNERS {
+            let target =
+                ResolvedTarget::of(&plugin_of(partner, &key), &key, AddressPolicy::PublicOnly);
+            let target = target.unwrap_or_else(|unusable| panic!("{unusable}"));
+            let event = event();
+            let body = body::render(&event, target.json);
+            let request = target.request(event.id, NOON.plus_s(7), Some(&event.device_info), body);
+            check(partner.id, &written(request));
+        }
+    }
+
+    #[test]
+    fn a_key_sealed_for_another_plugin_does_not_open() {
+        let key = MasterKey::from_bytes(&[7; 32]);
+        let moved = Destination {
+            id: DestinationId::from_bytes([9; 16]),
+            ..plugin_of(&PARTNERS[0], &key)
+        };
+        let target = ResolvedTarget::of(&moved, &key, AddressPolicy::PublicOnly);
+        assert!(matches!(target, Err(Unusable::Sealed)));
+    }
+
+    /// Compares a request with `tests/partners/<partner>.http`.
+    fn check(partner: &str, request: &str) {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/partners");
+        let path = golden.join(format!("{partner}.http"));
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::write(&path, request).unwrap();
+        }
+        let golden = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(golden, request, "{}", path.display());
+    }
+
+    fn written(request: HttpRequest) -> String {
+        let headers = request.headers.iter();
+        let headers: String = headers
+            .map(|(name, value)| format!("{name}: {value}\n"))
+            .collect();
+        let body = String::from_utf8(request.body).unwrap();
+        format!("{:?} {}\n{headers}\n{body}\n", request.method, request.url)
+    }
+
+    fn plugin_of(partner: &Partner, key: &MasterKey) -> Destination {
+        let id = DestinationId::from_bytes([5; 16]);
+        let context = sealing_context(id, SealedField::WebhookKey);
+        let plugin = Plugin {
+            partner: partner.id.into(),
+            server_domain: "partner.example.com:8443".into(),
+            webhook_key: key.seal(b"7b0cf/1", &context),
+        };
+        Destination {
+            id,
+            customer: acme(),
+            name: partner.name.into(),
+            target: Target::Plugin(plugin),
+            event_types: EventTypes::all(),
+            state: DestinationState::RolledOut,
+            replay: Replay::None,
+            created_at: NOON,
+            updated_at: NOON,
+        }
+    }
+
+    /// Data that is JSON, and is sent as the definition of the partner says.
+    fn event() -> Event {
+        let device = DeviceId::parse("meter-7").unwrap();
+        let data = Data {
+            source: Protocol::Coap,
+            topic: None,
+            bytes: br#"{"temperature":21.5}"#.as_slice().into(),
+        };
+        Event {
+            id: EventId::parse("01935c5a-0000-7000-8000-000000000003").unwrap(),
+            customer: acme(),
+            device: DeviceKey::of(&acme(), &device),
+            device_info: DeviceInfo {
+                device,
+                iccid: Iccid::parse("8988280666000000001").unwrap(),
+                imsi: None,
+                ip: None,
+            },
+            at: NOON,
+            content: EventContent::Data(Box::new(data)),
+        }
+    }
+
+    fn acme() -> CustomerId {
+        CustomerId::parse("acme").unwrap()
+    }
 }

@@ -1,6 +1,6 @@
 //! How is a destination stored?
 
-use engine::delivery::destination::{Destination, EventTypes, Header, Target, Webhook};
+use engine::delivery::destination::{Destination, EventTypes, Header, Plugin, Target, Webhook};
 use engine::ids::DestinationId;
 use engine::moment::Timestamp;
 use engine::sealed::Sealed;
@@ -48,6 +48,16 @@ enum TargetV1<'a> {
         secret: Option<&'a [u8]>,
         #[n(3)]
         json: u8,
+    },
+    #[n(1)]
+    #[cbor(array)]
+    Plugin {
+        #[b(0)]
+        partner: &'a str,
+        #[b(1)]
+        server_domain: &'a str,
+        #[cbor(b(2), with = "minicbor::bytes")]
+        webhook_key: &'a [u8],
     },
 }
 
@@ -100,6 +110,11 @@ fn target_record(target: &Target) -> TargetV1<'_> {
             secret: webhook.secret.as_ref().map(Sealed::as_bytes),
             json: code::of_json_payload(webhook.json),
         },
+        Target::Plugin(plugin) => TargetV1::Plugin {
+            partner: &plugin.partner,
+            server_domain: &plugin.server_domain,
+            webhook_key: plugin.webhook_key.as_bytes(),
+        },
     }
 }
 
@@ -126,6 +141,15 @@ fn read_target(record: TargetV1<'_>) -> Result<Target, Unreadable> {
             headers: headers.into_iter().map(header).collect(),
             secret: secret.map(|secret| Sealed::from_bytes(secret.into())),
             json: code::json_payload(json)?,
+        })),
+        TargetV1::Plugin {
+            partner,
+            server_domain,
+            webhook_key,
+        } => Ok(Target::Plugin(Plugin {
+            partner: partner.into(),
+            server_domain: server_domain.into(),
+            webhook_key: Sealed::from_bytes(webhook_key.into()),
         })),
     }
 }
