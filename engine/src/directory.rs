@@ -39,9 +39,6 @@ pub enum DirectoryRefusal {
     /// There is no such device.
     #[error("there is no such device")]
     DeviceUnknown,
-    /// There is no such destination.
-    #[error("there is no such destination")]
-    DestinationUnknown,
     /// Another customer has the id.
     #[error("another customer has this id")]
     CustomerExists,

@@ -483,7 +483,6 @@ impl From<DirectoryRefusal> for ApiError {
             DirectoryRefusal::ClientUnknown => Self::unknown("API client"),
             DirectoryRefusal::SecretUnknown => Self::unknown("secret"),
             DirectoryRefusal::DeviceUnknown => Self::unknown("device"),
-            DirectoryRefusal::DestinationUnknown => Self::unknown("webhook"),
             DirectoryRefusal::DefinitionUnknown => Self::unknown("object definition"),
             DirectoryRefusal::ObjectReserved { .. } => {
                 let element = "Object/ObjectID";
@@ -501,6 +500,7 @@ impl From<DirectoryRefusal> for ApiError {
             DirectoryRefusal::TooManyClients { .. } => Self::clash("TOO_MANY_CLIENTS", refusal),
             DirectoryRefusal::TooManySecrets { .. } => Self::clash("TOO_MANY_SECRETS", refusal),
             DirectoryRefusal::LastSecret => Self::clash("LAST_SECRET", refusal),
+            DirectoryRefusal::PluginExists { .. } => Self::clash("PLUGIN_EXISTS", refusal),
             DirectoryRefusal::TooManyWebhooks { .. } => {
                 Self::clash("TOO_MANY_DESTINATIONS", refusal)
             }

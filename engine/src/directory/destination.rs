@@ -142,12 +142,8 @@ pub fn admit_plugin(
 }
 
 /// The destination, if it belongs to this customer.
-pub fn destination_of(
-    customer: &CustomerId,
-    found: Option<Destination>,
-) -> Result<Destination, DirectoryRefusal> {
-    let found = found.filter(|destination| destination.customer == *customer);
-    found.ok_or(DirectoryRefusal::DestinationUnknown)
+pub fn destination_of(customer: &CustomerId, found: Option<Destination>) -> Option<Destination> {
+    found.filter(|destination| destination.customer == *customer)
 }
 
 impl WebhookAmendments {
@@ -274,11 +270,10 @@ mod tests {
         let umbrella = CustomerId::parse("umbrella").unwrap();
         assert_eq!(
             destination_of(&acme().id, Some(made.clone())),
-            Ok(made.clone())
+            Some(made.clone())
         );
-        let unknown = Err(DirectoryRefusal::DestinationUnknown);
-        assert_eq!(destination_of(&umbrella, Some(made)), unknown);
-        assert_eq!(destination_of(&umbrella, None), unknown);
+        assert_eq!(destination_of(&umbrella, Some(made)), None);
+        assert_eq!(destination_of(&umbrella, None), None);
     }
 
     #[test]

@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use engine::delivery::backlog::Backlog;
 use engine::delivery::command::TestOutcome;
-use engine::delivery::destination::{Destination, EventTypes, JsonPayload, Replay, Target};
+use engine::delivery::destination::{Destination, EventTypes, JsonPayload, Replay, Webhook};
 use engine::event::EventType;
 
+use crate::api::destinations::MASKED;
 use crate::api::words::Word;
-
-/// What is shown instead of the value of a header.
-pub(super) const MASKED: &str = "***";
 
 /// A webhook.
 #[derive(Serialize)]
@@ -32,27 +29,11 @@ pub(in crate::api) struct WebhookBody {
     updated: String,
 }
 
-/// A webhook with its backlog.
-#[derive(Serialize)]
-pub(in crate::api) struct WebhookWithBacklogBody {
-    #[serde(flatten)]
-    webhook: WebhookBody,
-    backlog: BacklogBody,
-}
-
 /// A type of events.
 #[derive(Serialize)]
 struct TypeBody {
     #[serde(rename = "type")]
     word: &'static str,
-}
-
-/// The number of undelivered events.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct BacklogBody {
-    waiting: u64,
-    dead_letters: u64,
 }
 
 /// The result of a test event.
@@ -67,8 +48,7 @@ pub(in crate::api) struct TestedBody {
 
 impl WebhookBody {
     /// The webhook.
-    pub(in crate::api) fn of(destination: &Destination) -> Self {
-        let Target::Webhook(webhook) = &destination.target;
+    pub(in crate::api) fn of(destination: &Destination, webhook: &Webhook) -> Self {
         let headers = webhook.headers.iter();
         Self {
             id: destination.id.to_string(),
@@ -82,19 +62,6 @@ impl WebhookBody {
             replaying: destination.replay == Replay::UnderWay,
             created: destination.created_at.iso().to_string(),
             updated: destination.updated_at.iso().to_string(),
-        }
-    }
-}
-
-impl WebhookWithBacklogBody {
-    /// The webhook with its backlog.
-    pub(in crate::api) fn of(destination: &Destination, backlog: Backlog) -> Self {
-        Self {
-            webhook: WebhookBody::of(destination),
-            backlog: BacklogBody {
-                waiting: backlog.waiting,
-                dead_letters: backlog.dead,
-            },
         }
     }
 }

@@ -277,7 +277,7 @@ mod tests {
             .map(|(name, value)| format!("{name}: {value}\n"))
             .collect();
         let body = String::from_utf8(request.body).unwrap();
-        format!("{:?} {}\n{headers}\n{body}\n", request.method, request.url)
+        format!("POST {}\n{headers}\n{body}\n", request.url)
     }
 
     fn plugin_of(partner: &Partner, key: &MasterKey) -> Destination {

@@ -83,7 +83,7 @@ async fn the_secrets_of_a_webhook_are_stored_encrypted() {
     let customer = engine::ids::CustomerId::parse("acme").unwrap();
     let stored = setup.store.customer_settings(customer).await.unwrap();
     assert_eq!(stored.destinations.len(), 1);
-    let engine::delivery::destination::Target::Webhook(webhook) = &stored.destinations[0].target;
+    let webhook = stored.destinations[0].target.webhook().unwrap();
     let sealed = webhook.headers.iter().map(|header| &header.value);
     let sealed: Vec<_> = sealed.chain(&webhook.secret).collect();
     assert_eq!(sealed.len(), 3);

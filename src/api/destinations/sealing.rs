@@ -10,7 +10,12 @@ use crate::api::Api;
 
 impl Api {
     /// Encrypts a field of a destination.
-    pub(super) fn seal_for(&self, id: DestinationId, field: SealedField<'_>, text: &str) -> Sealed {
+    pub(in crate::api) fn seal_for(
+        &self,
+        id: DestinationId,
+        field: SealedField<'_>,
+        text: &str,
+    ) -> Sealed {
         let context = sealing_context(id, field);
         self.master_key.seal(text.as_bytes(), &context)
     }
