@@ -152,7 +152,8 @@ routes! {
     GET "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters"
         Customer(IntegrationsRead) => dead_letters::list::<Webhooks>, described::letters;
     DELETE "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters"
-        Customer(IntegrationsWrite) => dead_letters::discard_all::<Webhooks>, described::discard_all;
+        Customer(IntegrationsWrite) => dead_letters::discard_all::<Webhooks>,
+            described::discard_all;
     POST "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters/replay"
         Customer(IntegrationsWrite) => dead_letters::replay::<Webhooks>, described::replay;
     DELETE "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters/{event}"

@@ -352,8 +352,8 @@ fn every_create_is_answered_as_before_and_creates_once() {
         let mut other = body.clone();
         other["name"] = json!("Other");
         let other = named(&caller, key, path, &other);
-        let refusal = match path.ends_with("secrets") {
-            // It has no property of that name.
+        let refusal = match path.ends_with("secrets") || *path == plugins {
+            // They have no property of that name.
             true => 400,
             false => 409,
         };
