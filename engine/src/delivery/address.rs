@@ -1,5 +1,5 @@
-//! Which URLs may a destination have? Those of public hosts; that of a webhook may have placeholders
-//! for a device in path and query.
+//! Which URLs may a destination have? Those of public hosts; that of a webhook may have
+//! placeholders for a device in path and query.
 //!
 //! The URL is parsed as browsers parse it (WHATWG URL), so that an unusual spelling of an address
 //! is recognised. A name is resolved only when a connection is made; its addresses are then checked
