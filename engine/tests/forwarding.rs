@@ -134,9 +134,11 @@ fn a_failed_destination_gets_dead_letters_until_it_is_restarted() {
         ["1/1 after 5", "2/1 after 0", "2/2 after 0"]
     );
     assert_eq!(fixture.replay(), Err(NotActive));
+    assert_eq!(fixture.failure(), Some("the endpoint answered 500"));
 
     fixture.restart();
     assert_eq!(fixture.state(), DestinationState::Active);
+    assert_eq!(fixture.failure(), None);
     assert_eq!(
         fixture.log.last().unwrap(),
         "CloudIntegrator[IntegrationRestarted]"

@@ -177,6 +177,7 @@ mod tests {
             }),
             event_types: EventTypes::usual(),
             state: DestinationState::Active,
+            failure: None,
             replay: Replay::None,
             created_at: Timestamp::from_ms(0),
             updated_at: Timestamp::from_ms(0),

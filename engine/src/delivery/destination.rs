@@ -20,6 +20,8 @@ pub struct Destination {
     pub event_types: EventTypes,
     /// Whether deliveries succeed.
     pub state: DestinationState,
+    /// Why it is failed, for the customer; none in another state.
+    pub failure: Option<Box<str>>,
     /// Whether its dead letters are being replayed.
     pub replay: Replay,
     /// When it was created.

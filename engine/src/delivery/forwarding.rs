@@ -287,6 +287,7 @@ impl Forwarding {
     pub(super) fn restart(&mut self, m: &mut Moment, out: &mut ForwarderOutput) {
         if self.is_failed() {
             self.consecutive_failures = 0;
+            self.destination.failure = None;
             self.become_state(m, DestinationState::Active);
             let entry = Entry::integration_restarted(m, &self.destination);
             out.change(Change::AppendEntry(Box::new(entry)));

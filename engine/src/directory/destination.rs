@@ -180,6 +180,7 @@ fn draft_destination(
         target,
         event_types,
         state: DestinationState::RolledOut,
+        failure: None,
         replay: Replay::None,
         created_at: m.now(),
         updated_at: m.now(),

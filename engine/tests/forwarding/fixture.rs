@@ -150,6 +150,10 @@ impl ForwardingFixture {
         reached - retrying.filter(is_reached).count()
     }
 
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.stored.destination.failure.as_deref()
+    }
+
     pub(crate) fn state(&self) -> DestinationState {
         assert_eq!(
             self.stored.destination,
@@ -482,6 +486,7 @@ fn destination(wants: EventTypes) -> Destination {
         }),
         event_types: wants,
         state: DestinationState::RolledOut,
+        failure: None,
         replay: Replay::None,
         created_at: START,
         updated_at: START,

@@ -16,6 +16,10 @@ pub(in crate::api) struct DescribedKind {
     pub(in crate::api) failed: &'static str,
 }
 
+/// Why a destination is failed.
+pub(in crate::api) const FAILURE_REASON: &str =
+    "Why the last attempt failed that was allowed for an event. Absent unless all attempts failed.";
+
 /// An event type.
 pub(in crate::api) const TYPE: &str = "An event type.";
 

@@ -5,7 +5,7 @@ use engine::event::EventType;
 use engine::limits::{WEBHOOK_URL_BYTES_MAX, WEBHOOKS_MAX};
 
 use crate::api::destinations::MASKED;
-use crate::api::destinations::described::{DescribedKind, TYPE, with_backlog};
+use crate::api::destinations::described::{DescribedKind, FAILURE_REASON, TYPE, with_backlog};
 use crate::api::openapi::{ApiOperation, Node, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 
@@ -202,6 +202,7 @@ fn webhook_body() -> Schema {
         .must("jsonPayloadEnabled", Schema::truth(), JSON_PAYLOAD)
         .must("secretSet", Schema::truth(), "Whether a secret is set.")
         .must("state", Schema::word::<DestinationState>(), STATE)
+        .may("failureReason", Schema::text(), FAILURE_REASON)
         .must(
             "replaying",
             Schema::truth(),

@@ -14,12 +14,13 @@ use crate::api::fields::{FieldFault, Fields, label};
 use crate::api::words::Word;
 
 /// The read-only properties of a webhook, with the message for each.
-const READ_ONLY: [(&str, &str); 7] = [
+const READ_ONLY: [(&str, &str); 8] = [
     ("id", "is assigned by the service and cannot be changed"),
     (
         "state",
         "is read-only; use POST …/webhooks/{id}/restart to restart the webhook",
     ),
+    ("failureReason", "is set by the service"),
     (
         "replaying",
         "is read-only; use POST …/webhooks/{id}/deadletters/replay to start a replay",

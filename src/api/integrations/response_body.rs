@@ -24,6 +24,8 @@ pub(in crate::api) struct WebhookBody {
     json_payload_enabled: bool,
     secret_set: bool,
     state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure_reason: Option<String>,
     replaying: bool,
     created: String,
     updated: String,
@@ -59,6 +61,7 @@ impl WebhookBody {
             json_payload_enabled: webhook.json == JsonPayload::Parsed,
             secret_set: webhook.secret.is_some(),
             state: destination.state.word(),
+            failure_reason: destination.failure.as_deref().map(Into::into),
             replaying: destination.replay == Replay::UnderWay,
             created: destination.created_at.iso().to_string(),
             updated: destination.updated_at.iso().to_string(),

@@ -5,7 +5,7 @@ use engine::limits::{SERVER_DOMAIN_BYTES_MAX, WEBHOOK_KEY_CHARACTERS_MAX};
 
 use super::response_body::{RESTARTED, UNCHANGED};
 use crate::api::destinations::MASKED;
-use crate::api::destinations::described::{DescribedKind, with_backlog};
+use crate::api::destinations::described::{DescribedKind, FAILURE_REASON, with_backlog};
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 use crate::api::words::PluginStatus;
@@ -150,6 +150,7 @@ fn plugin_body() -> Schema {
         .must("serverDomain", server(), SERVER)
         .must("webhookKey", Schema::only(MASKED), "The key is not shown.")
         .must("status", Schema::word::<PluginStatus>(), STATUS)
+        .may("failureReason", Schema::text(), FAILURE_REASON)
         .must(
             "replaying",
             Schema::truth(),

@@ -23,6 +23,8 @@ pub(in crate::api) struct PluginBody {
     /// It is a credential: only that there is one is shown.
     webhook_key: &'static str,
     status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure_reason: Option<String>,
     replaying: bool,
     created: String,
     updated: String,
@@ -46,6 +48,7 @@ impl PluginBody {
             server_domain: plugin.server_domain.to_string(),
             webhook_key: MASKED,
             status: PluginStatus(destination.state).word(),
+            failure_reason: destination.failure.as_deref().map(Into::into),
             replaying: destination.replay == Replay::UnderWay,
             created: destination.created_at.iso().to_string(),
             updated: destination.updated_at.iso().to_string(),

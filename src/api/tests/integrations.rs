@@ -42,6 +42,7 @@ fn a_webhook() {
 fn a_failed_webhook_with_its_backlog() {
     let failed = Destination {
         state: DestinationState::Failed,
+        failure: Some("the endpoint answered 503".into()),
         replay: Replay::UnderWay,
         updated_at: NOON.plus_s(7),
         ..warehouse()
@@ -74,6 +75,7 @@ fn a_failed_plugin_with_its_backlog() {
 fn a_restarted_plugin() {
     let restarted = Destination {
         state: DestinationState::Active,
+        failure: None,
         ..failed_gateway()
     };
     let plugin = Plugins::body(&restarted).unwrap();
@@ -216,6 +218,7 @@ fn warehouse() -> Destination {
         target: Target::Webhook(webhook),
         event_types: EventTypes::usual(),
         state: DestinationState::RolledOut,
+        failure: None,
         replay: Replay::None,
         created_at: NOON,
         updated_at: NOON,
@@ -239,6 +242,7 @@ fn gateway() -> Destination {
 fn failed_gateway() -> Destination {
     Destination {
         state: DestinationState::Failed,
+        failure: Some("the endpoint did not respond in time".into()),
         updated_at: NOON.plus_s(7),
         ..gateway()
     }

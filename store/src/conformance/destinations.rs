@@ -286,6 +286,7 @@ fn full(destination: &Destination) -> Destination {
         }),
         event_types: EventTypes::all(),
         state: DestinationState::Failed,
+        failure: Some("the endpoint answered 500".into()),
         replay: Replay::UnderWay,
         updated_at: at(99),
         ..destination.clone()

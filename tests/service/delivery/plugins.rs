@@ -66,6 +66,7 @@ fn a_partner_that_refuses_every_try_fails_its_plugin_until_it_is_restarted() {
     let made = setup.install("dashboard", &partner).expect(201);
     let mut meter = setup.meter("meter-1");
     let failed = setup.once_status(&made, "FAILED");
+    assert_eq!(failed["failureReason"], "the endpoint answered 500");
     let tries = partner.posted();
     assert_eq!(tries.len(), 5);
     assert!(tries.iter().all(|it| it.id() == tries[0].id()));
@@ -85,7 +86,9 @@ fn a_partner_that_refuses_every_try_fails_its_plugin_until_it_is_restarted() {
         (shown["backlog"] == json!({ "waiting": 0, "deadLetters": 2 })).then_some(())
     });
     setup.crash();
-    assert_eq!(setup.plugin(&made)["status"], failed["status"]);
+    let shown = setup.plugin(&made);
+    assert_eq!(shown["status"], "FAILED");
+    assert_eq!(shown["failureReason"], failed["failureReason"]);
     partner.reply(|_, _| Reply::Status(200));
     let restarted = setup.ask_plugin(&made, "restart").expect(200);
     assert_eq!(restarted["restartStatus"], "RESTARTED");

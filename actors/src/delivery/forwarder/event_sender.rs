@@ -295,6 +295,7 @@ mod tests {
             target: Target::Plugin(plugin),
             event_types: EventTypes::all(),
             state: DestinationState::RolledOut,
+            failure: None,
             replay: Replay::None,
             created_at: NOON,
             updated_at: NOON,

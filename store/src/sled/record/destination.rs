@@ -33,6 +33,8 @@ struct DestinationV1<'a> {
     updated_at_ms: i64,
     #[n(8)]
     replay: u8,
+    #[b(9)]
+    failure: Option<&'a str>,
 }
 
 #[derive(Decode, Encode)]
@@ -82,6 +84,7 @@ pub(crate) fn write_destination(destination: &Destination) -> Vec<u8> {
         created_at_ms: destination.created_at.as_ms(),
         updated_at_ms: destination.updated_at.as_ms(),
         replay: code::of_replay(destination.replay),
+        failure: destination.failure.as_deref(),
     };
     write(VERSION, &record)
 }
@@ -97,6 +100,7 @@ pub(crate) fn read_destination(value: &[u8]) -> Result<Destination, Unreadable> 
         event_types: EventTypes::from_bits(record.wants),
         state: code::destination_state(record.state)?,
         replay: code::replay(record.replay)?,
+        failure: record.failure.map(Into::into),
         created_at: Timestamp::from_ms(record.created_at_ms),
         updated_at: Timestamp::from_ms(record.updated_at_ms),
     })
