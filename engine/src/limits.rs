@@ -230,6 +230,10 @@ pub const NAMES_SEARCHED_MAX: usize = 20_000;
 /// A panicking actor is restored this many times in [`PANIC_WINDOW_MS`], then parked.
 pub const PANICS_MAX: u8 = 3;
 
+/// The longest pause that a destination can ask for with `Retry-After`; a longer one is cut to it,
+/// so that all tries of an event end within hours.
+pub const RETRY_AFTER_MS_MAX: i64 = 3_600_000;
+
 /// The delay before a failed store access is retried, and before an actor that ended is restored: a
 /// store that is down must not be accessed all the time.
 pub const STORE_RETRY_MS: i64 = 1_000;

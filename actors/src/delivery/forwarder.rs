@@ -97,7 +97,7 @@ impl ForwarderActor {
 
     /// Has the machine take a step, and performs its effects.
     fn take(&mut self, input: Input, ctx: &mut Context<Self>) {
-        if let Input::Delivered(_, DeliveryOutcome::Failed { why }) = &input {
+        if let Input::Delivered(_, DeliveryOutcome::Failed { why, .. }) = &input {
             debug!(destination = %self.id(), %why, "a delivery attempt failed");
         }
         let mut out = Vec::new();

@@ -29,6 +29,14 @@ const START: Timestamp = Timestamp::from_ms(1_795_000_000_000);
 pub(crate) fn refused() -> DeliveryOutcome {
     DeliveryOutcome::Failed {
         why: "the endpoint answered 500".into(),
+        pause_ms: 0,
+    }
+}
+
+pub(crate) fn paused(pause_ms: i64) -> DeliveryOutcome {
+    DeliveryOutcome::Failed {
+        why: "the endpoint answered 429".into(),
+        pause_ms,
     }
 }
 

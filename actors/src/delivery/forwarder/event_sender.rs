@@ -90,14 +90,18 @@ impl EventSender {
         let render = |json| body::render(&event, json);
         let posted = self.post(event.id, Some(&event.device_info), render);
         let posted = posted.await;
-        let why = match posted {
+        let (why, pause_ms) = match posted {
             Ok(HttpOutcome::Accepted(_)) => return Ok(DeliveryOutcome::Delivered),
-            Ok(posted @ (HttpOutcome::Refused(_) | HttpOutcome::Unreachable(_))) => {
-                posted.to_string()
+            Ok(posted @ HttpOutcome::Deferred { retry_after_s, .. }) => {
+                (posted.to_string(), i64::from(retry_after_s) * 1_000)
             }
-            Err(unusable) => unusable.to_string(),
+            Ok(posted @ (HttpOutcome::Refused(_) | HttpOutcome::Unreachable(_))) => {
+                (posted.to_string(), 0)
+            }
+            Err(unusable) => (unusable.to_string(), 0),
         };
-        Ok(DeliveryOutcome::Failed { why: why.into() })
+        let why = why.into();
+        Ok(DeliveryOutcome::Failed { why, pause_ms })
     }
 
     /// Delivers a test event.
@@ -105,7 +109,9 @@ impl EventSender {
         let posted = self.post(id, None, |_| body::render_test(&id, at)).await;
         let (accepted, status) = match &posted {
             Ok(HttpOutcome::Accepted(status)) => (true, Some(*status)),
-            Ok(HttpOutcome::Refused(status)) => (false, Some(*status)),
+            Ok(HttpOutcome::Refused(status) | HttpOutcome::Deferred { status, .. }) => {
+                (false, Some(*status))
+            }
             Ok(HttpOutcome::Unreachable(_)) | Err(_) => (false, None),
         };
         TestOutcome {
