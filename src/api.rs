@@ -13,6 +13,7 @@ mod call;
 mod clients;
 mod customers;
 mod definitions;
+mod destinations;
 mod device;
 mod devices;
 mod docs;
@@ -29,6 +30,7 @@ mod metrics;
 pub mod networks;
 mod openapi;
 mod page;
+mod plugins;
 mod psk;
 mod rate_limit;
 mod records;
@@ -86,11 +88,11 @@ pub struct ApiParts {
     pub store: Arc<dyn Reads>,
     /// Sends calls to the actors of devices.
     pub devices: Devices,
-    /// Sends calls to the forwarders of webhooks.
+    /// Sends calls to the forwarders of destinations.
     pub deliveries: Deliveries,
     /// The time, and the randomness for ids.
     pub clock: Clock,
-    /// Encrypts the secrets of devices and webhooks.
+    /// Encrypts the secrets of devices and destinations.
     pub master_key: Arc<MasterKey>,
     /// Authorises calls of the operator API.
     pub operator: OperatorToken,
@@ -110,17 +112,17 @@ struct Api {
     store: Arc<dyn Reads>,
     /// Sends calls to the actors of devices.
     devices: Devices,
-    /// Sends calls to the forwarders of webhooks.
+    /// Sends calls to the forwarders of destinations.
     deliveries: Deliveries,
-    /// Which addresses webhooks may have.
+    /// Which addresses destinations may have.
     policy: AddressPolicy,
-    /// Held while a webhook is made or changed.
-    changing_webhooks: tokio::sync::Mutex<()>,
+    /// Held while a destination is made or changed.
+    changing_destinations: tokio::sync::Mutex<()>,
     /// Held while an object definition is stored, so that the maximum per customer holds.
     changing_definitions: tokio::sync::Mutex<()>,
     /// The time, and the randomness for ids.
     clock: Clock,
-    /// Encrypts the secrets of devices and webhooks.
+    /// Encrypts the secrets of devices and destinations.
     master_key: Arc<MasterKey>,
     /// Authorises calls of the operator API.
     operator: OperatorToken,
@@ -180,7 +182,7 @@ impl ApiState {
             devices: parts.devices,
             deliveries: parts.deliveries,
             policy: config.policy(),
-            changing_webhooks: tokio::sync::Mutex::default(),
+            changing_destinations: tokio::sync::Mutex::default(),
             changing_definitions: tokio::sync::Mutex::default(),
             clock: parts.clock,
             master_key: parts.master_key,

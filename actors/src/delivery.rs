@@ -26,7 +26,7 @@ use tracing::{Span, error};
 use crate::clock::Clock;
 use crate::http::HttpClient;
 use crate::logging::Logging;
-pub use forwarder::{header_context, secret_context};
+pub use forwarder::sealing_context;
 
 use messages::{AskDestination, CreateDestination, ForgetCustomer, ForwarderCommand, Reply};
 use supervisor::ForwarderSupervisor;

@@ -2,8 +2,8 @@
 //!
 //! A customer chooses whom the service calls, so nobody who is called is trusted: each connection
 //! is checked by the address it leads to, redirects are not followed, proxies of the environment
-//! are not used, and time and size of a response are bounded. Only the status of a response counts:
-//! the rest is dropped.
+//! are not used, and time and size of a response are bounded. Only the status of a response and
+//! its `Retry-After` count: the rest is dropped.
 
 mod fault;
 mod resolver;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::address::{UrlFault, admit};
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Response, redirect};
 use tokio::time::timeout;
 
@@ -89,6 +89,13 @@ pub enum HttpOutcome {
     Accepted(u16),
     /// The response has this status, not a success.
     Refused(u16),
+    /// The response has the status 429 or 503, and asks for a pause.
+    Deferred {
+        /// The status.
+        status: u16,
+        /// The `Retry-After`.
+        retry_after_s: u32,
+    },
     /// There was no response.
     Unreachable(UnreachableReason),
 }
@@ -192,13 +199,21 @@ impl HttpClient {
     /// Sends the request.
     pub async fn send(&self, request: HttpRequest) -> HttpOutcome {
         match self.status_of(request).await {
-            Ok(status @ 200..=299) => HttpOutcome::Accepted(status),
-            Ok(status) => HttpOutcome::Refused(status),
+            Ok((status @ 200..=299, _)) => HttpOutcome::Accepted(status),
+            Ok((status @ (429 | 503), Some(retry_after_s))) => HttpOutcome::Deferred {
+                status,
+                retry_after_s,
+            },
+            Ok((status, _)) => HttpOutcome::Refused(status),
             Err(why) => HttpOutcome::Unreachable(why),
         }
     }
 
-    async fn status_of(&self, request: HttpRequest) -> Result<u16, UnreachableReason> {
+    /// The status of the response, and its `Retry-After` in seconds.
+    async fn status_of(
+        &self,
+        request: HttpRequest,
+    ) -> Result<(u16, Option<u32>), UnreachableReason> {
         // Names are checked when they are resolved; an address in the URL never is resolved.
         let url = admit(&request.url, self.policy).map_err(UnreachableReason::from)?;
         let request = self
@@ -210,10 +225,17 @@ impl HttpClient {
         let answer = sent.map_err(|_elapsed| UnreachableReason::Timeout)?;
         let answer = answer.map_err(|error| fault::of(&error))?;
         let status = answer.status().as_u16();
+        let retry_after_s = retry_after_s(answer.headers());
         // A slower response still counts, but its connection is closed.
         let _elapsed = timeout(ANSWER_FOR, read_away(answer)).await;
-        Ok(status)
+        Ok((status, retry_after_s))
     }
+}
+
+/// The `Retry-After` in seconds. A date, which RFC 9110 section 10.2.3 allows instead, is ignored:
+/// it would be measured by the clock of somebody else.
+fn retry_after_s(headers: &HeaderMap) -> Option<u32> {
+    headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()
 }
 
 async fn read_away(mut answer: Response) {
@@ -272,7 +294,7 @@ impl fmt::Display for HttpOutcome {
                     "the endpoint answered {status}, and redirects are not followed"
                 )
             }
-            Self::Accepted(status) | Self::Refused(status) => {
+            Self::Accepted(status) | Self::Refused(status) | Self::Deferred { status, .. } => {
                 write!(f, "the endpoint answered {status}")
             }
             Self::Unreachable(why) => why.fmt(f),

@@ -26,6 +26,7 @@ pub(crate) fn destination(shelf: &TempStore, at: SocketAddr) -> Batch {
         }),
         event_types: EventTypes::usual(),
         state: DestinationState::RolledOut,
+        failure: None,
         replay: Replay::None,
         created_at: now,
         updated_at: now,

@@ -8,4 +8,5 @@ pub mod destination;
 pub mod forwarder;
 pub mod forwarders;
 pub mod forwarding;
+pub mod partner;
 pub mod signature;

@@ -39,9 +39,6 @@ pub enum DirectoryRefusal {
     /// There is no such device.
     #[error("there is no such device")]
     DeviceUnknown,
-    /// There is no such destination.
-    #[error("there is no such destination")]
-    DestinationUnknown,
     /// Another customer has the id.
     #[error("another customer has this id")]
     CustomerExists,
@@ -84,9 +81,15 @@ pub enum DirectoryRefusal {
         /// The most bytes allowed.
         max: usize,
     },
-    /// The customer has the most destinations allowed.
+    /// The customer has a plugin of this partner already.
+    #[error("a customer can have one plugin of {partner}; delete it first")]
+    PluginExists {
+        /// The id of the partner.
+        partner: &'static str,
+    },
+    /// The customer has the most webhooks allowed.
     #[error("a customer can have at most {max} webhooks")]
-    TooManyDestinations {
+    TooManyWebhooks {
         /// The most allowed.
         max: usize,
     },

@@ -188,9 +188,10 @@ pub const CLIENTS_MAX: usize = 100;
 /// refused with 409.
 pub const CLIENT_SECRETS_MAX: usize = 2;
 
-/// Destinations a customer may have: each reads the queued events and stores its progress by
-/// itself, so that none delays another, and a customer needs few. One more is refused with 409.
-pub const DESTINATIONS_MAX: usize = 20;
+/// Webhooks a customer may have: each reads the queued events and stores its progress by itself, so
+/// that none delays another, and a customer needs few. One more is refused with 409. Plugins are
+/// not counted: a customer has at most one for each partner.
+pub const WEBHOOKS_MAX: usize = 20;
 
 /// The bytes of the URL of a webhook: more than known URLs have, and less than servers are known to
 /// refuse. A longer one is refused.
@@ -204,6 +205,14 @@ pub const WEBHOOK_HEADER_BYTES_MAX: usize = 4_096;
 
 /// The bytes of all such headers: servers commonly take 8 KiB of headers.
 pub const WEBHOOK_HEADERS_BYTES_MAX: usize = 8_192;
+
+/// The bytes of the server of a plugin: `http://`, a host name (RFC 1035 section 2.3.4) and a port.
+/// A longer one is refused.
+pub const SERVER_DOMAIN_BYTES_MAX: usize = 266;
+
+/// The characters of the key of a plugin: far more than the keys of known services have, and each
+/// is up to 12 bytes of a URL. A longer one is refused.
+pub const WEBHOOK_KEY_CHARACTERS_MAX: usize = 512;
 
 /// Object definitions a customer may have, each version counted: they are listed on one page, and a
 /// fleet has a few dozen private objects. One more is refused with 409.
@@ -225,6 +234,10 @@ pub const LOG_ENTRIES_SEARCHED_MAX: u32 = 20_000;
 
 /// A panicking actor is restored this many times in [`PANIC_WINDOW_MS`], then parked.
 pub const PANICS_MAX: u8 = 3;
+
+/// The longest pause that a destination can ask for with `Retry-After`; a longer one is cut to it,
+/// so that all tries of an event end within hours.
+pub const RETRY_AFTER_MS_MAX: i64 = 3_600_000;
 
 /// The delay before a failed store access is retried, and before an actor that ended is restored: a
 /// store that is down must not be accessed all the time.

@@ -12,7 +12,7 @@ use engine::event::EventType;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_oneof, proptest};
 
-use fixture::{DELAYS_MS, ForwardingFixture, refused};
+use fixture::{DELAYS_MS, ForwardingFixture, paused, refused};
 
 #[test]
 fn events_of_a_device_are_delivered_one_by_one_and_those_of_many_in_parallel() {
@@ -75,6 +75,27 @@ fn a_refused_event_is_retried_while_other_devices_go_on() {
 }
 
 #[test]
+fn a_pause_that_the_destination_asks_for_delays_the_retry_within_a_bound() {
+    const HOUR_MS: i64 = 3_600_000;
+    for (asked_ms, expected_ms) in [
+        (0, DELAYS_MS[0]),
+        (DELAYS_MS[0] - 1, DELAYS_MS[0]),
+        (DELAYS_MS[0] + 1, DELAYS_MS[0] + 1),
+        (HOUR_MS, HOUR_MS),
+        (i64::MAX, HOUR_MS),
+    ] {
+        let mut fixture = ForwardingFixture::open();
+        fixture.emit(1, 1);
+        fixture.end("1/1", paused(asked_ms));
+        fixture.restart_service();
+        fixture.pass_time(expected_ms - 1);
+        assert!(fixture.in_flight().is_empty(), "{asked_ms}");
+        fixture.pass_time(1);
+        assert_eq!(fixture.in_flight(), ["1/1"], "{asked_ms}");
+    }
+}
+
+#[test]
 fn tries_are_counted_across_a_crash() {
     let mut fixture = ForwardingFixture::open();
     fixture.emit(1, 1);
@@ -134,9 +155,11 @@ fn a_failed_destination_gets_dead_letters_until_it_is_restarted() {
         ["1/1 after 5", "2/1 after 0", "2/2 after 0"]
     );
     assert_eq!(fixture.replay(), Err(NotActive));
+    assert_eq!(fixture.failure(), Some("the endpoint answered 500"));
 
     fixture.restart();
     assert_eq!(fixture.state(), DestinationState::Active);
+    assert_eq!(fixture.failure(), None);
     assert_eq!(
         fixture.log.last().unwrap(),
         "CloudIntegrator[IntegrationRestarted]"

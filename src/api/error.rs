@@ -484,7 +484,6 @@ impl From<DirectoryRefusal> for ApiError {
             DirectoryRefusal::ClientUnknown => Self::unknown("API client"),
             DirectoryRefusal::SecretUnknown => Self::unknown("secret"),
             DirectoryRefusal::DeviceUnknown => Self::unknown("device"),
-            DirectoryRefusal::DestinationUnknown => Self::unknown("webhook"),
             DirectoryRefusal::DefinitionUnknown => Self::unknown("object definition"),
             DirectoryRefusal::ObjectReserved { .. } => {
                 let element = "Object/ObjectID";
@@ -502,7 +501,8 @@ impl From<DirectoryRefusal> for ApiError {
             DirectoryRefusal::TooManyClients { .. } => Self::clash("TOO_MANY_CLIENTS", refusal),
             DirectoryRefusal::TooManySecrets { .. } => Self::clash("TOO_MANY_SECRETS", refusal),
             DirectoryRefusal::LastSecret => Self::clash("LAST_SECRET", refusal),
-            DirectoryRefusal::TooManyDestinations { .. } => {
+            DirectoryRefusal::PluginExists { .. } => Self::clash("PLUGIN_EXISTS", refusal),
+            DirectoryRefusal::TooManyWebhooks { .. } => {
                 Self::clash("TOO_MANY_DESTINATIONS", refusal)
             }
             DirectoryRefusal::DeviceExists(names) => {

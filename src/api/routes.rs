@@ -9,10 +9,12 @@ use engine::customer::Scope;
 use super::access::Access;
 use super::actions::creating::{self, Coap, Lwm2m, Udp};
 use super::actions::described::{coap, lwm2m, udp};
-use super::integrations::{dead_letters, described};
+use super::destinations::{self, dead_letters};
+use super::integrations::{Webhooks, described};
+use super::plugins::Plugins;
 use super::{
     actions, backup, clients, customers, definitions, devices, docs, health, import, integrations,
-    logs, messages, metrics, networks, openapi, psk, settings, strangers, tokens,
+    logs, messages, metrics, networks, openapi, plugins, psk, settings, strangers, tokens,
 };
 
 /// One route: method, path, access, description and handler.
@@ -27,7 +29,7 @@ pub(super) struct Route {
 use Access::{Customer, Open, Operator};
 use Scope::{
     ActionsRead, ActionsWrite, DevicesRead, DevicesWrite, IntegrationsRead, IntegrationsWrite,
-    LogsRead, SettingsRead, SettingsWrite,
+    LogsRead, PluginsRead, PluginsWrite, SettingsRead, SettingsWrite,
 };
 
 macro_rules! routes {
@@ -141,23 +143,46 @@ routes! {
     GET "/management-api/v1/integrate/clouds/webhooks"
         Customer(IntegrationsRead) => integrations::list, integrations::described::list;
     GET "/management-api/v1/integrate/clouds/webhooks/{webhook}"
-        Customer(IntegrationsRead) => integrations::show, integrations::described::show;
+        Customer(IntegrationsRead) => destinations::show::<Webhooks>, described::show;
     PATCH "/management-api/v1/integrate/clouds/webhooks/{webhook}"
         Customer(IntegrationsWrite) => integrations::amend, integrations::described::amend;
     DELETE "/management-api/v1/integrate/clouds/webhooks/{webhook}"
-        Customer(IntegrationsWrite) => integrations::delete, integrations::described::delete;
+        Customer(IntegrationsWrite) => destinations::delete::<Webhooks>, described::delete;
     POST "/management-api/v1/integrate/clouds/webhooks/{webhook}/test"
         Customer(IntegrationsWrite) => integrations::test, integrations::described::test;
     POST "/management-api/v1/integrate/clouds/webhooks/{webhook}/restart"
         Customer(IntegrationsWrite) => integrations::restart, integrations::described::restart;
     GET "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters"
-        Customer(IntegrationsRead) => dead_letters::list, described::letters;
+        Customer(IntegrationsRead) => dead_letters::list::<Webhooks>, described::letters;
     DELETE "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters"
-        Customer(IntegrationsWrite) => dead_letters::discard_all, described::discard_all;
+        Customer(IntegrationsWrite) => dead_letters::discard_all::<Webhooks>,
+            described::discard_all;
     POST "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters/replay"
-        Customer(IntegrationsWrite) => dead_letters::replay, described::replay;
+        Customer(IntegrationsWrite) => dead_letters::replay::<Webhooks>, described::replay;
     DELETE "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters/{event}"
-        Customer(IntegrationsWrite) => dead_letters::discard, described::discard;
+        Customer(IntegrationsWrite) => dead_letters::discard::<Webhooks>, described::discard;
+    // Plugins of partners (seed 4.10).
+    GET "/management-api/v1/partners/plugins"
+        Customer(PluginsRead) => plugins::list, plugins::described::list;
+    GET "/management-api/v1/partners/plugins/{plugin}"
+        Customer(PluginsRead) => destinations::show::<Plugins>, plugins::described::show;
+    DELETE "/management-api/v1/partners/plugins/{plugin}"
+        Customer(PluginsWrite) => destinations::delete::<Plugins>, plugins::described::uninstall;
+    POST "/management-api/v1/partners/plugins/{plugin}/restart"
+        Customer(PluginsWrite) => plugins::restart, plugins::described::restart;
+    GET "/management-api/v1/partners/plugins/{plugin}/deadletters"
+        Customer(PluginsRead) => dead_letters::list::<Plugins>, plugins::described::letters;
+    DELETE "/management-api/v1/partners/plugins/{plugin}/deadletters"
+        Customer(PluginsWrite) => dead_letters::discard_all::<Plugins>,
+            plugins::described::discard_all;
+    POST "/management-api/v1/partners/plugins/{plugin}/deadletters/replay"
+        Customer(PluginsWrite) => dead_letters::replay::<Plugins>, plugins::described::replay;
+    DELETE "/management-api/v1/partners/plugins/{plugin}/deadletters/{event}"
+        Customer(PluginsWrite) => dead_letters::discard::<Plugins>, plugins::described::discard;
+    POST "/management-api/v1/partners/{partner}/plugins"
+        Customer(PluginsWrite) => plugins::install, plugins::described::install;
+    GET "/management-api/v1/partners/{partner}/plugins"
+        Customer(PluginsRead) => plugins::list_of_partner, plugins::described::list_of_partner;
     // Settings (seed 4.1).
     GET "/management-api/v1/settings/{platform}"
         Customer(SettingsRead) => settings::list, settings::described::list;

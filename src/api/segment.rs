@@ -7,9 +7,8 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
 
 use engine::Version;
-use engine::ids::{
-    ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId, EventId, SecretId,
-};
+use engine::delivery::partner::Partner;
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceId, EntryId, EventId, SecretId};
 use engine::setting::SettingName;
 
 use super::error::ApiError;
@@ -56,9 +55,17 @@ macro_rules! segments {
 }
 
 segments!(
-    ActionId "request", ClientId "client", CustomerId "customer", DestinationId "webhook",
-    DeviceId "device", EntryId "entry", EventId "event", SecretId "secret", Version "version"
+    ActionId "request", ClientId "client", CustomerId "customer", DeviceId "device",
+    EntryId "entry", EventId "event", SecretId "secret", Version "version"
 );
+
+impl Segment for &'static Partner {
+    const NAME: &'static str = "partner";
+
+    fn read(text: &str) -> Option<Self> {
+        Partner::find(text)
+    }
+}
 
 impl Segment for SettingName {
     const NAME: &'static str = "setting";

@@ -147,6 +147,26 @@ words!(Scope {
     DevicesWrite = "devices:write",
 });
 
+/// The state of a plugin: that of any destination, in words of its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct PluginStatus(pub(super) DestinationState);
+
+impl Word for PluginStatus {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("INSTALLED", Self(DestinationState::RolledOut)),
+        ("ACTIVE", Self(DestinationState::Active)),
+        ("FAILED", Self(DestinationState::Failed)),
+    ];
+
+    fn word(self) -> &'static str {
+        match self.0 {
+            DestinationState::RolledOut => "INSTALLED",
+            DestinationState::Active => "ACTIVE",
+            DestinationState::Failed => "FAILED",
+        }
+    }
+}
+
 /// The word for all scopes, including future ones.
 const EVERY_SCOPE: &str = "all";
 
@@ -204,6 +224,7 @@ mod tests {
         check::<Lifecycle>();
         check::<EventType>();
         check::<DestinationState>();
+        check::<PluginStatus>();
         check::<PayloadType>();
         check::<PskFormat>();
         check::<Presence>();

@@ -94,6 +94,10 @@ impl TestService {
             text(&caller.post(path, &body).expect(201)["id"])
         });
         keep("webhooks.txt", &webhooks);
+        let plugin = json!({ "serverDomain": "signalbox.invalid", "webhookKey": "7b0cf" });
+        let path = "/management-api/v1/partners/gateway/plugins";
+        let plugin = text(&caller.post(path, &plugin).expect(201)["id"]);
+        keep("plugins.txt", &[plugin]);
         keep("requests.txt", &requests);
         keep("entries.txt", &[unreadable(&service, &caller)]);
         Self {

@@ -113,6 +113,7 @@ fn table() -> Vec<Entry> {
     );
     let udp = when_active(datagram("on", 4_445));
     let webhook = json!({ "name": "Another", "url": "https://signalbox.invalid/another" });
+    let plugin = json!({ "serverDomain": "signalbox.invalid", "webhookKey": "7b0cf" });
     let psk = json!({ "format": "STRING", "secretKey": "correct horse" });
     let line = json!({ "deviceId": format!("{UNIQUE}-imported") }).to_string();
     let grant = "grant_type=client_credentials".to_owned();
@@ -165,6 +166,15 @@ fn table() -> Vec<Entry> {
         found("replayDeadLetters", 202),
         found("discardDeadLetter", 404),
         found("discardDeadLetters", 204),
+        of("installPlugin", 201).json(plugin),
+        of("listPlugins", 200),
+        of("listPluginsOfPartner", 200),
+        found("getPlugin", 200),
+        found("restartPlugin", 200),
+        found("listPluginDeadLetters", 200),
+        found("replayPluginDeadLetters", 202),
+        found("discardPluginDeadLetter", 404),
+        found("discardPluginDeadLetters", 204),
         of("listSettings", 200),
         of("getSetting", 200),
         of("changeSetting", 200).json(json!({ "state": "ENABLED" })),
@@ -182,6 +192,7 @@ fn table() -> Vec<Entry> {
         // The other customer has defined the object, too.
         of("deleteObjectDefinition", 204),
         found("deleteWebhook", 204),
+        found("uninstallPlugin", 204),
         found("deleteDevice", 204),
         of("createCustomer", 201).json(json!({ "name": "Initech" })),
         of("listCustomers", 200),
@@ -358,6 +369,9 @@ impl Owner {
         let body = json!({ "name": "Mine", "url": "https://signalbox.invalid/" });
         let webhooks = format!("{API}/integrate/clouds/webhooks");
         let webhook = text(&caller.post(&webhooks, &body).expect(201)["id"]);
+        let body = json!({ "serverDomain": "signalbox.invalid", "webhookKey": "7b0cf" });
+        let plugins = format!("{API}/partners/gateway/plugins");
+        let plugin = text(&caller.post(&plugins, &body).expect(201)["id"]);
         let put = caller.authorized("PUT", &format!("{API}/lwm2m/objects"));
         let object = put.text("application/xml", OBJECT).send(service.http);
         let object = object.expect(201);
@@ -366,6 +380,8 @@ impl Owner {
             ("{request}", request),
             ("{entry}", entry),
             ("{webhook}", webhook),
+            ("{plugin}", plugin),
+            ("{partner}", "dashboard".to_owned()),
             ("{event}", "019a0000-0000-7000-8000-000000000000".to_owned()),
             ("{platform}", "signalbox".to_owned()),
             ("{setting}", "LWM2M_PASSIVE_REPORTING".to_owned()),

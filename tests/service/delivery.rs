@@ -6,6 +6,7 @@ mod events;
 mod failing;
 mod limits;
 mod neighbours;
+mod plugins;
 mod refused;
 mod trust;
 

@@ -300,8 +300,10 @@ fn every_create_is_answered_as_before_and_creates_once() {
     let operator = Caller::operator(&service);
     let devices = "/management-api/v1/devices";
     let webhooks = "/management-api/v1/integrate/clouds/webhooks";
+    let plugins = "/management-api/v1/partners/gateway/plugins";
     let customers = "/operator-api/v1/customers";
     let clients = "/operator-api/v1/customers/umbrella/clients";
+    let plugin = json!({ "serverDomain": "gateway.example.com", "webhookKey": "7b0cf" });
     let webhook = json!({ "name": "Values", "url": "https://example.com/in",
         "eventTypes": [{ "type": "TELEMETRY_DATA" }] });
     let made = named(
@@ -322,6 +324,7 @@ fn every_create_is_answered_as_before_and_creates_once() {
             json!({ "name": "with a generated id", "iccid": "8949" }),
         ),
         (&caller, "webhook", webhooks, webhook),
+        (&caller, "plugin", plugins, plugin),
         (&operator, "secret", secrets.as_str(), json!({})),
     ];
     let firsts: Vec<Response> = calls
@@ -329,7 +332,8 @@ fn every_create_is_answered_as_before_and_creates_once() {
         .map(|(caller, key, path, body)| named(caller, key, path, body))
         .collect();
     let listed = |caller: &Caller| {
-        let paths = [devices, webhooks].map(|path| caller.request("GET", path).expect(200));
+        let paths =
+            [devices, webhooks, plugins].map(|path| caller.request("GET", path).expect(200));
         paths.map(|page| page["items"].as_array().map(Vec::len))
     };
     let before = listed(&caller);
@@ -348,8 +352,8 @@ fn every_create_is_answered_as_before_and_creates_once() {
         let mut other = body.clone();
         other["name"] = json!("Other");
         let other = named(&caller, key, path, &other);
-        let refusal = match path.ends_with("secrets") {
-            // It has no property of that name.
+        let refusal = match path.ends_with("secrets") || *path == plugins {
+            // They have no property of that name.
             true => 400,
             false => 409,
         };

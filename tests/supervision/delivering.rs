@@ -151,6 +151,7 @@ impl TestService {
             }),
             event_types: EventTypes::usual(),
             state: DestinationState::RolledOut,
+            failure: None,
             replay: Replay::None,
             created_at: now,
             updated_at: now,

@@ -4,10 +4,10 @@
 //! receipt is not Ok, the actor ends; the supervisor restores the forwarder from the store, and
 //! deliveries that were in flight are repeated under the same event id.
 
+mod event_sender;
 mod running_tasks;
-mod webhook;
 
-pub use webhook::{header_context, secret_context};
+pub use event_sender::sealing_context;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -35,8 +35,8 @@ use crate::delivery::messages::{
 };
 use crate::delivery::meters::DeliveryMeters;
 
+use event_sender::EventSender;
 use running_tasks::{Completions, RunningTasks};
-use webhook::WebhookSender;
 
 /// Inputs that may wait for a destination: the results of its own deliveries, and the commands of
 /// few callers.
@@ -53,7 +53,7 @@ type Effects = Vec<ForwarderEffect<Reply<DestinationReply>>>;
 pub(super) struct ForwarderActor {
     parts: Rc<DeliveryParts>,
     machine: forwarder::Forwarder<Reply<DestinationReply>>,
-    sender: Rc<WebhookSender>,
+    sender: Rc<EventSender>,
     tasks: RunningTasks,
     notifier: Arc<PartitionNotifier>,
     supervisor: Recipient<ForwarderEnded>,
@@ -74,7 +74,7 @@ impl ForwarderActor {
         (meters, generation): (Rc<DeliveryMeters>, Generation),
     ) -> Self {
         Self {
-            sender: Rc::new(WebhookSender::new(&parts, forwarding.destination())),
+            sender: Rc::new(EventSender::new(&parts, forwarding.destination())),
             parts,
             machine: forwarder::Forwarder::new(forwarding),
             tasks: RunningTasks::default(),
@@ -97,7 +97,7 @@ impl ForwarderActor {
 
     /// Has the machine take a step, and performs its effects.
     fn take(&mut self, input: Input, ctx: &mut Context<Self>) {
-        if let Input::Delivered(_, DeliveryOutcome::Failed { why }) = &input {
+        if let Input::Delivered(_, DeliveryOutcome::Failed { why, .. }) = &input {
             debug!(destination = %self.id(), %why, "a delivery attempt failed");
         }
         let mut out = Vec::new();
@@ -111,7 +111,7 @@ impl ForwarderActor {
             match effect {
                 ForwarderEffect::Commit(batch) => self.commit(batch, ctx),
                 ForwarderEffect::Retarget(destination) => {
-                    self.sender = Rc::new(WebhookSender::new(&self.parts, &destination));
+                    self.sender = Rc::new(EventSender::new(&self.parts, &destination));
                 }
                 ForwarderEffect::Begin(task) => self.begin(task),
                 ForwarderEffect::Test { event, at, reply } => self.test(event, at, reply, ctx),

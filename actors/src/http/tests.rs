@@ -53,6 +53,42 @@ async fn a_status_of_success_accepts_and_every_other_refuses() {
 }
 
 #[tokio::test]
+async fn a_pause_is_read_in_seconds_from_an_overloaded_endpoint() {
+    let deferred = |status, retry_after_s| HttpOutcome::Deferred {
+        status,
+        retry_after_s,
+    };
+    for (answer, expected) in [
+        (
+            "HTTP/1.1 429 Slow\r\nretry-after: 120\r\ncontent-length: 0\r\n\r\n",
+            deferred(429, 120),
+        ),
+        (
+            "HTTP/1.1 503 Busy\r\nRetry-After: 0\r\ncontent-length: 0\r\n\r\n",
+            deferred(503, 0),
+        ),
+        (
+            "HTTP/1.1 503 Busy\r\nretry-after: -1\r\ncontent-length: 0\r\n\r\n",
+            HttpOutcome::Refused(503),
+        ),
+        (
+            "HTTP/1.1 429 Slow\r\nretry-after: Wed, 21 Oct 2026 07:28:00 GMT\r\n\
+             content-length: 0\r\n\r\n",
+            HttpOutcome::Refused(429),
+        ),
+        (
+            "HTTP/1.1 500 Oh\r\nretry-after: 120\r\ncontent-length: 0\r\n\r\n",
+            HttpOutcome::Refused(500),
+        ),
+    ] {
+        let peer = Peer::that_answers(answer);
+        let posted = http().send(request(peer.url("/hook"))).await;
+        assert_eq!(posted, expected, "{answer:?}");
+        assert!(posted.to_string().starts_with("the endpoint answered"));
+    }
+}
+
+#[tokio::test]
 async fn a_request_has_the_given_headers_and_body_and_no_more() {
     let peer = Peer::that_answers(OK);
     let request = HttpRequest {

@@ -1,27 +1,33 @@
-//! Which log entries concern the integrations of a customer?
+//! Which log entries concern the integrations and plugins of a customer?
 
 use super::entry::{Category, Entry, Subject};
-use crate::delivery::destination::Destination;
+use crate::delivery::destination::{Destination, Target};
 use crate::ids::{EntryId, TraceId};
 use crate::moment::Moment;
 
 impl Entry {
     /// All attempts to deliver an event failed, and delivery to the destination has stopped.
     pub fn integration_disabled(m: &mut Moment, to: &Destination, why: &str) -> Self {
+        let kind = kind_of(to);
         let description = format!(
-            "The integration {} ({}) has failed: all attempts to deliver an event failed (last \
-             attempt: {why}). Events become dead letters until you restart the integration.",
+            "The {kind} {} ({}) has failed: all attempts to deliver an event failed (last \
+             attempt: {why}). Events become dead letters until you restart the {kind}.",
             to.name, to.id
         );
-        let message = "CloudIntegrator[IntegrationDisabled]";
+        let message = match to.target {
+            Target::Webhook(_) => "CloudIntegrator[IntegrationDisabled]",
+            Target::Plugin(_) => "CloudIntegrator[PluginDisabled]",
+        };
         Self::of_integration(m, to, Category::Error, message, description)
     }
 
     /// Delivery to a destination was resumed.
     pub fn integration_restarted(m: &mut Moment, to: &Destination) -> Self {
         let description = format!(
-            "The integration {} ({}) was restarted. Replay its dead letters to deliver them.",
-            to.name, to.id
+            "The {} {} ({}) was restarted. Replay its dead letters to deliver them.",
+            kind_of(to),
+            to.name,
+            to.id
         );
         let message = "CloudIntegrator[IntegrationRestarted]";
         Self::of_integration(m, to, Category::Info, message, description)
@@ -32,9 +38,11 @@ impl Entry {
     /// Unspecified (the list of messages): a kind of its own, because no other one fits.
     pub fn events_dead_lettered(m: &mut Moment, to: &Destination, events: u64) -> Self {
         let description = format!(
-            "Too many events are waiting for the integration {} ({}): the oldest {events} were \
-             moved to its dead letters. Replay them to deliver them.",
-            to.name, to.id
+            "Too many events are waiting for the {} {} ({}): the oldest {events} were moved to its \
+             dead letters. Replay them to deliver them.",
+            kind_of(to),
+            to.name,
+            to.id
         );
         let message = "CloudIntegrator[EventsDeadLettered]";
         Self::of_integration(m, to, Category::Error, message, description)
@@ -45,9 +53,11 @@ impl Entry {
     /// Unspecified (the list of messages): a kind of its own, because no other one fits.
     pub fn integration_parked(m: &mut Moment, to: &Destination) -> Self {
         let description = format!(
-            "The service failed repeatedly while it delivered events to the integration {} ({}). \
-             The events wait until the service is restarted.",
-            to.name, to.id
+            "The service failed repeatedly while it delivered events to the {} {} ({}). The events \
+             wait until the service is restarted.",
+            kind_of(to),
+            to.name,
+            to.id
         );
         let message = "CloudIntegrator[IntegrationParked]";
         Self::of_integration(m, to, Category::Error, message, description)
@@ -75,14 +85,22 @@ impl Entry {
     }
 }
 
+fn kind_of(to: &Destination) -> &'static str {
+    match to.target {
+        Target::Webhook(_) => "integration",
+        Target::Plugin(_) => "plugin",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::delivery::destination::{
-        DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
+        DestinationState, EventTypes, JsonPayload, Plugin, Replay, Target, Webhook,
     };
     use crate::ids::{CustomerId, DestinationId};
     use crate::moment::Timestamp;
+    use crate::sealed::Sealed;
 
     #[test]
     fn an_entry_of_a_destination_names_it_and_has_no_device() {
@@ -122,6 +140,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_failed_plugin_is_logged_as_a_plugin() {
+        let m = &mut Moment::new(Timestamp::from_ms(1_000), 7);
+        let target = Target::Plugin(Plugin {
+            partner: "gateway".into(),
+            server_domain: "gateway.example.com".into(),
+            webhook_key: Sealed::from_bytes([7; 60].into()),
+        });
+        let to = Destination {
+            name: "Gateway".into(),
+            target,
+            ..destination()
+        };
+        let failed = Entry::integration_disabled(m, &to, "was not answered");
+        assert_eq!(&*failed.message, "CloudIntegrator[PluginDisabled]");
+        let restarted = Entry::integration_restarted(m, &to);
+        assert_eq!(&*restarted.message, "CloudIntegrator[IntegrationRestarted]");
+        for entry in [failed, restarted, Entry::integration_parked(m, &to)] {
+            let name = format!("plugin Gateway ({})", to.id);
+            assert!(entry.description.contains(&name), "{}", entry.description);
+            assert!(!entry.description.contains("integration"));
+        }
+    }
+
     fn destination() -> Destination {
         Destination {
             id: DestinationId::from_bytes([5; 16]),
@@ -135,6 +177,7 @@ mod tests {
             }),
             event_types: EventTypes::usual(),
             state: DestinationState::Active,
+            failure: None,
             replay: Replay::None,
             created_at: Timestamp::from_ms(0),
             updated_at: Timestamp::from_ms(0),

@@ -1,5 +1,5 @@
-//! Which URLs may a webhook have? Those of public hosts, with placeholders for a device in path and
-//! query.
+//! Which URLs may a destination have? Those of public hosts; that of a webhook may have
+//! placeholders for a device in path and query.
 //!
 //! The URL is parsed as browsers parse it (WHATWG URL), so that an unusual spelling of an address
 //! is recognised. A name is resolved only when a connection is made; its addresses are then checked
@@ -7,6 +7,7 @@
 
 pub mod headers;
 mod placeholder;
+pub mod plugin;
 pub mod policy;
 
 use std::net::IpAddr;
@@ -17,9 +18,9 @@ use self::policy::AddressPolicy;
 use crate::event::DeviceInfo;
 use crate::limits::WEBHOOK_URL_BYTES_MAX;
 
-/// A customer's URL, with placeholders for a device.
+/// The URL of a destination, with placeholders for a device.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct WebhookUrl(Box<str>);
+pub struct DestinationUrl(Box<str>);
 
 /// Why a URL is refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -52,8 +53,8 @@ pub enum UrlFault {
     Private(String),
 }
 
-impl WebhookUrl {
-    /// Parses a URL; the error says why it is refused.
+impl DestinationUrl {
+    /// Parses the URL of a webhook; the error says why it is refused.
     pub fn parse(text: &str, policy: AddressPolicy) -> Result<Self, UrlFault> {
         check_length(text)?;
         let url = String::from(admit(text, policy)?);

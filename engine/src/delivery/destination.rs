@@ -5,7 +5,7 @@ use crate::ids::{CustomerId, DestinationId};
 use crate::moment::Timestamp;
 use crate::sealed::Sealed;
 
-/// A customer's system that events are delivered to: a cloud integration.
+/// A system that the events of a customer are delivered to: a cloud integration or a plugin.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Destination {
     /// Its id.
@@ -20,6 +20,8 @@ pub struct Destination {
     pub event_types: EventTypes,
     /// Whether deliveries succeed.
     pub state: DestinationState,
+    /// Why it is failed, for the customer; none in another state.
+    pub failure: Option<Box<str>>,
     /// Whether its dead letters are being replayed.
     pub replay: Replay,
     /// When it was created.
@@ -42,8 +44,10 @@ pub struct DestinationAmendment {
 /// Where the events of a destination are sent.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Target {
-    /// By HTTP POST.
+    /// To an endpoint of the customer, by HTTP POST.
     Webhook(Webhook),
+    /// To a partner, by HTTP POST.
+    Plugin(Plugin),
 }
 
 /// An HTTP endpoint of a customer.
@@ -57,6 +61,17 @@ pub struct Webhook {
     pub secret: Option<Sealed>,
     /// How payloads of devices that are JSON are sent.
     pub json: JsonPayload,
+}
+
+/// A partner's server that the customer shares all events with.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Plugin {
+    /// The id of the partner. A later version may not know the partner any more.
+    pub partner: Box<str>,
+    /// The server, a host with an optional port.
+    pub server_domain: Box<str>,
+    /// The key that the partner gave the customer.
+    pub webhook_key: Sealed,
 }
 
 /// An HTTP header; its value may be a credential.
@@ -99,6 +114,24 @@ pub enum Replay {
     UnderWay,
 }
 
+impl Target {
+    /// The webhook, if it is one.
+    pub fn webhook(&self) -> Option<&Webhook> {
+        match self {
+            Self::Webhook(webhook) => Some(webhook),
+            Self::Plugin(_) => None,
+        }
+    }
+
+    /// The plugin, if it is one.
+    pub fn plugin(&self) -> Option<&Plugin> {
+        match self {
+            Self::Plugin(plugin) => Some(plugin),
+            Self::Webhook(_) => None,
+        }
+    }
+}
+
 /// A set of types of events.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct EventTypes(u8);
@@ -112,10 +145,14 @@ impl EventTypes {
             .collect()
     }
 
+    /// Every type.
+    pub fn all() -> Self {
+        EventType::ALL.into_iter().collect()
+    }
+
     /// The set of these bits, as [`EventTypes::bits`] gives them; unknown bits are dropped.
     pub fn from_bits(bits: u8) -> Self {
-        let known: Self = EventType::ALL.into_iter().collect();
-        Self(bits & known.0)
+        Self(bits & Self::all().0)
     }
 
     /// The set as bits, to store.

@@ -35,6 +35,7 @@ use crate::delivery::backlog::{
 };
 use crate::delivery::destination::{Destination, DestinationAmendment, DestinationState, Replay};
 use crate::ids::Partition;
+use crate::limits::RETRY_AFTER_MS_MAX;
 use crate::moment::{Moment, Timestamp};
 
 use device_queues::DeviceQueues;
@@ -217,7 +218,9 @@ impl Forwarding {
             match delivered {
                 DeliveryOutcome::Delivered => self.succeed(m, &queued),
                 DeliveryOutcome::Gone => self.pass(m.now(), &queued),
-                DeliveryOutcome::Failed { why } => self.fail_once(m, queued, &why, out),
+                DeliveryOutcome::Failed { why, pause_ms } => {
+                    self.fail_once(m, queued, (&why, pause_ms), out);
+                }
             }
         }
         self.advance(m, out);
@@ -287,6 +290,7 @@ impl Forwarding {
     pub(super) fn restart(&mut self, m: &mut Moment, out: &mut ForwarderOutput) {
         if self.is_failed() {
             self.consecutive_failures = 0;
+            self.destination.failure = None;
             self.become_state(m, DestinationState::Active);
             let entry = Entry::integration_restarted(m, &self.destination);
             out.change(Change::AppendEntry(Box::new(entry)));
@@ -414,7 +418,7 @@ impl Forwarding {
         &mut self,
         m: &mut Moment,
         queued: QueuedEvent,
-        why: &str,
+        (why, pause_ms): (&str, i64),
         out: &mut ForwarderOutput,
     ) {
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
@@ -429,6 +433,7 @@ impl Forwarding {
             .get(usize::from(tries.saturating_sub(1)));
         match delay_ms.copied() {
             Some(delay_ms) => {
+                let delay_ms = delay_ms.max(pause_ms.min(RETRY_AFTER_MS_MAX));
                 self.schedule_retry(queued, tries, m.now().plus_ms(delay_ms));
                 self.retry_followers(m.now(), &queued);
             }

@@ -1,13 +1,15 @@
 //! Decisions about destinations: which ones a customer may have, and how they are changed.
 
 use crate::customer::Customer;
+use crate::delivery::address::plugin::{ServerDomain, WebhookKey};
 use crate::delivery::destination::{
-    Destination, DestinationState, EventTypes, Header, JsonPayload, Replay, Target, Webhook,
+    Destination, DestinationState, EventTypes, Header, JsonPayload, Plugin, Replay, Target, Webhook,
 };
+use crate::delivery::partner::Partner;
 use crate::directory::DirectoryRefusal;
 use crate::directory::amending::FieldAmendment;
 use crate::ids::{CustomerId, DestinationId};
-use crate::limits::DESTINATIONS_MAX;
+use crate::limits::WEBHOOKS_MAX;
 use crate::moment::Moment;
 use crate::sealed::Sealed;
 
@@ -28,13 +30,26 @@ pub struct NewWebhook {
     pub secret: Option<Box<str>>,
 }
 
-/// A field of a webhook that is sealed.
+/// A plugin to be installed. Its key is not sealed yet.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NewPlugin {
+    /// Its partner.
+    pub partner: &'static Partner,
+    /// The server of the partner.
+    pub server_domain: ServerDomain,
+    /// The key that the partner gave the customer.
+    pub webhook_key: WebhookKey,
+}
+
+/// A field of a destination that is sealed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SealedField<'a> {
     /// The value of the header of this name.
     Header(&'a str),
     /// The secret that signs events.
     Secret,
+    /// The key of a plugin.
+    WebhookKey,
 }
 
 /// A change of a webhook; missing fields keep their value.
@@ -74,66 +89,115 @@ pub fn draft_webhook(
             .map(|secret| seal(id, SealedField::Secret, &secret)),
         json: new.json,
     };
-    Destination {
-        id,
-        customer: customer.clone(),
-        name: new.name,
-        target: Target::Webhook(webhook),
-        event_types: new.event_types,
-        state: DestinationState::RolledOut,
-        replay: Replay::None,
-        created_at: m.now(),
-        updated_at: m.now(),
-    }
+    let draft = (id, new.name, Target::Webhook(webhook), new.event_types);
+    draft_destination(m, customer, draft)
 }
 
-/// Whether a customer that has `others` already may have one more destination.
-pub fn admit_destination(
+/// The plugin as it would be installed; `seal` seals its key. It receives every event.
+pub fn draft_plugin(
+    m: &mut Moment,
+    customer: &CustomerId,
+    new: NewPlugin,
+    seal: impl Fn(DestinationId, SealedField<'_>, &str) -> Sealed,
+) -> Destination {
+    let id = DestinationId::new(m.uuid());
+    let plugin = Plugin {
+        partner: new.partner.id.into(),
+        server_domain: new.server_domain.as_str().into(),
+        webhook_key: seal(id, SealedField::WebhookKey, new.webhook_key.as_str()),
+    };
+    let name = new.partner.name.into();
+    let draft = (id, name, Target::Plugin(plugin), EventTypes::all());
+    draft_destination(m, customer, draft)
+}
+
+/// Whether a customer that has these destinations may have one more webhook.
+pub fn admit_webhook(
     customer: Option<&Customer>,
     others: &[Destination],
 ) -> Result<(), DirectoryRefusal> {
-    if customer.is_none() {
-        return Err(DirectoryRefusal::CustomerUnknown);
-    }
-    if others.len() >= DESTINATIONS_MAX {
-        let max = DESTINATIONS_MAX;
-        return Err(DirectoryRefusal::TooManyDestinations { max });
+    check_known(customer)?;
+    let webhooks = others.iter().filter_map(|other| other.target.webhook());
+    if webhooks.count() >= WEBHOOKS_MAX {
+        let max = WEBHOOKS_MAX;
+        return Err(DirectoryRefusal::TooManyWebhooks { max });
     }
     Ok(())
 }
 
+/// Whether a customer that has these destinations may have a plugin of this partner.
+pub fn admit_plugin(
+    customer: Option<&Customer>,
+    others: &[Destination],
+    partner: &'static Partner,
+) -> Result<(), DirectoryRefusal> {
+    check_known(customer)?;
+    let mut plugins = others.iter().filter_map(|other| other.target.plugin());
+    match plugins.any(|plugin| *plugin.partner == *partner.id) {
+        true => Err(DirectoryRefusal::PluginExists {
+            partner: partner.id,
+        }),
+        false => Ok(()),
+    }
+}
+
 /// The destination, if it belongs to this customer.
-pub fn destination_of(
-    customer: &CustomerId,
-    found: Option<Destination>,
-) -> Result<Destination, DirectoryRefusal> {
-    let found = found.filter(|destination| destination.customer == *customer);
-    found.ok_or(DirectoryRefusal::DestinationUnknown)
+pub fn destination_of(customer: &CustomerId, found: Option<Destination>) -> Option<Destination> {
+    found.filter(|destination| destination.customer == *customer)
 }
 
 impl WebhookAmendments {
     /// The destination after the change. Queued events stay queued and are delivered with the new
     /// settings.
     pub fn apply(self, was: Destination) -> Destination {
-        let Target::Webhook(webhook) = was.target;
-        let webhook = Webhook {
-            url: self.url.unwrap_or(webhook.url),
-            headers: self.headers.unwrap_or(webhook.headers),
-            secret: self.secret.apply(webhook.secret),
-            json: self.json.unwrap_or(webhook.json),
+        let target = match was.target {
+            Target::Webhook(webhook) => Target::Webhook(Webhook {
+                url: self.url.unwrap_or(webhook.url),
+                headers: self.headers.unwrap_or(webhook.headers),
+                secret: self.secret.apply(webhook.secret),
+                json: self.json.unwrap_or(webhook.json),
+            }),
+            Target::Plugin(plugin) => Target::Plugin(plugin),
         };
         Destination {
             name: self.name.unwrap_or(was.name),
-            target: Target::Webhook(webhook),
+            target,
             event_types: self.event_types.unwrap_or(was.event_types),
             ..was
         }
     }
 }
 
+fn draft_destination(
+    m: &Moment,
+    customer: &CustomerId,
+    (id, name, target, event_types): (DestinationId, Box<str>, Target, EventTypes),
+) -> Destination {
+    Destination {
+        id,
+        customer: customer.clone(),
+        name,
+        target,
+        event_types,
+        state: DestinationState::RolledOut,
+        failure: None,
+        replay: Replay::None,
+        created_at: m.now(),
+        updated_at: m.now(),
+    }
+}
+
+fn check_known(customer: Option<&Customer>) -> Result<(), DirectoryRefusal> {
+    match customer {
+        Some(_) => Ok(()),
+        None => Err(DirectoryRefusal::CustomerUnknown),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::delivery::address::policy::AddressPolicy;
     use crate::event::EventType;
     use crate::moment::Timestamp;
 
@@ -142,7 +206,7 @@ mod tests {
     #[test]
     fn a_webhook_is_created_with_its_secrets_sealed_for_it_alone() {
         let made = drafted();
-        let Target::Webhook(webhook) = &made.target;
+        let webhook = made.target.webhook().unwrap();
         assert_eq!(made.state, DestinationState::RolledOut);
         assert_eq!((made.created_at, made.updated_at), (NOON, NOON));
         assert_eq!(&*webhook.url, "https://example.com/in");
@@ -161,15 +225,42 @@ mod tests {
     }
 
     #[test]
-    fn the_destinations_of_a_customer_have_a_bound() {
-        let mut others = vec![drafted(); DESTINATIONS_MAX - 1];
-        assert_eq!(admit_destination(Some(&acme()), &others), Ok(()));
+    fn a_plugin_is_created_with_its_key_sealed_and_receives_every_event() {
+        let made = drafted_plugin();
+        let plugin = made.target.plugin().unwrap();
+        assert_eq!(&*made.name, "Gateway");
+        assert_eq!(made.state, DestinationState::RolledOut);
+        assert_eq!(made.event_types, EventTypes::all());
+        assert_eq!(&*plugin.partner, "gateway");
+        assert_eq!(&*plugin.server_domain, "gateway.example.com:8443");
+        let key = sealed(made.id, SealedField::WebhookKey, "k-123");
+        assert_eq!(plugin.webhook_key, key);
+    }
+
+    #[test]
+    fn a_customer_has_one_plugin_of_a_partner_beside_its_webhooks() {
+        let [gateway, dashboard] = ["gateway", "dashboard"].map(|id| Partner::find(id).unwrap());
+        let mut others = vec![drafted(); WEBHOOKS_MAX];
+        assert_eq!(admit_plugin(Some(&acme()), &others, gateway), Ok(()));
+        others.push(drafted_plugin());
+        let exists = Err(DirectoryRefusal::PluginExists { partner: "gateway" });
+        assert_eq!(admit_plugin(Some(&acme()), &others, gateway), exists);
+        assert_eq!(admit_plugin(Some(&acme()), &others, dashboard), Ok(()));
+        let unknown = Err(DirectoryRefusal::CustomerUnknown);
+        assert_eq!(admit_plugin(None, &[], gateway), unknown);
+    }
+
+    #[test]
+    fn the_webhooks_of_a_customer_have_a_bound() {
+        let mut others = vec![drafted(); WEBHOOKS_MAX - 1];
+        others.push(drafted_plugin());
+        assert_eq!(admit_webhook(Some(&acme()), &others), Ok(()));
         others.push(drafted());
-        let max = DESTINATIONS_MAX;
-        let refused = Err(DirectoryRefusal::TooManyDestinations { max });
-        assert_eq!(admit_destination(Some(&acme()), &others), refused);
+        let max = WEBHOOKS_MAX;
+        let refused = Err(DirectoryRefusal::TooManyWebhooks { max });
+        assert_eq!(admit_webhook(Some(&acme()), &others), refused);
         assert_eq!(
-            admit_destination(None, &[]),
+            admit_webhook(None, &[]),
             Err(DirectoryRefusal::CustomerUnknown)
         );
     }
@@ -180,11 +271,10 @@ mod tests {
         let umbrella = CustomerId::parse("umbrella").unwrap();
         assert_eq!(
             destination_of(&acme().id, Some(made.clone())),
-            Ok(made.clone())
+            Some(made.clone())
         );
-        let unknown = Err(DirectoryRefusal::DestinationUnknown);
-        assert_eq!(destination_of(&umbrella, Some(made)), unknown);
-        assert_eq!(destination_of(&umbrella, None), unknown);
+        assert_eq!(destination_of(&umbrella, Some(made)), None);
+        assert_eq!(destination_of(&umbrella, None), None);
     }
 
     #[test]
@@ -226,6 +316,16 @@ mod tests {
 
     fn drafted() -> Destination {
         draft_webhook(&mut moment(0), &acme().id, new_webhook(), sealed)
+    }
+
+    fn drafted_plugin() -> Destination {
+        let server = "gateway.example.com:8443";
+        let new = NewPlugin {
+            partner: Partner::find("gateway").unwrap(),
+            server_domain: ServerDomain::parse(server, AddressPolicy::PublicOnly).unwrap(),
+            webhook_key: WebhookKey::parse("k-123").unwrap(),
+        };
+        draft_plugin(&mut moment(9), &acme().id, new, sealed)
     }
 
     fn new_webhook() -> NewWebhook {

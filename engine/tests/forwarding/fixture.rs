@@ -29,6 +29,14 @@ const START: Timestamp = Timestamp::from_ms(1_795_000_000_000);
 pub(crate) fn refused() -> DeliveryOutcome {
     DeliveryOutcome::Failed {
         why: "the endpoint answered 500".into(),
+        pause_ms: 0,
+    }
+}
+
+pub(crate) fn paused(pause_ms: i64) -> DeliveryOutcome {
+    DeliveryOutcome::Failed {
+        why: "the endpoint answered 429".into(),
+        pause_ms,
     }
 }
 
@@ -148,6 +156,10 @@ impl ForwardingFixture {
         let reached = self.queued.values().flatten().filter(is_reached).count();
         let retrying = self.stored.retrying.values().map(|retry| &retry.queued);
         reached - retrying.filter(is_reached).count()
+    }
+
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.stored.destination.failure.as_deref()
     }
 
     pub(crate) fn state(&self) -> DestinationState {
@@ -482,6 +494,7 @@ fn destination(wants: EventTypes) -> Destination {
         }),
         event_types: wants,
         state: DestinationState::RolledOut,
+        failure: None,
         replay: Replay::None,
         created_at: START,
         updated_at: START,

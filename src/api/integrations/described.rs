@@ -2,14 +2,22 @@
 
 use engine::delivery::destination::DestinationState;
 use engine::event::EventType;
-use engine::limits::{DESTINATIONS_MAX, WEBHOOK_URL_BYTES_MAX};
+use engine::limits::{WEBHOOK_URL_BYTES_MAX, WEBHOOKS_MAX};
 
-use super::response_body::MASKED;
+use crate::api::destinations::MASKED;
+use crate::api::destinations::described::{DescribedKind, FAILURE_REASON, TYPE, with_backlog};
 use crate::api::openapi::{ApiOperation, Node, Schema, Tag, names};
-use crate::api::page::described::{cursor, page_of, paged, sized};
+use crate::api::page::described::{page_of, paged};
 
 /// The URL in examples.
 const URL_EXAMPLE: &str = "https://example.com/devices/:deviceId:";
+
+/// Webhooks in descriptions.
+const WEBHOOK: DescribedKind = DescribedKind {
+    tag: Tag::Clouds,
+    noun: "webhook",
+    failed: "INTEGRATION_FAILED",
+};
 
 /// POST.
 pub(in crate::api) fn create() -> ApiOperation {
@@ -40,7 +48,7 @@ pub(in crate::api) fn create() -> ApiOperation {
         )
         .once(
             &["TOO_MANY_DESTINATIONS"],
-            &format!("the customer has {DESTINATIONS_MAX} webhooks, which is the maximum."),
+            &format!("the customer has {WEBHOOKS_MAX} webhooks, which is the maximum."),
         )
 }
 
@@ -104,52 +112,22 @@ pub(in crate::api) fn restart() -> ApiOperation {
 
 /// GET dead letters.
 pub(in crate::api) fn letters() -> ApiOperation {
-    let text = "Returns the events that were not delivered, oldest first. Dead letters are \
-                deleted after {{dead_letter_retention_days}}. To read the next page, pass \
-                `nextCursor` as `cursor` until a page has none.";
-    let operation = ApiOperation::new("listDeadLetters", Tag::Clouds, "List dead letters")
-        .description(text)
-        .query("cursor", cursor(), "The `nextCursor` of the previous page.");
-    sized(operation).answer(200, letters_body(), "A page of dead letters.")
+    WEBHOOK.letters("listDeadLetters")
 }
 
 /// DELETE one dead letter.
 pub(in crate::api) fn discard() -> ApiOperation {
-    let text = "Deletes a dead letter that the endpoint never accepts. The event is not replayed \
-                and no longer blocks the events behind it. It stays in the message history of \
-                its device.";
-    let operation = ApiOperation::new("discardDeadLetter", Tag::Clouds, "Delete a dead letter");
-    let operation = operation.description(text);
-    unless_replayed(operation.answer_empty(204, "The dead letter is deleted."))
+    WEBHOOK.discard("discardDeadLetter")
 }
 
 /// DELETE all dead letters.
 pub(in crate::api) fn discard_all() -> ApiOperation {
-    let text = "Deletes all dead letters of the webhook.";
-    let summary = "Delete all dead letters";
-    let operation = ApiOperation::new("discardDeadLetters", Tag::Clouds, summary);
-    let operation = operation.description(text);
-    unless_replayed(operation.answer_empty(204, "The dead letters are deleted."))
-}
-
-fn unless_replayed(operation: ApiOperation) -> ApiOperation {
-    let why = "A replay is in progress. Try again when `replaying` is `false`.";
-    operation.refusal(409, &["REPLAY_UNDER_WAY"], why)
+    WEBHOOK.discard_all("discardDeadLetters")
 }
 
 /// POST replay.
 pub(in crate::api) fn replay() -> ApiOperation {
-    let text = "Queues the dead letters for delivery, in order and ahead of new events. Each \
-                event keeps its `webhook-id` and gets the full number of attempts. Calling this \
-                again during a replay has no effect.";
-    ApiOperation::new("replayDeadLetters", Tag::Clouds, "Replay dead letters")
-        .description(text)
-        .answer(202, followed(), "The replay has started.")
-        .refusal(
-            409,
-            &["INTEGRATION_FAILED"],
-            "The state is `INTEGRATION_FAILED`. Restart the webhook first.",
-        )
+    WEBHOOK.replay("replayDeadLetters", followed())
 }
 
 fn new_webhook() -> Schema {
@@ -200,22 +178,13 @@ const HEADERS: &str = "HTTP headers sent with each event, as a map of names to v
 const SECRET: &str = "The signing secret (Standard Webhooks): `whsec_` followed by 24 to 64 bytes \
                       in base64. Without a secret, events are not signed.";
 
-const WAITING: &str = "Events not yet delivered. Events of other types count until the service has \
-                       read past them.";
-
 /// A webhook in responses.
 fn webhook() -> Schema {
     webhook_body().named("Webhook")
 }
 
 fn followed() -> Schema {
-    let backlog = Schema::object()
-        .must("waiting", Schema::count(), WAITING)
-        .must("deadLetters", Schema::count(), "Dead letters.")
-        .named("WebhookBacklog");
-    webhook_body()
-        .must("backlog", backlog, "The number of undelivered events.")
-        .named("FollowedWebhook")
+    with_backlog(webhook_body()).named("FollowedWebhook")
 }
 
 fn webhook_body() -> Schema {
@@ -233,6 +202,7 @@ fn webhook_body() -> Schema {
         .must("jsonPayloadEnabled", Schema::truth(), JSON_PAYLOAD)
         .must("secretSet", Schema::truth(), "Whether a secret is set.")
         .must("state", Schema::word::<DestinationState>(), STATE)
+        .may("failureReason", Schema::text(), FAILURE_REASON)
         .must(
             "replaying",
             Schema::truth(),
@@ -272,8 +242,6 @@ fn types_shown() -> Schema {
     types_of(event_type.named("EventType"))
 }
 
-const TYPE: &str = "An event type.";
-
 fn types_of(event_type: Schema) -> Schema {
     let example = serde_json::json!([{ "type": "TELEMETRY_DATA" }, { "type": "LIFECYCLE" }]);
     let types = Schema::list(event_type).at_least_one();
@@ -300,40 +268,4 @@ fn tested() -> Schema {
         )
         .must("message", Schema::text(), "The result, for people.")
         .named("TestedWebhook")
-}
-
-fn letters_body() -> Schema {
-    let received = Schema::text().pattern("^[0-9]+$").example("1795780800000");
-    let letter = Schema::object()
-        .must(
-            "id",
-            Schema::uuid(),
-            "The id of the event: its `webhook-id`.",
-        )
-        .must("type", Schema::word::<EventType>(), TYPE)
-        .may(
-            "deviceId",
-            names::device_id(),
-            "The device of the event. Absent if the event itself has expired.",
-        )
-        .may(
-            "received",
-            received,
-            "The time of the event, in Unix milliseconds. Absent if the event has expired.",
-        )
-        .must("tries", Schema::count(), "The number of delivery attempts.")
-        .must(
-            "time",
-            names::instant(),
-            "When the event became a dead letter.",
-        )
-        .must("reason", Schema::text(), "Why the event was not delivered.")
-        .named("DeadLetter");
-    Schema::object()
-        .must("items", Schema::list(letter), "The dead letters.")
-        .may(
-            "nextCursor",
-            cursor(),
-            "The cursor of the next page. Absent on the last page.",
-        )
 }

@@ -1,6 +1,6 @@
 //! How are the bodies that create and update webhooks parsed?
 
-use engine::delivery::address::WebhookUrl;
+use engine::delivery::address::DestinationUrl;
 use engine::delivery::address::headers::Headers;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::destination::{EventTypes, Header, JsonPayload};
@@ -14,12 +14,13 @@ use crate::api::fields::{FieldFault, Fields, label};
 use crate::api::words::Word;
 
 /// The read-only properties of a webhook, with the message for each.
-const READ_ONLY: [(&str, &str); 7] = [
+const READ_ONLY: [(&str, &str); 8] = [
     ("id", "is assigned by the service and cannot be changed"),
     (
         "state",
         "is read-only; use POST …/webhooks/{id}/restart to restart the webhook",
     ),
+    ("failureReason", "is set by the service"),
     (
         "replaying",
         "is read-only; use POST …/webhooks/{id}/deadletters/replay to start a replay",
@@ -87,7 +88,7 @@ pub(super) fn amendments(
 }
 
 fn url(text: &str, policy: AddressPolicy) -> Result<Box<str>, FieldFault> {
-    Ok(WebhookUrl::parse(text, policy)?.as_str().into())
+    Ok(DestinationUrl::parse(text, policy)?.as_str().into())
 }
 
 /// Checks each header on its own, so that each fault is reported, and then all of them together.

@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use engine::delivery::backlog::Backlog;
 use engine::delivery::command::TestOutcome;
-use engine::delivery::destination::{Destination, EventTypes, JsonPayload, Replay, Target};
+use engine::delivery::destination::{Destination, EventTypes, JsonPayload, Replay, Webhook};
 use engine::event::EventType;
 
+use crate::api::destinations::MASKED;
 use crate::api::words::Word;
-
-/// What is shown instead of the value of a header.
-pub(super) const MASKED: &str = "***";
 
 /// A webhook.
 #[derive(Serialize)]
@@ -27,17 +24,11 @@ pub(in crate::api) struct WebhookBody {
     json_payload_enabled: bool,
     secret_set: bool,
     state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure_reason: Option<String>,
     replaying: bool,
     created: String,
     updated: String,
-}
-
-/// A webhook with its backlog.
-#[derive(Serialize)]
-pub(in crate::api) struct WebhookWithBacklogBody {
-    #[serde(flatten)]
-    webhook: WebhookBody,
-    backlog: BacklogBody,
 }
 
 /// A type of events.
@@ -45,14 +36,6 @@ pub(in crate::api) struct WebhookWithBacklogBody {
 struct TypeBody {
     #[serde(rename = "type")]
     word: &'static str,
-}
-
-/// The number of undelivered events.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct BacklogBody {
-    waiting: u64,
-    dead_letters: u64,
 }
 
 /// The result of a test event.
@@ -67,8 +50,7 @@ pub(in crate::api) struct TestedBody {
 
 impl WebhookBody {
     /// The webhook.
-    pub(in crate::api) fn of(destination: &Destination) -> Self {
-        let Target::Webhook(webhook) = &destination.target;
+    pub(in crate::api) fn of(destination: &Destination, webhook: &Webhook) -> Self {
         let headers = webhook.headers.iter();
         Self {
             id: destination.id.to_string(),
@@ -79,22 +61,10 @@ impl WebhookBody {
             json_payload_enabled: webhook.json == JsonPayload::Parsed,
             secret_set: webhook.secret.is_some(),
             state: destination.state.word(),
+            failure_reason: destination.failure.as_deref().map(Into::into),
             replaying: destination.replay == Replay::UnderWay,
             created: destination.created_at.iso().to_string(),
             updated: destination.updated_at.iso().to_string(),
-        }
-    }
-}
-
-impl WebhookWithBacklogBody {
-    /// The webhook with its backlog.
-    pub(in crate::api) fn of(destination: &Destination, backlog: Backlog) -> Self {
-        Self {
-            webhook: WebhookBody::of(destination),
-            backlog: BacklogBody {
-                waiting: backlog.waiting,
-                dead_letters: backlog.dead,
-            },
         }
     }
 }

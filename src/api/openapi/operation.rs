@@ -26,6 +26,8 @@ pub(in crate::api) enum Tag {
     Log,
     /// Cloud integrations.
     Clouds,
+    /// Plugins of partners.
+    Plugins,
     /// Settings.
     Settings,
     /// Customers and their clients.
@@ -357,13 +359,14 @@ impl ApiOperation {
 
 impl Tag {
     /// Every tag, in the order of a first use.
-    pub(in crate::api) const ALL: [Self; 8] = [
+    pub(in crate::api) const ALL: [Self; 9] = [
         Self::Customers,
         Self::Tokens,
         Self::Devices,
         Self::Actions,
         Self::Log,
         Self::Clouds,
+        Self::Plugins,
         Self::Settings,
         Self::Service,
     ];
@@ -377,6 +380,7 @@ impl Tag {
             Self::Actions => "Actions",
             Self::Log => "Administration log",
             Self::Clouds => "Cloud integrations",
+            Self::Plugins => "Partner plugins",
             Self::Settings => "Settings",
             Self::Service => "Service",
         }
@@ -399,6 +403,11 @@ impl Tag {
                 "Webhooks deliver device events to your systems. The schemas of the events are \
                  `WebhookTelemetryData`, `WebhookLifecycle`, `WebhookError`, \
                  `WebhookActionResult` and `WebhookTestMessage`."
+            }
+            Self::Plugins => {
+                "A plugin forwards every event of your devices to a partner, in the format of \
+                 webhook events. Installing it shares the data of all your devices with that \
+                 partner."
             }
             Self::Settings => "Settings and LwM2M object definitions of a customer.",
             Self::Service => "Health, metrics and documentation of the service.",

@@ -1,9 +1,8 @@
 //! What do all routes of a kind share? Credentials, path parameters, and their error responses.
 
 use engine::Version;
-use engine::ids::{
-    ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId, EventId, SecretId,
-};
+use engine::delivery::partner::{PARTNERS, Partner};
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceId, EntryId, EventId, SecretId};
 use engine::setting::SettingName;
 
 use super::names;
@@ -12,6 +11,9 @@ use super::operation::{ApiOperation, ParameterLocation, Presence, SecurityScheme
 use super::schema::Schema;
 use crate::api::access::Access;
 use crate::api::definitions::described as definitions;
+use crate::api::destinations::DestinationKind;
+use crate::api::integrations::Webhooks;
+use crate::api::plugins::Plugins;
 use crate::api::routes::Route;
 use crate::api::segment::{ObjectNumber, Platform, Segment};
 use crate::api::words::Word;
@@ -85,7 +87,12 @@ fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
         ActionId::NAME => (Schema::uuid(), "The `id` of the action request."),
         ClientId::NAME => (names::client_id(), "The `clientId` of the API client."),
         CustomerId::NAME => (names::customer_id(), "The `id` of the customer."),
-        DestinationId::NAME => (Schema::uuid(), "The `id` of the webhook."),
+        Webhooks::NAME => (Schema::uuid(), "The `id` of the webhook."),
+        Plugins::NAME => (Schema::uuid(), "The `id` of the plugin."),
+        <&Partner>::NAME => (
+            Schema::one_of_words(PARTNERS.iter().map(|partner| partner.id).collect()),
+            "The id of the partner.",
+        ),
         DeviceId::NAME => (names::device_segment(), "The `deviceId` of the device."),
         EntryId::NAME => (Schema::uuid(), "The `id` of the log entry."),
         EventId::NAME => (Schema::uuid(), "The `id` of the event."),

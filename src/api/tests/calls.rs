@@ -8,5 +8,6 @@ mod finding;
 mod importing;
 mod logs;
 mod plain_requests;
+mod plugins;
 mod refusals;
 mod tokens;

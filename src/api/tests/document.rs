@@ -25,6 +25,11 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("webhook_tested", WEBHOOK_TEST, "post", 200),
     ("webhook_unreachable", WEBHOOK_TEST, "post", 200),
     ("dead_letters", DEAD_LETTERS, "get", 200),
+    ("plugin", PLUGINS_OF_PARTNER, "post", 201),
+    ("plugin_followed", PLUGIN, "get", 200),
+    ("plugin_restarted", PLUGIN_RESTART, "post", 200),
+    ("plugin_not_restarted", PLUGIN_RESTART, "post", 200),
+    ("dead_letters", PLUGIN_DEAD_LETTERS, "get", 200),
     ("action_accepted", BY_UDP, "post", 202),
     ("action_accepted", BY_COAP, "post", 202),
     ("action_accepted", BY_LWM2M, "post", 202),
@@ -81,6 +86,10 @@ const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks";
 const WEBHOOK: &str = "/management-api/v1/integrate/clouds/webhooks/{webhook}";
 const WEBHOOK_TEST: &str = "/management-api/v1/integrate/clouds/webhooks/{webhook}/test";
 const DEAD_LETTERS: &str = "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters";
+const PLUGINS_OF_PARTNER: &str = "/management-api/v1/partners/{partner}/plugins";
+const PLUGIN: &str = "/management-api/v1/partners/plugins/{plugin}";
+const PLUGIN_RESTART: &str = "/management-api/v1/partners/plugins/{plugin}/restart";
+const PLUGIN_DEAD_LETTERS: &str = "/management-api/v1/partners/plugins/{plugin}/deadletters";
 const REQUEST: &str = "/management-api/v1/integrate/devices/actions/requests/{request}";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Do webhooks in responses, and the events posted to them, match the OpenAPI document?
+//! Do webhooks and plugins in responses, and the events posted to them, match the OpenAPI document?
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use engine::delivery::backlog::{Backlog, DeadLetter, QueuedEvent, Sequence};
 use engine::delivery::body::{render, render_test};
 use engine::delivery::command::TestOutcome;
 use engine::delivery::destination::{
-    Destination, DestinationState, EventTypes, Header, JsonPayload, Replay, Target, Webhook,
+    Destination, DestinationState, EventTypes, Header, JsonPayload, Plugin, Replay, Target, Webhook,
 };
 use engine::event::{
     ActionResult, Cause, Data, DeviceInfo, ErrorReport, Event, EventContent, EventType, Lifecycle,
@@ -25,14 +25,16 @@ use engine::topic::Topic;
 use super::document::judge::faults;
 use super::document::shown;
 use super::golden;
-use crate::api::integrations::dead_letters::{DeadLetterBody, DeadLettersBody};
-use crate::api::integrations::{TestedBody, WebhookBody, WebhookWithBacklogBody};
+use crate::api::destinations::dead_letters::{DeadLetterBody, DeadLettersBody};
+use crate::api::destinations::{DestinationKind, WithBacklogBody};
+use crate::api::integrations::{TestedBody, Webhooks};
+use crate::api::plugins::{Plugins, RestartedPluginBody};
 
 const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
 
 #[test]
 fn a_webhook() {
-    let body = WebhookBody::of(&warehouse());
+    let body = Webhooks::body(&warehouse()).unwrap();
     golden::check("webhook", &body);
 }
 
@@ -40,6 +42,7 @@ fn a_webhook() {
 fn a_failed_webhook_with_its_backlog() {
     let failed = Destination {
         state: DestinationState::Failed,
+        failure: Some("the endpoint answered 503".into()),
         replay: Replay::UnderWay,
         updated_at: NOON.plus_s(7),
         ..warehouse()
@@ -48,8 +51,45 @@ fn a_failed_webhook_with_its_backlog() {
         waiting: 12,
         dead: 1_000_000,
     };
-    let body = WebhookWithBacklogBody::of(&failed, backlog);
+    let body = WithBacklogBody::of(Webhooks::body(&failed).unwrap(), backlog);
     golden::check("webhook_followed", &body);
+}
+
+#[test]
+fn a_plugin() {
+    let body = Plugins::body(&gateway()).unwrap();
+    golden::check("plugin", &body);
+}
+
+#[test]
+fn a_failed_plugin_with_its_backlog() {
+    let backlog = Backlog {
+        waiting: 0,
+        dead: 3,
+    };
+    let body = WithBacklogBody::of(Plugins::body(&failed_gateway()).unwrap(), backlog);
+    golden::check("plugin_followed", &body);
+}
+
+#[test]
+fn a_restarted_plugin() {
+    let restarted = Destination {
+        state: DestinationState::Active,
+        failure: None,
+        ..failed_gateway()
+    };
+    let plugin = Plugins::body(&restarted).unwrap();
+    let body = RestartedPluginBody::of(plugin, DestinationState::Failed);
+    golden::check("plugin_restarted", &body);
+    let plugin = Plugins::body(&gateway()).unwrap();
+    let body = RestartedPluginBody::of(plugin, DestinationState::RolledOut);
+    golden::check("plugin_not_restarted", &body);
+}
+
+#[test]
+fn a_destination_is_of_one_kind() {
+    assert!(Webhooks::body(&gateway()).is_none());
+    assert!(Plugins::body(&warehouse()).is_none());
 }
 
 #[test]
@@ -178,9 +218,33 @@ fn warehouse() -> Destination {
         target: Target::Webhook(webhook),
         event_types: EventTypes::usual(),
         state: DestinationState::RolledOut,
+        failure: None,
         replay: Replay::None,
         created_at: NOON,
         updated_at: NOON,
+    }
+}
+
+fn gateway() -> Destination {
+    let plugin = Plugin {
+        partner: "gateway".into(),
+        server_domain: "gateway.example.com:8443".into(),
+        webhook_key: sealed("open sesame"),
+    };
+    Destination {
+        name: "Gateway".into(),
+        target: Target::Plugin(plugin),
+        event_types: EventTypes::all(),
+        ..warehouse()
+    }
+}
+
+fn failed_gateway() -> Destination {
+    Destination {
+        state: DestinationState::Failed,
+        failure: Some("the endpoint did not respond in time".into()),
+        updated_at: NOON.plus_s(7),
+        ..gateway()
     }
 }
 

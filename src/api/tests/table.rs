@@ -70,6 +70,7 @@ fn every_change_requires_a_write_scope() {
 fn a_scope_has_the_subject_of_its_path() {
     let subject = |path: &str| match path {
         path if path.contains("/integrate/clouds/") => "integrations",
+        path if path.contains("/partners/") => "plugins",
         path if path.contains("/actions/") => "actions",
         path if path.contains("/devices") => "devices",
         path if path.contains("/settings/") => "settings",

@@ -3,9 +3,8 @@
 use engine::change::Change;
 use engine::delivery::backlog::{DestinationProgress, ProgressUpdate, Sequence};
 use engine::delivery::destination::{
-    Destination, DestinationState, EventTypes, Header, JsonPayload, Replay, Target, Webhook,
+    Destination, DestinationState, EventTypes, Header, JsonPayload, Plugin, Replay, Target, Webhook,
 };
-use engine::event::EventType;
 use engine::ids::Partition;
 use engine::sealed::Sealed;
 
@@ -21,6 +20,7 @@ use crate::{Retention, Store};
 pub(super) fn come_back(ground: &TestBed<'_>) {
     let mut store = ground.open();
     let [first, second] = [1, 2].map(|number| destination(&acme(), number));
+    let second = plugin(second);
     let changed = full(&first);
     let elsewhere = destination(&customer("acme-2").id, 3);
     for one in [&first, &second, &elsewhere, &changed] {
@@ -284,11 +284,26 @@ fn full(destination: &Destination) -> Destination {
             secret: Some(Sealed::from_bytes([7; 60].into())),
             json: JsonPayload::Parsed,
         }),
-        event_types: EventType::ALL.into_iter().collect::<EventTypes>(),
+        event_types: EventTypes::all(),
         state: DestinationState::Failed,
+        failure: Some("the endpoint answered 500".into()),
         replay: Replay::UnderWay,
         updated_at: at(99),
         ..destination.clone()
+    }
+}
+
+/// The destination as a plugin.
+fn plugin(destination: Destination) -> Destination {
+    let plugin = Plugin {
+        partner: "gateway".into(),
+        server_domain: "gateway.example.com:8443".into(),
+        webhook_key: Sealed::from_bytes([7; 60].into()),
+    };
+    Destination {
+        target: Target::Plugin(plugin),
+        event_types: EventTypes::all(),
+        ..destination
     }
 }
 

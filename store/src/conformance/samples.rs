@@ -361,6 +361,7 @@ pub fn destination(customer: &CustomerId, number: u8) -> Destination {
         }),
         event_types: EventTypes::usual(),
         state: DestinationState::RolledOut,
+        failure: None,
         replay: Replay::None,
         created_at: at(3),
         updated_at: at(4),

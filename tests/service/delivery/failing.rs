@@ -18,7 +18,8 @@ fn an_endpoint_that_refuses_every_try_fails_its_webhook() {
     let id = setup.values_to(&endpoint);
     let mut meter = setup.meter("meter-1");
     meter.send(1.0);
-    setup.once_in(&id, "INTEGRATION_FAILED");
+    let failed = setup.once_in(&id, "INTEGRATION_FAILED");
+    assert_eq!(failed["failureReason"], "the endpoint answered 500");
     let posted = endpoint.posted();
     assert_eq!(posted.len(), 5);
     assert!(posted.iter().all(|it| it.id() == posted[0].id()));
@@ -93,12 +94,18 @@ fn a_restart_of_a_webhook_that_is_not_failed_changes_nothing() {
 #[test]
 fn a_failure_and_its_dead_letters_survive_a_crash() {
     let (mut setup, mut endpoint, id, _meter) = failed();
-    let before = setup.dead_letters(&id);
+    let (before, reason) = (
+        setup.dead_letters(&id),
+        setup.shown(&id)["failureReason"].clone(),
+    );
+    assert!(reason.is_string());
     setup.crash();
-    assert_eq!(setup.shown(&id)["state"], "INTEGRATION_FAILED");
+    let shown = setup.shown(&id);
+    assert_eq!(shown["state"], "INTEGRATION_FAILED");
+    assert_eq!(shown["failureReason"], reason);
     assert_eq!(setup.dead_letters(&id), before);
     endpoint.open();
-    setup.ask(&id, "restart", 200);
+    assert_eq!(setup.ask(&id, "restart", 200)["failureReason"], Value::Null);
     setup.ask(&id, "deadletters/replay", 202);
     setup.crash();
     let posted = once_delivered(&endpoint, 3);

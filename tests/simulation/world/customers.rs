@@ -102,6 +102,7 @@ impl World {
             }),
             event_types: wants,
             state: DestinationState::RolledOut,
+            failure: None,
             replay: Replay::None,
             created_at: now,
             updated_at: now,

@@ -358,7 +358,10 @@ impl World {
         let sequence = waiting.sequence.0;
         let how = reception.answer.unwrap_or("does not answer");
         self.note(TraceEvent::Tried { id, sequence, how });
-        let not_taken = |why: &str| DeliveryOutcome::Failed { why: why.into() };
+        let not_taken = |why: &str| DeliveryOutcome::Failed {
+            why: why.into(),
+            pause_ms: 0,
+        };
         match reception.answer {
             Some(_) if reception.is_taken => {
                 self.answered_in(reception.after_ms, parcel, DeliveryOutcome::Delivered);

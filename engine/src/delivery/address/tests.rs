@@ -20,9 +20,9 @@ fn a_public_url_is_accepted_unchanged() {
         "https://notlocalhost/",
         "https://10.example.com/",
     ] {
-        let url = WebhookUrl::parse(text, AddressPolicy::PublicOnly);
-        assert_eq!(url.as_ref().map(WebhookUrl::as_str), Ok(text));
-        let again = WebhookUrl::parse(text, AddressPolicy::PrivateAllowed);
+        let url = DestinationUrl::parse(text, AddressPolicy::PublicOnly);
+        assert_eq!(url.as_ref().map(DestinationUrl::as_str), Ok(text));
+        let again = DestinationUrl::parse(text, AddressPolicy::PrivateAllowed);
         assert_eq!(again, url);
     }
     for (text, written) in [
@@ -33,10 +33,10 @@ fn a_public_url_is_accepted_unchanged() {
         ),
         ("https://example.com:443/x", "https://example.com/x"),
     ] {
-        let url = WebhookUrl::parse(text, AddressPolicy::PublicOnly).unwrap();
+        let url = DestinationUrl::parse(text, AddressPolicy::PublicOnly).unwrap();
         assert_eq!(url.as_str(), written);
         assert_eq!(
-            WebhookUrl::parse(written, AddressPolicy::PublicOnly),
+            DestinationUrl::parse(written, AddressPolicy::PublicOnly),
             Ok(url)
         );
     }
@@ -87,7 +87,7 @@ fn an_invalid_url_is_refused_with_its_reason() {
         ("https://example.com/#part", "must not have a fragment"),
         ("https://example.com/#", "must not have a fragment"),
     ] {
-        let fault = WebhookUrl::parse(text, AddressPolicy::PublicOnly).unwrap_err();
+        let fault = DestinationUrl::parse(text, AddressPolicy::PublicOnly).unwrap_err();
         assert_eq!(fault.to_string(), expected, "{text}");
     }
 }
@@ -129,12 +129,12 @@ fn a_private_host_is_refused_in_every_spelling() {
     ] {
         let text = format!("https://{host}/hook");
         assert_eq!(
-            WebhookUrl::parse(&text, AddressPolicy::PublicOnly),
+            DestinationUrl::parse(&text, AddressPolicy::PublicOnly),
             Err(UrlFault::Private(seen_as.to_owned())),
             "{text}"
         );
         assert!(
-            WebhookUrl::parse(&text, AddressPolicy::PrivateAllowed).is_ok(),
+            DestinationUrl::parse(&text, AddressPolicy::PrivateAllowed).is_ok(),
             "{text}"
         );
     }
@@ -142,7 +142,7 @@ fn a_private_host_is_refused_in_every_spelling() {
 
 #[test]
 fn where_private_addresses_are_allowed_plain_http_is_too() {
-    let parse = |text| WebhookUrl::parse(text, AddressPolicy::PrivateAllowed);
+    let parse = |text| DestinationUrl::parse(text, AddressPolicy::PrivateAllowed);
     assert!(parse("http://127.0.0.1:8080/hook").is_ok());
     assert!(parse("http://localhost/").is_ok());
     assert_eq!(parse("ftp://example.com/"), Err(UrlFault::NotHttp));
@@ -152,7 +152,7 @@ fn where_private_addresses_are_allowed_plain_http_is_too() {
 #[test]
 fn a_url_has_a_bound() {
     let long = |letter: &str, count| format!("https://example.com/{}", letter.repeat(count));
-    let parse = |text: String| WebhookUrl::parse(&text, AddressPolicy::PublicOnly);
+    let parse = |text: String| DestinationUrl::parse(&text, AddressPolicy::PublicOnly);
     let beginning = long("", 0).len();
     assert!(parse(long("x", 2_048 - beginning)).is_ok());
     let too_long = Err(UrlFault::TooLong { max: 2_048 });
@@ -167,7 +167,7 @@ fn a_url_has_a_bound() {
 #[test]
 fn placeholders_are_replaced_by_the_fields_of_the_device() {
     let template = "https://h.example/:iccid:/::imsi::/:ip:?d=:deviceId:&:other:&:iccid";
-    let url = WebhookUrl::parse(template, AddressPolicy::PublicOnly).unwrap();
+    let url = DestinationUrl::parse(template, AddressPolicy::PublicOnly).unwrap();
     assert_eq!(
         url.of(Some(&full())),
         "https://h.example/8988228066600000001/:001010000000001:/2001%3Adb8%3A%3A7\
@@ -186,7 +186,7 @@ fn placeholders_are_replaced_by_the_fields_of_the_device() {
 #[test]
 fn the_fields_of_a_device_cannot_change_the_host_of_a_url() {
     let template = "https://h.example/:deviceId:?x=:deviceId:";
-    let url = WebhookUrl::parse(template, AddressPolicy::PublicOnly).unwrap();
+    let url = DestinationUrl::parse(template, AddressPolicy::PublicOnly).unwrap();
     for device in ["a@b:1", "a:b@evil.example", ":imsi:", "..a", "a+b=c"] {
         let info = DeviceInfo {
             device: DeviceId::parse(device).unwrap(),
@@ -215,10 +215,10 @@ proptest! {
         device in "[A-Za-z0-9:@+=._-]{1,20}",
     ) {
         let text = format!("{scheme}{host}{rest}");
-        let Ok(url) = WebhookUrl::parse(&text, AddressPolicy::PublicOnly) else {
+        let Ok(url) = DestinationUrl::parse(&text, AddressPolicy::PublicOnly) else {
             return Ok(());
         };
-        let again = WebhookUrl::parse(url.as_str(), AddressPolicy::PublicOnly);
+        let again = DestinationUrl::parse(url.as_str(), AddressPolicy::PublicOnly);
         prop_assert_eq!(again, Ok(url.clone()));
         let read = Url::parse(url.as_str()).unwrap();
         prop_assert_eq!(read.scheme(), "https");

@@ -292,6 +292,7 @@ fn destination() -> Destination {
         }),
         event_types: EventTypes::usual(),
         state: DestinationState::RolledOut,
+        failure: None,
         replay: Replay::None,
         created_at: at(0),
         updated_at: at(0),

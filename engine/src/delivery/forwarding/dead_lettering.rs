@@ -99,6 +99,7 @@ impl Forwarding {
         out: &mut ForwarderOutput,
     ) {
         self.become_state(m, DestinationState::Failed);
+        self.destination.failure = Some(why.into());
         self.destination.replay = Replay::None;
         self.replay = Replaying::No;
         self.queues.resume_fresh();

@@ -38,6 +38,8 @@ pub enum DeliveryOutcome {
     Failed {
         /// The reason, in words for the customer.
         why: Box<str>,
+        /// How long the destination asked not to be tried; 0 if it did not.
+        pause_ms: i64,
     },
 }
 

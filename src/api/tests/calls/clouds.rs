@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use engine::delivery::destination::Destination;
 use engine::ids::DestinationId;
-use engine::limits::DESTINATIONS_MAX;
+use engine::limits::WEBHOOKS_MAX;
 use engine::supervision::Unserved;
 
 use crate::api::tests::test_service::{CallAnswer, OPERATOR, TestCredentials, TestService};
@@ -83,7 +83,7 @@ async fn the_secrets_of_a_webhook_are_stored_encrypted() {
     let customer = engine::ids::CustomerId::parse("acme").unwrap();
     let stored = setup.store.customer_settings(customer).await.unwrap();
     assert_eq!(stored.destinations.len(), 1);
-    let engine::delivery::destination::Target::Webhook(webhook) = &stored.destinations[0].target;
+    let webhook = stored.destinations[0].target.webhook().unwrap();
     let sealed = webhook.headers.iter().map(|header| &header.value);
     let sealed: Vec<_> = sealed.chain(&webhook.secret).collect();
     assert_eq!(sealed.len(), 3);
@@ -251,7 +251,7 @@ async fn a_url_to_a_private_address_is_refused_unless_the_operator_allows_it() {
 async fn the_webhooks_of_a_customer_are_bounded() {
     let (setup, acme) = acme().await;
     let umbrella = setup.customer("umbrella", &["all"]).await;
-    for number in 0..DESTINATIONS_MAX {
+    for number in 0..WEBHOOKS_MAX {
         let made = create(&setup, &acme, named(&number.to_string())).await;
         assert_eq!(made.status, StatusCode::CREATED);
     }

@@ -174,8 +174,11 @@ fn named(path: &str) -> String {
         "{platform}" => "signalbox",
         "{object}" => "33000",
         "{version}" => "1.0",
+        "{partner}" => "gateway",
         "{setting}" => "LWM2M_PASSIVE_REPORTING",
-        "{request}" | "{entry}" | "{event}" | "{webhook}" => "01935c5a-0000-7000-8000-000000000001",
+        "{request}" | "{entry}" | "{event}" | "{webhook}" | "{plugin}" => {
+            "01935c5a-0000-7000-8000-000000000001"
+        }
         segment if segment.starts_with('{') => "some",
         segment => segment,
     });

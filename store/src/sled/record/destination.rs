@@ -1,6 +1,6 @@
 //! How is a destination stored?
 
-use engine::delivery::destination::{Destination, EventTypes, Header, Target, Webhook};
+use engine::delivery::destination::{Destination, EventTypes, Header, Plugin, Target, Webhook};
 use engine::ids::DestinationId;
 use engine::moment::Timestamp;
 use engine::sealed::Sealed;
@@ -33,6 +33,8 @@ struct DestinationV1<'a> {
     updated_at_ms: i64,
     #[n(8)]
     replay: u8,
+    #[b(9)]
+    failure: Option<&'a str>,
 }
 
 #[derive(Decode, Encode)]
@@ -48,6 +50,16 @@ enum TargetV1<'a> {
         secret: Option<&'a [u8]>,
         #[n(3)]
         json: u8,
+    },
+    #[n(1)]
+    #[cbor(array)]
+    Plugin {
+        #[b(0)]
+        partner: &'a str,
+        #[b(1)]
+        server_domain: &'a str,
+        #[cbor(b(2), with = "minicbor::bytes")]
+        webhook_key: &'a [u8],
     },
 }
 
@@ -72,6 +84,7 @@ pub(crate) fn write_destination(destination: &Destination) -> Vec<u8> {
         created_at_ms: destination.created_at.as_ms(),
         updated_at_ms: destination.updated_at.as_ms(),
         replay: code::of_replay(destination.replay),
+        failure: destination.failure.as_deref(),
     };
     write(VERSION, &record)
 }
@@ -87,6 +100,7 @@ pub(crate) fn read_destination(value: &[u8]) -> Result<Destination, Unreadable> 
         event_types: EventTypes::from_bits(record.wants),
         state: code::destination_state(record.state)?,
         replay: code::replay(record.replay)?,
+        failure: record.failure.map(Into::into),
         created_at: Timestamp::from_ms(record.created_at_ms),
         updated_at: Timestamp::from_ms(record.updated_at_ms),
     })
@@ -99,6 +113,11 @@ fn target_record(target: &Target) -> TargetV1<'_> {
             headers: webhook.headers.iter().map(header_record).collect(),
             secret: webhook.secret.as_ref().map(Sealed::as_bytes),
             json: code::of_json_payload(webhook.json),
+        },
+        Target::Plugin(plugin) => TargetV1::Plugin {
+            partner: &plugin.partner,
+            server_domain: &plugin.server_domain,
+            webhook_key: plugin.webhook_key.as_bytes(),
         },
     }
 }
@@ -126,6 +145,15 @@ fn read_target(record: TargetV1<'_>) -> Result<Target, Unreadable> {
             headers: headers.into_iter().map(header).collect(),
             secret: secret.map(|secret| Sealed::from_bytes(secret.into())),
             json: code::json_payload(json)?,
+        })),
+        TargetV1::Plugin {
+            partner,
+            server_domain,
+            webhook_key,
+        } => Ok(Target::Plugin(Plugin {
+            partner: partner.into(),
+            server_domain: server_domain.into(),
+            webhook_key: Sealed::from_bytes(webhook_key.into()),
         })),
     }
 }

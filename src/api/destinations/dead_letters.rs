@@ -1,4 +1,4 @@
-//! Which handlers list, replay and delete the dead letters of a webhook?
+//! Which handlers list, replay and delete the dead letters of a destination?
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use engine::delivery::backlog::{DeadLetter, Sequence};
 use engine::event::Event;
 use engine::ids::{DestinationId, EventId};
 
-use super::{followed, owned, unserved};
+use super::{DestinationKind, DestinationSegment, followed, owned, unserved};
 use crate::api::Api;
 use crate::api::access::AuthenticatedCaller;
 use crate::api::body::Query;
@@ -48,17 +48,17 @@ pub(in crate::api) struct DeadLetterBody {
     reason: String,
 }
 
-/// GET: lists the dead letters of a webhook, starting at a cursor.
-pub(in crate::api) async fn list(
+/// GET: lists the dead letters of a destination, starting at a cursor.
+pub(in crate::api) async fn list<K: DestinationKind>(
     caller: AuthenticatedCaller,
-    PathSegment(id): PathSegment<DestinationId>,
+    PathSegment(DestinationSegment { id, .. }): PathSegment<DestinationSegment<K>>,
     Query(mut fields): Query,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     let size = wanted_size(&mut fields);
     let after = fields.optional("cursor", cursor);
     fields.finish(Some(()))?;
-    owned(&api, &caller, id).await?;
+    owned::<K>(&api, &caller, id).await?;
     // One more than a page, to see whether there is a next page.
     let mut letters = api.store.dead_letters(id, after, size + 1).await?;
     let shown = usize::try_from(size).unwrap_or(usize::MAX);
@@ -75,40 +75,40 @@ pub(in crate::api) async fn list(
     Ok(HttpResponse::Ok().json(DeadLettersBody::of(items, last)))
 }
 
-/// POST: replays the dead letters of a webhook.
-pub(in crate::api) async fn replay(
+/// POST: replays the dead letters of a destination.
+pub(in crate::api) async fn replay<K: DestinationKind>(
     caller: AuthenticatedCaller,
-    PathSegment(id): PathSegment<DestinationId>,
+    PathSegment(DestinationSegment { id, .. }): PathSegment<DestinationSegment<K>>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    owned(&api, &caller, id).await?;
-    api.deliveries.replay(id).await.map_err(unserved)??;
-    Ok(HttpResponse::Accepted().json(followed(&api, &caller, id).await?))
+    owned::<K>(&api, &caller, id).await?;
+    api.deliveries.replay(id).await.map_err(unserved::<K>)??;
+    Ok(HttpResponse::Accepted().json(followed::<K>(&api, &caller, id).await?))
 }
 
-/// DELETE: deletes a dead letter of a webhook.
-pub(in crate::api) async fn discard(
+/// DELETE: deletes a dead letter of a destination.
+pub(in crate::api) async fn discard<K: DestinationKind>(
     caller: AuthenticatedCaller,
-    PathSegment(id): PathSegment<DestinationId>,
+    PathSegment(DestinationSegment { id, .. }): PathSegment<DestinationSegment<K>>,
     PathSegment(event): PathSegment<EventId>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    owned(&api, &caller, id).await?;
+    owned::<K>(&api, &caller, id).await?;
     let found = found(&api, id, event).await?;
     let found = found.ok_or_else(|| ApiError::unknown(EventId::NAME))?;
     let discarded = api.deliveries.discard(id, [found].into()).await;
-    discarded.map_err(unserved)??;
+    discarded.map_err(unserved::<K>)??;
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// DELETE: deletes all dead letters of a webhook.
-pub(in crate::api) async fn discard_all(
+/// DELETE: deletes all dead letters of a destination.
+pub(in crate::api) async fn discard_all<K: DestinationKind>(
     caller: AuthenticatedCaller,
-    PathSegment(id): PathSegment<DestinationId>,
+    PathSegment(DestinationSegment { id, .. }): PathSegment<DestinationSegment<K>>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
-    owned(&api, &caller, id).await?;
-    to_its_end(all_discarded(api, id)).await?;
+    owned::<K>(&api, &caller, id).await?;
+    to_its_end(all_discarded::<K>(api, id)).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -129,7 +129,10 @@ async fn found(api: &Api, id: DestinationId, event: EventId) -> Result<Option<Se
 }
 
 /// Deletes step by step; dead letters added meanwhile may stay.
-async fn all_discarded(api: web::Data<Api>, id: DestinationId) -> Result<(), ApiError> {
+async fn all_discarded<K: DestinationKind>(
+    api: web::Data<Api>,
+    id: DestinationId,
+) -> Result<(), ApiError> {
     let mut after = None;
     loop {
         let letters = api.store.dead_letters(id, after, STEP).await?;
@@ -138,7 +141,7 @@ async fn all_discarded(api: web::Data<Api>, id: DestinationId) -> Result<(), Api
         api.deliveries
             .discard(id, numbers)
             .await
-            .map_err(unserved)??;
+            .map_err(unserved::<K>)??;
         if !is_whole(&letters) {
             return Ok(());
         }

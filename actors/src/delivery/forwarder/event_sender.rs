@@ -1,0 +1,337 @@
+//! How is one event delivered to a destination? It is read, rendered, signed and sent.
+
+use std::sync::Arc;
+
+use engine::delivery::address::DestinationUrl;
+use engine::delivery::address::headers::Headers;
+use engine::delivery::address::plugin::{ServerDomain, WebhookKey};
+use engine::delivery::address::policy::AddressPolicy;
+use engine::delivery::backlog::QueuedEvent;
+use engine::delivery::body;
+use engine::delivery::command::TestOutcome;
+use engine::delivery::destination::{Destination, JsonPayload, Plugin, Target, Webhook};
+use engine::delivery::forwarding::DeliveryOutcome;
+use engine::delivery::partner::Partner;
+use engine::delivery::signature::{self, SigningSecret};
+use engine::directory::destination::SealedField;
+use engine::event::DeviceInfo;
+use engine::ids::{CustomerId, DestinationId, EventId};
+use engine::moment::Timestamp;
+use engine::sealed::Sealed;
+use store::sealed::MasterKey;
+use store::{DeliveryReads, Unavailable};
+
+use crate::clock::Clock;
+use crate::delivery::DeliveryParts;
+use crate::http::{HttpClient, HttpMethod, HttpOutcome, HttpRequest};
+
+/// The context a field of a destination is sealed with: moved to another record, it does not open.
+pub fn sealing_context(id: DestinationId, field: SealedField<'_>) -> Vec<u8> {
+    let (kind, name) = match field {
+        SealedField::Header(name) => (b"header ".as_slice(), name),
+        SealedField::Secret => (b"secret ".as_slice(), ""),
+        SealedField::WebhookKey => (b"webhook key ".as_slice(), ""),
+    };
+    [kind, id.as_bytes(), name.as_bytes()].concat()
+}
+
+/// Delivers events to one destination.
+pub(super) struct EventSender {
+    store: Arc<dyn DeliveryReads>,
+    http: HttpClient,
+    clock: Clock,
+    customer: CustomerId,
+    /// Where to deliver and with what; or why the stored destination cannot be used.
+    target: Result<ResolvedTarget, Unusable>,
+}
+
+/// A destination ready for deliveries: read, and its secrets opened.
+struct ResolvedTarget {
+    url: DestinationUrl,
+    /// How JSON text of a device is rendered.
+    json: JsonPayload,
+    headers: Headers,
+    secret: Option<SigningSecret>,
+}
+
+/// The stored destination cannot be used.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+enum Unusable {
+    #[error("the URL is no longer allowed")]
+    Address,
+    #[error("the secrets cannot be decrypted with the current master key")]
+    Sealed,
+    #[error("the headers are not valid")]
+    Headers,
+    #[error("the partner is no longer supported")]
+    Partner,
+}
+
+impl EventSender {
+    pub(super) fn new(parts: &DeliveryParts, destination: &Destination) -> Self {
+        Self {
+            store: Arc::clone(&parts.store),
+            http: parts.http.clone(),
+            clock: parts.clock.clone(),
+            customer: destination.customer.clone(),
+            target: ResolvedTarget::of(destination, &parts.master_key, parts.policy),
+        }
+    }
+
+    /// Delivers an event, if the store still has it.
+    pub(super) async fn deliver(
+        &self,
+        waiting: QueuedEvent,
+    ) -> Result<DeliveryOutcome, Unavailable> {
+        let event = self.store.event(self.customer.clone(), waiting).await?;
+        let Some(event) = event else {
+            return Ok(DeliveryOutcome::Gone);
+        };
+        let render = |json| body::render(&event, json);
+        let posted = self.post(event.id, Some(&event.device_info), render);
+        let posted = posted.await;
+        let (why, pause_ms) = match posted {
+            Ok(HttpOutcome::Accepted(_)) => return Ok(DeliveryOutcome::Delivered),
+            Ok(posted @ HttpOutcome::Deferred { retry_after_s, .. }) => {
+                (posted.to_string(), i64::from(retry_after_s) * 1_000)
+            }
+            Ok(posted @ (HttpOutcome::Refused(_) | HttpOutcome::Unreachable(_))) => {
+                (posted.to_string(), 0)
+            }
+            Err(unusable) => (unusable.to_string(), 0),
+        };
+        let why = why.into();
+        Ok(DeliveryOutcome::Failed { why, pause_ms })
+    }
+
+    /// Delivers a test event.
+    pub(super) async fn test(&self, id: EventId, at: Timestamp) -> TestOutcome {
+        let posted = self.post(id, None, |_| body::render_test(&id, at)).await;
+        let (accepted, status) = match &posted {
+            Ok(HttpOutcome::Accepted(status)) => (true, Some(*status)),
+            Ok(HttpOutcome::Refused(status) | HttpOutcome::Deferred { status, .. }) => {
+                (false, Some(*status))
+            }
+            Ok(HttpOutcome::Unreachable(_)) | Err(_) => (false, None),
+        };
+        TestOutcome {
+            accepted,
+            status,
+            message: posted.map_or_else(|unusable| unusable.to_string(), |it| it.to_string()),
+        }
+    }
+
+    async fn post(
+        &self,
+        id: EventId,
+        speaker: Option<&DeviceInfo>,
+        render: impl FnOnce(JsonPayload) -> Vec<u8>,
+    ) -> Result<HttpOutcome, Unusable> {
+        let target = self.target.as_ref().map_err(|unusable| *unusable)?;
+        let body = render(target.json);
+        let request = target.request(id, self.clock.wall(), speaker, body);
+        Ok(self.http.send(request).await)
+    }
+}
+
+impl ResolvedTarget {
+    fn of(to: &Destination, key: &MasterKey, policy: AddressPolicy) -> Result<Self, Unusable> {
+        match &to.target {
+            Target::Webhook(webhook) => Self::of_webhook(to.id, webhook, key, policy),
+            Target::Plugin(plugin) => Self::of_plugin(to.id, plugin, key, policy),
+        }
+    }
+
+    fn of_webhook(
+        id: DestinationId,
+        webhook: &Webhook,
+        key: &MasterKey,
+        policy: AddressPolicy,
+    ) -> Result<Self, Unusable> {
+        let url = DestinationUrl::parse(&webhook.url, policy).map_err(|_| Unusable::Address)?;
+        let secret = webhook.secret.as_ref().map(|sealed| {
+            let secret = open(key, sealed, id, SealedField::Secret)?;
+            SigningSecret::parse(&secret).map_err(|_| Unusable::Sealed)
+        });
+        Ok(Self {
+            url,
+            json: webhook.json,
+            headers: headers_of(id, webhook, key)?,
+            secret: secret.transpose()?,
+        })
+    }
+
+    fn of_plugin(
+        id: DestinationId,
+        plugin: &Plugin,
+        key: &MasterKey,
+        policy: AddressPolicy,
+    ) -> Result<Self, Unusable> {
+        let partner = Partner::find(&plugin.partner).ok_or(Unusable::Partner)?;
+        let server = ServerDomain::parse(&plugin.server_domain, policy);
+        let server = server.map_err(|_| Unusable::Address)?;
+        let opened = open(key, &plugin.webhook_key, id, SealedField::WebhookKey)?;
+        let webhook_key = WebhookKey::parse(&opened).map_err(|_| Unusable::Sealed)?;
+        Ok(Self {
+            url: partner.url(&server, &webhook_key),
+            json: partner.json,
+            headers: Headers::default(),
+            secret: None,
+        })
+    }
+
+    fn request(
+        &self,
+        id: EventId,
+        at: Timestamp,
+        speaker: Option<&DeviceInfo>,
+        body: Vec<u8>,
+    ) -> HttpRequest {
+        // A header of the customer comes later, and the later one counts.
+        let mut headers = vec![("content-type".to_owned(), body::CONTENT_TYPE.to_owned())];
+        headers.extend(self.headers.of(speaker));
+        let named = |(name, value): (&str, String)| (name.to_owned(), value);
+        match &self.secret {
+            Some(secret) => headers.extend(secret.sign(&id, at, &body).map(named)),
+            None => headers.extend(signature::unsigned(&id, at).map(named)),
+        }
+        HttpRequest {
+            method: HttpMethod::Post,
+            url: self.url.of(speaker),
+            headers,
+            body,
+        }
+    }
+}
+
+fn headers_of(id: DestinationId, webhook: &Webhook, key: &MasterKey) -> Result<Headers, Unusable> {
+    let opened = webhook.headers.iter().map(|header| {
+        let value = open(key, &header.value, id, SealedField::Header(&header.name))?;
+        Ok((header.name.as_ref(), value))
+    });
+    let opened: Vec<(&str, String)> = opened.collect::<Result<_, Unusable>>()?;
+    let given = opened.iter().map(|(name, value)| (*name, value.as_str()));
+    Headers::parse(given).map_err(|_| Unusable::Headers)
+}
+
+fn open(
+    key: &MasterKey,
+    sealed: &Sealed,
+    id: DestinationId,
+    field: SealedField<'_>,
+) -> Result<String, Unusable> {
+    let opened = key.open(sealed, &sealing_context(id, field));
+    let plain = opened.map_err(|_| Unusable::Sealed)?;
+    String::from_utf8(plain).map_err(|_| Unusable::Sealed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use engine::action::Protocol;
+    use engine::delivery::destination::{DestinationState, EventTypes, Replay};
+    use engine::delivery::partner::PARTNERS;
+    use engine::event::{Data, Event, EventContent};
+    use engine::ids::{DeviceId, DeviceKey, Iccid};
+
+    use super::*;
+
+    const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
+
+    /// `UPDATE_GOLDEN=1` rewrites the files.
+    #[test]
+    fn each_partner_receives_the_request_of_its_golden_file() {
+        let key = MasterKey::from_bytes(&[7; 32]);
+        for partner in &PARTNERS {
+            let target =
+                ResolvedTarget::of(&plugin_of(partner, &key), &key, AddressPolicy::PublicOnly);
+            let target = target.unwrap_or_else(|unusable| panic!("{unusable}"));
+            let event = event();
+            let body = body::render(&event, target.json);
+            let request = target.request(event.id, NOON.plus_s(7), Some(&event.device_info), body);
+            check(partner.id, &written(request));
+        }
+    }
+
+    #[test]
+    fn a_key_sealed_for_another_plugin_does_not_open() {
+        let key = MasterKey::from_bytes(&[7; 32]);
+        let moved = Destination {
+            id: DestinationId::from_bytes([9; 16]),
+            ..plugin_of(&PARTNERS[0], &key)
+        };
+        let target = ResolvedTarget::of(&moved, &key, AddressPolicy::PublicOnly);
+        assert!(matches!(target, Err(Unusable::Sealed)));
+    }
+
+    /// Compares a request with `tests/partners/<partner>.http`.
+    fn check(partner: &str, request: &str) {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/partners");
+        let path = golden.join(format!("{partner}.http"));
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::write(&path, request).unwrap();
+        }
+        let golden = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(golden, request, "{}", path.display());
+    }
+
+    fn written(request: HttpRequest) -> String {
+        let headers = request.headers.iter();
+        let headers: String = headers
+            .map(|(name, value)| format!("{name}: {value}\n"))
+            .collect();
+        let body = String::from_utf8(request.body).unwrap();
+        format!("POST {}\n{headers}\n{body}\n", request.url)
+    }
+
+    fn plugin_of(partner: &Partner, key: &MasterKey) -> Destination {
+        let id = DestinationId::from_bytes([5; 16]);
+        let context = sealing_context(id, SealedField::WebhookKey);
+        let plugin = Plugin {
+            partner: partner.id.into(),
+            server_domain: "partner.example.com:8443".into(),
+            webhook_key: key.seal(b"7b0cf/1", &context),
+        };
+        Destination {
+            id,
+            customer: acme(),
+            name: partner.name.into(),
+            target: Target::Plugin(plugin),
+            event_types: EventTypes::all(),
+            state: DestinationState::RolledOut,
+            failure: None,
+            replay: Replay::None,
+            created_at: NOON,
+            updated_at: NOON,
+        }
+    }
+
+    /// Data that is JSON, and is sent as the definition of the partner says.
+    fn event() -> Event {
+        let device = DeviceId::parse("meter-7").unwrap();
+        let data = Data {
+            source: Protocol::Coap,
+            topic: None,
+            bytes: br#"{"temperature":21.5}"#.as_slice().into(),
+        };
+        Event {
+            id: EventId::parse("01935c5a-0000-7000-8000-000000000003").unwrap(),
+            customer: acme(),
+            device: DeviceKey::of(&acme(), &device),
+            device_info: DeviceInfo {
+                device,
+                iccid: Iccid::parse("8988280666000000001").unwrap(),
+                imsi: None,
+                ip: None,
+            },
+            at: NOON,
+            content: EventContent::Data(Box::new(data)),
+        }
+    }
+
+    fn acme() -> CustomerId {
+        CustomerId::parse("acme").unwrap()
+    }
+}
