@@ -410,6 +410,7 @@ pub(crate) fn retention_periods(config: &Config) -> RetentionPeriods {
     let days = |days: u32| i64::from(days) * 86_400_000;
     RetentionPeriods {
         actions_ms: days(config.action_retention_days),
+        jobs_ms: days(config.action_retention_days),
         entries_ms: days(config.log_retention_days),
         events_ms: days(config.history_retention_days),
         dead_letters_ms: days(config.dead_letter_retention_days),

@@ -21,6 +21,7 @@ pub mod effect;
 pub mod event;
 pub mod idempotency;
 pub mod ids;
+pub mod job;
 pub mod limits;
 pub mod location;
 pub mod moment;

@@ -15,6 +15,28 @@ pub const SHARDS: u16 = 1_024;
 /// partition has the devices of neighbouring shards, so that one owner has it whole.
 pub const PARTITIONS: u8 = 16;
 
+/// The devices of a job that are read, asked and saved together: their row is a few kibibytes, and
+/// a crash repeats the work of one part at most.
+pub const JOB_PART_DEVICES: u32 = 128;
+
+/// The parts of a new job that are committed together: a fraction of what a group of commits has
+/// room for, so that the batches of other callers are not delayed.
+pub const JOB_PARTS_COMMITTED: usize = 16;
+
+/// The device commands of all jobs that are in flight: as many as one bulk call has, so that jobs
+/// delay other callers no more than one more bulk call does. Further devices wait.
+pub const JOB_COMMANDS_MAX: usize = 32;
+
+/// The jobs of all customers that have a part in memory, with the data of their request, which may
+/// be 1.5 MB. Further jobs wait, and take turns part by part.
+pub const JOBS_LOADED_MAX: usize = 8;
+
+/// How often the devices of a part that did not answer are asked again, [`STORE_RETRY_MS`] apart:
+/// longer than a device takes to be restored, or to empty a full mailbox. Then they are rejected,
+/// so that a parked device does not keep the job from ending. While the store is full, no device
+/// answers and nothing is counted.
+pub const JOB_ROUNDS_MAX: u8 = 5;
+
 /// The networks of a customer.
 pub const NETWORKS_MAX: usize = 64;
 

@@ -9,7 +9,8 @@ use engine::definition::{Definition, DefinitionId};
 use engine::delivery::destination::Destination;
 use engine::directory::import::ExistingDevices;
 use engine::idempotency::{IdempotencyKey, IdempotencyRecord};
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId};
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, JobId};
+use engine::job::{Job, JobDevice};
 use engine::profile::Profile;
 use engine::query::devices::{DeviceFilter, SearchTooBroad};
 use engine::query::listed::{HistoryPage, ListedAction};
@@ -62,6 +63,15 @@ pub trait DirectoryReads: Send + Sync {
     /// All records under an idempotency key: one for each action request that its call created, or
     /// one with its response.
     fn idempotency_records(&self, key: IdempotencyKey) -> ReadAnswer<Vec<IdempotencyRecord>>;
+
+    /// A job.
+    fn job(&self, id: JobId) -> ReadAnswer<Option<Job>>;
+
+    /// The jobs of a customer, newest first.
+    fn jobs_of(&self, customer: CustomerId, page: PageRequest) -> ReadAnswer<Page<Job>>;
+
+    /// The devices of a job, in the order in which they are asked.
+    fn job_devices(&self, job: JobId, page: PageRequest) -> ReadAnswer<Vec<JobDevice>>;
 
     /// Administration log entries, newest first.
     fn entries(&self, filter: LogFilter, page: PageRequest) -> ReadAnswer<Page<Entry>>;

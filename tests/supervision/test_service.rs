@@ -234,6 +234,7 @@ fn run(
     System::new().block_on(async {
         let kept_for = RetentionPeriods {
             actions_ms: 1 << 40,
+            jobs_ms: 1 << 40,
             entries_ms: 1 << 40,
             events_ms: 1 << 40,
             dead_letters_ms: 1 << 40,

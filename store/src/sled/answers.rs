@@ -20,7 +20,10 @@ use engine::directory::import::ExistingDevices;
 use engine::dispatch::DevicesAtAddress;
 use engine::event::Event;
 use engine::idempotency::{IdempotencyKey, IdempotencyRecord};
-use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, Partition};
+use engine::ids::{
+    ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, JobId, Partition,
+};
+use engine::job::{Job, JobDevice, RestoredPart};
 use engine::policy::CustomerSettings;
 use engine::profile::Profile;
 use engine::query::devices::{DeviceFilter, SearchTooBroad};
@@ -30,11 +33,13 @@ use engine::setting::Setting;
 
 use super::SledStore;
 use super::ask::{
-    actions, customers, devices, entries, events, fleet, outbox, restoring, settings, statistics,
+    actions, customers, devices, entries, events, fleet, jobs, outbox, restoring, settings,
+    statistics,
 };
 use super::ledger::newest_of;
 use crate::{
-    DeliveryReads, DeviceReads, DirectoryReads, PartitionNotifier, ReadAnswer, RestoredPage,
+    DeliveryReads, DeviceReads, DirectoryReads, JobReads, PartitionNotifier, ReadAnswer,
+    RestoredPage,
 };
 
 impl DeviceReads for SledStore {
@@ -134,6 +139,20 @@ impl DirectoryReads for SledStore {
             .show(move |db| actions::idempotency_records(db, key))
     }
 
+    fn job(&self, id: JobId) -> ReadAnswer<Option<Job>> {
+        self.readers.show(move |db| jobs::job(db, id))
+    }
+
+    fn jobs_of(&self, customer: CustomerId, page: PageRequest) -> ReadAnswer<Page<Job>> {
+        self.readers
+            .show(move |db| jobs::jobs_of(db, &customer, page))
+    }
+
+    fn job_devices(&self, job: JobId, page: PageRequest) -> ReadAnswer<Vec<JobDevice>> {
+        self.readers
+            .show(move |db| jobs::job_devices(db, job, page))
+    }
+
     fn entries(&self, filter: LogFilter, page: PageRequest) -> ReadAnswer<Page<Entry>> {
         self.readers
             .show(move |db| entries::entries(db, &filter, page))
@@ -227,5 +246,16 @@ impl DeliveryReads for SledStore {
 
     fn subscribe(&self, customer: CustomerId) -> Arc<PartitionNotifier> {
         self.state.notifiers.subscribe(customer)
+    }
+}
+
+impl JobReads for SledStore {
+    fn running_jobs(&self) -> ReadAnswer<Vec<Job>> {
+        self.readers.prepare(jobs::running_jobs)
+    }
+
+    fn restored_part(&self, job: JobId, part: u32) -> ReadAnswer<Option<RestoredPart>> {
+        self.readers
+            .show(move |db| jobs::restored_part(db, job, part))
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod definition;
 pub(crate) mod device;
 pub(crate) mod event;
 pub(crate) mod idempotency;
+pub(crate) mod job;
 pub(crate) mod log;
 pub(crate) mod outbox;
 pub(crate) mod token;
@@ -88,6 +89,13 @@ enum Table {
     HeadCheckpoint = 56,
     RemovedEvents = 57,
     LastGroup = 58,
+    Job = 70,
+    JobRequest = 71,
+    JobPart = 72,
+    JobOfCustomer = 73,
+    JobsCounted = 74,
+    RunningJob = 75,
+    RemovedJob = 76,
 }
 
 /// A key under construction.
@@ -333,7 +341,7 @@ fn device_name(kind: u8, text: &str) -> Key {
 
 #[cfg(test)]
 mod tests {
-    use engine::ids::{ActionId, DeviceKey};
+    use engine::ids::{ActionId, DeviceKey, JobId};
 
     use super::*;
     use crate::sled::record::device_flags::DeviceFlags;
@@ -410,6 +418,10 @@ mod tests {
             outbox::by_age(),
             outbox::removed(),
             definition::removed(),
+            job::jobs(),
+            job::parts(),
+            job::all_running(),
+            job::all_removed(),
         ];
         let keys = [
             customer(&acme),
@@ -429,6 +441,13 @@ mod tests {
             event::removed_of_customer(&acme),
             last_group(),
             definition::removed_text([0xff; 16]),
+            job::job(JobId::from_bytes([0xff; 16])),
+            job::request(JobId::from_bytes([0xff; 16])),
+            job::part(JobId::from_bytes([0xff; 16]), u32::MAX),
+            job::of_customer(&acme, JobId::from_bytes([0xff; 16])),
+            job::counted(&acme),
+            job::running(JobId::from_bytes([0xff; 16])),
+            job::removed(JobId::from_bytes([0xff; 16])),
         ];
         for key in &keys {
             assert!(
