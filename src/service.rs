@@ -1,7 +1,7 @@
 //! How does the service start, in order, and stop, in reverse?
 //!
-//! Store, logging actor, arbiters with their sockets, web actor. A stop drains the web actor and
-//! stops the arbiters; the store needs no closing. A stop that is cut short loses nothing that was
+//! Store, logging actor, arbiters with their sockets, running jobs, web actor. A stop drains the web
+//! actor, holds the jobs and stops the arbiters; the store needs no closing. A stop that is cut short loses nothing that was
 //! accepted: only the next start takes longer.
 
 use std::io;
@@ -15,6 +15,7 @@ use actix_rt::System;
 use actors::arbiters::Arbiters;
 use actors::clock::{Clock, wall_clock};
 use actors::delivery::{Deliveries, DeliveryParts};
+use actors::jobs::{JobParts, Jobs};
 use actors::logging::{Logging, RetentionPeriods};
 use actors::policy::PolicyCache;
 use actors::registry::context::ArbiterParts;
@@ -92,6 +93,7 @@ pub struct Service {
     pub operator_token_path: Option<PathBuf>,
     state: ApiState,
     web: Vec<Addr<Web>>,
+    jobs: Jobs,
     arbiters: Arbiters,
     commits: Arc<dyn Commit>,
 }
@@ -136,6 +138,14 @@ impl Service {
         let arbiters = Arbiters::start(parts, listeners.sockets, &logging);
         let destinations = chosen.into_iter().flat_map(|it| it.destinations);
         let post = Deliveries::start(delivering, destinations.collect(), &logging);
+        let job_parts = JobParts {
+            clock: clock.clone(),
+            commits: store.clone(),
+            store: store.clone(),
+            devices: arbiters.devices(),
+            running_max: config.jobs_running_max,
+        };
+        let jobs = Jobs::start(job_parts, store.running_jobs().await?);
         let operator_token_path = operator.path.clone();
         let commits: Arc<dyn Commit> = store.clone();
         let parts = api::ApiParts {
@@ -143,6 +153,7 @@ impl Service {
             store,
             devices: arbiters.devices(),
             deliveries: post,
+            jobs: jobs.clone(),
             clock,
             master_key,
             operator,
@@ -164,6 +175,7 @@ impl Service {
             operator_token_path,
             state,
             web,
+            jobs,
             arbiters,
             commits,
         })
@@ -193,6 +205,9 @@ impl Service {
             if drained.await.is_err() {
                 warn!("a web actor has stopped");
             }
+        }
+        if let Err(error) = self.jobs.quiesce().await {
+            warn!(%error, "the runner of jobs has stopped");
         }
         self.arbiters.quiesce().await;
         info!("stopped");

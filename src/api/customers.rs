@@ -22,6 +22,7 @@ use super::body::{Json, Query};
 use super::error::ApiError;
 use super::fields::label;
 use super::idempotency::{self, CreatedResponse, IdempotencyKeyHeader, ResponseKeeper};
+use super::jobs;
 use super::page::{PageBody, wanted};
 use super::records::settle;
 use super::segment::PathSegment;
@@ -95,6 +96,8 @@ pub(super) async fn delete(
         let decided = remove_client(&customer, Some(client))?;
         settle(&*api.commits, async || Ok(decided.clone())).await?;
     }
+    api.jobs.forget(customer.clone()).await;
+    jobs::remove_all(&api, &customer).await?;
     retire_devices(&api, &customer).await?;
     api.deliveries.forget(customer.clone()).await?;
     settle(&*api.commits, async || {
@@ -103,7 +106,9 @@ pub(super) async fn delete(
         )?)
     })
     .await?;
-    // A device in creation was committed before the customer was deleted, or not at all.
+    // A device or a job in creation was committed before the customer was deleted, or not at all.
+    api.jobs.forget(customer.clone()).await;
+    jobs::remove_all(&api, &customer).await?;
     retire_devices(&api, &customer).await?;
     api.networks.put(&customer, Box::default());
     // A new customer with the same id must not inherit the settings of this one.

@@ -11,10 +11,10 @@ use engine::action::Protocol;
 use engine::change::UniqueName;
 use engine::directory::device::{NewDevice, create_device, draft_device, names_wanted};
 use engine::dispatch::is_of_one_host;
-use engine::ids::{DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
+use engine::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
 use engine::profile::Profile;
-use engine::query::HistoryFilter;
 use engine::query::devices::DeviceFilter;
+use engine::query::{HistoryFilter, Page, PageRequest};
 
 use super::Api;
 use super::access::AuthenticatedCaller;
@@ -67,25 +67,50 @@ pub(super) async fn list(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     let wanted = wanted(&mut fields);
-    let named = fields.optional("q", beginning);
-    let filter = DeviceFilter {
-        customer: caller.customer,
-        registered: fields.optional("registered", truth),
-        protocols_seen: fields.optional("protocol", Protocol::read),
-    };
+    let selection = selection(&mut fields, &caller.customer);
     fields.finish(Some(()))?;
-    let page = match named {
-        Some(beginning) => {
-            let found = api.store.devices_named(beginning, filter, wanted);
-            found.await??
-        }
-        None => api.store.devices_of(filter, wanted).await?,
-    };
+    let page = selected(&api, selection, wanted).await?;
     Ok(
         HttpResponse::Ok().json(PageBody::of(wanted, page, |profile| {
             DeviceBody::of(&profile)
         })),
     )
+}
+
+/// Devices of a customer that a caller selects.
+#[derive(Clone, Debug)]
+pub(super) struct DeviceSelection {
+    /// Only those with an identifier that begins so.
+    beginning: Option<Box<str>>,
+    filter: DeviceFilter,
+}
+
+/// The selection in the parameters of a list or the properties of a filter.
+pub(super) fn selection(fields: &mut Fields, customer: &CustomerId) -> DeviceSelection {
+    DeviceSelection {
+        beginning: fields.optional("q", beginning),
+        filter: DeviceFilter {
+            customer: customer.clone(),
+            registered: fields.truth("registered"),
+            protocols_seen: fields.optional("protocol", Protocol::read),
+        },
+    }
+}
+
+/// A page of the selected devices, by device id.
+pub(super) async fn selected(
+    api: &Api,
+    selection: DeviceSelection,
+    wanted: PageRequest,
+) -> Result<Page<Profile>, ApiError> {
+    let DeviceSelection { beginning, filter } = selection;
+    Ok(match beginning {
+        Some(beginning) => {
+            let found = api.store.devices_named(beginning, filter, wanted);
+            found.await??
+        }
+        None => api.store.devices_of(filter, wanted).await?,
+    })
 }
 
 /// GET one: the device inspector.
@@ -172,13 +197,5 @@ fn beginning(text: &str) -> Result<Box<str>, String> {
     match text.chars().find(|c| c.is_control()) {
         Some(c) => Err(format!("must not contain {c:?}")),
         None => Ok(text.into()),
-    }
-}
-
-fn truth(text: &str) -> Result<bool, &'static str> {
-    match text {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => Err("must be true or false"),
     }
 }

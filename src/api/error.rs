@@ -19,6 +19,7 @@ use engine::device::queue::{CancelRefusal, SubmitRefusal};
 use engine::directory::DirectoryRefusal;
 use engine::directory::device::MissingIdentifier;
 use engine::ids::TraceId;
+use engine::job::runner::JobRefusal;
 use engine::query::devices::SearchTooBroad;
 use engine::supervision::Unserved;
 use store::{CommitError, Unavailable};
@@ -205,6 +206,15 @@ impl ApiError {
         )])
     }
 
+    /// 400: the filter of a job matches too many devices.
+    pub(super) fn too_many_devices(matched: u64, max: u32) -> Self {
+        let message = format!(
+            "matches {matched} devices, and a job can have at most {max} \
+             (SIGNALBOX_JOB_DEVICES_MAX)"
+        );
+        Self::invalid(vec![ErrorDetail::of("TOO_MANY_DEVICES", "filter", message)])
+    }
+
     /// 413: the body has too many bytes.
     pub(super) fn body_too_large(max: usize) -> Self {
         let message = format!("the body must not be longer than {max} bytes");
@@ -312,6 +322,12 @@ impl ApiError {
             closes: true,
             ..self
         }
+    }
+
+    /// The first fault, for another response body.
+    pub(super) fn into_fault(self) -> ErrorDetail {
+        let fault = self.faults.into_iter().next();
+        fault.expect("a failure says what is wrong")
     }
 
     /// The faults, for another response body.
@@ -463,6 +479,19 @@ impl From<SubmitRefusal> for ApiError {
                 Mode::SendWhenActive => full("SEND_WHEN_ACTIVE, SIGNALBOX_SCHEDULED_MAX"),
             },
             SubmitRefusal::DataFull { .. } => full("SIGNALBOX_WAITING_BYTES_MAX"),
+        }
+    }
+}
+
+impl From<JobRefusal> for ApiError {
+    fn from(refusal: JobRefusal) -> Self {
+        match refusal {
+            JobRefusal::TooMany { .. } => Self::clash("TOO_MANY_JOBS", refusal),
+            JobRefusal::NotRunning => Self::clash("JOB_NOT_RUNNING", refusal),
+            JobRefusal::Unserved(Unserved::Busy | Unserved::Unknown) => Self::busy(),
+            JobRefusal::Unserved(Unserved::Failed) => {
+                Self::internal("the runner of jobs failed, or a job could not be saved")
+            }
         }
     }
 }

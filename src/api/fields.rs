@@ -286,6 +286,15 @@ impl Fields {
 
     /// Returns what was read, or all faults. `read` is `Some` if there is no fault.
     pub(super) fn finish<T>(mut self, read: Option<T>) -> Result<T, ApiError> {
+        self.refuse_unknown();
+        match read {
+            Some(read) if self.faults.is_empty() => Ok(read),
+            _ => Err(ApiError::invalid(self.faults)),
+        }
+    }
+
+    /// Adds a fault for each field that nothing took.
+    fn refuse_unknown(&mut self) {
         let unknown: BTreeSet<_> = self.given.keys().chain(&self.nulls).collect();
         for name in unknown {
             let (code, message) = match self.origin {
@@ -293,10 +302,6 @@ impl Fields {
                 Origin::Query => ("UNKNOWN_PARAMETER", "is not a known parameter"),
             };
             self.faults.push(ErrorDetail::of(code, name, message));
-        }
-        match read {
-            Some(read) if self.faults.is_empty() => Ok(read),
-            _ => Err(ApiError::invalid(self.faults)),
         }
     }
 

@@ -8,7 +8,7 @@ use actix_web::{FromRequest, HttpRequest, web};
 
 use engine::Version;
 use engine::ids::{
-    ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId, EventId, SecretId,
+    ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId, EventId, JobId, SecretId,
 };
 use engine::setting::SettingName;
 
@@ -57,7 +57,8 @@ macro_rules! segments {
 
 segments!(
     ActionId "request", ClientId "client", CustomerId "customer", DestinationId "webhook",
-    DeviceId "device", EntryId "entry", EventId "event", SecretId "secret", Version "version"
+    DeviceId "device", EntryId "entry", EventId "event", JobId "job", SecretId "secret",
+    Version "version"
 );
 
 impl Segment for SettingName {

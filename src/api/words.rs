@@ -10,9 +10,12 @@ use engine::device::record::ObservationState;
 use engine::device::snapshot::Presence;
 use engine::directory::psk::PskFormat;
 use engine::event::{EventType, Lifecycle};
+use engine::job::JobState;
 use engine::query::ActionOrder;
 use engine::route::DeviceOperation;
 use engine::setting::{SettingName, SettingState};
+
+use super::jobs::JobDeviceStatus;
 
 /// A type with words in the API.
 pub(super) trait Word: Copy + Sized + 'static {
@@ -108,6 +111,13 @@ words!(ActionOrder {
     CreatedDescending = "-created",
     Updated = "updated",
     UpdatedDescending = "-updated",
+});
+words!(JobState { Running = "RUNNING", Done = "DONE", Cancelled = "CANCELLED" });
+words!(JobDeviceStatus {
+    Pending = "PENDING",
+    Accepted = "ACCEPTED",
+    Rejected = "REJECTED",
+    Cancelled = "CANCELLED",
 });
 words!(PayloadType { Text, Base64 } as spelled::payload_type);
 words!(Category { Error = "error", Info = "info" });

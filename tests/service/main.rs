@@ -28,6 +28,7 @@ mod history;
 mod idempotency;
 mod identity;
 mod import;
+mod jobs;
 mod listing;
 mod load;
 mod log_statistics;

@@ -48,21 +48,38 @@ pub(in crate::api) fn list() -> ApiOperation {
          {NAMES_SEARCHED_MAX} devices and `q` matches more than {NAMES_SEARCHED_MAX} \
          identifiers in the whole service, the response is 400 `TOO_BROAD`. Use a longer prefix."
     );
-    let operation = ApiOperation::new("listDevices", Tag::Devices, "List devices")
-        .description(text)
-        .query("q", beginning(), "A prefix of an identifier.")
-        .query(
+    let operation = ApiOperation::new("listDevices", Tag::Devices, "List devices");
+    let operation = operation.description(text).faults(&["TOO_BROAD"]);
+    let operation = conditions()
+        .into_iter()
+        .fold(operation, |operation, (name, schema, why)| {
+            operation.query(name, schema, why)
+        });
+    paged(operation).answer(200, page_of(device()), "A page of devices.")
+}
+
+/// The conditions of a list and of a filter.
+fn conditions() -> Vec<(&'static str, Schema, &'static str)> {
+    vec![
+        ("q", beginning(), "A prefix of an identifier."),
+        (
             "registered",
             Schema::truth(),
             "Only devices that are registered, or only those that are not.",
-        )
-        .query(
+        ),
+        (
             "protocol",
             Schema::word::<Protocol>(),
             "Only devices that have ever used this protocol.",
-        )
-        .faults(&["TOO_BROAD"]);
-    paged(operation).answer(200, page_of(device()), "A page of devices.")
+        ),
+    ]
+}
+
+/// The filter of a bulk call.
+pub(in crate::api) fn filter() -> Schema {
+    let with = |filter: Schema, (name, schema, why)| filter.may(name, schema, why);
+    let filter = conditions().into_iter().fold(Schema::closed(), with);
+    filter.named("DeviceFilter")
 }
 
 /// GET one.

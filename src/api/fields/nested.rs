@@ -3,11 +3,46 @@
 
 use serde_json::{Map, Value};
 
-use super::{ErrorDetail, FieldFault, Fields};
+use super::{ErrorDetail, FieldFault, Fields, Origin};
 
 impl Fields {
-    /// An optional boolean.
+    /// An optional object, read like the fields of a body.
+    pub(in crate::api) fn object<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> Option<T> {
+        let Value::Object(properties) = self.take(name)? else {
+            self.wrong_type(name, "an object");
+            return None;
+        };
+        let mut fields = Self::of(Origin::Body);
+        for (property, value) in properties {
+            if value.is_null() {
+                fields.nulls.insert(property);
+            } else {
+                fields.given.insert(property, value);
+            }
+        }
+        let read = read(&mut fields);
+        fields.refuse_unknown();
+        let of_part = |fault: ErrorDetail| ErrorDetail {
+            field: fault.field.map(|field| format!("{name}.{field}")),
+            ..fault
+        };
+        self.faults.extend(fields.faults.into_iter().map(of_part));
+        Some(read)
+    }
+
+    /// An optional boolean; in a query it is a word.
     pub(in crate::api) fn truth(&mut self, name: &str) -> Option<bool> {
+        if self.origin == Origin::Query {
+            return self.optional(name, |text| match text {
+                "true" => Ok(true),
+                "false" => Ok(false),
+                _ => Err("must be true or false"),
+            });
+        }
         let given = self.take(name)?;
         let truth = given.as_bool();
         if truth.is_none() {

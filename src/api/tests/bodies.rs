@@ -16,6 +16,7 @@ use engine::admin_log::entry::{DeviceSighting, Entry};
 use engine::admin_log::payload::{FurtherPayloads, RejectedPayload};
 use engine::delivery::backlog::Sequence;
 use engine::device::identity::Identity;
+use engine::device::queue::SubmitRefusal;
 use engine::device::record::{Observation, ObservationState, Registration};
 use engine::device::snapshot::{CurrentExchange, PendingAction, Presence, Snapshot};
 use engine::directory::device::{NewDevice, draft_device};
@@ -23,18 +24,21 @@ use engine::event::{
     ActionResult, Cause, DeviceInfo, Event, EventContent, Lifecycle, PayloadKept, Telemetry,
 };
 use engine::ids::{ActionId, CustomerId, DeviceId, EntryId, EventId, Iccid, Imsi, Msisdn, TraceId};
+use engine::job::{Job, JobDevice, JobOutcome, JobState};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::Profile;
 use engine::query::{KnownValue, Page, PageRequest};
 use engine::route::DeviceOperation;
 use engine::strangers::Stranger;
+use engine::supervision::Unserved;
 
 use self::plain::data_event;
 use super::golden;
 use crate::api::action::{ActionBody, ActionWithTimelineBody};
 use crate::api::device::{DeviceBody, InspectorBody};
 use crate::api::error::{ApiError, ErrorDetail};
+use crate::api::jobs::{DryRunBody, JobBody, JobCreatedBody, JobDeviceBody};
 use crate::api::logs::EntryBody;
 use crate::api::logs::statistics::StatisticsBody;
 use crate::api::messages::{MessageBody, MessagesBody};
@@ -49,6 +53,38 @@ const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
 #[test]
 fn a_scheduled_action_request() {
     golden::check("action_scheduled", &ActionBody::of(&scheduled()));
+}
+
+#[test]
+fn a_job_with_its_devices() {
+    let customer = CustomerId::parse("acme").unwrap();
+    let job = Job {
+        state: JobState::Cancelled,
+        accepted: 1,
+        rejected: 2,
+        ..Job::new(&mut Moment::new(NOON, 7), customer, 4)
+    };
+    golden::check("job_created", &JobCreatedBody::of(&job));
+    golden::check("job", &JobBody::of(&job));
+    let refused = SubmitRefusal::QueueFull {
+        mode: Mode::SendWhenActive,
+        waiting: 10,
+        max: 10,
+    };
+    let outcomes = [
+        Some(JobOutcome::Accepted(ActionId::from_bytes([7; 16]))),
+        Some(JobOutcome::Refused(refused)),
+        Some(JobOutcome::Unserved(Unserved::Unknown)),
+        None,
+    ];
+    let device = |(outcome, number): (_, u32)| {
+        let device = DeviceId::parse(&format!("meter-{number}")).unwrap();
+        JobDeviceBody::of(JobDevice { device, outcome }, job.state)
+    };
+    let devices: Vec<_> = outcomes.into_iter().zip(1..).map(device).collect();
+    golden::check("job_devices", &PageBody::whole(devices));
+    let matched = ["meter-1", "meter-2"].map(|id| DeviceId::parse(id).unwrap());
+    golden::check("job_dry_run", &DryRunBody::of(17, matched.iter()));
 }
 
 #[test]
