@@ -1,8 +1,8 @@
 //! How does the service start, in order, and stop, in reverse?
 //!
-//! Store, logging actor, arbiters with their sockets, running jobs, web actor. A stop drains the web
-//! actor, holds the jobs and stops the arbiters; the store needs no closing. A stop that is cut short loses nothing that was
-//! accepted: only the next start takes longer.
+//! Store, logging actor, arbiters with their sockets, running jobs, web actor. A stop drains the
+//! web actor, holds the jobs and stops the arbiters; the store needs no closing. A stop that is cut
+//! short loses nothing that was accepted: only the next start takes longer.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};

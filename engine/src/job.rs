@@ -15,11 +15,10 @@
 pub mod runner;
 
 use crate::action::NewAction;
-use crate::change::{Batch, Change};
-use crate::device::queue::SubmitRefusal;
+use crate::device::refusal::SubmitRefusal;
 use crate::idempotency::{CallFingerprint, IdempotencyKey, IdempotentCall};
 use crate::ids::{ActionId, CustomerId, DeviceId, DeviceKey, JobId};
-use crate::limits::{JOB_PART_DEVICES, JOB_PARTS_COMMITTED};
+use crate::limits::JOB_PART_DEVICES;
 use crate::moment::{Moment, Timestamp};
 use crate::supervision::Unserved;
 
@@ -75,6 +74,19 @@ pub enum JobOutcome {
     Unserved(Unserved),
 }
 
+/// What a caller is shown of a device of a job.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum JobDeviceStatus {
+    /// It was not asked yet, or its outcome is not stored yet.
+    Pending,
+    /// It has a request.
+    Accepted,
+    /// It has none, for a reason.
+    Rejected,
+    /// It was not asked because the job was cancelled.
+    Cancelled,
+}
+
 impl Job {
     /// A new job for so many devices. Without devices there is nothing left to do.
     pub fn new(m: &mut Moment, customer: CustomerId, matched: u32) -> Self {
@@ -96,46 +108,6 @@ impl Job {
     /// How many parts it has.
     pub fn parts(&self) -> u32 {
         self.matched.div_ceil(JOB_PART_DEVICES)
-    }
-
-    /// The batches that store the request and the devices of a new job, before the job itself.
-    pub fn contents(
-        &self,
-        request: NewAction,
-        devices: Vec<DeviceId>,
-    ) -> impl Iterator<Item = Batch> {
-        let job = self.id;
-        let request = Change::PutJobRequest {
-            job,
-            request: Box::new(request),
-        };
-        let size = usize::try_from(JOB_PART_DEVICES).expect("a small number");
-        let mut devices = devices.into_iter().map(JobDevice::new).peekable();
-        let mut part = 0;
-        let parts = std::iter::from_fn(move || {
-            devices.peek()?;
-            let devices = devices.by_ref().take(size).collect();
-            let put = Change::PutJobPart { job, part, devices };
-            part += 1;
-            Some(put)
-        });
-        let mut changes = std::iter::once(request).chain(parts).peekable();
-        std::iter::from_fn(move || {
-            changes.peek()?;
-            let changes = changes.by_ref().take(JOB_PARTS_COMMITTED).collect();
-            Some(Batch {
-                changes,
-                ..Batch::default()
-            })
-        })
-    }
-
-    /// The batch that removes jobs.
-    pub fn removal(jobs: &[Self]) -> Batch {
-        Batch {
-            changes: jobs.iter().map(|job| Change::RemoveJob(job.id)).collect(),
-            ..Batch::default()
-        }
     }
 
     /// The call by which a part of it creates requests.
@@ -164,6 +136,18 @@ impl JobDevice {
         Self {
             device,
             outcome: None,
+        }
+    }
+}
+
+impl JobDeviceStatus {
+    /// The status of a device with this outcome, of a job in this state.
+    pub fn of(outcome: Option<JobOutcome>, state: JobState) -> Self {
+        match (outcome, state) {
+            (Some(JobOutcome::Accepted(_)), _) => Self::Accepted,
+            (Some(JobOutcome::Refused(_) | JobOutcome::Unserved(_)), _) => Self::Rejected,
+            (None, JobState::Cancelled) => Self::Cancelled,
+            (None, JobState::Running | JobState::Done) => Self::Pending,
         }
     }
 }

@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use engine::change::{Batch, Change, Expect};
-use engine::device::queue::SubmitRefusal;
+use engine::device::refusal::SubmitRefusal;
+use engine::directory::job::contents_of;
 use engine::idempotency::IdempotencyKey;
 use engine::ids::{ActionId, CustomerId, DeviceId, DeviceKey, JobId, TraceId};
 use engine::job::runner::{JobEffect, JobRunner, PartUnreadable, StoreRoom};
@@ -110,7 +111,7 @@ impl World {
         let count = [0, 1, 100, 128, 129, 300][self.below(6)];
         let job = Job::new(&mut self.m, customer, count);
         let id = |number| DeviceId::parse(&format!("d{number}")).unwrap();
-        for batch in job.contents(request(), (0..count).map(id).collect()) {
+        for batch in contents_of(&job, request(), (0..count).map(id).collect()) {
             assert!(self.commit(batch));
         }
         self.calls += 1;

@@ -9,8 +9,9 @@ use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
 use engine::action::NewAction;
+use engine::directory::job::{contents_of, removal_of};
 use engine::ids::{CustomerId, DeviceId, JobId};
-use engine::job::{Job, JobDevice, JobOutcome, JobState};
+use engine::job::{Job, JobDevice, JobDeviceStatus, JobOutcome, JobState};
 use engine::query::{Page, PageRequest};
 
 use super::Api;
@@ -70,19 +71,6 @@ pub(super) struct JobDeviceBody {
     code: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
-}
-
-/// What became of a device of a job.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum JobDeviceStatus {
-    /// It was not asked yet, or its outcome is not stored yet.
-    Pending,
-    /// It has a request.
-    Accepted,
-    /// It has none, for a reason.
-    Rejected,
-    /// It was not asked because the job was cancelled.
-    Cancelled,
 }
 
 /// GET: lists the jobs of the caller, newest first.
@@ -169,7 +157,7 @@ pub(super) async fn create(
         let devices = matching(&api, selection).await?;
         let matched = u32::try_from(devices.len()).map_err(ApiError::internal)?;
         let job = Job::new(&mut api.clock.moment(), customer, matched);
-        for contents in job.contents(request, devices) {
+        for contents in contents_of(&job, request, devices) {
             api.commits.commit(contents).await?;
         }
         let location = format!("/management-api/v1/jobs/{}", job.id);
@@ -192,7 +180,7 @@ pub(super) async fn remove_all(api: &Api, customer: &CustomerId) -> Result<(), A
         if jobs.is_empty() {
             return Ok(());
         }
-        api.commits.commit(Job::removal(&jobs)).await?;
+        api.commits.commit(removal_of(&jobs)).await?;
     }
 }
 
@@ -279,16 +267,5 @@ impl JobDeviceBody {
         body.code = Some(fault.code);
         body.message = Some(fault.message);
         body
-    }
-}
-
-impl JobDeviceStatus {
-    fn of(outcome: Option<JobOutcome>, state: JobState) -> Self {
-        match (outcome, state) {
-            (Some(JobOutcome::Accepted(_)), _) => Self::Accepted,
-            (Some(JobOutcome::Refused(_) | JobOutcome::Unserved(_)), _) => Self::Rejected,
-            (None, JobState::Cancelled) => Self::Cancelled,
-            (None, JobState::Running | JobState::Done) => Self::Pending,
-        }
     }
 }

@@ -10,12 +10,10 @@ use engine::device::record::ObservationState;
 use engine::device::snapshot::Presence;
 use engine::directory::psk::PskFormat;
 use engine::event::{EventType, Lifecycle};
-use engine::job::JobState;
+use engine::job::{JobDeviceStatus, JobState};
 use engine::query::ActionOrder;
 use engine::route::DeviceOperation;
 use engine::setting::{SettingName, SettingState};
-
-use super::jobs::JobDeviceStatus;
 
 /// A type with words in the API.
 pub(super) trait Word: Copy + Sized + 'static {

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::action::NewAction;
 use crate::change::{Batch, Change, Expect, UniqueName};
-use crate::device::queue::SubmitRefusal;
+use crate::device::refusal::SubmitRefusal;
 use crate::idempotency::IdempotencyRecord;
 use crate::ids::{ActionId, CustomerId, DeviceKey, JobId};
 use crate::job::{Job, JobDevice, JobOutcome, JobState, RestoredPart};

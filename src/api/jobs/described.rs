@@ -1,8 +1,7 @@
 //! Which operations list, inspect and cancel jobs? The OpenAPI descriptions.
 
-use engine::job::JobState;
+use engine::job::{JobDeviceStatus, JobState};
 
-use super::JobDeviceStatus;
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 

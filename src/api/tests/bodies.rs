@@ -16,8 +16,8 @@ use engine::admin_log::entry::{DeviceSighting, Entry};
 use engine::admin_log::payload::{FurtherPayloads, RejectedPayload};
 use engine::delivery::backlog::Sequence;
 use engine::device::identity::Identity;
-use engine::device::queue::SubmitRefusal;
 use engine::device::record::{Observation, ObservationState, Registration};
+use engine::device::refusal::SubmitRefusal;
 use engine::device::snapshot::{CurrentExchange, PendingAction, Presence, Snapshot};
 use engine::directory::device::{NewDevice, draft_device};
 use engine::event::{

@@ -4,8 +4,8 @@ use std::slice::from_ref;
 
 use engine::action::Mode;
 use engine::change::{Batch, Change, Expect};
-use engine::device::queue::SubmitRefusal;
-use engine::device::reachability::ForbiddenAddress;
+use engine::device::refusal::{ForbiddenAddress, SubmitRefusal};
+use engine::directory::job::{contents_of, removal_of};
 use engine::ids::{CustomerId, DeviceId};
 use engine::job::{Job, JobDevice, JobOutcome, JobState};
 use engine::limits::JOB_PART_DEVICES;
@@ -131,7 +131,7 @@ pub(super) fn go_when_they_are_old(ground: &TestBed<'_>) {
     let count = JOB_PART_DEVICES * 2 + 1;
     let [old, recent] = [99, 100].map(|second| made(&*store, &acme(), second, count));
     let never_created = Job::new(&mut moment(50, 7), acme(), count);
-    for contents in contents_of(&never_created) {
+    for contents in contents(&never_created) {
         assert_eq!(commit(&*store, contents), Ok(()));
     }
     let due = Retention {
@@ -151,7 +151,7 @@ pub(super) fn go_when_they_are_old(ground: &TestBed<'_>) {
 pub(super) fn are_removed_with_their_devices(ground: &TestBed<'_>) {
     let store = ground.open();
     let [gone, kept] = [10, 20].map(|second| made(&*store, &acme(), second, 300));
-    assert_eq!(commit(&*store, Job::removal(from_ref(&gone))), Ok(()));
+    assert_eq!(commit(&*store, removal_of(from_ref(&gone))), Ok(()));
     assert_eq!(wait(store.job(gone.id)), Ok(None));
     assert_eq!(ids(&*store, &acme(), (1, 9)), ([&kept].map(id).into(), 1));
     assert_eq!(wait(store.running_jobs()), Ok(vec![kept.clone()]));
@@ -169,16 +169,16 @@ pub(super) fn are_removed_with_their_devices(ground: &TestBed<'_>) {
 /// A job that was created at a second, for devices `d0`, `d1` and so on.
 fn made(store: &dyn Store, customer: &CustomerId, second: i64, devices: u32) -> Job {
     let job = Job::new(&mut moment(second, 7), customer.clone(), devices);
-    for contents in contents_of(&job) {
+    for contents in contents(&job) {
         assert_eq!(commit(store, contents), Ok(()));
     }
     put(store, vec![Change::PutJob(Box::new(job.clone()))]);
     job
 }
 
-fn contents_of(job: &Job) -> impl Iterator<Item = Batch> {
+fn contents(job: &Job) -> impl Iterator<Item = Batch> {
     let id = |number| DeviceId::parse(&format!("d{number}")).expect("an id");
-    job.contents(new_action(), (0..job.matched).map(id).collect())
+    contents_of(job, new_action(), (0..job.matched).map(id).collect())
 }
 
 /// Sweeps until nothing is left to be removed, and returns how much was removed.

@@ -3,8 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use engine::action::NewAction;
-use engine::device::queue::SubmitRefusal;
-use engine::device::reachability::ForbiddenAddress;
+use engine::device::refusal::{ForbiddenAddress, SubmitRefusal};
 use engine::ids::{ActionId, JobId, TraceId};
 use engine::job::{Job, JobDevice, JobOutcome};
 use engine::moment::Timestamp;
