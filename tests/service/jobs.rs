@@ -245,7 +245,7 @@ fn jobs_go_with_their_customer() {
     import(&caller);
     let created = post(&caller, when_active(read("/3/0/0")), &json!({})).expect(202);
     let removed = operator.request("DELETE", "/operator-api/v1/customers/globex");
-    removed.expect(204);
+    assert_eq!(removed.status, 204);
     let caller = customer(&operator);
     assert!(page(&caller, "/jobs").0.is_empty());
     let gone = caller.request("GET", &path_of(&created));
