@@ -6,6 +6,7 @@
 mod access;
 mod action;
 mod actions;
+mod backup;
 mod body;
 mod body_budget;
 mod call;
@@ -56,7 +57,7 @@ use actors::jobs::Jobs;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::ids::CustomerId;
 use store::sealed::MasterKey;
-use store::{Commit, Loss, Reads};
+use store::{Backup, Commit, Loss, Reads};
 
 use crate::config::Config;
 use crate::operator::OperatorToken;
@@ -101,6 +102,8 @@ pub struct ApiParts {
     pub lost: Option<Loss>,
     /// The networks of customers.
     pub networks: Networks,
+    /// Copies the store.
+    pub backups: Arc<dyn Backup>,
 }
 
 /// The state of the handlers; all threads share one value.
@@ -133,6 +136,8 @@ struct Api {
     lost: Option<Loss>,
     /// The networks of customers.
     networks: Networks,
+    /// Copies the store.
+    backups: Arc<dyn Backup>,
     /// Held while the networks of a customer are set.
     changing_networks: tokio::sync::Mutex<()>,
     /// The `{platform}` path segment of the settings API.
@@ -194,6 +199,7 @@ impl ApiState {
             operator: parts.operator,
             lost: parts.lost,
             networks: parts.networks,
+            backups: parts.backups,
             changing_networks: tokio::sync::Mutex::default(),
             platform: config.platform.clone(),
             readiness: Readiness::starting(),

@@ -19,11 +19,28 @@ pub enum CliCommand {
     Demo,
     /// Print the effective configuration.
     Config,
+    /// Check the store while no service runs.
+    Check,
+    /// Make a backup of a running service.
+    Backup {
+        /// The file to write.
+        to: PathBuf,
+        /// The base URL of its operator API, unless it is in the configuration.
+        api: Option<String>,
+    },
+    /// Restore the store from a backup.
+    Restore {
+        /// The file to read.
+        from: PathBuf,
+    },
     /// Run a load test against a server.
     Load(Box<LoadOptions>),
 }
 
 const LOAD: &str = "load";
+
+const CHECK: &str = "Check the store of a stopped service: exit status 0 if it is whole, 1 if \
+                     anything is lost or damaged, 2 if it cannot be read";
 
 /// The preset of `demo`: it listens on loopback only, accepts devices added by hand, and logs only
 /// warnings, so that its own output stays readable.
@@ -43,6 +60,9 @@ Examples:
   signalbox demo                              See it at work, on a temporary store
   signalbox serve --data-dir /var/lib/signalbox
   signalbox config --config signalbox.toml    Check a file and print the resulting settings
+  signalbox check --data-dir /var/lib/signalbox
+  signalbox backup --to signalbox.backup --data-dir /var/lib/signalbox
+  signalbox restore --from signalbox.backup --data-dir /var/lib/signalbox
   signalbox load --help                       Options of the load test";
 
 /// A parsed command line.
@@ -75,6 +95,16 @@ impl Invocation {
         let (task, matches) = match matches.subcommand() {
             Some(("demo", matches)) => (CliCommand::Demo, matches),
             Some(("config", matches)) => (CliCommand::Config, matches),
+            Some(("check", matches)) => (CliCommand::Check, matches),
+            Some(("backup", matches)) => {
+                let api = matches.get_one::<String>("api").cloned();
+                let to = file_of(matches, "to");
+                (CliCommand::Backup { to, api }, matches)
+            }
+            Some(("restore", matches)) => {
+                let from = file_of(matches, "from");
+                (CliCommand::Restore { from }, matches)
+            }
             Some((LOAD, _)) => {
                 let message = "load has its own options and must be the first argument";
                 return Err(command().error(ErrorKind::ArgumentConflict, message));
@@ -92,10 +122,20 @@ impl Invocation {
     /// The settings of the task, which every other layer overrides.
     pub fn preset(&self) -> &'static [(&'static str, &'static str)] {
         match self.task {
-            CliCommand::Serve | CliCommand::Config | CliCommand::Load(_) => &[],
+            CliCommand::Serve
+            | CliCommand::Config
+            | CliCommand::Check
+            | CliCommand::Backup { .. }
+            | CliCommand::Restore { .. }
+            | CliCommand::Load(_) => &[],
             CliCommand::Demo => DEMO_PRESET,
         }
     }
+}
+
+fn file_of(matches: &ArgMatches, name: &str) -> PathBuf {
+    let file = matches.get_one::<PathBuf>(name);
+    file.expect("the argument is required").clone()
 }
 
 fn flag(row: &SettingRow, matches: &ArgMatches) -> Option<(&'static str, String)> {
@@ -118,9 +158,35 @@ fn command() -> Command {
         .subcommand(Command::new("serve").about("Run the service (default)"))
         .subcommand(Command::new("demo").about("Run the service with simulated devices"))
         .subcommand(Command::new("config").about("Print the effective configuration"))
+        .subcommand(Command::new("check").about(CHECK))
+        .subcommand(
+            Command::new("backup")
+                .about("Make a backup of the running service, and check it")
+                .arg(required_file("to", "File to write; it must not exist"))
+                .arg(
+                    Arg::new("api")
+                        .long("api")
+                        .value_name("URL")
+                        .help("Base URL of the operator API [default: the configured address]"),
+                ),
+        )
+        .subcommand(
+            Command::new("restore")
+                .about("Restore a backup into a data directory without a store")
+                .arg(required_file("from", "File to read")),
+        )
         .subcommand(Command::new(LOAD).about("Run a load test with simulated devices"))
         .arg(file)
         .args(config::rows().map(argument))
+}
+
+fn required_file(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name("FILE")
+        .value_parser(PathBufValueParser::new())
+        .required(true)
+        .help(help)
 }
 
 fn argument(row: &'static SettingRow) -> Arg {
@@ -152,7 +218,13 @@ mod tests {
         assert_eq!(parse(&[]).task, CliCommand::Serve);
         assert_eq!(parse(&["serve"]).task, CliCommand::Serve);
         assert_eq!(parse(&["config"]).task, CliCommand::Config);
+        assert_eq!(parse(&["check"]).task, CliCommand::Check);
         assert_eq!(parse(&["demo"]).task, CliCommand::Demo);
+        let (to, api) = ("b".into(), None);
+        let task = CliCommand::Backup { to, api };
+        assert_eq!(parse(&["backup", "--to", "b"]).task, task);
+        let task = CliCommand::Restore { from: "b".into() };
+        assert_eq!(parse(&["restore", "--from", "b"]).task, task);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use std::time::Duration;
 use actors::web::ConnectionLimits;
 use engine::BlockSize;
 use engine::arbiter::ArbiterLimits;
+use engine::arbiter::admission::RateLimits;
 use engine::delivery::address::policy::AddressPolicy;
 use engine::delivery::forwarding::DeliveryRules;
 use engine::limits::Limits;
@@ -221,6 +222,17 @@ settings! {
     /// Maximum number of resources per device whose last value is stored; the values of further
     /// ones are in the messages of the device only.
     last_values_max: u32 = "4096", Number, parse::number(1..=1_000_000);
+    /// Datagrams per second that are refused because their sender is no known device, for each
+    /// address (IPv6: each /64); those of ten seconds may come at once. Beyond that, datagrams from
+    /// there are dropped, except from devices; of all addresses together twenty times as many are
+    /// looked up in the store. 0 means no limit.
+    datagram_rate_stranger: u32 = "100", Number, parse::number(0..=1_000_000);
+    /// Datagrams per second from one address and port; those of ten seconds may come at once, and
+    /// more are dropped. 0 means no limit.
+    datagram_rate_device: u32 = "1000", Number, parse::number(0..=1_000_000);
+    /// Messages per second of the devices of one customer, for each arbiter, while devices of
+    /// another customer send; more are dropped. 0 means no limit.
+    datagram_rate_customer: u32 = "5000", Number, parse::number(0..=1_000_000);
     /// Preferred block size for block-wise transfers, in bytes: 16, 32, 64, 128, 256, 512 or 1024
     /// (RFC 7959 section 2.2).
     coap_block_bytes: BlockSize = "1024", Number, parse::block_bytes;
@@ -378,6 +390,11 @@ impl Config {
     pub fn arbiter_limits(&self) -> ArbiterLimits {
         ArbiterLimits {
             unfinished_bytes_max: self.unfinished_bytes_max,
+            rates: RateLimits {
+                stranger: self.datagram_rate_stranger,
+                device: self.datagram_rate_device,
+                customer: self.datagram_rate_customer,
+            },
             ..ArbiterLimits::default()
         }
     }

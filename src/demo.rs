@@ -280,7 +280,7 @@ async fn switch_on(
 }
 
 /// The address at which this machine reaches the listener.
-fn reachable(address: SocketAddr) -> SocketAddr {
+pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         // `[::]` is every address of both families, and a host may have no IPv6.
         ip if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),

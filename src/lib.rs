@@ -1,6 +1,8 @@
 //! The service: its configuration, its HTTP API, and how its parts are connected.
 
 pub mod api;
+pub mod backup;
+pub mod check;
 pub mod cli;
 pub mod config;
 mod data_dir;

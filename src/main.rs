@@ -9,7 +9,7 @@ use std::{env, io, thread};
 use signalbox::cli::{CliCommand, Invocation};
 use signalbox::config::{self, Config, Layers};
 use signalbox::service::{self, ServiceExit};
-use signalbox::{demo, load, telemetry};
+use signalbox::{backup, check, demo, load, telemetry};
 
 /// The exit status of a command line or a configuration that cannot be used.
 const USAGE: u8 = 2;
@@ -26,16 +26,31 @@ fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     match &invocation.task {
-        CliCommand::Serve => configured(invocation, serve),
-        CliCommand::Demo => configured(invocation, show),
-        CliCommand::Config => configured(invocation, print),
+        CliCommand::Serve => configured(&invocation, serve),
+        CliCommand::Demo => configured(&invocation, show),
+        CliCommand::Config => configured(&invocation, print),
+        CliCommand::Check => configured(&invocation, check),
+        CliCommand::Backup { to, api } => {
+            let make = |config: &Config, _: &Layers| {
+                backup::make(config, to, api.as_deref())?;
+                Ok(ExitCode::SUCCESS)
+            };
+            configured(&invocation, make)
+        }
+        CliCommand::Restore { from } => {
+            let restore = |config: &Config, _: &Layers| {
+                backup::restore(config, from)?;
+                Ok(ExitCode::SUCCESS)
+            };
+            configured(&invocation, restore)
+        }
         CliCommand::Load(options) => exit(load::run(options)),
     }
 }
 
-fn configured(invocation: Invocation, task: fn(&Config, &Layers) -> Outcome) -> ExitCode {
-    let preset = invocation.preset();
-    match config::load(preset, invocation.file.as_deref(), invocation.flags) {
+fn configured(invocation: &Invocation, task: impl FnOnce(&Config, &Layers) -> Outcome) -> ExitCode {
+    let (preset, file) = (invocation.preset(), invocation.file.as_deref());
+    match config::load(preset, file, invocation.flags.clone()) {
         Ok((config, layers)) => exit(task(&config, &layers)),
         Err(faults) => {
             eprintln!("signalbox: {faults}");
@@ -82,6 +97,10 @@ fn show(config: &Config, layers: &Layers) -> Outcome {
 fn print(_: &Config, layers: &Layers) -> Outcome {
     print!("{layers}");
     Ok(ExitCode::SUCCESS)
+}
+
+fn check(config: &Config, _: &Layers) -> Outcome {
+    Ok(check::run(&config.data_dir))
 }
 
 fn start_log(config: &Config, layers: &Layers) -> Result<(), Box<dyn Error>> {

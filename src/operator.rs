@@ -33,8 +33,8 @@ impl OperatorToken {
             });
         }
         let path = config.data_dir.join(FILE);
-        let token = match fs::read_to_string(&path) {
-            Ok(token) => token.trim().to_owned(),
+        let token = match stored_at(&path) {
+            Ok(token) => token,
             Err(error) if error.kind() == io::ErrorKind::NotFound => make(&path)?,
             Err(error) => return Err(error),
         };
@@ -50,6 +50,19 @@ impl OperatorToken {
             path: Some(path),
         })
     }
+
+    /// The token of the service with this configuration, for a call of its operator API.
+    pub fn read(config: &Config) -> io::Result<String> {
+        match &config.operator_token {
+            Some(token) => Ok(token.expose().to_owned()),
+            None => stored_at(&config.data_dir.join(FILE)),
+        }
+    }
+}
+
+fn stored_at(path: &Path) -> io::Result<String> {
+    let text = fs::read_to_string(path)?;
+    Ok(text.trim().to_owned())
 }
 
 fn make(path: &Path) -> io::Result<String> {

@@ -107,7 +107,9 @@ impl Service {
         })?;
         let store = SledStore::open(store_options(config))?;
         let lost = store.accepted_loss();
-        let store: Arc<dyn Store> = Arc::new(store);
+        let store = Arc::new(store);
+        let backups = store.clone();
+        let store: Arc<dyn Store> = store;
         let master_key = Arc::new(master_key(config)?);
         let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
         let clock = Clock::new();
@@ -159,6 +161,7 @@ impl Service {
             operator,
             lost,
             networks,
+            backups,
         };
         let state = ApiState::new(config, parts);
         let http = listeners.http.address;
@@ -410,8 +413,13 @@ fn store_options(config: &Config) -> Options {
         last_values_max: config.last_values_max,
         accept_loss: config.accept_loss,
         now: wall_clock,
-        ..Options::at(config.data_dir.join("store"))
+        ..Options::at(store_path(config))
     }
+}
+
+/// The directory of the store.
+pub(crate) fn store_path(config: &Config) -> PathBuf {
+    config.data_dir.join("store")
 }
 
 fn master_key(config: &Config) -> Result<MasterKey, KeyError> {

@@ -10,9 +10,9 @@ pub(crate) mod words;
 
 use std::time::Duration;
 
-use engine::dispatch::DropReason;
 use engine::dispatch::datagram_form::DatagramForm;
 use engine::dispatch::shard_map::ArbiterId;
+use engine::dispatch::{DropReason, RateScope};
 use engine::moment::Timestamp;
 use engine::step_event::{StepEvent, StepEventKind, UplinkKind};
 use metrics::{Counter, Gauge, counter, gauge};
@@ -240,5 +240,9 @@ fn place_of(reason: DropReason) -> usize {
         DropReason::Overloaded => 8,
         DropReason::ArbiterBusy => 9,
         DropReason::MailboxFull => 10,
+        DropReason::OverRate(RateScope::Stranger) => 11,
+        DropReason::OverRate(RateScope::Strangers) => 12,
+        DropReason::OverRate(RateScope::Device) => 13,
+        DropReason::OverRate(RateScope::Customer) => 14,
     }
 }

@@ -28,7 +28,7 @@ use engine::dispatch::{Classified, DevicesAtAddress, DropReason};
 use engine::ids::DeviceKey;
 use engine::limits::INPUTS_MAX;
 use engine::moment::Timestamp;
-use engine::peer::{PeerIdentity, Transport};
+use engine::peer::{Peer, PeerIdentity, Transport};
 use engine::strangers::{Stranger, StrangerReport};
 use engine::supervision::{ActorFailure, Generation, Verdict};
 use store::{Pressure, ReadAnswer, RestoredPage, Unavailable};
@@ -73,7 +73,7 @@ pub struct Registry {
     peer_arbiters: PeerArbiters,
     logging: Addr<Logging>,
     dropped: DropTally,
-    /// How many datagrams were received.
+    /// How many datagrams were received and decoded.
     received: u64,
     /// The batch in progress; kept for its memory, like the effects of a turn.
     batch: Vec<Received>,
@@ -117,11 +117,19 @@ impl Registry {
     fn receive(&mut self, transport: Transport, ctx: &mut Context<Self>) {
         let mut batch = std::mem::take(&mut self.batch);
         let Self {
-            context, received, ..
+            context,
+            received,
+            dropped,
+            ..
         } = self;
+        let (now, mut arbiter) = (context.clock.now(), context.arbiter.borrow_mut());
         let taken = context.sockets.of(transport).receive(|peer, bytes| {
+            if let Err(reason) = arbiter.admit(now, peer) {
+                context.meters.received.one(DatagramForm::UNREAD);
+                return dropped.note(reason);
+            }
             *received += 1;
-            let number = *received;
+            let number = context.arbiter_id.datagram_number(*received);
             trace!(%peer, number, length = bytes.len(), "datagram");
             let received = Received::decode(number, peer, bytes);
             let form = match transport {
@@ -131,6 +139,7 @@ impl Registry {
             context.meters.received.one(form);
             batch.push(received);
         });
+        drop(arbiter);
         if let Err(error) = taken {
             // An ICMP error of an earlier send is reported here; it concerns one peer.
             debug!(%error, "the socket reported an error");
@@ -213,6 +222,7 @@ impl Registry {
                 self.peer_arbiters.forward(to, forwarded);
             }
             ArbiterEffect::SendRouteHint(hint) => self.peer_arbiters.send_hint(hint),
+            ArbiterEffect::TellOfSender(to, note) => self.peer_arbiters.send_note(to, note),
             ArbiterEffect::Send(to, datagram) => self.context.send(to, datagram),
             ArbiterEffect::Drop(number, reason) => {
                 trace!(number, ?reason, "a datagram was dropped");
@@ -222,11 +232,12 @@ impl Registry {
             ArbiterEffect::Spawn {
                 key,
                 generation,
+                customer,
                 restored,
             } => {
                 let actor = self.spawn(*restored, generation);
                 let mut arbiter = self.context.arbiter.borrow_mut();
-                arbiter.handle_spawned(key, generation, actor, out);
+                arbiter.handle_spawned(key, (generation, customer), actor, out);
             }
             // Its actor ends when no address of it is left.
             ArbiterEffect::Release(_, actor) => drop(actor),
@@ -438,8 +449,12 @@ impl Handler<ForwardBatch> for Registry {
     type Result = ();
 
     fn handle(&mut self, post: ForwardBatch, ctx: &mut Context<Self>) {
+        let now = self.context.clock.now();
         for hint in post.route_hints {
             self.context.arbiter.borrow_mut().learn(hint);
+        }
+        for note in post.sender_notes {
+            self.context.arbiter.borrow_mut().take_note(now, note);
         }
         for forwarded in post.datagrams {
             self.decide(ctx, |arbiter, at, out| {
@@ -528,6 +543,26 @@ impl Handler<DeviceEnded> for Registry {
             self.decide(ctx, |arbiter, at, out| {
                 arbiter.handle_ended(at.now, key, (generation, ending), out);
             });
+        });
+        self.end_turn();
+    }
+}
+
+/// A datagram for a device came from somebody else.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct ImpostorSent {
+    pub(crate) number: u64,
+    pub(crate) peer: Peer,
+}
+
+impl Handler<ImpostorSent> for Registry {
+    type Result = ();
+
+    fn handle(&mut self, sent: ImpostorSent, ctx: &mut Context<Self>) {
+        let ImpostorSent { number, peer } = sent;
+        self.decide(ctx, |arbiter, at, out| {
+            arbiter.handle_impostor(at.now, (number, peer), out);
         });
         self.end_turn();
     }

@@ -151,6 +151,7 @@ pub(crate) fn serve(
         operator,
         lost: None,
         networks: Networks::default(),
+        backups: shelf.store.clone(),
     };
     let state = ApiState::new(config, parts);
     state.set_ready();

@@ -8,7 +8,7 @@ mod kinds;
 mod sender;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use tokio::runtime::Builder;
 
 use self::kinds::FloodKind;
-use self::sender::{FloodSender, UnreadPort};
+use self::sender::{FloodSender, LEAD, UnreadPort};
 use crate::load;
 use crate::service::{CACHE_MIB, OPERATOR, PROGRAM, Service};
 
@@ -36,9 +36,6 @@ const FLOODING_NETWORK: &str = "127.64.0.0/11";
 
 /// The timeout of an import.
 const IMPORT_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// How long a flood lasts before the measurement begins.
-const LEAD: Duration = Duration::from_secs(1);
 
 /// Floods the service and measures the updates of others
 #[derive(Parser)]
@@ -72,7 +69,8 @@ pub(crate) fn run(words: &[&str]) {
     let options = Options::parse_from([&["cargo xtask bench flood"], words].concat());
     let (seconds, rounds) = (options.seconds, options.rounds);
     println!(
-        "## {} devices, {} updates/s, beside {} datagrams/s; medians of {rounds} rounds of {seconds} s\n",
+        "## {} devices, {} updates/s, beside {} datagrams/s; medians of {rounds} rounds of \
+         {seconds} s\n",
         options.devices, options.rate, options.flood_rate
     );
     println!(
@@ -108,13 +106,13 @@ fn measure(options: &Options, kind: FloodKind) {
     for _ in 0..options.rounds {
         rounds.alone.push(update(&mut load));
         let flooded = |load: &mut Load, sender: &mut FloodSender, to| {
-            let stopped = AtomicBool::new(false);
+            let (begun, lead) = sync_channel(1);
+            let (stop, stopped) = sync_channel(1);
             thread::scope(|scope| {
-                let flood = scope.spawn(|| sender.send(to, options.flood_rate, &stopped));
-                thread::sleep(LEAD);
+                scope.spawn(move || sender.send(to, options.flood_rate, &begun, &stopped));
+                lead.recv().expect("the socket takes datagrams");
                 let updates = update(load);
-                stopped.store(true, Ordering::Relaxed);
-                flood.join().expect("the socket takes datagrams");
+                stop.send(()).expect("the flood goes on until now");
                 updates
             })
         };

@@ -3,9 +3,9 @@
 //! `cargo bench --bench spine -- [creates|deliveries [DEVICES,..]|flood [OPTION VALUE]..|log
 //! [ENTRIES,..]|outage [EVENTS,..]|requests [EXISTING,..]|scale [OPTION VALUE]..|sends
 //! [DEVICES,..]|updates [DEVICES,..]]` prints tables and ratios; the default is `creates` and
-//! `updates`. Everything runs in this process, except the service of `deliveries`, `flood`, `outage`
-//! and `scale`; each figure except those of `scale` stands beside its yardstick, measured in the
-//! same run in turns.
+//! `updates`. Everything runs in this process, except the service of `deliveries`, `flood`,
+//! `outage` and `scale`; each figure except those of `scale` stands beside its yardstick, measured
+//! in the same run in turns.
 
 #[path = "../fleet.rs"]
 mod fleet;
@@ -110,8 +110,8 @@ fn numbers(text: &str) -> Option<Vec<u32>> {
 fn wrong_usage() -> ExitCode {
     eprintln!(
         "usage: cargo bench --bench spine -- \
-         [creates|deliveries [DEVICES,..]|flood [OPTION VALUE]..|log [ENTRIES,..]|outage [EVENTS,..]|\
-         requests [EXISTING,..]|scale [OPTION VALUE]..|sends [DEVICES,..]|\
+         [creates|deliveries [DEVICES,..]|flood [OPTION VALUE]..|log [ENTRIES,..]|\
+         outage [EVENTS,..]|requests [EXISTING,..]|scale [OPTION VALUE]..|sends [DEVICES,..]|\
          updates [DEVICES,..]]"
     );
     ExitCode::from(2)

@@ -16,6 +16,7 @@
 //!        +------------------------------------------------+   restored a little later
 //! ```
 
+pub mod admission;
 pub mod cell;
 mod deadlines;
 pub mod effect;
@@ -36,7 +37,7 @@ use crate::dispatch::address_queues::{self, Enqueued, together};
 use crate::dispatch::peer_table::PeerBinding;
 use crate::dispatch::router::{ForwardedDatagram, RouteDecision, RouteHint, Router};
 use crate::dispatch::shard_map::{ArbiterId, ShardMap};
-use crate::dispatch::{self, Classified, DevicesAtAddress, DropReason, Restoration};
+use crate::dispatch::{self, Classified, DevicesAtAddress, DropReason, RateScope, Restoration};
 use crate::event::Event;
 use crate::ids::DeviceKey;
 use crate::limits::{INPUTS_MAX, LOOKUPS_MAX, STORE_RETRY_MS, UNFINISHED_BYTES_MAX};
@@ -46,6 +47,7 @@ use crate::profile::Profile;
 use crate::strangers::{Stranger, StrangerReport, Strangers};
 use crate::supervision::{ActorFailure, Child, Generation, Supervisor, Unserved, Verdict};
 
+use admission::{Admission, CustomerSlot, RateLimits, SenderNote, SenderStanding};
 use deadlines::Deadlines;
 use effect::{ArbiterEffect, LookupId, StartupProgress, StoreLookup};
 use input::{
@@ -78,6 +80,7 @@ pub struct Arbiter<H, R> {
     keys: RangeInclusive<DeviceKey>,
     limits: ArbiterLimits,
     router: Router,
+    admission: Admission,
     devices: DeviceTable<H, R>,
     supervisor: Supervisor<DeviceKey>,
     pending_lookups: PendingLookups,
@@ -102,6 +105,8 @@ pub struct ArbiterLimits {
     pub unfinished_bytes_max: usize,
     /// Data that waits for a look-up of an identity.
     pub address_queues: address_queues::AddressQueueLimits,
+    /// What a sender may send.
+    pub rates: RateLimits,
 }
 
 impl ArbiterLimits {
@@ -121,6 +126,7 @@ impl Default for ArbiterLimits {
             inputs_max: INPUTS_MAX,
             unfinished_bytes_max: UNFINISHED_BYTES_MAX,
             address_queues: address_queues::AddressQueueLimits::default(),
+            rates: RateLimits::default(),
         }
     }
 }
@@ -150,6 +156,7 @@ impl<H, R> Arbiter<H, R> {
             keys: shard_map.keys(here),
             limits: bounds,
             router: Router::new(here, shard_map),
+            admission: Admission::within(bounds.rates),
             devices: DeviceTable::default(),
             supervisor: Supervisor::default(),
             pending_lookups: PendingLookups::within(bounds.address_queues),
@@ -173,6 +180,14 @@ impl<H, R> Arbiter<H, R> {
         self.is_quiet = true;
         self.startup = None;
         self.deadlines.clear();
+    }
+
+    /// Whether a datagram from a socket is to be decoded and handled. If not, it is dropped: its
+    /// sender sends too much.
+    pub fn admit(&mut self, now: Timestamp, peer: Peer) -> Result<(), DropReason> {
+        let router = &self.router;
+        let admitted = self.admission.admit(now, peer, || router.knows(peer));
+        admitted.map_err(DropReason::OverRate)
     }
 
     /// Handles a datagram from a socket.
@@ -201,6 +216,22 @@ impl<H, R> Arbiter<H, R> {
     /// Takes a route hint: which arbiter owns the device at a peer.
     pub fn learn(&mut self, hint: RouteHint) {
         self.router.note_hint(hint);
+    }
+
+    /// Takes the report of a device's actor that a datagram came from somebody else, who claimed to
+    /// be the device.
+    pub fn handle_impostor(
+        &mut self,
+        now: Timestamp,
+        (number, peer): (u64, Peer),
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        self.note_sender(now, Origin { number, peer }, SenderStanding::Stranger, out);
+    }
+
+    /// Takes what another arbiter found out about the sender of a datagram that came here.
+    pub fn take_note(&mut self, now: Timestamp, note: SenderNote) {
+        self.admission.note(now, note);
     }
 
     /// Gives a command to a device.
@@ -251,6 +282,8 @@ impl<H, R> Arbiter<H, R> {
         match found {
             Ok(DevicesAtAddress::One(key)) => {
                 for arrival in together(waiting) {
+                    let origin = Origin::of(&arrival);
+                    self.note_sender(at.now, origin, SenderStanding::Known, out);
                     self.route_to(at, key, arrival, out);
                 }
             }
@@ -341,12 +374,13 @@ impl<H, R> Arbiter<H, R> {
     pub fn handle_spawned(
         &mut self,
         key: DeviceKey,
-        generation: Generation,
+        (generation, customer): (Generation, CustomerSlot),
         handle: H,
         out: &mut ArbiterEffects<H, R>,
     ) {
         let handle = Mailbox {
             handle,
+            customer,
             delivered: 0,
         };
         let running = Child::Running { handle, generation };
@@ -366,7 +400,7 @@ impl<H, R> Arbiter<H, R> {
         out: &mut ArbiterEffects<H, R>,
     ) {
         if let Some(Child::Running { handle, .. }) = self.devices.slot(key) {
-            handle.delivered -= 1;
+            handle.delivered = handle.delivered.wrapping_sub(1);
         }
         self.refuse(now, key, input, out);
     }
@@ -560,6 +594,9 @@ impl<H, R> Arbiter<H, R> {
         };
         match classified {
             Classified::ToEndpoint(endpoint, datagram) => {
+                if let Err(scope) = self.admit_look_up(at, datagram.peer) {
+                    return out.push_back(over_rate(origin.number, scope));
+                }
                 let look_up = self.pending_lookups.endpoint(endpoint, datagram);
                 out.push_back(ArbiterEffect::Lookup(look_up));
             }
@@ -573,12 +610,49 @@ impl<H, R> Arbiter<H, R> {
             }
             Classified::ToIdentity(arrival) => self.look_up_identity(at, arrival, out),
             Classified::Answered { datagram, reason } => {
+                self.note_if_stranger(at, origin, reason, out);
                 out.push_back(ArbiterEffect::Drop(origin.number, reason));
                 out.push_back(ArbiterEffect::Send(origin.peer, datagram));
             }
             Classified::Ignored(reason) => {
+                self.note_if_stranger(at, origin, reason, out);
                 out.push_back(ArbiterEffect::Drop(origin.number, reason))
             }
+        }
+    }
+
+    fn admit_look_up(&self, at: &Conditions, peer: Peer) -> Result<(), RateScope> {
+        self.admission
+            .admit_look_up(at.now, peer, || self.router.knows(peer))
+    }
+
+    /// Counts a refusal against its sender, if that is no known device. While devices are restored
+    /// since the start it may be one of them.
+    fn note_if_stranger(
+        &mut self,
+        at: &Conditions,
+        origin: Origin,
+        reason: DropReason,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        if reason.is_of_stranger() && at.restoration == Restoration::Complete {
+            self.note_sender(at.now, origin, SenderStanding::Stranger, out);
+        }
+    }
+
+    /// Notes what a sender is, where its datagram was received.
+    fn note_sender(
+        &mut self,
+        now: Timestamp,
+        origin: Origin,
+        standing: SenderStanding,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        let Origin { number, peer } = origin;
+        let note = SenderNote { peer, standing };
+        match ArbiterId::receiver_of(number) {
+            received_by if received_by == self.router.arbiter() => self.admission.note(now, note),
+            received_by => out.push_back(ArbiterEffect::TellOfSender(received_by, note)),
         }
     }
 
@@ -607,6 +681,9 @@ impl<H, R> Arbiter<H, R> {
                     self.hand(at.now, *key, DeviceInput::Datagram(arrival), out);
                 }
                 None => {
+                    if let Err(scope) = self.admit_look_up(at, datagram.peer) {
+                        return out.push_back(over_rate(datagram.number, scope));
+                    }
                     let look_up = self.pending_lookups.location(location, datagram);
                     out.push_back(ArbiterEffect::Lookup(look_up));
                 }
@@ -640,6 +717,9 @@ impl<H, R> Arbiter<H, R> {
         out: &mut ArbiterEffects<H, R>,
     ) {
         let origin = Origin::of(&arrival);
+        if let Err(scope) = self.admit_look_up(at, origin.peer) {
+            return out.push_back(over_rate(origin.number, scope));
+        }
         match self.pending_lookups.address_queues.enqueue(arrival) {
             Enqueued::First => self.query_identity(origin.peer.identity(), out),
             Enqueued::Queued => {}
@@ -669,8 +749,33 @@ impl<H, R> Arbiter<H, R> {
             Some(Child::Restoring(waiting)) if waiting.len() < self.limits.inputs_max => {
                 waiting.push(input);
             }
-            Some(Child::Running { .. }) => self.deliver(key, input, out),
+            Some(Child::Running { handle, .. }) => {
+                let customer = handle.customer;
+                match self.admit_input(now, customer, &input) {
+                    Ok(()) => self.deliver(key, input, out),
+                    Err(scope) => drop_over_rate(input, scope, out),
+                }
+            }
             Some(Child::Restoring(_) | Child::Parked) | None => self.refuse(now, key, input, out),
+        }
+    }
+
+    /// Whether the customer of a device may have an input handled. Answers are those to requests of
+    /// the customer, which are counted elsewhere.
+    fn admit_input(
+        &mut self,
+        now: Timestamp,
+        customer: CustomerSlot,
+        input: &DeviceInput<R>,
+    ) -> Result<(), RateScope> {
+        match input {
+            DeviceInput::Datagram(arrival) if arrival.is_uplink() => {
+                self.admission.admit_of(customer, now)
+            }
+            DeviceInput::Datagram(_)
+            | DeviceInput::Timeout
+            | DeviceInput::DropUnfinished
+            | DeviceInput::Command(_) => Ok(()),
         }
     }
 
@@ -684,7 +789,7 @@ impl<H, R> Arbiter<H, R> {
     /// Gives an input to a device that is running; only a running device has deadlines.
     fn deliver(&mut self, key: DeviceKey, input: DeviceInput<R>, out: &mut ArbiterEffects<H, R>) {
         if let Some(Child::Running { handle, .. }) = self.devices.slot(key) {
-            handle.delivered += 1;
+            handle.delivered = handle.delivered.wrapping_add(1);
             out.push_back(ArbiterEffect::Deliver(key, input));
         }
     }
@@ -743,6 +848,7 @@ impl<H, R> Arbiter<H, R> {
         out.push_back(ArbiterEffect::Spawn {
             key,
             generation: self.supervisor.next_generation(),
+            customer: self.admission.slot_of(&restored.profile.customer),
             restored: Box::new(restored),
         });
     }
@@ -813,6 +919,17 @@ fn release<H, R>(
             out.push_back(ArbiterEffect::Release(key, handle.handle));
         }
         Some(Child::Restoring(_) | Child::Parked) | None => {}
+    }
+}
+
+fn over_rate<H, R>(number: u64, scope: RateScope) -> ArbiterEffect<H, R> {
+    ArbiterEffect::Drop(number, DropReason::OverRate(scope))
+}
+
+/// Drops a datagram whose sender sends too much.
+fn drop_over_rate<H, R>(input: DeviceInput<R>, scope: RateScope, out: &mut ArbiterEffects<H, R>) {
+    if let DeviceInput::Datagram(arrival) = input {
+        out.extend(arrival.numbers().map(|number| over_rate(number, scope)));
     }
 }
 

@@ -2,12 +2,14 @@
 
 use protocol::coap::message::Message;
 
+#[cfg(doc)]
+use crate::dispatch::shard_map::ArbiterId;
 use crate::peer::Peer;
 
 /// A well-formed CoAP message and where it came from.
 #[derive(Clone, Debug)]
 pub struct Datagram {
-    /// Its number within the process, for traces.
+    /// Its number within the process ([`ArbiterId::datagram_number`]).
     pub number: u64,
     /// Where it came from.
     pub peer: Peer,
@@ -25,7 +27,7 @@ impl Datagram {
 /// A bare datagram and where it came from.
 #[derive(Clone, Debug)]
 pub struct UdpDatagram {
-    /// The number of the datagram within the process, for traces.
+    /// Its number within the process ([`ArbiterId::datagram_number`]).
     pub number: u64,
     /// The peer that sent it.
     pub peer: Peer,
@@ -52,6 +54,16 @@ impl Inbound {
         match self {
             Self::Message(_) | Self::Ambiguous(_) | Self::Udp(_) => 1,
             Self::UdpBurst(_, more) => more.len().saturating_add(1),
+        }
+    }
+
+    /// Whether the sender sends it by itself: it is a request, a notification or data.
+    pub fn is_uplink(&self) -> bool {
+        match self {
+            Self::Message(Datagram { message, .. }) | Self::Ambiguous(Datagram { message, .. }) => {
+                message.code.is_request() || message.observe().is_some()
+            }
+            Self::Udp(_) | Self::UdpBurst(..) => true,
         }
     }
 

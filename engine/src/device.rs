@@ -327,6 +327,11 @@ impl Device {
         self.reachability().found_at()
     }
 
+    /// Whether the device may be at a peer. Another sender there only claims to be the device.
+    pub fn may_be_at(&self, peer: Peer) -> bool {
+        self.found_at() == Some(peer) || self.reachability().admit(peer).is_ok()
+    }
+
     /// Whether nothing would be lost if the device were restored from the store instead.
     pub fn is_idle(&self) -> bool {
         !self.idle.registration.is_registered() && self.busy.is_none()

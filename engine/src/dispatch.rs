@@ -116,6 +116,38 @@ pub enum DropReason {
     ArbiterBusy,
     /// The mailbox of its device is full, or the device is parked.
     MailboxFull,
+    /// Its sender sends more than it may.
+    OverRate(RateScope),
+}
+
+/// Which rate a datagram exceeds.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum RateScope {
+    /// That of strangers at its address.
+    Stranger,
+    /// That of all strangers.
+    Strangers,
+    /// That of its device.
+    Device,
+    /// That of its customer.
+    Customer,
+}
+
+impl DropReason {
+    /// Whether it says that the sender is no known device.
+    pub fn is_of_stranger(self) -> bool {
+        match self {
+            Self::Malformed(_)
+            | Self::UnknownOption
+            | Self::UnknownEndpoint
+            | Self::UnknownLocation
+            | Self::UnknownPeer
+            | Self::UnknownAddress
+            | Self::Proxied
+            | Self::Unanswerable => true,
+            Self::Overloaded | Self::ArbiterBusy | Self::MailboxFull | Self::OverRate(_) => false,
+        }
+    }
 }
 
 /// Classifies a datagram.

@@ -101,6 +101,31 @@ pub const STRANGERS_MAX: usize = 1_000;
 /// have half of that. The rest is cut off.
 pub const STRANGER_NAME_BYTES_MAX: usize = 64;
 
+/// Messages per second from one address that are refused because their sender is no known device,
+/// unless the operator sets another number: what a thousand devices behind one address send that
+/// are not created yet. To refuse one takes some twenty microseconds, most of it in the store.
+pub const STRANGER_RATE: u32 = 100;
+
+/// How many seconds of that rate may come at once: devices that register after a power cut.
+pub const STRANGER_RATE_BURST_S: i64 = 10;
+
+/// The rate of all strangers of an arbiter, as a multiple of that of one address: a twentieth of a
+/// core.
+pub const STRANGERS_RATE_FACTOR: u32 = 20;
+
+/// Datagrams per second from one address and port, unless the operator sets another number: what a
+/// device sends that transfers a body block by block in a local network.
+pub const DEVICE_RATE: u32 = 1_000;
+
+/// How many seconds of that rate may come at once: as much data as one address may have waiting,
+/// several times.
+pub const DEVICE_RATE_BURST_S: i64 = 10;
+
+/// Messages per second and arbiter of the devices of one customer while those of another one send,
+/// unless the operator sets another number: five times what a million devices send that update
+/// every quarter of an hour, and few enough that the others do not notice.
+pub const CUSTOMER_RATE: u32 = 5_000;
+
 /// Inputs that may wait for a device, also while it is restored: more than the programs of a
 /// customer are likely to send to one device at once. More are refused as too busy; the network
 /// repeats a datagram.
@@ -214,6 +239,11 @@ pub const DEFINITIONS_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 /// takes a tenth of a second at most. A search that finds more names is refused: the caller has to
 /// use a longer prefix.
 pub const NAMES_SEARCHED_MAX: usize = 20_000;
+
+/// Log entries that a search for a kind reads. To read one costs some microseconds, so a search
+/// takes a tenth of a second at most. If there are more in its time range it is refused: the caller
+/// has to narrow it.
+pub const LOG_ENTRIES_SEARCHED_MAX: u32 = 20_000;
 
 /// A panicking actor is restored this many times in [`PANIC_WINDOW_MS`], then parked.
 pub const PANICS_MAX: u8 = 3;

@@ -12,6 +12,7 @@ use crate::admin_log::window::TimeWindow;
 use crate::delivery::backlog::Sequence;
 use crate::event::{Event, EventContent, EventType};
 use crate::ids::{CustomerId, DeviceKey, Iccid};
+use crate::limits::LOG_ENTRIES_SEARCHED_MAX;
 use crate::moment::Timestamp;
 
 /// One page of a list.
@@ -153,6 +154,43 @@ pub struct LogFilter {
     pub category: Option<Category>,
     /// Only those of one subject.
     pub subject: Option<Subject>,
+}
+
+/// The kind of log entries: what is in the brackets of their message.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct EntryKind(Box<str>);
+
+/// An invalid kind of log entries.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("must consist of 1 to {KIND_CHARACTERS_MAX} letters and digits")]
+pub struct InvalidEntryKind;
+
+/// There are more log entries than a search for a kind reads.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error(
+    "the time range has more than {LOG_ENTRIES_SEARCHED_MAX} entries; narrow it, or add a type, a \
+     category or a device"
+)]
+pub struct LogSearchTooBroad;
+
+/// The longest kind of log entries, in characters.
+pub const KIND_CHARACTERS_MAX: usize = 64;
+
+impl EntryKind {
+    /// Parses a kind: `ActionRequestFailed`.
+    pub fn parse(text: &str) -> Result<Self, InvalidEntryKind> {
+        let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        match is_word && (1..=KIND_CHARACTERS_MAX).contains(&text.len()) {
+            true => Ok(Self(text.into())),
+            false => Err(InvalidEntryKind),
+        }
+    }
+
+    /// Whether a message is of this kind: `DeviceController[ActionRequestFailed]`.
+    pub fn is_of(&self, message: &str) -> bool {
+        let in_brackets = message.split_once('[');
+        in_brackets.and_then(|(_, rest)| rest.strip_suffix(']')) == Some(&self.0)
+    }
 }
 
 /// A filter for the events of a device, newest first.

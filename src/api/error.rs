@@ -21,9 +21,10 @@ use engine::directory::DirectoryRefusal;
 use engine::directory::device::MissingIdentifier;
 use engine::ids::TraceId;
 use engine::job::runner::JobRefusal;
+use engine::query::LogSearchTooBroad;
 use engine::query::devices::SearchTooBroad;
 use engine::supervision::Unserved;
-use store::{CommitError, Unavailable};
+use store::{BackupRefused, CommitError, Unavailable};
 
 /// The `Retry-After` of an overloaded service: the queues are empty by then.
 const BUSY_RETRY_S: u32 = 1;
@@ -541,6 +542,15 @@ impl From<DirectoryRefusal> for ApiError {
     }
 }
 
+impl From<BackupRefused> for ApiError {
+    fn from(refusal: BackupRefused) -> Self {
+        match refusal {
+            BackupRefused::UnderWay => Self::clash("BACKUP_IN_PROGRESS", refusal),
+            BackupRefused::Unavailable => Self::from(Unavailable),
+        }
+    }
+}
+
 impl From<NotActive> for ApiError {
     fn from(refusal: NotActive) -> Self {
         Self::clash("INTEGRATION_FAILED", refusal)
@@ -556,6 +566,12 @@ impl From<ReplayUnderWay> for ApiError {
 impl From<SearchTooBroad> for ApiError {
     fn from(broad: SearchTooBroad) -> Self {
         Self::invalid(vec![ErrorDetail::of("TOO_BROAD", "q", broad)])
+    }
+}
+
+impl From<LogSearchTooBroad> for ApiError {
+    fn from(broad: LogSearchTooBroad) -> Self {
+        Self::invalid(vec![ErrorDetail::of("TOO_BROAD", "kind", broad)])
     }
 }
 

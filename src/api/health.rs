@@ -109,7 +109,8 @@ pub(super) async fn readyz(api: web::Data<Api>) -> Result<HttpResponse, ApiError
         Pressure::Open | Pressure::Full => {}
         Pressure::DiskFull => {
             return Err(ApiError::unhealthy(
-                "the disk is full: reading works, and writing again once there is room",
+                "the disk is full, or the files of the store are gone: reading works, and writing \
+                 again once there is room, or once they are back",
             ));
         }
         Pressure::Failed => return Err(ApiError::unhealthy(FAILED)),

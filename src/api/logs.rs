@@ -10,7 +10,7 @@ use engine::admin_log::entry::{Category, Entry, Subject};
 use engine::admin_log::window::TimeWindow;
 use engine::ids::{CustomerId, DeviceId, DeviceKey, EntryId, Iccid};
 use engine::moment::Timestamp;
-use engine::query::{LogFilter, Page};
+use engine::query::{EntryKind, LogFilter, Page};
 
 use super::Api;
 use super::access::AuthenticatedCaller;
@@ -55,10 +55,11 @@ pub(super) async fn list(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     let wanted = wanted_of(&mut fields, PAGE_SIZE_MAX);
-    let (filter, device) = filter(caller.customer, api.clock.now(), fields)?;
-    let page = match of_device(&api, filter, device).await? {
-        Some(filter) => api.store.entries(filter, wanted).await?,
-        None => Page {
+    let (filter, device, kind) = filter(caller.customer, api.clock.now(), fields)?;
+    let page = match (of_device(&api, filter, device).await?, kind) {
+        (Some(filter), None) => api.store.entries(filter, wanted).await?,
+        (Some(filter), Some(kind)) => api.store.entries_of_kind(filter, kind, wanted).await??,
+        (None, _) => Page {
             items: Vec::new(),
             total: 0,
         },
@@ -120,11 +121,12 @@ fn filter(
     customer: CustomerId,
     now: Timestamp,
     mut fields: Fields,
-) -> Result<(LogFilter, Option<DeviceId>), ApiError> {
+) -> Result<(LogFilter, Option<DeviceId>, Option<EntryKind>), ApiError> {
     let iccid = fields.optional("iccid", Iccid::parse);
     let device = fields.optional("deviceId", DeviceId::parse);
     let category = fields.optional("category", Category::read);
     let subject = fields.optional("type", Subject::read);
+    let kind = fields.optional("kind", EntryKind::parse);
     let window = window(now, &mut fields);
     let filter = window.map(|window| LogFilter {
         customer,
@@ -133,7 +135,7 @@ fn filter(
         category,
         subject,
     });
-    fields.finish(filter.map(|filter| (filter, device)))
+    fields.finish(filter.map(|filter| (filter, device, kind)))
 }
 
 fn window(now: Timestamp, fields: &mut Fields) -> Option<TimeWindow> {

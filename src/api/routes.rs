@@ -11,8 +11,8 @@ use super::actions::creating::{self, Coap, Lwm2m, Udp};
 use super::actions::described::{coap, lwm2m, udp};
 use super::integrations::{dead_letters, described};
 use super::{
-    actions, clients, customers, definitions, devices, docs, health, import, integrations, jobs,
-    logs, messages, metrics, networks, openapi, psk, settings, strangers, tokens,
+    actions, backup, clients, customers, definitions, devices, docs, health, import, integrations,
+    jobs, logs, messages, metrics, networks, openapi, psk, settings, strangers, tokens,
 };
 
 /// One route: method, path, access, description and handler.
@@ -87,6 +87,9 @@ routes! {
         Operator => clients::create_secret, clients::described::create_secret;
     DELETE "/operator-api/v1/customers/{customer}/clients/{client}/secrets/{secret}"
         Operator => clients::delete_secret, clients::described::delete_secret;
+    // A backup of the store.
+    GET "/operator-api/v1/backup"
+        Operator => backup::send, backup::described::send;
     // The operator's view of senders that are no known device.
     GET "/operator-api/v1/strangers"
         Operator => strangers::list, strangers::described::list;

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use engine::arbiter::admission::RateLimits;
+
 use super::{Config, ConfigFaults, Layers, SettingRow, Source, rows};
 
 const FILE: &str = "signalbox.toml";
@@ -50,6 +52,7 @@ fn every_default_is_valid() {
     assert_eq!(config.http, "127.0.0.1:8080".parse().unwrap());
     assert_eq!(config.json_body_bytes_max, 2 * 1024 * 1024);
     assert_eq!(config.limits(), engine::limits::Limits::default());
+    assert_eq!(config.arbiter_limits().rates, RateLimits::default());
     assert_eq!(config.tls(), None);
 }
 

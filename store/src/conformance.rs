@@ -16,7 +16,7 @@ mod devices;
 mod events;
 mod fleet;
 pub(crate) mod idempotency;
-mod jobs;
+pub(crate) mod jobs;
 mod lists;
 mod model;
 mod outbox;
@@ -55,7 +55,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 75] = [
+const LAWS: [(&str, Law); 76] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -151,6 +151,10 @@ const LAWS: [(&str, Law); 75] = [
         devices::removed,
     ),
     ("lists agree with a naive model", lists::agree_with_model),
+    (
+        "a search of the log for a kind is bounded",
+        lists::search_of_log_is_bounded,
+    ),
     (
         "no list shows a request twice while requests change",
         paging::nothing_twice,

@@ -14,7 +14,10 @@ use engine::job::{Job, JobDevice};
 use engine::profile::Profile;
 use engine::query::devices::{DeviceFilter, SearchTooBroad};
 use engine::query::listed::{HistoryPage, ListedAction};
-use engine::query::{ActionFilter, HistoryFilter, KnownValue, LogFilter, Page, PageRequest};
+use engine::query::{
+    ActionFilter, EntryKind, HistoryFilter, KnownValue, LogFilter, LogSearchTooBroad, Page,
+    PageRequest,
+};
 use engine::setting::Setting;
 
 use crate::ReadAnswer;
@@ -75,6 +78,15 @@ pub trait DirectoryReads: Send + Sync {
 
     /// Administration log entries, newest first.
     fn entries(&self, filter: LogFilter, page: PageRequest) -> ReadAnswer<Page<Entry>>;
+
+    /// Administration log entries of a kind, newest first. Refused if more entries than are read
+    /// for it pass the filter.
+    fn entries_of_kind(
+        &self,
+        filter: LogFilter,
+        kind: EntryKind,
+        page: PageRequest,
+    ) -> ReadAnswer<Result<Page<Entry>, LogSearchTooBroad>>;
 
     /// An entry of a customer's log; of a payload only its size.
     fn entry(&self, customer: CustomerId, id: EntryId) -> ReadAnswer<Option<Entry>>;

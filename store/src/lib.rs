@@ -6,6 +6,7 @@
 //! of them. Keys and bytes exist only inside an engine's folder. An engine decides nothing about
 //! the domain; every engine passes the suite in `conformance`.
 
+mod backup;
 mod commit;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
@@ -18,6 +19,7 @@ mod partition_notifier;
 pub mod sealed;
 mod sled;
 
+pub use crate::backup::{Backup, BackupRefused, BackupStream};
 pub use crate::commit::{Commit, CommitError, Pressure, Receipt};
 pub use crate::deliveries::DeliveryReads;
 pub use crate::devices::{DeviceReads, RestoredPage};
@@ -25,7 +27,10 @@ pub use crate::directory::DirectoryReads;
 pub use crate::jobs::JobReads;
 pub use crate::maintenance::{Loss, Maintenance, Retention, SweepReport};
 pub use crate::partition_notifier::PartitionNotifier;
-pub use crate::sled::{OpenError, Options, SledStore};
+pub use crate::sled::{
+    BackupFault, CheckReport, Finding, OfflineStore, OpenError, Options, Problem, RestoreError,
+    SledStore,
+};
 
 use std::future::Future;
 use std::pin::Pin;

@@ -16,6 +16,8 @@
 mod answers;
 mod apply;
 mod ask;
+mod backup;
+mod check;
 mod commit_state;
 mod committer;
 mod counting;
@@ -44,6 +46,9 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
+pub use self::backup::format::BackupFault;
+pub use self::backup::restore::RestoreError;
+pub use self::check::{CheckReport, Finding, OfflineStore, Problem};
 pub use self::open::{OpenError, Options};
 
 use std::fs::File;
@@ -52,9 +57,11 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Instant;
 
+use ::sled::Db;
 use engine::change::Batch;
 use tokio::sync::oneshot;
 
+use self::backup::KeptWrites;
 use self::commit_state::CommitState;
 use self::committer::{BatchTicket, Committer, Job, QueuedBatch, Reply};
 use self::device_counts::DeviceCounts;
@@ -81,6 +88,9 @@ pub struct SledStore {
     state: Arc<CommitState>,
     /// The newest events of devices.
     heads: SharedHeads,
+    kept_writes: KeptWrites,
+    /// The tree, to be read as a whole.
+    db: Db,
     lost: Option<Loss>,
     /// Held until everything else is closed.
     _lock: File,
@@ -118,7 +128,8 @@ impl SledStore {
         let disk = Disk::new(&options.path, reserve, free);
         let (queue, jobs) = sync_channel(options.queue_max.max(1));
         let heads = ledger.heads();
-        let known = (epochs, ledger, last_group);
+        let kept_writes = KeptWrites::of(&options.path);
+        let known = (epochs, ledger, last_group, kept_writes.clone());
         let committer = Committer::new(
             db.clone(),
             file,
@@ -139,6 +150,8 @@ impl SledStore {
             readers,
             state,
             heads,
+            kept_writes,
+            db,
             lost,
             _lock: lock,
         })

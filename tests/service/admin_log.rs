@@ -192,7 +192,7 @@ fn the_log_is_filtered_by_device_category_and_type() {
         another_millisecond();
         fail(&caller, id);
     }
-    let cases: [(&str, &[(&str, &str)]); 9] = [
+    let cases: [(&str, &[(&str, &str)]); 12] = [
         (
             "iccid=sim-one",
             &[("sim-one", "DEVICE"), ("sim-one", "LIFECYCLE")],
@@ -211,6 +211,15 @@ fn the_log_is_filtered_by_device_category_and_type() {
             "type=LIFECYCLE",
             &[("sim-two", "LIFECYCLE"), ("sim-one", "LIFECYCLE")],
         ),
+        (
+            "kind=InvalidDataType",
+            &[("sim-two", "DEVICE"), ("sim-one", "DEVICE")],
+        ),
+        (
+            "kind=InvalidDataType&deviceId=one",
+            &[("sim-one", "DEVICE")],
+        ),
+        ("kind=DataType", &[]),
         ("type=INTEGRATION", &[]),
         ("type=DEVICE&category=info", &[]),
         (

@@ -170,6 +170,12 @@ fn sum_of(scraped: &Exposition, name: &str, labels: &[(&str, &str)]) -> f64 {
     }
 }
 
+/// How many datagrams were dropped for a reason.
+pub(crate) fn dropped(service: &Service, reason: &str) -> f64 {
+    let labels = [("reason", reason)];
+    scrape(service).sum("signalbox_datagrams_dropped_total", &labels)
+}
+
 fn scrape(service: &Service) -> Exposition {
     let answer = Request::new("GET", "/metrics").send(service.http);
     assert_eq!(answer.status, 200);

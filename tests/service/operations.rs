@@ -16,11 +16,12 @@ use tempfile::TempDir;
 
 use crate::test_service::{ID, TestService, silent_device, start};
 use crate::vocabulary::caller::{API, Caller};
+use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::http::Request;
 use crate::vocabulary::lwm2m::{outcome, read, when_active};
 use crate::vocabulary::poll::{PATIENCE, until};
 use crate::vocabulary::service::{Service, signalbox};
-use crate::vocabulary::wire::hex;
+use crate::vocabulary::wire::{DeviceSocket, hex};
 
 /// The two files of a store whose only row is its format version, 4,294,967,295.
 const NEWER_STORE: [(&str, &str); 2] = [
@@ -198,6 +199,9 @@ fn a_store_that_lost_its_end_is_served_only_if_that_is_accepted() {
     bytes[end - 64..=end].fill(0x55);
     fs::write(&log, bytes).unwrap();
 
+    let (status, found) = checked(service.data_dir());
+    assert_eq!(status, Some(1), "{found}");
+    assert!(found.contains("groups of commits: "), "{found}");
     let error = failed(&run(&mut serve(service.data_dir())));
     assert!(
         error.contains("has lost") && error.contains("--accept-loss"),
@@ -233,6 +237,63 @@ fn a_store_that_lost_its_end_is_served_only_if_that_is_accepted() {
         json!({ "status": "ok" }),
         "once accepted it is no loss any more"
     );
+}
+
+#[test]
+fn a_check_finds_nothing_in_the_store_of_a_service_that_was_killed() {
+    let mut setup = TestService::new();
+    let caller = &setup.caller;
+    let types = json!([{ "type": "ERROR" }]);
+    let hook = json!({ "name": "ERP", "url": "https://example.org", "eventTypes": types });
+    let hooks = format!("{API}/integrate/clouds/webhooks");
+    caller.post(&hooks, &hook).expect(201);
+    caller.perform(ID, &read("/3/0/0"));
+    let cancelled = caller.create_action(ID, &when_active(read("/3/0/1")));
+    caller.cancel_action(&cancelled).expect(200);
+    caller.create_action(ID, &when_active(read("/3/0/2")));
+    silent_device(caller, "another");
+    caller.create_action("another", &when_active(read("/3/0/0")));
+    let removed = caller.request("DELETE", "/management-api/v1/devices/another");
+    assert_eq!(removed.status, 204);
+
+    let (status, found) = checked(setup.service.data_dir());
+    assert_eq!(status, Some(2), "{found}");
+    assert!(found.contains("in use by another process"), "{found}");
+    setup.service.kill();
+    let (status, found) = checked(setup.service.data_dir());
+    assert_eq!(status, Some(0), "{found}");
+    assert!(found.ends_with(" rows read, 0 findings\n"), "{found}");
+    setup.service.start_again();
+    setup.caller.follow(&setup.service);
+    setup.device.update();
+
+    let nothing = TempDir::new().unwrap();
+    let (status, found) = checked(nothing.path());
+    assert_eq!(status, Some(2), "{found}");
+    assert!(found.contains("there is no store in"), "{found}");
+}
+
+#[test]
+fn a_store_whose_files_are_gone_is_not_ready_until_they_are_back() {
+    let (mut service, caller) = start(&[]);
+    service.may_fail();
+    let (store, away) = ["store", "away"]
+        .map(|it| service.data_dir().join(it))
+        .into();
+    let ready = || Request::new("GET", "/readyz").send(service.http).status;
+    fs::rename(&store, &away).unwrap();
+    until("not ready", || (ready() == 503).then_some(()));
+    let device = json!({ "deviceId": ID });
+    let devices = "/management-api/v1/devices";
+    assert_eq!(caller.post(devices, &device).status, 503);
+    caller.request("GET", devices).expect(200);
+    // Another directory in its place is not the store.
+    fs::create_dir(&store).unwrap();
+    assert_eq!(caller.post(devices, &device).status, 503);
+    fs::remove_dir(&store).unwrap();
+    fs::rename(&away, &store).unwrap();
+    until("ready again", || (ready() == 200).then_some(()));
+    caller.post(devices, &device).expect(201);
 }
 
 #[test]
@@ -402,6 +463,13 @@ fn run(command: &mut Command) -> Output {
     child.wait_with_output().unwrap()
 }
 
+/// The exit status of a check of a data directory, and what it says.
+fn checked(data: &Path) -> (Option<i32>, String) {
+    let output = run(signalbox().args(["check", "--data-dir"]).arg(data));
+    let told = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(told).unwrap())
+}
+
 /// The error output of a failed run, which must not be a panic.
 fn failed(output: &Output) -> String {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -541,6 +609,38 @@ fn beyond_all_connections_the_operator_and_health_checks_are_served() {
     until("room again", || {
         (caller.request("GET", &format!("{API}/devices")).status == 200).then_some(())
     });
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn without_descriptors_devices_are_served_and_callers_as_soon_as_there_are_some() {
+    let (mut service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let descriptors = format!("/proc/{}/fd", service.pid());
+    let most = fs::read_dir(&descriptors).unwrap().count() + 16;
+    let limit = format!("--nofile={most}:{most}");
+    let pid = service.pid().to_string();
+    let limited = Command::new("prlimit")
+        .args(["--pid", &pid, &limit])
+        .status();
+    assert!(limited.unwrap().success());
+    // The HTTP library logs each connection that cannot be accepted as an error.
+    service.may_fail();
+    // The kernel accepts them, the service those that it has descriptors for.
+    let held: Vec<_> = (0..64).map(|_| connected(&service)).collect();
+    until("all descriptors are used", || {
+        (fs::read_dir(&descriptors).unwrap().count() >= most - 1).then_some(())
+    });
+    DeviceSocket::to(&service).register(ID, 1);
+    drop(held);
+    // One that comes before the descriptors are free is closed without an answer.
+    let list = || caller.authorized("GET", &format!("{API}/devices"));
+    until("callers are served again", || {
+        let answer = list().try_send(service.http).ok()?;
+        (answer.status == 200).then_some(())
+    });
+    let ready = Request::new("GET", "/readyz").send(service.http);
+    assert_eq!(ready.status, 200);
 }
 
 fn connected(service: &Service) -> TcpStream {

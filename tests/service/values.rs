@@ -131,7 +131,7 @@ fn numbers() -> Vec<Case> {
                 ("3", Value::Float(3.0), "3"),
                 ("0.1", Value::Float(0.1), "0.1"),
             ],
-            &["warm", "1,5", "NaN"],
+            &["warm", "1,5", "NaN", "-inf", "Infinity", "1e999"],
         ),
     ]
 }

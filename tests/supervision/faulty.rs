@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use engine::change::{Batch, Change};
 use engine::ids::{DestinationId, DeviceKey};
 use store::{Commit, CommitError, Pressure, Receipt, SledStore};
+use tokio::sync::oneshot;
 
 /// How commits behave.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -26,6 +27,8 @@ pub(crate) enum FaultMode {
     Unavailable,
     /// The store accepts nothing new.
     Full,
+    /// The disk is slow: commits are durable when the mode ends, and this many may wait.
+    SlowUpTo(usize),
 }
 
 /// The commits of a store, with a switch.
@@ -34,6 +37,8 @@ pub(crate) struct FaultyStore {
     mode: Mutex<FaultMode>,
     refused: AtomicU64,
     times_full: AtomicU64,
+    /// Commits that wait for a slow disk.
+    waiting: Mutex<Vec<oneshot::Sender<()>>>,
 }
 
 impl FaultyStore {
@@ -43,11 +48,29 @@ impl FaultyStore {
             mode: Mutex::new(FaultMode::Well),
             refused: AtomicU64::new(0),
             times_full: AtomicU64::new(0),
+            waiting: Mutex::new(Vec::new()),
         }
     }
 
     pub(crate) fn set(&self, mode: FaultMode) {
         *self.mode.lock().unwrap() = mode;
+        // Whoever waits goes on when its sender is gone.
+        self.waiting.lock().unwrap().clear();
+    }
+
+    /// How many commits wait for a slow disk.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.lock().unwrap().len()
+    }
+
+    fn delay(&self, batch: Batch) -> Receipt {
+        let (sender, released) = oneshot::channel();
+        self.waiting.lock().unwrap().push(sender);
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async move {
+            let _ = released.await;
+            inner.commit(batch).await
+        })
     }
 
     pub(crate) fn mode(&self) -> FaultMode {
@@ -116,12 +139,14 @@ impl Commit for FaultyStore {
             }
             FaultMode::Unavailable => self.refuse(CommitError::Unavailable),
             FaultMode::Full => self.refuse(CommitError::Full),
+            FaultMode::SlowUpTo(_) => self.delay(batch),
         }
     }
 
     fn pressure(&self) -> Pressure {
         match self.mode() {
             FaultMode::Full => self.report_full(),
+            FaultMode::SlowUpTo(most) if self.waiting() >= most => self.report_full(),
             // The real store answers so, too, once a write has failed.
             FaultMode::Unavailable if self.refused() > 0 => self.report_full(),
             FaultMode::Well
@@ -130,6 +155,7 @@ impl Commit for FaultyStore {
             | FaultMode::PanicOnceTo(_)
             | FaultMode::PanicAlwaysTo(_)
             | FaultMode::UnavailableSoon
+            | FaultMode::SlowUpTo(_)
             | FaultMode::Unavailable => self.inner.pressure(),
         }
     }

@@ -85,6 +85,29 @@ fn a_full_store_is_answered_to_devices_and_callers() {
 }
 
 #[test]
+fn on_a_slow_disk_what_was_accepted_completes_and_the_rest_is_told_when_to_return() {
+    let setup = TestService::new(["one", "two", "three"]);
+    let [mut one, mut two, mut three] = [(); 3].map(|()| setup.device());
+    setup.commits.set(FaultMode::SlowUpTo(2));
+    let accepted = [register("one"), register("two")];
+    one.send(&accepted[0]);
+    two.send(&accepted[1]);
+    setup.until(|| setup.commits.waiting() == 2);
+    let answer = three.ask(&register("three"));
+    assert_eq!(answer.code, Code::SERVICE_UNAVAILABLE);
+    assert!(answer.max_age_s.is_some_and(|max_age_s| max_age_s > 0));
+    assert_eq!(setup.submit("three"), Err(Unserved::Busy));
+    assert_eq!(setup.commits.waiting(), 2, "nothing more waits");
+    assert!(one.receives_nothing_before_a_pong());
+
+    setup.commits.set(FaultMode::Well);
+    assert_eq!(one.ask_until_answered(&accepted[0]).code, Code::CREATED);
+    assert_eq!(two.ask_until_answered(&accepted[1]).code, Code::CREATED);
+    let answer = three.ask_until_answered(&register("three"));
+    assert_eq!(answer.code, Code::CREATED);
+}
+
+#[test]
 fn a_removed_device_is_unknown_and_its_location_gone() {
     let setup = TestService::new(["meter"]);
     let mut device = setup.device();

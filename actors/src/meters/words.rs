@@ -30,7 +30,7 @@ pub(super) const RESTORE_PROGRESS: &str = "signalbox_restore_progress_ratio";
 pub(super) const LOOKUPS: &str = "signalbox_registry_lookups";
 
 /// The labels of drop reasons.
-pub(super) const DROP_REASONS: [&str; 11] = [
+pub(super) const DROP_REASONS: [&str; 15] = [
     "malformed",
     "unknown_option",
     "unknown_endpoint",
@@ -42,6 +42,10 @@ pub(super) const DROP_REASONS: [&str; 11] = [
     "overloaded",
     "arbiter_overloaded",
     "queue_full",
+    "over_rate_of_stranger",
+    "over_rate_of_strangers",
+    "over_rate_of_device",
+    "over_rate_of_customer",
 ];
 
 /// The protocols whose data is published as received.

@@ -22,8 +22,8 @@ use tracing::{Span, debug, warn};
 
 use crate::meters::census::CountedAs;
 use crate::policy::PolicyHandle;
-use crate::registry::DeviceEnded;
 use crate::registry::context::ArbiterContext;
+use crate::registry::{DeviceEnded, ImpostorSent};
 use crate::reply::ReplyTo;
 use crate::step_events;
 
@@ -123,6 +123,12 @@ impl DeviceActor {
                 CellEffect::CountUplink(kind, datagrams) => {
                     for _ in 0..datagrams {
                         self.context.meters.uplink(kind);
+                    }
+                }
+                CellEffect::ReportImpostor(number, peer) => {
+                    let sent = ImpostorSent { number, peer };
+                    if self.context.actor.try_send(sent).is_err() {
+                        debug!(%peer, "the registry is busy");
                     }
                 }
                 CellEffect::Commit(batch, trace) => {

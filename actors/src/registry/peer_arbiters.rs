@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use actix::{Addr, Message};
+use engine::arbiter::admission::SenderNote;
 use engine::dispatch::router::{ForwardedDatagram, RouteHint};
 use engine::dispatch::shard_map::ArbiterId;
 
@@ -17,11 +18,12 @@ use crate::registry::Registry;
 pub(crate) struct ForwardBatch {
     pub(crate) datagrams: Vec<ForwardedDatagram>,
     pub(crate) route_hints: Vec<RouteHint>,
+    pub(crate) sender_notes: Vec<SenderNote>,
 }
 
 impl ForwardBatch {
     fn is_empty(&self) -> bool {
-        self.datagrams.is_empty() && self.route_hints.is_empty()
+        self.datagrams.is_empty() && self.route_hints.is_empty() && self.sender_notes.is_empty()
     }
 }
 
@@ -53,6 +55,13 @@ impl PeerArbiters {
     pub(crate) fn send_hint(&mut self, hint: RouteHint) {
         if let Some(post) = self.outgoing.get_mut(hint.to.index()) {
             post.route_hints.push(hint);
+        }
+    }
+
+    /// Keeps a note about a sender until the end of the turn.
+    pub(crate) fn send_note(&mut self, to: ArbiterId, note: SenderNote) {
+        if let Some(post) = self.outgoing.get_mut(to.index()) {
+            post.sender_notes.push(note);
         }
     }
 

@@ -2,8 +2,7 @@
 //! no answer.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use socket2::SockAddr;
@@ -13,6 +12,9 @@ use crate::flood::kinds::FloodKind;
 
 /// The pause between two bursts.
 const PAUSE: Duration = Duration::from_millis(1);
+
+/// How long a flood lasts before it is reported as begun.
+pub(super) const LEAD: Duration = Duration::from_secs(1);
 
 /// A datagram and where it comes from.
 pub(super) struct FloodDatagram {
@@ -40,17 +42,28 @@ impl FloodSender {
         }
     }
 
-    /// Sends one prepared datagram after the other at a rate, until it is stopped.
-    pub(super) fn send(&mut self, to: SocketAddr, per_second: u32, stopped: &AtomicBool) {
+    /// Sends one prepared datagram after the other at a rate until it is to stop, and reports when
+    /// the lead is over.
+    pub(super) fn send(
+        &mut self,
+        to: SocketAddr,
+        per_second: u32,
+        begun: &SyncSender<()>,
+        stop: &Receiver<()>,
+    ) {
         let (to, begun_at) = (SockAddr::from(to), Instant::now());
         let mut sent = 0;
-        while !stopped.load(Ordering::Relaxed) {
-            let due = (begun_at.elapsed().as_secs_f64() * f64::from(per_second)) as u64;
+        while stop.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+            let past = begun_at.elapsed();
+            if past >= LEAD {
+                // Reported already if there is no room.
+                begun.try_send(()).ok();
+            }
+            let due = (past.as_secs_f64() * f64::from(per_second)) as u64;
             for _ in sent..due {
                 self.send_one(&to);
             }
             sent = due;
-            thread::sleep(PAUSE);
         }
     }
 

@@ -38,6 +38,9 @@ use crate::supervision::{ActorFailure, Generation};
 pub enum CellEffect<R> {
     /// Count a datagram by its kind; a burst counts as this many.
     CountUplink(UplinkKind, usize),
+    /// Report to the arbiter that the datagram with this number came from a peer where the device
+    /// is not.
+    ReportImpostor(u64, Peer),
     /// Commit a batch, then call `handle_receipt`; the batch belongs to this call.
     Commit(Batch, Option<TraceId>),
     /// Read the profile, then call `handle_profile`.
@@ -100,7 +103,7 @@ pub struct DeviceCell<R> {
     generation: Generation,
     binding: PeerBinding,
     armed_at: Option<Timestamp>,
-    handled: u64,
+    handled: u32,
     /// The bytes of unfinished bodies that were announced last.
     unfinished_bytes: u32,
     phase: Phase,
@@ -157,7 +160,7 @@ impl<R> DeviceCell<R> {
         input: DeviceInput<R>,
         out: &mut Vec<CellEffect<R>>,
     ) {
-        self.handled += 1;
+        self.handled = self.handled.wrapping_add(1);
         if self.is_retired() {
             return refuse(input, out);
         }
@@ -167,6 +170,9 @@ impl<R> DeviceCell<R> {
             DeviceInput::Datagram(arrival) => {
                 let kind = self.handle_datagram(&mut context.moment, &arrival, &mut effects);
                 out.push(CellEffect::CountUplink(kind, arrival.datagrams()));
+                if !self.device.may_be_at(arrival.peer()) {
+                    out.push(CellEffect::ReportImpostor(arrival.number(), arrival.peer()));
+                }
                 None
             }
             DeviceInput::Timeout => {

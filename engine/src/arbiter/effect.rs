@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::admin_log::entry::Entry;
+use crate::arbiter::admission::{CustomerSlot, SenderNote};
 use crate::arbiter::input::{DeviceInput, DeviceReply};
 use crate::device::record::RestoredDevice;
 use crate::dispatch::DropReason;
@@ -26,6 +27,8 @@ pub enum ArbiterEffect<H, R> {
         key: DeviceKey,
         /// The number of the actor.
         generation: Generation,
+        /// The customer of the device, for `handle_spawned`.
+        customer: CustomerSlot,
         /// The stored state of the device.
         restored: Box<RestoredDevice>,
     },
@@ -38,6 +41,8 @@ pub enum ArbiterEffect<H, R> {
     Forward(ArbiterId, ForwardedDatagram),
     /// Tell another arbiter which arbiter owns the device at a peer.
     SendRouteHint(RouteHint),
+    /// Tell the arbiter that received a datagram what its sender is, for `take_note`.
+    TellOfSender(ArbiterId, SenderNote),
     /// Send a datagram.
     Send(Peer, Vec<u8>),
     /// The datagram with this number is dropped.

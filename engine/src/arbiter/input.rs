@@ -83,7 +83,7 @@ pub enum ActorExit {
     /// It has no work that is not in the store.
     Idle {
         /// How many inputs it handled.
-        handled: u64,
+        handled: u32,
     },
     /// The device was removed.
     Retired,

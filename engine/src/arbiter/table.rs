@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use crate::arbiter::admission::CustomerSlot;
 use crate::arbiter::input::DeviceInput;
 use crate::ids::DeviceKey;
 use crate::supervision::Child;
@@ -15,8 +16,10 @@ pub(super) type Loaded<H, R> = Child<Mailbox<H>, Vec<DeviceInput<R>>>;
 pub(super) struct Mailbox<H> {
     /// Reaches the actor.
     pub(super) handle: H,
+    /// The customer of the device.
+    pub(super) customer: CustomerSlot,
     /// The number of inputs delivered: an actor that handled fewer is not idle.
-    pub(super) delivered: u64,
+    pub(super) delivered: u32,
 }
 
 /// The devices of an arbiter that are in memory.

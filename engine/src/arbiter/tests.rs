@@ -4,16 +4,17 @@ pub(super) mod vocabulary;
 
 use protocol::coap::code::Code;
 
+use super::admission::{SenderNote, SenderStanding};
 use super::input::{ActorExit, DeviceCommand, DeviceInput, StoreUnavailable};
 use super::{CROWDED_RETRY_MS, STORE_RETRY_MS};
 use crate::dispatch::peer_table::PeerBinding;
-use crate::dispatch::{DevicesAtAddress, Restoration};
-use crate::limits::PANICS_MAX;
+use crate::dispatch::{DevicesAtAddress, DropReason, RateScope, Restoration};
+use crate::limits::{PANICS_MAX, STRANGER_RATE_BURST_S};
 use crate::moment::Moment;
 use crate::supervision::ActorFailure;
 
-use vocabulary::{ArbiterFixture, BOUNDS, METER, NAMES, NOTHING};
-use vocabulary::{answer, data, key, profile, register, send, update};
+use vocabulary::{ArbiterFixture, BOUNDS, METER, NAMES, NOTHING, OF_ANOTHER};
+use vocabulary::{answer, data, key, peer, profile, register, send, update};
 
 #[test]
 fn a_registration_waits_until_its_device_is_found_and_restored() {
@@ -224,6 +225,83 @@ fn the_forwarding_arbiter_gets_a_route_hint_and_uses_it() {
         [delivered],
         "no search"
     );
+}
+
+#[test]
+fn a_refused_registration_counts_against_its_address_at_the_arbiter_that_received_it() {
+    let mut fixture = ArbiterFixture::new();
+    let admit = |fixture: &mut ArbiterFixture| fixture.arbiter.admit(fixture.at.now, peer());
+    for _ in 0..STRANGER_RATE_BURST_S {
+        assert_eq!(admit(&mut fixture), Ok(()));
+        fixture.receives(&register());
+        fixture.finds(Ok(None));
+        fixture.finds_devices(DevicesAtAddress::Nobody);
+    }
+    let over = DropReason::OverRate(RateScope::Stranger);
+    assert_eq!(admit(&mut fixture), Err(over));
+    fixture.passes(1_100);
+    assert_eq!(admit(&mut fixture), Ok(()));
+}
+
+#[test]
+fn a_refusal_is_noted_where_the_datagram_was_received() {
+    let [mut here, mut there] = ArbiterFixture::two();
+    assert_eq!(here.receives(&answer()), ["forward [1] to 1"]);
+    let refused = [
+        "tell 0 that 10.0.0.1:5683 is Stranger",
+        "drop 1: UnknownPeer",
+    ];
+    assert_eq!(there.receives_forwarded(&mut here), refused);
+    for _ in 0..STRANGER_RATE_BURST_S {
+        let note = SenderNote {
+            peer: peer(),
+            standing: SenderStanding::Stranger,
+        };
+        here.arbiter.take_note(here.at.now, note);
+    }
+    let over = DropReason::OverRate(RateScope::Stranger);
+    assert_eq!(here.arbiter.admit(here.at.now, peer()), Err(over));
+}
+
+#[test]
+fn a_device_found_by_its_address_is_known_where_its_datagram_was_received() {
+    let [mut here, mut there] = ArbiterFixture::two();
+    assert_eq!(here.receives(&data()), ["forward [1] to 1"]);
+    there.receives_forwarded(&mut here);
+    let found = there.finds_devices(DevicesAtAddress::One(key(METER)));
+    assert_eq!(found[0], "tell 0 that 10.0.0.1:5683 is Known");
+}
+
+#[test]
+fn an_impostor_counts_as_a_stranger() {
+    let mut fixture = ArbiterFixture::new();
+    for number in 0..STRANGER_RATE_BURST_S as u64 {
+        fixture.take(|arbiter, at, out| arbiter.handle_impostor(at.now, (number, peer()), out));
+    }
+    let over = DropReason::OverRate(RateScope::Stranger);
+    assert_eq!(fixture.arbiter.admit(fixture.at.now, peer()), Err(over));
+}
+
+#[test]
+fn customers_that_send_at_the_same_time_share_an_arbiter() {
+    let mut fixture = ArbiterFixture::new();
+    fixture.runs_all(&[METER, OF_ANOTHER]);
+    fixture.announces_peer(OF_ANOTHER);
+    assert_eq!(fixture.receives(&send()), ["deliver datagram 1 to meter-5"]);
+    fixture.announces_peer(METER);
+    for number in 2..=4 {
+        let delivered = format!("deliver datagram {number} to meter-0");
+        assert_eq!(fixture.receives(&send()), [delivered]);
+    }
+    assert_eq!(fixture.receives(&send()), ["drop 5: OverRate(Customer)"]);
+    let answered = ["deliver datagram 6 to meter-0"];
+    assert_eq!(
+        fixture.receives(&answer()),
+        answered,
+        "an answer is never dropped"
+    );
+    fixture.passes(1_000);
+    assert_eq!(fixture.receives(&send()), ["deliver datagram 7 to meter-0"]);
 }
 
 #[test]

@@ -29,13 +29,16 @@ pub struct DatagramForm(u8);
 
 impl DatagramForm {
     /// How many forms there are.
-    pub const COUNT: usize = KINDS.len() * CODES.len() + 2;
+    pub const COUNT: usize = KINDS.len() * CODES.len() + 3;
 
     /// A bare datagram, received or sent.
     pub const BARE: Self = Self((Self::COUNT - 1) as u8);
 
     /// Not a CoAP message.
     const MALFORMED: Self = Self((Self::COUNT - 2) as u8);
+
+    /// Dropped before it was decoded.
+    pub const UNREAD: Self = Self((Self::COUNT - 3) as u8);
 
     /// The form of a datagram that the service sends.
     pub fn of(datagram: &[u8]) -> Self {
@@ -93,13 +96,16 @@ impl DatagramForm {
         if self == Self::BARE {
             return "bare";
         }
+        if self == Self::UNREAD {
+            return "unread";
+        }
         let code = self.parts().and_then(|(_, code)| CODES.get(code));
         code.copied().unwrap_or("malformed")
     }
 
     /// Whether a datagram that the service sends can have it.
     pub fn can_be_ours(self) -> bool {
-        self != Self::MALFORMED
+        ![Self::MALFORMED, Self::UNREAD].contains(&self)
     }
 
     /// Whether it is the form of a CoAP message.
@@ -128,7 +134,8 @@ impl DropReason {
             | Self::Unanswerable
             | Self::Overloaded
             | Self::ArbiterBusy
-            | Self::MailboxFull => false,
+            | Self::MailboxFull
+            | Self::OverRate(_) => false,
         }
     }
 }
@@ -206,6 +213,8 @@ mod tests {
         assert!(places.contains(&DatagramForm::BARE.index()));
         assert!(places.iter().all(|place| *place < DatagramForm::COUNT));
         assert!(DatagramForm::BARE.can_be_ours() && !DatagramForm::MALFORMED.can_be_ours());
+        assert_eq!(DatagramForm::UNREAD.code(), "unread");
+        assert!(!DatagramForm::UNREAD.can_be_ours());
     }
 
     #[test]

@@ -27,7 +27,15 @@ pub struct Router {
 #[derive(Clone, Debug)]
 pub struct ForwardedDatagram {
     recipient: Recipient,
-    received_by: ArbiterId,
+    received_by: ReceivedBy,
+}
+
+/// The arbiter that received a datagram from its socket.
+#[derive(Clone, Copy, Debug)]
+struct ReceivedBy {
+    arbiter: ArbiterId,
+    /// Whether it does not know that a device is registered at the peer.
+    needs_hint: bool,
 }
 
 /// A datagram and its recipient, as far as it is known.
@@ -90,6 +98,11 @@ impl Router {
         }
     }
 
+    /// The arbiter that it routes for.
+    pub fn arbiter(&self) -> ArbiterId {
+        self.arbiter
+    }
+
     /// Routes a datagram whose device is known.
     pub fn to_device(&mut self, key: DeviceKey, arrival: Inbound) -> RouteDecision {
         let owner = self.shard_map.arbiter_of(key.shard());
@@ -97,7 +110,8 @@ impl Router {
         if owner == self.arbiter {
             return RouteDecision::Device(key, arrival);
         }
-        self.forward(owner, Recipient::Device(key, arrival))
+        let peer = arrival.peer();
+        self.forward(owner, peer, Recipient::Device(key, arrival))
     }
 
     /// Routes a datagram that names a registration.
@@ -108,7 +122,8 @@ impl Router {
         if owner == self.arbiter {
             return RouteDecision::Location(location, datagram);
         }
-        self.forward(owner, Recipient::Location(location, datagram))
+        let peer = datagram.peer;
+        self.forward(owner, peer, Recipient::Location(location, datagram))
     }
 
     /// Routes a datagram that names no device.
@@ -118,12 +133,20 @@ impl Router {
         match remembered {
             Some(owner) if owner != self.arbiter => self.forward(
                 owner,
+                datagram.peer,
                 Recipient::Peer {
                     datagram,
                     arbiters_left,
                 },
             ),
-            Some(_) | None => self.route_here(datagram, arbiters_left, self.arbiter).0,
+            Some(_) | None => {
+                // Its own peer table tells which devices are registered here.
+                let received_by = ReceivedBy {
+                    arbiter: self.arbiter,
+                    needs_hint: false,
+                };
+                self.route_here(datagram, arbiters_left, received_by).0
+            }
         }
     }
 
@@ -136,10 +159,23 @@ impl Router {
             recipient,
             received_by,
         } = forwarded;
+        // Only of a peer at which a device is registered: a name or a location proves nothing.
+        let hint_for = |peer| {
+            let is_known = self.peer_table.device_at(peer).is_some();
+            (received_by.needs_hint && is_known).then_some(RouteHint {
+                to: received_by.arbiter,
+                peer,
+                arbiter: self.arbiter,
+            })
+        };
         match recipient {
-            Recipient::Device(key, arrival) => (RouteDecision::Device(key, arrival), None),
+            Recipient::Device(key, arrival) => {
+                let hint = hint_for(arrival.peer());
+                (RouteDecision::Device(key, arrival), hint)
+            }
             Recipient::Location(location, datagram) => {
-                (RouteDecision::Location(location, datagram), None)
+                let hint = hint_for(datagram.peer);
+                (RouteDecision::Location(location, datagram), hint)
             }
             Recipient::Peer {
                 datagram,
@@ -150,7 +186,13 @@ impl Router {
 
     /// Notes the hint of another arbiter.
     pub fn note_hint(&mut self, hint: RouteHint) {
-        self.route_cache.note(hint.peer, hint.arbiter);
+        self.route_cache.note_registered(hint.peer, hint.arbiter);
+    }
+
+    /// Whether a device is known to be registered at a peer.
+    pub fn knows(&self, peer: Peer) -> bool {
+        self.route_cache.has_registered(peer)
+            || self.peer_table.device_answering_from(peer).is_some()
     }
 
     /// Routes the datagrams of `to` to a device, and those of `from` no longer.
@@ -174,7 +216,7 @@ impl Router {
         &mut self,
         datagram: Datagram,
         arbiters_left: u16,
-        received_by: ArbiterId,
+        received_by: ReceivedBy,
     ) -> (RouteDecision, Option<RouteHint>) {
         let arbiters_left = arbiters_left.saturating_sub(1);
         let found = match datagram.message.code.is_request() {
@@ -182,9 +224,10 @@ impl Router {
             false => self.peer_table.device_answering_from(datagram.peer),
         };
         if let Some(key) = found {
-            // After a hit at the first look-up, the receiving arbiter needs no hint.
+            // After a hit at the first look-up, the receiving arbiter knows the owner.
             let searched = arbiters_left.saturating_add(1) < self.shard_map.count();
-            let hint = searched.then(|| self.hint_for(datagram.peer, received_by));
+            let needs_hint = searched || received_by.needs_hint;
+            let hint = needs_hint.then(|| self.hint_for(datagram.peer, received_by.arbiter));
             return (
                 RouteDecision::Device(key, Inbound::Message(datagram)),
                 hint.flatten(),
@@ -219,13 +262,15 @@ impl Router {
         })
     }
 
-    fn forward(&self, owner: ArbiterId, recipient: Recipient) -> RouteDecision {
-        let received_by = self.arbiter;
+    fn forward(&self, owner: ArbiterId, peer: Peer, recipient: Recipient) -> RouteDecision {
         RouteDecision::Forward(
             owner,
             ForwardedDatagram {
                 recipient,
-                received_by,
+                received_by: ReceivedBy {
+                    arbiter: self.arbiter,
+                    needs_hint: !self.route_cache.has_registered(peer),
+                },
             },
         )
     }

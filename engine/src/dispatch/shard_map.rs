@@ -8,6 +8,9 @@ use std::ops::RangeInclusive;
 use crate::ids::{DeviceKey, Shard};
 use crate::limits::SHARDS;
 
+/// The bits of a datagram's number that count; those above name the arbiter that received it.
+const RECEIVED_BITS: u32 = 48;
+
 /// Names an arbiter of this process: one thread with its own socket and devices.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ArbiterId(u16);
@@ -16,6 +19,17 @@ impl ArbiterId {
     /// The index of the arbiter in this process.
     pub fn index(self) -> usize {
         usize::from(self.0)
+    }
+
+    /// The number of the datagram that it received as its nth: unique within the process.
+    pub fn datagram_number(self, nth: u64) -> u64 {
+        u64::from(self.0) << RECEIVED_BITS | nth & ((1 << RECEIVED_BITS) - 1)
+    }
+
+    /// The arbiter that received the datagram with a number.
+    pub fn receiver_of(datagram: u64) -> Self {
+        let [first, second, ..] = datagram.to_be_bytes();
+        Self(u16::from_be_bytes([first, second]))
     }
 
     /// The number of the arbiter.

@@ -311,7 +311,14 @@ fn decode_nameless(
         }
         Some(format @ ContentFormat::CBOR) => readable(format, cbor::decode(path, payload, model)),
         Some(_) | None => {
-            let value = decode_resource(format, payload, model.type_of(path))?;
+            let value = decode_resource(format, payload, model.type_of(path));
+            let value = value.map_err(|reason| {
+                if matches!(reason, Undecodable::Malformed(_)) && text::is_not_finite(payload) {
+                    let format = format.unwrap_or(ContentFormat::TEXT);
+                    return misread(format, MalformedSamples::NotFinite(path));
+                }
+                reason
+            })?;
             Ok(Decoded {
                 samples: vec![timeless(path, value)],
                 unreadable: Vec::new(),

@@ -1,6 +1,7 @@
 //! Which operations read the administration log? The OpenAPI descriptions.
 
 use engine::admin_log::entry::{Category, Subject};
+use engine::query::KIND_CHARACTERS_MAX;
 
 use super::PAGE_SIZE_MAX;
 use crate::api::openapi::{ApiOperation, Schema, Tag, names};
@@ -34,7 +35,15 @@ pub(in crate::api) fn list() -> ApiOperation {
             "type",
             Schema::word::<Subject>(),
             "Only entries of this type.",
-        );
+        )
+        .query(
+            "kind",
+            Schema::text_of(1..=KIND_CHARACTERS_MAX)
+                .pattern("^[A-Za-z0-9]+$")
+                .example("ActionRequestFailed"),
+            KIND,
+        )
+        .faults(&["TOO_BROAD"]);
     paged_by(operation, PAGE_SIZE_MAX).answer(200, page_of(entry()), "A page of entries.")
 }
 
@@ -61,6 +70,10 @@ pub(in crate::api) fn statistics() -> ApiOperation {
         .query("category", Schema::word::<Category>(), CATEGORY)
         .answer(200, statistics_body(), "The statistics.")
 }
+
+const KIND: &str = "Only entries with this kind, which is in the brackets of `message`. If more \
+                    than 20,000 entries pass the other filters, the response is 400 `TOO_BROAD`: \
+                    narrow the time range, or add a type, a category or a device.";
 
 const CATEGORY: &str = "Only entries of this category.";
 

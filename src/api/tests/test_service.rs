@@ -121,6 +121,7 @@ impl TestService {
             operator,
             lost: None,
             networks: Networks::default(),
+            backups: store.clone(),
         };
         let state = ApiState::new(&config, parts);
         Self {

@@ -167,7 +167,7 @@ pub(super) fn are_removed_with_their_devices(ground: &TestBed<'_>) {
 }
 
 /// A job that was created at a second, for devices `d0`, `d1` and so on.
-fn made(store: &dyn Store, customer: &CustomerId, second: i64, devices: u32) -> Job {
+pub(crate) fn made(store: &dyn Store, customer: &CustomerId, second: i64, devices: u32) -> Job {
     let job = Job::new(&mut moment(second, 7), customer.clone(), devices);
     for contents in contents(&job) {
         assert_eq!(commit(store, contents), Ok(()));

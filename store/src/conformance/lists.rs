@@ -5,9 +5,12 @@ use engine::admin_log::entry::{Category, Entry, Subject};
 use engine::admin_log::window::TimeWindow;
 use engine::change::Change;
 use engine::ids::CustomerId;
+use engine::limits::LOG_ENTRIES_SEARCHED_MAX;
 use engine::moment::Timestamp;
 use engine::query::devices::DeviceFilter;
-use engine::query::{ActionFilter, ActionOrder, LogFilter, PageRequest, Statuses};
+use engine::query::{
+    ActionFilter, ActionOrder, EntryKind, LogFilter, LogSearchTooBroad, PageRequest, Statuses,
+};
 
 use super::model::Model;
 use super::rng::Rng;
@@ -41,6 +44,46 @@ pub(super) fn agree_with_model(ground: &TestBed<'_>) {
     compare(&*store, &model, &mut rng);
     drop(store);
     compare(&*ground.open(), &model, &mut rng);
+}
+
+pub(super) fn search_of_log_is_bounded(ground: &TestBed<'_>) {
+    let store = ground.open();
+    let meter = device(&acme(), 1);
+    let [failed, expired] = ["ActionRequestFailed", "ActionRequestExpired"]
+        .map(|kind| EntryKind::parse(kind).expect("a kind"));
+    let window = |until| TimeWindow { from: at(0), until };
+    let filter = |until| LogFilter {
+        customer: acme(),
+        window: window(until),
+        iccid: None,
+        category: None,
+        subject: None,
+    };
+    let append = |second, number| {
+        let entries = (0..number).map(|rng| entry(&meter, second, rng));
+        let changes = entries.map(|entry| Change::AppendEntry(Box::new(entry)));
+        let committed = wait(store.commit(batch(changes.collect())));
+        assert_eq!(committed, Ok(()));
+    };
+    let page = |number| PageRequest { number, size: 2 };
+    let ask = |until, kind: &EntryKind, number| {
+        wait(store.entries_of_kind(filter(until), kind.clone(), page(number))).expect("an answer")
+    };
+    append(1, 1);
+    append(2, 2);
+    let first = ask(at(9), &failed, 1).expect("few entries");
+    let times: Vec<_> = first.items.iter().map(|entry| entry.at).collect();
+    assert_eq!((times, first.total), (vec![at(2), at(2)], 3));
+    let second = ask(at(9), &failed, 2).expect("few entries");
+    assert_eq!((second.items.len(), second.items[0].at), (1, at(1)));
+    let others = ask(at(9), &expired, 1).expect("few entries");
+    assert_eq!((others.items, others.total), (Vec::new(), 0));
+
+    for second in 10..30 {
+        append(second, u64::from(LOG_ENTRIES_SEARCHED_MAX / 20));
+    }
+    assert_eq!(ask(at(99), &failed, 1), Err(LogSearchTooBroad));
+    assert_eq!(ask(at(9), &failed, 1), Ok(first));
 }
 
 /// All requests of a customer, and their total.

@@ -28,7 +28,10 @@ use engine::policy::CustomerSettings;
 use engine::profile::Profile;
 use engine::query::devices::{DeviceFilter, SearchTooBroad};
 use engine::query::listed::{HistoryPage, ListedAction};
-use engine::query::{ActionFilter, HistoryFilter, KnownValue, LogFilter, Page, PageRequest};
+use engine::query::{
+    ActionFilter, EntryKind, HistoryFilter, KnownValue, LogFilter, LogSearchTooBroad, Page,
+    PageRequest,
+};
 use engine::setting::Setting;
 
 use super::SledStore;
@@ -156,6 +159,16 @@ impl DirectoryReads for SledStore {
     fn entries(&self, filter: LogFilter, page: PageRequest) -> ReadAnswer<Page<Entry>> {
         self.readers
             .show(move |db| entries::entries(db, &filter, page))
+    }
+
+    fn entries_of_kind(
+        &self,
+        filter: LogFilter,
+        kind: EntryKind,
+        page: PageRequest,
+    ) -> ReadAnswer<Result<Page<Entry>, LogSearchTooBroad>> {
+        self.readers
+            .show(move |db| entries::entries_of_kind(db, &filter, &kind, page))
     }
 
     fn entry(&self, customer: CustomerId, id: EntryId) -> ReadAnswer<Option<Entry>> {

@@ -6,10 +6,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sled::Db;
+use sled::{Batch, Db};
 use tokio::sync::oneshot;
 
 use super::apply;
+use super::backup::KeptWrites;
 use super::commit_state::CommitState;
 use super::device_counts::DeviceCounts;
 use super::disk::Disk;
@@ -34,7 +35,7 @@ const GROUP_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 /// replaces two or three.
 const ROWS_FREED: usize = 128;
 
-/// How often a full disk is checked while no job arrives.
+/// How often the disk is checked while no job arrives.
 const DISK_RECHECK: Duration = Duration::from_secs(1);
 
 /// A job for the committer.
@@ -57,6 +58,7 @@ pub(super) struct Committer {
     epochs: Epochs,
     ledger: Ledger,
     last_group: LastGroup,
+    kept_writes: KeptWrites,
     /// The last known values a device may have.
     last_values_max: u32,
     /// The rows that commits wrote since the last sweep, if that sweep left something to be swept.
@@ -97,7 +99,7 @@ impl Committer {
         disk: Disk,
         state: Arc<CommitState>,
         jobs: Receiver<Job>,
-        (epochs, ledger, last_group): (Epochs, Ledger, LastGroup),
+        (epochs, ledger, last_group, kept_writes): (Epochs, Ledger, LastGroup, KeptWrites),
         last_values_max: u32,
     ) -> Self {
         state.reach(ledger.newest());
@@ -110,6 +112,7 @@ impl Committer {
             epochs,
             ledger,
             last_group,
+            kept_writes,
             last_values_max,
             written: None,
         }
@@ -133,31 +136,36 @@ impl Committer {
         }
     }
 
-    /// The next job. While the disk is full, it is checked again at intervals.
+    /// The next job. While there is none, the disk is checked at intervals.
     fn wait(&mut self) -> Option<Job> {
-        while let Some(due) = self
-            .last_group
-            .sync_due()
-            .filter(|_| !self.state.disk_full())
-        {
-            match self.jobs.recv_timeout(due) {
+        loop {
+            let due = self.last_group.sync_due();
+            let due = due.filter(|_| !self.state.disk_full());
+            match self.jobs.recv_timeout(due.unwrap_or(DISK_RECHECK)) {
                 Ok(job) => return Some(job),
+                Err(RecvTimeoutError::Timeout) if due.is_some() => self.last_group.sync(),
+                Err(RecvTimeoutError::Timeout) if self.state.failed() => {}
+                Err(RecvTimeoutError::Timeout) => self.check_disk(),
                 Err(RecvTimeoutError::Disconnected) => {
-                    self.last_group.sync();
+                    if due.is_some() {
+                        self.last_group.sync();
+                    }
                     return None;
                 }
-                Err(RecvTimeoutError::Timeout) => self.last_group.sync(),
             }
         }
-        while self.state.disk_full() {
-            match self.jobs.recv_timeout(DISK_RECHECK) {
-                Ok(job) => return Some(job),
-                Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) if self.disk.has_room() => self.state.free_disk(),
-                Err(RecvTimeoutError::Timeout) => {}
-            }
+    }
+
+    /// Finds out whether there is room on the disk.
+    fn check_disk(&mut self) {
+        if self.disk.has_room() {
+            self.state.free_disk();
+            return;
         }
-        self.jobs.recv().ok()
+        if !self.state.disk_full() {
+            tracing::warn!("free disk space is below the reserve: commits are refused");
+        }
+        self.state.fill_disk();
     }
 
     /// Commits a batch together with all that are queued behind it; returns the first job that is
@@ -207,15 +215,8 @@ impl Committer {
         if self.state.failed() {
             return Some(CommitError::Unavailable);
         }
-        if self.disk.has_room() {
-            self.state.free_disk();
-            return None;
-        }
-        if !self.state.disk_full() {
-            tracing::warn!("free disk space is below the reserve: commits are refused");
-        }
-        self.state.fill_disk();
-        Some(CommitError::Full)
+        self.check_disk();
+        self.state.disk_full().then_some(CommitError::Full)
     }
 
     /// Decides each batch of a group. Verdicts are given only once everything is durable: even a
@@ -315,12 +316,15 @@ impl Committer {
         self.state.begin_group();
         let changed = rows.len();
         let moved = DeviceCounts::moved_by(&rows)?;
-        let batch = rows.into_batch();
-        self.state.apply(|| self.db.apply_batch(batch))?;
-        self.db.flush()?;
-        let written_at = Instant::now();
-        self.file.sync_data().map_err(Fault::Sync)?;
-        self.state.meters.synced(written_at.elapsed());
+        let kept_writes = self.kept_writes.clone();
+        let mut keeping = kept_writes.hold();
+        let encoded = keeping.encoded(&rows);
+        self.write_durably(rows.into_batch())
+            .inspect_err(|_| keeping.miss())?;
+        if let Some(encoded) = encoded {
+            keeping.keep(&encoded);
+        }
+        drop(keeping);
         self.last_group.note();
         let begun = self.ledger.settle();
         self.state.reach(self.ledger.newest());
@@ -328,6 +332,15 @@ impl Committer {
         self.state.notifiers.notify(begun);
         self.state.meters.known(moved);
         free_replaced(changed);
+        Ok(())
+    }
+
+    fn write_durably(&self, batch: Batch) -> Result<(), Fault> {
+        self.state.apply(|| self.db.apply_batch(batch))?;
+        self.db.flush()?;
+        let written_at = Instant::now();
+        self.file.sync_data().map_err(Fault::Sync)?;
+        self.state.meters.synced(written_at.elapsed());
         Ok(())
     }
 
@@ -342,7 +355,7 @@ impl Committer {
 /// sled leaves that to crossbeam-epoch, which frees a few hundred things for every 128 accesses to
 /// the tree. A group accesses the tree once and replaces a page for each of its rows, so without
 /// help the memory of a fill grows with the fill.
-fn free_replaced(rows: usize) {
+pub(super) fn free_replaced(rows: usize) {
     for _ in 0..=rows / ROWS_FREED {
         crossbeam_epoch::pin().flush();
     }

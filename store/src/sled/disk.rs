@@ -3,9 +3,11 @@
 //! sled stops for good when it meets a full disk. So the committer checks before every group and
 //! refuses it while less than a reserve is free. Another program may fill the disk at once all the
 //! same: then the store has failed, and a file of reserved bytes is given up when it is opened
-//! again, so that it can be read and old data removed.
+//! again, so that it can be read and old data removed. Files that are gone have no room either.
 
-use std::io;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::reserve_file::ReserveFile;
@@ -13,9 +15,14 @@ use super::reserve_file::ReserveFile;
 /// Reads the free bytes of the file system of a path.
 pub(super) type FreeBytes = Box<dyn Fn(&Path) -> io::Result<u64> + Send>;
 
+/// Its device and its number there.
+type FileIdentity = (u64, u64);
+
 /// The file system the store is on.
 pub(super) struct Disk {
     path: PathBuf,
+    /// The file with the rows, as it was when the store was opened.
+    rows: io::Result<FileIdentity>,
     reserve_bytes: u64,
     file: ReserveFile,
     free_bytes: FreeBytes,
@@ -32,6 +39,7 @@ impl Disk {
     ) -> Self {
         Self {
             path: path.to_path_buf(),
+            rows: identity_of_rows(path),
             reserve_bytes,
             file,
             free_bytes,
@@ -61,7 +69,8 @@ impl Disk {
     }
 
     fn free(&mut self) -> u64 {
-        match (self.free_bytes)(&self.path) {
+        let is_in_place = self.check_place();
+        match is_in_place.and_then(|()| (self.free_bytes)(&self.path)) {
             Ok(free) => {
                 self.is_gone = false;
                 free
@@ -74,6 +83,22 @@ impl Disk {
             }
         }
     }
+
+    /// What is written to files that were moved or deleted would not be found again.
+    fn check_place(&self) -> io::Result<()> {
+        match &self.rows {
+            Ok(rows) if identity_of_rows(&self.path)? != *rows => Err(io::Error::new(
+                ErrorKind::NotFound,
+                "the files of the store were replaced",
+            )),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+}
+
+fn identity_of_rows(store: &Path) -> io::Result<FileIdentity> {
+    let file = fs::metadata(store.join("rows/db"))?;
+    Ok((file.dev(), file.ino()))
 }
 
 /// Asks the file system.

@@ -6,6 +6,7 @@
 //! section 5.7): their first six bytes are the milliseconds.
 
 pub(crate) mod action;
+pub(crate) mod counted;
 pub(crate) mod definition;
 pub(crate) mod device;
 pub(crate) mod event;
@@ -29,9 +30,9 @@ pub(crate) type Key = Vec<u8>;
 const ID_MS_MAX: i64 = (1 << 48) - 1;
 
 /// A kind of row. The number is the first byte of its keys and never changes its meaning.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[repr(u8)]
-enum Table {
+pub(crate) enum Table {
     Format = 1,
     Epoch = 2,
     Counter = 3,
@@ -96,6 +97,83 @@ enum Table {
     JobsCounted = 74,
     RunningJob = 75,
     RemovedJob = 76,
+}
+
+impl Table {
+    /// Every table.
+    const ALL: [Self; 60] = [
+        Self::Format,
+        Self::Epoch,
+        Self::Counter,
+        Self::Customer,
+        Self::Client,
+        Self::ClientOfCustomer,
+        Self::Token,
+        Self::TokenOfClient,
+        Self::TokenByExpiry,
+        Self::Setting,
+        Self::Name,
+        Self::Device,
+        Self::DeviceOfCustomer,
+        Self::Record,
+        Self::Pending,
+        Self::Action,
+        Self::ActionOfCustomer,
+        Self::ActionOfDevice,
+        Self::Final,
+        Self::EntryOfIccid,
+        Self::EntryByAge,
+        Self::RemovedLog,
+        Self::Piece,
+        Self::EntryPayload,
+        Self::ActionOfCustomerByUpdate,
+        Self::ActionOfDeviceByUpdate,
+        Self::Idempotency,
+        Self::IdempotencyByAge,
+        Self::Value,
+        Self::ValuesCounted,
+        Self::Entry,
+        Self::EntryCount,
+        Self::DeviceInLog,
+        Self::DevicesCounted,
+        Self::RemovedHistory,
+        Self::Definition,
+        Self::DefinitionText,
+        Self::RemovedText,
+        Self::Destination,
+        Self::DestinationOfCustomer,
+        Self::NewestNumber,
+        Self::Tally,
+        Self::Cursor,
+        Self::Retry,
+        Self::Dead,
+        Self::DeadByAge,
+        Self::RemovedDestination,
+        Self::Address,
+        Self::EventBlock,
+        Self::HeadPage,
+        Self::HeadCheckpoint,
+        Self::RemovedEvents,
+        Self::LastGroup,
+        Self::Job,
+        Self::JobRequest,
+        Self::JobPart,
+        Self::JobOfCustomer,
+        Self::JobsCounted,
+        Self::RunningJob,
+        Self::RemovedJob,
+    ];
+
+    /// The table of a key.
+    pub(crate) fn of(key: &[u8]) -> Option<Self> {
+        let (number, _) = key.split_first()?;
+        Self::ALL.into_iter().find(|table| *table as u8 == *number)
+    }
+
+    /// The prefix of all its keys.
+    pub(crate) fn prefix(self) -> Key {
+        Builder::of(self).end()
+    }
 }
 
 /// A key under construction.
@@ -293,6 +371,11 @@ pub(crate) fn instant_of(bytes: [u8; 8]) -> Timestamp {
 pub(crate) fn append(mut key: Key, part: &[u8]) -> Key {
     key.extend_from_slice(part);
     key
+}
+
+/// The prefix of the rows of a customer in a table whose keys begin with it.
+pub(crate) fn of_customer(table: Table, customer: &CustomerId) -> Key {
+    Builder::of(table).text(customer.as_str()).end()
 }
 
 /// The part of a key after a prefix; empty if the key is shorter.

@@ -53,20 +53,11 @@ impl LastGroup {
         tree: &Tree,
         now: fn() -> Timestamp,
     ) -> Result<(Self, Option<Loss>), Fault> {
-        let last = match tree.get(key::last_group())? {
-            Some(row) => read_group(&row)?,
-            None => GroupMark::default(),
-        };
-        let (file, noted) = read(path).map_err(Fault::Sync)?;
-        let lost = match noted {
-            Noted::Mark(noted) if noted.number > last.number => Some(Loss {
-                groups: noted.number - last.number,
-                from: last.at,
-                until: noted.at,
-            }),
-            Noted::Mark(_) => None,
-            Noted::Nothing if last.number == 0 => None,
-            Noted::Nothing | Noted::Unreadable => {
+        let (last, end) = end_of(path, tree)?;
+        let lost = match end {
+            StoreEnd::Lost(loss) => Some(loss),
+            StoreEnd::Complete => None,
+            StoreEnd::Unknown => {
                 tracing::warn!(
                     file = %path.display(),
                     "the number of the last group cannot be read: nobody knows whether the end of \
@@ -75,8 +66,13 @@ impl LastGroup {
                 None
             }
         };
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path);
         let opened = Self {
-            file,
+            file: file.map_err(Fault::Sync)?,
             last,
             unsynced: None,
             now,
@@ -126,25 +122,47 @@ impl LastGroup {
     }
 }
 
-fn read(path: &Path) -> io::Result<(File, Noted)> {
-    let is_new = !path.try_exists()?;
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)?;
-    if is_new {
-        return Ok((file, Noted::Nothing));
-    }
+/// Whether what was durable is there.
+pub(super) enum StoreEnd {
+    Complete,
+    /// The file does not say.
+    Unknown,
+    Lost(Loss),
+}
+
+/// Compares the rows of a store with the file, and returns the last group there is. Nothing is
+/// changed.
+pub(super) fn end_of(path: &Path, tree: &Tree) -> Result<(GroupMark, StoreEnd), Fault> {
+    let last = match tree.get(key::last_group())? {
+        Some(row) => read_group(&row)?,
+        None => GroupMark::default(),
+    };
+    let end = match read(path).map_err(Fault::Sync)? {
+        Noted::Mark(noted) if noted.number > last.number => StoreEnd::Lost(Loss {
+            groups: noted.number - last.number,
+            from: last.at,
+            until: noted.at,
+        }),
+        Noted::Mark(_) => StoreEnd::Complete,
+        Noted::Nothing if last.number == 0 => StoreEnd::Complete,
+        Noted::Nothing | Noted::Unreadable => StoreEnd::Unknown,
+    };
+    Ok((last, end))
+}
+
+fn read(path: &Path) -> io::Result<Noted> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Noted::Nothing),
+        Err(error) => return Err(error),
+    };
     let mut noted = [0; GroupMark::BYTES + DIGEST_BYTES];
     let read = file.read_exact_at(&mut noted, 0);
     let (mark, found) = noted.split_at(GroupMark::BYTES);
-    let noted = match (read, read_group(mark)) {
+    Ok(match (read, read_group(mark)) {
         (Ok(()), Ok(mark_read)) if found == digest(mark) => Noted::Mark(mark_read),
         _ => Noted::Unreadable,
-    };
-    Ok((file, noted))
+    })
 }
 
 fn digest(mark: &[u8]) -> [u8; DIGEST_BYTES] {

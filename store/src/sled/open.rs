@@ -29,11 +29,11 @@ use crate::Loss;
 /// not contain the ids of its device; up to format 4 devices were not found by their addresses, nor
 /// were the protocols stored that they had used; up to format 5 an API client had one secret; up
 /// to format 6 each event had rows of its own. No release wrote them.
-const FORMAT: u64 = 7;
+pub(super) const FORMAT: u64 = 7;
 
 /// The memory sled uses for the tree: enough for the indexes of a million devices, and fixed,
 /// because sled's own default of 1 GiB is more than a small machine has.
-const CACHE_BYTES: u64 = 256 * 1_024 * 1_024;
+pub(super) const CACHE_BYTES: u64 = 256 * 1_024 * 1_024;
 
 /// The batches that may be queued for the committer: a quarter of a second of its work. One more is
 /// refused; new work is refused earlier.
@@ -97,6 +97,12 @@ pub enum OpenError {
     #[error("the store in {path} is in use by another process")]
     Held {
         /// Where it is.
+        path: PathBuf,
+    },
+    /// There is none, and none is to be created.
+    #[error("there is no store in {path}")]
+    Absent {
+        /// Where it should be.
         path: PathBuf,
     },
     /// A newer version of signalbox wrote it.
@@ -223,6 +229,21 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
     })
 }
 
+/// Opens the rows of a store and nothing else, and keeps other processes out.
+pub(super) fn open_offline(path: &Path, cache_bytes: u64) -> Result<(Db, File), OpenError> {
+    let rows = path.join("rows");
+    let log = fs::metadata(rows.join("db"));
+    if log.is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        let path = path.to_path_buf();
+        return Err(OpenError::Absent { path });
+    }
+    let lock = lock(path)?;
+    remove_unfinished(&rows).map_err(|source| refusal(path, source))?;
+    let db = open_tree(path, &rows, cache_bytes)?;
+    check_format(path, &db)?;
+    Ok((db, lock))
+}
+
 fn lock(path: &Path) -> Result<File, OpenError> {
     let refused = |source| refusal(path, source);
     let lock = File::create(path.join("lock")).map_err(refused)?;
@@ -267,7 +288,7 @@ fn remove_unfinished(rows: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn open_tree(path: &Path, rows: &Path, cache_bytes: u64) -> Result<Db, OpenError> {
+pub(super) fn open_tree(path: &Path, rows: &Path, cache_bytes: u64) -> Result<Db, OpenError> {
     let config = sled::Config::new()
         .path(rows)
         .cache_capacity(cache_bytes)
@@ -300,7 +321,7 @@ fn open_tree(path: &Path, rows: &Path, cache_bytes: u64) -> Result<Db, OpenError
 }
 
 /// Catches a panic before the hook of the process prints it: the caller says what it means.
-fn quietly<T>(run: impl FnOnce() -> T) -> thread::Result<T> {
+pub(super) fn quietly<T>(run: impl FnOnce() -> T) -> thread::Result<T> {
     thread_local! {
         static IS_QUIET: Cell<bool> = const { Cell::new(false) };
     }
@@ -351,7 +372,7 @@ fn check_format(path: &Path, db: &Db) -> Result<(), OpenError> {
 }
 
 /// A file survives a power cut only if its directory was synced.
-fn sync_directories(path: &Path, rows: &Path) -> io::Result<()> {
+pub(super) fn sync_directories(path: &Path, rows: &Path) -> io::Result<()> {
     File::open(rows)?.sync_all()?;
     File::open(path)?.sync_all()?;
     match path
@@ -363,7 +384,7 @@ fn sync_directories(path: &Path, rows: &Path) -> io::Result<()> {
     }
 }
 
-fn refusal(path: &Path, source: io::Error) -> OpenError {
+pub(super) fn refusal(path: &Path, source: io::Error) -> OpenError {
     let path = path.to_path_buf();
     let kind = source.kind();
     if matches!(

@@ -181,6 +181,12 @@ impl<'t> Overlay<'t> {
         rewritten.collect()
     }
 
+    /// The rows to be written; those without a value are removed.
+    pub(super) fn writes(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        let writes = self.writes.iter();
+        writes.map(|(key, write)| (key.as_ref(), write.as_deref()))
+    }
+
     /// Whether nothing is to be written.
     pub(super) fn is_empty(&self) -> bool {
         self.writes.is_empty()
@@ -189,6 +195,12 @@ impl<'t> Overlay<'t> {
     /// How many rows are to be written.
     pub(super) fn len(&self) -> usize {
         self.writes.len()
+    }
+
+    /// The rows there are after everything was written to an empty tree.
+    pub(super) fn into_rows(self) -> Vec<(IVec, IVec)> {
+        let rows = self.writes.into_iter();
+        rows.filter_map(|(key, row)| Some((key, row?))).collect()
     }
 
     /// Everything to be written, as one batch.

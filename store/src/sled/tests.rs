@@ -333,7 +333,7 @@ fn removed_and_swept_things_leave_no_row() {
 }
 
 /// Adds a device with requests and events.
-fn live(store: &SledStore, meter: &Profile) {
+pub(super) fn live(store: &SledStore, meter: &Profile) {
     commit(store, known(meter));
     let put = Change::PutRecord {
         device: meter.key(),
@@ -348,13 +348,13 @@ fn live(store: &SledStore, meter: &Profile) {
         let entry = entry(meter, second, rng + meter.number * 10);
         commit(store, batch(vec![Change::AppendEntry(Box::new(entry))]));
     }
-    commit(store, created(&action(meter, 10, 4)));
+    commit(store, created(&action(meter, 10, 4 + meter.number * 10)));
     let event = event(meter, 10, 5);
     commit(store, batch(vec![Change::AppendEvent(Box::new(event))]));
 }
 
 /// Defines an object and has some of a customer's events delivered in part.
-fn deliver_in_part(store: &SledStore) {
+pub(super) fn deliver_in_part(store: &SledStore) {
     let erp = destination(&acme(), 1);
     let large = definition(&acme(), 3, "1.0", 50_000);
     commit(
@@ -453,7 +453,7 @@ const EVERYTHING: Retention = Retention {
     dead_letters_before: Timestamp::from_ms(i64::MAX),
 };
 
-fn commit(store: &SledStore, batch: Batch) {
+pub(super) fn commit(store: &SledStore, batch: Batch) {
     assert_eq!(wait(store.commit(batch)), Ok(()));
 }
 

@@ -267,6 +267,7 @@ fn reaches(law: &'static str, meant: IntendedDevice, who: usize, end: DatagramEn
         DatagramEnd::Handled { who: by } => by == who,
         DatagramEnd::Lost { who: by, .. } => by == who,
         DatagramEnd::Turned(DropReason::ArbiterBusy | DropReason::MailboxFull) => true,
+        DatagramEnd::Turned(DropReason::OverRate(_)) => false,
         DatagramEnd::Turned(DropReason::Overloaded) => {
             matches!(meant, IntendedDevice::Named { .. })
         }

@@ -175,7 +175,9 @@ impl Actor {
     ) -> Performed {
         let (who, step) = (self.who, self.step);
         match effect {
-            CellEffect::CountUplink(..) | CellEffect::Report(_) => {}
+            CellEffect::CountUplink(..)
+            | CellEffect::ReportImpostor(..)
+            | CellEffect::Report(_) => {}
             CellEffect::Commit(batch, _) => turn.acts.push(ArbiterAct::Commit { who, step, batch }),
             CellEffect::ReadProfile => turn.acts.push(ArbiterAct::ReadNames { who, step }),
             CellEffect::Rebind(from, to) => {

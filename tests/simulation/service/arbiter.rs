@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use engine::arbiter::admission::{CustomerSlot, RateLimits};
 use engine::arbiter::cell::{CommitFailure, StepContext};
 use engine::arbiter::effect::{ArbiterEffect, LookupId, StartupProgress};
 use engine::arbiter::input::{
@@ -38,6 +39,8 @@ const BOUNDS: ArbiterLimits = ArbiterLimits {
         queue_max: 3,
         bytes_max: 4_096,
     },
+    // Time passes by hours here, and a rate is for a second.
+    rates: RateLimits::NONE,
 };
 
 /// The machine of an arbiter, with actors identified by generation and callers by the number of the
@@ -317,8 +320,9 @@ impl Arbiter {
             ArbiterEffect::Spawn {
                 key,
                 generation,
+                customer,
                 restored,
-            } => self.spawn(key, generation, restored, turn, out),
+            } => self.spawn(key, (generation, customer), restored, turn, out),
             ArbiterEffect::Deliver(key, input) => self.deliver(key, input, turn, out),
             ArbiterEffect::Release(key, generation) => self.release(key, generation, turn),
             ArbiterEffect::Forward(to, parcel) => {
@@ -334,6 +338,8 @@ impl Arbiter {
                     .route_hints
                     .push(hint);
             }
+            // Without rates it changes nothing.
+            ArbiterEffect::TellOfSender(..) => {}
             ArbiterEffect::Send(to, datagram) => turn.acts.push(ArbiterAct::Send {
                 step: None,
                 who: None,
@@ -369,7 +375,7 @@ impl Arbiter {
     fn spawn(
         &mut self,
         key: DeviceKey,
-        generation: Generation,
+        (generation, customer): (Generation, CustomerSlot),
         restored: Box<RestoredDevice>,
         turn: &mut ServiceTurn<'_>,
         out: &mut Out,
@@ -385,7 +391,7 @@ impl Arbiter {
         assert!(self.actors[who].is_none(), "device {who} has an actor");
         self.actors[who] = Some(actor);
         self.machine
-            .handle_spawned(key, generation, generation, out);
+            .handle_spawned(key, (generation, customer), generation, out);
         self.conduct(who, turn, |actor, _, out| actor.cell.start(out));
     }
 

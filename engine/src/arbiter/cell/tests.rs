@@ -355,6 +355,7 @@ fn line(effect: CellEffect<()>) -> String {
     let after_s = |at: Timestamp| at.since_ms(START) / 1_000;
     match effect {
         CellEffect::CountUplink(kind, _) => format!("count {kind:?}"),
+        CellEffect::ReportImpostor(number, peer) => format!("report {number} from {peer}"),
         CellEffect::Commit(..) => "commit".to_owned(),
         CellEffect::ReadProfile => "read the profile".to_owned(),
         CellEffect::Rebind(from, to) => format!("rebind {} to {}", place(from), place(to)),

@@ -4,6 +4,7 @@ use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
 
+use crate::arbiter::admission::{CustomerSlot, RateLimits, SenderNote};
 use crate::arbiter::effect::{ArbiterEffect, LookupId, StartupProgress, StoreLookup};
 use crate::arbiter::input::{
     ActorExit, Conditions, DeviceCommand, DeviceInput, PendingCommand, Received, StartupPage,
@@ -35,11 +36,19 @@ pub(super) const BOUNDS: ArbiterLimits = ArbiterLimits {
         queue_max: 2,
         bytes_max: 4_096,
     },
+    rates: RateLimits {
+        stranger: 1,
+        device: 2,
+        customer: 3,
+    },
 };
 
 pub(super) const METER: &str = "meter-0";
 
 pub(super) const NAMES: [&str; 6] = [METER, "meter-1", "meter-2", "meter-3", "meter-4", "meter-5"];
+
+/// The device of another customer than the others.
+pub(super) const OF_ANOTHER: &str = "meter-5";
 
 pub(super) const NOTHING: [&str; 0] = [];
 
@@ -58,6 +67,8 @@ pub(super) struct ArbiterFixture {
     look_up: Option<LookupId>,
     /// The last actor to spawn.
     pub(super) generation: Option<Generation>,
+    /// The customer of its device.
+    customer: Option<CustomerSlot>,
     /// The last datagram to forward.
     forwarded: Option<ForwardedDatagram>,
     pub(super) hint: Option<RouteHint>,
@@ -88,6 +99,7 @@ impl ArbiterFixture {
             datagrams: 0,
             look_up: None,
             generation: None,
+            customer: None,
             forwarded: None,
             hint: None,
         }
@@ -129,7 +141,8 @@ impl ArbiterFixture {
 
     pub(super) fn receives(&mut self, message: &Message) -> Vec<String> {
         self.datagrams += 1;
-        let received = Received::decode(self.datagrams, peer(), &message.encode());
+        let number = self.here.datagram_number(self.datagrams);
+        let received = Received::decode(number, peer(), &message.encode());
         self.take(|arbiter, at, out| arbiter.handle_datagram(at, received, out))
     }
 
@@ -165,7 +178,10 @@ impl ArbiterFixture {
 
     pub(super) fn spawned(&mut self, name: &str) -> Vec<String> {
         let generation = self.generation.expect("its actor is to be spawned");
-        self.take(|arbiter, _, out| arbiter.handle_spawned(key(name), generation, (), out))
+        let customer = self.customer.expect("its actor is to be spawned");
+        self.take(|arbiter, _, out| {
+            arbiter.handle_spawned(key(name), (generation, customer), (), out);
+        })
     }
 
     pub(super) fn ends(&mut self, generation: Generation, ending: ActorExit) -> Vec<String> {
@@ -213,9 +229,13 @@ impl ArbiterFixture {
         match effect {
             ArbiterEffect::Lookup(look_up) => self.look_up_line(look_up),
             ArbiterEffect::Spawn {
-                key, generation, ..
+                key,
+                generation,
+                customer,
+                ..
             } => {
                 self.generation = Some(generation);
+                self.customer = Some(customer);
                 format!("spawn {}", name_of(key))
             }
             ArbiterEffect::Deliver(key, input) => {
@@ -231,6 +251,9 @@ impl ArbiterFixture {
                 self.hint = Some(hint);
                 let (to, home) = (hint.to.index(), hint.arbiter.index());
                 format!("teach {to} that {} is at {home}", hint.peer)
+            }
+            ArbiterEffect::TellOfSender(to, SenderNote { peer, standing }) => {
+                format!("tell {} that {peer} is {standing:?}", to.index())
             }
             ArbiterEffect::Send(to, datagram) => {
                 assert_eq!(to, peer());
@@ -305,7 +328,7 @@ fn restored(name: &str) -> RestoredDevice {
 
 pub(in crate::arbiter) fn profile(name: &str) -> Profile {
     Profile {
-        customer: CustomerId::parse("acme").unwrap(),
+        customer: CustomerId::parse(if name == OF_ANOTHER { "other" } else { "acme" }).unwrap(),
         device: DeviceId::parse(name).unwrap(),
         number: 1,
         iccid: Iccid::parse("8931").unwrap(),

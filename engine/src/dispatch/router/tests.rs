@@ -130,6 +130,30 @@ impl Process {
 }
 
 #[test]
+fn the_arbiter_that_receives_from_a_peer_learns_that_a_device_is_registered_there() {
+    type Receives = fn(&mut Process, ArbiterId, DeviceKey, Peer) -> Ended;
+    let all: [Receives; 4] = [
+        Process::receives_update,
+        Process::receives_registration,
+        Process::receives_answer,
+        Process::receives_request,
+    ];
+    for (receives, at) in all
+        .iter()
+        .flat_map(|receives| ShardMap::among(3).arbiters().map(move |at| (receives, at)))
+    {
+        let mut process = Process::of(3);
+        // A registration that is refused names the device as well.
+        process.receives_registration(at, key(1), peer(1));
+        assert!(!process.routers[at.index()].knows(peer(1)));
+        process.binds(key(1), peer(1));
+        receives(&mut process, at, key(1), peer(1));
+        assert!(process.routers[at.index()].knows(peer(1)));
+        assert!(!process.routers[at.index()].knows(peer(2)));
+    }
+}
+
+#[test]
 fn a_request_from_the_peer_of_an_exchange_is_not_of_that_device() {
     for arbiters in [1, 2, 8] {
         let mut process = Process::of(arbiters);

@@ -231,6 +231,47 @@ fn an_unreadable_value_is_named_and_the_others_are_read() {
 }
 
 #[test]
+fn a_number_that_is_not_finite_is_refused_with_its_path_in_every_format_that_has_such() {
+    let tlv: &[u8] = b"\xe4\x16\x44\xff\x80\x00\x00";
+    let cases: [(ContentFormat, &[u8]); 11] = [
+        (ContentFormat::TEXT, b"NaN"),
+        (ContentFormat::TEXT, b"-inf"),
+        (ContentFormat::TEXT, b"1e999"),
+        (ContentFormat::LEGACY_TEXT, b"Infinity"),
+        (ContentFormat::CBOR, b"\xf9\x7e\x00"),
+        (ContentFormat::CBOR, b"\xf9\x7c\x00"),
+        (
+            ContentFormat::SENML_CBOR,
+            b"\x81\xa2\x00\x6c/3303/0/5700\x02\xfa\x7f\x80\x00\x00",
+        ),
+        (
+            ContentFormat::LWM2M_CBOR,
+            b"\xa1\x83\x19\x0c\xe7\x00\x19\x16\x44\xf9\xfc\x00",
+        ),
+        (ContentFormat::LWM2M_TLV, tlv),
+        (ContentFormat::LEGACY_TLV, tlv),
+        (ContentFormat::LWM2M_TLV, b"\xe4\x16\x44\x7f\xc0\x00\x00"),
+    ];
+    let path = Path::resource(3303, 0, 5700);
+    for (format, payload) in cases {
+        let refused = decode(Some(format), path, payload, type_of).unwrap_err();
+        let text = refused.to_string();
+        let reason = "the value of /3303/0/5700 is not a finite number";
+        assert!(text.ends_with(reason), "{format} {payload:?}: {text}");
+    }
+    for number in ["NaN", "Infinity", "1e999"] {
+        let json = format!(r#"[{{"n":"/3303/0/5700","v":{number}}}]"#);
+        let refused = decode(
+            Some(ContentFormat::SENML_JSON),
+            path,
+            json.as_bytes(),
+            type_of,
+        );
+        assert!(refused.is_err(), "JSON has no {number}");
+    }
+}
+
+#[test]
 fn a_payload_without_a_readable_value_is_undecodable() {
     let cases: [(ContentFormat, &[u8]); 5] = [
         (

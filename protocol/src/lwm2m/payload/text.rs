@@ -39,6 +39,12 @@ pub fn decode(bytes: &[u8], data_type: DataType) -> Result<Value, MalformedValue
     }
 }
 
+/// Whether a text that is no value is NaN, infinity, or a number that rounds to infinity.
+pub(super) fn is_not_finite(bytes: &[u8]) -> bool {
+    let number = std::str::from_utf8(bytes).ok().map(str::parse::<f64>);
+    matches!(number, Some(Ok(number)) if !number.is_finite())
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;

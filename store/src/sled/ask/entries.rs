@@ -12,7 +12,8 @@ use std::collections::BinaryHeap;
 
 use engine::admin_log::entry::Entry;
 use engine::ids::{CustomerId, EntryId, Iccid};
-use engine::query::{LogFilter, Page, PageRequest};
+use engine::limits::LOG_ENTRIES_SEARCHED_MAX;
+use engine::query::{EntryKind, LogFilter, LogSearchTooBroad, Page, PageRequest};
 use sled::{Db, Iter};
 
 use super::load;
@@ -47,6 +48,46 @@ pub(in crate::sled) fn entries(
         items.extend(load(db, &key, read_entry)?);
     }
     Ok(Page { items, total })
+}
+
+/// A page of the entries of a kind that pass a filter. Their messages are in the entries alone, so
+/// each that passes is read, up to a bound.
+pub(in crate::sled) fn entries_of_kind(
+    db: &Db,
+    filter: &LogFilter,
+    kind: &EntryKind,
+    page: PageRequest,
+) -> Result<Result<Page<Entry>, LogSearchTooBroad>, Fault> {
+    let kinds = Kind::all(filter.category, filter.subject);
+    let log = Log::of(db, &filter.customer, kinds)?;
+    let window = TimeSpan::of(&filter.window);
+    let all = PageRequest {
+        number: 1,
+        size: LOG_ENTRIES_SEARCHED_MAX + 1,
+    };
+    let passing = match &filter.iccid {
+        Some(iccid) => log.page_of_sim(iccid, window, all)?.1,
+        None => log.newest(window, 0, all.size)?,
+    };
+    if passing.len() > LOG_ENTRIES_SEARCHED_MAX as usize {
+        return Ok(Err(LogSearchTooBroad));
+    }
+    let mut found = Page {
+        items: Vec::new(),
+        total: 0,
+    };
+    let wanted = page.skip()..page.skip().saturating_add(u64::from(page.size));
+    for (id, place) in passing {
+        let key = key::log::entry_of(&filter.customer, place, id);
+        let entry = load(db, &key, read_entry)?;
+        if let Some(entry) = entry.filter(|entry| kind.is_of(&entry.message)) {
+            if wanted.contains(&found.total) {
+                found.items.push(entry);
+            }
+            found.total += 1;
+        }
+    }
+    Ok(Ok(found))
 }
 
 /// One entry: its id does not tell its kind, and there are a few. Entries of a former customer with

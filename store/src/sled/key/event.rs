@@ -114,6 +114,12 @@ pub(crate) fn path_of_value(key: &[u8], device: DeviceKey) -> Option<Path> {
     Path::from_bytes(rest_of(key, &values_of(device)))
 }
 
+/// The path of a last known value of any device, from its key.
+pub(crate) fn path_of_any_value(key: &[u8]) -> Option<Path> {
+    let (_, path) = rest_of(key, &Table::Value.prefix()).split_first_chunk::<16>()?;
+    Path::from_bytes(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use engine::moment::Timestamp;
 
 use crate::sled::record::Unreadable;
 
-use super::{Builder, Key, Table, append, last_id, rest_of};
+use super::{Builder, Key, Table, append, first_id, last_id, rest_of};
 
 /// The record under an idempotency key, for a device or for the whole call.
 pub(crate) fn idempotency(key: IdempotencyKey, device: Option<IdentifiedDevice>) -> Key {
@@ -44,6 +44,11 @@ pub(crate) fn idempotency_from_age(age: &[u8]) -> Key {
     Builder::of(Table::Idempotency)
         .bytes(rest_of(age, &beginning))
         .end()
+}
+
+/// The idempotency key of a record, from its key.
+pub(crate) fn key_of(record: &[u8]) -> Option<IdempotencyKey> {
+    first_id(rest_of(record, &Table::Idempotency.prefix())).map(IdempotencyKey::from_bytes)
 }
 
 /// The device of an idempotency record, from its key; `Ok(None)` if it is for the whole call.

@@ -74,6 +74,12 @@ pub(crate) fn all_dead(id: DestinationId) -> Key {
     Builder::of(Table::Dead).bytes(id.as_bytes()).end()
 }
 
+/// The destination and the sequence number of a dead letter, from its key.
+pub(crate) fn place_of_dead(dead: &[u8]) -> Option<(DestinationId, Sequence)> {
+    let id = first_id(rest_of(dead, &Table::Dead.prefix()))?;
+    Some((DestinationId::from_bytes(id), last_number(dead)?))
+}
+
 /// Index: a dead letter by its instant.
 pub(crate) fn dead_by_age(at: Timestamp, id: DestinationId, sequence: Sequence) -> Key {
     Builder(dead_from(at))
