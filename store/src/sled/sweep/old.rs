@@ -139,13 +139,18 @@ pub(super) fn job_parts(
     job_rows(key::job::parts(), due, room, rows)
 }
 
+/// A job that is still there keeps its rows, however many of those of other jobs are due.
 fn job_rows(
     first: Key,
     due: &SweepTargets<'_>,
     room: SweepBudget,
     rows: &mut Overlay<'_>,
 ) -> Result<RemovedRows, Fault> {
-    let end = key::ids_from(first.clone(), due.retention.jobs_before);
+    let mut end = key::ids_from(first.clone(), due.retention.jobs_before);
+    if let Some(oldest) = rows.keys(&key::job::jobs(), 1)?.first() {
+        let id = key::rest_of(oldest, &key::job::jobs());
+        end = end.min(key::append(first.clone(), id));
+    }
     room.clear(&first, &end, rows, |row, rows| rows.erase(row).map(drop))
 }
 
