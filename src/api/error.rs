@@ -21,6 +21,7 @@ use engine::directory::device::MissingIdentifier;
 use engine::ids::TraceId;
 use engine::query::devices::SearchTooBroad;
 use engine::supervision::Unserved;
+use engine::tags::TooManyTags;
 use store::{CommitError, Unavailable};
 
 /// The `Retry-After` of an overloaded service: the queues are empty by then.
@@ -526,6 +527,12 @@ impl From<ReplayUnderWay> for ApiError {
 impl From<SearchTooBroad> for ApiError {
     fn from(broad: SearchTooBroad) -> Self {
         Self::invalid(vec![ErrorDetail::of("TOO_BROAD", "q", broad)])
+    }
+}
+
+impl From<TooManyTags> for ApiError {
+    fn from(refusal: TooManyTags) -> Self {
+        Self::invalid(vec![ErrorDetail::of("OUT_OF_RANGE", "tags", refusal)])
     }
 }
 

@@ -54,7 +54,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 70] = [
+const LAWS: [(&str, Law); 71] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -161,6 +161,10 @@ const LAWS: [(&str, Law); 70] = [
     (
         "a search for devices ends at its bound and says so",
         fleet::search_is_bounded,
+    ),
+    (
+        "a list of devices examines a bounded number and says so",
+        fleet::list_is_bounded,
     ),
     (
         "a device changes only if it is what it was",

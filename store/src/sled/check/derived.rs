@@ -16,13 +16,14 @@ use crate::sled::record::{self, Unreadable, number};
 
 /// The tables whose rows are all derived from records, so that none is left without one. Counts are
 /// derived from several.
-pub(super) const TABLES: [Table; 22] = [
+pub(super) const TABLES: [Table; 23] = [
     Table::ClientOfCustomer,
     Table::TokenOfClient,
     Table::TokenByExpiry,
     Table::Name,
     Table::Address,
     Table::DeviceOfCustomer,
+    Table::DeviceOfTag,
     Table::Record,
     Table::Pending,
     Table::ActionOfCustomer,
@@ -116,7 +117,10 @@ impl<'t> Derivation<'t> {
             Table::Destination => return of_destination(value),
             Table::Dead => return of_dead(key, value),
             Table::Format | Table::Epoch => return none(number::read_epoch(value)),
-            Table::Counter | Table::ValuesCounted | Table::DevicesCounted => {
+            Table::Counter
+            | Table::ValuesCounted
+            | Table::DevicesCounted
+            | Table::DevicesOfTagCounted => {
                 return none(number::read_count(value));
             }
             Table::Record => return none(record::device::read_device(value)),
@@ -150,6 +154,7 @@ impl<'t> Derivation<'t> {
             | Table::TokenByExpiry
             | Table::Name
             | Table::DeviceOfCustomer
+            | Table::DeviceOfTag
             | Table::Pending
             | Table::ActionOfCustomer
             | Table::ActionOfDevice
@@ -226,6 +231,7 @@ fn is_count_or_piece(key: &[u8]) -> bool {
                 | Table::EntryCount
                 | Table::DeviceInLog
                 | Table::DevicesCounted
+                | Table::DevicesOfTagCounted
                 | Table::Piece
         )
     )

@@ -33,7 +33,7 @@ enum Damage {
 use Damage::{Overwritten, Removed};
 
 /// What happens to the first row of a table, and what is found.
-const DAMAGED: [(Table, Damage, &str, Problem); 39] = [
+const DAMAGED: [(Table, Damage, &str, Problem); 41] = [
     (Table::Format, Overwritten, "", Problem::Unreadable),
     (
         Table::Customer,
@@ -97,6 +97,18 @@ const DAMAGED: [(Table, Damage, &str, Problem); 39] = [
         Removed,
         "rows of the list of devices",
         Problem::Missing,
+    ),
+    (
+        Table::DeviceOfTag,
+        Removed,
+        "rows of devices by tag",
+        Problem::Missing,
+    ),
+    (
+        Table::DevicesOfTagCounted,
+        Removed,
+        "counts of devices by tag",
+        Problem::Different,
     ),
     (
         Table::Record,
