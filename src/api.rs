@@ -162,6 +162,8 @@ struct Api {
     job_devices_max: u32,
     /// The expiry of requests that set none of their own.
     action_expiry_ms: i64,
+    /// How long a device in queue mode listens after its last message.
+    awake_window_ms: i64,
     /// The maximum payload of a UDP request.
     udp_payload_bytes_max: usize,
     /// The maximum length of `data`, and of `payload` over CoAP, of a request.
@@ -212,6 +214,7 @@ impl ApiState {
             bulk_devices_max: config.bulk_devices_max,
             job_devices_max: config.job_devices_max,
             action_expiry_ms: config.limits().action_expiry_ms,
+            awake_window_ms: config.limits().awake_window_ms,
             udp_payload_bytes_max: config.udp_payload_bytes_max,
             action_data_bytes_max: config.action_data_bytes_max,
             imports: import::RunningImports::none(),

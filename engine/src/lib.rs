@@ -37,6 +37,7 @@ pub mod setting;
 pub mod step_event;
 pub mod strangers;
 pub mod supervision;
+pub mod tags;
 pub mod topic;
 
 pub use protocol::base64_text;
@@ -46,4 +47,4 @@ pub use protocol::coap::uri::{InvalidPathAndQuery, PathAndQuery};
 pub use protocol::lwm2m::model;
 pub use protocol::lwm2m::path::Path;
 pub use protocol::lwm2m::value::{DataType, ObjectLink, Value};
-pub use protocol::lwm2m::version::Version;
+pub use protocol::lwm2m::version::{EnablerVersion, Version};

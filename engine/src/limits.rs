@@ -245,6 +245,23 @@ pub const NAMES_SEARCHED_MAX: usize = 20_000;
 /// has to narrow it.
 pub const LOG_ENTRIES_SEARCHED_MAX: u32 = 20_000;
 
+/// Devices that one query of a filtered list examines where no count tells how many pass: in index
+/// rows, at a microsecond or two each, so that a page takes some milliseconds. Beyond the bound the
+/// response says that there may be more, and the list continues behind the last device examined.
+pub const DEVICES_EXAMINED_MAX: u32 = 5_000;
+
+/// Those of them whose records are read, because no index tells enough: they are spread over the
+/// store, so that in a fleet of a million most are read from the disk's cache, at ten microseconds
+/// each.
+pub const RECORDS_EXAMINED_MAX: u32 = 1_000;
+
+/// Tags of a device: far more than fleets are divided by, and each is an index row of the store.
+/// More are refused with 400.
+pub const TAGS_MAX: usize = 32;
+
+/// Tags that one filter combines: more than people combine. More are refused with 400.
+pub const FILTER_TAGS_MAX: usize = 8;
+
 /// A panicking actor is restored this many times in [`PANIC_WINDOW_MS`], then parked.
 pub const PANICS_MAX: u8 = 3;
 

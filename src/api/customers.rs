@@ -14,7 +14,7 @@ use engine::directory::customer::{
 };
 use engine::ids::{CustomerId, DeviceKey};
 use engine::query::PageRequest;
-use engine::query::devices::DeviceFilter;
+use engine::query::devices::{DeviceFilter, DevicePageRequest};
 use engine::supervision::Unserved;
 
 use super::Api;
@@ -117,15 +117,15 @@ pub(super) async fn delete(
 }
 
 async fn retire_devices(api: &Api, customer: &CustomerId) -> Result<(), ApiError> {
-    let first = PageRequest {
+    let first = DevicePageRequest::of(PageRequest {
         number: 1,
         size: RETIRED_AT_ONCE,
-    };
+    });
     let all = DeviceFilter::all_of(customer.clone());
     let mut before = Vec::new();
     loop {
-        let page = api.store.devices_of(all.clone(), first).await?;
-        let keys: Vec<_> = page.items.iter().map(|profile| profile.key()).collect();
+        let page = api.store.devices_of(all.clone(), first.clone()).await??;
+        let keys: Vec<_> = page.items.iter().map(|it| it.profile.key()).collect();
         if keys.is_empty() {
             return Ok(());
         }

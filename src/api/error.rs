@@ -22,8 +22,9 @@ use engine::directory::device::MissingIdentifier;
 use engine::ids::TraceId;
 use engine::job::runner::JobRefusal;
 use engine::query::LogSearchTooBroad;
-use engine::query::devices::SearchTooBroad;
+use engine::query::devices::{DeviceTotal, SearchTooBroad};
 use engine::supervision::Unserved;
+use engine::tags::TooManyTags;
 use store::{BackupRefused, CommitError, Unavailable};
 
 /// The `Retry-After` of an overloaded service: the queues are empty by then.
@@ -209,12 +210,21 @@ impl ApiError {
     }
 
     /// 400: the filter of a job matches too many devices.
-    pub(super) fn too_many_devices(matched: u64, max: u32) -> Self {
+    pub(super) fn too_many_devices(matched: DeviceTotal, max: u32) -> Self {
+        let matched = match matched {
+            DeviceTotal::Exactly(count) => count.to_string(),
+            DeviceTotal::AtLeast(count) => format!("at least {count}"),
+        };
         let message = format!(
             "matches {matched} devices, and a job can have at most {max} \
              (SIGNALBOX_JOB_DEVICES_MAX)"
         );
         Self::invalid(vec![ErrorDetail::of("TOO_MANY_DEVICES", "filter", message)])
+    }
+
+    /// 400: more names have the prefix in the filter of a job than a search reads.
+    pub(super) fn filter_too_broad(broad: SearchTooBroad) -> Self {
+        Self::invalid(vec![ErrorDetail::of("TOO_BROAD", "filter.q", broad)])
     }
 
     /// 413: the body has too many bytes.
@@ -572,6 +582,12 @@ impl From<SearchTooBroad> for ApiError {
 impl From<LogSearchTooBroad> for ApiError {
     fn from(broad: LogSearchTooBroad) -> Self {
         Self::invalid(vec![ErrorDetail::of("TOO_BROAD", "kind", broad)])
+    }
+}
+
+impl From<TooManyTags> for ApiError {
+    fn from(refusal: TooManyTags) -> Self {
+        Self::invalid(vec![ErrorDetail::of("OUT_OF_RANGE", "tags", refusal)])
     }
 }
 

@@ -3,8 +3,6 @@
 
 pub(super) mod described;
 
-use std::collections::BTreeSet;
-
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
@@ -12,23 +10,21 @@ use engine::action::NewAction;
 use engine::directory::job::{contents_of, removal_of};
 use engine::ids::{CustomerId, DeviceId, JobId};
 use engine::job::{Job, JobDevice, JobDeviceStatus, JobOutcome, JobState};
+use engine::limits::DEVICES_EXAMINED_MAX;
+use engine::query::devices::{DeviceFilter, DevicePageRequest};
 use engine::query::{Page, PageRequest};
 
 use super::Api;
 use super::access::AuthenticatedCaller;
 use super::body::Query;
-use super::devices::{DeviceSelection, selected};
 use super::error::ApiError;
 use super::idempotency::{self, CallIdentity, CreatedResponse, ResponseKeeper};
 use super::page::{PageBody, wanted};
 use super::segment::PathSegment;
 use super::words::Word;
 
-/// Devices read at a time for a new job: few enough that no other query waits long.
-const READ_AT_ONCE: u32 = 2_000;
-
 /// The devices that a dry run names.
-const EXAMPLES: u32 = 10;
+const EXAMPLES: usize = 10;
 
 /// Jobs removed at a time with their customer.
 const REMOVED_AT_ONCE: u32 = 100;
@@ -44,7 +40,7 @@ pub(super) struct JobCreatedBody {
 /// The response to a dry run.
 #[derive(Serialize)]
 pub(super) struct DryRunBody {
-    matched: u64,
+    matched: usize,
     examples: Vec<String>,
 }
 
@@ -128,17 +124,10 @@ pub(super) async fn cancel(
 }
 
 /// What a bulk call with this filter would do.
-pub(super) async fn dry_run(
-    api: &Api,
-    selection: DeviceSelection,
-) -> Result<HttpResponse, ApiError> {
-    let first = PageRequest {
-        number: 1,
-        size: EXAMPLES,
-    };
-    let page = selected(api, selection, first).await?;
-    let examples = page.items.iter().map(|profile| &profile.device);
-    Ok(HttpResponse::Ok().json(DryRunBody::of(page.total, examples)))
+pub(super) async fn dry_run(api: &Api, filter: DeviceFilter) -> Result<HttpResponse, ApiError> {
+    let _turn = api.creating_jobs.lock().await;
+    let devices = matching(api, filter).await?;
+    Ok(HttpResponse::Ok().json(DryRunBody::of(&devices)))
 }
 
 /// Creates a job that makes a request for each device that passes a filter.
@@ -147,14 +136,14 @@ pub(super) async fn create(
     caller: &AuthenticatedCaller,
     identity: Option<CallIdentity>,
     request: NewAction,
-    selection: DeviceSelection,
+    filter: DeviceFilter,
 ) -> Result<HttpResponse, ApiError> {
     let (jobs, customer) = (api.clone(), caller.customer.clone());
     let act = async move |keeper: ResponseKeeper| {
         let api = jobs;
         let _turn = api.creating_jobs.lock().await;
         api.jobs.check_room(customer.clone()).await?;
-        let devices = matching(&api, selection).await?;
+        let devices = matching(&api, filter).await?;
         let matched = u32::try_from(devices.len()).map_err(ApiError::internal)?;
         let job = Job::new(&mut api.clock.moment(), customer, matched);
         for contents in contents_of(&job, request, devices) {
@@ -184,26 +173,28 @@ pub(super) async fn remove_all(api: &Api, customer: &CustomerId) -> Result<(), A
     }
 }
 
-/// The devices that pass a filter, by device id. What changes while they are read may be missing,
-/// but is there only once.
-async fn matching(api: &Api, selection: DeviceSelection) -> Result<Vec<DeviceId>, ApiError> {
-    let mut devices = BTreeSet::new();
-    for number in 1.. {
-        let wanted = PageRequest {
-            number,
-            size: READ_AT_ONCE,
-        };
-        let page = selected(api, selection.clone(), wanted).await?;
-        let found = page.total.max(devices.len() as u64);
-        if found > u64::from(api.job_devices_max) {
-            return Err(ApiError::too_many_devices(found, api.job_devices_max));
+/// The devices that pass a filter, by device id, unless they are too many for a job. One that
+/// changes while they are read may be missing, but none is there twice.
+async fn matching(api: &Api, filter: DeviceFilter) -> Result<Vec<DeviceId>, ApiError> {
+    let mut devices = Vec::new();
+    let mut wanted = DevicePageRequest::of(PageRequest {
+        number: 1,
+        size: DEVICES_EXAMINED_MAX,
+    });
+    loop {
+        let page = api.store.devices_of(filter.clone(), wanted.clone()).await?;
+        let page = page.map_err(ApiError::filter_too_broad)?;
+        // The total is that of the list behind the cursor.
+        let matched = page.total.and(devices.len() as u64);
+        if matched.count() > u64::from(api.job_devices_max) {
+            return Err(ApiError::too_many_devices(matched, api.job_devices_max));
         }
-        if page.items.is_empty() {
-            break;
+        devices.extend(page.items.into_iter().map(|listed| listed.profile.device));
+        match page.next {
+            Some(last) => wanted.after = Some(last),
+            None => return Ok(devices),
         }
-        devices.extend(page.items.into_iter().map(|profile| profile.device));
     }
-    Ok(devices.into_iter().collect())
 }
 
 /// A job of the caller; for the jobs of other customers the answer is 404.
@@ -223,9 +214,11 @@ impl JobCreatedBody {
 }
 
 impl DryRunBody {
-    pub(super) fn of<'d>(matched: u64, examples: impl Iterator<Item = &'d DeviceId>) -> Self {
+    /// The devices that match.
+    pub(super) fn of(matching: &[DeviceId]) -> Self {
+        let examples = matching.iter().take(EXAMPLES);
         Self {
-            matched,
+            matched: matching.len(),
             examples: examples.map(ToString::to_string).collect(),
         }
     }

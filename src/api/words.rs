@@ -1,5 +1,6 @@
 //! How does the API spell its words? All of them are here, except those that webhook events share.
 
+use engine::EnablerVersion;
 use engine::action::timeline::WaitReason;
 use engine::action::{ContentEncoding, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
@@ -125,6 +126,7 @@ words!(Subject {
     Integration = "INTEGRATION",
     General = "GENERAL",
 });
+words!(EnablerVersion { V1_0 = "1.0", V1_1 = "1.1", V1_2 = "1.2" });
 words!(Presence { Unregistered = "UNREGISTERED", Awake = "AWAKE", Asleep = "ASLEEP" });
 words!(DeviceOperation {
     Register = "REGISTER",

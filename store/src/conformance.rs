@@ -55,7 +55,7 @@ pub struct TestBed<'a> {
 /// A property that must hold.
 type Law = fn(&TestBed<'_>);
 
-const LAWS: [(&str, Law); 76] = [
+const LAWS: [(&str, Law); 77] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -166,6 +166,10 @@ const LAWS: [(&str, Law); 76] = [
     (
         "a search for devices ends at its bound and says so",
         fleet::search_is_bounded,
+    ),
+    (
+        "a list of devices examines a bounded number and says so",
+        fleet::list_is_bounded,
     ),
     (
         "a device changes only if it is what it was",

@@ -68,7 +68,7 @@ fn each_device_that_matches_gets_a_request_or_a_reason() {
 
 #[test]
 fn a_dry_run_counts_and_creates_nothing() {
-    let (_service, caller) = start(&[("SIGNALBOX_JOB_DEVICES_MAX", "11")]);
+    let (_service, caller) = start(&[("SIGNALBOX_JOB_DEVICES_MAX", "12")]);
     for number in 10..22 {
         silent_device(&caller, &format!("d{number}"));
     }
@@ -83,8 +83,11 @@ fn a_dry_run_counts_and_creates_nothing() {
     assert_eq!(dry(json!({ "q": "d21" })), one);
     let none = json!({ "matched": 0, "examples": [] });
     assert_eq!(dry(json!({ "protocol": "UDP" })), none);
-    let too_many = post(&caller, body(), &json!({}));
-    check(&too_many, 400, &[("TOO_MANY_DEVICES", "filter")]);
+    silent_device(&caller, "d22");
+    for body in [body(), with(body(), "dryRun", true)] {
+        let too_many = post(&caller, body, &json!({}));
+        check(&too_many, 400, &[("TOO_MANY_DEVICES", "filter")]);
+    }
     assert!(page(&caller, "/jobs").0.is_empty(), "nothing was created");
     assert!(page(&caller, REQUESTS).0.is_empty(), "nothing was created");
     let nobody = post(&caller, body(), &json!({ "q": "x" })).expect(202);
@@ -96,15 +99,58 @@ fn a_dry_run_counts_and_creates_nothing() {
 }
 
 #[test]
+fn a_job_by_tag_asks_exactly_the_devices_with_the_tag() {
+    let (_service, caller) = start(&[]);
+    let tags = |number: usize| match number % 3 {
+        0 => json!({ "site": "berlin", "floor": (number % 2).to_string() }),
+        1 => json!({ "site": "paris" }),
+        _ => json!({}),
+    };
+    let device = |number| json!({ "deviceId": id_of(number), "tags": tags(number) });
+    import(&caller, (0..FLEET).map(device));
+    let berlin: Vec<String> = (0..FLEET).step_by(3).map(id_of).collect();
+    let body = || when_active(read("/3/0/0"));
+    let filter = json!({ "tag": "site:berlin" });
+    let counted = post(&caller, with(body(), "dryRun", true), &filter).expect(200);
+    assert_eq!(
+        counted,
+        json!({ "matched": berlin.len(), "examples": berlin[..10] })
+    );
+    let job = done(&caller, &post(&caller, body(), &filter).expect(202));
+    assert_eq!(
+        (&job["matched"], &job["accepted"]),
+        (&json!(berlin.len()), &json!(berlin.len()))
+    );
+    let devices = devices_of(&caller, &job);
+    let asked: Vec<String> = devices.iter().map(|it| text(&it["deviceId"])).collect();
+    assert_eq!(asked, berlin);
+    assert_eq!(requests(&caller), (berlin.len(), berlin.len()));
+
+    let both = json!({ "tag": ["site:berlin", "floor:1"], "registered": false });
+    let created = post(&caller, body(), &both).expect(202);
+    let odd = (0..FLEET).step_by(3).filter(|number| number % 2 == 1);
+    assert_eq!(created["matched"], json!(odd.count()));
+    let seen = json!({ "lastSeenAfter": "2026-01-01T00:00:00.000" });
+    assert_eq!(post(&caller, body(), &seen).expect(202)["matched"], 0);
+}
+
+#[test]
 fn every_error_of_a_filter_is_reported_at_once() {
     let (_service, caller) = start(&[]);
     let cases: [(Value, &[(&str, &str)]); 5] = [
         (json!("all"), &[("WRONG_TYPE", "filter")]),
         (
-            json!({ "q": "", "registered": "true", "protocol": "SMTP", "colour": "red" }),
+            json!({
+                "q": "", "registered": "true", "protocol": "SMTP", "colour": "red",
+                "version": "9", "object": -1, "lastSeenBefore": "now", "firmware": "",
+            }),
             &[
+                ("INVALID_VALUE", "filter.firmware"),
+                ("INVALID_VALUE", "filter.lastSeenBefore"),
                 ("INVALID_VALUE", "filter.protocol"),
                 ("INVALID_VALUE", "filter.q"),
+                ("INVALID_VALUE", "filter.version"),
+                ("OUT_OF_RANGE", "filter.object"),
                 ("UNKNOWN_PROPERTY", "filter.colour"),
                 ("WRONG_TYPE", "filter.registered"),
             ],
@@ -127,7 +173,7 @@ fn every_error_of_a_filter_is_reported_at_once() {
 #[test]
 fn a_job_goes_on_after_a_crash_and_asks_no_device_twice() {
     let (mut service, mut caller) = start(&[]);
-    import(&caller);
+    import_fleet(&caller);
     let created = post(&caller, when_active(read("/3/0/0")), &json!({})).expect(202);
     for _ in 0..3 {
         let before = &job(&caller, &created)["accepted"];
@@ -159,7 +205,7 @@ fn a_job_goes_on_after_a_crash_and_asks_no_device_twice() {
 #[test]
 fn a_cancelled_job_asks_no_further_device() {
     let (mut service, mut caller) = start(&[("SIGNALBOX_JOBS_RUNNING_MAX", "1")]);
-    import(&caller);
+    import_fleet(&caller);
     let body = when_active(read("/3/0/0"));
     let created = post(&caller, body.clone(), &json!({})).expect(202);
     let another = post(&caller, body, &json!({}));
@@ -242,7 +288,7 @@ fn jobs_go_with_their_customer() {
         ApiClient::make(&service, "globex", &json!({ "name": "a test" })).caller(&service)
     };
     let caller = customer(&operator);
-    import(&caller);
+    import_fleet(&caller);
     let created = post(&caller, when_active(read("/3/0/0")), &json!({})).expect(202);
     let removed = operator.request("DELETE", "/operator-api/v1/customers/globex");
     assert_eq!(removed.status, 204);
@@ -253,14 +299,24 @@ fn jobs_go_with_their_customer() {
 }
 
 /// Creates the devices of a fleet.
-fn import(caller: &Caller) {
-    let lines: Vec<String> = (0..FLEET)
-        .map(|number| format!("{{\"deviceId\":\"meter-{number}\"}}"))
-        .collect();
+fn import_fleet(caller: &Caller) {
+    import(
+        caller,
+        (0..FLEET).map(|number| json!({ "deviceId": id_of(number) })),
+    );
+}
+
+/// The ids are in the order of the numbers.
+fn id_of(number: usize) -> String {
+    format!("meter-{number:05}")
+}
+
+fn import(caller: &Caller, devices: impl Iterator<Item = Value>) {
+    let lines: Vec<String> = devices.map(|device| device.to_string()).collect();
     let request = caller.authorized("POST", &format!("{API}/devices/import"));
     let request = request.text("application/x-ndjson", &lines.join("\n"));
     let imported = request.send(caller.address()).expect(200);
-    assert_eq!(imported["created"], json!(FLEET));
+    assert_eq!(imported["created"], json!(lines.len()));
 }
 
 /// Creates a job for the devices that match a filter.

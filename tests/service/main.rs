@@ -53,6 +53,7 @@ mod sending;
 mod settings;
 mod several_values;
 mod strangers;
+mod tagging;
 mod test_service;
 mod timeline;
 mod tokens;

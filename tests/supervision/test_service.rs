@@ -33,6 +33,7 @@ use engine::limits::Limits;
 use engine::profile::Profile;
 use engine::rules::{EndpointTrust, Rules, TransmissionRules};
 use engine::supervision::Unserved;
+use engine::tags::Tags;
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId, MessageKind};
 use protocol::coap::token::Token;
@@ -430,6 +431,7 @@ fn put_device(clock: &Clock, name: &str, ip: Option<IpAddr>) -> Change {
         name: None,
         psk: None,
         created_at: clock.now(),
+        tags: Tags::default(),
     };
     Change::PutDevice {
         was: None,

@@ -38,13 +38,7 @@ impl<'a> Reachability<'a> {
 
     /// Whether the device listens now.
     pub(super) fn presence(self, now: Timestamp) -> Presence {
-        match self.state.registration() {
-            None => Presence::Unregistered,
-            // The timeout that ends it may come late.
-            Some(r) if r.expires_at <= now => Presence::Unregistered,
-            Some(r) if r.binding.queue_mode() && now >= self.awake_until() => Presence::Asleep,
-            Some(_) => Presence::Awake,
-        }
+        Presence::of(self.state.registration(), self.awake_until(), now)
     }
 
     /// How long it listens if nothing happens.

@@ -114,12 +114,12 @@ pub(in crate::api) async fn create_many<P: ActionProtocol>(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, ApiError> {
     let identity = named.read(&["many", P::PROTOCOL.word()], &mut fields);
-    let (new, devices) = desk::<P>(&api).parse_many(call, &caller.customer, fields)?;
+    let (new, devices) = desk::<P>(&api).parse_many(call, caller.customer.clone(), fields)?;
     let devices = match devices {
         BulkDevices::Named(devices) => devices,
-        BulkDevices::DryRun(selection) => return jobs::dry_run(&api, selection).await,
-        BulkDevices::Selected(selection) => {
-            return jobs::create(&api, &caller, identity, new, selection).await;
+        BulkDevices::DryRun(filter) => return jobs::dry_run(&api, filter).await,
+        BulkDevices::Selected(filter) => {
+            return jobs::create(&api, &caller, identity, new, filter).await;
         }
     };
     let bulk = BulkRequest {

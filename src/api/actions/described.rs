@@ -51,10 +51,11 @@ fn create_many(id: &'static str, summary: &'static str, body: Schema) -> Describ
                 `deviceIds` the response lists the created requests and the reason for each \
                 rejected device.\n\nWith `filter` the call creates a job and returns its id: the \
                 requests are created one after the other in the background, at most one for each \
-                device, also after a crash of the service. `filter` has the parameters of \
-                `listDevices`, and every device matches an empty one. The devices are those that \
-                match when the job is created, at most {{job_devices_max}}; if more match, the \
-                response is 400 `TOO_MANY_DEVICES`. `dryRun` only counts them.";
+                device, also after a crash of the service. `filter` has the \
+                conditions of `listDevices`, and every device matches an empty one. The devices \
+                are those that match when the job is created, at most {{job_devices_max}}; if more \
+                match, the response is 400 `TOO_MANY_DEVICES`. `dryRun` only counts them, and has \
+                the same limit.";
     let created = "With `deviceIds` the created requests and the rejected devices, with `filter` \
                    the job.";
     let counted = "With `dryRun`: how many devices match, and the first of them.";

@@ -12,9 +12,10 @@ use engine::action::{Mode, NewAction, Protocol, Request};
 use engine::ids::{CustomerId, DeviceId};
 use engine::limits::{ACTION_RETENTION_MS, SEND_ATTEMPTS_MAX};
 use engine::moment::Timestamp;
+use engine::query::devices::DeviceFilter;
 
 use crate::api::call::Call;
-use crate::api::devices::{DeviceSelection, selection};
+use crate::api::devices::filter::device_filter;
 use crate::api::error::ApiError;
 use crate::api::fields::{FieldFault, Fields, instant};
 use crate::api::words::Word;
@@ -27,9 +28,9 @@ pub(super) enum BulkDevices {
     /// These.
     Named(Vec<DeviceId>),
     /// Those that a filter selects.
-    Selected(DeviceSelection),
+    Selected(DeviceFilter),
     /// Those that a filter selects; they are only counted.
-    DryRun(DeviceSelection),
+    DryRun(DeviceFilter),
 }
 
 /// The parser of action requests over one protocol, with its limits.
@@ -60,7 +61,7 @@ impl ActionParser {
     pub(super) fn parse_many(
         self,
         call: Call,
-        customer: &CustomerId,
+        customer: CustomerId,
         mut fields: Fields,
     ) -> Result<(NewAction, BulkDevices), ApiError> {
         let new = self.new_action(call, &mut fields);
@@ -69,16 +70,16 @@ impl ActionParser {
     }
 
     /// Either `deviceIds` or a `filter`. A filter without conditions selects all devices.
-    fn bulk_devices(self, customer: &CustomerId, fields: &mut Fields) -> Option<BulkDevices> {
+    fn bulk_devices(self, customer: CustomerId, fields: &mut Fields) -> Option<BulkDevices> {
         if !fields.has("filter") {
             fields.refuse("dryRun", "is supported only with filter");
             return device_ids(fields, self.devices_max).map(BulkDevices::Named);
         }
         fields.refuse("deviceIds", "must not be given together with filter");
-        let selection = fields.object("filter", |filter| selection(filter, customer))?;
+        let filter = fields.object("filter", |filter| device_filter(customer, filter))?;
         match fields.truth("dryRun") {
-            Some(true) => Some(BulkDevices::DryRun(selection)),
-            Some(false) | None => Some(BulkDevices::Selected(selection)),
+            Some(true) => Some(BulkDevices::DryRun(filter)),
+            Some(false) | None => Some(BulkDevices::Selected(filter)),
         }
     }
 

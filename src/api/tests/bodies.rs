@@ -16,7 +16,9 @@ use engine::admin_log::entry::{DeviceSighting, Entry};
 use engine::admin_log::payload::{FurtherPayloads, RejectedPayload};
 use engine::delivery::backlog::Sequence;
 use engine::device::identity::Identity;
-use engine::device::record::{Observation, ObservationState, Registration};
+use engine::device::record::{
+    DeviceRecord, Observation, ObservationState, ProtocolsSeen, Registration,
+};
 use engine::device::refusal::SubmitRefusal;
 use engine::device::snapshot::{CurrentExchange, PendingAction, Presence, Snapshot};
 use engine::directory::device::{NewDevice, draft_device};
@@ -28,15 +30,18 @@ use engine::job::{Job, JobDevice, JobOutcome, JobState};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::Profile;
+use engine::query::devices::{DevicePage, DevicePageRequest, DeviceTotal, ListedDevice};
 use engine::query::{KnownValue, Page, PageRequest};
 use engine::route::DeviceOperation;
 use engine::strangers::Stranger;
 use engine::supervision::Unserved;
+use engine::tags::{Tag, Tags};
 
 use self::plain::data_event;
 use super::golden;
 use crate::api::action::{ActionBody, ActionWithTimelineBody};
-use crate::api::device::{DeviceBody, InspectorBody};
+use crate::api::device::{DeviceBody, InspectorBody, ListedDeviceBody};
+use crate::api::devices::DevicePageBody;
 use crate::api::error::{ApiError, ErrorDetail};
 use crate::api::jobs::{DryRunBody, JobBody, JobCreatedBody, JobDeviceBody};
 use crate::api::logs::EntryBody;
@@ -83,8 +88,9 @@ fn a_job_with_its_devices() {
     };
     let devices: Vec<_> = outcomes.into_iter().zip(1..).map(device).collect();
     golden::check("job_devices", &PageBody::whole(devices));
-    let matched = ["meter-1", "meter-2"].map(|id| DeviceId::parse(id).unwrap());
-    golden::check("job_dry_run", &DryRunBody::of(17, matched.iter()));
+    let meter = |number: u32| DeviceId::parse(&format!("meter-{number}")).unwrap();
+    let matched: Vec<_> = (1..=17).map(meter).collect();
+    golden::check("job_dry_run", &DryRunBody::of(&matched));
 }
 
 #[test]
@@ -240,6 +246,31 @@ fn a_device() {
 }
 
 #[test]
+fn a_page_of_devices_that_continues() {
+    let record = DeviceRecord {
+        first_contact_at: Some(NOON),
+        last_seen_at: Some(NOON.plus_s(60)),
+        peer: Some(Peer::plain("10.0.0.7:49152".parse().unwrap())),
+        registration: Some(registration()),
+        protocols_seen: ProtocolsSeen::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
+        ..DeviceRecord::default()
+    };
+    let page = DevicePage {
+        items: vec![ListedDevice {
+            profile: meter(),
+            record,
+        }],
+        total: DeviceTotal::AtLeast(3),
+        next: Some(DeviceId::parse("meter-900").unwrap()),
+    };
+    let wanted = DevicePageRequest::of(PageRequest { number: 1, size: 2 });
+    let body = DevicePageBody::of(&wanted, &page, |listed| {
+        ListedDeviceBody::of(listed, Presence::Asleep)
+    });
+    golden::check("device_page", &body);
+}
+
+#[test]
 fn a_sleeping_device_with_a_scheduled_request() {
     let snapshot = Snapshot {
         first_contact_at: Some(NOON),
@@ -361,6 +392,7 @@ fn meter() -> Profile {
         msisdn: Some(Msisdn::parse("882285100000001").unwrap()),
         ip: Some("10.0.0.7".parse().unwrap()),
         name: Some("Cellar".into()),
+        tags: Tags::of([Tag::parse("site:berlin").unwrap()]).unwrap(),
         ..NewDevice::default()
     };
     draft_device(&mut moment(), &acme(), new).unwrap()

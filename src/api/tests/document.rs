@@ -49,6 +49,7 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("actions_accepted", MANY_BY_LWM2M, "post", 202),
     ("device", DEVICES, "post", 201),
     ("device", DEVICE, "patch", 200),
+    ("device_page", DEVICES, "get", 200),
     ("device_inspector_asleep", DEVICE, "get", 200),
     ("device_inspector_plain", DEVICE, "get", 200),
     ("device_inspector_unheard", DEVICE, "get", 200),

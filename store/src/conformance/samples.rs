@@ -29,6 +29,7 @@ use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::{Profile, Psk};
 use engine::sealed::Sealed;
+use engine::tags::{Tag, Tags};
 use engine::{Code, Path, PathAndQuery, Version};
 
 /// When the scenario of every law begins.
@@ -107,6 +108,7 @@ pub fn device(customer: &CustomerId, number: u64) -> Profile {
             key: Sealed::from_bytes([1, 2, 3].into()),
         }),
         created_at: at(2),
+        tags: Tags::of([Tag::parse("made-by:acme").expect("a tag")]).expect("one tag"),
     }
 }
 

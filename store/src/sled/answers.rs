@@ -26,7 +26,7 @@ use engine::ids::{
 use engine::job::{Job, JobDevice, RestoredPart};
 use engine::policy::CustomerSettings;
 use engine::profile::Profile;
-use engine::query::devices::{DeviceFilter, SearchTooBroad};
+use engine::query::devices::{DeviceFilter, DevicePage, DevicePageRequest, SearchTooBroad};
 use engine::query::listed::{HistoryPage, ListedAction};
 use engine::query::{
     ActionFilter, EntryKind, HistoryFilter, KnownValue, LogFilter, LogSearchTooBroad, Page,
@@ -113,19 +113,13 @@ impl DirectoryReads for SledStore {
         self.readers.show(move |db| devices::known(db, names))
     }
 
-    fn devices_of(&self, filter: DeviceFilter, page: PageRequest) -> ReadAnswer<Page<Profile>> {
-        self.readers
-            .show(move |db| fleet::devices_of(db, &filter, page))
-    }
-
-    fn devices_named(
+    fn devices_of(
         &self,
-        beginning: Box<str>,
         filter: DeviceFilter,
-        page: PageRequest,
-    ) -> ReadAnswer<Result<Page<Profile>, SearchTooBroad>> {
+        wanted: DevicePageRequest,
+    ) -> ReadAnswer<Result<DevicePage, SearchTooBroad>> {
         self.readers
-            .show(move |db| fleet::devices_named(db, &beginning, &filter, page))
+            .show(move |db| fleet::devices_of(db, &filter, &wanted))
     }
 
     fn action(&self, id: ActionId) -> ReadAnswer<Option<Action>> {

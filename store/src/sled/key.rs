@@ -90,6 +90,8 @@ pub(crate) enum Table {
     HeadCheckpoint = 56,
     RemovedEvents = 57,
     LastGroup = 58,
+    DeviceOfTag = 60,
+    DevicesOfTagCounted = 61,
     Job = 70,
     JobRequest = 71,
     JobPart = 72,
@@ -101,7 +103,7 @@ pub(crate) enum Table {
 
 impl Table {
     /// Every table.
-    const ALL: [Self; 60] = [
+    const ALL: [Self; 62] = [
         Self::Format,
         Self::Epoch,
         Self::Counter,
@@ -155,6 +157,8 @@ impl Table {
         Self::HeadCheckpoint,
         Self::RemovedEvents,
         Self::LastGroup,
+        Self::DeviceOfTag,
+        Self::DevicesOfTagCounted,
         Self::Job,
         Self::JobRequest,
         Self::JobPart,
@@ -424,7 +428,8 @@ fn device_name(kind: u8, text: &str) -> Key {
 
 #[cfg(test)]
 mod tests {
-    use engine::ids::{ActionId, DeviceKey, JobId};
+    use engine::ids::{ActionId, DeviceId, DeviceKey, JobId};
+    use engine::tags::Tag;
 
     use super::*;
     use crate::sled::record::device_flags::DeviceFlags;
@@ -484,11 +489,14 @@ mod tests {
     #[test]
     fn tables_do_not_touch() {
         let (acme, device) = (customer_id("acme"), DeviceKey::from_bytes([0xff; 16]));
+        let tag = Tag::parse("site:berlin").unwrap();
+        let meter = DeviceId::parse("meter").unwrap();
         let prefixes = [
             customers(),
             clients_of(&acme),
             device::devices_of(&acme, DeviceFlags::NONE),
             device::records(),
+            device::tagged(&acme, &tag),
             device::at([10, 0, 0, 1].into()),
             action::all_pending(),
             action::final_actions(),
@@ -510,6 +518,8 @@ mod tests {
             customer(&acme),
             counter(&Counter::Devices(acme.clone())),
             device::counted(&acme, DeviceFlags::NONE),
+            device::tagged_device(&acme, &tag, &meter),
+            device::tagged_counted(&acme, &tag),
             customers_counted(),
             device::record(device),
             device::at_address([10, 0, 0, 1].into(), device),

@@ -320,6 +320,7 @@ impl Steps {
             }
         }
         self.move_address(was.and_then(address_of), address_of(profile));
+        self.move_tags(was, profile);
         let owner = record::number::write_name_owner(profile.key());
         for name in shared_names(profile) {
             self.put(key::name(&name), &owner);
@@ -353,6 +354,25 @@ impl Steps {
         }
         if let Some(is) = is {
             self.put(is, &[]);
+        }
+    }
+
+    /// Lists a device under the tags it gains, and no more under those it loses.
+    fn move_tags(&mut self, was: Option<&Profile>, profile: &Profile) {
+        let (customer, device) = (&profile.customer, &profile.device);
+        let had = was.map_or(&[][..], |was| was.tags.as_slice());
+        for tag in had.iter().filter(|tag| !profile.tags.has(tag)) {
+            let listed = key::device::tagged_device(customer, tag, device);
+            self.0.push(PlanStep::Remove(listed.into()));
+            let counted = key::device::tagged_counted(customer, tag);
+            self.0.push(PlanStep::Add(counted.into(), -1));
+        }
+        let owner = record::number::write_name_owner(profile.key());
+        let tags = profile.tags.as_slice().iter();
+        for tag in tags.filter(|tag| !had.contains(tag)) {
+            self.put(key::device::tagged_device(customer, tag, device), &owner);
+            let counted = key::device::tagged_counted(customer, tag);
+            self.0.push(PlanStep::Add(counted.into(), 1));
         }
     }
 

@@ -41,6 +41,7 @@ use crate::policy::{CustomerPolicy, Wanted};
 use crate::profile::Profile;
 use crate::rules::{EndpointTrust, Rules};
 use crate::step_event::StepEvent;
+use crate::tags::Tags;
 
 pub(super) use blocks::{block, small_blocks};
 pub(super) use defining::definition;
@@ -459,6 +460,7 @@ pub(super) fn profile() -> Profile {
         name: None,
         psk: None,
         created_at: START,
+        tags: Tags::default(),
     }
 }
 

@@ -165,7 +165,7 @@ fn each_device_of_a_bulk_call_gets_the_same_request() {
     });
     let desk = desk(Protocol::Udp);
     let acme = CustomerId::parse("acme").unwrap();
-    let (action, devices) = desk.parse_many(call(), &acme, fields(&body)).unwrap();
+    let (action, devices) = desk.parse_many(call(), acme, fields(&body)).unwrap();
     assert_eq!(action, new(datagram("on", ContentEncoding::String)));
     let BulkDevices::Named(devices) = devices else {
         panic!("the devices are named");

@@ -16,13 +16,14 @@ use crate::sled::record::{self, Unreadable, number};
 
 /// The tables whose rows are all derived from records, so that none is left without one. Counts are
 /// derived from several.
-pub(super) const TABLES: [Table; 24] = [
+pub(super) const TABLES: [Table; 25] = [
     Table::ClientOfCustomer,
     Table::TokenOfClient,
     Table::TokenByExpiry,
     Table::Name,
     Table::Address,
     Table::DeviceOfCustomer,
+    Table::DeviceOfTag,
     Table::Record,
     Table::Pending,
     Table::ActionOfCustomer,
@@ -119,7 +120,11 @@ impl<'t> Derivation<'t> {
             Table::Job => return self.of_job(key, value),
             Table::Dead => return of_dead(key, value),
             Table::Format | Table::Epoch => return none(number::read_epoch(value)),
-            Table::Counter | Table::ValuesCounted | Table::DevicesCounted | Table::JobsCounted => {
+            Table::Counter
+            | Table::ValuesCounted
+            | Table::DevicesCounted
+            | Table::DevicesOfTagCounted
+            | Table::JobsCounted => {
                 return none(number::read_count(value));
             }
             Table::Record => return none(record::device::read_device(value)),
@@ -155,6 +160,7 @@ impl<'t> Derivation<'t> {
             | Table::TokenByExpiry
             | Table::Name
             | Table::DeviceOfCustomer
+            | Table::DeviceOfTag
             | Table::Pending
             | Table::ActionOfCustomer
             | Table::ActionOfDevice
@@ -244,6 +250,7 @@ fn is_count_or_piece(key: &[u8]) -> bool {
                 | Table::EntryCount
                 | Table::DeviceInLog
                 | Table::DevicesCounted
+                | Table::DevicesOfTagCounted
                 | Table::JobsCounted
                 | Table::Piece
         )

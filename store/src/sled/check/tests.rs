@@ -36,7 +36,7 @@ enum Damage {
 use Damage::{Overwritten, Removed};
 
 /// What happens to the first row of a table, and what is found.
-const DAMAGED: [(Table, Damage, &str, Problem); 46] = [
+const DAMAGED: [(Table, Damage, &str, Problem); 48] = [
     (Table::Format, Overwritten, "", Problem::Unreadable),
     (
         Table::Customer,
@@ -100,6 +100,18 @@ const DAMAGED: [(Table, Damage, &str, Problem); 46] = [
         Removed,
         "rows of the list of devices",
         Problem::Missing,
+    ),
+    (
+        Table::DeviceOfTag,
+        Removed,
+        "rows of devices by tag",
+        Problem::Missing,
+    ),
+    (
+        Table::DevicesOfTagCounted,
+        Removed,
+        "counts of devices by tag",
+        Problem::Different,
     ),
     (
         Table::Record,
