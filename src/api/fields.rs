@@ -277,6 +277,11 @@ impl Fields {
             self.wrong_type(name, "a string or an array of strings");
             return Vec::new();
         };
+        if texts.is_empty() {
+            let message = "must not be an empty array";
+            self.fault(name, FieldFault::out_of_range(message));
+            return Vec::new();
+        }
         if texts.len() > max {
             let message = format!("must not have more than {max} values");
             self.fault(name, FieldFault::out_of_range(message));

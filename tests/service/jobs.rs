@@ -141,7 +141,7 @@ fn every_error_of_a_filter_is_reported_at_once() {
         (json!("all"), &[("WRONG_TYPE", "filter")]),
         (
             json!({
-                "q": "", "registered": "true", "protocol": "SMTP", "colour": "red",
+                "q": "", "registered": "true", "protocol": "SMTP", "colour": "red", "tag": [],
                 "version": "9", "object": -1, "lastSeenBefore": "now", "firmware": "",
             }),
             &[
@@ -151,6 +151,7 @@ fn every_error_of_a_filter_is_reported_at_once() {
                 ("INVALID_VALUE", "filter.q"),
                 ("INVALID_VALUE", "filter.version"),
                 ("OUT_OF_RANGE", "filter.object"),
+                ("OUT_OF_RANGE", "filter.tag"),
                 ("UNKNOWN_PROPERTY", "filter.colour"),
                 ("WRONG_TYPE", "filter.registered"),
             ],

@@ -104,6 +104,7 @@ mod tests {
             (json!({ "tag": "berlin" }), "INVALID_VALUE"),
             (json!({ "tag": ["a:b", "b"] }), "INVALID_VALUE"),
             (json!({ "tag": many }), "OUT_OF_RANGE"),
+            (json!({ "tag": [] }), "OUT_OF_RANGE"),
             (json!({ "tag": {"a": "b"} }), "WRONG_TYPE"),
             (json!({ "tag": ["a:b", 1] }), "WRONG_TYPE"),
             (json!({ "version": "1.3" }), "INVALID_VALUE"),
